@@ -17,18 +17,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from vrag_kit.analysis import compare, gcue, load_results, per_query, with_strata
+from vrag_kit.papers import visual_rag as paper
 from vrag_kit.papers.claim_rows import Range
 from vrag_kit.papers.mrag_bench import claims_on as mrag_claims_on
 from vrag_kit.papers.sources import SYNTHETIC, Source
-from vrag_kit.papers.visual_rag import (
-    PAPER_NAMES,
-    PAPER_QUERIES,
-    claims_on,
-    claims_table,
-    paper_tables,
-    printed,
-    show_claims,
-)
 from vrag_kit.papers.visual_rag.cells import (
     MeasuredCells,
     Number,
@@ -40,17 +32,17 @@ from vrag_kit.papers.visual_rag.cells import (
 )
 from vrag_kit.papers.visual_rag.statements import STATEMENTS, Statement
 
-TABLES = paper_tables()
+TABLES = paper.paper_tables()
 PAPERS = Source("visual-rag", "Visual-RAG v1, first upload")
 GUIDE = Source("Guide", no_verdict=SYNTHETIC)
-OURS = {theirs: ours for ours, theirs in PAPER_NAMES.items()}
+OURS = {theirs: ours for ours, theirs in paper.PAPER_NAMES.items()}
 
 
 @cache
 def replayed(number: int) -> MeasuredCells:
     """The cells of the paper's table as if it were ours: each of 120 queries has the mean."""
     parts = []
-    for row in printed(TABLES[number]).to_dict("records"):
+    for row in paper.printed(TABLES[number]).to_dict("records"):
         share = row["value"] / 100
         arm = {(OURS[row["model"]], row["setting"], row["k"]): [share] * 120}
         parts.append(judged_arms(arm, abstained=share, m=row.get("m", 0)))
@@ -92,13 +84,13 @@ def test_numbers_of_the_paper_agree_with_hand_calculations() -> None:
 
 def decided(notebook: str, table: pd.DataFrame, folder: Path) -> pd.DataFrame:
     """The rows of `claims_on` that have a number."""
-    claims = claims_on(notebook, table, PAPERS, folder)
+    claims = paper.claims_on(notebook, table, PAPERS, folder)
     return claims[claims["verdict"] != "not run"]
 
 
 def test_a_sentence_about_other_models_is_a_row_that_names_them(tmp_path: Path) -> None:
     table = judged_arms({("own", "one_in_k", k): [0.0, 1.0] * 10 for k in (3, 5)})
-    claims = claims_on("04", table, PAPERS, tmp_path)
+    claims = paper.claims_on("04", table, PAPERS, tmp_path)
     assert set(claims["verdict"]) == {"not run"}
     assert "GPT-4o, Gemini, Claude" in set(claims["of"])
     assert claims["value"].isna().all()
@@ -172,13 +164,13 @@ def test_on_synthetic_data_a_number_stands_beside_its_range_without_a_verdict(
 ) -> None:
     zero, clue = ([0.0] * 30, [1.0] * 30) if gain > 0 else ([1.0] * 30, [0.0] * 30)
     table = judged_arms({("own", "zero_shot", 0): zero, ("own", "gt_clue", 1): clue})
-    claims = claims_on("03", table, GUIDE, tmp_path)
+    claims = paper.claims_on("03", table, GUIDE, tmp_path)
     (row,) = claims[claims["value"].notna()].to_dict("records")
     assert (row["value"], row["expected"]) == (100 * gain, "at least 0.01")
     assert row["ci_low"] <= row["value"] <= row["ci_high"]
     assert row["verdict"] == "synthetic data: no verdict"
     assert np.isnan([row["p"], row["p_holm"]]).all()
-    words = show_claims(claims).to_html() + claims_table(tmp_path).to_html()
+    words = paper.show_claims(claims).to_html() + paper.claims_table(tmp_path).to_html()
     assert not [word for word in ("supported", "contradicted") if word in words]
     assert "at least 0.01" in words
 
@@ -210,8 +202,8 @@ def test_a_verdict_follows_from_where_the_interval_lies(
 
 def missed(number: int) -> pd.DataFrame:
     """A search that finds no clue in the first 30 for so many of the paper's queries."""
-    queries = [f"q{i}" for i in range(PAPER_QUERIES)]
-    found = [0.0] * number + [1.0] * (PAPER_QUERIES - number)
+    queries = [f"q{i}" for i in range(paper.PAPER_QUERIES)]
+    found = [0.0] * number + [1.0] * (paper.PAPER_QUERIES - number)
     return pd.DataFrame(
         {"query_id": queries, "group": queries, "value": found, "retriever": "own"}
     ).assign(metric="hit", k=30)
@@ -229,23 +221,23 @@ def test_what_is_found_in_the_papers_data_is_exact_and_elsewhere_there_is_no_ver
     tmp_path: Path, number: int, on_its_data: str, elsewhere: str
 ) -> None:
     for same_data, verdict in ((True, on_its_data), (False, elsewhere)):
-        claims = claims_on("02", missed(number), PAPERS if same_data else GUIDE, tmp_path)
+        claims = paper.claims_on("02", missed(number), PAPERS if same_data else GUIDE, tmp_path)
         (row,) = claims.to_dict("records")
-        assert (row["n"], row["verdict"]) == (PAPER_QUERIES, verdict)
-        assert row["value"] == pytest.approx(100 * number / PAPER_QUERIES, abs=0.006)
+        assert (row["n"], row["verdict"]) == (paper.PAPER_QUERIES, verdict)
+        assert row["value"] == pytest.approx(100 * number / paper.PAPER_QUERIES, abs=0.006)
         assert (row["ci_low"] == row["ci_high"]) == same_data
 
 
 def test_the_table_tells_which_data_each_sentence_was_asked_of(tmp_path: Path) -> None:
-    claims_on("02", missed(65), Source("One guide"), tmp_path)
+    paper.claims_on("02", missed(65), Source("One guide"), tmp_path)
     arms = {"zero_shot": 0, "gt_clue": 1}
-    claims_on(
+    paper.claims_on(
         "03",
         judged_arms({("own", arm, k): [float(k)] * 30 for arm, k in arms.items()}),
         replace(PAPERS, name="papers"),
         tmp_path,
     )
-    table = claims_table(tmp_path)
+    table = paper.claims_table(tmp_path)
     papers = "papers (Visual-RAG v1, first upload)"
     assert table["source"].tolist()[:3] == ["One guide", papers, ""]
     found = ["not the paper's data: no verdict", "supported", "not run"]
@@ -392,18 +384,18 @@ def test_several_clues_stand_among_ten_images_as_in_the_papers_table() -> None:
 
 
 def test_saved_claims_are_results_like_others_and_make_one_table(tmp_path: Path) -> None:
-    assert claims_table(tmp_path).empty
+    assert paper.claims_table(tmp_path).empty
     good = judged_arms({("own", "zero_shot", 0): [0.0] * 30, ("own", "gt_clue", 1): [1.0] * 30})
     bad = judged_arms(
         {("gpt-4o", "zero_shot", 0): [1.0] * 30, ("gpt-4o", "gt_clue", 1): [0.0] * 30}
     )
-    claims_on("03", pd.concat([good, bad]), PAPERS, tmp_path)
+    paper.claims_on("03", pd.concat([good, bad]), PAPERS, tmp_path)
     saved = load_results(tmp_path)
     assert set(saved["experiment"]) == {"03_claims"}
     assert set(saved["metric"]) == {"difference in accuracy"}
     assert set(saved["unit"]) == {"points"}
     assert saved["value"].tolist() == [100.0, -100.0, -100.0]
-    table = claims_table(tmp_path)
+    table = paper.claims_table(tmp_path)
     assert len(table) == len(STATEMENTS)
     rows = {row["says"].partition(";")[0]: row for row in table.to_dict("records")}
     lifts = rows["a clue lifts every model over zero-shot"]
@@ -411,8 +403,8 @@ def test_saved_claims_are_results_like_others_and_make_one_table(tmp_path: Path)
     assert lifts["numbers"].startswith("own: 100.00 [")
     assert "GPT-4o: -100.00 [" in lifts["numbers"]
     assert lifts["printed"] == "8 of 8"
-    claims_on("04", good, PAPERS, tmp_path)  # none: no model that its sentences are about
-    pd.testing.assert_frame_equal(claims_table(tmp_path), table)
+    paper.claims_on("04", good, PAPERS, tmp_path)  # none: no model that its sentences are about
+    pd.testing.assert_frame_equal(paper.claims_table(tmp_path), table)
     assert table["verdict"].tolist()[2:] == ["not run"] * (len(STATEMENTS) - 2)
     other = rows["proprietary models improve at every step of 1-in-k"]
     assert (other["verdict"], other["printed"]) == ("not run", "1 of 3")
@@ -448,7 +440,7 @@ def test_opposite_strata_are_shown_apart_and_make_a_verdict_mixed(tmp_path: Path
         "not told": 100.0,
         "all questions": 50.0,
     }
-    row = claims_table(tmp_path).query("says.str.startswith('a clue lifts every')").iloc[0]
+    row = paper.claims_table(tmp_path).query("says.str.startswith('a clue lifts every')").iloc[0]
     assert row["verdict"] == "mixed"
     assert row["numbers"].index("told in training -100") < row["numbers"].index("all questions 50")
 

@@ -15,14 +15,7 @@ from test_claim_metrics import W1, W2, W3, W5
 
 from vrag_kit.analysis import ClaimSheet, beside_truth, claim_means_apart, in_percent
 from vrag_kit.analysis.claims_means import METRIC
-from vrag_kit.papers.mrag_suite import (
-    definitions_table,
-    equation_means,
-    gaps_beside_print,
-    printed_claims,
-    printed_equations,
-    printed_gaps,
-)
+from vrag_kit.papers import mrag_suite as paper
 from vrag_kit.plotting import corrected_figure
 from vrag_kit.plotting.style import GREY
 
@@ -77,7 +70,7 @@ def test_answers_that_were_shown_nothing_of_a_modality_count_nowhere_in_it() -> 
 
 
 def test_the_equations_of_w1_by_hand() -> None:
-    found = {name: each.value for name, each in printed_equations(W1).items()}
+    found = {name: each.value for name, each in paper.printed_equations(W1).items()}
     assert found == pytest.approx(
         {
             "hallucination": 1 / 3,  # the fourth and the sixth claim
@@ -99,8 +92,8 @@ def test_the_equations_of_w1_by_hand() -> None:
 @settings(deadline=None)
 @given(sheets())
 def test_what_the_table_calls_always_0_is_0_or_divides_by_0(of: ClaimSheet) -> None:
-    found = printed_equations(of)
-    told = definitions_table().reset_index("equation", drop=True)["what follows"]
+    found = paper.printed_equations(of)
+    told = paper.definitions_table().reset_index("equation", drop=True)["what follows"]
     always = [name for name in found if told[name].startswith("always 0")]
     assert always == ["self_knowledge", "delta_cr", "v_hr", "d_hr"]
     for name in always:
@@ -110,15 +103,15 @@ def test_what_the_table_calls_always_0_is_0_or_divides_by_0(of: ClaimSheet) -> N
 
 
 def test_the_definitions_have_the_names_of_the_printed_tables() -> None:
-    names = definitions_table().index.get_level_values("name")
-    assert set(names) == set(printed_equations(W1))
-    assert set(printed_gaps()["metric"]) <= set(names)
-    printed = set(printed_claims()["metric"])
+    names = paper.definitions_table().index.get_level_values("name")
+    assert set(names) == set(paper.printed_equations(W1))
+    assert set(paper.printed_gaps()["metric"]) <= set(names)
+    printed = set(paper.printed_claims()["metric"])
     assert printed - set(names) == {"recall", "precision", "f1"}  # the paper defines none
 
 
 def test_means_of_equations_have_no_doubt_about_what_is_always_0() -> None:
-    means = equation_means(table_of(W1, W2, W5), by=BY).set_index("metric")
+    means = paper.equation_means(table_of(W1, W2, W5), by=BY).set_index("metric")
     assert means.loc["self_knowledge", ["value", "ci_low", "ci_high", "n"]].tolist() == [0, 0, 0, 1]
     assert means.loc["delta_cr", ["value", "ci_low", "ci_high", "n"]].tolist() == [0, 0, 0, 3]
     assert means.loc["v_hr", "n"] == 1  # of W1 alone: W2 has no claim, W5 none that is known
@@ -129,8 +122,8 @@ def test_means_of_equations_have_no_doubt_about_what_is_always_0() -> None:
 def test_table_4_has_what_the_equation_says_and_what_stands_in_its_place() -> None:
     table = table_of(W1)
     means = in_percent(claim_means_apart(table, by=BY))
-    equations = in_percent(equation_means(table, by=BY))
-    beside = gaps_beside_print(equations, means, printed_gaps())
+    equations = in_percent(paper.equation_means(table, by=BY))
+    beside = paper.gaps_beside_print(equations, means, paper.printed_gaps())
     assert beside.index.get_level_values("dataset").unique().tolist() == ["WebQA"]
     row = beside.loc[("WebQA", "v_hr")]
     assert row["paper, other data"] == "12.4 to 32.4, median 22.4 (2 models)"

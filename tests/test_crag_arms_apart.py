@@ -9,22 +9,14 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
+from factories import judged_arms
 from talks import make_talks, page
 
 from vrag_kit.analysis import interval_table
 from vrag_kit.errors import VragError
 from vrag_kit.fieldguide import worn
 from vrag_kit.fieldguide.worn import Services, open_arms, open_talk
-from vrag_kit.papers.crag_mm import (
-    before_and_after,
-    needs_history,
-    printed_gains,
-    slice_gains,
-    some_questions,
-    truth_means,
-    turn_shares,
-    with_other_pictures,
-)
+from vrag_kit.papers import crag_mm as paper
 from vrag_kit.retrieval import text_service
 from vrag_kit.runner.parameters import declared
 from vrag_kit.runner.plan import all_notebooks
@@ -50,17 +42,13 @@ def two(tmp_path: Path) -> Benchmark:
 
 @pytest.fixture
 def judged(two: Benchmark) -> pd.DataFrame:
-    rows = []
-    for history, said in SAID.items():
-        for query_id, letter in zip(two.queries, "".join(said), strict=True):
-            row = ("m", "task_3", history, query_id, query_id[0], "ok", SCORES[letter])
-            rows.append(row)
-    columns = ["model", "setting", "history", "query_id", "group", "status", "score"]
-    return pd.DataFrame(rows, columns=columns).assign(worst=-1.0, best=1.0)
+    told = {"query_id": list(two.queries), "group": [name[0] for name in two.queries]}
+    said = {history: [SCORES[each] for each in "".join(SAID[history])] for history in SAID}
+    return judged_arms(said, ["history"], setting="task_3", worst=-1.0, best=1.0, **told)
 
 
 def test_all_turns_of_a_session_get_the_picture_of_one_other(talks: Benchmark) -> None:
-    swapped = with_other_pictures(talks)
+    swapped = paper.with_other_pictures(talks)
     own = {name: query.image for name, query in talks.queries.items()}
     lent = {name: query.image for name, query in swapped.queries.items()}
     assert all(lent[name] != own[name] for name in own)
@@ -69,22 +57,22 @@ def test_all_turns_of_a_session_get_the_picture_of_one_other(talks: Benchmark) -
     texts = [query.text for query in talks.queries.values()]
     assert [query.text for query in swapped.queries.values()] == texts
     assert swapped.fingerprint != talks.fingerprint
-    again = with_other_pictures(talks)
+    again = paper.with_other_pictures(talks)
     assert {name: query.image for name, query in again.queries.items()} == lent
 
 
 def test_some_conversations_are_taken_whole(talks: Benchmark) -> None:
     labelled = replace(talks, qrels={name: {} for name in talks.queries})
-    some = some_questions(labelled, 2)
+    some = paper.some_questions(labelled, 2)
     groups = set(some.groups.values())
     assert len(groups) == 2
     assert list(some.queries) == [name for name in talks.queries if name[0] in groups]
-    assert some_questions(labelled, 0).queries == talks.queries
+    assert paper.some_questions(labelled, 0).queries == talks.queries
 
 
 def test_a_session_without_another_has_no_control(tmp_path: Path) -> None:
     with pytest.raises(VragError, match="no other shows another entity"):
-        with_other_pictures(make_talks(tmp_path, {"a": 2}))
+        paper.with_other_pictures(make_talks(tmp_path, {"a": 2}))
 
 
 @pytest.mark.parametrize("number", ["52", "53", "54", "55", "56", "58"])
@@ -116,7 +104,7 @@ def test_slices_are_compared_turn_by_turn(judged: pd.DataFrame, two: Benchmark) 
     """By hand: with own answers turn 1 of a is right and not wrong; the others stay."""
     labels = {name: "later" if query.turn else "first" for name, query in two.queries.items()}
     how = {"arm": "history", "by": ["model", "setting"]}
-    gains = slice_gains(judged, two, labels, baseline="none", **how)
+    gains = paper.slice_gains(judged, two, labels, baseline="none", **how)
     found = gains.set_index(["slice", "metric"])["value"].round(4).to_dict()
     assert found["later", "accuracy"] == 1 / 4
     assert found["later", "hallucination"] == -1 / 4
@@ -131,7 +119,7 @@ def test_shares_of_turns_stand_before_and_after_the_stop(
 ) -> None:
     by = ["model", "setting", "history"]
     judged.loc[judged["history"] == "none", "score"] = [-1.0, -1.0, 1.0, 1.0, 0.0, 1.0]  # WWR RMR
-    when = before_and_after(truth_means(judged, two, by=by)).query("history == 'none'")
+    when = paper.before_and_after(paper.truth_means(judged, two, by=by)).query("history == 'none'")
     found = when.set_index(["metric", "when"])["value"].round(4).to_dict()
     assert found["accuracy", "all turns"] == 0.5
     assert found["accuracy", "after the stop"] == 0.3333
@@ -142,9 +130,9 @@ def test_shares_of_turns_stand_before_and_after_the_stop(
 def test_turns_that_need_history_are_those_that_the_data_tell(
     judged: pd.DataFrame, two: Benchmark
 ) -> None:
-    labels = needs_history(two)
+    labels = paper.needs_history(two)
     assert set(labels.values()) == {"not told"}
-    shares = turn_shares(judged, two, labels, by=["model", "history"])
+    shares = paper.turn_shares(judged, two, labels, by=["model", "history"])
     right = shares.query("metric == 'accuracy'").set_index("history")
     assert right["value"].round(4).to_dict() == {"none": 0.5, "own": 0.6667}
     table = interval_table(shares, rows=["slice", "history"])
@@ -161,7 +149,7 @@ def test_a_table_tells_p_and_what_failed() -> None:
 
 def test_printed_gains_are_differences_of_printed_means() -> None:
     """Table 8, GPT-5 mini: truthfulness 31.5 with both searches."""
-    gains = printed_gains("single_turn", ["mm_llm", "task_1"])
+    gains = paper.printed_gains("single_turn", ["mm_llm", "task_1"])
     assert set(zip(gains["baseline"], gains["setting"], strict=True)) == {
         ("mm_llm", "task_1"),
         ("mm_llm", "task_2"),

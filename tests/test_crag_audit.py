@@ -12,32 +12,19 @@ import audits
 import pandas as pd
 import pytest
 
-from vrag_kit.papers.crag_mm import (
-    audit,
-    audit_figure,
-    audit_summary,
-    contradictions,
-    denominators,
-    early_stops,
-    independent_turns,
-    paper_tables,
-    printed_main,
-    printed_range,
-    printed_recall,
-    printed_systems,
-)
+from vrag_kit.papers import crag_mm as paper
 
-TABLES = paper_tables()
+TABLES = paper.paper_tables()
 found = partial(audits.found, digits=1)
 
 
 @pytest.fixture(scope="module")
 def checks() -> pd.DataFrame:
-    return audit(TABLES)
+    return paper.audit(TABLES)
 
 
 def counts(checks: pd.DataFrame, check: str) -> list[int]:
-    return audit_summary(checks).loc[check].iloc[1:].tolist()
+    return paper.audit_summary(checks).loc[check].iloc[1:].tolist()
 
 
 def test_three_rows_do_not_add_up_to_100_beyond_rounding(checks: pd.DataFrame) -> None:
@@ -54,7 +41,7 @@ def test_case_6_one_single_turn_row_has_another_truthfulness(checks: pd.DataFram
     assert found(checks, "truthfulness, single questions") == {
         ("8", "InternVL3.5 38B, mm_llm"): (-7.9, -8.6)
     }
-    mini = printed_main("single_turn").query("model == 'GPT-5 Mini' and setting == 'task_2'")
+    mini = paper.printed_main("single_turn").query("model == 'GPT-5 Mini' and setting == 'task_2'")
     told = mini.set_index("metric")["value"]
     # 48.7 − 17.2 = 31.5
     assert told["accuracy"] - told["hallucination"] == pytest.approx(told["truthfulness"])
@@ -73,7 +60,7 @@ def test_conversations_have_other_definitions_and_no_contradiction(checks: pd.Da
 def test_one_early_stop_leaves_the_rest_more_than_100_percent(checks: pd.DataFrame) -> None:
     place = ("9, 11", "Llama 3.2 90B, task_3, early_stop")
     assert found(checks, "a whole and its part") == {place: (81.7, 76.1)}
-    (note,) = contradictions(checks).query("check == 'a whole and its part'")["note"]
+    (note,) = paper.contradictions(checks).query("check == 'a whole and its part'")["note"]
     # (81.7 − 0.85 · 71.7) / 0.15
     assert note == "138.4 of the rest"
 
@@ -84,12 +71,12 @@ def test_cells_that_two_tables_print_are_equal(checks: pd.DataFrame) -> None:
 
 
 def test_early_stops_are_whole_numbers_of_conversations() -> None:
-    stops = {number: rows["value"].tolist() for number, rows in early_stops(TABLES).items()}
+    stops = {number: rows["value"].tolist() for number, rows in paper.early_stops(TABLES).items()}
     assert [len(each) for each in stops.values()] == [18, 17, 4]
-    assert denominators(stops[9], 150, 759) == [586]
-    assert {495, 505} <= set(denominators(stops[11], 450, 550))
-    assert 587 in denominators(stops[5], 580, 590)
-    assert 586 not in denominators(stops[5], 580, 590)
+    assert paper.denominators(stops[9], 150, 759) == [586]
+    assert {495, 505} <= set(paper.denominators(stops[11], 450, 550))
+    assert 587 in paper.denominators(stops[5], 580, 590)
+    assert 586 not in paper.denominators(stops[5], 580, 590)
 
 
 def test_the_judges_averages_follow(checks: pd.DataFrame) -> None:
@@ -126,8 +113,8 @@ def test_seven_statements_do_not_follow_from_the_tables(checks: pd.DataFrame) ->
 
 def test_one_system_stops_far_less_often_than_independent_turns_would() -> None:
     # Claude Sonnet and GPT-5 in Table 5: printed 25.0 and 26.9
-    assert round(100 * independent_turns((58.7, 6.6, 34.6))["early_stop"]) == 44
-    assert round(100 * independent_turns((70.0, 3.9, 26.1))["early_stop"]) == 27
+    assert round(100 * paper.independent_turns((58.7, 6.6, 34.6))["early_stop"]) == 44
+    assert round(100 * paper.independent_turns((70.0, 3.9, 26.1))["early_stop"]) == 27
 
 
 @pytest.mark.parametrize(
@@ -142,23 +129,26 @@ def test_one_system_stops_far_less_often_than_independent_turns_would() -> None:
 def test_an_error_that_is_planted_is_found(
     checks: pd.DataFrame, number: int, place: int, check: str
 ) -> None:
-    planted = audit(audits.with_error(TABLES, number, place, error=1.0))
+    planted = paper.audit(audits.with_error(TABLES, number, place, error=1.0))
     more = set(found(planted, check)) - set(found(checks, check))
     assert more
     assert all(where[0].startswith(str(number)) for where in more)
 
 
 def test_printed_numbers_have_the_form_of_ours() -> None:
-    single, multi = printed_main("single_turn"), printed_main("multi_turn")
+    single, multi = paper.printed_main("single_turn"), paper.printed_main("multi_turn")
     assert (len(single), len(multi)) == (27 * 4, 18 * 5)
     assert set(single["setting"]) == {"mm_llm", "task_1", "task_2"}
-    assert len(printed_main("multi_turn", found=True)) == 18 * 5 - 1  # one cell is absent
-    assert set(printed_systems("multi_turn")["model"]) >= {"GPT-5", "Winning team"}
-    assert printed_range("multi_turn").loc["task_3", "truthfulness"] == "8.8 to 42.5, median 19.6"
+    assert len(paper.printed_main("multi_turn", found=True)) == 18 * 5 - 1  # one cell is absent
+    assert set(paper.printed_systems("multi_turn")["model"]) >= {"GPT-5", "Winning team"}
+    assert (
+        paper.printed_range("multi_turn").loc["task_3", "truthfulness"]
+        == "8.8 to 42.5, median 19.6"
+    )
 
 
 def test_every_curve_of_the_figures_grows_with_k() -> None:
-    recall = printed_recall()
+    recall = paper.printed_recall()
     assert recall.groupby("setting").size().to_dict() == {
         "full_image_query": 7,
         "manual_crop_query": 7,
@@ -175,7 +165,7 @@ def test_every_curve_of_the_figures_grows_with_k() -> None:
 def test_the_figure_draws_each_contradiction_in_points_the_largest_first(
     checks: pd.DataFrame,
 ) -> None:
-    left, right = audit_figure(checks).axes
+    left, right = paper.audit_figure(checks).axes
     assert left.get_title() == "Of 652 checks 524 agree, 13 contradict"
     lengths = [abs(bar.get_width()) for bar in right.patches]
     assert len(lengths) == 11

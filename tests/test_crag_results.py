@@ -5,55 +5,39 @@ says held against them.
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import product
 from pathlib import Path
 
+import factories
 import pandas as pd
 import pytest
+from factories import judged_arms
 
 from vrag_kit.analysis import in_percent
 from vrag_kit.errors import VragError
-from vrag_kit.papers.crag_mm import (
-    STATEMENTS,
-    claims_on,
-    claims_table,
-    printed_main,
-    source_of,
-    truth_gains,
-    truth_means,
-    truth_slices,
-    truth_table,
-)
+from vrag_kit.papers import crag_mm as paper
 from vrag_kit.papers.sources import Source
 from vrag_kit.types import Benchmark, Query
-
-LENGTHS = [3] * 12
-SCORES = {"R": 1.0, "M": 0.0, "W": -1.0}
 
 PAPERS = Source("the paper's", "CRAG-MM")
 
 
 @pytest.fixture(scope="module")
 def benchmark() -> Benchmark:
-    queries = {}
-    for talk, length in enumerate(LENGTHS):
-        for turn in range(length):
-            name = f"c{talk}t{turn}"
-            queries[name] = Query(
-                query_id=name, text="?", group=f"c{talk}", conversation_id=f"c{talk}", turn=turn
-            )
-    return Benchmark(name="Drawn", fingerprint="", queries=queries, corpus={}, qrels={})
+    """Twelve conversations of three turns."""
+    queries = []
+    for talk, turn in product([f"c{number}" for number in range(12)], range(3)):
+        told = {"text": "?", "group": talk, "conversation_id": talk, "turn": turn}
+        queries.append(Query(query_id=f"{talk}t{turn}", **told))
+    return factories.benchmark(queries, name="Drawn")
 
 
 @pytest.fixture(scope="module")
 def judged(benchmark: Benchmark) -> pd.DataFrame:
     """task_3 is right throughout; mm_llm is wrong at the second turn, one call failed."""
-    rows = []
-    for setting, letters in (("mm_llm", "RWR"), ("task_3", "RRR")):
-        for name, query in benchmark.queries.items():
-            score = SCORES[letters[query.turn]]
-            rows.append(("mine", setting, 0, name, query.group, "ok", score))
-    columns = ["model", "setting", "k", "query_id", "group", "status", "score"]
-    table = pd.DataFrame(rows, columns=columns).assign(worst=-1.0, best=1.0, draw=0, sample=0)
+    said = {"mm_llm": [1.0, -1.0, 1.0] * 12, "task_3": [1.0] * 36}
+    told = {"query_id": list(benchmark.queries), "group": [*benchmark.groups.values()]}
+    table = judged_arms(said, ["setting"], model="mine", k=0, worst=-1.0, best=1.0, **told)
     table.loc[0, "score"] = float("nan")
     return table
 
@@ -61,7 +45,7 @@ def judged(benchmark: Benchmark) -> pd.DataFrame:
 def test_gains_are_paired_by_conversations_and_turns(
     judged: pd.DataFrame, benchmark: Benchmark
 ) -> None:
-    gains = truth_gains(judged, benchmark, baseline="mm_llm").set_index("metric")
+    gains = paper.truth_gains(judged, benchmark, baseline="mm_llm").set_index("metric")
     assert gains["value"].round(4).to_dict() == {
         "truthfulness": 0.6667,
         "accuracy": 0.3333,
@@ -75,8 +59,8 @@ def test_gains_are_paired_by_conversations_and_turns(
 def test_a_table_has_the_papers_columns_and_its_numbers_as_other_data(
     judged: pd.DataFrame, benchmark: Benchmark
 ) -> None:
-    means = in_percent(truth_means(judged, benchmark))
-    table = truth_table(means, printed_main("multi_turn"))
+    means = in_percent(paper.truth_means(judged, benchmark))
+    table = paper.truth_table(means, paper.printed_main("multi_turn"))
     assert list(table) == [
         "accuracy",
         "missing",
@@ -103,24 +87,24 @@ def test_single_questions_have_no_early_stop(judged: pd.DataFrame, benchmark: Be
         name: replace(query, conversation_id=None, turn=0)
         for name, query in benchmark.queries.items()
     }
-    means = in_percent(truth_means(judged, replace(benchmark, queries=alone)))
+    means = in_percent(paper.truth_means(judged, replace(benchmark, queries=alone)))
     shown = ["accuracy", "missing", "hallucination", "truthfulness", "n", "failed"]
-    assert list(truth_table(means)) == shown
+    assert list(paper.truth_table(means)) == shown
 
 
 def test_slices_are_by_label(judged: pd.DataFrame, benchmark: Benchmark) -> None:
     labels = {
         name: "first" if query.turn == 0 else "later" for name, query in benchmark.queries.items()
     }
-    found = truth_slices(judged, benchmark, labels).set_index(["setting", "slice"])["value"]
+    found = paper.truth_slices(judged, benchmark, labels).set_index(["setting", "slice"])["value"]
     assert found["mm_llm"].to_dict() == {"first": 1.0, "later": 0.0}
 
 
 def test_the_papers_own_numbers_bear_most_of_its_sentences_out() -> None:
-    printed = {said.name: said.printed() for said in STATEMENTS}
+    printed = {said.name: said.printed() for said in paper.STATEMENTS}
     assert printed["searches in conversations"] == ["supported"] * 9
     assert printed["low quality"] == []
-    table = printed_main("single_turn").query("metric == 'truthfulness'")
+    table = paper.printed_main("single_turn").query("metric == 'truthfulness'")
     wide = table.pivot(index="model", columns="setting", values="value")
     gains = (wide["task_1"] - wide["mm_llm"]).gt(0).sum()
     assert printed["image search"].count("supported") == gains
@@ -129,14 +113,16 @@ def test_the_papers_own_numbers_bear_most_of_its_sentences_out() -> None:
 def test_sentences_are_held_against_a_notebooks_differences(
     judged: pd.DataFrame, benchmark: Benchmark, tmp_path: Path
 ) -> None:
-    gains = in_percent(truth_gains(judged, benchmark, baseline="mm_llm"))
-    claims = claims_on("53", gains, PAPERS, tmp_path).set_index("claim")
+    gains = in_percent(paper.truth_gains(judged, benchmark, baseline="mm_llm"))
+    claims = paper.claims_on("53", gains, PAPERS, tmp_path).set_index("claim")
     # eleven conversations that all gain alike may hide some that lose
     assert set(claims["verdict"]) <= {"supported", "undecided"}
     assert claims.loc["searches in conversations", "value"] == pytest.approx(66.67)
-    assert claims_on("52", gains, PAPERS, tmp_path)["verdict"].unique().tolist() == ["not run"]
-    table = claims_table(tmp_path)
-    assert len(table) == len(STATEMENTS)
+    assert paper.claims_on("52", gains, PAPERS, tmp_path)["verdict"].unique().tolist() == [
+        "not run"
+    ]
+    table = paper.claims_table(tmp_path)
+    assert len(table) == len(paper.STATEMENTS)
     assert table["printed"].iloc[0] == "9 of 9"
 
 
@@ -148,7 +134,7 @@ def test_each_sentence_has_its_own_source(tmp_path: Path) -> None:
         ("mine", "truthfulness", "needs history", "stands alone", -9.0, -12.0, -6.0, 99),
     ]
     sources = {"low quality": PAPERS, "turns that need history": Source("mine")}
-    claims = claims_on("54", pd.DataFrame(rows, columns=columns), sources, tmp_path)
+    claims = paper.claims_on("54", pd.DataFrame(rows, columns=columns), sources, tmp_path)
     saved = pd.read_csv(tmp_path / "crag_mm" / "54_claims.csv")
     assert saved["source"].tolist() == ["the paper's", "mine"]
     assert claims["edition"].fillna("").tolist() == ["CRAG-MM", ""]
@@ -172,13 +158,13 @@ def test_the_papers_data_are_told_by_name_and_count(kind: str, count: int, is_pa
     queries = {name: Query(query_id=name, text="?", group=name) for name in names}
     name = f"crag-mm-{kind}-turn-public-test"
     rows = Benchmark(name=name, fingerprint="", queries=queries, corpus={}, qrels={})
-    assert bool(source_of(rows).edition) == is_papers
-    assert not source_of(replace(rows, name="crag-mm-multi-turn-validation")).edition
+    assert bool(paper.source_of(rows).edition) == is_papers
+    assert not paper.source_of(replace(rows, name="crag-mm-multi-turn-validation")).edition
 
 
 def test_a_folder_that_cannot_be_written_says_so(tmp_path: Path) -> None:
     columns = ["model", "metric", "setting", "baseline", "value", "ci_low", "ci_high", "n"]
     (tmp_path / "crag_mm").write_text("a file", encoding="utf-8")
     with pytest.raises(VragError, match="the claims cannot be saved"):
-        claims_on("52", pd.DataFrame(columns=columns), PAPERS, tmp_path)
-    assert claims_table(tmp_path / "none").empty
+        paper.claims_on("52", pd.DataFrame(columns=columns), PAPERS, tmp_path)
+    assert paper.claims_table(tmp_path / "none").empty

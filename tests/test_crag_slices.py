@@ -7,9 +7,11 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
+import factories
 import numpy as np
 import pandas as pd
 import pytest
+from factories import judged_arms
 from scipy import stats
 from talking_process import listed
 from talks import entry
@@ -31,23 +33,19 @@ GRAPH = (
 
 def asked(*told: tuple[str, str], entity: str = "", needs: bool | None = None) -> Benchmark:
     """Single questions of (name, quality)."""
-    queries = {}
+    queries = []
     for name, quality in told:
         marks = {"image_quality": quality, "egocentric": True, "needs_history": needs}
-        queries[name] = Query(query_id=name, text="?", group=name, entity=entity, metadata=marks)
-    labels: dict[str, dict[str, int]] = {name: {} for name in queries}
-    return Benchmark(name="Drawn", fingerprint="", queries=queries, corpus={}, qrels=labels)
+        asked = Query(query_id=name, text="?", group=name, entity=entity, metadata=marks)
+        queries.append(asked)
+    return factories.benchmark(queries, name="Drawn")
 
 
 def judged(benchmark: Benchmark, **letters: str) -> pd.DataFrame:
     """One setting a keyword, a letter (R, M, W) a query."""
-    rows = [
-        ("mine", setting, 0, name, query.group, "ok", SCORES[letter])
-        for setting, word in letters.items()
-        for (name, query), letter in zip(benchmark.queries.items(), word, strict=True)
-    ]
-    columns = ["model", "setting", "k", "query_id", "group", "status", "score"]
-    return pd.DataFrame(rows, columns=columns).assign(worst=-1.0, best=1.0, draw=0, sample=0)
+    scores = {setting: [SCORES[letter] for letter in word] for setting, word in letters.items()}
+    told = {"query_id": list(benchmark.queries), "group": [*benchmark.groups.values()]}
+    return judged_arms(scores, ["setting"], model="mine", k=0, worst=-1.0, best=1.0, **told)
 
 
 def test_slices_are_those_that_the_data_tell_in_the_papers_order() -> None:

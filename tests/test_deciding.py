@@ -18,7 +18,7 @@ from sklearn.metrics import cohen_kappa_score
 
 from vrag_kit.benchmarks import load_visual_rag
 from vrag_kit.building.agreement import annotator_agreement, find_disputes, read_logs
-from vrag_kit.building.deciding import decide, write_benchmark
+from vrag_kit.building.deciding import Decision, decide, write_benchmark
 from vrag_kit.building.folders import SpeciesFolder, read_folders
 from vrag_kit.building.log import EVENTS, AnnotationLog, LogFile, read_log
 from vrag_kit.building.overview import (
@@ -35,6 +35,9 @@ from vrag_kit.runner.plan import read_plan
 ROOT = Path(__file__).parents[1]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 Say = Callable[..., None]
+Logs = Callable[..., list[AnnotationLog]]
+Write = Callable[..., Path]
+Decided = Callable[..., Decision]
 
 
 @pytest.fixture
@@ -80,12 +83,24 @@ def say(tmp_path: Path, goose: SpeciesFolder) -> Say:
 
 
 @pytest.fixture
-def logs(tmp_path: Path) -> Callable[..., list[AnnotationLog]]:
+def logs(tmp_path: Path) -> Logs:
     return lambda *names: [read_log(tmp_path / f"{name}.jsonl") for name in names]
 
 
 @pytest.fixture
-def write(tmp_path: Path, tree: Path) -> Callable[..., Path]:
+def decided(logs: Logs) -> Decided:
+    """What becomes of the question q by these annotators' logs, and perhaps a ruling."""
+
+    def by(*names: str, ruling: bool = False, **how: float) -> Decision:
+        judge = logs("judge")[0] if ruling else None
+        (decision,) = decide(asked("q"), logs(*names), judge, **how)
+        return decision
+
+    return by
+
+
+@pytest.fixture
+def write(tmp_path: Path, tree: Path) -> Write:
     return lambda decisions, folder="mine", **more: write_benchmark(
         tmp_path / folder, decisions, tree, "Geese: wild & <tame>", **more
     )
@@ -149,7 +164,7 @@ def test_the_readme_names_every_event_of_the_ticks_and_what_its_line_holds() -> 
 
 
 def test_one_annotator_makes_a_benchmark_that_the_loader_reads(
-    say: Say, logs: Callable[..., list[AnnotationLog]], tree: Path, write: Callable[..., Path]
+    say: Say, logs: Logs, tree: Path, write: Write
 ) -> None:
     say("anna", "What color are the feet", "b", "black | dark <grey>")
     annotations = write(decide(asked("What color are the feet"), logs("anna")))
@@ -168,7 +183,7 @@ def test_one_annotator_makes_a_benchmark_that_the_loader_reads(
 
 
 def test_each_question_has_one_fate_and_the_first_reason_counts(
-    say: Say, logs: Callable[..., list[AnnotationLog]], write: Callable[..., Path]
+    say: Say, logs: Logs, write: Write
 ) -> None:
     say("anna", "kept", "a", "black")
     say("anna", "common", "ab", "black")
@@ -203,17 +218,14 @@ def test_each_question_has_one_fate_and_the_first_reason_counts(
     }
     shown = decisions_table(decisions).set_index("question_id")
     assert shown.loc["common", "why"] == "the clue rate 50.0% is above 25%"
-    assert shown.loc["filtered", ["clue_rate", "clues", "images"]].tolist() == [
-        0.25,
-        1,
-        4,
-    ]  # labels of a question that the filter dropped are not lost
+    # labels of a question that the filter dropped are not lost
+    assert shown.loc["filtered", ["clue_rate", "clues", "images"]].tolist() == [0.25, 1, 4]
     assert funnel(5, 2, decisions)["n"].tolist() == [5, 2, 8, 7, 6, 3, 1]
     assert len(write(decisions).read_text(encoding="utf-8").splitlines()) == 1
 
 
 def test_kappa_is_that_of_scikit_learn_over_the_images_that_both_finished(
-    say: Say, logs: Callable[..., list[AnnotationLog]]
+    say: Say, logs: Logs
 ) -> None:
     ticks = {"anna": ["ab", "c", "", "a"], "ben": ["b", "cd", "", "d"]}
     for name, ticked in ticks.items():
@@ -224,20 +236,14 @@ def test_kappa_is_that_of_scikit_learn_over_the_images_that_both_finished(
     row = annotator_agreement(logs("anna", "ben")).iloc[0]
     x, y = ([int(letter in clues) for clues in ticks[name] for letter in "abcd"] for name in ticks)
     assert row.kappa == pytest.approx(cohen_kappa_score(x, y))
-    assert (row.n, row.questions, row.both, row.only_first, row.only_second, row.neither) == (
-        16,
-        4,
-        2,
-        2,
-        2,
-        10,
-    )
+    assert (row.n, row.questions, row.both, row.neither) == (16, 4, 2, 10)
+    assert (row.only_first, row.only_second) == (2, 2)
     assert row.ci_low < row.kappa < row.ci_high
     assert annotator_agreement(logs("anna")).empty
 
 
 def test_disputed_images_come_first_with_who_says_what_and_all_answers(
-    say: Say, logs: Callable[..., list[AnnotationLog]]
+    say: Say, logs: Logs
 ) -> None:
     say("anna", "images", "ac", "black")
     say("ben", "images", "cd", "Black | grey")
@@ -259,63 +265,51 @@ def test_disputed_images_come_first_with_who_says_what_and_all_answers(
 
 
 def test_a_disputed_question_waits_until_the_adjudicator_has_finished_it(
-    say: Say, logs: Callable[..., list[AnnotationLog]]
+    say: Say, decided: Decided, goose: SpeciesFolder
 ) -> None:
     say("anna", "q", "ac", "black")
     say("ben", "q", "c", "grey")
-    (waiting,) = decide(asked("q"), logs("anna", "ben"))
+    waiting = decided("anna", "ben")
     assert (waiting.fate, waiting.labels) == ("waits for adjudication", {})
     say("judge", "q", "c", "dark grey", shown="ac", end="")
-    assert (
-        decide(asked("q"), logs("anna", "ben"), logs("judge")[0])[0].fate
-        == "waits for adjudication"
-    )
-    say("judge", "q", "", shown="ac")
-    (decided,) = decide(
-        asked("q"), logs("anna", "ben"), logs("judge")[0]
-    )  # blank but for c, which was ticked before
-    assert (decided.fate, decided.answers, decided.annotators) == (
+    assert decided("anna", "ben", ruling=True).fate == "waits for adjudication"
+    say("judge", "q", "", shown="ac")  # blank but for c, which was ticked before
+    ruled = decided("anna", "ben", ruling=True)
+    assert (ruled.fate, ruled.answers, ruled.annotators) == (
         "kept",
         ("dark grey",),
         ("anna", "ben"),
     )
-    assert {Path(doc_id).stem: label for doc_id, label in decided.labels.items()} == {
-        "a": 0,
-        "b": 0,
-        "c": 1,
-        "d": 0,
-    }
+    assert ruled.labels == {name: int("c.jpg" in name) for name in goose.images}
 
 
 def test_without_a_dispute_all_answers_that_were_given_are_accepted_and_a_ruling_is_not_needed(
-    say: Say, logs: Callable[..., list[AnnotationLog]]
+    say: Say, decided: Decided
 ) -> None:
     say("anna", "q", "a", "black | grey")
     say("ben", "q", "a", "Grey|black")
-    (decision,) = decide(asked("q"), logs("anna", "ben"))
+    decision = decided("anna", "ben")
     assert (decision.fate, decision.answers) == ("kept", ("black", "grey"))
 
 
-def test_an_image_that_one_of_them_was_not_shown_has_no_label(
-    say: Say, logs: Callable[..., list[AnnotationLog]]
-) -> None:
+def test_an_image_that_one_of_them_was_not_shown_has_no_label(say: Say, decided: Decided) -> None:
     say("anna", "q", "a", "black", shown="abcd")
     say("ben", "q", "a", "black", shown="abc")
-    (decision,) = decide(asked("q"), logs("anna", "ben"), limit=0.5)
+    decision = decided("anna", "ben", limit=0.5)
     assert letters(list(decision.labels)) == "abc"
     assert decision.clue_rate == pytest.approx(1 / 3)
 
 
 def test_a_dispute_that_came_up_after_the_ruling_waits_again_whatever_the_order_of_the_annotators(
-    say: Say, logs: Callable[..., list[AnnotationLog]]
+    say: Say, decided: Decided
 ) -> None:
     say("anna", "q", "a", "black")
     say("ben", "q", "b", "black")
     say("judge", "q", "a", "black", shown="ab")
-    assert decide(asked("q"), logs("anna", "ben"), logs("judge")[0])[0].fate == "kept"
+    assert decided("anna", "ben", ruling=True).fate == "kept"
     say("carl", "q", "acd", "black")
     for names in (("anna", "ben", "carl"), ("carl", "ben", "anna")):
-        (decision,) = decide(asked("q"), logs(*names), logs("judge")[0])
+        decision = decided(*names, ruling=True)
         assert (decision.fate, decision.why, decision.labels) == (
             "waits for adjudication",
             "annotators differ on 2 images that are not ruled on",
@@ -324,22 +318,20 @@ def test_a_dispute_that_came_up_after_the_ruling_waits_again_whatever_the_order_
 
 
 def test_a_dispute_about_the_answer_alone_leaves_the_clues(
-    say: Say, logs: Callable[..., list[AnnotationLog]]
+    say: Say, logs: Logs, decided: Decided
 ) -> None:
     say("anna", "q", "a", "red")
     say("ben", "q", "a", "dark red")
     found = find_disputes(logs("anna", "ben"))
-    assert (letters(found.images["q"]), letters(sorted(found.ticked["q"]))) == (
-        "a",
-        "a",
-    )  # ticked to begin with
+    # ticked to begin with
+    assert letters(found.images["q"]) == letters(sorted(found.ticked["q"])) == "a"
     say("judge", "q", "a", "red", shown="a")
-    (decision,) = decide(asked("q"), logs("anna", "ben"), logs("judge")[0])
+    decision = decided("anna", "ben", ruling=True)
     assert (decision.fate, decision.answers, decision.clue_rate) == ("kept", ("red",), 0.25)
 
 
 def test_who_skips_a_question_that_another_finished_differs_from_them(
-    say: Say, logs: Callable[..., list[AnnotationLog]]
+    say: Say, logs: Logs, decided: Decided
 ) -> None:
     say("anna", "q", "a", "red")
     say("ben", "q", "abc", end="skipped", shown="abc")
@@ -348,16 +340,13 @@ def test_who_skips_a_question_that_another_finished_differs_from_them(
     assert list(found.remarks["q"].values()) == ["clue for ben; not for anna"] * 2 + [
         "clue for anna, ben"
     ]
-    assert decide(asked("q"), logs("anna", "ben"))[0].fate == "waits for adjudication"
+    assert decided("anna", "ben").fate == "waits for adjudication"
     say("judge", "q", "ab", "red", shown="abc")
-    assert (
-        decide(asked("q"), logs("anna", "ben"), logs("judge")[0])[0].why
-        == "the clue rate 50.0% is above 25%"
-    )
+    assert decided("anna", "ben", ruling=True).why == "the clue rate 50.0% is above 25%"
 
 
 def test_a_clue_that_the_other_was_not_shown_is_in_dispute(
-    say: Say, logs: Callable[..., list[AnnotationLog]]
+    say: Say, logs: Logs, decided: Decided, goose: SpeciesFolder
 ) -> None:
     say("anna", "q", "d", "red", shown="abcd")
     say("ben", "q", "", shown="abc")
@@ -366,17 +355,12 @@ def test_a_clue_that_the_other_was_not_shown_is_in_dispute(
         "d": "clue for anna; not shown to ben"
     }
     say("judge", "q", "d", "red", shown="d")
-    (decision,) = decide(asked("q"), logs("anna", "ben"), logs("judge")[0])
-    assert {Path(doc_id).stem: label for doc_id, label in decision.labels.items()} == {
-        "a": 0,
-        "b": 0,
-        "c": 0,
-        "d": 1,
-    }
+    decision = decided("anna", "ben", ruling=True)
+    assert decision.labels == {name: int("d.jpg" in name) for name in goose.images}
 
 
-def test_votes_on_other_questions_and_on_images_that_are_gone_are_told_and_left_out(
-    say: Say, tmp_path: Path, tree: Path, capsys: pytest.CaptureFixture[str]
+def test_votes_on_other_questions_and_on_images_that_are_gone_are_left_out(
+    say: Say, tmp_path: Path, tree: Path
 ) -> None:
     say("anna", "q", "ab", "black", shown="abc")
     say("anna", "reworded", "a", "black")
@@ -384,22 +368,13 @@ def test_votes_on_other_questions_and_on_images_that_are_gone_are_told_and_left_
     (log,) = read_logs([tmp_path / "anna.jsonl"], asked("q"), read_folders(tree))
     assert list(log.votes) == ["q"]
     assert (letters(log.votes["q"].shown), letters(sorted(log.votes["q"].clues))) == ("ac", "a")
-    told = capsys.readouterr().out
-    assert (
-        "note: anna: annotated questions that are not (or no longer) asked in these words: 1, such"
-        " as 'reworded?'; left out" in told
-    )
-    assert "images that were looked at and are no longer in their folders: 1; left out" in told
-    assert "images that were not there when their question was finished: 1; without" in told  # d
 
 
 def test_two_logs_of_one_name_are_refused(say: Say, tmp_path: Path, tree: Path) -> None:
     say("me", "q", "a", "black")
     (tmp_path / "other").mkdir()
     (tmp_path / "other" / "me.jsonl").write_bytes((tmp_path / "me.jsonl").read_bytes())
-    with pytest.raises(
-        VragError, match=r"two logs are of the annotator 'me': .*me\.jsonl, .*other.me\.jsonl"
-    ):
+    with pytest.raises(VragError, match=r"annotator 'me': .*me\.jsonl, .*other.me\.jsonl"):
         read_logs(
             [tmp_path / "me.jsonl", tmp_path / "other" / "me.jsonl"], asked("q"), read_folders(tree)
         )
@@ -412,46 +387,15 @@ def test_who_has_not_ticked_yet_is_named(say: Say, tmp_path: Path, tree: Path) -
         read_logs([tmp_path / "ada.jsonl", tmp_path / "ben.jsonl"], asked("q"), read_folders(tree))
 
 
-def test_a_species_without_a_question_that_is_kept_is_named_with_what_became_of_it(
-    say: Say,
-    logs: Callable[..., list[AnnotationLog]],
-    write: Callable[..., Path],
-    capsys: pytest.CaptureFixture[str],
-) -> None:
-    say("anna", "q", "a", "black")
-    say("anna", "none")
-    questions = asked("q", "none", "new", "common", "easy")
-    questions["species"] = ["Goose", "Goose", "Mug", "Cup", "Pot"]
-    questions["dropped"] = ["", "", "", "", "too easy"]  # by a person, who knows
-    say("anna", "common", "abc", "green")
-    write(decide(questions, logs("anna")))
-    (line,) = capsys.readouterr().out.splitlines()
-    assert line == (
-        "of 2 of 4 species no question is kept: Mug (not annotated: nobody has finished it),"
-        " Cup (too common: the clue rate 75.0% is above 25%)"
-    )
-
-
 def test_no_benchmark_is_written_where_nothing_is_kept_or_another_one_lies_and_that_stays(
-    say: Say, logs: Callable[..., list[AnnotationLog]], write: Callable[..., Path], tmp_path: Path
+    say: Say, logs: Logs, write: Write, tmp_path: Path
 ) -> None:
     say("anna", "q", "a", "black")
     before = write(decide(asked("q"), logs("anna"))).read_bytes()
     say("ben", "none")
-    with pytest.raises(
-        VragError,
-        match=re.escape(
-            "annotations.jsonl: no question is kept, so no benchmark is written (1 no clue, 1 not"
-            " annotated)"
-        ),
-    ):
+    with pytest.raises(VragError, match=r"annotations\.jsonl: .* \(1 no clue, 1 not annotated\)"):
         write(decide(asked("none", "new"), logs("ben")))
-    with pytest.raises(
-        VragError,
-        match=(
-            r"mine: holds a benchmark over .*; this one is over 'elsewhere'\. Choose another folder"
-        ),
-    ):
+    with pytest.raises(VragError, match=r"mine: holds a benchmark over .* 'elsewhere'"):
         write_benchmark(
             tmp_path / "mine", decide(asked("q"), logs("anna")), Path("elsewhere"), "other"
         )
@@ -459,7 +403,7 @@ def test_no_benchmark_is_written_where_nothing_is_kept_or_another_one_lies_and_t
 
 
 def test_the_filter_is_measured_on_images_that_people_labelled(
-    say: Say, logs: Callable[..., list[AnnotationLog]], goose: SpeciesFolder
+    say: Say, logs: Logs, goose: SpeciesFolder
 ) -> None:
     say("anna", "q", "ab", "black")
     decisions = decide(asked("q"), logs("anna"))
@@ -476,12 +420,7 @@ def test_the_filter_is_measured_on_images_that_people_labelled(
 
 
 def test_the_parameter_file_is_one_that_the_notebooks_accept(
-    say: Say,
-    logs: Callable[..., list[AnnotationLog]],
-    write: Callable[..., Path],
-    tmp_path: Path,
-    tree: Path,
-    monkeypatch: pytest.MonkeyPatch,
+    say: Say, logs: Logs, write: Write, tmp_path: Path, tree: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     say("anna", "q", "a", "black")
     parameters = write(decide(asked("q"), logs("anna")), "geese").with_name("geese.yaml")
@@ -503,28 +442,15 @@ def test_the_parameter_file_is_one_that_the_notebooks_accept(
     others = dict(re.findall(r"^# (\d\d_\w+): (.+)$", text, re.MULTILINE))
     every = {file.stem for file in (ROOT / "notebooks" / "visual_rag").glob("[0-9]*.ipynb")}
     assert given.keys() | others.keys() == {*every, "00_tour"}
-    assert sorted(name[:2] for name in others) == [
-        "06",
-        "07",
-        "08",
-        "09",
-        "11",
-        "12",
-        "16",
-        "17",
-        "18",
-    ]
+    left_out = " ".join(sorted(name[:2] for name in others))
+    assert left_out == "06 07 08 09 11 12 16 17 18"
     assert others["06_number_of_clues"] == "no question has two clues, and another image"
     assert others["07_easy_negatives"] == "there is one species alone"
     assert others["18_why_distractors_hurt"] == "there are not four images of other species"
 
 
 def test_it_asks_for_as_many_clues_as_there_are_and_names_articles_where_they_are(
-    say: Say,
-    logs: Callable[..., list[AnnotationLog]],
-    write: Callable[..., Path],
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
+    say: Say, logs: Logs, write: Write, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     say("anna", "q", "ab", "black")
     where = {"articles": tmp_path / "articles", "species": tmp_path / "categories.json"}
@@ -542,9 +468,7 @@ def test_it_asks_for_as_many_clues_as_there_are_and_names_articles_where_they_ar
 
 
 def test_it_names_the_notebooks_own_models_as_ones_for_the_field_guide_until_somebody_names_theirs(
-    say: Say,
-    logs: Callable[..., list[AnnotationLog]],
-    write: Callable[..., Path],
+    say: Say, logs: Logs, write: Write
 ) -> None:
     say("anna", "q", "a", "black")
     decisions = decide(asked("q"), logs("anna"))
@@ -568,7 +492,7 @@ def test_it_names_the_notebooks_own_models_as_ones_for_the_field_guide_until_som
 
 
 def test_suggested_questions_are_listed_with_who_and_where(
-    say: Say, logs: Callable[..., list[AnnotationLog]], tmp_path: Path
+    say: Say, logs: Logs, tmp_path: Path
 ) -> None:
     say("anna", "q", "a", "black")
     assert suggestions(logs("anna")).empty

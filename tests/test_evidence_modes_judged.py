@@ -12,16 +12,7 @@ import pytest
 from vrag_kit.analysis import in_percent
 from vrag_kit.benchmarks import ImageFile, with_gold_evidence
 from vrag_kit.judging import RuleJudge
-from vrag_kit.papers.mrag_suite import (
-    by_training,
-    effects_table,
-    judged_by_own,
-    mode_effects,
-    mode_means,
-    modes_beside_print,
-    modes_figure,
-    printed_modes,
-)
+from vrag_kit.papers import mrag_suite as mrag
 from vrag_kit.types import Benchmark, Evidence, Query
 
 SETTINGS = ("zero_shot", "distractors_only", "gt_plus_distractors", "gt_only")
@@ -59,7 +50,7 @@ DATASETS = {"VisRAG-Plot": small("plots"), "Own": small("own")}
 
 @pytest.fixture(scope="module")
 def judged() -> dict[str, pd.DataFrame]:
-    return judged_by_own(DATASETS, dict.fromkeys(DATASETS, answers()), RuleJudge())
+    return mrag.judged_by_own(DATASETS, dict.fromkeys(DATASETS, answers()), RuleJudge())
 
 
 def test_questions_without_gold_and_gold_that_is_missing_are_named_and_counted() -> None:
@@ -83,7 +74,7 @@ def test_questions_without_gold_and_gold_that_is_missing_are_named_and_counted()
 def test_each_data_set_has_its_own_metric_or_the_judge_under_its_name(
     judged: dict[str, pd.DataFrame],
 ) -> None:
-    means = mode_means(judged)
+    means = mrag.mode_means(judged)
     metrics = means.groupby("dataset")["metric"].unique()
     assert list(metrics["VisRAG-Plot"]) == ["relaxed_accuracy", "abstention"]
     assert list(metrics["Own"]) == ["judged by rule", "abstention"]
@@ -106,7 +97,7 @@ def test_a_question_that_two_modes_show_alike_is_in_no_difference_of_them(
         full.get(setting, shown[setting]) if query_id == "q0" else shown[setting]
         for setting, query_id in zip(plots["setting"], plots["query_id"], strict=True)
     ]
-    effects = mode_effects({"VisRAG-Plot": plots}).set_index("setting")
+    effects = mrag.mode_effects({"VisRAG-Plot": plots}).set_index("setting")
     assert effects["n"].to_dict() == {
         "gt_only": 3,
         "gt_plus_distractors": 2,
@@ -117,7 +108,7 @@ def test_a_question_that_two_modes_show_alike_is_in_no_difference_of_them(
 def test_effects_are_paired_and_corrected_for_all_data_sets(
     judged: dict[str, pd.DataFrame],
 ) -> None:
-    effects = mode_effects(judged)
+    effects = mrag.mode_effects(judged)
     plots = effects[effects["dataset"] == "VisRAG-Plot"]
     told = zip(plots["setting"], plots["than"], plots["value"], strict=True)
     assert list(told) == [
@@ -127,21 +118,21 @@ def test_effects_are_paired_and_corrected_for_all_data_sets(
     ]
     adds = effects[effects["setting"] == "gt_only"]
     assert list(adds["p_holm"]) == pytest.approx([min(1.0, 2 * p) for p in adds["p"]])
-    table = effects_table(in_percent(effects))
+    table = mrag.effects_table(in_percent(effects))
     assert table[["setting", "than"]].iloc[0].tolist() == ["gold only", "nothing"]
 
 
 def test_printed_numbers_stand_beside_where_the_paper_has_them(
     judged: dict[str, pd.DataFrame],
 ) -> None:
-    table = modes_beside_print(in_percent(mode_means(judged)))
+    table = mrag.modes_beside_print(in_percent(mrag.mode_means(judged)))
     assert list(table.index.get_level_values("setting").unique()) == [
         "nothing",
         "distractors only",
         "gold and distractors",
         "gold only",
     ]
-    paper = printed_modes().query("dataset == 'VisRAG-Plot' and setting == 'gt_only'")["value"]
+    paper = mrag.printed_modes().query("dataset == 'VisRAG-Plot' and setting == 'gt_only'")["value"]
     row = table.loc[("VisRAG-Plot", "relaxed_accuracy", "gold only")]
     of_table_5 = row.filter(like="Table 5").iloc[0]
     spread = f"{paper.min():.1f} to {paper.max():.1f}, median {paper.median():.1f} (6 models)"
@@ -154,7 +145,7 @@ def test_printed_numbers_stand_beside_where_the_paper_has_them(
 def test_the_figure_has_a_panel_a_data_set_in_its_own_metric(
     judged: dict[str, pd.DataFrame],
 ) -> None:
-    figure = modes_figure(in_percent(mode_means(judged)))
+    figure = mrag.modes_figure(in_percent(mrag.mode_means(judged)))
     labels = {axis.get_title(): axis.get_ylabel() for axis in figure.axes}
     assert labels == {
         "VisRAG-Plot (n = 3)": "number within 5 %, else exact (%)",
@@ -172,28 +163,30 @@ def test_strata_stand_apart_before_they_are_pooled(tmp_path: Path) -> None:
     table = answers()
     for setting, words in said.items():
         table.loc[table["setting"] == setting, "answer"] = list(words)
-    judged = judged_by_own(DATASETS, dict.fromkeys(DATASETS, table), RuleJudge())
-    apart = by_training(judged, DATASETS, [model])
-    means = mode_means(apart).query("setting == 'zero_shot' and metric != 'abstention'")
+    judged = mrag.judged_by_own(DATASETS, dict.fromkeys(DATASETS, table), RuleJudge())
+    apart = mrag.by_training(judged, DATASETS, [model])
+    means = mrag.mode_means(apart).query("setting == 'zero_shot' and metric != 'abstention'")
     found = means.set_index(["dataset", "stratum"])["value"]
     assert found["VisRAG-Plot"].to_dict() == {
         "told in training": 1.0,
         "not told": 0.0,
         "all questions": pytest.approx(1 / 3),
     }
-    effects = mode_effects(apart)
+    effects = mrag.mode_effects(apart)
     gold = effects[effects["setting"] == "gt_only"].set_index(["dataset", "stratum"])["value"]
     assert gold["VisRAG-Plot"].to_dict() == {
         "told in training": -1.0,
         "not told": 1.0,
         "all questions": pytest.approx(1 / 3),
     }
-    titles = [axis.get_title() for axis in modes_figure(in_percent(mode_means(apart))).axes]
+    titles = [
+        axis.get_title() for axis in mrag.modes_figure(in_percent(mrag.mode_means(apart))).axes
+    ]
     assert titles[:2] == ["VisRAG-Plot, told in training (n = 1)", "VisRAG-Plot, not told (n = 2)"]
     assert not any("all questions" in title for title in titles)
 
 
 def test_no_number_of_another_metric_is_drawn(judged: dict[str, pd.DataFrame]) -> None:
-    figure = modes_figure(in_percent(mode_means(judged)))
+    figure = mrag.modes_figure(in_percent(mrag.mode_means(judged)))
     (legend,) = figure.legends
     assert [text.get_text() for text in legend.get_texts()] == ["m"]

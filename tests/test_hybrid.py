@@ -12,14 +12,7 @@ import pytest
 
 from vrag_kit.analysis import in_percent, summarise
 from vrag_kit.benchmarks import ImageFile
-from vrag_kit.papers.mrag_suite import (
-    fused_less_each,
-    hybrid_figure,
-    in_one_list,
-    printed_retrievers,
-    score_suite,
-    search_suite,
-)
+from vrag_kit.papers import mrag_suite as paper
 from vrag_kit.retrieval import BM25, FUSED, fuse, make_run
 from vrag_kit.types import Benchmark, Evidence, Query
 
@@ -62,10 +55,10 @@ RUNS = {
 
 
 def test_fusing_is_set_against_each_retriever_apart_and_pooled() -> None:
-    scores = score_suite(DATASETS, RUNS, KS)
+    scores = paper.score_suite(DATASETS, RUNS, KS)
     recall = scores[scores["metric"] == "recall"]
     assert set(zip(recall["modality"], recall["k"], strict=True)) == {("image", 1), ("text", 2)}
-    gains = fused_less_each(recall)
+    gains = paper.fused_less_each(recall)
     found = gains.set_index(["dataset", "modality", "than"])
     # A, pictures, two questions: words finds p0 first, looks and fused find p1
     # B, one question: words misses p1, looks and fused find it
@@ -84,14 +77,14 @@ def test_fusing_is_set_against_each_retriever_apart_and_pooled() -> None:
 
 
 def test_one_data_set_is_not_pooled_and_without_fusing_nothing_is_compared() -> None:
-    scores = score_suite(DATASETS, {"A": RUNS["A"]}, KS)
-    assert set(fused_less_each(scores)["dataset"]) == {"A"}
+    scores = paper.score_suite(DATASETS, {"A": RUNS["A"]}, KS)
+    assert set(paper.fused_less_each(scores)["dataset"]) == {"A"}
     texts = {"A": {"text": RUNS["A"]["text"]}}
-    assert fused_less_each(score_suite(DATASETS, texts, KS)).empty
+    assert paper.fused_less_each(paper.score_suite(DATASETS, texts, KS)).empty
 
 
 def test_both_modalities_in_one_list_compete_for_as_many_places() -> None:
-    scores = in_one_list(DATASETS, {"A": RUNS["A"]}, {"image": 1, "text": 1})
+    scores = paper.in_one_list(DATASETS, {"A": RUNS["A"]}, {"image": 1, "text": 1})
     recall = scores[(scores["metric"] == "recall") & (scores["query_id"] == "A: q2")]
     found = recall.set_index("retriever")["value"].to_dict()
     # q2 wants t1, which is second among the texts. Two places: two texts hold it; one
@@ -104,11 +97,11 @@ def test_both_modalities_in_one_list_compete_for_as_many_places() -> None:
     merged = fuse({"a": RUNS["A"]["image"]["words"], "b": RUNS["A"]["image"]["looks"]})
     assert list(merged["doc_id"][:3]) == ["p1", "p0", "p2"]
     pages = {"A": {"image": RUNS["A"]["image"]}}
-    assert in_one_list(DATASETS, pages, KS).empty
+    assert paper.in_one_list(DATASETS, pages, KS).empty
 
 
 def test_a_suite_is_searched_data_set_by_data_set(tmp_path: Path) -> None:
-    runs = search_suite(DATASETS, {"text": [BM25]}, k=2, cache_dir=tmp_path)
+    runs = paper.search_suite(DATASETS, {"text": [BM25]}, k=2, cache_dir=tmp_path)
     assert {name: list(found) for name, found in runs.items()} == {"A": ["text"], "B": ["text"]}
     first = runs["A"]["text"][BM25].drop_duplicates("query_id")
     assert dict(zip(first["query_id"], first["doc_id"], strict=True)) == {
@@ -119,11 +112,11 @@ def test_a_suite_is_searched_data_set_by_data_set(tmp_path: Path) -> None:
 
 
 def test_the_figure_has_a_line_a_data_set_and_modality_and_pooled_ones_below() -> None:
-    scores = score_suite(DATASETS, RUNS, KS)
+    scores = paper.score_suite(DATASETS, RUNS, KS)
     recall = scores[scores["metric"] == "recall"]
     by = ["dataset", "modality", "k", "retriever", "metric"]
     results = in_percent(summarise(recall, by))
-    figure = hybrid_figure(results, in_percent(fused_less_each(recall)))
+    figure = paper.hybrid_figure(results, in_percent(paper.fused_less_each(recall)))
     assert "In brackets: n." in figure.get_supxlabel()
     levels, differences = figure.axes
     names = [label.get_text() for label in levels.get_yticklabels()]
@@ -136,6 +129,6 @@ def test_the_figure_has_a_line_a_data_set_and_modality_and_pooled_ones_below() -
 
 
 def test_the_papers_retrievers_are_named_without_a_score() -> None:
-    table = printed_retrievers().set_index("dataset")
+    table = paper.printed_retrievers().set_index("dataset")
     assert list(table.columns) == ["text", "image"]
     assert table.loc["WebQA"].tolist() == ["SBERT (mpnet)", "CLIP ViT-B/32"]

@@ -82,7 +82,7 @@ def test_any_other_form_is_unreadable_and_says_why(raw: str, reason: str) -> Non
 
 
 def test_both_answers_come_from_one_call_and_a_miss_is_a_failure_that_is_counted(
-    server: StrangeServer, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    server: StrangeServer, tmp_path: Path
 ) -> None:
     benchmark = make_talks(tmp_path, {}, alone=["a", "b", "c"])
     server.plans = {
@@ -94,7 +94,6 @@ def test_both_answers_come_from_one_call_and_a_miss_is_a_failure_that_is_counted
     assert short["status"].tolist() == ["ok", "unreadable", "empty"]
     assert short["answer"].dropna().tolist() == ["red", ""]
     assert short["detail"][1] == "no line begins with “Short answer:”"
-    assert "1 failed" in capsys.readouterr().out
     long = ask(server, benchmark, tmp_path, LONG)
     assert long["status"].tolist() == ["ok", "unreadable", "ok"]
     assert long["answer"].dropna().tolist() == ["It is red.", "I cannot see it."]

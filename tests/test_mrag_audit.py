@@ -12,34 +12,24 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from vrag_kit.papers.mrag_bench import (
-    QUESTIONS,
-    audit,
-    audit_figure,
-    audit_summary,
-    by_questions,
-    contradictions,
-    paper_tables,
-    retriever_correlations,
-    smallest_denominator,
-)
+from vrag_kit.papers import mrag_bench as paper
 
-TABLES = paper_tables()
+TABLES = paper.paper_tables()
 found = partial(audits.found, digits=2)
 
 
 @pytest.fixture(scope="module")
 def checks() -> pd.DataFrame:
-    return audit(TABLES)
+    return paper.audit(TABLES)
 
 
 def test_of_400_differences_two_use_each_others_baseline(checks: pd.DataFrame) -> None:
-    assert audit_summary(checks).loc["difference from no RAG"].iloc[1:].sum() == 400
+    assert paper.audit_summary(checks).loc["difference from no RAG"].iloc[1:].sum() == 400
     assert found(checks, "difference from no RAG") == {
         ("3", "GPT-4o, retrieved_rag, image, deformation"): (7.28, -6.31),
         ("3", "GPT-4o, retrieved_rag, image, incomplete"): (-34.74, -21.15),
     }
-    notes = contradictions(checks).query("check == 'difference from no RAG'")["note"]
+    notes = paper.contradictions(checks).query("check == 'difference from no RAG'")["note"]
     assert notes.tolist() == [
         "fits the value without RAG of incomplete",
         "fits the value without RAG of deformation",
@@ -47,7 +37,7 @@ def test_of_400_differences_two_use_each_others_baseline(checks: pd.DataFrame) -
 
 
 def test_nine_whole_numbers_of_questions_give_all_shares_of_figure_2(checks: pd.DataFrame) -> None:
-    assert sum(QUESTIONS.values()) == 1353
+    assert sum(paper.QUESTIONS.values()) == 1353
     rows = checks[checks["table"].eq("figure 2") & checks["check"].str.startswith("share")]
     assert rows["finding"].tolist() == ["agrees"] * 12
 
@@ -69,9 +59,9 @@ def test_of_594_cells_23_are_no_whole_number_of_questions(checks: pd.DataFrame) 
 
 def test_four_cells_of_gpt_4o_are_shares_of_71_and_42_questions(checks: pd.DataFrame) -> None:
     # 50/71 = 70.42 %, 55/71 = 77.46 %; 20/42 = 47.62 %, 13/42 = 30.95 %
-    assert smallest_denominator([70.42, 77.46]) == 71
-    assert smallest_denominator([47.62, 30.95]) == 42
-    notes = contradictions(checks)["note"]
+    assert paper.smallest_denominator([70.42, 77.46]) == 71
+    assert paper.smallest_denominator([47.62, 30.95]) == 42
+    notes = paper.contradictions(checks)["note"]
     assert sorted(note.split("; ")[1] for note in notes if " fit " in note) == [
         "47.62 and 30.95 fit 42",
         "47.62 and 30.95 fit 42",
@@ -90,7 +80,7 @@ def test_models_weigh_by_questions_and_people_by_scenarios(checks: pd.DataFrame)
         ("3", "GPT-4o, gt_rag, image"): (74.50, 74.58),
         ("4", "GPT-4-Turbo, retrieved_rag, image"): (58.95, 59.24),
     }
-    notes = contradictions(checks).query("check == 'overall, all questions'")["note"]
+    notes = paper.contradictions(checks).query("check == 'overall, all questions'")["note"]
     assert [bool(note) for note in notes] == [True, True, True, False, False, False]
     assert found(checks, "gain of people, all questions") == {
         ("3", "Human performance, retrieved_rag, image, overall"): (22.91, 25.64),
@@ -102,11 +92,11 @@ def test_the_weighted_mean_agrees_with_a_hand_calculation() -> None:
     cells = pd.DataFrame(
         [
             {"model": "m", "setting": "s", "modality": "x", "scenario": name, "value": 0.0}
-            for name in ("overall", *QUESTIONS)
+            for name in ("overall", *paper.QUESTIONS)
         ]
     )
     cells.loc[cells["scenario"] == "angle", "value"] = 90.0
-    (row,) = by_questions(cells).itertuples()
+    (row,) = paper.by_questions(cells).itertuples()
     assert row.weighted == pytest.approx(90 * 322 / 1353)
     assert row.plain == pytest.approx(10)
 
@@ -128,7 +118,7 @@ def test_four_statements_of_the_text_do_not_follow_from_the_tables(checks: pd.Da
 
 
 def test_the_correlation_of_figure_5_rests_on_four_points_and_turns_round() -> None:
-    table = retriever_correlations(TABLES).set_index("scenario")
+    table = paper.retriever_correlations(TABLES).set_index("scenario")
     assert set(table["n"]) == {4}
     overall = table.loc["overall"]
     assert (round(overall["pearson"], 3), overall["spearman"]) == (0.952, pytest.approx(0.8))
@@ -149,7 +139,7 @@ def test_the_correlation_of_figure_5_rests_on_four_points_and_turns_round() -> N
 def test_an_error_that_is_planted_is_found(
     checks: pd.DataFrame, number: int, place: int, column: str, check: str
 ) -> None:
-    planted = audit(audits.with_error(TABLES, number, place, column=column, error=0.3))
+    planted = paper.audit(audits.with_error(TABLES, number, place, column=column, error=0.3))
     more = set(found(planted, check)) - set(found(checks, check))
     assert more, TABLES[number].loc[place].to_dict()
     assert all(where[0].startswith(str(number)) for where in more)
@@ -158,7 +148,7 @@ def test_an_error_that_is_planted_is_found(
 @given(st.integers(1, 60), st.lists(st.integers(0, 60), min_size=1, max_size=3))
 def test_shares_of_n_questions_fit_n_or_fewer(n: int, right: list[int]) -> None:
     shares = [round(100 * min(each, n) / n, 2) for each in right]
-    smallest = smallest_denominator(shares)
+    smallest = paper.smallest_denominator(shares)
     assert smallest is not None
     assert smallest <= n
 
@@ -166,7 +156,7 @@ def test_shares_of_n_questions_fit_n_or_fewer(n: int, right: list[int]) -> None:
 def test_the_figure_draws_each_contradiction_in_points_once_the_largest_first(
     checks: pd.DataFrame,
 ) -> None:
-    left, right = audit_figure(checks).axes
+    left, right = paper.audit_figure(checks).axes
     assert left.get_title() == "Of 1167 checks 1124 agree, 37 contradict"
     lengths = [abs(bar.get_width()) for bar in right.patches]
     # two differences, five overall columns, two gains and three sentences

@@ -210,25 +210,16 @@ def test_a_row_that_cannot_be_used_is_refused_by_name_and_listed_by_the_check(
 
 ODD: dict[str, tuple[Row, str]] = {
     "two equal wrong options": ({"C": "vole"}, "two options are 'vole'"),
-    "the answer in another spelling": (
-        {"answer": "Hare "},
-        "the answer is spelled 'Hare', its option 'hare'",
-    ),
+    "the answer in another spelling": ({"answer": "Hare "}, "spelled 'Hare', its option 'hare'"),
     "fewer than five examples": (
         {"gt_images": [picture(1), picture(2)]},
-        "2 pictures in gt_images, expected 5",
+        "2 pictures in gt_images",
     ),
-    "five where Incomplete has one": (
-        {"scenario": "Incomplete"},
-        "5 pictures in gt_images, expected 1",
-    ),
-    "one example twice": (
-        {"gt_images": [picture(3)] * 2 + [picture(k) for k in (4, 5, 6)]},
-        "twice",
-    ),
+    "five where Incomplete has one": ({"scenario": "Incomplete"}, "5 pictures in gt_images"),
+    "one example twice": ({"gt_images": [picture(k) for k in (3, 3, 4, 5, 6)]}, "twice"),
     "the query among its examples": (
         {"gt_images": [picture(1, 7), *(picture(k) for k in (4, 5, 6, 8))]},
-        "the query's own picture is among gt_images",
+        "own picture is among gt_images",
     ),
 }
 

@@ -5,20 +5,13 @@ from __future__ import annotations
 import math
 from pathlib import Path
 
+import factories
 import pandas as pd
 import pytest
 
 from vrag_kit.analysis import load_results
 from vrag_kit.errors import VragError
-from vrag_kit.papers.mrag_bench import (
-    at_chance,
-    claims_on,
-    claims_table,
-    gains_said,
-    how_they_go_together,
-    printed_found_and_right,
-    printed_main,
-)
+from vrag_kit.papers import mrag_bench as paper
 from vrag_kit.papers.mrag_bench.statements import STATEMENTS, paper_name
 from vrag_kit.papers.sources import Source
 
@@ -46,7 +39,7 @@ def test_the_papers_own_numbers_bear_its_sentences_out_but_for_two() -> None:
     # Claude's 11.23 is more than 9.69, and one of ten open models does not decline
     assert printed["gains of proprietary models"].count("contradicted") == 1
     assert printed["open models and retrieved examples"].count("contradicted") == 1
-    table = printed_main().query("scenario == 'overall' and setting == 'retrieved_rag'")
+    table = paper.printed_main().query("scenario == 'overall' and setting == 'retrieved_rag'")
     gains = table[table["model_group"] == "open_source"]["gain"]
     assert (gains > 0).sum() == 1
 
@@ -58,7 +51,7 @@ def test_a_sentence_is_asked_of_the_models_that_it_is_about(tmp_path: Path) -> N
         (OPEN, "retrieved_rag", 4.0, 1.0, 7.0),
         ("mine", "retrieved_rag", -3.0, -6.0, 0.0),
     )
-    claims = claims_on("31", told, PAPERS, tmp_path).set_index(["claim", "of"])
+    claims = paper.claims_on("31", told, PAPERS, tmp_path).set_index(["claim", "of"])
     assert claims["verdict"].to_dict() == {
         ("ground truth helps", "mine"): "supported",
         ("ground truth helps", OPEN): "supported",
@@ -73,7 +66,7 @@ def test_a_sentence_is_asked_of_the_models_that_it_is_about(tmp_path: Path) -> N
             "GPT-4-Turbo, Gemini Pro, Claude 3.5 Sonnet, GPT-4o",
         ): "not run",
     }
-    table = claims_table(tmp_path).set_index("section")
+    table = paper.claims_table(tmp_path).set_index("section")
     assert table["verdict"].value_counts().to_dict() == {
         "not run": 9,
         "supported": 1,
@@ -88,11 +81,11 @@ def test_a_sentence_is_asked_of_the_models_that_it_is_about(tmp_path: Path) -> N
 
 def test_saved_claims_say_what_their_number_is(tmp_path: Path) -> None:
     told = differences(("mine", "gt_rag", 20.0, 12.0, 28.0))
-    claims_on("31", told, PAPERS, tmp_path)
-    both = printed_found_and_right().assign(model="mine")
-    said = how_they_go_together(both)
+    paper.claims_on("31", told, PAPERS, tmp_path)
+    both = paper.printed_found_and_right().assign(model="mine")
+    said = paper.how_they_go_together(both)
     said = said.assign(value=said["pearson"], setting=said["metric"], baseline="")
-    claims_on("33", said, PAPERS, tmp_path)
+    paper.claims_on("33", said, PAPERS, tmp_path)
     rows = load_results(tmp_path)[["experiment", "metric", "unit"]].drop_duplicates()
     assert rows.to_numpy().tolist() == [
         ["31_claims", "difference in accuracy", "points"],
@@ -103,43 +96,38 @@ def test_saved_claims_say_what_their_number_is(tmp_path: Path) -> None:
 def test_pictures_are_set_against_texts_where_the_baseline_says_so(tmp_path: Path) -> None:
     ahead = differences(("mine", "gt_rag", 5.0, 2.0, 8.0), ("mine", "retrieved_rag", 1, -2, 4))
     ahead["baseline"] = ["gt_text", "retrieved_text"]
-    claims = claims_on("32", ahead, PAPERS, tmp_path)
+    claims = paper.claims_on("32", ahead, PAPERS, tmp_path)
     assert claims["verdict"].tolist() == ["undecided", "supported"]
-    assert claims_on("32", ahead.drop(columns="baseline"), PAPERS, tmp_path)["n"].isna().all()
+    assert paper.claims_on("32", ahead.drop(columns="baseline"), PAPERS, tmp_path)["n"].isna().all()
 
 
 def answers(k: int, right: list[int]) -> pd.DataFrame:
     """Ten questions asked with `k` examples, of which these are right."""
-    names = [str(place) for place in range(10)]
     scores = [float(place in right) for place in range(10)]
-    told = {"model": "mine", "k": k, "setting": "gt_rag" if k else "no_rag", "draw": 0}
-    where = {"scenario": "angle", "aspect": "perspective", "status": "ok", "abstained": 0.0}
-    rows = pd.DataFrame({"query_id": names, "group": names, "score": scores})
-    return rows.assign(**told, **where)
+    told = {"model": "mine", "k": k, "setting": "gt_rag" if k else "no_rag", "score": scores}
+    return factories.judged(**told, scenario="angle", aspect="perspective")
 
 
 def test_numbers_of_examples_are_compared_as_the_sentences_say(tmp_path: Path) -> None:
     """By hand, of ten questions: 3 right without, 8 with one, 9 with ten examples."""
     judged = pd.concat([answers(0, [0, 1, 2]), answers(1, [*range(8)]), answers(10, [*range(9)])])
-    said = gains_said("34", judged.reset_index(drop=True), mix=None, arm="k")
+    said = paper.gains_said("34", judged.reset_index(drop=True), mix=None, arm="k")
     overall = said[said["scenario"] == "overall"].set_index(["setting", "baseline"])["value"]
     assert overall.to_dict() == {("1", "0"): 50.0, ("10", "1"): 10.0}
-    claims = claims_on("34", said, PAPERS, tmp_path).set_index("claim")
+    claims = paper.claims_on("34", said, PAPERS, tmp_path).set_index("claim")
     assert claims["verdict"].to_dict() == {
         "one example": "supported",
         "ten over one": "undecided",
         "twenty under ten": "not run",
     }
-    alone = gains_said("34", answers(0, [0]), mix=None, arm="k")
-    assert set(claims_on("34", alone, PAPERS, tmp_path)["verdict"]) == {"not run"}
+    alone = paper.gains_said("34", answers(0, [0]), mix=None, arm="k")
+    assert set(paper.claims_on("34", alone, PAPERS, tmp_path)["verdict"]) == {"not run"}
 
 
 def evidence(setting: str, right: int) -> pd.DataFrame:
     """Forty questions asked with an example or a passage, of which the first are right."""
-    rows = pd.concat([answers(1, [*range(10)])] * 4, ignore_index=True)
-    names = [str(place) for place in range(40)]
-    scores = [float(place < right) for place in range(40)]
-    return rows.assign(query_id=names, group=names, score=scores, setting=setting)
+    told = {"k": 1, "setting": setting, "score": [float(place < right) for place in range(40)]}
+    return factories.judged(model="mine", **told, scenario="angle", aspect="perspective")
 
 
 @pytest.mark.parametrize(
@@ -153,25 +141,25 @@ def evidence(setting: str, right: int) -> pd.DataFrame:
 def test_an_arm_at_chance_decides_no_statement(tmp_path: Path, text: int, verdict: str) -> None:
     """Pictures are right 39 times of 40, so that the difference is clear in all three."""
     judged = pd.concat([evidence("gt_rag", 39), evidence("gt_text", text)], ignore_index=True)
-    said = gains_said("32", judged, mix=None)
-    claims = claims_on("32", said, PAPERS, tmp_path).set_index("claim")
+    said = paper.gains_said("32", judged, mix=None)
+    claims = paper.claims_on("32", said, PAPERS, tmp_path).set_index("claim")
     assert claims.loc["true pictures over true texts", "ci_low"] > 0
     assert claims.loc["true pictures over true texts", "verdict"] == verdict
-    arms = at_chance(judged, mix=None)["setting"].tolist()
+    arms = paper.at_chance(judged, mix=None)["setting"].tolist()
     assert arms == (["gt_text"] if "chance" in verdict else [])
-    table = claims_table(tmp_path)
+    table = paper.claims_table(tmp_path)
     assert set(table["verdict"]) == {verdict, "not run"}
 
 
 def test_asking_without_evidence_is_expected_at_chance_and_is_no_such_arm() -> None:
     alone = evidence("no_rag", 10).assign(k=0)
-    assert at_chance(alone, mix=None).empty
+    assert paper.at_chance(alone, mix=None).empty
 
 
 def test_the_correlation_with_what_is_found_is_held_against_the_papers(tmp_path: Path) -> None:
-    together = how_they_go_together(printed_found_and_right())
+    together = paper.how_they_go_together(paper.printed_found_and_right())
     said = together.assign(value=together["pearson"], setting=together["metric"], baseline="")
-    claims = claims_on("33", said, PAPERS, tmp_path).set_index("claim")
+    claims = paper.claims_on("33", said, PAPERS, tmp_path).set_index("claim")
     # r = 0.952; Fisher's interval of four points is tanh(atanh 0.952 ± 1.96)
     low, high = (math.tanh(math.atanh(0.9519) + side * 1.96) for side in (-1, 1))
     assert claims["ci_low"].tolist() == pytest.approx([low, low], abs=0.01)
@@ -183,7 +171,7 @@ def test_the_correlation_with_what_is_found_is_held_against_the_papers(tmp_path:
 def test_without_any_there_is_no_table_and_a_folder_that_cannot_be_written_says_so(
     tmp_path: Path,
 ) -> None:
-    assert claims_table(tmp_path).empty
+    assert paper.claims_table(tmp_path).empty
     (tmp_path / "mrag_bench").write_text("a file", encoding="utf-8")
     with pytest.raises(VragError, match="the claims cannot be saved"):
-        claims_on("31", differences(("mine", "gt_rag", 1, 0, 2)), PAPERS, tmp_path)
+        paper.claims_on("31", differences(("mine", "gt_rag", 1, 0, 2)), PAPERS, tmp_path)

@@ -18,16 +18,7 @@ from vrag_kit.fieldguide.scenarios.edition import plan
 from vrag_kit.fieldguide.traits import stream
 from vrag_kit.generation import ask_models, read_choices
 from vrag_kit.judging import judge_all
-from vrag_kit.papers.mrag_bench import (
-    QUESTIONS,
-    ChoiceJudge,
-    answerers_agree,
-    both_means,
-    printed_people,
-    scenario_table,
-    with_scenarios,
-    wording_of,
-)
+from vrag_kit.papers import mrag_bench as paper
 
 FOUR = four_questions()
 
@@ -44,7 +35,9 @@ def judged(**letters: str) -> pd.DataFrame:
 
 
 def test_the_papers_people_are_printed_as_plain_means_of_nine_scenarios() -> None:
-    values = printed_people().pivot(index="setting", columns="weighing", values="value").round(2)
+    values = (
+        paper.printed_people().pivot(index="setting", columns="weighing", values="value").round(2)
+    )
     assert values["plain mean"].to_dict() == {
         "gt_rag": 71.63,
         "no_rag": 38.47,
@@ -56,24 +49,26 @@ def test_the_papers_people_are_printed_as_plain_means_of_nine_scenarios() -> Non
 
 
 def test_where_nobody_answered_every_table_is_empty(tmp_path: Path) -> None:
-    none = ask_models([], FOUR, [], tmp_path, wording=wording_of("paper"))
-    table = with_scenarios(judge_all(ChoiceJudge(), FOUR, none), FOUR)
-    assert both_means(table, FOUR).empty
-    assert answerers_agree(table, FOUR).empty
-    assert scenario_table(both_means(table, FOUR), rows=["weighing"], columns=["model"]).empty
+    none = ask_models([], FOUR, [], tmp_path, wording=paper.wording_of("paper"))
+    table = paper.with_scenarios(judge_all(paper.ChoiceJudge(), FOUR, none), FOUR)
+    assert paper.both_means(table, FOUR).empty
+    assert paper.answerers_agree(table, FOUR).empty
+    assert paper.scenario_table(
+        paper.both_means(table, FOUR), rows=["weighing"], columns=["model"]
+    ).empty
 
 
 def test_a_mean_by_questions_and_a_plain_one_weigh_scenarios_otherwise() -> None:
     """Right in Angle and Others, wrong in Incomplete and Partial, a question each."""
-    table = with_scenarios(judged(Ada="ABAC"), FOUR)
-    means = both_means(table, FOUR).set_index("weighing")["value"]
-    counts = [QUESTIONS[name] for name in ("angle", "others", "incomplete", "partial")]
+    table = paper.with_scenarios(judged(Ada="ABAC"), FOUR)
+    means = paper.both_means(table, FOUR).set_index("weighing")["value"]
+    counts = [paper.QUESTIONS[name] for name in ("angle", "others", "incomplete", "partial")]
     assert means["by questions"] == pytest.approx(sum(counts[:2]) / sum(counts))
     assert means["plain mean"] == pytest.approx(1 / 2)
 
 
 def test_two_who_agree_on_wrong_options_agree() -> None:
-    row = answerers_agree(judged(Ada="BBCD", Bo="BBDD"), FOUR).iloc[0]
+    row = paper.answerers_agree(judged(Ada="BBCD", Bo="BBDD"), FOUR).iloc[0]
     assert row[["first", "second", "value", "n", "n_failed"]].tolist() == ["Ada", "Bo", 0.75, 4, 0]
     # by chance: B 2/4 · 2/4, D 1/4 · 2/4
     assert row["kappa"] == pytest.approx((0.75 - 0.375) / (1 - 0.375))
@@ -83,14 +78,14 @@ def test_two_who_agree_on_wrong_options_agree() -> None:
 def test_an_answer_that_names_no_option_counts_as_neither_agreed_nor_not() -> None:
     table = judged(Ada="ABCD", model="ABCD")
     table.loc[table["model"] == "model", "answer"] = ["A", "a cat with a kitten", None, "D"]
-    row = answerers_agree(table, FOUR).iloc[0]
+    row = paper.answerers_agree(table, FOUR).iloc[0]
     assert row[["value", "n", "n_failed"]].tolist() == [1.0, 2, 2]
 
 
 def test_one_answerer_agrees_with_nobody_and_settings_are_not_mixed() -> None:
-    assert answerers_agree(judged(Ada="ABCD"), FOUR).empty
+    assert paper.answerers_agree(judged(Ada="ABCD"), FOUR).empty
     apart = pd.concat([judged(Ada="ABCD"), judged(Bo="ABCD").assign(setting="gt_rag")])
-    assert answerers_agree(apart, FOUR).empty
+    assert paper.answerers_agree(apart, FOUR).empty
 
 
 letters = st.text("ABCD", min_size=4, max_size=4)
@@ -101,7 +96,7 @@ letters = st.text("ABCD", min_size=4, max_size=4)
 def test_kappa_is_scikit_learns(one: str, other: str) -> None:
     from sklearn.metrics import cohen_kappa_score
 
-    row = answerers_agree(judged(Ada=one, Bo=other), FOUR).iloc[0]
+    row = paper.answerers_agree(judged(Ada=one, Bo=other), FOUR).iloc[0]
     if len(set(one + other)) > 1:
         assert row["kappa"] == pytest.approx(cohen_kappa_score(list(one), list(other)))
     else:

@@ -10,17 +10,7 @@ import pytest
 
 from vrag_kit.generation import ask_models
 from vrag_kit.judging import judge_all
-from vrag_kit.papers.mrag_bench import (
-    ChoiceJudge,
-    accuracy_by_reading,
-    labelled_choices,
-    official_runs,
-    readers_figure,
-    readers_on_labelled,
-    rules_of,
-    with_official,
-    wording_of,
-)
+from vrag_kit.papers import mrag_bench as paper
 from vrag_kit.types import Benchmark, Query
 
 LILIES = ("turkscap", "toad", "martagon", "tiger lily")
@@ -55,18 +45,18 @@ def read(lilies: Benchmark) -> pd.DataFrame:
         }
         for place, (said, how) in enumerate(zip((*SAID, None), status, strict=True))
     ]
-    return with_official(judge_all(ChoiceJudge(), lilies, pd.DataFrame(rows)), lilies)
+    return paper.with_official(judge_all(paper.ChoiceJudge(), lilies, pd.DataFrame(rows)), lilies)
 
 
 def test_labelled_answers_come_with_their_options_and_what_was_seen_of_the_scorer() -> None:
-    table = labelled_choices()
+    table = paper.labelled_choices()
     assert table["source"].value_counts().to_dict() == {"adversarial": 68, "rows of the rules": 16}
     assert (table["official"] != "").tolist() == (table["source"] == "rows of the rules").tolist()
     assert table["options"].map(len).eq(4).all()
 
 
 def test_ours_reads_all_labelled_answers_and_the_official_scorer_guesses_or_crashes() -> None:
-    table = readers_on_labelled().set_index("raw")
+    table = paper.readers_on_labelled().set_index("raw")
     assert set(table["ours_is"]) == {"as labelled"}
     assert table.loc["The answer is B, the toad lily.", "official_is"] == "crash"
     assert table.loc["**B**", "official_is"] == "asks GPT-3.5"
@@ -95,7 +85,7 @@ def test_a_score_lies_between_all_that_is_unread_as_wrong_and_as_right(
         "ambiguous",
         "empty",
     ]
-    table = accuracy_by_reading(read, mix=None).set_index("reading")
+    table = paper.accuracy_by_reading(read, mix=None).set_index("reading")
     assert table["value"].tolist() == pytest.approx([100 * 3 / 6, 100 * 2 / 6, 100 * 4 / 6])
     assert table["n"].tolist() == [6] * 3
     assert table["n_failed"].tolist() == [1] * 3
@@ -105,7 +95,7 @@ def test_a_call_that_failed_has_no_reading(read: pd.DataFrame) -> None:
     last = read.iloc[-1]
     assert np.isnan(last["official_low"])
     assert pd.isna(last["rule"])
-    assert rules_of(read)["m"].to_dict() == {
+    assert paper.rules_of(read)["m"].to_dict() == {
         "empty": "1 (0 right)",
         "whole": "2 (2 right)",
         "tagged": "–",
@@ -118,7 +108,7 @@ def test_a_call_that_failed_has_no_reading(read: pd.DataFrame) -> None:
 
 
 def test_a_run_ends_at_its_first_crash_and_without_a_key_before(read: pd.DataFrame) -> None:
-    (row,) = official_runs(read).to_dict("records")
+    (row,) = paper.official_runs(read).to_dict("records")
     assert row == {
         "model": "m",
         "setting": "no_rag",
@@ -130,12 +120,12 @@ def test_a_run_ends_at_its_first_crash_and_without_a_key_before(read: pd.DataFra
         "with_key": "crash at answer 4",
         "without_key": "hang at answer 2",
     }
-    assert official_runs(read.head(1))["without_key"].item() == "a score is written"
+    assert paper.official_runs(read.head(1))["without_key"].item() == "a score is written"
 
 
 def test_the_figure_shows_each_outcome_as_a_share_of_its_answers(read: pd.DataFrame) -> None:
-    accuracy = accuracy_by_reading(read, mix=None)
-    figure = readers_figure(readers_on_labelled(), read, accuracy, "lilies")
+    accuracy = paper.accuracy_by_reading(read, mix=None)
+    figure = paper.readers_figure(paper.readers_on_labelled(), read, accuracy, "lilies")
     middle = figure.axes[1]
     assert "95 % intervals" in figure.get_supxlabel()
     names = [label.get_text() for label in middle.get_yticklabels()]
@@ -146,16 +136,15 @@ def test_the_figure_shows_each_outcome_as_a_share_of_its_answers(read: pd.DataFr
 
 
 def test_without_a_model_the_labelled_answers_are_all_that_is_drawn(
-    lilies: Benchmark, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    lilies: Benchmark, tmp_path: Path
 ) -> None:
-    none = ask_models([], lilies, [], tmp_path, wording=wording_of("paper"))
-    assert "no model is named, so nothing is asked" in capsys.readouterr().out
-    read = with_official(judge_all(ChoiceJudge(), lilies, none), lilies)
-    assert list(rules_of(read).columns) == ["what it says"]
-    assert official_runs(read).empty
-    accuracy = accuracy_by_reading(read, mix=None)
+    none = ask_models([], lilies, [], tmp_path, wording=paper.wording_of("paper"))
+    read = paper.with_official(judge_all(paper.ChoiceJudge(), lilies, none), lilies)
+    assert list(paper.rules_of(read).columns) == ["what it says"]
+    assert paper.official_runs(read).empty
+    accuracy = paper.accuracy_by_reading(read, mix=None)
     assert accuracy.empty
-    figure = readers_figure(readers_on_labelled(), read, accuracy, "lilies")
+    figure = paper.readers_figure(paper.readers_on_labelled(), read, accuracy, "lilies")
     said = [[text.get_text() for text in axis.texts] for axis in figure.axes]
     assert said[1:] == [["no answers"], ["no answers"]]
     assert len(said[0]) > 1

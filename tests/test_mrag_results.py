@@ -11,20 +11,8 @@ import pandas as pd
 import pytest
 
 from vrag_kit.analysis import accuracy, in_percent
+from vrag_kit.papers import mrag_bench as paper
 from vrag_kit.papers import published
-from vrag_kit.papers.mrag_bench import (
-    ASPECTS,
-    QUESTIONS,
-    accuracy_by_scenario,
-    gains_by_scenario,
-    is_papers_data,
-    papers_mix,
-    printed_gains,
-    printed_main,
-    printed_range,
-    scenario_table,
-    with_scenarios,
-)
 from vrag_kit.papers.published import spread_in_words
 from vrag_kit.plotting import side_by_side
 from vrag_kit.plotting.save import tidy
@@ -58,7 +46,7 @@ def judged(
         score = float(place <= round(right[scenario] * of_all))
         rows.append({"query_id": query.query_id, "group": query.group, "score": score})
     arm = {"model": "m", "setting": setting, "k": 0, "draw": 0, "status": "ok", "abstained": 0.0}
-    return with_scenarios(pd.DataFrame(rows).assign(**arm), benchmark)
+    return paper.with_scenarios(pd.DataFrame(rows).assign(**arm), benchmark)
 
 
 def of(table: pd.DataFrame, scenario: str, level: str) -> pd.Series:
@@ -66,8 +54,8 @@ def of(table: pd.DataFrame, scenario: str, level: str) -> pd.Series:
     return pd.Series(row)
 
 
-PAPER = edition(QUESTIONS)
-EVEN = edition(dict.fromkeys(QUESTIONS, 20))
+PAPER = edition(paper.QUESTIONS)
+EVEN = edition(dict.fromkeys(paper.QUESTIONS, 20))
 PRINTED = published("mrag_bench", 3).query("model == 'LLaVA-OneVision' and setting == 'gt_rag'")
 SHARES = (PRINTED.set_index("scenario")["value"] / 100).to_dict()
 
@@ -77,27 +65,27 @@ def scores(table: pd.DataFrame) -> pd.DataFrame:
 
 
 def test_on_the_papers_data_overall_is_the_plain_mean_that_the_paper_prints() -> None:
-    assert is_papers_data(PAPER)
-    assert papers_mix(PAPER) is None
-    found = scores(accuracy_by_scenario(judged(PAPER, SHARES), mix=papers_mix(PAPER)))
+    assert paper.is_papers_data(PAPER)
+    assert paper.papers_mix(PAPER) is None
+    found = scores(paper.accuracy_by_scenario(judged(PAPER, SHARES), mix=paper.papers_mix(PAPER)))
     assert of(found, "overall", "overall")["value"] == pytest.approx(58.98, abs=0.005)
     assert of(found, "overall", "overall")["n"] == 1353
-    for scenario in QUESTIONS:
+    for scenario in paper.QUESTIONS:
         printed = 100 * SHARES[scenario]
         assert of(found, scenario, "scenario")["value"] == pytest.approx(printed, abs=0.005)
 
 
 def test_with_as_many_questions_in_each_scenario_overall_is_mixed_like_the_paper() -> None:
-    mix = papers_mix(EVEN)
-    assert not is_papers_data(EVEN)
+    mix = paper.papers_mix(EVEN)
+    assert not paper.is_papers_data(EVEN)
     answers = judged(EVEN, SHARES)
-    found = scores(accuracy_by_scenario(answers, mix=mix))
+    found = scores(paper.accuracy_by_scenario(answers, mix=mix))
     own = found.query("level == 'scenario'").set_index("scenario")["value"]
-    weights = pd.Series(QUESTIONS)
+    weights = pd.Series(paper.QUESTIONS)
     expected = (own * weights).sum() / 1353
     assert of(found, "overall", "overall")["value"] == pytest.approx(expected)
     assert abs(expected - 58.98) < abs(scores(accuracy(answers))["value"].iloc[0] - 58.98)
-    four = list(ASPECTS["transformative"])
+    four = list(paper.ASPECTS["transformative"])
     expected = (own * weights)[four].sum() / weights[four].sum()
     row = of(found, "transformative", "aspect")
     assert row["value"] == pytest.approx(expected)
@@ -106,39 +94,41 @@ def test_with_as_many_questions_in_each_scenario_overall_is_mixed_like_the_paper
 
 
 def test_a_part_of_the_paper_counts_as_the_papers_data() -> None:
-    assert is_papers_data(edition({name: QUESTIONS[name] for name in ("angle", "others")}))
-    assert not is_papers_data(edition({"angle": 322, "others": 119}))
+    assert paper.is_papers_data(
+        edition({name: paper.QUESTIONS[name] for name in ("angle", "others")})
+    )
+    assert not paper.is_papers_data(edition({"angle": 322, "others": 119}))
 
 
 def test_rows_come_in_the_order_of_table_3_with_aspects_before_scenarios() -> None:
-    found = accuracy_by_scenario(judged(EVEN, SHARES), mix=papers_mix(EVEN))
+    found = paper.accuracy_by_scenario(judged(EVEN, SHARES), mix=paper.papers_mix(EVEN))
     names = found.query("metric == 'accuracy'")["scenario"].tolist()
-    assert names == ["overall", *ASPECTS, *QUESTIONS]
+    assert names == ["overall", *paper.ASPECTS, *paper.QUESTIONS]
 
 
 def test_gains_are_paired_and_p_is_corrected_over_scenarios_within_a_setting() -> None:
-    alone = judged(EVEN, dict.fromkeys(QUESTIONS, 0.3))
-    better = {name: 0.3 + 0.05 * place for place, name in enumerate(QUESTIONS)}
+    alone = judged(EVEN, dict.fromkeys(paper.QUESTIONS, 0.3))
+    better = {name: 0.3 + 0.05 * place for place, name in enumerate(paper.QUESTIONS)}
     answers = pd.concat([alone, judged(EVEN, better, "gt_rag")], ignore_index=True)
-    found = gains_by_scenario(answers, mix=papers_mix(EVEN))
+    found = paper.gains_by_scenario(answers, mix=paper.papers_mix(EVEN))
     apart = found.query("level == 'scenario'")
     assert apart["value"].tolist() == pytest.approx([0.05 * place for place in range(9)])
     smallest = apart.loc[apart["p"].idxmin()]
     assert smallest["p_holm"] == pytest.approx(min(1.0, 9 * smallest["p"]))
     whole = of(found, "overall", "overall")
     assert whole["p_holm"] == whole["p"]
-    weights = pd.Series(QUESTIONS) / 1353
+    weights = pd.Series(paper.QUESTIONS) / 1353
     assert whole["value"] == pytest.approx((apart.set_index("scenario")["value"] * weights).sum())
 
 
 def test_whether_places_differ_is_one_question_with_as_many_answers_as_places() -> None:
     shares = {1: 0.3, 2: 0.35, 3: 0.5}
     tables = [
-        judged(EVEN, dict.fromkeys(QUESTIONS, share)).assign(place=place)
+        judged(EVEN, dict.fromkeys(paper.QUESTIONS, share)).assign(place=place)
         for place, share in shares.items()
     ]
-    found = gains_by_scenario(
-        pd.concat(tables, ignore_index=True), mix=papers_mix(EVEN), arm="place", baseline=1
+    found = paper.gains_by_scenario(
+        pd.concat(tables, ignore_index=True), mix=paper.papers_mix(EVEN), arm="place", baseline=1
     )
     whole = found.query("level == 'overall'").set_index("place")
     assert whole["value"].to_dict() == pytest.approx({2: 0.05, 3: 0.2})
@@ -149,25 +139,25 @@ def test_sources_stand_apart_and_failures_are_counted_and_left_out() -> None:
     answers = judged(EVEN, SHARES)
     lost = answers.assign(score=answers["score"].mask(answers["query_id"] == "angle-0"))
     by = ["model", "setting", "stratum"]
-    found = accuracy_by_scenario(lost, mix=papers_mix(EVEN), by=by)
+    found = paper.accuracy_by_scenario(lost, mix=paper.papers_mix(EVEN), by=by)
     angle = found.query("level == 'scenario' and scenario == 'angle' and metric == 'accuracy'")
     assert angle.set_index("stratum")["n"].to_dict() == {"known species": 9, "new": 10}
     assert angle.set_index("stratum")["n_failed"].to_dict() == {"known species": 1, "new": 0}
-    cells = scenario_table(scores(found), columns=["stratum"])
+    cells = paper.scenario_table(scores(found), columns=["stratum"])
     row = cells.loc[("scenario", "angle", 10)]
     assert row["known species"].endswith("(n = 9, 1 failed)")
 
 
 def test_a_table_has_its_rows_in_the_order_of_the_results() -> None:
-    results = scores(accuracy_by_scenario(judged(EVEN, SHARES), mix=papers_mix(EVEN)))
-    told = scenario_table(results)
+    results = scores(paper.accuracy_by_scenario(judged(EVEN, SHARES), mix=paper.papers_mix(EVEN)))
+    told = paper.scenario_table(results)
     names = [(level, scenario) for level, scenario, _ in told.index]
     assert names[0] == ("overall", "overall")
-    assert names[3:] == [("aspect", "others"), *(("scenario", name) for name in QUESTIONS)]
+    assert names[3:] == [("aspect", "others"), *(("scenario", name) for name in paper.QUESTIONS)]
 
 
 def test_gains_printed_for_gpt_4o_are_those_of_its_own_baseline() -> None:
-    rows = printed_main().set_index(["model", "setting", "scenario"])["gain"]
+    rows = paper.printed_main().set_index(["model", "setting", "scenario"])["gain"]
     # the paper prints +7.28 and −34.74
     assert rows["GPT-4o", "retrieved_rag", "deformation"] == pytest.approx(-6.31)
     assert rows["GPT-4o", "retrieved_rag", "incomplete"] == pytest.approx(-21.15)
@@ -180,16 +170,16 @@ def test_what_printed_values_reach_is_read_with_its_signs() -> None:
 
 
 def test_what_the_papers_models_reach_is_told_by_scenario() -> None:
-    told = printed_range()
-    assert told.index.tolist() == ["overall", *QUESTIONS]
+    told = paper.printed_range()
+    assert told.index.tolist() == ["overall", *paper.QUESTIONS]
     assert told.loc["overall", "no_rag: 14 models"] == "26.8 to 68.7, median 46.5"
     assert told.loc["angle", "no_rag: people"] == "25.2"
-    assert not [name for name in printed_range("gain") if name.startswith("no_rag")]
+    assert not [name for name in paper.printed_range("gain") if name.startswith("no_rag")]
 
 
 def test_printed_gains_stand_in_a_csv_as_what_they_are() -> None:
     """GPT-4o has 68.68 without examples and 74.50 with the right ones (Table 3)."""
-    rows = tidy(side_by_side({"MRAG-Bench, as printed": printed_gains()}))
+    rows = tidy(side_by_side({"MRAG-Bench, as printed": paper.printed_gains()}))
     told = rows[["source", "metric", "unit", "baseline"]].drop_duplicates().to_numpy().tolist()
     assert told == [["MRAG-Bench, as printed", "difference in accuracy", "points", "no_rag"]]
     table = published("mrag_bench", 3).query("model == 'GPT-4o' and scenario == 'overall'")

@@ -13,13 +13,7 @@ from PIL import Image
 
 from vrag_kit.benchmarks import ImageFile
 from vrag_kit.fieldguide.scenarios import open_mrag_bench
-from vrag_kit.papers.mrag_bench import (
-    QUESTIONS,
-    planted_runs,
-    printed_hits,
-    retrieval_by_scenario,
-    rows_run,
-)
+from vrag_kit.papers import mrag_bench as paper
 from vrag_kit.retrieval import embed_documents, load_encoder, make_run, search_all
 from vrag_kit.retrieval.openclip import OpenClipEncoder
 from vrag_kit.types import Benchmark
@@ -74,14 +68,14 @@ def test_clips_printed_recall_is_the_share_of_rows_whose_retrieved_pictures_hold
     None
 ):
     """All but Incomplete, which prints 69 of 102 where the overlap is 7 of 102."""
-    printed = printed_hits()
+    printed = paper.printed_hits()
     clip = printed[printed["retriever"] == "CLIP"].set_index("scenario")
     assert set(clip["metric"]) == {"hit@5"}
-    assert {name: clip["n"][name] for name in OVERLAPS} == QUESTIONS
+    assert {name: clip["n"][name] for name in OVERLAPS} == paper.QUESTIONS
     differ = {}
     for name, count in OVERLAPS.items():
-        if round(100 * count / QUESTIONS[name], 2) != round(100 * clip["value"][name], 2):
-            differ[name] = round(clip["value"][name] * QUESTIONS[name])
+        if round(100 * count / paper.QUESTIONS[name], 2) != round(100 * clip["value"][name], 2):
+            differ[name] = round(clip["value"][name] * paper.QUESTIONS[name])
     assert differ == {"incomplete": 69}
 
 
@@ -89,7 +83,7 @@ def test_the_rows_own_pictures_are_a_run_in_which_hit_and_recall_are_different_t
     benchmark: Benchmark,
 ) -> None:
     """One of five ground-truth pictures is found in each row, in Incomplete one of one."""
-    table = retrieval_by_scenario(benchmark, {"rows": rows_run(benchmark)})
+    table = paper.retrieval_by_scenario(benchmark, {"rows": paper.rows_run(benchmark)})
     assert value(table, "rows", "angle", "hit@5") == 1
     assert value(table, "rows", "angle", "recall@5") == pytest.approx(1 / 5)
     assert value(table, "rows", "incomplete", "recall@5") == 1
@@ -112,8 +106,8 @@ def test_overall_weighs_scenarios_as_the_papers_questions(benchmark: Benchmark) 
         qrels={**benchmark.qrels, "0b": benchmark.qrels["0"]},
     )
     run = make_run([("0", "gt0-3", 1.0), ("0b", "gt0-4", 1.0), ("1", "no1-0", 1.0)])
-    table = retrieval_by_scenario(twice, {"ours": run})
-    counts = [QUESTIONS[name] for name in ("angle", "incomplete", "others", "partial")]
+    table = paper.retrieval_by_scenario(twice, {"ours": run})
+    counts = [paper.QUESTIONS[name] for name in ("angle", "incomplete", "others", "partial")]
     assert value(table, "ours", "overall", "hit@5") == pytest.approx(counts[0] / sum(counts))
     overall = table[(table["scenario"] == "overall") & (table["retriever"] == "ours")]
     assert set(overall["n"]) == {5}
@@ -128,7 +122,7 @@ def test_planted_ground_truth_stands_first_for_the_set_share_of_the_questions(
     own = {key: list(each.metadata["retrieved"]) for key, each in drawn.queries.items()}
     seven = drawn.subset({key for key in own if own[key][0] not in drawn.relevant(key)})
     assert len(seven.queries) == 7
-    runs = planted_runs(seven, rows_run(seven), [0.29, 0.57, 1.0], seed=3)
+    runs = paper.planted_runs(seven, paper.rows_run(seven), [0.29, 0.57, 1.0], seed=3)
     assert list(runs) == ["rows", "rows, 29 % planted", "rows, 57 % planted", "rows, 100 % planted"]
     planted: list[set[str]] = []
     for run in runs.values():

@@ -14,24 +14,7 @@ from mrag_rows import four_questions
 
 from vrag_kit.errors import VragError
 from vrag_kit.generation import non_clue, one_in_k
-from vrag_kit.papers.mrag_bench import (
-    among_retrieved,
-    few_of_each,
-    gt_at_each_place,
-    gt_numbers,
-    gt_rag,
-    in_reverse,
-    no_rag,
-    options_spelt_alike,
-    read_choice,
-    retrieved_rag,
-    right_letters,
-    rotated,
-    spelling_baseline,
-    spelt_alike,
-    spelt_apart,
-    without_alike,
-)
+from vrag_kit.papers import mrag_bench as paper
 from vrag_kit.retrieval import make_run
 from vrag_kit.types import Context
 
@@ -52,37 +35,37 @@ def deep_run() -> pd.DataFrame:
 
 
 def test_the_main_settings_show_five_examples_in_order_and_one_in_incomplete() -> None:
-    assert set(shown(no_rag(FOUR)).values()) == {()}
-    truth = shown(gt_rag(FOUR))
+    assert set(shown(paper.no_rag(FOUR)).values()) == {()}
+    truth = shown(paper.gt_rag(FOUR))
     assert truth["0"] == ("gt0-0", "gt0-1", "gt0-2", "gt0-3", "gt0-4")
     assert truth["1"] == ("gt1-0",)
-    found = shown(retrieved_rag(FOUR))
+    found = shown(paper.retrieved_rag(FOUR))
     assert found["0"] == ("gt0-0", "no0-0", "no0-1", "no0-2", "no0-3")
     assert found["1"] == ("gt1-0",)
-    assert {context.k for context in gt_rag(FOUR) + retrieved_rag(FOUR)} == {5}
+    assert {context.k for context in paper.gt_rag(FOUR) + paper.retrieved_rag(FOUR)} == {5}
 
 
 def test_a_run_takes_the_place_of_what_the_rows_hold() -> None:
     run = deep_run()
     run = run[~run["doc_id"].str.startswith("gt")]
     run = run.assign(rank=run.groupby("query_id")["rank"].rank().astype(int))
-    found = shown(retrieved_rag(FOUR, run, k=2))
+    found = shown(paper.retrieved_rag(FOUR, run, k=2))
     assert found == {q: (f"no{q}-0", f"no{q}-1")[: 1 if q == "1" else 2] for q in FOUR.queries}
 
 
 def test_what_is_larger_than_was_retrieved_is_cut_for_all_questions_alike(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    assert retrieved_rag(FOUR, k=6) == retrieved_rag(FOUR, k=5)
+    assert paper.retrieved_rag(FOUR, k=6) == paper.retrieved_rag(FOUR, k=5)
     words = "k = 6 is cut to 5: 5 documents were retrieved for query '0'\n"
     assert capsys.readouterr().out == words
     run = deep_run().query("query_id != '2'")
     with pytest.raises(VragError, match="query '2': no document was retrieved"):
-        retrieved_rag(FOUR, run)
+        paper.retrieved_rag(FOUR, run)
 
 
 def test_numbers_of_examples_are_nested_and_rest_on_the_same_questions() -> None:
-    arms = gt_numbers(FOUR, ks=[1, 2, 5], draws=3)
+    arms = paper.gt_numbers(FOUR, ks=[1, 2, 5], draws=3)
     assert {arm.query_id for arm in arms} == {"0", "2", "3"}  # 1 has a single picture
     by = {(arm.query_id, arm.draw, arm.k): arm.doc_ids for arm in arms}
     assert len(by) == len(arms) == 27
@@ -94,14 +77,14 @@ def test_numbers_of_examples_are_nested_and_rest_on_the_same_questions() -> None
 
 def test_more_than_five_examples_need_pictures_that_the_rows_do_not_hold() -> None:
     with pytest.raises(VragError, match="no query of four has 6 ground-truth pictures; the most"):
-        gt_numbers(FOUR, ks=[1, 6])
+        paper.gt_numbers(FOUR, ks=[1, 6])
     more = {"0": ["gt0-4", "extra-0", "extra-1"]}
-    arms = gt_numbers(FOUR, more, ks=[1, 7], draws=1)
+    arms = paper.gt_numbers(FOUR, more, ks=[1, 7], draws=1)
     assert set(arms[1].doc_ids) == {*FOUR.relevant("0"), "extra-0", "extra-1"}
 
 
 def test_the_one_true_example_goes_through_all_places_among_the_same_others() -> None:
-    places = gt_at_each_place(FOUR, deep_run())
+    places = paper.gt_at_each_place(FOUR, deep_run())
     assert list(places) == [1, 2, 3, 4, 5]
     for place, contexts in places.items():
         doc_ids = shown(contexts)["0"]
@@ -112,13 +95,13 @@ def test_the_one_true_example_goes_through_all_places_among_the_same_others() ->
 
 def test_pictures_of_the_same_class_are_left_out_unless_rows_hold_them() -> None:
     pools = {"0": ("gt0-0", "no0-0", "no0-2")}
-    apart = without_alike(FOUR, pools)
+    apart = paper.without_alike(FOUR, pools)
     assert apart.left_out == {"0": {"no0-0", "no0-2"}}
     assert apart.fingerprint != FOUR.fingerprint
 
 
 def test_among_what_was_retrieved_non_clues_are_the_best_ranked_pictures_without_a_label() -> None:
-    world = among_retrieved(FOUR, deep_run(), depth=3)
+    world = paper.among_retrieved(FOUR, deep_run(), depth=3)
     assert world.candidates("0") == (*FOUR.relevant("0"), "no0-0", "no0-1", "no0-2")
     drawn = {context.doc_ids[0] for context in non_clue(world, draws=9)}
     assert {each for each in drawn if each.startswith("no0")} == {"no0-0", "no0-1", "no0-2"}
@@ -129,7 +112,7 @@ def test_among_what_was_retrieved_non_clues_are_the_best_ranked_pictures_without
 
 def test_too_shallow_a_run_is_no_company() -> None:
     with pytest.raises(VragError, match=r"query '0': the run holds 6 .* expected 9"):
-        among_retrieved(FOUR, deep_run(), depth=9)
+        paper.among_retrieved(FOUR, deep_run(), depth=9)
 
 
 def test_few_of_each_scenario_are_a_part_that_grows_with_their_number() -> None:
@@ -139,42 +122,44 @@ def test_few_of_each_scenario_are_a_part_that_grows_with_their_number() -> None:
         queries[f"q{number}"] = replace(FOUR.queries["0"], query_id=f"q{number}", metadata=metadata)
     qrels = dict.fromkeys(queries, FOUR.qrels["0"])
     many = replace(FOUR, queries=queries, qrels=qrels)
-    three, four = few_of_each(many, 3), few_of_each(many, 4)
+    three, four = paper.few_of_each(many, 3), paper.few_of_each(many, 4)
     assert len(three.queries) == 3 + 2
     assert set(three.queries) < set(four.queries)
-    assert set(few_of_each(many, 3, seed=1).queries) != set(three.queries)
-    assert few_of_each(many, 0) is many
+    assert set(paper.few_of_each(many, 3, seed=1).queries) != set(three.queries)
+    assert paper.few_of_each(many, 0) is many
 
 
 def test_a_shallow_run_has_too_few_others() -> None:
     with pytest.raises(VragError, match="query '0' has 5 ground-truth pictures and 2 others"):
-        gt_at_each_place(FOUR, deep_run().query("rank <= 3"))
+        paper.gt_at_each_place(FOUR, deep_run().query("rank <= 3"))
 
 
 def test_reversed_contexts_show_the_last_document_first() -> None:
-    assert shown(in_reverse(gt_rag(FOUR)))["0"] == shown(gt_rag(FOUR))["0"][::-1]
-    assert in_reverse(in_reverse(gt_rag(FOUR))) == gt_rag(FOUR)
+    assert shown(paper.in_reverse(paper.gt_rag(FOUR)))["0"] == shown(paper.gt_rag(FOUR))["0"][::-1]
+    assert paper.in_reverse(paper.in_reverse(paper.gt_rag(FOUR))) == paper.gt_rag(FOUR)
 
 
 def test_a_rotation_moves_options_and_letter_and_nothing_else() -> None:
-    turned = rotated(FOUR, 1).queries["3"]
+    turned = paper.rotated(FOUR, 1).queries["3"]
     assert turned.choices == ("Martagon", "tiger lily", "Turkscap", "Toad")
-    assert (right_letters(turned), turned.metadata["letter"]) == ("B", "B")
+    assert (paper.right_letters(turned), turned.metadata["letter"]) == ("B", "B")
     assert turned.answers == FOUR.queries["3"].answers
-    assert rotated(FOUR, 1).fingerprint != FOUR.fingerprint
+    assert paper.rotated(FOUR, 1).fingerprint != FOUR.fingerprint
 
 
 @given(st.integers(-9, 9), st.integers(-9, 9))
 def test_rotations_add_up_and_four_are_none(one: int, other: int) -> None:
-    both = rotated(rotated(FOUR, one), other).queries
-    assert both == rotated(FOUR, one + other).queries
-    assert rotated(FOUR, 4 * one).queries == FOUR.queries
+    both = paper.rotated(paper.rotated(FOUR, one), other).queries
+    assert both == paper.rotated(FOUR, one + other).queries
+    assert paper.rotated(FOUR, 4 * one).queries == FOUR.queries
 
 
 @given(st.integers(0, 3))
 def test_the_right_answer_by_name_stays_right_in_every_rotation(by: int) -> None:
-    query = rotated(FOUR, by).queries["3"]
-    assert read_choice("It is a tiger lily.", query.choices).letter == right_letters(query)
+    query = paper.rotated(FOUR, by).queries["3"]
+    assert paper.read_choice("It is a tiger lily.", query.choices).letter == paper.right_letters(
+        query
+    )
 
 
 @pytest.mark.parametrize(
@@ -191,21 +176,21 @@ def test_the_right_answer_by_name_stays_right_in_every_rotation(by: int) -> None
     ],
 )
 def test_the_option_that_is_spelt_apart(options: str, place: int | None) -> None:
-    assert spelt_apart(options.split("|")) == place
+    assert paper.spelt_apart(options.split("|")) == place
 
 
 def test_the_spelling_baseline_speaks_where_it_can_and_else_draws() -> None:
-    table = spelling_baseline(FOUR).set_index("query_id")
+    table = paper.spelling_baseline(FOUR).set_index("query_id")
     # 0: wood_rabbit is right; 1, 2: nothing is apart; 3: the only one in lower case is right
     assert table["letter"].to_dict() == {"0": "A", "1": "", "2": "", "3": "A"}
     assert table["expected"].tolist() == [1, 0.25, 0.25, 1]
     assert table["expected"].mean() == 0.625
-    turned = spelling_baseline(rotated(FOUR, 2)).set_index("query_id")
+    turned = paper.spelling_baseline(paper.rotated(FOUR, 2)).set_index("query_id")
     assert turned["letter"].to_dict() == {"0": "C", "1": "", "2": "", "3": "C"}
 
 
 def test_options_spelt_alike_give_nothing_away_and_keep_their_answer() -> None:
-    alike = options_spelt_alike(FOUR)
+    alike = paper.options_spelt_alike(FOUR)
     assert alike.queries["0"].choices == (
         "wood rabbit",
         "eastern cottontail",
@@ -214,18 +199,18 @@ def test_options_spelt_alike_give_nothing_away_and_keep_their_answer() -> None:
     )
     assert alike.queries["2"].choices == ("east asia", "south east asia", "africa", "europe")
     assert alike.queries["1"].choices == ("M", "N", "H", "B")
-    assert all(right_letters(query) == "A" for query in alike.queries.values())
-    assert not spelling_baseline(alike)["spoke"].any()
+    assert all(paper.right_letters(query) == "A" for query in alike.queries.values())
+    assert not paper.spelling_baseline(alike)["spoke"].any()
     assert alike.fingerprint != FOUR.fingerprint
 
 
 @given(st.text(alphabet="abAB_ -", max_size=12))
 def test_spelling_alike_twice_is_spelling_once(text: str) -> None:
-    assert spelt_alike(spelt_alike(text)) == spelt_alike(text)
+    assert paper.spelt_alike(paper.spelt_alike(text)) == paper.spelt_alike(text)
 
 
 def test_options_that_become_equal_are_refused() -> None:
     query = FOUR.queries["3"]
     twice = replace(query, choices=("Toad", "toad"), answers=("toad",))
     with pytest.raises(VragError, match="query '3': spelt alike, its options Toad, toad"):
-        options_spelt_alike(replace(FOUR, queries={"3": twice}))
+        paper.options_spelt_alike(replace(FOUR, queries={"3": twice}))

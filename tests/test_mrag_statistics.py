@@ -9,23 +9,12 @@ import pytest
 from mrag_rows import four_questions
 
 from vrag_kit.analysis import Mix
-from vrag_kit.papers.mrag_bench import (
-    QUESTIONS,
-    distribution,
-    guessed_table,
-    options_spelt_alike,
-    options_spelt_apart,
-    spelling_arms,
-    spelling_baseline,
-    spelling_by_scenario,
-    statistics,
-    statistics_figure,
-)
+from vrag_kit.papers import mrag_bench as paper
 from vrag_kit.types import Benchmark
 
 
 def test_a_benchmark_in_numbers_agrees_with_counting(drawn: Benchmark) -> None:
-    table = statistics(drawn).set_index("statistic")
+    table = paper.statistics(drawn).set_index("statistic")
     assert table.loc["questions", ["value", "paper"]].tolist() == [63, 1353]
     words = [len(query.text.split()) for query in drawn.queries.values()]
     assert table.loc["words of a question, mean", "value"] == pytest.approx(sum(words) / 63)
@@ -38,9 +27,9 @@ def test_a_benchmark_in_numbers_agrees_with_counting(drawn: Benchmark) -> None:
 
 
 def test_shares_stand_beside_figure_2_and_an_absent_scenario_has_none() -> None:
-    table = distribution(four_questions()).set_index("scenario")
+    table = paper.distribution(four_questions()).set_index("scenario")
     assert table["n"].to_dict() == {
-        name: int(name in ("angle", "partial", "incomplete", "others")) for name in QUESTIONS
+        name: int(name in ("angle", "partial", "incomplete", "others")) for name in paper.QUESTIONS
     }
     assert table.loc["angle", ["share", "paper"]].tolist() == [25, 23.8]
     assert table["paper"].sum() == pytest.approx(100, abs=0.2)
@@ -50,31 +39,33 @@ def test_the_spelling_of_a_copy_speaks_as_often_as_in_40_questions_that_were_rea
     drawn: Benchmark,
 ) -> None:
     words = [name for name, q in drawn.queries.items() if len(q.choices[0]) > 1]
-    copy = options_spelt_apart(drawn.subset(words[:40]), seed=3)
-    table = spelling_baseline(copy)
+    copy = paper.options_spelt_apart(drawn.subset(words[:40]), seed=3)
+    table = paper.spelling_baseline(copy)
     # 24 of 40 rightly and 2 wrongly; on 14 it draws among four
     assert (table["spoke"].sum(), table["right"].sum()) == (26, 24)
     assert table["expected"].mean() == pytest.approx((24 + 14 / 4) / 40)
-    assert spelling_baseline(drawn)["spoke"].sum() == 0
-    plain = spelling_by_scenario(table, mix=None).set_index("scenario")
+    assert paper.spelling_baseline(drawn)["spoke"].sum() == 0
+    plain = paper.spelling_by_scenario(table, mix=None).set_index("scenario")
     assert plain.loc["overall", "value"] == pytest.approx(68.75)
-    mixed = spelling_by_scenario(table, mix=Mix("scenario", QUESTIONS)).set_index("scenario")
+    mixed = paper.spelling_by_scenario(table, mix=Mix("scenario", paper.QUESTIONS)).set_index(
+        "scenario"
+    )
     parts = plain.drop("overall")["value"]
-    weights = pd.Series(QUESTIONS)[parts.index]
+    weights = pd.Series(paper.QUESTIONS)[parts.index]
     assert mixed.loc["overall", "value"] == pytest.approx((parts * weights).sum() / weights.sum())
 
 
 def test_a_copy_asks_the_same_and_spelt_alike_it_is_the_original_again(drawn: Benchmark) -> None:
-    copy = options_spelt_apart(drawn)
+    copy = paper.options_spelt_apart(drawn)
     assert copy.fingerprint != drawn.fingerprint
-    alike, again = options_spelt_alike(drawn), options_spelt_alike(copy)
+    alike, again = paper.options_spelt_alike(drawn), paper.options_spelt_alike(copy)
     for query_id, query in copy.queries.items():
         assert query.metadata["letter"] == drawn.queries[query_id].metadata["letter"]
         assert again.queries[query_id].choices == alike.queries[query_id].choices
 
 
 def test_a_label_is_spelt_as_imagenets_and_a_name_as_people_write_it() -> None:
-    copies = [options_spelt_apart(four_questions(), seed=seed) for seed in range(8)]
+    copies = [paper.options_spelt_apart(four_questions(), seed=seed) for seed in range(8)]
     seen = {copy.queries["0"].choices for copy in copies}
     assert ("wood_rabbit", "Eastern cottontail", "Marsh rabbit", "Hare") in seen
     assert {copy.queries["1"].choices for copy in copies} == {("M", "N", "H", "B")}
@@ -83,19 +74,20 @@ def test_a_label_is_spelt_as_imagenets_and_a_name_as_people_write_it() -> None:
 def test_the_figure_has_a_panel_for_each_spelling_and_the_table_a_column(
     drawn: Benchmark,
 ) -> None:
-    arms = spelling_arms(drawn)
+    arms = paper.spelling_arms(drawn)
     guessed = {
-        name: spelling_by_scenario(spelling_baseline(arm), mix=None) for name, arm in arms.items()
+        name: paper.spelling_by_scenario(paper.spelling_baseline(arm), mix=None)
+        for name, arm in arms.items()
     }
-    shares = distribution(drawn)
+    shares = paper.distribution(drawn)
     for names in (["as they are"], list(arms)):
-        figure = statistics_figure(shares, {name: guessed[name] for name in names}, drawn)
+        figure = paper.statistics_figure(shares, {name: guessed[name] for name in names}, drawn)
         assert [axis.get_title() for axis in figure.axes] == ["What is asked", *names]
     labels = [tick.get_text() for tick in figure.axes[0].get_yticklabels()]
     assert labels[0] == "angle (7)"
-    table = guessed_table(guessed)
+    table = paper.guessed_table(guessed)
     assert list(table.columns)[:-1] == list(arms)
     assert table.index[0] == "overall"
-    spoke = spelling_baseline(arms["a copy, spelt apart"])
+    spoke = paper.spelling_baseline(arms["a copy, spelt apart"])
     told = f"({spoke['right'].sum()} of {spoke['spoke'].sum()})"
     assert table.loc["overall", "a copy, spelt apart"].endswith(told)

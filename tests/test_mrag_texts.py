@@ -12,18 +12,8 @@ from mrag_rows import four_questions
 from vrag_kit.benchmarks import load_mrag_texts
 from vrag_kit.errors import VragError
 from vrag_kit.fieldguide.scenarios import open_mrag_texts
-from vrag_kit.generation.rendering import rendered
-from vrag_kit.papers.mrag_bench import (
-    TEXT_OR_IMAGE,
-    WORDINGS,
-    gt_image_and_text,
-    gt_rag,
-    gt_text,
-    printed_text_or_image,
-    retrieved_text,
-)
+from vrag_kit.papers import mrag_bench as paper
 from vrag_kit.retrieval import make_run
-from vrag_kit.types import Message
 
 FOUR = four_questions()
 PASSAGES = (
@@ -54,28 +44,6 @@ def test_passages_take_the_pictures_place_and_answer_what_the_file_says(folder: 
     assert load_mrag_texts(FOUR, folder).fingerprint != texts.fingerprint
 
 
-@pytest.mark.parametrize(
-    ("file", "old", "new", "message"),
-    [
-        ("passages.csv", "keys,", "hare,", r"passages.csv line 3: the passage is named 'hare'"),
-        ("passages.csv", "keys,", "two keys,", r"line 3: .*'two keys'; expected .*white space"),
-        ("passages.csv", "Lilies bloom.", "  ", r"line 4: passage 'lily' says nothing"),
-        ("passages.csv", PASSAGES[13:], "", r"holds no passage"),
-        ("ground_truth.csv", "1,keys", "1,key", r"line 4: passage 'key' is not in passages.csv"),
-        ("ground_truth.csv", "question,", "id,", r"line 1: found no column 'question'"),
-        ("ground_truth.csv", TRUTH[18:], "77,lily\n", r"no question of four, whose ids are 0, 1"),
-    ],
-)
-def test_what_is_wrong_with_the_files_is_said_with_the_line(
-    folder: Path, file: str, old: str, new: str, message: str
-) -> None:
-    content = (folder / file).read_text()
-    assert old in content
-    (folder / file).write_text(content.replace(old, new, 1))
-    with pytest.raises(VragError, match=message):
-        load_mrag_texts(FOUR, folder)
-
-
 def test_without_texts_one_is_told_what_to_write(tmp_path: Path) -> None:
     with pytest.raises(VragError, match=r"passages.csv \(passage,text\) and ground_truth.csv"):
         open_mrag_texts(FOUR, "")
@@ -89,14 +57,19 @@ def test_the_settings_show_the_first_passage_that_answers_and_the_best_found(
     folder: Path,
 ) -> None:
     texts = load_mrag_texts(FOUR, folder)
-    assert [each.doc_ids for each in gt_text(texts)] == [("hare",), ("keys",), ("hare",), ("lily",)]
+    assert [each.doc_ids for each in paper.gt_text(texts)] == [
+        ("hare",),
+        ("keys",),
+        ("hare",),
+        ("lily",),
+    ]
     order = ("lily", "keys", "hare")
     run = make_run(
         [(q, name, 3.0 - place) for q in FOUR.queries for place, name in enumerate(order)]
     )
-    found = {each.query_id: each.doc_ids for each in retrieved_text(texts, run, k=2)}
+    found = {each.query_id: each.doc_ids for each in paper.retrieved_text(texts, run, k=2)}
     assert found == {q: ("lily", "keys")[: 1 if q == "1" else 2] for q in FOUR.queries}
-    both = gt_image_and_text(FOUR, texts)
+    both = paper.gt_image_and_text(FOUR, texts)
     assert both[0].doc_ids == (*FOUR.relevant("0"), "hare")
     assert {each.setting for each in both} == {"gt_image_and_text"}
 
@@ -105,34 +78,12 @@ def test_a_question_without_text_stops_the_settings_that_show_it(folder: Path) -
     (folder / "ground_truth.csv").write_text(TRUTH.replace("3,lily\n", ""))
     texts = load_mrag_texts(FOUR, folder)
     with pytest.raises(VragError, match=r"1 of 4 queries have no passage .*'3'"):
-        gt_text(texts)
-    assert len(gt_text(texts.subset(["0", "1", "2"]))) == 3
-
-
-def words(prompt: tuple[Message, ...]) -> str:
-    """A prompt with its pictures' names in brackets."""
-    parts = [part for message in prompt for part in message.parts]
-    return "".join(part if isinstance(part, str) else f"[{part.where}]" for part in parts)
-
-
-@pytest.mark.parametrize("wording", WORDINGS)
-def test_a_prompt_holds_pictures_first_and_then_passages(folder: Path, wording: str) -> None:
-    texts = load_mrag_texts(FOUR, folder)
-    everything = FOUR.with_documents(texts.corpus.values())
-    pictures, both, text = gt_rag(FOUR)[1], gt_image_and_text(FOUR, texts)[1], gt_text(texts)[1]
-    prompts = {}
-    for context in (pictures, both, text):
-        evidence = [everything.corpus[doc_id] for doc_id in context.doc_ids]
-        template = WORDINGS[wording].template_of(context)
-        prompts[context.setting] = words(rendered(template, FOUR.queries["1"], evidence).prompt)
-    assert "[asked/1.jpg][corpus/gt1-0.jpg]\nPassage 1: Keyboards" in prompts["gt_image_and_text"]
-    assert "[asked/1.jpg]\nPassage 1: Keyboards have keys." in prompts["gt_text"]
-    assert "corpus/" not in prompts["gt_text"]
-    assert "Passage" not in prompts["gt_rag"]
+        paper.gt_text(texts)
+    assert len(paper.gt_text(texts.subset(["0", "1", "2"]))) == 3
 
 
 def test_the_printed_table_gains_by_pictures_and_by_text_as_the_paper_says_in_words() -> None:
-    table = printed_text_or_image()
+    table = paper.printed_text_or_image()
     assert len(table) == 2 * 6 * 10  # models, settings, nine scenarios and overall
     overall = table[table["level"] == "overall"].set_index(["model", "setting"])["gain"].round(2)
     gpt, llava = "GPT-4-Turbo", "LLaVA-NeXT-Interleave-7B"
@@ -140,4 +91,4 @@ def test_the_printed_table_gains_by_pictures_and_by_text_as_the_paper_says_in_wo
     assert overall[gpt, "retrieved_text"] == -0.6
     # "an 11.90% improvement with image knowledge over text knowledge" (section 4.1)
     assert overall[llava, "gt_rag"] - overall[llava, "gt_text"] == pytest.approx(11.90)
-    assert set(table["setting"]) == {"no_rag", *TEXT_OR_IMAGE}
+    assert set(table["setting"]) == {"no_rag", *paper.TEXT_OR_IMAGE}

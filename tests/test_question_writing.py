@@ -5,6 +5,7 @@ are read, and the file that a person edits.
 from __future__ import annotations
 
 import json
+import shutil
 from collections.abc import Callable
 from dataclasses import replace
 from io import StringIO
@@ -15,7 +16,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from strange_server import StrangeServer, text_in
-from tiny_models import build
+from tiny_models import built
 
 from vrag_kit.benchmarks import Article, Page, match_pages, read_articles, read_species
 from vrag_kit.benchmarks.visual_rag import query_id_of
@@ -195,15 +196,11 @@ def test_a_folder_that_the_template_writer_does_not_know_has_a_row_that_says_so(
 ) -> None:
     (row,) = write_questions("template", [folder("red bicycle", "")], {}, tmp_path).itertuples()
     assert (row.question_id, row.question) == ("", "")
-    assert (
-        row.dropped
-        == "the template writer knows no parts of red bicycle; give a model as `writer`, or fill in"
-        " question and feature here and empty this cell"
-    )
+    assert "no parts of red bicycle" in row.dropped
 
 
 def test_the_field_guides_species_get_two_questions_each(
-    guide_folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    guide_folder: Path, tmp_path: Path
 ) -> None:
     names = read_species(guide_folder / "categories.json")
     _, articles = read_articles(guide_folder / "articles")
@@ -217,7 +214,6 @@ def test_the_field_guides_species_get_two_questions_each(
     assert table.groupby("species").size().tolist() == [2] * 12
     assert table["question_id"].is_unique
     assert set(table["dropped"]) == {""}
-    assert "24 of 24 go on" in capsys.readouterr().out
 
 
 def test_a_model_is_told_the_papers_instructions_the_names_and_the_paragraph() -> None:
@@ -235,20 +231,6 @@ def test_a_model_is_told_the_papers_instructions_the_names_and_the_paragraph() -
             "shape of the seed capsules",
         )
     ]
-    for words in (
-        "features that may not be usually found in photos",
-        "Please avoid questions regarding eggs, nests, nets, etc.",
-        "it's green anyway",
-        "as one JSON object",
-        "Diastictis fracturalis",
-        "Ptiliogonyx cinereus",
-    ):
-        assert words in text
-    assert text.endswith(
-        "Now, please generate questions for the given scientific name.\n\nScientific name: Bromus"
-        " catharticus\nCommon Name: rescuegrass\nWiki Paragraph: It has loose panicles. {braces}"
-        " stay.\nQuestion:"
-    )
     bare = question_prompt(folder(common=""), "")[0].parts[0]
     assert bare.endswith(
         "Scientific name: Bromus catharticus\nWiki Paragraph: (none was found)\nQuestion:"
@@ -347,9 +329,7 @@ def at(server: StrangeServer, **options: object) -> dict[str, object]:
     }
 
 
-def test_a_models_words_become_candidates_and_it_is_asked_once(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_models_words_become_candidates_and_it_is_asked_once(tmp_path: Path) -> None:
     named = [folder(), folder("Poa annua", "meadow grass")]
     pages = {"Bromus catharticus": page("Its anthers are yellow.")}
     shape = "What shape is the seed of meadow grass (scientific name: Poa annua)?"
@@ -365,17 +345,9 @@ def test_a_models_words_become_candidates_and_it_is_asked_once(
         assert table["dropped"].tolist() == ["", "no question mark", "asked before", ""]
         assert table["question_id"][0] == query_id_of("Bromus catharticus", table["question"][0])
         assert set(table["writer"]) == {"writer"}
-        out = capsys.readouterr().out
-        assert "questions by writer: 2 of 4 go on, about 2 of 2 species" in out
-        assert "  dropped 1 times: asked before" in out
         asked = [text_in(request) for request in server.requests]
-        assert (
-            sum(
-                "Wiki Paragraph: Bromus catharticus is a grass. Its anthers are yellow.\n" in text
-                for text in asked
-            )
-            == 1
-        )
+        told = "Wiki Paragraph: Bromus catharticus is a grass. Its anthers are yellow.\n"
+        assert sum(told in text for text in asked) == 1
         pd.testing.assert_frame_equal(write_questions(at(server), named, pages, tmp_path), table)
         assert len(server.requests) == len(asked)
     with AnswerStore(tmp_path / "answers.sqlite") as store:
@@ -411,9 +383,9 @@ def test_a_failed_call_and_words_without_a_question_are_rows_with_their_reason(
 
 
 def test_any_local_model_can_write_and_one_that_babbles_writes_no_question_that_goes_on(
-    tmp_path: Path,
+    tmp_path: Path, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
-    model = build("qwen2_5_vl", tmp_path / "tiny")
+    model = shutil.copytree(built("qwen2_5_vl", tmp_path_factory), tmp_path / "tiny")
     config = json.loads((model / "config.json").read_text())
     config["text_config"]["max_position_embeddings"] = 8192
     (model / "config.json").write_text(json.dumps(config))
@@ -484,9 +456,7 @@ def test_questions_of_any_words_are_read_back_as_they_were_saved(
     pd.testing.assert_frame_equal(read_questions(path, [one]), saved)
 
 
-def test_the_file_is_written_once_and_then_what_a_person_left_in_it_is_read(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_the_file_is_written_once_and_then_what_a_person_left_in_it_is_read(tmp_path: Path) -> None:
     path, one, made = tmp_path / "new" / "questions.csv", folder(), []
 
     def make() -> pd.DataFrame:
@@ -496,17 +466,12 @@ def test_the_file_is_written_once_and_then_what_a_person_left_in_it_is_read(
         )
 
     first = questions_file(path, make, [one])
-    assert f"2 of 2 questions (by me) written to {path}" in capsys.readouterr().out
     edited = path.read_text(encoding="utf-8").replace(
         "What shape is the seed", "Which shape has the seed"
     )
     edited = edited.replace('"color of anthers","me",""', '"color of anthers","me","too easy"')
     path.write_text(edited, encoding="utf-8")
     second = questions_file(path, make, [one])
-    assert (
-        f"1 of 2 questions (by me) read from {path}; delete it to have them written anew"
-        in capsys.readouterr().out
-    )
     assert len(made) == 1
     assert second["dropped"].tolist() == ["too easy", ""]
     assert second["question_id"][0] == first["question_id"][0]
@@ -605,12 +570,6 @@ def test_a_file_of_ones_own_needs_four_columns_and_nothing_else(tmp_path: Path, 
         lambda text: text.replace(",", ";").encode(),
         lambda text: (text + ",,,,,,,,\n\n").encode(),
         lambda text: pd.read_csv(StringIO(text))[COLUMNS[::-1]].to_csv(index=False).encode(),
-    ],
-    ids=[
-        "with a mark and other line ends",
-        "with semicolons",
-        "with empty lines",
-        "with the columns turned round",
     ],
 )
 def test_a_file_that_a_spreadsheet_saved_is_read(

@@ -20,29 +20,10 @@ from vrag_kit.errors import VragError
 from vrag_kit.fieldguide.suite import ask_closed_book
 from vrag_kit.generation import render
 from vrag_kit.generation.generator import text_of
-from vrag_kit.papers.mrag_suite import (
-    CLOSED_BOOK,
-    FilterRules,
-    SideBySide,
-    closed_book_table,
-    closed_book_wording,
-    filter_controls,
-    filter_decisions,
-    filter_without,
-    keep_rates,
-    kept,
-    kept_figure,
-    kept_shares,
-    printed_change,
-    stands_in_question,
-    suite_controls,
-    with_confidence,
-    without_dropped,
-    write_dropped,
-)
+from vrag_kit.papers import mrag_suite as paper
 from vrag_kit.types import Evidence, Query
 
-ANY = FilterRules(confidence=None, drop_share=0.0)
+ANY = paper.FilterRules(confidence=None, drop_share=0.0)
 
 
 def question(name: str, text: str = "What color is it?", **more: object) -> Query:
@@ -54,7 +35,7 @@ def question(name: str, text: str = "What color is it?", **more: object) -> Quer
 
 def judged(scores: dict[str, dict[str, float]], **columns: object) -> pd.DataFrame:
     """Model → query → score, as a table of judged answers."""
-    told = {"setting": CLOSED_BOOK, "k": 0, **columns}
+    told = {"setting": paper.CLOSED_BOOK, "k": 0, **columns}
     tables = [
         factories.judged(model=model, query_id=list(of), score=list(of.values()), **told)
         for model, of in scores.items()
@@ -78,23 +59,27 @@ def judged(scores: dict[str, dict[str, float]], **columns: object) -> pd.DataFra
 def test_an_answer_stands_in_a_question_word_by_word(
     text: str, answers: tuple[str, ...], stands: bool
 ) -> None:
-    assert stands_in_question(question("q", text, answers=answers)) is stands
+    assert paper.stands_in_question(question("q", text, answers=answers)) is stands
 
 
 def test_step_1_counts_the_models_that_know_it_and_are_sure() -> None:
     asked = benchmark([*map(question, "abcd"), question("e", "Is it red?")])
     scores = {"one": dict.fromkeys("abcde", 1.0), "two": {"a": 1.0, "b": 0.5, "c": 1.0, "d": 0.0}}
     book = judged(scores).assign(confidence=[0.95, 0.95, np.nan, 0.9, 0.95, 0.95, 1.0, 1.0, 1.0])
-    table = filter_decisions(asked, book, FilterRules(drop_share=0.0)).set_index("query_id")
+    table = paper.filter_decisions(asked, book, paper.FilterRules(drop_share=0.0)).set_index(
+        "query_id"
+    )
     # c: "two" is sure; d: 0.9 is not more than 0.9
     assert table["votes"].to_dict() == {"a": 2, "b": 1, "c": 1, "d": 0, "e": 1}
     assert list(table.index[table["dropped"]]) == ["a", "b", "c", "e"]
     assert table.loc["e", "reason"] == "its answer stands in the question"
     assert (table["models"] == 2).all()
-    rules = FilterRules(votes=2, drop_share=0.0)
-    table = filter_decisions(asked, book, rules).set_index("query_id")
+    rules = paper.FilterRules(votes=2, drop_share=0.0)
+    table = paper.filter_decisions(asked, book, rules).set_index("query_id")
     assert list(table.index[table["dropped"]]) == ["a", "e"]
-    table = filter_decisions(asked, book, FilterRules(votes=2, confidence=None, drop_share=0))
+    table = paper.filter_decisions(
+        asked, book, paper.FilterRules(votes=2, confidence=None, drop_share=0)
+    )
     assert table.set_index("query_id").loc["c", "reason"] == "known without evidence"
 
 
@@ -112,8 +97,8 @@ def test_step_2_drops_the_easiest_of_each_domain_by_hops_needs_and_success() -> 
     nobody = judged({"one": dict.fromkeys(asked.queries, 0.0)})
     order = ["solved", "unsolved", "both", "two hops"]
     for share, many in ((0.25, 1), (0.5, 2), (0.75, 3)):
-        rules = FilterRules(confidence=None, drop_share=share)
-        table = filter_decisions(asked, nobody, rules, baseline=judged(right))
+        rules = paper.FilterRules(confidence=None, drop_share=share)
+        table = paper.filter_decisions(asked, nobody, rules, baseline=judged(right))
         easy = table[table["dropped"]]
         charts = easy[easy["domain"] == "charts"]
         assert set(charts["query_id"]) == set(order[:many])
@@ -125,51 +110,50 @@ def test_step_2_drops_the_easiest_of_each_domain_by_hops_needs_and_success() -> 
 def test_the_order_among_equals_is_a_seeds_and_no_row_moves_another() -> None:
     names = [f"q{n}" for n in range(40)]
     nobody = judged({"one": dict.fromkeys(names, 0.0)})
-    rules = FilterRules(confidence=None, drop_share=0.5)
-    easy = filter_decisions(benchmark(map(question, names)), nobody, rules)
-    back = filter_decisions(benchmark(map(question, reversed(names))), nobody, rules)
+    rules = paper.FilterRules(confidence=None, drop_share=0.5)
+    easy = paper.filter_decisions(benchmark(map(question, names)), nobody, rules)
+    back = paper.filter_decisions(benchmark(map(question, reversed(names))), nobody, rules)
     dropped = set(easy[easy["dropped"]]["query_id"])
     assert len(dropped) == 20
     assert dropped == set(back[back["dropped"]]["query_id"])
-    other = FilterRules(confidence=None, drop_share=0.5, seed=1)
-    again = filter_decisions(benchmark(map(question, names)), nobody, other)
+    other = paper.FilterRules(confidence=None, drop_share=0.5, seed=1)
+    again = paper.filter_decisions(benchmark(map(question, names)), nobody, other)
     assert dropped != set(again[again["dropped"]]["query_id"])
 
 
 def test_the_dropped_questions_are_written_with_the_reason_and_its_values(tmp_path: Path) -> None:
     asked = benchmark([*map(question, "abc"), question("d", domain="pages")])
-    table = filter_decisions(asked, judged({"one": {"a": 1.0, "b": 0.0}}), ANY)
-    write_dropped(table, tmp_path / "dropped.csv")
+    table = paper.filter_decisions(asked, judged({"one": {"a": 1.0, "b": 0.0}}), ANY)
+    paper.write_dropped(table, tmp_path / "dropped.csv")
     written = pd.read_csv(tmp_path / "dropped.csv")
     assert written[["query_id", "step", "reason", "votes", "success"]].to_numpy().tolist() == [
         ["a", 1, "known without evidence", 1, 1.0]
     ]
-    assert list(kept(asked, table).queries) == ["b", "c", "d"]
-    rates = keep_rates(table).set_index("domain")
+    assert list(paper.kept(asked, table).queries) == ["b", "c", "d"]
+    rates = paper.keep_rates(table).set_index("domain")
     assert rates.loc["charts", ["n", "kept"]].tolist() == [3, 2]
     assert rates.loc["pages", "kept_share"] == 100
-    nothing = filter_decisions(asked, judged({"one": dict.fromkeys("abcd", 1.0)}), ANY)
+    nothing = paper.filter_decisions(asked, judged({"one": dict.fromkeys("abcd", 1.0)}), ANY)
     with pytest.raises(VragError, match="drops all 4 questions"):
-        kept(asked, nothing)
+        paper.kept(asked, nothing)
 
 
 def test_the_filtered_split_is_what_41_did_not_drop(tmp_path: Path, capsys) -> None:
     suite = {"one": benchmark(map(question, "abc")), "two": benchmark(map(question, "ab"))}
     book = judged({"m": {"a": 1.0, "b": 0.0, "c": 0.0}})
-    decisions = filter_decisions(suite["one"], book, ANY).assign(dataset="one")
-    write_dropped(decisions, tmp_path / "dropped.csv")
-    left = without_dropped(suite, tmp_path / "dropped.csv")
+    decisions = paper.filter_decisions(suite["one"], book, ANY).assign(dataset="one")
+    paper.write_dropped(decisions, tmp_path / "dropped.csv")
+    left = paper.without_dropped(suite, tmp_path / "dropped.csv")
     assert {name: list(each.queries) for name, each in left.items()} == {
         "one": ["b", "c"],
         "two": ["a", "b"],
     }
-    assert "2 of 3 one, 2 of 2 two" in capsys.readouterr().out
-    assert without_dropped(suite, None) == suite
+    assert paper.without_dropped(suite, None) == suite
     with pytest.raises(VragError, match="run that first"):
-        without_dropped(suite, tmp_path / "none.csv")
+        paper.without_dropped(suite, tmp_path / "none.csv")
     (tmp_path / "all.csv").write_text("dataset,query_id\ntwo,a\ntwo,b\n")
     with pytest.raises(VragError, match="all questions of two"):
-        without_dropped(suite, tmp_path / "all.csv")
+        paper.without_dropped(suite, tmp_path / "all.csv")
 
 
 def test_confidence_is_read_in_its_form_or_not_at_all() -> None:
@@ -181,12 +165,12 @@ def test_confidence_is_read_in_its_form_or_not_at_all() -> None:
         "It is red.",
         None,
     ]
-    table = with_confidence(pd.DataFrame({"answer": told}, dtype=object))
+    table = paper.with_confidence(pd.DataFrame({"answer": told}, dtype=object))
     assert table["answer"].tolist()[:2] == ["red", "red and\nblue"]
     assert table["confidence"].tolist()[:2] == [0.95, 1.0]
     assert table["confidence"][2:].isna().all()
     assert table["answer"].tolist()[4:] == ["It is red.", None]
-    template = closed_book_wording().template("closed book")
+    template = paper.closed_book_wording().template("closed book")
     assert "Confidence: how sure" in text_of(render(template, question("a")))
 
 
@@ -205,10 +189,10 @@ def test_a_model_that_can_say_how_sure_it_is_is_asked(tmp_path: Path) -> None:
 
 def test_a_filter_that_asks_for_confidence_needs_it() -> None:
     with pytest.raises(VragError, match="no column 'confidence'"):
-        filter_decisions(benchmark([question("a")]), judged({"one": {"a": 1.0}}))
+        paper.filter_decisions(benchmark([question("a")]), judged({"one": {"a": 1.0}}))
     for wrong in ({"votes": 0}, {"confidence": 1.0}, {"drop_share": 1.0}):
         with pytest.raises(VragError, match=next(iter(wrong))):
-            FilterRules(**wrong)
+            paper.FilterRules(**wrong)
 
 
 def test_a_model_that_takes_part_in_the_filter_loses_by_selection_alone() -> None:
@@ -225,9 +209,9 @@ def test_a_model_that_takes_part_in_the_filter_loses_by_selection_alone() -> Non
 
     def decide(without: frozenset[str]) -> pd.DataFrame:
         voters = table[(table["model"] == "inside") & ~table["model"].isin(without)]
-        return filter_decisions(asked, voters, ANY)
+        return paper.filter_decisions(asked, voters, ANY)
 
-    found = filter_controls(table, decide).set_index(["model", "control"])
+    found = paper.filter_controls(table, decide).set_index(["model", "control"])
     inside, outside = found.loc["inside"], found.loc["outside"]
     # all that it knows is dropped: from its mean to 0
     mean = sum(scores["inside"].values()) / 400
@@ -251,15 +235,15 @@ def test_controls_count_what_has_no_score_and_refuse_several_arms() -> None:
     table = judged({"one": {"a": 1.0, "b": np.nan, "c": 0.0, "d": 1.0}})
 
     def decide(without: frozenset[str]) -> pd.DataFrame:
-        return filter_decisions(asked, table[~table["model"].isin(without)], ANY)
+        return paper.filter_decisions(asked, table[~table["model"].isin(without)], ANY)
 
-    found = filter_controls(table, decide, draws=5).set_index("control")
+    found = paper.filter_controls(table, decide, draws=5).set_index("control")
     # of a, c, d with scores c is left
     assert found.loc["the filter", ["n", "n_full", "n_failed"]].tolist() == [1, 3, 1]
     assert found.loc["the filter", "value"] == pytest.approx(0 - 2 / 3)
     assert set(found["baseline"]) == {"all questions"}
     with pytest.raises(VragError, match="several arms"):
-        filter_controls(pd.concat([table, table.assign(setting="both")]), decide)
+        paper.filter_controls(pd.concat([table, table.assign(setting="both")]), decide)
 
 
 def test_where_groups_are_alike_there_is_none_either_but_what_drops_nothing_changes_nothing() -> (
@@ -273,7 +257,7 @@ def test_where_groups_are_alike_there_is_none_either_but_what_drops_nothing_chan
     answered = judged({"one": scores}).assign(group=["g", "g", "h", "h"])
     book = judged({"one": scores})
     for told, value, known in ((book, -0.5, False), (book.assign(score=0.0), 0.0, True)):
-        found = filter_controls(answered, filter_without(asked, told, ANY), draws=5)
+        found = paper.filter_controls(answered, paper.filter_without(asked, told, ANY), draws=5)
         row = found.set_index("control").loc["the filter"]
         assert row["value"] == value
         assert row[["ci_low", "ci_high"]].notna().all() == known
@@ -282,7 +266,7 @@ def test_where_groups_are_alike_there_is_none_either_but_what_drops_nothing_chan
 def test_a_filter_is_decided_without_the_answers_of_the_model_under_test() -> None:
     asked = benchmark(map(question, "abc"))
     book = judged({"one": {"a": 1.0, "b": 0.0, "c": 0.0}, "two": {"a": 0.0, "b": 1.0, "c": 0.0}})
-    decide = filter_without(asked, book, ANY)
+    decide = paper.filter_without(asked, book, ANY)
     dropped = {
         name: set(table[table["dropped"]]["query_id"])
         for name, table in {
@@ -294,9 +278,9 @@ def test_a_filter_is_decided_without_the_answers_of_the_model_under_test() -> No
     }
     assert dropped == {"all": {"a", "b"}, "one": {"b"}, "two": {"a"}, "another": {"a", "b"}}
     # success is that of others, too: without "two" nobody solves b, without "one" nobody a
-    rules = FilterRules(votes=1, confidence=None, drop_share=0.3)
+    rules = paper.FilterRules(votes=1, confidence=None, drop_share=0.3)
     nobody = judged(dict.fromkeys(("one", "two", "three"), dict.fromkeys("abc", 0.0)))
-    easy = filter_without(asked, nobody, rules, baseline=book)
+    easy = paper.filter_without(asked, nobody, rules, baseline=book)
     assert set(easy(frozenset({"two"})).query("dropped")["query_id"]) == {"a"}
     assert set(easy(frozenset({"one"})).query("dropped")["query_id"]) == {"b"}
 
@@ -304,16 +288,18 @@ def test_a_filter_is_decided_without_the_answers_of_the_model_under_test() -> No
 def test_where_too_few_others_are_left_there_is_no_control() -> None:
     asked = benchmark(map(question, "ab"))
     book = judged({name: {"a": 1.0, "b": 0.0} for name in ("one", "two")})
-    rules = FilterRules(votes=2, confidence=None, drop_share=0)
-    decide = filter_without(asked, book, rules)
+    rules = paper.FilterRules(votes=2, confidence=None, drop_share=0)
+    decide = paper.filter_without(asked, book, rules)
     assert decide(frozenset({"one"})) is None
-    found = filter_controls(book, decide, draws=5).set_index(["model", "control"])
+    found = paper.filter_controls(book, decide, draws=5).set_index(["model", "control"])
     row = found.loc["one", "the filter without the evaluated model"]
     assert np.isnan(row["value"])
     assert (row["n"], row["n_full"]) == (0, 2)
     assert found.loc["one", "the filter"]["value"] == -0.5
     with pytest.raises(VragError, match="Name more filter_models"):
-        filter_controls(book, filter_without(asked, book, FilterRules(votes=3, confidence=None)))
+        paper.filter_controls(
+            book, paper.filter_without(asked, book, paper.FilterRules(votes=3, confidence=None))
+        )
 
 
 def test_what_a_closed_book_knows_is_dropped_of_one_stratum_and_nothing_of_the_other() -> None:
@@ -326,7 +312,7 @@ def test_what_a_closed_book_knows_is_dropped_of_one_stratum_and_nothing_of_the_o
     table = judged({"one": {"a": 1.0, "b": 0.0, "c": 1.0, "d": 0.0}}).assign(metric="m")
     strata = ["told", "told", "not told", "not told"]
     apart = pd.concat([table.assign(stratum=strata), table.assign(stratum="all questions")])
-    found = suite_controls(asked, {"WebQA": apart}, book, ANY)
+    found = paper.suite_controls(asked, {"WebQA": apart}, book, ANY)
     rows = found.set_index(["stratum", "setting"])[["value", "n", "n_full"]]
     assert rows.loc[("told", "the filter")].tolist()[1:] == [0, 2]
     assert np.isnan(rows.loc[("told", "the filter"), "value"])
@@ -341,7 +327,7 @@ def test_what_a_closed_book_knows_is_dropped_of_one_stratum_and_nothing_of_the_o
 def test_a_closed_book_is_counted_with_what_it_did_not_say() -> None:
     book = judged({"one": {"a": 1.0, "b": 1.0, "c": 0.5, "d": np.nan}})
     book = book.assign(confidence=[0.95, 0.5, 0.99, np.nan])
-    counts = closed_book_table({"mine": book}, 0.9).loc[("mine", "one")]
+    counts = paper.closed_book_table({"mine": book}, 0.9).loc[("mine", "one")]
     assert counts.to_dict() == {
         "answers": 3,
         "right": 2,
@@ -353,21 +339,21 @@ def test_a_closed_book_is_counted_with_what_it_did_not_say() -> None:
 
 def test_kept_shares_stand_beside_table_1s_and_are_drawn_whole() -> None:
     asked = benchmark([*map(question, "abcd"), question("e", "Is it red?")])
-    rules = FilterRules(confidence=None, drop_share=0.34)
-    table = filter_decisions(asked, judged({"one": {"a": 1.0}}), rules)
+    rules = paper.FilterRules(confidence=None, drop_share=0.34)
+    table = paper.filter_decisions(asked, judged({"one": {"a": 1.0}}), rules)
     both = pd.concat([table.assign(dataset="WebQA"), table.assign(dataset="mine")])
-    shares = kept_shares(both).set_index("dataset")
+    shares = paper.kept_shares(both).set_index("dataset")
     # a is known, e stands in its question, one of the other three is easy
     assert shares["kept_share"].tolist() == [40, 40]
     assert shares.loc["WebQA", "paper"] == pytest.approx(100 * 19480 / 21382)
     assert np.isnan(shares.loc["mine", "paper"])
-    (axis,) = kept_figure(shares.reset_index()).axes
+    (axis,) = paper.kept_figure(shares.reset_index()).axes
     widths = [[bar.get_width() for bar in bars] for bars in axis.containers]
     assert widths == [[40, 40], [20, 20], [20, 20], [20, 20]]
 
 
 def test_printed_changes_are_table_2s_filtered_less_full() -> None:
-    change = printed_change().set_index(["dataset", "model"])["value"]
+    change = paper.printed_change().set_index(["dataset", "model"])["value"]
     assert len(change) == 48
     assert change["Chart-MRAG", "Qwen2.5-VL-72B"] == pytest.approx(22.4 - 19.1)
     assert change["Chart-MRAG", "Pixtral-12B-2409"] == pytest.approx(14.7 - 29.4)
@@ -379,7 +365,7 @@ def test_evidence_side_by_side_is_the_first_of_each_modality_that_is_there(tmp_p
     texts = {"t1": "a red moth", "t2": "a blue bird", "t3": "red and blue"}
     corpus = {name: Evidence(doc_id=name, text=text) for name, text in texts.items()}
     asked = benchmark([question("q", "red moth")], corpus.values(), {"q": {"t1": 1}})
-    how = SideBySide(
+    how = paper.SideBySide(
         retrievers={"image": ["bm25"], "text": ["bm25"]},
         k={"image": 3, "text": 1},
         cache_dir=tmp_path,

@@ -13,29 +13,7 @@ from PIL import Image
 from vrag_kit.benchmarks import ImageFile
 from vrag_kit.benchmarks.suite import LAYOUTS
 from vrag_kit.errors import VragError
-from vrag_kit.papers.mrag_suite import (
-    DATASETS,
-    DEFINITIONS,
-    MODELS,
-    MODES,
-    PROMPTS,
-    claims_beside_print,
-    domain_of,
-    evidence_table,
-    printed_accuracy,
-    printed_ambiguous,
-    printed_best_prompts,
-    printed_claims,
-    printed_clear_and_ambiguous,
-    printed_data,
-    printed_gaps,
-    printed_modes,
-    printed_name,
-    printed_range,
-    prompt_design,
-    statistics_table,
-    suite_statistics,
-)
+from vrag_kit.papers import mrag_suite as paper
 from vrag_kit.runner.parameters import read_parameters
 from vrag_kit.types import Benchmark, Evidence, Query
 
@@ -44,21 +22,21 @@ TEXT_ONLY = ("WebQA", "Chart-MRAG")
 
 
 def test_every_table_names_its_data_sets_alike() -> None:
-    assert set(printed_data()["dataset"]) == set(DATASETS)
-    assert set(printed_accuracy()["dataset"]) == set(DATASETS)
-    assert set(printed_accuracy(13)["dataset"]) == set(DATASETS)
-    assert set(printed_modes()["dataset"]) == set(DATASETS)
-    assert set(printed_claims(3)["dataset"]) == set(DATASETS)
-    assert set(printed_claims(14, 15)["dataset"]) == set(DATASETS)
-    assert set(printed_gaps()["dataset"]) == set(TEXT_ONLY)
-    assert set(printed_modes()["model"]) == set(MODELS)
-    assert set(printed_modes()["setting"]) == set(MODES)
+    assert set(paper.printed_data()["dataset"]) == set(paper.DATASETS)
+    assert set(paper.printed_accuracy()["dataset"]) == set(paper.DATASETS)
+    assert set(paper.printed_accuracy(13)["dataset"]) == set(paper.DATASETS)
+    assert set(paper.printed_modes()["dataset"]) == set(paper.DATASETS)
+    assert set(paper.printed_claims(3)["dataset"]) == set(paper.DATASETS)
+    assert set(paper.printed_claims(14, 15)["dataset"]) == set(paper.DATASETS)
+    assert set(paper.printed_gaps()["dataset"]) == set(TEXT_ONLY)
+    assert set(paper.printed_modes()["model"]) == set(paper.MODELS)
+    assert set(paper.printed_modes()["setting"]) == set(paper.MODES)
 
 
 def test_claim_tables_are_one_with_the_metrics_that_are_defined_twice() -> None:
-    table = printed_claims()
+    table = paper.printed_claims()
     assert table.groupby("table").size().to_dict() == {3: 241, 14: 1008, 15: 432}
-    assert set(table["metric"]) == set(DEFINITIONS)
+    assert set(table["metric"]) == set(paper.DEFINITIONS)
     assert set(table["modality"]) == {"all", "image", "text"}
     pairs = table[(table["modality"] != "all") & ~table["dataset"].isin(TEXT_ONLY)]
     # Claude's hallucination is printed as "41.4/0" there
@@ -72,7 +50,7 @@ def test_claim_tables_are_one_with_the_metrics_that_are_defined_twice() -> None:
 
 
 def test_flagged_shares_are_those_of_tables_1_and_7() -> None:
-    table = printed_ambiguous().set_index("dataset")
+    table = paper.printed_ambiguous().set_index("dataset")
     assert table.loc["Chart-MRAG", ["flagged", "asked"]].tolist() == [4093, 4738]
     assert round(table.loc["Chart-MRAG", "share"]) == 86
     of_text = table.loc[list(TEXT_ONLY)]
@@ -82,12 +60,14 @@ def test_flagged_shares_are_those_of_tables_1_and_7() -> None:
 
 
 def test_table_8_prints_its_differences() -> None:
-    wide = printed_clear_and_ambiguous().pivot(index="metric", columns="split", values="value")
+    wide = paper.printed_clear_and_ambiguous().pivot(
+        index="metric", columns="split", values="value"
+    )
     assert (wide["ambiguous"] - wide["clear"]).round(1).equals(wide["difference"])
 
 
 def test_nicknames_of_table_6_are_read_twice() -> None:
-    table = printed_best_prompts().set_index("dataset")
+    table = paper.printed_best_prompts().set_index("dataset")
     assert table.loc["VisRAG-Plot"].tolist() == [
         "expert3 direct",
         "expert-ex3-direct",
@@ -96,34 +76,34 @@ def test_nicknames_of_table_6_are_read_twice() -> None:
     ]
     # expert6 and plain6 are not in Table 11
     assert (table["prompt_of_table_11"] == "").sum() == 3
-    assert set(table["prompt"]) <= set(PROMPTS)
+    assert set(table["prompt"]) <= set(paper.PROMPTS)
 
 
 def test_twelve_prompts_with_the_papers_words() -> None:
-    assert len(PROMPTS) == 12
-    design = PROMPTS["expert-ex3-direct"]
-    assert design.opening(domain_of("VisRAG-Doc")).startswith(
+    assert len(paper.PROMPTS) == 12
+    design = paper.PROMPTS["expert-ex3-direct"]
+    assert design.opening(paper.domain_of("VisRAG-Doc")).startswith(
         "You are an expert in Scanned manuals / forms. Analyze the question carefully"
     )
-    assert str(prompt_design("plain-ex1-verify")) == "plain-ex1-verify"
-    assert "<DOMAIN>" not in "".join(each.opening("charts") for each in PROMPTS.values())
+    assert str(paper.prompt_design("plain-ex1-verify")) == "plain-ex1-verify"
+    assert "<DOMAIN>" not in "".join(each.opening("charts") for each in paper.PROMPTS.values())
 
 
 @pytest.mark.parametrize("name", ["expert3", "expert-ex2-direct", "expert-ex3-direct-long", ""])
 def test_another_prompt_is_refused(name: str) -> None:
     with pytest.raises(VragError, match=r"expected one of plain-ex1-direct"):
-        prompt_design(name)
+        paper.prompt_design(name)
 
 
 def test_a_data_set_without_a_printed_domain_is_refused() -> None:
     with pytest.raises(VragError, match=r"no domain of 'ViDoRe'; expected one of MRAG-Bench"):
-        domain_of("ViDoRe")
+        paper.domain_of("ViDoRe")
 
 
 def test_the_papers_models_are_told_as_a_range() -> None:
-    table = printed_accuracy().query("split == 'full'")
+    table = paper.printed_accuracy().query("split == 'full'")
     # 13.4, 14.9, 17.3, 22.1, 27.9, 28.7
-    assert printed_range(table)["WebQA"] == "13.4 to 28.7, median 19.7 (6 models)"
+    assert paper.printed_range(table)["WebQA"] == "13.4 to 28.7, median 19.7 (6 models)"
 
 
 def test_printed_definitions_stand_beside_both_families() -> None:
@@ -135,8 +115,8 @@ def test_printed_definitions_stand_beside_both_families() -> None:
     means = pd.DataFrame(rows, columns=["family", "metric", "modality", "value"])
     means = means.assign(dataset="WebQA", model="small")
     means = means.assign(ci_low=means["value"] - 5, ci_high=90.0, n=12)
-    printed = {"Table 14": printed_claims(14).query("setting == 'gt_only'")}
-    table = claims_beside_print(means, {"Table 3": printed_claims(3), **printed})
+    printed = {"Table 14": paper.printed_claims(14).query("setting == 'gt_only'")}
+    table = paper.claims_beside_print(means, {"Table 3": paper.printed_claims(3), **printed})
     assert len(table) == 8 * 2  # WebQA's alone
     first, second = "small: ragchecker", "small: mm_ragchecker"
     halluc = table.loc[("WebQA", "hallucination", "image")]
@@ -163,19 +143,21 @@ def test_a_suite_in_numbers_stands_beside_table_1() -> None:
         corpus={"d": Evidence(doc_id="d", text="t")},
         qrels={"a": {}, "b": {}},
     )
-    table = suite_statistics({"chart-rag": charts, "mine": charts})
+    table = paper.suite_statistics({"chart-rag": charts, "mine": charts})
     named = table[table["dataset"] == "chart-rag"].set_index("metric")
     assert named.loc["n_full", ["value", "paper"]].tolist() == [2, 4738]
     assert named.loc["avg_question_length", ["value", "paper"]].tolist() == [4, 7]
     assert pd.isna(named.loc["avg_image_width_px", "value"])
     assert table[table["dataset"] == "mine"]["paper"].isna().all()
-    assert printed_name("visrag-arxiv") == "VisRAG-ArXiv"
-    assert set(map(printed_name, map(str.lower, DATASETS))) == set(DATASETS)
-    beside = statistics_table(table)
+    assert paper.printed_name("visrag-arxiv") == "VisRAG-ArXiv"
+    assert set(map(paper.printed_name, map(str.lower, paper.DATASETS))) == set(paper.DATASETS)
+    beside = paper.statistics_table(table)
     assert beside.loc["chart-rag", ("questions", "as printed")] == "4,738"
     assert beside.loc["chart-rag", ("kept by the filter", "as printed")] == "2,720"
     assert beside.loc["mine", ("questions", "as printed")] == "–"
-    thirds = statistics_table(table.assign(value=table["value"].where(table["value"] != 4, 10 / 3)))
+    thirds = paper.statistics_table(
+        table.assign(value=table["value"].where(table["value"] != 4, 10 / 3))
+    )
     assert thirds.loc["mine", ("words of a question, mean", "here")] == "3.3"
 
 
@@ -201,9 +183,11 @@ def test_only_pictures_that_answer_are_measured_and_evidence_is_counted(tmp_path
     benchmark = Benchmark(
         name="mine", fingerprint="f", queries=queries, corpus=documents, qrels=qrels
     )
-    width = suite_statistics({"mine": benchmark}).set_index("metric").loc["avg_image_width_px"]
+    width = (
+        paper.suite_statistics({"mine": benchmark}).set_index("metric").loc["avg_image_width_px"]
+    )
     assert (width["value"], width["n"]) == (40, 1)
-    assert evidence_table({"mine": benchmark}).loc["mine"].to_dict() == {
+    assert paper.evidence_table({"mine": benchmark}).loc["mine"].to_dict() == {
         "documents with a picture": "2",
         "documents of text alone": "1",
         "questions that need a picture": "0",
@@ -222,8 +206,8 @@ def test_only_pictures_that_answer_are_measured_and_evidence_is_counted(tmp_path
 def test_parameter_files_name_the_papers_data_sets_and_domains(name: str) -> None:
     file = Path(__file__).parents[1] / "params" / "mrag_suite" / f"{name}.yaml"
     suite = read_parameters(file)["suite"]
-    assert tuple(suite) == DATASETS
+    assert tuple(suite) == paper.DATASETS
     for dataset, entry in suite.items():
-        assert entry["domain"] == domain_of(dataset)
+        assert entry["domain"] == paper.domain_of(dataset)
         layout = LAYOUTS[entry["layout"]]
         assert set(layout.needed) <= set(entry) <= set(layout.keys)

@@ -14,14 +14,7 @@ from vrag_kit.benchmarks import ImageFile, documents_of
 from vrag_kit.errors import VragError
 from vrag_kit.generation import MODES, prompt_of, read_wording, zero_shot
 from vrag_kit.judging import OWN_METRICS
-from vrag_kit.papers.mrag_suite import (
-    DATASETS,
-    OWN_METRIC,
-    PROMPTS,
-    SETTINGS,
-    domain_of,
-    suite_wording,
-)
+from vrag_kit.papers import mrag_suite as paper
 from vrag_kit.types import Benchmark, Context, Evidence, Prompt, Query
 
 PHOTO = ImageFile(Path("photo.png"))
@@ -50,7 +43,7 @@ def words(prompt: Prompt, role: str) -> str:
 
 
 def worded(setting: str = "both", *doc_ids: str, **options: bool) -> Prompt:
-    wording = suite_wording(domain="moths", **options)
+    wording = paper.suite_wording(domain="moths", **options)
     context = Context(query_id="q", setting=setting, k=len(doc_ids), doc_ids=doc_ids)
     return prompt_of(BENCHMARK, context, wording)
 
@@ -73,40 +66,40 @@ def test_captions_and_options_are_shown_when_they_are_asked_for() -> None:
     bare = replace(BENCHMARK, corpus={"p1": Evidence(doc_id="p1", image=PHOTO)})
     context = Context(query_id="q", setting="image", k=1, doc_ids=("p1",))
     with pytest.raises(VragError, match="document 'p1' of query 'q' is shown by no slot"):
-        prompt_of(bare, context, suite_wording(domain="moths", captions=True))
+        prompt_of(bare, context, paper.suite_wording(domain="moths", captions=True))
 
 
 def test_without_evidence_none_is_announced() -> None:
     (context,) = zero_shot(BENCHMARK)
-    prompt = prompt_of(BENCHMARK, context, suite_wording(domain="moths"))
+    prompt = prompt_of(BENCHMARK, context, paper.suite_wording(domain="moths"))
     assert words(prompt, "user").startswith("Style of an answer:")
     alone = worded("gt_only", "t1")
     assert words(alone, "user").startswith("Passages:\nPassage 1: It lives in Norland.\nStyle")
 
 
 def test_twelve_prompts_differ_and_word_every_setting() -> None:
-    assert set(MODES) < set(SETTINGS)
+    assert set(MODES) < set(paper.SETTINGS)
     said = set()
-    for name in PROMPTS:
-        wording = suite_wording(name, domain=domain_of("WebQA"))
-        for setting in SETTINGS:
+    for name in paper.PROMPTS:
+        wording = paper.suite_wording(name, domain=paper.domain_of("WebQA"))
+        for setting in paper.SETTINGS:
             context = Context(query_id="q", setting=setting, k=0)
             assert wording.template_of(context).name == name
         prompt = prompt_of(BENCHMARK, Context(query_id="q", setting="text", k=0), wording)
         said.add(words(prompt, "system") + words(prompt, "user"))
-    assert len(said) == len(PROMPTS) == 12
+    assert len(said) == len(paper.PROMPTS) == 12
 
 
 def test_an_unknown_prompt_or_answer_names_what_there_is() -> None:
     with pytest.raises(VragError, match="prompt is 'best'; expected one of plain-ex1-direct"):
-        suite_wording("best", domain="moths")
+        paper.suite_wording("best", domain="moths")
     with pytest.raises(VragError, match="answer is 'whole'; expected one of short, long"):
-        suite_wording(domain="moths", answer="whole")
+        paper.suite_wording(domain="moths", answer="whole")
 
 
 def test_short_and_long_answers_are_read_of_the_same_prompt() -> None:
     raw = "It says so.\nShort answer: Norland\nLong answer: The moth lives in Norland."
-    short, long = (suite_wording(domain="moths", answer=each) for each in ("short", "long"))
+    short, long = (paper.suite_wording(domain="moths", answer=each) for each in ("short", "long"))
     assert short.templates == long.templates
     assert short.read(raw)["answer"] == "Norland"
     assert long.read(raw)["answer"] == "The moth lives in Norland."
@@ -134,5 +127,5 @@ def test_the_documents_of_a_modality_are_searched_and_labelled_alone() -> None:
 
 
 def test_each_data_set_has_a_metric_of_its_own_but_the_one_with_a_rubric() -> None:
-    assert set(DATASETS) - set(OWN_METRIC) == {"Visual-RAG"}
-    assert set(OWN_METRIC.values()) == set(OWN_METRICS)
+    assert set(paper.DATASETS) - set(paper.OWN_METRIC) == {"Visual-RAG"}
+    assert set(paper.OWN_METRIC.values()) == set(OWN_METRICS)
