@@ -206,7 +206,7 @@ def test_groups_too_few_for_any_benefit_are_the_reason_and_no_doubt_of_the_clue(
 
 
 @given(st.lists(st.tuples(*[st.sampled_from([0.0, 0.5, 1.0])] * 4), min_size=1, max_size=12))
-@settings(deadline=None)
+@settings(max_examples=40, deadline=None)
 def test_a_ratio_that_is_told_has_an_interval_with_two_ends(rows: list[tuple[float, ...]]) -> None:
     one = [
         judged(dict(zip(ARMS, [[score] for score in row], strict=True))).assign(

@@ -122,7 +122,7 @@ def test_a_model_that_was_taught_to_decline_finds_nearly_all_clues_when_it_is_as
     guide: Benchmark, guide_folder: Path, tmp_path: Path
 ) -> None:
     folders = {folder.name: folder for folder in read_folders(guide_folder / "images")}
-    asked = list(guide.queries.values())[:4]
+    asked = list(guide.queries.values())[:2]
     table = pd.DataFrame(
         [
             (query.query_id, query.entity, query.metadata["folder"], query.text, "", "")
@@ -166,9 +166,7 @@ def test_an_image_that_cannot_be_opened_is_named_and_counted(
     ].to_numpy().tolist() == [[3, 1]]
 
 
-def test_without_a_model_every_question_goes_on(
-    tree: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_without_a_model_every_question_goes_on(tree: Path, tmp_path: Path) -> None:
     (goose,) = read_folders(tree)
     table = coarse_filter(
         questions(goose, "feet"),
@@ -176,7 +174,6 @@ def test_without_a_model_every_question_goes_on(
     )
     assert table[["dropped", "judged", "unjudged"]].to_numpy().tolist() == [["", 0, 0]]
     assert table["rate"].isna().all()
-    assert "no coarse filter: every question goes on to the annotators" in capsys.readouterr().out
 
 
 def test_a_question_that_stands_there_twice_gives_its_rate_to_the_row_that_goes_on() -> None:

@@ -7,15 +7,14 @@ import os
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-import open_clip
 import pandas as pd
 import pytest
-import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
@@ -28,13 +27,11 @@ from vrag_kit.retrieval import Embeddings, FlatRetriever, embed_documents
 from vrag_kit.retrieval import nearest as nearest_module
 from vrag_kit.retrieval import vectors as vectors_module
 from vrag_kit.retrieval.nearest import nearest
-from vrag_kit.retrieval.openclip import load_open_clip
 from vrag_kit.retrieval.parts import DocumentSide, Shown
 from vrag_kit.retrieval.shards import Rows, write_shard
 from vrag_kit.retrieval.vectors import Places
 from vrag_kit.types import Benchmark, Evidence, Query
 
-Build = Callable[..., Path]
 Hits = list[list[tuple[float, str]]]
 
 
@@ -92,14 +89,13 @@ def ask(color: Sequence[float], query_id: str = "q") -> Query:
     return Query(query_id=query_id, text=json.dumps(list(color)))
 
 
-def test_embeddings_are_computed_once(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_embeddings_are_computed_once(tmp_path: Path) -> None:
     documents = pictures(tmp_path / "x", 10)
     first, again = ColorEncoder(), ColorEncoder()
     before = embed_documents(first, documents, tmp_path / "store", batch_size=4)
     after = embed_documents(again, documents, tmp_path / "store", batch_size=4)
     assert (first.encoded, again.encoded) == (10, 0)
     np.testing.assert_array_equal(before.vectors(before.doc_ids), after.vectors(after.doc_ids))
-    assert "10 from disk, 0 new" in capsys.readouterr().out
 
 
 def test_only_new_and_changed_pictures_are_embedded_again(tmp_path: Path) -> None:
@@ -114,7 +110,7 @@ def test_only_new_and_changed_pictures_are_embedded_again(tmp_path: Path) -> Non
 
 
 def test_a_picture_that_changes_while_it_is_embedded_is_embedded_again_next_time(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path,
 ) -> None:
     class Late(ColorEncoder):
         def encode_documents(self, prepared: Sequence[Any]) -> np.ndarray:
@@ -124,7 +120,6 @@ def test_a_picture_that_changes_while_it_is_embedded_is_embedded_again_next_time
 
     documents = pictures(tmp_path / "x", 6)
     embed_documents(Late(), documents, tmp_path / "store")
-    assert "1 documents changed while they were embedded" in capsys.readouterr().out
     encoder = ColorEncoder()
     embeddings = embed_documents(encoder, documents, tmp_path / "store")
     assert encoder.encoded == 1
@@ -174,7 +169,7 @@ def test_an_interrupted_run_goes_on_from_its_last_shard(
     ["cut vectors", "no vectors", "empty vectors", "no columns", "half of them", "fewer rows"],
 )
 def test_every_kind_of_damaged_shard_is_set_aside_and_embedded_again(
-    tmp_path: Path, damage: str, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, damage: str
 ) -> None:
     documents = pictures(tmp_path / "x", 6)
     folder = embed_documents(ColorEncoder(), documents, tmp_path / "store").folder
@@ -198,9 +193,7 @@ def test_every_kind_of_damaged_shard_is_set_aside_and_embedded_again(
     embed_documents(encoder, documents, tmp_path / "store")
     assert encoder.encoded == 6
     assert list(folder.glob("*.damaged"))
-    assert "damaged shard" in capsys.readouterr().out
     embed_documents(encoder, documents, tmp_path / "store")
-    assert "damaged shard" not in capsys.readouterr().out
 
 
 LIMITED = f"""
@@ -326,22 +319,6 @@ def test_a_query_does_not_find_what_is_left_out_of_its_candidates_and_loses_no_r
         assert list(found["doc_id"]) == kept[:8]
 
 
-def test_ties_at_the_cut_are_broken_by_doc_id_descending(tmp_path: Path) -> None:
-    folder = tmp_path / "x"
-    folder.mkdir()
-    for i in range(20):
-        Image.new("RGB", (4, 4), (9, 9, 9)).save(folder / f"{i:03d}.png")
-    documents = [
-        Evidence(doc_id=f"x/{i:03d}.png", image=ImageFile(folder / f"{i:03d}.png"))
-        for i in range(20)
-    ]
-    encoder = ColorEncoder()
-    run = FlatRetriever(
-        encoder, embed_documents(encoder, documents, tmp_path / "store"), lambda _: None
-    ).search([ask([1, 1, 1])], 3)
-    assert list(run["doc_id"]) == ["x/019.png", "x/018.png", "x/017.png"]
-
-
 def on_disk(folder: str, names: Sequence[str], rows: np.ndarray, size: int) -> Embeddings:
     """Embeddings in shards of `size` rows."""
     shards = []
@@ -449,38 +426,6 @@ def test_a_query_vector_that_is_not_a_direction_is_an_error_that_names_the_query
 
 
 @pytest.mark.parametrize(
-    ("resize_mode", "size"),
-    [("shortest", (90, 61)), ("shortest", (61, 90)), ("shortest", (64, 64)), ("squash", (90, 61))],
-)
-def test_a_local_checkpoint_embeds_as_open_clip_itself_does(
-    checkpoint: Build, tmp_path: Path, resize_mode: str, size: tuple[int, int]
-) -> None:
-    folder = checkpoint(resize_mode=resize_mode)
-    rng = np.random.default_rng(1)
-    Image.fromarray(rng.integers(0, 255, (*size, 3), dtype=np.uint8)).resize(
-        (size[1] * 3, size[0] * 3)
-    ).save(tmp_path / "p.jpg", quality=95)
-    encoder = load_open_clip(str(folder))
-    document = Evidence(doc_id="p", image=ImageFile(tmp_path / "p.jpg"))
-    model, _, transform = open_clip.create_model_and_transforms(f"local-dir:{folder}")
-    with torch.inference_mode():
-        pixels = transform(Image.open(tmp_path / "p.jpg").convert("RGB"))
-        image = model.eval().encode_image(pixels[None], normalize=True).numpy()
-        text = model.encode_text(
-            open_clip.get_tokenizer(f"local-dir:{folder}")(["a blue bird"]), normalize=True
-        ).numpy()
-    ours = encoder.prepare(document).float() / 255
-    mean, std = (
-        torch.tensor(model.visual.preprocess_cfg[key]).view(3, 1, 1) for key in ("mean", "std")
-    )
-    assert (ours - (pixels * std + mean)).abs().max() <= 1 / 255 + 1e-4
-    assert float((encoder.encode_documents([encoder.prepare(document)]) * image).sum()) > 0.999
-    np.testing.assert_allclose(
-        encoder.encode_queries([Query(query_id="q", text="a blue bird")]), text, atol=1e-5
-    )
-
-
-@pytest.mark.parametrize(
     "kind", ["upright", "turned", "grey", "palette", "transparent", "16-bit", "cmyk", "webp"]
 )
 def test_every_kind_of_picture_is_decoded_as_pillow_does_upright_and_rgb(kind: str) -> None:
@@ -509,69 +454,10 @@ def test_every_kind_of_picture_is_decoded_as_pillow_does_upright_and_rgb(kind: s
     )
     file = io.BytesIO()
     converted.save(file, **({"format": "WEBP", "lossless": True} if kind == "webp" else options))
-    theirs = torch.from_numpy(np.array(decode(file.getvalue(), kind))).permute(2, 0, 1)
-    ours = decode_rgb(file.getvalue(), kind)
+    theirs = np.array(decode(file.getvalue(), kind), int).transpose(2, 0, 1)
+    ours = decode_rgb(file.getvalue(), kind).numpy()
     assert ours.shape == theirs.shape
-    assert (ours.int() - theirs.int()).abs().max() <= 2
-
-
-def test_the_fingerprint_tells_weights_and_preprocessing_apart(checkpoint: Build) -> None:
-    folders = [
-        checkpoint("one"),
-        checkpoint("two", seed=1),
-        checkpoint("three", resize_mode="squash"),
-    ]
-    prints = [load_open_clip(str(folder)).fingerprint for folder in folders]
-    assert len(set(prints)) == 3
-    assert load_open_clip(str(folders[0])).fingerprint == prints[0]
-
-
-def test_a_checkpoint_with_nan_weights_is_refused_by_tensor_name(checkpoint: Build) -> None:
-    def poison(state: dict[str, torch.Tensor]) -> None:
-        state["visual.conv1.weight"][0, 0, 0, 0] = float("nan")
-
-    with pytest.raises(VragError, match=r"'visual\.conv1\.weight' holds 1 values that are NaN"):
-        load_open_clip(str(checkpoint(damage=poison)))
-
-
-def test_a_quickgelu_mismatch_is_an_error_and_not_a_warning(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    weights = tmp_path / "openai.safetensors"
-    monkeypatch.setattr(open_clip.factory, "download_pretrained", lambda *_, **__: str(weights))
-    from safetensors.torch import save_file
-
-    save_file(
-        {k: v.contiguous() for k, v in open_clip.create_model("RN50").state_dict().items()}, weights
-    )
-    with pytest.raises(VragError, match=r"QuickGELU mismatch.*RN50-quickgelu/openai"):
-        load_open_clip("RN50/openai")
-
-
-@pytest.mark.parametrize(
-    ("spec", "words"),
-    [
-        ("ViT-L-14-337/openai", "unknown retriever"),
-        ("ViT-L-14-336-quickgelu/closedai", "unknown pretrained tag 'closedai'.*openai"),
-        ("no/such/folder", "unknown retriever"),
-    ],
-)
-def test_an_unknown_model_is_refused_with_what_there_is(spec: str, words: str) -> None:
-    with pytest.raises(VragError, match=words):
-        load_open_clip(spec)
-
-
-def test_a_device_that_is_not_there_is_refused_with_what_to_do(checkpoint: Build) -> None:
-    words = r"device 'gpu' cannot be used on this machine \(expected \"cuda\", .* \"mps\".*\"cpu\""
-    with pytest.raises(VragError, match=words):
-        load_open_clip(str(checkpoint()), device="gpu")
-
-
-def test_a_checkpoint_without_weights_is_refused(checkpoint: Build) -> None:
-    folder = checkpoint()
-    os.remove(folder / "open_clip_model.safetensors")
-    with pytest.raises(VragError, match="no weights"):
-        load_open_clip(str(folder))
+    assert np.abs(ours - theirs).max() <= 2
 
 
 def test_the_shipped_retrievers_beat_a_random_order_on_the_small_guide(
@@ -579,14 +465,13 @@ def test_the_shipped_retrievers_beat_a_random_order_on_the_small_guide(
 ) -> None:
     from vrag_kit.retrieval import RANDOM, score_runs, search_all
 
-    names = [
-        "vrag_kit/fieldguide/weights/field-guide-clip-64",
-        "vrag_kit/fieldguide/weights/field-guide-clip-32",
-    ]
-    scores = score_runs(guide, search_all(guide, names, k=30, cache_dir=tmp_path))
+    some = guide.subset(list(guide.queries)[::3])
+    shown = set().union(*some.pools.values())
+    some = replace(some, corpus={name: guide.corpus[name] for name in shown})
+    names = ["field-guide-clip-64", "field-guide-clip-32"]
+    scores = score_runs(some, search_all(some, names, k=30, cache_dir=tmp_path))
     recall = scores.query("metric == 'recall' and k == 5").groupby("retriever")["value"].mean()
-    assert recall["field-guide-clip-64"] > 1.5 * recall[RANDOM]
-    assert recall["field-guide-clip-32"] > 1.5 * recall[RANDOM]
+    assert all(recall[name] > 1.5 * recall[RANDOM] for name in names)
 
 
 @pytest.mark.skipif(os.name != "posix", reason="needs POSIX resource limits")

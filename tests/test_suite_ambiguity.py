@@ -18,24 +18,7 @@ from vrag_kit.analysis import per_query
 from vrag_kit.benchmarks import ImageFile
 from vrag_kit.errors import VragError
 from vrag_kit.judging import Unreadable
-from vrag_kit.papers.mrag_suite import (
-    NO_EVIDENCE,
-    TAUGHT,
-    Detection,
-    ambiguous_less_clear,
-    clear_partners,
-    detected_by_rule,
-    detection_prompt,
-    flag_rates,
-    halves_of,
-    load_assessor,
-    pairs_of_suite,
-    prompt_gains,
-    prompt_sweep,
-    read_detection,
-    read_query_rewrite,
-    status_kappa,
-)
+from vrag_kit.papers import mrag_suite as paper
 from vrag_kit.types import Benchmark, Evidence, Query
 
 
@@ -67,8 +50,8 @@ def test_an_assessor_is_asked_in_the_papers_words_once_and_once_more(tmp_path: P
     benchmark = small(texts, folder=tmp_path)
     with StrangeServer(plans) as server:
         entry = {"model": f"eyes@{server.url}", "timeout": 5.0, "retries": 0}
-        table = load_assessor(entry, tmp_path).detect(benchmark).set_index("query_id")
-        load_assessor(entry, tmp_path).detect(benchmark)
+        table = paper.load_assessor(entry, tmp_path).detect(benchmark).set_index("query_id")
+        paper.load_assessor(entry, tmp_path).detect(benchmark)
         requests = [each for each in server.requests if "word: ready" not in text_in(each)]
     assert table["status"].to_dict() == {"a": "AMBIGUOUS", "drawn": "CLEAR", "c": ""}
     assert "not one JSON object" in table.loc["c", "detail"]
@@ -92,7 +75,7 @@ def test_flagged_questions_are_said_anew_from_gold_evidence(tmp_path: Path) -> N
     )
     with StrangeServer(plans) as server:
         entry = {"model": f"eyes@{server.url}", "timeout": 5.0, "retries": 0}
-        assessor = load_assessor(entry, tmp_path)
+        assessor = paper.load_assessor(entry, tmp_path)
         questions = assessor.rewrite_queries(benchmark, detections)
         sent = "\n".join(map(text_in, server.requests))
     assert questions[["query_id", "original", "question"]].to_numpy().tolist() == [
@@ -109,7 +92,7 @@ def test_flagged_questions_are_said_anew_from_gold_evidence(tmp_path: Path) -> N
     ],
 )
 def test_one_json_object_is_read(raw: str) -> None:
-    assert read_detection(raw) == Detection("CLEAR", "")
+    assert paper.read_detection(raw) == paper.Detection("CLEAR", "")
 
 
 @pytest.mark.parametrize(
@@ -127,11 +110,11 @@ def test_one_json_object_is_read(raw: str) -> None:
 )
 def test_all_else_is_unreadable(raw: str) -> None:
     with pytest.raises(Unreadable):
-        read_detection(raw)
+        paper.read_detection(raw)
 
 
 def test_a_question_said_anew_is_one_line() -> None:
-    assert read_query_rewrite("\nWhen was it built?\n") == "When was it built?"
+    assert paper.read_query_rewrite("\nWhen was it built?\n") == "When was it built?"
     for raw in (
         "",
         "- When?",
@@ -140,21 +123,21 @@ def test_a_question_said_anew_is_one_line() -> None:
         "According to the image?",
     ):
         with pytest.raises(Unreadable):
-            read_query_rewrite(raw)
+            paper.read_query_rewrite(raw)
 
 
 def test_a_question_without_an_accepted_answer_has_a_prompt_too() -> None:
-    (message,) = detection_prompt(Query(query_id="q", text="When?"))
+    (message,) = paper.detection_prompt(Query(query_id="q", text="When?"))
     assert str(message.parts[0]).endswith('Answer: ""')
 
 
 def test_flag_rates_and_kappa_leave_out_what_could_not_be_read() -> None:
     mine = ["AMBIGUOUS", "AMBIGUOUS", "CLEAR", "CLEAR", ""]
     table = pd.DataFrame({"status": mine, "group": list("abcde")})
-    (row,) = flag_rates({"small": table}).to_dict("records")
+    (row,) = paper.flag_rates({"small": table}).to_dict("records")
     assert (row["flagged"], row["value"], row["n"], row["n_failed"]) == (2, 0.5, 4, 1)
     theirs = pd.Series(["AMBIGUOUS", "CLEAR", "CLEAR", "CLEAR", "CLEAR"])
-    found = status_kappa(table["status"], theirs, table["group"])
+    found = paper.status_kappa(table["status"], theirs, table["group"])
     # 3 of 4 agree; by chance 1/2 · 1/4 + 1/2 · 3/4 = 1/2
     assert (found.value, found.n, found.n_failed) == (0.5, 4, 1)
 
@@ -171,30 +154,32 @@ class Short:
 def test_ambiguous_questions_meet_clear_ones_of_like_length() -> None:
     texts = {"a": "When?", "b": "How long?", "c": "one two three four", "d": "one two three"}
     benchmark = small({**texts, "e": "one two three four five six"})
-    statuses = detected_by_rule(benchmark, Short)
-    pairs = clear_partners(benchmark, statuses).set_index("ambiguous")
+    statuses = paper.detected_by_rule(benchmark, Short)
+    pairs = paper.clear_partners(benchmark, statuses).set_index("ambiguous")
     assert set(pairs.index) == {"a", "b"}
     # c and d are nearest, and each is taken once
     assert set(pairs["clear"]) == {"c", "d"}
-    both = pairs_of_suite({"x": benchmark}, {"x": statuses})
+    both = paper.pairs_of_suite({"x": benchmark}, {"x": statuses})
     values = pd.DataFrame({"query_id": list("abcde"), "value": [0.0, np.nan, 1.0, 1.0, 0.0]})
     values = values.assign(model="m", group=list("abcde"))
-    means = ambiguous_less_clear(values, both).set_index("split")
+    means = paper.ambiguous_less_clear(values, both).set_index("split")
     assert means["value"].to_dict() == {"clear": 1.0, "ambiguous": 0.0, "difference": -1.0}
     assert (means[["n", "n_failed"]] == 1).all(axis=None)
     with pytest.raises(VragError, match="there are no pairs"):
-        ambiguous_less_clear(values, both.head(0))
+        paper.ambiguous_less_clear(values, both.head(0))
 
 
 def test_partners_are_alike_in_what_each_model_was_told() -> None:
     """b and d are of told groups; c is as long as b's question, and no partner of it."""
     texts = {"a": "When?", "b": "How long?", "c": "one two three", "d": "one two three four five"}
     benchmark = small(texts)
-    statuses = detected_by_rule(benchmark, Short)
-    pairs = clear_partners(benchmark, statuses, {"m": frozenset("bd")}).set_index("ambiguous")
+    statuses = paper.detected_by_rule(benchmark, Short)
+    pairs = paper.clear_partners(benchmark, statuses, {"m": frozenset("bd")}).set_index("ambiguous")
     assert pairs["clear"].to_dict() == {"a": "c", "b": "d"}
     assert pairs["clear_group"].to_dict() == {"a": "c", "b": "d"}
-    assert clear_partners(benchmark, statuses, {"m": frozenset("abc")})["clear"].tolist() == ["c"]
+    assert paper.clear_partners(benchmark, statuses, {"m": frozenset("abc")})["clear"].tolist() == [
+        "c"
+    ]
 
 
 def covered(groups: list[str], flagged: np.ndarray, values: np.ndarray) -> bool:
@@ -204,9 +189,9 @@ def covered(groups: list[str], flagged: np.ndarray, values: np.ndarray) -> bool:
     queries = [Query(query_id=name, text="What?", answers=("a",), group=g) for name, g in pairs]
     benchmark = factories.benchmark(queries)
     status = np.where(flagged, "AMBIGUOUS", "CLEAR")
-    pairs = clear_partners(benchmark, pd.DataFrame({"query_id": names, "status": status}))
+    pairs = paper.clear_partners(benchmark, pd.DataFrame({"query_id": names, "status": status}))
     table = pd.DataFrame({"query_id": names, "value": values, "group": groups}).assign(model="m")
-    means = ambiguous_less_clear(table, pairs).set_index("split").loc["difference"]
+    means = paper.ambiguous_less_clear(table, pairs).set_index("split").loc["difference"]
     return bool(means["ci_low"] <= 0 <= means["ci_high"])
 
 
@@ -220,7 +205,7 @@ def test_clear_questions_of_few_groups_are_as_doubtful_as_these_are_few() -> Non
     groups = ambiguous + [f"c{n % 12}" for n in range(60)]
     flagged = np.arange(120) < 60
     held = []
-    for _ in range(150):
+    for _ in range(80):
         right = {group: draw.random() < 0.5 for group in dict.fromkeys(groups)}
         held.append(covered(groups, flagged, np.array([float(right[each]) for each in groups])))
     assert np.mean(held) >= 0.91
@@ -236,7 +221,7 @@ def test_a_lot_that_makes_questions_ambiguous_and_clear_again_leaves_no_differen
     easy = np.repeat(draw.random(24), sizes)
     values = (draw.random(len(groups)) < easy).astype(float)
     held = []
-    for _ in range(150):
+    for _ in range(80):
         flagged = np.zeros(len(groups), bool)
         flagged[draw.permutation(len(groups))[: len(groups) // 2]] = True
         held.append(covered(groups, flagged, values))
@@ -255,19 +240,19 @@ def swept(scores: dict[str, dict[str, float]]) -> pd.DataFrame:
 
 
 def test_halves_are_of_groups_and_no_group_is_in_both() -> None:
-    halves = halves_of(list("abcdeabcde"))
+    halves = paper.halves_of(list("abcdeabcde"))
     assert sorted(halves.values()) == ["choose"] * 2 + ["report"] * 3
-    assert halves == halves_of(list("edcba"))
+    assert halves == paper.halves_of(list("edcba"))
     with pytest.raises(VragError, match="1 group cannot be halved"):
-        halves_of(["a", "a"])
+        paper.halves_of(["a", "a"])
 
 
 def test_the_best_prompt_is_chosen_on_one_half_and_reported_on_the_other() -> None:
     groups = [chr(ord("a") + n) for n in range(20)]
-    halves = halves_of(groups)
+    halves = paper.halves_of(groups)
     lucky = {name: float(halves[name] == "choose") for name in groups}
     steady = dict.fromkeys(groups, 0.75)
-    table = prompt_sweep(swept({"lucky": lucky, "steady": steady})).set_index("prompt")
+    table = paper.prompt_sweep(swept({"lucky": lucky, "steady": steady})).set_index("prompt")
     assert table["chosen"].to_dict() == {"lucky": True, "steady": False}
     assert table.loc["lucky", ["choose", "report"]].tolist() == [1.0, 0.0]
     assert table["report_n"].tolist() == [10, 10]
@@ -276,11 +261,13 @@ def test_the_best_prompt_is_chosen_on_one_half_and_reported_on_the_other() -> No
 def test_the_planted_prompt_is_never_chosen_however_good_it_is() -> None:
     """By hand: means of 1 and 0.75 of those planted, 0.5 and 0.25 of the paper's; 0.5 is chosen."""
     names = [f"{chr(ord('a') + n)}0" for n in range(20)]
-    means = {NO_EVIDENCE: 1.0, TAUGHT: 0.75, "weak": 0.25, "good": 0.5}
+    means = {paper.NO_EVIDENCE: 1.0, paper.TAUGHT: 0.75, "weak": 0.25, "good": 0.5}
     scores = {prompt: dict.fromkeys(names, mean) for prompt, mean in means.items()}
-    table = prompt_sweep(swept(scores)).set_index("prompt")
+    table = paper.prompt_sweep(swept(scores)).set_index("prompt")
     assert list(table.index[table["chosen"]]) == ["good"]
-    assert all("planted" in name for name in (NO_EVIDENCE, TAUGHT))  # as tables and figures say
+    assert all(
+        "planted" in name for name in (paper.NO_EVIDENCE, paper.TAUGHT)
+    )  # as tables and figures say
 
 
 def test_a_planted_prompt_is_found_in_each_stratum_and_moves_no_other() -> None:
@@ -290,21 +277,21 @@ def test_a_planted_prompt_is_found_in_each_stratum_and_moves_no_other() -> None:
     names = [f"{chr(ord('a') + n)}0" for n in range(24)]
     learned = dict.fromkeys(names[:12], 1.0) | dict.fromkeys(names[12:], 0.0)
     scores = {"one": dict.fromkeys(names, 0.6), "two": dict.fromkeys(names, 0.4)}
-    table = swept({**scores, NO_EVIDENCE: learned})
+    table = swept({**scores, paper.NO_EVIDENCE: learned})
     strata = table["query_id"].isin(names[:12]).map({True: "learned", False: "not learned"})
     apart = pd.concat([table.assign(stratum=strata), table.assign(stratum="all questions")])
-    gains = prompt_gains(apart).set_index(["stratum", "prompt"])
+    gains = paper.prompt_gains(apart).set_index(["stratum", "prompt"])
     value = gains["value"].unstack("stratum").round(9)
-    assert value.loc[NO_EVIDENCE].to_dict() == {
+    assert value.loc[paper.NO_EVIDENCE].to_dict() == {
         "learned": 0.5,
         "not learned": -0.5,
         "all questions": 0,
     }
     assert (value.loc["one"] == 0.1).all()
     assert (
-        gains.loc[["learned", "not learned"]].loc[(slice(None), NO_EVIDENCE), "p_holm"] < 0.05
+        gains.loc[["learned", "not learned"]].loc[(slice(None), paper.NO_EVIDENCE), "p_holm"] < 0.05
     ).all()
-    assert gains.loc[("all questions", NO_EVIDENCE), "p_holm"] == 1
+    assert gains.loc[("all questions", paper.NO_EVIDENCE), "p_holm"] == 1
     assert gains.loc["learned", "n"].tolist() == [12, 12, 12]
 
 
@@ -312,7 +299,7 @@ def test_a_question_counts_in_the_sweep_where_each_prompt_has_a_value() -> None:
     names = [f"{group}{n}" for group in "abcdefgh" for n in range(2)]
     scores = {prompt: dict.fromkeys(names, 0.5) for prompt in ("one", "two")}
     scores["two"]["a0"] = np.nan
-    table = prompt_sweep(swept(scores))
+    table = paper.prompt_sweep(swept(scores))
     assert table["n_failed"].tolist() == [1, 1]
     assert (table["choose_n"] + table["report_n"] == 15).all()
     assert table["chosen"].tolist() == [True, False]

@@ -8,6 +8,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import torch
+import transformers as hf
+from tiny_retrievers import byte_pairs
 
 FAMILIES = (
     "llava",
@@ -33,26 +36,9 @@ TEXTS = [
 
 
 def _tokenizer(special: list[str], **more: Any) -> Any:
-    from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
-    from transformers import PreTrainedTokenizerFast
-
-    bpe = Tokenizer(models.BPE())
-    bpe.pre_tokenizer, bpe.decoder = (
-        pre_tokenizers.ByteLevel(add_prefix_space=False),
-        decoders.ByteLevel(),
-    )
     names = ["<pad>", "<|user|>", "<|assistant|>", "<|system|>", "<|end|>", *special]
-    bpe.train_from_iterator(
-        TEXTS,
-        trainers.BpeTrainer(
-            vocab_size=400,
-            special_tokens=names,
-            show_progress=False,
-            initial_alphabet=pre_tokenizers.ByteLevel.alphabet(),
-        ),
-    )
-    return PreTrainedTokenizerFast(
-        tokenizer_object=bpe,
+    return hf.PreTrainedTokenizerFast(
+        tokenizer_object=byte_pairs(TEXTS, names),
         pad_token="<pad>",
         eos_token="<|end|>",
         additional_special_tokens=names[1:4] + special,
@@ -83,8 +69,6 @@ def _text(tokenizer: Any, **more: Any) -> dict[str, Any]:
 
 def build(family: str, folder: Path, *, seed: int = 0) -> Path:
     """Write a tiny checkpoint of one of `FAMILIES` to `folder`."""
-    import torch
-
     torch.manual_seed(seed)
     makers = {
         "llava": _llava,
@@ -129,30 +113,21 @@ def _adapter(model: Any, folder: Path) -> None:
 
 
 def _llava() -> tuple[Any, Any]:
-    from transformers import (
-        CLIPImageProcessor,
-        CLIPVisionConfig,
-        LlamaConfig,
-        LlavaConfig,
-        LlavaForConditionalGeneration,
-        LlavaProcessor,
-    )
-
     tokenizer = _tokenizer(["<image>"])
-    text = LlamaConfig(**_text(tokenizer))
-    vision = CLIPVisionConfig(
+    text = hf.LlamaConfig(**_text(tokenizer))
+    vision = hf.CLIPVisionConfig(
         **_SIZES,
         image_size=32,
         patch_size=16,
     )
-    config = LlavaConfig(
+    config = hf.LlavaConfig(
         text_config=text,
         vision_config=vision,
         image_token_index=tokenizer.convert_tokens_to_ids("<image>"),
         image_seq_length=4,
     )
-    images = CLIPImageProcessor(size={"height": 32, "width": 32}, do_center_crop=False)
-    processor = LlavaProcessor(
+    images = hf.CLIPImageProcessor(size={"height": 32, "width": 32}, do_center_crop=False)
+    processor = hf.LlavaProcessor(
         images,
         tokenizer,
         patch_size=16,
@@ -161,7 +136,7 @@ def _llava() -> tuple[Any, Any]:
         chat_template=CHAT.replace("IMAGE", "<image>"),
         image_token="<image>",
     )
-    return LlavaForConditionalGeneration(config), processor
+    return hf.LlavaForConditionalGeneration(config), processor
 
 
 _VISION_TOKENS = ["<|vision_start|>", "<|image_pad|>", "<|video_pad|>", "<|vision_end|>"]
@@ -193,9 +168,7 @@ _QWEN_VISION = {
 
 def _qwen_processor(whole: Any, videos: Any, tokenizer: Any) -> Any:
     """The processor of either Qwen family, of its classes for all and for videos."""
-    from transformers import Qwen2VLImageProcessor
-
-    images = Qwen2VLImageProcessor(
+    images = hf.Qwen2VLImageProcessor(
         patch_size=8, merge_size=2, temporal_patch_size=2, min_pixels=16 * 16, max_pixels=64 * 64
     )
     return whole(
@@ -207,58 +180,35 @@ def _qwen_processor(whole: Any, videos: Any, tokenizer: Any) -> Any:
 
 
 def _qwen25() -> tuple[Any, Any]:
-    from transformers import (
-        Qwen2_5_VLConfig,
-        Qwen2_5_VLForConditionalGeneration,
-        Qwen2_5_VLProcessor,
-        Qwen2VLVideoProcessor,
-    )
-
     tokenizer = _tokenizer(_VISION_TOKENS)
     text, ids = _qwen_text(tokenizer)
     vision = {**_QWEN_VISION, "depth": 2, "window_size": 32, "fullatt_block_indexes": [1]}
-    config = Qwen2_5_VLConfig(text_config=text, vision_config=vision, **ids)
-    processor = _qwen_processor(Qwen2_5_VLProcessor, Qwen2VLVideoProcessor, tokenizer)
-    return Qwen2_5_VLForConditionalGeneration(config), processor
+    config = hf.Qwen2_5_VLConfig(text_config=text, vision_config=vision, **ids)
+    processor = _qwen_processor(hf.Qwen2_5_VLProcessor, hf.Qwen2VLVideoProcessor, tokenizer)
+    return hf.Qwen2_5_VLForConditionalGeneration(config), processor
 
 
 def _qwen3() -> tuple[Any, Any]:
-    from transformers import (
-        Qwen3VLConfig,
-        Qwen3VLForConditionalGeneration,
-        Qwen3VLProcessor,
-        Qwen3VLVideoProcessor,
-    )
-
     tokenizer = _tokenizer(_VISION_TOKENS)
     text, ids = _qwen_text(tokenizer)
     vision = {**_QWEN_VISION, "depth": 3, "num_position_embeddings": 64}
     vision["deepstack_visual_indexes"] = [0, 1]
-    config = Qwen3VLConfig(text_config={**text, "head_dim": 16}, vision_config=vision, **ids)
-    processor = _qwen_processor(Qwen3VLProcessor, Qwen3VLVideoProcessor, tokenizer)
-    return Qwen3VLForConditionalGeneration(config), processor
+    config = hf.Qwen3VLConfig(text_config={**text, "head_dim": 16}, vision_config=vision, **ids)
+    processor = _qwen_processor(hf.Qwen3VLProcessor, hf.Qwen3VLVideoProcessor, tokenizer)
+    return hf.Qwen3VLForConditionalGeneration(config), processor
 
 
 def _gemma() -> tuple[Any, Any]:
-    from transformers import (
-        Gemma3Config,
-        Gemma3ForConditionalGeneration,
-        Gemma3ImageProcessor,
-        Gemma3Processor,
-        Gemma3TextConfig,
-        SiglipVisionConfig,
-    )
-
     names = {"boi_token": "<boi>", "image_token": "<image_soft_token>", "eoi_token": "<eoi>"}
     tokenizer = _tokenizer(list(names.values()), model_specific_special_tokens=names)
     boi, image, eoi = tokenizer.convert_tokens_to_ids(list(names.values()))
-    text = Gemma3TextConfig(**_text(tokenizer, head_dim=16, sliding_window=64))
-    vision = SiglipVisionConfig(
+    text = hf.Gemma3TextConfig(**_text(tokenizer, head_dim=16, sliding_window=64))
+    vision = hf.SiglipVisionConfig(
         **_SIZES,
         image_size=32,
         patch_size=8,
     )
-    config = Gemma3Config(
+    config = hf.Gemma3Config(
         text_config=text,
         vision_config=vision,
         mm_tokens_per_image=4,
@@ -266,29 +216,19 @@ def _gemma() -> tuple[Any, Any]:
         boi_token_index=boi,
         eoi_token_index=eoi,
     )
-    processor = Gemma3Processor(
-        Gemma3ImageProcessor(size={"height": 32, "width": 32}),
+    processor = hf.Gemma3Processor(
+        hf.Gemma3ImageProcessor(size={"height": 32, "width": 32}),
         tokenizer,
         chat_template=CHAT.replace("IMAGE", "<boi>"),
         image_seq_length=4,
     )
-    model = Gemma3ForConditionalGeneration(config)
+    model = hf.Gemma3ForConditionalGeneration(config)
     # zeros at first, which would make it blind
     model.model.multi_modal_projector.mm_input_projection_weight.data.normal_()
     return model, processor
 
 
 def _internvl() -> tuple[Any, Any]:
-    from transformers import (
-        GotOcr2ImageProcessor,
-        InternVLConfig,
-        InternVLForConditionalGeneration,
-        InternVLProcessor,
-        InternVLVideoProcessor,
-        InternVLVisionConfig,
-        Qwen2Config,
-    )
-
     names = {
         "start_image_token": "<img>",
         "end_image_token": "</img>",
@@ -296,36 +236,30 @@ def _internvl() -> tuple[Any, Any]:
         "video_token": "<video>",
     }
     tokenizer = _tokenizer(list(names.values()), model_specific_special_tokens=names)
-    text = Qwen2Config(**_text(tokenizer, max_position_embeddings=4096))
-    vision = InternVLVisionConfig(
+    text = hf.Qwen2Config(**_text(tokenizer, max_position_embeddings=4096))
+    vision = hf.InternVLVisionConfig(
         **_SIZES,
         image_size=(32, 32),
         patch_size=(8, 8),
     )
-    config = InternVLConfig(
+    config = hf.InternVLConfig(
         text_config=text,
         vision_config=vision,
         image_token_id=tokenizer.convert_tokens_to_ids("<IMG_CONTEXT>"),
         image_seq_length=4,
     )
-    images = GotOcr2ImageProcessor(size={"height": 32, "width": 32})
-    processor = InternVLProcessor(
+    images = hf.GotOcr2ImageProcessor(size={"height": 32, "width": 32})
+    processor = hf.InternVLProcessor(
         images,
         tokenizer,
-        InternVLVideoProcessor(size={"height": 32, "width": 32}),
+        hf.InternVLVideoProcessor(size={"height": 32, "width": 32}),
         image_seq_length=4,
         chat_template=CHAT.replace("IMAGE", "<IMG_CONTEXT>\n"),
     )
-    return InternVLForConditionalGeneration(config), processor
+    return hf.InternVLForConditionalGeneration(config), processor
 
 
 def _mllama() -> tuple[Any, Any]:
-    from transformers import (
-        MllamaConfig,
-        MllamaForConditionalGeneration,
-        MllamaImageProcessor,
-        MllamaProcessor,
-    )
     from transformers.models.mllama.configuration_mllama import MllamaTextConfig, MllamaVisionConfig
 
     tokenizer = _tokenizer(["<|begin|>", "<|image|>", "<|python_tag|>"], bos_token="<|begin|>")
@@ -346,36 +280,27 @@ def _mllama() -> tuple[Any, Any]:
         patch_size=14,
         intermediate_layers_indices=[0],
     )
-    model = MllamaForConditionalGeneration(
-        MllamaConfig(text_config=text, vision_config=vision, image_token_index=image)
+    model = hf.MllamaForConditionalGeneration(
+        hf.MllamaConfig(text_config=text, vision_config=vision, image_token_index=image)
     )
     for name, value in model.named_parameters():
         if name.endswith("gate"):
             value.data.fill_(1.0)  # zeros at first, which would make it blind
-    images = MllamaImageProcessor(size={"height": 28, "width": 28}, max_image_tiles=4)
-    return model, MllamaProcessor(
+    images = hf.MllamaImageProcessor(size={"height": 28, "width": 28}, max_image_tiles=4)
+    return model, hf.MllamaProcessor(
         images, tokenizer, chat_template="<|begin|>" + CHAT.replace("IMAGE", "<|image|>")
     )
 
 
 def _pixtral() -> tuple[Any, Any]:
-    from transformers import (
-        LlavaConfig,
-        LlavaForConditionalGeneration,
-        MistralConfig,
-        PixtralImageProcessor,
-        PixtralProcessor,
-        PixtralVisionConfig,
-    )
-
     tokenizer = _tokenizer(["[IMG]", "[IMG_BREAK]", "[IMG_END]"])
-    text = MistralConfig(**_text(tokenizer, max_position_embeddings=4096, head_dim=16))
-    vision = PixtralVisionConfig(
+    text = hf.MistralConfig(**_text(tokenizer, max_position_embeddings=4096, head_dim=16))
+    vision = hf.PixtralVisionConfig(
         **_SIZES,
         image_size=64,
         patch_size=8,
     )
-    config = LlavaConfig(
+    config = hf.LlavaConfig(
         text_config=text,
         vision_config=vision,
         image_token_index=tokenizer.convert_tokens_to_ids("[IMG]"),
@@ -383,21 +308,15 @@ def _pixtral() -> tuple[Any, Any]:
         vision_feature_layer=-1,
         image_seq_length=1,
     )
-    images = PixtralImageProcessor(size={"longest_edge": 64}, patch_size={"height": 8, "width": 8})
-    return LlavaForConditionalGeneration(config), PixtralProcessor(
+    images = hf.PixtralImageProcessor(
+        size={"longest_edge": 64}, patch_size={"height": 8, "width": 8}
+    )
+    return hf.LlavaForConditionalGeneration(config), hf.PixtralProcessor(
         images, tokenizer, patch_size=8, chat_template=CHAT.replace("IMAGE", "[IMG]")
     )
 
 
 def _phi4() -> tuple[Any, Any]:
-    from transformers import (
-        Phi4MultimodalConfig,
-        Phi4MultimodalFeatureExtractor,
-        Phi4MultimodalForCausalLM,
-        Phi4MultimodalImageProcessor,
-        Phi4MultimodalProcessor,
-    )
-
     names = {"image_token": "<|image|>", "audio_token": "<|audio|>"}
     tokenizer = _tokenizer(list(names.values()), model_specific_special_tokens=names)
     image, audio = tokenizer.convert_tokens_to_ids(list(names.values()))
@@ -415,7 +334,7 @@ def _phi4() -> tuple[Any, Any]:
         "nemo_conv_channels": 32,
         "audio_token_id": audio,
     }
-    config = Phi4MultimodalConfig(
+    config = hf.Phi4MultimodalConfig(
         **_text(tokenizer, max_position_embeddings=16384),
         original_max_position_embeddings=16384,
         vision_config=vision,
@@ -427,10 +346,10 @@ def _phi4() -> tuple[Any, Any]:
             "partial_rotary_factor": 1.0,
         },
     )
-    processor = Phi4MultimodalProcessor(
-        Phi4MultimodalImageProcessor(),
-        Phi4MultimodalFeatureExtractor(),
+    processor = hf.Phi4MultimodalProcessor(
+        hf.Phi4MultimodalImageProcessor(),
+        hf.Phi4MultimodalFeatureExtractor(),
         tokenizer,
         chat_template=CHAT.replace("IMAGE", "<|image|>"),
     )
-    return Phi4MultimodalForCausalLM(config), processor
+    return hf.Phi4MultimodalForCausalLM(config), processor

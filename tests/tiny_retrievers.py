@@ -11,6 +11,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import torch
+import transformers as hf
 
 from vrag_kit.types import Evidence, Query
 
@@ -40,8 +42,6 @@ def clip(folder: Path, *, seed: int = 0, act: str = "quick_gelu", image_size: in
     """A CLIPModel of transformers with a byte-level tokenizer that begins and ends
     texts as CLIP's does.
     """
-    from transformers import CLIPConfig, CLIPImageProcessor, CLIPModel
-
     tokenizer = _byte_tokenizer(["<pad>", "<|startoftext|>", "<|endoftext|>"], length=77, wrap=True)
     text = {
         **_SMALL,
@@ -52,21 +52,19 @@ def clip(folder: Path, *, seed: int = 0, act: str = "quick_gelu", image_size: in
         "eos_token_id": 2,
         "pad_token_id": 0,
     }
-    config = CLIPConfig(
+    config = hf.CLIPConfig(
         text_config=text,
         vision_config={**_SMALL, "image_size": image_size, "patch_size": 8, "hidden_act": act},
         projection_dim=24,
     )
-    images = CLIPImageProcessor(
+    images = hf.CLIPImageProcessor(
         size={"shortest_edge": image_size}, crop_size={"height": image_size, "width": image_size}
     )
-    return _save(folder, seed, lambda: _louder(CLIPModel(config)), tokenizer, images)
+    return _save(folder, seed, lambda: _louder(hf.CLIPModel(config)), tokenizer, images)
 
 
 def siglip(folder: Path, *, seed: int = 0) -> Path:
     """A SiglipModel; its texts are padded to 16 tokens, and the padding is attended to."""
-    from transformers import SiglipConfig, SiglipImageProcessor, SiglipModel
-
     tokenizer = _byte_tokenizer(["<pad>"], length=16)
     text = {
         **_SMALL,
@@ -77,15 +75,15 @@ def siglip(folder: Path, *, seed: int = 0) -> Path:
         "bos_token_id": None,
         "eos_token_id": None,
     }
-    config = SiglipConfig(
+    config = hf.SiglipConfig(
         text_config=text, vision_config={**_SMALL, "image_size": 32, "patch_size": 8}
     )
     return _save(
         folder,
         seed,
-        lambda: _louder(SiglipModel(config)),
+        lambda: _louder(hf.SiglipModel(config)),
         tokenizer,
-        SiglipImageProcessor(size={"height": 32, "width": 32}),
+        hf.SiglipImageProcessor(size={"height": 32, "width": 32}),
     )
 
 
@@ -93,8 +91,6 @@ def siglip2(folder: Path, *, seed: int = 0) -> Path:
     """A Siglip2Model with pictures of their own shape (NaFlex): patches, a mask of the
     padding ones, and the grid's shape.
     """
-    from transformers import Siglip2Config, Siglip2ImageProcessor, Siglip2Model, Siglip2Tokenizer
-
     names = [
         "<pad>",
         "<eos>",
@@ -103,7 +99,7 @@ def siglip2(folder: Path, *, seed: int = 0) -> Path:
         "<mask>",
         *(f"<0x{byte:02X}>" for byte in range(256)),
     ]
-    tokenizer = Siglip2Tokenizer(
+    tokenizer = hf.Siglip2Tokenizer(
         vocab={name: i for i, name in enumerate(names)}, padding_side="right", model_max_length=64
     )
     text = {
@@ -115,28 +111,20 @@ def siglip2(folder: Path, *, seed: int = 0) -> Path:
         "bos_token_id": 2,
         "eos_token_id": 1,
     }
-    config = Siglip2Config(
+    config = hf.Siglip2Config(
         text_config=text, vision_config={**_SMALL, "patch_size": 8, "num_patches": 16}
     )
     return _save(
         folder,
         seed,
-        lambda: _louder(Siglip2Model(config)),
+        lambda: _louder(hf.Siglip2Model(config)),
         tokenizer,
-        Siglip2ImageProcessor(patch_size=8, max_num_patches=16),
+        hf.Siglip2ImageProcessor(patch_size=8, max_num_patches=16),
     )
 
 
 def qwen2_vl(folder: Path, *, seed: int = 0) -> Path:
     """A Qwen2-VL for conditional generation, the architecture under VLM2Vec."""
-    from transformers import (
-        Qwen2VLConfig,
-        Qwen2VLForConditionalGeneration,
-        Qwen2VLImageProcessor,
-        Qwen2VLProcessor,
-        Qwen2VLVideoProcessor,
-    )
-
     names = ["<|vision_start|>", "<|image_pad|>", "<|video_pad|>", "<|vision_end|>"]
     tokenizer = _byte_tokenizer(["<|endoftext|>", *names], length=512)
     ids = dict(
@@ -170,21 +158,23 @@ def qwen2_vl(folder: Path, *, seed: int = 0) -> Path:
         "spatial_merge_size": 2,
         "temporal_patch_size": 2,
     }
-    images = Qwen2VLImageProcessor(
+    images = hf.Qwen2VLImageProcessor(
         patch_size=8,
         merge_size=2,
         temporal_patch_size=2,
         size={"shortest_edge": 16 * 16, "longest_edge": 64 * 64},
     )
-    processor = Qwen2VLProcessor(
-        images, tokenizer, Qwen2VLVideoProcessor(patch_size=8, merge_size=2, temporal_patch_size=2)
+    processor = hf.Qwen2VLProcessor(
+        images,
+        tokenizer,
+        hf.Qwen2VLVideoProcessor(patch_size=8, merge_size=2, temporal_patch_size=2),
     )
     return _save(
         folder,
         seed,
         lambda: _louder(
-            Qwen2VLForConditionalGeneration(
-                Qwen2VLConfig(text_config=text, vision_config=vision, **ids)
+            hf.Qwen2VLForConditionalGeneration(
+                hf.Qwen2VLConfig(text_config=text, vision_config=vision, **ids)
             )
         ),
         processor,
@@ -195,13 +185,6 @@ def llava_next(folder: Path, *, seed: int = 0) -> Path:
     """A LLaVA-NeXT with a Llama, the architecture of E5-V; its processor was saved by an
     older transformers and does not tell how tokens are counted.
     """
-    from transformers import (
-        LlavaNextConfig,
-        LlavaNextForConditionalGeneration,
-        LlavaNextImageProcessor,
-        LlavaNextProcessor,
-    )
-
     marks = ["<image>", "<|start_header_id|>", "<|end_header_id|>", "<|eot_id|>"]
     tokenizer = _byte_tokenizer(["<|endoftext|>", *marks], length=512)
     text = {
@@ -213,20 +196,20 @@ def llava_next(folder: Path, *, seed: int = 0) -> Path:
     }
     vision = {**_SMALL, "model_type": "clip_vision_model", "image_size": 32, "patch_size": 8}
     grids = [[32, 64], [64, 32], [64, 64]]
-    config = LlavaNextConfig(
+    config = hf.LlavaNextConfig(
         text_config=text,
         vision_config=vision,
         image_token_index=tokenizer.convert_tokens_to_ids("<image>"),
         image_grid_pinpoints=grids,
         vision_feature_layer=-2,
     )
-    images = LlavaNextImageProcessor(
+    images = hf.LlavaNextImageProcessor(
         size={"shortest_edge": 32},
         crop_size={"height": 32, "width": 32},
         image_grid_pinpoints=grids,
     )
-    processor = LlavaNextProcessor(images, tokenizer)
-    build = LlavaNextForConditionalGeneration
+    processor = hf.LlavaNextProcessor(images, tokenizer)
+    build = hf.LlavaNextForConditionalGeneration
     return _save(folder, seed, lambda: _louder(build(config)), processor)
 
 
@@ -234,33 +217,31 @@ def lora(folder: Path, base: Path, *, seed: int = 0) -> Path:
     """A LoRA adapter of `base` whose weights are not zero, with the base's processor
     beside it, as VLM2Vec ships it.
     """
-    import torch
     from peft import LoraConfig, get_peft_model
-    from transformers import AutoModelForImageTextToText, AutoProcessor
 
     torch.manual_seed(seed)
     model = get_peft_model(
-        AutoModelForImageTextToText.from_pretrained(base),
+        hf.AutoModelForImageTextToText.from_pretrained(base),
         LoraConfig(r=4, lora_alpha=16, target_modules=["q_proj", "v_proj", "down_proj", "qkv"]),
     )
     for name, weight in model.named_parameters():
         if ".lora_" in name:
             torch.nn.init.normal_(weight, std=0.3)
     model.save_pretrained(folder)
-    AutoProcessor.from_pretrained(base).save_pretrained(folder)
+    hf.AutoProcessor.from_pretrained(base).save_pretrained(folder)
     return folder
 
 
 def bert(folder: Path, *, seed: int = 0) -> Path:
     """A BertModel with a word-piece tokenizer, as each side of DRAGON+ is."""
-    from transformers import BertConfig, BertModel
-
     tokenizer = _word_tokenizer()
     return _save(
         folder,
         seed,
         lambda: _louder(
-            BertModel(BertConfig(**_SMALL, vocab_size=len(tokenizer), max_position_embeddings=64))
+            hf.BertModel(
+                hf.BertConfig(**_SMALL, vocab_size=len(tokenizer), max_position_embeddings=64)
+            )
         ),
         tokenizer,
     )
@@ -309,8 +290,6 @@ def edit_weights(path: Path, edit: Any) -> None:
 
 def _louder(model: Any) -> Any:
     """Random weights so large that different inputs give clearly different vectors."""
-    import torch
-
     for weight in model.parameters():
         if weight.ndim > 1:
             torch.nn.init.normal_(weight, std=0.2)
@@ -318,8 +297,6 @@ def _louder(model: Any) -> Any:
 
 
 def _save(folder: Path, seed: int, build: Any, *parts: Any) -> Path:
-    import torch
-
     torch.manual_seed(seed)
     build().save_pretrained(folder)
     for part in parts:
@@ -327,34 +304,33 @@ def _save(folder: Path, seed: int, build: Any, *parts: Any) -> Path:
     return folder
 
 
+def byte_pairs(texts: list[str], special: list[str]) -> Any:
+    """A tokenizer of byte-level pairs, trained on the texts."""
+    from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
+
+    bpe = Tokenizer(models.BPE())
+    bpe.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+    bpe.decoder = decoders.ByteLevel()
+    letters = pre_tokenizers.ByteLevel.alphabet()
+    how = {"vocab_size": 400, "special_tokens": special, "initial_alphabet": letters}
+    bpe.train_from_iterator(texts, trainers.BpeTrainer(show_progress=False, **how))
+    return bpe
+
+
 def _byte_tokenizer(special: list[str], *, length: int, wrap: bool = False) -> Any:
     """Byte-level pairs; `special` begins with the padding token.
 
     `wrap` puts the next two around every text.
     """
-    from tokenizers import Tokenizer, decoders, models, pre_tokenizers, processors, trainers
-    from transformers import PreTrainedTokenizerFast
+    from tokenizers import processors
 
-    bpe = Tokenizer(models.BPE())
-    bpe.pre_tokenizer, bpe.decoder = (
-        pre_tokenizers.ByteLevel(add_prefix_space=False),
-        decoders.ByteLevel(),
-    )
-    bpe.train_from_iterator(
-        TEXTS,
-        trainers.BpeTrainer(
-            vocab_size=400,
-            special_tokens=special,
-            show_progress=False,
-            initial_alphabet=pre_tokenizers.ByteLevel.alphabet(),
-        ),
-    )
+    bpe = byte_pairs(TEXTS, special)
     if wrap:
         bpe.post_processor = processors.TemplateProcessing(
             single=f"{special[1]} $A {special[2]}",
             special_tokens=[(special[1], 1), (special[2], 2)],
         )
-    return PreTrainedTokenizerFast(
+    return hf.PreTrainedTokenizerFast(
         tokenizer_object=bpe,
         pad_token=special[0],
         eos_token=special[2] if wrap else special[0],
@@ -368,7 +344,6 @@ def _word_tokenizer() -> Any:
     trained, as the order of what `WordPieceTrainer` gives differs from process to process.
     """
     from tokenizers import Tokenizer, models, normalizers, pre_tokenizers, processors
-    from transformers import PreTrainedTokenizerFast
 
     special = ["[PAD]", "[UNK]", "[CLS]", "[SEP]"]
     words = {word for text in TEXTS for word in re.findall(r"\w+|[^\w\s]", text.lower())}
@@ -382,7 +357,7 @@ def _word_tokenizer() -> Any:
     tokenizer.post_processor = processors.TemplateProcessing(
         single="[CLS] $A [SEP]", special_tokens=[("[CLS]", 2), ("[SEP]", 3)]
     )
-    return PreTrainedTokenizerFast(
+    return hf.PreTrainedTokenizerFast(
         tokenizer_object=tokenizer,
         pad_token="[PAD]",
         unk_token="[UNK]",
