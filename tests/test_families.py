@@ -89,9 +89,7 @@ def colors_of(given: dict[str, torch.Tensor], images: list[list[int]]) -> str:
     return "".join("rgb"[int(part.argmax())] for part in parts)
 
 
-@pytest.mark.parametrize(
-    "order", ["b", "grb", "".join(random.Random("twenty").choices("rgb", k=20))]
-)
+@pytest.mark.parametrize("order", ["grb", "".join(random.Random("twenty").choices("rgb", k=20))])
 @pytest.mark.parametrize("family", FAMILIES)
 def test_pictures_reach_the_model_in_the_order_in_which_they_were_asked(
     family: str, order: str, load: Load, paint
@@ -100,7 +98,7 @@ def test_pictures_reach_the_model_in_the_order_in_which_they_were_asked(
     assert colors_of(given, reply.fields["images"]) == order
 
 
-@pytest.mark.parametrize("count", [0, 1, 20])
+@pytest.mark.parametrize("count", [0, 20])
 @pytest.mark.parametrize("family", FAMILIES)
 def test_the_forecast_of_a_prompt_is_its_real_length(
     family: str, count: int, load: Load, paint
