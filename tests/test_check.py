@@ -105,6 +105,7 @@ def forecast_calls(found: list[str]) -> int:
     return int("\n".join(found).split("forecast: ")[1].split(" calls")[0].replace(",", ""))
 
 
+@pytest.mark.slow
 def test_a_run_asks_what_was_forecast_and_then_nothing_is_left_to_ask(
     parameters, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

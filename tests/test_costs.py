@@ -22,6 +22,7 @@ CALLS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("paper", PAPERS)
 def test_the_readmes_costs_are_those_of_the_papers_own_files(paper: str, tmp_path: Path) -> None:
     found = costs(paper, tmp_path)

@@ -18,6 +18,7 @@ from vrag_kit.retrieval.keeping import Part
 from vrag_kit.retrieval.kept import read_kept
 from vrag_kit.retrieval.vectors import Vectors
 
+pytestmark = pytest.mark.slow
 WORKER = f"""
 import os, resource, signal, sys, time
 from pathlib import Path

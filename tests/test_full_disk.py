@@ -17,6 +17,7 @@ from test_runner import here, notebook, project, said
 from vrag_kit.runner.notebooks import run_notebooks
 
 __all__ = ["here", "project"]
+pytestmark = pytest.mark.slow
 P = "params/guide/p.yaml"
 
 
@@ -55,7 +56,6 @@ def test_a_full_disk_fails_notebooks_and_not_the_run(here: Path, disk: Path) -> 
     assert not list(disk.rglob("*.part"))
 
 
-@pytest.mark.slow
 def test_a_full_disk_of_a_worker_is_named_by_the_runner(here: Path, disk: Path) -> None:
     notebook(here / "notebooks/guide/01_one.ipynb", "k = 1", "print('x' * 90_000)")
     (outcome,) = run_notebooks([Path(P)], only=["01"], cluster="local:1")

@@ -13,7 +13,10 @@ from pathlib import Path
 import psutil
 import pytest
 
-pytestmark = pytest.mark.skipif(os.name != "posix", reason="needs POSIX sessions")
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(os.name != "posix", reason="needs POSIX sessions"),
+]
 PATIENCE = 20.0
 """Seconds in which all must have ended."""
 

@@ -14,6 +14,7 @@ import urllib.request
 from contextlib import suppress
 from pathlib import Path
 
+import pytest
 from conftest import ROOT
 
 
@@ -32,6 +33,7 @@ def status(address: str) -> int:
             time.sleep(0.2)
 
 
+@pytest.mark.slow
 def test_the_address_that_make_lab_prints_opens_the_tour_also_as_root_and_beside_another_lab(
     tmp_path: Path,
 ) -> None:

@@ -7,6 +7,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 SPECIES, IMAGES = 4_000, 250
 MOST = 200
 """Bytes of memory a document, held once a benchmark is loaded; DESIGN allows 300."""
@@ -20,6 +22,7 @@ print((psutil.Process().memory_info().rss - before) / len(benchmark.corpus), len
 """
 
 
+@pytest.mark.slow
 def test_a_million_documents_take_few_bytes_each(tmp_path: Path) -> None:
     names = [f"{number:032x}.jpg" for number in range(IMAGES)]
     (tmp_path / "one").mkdir()

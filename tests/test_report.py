@@ -27,6 +27,7 @@ from vrag_kit.papers.visual_rag import claims_on
 from vrag_kit.papers.visual_rag.statements import STATEMENTS
 from vrag_kit.runner.report import write_report
 
+pytestmark = pytest.mark.slow
 P = Path("params/guide/p.yaml")
 PARAMETERS = (
     'data = {"name": "Little guide"}  # in titles\nfigures_dir = "figures"          # PNG, SVG and'

@@ -198,6 +198,7 @@ def ran(tmp_path_factory: pytest.TempPathFactory) -> Ran:
     return Ran(place, done.returncode, done.stdout)
 
 
+@pytest.mark.slow
 def test_notebooks_get_their_own_parameters_and_what_is_given_of_a_mapping_leaves_the_rest(
     ran: Ran,
 ) -> None:
@@ -207,6 +208,7 @@ def test_notebooks_get_their_own_parameters_and_what_is_given_of_a_mapping_leave
     assert f"[guide/01_one] k is 2 1 ['b', 'c'] {mappings}" in ran.said  # 1 fits a fraction
 
 
+@pytest.mark.slow
 def test_a_number_may_occur_in_two_folders_and_several_files_run_at_once(ran: Ran) -> None:
     assert ran.file("figures/other/01_one.csv") == "5"
     for folder in ("guide", "other"):
@@ -216,27 +218,32 @@ def test_a_number_may_occur_in_two_folders_and_several_files_run_at_once(ran: Ra
     assert ran.said.count("met: True") == 2  # the last of a file, and the first of the next
 
 
+@pytest.mark.slow
 def test_a_notebook_of_two_files_runs_for_one_after_the_other(ran: Ran) -> None:
     """Both would write the same figures; those of the last file are there in the end."""
     assert ran.said.count("[guide/08_twice] done in") == 2
     assert ran.file("figures/guide/08_twice.csv") == "7"
 
 
+@pytest.mark.slow
 def test_each_of_two_notebooks_at_once_gets_half_the_cores_and_logs_tell_when(ran: Ran) -> None:
     assert f"[guide/01_one] threads {max(1, cores() // 2)}\n" in ran.said
     log = ran.file("runs/guide/p/guide/01_one.log")
     assert re.search(r"^\d{4}-\d\d-\d\d \d\d:\d\d:\d\dZ threads", log, re.MULTILINE), log
 
 
+@pytest.mark.slow
 def test_a_line_is_in_the_log_while_its_notebook_still_runs(ran: Ran) -> None:
     assert "[guide/01_one] in time: True" in ran.said
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(os.name != "posix", reason="needs POSIX signals")
 def test_what_a_notebook_has_started_ends_with_it(ran: Ran) -> None:
     assert not psutil.pid_exists(int(re.search(r"child (\d+)", ran.said)[1]))  # type: ignore[index]
 
 
+@pytest.mark.slow
 def test_a_failing_cell_is_named_and_the_other_notebooks_still_run(ran: Ran) -> None:
     assert ran.status == 1
     failed = ran.result("guide/03_fails")
@@ -246,6 +253,7 @@ def test_a_failing_cell_is_named_and_the_other_notebooks_still_run(ran: Ran) -> 
     assert ran.result("guide/09_last").split()[1] == "done"
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(memory_kills() is None, reason="needs a system that tells of its memory")
 def test_what_is_killed_is_named_and_does_not_take_the_run_with_it(ran: Ran) -> None:
     died = "`: the kernel died, and not for want of memory"
@@ -254,6 +262,7 @@ def test_what_is_killed_is_named_and_does_not_take_the_run_with_it(ran: Ran) -> 
     assert killed in ran.result("guide/05_half")
 
 
+@pytest.mark.slow
 def test_a_kernel_that_dies_as_it_starts_is_started_again_twice_at_most(ran: Ran) -> None:
     for name, status in (("guide/06_late", "done"), ("guide/07_never", "failed")):
         assert ran.said.count(f"[{name}] its kernel died as it started") == 2
@@ -279,6 +288,7 @@ app(["report", "{P}"], standalone_mode=False)
 print("imported:", sorted({HEAVY} & set(sys.modules)))"""
 
 
+@pytest.mark.slow
 def test_what_is_unchanged_is_known_at_once_without_a_heavy_import(
     ran: Ran, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -298,6 +308,7 @@ def unfinished() -> set[str]:
     return {task.notebook.stem for task in tasks if not task.is_finished()} & DONE
 
 
+@pytest.mark.slow
 def test_a_notebook_runs_again_when_its_figure_its_data_or_its_copy_is_not_as_it_was(
     ran: Ran, monkeypatch: pytest.MonkeyPatch
 ) -> None:

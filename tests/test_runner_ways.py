@@ -144,7 +144,10 @@ def soon(true: Callable[[], bool]) -> bool:
     return true()
 
 
-pytestmark = pytest.mark.skipif(os.name != "posix", reason="needs POSIX signals")
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(os.name != "posix", reason="needs POSIX signals"),
+]
 
 
 def test_a_runner_that_is_killed_leaves_nothing_that_it_started(
