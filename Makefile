@@ -26,10 +26,10 @@ test: $(READY)
 
 quick: $(READY)  # some two minutes
 	$(BIN)/ruff check .
-	$(BIN)/python -m pytest -n auto --dist loadgroup -m "not slow and not browser and not notebooks"
+	$(BIN)/python -m pytest -n auto --dist loadfile -m "not slow and not browser and not notebooks"
 
 suite: $(READY)
-	$(BIN)/python -m pytest -n 4 --dist loadgroup --no-loadscope-reorder --durations 20 --durations-min 8
+	$(BIN)/python -m pytest -n 4 --dist loadfile --no-loadscope-reorder --durations 20 --durations-min 8
 
 lint: $(READY)
 	$(BIN)/ruff format --check .

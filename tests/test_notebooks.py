@@ -22,11 +22,7 @@ from vrag_kit.runner.plan import read_plan
 
 ROOT = NOTEBOOKS.parent
 COMPARED = [path for path in PATHS if "NBVAL_CHECK_OUTPUT" in path.read_text(encoding="utf-8")]
-WARM = [
-    pytest.param(path, id=path.stem, marks=pytest.mark.xdist_group(path.stem))
-    for path in PATHS
-    if path not in COMPARED
-]
+WARM = [path for path in PATHS if path not in COMPARED]
 PARAMS = sorted((ROOT / "params").rglob("*.yaml"))
 
 
@@ -36,7 +32,7 @@ def code_cells(path: Path) -> list[nbformat.NotebookNode]:
 
 
 @pytest.mark.notebooks
-@pytest.mark.parametrize("path", WARM)
+@pytest.mark.parametrize("path", WARM, ids=lambda p: p.stem)
 def test_a_notebook_runs_to_its_end(path: Path) -> None:
     assert warm_process.fault(path) == ""
 
@@ -76,6 +72,7 @@ def test_a_notebook_is_thin(path: Path) -> None:
         )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("path", PATHS, ids=lambda p: p.stem)
 @pytest.mark.parametrize("name", ["run_with", "questions"])
 def test_what_is_left_out_of_a_mapping_is_filled_in_before_it_is_read(
@@ -105,6 +102,7 @@ def test_a_notebook_shows_its_tables_whole_from_its_first_cell_on(path: Path) ->
     ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("path", PATHS, ids=lambda p: p.stem)
 def test_the_judge_that_a_parameter_names_is_opened_before_any_model_is_asked(path: Path) -> None:
     """What is wrong with it is then said before hours of answers, and not behind them."""
@@ -136,6 +134,7 @@ def test_a_notebook_is_committed_stripped(path: Path) -> None:
     assert all(cell.outputs for cell in marked)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("path", PARAMS, ids=lambda p: f"{p.parent.name}/{p.stem}")
 def test_a_parameter_file_names_only_what_notebooks_declare(
     path: Path, monkeypatch: pytest.MonkeyPatch
