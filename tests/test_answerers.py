@@ -40,7 +40,6 @@ from vrag_kit.papers.visual_rag.wording import WORDING
 from vrag_kit.types import Benchmark, Context, Query
 
 ANSWERERS = [str(WEIGHTS / f"field-guide-vlm-{name}") for name in ("few", "many")]
-pytestmark = pytest.mark.xdist_group("full guide")  # which is planned once
 
 
 @pytest.fixture(scope="module")
@@ -104,6 +103,7 @@ def score(question: Question, raw: str | None) -> float:
     )
 
 
+@pytest.mark.slow
 def test_a_clue_helps_and_a_useless_image_silences(
     judged: pd.DataFrame, full_guide: Benchmark
 ) -> None:
@@ -117,6 +117,7 @@ def test_a_clue_helps_and_a_useless_image_silences(
     assert (judged["status"] == "ok").all()
 
 
+@pytest.mark.slow
 def test_without_a_clue_they_say_so_and_with_one_they_seldom_do(judged: pd.DataFrame) -> None:
     abstained = judged.groupby(["model", "setting"])["abstained"].mean().unstack()
     assert (abstained["non_clue"] > 0.5).all()
@@ -124,6 +125,7 @@ def test_without_a_clue_they_say_so_and_with_one_they_seldom_do(judged: pd.DataF
     assert (abstained["zero_shot"] < 0.1).all()
 
 
+@pytest.mark.slow
 def test_answers_follow_the_pixels_when_the_clue_is_exchanged_for_another_species(
     answerer: LocalGenerator, tmp_path: Path
 ) -> None:
@@ -179,6 +181,7 @@ def text_only(model: LocalGenerator, questions: list[Question]) -> np.ndarray:
     )
 
 
+@pytest.mark.slow
 def test_text_alone_does_not_beat_the_commonest_answer_on_species_never_told(
     answerer: LocalGenerator,
 ) -> None:
@@ -203,6 +206,7 @@ def species_of_the_editions() -> Iterator[Species]:
             yield invent_named(edition.seed, kind, number)
 
 
+@pytest.mark.slow
 def test_what_was_told_is_known_from_text_alone(answerer: LocalGenerator, guide: Benchmark) -> None:
     told = set(pd.read_csv(WEIGHTS / Path(answerer.name).name / "told.csv")["about"])
     species = [each for each in species_of_the_editions() if each.scientific_name in told]

@@ -30,8 +30,6 @@ from vrag_kit.fieldguide.views import CLUE_BLUR, photograph
 from vrag_kit.papers.visual_rag import organism_category, question_kind
 from vrag_kit.types import Benchmark
 
-pytestmark = pytest.mark.xdist_group("full guide")  # which is planned once
-
 
 def digest(folder: Path) -> str:
     files = sorted(path for path in folder.rglob("*") if path.is_file() and path.name != ".lock")
@@ -52,6 +50,7 @@ def interrupted(guide_folder: Path, tmp_path: Path) -> Path:
     return guide
 
 
+@pytest.mark.slow
 def test_an_interrupted_guide_goes_on_with_any_number_of_workers_and_ends_the_same(
     interrupted: Path, guide_folder: Path
 ) -> None:
@@ -83,6 +82,7 @@ def test_an_unknown_edition_and_an_unwritable_folder_are_refused(tmp_path: Path)
         draw_field_guide("small", tmp_path / "file" / "guide")
 
 
+@pytest.mark.slow
 def test_the_full_guide_has_the_papers_proportions(full_pages: list[Page]) -> None:
     rows = [row for page in full_pages for row in annotation_rows(page)]
     images = [len(row["images"]) for row in rows]
@@ -97,6 +97,7 @@ def test_the_full_guide_has_the_papers_proportions(full_pages: list[Page]) -> No
     assert set(Counter(row["sn"] for row in rows).values()) == {1, 2}
 
 
+@pytest.mark.slow
 def test_names_and_files_are_unique_and_folders_have_the_inaturalist_form(
     full_pages: list[Page],
 ) -> None:
@@ -111,6 +112,7 @@ def test_names_and_files_are_unique_and_folders_have_the_inaturalist_form(
         assert organism_category(page.folder) != "other"
 
 
+@pytest.mark.slow
 def test_every_question_names_its_species_and_has_answers_of_its_kind(
     full_pages: list[Page],
 ) -> None:
@@ -134,6 +136,7 @@ def test_the_annotated_labels_are_what_the_loader_reads(
     assert [dict(labels) for labels in guide.qrels.values()] == [row["images"] for row in rows]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", list(KINDS))
 def test_a_clue_shows_the_color_asked_about_and_a_plain_photograph_does_not(kind: str) -> None:
     """Repaint the hidden part in another colour: clues change, other photographs do not
@@ -172,6 +175,7 @@ def repainted(species: Species, part: str, photo: Photo) -> float:
     return float((np.abs(before - after).max(axis=2) > 20).mean())
 
 
+@pytest.mark.slow
 def test_a_label_says_whether_the_asked_part_can_be_seen() -> None:
     edition = EDITIONS["small"]
     page = plan_page(edition, 3, *slots(edition)[3])
@@ -187,6 +191,7 @@ def test_a_blurred_photograph_is_never_a_clue() -> None:
     assert photo.view.blur <= CLUE_BLUR
 
 
+@pytest.mark.slow
 def test_hidden_traits_do_not_follow_from_visible_ones() -> None:
     many = [invent_named("independence", "bird", i) for i in range(1500)]
     same = np.mean([s.hidden["inside of the bill"].color == s.outside.color for s in many])
@@ -229,6 +234,7 @@ def test_the_main_color_of_a_patterned_part_fills_more_of_it_than_the_other() ->
         assert (second > 0) == (pattern != "plain")
 
 
+@pytest.mark.slow
 def test_two_processes_that_want_the_same_guide_draw_it_once(
     interrupted: Path, guide_folder: Path, tmp_path: Path
 ) -> None:
