@@ -66,6 +66,7 @@ SAID = [RIGHT, RIGHT, HALF, WRONG, DECLINES, DECLINES, ("", math.nan, math.nan),
 ROW = Answered(name="toy", benchmark=questions(8), judged=judged(SAID), k=3)
 
 
+@pytest.mark.slow
 def test_graded_answers_have_accuracy_abstention_and_truthfulness_by_hand() -> None:
     found = cells(ROW)
     # seven verdicts: 1, 1, ½, 0, 0 (declines), 0 (declines), 1
@@ -79,6 +80,7 @@ def test_graded_answers_have_accuracy_abstention_and_truthfulness_by_hand() -> N
     assert (found["ci_low"] <= found["value"])[found["reason"] == ""].all()
 
 
+@pytest.mark.slow
 def test_every_cell_has_a_value_with_n_and_interval_or_a_reason() -> None:
     for row in (
         ROW,
@@ -92,6 +94,7 @@ def test_every_cell_has_a_value_with_n_and_interval_or_a_reason() -> None:
         assert table[["value", "ci_low", "ci_high"]].notna().eq(told, axis=0).all(axis=None)
 
 
+@pytest.mark.slow
 def test_what_a_benchmark_has_not_is_told() -> None:
     bare = cells(replace(ROW, benchmark=questions(8, labelled=False)))
     for metric in ("gcue", "evidence_found"):
@@ -105,6 +108,7 @@ def test_what_a_benchmark_has_not_is_told() -> None:
     assert cells(ROW).loc["gcue", "reason"] == NOT_ASKED
 
 
+@pytest.mark.slow
 def test_gcue_is_told_where_all_four_arms_were_asked() -> None:
     arms = {
         "zero_shot": [WRONG] * 8,
@@ -125,6 +129,7 @@ def test_gcue_is_told_where_all_four_arms_were_asked() -> None:
     assert cells(deeper).loc["gcue", "reason"] == "not asked with gold among 5"
 
 
+@pytest.mark.slow
 def test_conversations_end_before_truthfulness_and_not_before_accuracy() -> None:
     turns = [RIGHT, WRONG, WRONG, RIGHT]  # stopped at the third, so the last is missing
     queries = {}
@@ -152,6 +157,7 @@ def with_sheets(sheets: Sequence[ClaimSheet | None]) -> pd.DataFrame:
     return judged([RIGHT] * len(sheets)).assign(sheet=told)
 
 
+@pytest.mark.slow
 def test_claims_are_means_over_answers_and_lack_what_their_sheets_lack() -> None:
     supported = sheet("it", ["EN"], ["EN", "NN"], "1", "10")
     unsupported = sheet("it", ["NN"], ["EE"], "0", "0")
@@ -185,6 +191,7 @@ def test_a_row_is_one_model_in_an_arm_that_was_asked() -> None:
         across([replace(ROW, judged=two)])
 
 
+@pytest.mark.slow
 def test_the_table_and_the_figure_tell_numbers_and_reasons() -> None:
     table = across([ROW])
     wide = across_table(table)
@@ -234,6 +241,7 @@ def test_a_column_of_the_answers_sets_strata_apart_whatever_is_known_of_its_mode
     assert strata_of(replace(row, judged=row.judged.assign(stratum="")), {})[0].name == "toy"
 
 
+@pytest.mark.slow
 def test_documents_are_asked_about_by_their_words(tmp_path: Path) -> None:
     pages = ["VisRAG-Doc"]
     datasets = open_suite("suite-drawn-small", pages, in_words=pages)
@@ -257,6 +265,7 @@ def test_documents_are_asked_about_by_their_words(tmp_path: Path) -> None:
     assert chosen[:2] == InWords(questions=2).chosen(datasets["VisRAG-Doc"])
 
 
+@pytest.mark.slow
 def test_no_question_is_shown_by_a_search_by_words_what_is_left_out_for_it(tmp_path: Path) -> None:
     pages = ["VisRAG-Doc"]
     (whole,) = open_suite("suite-drawn-small", pages, in_words=pages).values()
@@ -270,6 +279,7 @@ def test_no_question_is_shown_by_a_search_by_words_what_is_left_out_for_it(tmp_p
     assert not barred & {*found}
 
 
+@pytest.mark.slow
 def test_questions_of_several_parts_are_asked_part_by_part_over_what_was_seen(
     tmp_path: Path,
 ) -> None:

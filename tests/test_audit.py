@@ -35,6 +35,9 @@ found = partial(audits.found, digits=3)
 AT_30, COUNTS = GIVEN.values()
 
 
+pytestmark = pytest.mark.slow
+
+
 @pytest.fixture(scope="module")
 def checks() -> pd.DataFrame:
     return audit(TABLES)

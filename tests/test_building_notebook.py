@@ -19,6 +19,9 @@ from vrag_kit.runner.failures import why_it_failed
 ROOT = Path(__file__).parents[1]
 
 
+pytestmark = pytest.mark.slow
+
+
 def run(notebook: str, out: Path, parameters: dict[str, object]) -> None:
     out.parent.mkdir(exist_ok=True)
     status = execute(ROOT / "notebooks" / f"{notebook}.ipynb", out, parameters, Crew())

@@ -27,6 +27,8 @@ from vrag_kit.papers.mrag_bench import (
     with_scenarios,
 )
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture(scope="module")
 def judged(mrag_folder: Path, tmp_path_factory: pytest.TempPathFactory) -> pd.DataFrame:

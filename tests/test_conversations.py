@@ -94,6 +94,7 @@ def test_case_2_two_wrong_at_the_start_and_one_at_the_end() -> None:
     assert found["truthfulness"] == pytest.approx(0)  # (−2/6 + 1/3) / 2
 
 
+@pytest.mark.slow
 def test_case_3_at_the_last_turn_the_rule_fires_and_changes_nothing() -> None:
     found = values(["RRRRMW"])
     assert (found["early_stop"], found["early_stop_with_turns_left"]) == (1, 0)
@@ -115,6 +116,7 @@ def test_case_4_slices_are_cut_after_the_stop() -> None:
     assert whole["after_stop"].tolist() == [-1, 1, 1, -1, 1]
 
 
+@pytest.mark.slow
 def test_case_5_one_wrong_question_alone_is_minus_1_and_no_rule_stops_it() -> None:
     for alone in (True, False):
         found = conversation_means(judged(["W"]), benchmark([1], alone=alone), two_not_right)
@@ -141,6 +143,7 @@ def test_the_exact_expectation_is_what_all_sequences_come_to() -> None:
     assert {name: found[name] for name in exact} == pytest.approx(exact)
 
 
+@pytest.mark.slow
 def test_of_single_questions_truthfulness_is_accuracy_less_hallucination() -> None:
     letters = ["R"] * 7 + ["W"] * 3 + ["M"] * 5
     table = conversation_means(judged(letters), benchmark([1] * 15, alone=True), two_not_right)
@@ -183,6 +186,7 @@ def slowly(talks: Sequence[str]) -> dict[str, float]:
 TALK = st.text("RMW", min_size=1, max_size=6)
 
 
+@pytest.mark.slow
 @settings(max_examples=60, deadline=None)
 @given(st.lists(TALK, min_size=1, max_size=12))
 def test_the_scores_of_random_conversations_are_those_of_the_slow_version(talks: list[str]) -> None:
@@ -193,6 +197,7 @@ def test_the_scores_of_random_conversations_are_those_of_the_slow_version(talks:
     ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(3))
 def test_forty_conversations_in_two_arms_have_the_means_of_the_slow_version(seed: int) -> None:
     draw = np.random.default_rng(seed)
@@ -213,6 +218,7 @@ def test_forty_conversations_in_two_arms_have_the_means_of_the_slow_version(seed
 # -- intervals and comparisons are over conversations ---------------------------------
 
 
+@pytest.mark.slow
 def test_the_interval_is_over_conversations_and_not_over_turns() -> None:
     few = means(["RRRRRR", "WWWWWW"] * 5)
     row = few.loc["accuracy"]
@@ -260,6 +266,7 @@ def test_draws_and_samples_go_their_own_ways_and_are_averaged() -> None:
 # -- what failed ----------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_a_turn_without_a_verdict_leaves_its_conversation_unscored() -> None:
     found = means(["RR?", "RW", "W?RR"])
     row = found.loc["truthfulness"]
@@ -277,6 +284,7 @@ def over_before_a_failure(letters: str) -> bool:
     return "?" not in letters or slowly_stopped(letters.split("?")[0])[1] is not None
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(3))
 def test_whatever_lost_turns_were_truthfulness_is_within_its_bounds(seed: int) -> None:
     draw = np.random.default_rng(seed)
@@ -304,6 +312,7 @@ def test_what_all_failed_has_no_number_and_is_counted() -> None:
 # -- turns that were not asked --------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_turns_after_a_stop_need_not_be_asked_and_truthfulness_is_the_same() -> None:
     whole, saved = means(["RWMRR", "RR", "MW"]), means(["RWM--", "RR", "MW"])
     after = [
@@ -320,6 +329,7 @@ def test_turns_after_a_stop_need_not_be_asked_and_truthfulness_is_the_same() -> 
     assert set(before["n"]) == {0}
 
 
+@pytest.mark.slow
 @settings(max_examples=12)
 @given(st.lists(st.text("RMW?", min_size=1, max_size=6), min_size=1, max_size=6))
 def test_truthfulness_is_the_same_with_failures_whether_turns_after_a_stop_were_asked_or_not(
@@ -337,12 +347,14 @@ def test_truthfulness_is_the_same_with_failures_whether_turns_after_a_stop_were_
     )
 
 
+@pytest.mark.slow
 def test_what_fails_once_a_conversation_is_over_costs_the_turns_before_the_stop_alone() -> None:
     found = means(["WW?R", "RR"])
     assert tuple(found.loc["truthfulness", ["value", "n", "n_failed"]]) == (0.25, 2, 0)
     assert tuple(found.loc["accuracy", ["value", "n", "n_failed"]]) == (1.0, 1, 1)
 
 
+@pytest.mark.slow
 def test_a_row_that_says_it_was_stopped_is_as_good_as_none() -> None:
     table = judged(["RWMRR"])
     told = table.assign(status=["ok"] * 3 + ["stopped"] * 2)
@@ -352,6 +364,7 @@ def test_a_row_that_says_it_was_stopped_is_as_good_as_none() -> None:
     assert found.loc["truthfulness", "n_failed"] == 0
 
 
+@pytest.mark.slow
 def test_turns_that_follow_a_failed_one_are_lost_with_it() -> None:
     row = means(["RR?--", "R"]).loc["truthfulness"]
     assert (row["n"], row["n_failed"]) == (1, 1)

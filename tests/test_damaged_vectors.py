@@ -115,6 +115,7 @@ def kept(few: Benchmark, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path
     return root, search_one(few, RETRIEVER, k=10, cache_dir=root)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("damage", DAMAGES.values(), ids=DAMAGES)
 def test_a_damaged_shard_is_found_and_embedded_again(
     damage: Damage,
@@ -139,6 +140,7 @@ def test_a_damaged_shard_is_found_and_embedded_again(
     assert "48 from disk, 0 new" in capsys.readouterr().out
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("ending", [".npy", ".arrow"])
 def test_no_flipped_bit_changes_a_row_or_ends_the_process(tmp_path: Path, ending: str) -> None:
     vectors = np.eye(4, dtype=np.float32)
@@ -171,6 +173,7 @@ print("encoded", encoder.encoded)
 """
 
 
+@pytest.mark.slow
 def test_a_flipped_bit_is_found_by_the_next_process_though_no_time_changed(tmp_path: Path) -> None:
     documents = pictures(tmp_path / "x", 6)
     folder = embed_documents(ColorEncoder(), documents, tmp_path / "store").folder
@@ -302,6 +305,7 @@ def test_a_damaged_shard_that_cannot_be_set_aside_is_an_error_that_names_it(
     assert not list(folder.glob("*.damaged"))
 
 
+@pytest.mark.slow
 def test_vectors_of_questions_pictures_are_held_against_their_checksum(
     few: Benchmark, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

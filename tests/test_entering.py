@@ -5,6 +5,9 @@ from __future__ import annotations
 import subprocess
 import sys
 
+import pytest
+
+pytestmark = pytest.mark.slow
 MODELS = {
     *("torch", "transformers", "torchvision", "open_clip", "faiss", "sentence_transformers"),
     *("openai", "datasets"),

@@ -8,6 +8,7 @@ import pytest
 from goldens import QUICK, differences, kept
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", QUICK)
 def test_what_was_kept_is_still_found(name: str) -> None:
     found = json.loads(json.dumps(QUICK[name]()))

@@ -73,6 +73,7 @@ def test_what_is_drawn_depends_neither_on_the_words_nor_on_the_order() -> None:
     assert drawn(judged()[::-1], 12) == drawn(judged(), 12)
 
 
+@pytest.mark.slow
 def test_every_answer_is_as_likely_to_be_drawn_as_any_other() -> None:
     times = pd.Series(
         [name for seed in range(100) for name in drawn(judged(20), 5, seed)]
@@ -182,6 +183,7 @@ def test_labels_of_other_answers_are_left_out_and_that_there_are_none_is_said(
     assert labels_in_hand(labels[:0], judged()).empty
 
 
+@pytest.mark.slow
 @given(
     st.lists(
         st.tuples(

@@ -6,6 +6,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
 from conftest import WEIGHTS
 from strange_server import StrangeServer
 
@@ -13,6 +14,7 @@ from vrag_kit.benchmarks import load_visual_rag
 from vrag_kit.generation import ask_models, zero_shot
 from vrag_kit.papers.visual_rag.wording import WORDING
 
+pytestmark = pytest.mark.slow
 READING = """
 import sys
 from vrag_kit.benchmarks import load_visual_rag

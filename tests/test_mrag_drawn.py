@@ -60,6 +60,7 @@ def digest(folder: Path) -> str:
     return together.hexdigest()
 
 
+@pytest.mark.slow
 def test_an_edition_is_left_alone_and_when_cut_off_drawn_again_the_same_by_any_number_of_workers(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -85,6 +86,7 @@ def test_a_folder_with_other_pictures_is_not_touched(tmp_path: Path) -> None:
         draw_mrag_bench("large", tmp_path)
 
 
+@pytest.mark.slow
 def test_a_script_without_a_main_guard_is_told_so(tmp_path: Path) -> None:
     script = tmp_path / "draw.py"
     call = f"draw_mrag_bench('small', {str(tmp_path / 'x')!r}, workers=1)"
@@ -298,6 +300,7 @@ def painted_otherwise(about: SpeciesTopic) -> SpeciesTopic:
     return replace(about, species=species, look=new)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "scenario", ["angle", "partial", "scope", "occlusion", "temporal", "deformation"]
 )
@@ -340,6 +343,7 @@ def test_names_are_asked_of_known_species_only_and_told_by_looks_that_tell_optio
     assert GUIDES["full"].seed not in {edition.seed for edition in EDITIONS.values()}
 
 
+@pytest.mark.slow
 def test_a_drawn_edition_is_opened_by_its_name(
     mrag_folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -181,6 +181,7 @@ def held(table: pd.DataFrame, margin: float = 3.0, paper: pd.DataFrame = PAPER) 
     return held_against_paper(in_percent(accuracy(table)), paper, table, margin=margin)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("difference", "margin", "verdict"),
     [  # HALF is 1.929 points
@@ -275,6 +276,7 @@ def test_the_papers_second_corpus_keeps_its_name_beside_ours(guide: Benchmark) -
     ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", TABLES)
 def test_a_published_table_never_differs_from_itself_and_a_shifted_copy_does(name: str) -> None:
     paper = TABLES[name]
@@ -293,6 +295,7 @@ def test_a_published_table_never_differs_from_itself_and_a_shifted_copy_does(nam
     assert set(shifted["verdict"]) == {"different"}
 
 
+@pytest.mark.slow
 def test_the_same_cell_has_the_same_verdict_in_every_notebook() -> None:
     some = PAPER.query("model in ('GPT-4o', 'Qwen2.5VL')")
     everything = replayed(some, shift=1.0)  # as in 04, 05, 10 and 13
@@ -312,6 +315,7 @@ def test_the_same_cell_has_the_same_verdict_in_every_notebook() -> None:
     pd.testing.assert_frame_equal(same, whole.loc[same.index])
 
 
+@pytest.mark.slow
 @given(
     st.floats(-10, 10),
     st.floats(0, 8),
@@ -333,6 +337,7 @@ def test_where_there_is_no_interval_nothing_is_concluded() -> None:
     assert with_verdict(table, 3.0)["verdict"].tolist() == ["inconclusive"] * 2
 
 
+@pytest.mark.slow
 @given(st.integers(0, 99))
 @settings(max_examples=2)
 def test_two_runs_of_the_same_experiment_seldom_differ(seed: int) -> None:
@@ -355,6 +360,7 @@ def test_two_runs_of_the_same_experiment_seldom_differ(seed: int) -> None:
     assert verdicts.count("different") <= 0.12 * len(verdicts)  # of 140
 
 
+@pytest.mark.slow
 def test_the_best_top_k_is_compared_whatever_its_k_and_table_6_only_on_its_266_queries() -> None:
     scores = {("top_k", 5): [0.5], ("top_k", 15): [0.6]}
     verdicts = []
@@ -369,6 +375,7 @@ def test_the_best_top_k_is_compared_whatever_its_k_and_table_6_only_on_its_266_q
     assert verdicts == ["different", "not comparable", "not comparable"]
 
 
+@pytest.mark.slow
 def test_verdicts_that_differ_widen_the_interval_and_equal_answers_count_as_one() -> None:
     sure, unsure = (
         judged({("zero_shot", 0): [0.5]}, queries=4, spread=spread) for spread in (0.0, 0.5)
@@ -405,6 +412,7 @@ def test_of_shares_runs_vary_at_most_as_independent_answers_would() -> None:
     assert row["verdict"] == "equivalent"
 
 
+@pytest.mark.slow
 def test_rouge_needs_no_judge_for_its_verdict(papers: Benchmark) -> None:
     paper = TABLES["14 and 16"]
     table = replayed(paper)
@@ -455,6 +463,7 @@ def test_figure_3_on_other_data_has_our_intervals_and_no_cell_where_nothing_is_p
     assert found.loc[20, "Pixtral (paper, different data)"] == ""
 
 
+@pytest.mark.slow
 def test_figure_3_has_verdicts_with_the_noise_of_its_four_means(papers: Benchmark) -> None:
     table = replayed(PAPER.query("model in ('Gemini', 'Qwen2.5VL')"))
     found = gcue_beside_printed(gcue(table), papers, table, judge="o4-mini")
@@ -473,6 +482,7 @@ def test_figure_3_has_verdicts_with_the_noise_of_its_four_means(papers: Benchmar
     assert set(found.query("model == 'gemini-2.5-pro'")["verdict"]) == {"different"}
 
 
+@pytest.mark.slow
 def test_a_clue_that_hardly_helps_leaves_gcue_without_an_interval() -> None:
     table = replayed(PAPER.query("model == 'Pixtral'"))
     # A_GT − B is 4.9 points, of which runs leave ± 2.6
@@ -494,6 +504,7 @@ def test_printed_tables_get_the_ks_that_ours_have() -> None:
     assert six["n"].eq(266).all()
 
 
+@pytest.mark.slow
 @given(st.lists(st.one_of(st.none(), st.sampled_from([0.0, 0.5, 1.0])), min_size=3, max_size=12))
 @settings(max_examples=15)
 def test_failures_lie_between_all_wrong_and_all_right_and_are_never_in_the_mean(

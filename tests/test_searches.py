@@ -59,6 +59,7 @@ print("loaded:", *[name for name in heavy.split() if name in sys.modules])
 """
 
 
+@pytest.mark.slow
 def test_the_second_search_loads_no_model_and_finds_the_same_to_the_last_bit(
     write_annotations: Callable[..., Path], tree: Path, tmp_path: Path
 ) -> None:
@@ -79,6 +80,7 @@ def test_the_second_search_loads_no_model_and_finds_the_same_to_the_last_bit(
     assert results[0] == results[1]
 
 
+@pytest.mark.slow
 def test_a_search_is_made_again_when_something_that_determines_it_has_changed(
     asked: Benchmark,
     retrievers_made: Path,
@@ -120,6 +122,7 @@ def test_the_run_of_one_retriever_is_that_of_several(
     assert not run.equals(other)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("family", ["clip", "open_clip", "qwen2_vl"])
 def test_documents_are_embedded_once_for_all_ways_to_ask(
     family: str,
@@ -174,6 +177,7 @@ def test_a_changed_picture_or_checkpoint_is_searched_anew(
     assert len(list(tmp_path.glob("clip-by-image-*"))) == 2
 
 
+@pytest.mark.slow
 def test_a_damaged_run_and_a_damaged_manifest_are_made_again(
     asked: Benchmark,
     retrievers_made: Path,

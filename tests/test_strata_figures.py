@@ -56,6 +56,7 @@ def of_settings(settings: dict[str, list[int]]) -> pd.DataFrame:
     return pd.concat(parts).assign(value=40.0, ci_low=10.0, ci_high=90.0, n=3, n_failed=0)
 
 
+@pytest.mark.slow
 def test_titles_of_long_strata_stand_apart_and_are_whole() -> None:
     shown = of_settings({"gt_clue": [1], "non_clue": [1], "top_k": [1, 12], "one_in_k": [3, 11]})
     for figure in (
@@ -93,6 +94,7 @@ def test_sums_at_100_and_whiskers_beyond_are_drawn_whole() -> None:
     assert (sums.get_ydata()[0], sums.get_clip_on()) == (100, False)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("cutoffs", [[1, 3, 5, 7, 10, 12], [1, 5, 10, 20, 30], [1, 9, 10, 11, 12]])
 def test_no_two_cut_offs_below_an_axis_touch(cutoffs: list[int], guide: Benchmark) -> None:
     rows = [("mine", metric, k) for metric in ("recall", "hit") for k in cutoffs]
@@ -142,6 +144,7 @@ def in_four_arms(models: tuple[str, ...], groups: int) -> pd.DataFrame:
     return pd.concat([one.assign(model=model) for model in models])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("groups", "models", "panels"), [(3, 1, 3), (3, 2, 2), (3, 6, 1), (3, 6, 3), (12, 6, 2)]
 )
@@ -169,6 +172,7 @@ def captioned() -> pd.DataFrame:
     return pd.concat([table.assign(task=task) for task in ("t2i", "t2t")])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "draw",
     [
@@ -201,6 +205,7 @@ def test_long_names_of_models_leave_the_axes_of_other_figures_their_room(
     keeps_its_room(figure)
 
 
+@pytest.mark.slow
 def test_four_panels_stand_two_by_two_with_their_own_axes_names_and_no_empty_one() -> None:
     shown = of_settings({"top_k": [1, 5], "zero_shot": [0]})
     lines = {"by": "setting", "x": "k", "xlabel": "images"}

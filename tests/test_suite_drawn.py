@@ -56,6 +56,7 @@ def world() -> World:
     return open_world(SMALL)
 
 
+@pytest.mark.slow
 def test_the_suite_has_the_papers_eight_data_sets_in_one_schema(suite):
     assert list(suite) == list(DATASETS)
     for name, benchmark in suite.items():
@@ -149,6 +150,7 @@ def test_a_distractor_tells_nothing_that_is_asked(suite, world):
     assert barred
 
 
+@pytest.mark.slow
 def test_what_is_called_fixed_no_claim_of_an_answer_can_change(suite, words, world):
     """Whatever value a claim about the part in question has: each distractor is neutral, gold
     documents together entail all gold claims, and each of those that tell the whole look is
@@ -244,6 +246,7 @@ def test_truth_counts_what_the_answerer_saw(suite, world):
     assert labels == [Relation.ENTAILMENT, Relation.NEUTRAL, Relation.ENTAILMENT]
 
 
+@pytest.mark.slow
 def test_the_same_edition_gives_the_same_bytes(suite, guide_folder, tmp_path):
     drawn = ROOT / "data" / SMALL
     again = draw_suite("small", tmp_path / "again", guide_folder)

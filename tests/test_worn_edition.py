@@ -111,6 +111,7 @@ def sessions(split: Split) -> list[Session]:
     return [*split.single, *split.multi]
 
 
+@pytest.mark.slow
 def test_the_same_edition_gives_the_same_bytes_and_goes_on_where_it_was_cut_off(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -259,6 +260,7 @@ def test_no_asked_picture_is_in_the_graph_and_none_comes_twice(
     assert set(asked.values()).isdisjoint(graph)
 
 
+@pytest.mark.slow
 def test_the_region_is_as_large_as_the_organism_and_leaves_out_grass_before_it(
     planned: dict[str, Split],
 ) -> None:

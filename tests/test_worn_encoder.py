@@ -58,6 +58,7 @@ def found(model: str, pictures: tuple[list[torch.Tensor], list[torch.Tensor]]) -
     return float(np.mean([looks[place] == looks[own] for own, place in enumerate(best)]))
 
 
+@pytest.mark.slow
 def test_the_bundled_encoder_is_small_and_tells_look_alikes_apart_in_worn_pictures(
     pictures: tuple[list[torch.Tensor], list[torch.Tensor]],
 ) -> None:

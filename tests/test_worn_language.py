@@ -110,6 +110,7 @@ def test_single_questions_are_of_the_type_that_was_asked_for(category: str) -> N
     assert not turn.needs_history
 
 
+@pytest.mark.slow
 def test_yes_and_no_are_about_equally_frequent() -> None:
     values = Counter(
         fresh_scene(f"yes/{i}", length=1, category=category).turns[0].reply.value

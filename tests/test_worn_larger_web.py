@@ -41,6 +41,7 @@ def pages_by_name(benchmark: Benchmark) -> dict[str, list[Evidence]]:
     return found
 
 
+@pytest.mark.slow
 def test_of_an_entitys_pages_exactly_one_tells_each_fact(larger: Benchmark) -> None:
     pages = pages_by_name(larger)
     split = next(each for each in plan(EDITIONS["small"]) if each.name == "public_test")
@@ -56,6 +57,7 @@ def test_of_an_entitys_pages_exactly_one_tells_each_fact(larger: Benchmark) -> N
             assert len(telling) == 1
 
 
+@pytest.mark.slow
 def test_recall_of_the_question_as_meant_grows_with_k(larger: Benchmark) -> None:
     recalls = {}
     for name, benchmark in {

@@ -35,6 +35,7 @@ def grain(image: Image.Image) -> float:
     return float(np.abs(np.asarray(image, float) - np.asarray(soft, float)).mean())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("quality", QUALITIES)
 def test_a_portrait_has_its_organism_small_and_off_centre(quality: str) -> None:
     for image, (left, top, right, bottom) in drawn(quality):
@@ -46,6 +47,7 @@ def test_a_portrait_has_its_organism_small_and_off_centre(quality: str) -> None:
         assert from_middle > 2
 
 
+@pytest.mark.slow
 def test_low_light_is_dark_blurred_is_soft_and_truncated_touches_an_edge() -> None:
     lights = {quality: [light(image) for image, _ in drawn(quality)] for quality in QUALITIES}
     assert max(lights["low light"]) < min(lights["normal"])
@@ -66,6 +68,7 @@ def test_the_same_name_gives_the_same_picture_and_another_name_another() -> None
     assert worn_picture(SPECIES[0], "occluded", "other", SIZE) != once
 
 
+@pytest.mark.slow
 def test_an_organism_is_larger_in_a_usual_photograph() -> None:
     """Nothing of its colour is in the scene: red on green."""
     red = invent_named("worn", "moth", 0)
