@@ -94,7 +94,6 @@ def test_case_2_two_wrong_at_the_start_and_one_at_the_end() -> None:
     assert found["truthfulness"] == pytest.approx(0)  # (−2/6 + 1/3) / 2
 
 
-@pytest.mark.slow
 def test_case_3_at_the_last_turn_the_rule_fires_and_changes_nothing() -> None:
     found = values(["RRRRMW"])
     assert (found["early_stop"], found["early_stop_with_turns_left"]) == (1, 0)
@@ -143,7 +142,6 @@ def test_the_exact_expectation_is_what_all_sequences_come_to() -> None:
     assert {name: found[name] for name in exact} == pytest.approx(exact)
 
 
-@pytest.mark.slow
 def test_of_single_questions_truthfulness_is_accuracy_less_hallucination() -> None:
     letters = ["R"] * 7 + ["W"] * 3 + ["M"] * 5
     table = conversation_means(judged(letters), benchmark([1] * 15, alone=True), two_not_right)
@@ -266,7 +264,6 @@ def test_draws_and_samples_go_their_own_ways_and_are_averaged() -> None:
 # -- what failed ----------------------------------------------------------------------
 
 
-@pytest.mark.slow
 def test_a_turn_without_a_verdict_leaves_its_conversation_unscored() -> None:
     found = means(["RR?", "RW", "W?RR"])
     row = found.loc["truthfulness"]
@@ -347,14 +344,12 @@ def test_truthfulness_is_the_same_with_failures_whether_turns_after_a_stop_were_
     )
 
 
-@pytest.mark.slow
 def test_what_fails_once_a_conversation_is_over_costs_the_turns_before_the_stop_alone() -> None:
     found = means(["WW?R", "RR"])
     assert tuple(found.loc["truthfulness", ["value", "n", "n_failed"]]) == (0.25, 2, 0)
     assert tuple(found.loc["accuracy", ["value", "n", "n_failed"]]) == (1.0, 1, 1)
 
 
-@pytest.mark.slow
 def test_a_row_that_says_it_was_stopped_is_as_good_as_none() -> None:
     table = judged(["RWMRR"])
     told = table.assign(status=["ok"] * 3 + ["stopped"] * 2)
@@ -364,7 +359,6 @@ def test_a_row_that_says_it_was_stopped_is_as_good_as_none() -> None:
     assert found.loc["truthfulness", "n_failed"] == 0
 
 
-@pytest.mark.slow
 def test_turns_that_follow_a_failed_one_are_lost_with_it() -> None:
     row = means(["RR?--", "R"]).loc["truthfulness"]
     assert (row["n"], row["n_failed"]) == (1, 1)

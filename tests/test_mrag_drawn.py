@@ -343,7 +343,6 @@ def test_names_are_asked_of_known_species_only_and_told_by_looks_that_tell_optio
     assert GUIDES["full"].seed not in {edition.seed for edition in EDITIONS.values()}
 
 
-@pytest.mark.slow
 def test_a_drawn_edition_is_opened_by_its_name(
     mrag_folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
