@@ -82,9 +82,8 @@ def test_workers_that_never_got_work_of_ours_end_too() -> None:
     assert kill(process) == []
 
 
-@pytest.mark.parametrize("edition", ["mrag-drawn-small", "worn-drawn-small"])
-def test_workers_that_have_just_begun_end_too(edition: str, tmp_path: Path) -> None:
-    process = drawing(edition, tmp_path / "drawn")
+def test_workers_that_have_just_begun_end_too(tmp_path: Path) -> None:
+    process = drawing("worn-drawn-small", tmp_path / "drawn")
     while len(session(process)) < 3:
         assert process.poll() is None
         time.sleep(0.02)
