@@ -175,6 +175,7 @@ def test_too_many_images_end_a_conversation(
     assert "left out, with 1 later turns of their conversations" in capsys.readouterr().out
 
 
+@pytest.mark.slow
 def test_scores_below_zero_stay_below_zero_up_to_the_figure(
     talks: Benchmark, run: pd.DataFrame, tmp_path: Path
 ) -> None:

@@ -120,6 +120,7 @@ def test_the_gain_by_a_clue_is_below_that_bias_for_six_of_eight_models() -> None
     assert table["cancelled_by"].equals(table["gain"])
 
 
+@pytest.mark.slow
 @given(
     st.lists(
         st.tuples(
@@ -156,6 +157,7 @@ def test_values_are_scikit_learns_for_any_answers(rows: list[tuple[str, str, str
     assert table["strict", "kappa"] == pytest.approx(expected, nan_ok=True)
 
 
+@pytest.mark.slow
 def test_the_interval_of_macro_f1_is_that_of_a_slow_loop_over_species() -> None:
     pairs, rng = random_answers(1), np.random.default_rng(5)
     human, judge = pairs["human"].to_numpy(object), pairs["judge"].to_numpy(object)
@@ -308,6 +310,7 @@ def opposite(seed: int) -> tuple[pd.DataFrame, list[str]]:
     return pd.concat(tables, ignore_index=True), truth
 
 
+@pytest.mark.slow
 def test_with_as_many_labels_of_each_arm_the_truth_is_covered_over_arms_and_in_gains() -> None:
     truth = {"all": (80 * 0.3 + 400 * 0.7) / 480, "corrected gain": 0.4, "bias by labels": -0.35}
     covered = dict.fromkeys([*truth, "gain"], 0)
@@ -444,6 +447,7 @@ def test_a_corrected_mean_at_an_end_is_no_surer_than_its_labels() -> None:
     assert row[ends].tolist() == pytest.approx([0, 0, 0.75 * (1 - 0.025 ** (1 / 24))])
 
 
+@pytest.mark.slow
 def test_a_corrected_mean_at_an_end_holds_the_truth_as_often_as_it_says() -> None:
     rng, covered = np.random.default_rng(0), []
     while len(covered) < 40:

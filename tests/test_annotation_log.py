@@ -163,6 +163,7 @@ def test_an_action_that_makes_no_sense_is_refused_and_not_written(log: LogFile) 
     assert log.path.read_bytes() == before
 
 
+@pytest.mark.slow
 def test_a_log_cut_at_any_byte_reads_as_what_was_whole_before_and_goes_on(
     log: LogFile, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

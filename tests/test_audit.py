@@ -54,6 +54,7 @@ def test_mean_and_deviation_of_the_runs_agree_with_a_hand_calculation() -> None:
     assert cell[["avg", "std"]].tolist() == [40.80, 1.034]
 
 
+@pytest.mark.slow
 def test_the_averages_that_do_not_fit_their_runs_are_three_of_phi_and_the_deviations_two(
     checks: pd.DataFrame,
 ) -> None:
@@ -158,6 +159,7 @@ def test_shares_of_five_runs_may_leave_the_grid_by_rounding_and_eight_do(
 RUNS = st.lists(st.integers(0, 374), min_size=5, max_size=5)
 
 
+@pytest.mark.slow
 @settings(max_examples=3)
 @given(st.lists(RUNS, min_size=1, max_size=20))
 def test_five_rounded_runs_of_whole_queries_never_contradict_their_average(
@@ -286,6 +288,7 @@ def test_a_number_of_queries_fits_all_means_over_so_many(n: int, seed: int) -> N
     )  # steps of 0.25, and 0.0102 of each rounds to a multiple
 
 
+@pytest.mark.slow
 def test_planted_errors_are_found_and_nothing_else_changes(checks: pd.DataFrame) -> None:
     tables = {name: table.copy() for name, table in TABLES.items()}
     tables[2] = tables[2].query("retriever == 'CLIP'").reset_index(drop=True)
@@ -323,6 +326,7 @@ def test_planted_errors_are_found_and_nothing_else_changes(checks: pd.DataFrame)
     }
 
 
+@pytest.mark.slow
 def test_the_bound_on_ndcg_is_that_of_a_programme_written_apart_from_this_code(
     checks: pd.DataFrame,
 ) -> None:
@@ -343,6 +347,7 @@ def test_the_bound_on_ndcg_is_that_of_a_programme_written_apart_from_this_code(
         )  # printed to 0.1; ours lets all numbers move within their rounding
 
 
+@pytest.mark.slow
 def test_the_bound_hardly_depends_on_how_many_clues_a_query_may_have() -> None:
     for known, change in ((AT_30, 0.001), (COUNTS, 0.2)):
         few, default, many = (

@@ -133,6 +133,7 @@ def command(row: dict[str, str], made: str, request: pytest.FixtureRequest) -> s
     return parameters(made, row["exit"])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("row", RUN, ids=[f"{row['kind']}: {row['case']}" for row in RUN])
 def test_bad_input_is_refused_and_the_message_names_what_is_wrong(
     row: dict[str, str],

@@ -93,6 +93,7 @@ def focused(lab: Lab) -> str:
     return lab.page.evaluate("() => document.activeElement.ariaLabel")
 
 
+@pytest.mark.slow
 def test_a_question_is_answered_with_the_mouse(desk: Lab) -> None:
     page = desk.page
     strips, pictures, full = (
@@ -155,6 +156,7 @@ def test_a_question_is_answered_with_the_mouse(desk: Lab) -> None:
     assert desk.complaints() == []
 
 
+@pytest.mark.slow
 def test_the_keyboard_does_it_all_no_key_reaches_jupyterlab_and_nothing_is_cut_off(
     desk: Lab,
 ) -> None:
@@ -208,6 +210,7 @@ def test_the_keyboard_does_it_all_no_key_reaches_jupyterlab_and_nothing_is_cut_o
     nothing_is_cut_off(desk)
 
 
+@pytest.mark.slow
 def test_annotation_goes_on_where_it_stopped_and_a_reader_without_a_kernel_sees_the_votes(
     desk: Lab,
 ) -> None:
@@ -258,6 +261,7 @@ def test_annotation_goes_on_where_it_stopped_and_a_reader_without_a_kernel_sees_
     desk.screenshot("annotation_twin")
 
 
+@pytest.mark.slow
 def test_what_is_not_saved_is_told_and_what_was_typed_stays(desk: Lab) -> None:
     page, log = desk.page, desk.folder / "votes" / "ada.jsonl"
     page.locator(".vrag-annotation .strip").nth(0).click()
@@ -303,6 +307,7 @@ def nothing_is_cut_off(desk: Lab) -> None:
             desk.screenshot(f"annotation_{theme}_{width}")
 
 
+@pytest.mark.slow
 def test_done_again_decides_no_question_that_nobody_has_looked_at(desk: Lab) -> None:
     page = desk.page
     page.locator(".vrag-annotation .strip").nth(3).click()

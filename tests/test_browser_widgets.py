@@ -127,6 +127,7 @@ def markup_is_but_text(lab: Lab) -> None:
     assert lab.page.evaluate("() => window.ran") is None
 
 
+@pytest.mark.slow
 def test_labels_by_mouse_and_keyboard_are_on_disk_and_go_on_where_they_stopped(desk: Lab) -> None:
     label(desk)
     pictures_are_shown(desk, at_least=1)
@@ -158,6 +159,7 @@ def letters_on_disk(lab: Lab, *expected: str) -> None:
     )
 
 
+@pytest.mark.slow
 def test_options_are_chosen_with_mouse_and_keyboard_and_the_twin_tells_them(desk: Lab) -> None:
     panel = "choose_options(three, contexts, 'choices.csv', 'Ada')"
     show(desk, panel)
@@ -190,6 +192,7 @@ def test_options_are_chosen_with_mouse_and_keyboard_and_the_twin_tells_them(desk
     assert size < 200_000
 
 
+@pytest.mark.slow
 def test_cases_are_turned_over_with_mouse_and_keyboard(desk: Lab) -> None:
     show(desk, "browse_cases(guide, cases)")
     desk.page.get_by_text("1 of 3").wait_for()
@@ -217,6 +220,7 @@ def test_cases_are_turned_over_with_mouse_and_keyboard(desk: Lab) -> None:
     assert desk.save().stat().st_size < 10_000
 
 
+@pytest.mark.slow
 def test_a_reader_without_a_kernel_sees_the_twins(desk: Lab) -> None:
     show(
         desk,
@@ -243,6 +247,7 @@ def test_a_reader_without_a_kernel_sees_the_twins(desk: Lab) -> None:
     assert size < 100_000  # four thumbnails, of some kB each
 
 
+@pytest.mark.slow
 def test_conversations_are_turned_over_with_mouse_and_keyboard(desk: Lab) -> None:
     desk.open_notebook(["from talks import *; browse_conversations(talks, turns, found)"])
     desk.run_all()

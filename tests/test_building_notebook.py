@@ -56,6 +56,7 @@ def built(guide_folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
+@pytest.mark.slow
 def test_what_annotators_ticked_is_what_was_drawn(built: Path) -> None:
     benchmark, edition = (
         load_visual_rag(built / "built_dir" / "annotations.jsonl", built / "images"),
@@ -91,6 +92,7 @@ def test_what_annotators_ticked_is_what_was_drawn(built: Path) -> None:
     )  # one answer rests on a single photograph, in glaring light
 
 
+@pytest.mark.slow
 def test_another_notebook_runs_on_it_with_the_parameter_file_that_was_written(built: Path) -> None:
     parameters = yaml.safe_load(
         (built / "built_dir" / "built_dir.yaml").read_text(encoding="utf-8")

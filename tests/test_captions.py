@@ -53,6 +53,7 @@ def contents(folder: Path) -> list[bytes]:
     return [(folder / name).read_bytes() for name in FILES]
 
 
+@pytest.mark.slow
 def test_the_same_guide_gives_the_same_bytes_and_a_broken_off_writing_is_done_again(
     copied: Path,
 ) -> None:
@@ -62,6 +63,7 @@ def test_the_same_guide_gives_the_same_bytes_and_a_broken_off_writing_is_done_ag
     assert contents(write_captions("small", copied)) == before
 
 
+@pytest.mark.slow
 def test_captions_that_are_there_are_left_alone_and_those_of_another_guide_written_again(
     copied: Path,
 ) -> None:
@@ -76,6 +78,7 @@ def test_captions_that_are_there_are_left_alone_and_those_of_another_guide_writt
     assert (copied / "webqa" / "imgs.tsv").stat().st_mtime_ns > written
 
 
+@pytest.mark.slow
 def test_a_guide_that_is_not_there_or_another_one_is_refused(copied: Path, tmp_path: Path) -> None:
     with pytest.raises(VragError, match=r"unknown edition 'huge'.*'full', 'small'"):
         write_captions("huge", copied)
@@ -89,6 +92,7 @@ def test_a_guide_that_is_not_there_or_another_one_is_refused(copied: Path, tmp_p
         write_captions("small", copied)
 
 
+@pytest.mark.slow
 def test_every_question_of_the_guide_is_asked_of_its_clues_and_the_loader_reads_what_was_planned(
     webqa: Benchmark, guide: Benchmark, planned: tuple[list[Page], list[Item]], guide_folder: Path
 ) -> None:
@@ -194,6 +198,7 @@ def texts(*said: str) -> list[Evidence]:
     return [Evidence(doc_id=f"t{i}", text=text) for i, text in enumerate(said)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("family", ["clip", "siglip", "siglip2", "open_clip"])
 def test_a_text_is_the_same_vector_as_document_and_as_question(
     family: str, retrievers_made: Path, checkpoint: Callable[..., Path]
@@ -254,6 +259,7 @@ def test_a_picture_and_its_caption_are_kept_side_by_side_under_one_name(
         )
 
 
+@pytest.mark.slow
 def test_a_search_of_captions_finds_the_one_that_says_what_is_asked(
     webqa: Benchmark, checkpoint: Callable[..., Path], tmp_path: Path
 ) -> None:

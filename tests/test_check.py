@@ -140,6 +140,7 @@ def test_a_run_asks_what_was_forecast_and_then_nothing_is_left_to_ask(
     sys.modules.pop("mine", None)
 
 
+@pytest.mark.slow
 def test_a_judge_is_asked_about_every_answer_and_every_wording_counts(
     parameters, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -167,6 +168,7 @@ def test_hours_are_forecast_of_as_many_calls_at_once_as_the_run_will_make(
     assert f"one after another, {seconds:.0f} s" in found
 
 
+@pytest.mark.slow
 def test_the_limit_of_a_models_images_lowers_its_calls_and_what_will_be_found_is_an_estimate(
     parameters,
 ) -> None:
@@ -221,6 +223,7 @@ def test_what_is_missing_is_listed_all_at_once(parameters, monkeypatch: pytest.M
     assert check_parameters(sampled)[1] == []
 
 
+@pytest.mark.slow
 def test_a_run_from_elsewhere_is_checked_before_anything_runs(
     parameters, guide: Benchmark, tmp_path: Path
 ) -> None:
@@ -342,6 +345,7 @@ MISTYPED = [
 """A parameter, and a value that no notebook could run with."""
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("unforeseen")
 @pytest.mark.parametrize(("parameter", "value"), MISTYPED)
 def test_the_check_and_the_run_refuse_the_same_in_the_same_words_before_a_notebook_begins(
@@ -453,6 +457,7 @@ def things(guide_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     return tmp_path
 
 
+@pytest.mark.slow
 def test_a_class_without_ticks_is_named_before_the_benchmark_is_built_without_it(
     things: Path,
 ) -> None:
@@ -491,6 +496,7 @@ def test_a_picture_of_ones_own_that_is_cut_off_is_told(things: Path) -> None:
     assert f"So are 1 of {count} that were opened in {things / 'things'}." in told
 
 
+@pytest.mark.slow
 def test_a_filter_that_nobody_asked_drops_no_question_and_so_annotating_is_checked_too(
     guide_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -587,6 +593,7 @@ def test_a_parameter_of_a_notebook_that_is_not_in_the_file_is_no_mistyped_one(
     assert "Did you mean" not in str(refused.value)
 
 
+@pytest.mark.slow
 def test_what_a_notebook_cannot_have_is_missing_and_names_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -609,6 +616,7 @@ def test_what_a_notebook_cannot_have_is_missing_and_names_it(
     assert "the most are" in missing[0]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("paid", [True, False])
 def test_a_sum_names_the_notebooks_that_are_not_in_it_and_the_forecast_ends_with_1(
     paid: bool, parameters, monkeypatch: pytest.MonkeyPatch

@@ -175,6 +175,7 @@ def test_the_models_of_the_kit_are_whole(folder: Path) -> None:
         assert retriever_problem(str(folder)) == ""
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("damage", "words"),
     [

@@ -73,6 +73,7 @@ def test_the_rules_rows_hold_too_where_every_option_is_a_lily(
         assert read_choice(raw, lilies) == expected
 
 
+@pytest.mark.slow
 @given(st.text(alphabet="ABCDabcd ().,:;!?'\"*\n-_orandnotisnswe", max_size=60))
 @settings(max_examples=400, deadline=None)
 def test_whatever_is_said_the_reading_is_one_of_the_rules_and_only_of_the_options(
@@ -89,6 +90,7 @@ def test_whatever_is_said_the_reading_is_one_of_the_rules_and_only_of_the_option
         assert reading.letter is None  # no letter without one, nor an option's name
 
 
+@pytest.mark.slow
 @given(
     st.integers(2, 26),
     st.data(),

@@ -44,6 +44,7 @@ def judged(mrag_folder: Path, tmp_path_factory: pytest.TempPathFactory) -> pd.Da
     return with_scenarios(judge_all(ChoiceJudge(), benchmark, answers), benchmark)
 
 
+@pytest.mark.slow
 def test_every_answer_ends_with_a_letter(judged: pd.DataFrame) -> None:
     assert judged["answer"].str.fullmatch(r"It is .+, answer [A-D]").all()
     assert judged["verdict"].str.fullmatch(r"[A-D] tagged(, options are letters)?").all()

@@ -68,6 +68,7 @@ def a_few_questions() -> pd.DataFrame:
     return answered(rows)
 
 
+@pytest.mark.slow
 def test_a_change_that_no_answer_can_make_is_no_hypothesis() -> None:
     table = a_few_questions()
     keys = ["dataset", "setting", "family", "metric", "modality", "value"]
@@ -98,6 +99,7 @@ def test_questions_without_room_for_distractors_tell_nothing_about_them() -> Non
     assert found.loc[(DO, "faithfulness"), "n"] == 12
 
 
+@pytest.mark.slow
 def test_fixed_means_have_no_interval_by_true_labels_and_one_by_the_checkers() -> None:
     rows = [(f"q{n}", DO, of_claims("N")) for n in range(6)]
     table = answered(rows).assign(k=1, sample=0)

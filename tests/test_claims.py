@@ -53,6 +53,7 @@ def statement(name: str) -> Statement:
     return next(each for each in STATEMENTS if each.name == name)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("said", STATEMENTS, ids=lambda said: said.name)
 def test_on_answers_like_the_papers_every_number_is_the_one_its_tables_give(
     said: Statement,
@@ -158,6 +159,7 @@ def test_verdicts_on_the_papers_data_hold_with_holm_over_the_notebooks_sentences
     assert set(found.loc[list("cd"), "verdict"]) == {"supported"}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("gain", [-1.0, 1.0])
 def test_on_synthetic_data_a_number_stands_beside_its_range_without_a_verdict(
     tmp_path: Path, gain: float
@@ -261,6 +263,7 @@ def test_named_models_and_classes_are_asked_for_and_others_are_left_alone(tmp_pa
     }  # of open models the largest gain is not known before all five were asked
 
 
+@pytest.mark.slow
 def test_the_smallest_of_several_has_an_interval_that_covers_it() -> None:
     truth, covered, rounds = [0.02, 0.03, 0.05], 0, 60
     rng = np.random.default_rng(1)
@@ -383,6 +386,7 @@ def test_several_clues_stand_among_ten_images_as_in_the_papers_table() -> None:
     assert number.value == pytest.approx(25 - 50)
 
 
+@pytest.mark.slow
 def test_saved_claims_are_results_like_others_and_make_one_table(tmp_path: Path) -> None:
     assert paper.claims_table(tmp_path).empty
     good = judged_arms({("own", "zero_shot", 0): [0.0] * 30, ("own", "gt_clue", 1): [1.0] * 30})
@@ -411,6 +415,7 @@ def test_saved_claims_are_results_like_others_and_make_one_table(tmp_path: Path)
     assert other["numbers"] == "run notebook 04 with models it is about: GPT-4o, Gemini, Claude"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("said", STATEMENTS, ids=lambda said: said.name)
 def test_what_a_sentences_number_is_fits_how_it_is_found(said: Statement) -> None:
     """With twice the accuracies a difference is twice as large, and a ratio the same;
@@ -428,6 +433,7 @@ def test_what_a_sentences_number_is_fits_how_it_is_found(said: Statement) -> Non
     assert unit == ("" if "gcue" in metric else "points" if "difference" in metric else "percent")
 
 
+@pytest.mark.slow
 def test_opposite_strata_are_shown_apart_and_make_a_verdict_mixed(tmp_path: Path) -> None:
     told, untold = 10, 30
     zero = [1.0] * told + [0.0] * untold

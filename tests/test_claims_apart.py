@@ -89,6 +89,7 @@ def test_the_equations_of_w1_by_hand() -> None:
     )
 
 
+@pytest.mark.slow
 @settings(deadline=None)
 @given(sheets())
 def test_what_the_table_calls_always_0_is_0_or_divides_by_0(of: ClaimSheet) -> None:
@@ -176,6 +177,7 @@ def test_a_fixed_mean_is_grey_without_a_bar_and_one_without_interval_is_named() 
     assert alone.get_suptitle() == "Bars: 95 % intervals. n = 20 answers a mark, 0 of them labelled"
 
 
+@pytest.mark.slow
 def test_corrected_means_stand_over_each_modality_too() -> None:
     table = table_of(W1, W2).assign(true_sheet=[W1, W2], k=3, sample=0)
     found = beside_truth(table, table, by=BY).set_index(["labels", *METRIC])["value"]

@@ -112,6 +112,7 @@ def test_with_all_answers_labelled_the_corrected_means_are_the_true_ones() -> No
     assert corrected.loc[key, "value"] == pytest.approx(truth.loc[key, "value"])
 
 
+@pytest.mark.slow
 def test_the_checkers_error_is_carried_into_the_interval() -> None:
     table = world(300)
     sample = sample_to_label(table, 80)
@@ -131,6 +132,7 @@ def test_the_checkers_error_is_carried_into_the_interval() -> None:
     assert nothing["n_labelled"] == 0
 
 
+@pytest.mark.slow
 def test_verdicts_lost_where_the_truth_is_neutral_are_corrected_too() -> None:
     table = world(600)
     stream = np.random.default_rng(1)

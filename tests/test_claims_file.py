@@ -134,6 +134,7 @@ def test_nothing_retrieved_needs_no_matrices(tmp_path: Path) -> None:
     assert ragchecker_metrics(found, empty="zero") == ragchecker_metrics(W3, empty="zero")
 
 
+@pytest.mark.slow
 @given(of=sheets())
 def test_every_sheet_is_read_as_it_was_written(
     of: ClaimSheet, tmp_path_factory: pytest.TempPathFactory

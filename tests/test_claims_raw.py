@@ -147,6 +147,7 @@ def test_no_picture_outside_the_files_folder_is_read_or_sent(
     assert words in str(no.value)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("image", ["shown.png", "./shown.png", "again.png"])
 def test_a_picture_in_the_files_folder_is_sent(tmp_path: Path, image: str) -> None:
     assert sent(tmp_path, image)

@@ -89,6 +89,7 @@ def values_of(known: list[ClaimSheet]) -> pd.DataFrame:
     return pd.DataFrame(rows)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("alike", [True, False])
 @pytest.mark.parametrize("seed", range(3))
 def test_verdicts_lost_at_random_leave_every_mean_where_it_was(seed: int, alike: bool) -> None:
@@ -109,6 +110,7 @@ def test_verdicts_lost_at_random_leave_every_mean_where_it_was(seed: int, alike:
         assert n[name] > 850  # of most answers some claim is left
 
 
+@pytest.mark.slow
 @given(sheets())
 def test_what_is_missing_could_lie_nowhere_but_between_the_bounds(of: ClaimSheet) -> None:
     if of.unread > 3:

@@ -43,6 +43,7 @@ def paired(clusters: list[list[float]]) -> pd.DataFrame:
     return pd.concat([frame.assign(arm="a", value=a), frame.assign(arm="b", value=b)])
 
 
+@pytest.mark.slow
 @given(CLUSTERS)
 @settings(max_examples=100, deadline=None)
 def test_0_is_outside_of_the_interval_exactly_where_p_is_below_5_percent(

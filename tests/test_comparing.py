@@ -109,6 +109,7 @@ def both(figures: Path) -> pd.DataFrame:
     return paired_answers(answers, answers, choose_a=chosen[0], choose_b=chosen[1])
 
 
+@pytest.mark.slow
 def test_saved_answers_are_read_back_with_question_and_what_is_accepted(
     birds: Benchmark, judged: pd.DataFrame, figures: Path
 ) -> None:
@@ -225,6 +226,7 @@ def test_strata_that_the_sides_do_not_share_are_named_and_what_has_none_is_only_
     assert without["stratum"].tolist() == ["all questions"]
 
 
+@pytest.mark.slow
 def test_where_no_exact_p_can_be_had_it_is_the_intervals_and_marked() -> None:
     a, b = noisy(0), noisy(1)
     for seed, side in enumerate((a, b)):
@@ -238,6 +240,7 @@ def test_where_no_exact_p_can_be_had_it_is_the_intervals_and_marked() -> None:
     assert arm_table(in_percent(differences), pairs)["p"][0].endswith(" (t)")
 
 
+@pytest.mark.slow
 def test_two_samples_of_one_model_are_not_called_different() -> None:
     settings = [f"s{number}" for number in range(40)]
     sides = [
@@ -365,6 +368,7 @@ def test_two_experiments_are_called_by_their_names(
     assert (pairs["a"].iloc[0], pairs["b"].iloc[0]) == names
 
 
+@pytest.mark.slow
 def test_the_page_shows_the_pictures_of_both_prompts_and_loads_and_runs_nothing(
     figures: Path, tmp_path: Path
 ) -> None:
@@ -422,6 +426,7 @@ def test_several_documents_of_a_prompt_stand_in_one_cell() -> None:
     assert told.to_numpy().tolist() == [["a b | c", "y.png"], ["", "z"]]
 
 
+@pytest.mark.slow
 def test_each_comparison_has_a_folder_of_its_own(
     figures: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -447,6 +452,7 @@ def test_two_folders_are_called_by_what_differs(figures: Path, tmp_path: Path) -
     assert names == ["figures", "later/figures"]
 
 
+@pytest.mark.slow
 def test_no_claim_is_no_equality_and_says_what_could_have_been_seen(
     figures: Path, tmp_path: Path
 ) -> None:
@@ -483,6 +489,7 @@ def saved(place: Path, *tables: pd.DataFrame) -> Path:
     return place
 
 
+@pytest.mark.slow
 def test_where_only_the_judge_differs_nothing_is_claimed_of_the_answers(tmp_path: Path) -> None:
     a = noisy(0).assign(judged_by="rule", stratum=["wrong without an image"] * 60)
     known = ["right without an image"] * 50 + ["wrong without an image"] * 10
@@ -507,6 +514,7 @@ def test_where_only_the_judge_differs_nothing_is_claimed_of_the_answers(tmp_path
     assert arm_differences(without)["verdict"].iloc[-1] == "higher"
 
 
+@pytest.mark.slow
 def test_judges_of_one_name_with_another_rubric_are_not_compared_as_one(tmp_path: Path) -> None:
     a = noisy(0).assign(judged_by="o4-mini", judge_key="1f0c")
     b = a.assign(judge_key="77ab")
@@ -556,6 +564,7 @@ figures_dir = "here"
 """
 
 
+@pytest.mark.slow
 def test_which_parameters_of_the_notebooks_differ_is_told_and_only_these(
     birds: Benchmark, judged: pd.DataFrame, tmp_path: Path, store: Path
 ) -> None:
@@ -598,6 +607,7 @@ def test_parameters_that_were_not_kept_are_said_to_be_unknown(figures: Path) -> 
     assert all(side.startswith("not kept") for side in unknown[1:])
 
 
+@pytest.mark.slow
 def test_the_words_of_both_rubrics_are_told_whole_where_they_differ(
     birds: Benchmark, judged: pd.DataFrame, tmp_path: Path
 ) -> None:
@@ -635,6 +645,7 @@ def test_what_differs_is_told_in_a_notebook_without_saving(
     assert table.to_numpy().tolist() == [["clue_position", "0", "1"]]
 
 
+@pytest.mark.slow
 def test_which_models_an_endpoint_served_is_told_where_they_differ(
     birds: Benchmark, tmp_path: Path
 ) -> None:
@@ -655,6 +666,7 @@ def test_which_models_an_endpoint_served_is_told_where_they_differ(
     assert "served model" not in (tmp_path / "same/what_differs.csv").read_text(encoding="utf-8")
 
 
+@pytest.mark.slow
 def test_what_only_one_side_has_is_said(tmp_path: Path) -> None:
     steady, moody = (noisy(seed).assign(model=name) for seed, name in ((0, "steady"), (1, "moody")))
     a = saved(tmp_path / "a", pd.concat([steady, moody]), pd.concat([steady, moody]).assign(k=2))
@@ -674,6 +686,7 @@ def test_other_settings_of_one_side_are_said_by_their_names(tmp_path: Path) -> N
     assert only_one_side(a, a) == []
 
 
+@pytest.mark.slow
 def test_61_refuses_what_it_cannot_compare_before_it_asks(
     guide_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -694,6 +707,7 @@ def test_61_refuses_what_it_cannot_compare_before_it_asks(
     assert any("500" in each and "61_compare" in each for each in found)  # k, which is cut
 
 
+@pytest.mark.slow
 def test_settings_are_called_by_their_names(figures: Path, tmp_path: Path) -> None:
     sides = ["--a", "setting=gt_clue", "--b", "setting=non_clue"]
     compared(tmp_path, str(figures), "--a", "model=gander", "--b", "model=gander", *sides)
@@ -911,6 +925,7 @@ def test_the_table_reads_as_people_say_it(figures: Path) -> None:
     assert row["B is"] == "not told apart"
 
 
+@pytest.mark.slow
 def test_the_page_is_read_offline_by_keyboard_and_in_a_narrow_window(
     figures: Path, tmp_path: Path, chromium: Browser
 ) -> None:

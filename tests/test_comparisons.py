@@ -63,6 +63,7 @@ def differences_of(notebook: str, table: pd.DataFrame) -> dict[str, Any]:
     return names
 
 
+@pytest.mark.slow
 def test_a_clue_against_zero_shot_is_one_claim_in_03_and_04() -> None:
     of_03 = differences_of("03_baselines.ipynb", judged())["claims"]
     ks = (3, 5, 7, 10, 15, 20)

@@ -74,6 +74,7 @@ def values(talks: Sequence[str]) -> dict[str, float]:
     return {str(name): value for name, value in means(talks)["value"].items()}
 
 
+@pytest.mark.slow
 def test_case_1_of_the_specification() -> None:
     found = values(["RWWRR", "RR", "MRMR"])
     assert found["accuracy"] == pytest.approx(7 / 11)
@@ -88,6 +89,7 @@ def test_case_1_of_the_specification() -> None:
     assert stopped == pytest.approx([5 / 11, 4 / 11, 2 / 11])
 
 
+@pytest.mark.slow
 def test_case_2_two_wrong_at_the_start_and_one_at_the_end() -> None:
     found = values(["WWRRRR", "RRW"])
     assert (found["accuracy"], found["hallucination"]) == pytest.approx((6 / 9, 3 / 9))
@@ -253,6 +255,7 @@ def test_arms_are_compared_conversation_by_conversation() -> None:
     assert rows.set_index("slice")["value"].to_dict() == {"first": 0.0, "later": 1.0}
 
 
+@pytest.mark.slow
 def test_draws_and_samples_go_their_own_ways_and_are_averaged() -> None:
     table = pd.concat([judged(["RRR"]), judged(["WWR"]).assign(sample=1)])
     found = conversation_means(table, benchmark([3]), two_not_right).set_index("metric")

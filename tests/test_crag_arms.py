@@ -95,6 +95,7 @@ def test_where_nothing_is_kept_the_section_is_left_out(
     assert not any("search" in each for each in told(server))
 
 
+@pytest.mark.slow
 def test_the_web_is_searched_for_the_question_said_anew_and_asked_as_it_was(
     server: StrangeServer, talks: Benchmark, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -114,6 +114,7 @@ def test_slices_are_compared_turn_by_turn(judged: pd.DataFrame, two: Benchmark) 
     assert gains.set_index(["slice", "metric"]).loc[("later", "accuracy"), "n"] == 4
 
 
+@pytest.mark.slow
 def test_shares_of_turns_stand_before_and_after_the_stop(
     judged: pd.DataFrame, two: Benchmark
 ) -> None:

@@ -27,6 +27,7 @@ def counts(checks: pd.DataFrame, check: str) -> list[int]:
     return paper.audit_summary(checks).loc[check].iloc[1:].tolist()
 
 
+@pytest.mark.slow
 def test_three_rows_do_not_add_up_to_100_beyond_rounding(checks: pd.DataFrame) -> None:
     assert counts(checks, "shares add up to 100") == [84, 30, 0, 3]
     assert found(checks, "shares add up to 100") == {
@@ -117,6 +118,7 @@ def test_one_system_stops_far_less_often_than_independent_turns_would() -> None:
     assert round(100 * paper.independent_turns((70.0, 3.9, 26.1))["early_stop"]) == 27
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("number", "place", "check"),
     [

@@ -121,6 +121,7 @@ def numbered(draw: st.DrawFn) -> tuple[Row, Row, dict[str, list[str]]]:
     return row, published, names
 
 
+@pytest.mark.slow
 @given(numbered())
 def test_however_names_are_numbered_and_answers_ordered_each_turn_gets_its_own(
     told: tuple[Row, Row, dict[str, list[str]]],

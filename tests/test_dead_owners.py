@@ -38,6 +38,7 @@ def asking(tmp_path: Path) -> Iterator[subprocess.Popen[str]]:
         process.kill()
 
 
+@pytest.mark.slow
 def test_what_a_killed_process_was_asking_is_free_at_once(
     asking: subprocess.Popen[str], tmp_path: Path
 ) -> None:
@@ -56,6 +57,7 @@ def test_who_has_the_number_of_a_dead_process_is_not_that_process() -> None:
     assert has_ended(f"{machine}/{number}/{start}1")
 
 
+@pytest.mark.slow
 def test_of_another_machine_or_an_older_kit_only_the_lease_tells(
     asking: subprocess.Popen[str], tmp_path: Path
 ) -> None:

@@ -68,6 +68,7 @@ def test_hits_are_without_evidence_and_false_alarms_with_some() -> None:
         assert row["ci_low"] < row["value"] < row["ci_high"]
 
 
+@pytest.mark.slow
 def test_the_interval_is_that_of_a_slow_bootstrap_over_groups() -> None:
     stream = np.random.default_rng(5)
     rows, groups = [], []

@@ -64,6 +64,7 @@ def by_transformers(made: Path, wording: str, query: Query) -> np.ndarray:
     return torch.nn.functional.normalize(state, dim=-1).numpy()[0]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("part", ["text", "image", "both"])
 def test_its_own_wordings_give_the_last_tokens_last_state_at_unit_length(
     part: str, made: Path, documents: list[Evidence]

@@ -50,6 +50,7 @@ def counted(told: str) -> tuple[int, ...]:
     return tuple(int(number.replace(",", "")) for number in found.groups())
 
 
+@pytest.mark.slow
 def test_parts_fill_what_the_status_tells(file: Path) -> None:
     assert counted(embed(file, "--status")) == (0, TOTAL, 0, 0)
     for part, there in (("1/4", 200), ("3/4", 400), ("2/2", TOTAL), ("1/1", TOTAL)):
@@ -63,6 +64,7 @@ def test_parts_fill_what_the_status_tells(file: Path) -> None:
     assert "of which there are 4, one for each of the first 4 parts" in told
 
 
+@pytest.mark.slow
 def test_what_notebooks_share_is_read_once(
     guide_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -85,6 +85,7 @@ def test_a_run_that_is_told_to_end_says_of_no_part_that_it_is_done(
     assert not [line for line in said if line.startswith("part ")]
 
 
+@pytest.mark.slow
 def test_what_is_said_in_the_end_is_what_the_disk_says(
     project: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

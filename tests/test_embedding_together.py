@@ -67,6 +67,7 @@ def left_to_embed(place: Path) -> int:
     return encoded(place) - before
 
 
+@pytest.mark.slow
 def test_two_processes_share_a_corpus_and_encode_nothing_twice(place: Path) -> None:
     workers = [start(place, "work(place)") for _ in range(2)]
     assert [done(worker)[0] for worker in workers] == [0, 0]
@@ -75,6 +76,7 @@ def test_two_processes_share_a_corpus_and_encode_nothing_twice(place: Path) -> N
     assert not list((place / "store").rglob(".shard-*"))  # no lock is left either
 
 
+@pytest.mark.slow
 def test_parts_in_any_order_that_overlap_and_are_repeated_are_the_whole(place: Path) -> None:
     for part in (Part(2, 3), Part(3, 3), Part(1, 2), Part(3, 3), Part(2, 2), Part(1, 3)):
         work(place, part)
@@ -89,6 +91,7 @@ def shards_in(store: Path) -> dict[str, bytes]:
     return {path.name: path.read_bytes() for path in store.glob("*/shard-*")}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("moment", [".npy", ".arrow", "after"])
 def test_a_worker_killed_while_it_writes_a_shard_costs_that_shard_at_most(
     place: Path, moment: str
@@ -123,6 +126,7 @@ work(place)
     assert left_to_embed(place) == 0
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(os.name != "posix", reason="needs POSIX resource limits")
 def test_a_full_disk_of_one_worker_stops_that_one_and_its_part_can_be_repeated(
     place: Path,
@@ -140,6 +144,7 @@ def test_a_full_disk_of_one_worker_stops_that_one_and_its_part_can_be_repeated(
     assert left_to_embed(place) == 0
 
 
+@pytest.mark.slow
 def test_two_that_make_the_same_shards_at_once_leave_each_whole(place: Path) -> None:
     """As where locks are no use: each believes that everything is its own, many times
     over, and a third one reads meanwhile.
@@ -178,6 +183,7 @@ def look(store: Path) -> int:
     return len(kept.places.shards)
 
 
+@pytest.mark.slow
 def test_who_waits_for_a_dead_one_makes_its_shard(place: Path) -> None:
     """It is killed while it holds the lock of a shard that another one waits for."""
     holder = start(

@@ -25,6 +25,7 @@ from vrag_kit.retrieval.pooling import pool
 from vrag_kit.types import Evidence
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("family", ["clip", "siglip", "siglip2"])
 def test_cosines_are_the_logits_of_transformers_without_scale_and_bias(
     family: str, retrievers_made: Path, documents: list[Evidence]
@@ -159,6 +160,7 @@ def _last_states(
     return (state / state.norm()).numpy()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("positions", ["model", "sequential"])
 @pytest.mark.parametrize("side", ["left", "right"])
 def test_an_instructed_vector_is_the_last_state_of_the_prompt_whatever_side_is_padded(
@@ -206,6 +208,7 @@ def test_picture_tokens_without_a_vision_start_stand_at_sequential_positions_as_
         assert seen[0][:, row, :length].tolist() == [list(range(length))] * 3
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("family", ["llava", "pixtral", "qwen2_5_vl", "gemma3"])
 def test_any_family_of_image_text_to_text_models_can_be_an_embedder(
     family: str, documents: list[Evidence], tmp_path_factory: pytest.TempPathFactory
@@ -233,6 +236,7 @@ def test_any_family_of_image_text_to_text_models_can_be_an_embedder(
     assert (vectors @ vectors.T)[~np.eye(4, dtype=bool)].max() < 0.999, "the picture should matter"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("positions", ["model", "sequential"])
 def test_a_lora_adapter_merged_is_its_base_with_the_adapter_beside(
     positions: str, retrievers_made: Path, documents: list[Evidence]
@@ -347,6 +351,7 @@ def test_known_models_bring_their_authors_options(
     )
 
 
+@pytest.mark.slow
 def test_two_encoders_rank_by_the_dot_product_of_first_tokens_as_a_plain_loop_does(
     retrievers_made: Path, documents: list[Evidence], tmp_path: Path
 ) -> None:
@@ -394,6 +399,7 @@ def test_pooling_counts_real_tokens_only_on_either_side(
     assert pool(states, mask, how).tolist() == [[left], [right]]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("prompts", [None, {"query": "query: ", "document": "passage: "}])
 def test_a_sentence_transformers_folder_encodes_as_the_library_does(
     prompts: dict[str, str] | None, tmp_path: Path, documents: list[Evidence]

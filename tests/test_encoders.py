@@ -24,6 +24,7 @@ from vrag_kit.retrieval.loading import load_found
 from vrag_kit.types import Benchmark, Evidence
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("family", FAMILIES)
 def test_order_and_company_do_not_change_a_vector(
     family: str, retrievers_made: Path, documents: list[Evidence]
@@ -67,6 +68,7 @@ def test_texts_are_padded_at_their_end_whatever_the_tokenizer_says(
         np.testing.assert_allclose(embed(left, documents), embed(right, documents), atol=1e-5)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("family", FAMILIES)
 def test_a_copied_folder_keeps_its_fingerprint_and_a_changed_weight_does_not(
     family: str, retrievers_made: Path, copy_retriever: Callable[[str], Path]
@@ -130,6 +132,7 @@ def test_damaged_weights_are_refused_in_every_family_and_never_random(
             load_encoder(entry(folder.parent, family))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("family", "changes"),
     [

@@ -78,6 +78,7 @@ def quick_retries(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(client, "MAX_RETRY_DELAY", 0.05)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("plan", "status", "calls"),
     [
@@ -188,6 +189,7 @@ def test_a_server_of_another_kind_on_that_port_is_asked_about_as_well(tmp_path: 
         server.shutdown()
 
 
+@pytest.mark.slow
 def test_a_key_that_is_revoked_under_way_stops_the_run_and_loses_nothing(
     store: AnswerStore,
 ) -> None:
@@ -227,6 +229,7 @@ def test_answers_are_kept_one_by_one_also_where_one_call_runs_at_a_time(store: A
         assert "9 answers, 0 failures" in repr(store)
 
 
+@pytest.mark.slow
 def test_what_single_prompts_are_refused_for_does_not_stop_the_run(store: AnswerStore) -> None:
     prompts = [question(f"{'good' if n == 0 else 'odd'} {n}?") for n in range(20)]
     with StrangeServer({"odd": ["status 400 At most 1 image(s), max_tokens aside"]}) as server:
@@ -235,6 +238,7 @@ def test_what_single_prompts_are_refused_for_does_not_stop_the_run(store: Answer
         assert all(answer.detail.startswith("HTTP 400") for answer in answers[1:])
 
 
+@pytest.mark.slow
 def test_calls_run_at_once_up_to_the_limit(store: AnswerStore) -> None:
     with StrangeServer(seconds=0.4) as server:
         ask_prompts(
@@ -281,6 +285,7 @@ def test_pictures_arrive_in_order_with_the_pixels_that_local_models_get(tmp_path
     assert data_url(images[1]).startswith("data:image/png")  # a server might not turn it
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("entry", "decoding", "expected"),
     [
@@ -340,6 +345,7 @@ def test_every_field_that_an_endpoint_takes_is_sent_and_recorded(
         assert answer.fields["served"] == "strange-2026"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("served", "told"),
     [
@@ -630,6 +636,7 @@ def test_a_run_stops_when_its_answers_have_cost_what_they_may(store: AnswerStore
         assert {answer.fields["cost"] for answer in answers} == {1.0}
 
 
+@pytest.mark.slow
 def test_what_was_paid_for_failures_is_not_forgotten_when_they_are_asked_again(
     store: AnswerStore,
 ) -> None:

@@ -30,6 +30,7 @@ def imported_by(code: str) -> set[str]:
     return set(printed_by(f"{code}\nprint(*sys.modules)").split())
 
 
+@pytest.mark.slow
 def test_rooms_are_entered_without_models_statistics_and_widgets() -> None:
     each = [
         f"import vrag_kit.{room}; print({room!r}, *{HEAVY} & {{*sys.modules}})" for room in ROOMS
@@ -37,10 +38,12 @@ def test_rooms_are_entered_without_models_statistics_and_widgets() -> None:
     assert [line.strip() for line in printed_by("\n".join(each)).splitlines()] == [*ROOMS]
 
 
+@pytest.mark.slow
 def test_widgets_are_entered_without_models_and_statistics() -> None:
     assert (HEAVY & imported_by("import vrag_kit.widgets")) <= {"ipywidgets", "anywidget"}
 
 
+@pytest.mark.slow
 def test_answers_are_judged_by_rule_and_averaged_without_loading_a_model() -> None:
     script = """
 import pandas as pd

@@ -98,6 +98,7 @@ def budget_of(cases: list[Case]) -> pd.DataFrame:
     return error_budget(judged(rows), pd.concat(tables), ranks)
 
 
+@pytest.mark.slow
 @given(st.lists(CASE, min_size=1, max_size=6))
 @settings(max_examples=60, deadline=None)
 def test_the_parts_add_up_to_what_is_lost(cases: list[Case]) -> None:
@@ -131,6 +132,7 @@ def as_a_slow_tale_tells_it(case: Case, place: int) -> dict[str, float]:
     return lost
 
 
+@pytest.mark.slow
 @given(st.lists(CASE, min_size=1, max_size=6))
 @settings(max_examples=30, deadline=None)
 def test_each_part_is_one_answer_less_another_as_a_slow_tale_tells_it(cases: list[Case]) -> None:
@@ -163,6 +165,7 @@ def by_chance(seed: int) -> pd.DataFrame:
     return mean_budget(error_budget(answers("top_k", 3), pd.concat(single), ranks))
 
 
+@pytest.mark.slow
 def test_where_all_is_chance_nothing_is_lost_to_wording_company_or_the_retriever() -> None:
     trials = [by_chance(seed).set_index("part").loc[list(NET)] for seed in range(20)]
     means = pd.concat([trial["value"] for trial in trials], axis=1).mean(axis=1)
@@ -225,6 +228,7 @@ def test_all_panels_and_ks_are_about_the_same_questions() -> None:
     }
 
 
+@pytest.mark.slow
 @given(st.lists(CASE, min_size=1, max_size=6))
 @settings(max_examples=30, deadline=None)
 def test_where_one_and_several_are_worded_alike_the_parts_add_up_without_that_of_the_wording(

@@ -84,6 +84,7 @@ def test_gold_comes_first_last_or_anywhere_by_a_hash_of_the_draw() -> None:
     assert one == [each for each in contexts if each.query_id == "q1"]
 
 
+@pytest.mark.slow
 @settings(max_examples=60, deadline=None)
 @given(
     order=st.permutations(PICTURES),

@@ -64,6 +64,7 @@ def test_the_effect_is_what_the_picture_adds_to_naming_the_value() -> None:
     assert (effect["n"] == 4).all()
 
 
+@pytest.mark.slow
 @settings(max_examples=25, deadline=None)
 @given(st.lists(st.sampled_from(["blue", "red", "green", "idk"]), min_size=2, max_size=6))
 def test_who_answers_the_same_to_both_pictures_does_not_look(said: list[str]) -> None:

@@ -89,6 +89,7 @@ def colors_of(given: dict[str, torch.Tensor], images: list[list[int]]) -> str:
     return "".join("rgb"[int(part.argmax())] for part in parts)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("order", ["grb", "".join(random.Random("twenty").choices("rgb", k=20))])
 @pytest.mark.parametrize("family", FAMILIES)
 def test_pictures_reach_the_model_in_the_order_in_which_they_were_asked(
@@ -98,6 +99,7 @@ def test_pictures_reach_the_model_in_the_order_in_which_they_were_asked(
     assert colors_of(given, reply.fields["images"]) == order
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("count", [0, 20])
 @pytest.mark.parametrize("family", FAMILIES)
 def test_the_forecast_of_a_prompt_is_its_real_length(
@@ -117,6 +119,7 @@ def test_the_forecast_of_a_prompt_is_its_real_length(
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("family", FAMILIES)
 def test_the_recorded_visual_tokens_are_those_in_the_prompt(family: str, load: Load, paint) -> None:
     model = load(family)
@@ -162,6 +165,7 @@ def test_attention_and_device_map_are_options_of_an_entry(load: Load, paint) -> 
     assert eager.sent["attention"] == "eager"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("family", BUDGETS)
 def test_a_picture_takes_no_more_tokens_than_it_may(
     family: str, load: Load, tmp_path: Path
@@ -215,6 +219,7 @@ def test_the_last_words_of_a_llama_prompt_attend_to_every_picture_wherever_the_p
     ]  # the trap that this avoids
 
 
+@pytest.mark.slow
 def test_phi_4_answers_with_its_vision_adapter(
     load: Load, checkpoints: dict[str, Path], paint, tmp_path: Path
 ) -> None:
@@ -252,6 +257,7 @@ def test_half_an_adapter_is_refused(checkpoints: dict[str, Path], tmp_path: Path
         load_generator(str(folder)).prepare()
 
 
+@pytest.mark.slow
 def test_a_template_that_knows_only_strings_gets_its_image_tokens(
     checkpoints: dict[str, Path], paint, tmp_path: Path
 ) -> None:

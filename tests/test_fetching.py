@@ -139,6 +139,7 @@ def _short_waits(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(archive_module, "SPAN_BYTES", 1 << 20)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("form", [tarfile.GNU_FORMAT, tarfile.PAX_FORMAT])
 def test_a_local_archive_gives_exactly_the_images_that_the_annotations_name(
     world: World, tmp_path: Path, form: int
@@ -305,6 +306,7 @@ def _kill_midway(world: World, server: ArchiveServer, folder: Path) -> None:
     server.sent, server.starts = 0, []
 
 
+@pytest.mark.slow
 def test_a_process_that_was_killed_is_followed_by_one_that_does_not_read_the_beginning_again(
     world: World, server: ArchiveServer, tmp_path: Path
 ) -> None:
@@ -318,6 +320,7 @@ def test_a_process_that_was_killed_is_followed_by_one_that_does_not_read_the_beg
     world.check(tmp_path)
 
 
+@pytest.mark.slow
 def test_a_command_that_is_interrupted_says_that_it_can_be_run_again(
     world: World, tmp_path: Path
 ) -> None:
@@ -350,6 +353,7 @@ def _break_off(world: World, server: ArchiveServer, folder: Path, after: int = 4
     server.starts.clear()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "damage",
     [
@@ -368,6 +372,7 @@ def test_an_image_that_was_damaged_after_it_was_written_is_fetched_again(
     world.check(tmp_path)
 
 
+@pytest.mark.slow
 def test_for_an_image_that_is_gone_the_archive_is_read_from_the_beginning_only_once(
     world: World, server: ArchiveServer, tmp_path: Path
 ) -> None:
@@ -384,6 +389,7 @@ def test_for_an_image_that_is_gone_the_archive_is_read_from_the_beginning_only_o
     late.check(tmp_path / "out")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("spoilt", ["index", "offset", "list", "text", "bytes"])
 def test_a_note_of_the_last_stop_that_is_damaged_costs_time_and_nothing_else(
     world: World, server: ArchiveServer, tmp_path: Path, spoilt: str
@@ -418,6 +424,7 @@ def test_runs_that_start_together_wait_for_one_another(
     world.check(tmp_path / "out")
 
 
+@pytest.mark.slow
 def test_a_run_does_not_go_on_where_it_would_miss_images(
     world: World, server: ArchiveServer, tmp_path: Path
 ) -> None:
@@ -490,6 +497,7 @@ def _sparse(name: str, size: int) -> bytes:
     return info.tobuf(tarfile.GNU_FORMAT)[:-512] + bytes(header)
 
 
+@pytest.mark.slow
 def test_a_member_that_cannot_be_the_image_it_is_named_like_is_refused_with_the_reason(
     world: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -523,6 +531,7 @@ def test_a_member_that_cannot_be_the_image_it_is_named_like_is_refused_with_the_
         )
 
 
+@pytest.mark.slow
 def test_of_members_with_one_name_the_first_is_taken_and_the_others_are_counted(
     world: World, tmp_path: Path
 ) -> None:
@@ -537,6 +546,7 @@ def test_of_members_with_one_name_the_first_is_taken_and_the_others_are_counted(
     world.check(tmp_path / "out")
 
 
+@pytest.mark.slow
 def test_names_of_refused_members_can_be_printed_whatever_their_bytes(
     world: World, tmp_path: Path
 ) -> None:
@@ -588,6 +598,7 @@ def test_annotations_that_name_an_image_outside_are_refused_before_anything_is_w
     assert not (tmp_path / "out").exists()
 
 
+@pytest.mark.slow
 def test_what_an_archive_lacks_or_has_damaged_is_listed_and_it_is_not_read_twice(
     world: World, server: ArchiveServer, tmp_path: Path
 ) -> None:
@@ -612,6 +623,7 @@ def test_what_an_archive_lacks_or_has_damaged_is_listed_and_it_is_not_read_twice
     world.check(out)
 
 
+@pytest.mark.slow
 def test_an_image_that_is_damaged_in_one_archive_is_sought_in_another_even_after_an_interruption(
     world: World, server: ArchiveServer, tmp_path: Path
 ) -> None:
@@ -631,6 +643,7 @@ def test_an_image_that_is_damaged_in_one_archive_is_sought_in_another_even_after
     world.check(tmp_path)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kept", [0.5, 0.97])
 def test_an_archive_that_is_cut_off_gives_what_it_has_and_an_error(
     world: World, tmp_path: Path, kept: float
@@ -744,6 +757,7 @@ def test_annotations_that_are_not_there_and_a_folder_that_cannot_be_written_are_
             fetch_visual_rag(world.annotations, archive, folder)
 
 
+@pytest.mark.slow
 def test_a_full_disk_is_an_error_after_which_the_next_run_goes_on(
     world: World, archive: Path, tmp_path: Path
 ) -> None:

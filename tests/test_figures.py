@@ -81,6 +81,7 @@ def test_the_same_figure_gives_the_same_bytes(tmp_path: Path) -> None:
         ).read_bytes()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("size", [9.0, 10.0, 11.0])
 def test_a_layout_that_differs_in_the_last_digits_gives_the_same_svg(
     size: float, tmp_path: Path
@@ -210,6 +211,7 @@ def drawn(axis: plt.Axes) -> set[tuple[float, float]]:
     }
 
 
+@pytest.mark.slow
 def test_the_baseline_figure_shows_every_printed_number_where_it_belongs() -> None:
     axis = baseline_figure({"paper": PAPER}).axes[0]
     values = {y for _, y in drawn(axis)}
@@ -218,6 +220,7 @@ def test_the_baseline_figure_shows_every_printed_number_where_it_belongs() -> No
     assert [label.get_text() for label in axis.get_xticklabels()][:2] == ["Phi4-MM", "Qwen2.5VL"]
 
 
+@pytest.mark.slow
 def test_means_of_few_are_faint_and_no_title_breaks_within_its_n() -> None:
     some = PAPER.query("setting in ('zero_shot', 'gt_clue')")
     few = some.assign(n=some["setting"].map({"zero_shot": 14, "gt_clue": 15}))
@@ -245,6 +248,7 @@ def test_the_accuracy_figure_shows_baselines_at_the_side_then_top_k_then_one_in_
     assert [line for line in beside.lines if line.get_linestyle() != "None"] == []
 
 
+@pytest.mark.slow
 def test_where_the_clue_stood_is_in_the_title_of_1_in_k_unless_it_stood_first() -> None:
     paper = visual_rag.printed(published("visual_rag", table=3))
     for position, ending in (
@@ -266,6 +270,7 @@ def hollow(axis: plt.Axes) -> list[tuple[float, ...]]:
     return [tuple(np.round(line.get_xdata())) for line in lines if line.get_marker() == "o"]
 
 
+@pytest.mark.slow
 def test_a_mean_is_hollow_where_answers_failed_however_many_queries_are_left() -> None:
     lost = (PAPER["model"] == "GPT-4o") & (PAPER["k"] == 20)
     value = PAPER["value"]
@@ -306,6 +311,7 @@ def test_the_gcue_figure_names_models_that_have_no_ratio() -> None:
     assert label == "told (no ratio: a clue does not help here)"
 
 
+@pytest.mark.slow
 @settings(max_examples=30, deadline=None)
 @given(st.integers(1, 500), st.floats(0, 1))
 def test_a_printed_mean_is_as_doubtful_as_a_binomial_one(n: int, share: float) -> None:

@@ -73,6 +73,7 @@ def test_a_written_file_may_be_read_by_whom_the_system_lets_read_new_files(tmp_p
     assert len(modes) == 1
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(os.name != "posix", reason="needs POSIX resource limits")
 def test_a_disk_that_takes_no_more_is_an_error_that_names_the_file(tmp_path: Path) -> None:
     """Files over 40 kB are refused, as by a full disk, of which Python names no file."""

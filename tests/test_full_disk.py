@@ -38,6 +38,7 @@ def disk(project: Path) -> Iterator[Path]:
     subprocess.run(["umount", "-l", str(folder)], check=True)
 
 
+@pytest.mark.slow
 def test_a_full_disk_fails_notebooks_and_not_the_run(here: Path, disk: Path) -> None:
     """What one prints is in its log and its copy; what one shows in its copy alone."""
     books = here / "notebooks" / "guide"
@@ -56,6 +57,7 @@ def test_a_full_disk_fails_notebooks_and_not_the_run(here: Path, disk: Path) -> 
     assert not list(disk.rglob("*.part"))
 
 
+@pytest.mark.slow
 def test_a_full_disk_of_a_worker_is_named_by_the_runner(here: Path, disk: Path) -> None:
     notebook(here / "notebooks/guide/01_one.ipynb", "k = 1", "print('x' * 90_000)")
     (outcome,) = run_notebooks([Path(P)], only=["01"], cluster="local:1")
@@ -63,6 +65,7 @@ def test_a_full_disk_of_a_worker_is_named_by_the_runner(here: Path, disk: Path) 
     assert "No space left on device" in outcome.detail
 
 
+@pytest.mark.slow
 def test_an_edition_that_has_no_room_says_how_much_it_needs(disk: Path) -> None:
     status, told = said("draw", "small", str(disk / "drawn"))
     assert status == 2

@@ -5,12 +5,15 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
+import pytest
+
 from vrag_kit.fieldguide.scenarios import open_mrag_bench
 from vrag_kit.papers.mrag_bench import retrieval_by_scenario
 from vrag_kit.retrieval import search_all
 from vrag_kit.workspace import path as project_path
 
 
+@pytest.mark.slow
 def test_the_bundled_head_is_under_a_megabyte_and_finds_more_than_the_picture_alone(
     tmp_path: Path,
 ) -> None:

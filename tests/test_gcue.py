@@ -205,6 +205,7 @@ def test_groups_too_few_for_any_benefit_are_the_reason_and_no_doubt_of_the_clue(
         assert few in gcue(judged(ARMS), lambdas=[0.5]).iloc[0]["interval"]  # 1, 3/4, 0
 
 
+@pytest.mark.slow
 @given(st.lists(st.tuples(*[st.sampled_from([0.0, 0.5, 1.0])] * 4), min_size=1, max_size=12))
 @settings(max_examples=40, deadline=None)
 def test_a_ratio_that_is_told_has_an_interval_with_two_ends(rows: list[tuple[float, ...]]) -> None:

@@ -80,6 +80,7 @@ def next_token(model: LocalGenerator, prompts: list[Prompt]) -> torch.Tensor:
     return captured[0]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("family", FAMILIES)
 def test_the_logits_are_those_of_transformers_own_way(
     family: str, load, prompts: list[Prompt]
@@ -106,6 +107,7 @@ def test_the_logits_are_those_of_transformers_own_way(
     torch.testing.assert_close(next_token(model, prompts), captured[0], atol=1e-5, rtol=1e-4)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("family", "reason"),
     [
@@ -139,6 +141,7 @@ def test_features_that_give_other_logits_than_pixels_are_not_reused(
     assert "because ready features give other answers than pixels do" in capsys.readouterr().out
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("family", ["llava", "qwen2_5_vl", "internvl", "pixtral"])
 def test_pictures_seen_before_give_the_same_logits_as_pictures_looked_at_anew(
     family: str, load, prompts: list[Prompt]
@@ -151,6 +154,7 @@ def test_pictures_seen_before_give_the_same_logits_as_pictures_looked_at_anew(
     torch.testing.assert_close(remembered, first, atol=1e-5, rtol=1e-4)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("family", ["llava", "qwen2_5_vl", "internvl", "pixtral"])
 @pytest.mark.parametrize("in_one_row", [False, True], ids=["apart", "in one row"])
 def test_pictures_seen_together_look_as_each_alone_however_they_are_laid_out(
@@ -181,6 +185,7 @@ def test_pictures_seen_together_look_as_each_alone_however_they_are_laid_out(
         torch.testing.assert_close(seen.features, alone.features, atol=1e-5, rtol=1e-4)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("family", FAMILIES)
 def test_a_batch_answers_as_one_prompt_at_a_time_does(
     family: str, load, prompts: list[Prompt]

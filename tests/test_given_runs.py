@@ -190,6 +190,7 @@ def scored(draw: st.DrawFn) -> Scores:
     return draw(st.dictionaries(names, documents, min_size=1, max_size=3))
 
 
+@pytest.mark.slow
 @settings(max_examples=100, deadline=None)
 @given(scored(), st.sampled_from([" ", "\t", "  \t "]), st.sampled_from(["\n", "\n\n", "\r\n"]))
 def test_a_run_is_ordered_as_trec_eval_orders_it(
@@ -210,6 +211,7 @@ def test_a_run_is_ordered_as_trec_eval_orders_it(
             assert ranked.index(name) + 1 == round(place)
 
 
+@pytest.mark.slow
 @settings(max_examples=50, deadline=None)
 @given(scored())
 def test_a_run_comes_back_from_its_file_and_reads_alike_elsewhere(

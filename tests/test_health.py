@@ -249,6 +249,7 @@ def test_an_empty_file_and_a_missing_image_folder_are_refused(tmp_path: Path, tr
         check_visual_rag(tmp_path / "empty.jsonl", tmp_path / "nowhere")
 
 
+@pytest.mark.slow
 def test_more_images_than_are_handed_out_at_once_keep_their_findings(
     write_annotations: Write, tree: Path
 ) -> None:

@@ -58,6 +58,7 @@ def judged(name: str) -> pd.DataFrame:
     return judged_arms(both, stratum=name)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", EACH)
 def test_tables_show_names_in_cells_labels_and_captions(name: str, tmp_path: Path) -> None:
     table = judged(name)
@@ -90,6 +91,7 @@ def test_pages_show_answers_and_people_by_their_names(guide: Benchmark) -> None:
         assert HOSTILE in words(page.data)
 
 
+@pytest.mark.slow
 def test_a_notebook_that_was_run_shows_the_names_of_data_and_models_and_answers(
     guide_folder: Path, tmp_path: Path
 ) -> None:
@@ -131,6 +133,7 @@ MADE = {
 """Places where HTML is made of data."""
 
 
+@pytest.mark.slow
 def test_tables_are_styled_and_html_and_markdown_made_in_a_few_places_alone() -> None:
     """A table is styled by `styled`; a text of data in Markdown goes through `as_markdown`."""
     found = set()

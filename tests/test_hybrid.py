@@ -111,6 +111,7 @@ def test_a_suite_is_searched_data_set_by_data_set(tmp_path: Path) -> None:
     }
 
 
+@pytest.mark.slow
 def test_the_figure_has_a_line_a_data_set_and_modality_and_pooled_ones_below() -> None:
     scores = paper.score_suite(DATASETS, RUNS, KS)
     recall = scores[scores["metric"] == "recall"]

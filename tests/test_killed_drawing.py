@@ -57,6 +57,7 @@ def digest(folder: Path) -> dict[str, str]:
     return {str(f.relative_to(folder)): hashlib.sha256(f.read_bytes()).hexdigest() for f in files}
 
 
+@pytest.mark.slow
 def test_a_killed_drawing_leaves_no_worker_and_the_next_one_ends_with_the_same_bytes(
     tmp_path: Path, guide_folder: Path
 ) -> None:
@@ -82,6 +83,7 @@ def test_workers_that_never_got_work_of_ours_end_too() -> None:
     assert kill(process) == []
 
 
+@pytest.mark.slow
 def test_workers_that_have_just_begun_end_too(tmp_path: Path) -> None:
     process = drawing("worn-drawn-small", tmp_path / "drawn")
     while len(session(process)) < 3:

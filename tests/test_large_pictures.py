@@ -56,6 +56,7 @@ def large(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
     return file
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "read",
     [
@@ -93,6 +94,7 @@ def test_checks_and_fetching_name_it(large: Path, tmp_path: Path) -> None:
     assert words in fetched.damaged[name]
 
 
+@pytest.mark.slow
 def test_it_is_not_decoded_and_pillows_own_warning_does_not_show(large: Path) -> None:
     code = f"""
 import resource
@@ -110,6 +112,7 @@ except VragError as error:
     assert "DecompressionBomb" not in told.stderr
 
 
+@pytest.mark.slow
 def test_a_head_that_unpacks_to_more_than_pillow_takes_is_no_picture(tmp_path: Path) -> None:
     data = black(8, 8)
     profile = chunk(b"iCCP", b"x\0\0" + zlib.compress(bytes(100_000_000), 9))
@@ -119,6 +122,7 @@ def test_a_head_that_unpacks_to_more_than_pillow_takes_is_no_picture(tmp_path: P
             read(ImageFile(tmp_path / "a.png"))
 
 
+@pytest.mark.slow
 def test_pictures_are_opened_in_one_place() -> None:
     """But for those that the kit drew."""
     found = set()

@@ -30,6 +30,7 @@ print(len(table), *sorted({"torch", "transformers", "openai"} & set(sys.modules)
 """
 
 
+@pytest.mark.slow
 def test_stored_answers_of_all_models_are_read_without_a_heavy_import(
     write_annotations, tree: Path, tmp_path: Path
 ) -> None:

@@ -310,6 +310,7 @@ def test_a_judge_whose_weights_are_cut_off_is_refused_before_models_are_asked(
 WORDS = [f"shade {number} of black" for number in range(59)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("samples", "servers"), [(1, 1), (2, 1), (1, 2)])
 def test_a_judge_that_keeps_no_form_is_asked_about_twenty_answers_and_nothing_again(
     benchmark: Benchmark, tmp_path: Path, samples: int, servers: int
@@ -332,6 +333,7 @@ def test_a_judge_that_keeps_no_form_is_asked_about_twenty_answers_and_nothing_ag
         assert f"({asked} answers" in str(store).replace("answers.sqlite: ", "")
 
 
+@pytest.mark.slow
 def test_few_verdicts_that_cannot_be_read_are_asked_for_again_until_there_are_twenty(
     benchmark: Benchmark, tmp_path: Path
 ) -> None:
@@ -345,6 +347,7 @@ def test_few_verdicts_that_cannot_be_read_are_asked_for_again_until_there_are_tw
         assert server.calls("Student Answer") == 2 * 15 + 5
 
 
+@pytest.mark.slow
 def test_verdicts_that_were_mended_stay_and_more_are_asked_for(
     benchmark: Benchmark, tmp_path: Path
 ) -> None:

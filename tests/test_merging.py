@@ -90,6 +90,7 @@ def test_merging_again_changes_no_byte_and_what_grew_is_added(tmp_path: Path) ->
         assert merged.spent("m") == 3.0
 
 
+@pytest.mark.slow
 @settings(max_examples=25, deadline=None)
 @given(
     held=st.lists(
@@ -253,6 +254,7 @@ def test_what_is_no_store_is_named_and_nothing_is_merged(
     assert not (tmp_path / "c.sqlite").exists()
 
 
+@pytest.mark.slow
 def test_killed_in_the_middle_all_of_it_is_merged_or_nothing(tmp_path: Path) -> None:
     a = tmp_path / "a.sqlite"
     with AnswerStore(a) as kept:

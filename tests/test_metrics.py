@@ -72,6 +72,7 @@ def judged_runs(draw: st.DrawFn, top_label: int = 1) -> tuple[Labels, Scores]:
     return labels, scores
 
 
+@pytest.mark.slow
 @settings(max_examples=60, deadline=None)
 @given(judged_runs(top_label=3))
 def test_recall_hit_and_ndcg_agree_with_trec_eval_ties_included(
@@ -94,6 +95,7 @@ def test_recall_hit_and_ndcg_agree_with_trec_eval_ties_included(
             assert math.isnan(got)
 
 
+@pytest.mark.slow
 @settings(max_examples=40, deadline=None)
 @given(st.lists(st.integers(0, 1), min_size=30, max_size=60), st.randoms(use_true_random=False))
 def test_visual_rag_ndcg_is_scikit_learns_on_the_same_30(

@@ -88,6 +88,7 @@ def sample(random: np.random.Generator) -> pd.DataFrame:
     return rows.assign(group=np.repeat(np.arange(72), 2), worst=0.0, best=1.0)
 
 
+@pytest.mark.slow
 def test_the_interval_holds_the_truth_about_as_often_as_it_says_and_is_no_longer_than_needed() -> (
     None
 ):

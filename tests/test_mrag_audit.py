@@ -23,6 +23,7 @@ def checks() -> pd.DataFrame:
     return paper.audit(TABLES)
 
 
+@pytest.mark.slow
 def test_of_400_differences_two_use_each_others_baseline(checks: pd.DataFrame) -> None:
     assert paper.audit_summary(checks).loc["difference from no RAG"].iloc[1:].sum() == 400
     assert found(checks, "difference from no RAG") == {
@@ -127,6 +128,7 @@ def test_the_correlation_of_figure_5_rests_on_four_points_and_turns_round() -> N
     assert (by_scenario.idxmax(), by_scenario.max()) == ("occlusion", 0.93)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("number", "place", "column", "check"),
     [

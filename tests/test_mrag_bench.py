@@ -193,6 +193,7 @@ BAD: dict[str, tuple[Row, str]] = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("case", BAD)
 def test_a_row_that_cannot_be_used_is_refused_by_name_and_listed_by_the_check(
     case: str, tmp_path: Path

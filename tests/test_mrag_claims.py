@@ -108,6 +108,7 @@ def answers(k: int, right: list[int]) -> pd.DataFrame:
     return factories.judged(**told, scenario="angle", aspect="perspective")
 
 
+@pytest.mark.slow
 def test_numbers_of_examples_are_compared_as_the_sentences_say(tmp_path: Path) -> None:
     """By hand, of ten questions: 3 right without, 8 with one, 9 with ten examples."""
     judged = pd.concat([answers(0, [0, 1, 2]), answers(1, [*range(8)]), answers(10, [*range(9)])])
@@ -130,6 +131,7 @@ def evidence(setting: str, right: int) -> pd.DataFrame:
     return factories.judged(model="mine", **told, scenario="angle", aspect="perspective")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("text", "verdict"),
     [

@@ -40,6 +40,7 @@ def read_of(said: list[str | None], status: list[str]) -> pd.DataFrame:
     return with_official(pd.DataFrame({**asked, "answer": said, "status": status}), FOUR)
 
 
+@pytest.mark.slow
 def test_a_model_is_asked_only_what_the_scorer_asks_and_once(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -58,6 +59,7 @@ def test_a_model_is_asked_only_what_the_scorer_asks_and_once(
     assert only_letters["extracted"].item() == "wrong letter"
 
 
+@pytest.mark.slow
 def test_a_bare_letter_from_the_extractor_is_the_scorers_letter(tmp_path: Path) -> None:
     """The replies are put into the store, as if a model that can do it had been asked."""
     read = read_of(["a", "c", "maybe a toad"], ["ok"] * 3)

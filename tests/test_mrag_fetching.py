@@ -95,6 +95,7 @@ def test_a_web_page_in_the_place_of_the_archive_says_what_to_do(tmp_path: Path) 
         fetch_corpus(str(tmp_path / "empty"), tmp_path / "to")
 
 
+@pytest.mark.slow
 def test_the_command_extracts_and_matches_the_pictures_at_once(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

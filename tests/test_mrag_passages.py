@@ -29,6 +29,7 @@ def test_a_passage_holds_the_answer_of_every_question_about_its_topic(scenario: 
                 assert word in words, text
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("scenario", SCENARIOS)
 def test_it_is_short_and_the_same_for_the_same_name_alone(scenario: str) -> None:
     for about in topics(scenario):

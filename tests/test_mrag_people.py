@@ -48,6 +48,7 @@ def test_the_papers_people_are_printed_as_plain_means_of_nine_scenarios() -> Non
     assert gains["retrieved_rag"] == pytest.approx(25.64, abs=0.011)
 
 
+@pytest.mark.slow
 def test_where_nobody_answered_every_table_is_empty(tmp_path: Path) -> None:
     none = ask_models([], FOUR, [], tmp_path, wording=paper.wording_of("paper"))
     table = paper.with_scenarios(judge_all(paper.ChoiceJudge(), FOUR, none), FOUR)
@@ -91,6 +92,7 @@ def test_one_answerer_agrees_with_nobody_and_settings_are_not_mixed() -> None:
 letters = st.text("ABCD", min_size=4, max_size=4)
 
 
+@pytest.mark.slow
 @settings(deadline=None, max_examples=30)
 @given(letters, letters)
 def test_kappa_is_scikit_learns(one: str, other: str) -> None:

@@ -64,6 +64,7 @@ def scores(table: pd.DataFrame) -> pd.DataFrame:
     return in_percent(table).query("metric == 'accuracy'")
 
 
+@pytest.mark.slow
 def test_on_the_papers_data_overall_is_the_plain_mean_that_the_paper_prints() -> None:
     assert paper.is_papers_data(PAPER)
     assert paper.papers_mix(PAPER) is None
@@ -75,6 +76,7 @@ def test_on_the_papers_data_overall_is_the_plain_mean_that_the_paper_prints() ->
         assert of(found, scenario, "scenario")["value"] == pytest.approx(printed, abs=0.005)
 
 
+@pytest.mark.slow
 def test_with_as_many_questions_in_each_scenario_overall_is_mixed_like_the_paper() -> None:
     mix = paper.papers_mix(EVEN)
     assert not paper.is_papers_data(EVEN)

@@ -137,6 +137,7 @@ def test_planted_ground_truth_stands_first_for_the_set_share_of_the_questions(
     assert planted[1] < planted[2]
 
 
+@pytest.mark.slow
 def test_clip_is_asked_by_text_picture_or_both_and_never_finds_the_querys_own_picture(
     drawn: Benchmark, tmp_path: Path
 ) -> None:

@@ -144,6 +144,7 @@ def asked(models: list[object], benchmark: Benchmark, folder: Path, **run_with: 
     return ask_models(models, benchmark, contexts, folder, wording=WORDING, run_with=run_with)
 
 
+@pytest.mark.slow
 def test_the_readmes_retriever_finds_what_has_the_colour_that_is_asked_for(
     mine: Write, guide: Benchmark, tmp_path: Path
 ) -> None:
@@ -478,6 +479,7 @@ def test_what_is_wrong_with_a_model_is_said(
         asked([entry], texts, tmp_path)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("what", "status", "mean"),
     [

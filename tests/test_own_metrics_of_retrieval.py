@@ -68,6 +68,7 @@ def precision(relevant: np.ndarray, n_relevant: int) -> float:
     return float(relevant.mean())
 
 
+@pytest.mark.slow
 @settings(max_examples=40, deadline=None)
 @given(st.lists(st.booleans(), min_size=1, max_size=30), st.integers(0, 3))
 def test_functions_agree_with_trec_eval(relevance: list[bool], not_found: int) -> None:

@@ -251,6 +251,7 @@ def judged(guide: Benchmark, tmp_path_factory: pytest.TempPathFactory) -> pd.Dat
     return judge_all(load_judge("rule"), few, answers)
 
 
+@pytest.mark.slow
 def test_its_answers_are_in_tables_under_its_name_in_words(judged: pd.DataFrame) -> None:
     results = in_percent(accuracy(judged)).query("metric == 'accuracy'")
     table = settings_table(results)

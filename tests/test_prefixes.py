@@ -84,6 +84,7 @@ def tokens_read(model: LocalGenerator, prompts: list[Prompt]) -> int:
     return sum(counted)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("family", FAMILIES)
 def test_going_on_from_a_common_beginning_gives_the_logits_of_whole_prompts(
     family: str, load, curves: list[Prompt]
@@ -102,6 +103,7 @@ def test_going_on_from_a_common_beginning_gives_the_logits_of_whole_prompts(
     torch.testing.assert_close(together, apart, atol=1e-6, rtol=1e-5)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("family", FAMILIES)
 def test_replies_come_in_the_order_of_the_prompts_with_the_same_counts(
     family: str, load, curves: list[Prompt]
@@ -132,6 +134,7 @@ def test_a_curve_costs_little_more_than_its_largest_k(load, curves: list[Prompt]
     assert apart > 2 * shared
 
 
+@pytest.mark.slow
 def test_a_short_prompt_is_answered_as_if_alone_beside_one_of_far_positions(
     tmp_path: Path, curves: list[Prompt]
 ) -> None:

@@ -118,6 +118,7 @@ def test_what_more_than_a_quarter_of_the_judged_images_show_is_dropped(
     assert table["judged"].item() + table["unjudged"].item() == len(visible)
 
 
+@pytest.mark.slow
 def test_a_model_that_was_taught_to_decline_finds_nearly_all_clues_when_it_is_asked_the_question(
     guide: Benchmark, guide_folder: Path, tmp_path: Path
 ) -> None:

@@ -18,6 +18,7 @@ def blocks() -> list[str]:
     return [code for code in shown if "localhost" not in code]
 
 
+@pytest.mark.slow
 def test_the_readmes_python_runs_from_top_to_bottom_and_prints_its_numbers(
     guide_folder: Path,
     tmp_path: Path,

@@ -140,6 +140,7 @@ def article(html: str, stem: str) -> str:
     return html.split(f'<article id="{stem}">')[1].split("</article>")[0]
 
 
+@pytest.mark.slow
 def test_the_page_loads_nothing_and_runs_nothing(page: Page) -> None:
     html = page.html
     assert not {"script", "link", "iframe", "object", "embed", "base", "svg", "form"} & {
@@ -301,6 +302,7 @@ def test_two_papers_stand_on_one_page_each_with_its_data_and_what_it_says(
     assert "<code>mrag_bench/31_letters</code>" in html
 
 
+@pytest.mark.slow
 def test_what_the_paper_says_stands_first_where_results_can_tell(project: Path) -> None:
     before = report()
     assert "What the paper says" not in before  # notebooks of no paper, or no claims yet
@@ -360,6 +362,7 @@ CHANGES = {
 }
 
 
+@pytest.mark.slow
 def test_a_page_is_left_unless_it_is_not_whole_or_not_of_these_runs(project: Path) -> None:
     assert not write_report([P]).unchanged
     for what, change_it in CHANGES.items():

@@ -126,6 +126,7 @@ def test_a_retriever_that_is_told_row_by_row_stays_and_one_for_all_rows_has_no_s
     assert list(results["retriever"]) == found
 
 
+@pytest.mark.slow
 def test_rows_and_columns_are_those_of_the_files_that_the_demo_left() -> None:
     left = [file for file in (ROOT / "figures").rglob("*.csv") if ".table" not in file.suffixes]
     files = {file.stem: pd.read_csv(file) for file in left}
@@ -264,6 +265,7 @@ def test_accuracy_is_accuracy_and_what_is_a_difference_says_from_what(tmp_path: 
     ]
 
 
+@pytest.mark.slow
 def test_the_papers_numbers_and_ones_own_have_rows_of_their_own_in_a_settings_table() -> None:
     """As the demo left 04 and 03, whose files hold both, and the latter strata too."""
     results = load_results(ROOT / "figures/visual_rag")
@@ -282,6 +284,7 @@ def test_the_papers_numbers_and_ones_own_have_rows_of_their_own_in_a_settings_ta
     assert list(own.index.names) == ["stratum", "setting", "k"]
 
 
+@pytest.mark.slow
 def test_two_numbers_of_one_place_are_refused_and_never_is_one_of_them_hidden() -> None:
     results = load_results(ROOT / "figures/visual_rag")
     results = results.query("source == 'Field Guide' and setting == 'one_in_k'")

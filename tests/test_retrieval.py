@@ -216,6 +216,7 @@ assert np.array_equal(vectors, np.stack([encoder.prepare(each) for each in docum
 """
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(os.name != "posix", reason="needs POSIX resource limits")
 def test_there_may_be_more_shards_than_a_process_may_hold_open(tmp_path: Path) -> None:
     command = [sys.executable, "-c", LIMITED, str(tmp_path), "80", "48"]
@@ -346,6 +347,7 @@ at once.
 """
 
 
+@pytest.mark.slow
 @settings(max_examples=60, deadline=None)
 @given(data=st.data())
 def test_searching_in_blocks_agrees_with_the_slow_obvious_way_ties_included(
@@ -388,6 +390,7 @@ def test_searching_in_blocks_agrees_with_one_flat_index_to_the_last_bit(
         assert hits == everything[:30]
 
 
+@pytest.mark.slow
 def test_company_does_not_change_a_score(tmp_path: Path) -> None:
     encoder, rng = ColorEncoder(), np.random.default_rng(0)
     embeddings = embed_documents(encoder, pictures(tmp_path / "x", 40), tmp_path / "store")
@@ -460,6 +463,7 @@ def test_every_kind_of_picture_is_decoded_as_pillow_does_upright_and_rgb(kind: s
     assert np.abs(ours - theirs).max() <= 2
 
 
+@pytest.mark.slow
 def test_the_shipped_retrievers_beat_a_random_order_on_the_small_guide(
     guide: Benchmark, tmp_path: Path
 ) -> None:
@@ -474,6 +478,7 @@ def test_the_shipped_retrievers_beat_a_random_order_on_the_small_guide(
     assert all(recall[name] > 1.5 * recall[RANDOM] for name in names)
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(os.name != "posix", reason="needs POSIX resource limits")
 def test_a_disk_that_takes_no_more_is_an_error_that_says_what_is_kept(tmp_path: Path) -> None:
     """The operating system refuses files over 100 kB, as a full disk would; the first

@@ -147,6 +147,7 @@ def test_measures_agree_with_scipy_and_scikit_learn(seed: int) -> None:
     )
 
 
+@pytest.mark.slow
 def test_the_interval_is_that_of_a_slow_bootstrap_over_groups() -> None:
     x, y, groups = ratings(3)
     names = np.unique(groups)

@@ -345,6 +345,7 @@ def test_a_notebook_runs_again_when_its_figure_its_data_or_its_copy_is_not_as_it
     assert write_report([Path(P)]).chapters[1].state == "done"
 
 
+@pytest.mark.slow
 def test_changed_code_of_the_package_runs_the_notebook_again(project: Path) -> None:
     """What a notebook is known by, told by a copy of the package before and after a change."""
     package = project / "copy" / "vrag_kit"

@@ -43,6 +43,7 @@ UNJUDGED = (
 SECRET = "tk-Lorem1psum2dolor"
 
 
+@pytest.mark.slow
 def test_a_model_that_answered_nothing_and_lost_verdicts_are_told_and_a_header_is_in_no_file(
     here: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -150,6 +151,7 @@ pytestmark = [
 ]
 
 
+@pytest.mark.slow
 def test_a_runner_that_is_killed_leaves_nothing_that_it_started(
     project: Path, connections: Callable[[], list[str]]
 ) -> None:
@@ -163,6 +165,7 @@ def test_a_runner_that_is_killed_leaves_nothing_that_it_started(
     assert soon(lambda: not connections())
 
 
+@pytest.mark.slow
 def test_each_process_below_the_runner_may_be_killed_alone_and_then_the_runner_be_ended(
     project: Path, connections: Callable[[], list[str]]
 ) -> None:
@@ -193,6 +196,7 @@ def test_each_process_below_the_runner_may_be_killed_alone_and_then_the_runner_b
     assert "[guide/03_three] FAILED" not in told
 
 
+@pytest.mark.slow
 def test_what_was_finished_before_ctrl_c_is_not_run_again(
     project: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

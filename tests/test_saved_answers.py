@@ -74,6 +74,7 @@ def test_relevant_are_the_shown_ids_that_answer_in_mrag_bench(
     assert checked(both, judged(both, gold + others), tmp_path) > len(gold)
 
 
+@pytest.mark.slow
 def test_relevant_are_the_shown_ids_that_answer_in_crag_mm(tmp_path: Path) -> None:
     whole = open_single_turn("worn-drawn-small", "public_test")
     benchmark = whole.subset(list(whole.queries)[:6])
@@ -92,6 +93,7 @@ def test_relevant_are_the_shown_ids_that_answer_in_crag_mm(tmp_path: Path) -> No
     assert checked(benchmark, judged(benchmark, answers), tmp_path) >= 4
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["WebQA", "Chart-MRAG", "VisRAG-Doc"])
 def test_relevant_are_the_shown_ids_that_answer_in_mrag_suite(name: str, tmp_path: Path) -> None:
     benchmark = open_suite("suite-drawn-small", [name])[name]
@@ -155,6 +157,7 @@ def compared() -> tuple[int, int]:
     return pictures(Path("out/compare.html").read_text(encoding="utf-8"))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("is_left", [True, False])
 def test_a_copied_project_shows_the_same_frames(
     is_left: bool, goose: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

@@ -46,6 +46,7 @@ ALL = {**PICTURES, **VECTORS, **WORDS, **AROUND}
 every_service = pytest.mark.parametrize("make", ALL.values(), ids=ALL.keys())
 
 
+@pytest.mark.slow
 @every_service
 def test_a_run_holds_at_most_k_documents_of_the_corpus_best_first(make: Make, small: Small) -> None:
     service = make(small)
@@ -59,6 +60,7 @@ def test_a_run_holds_at_most_k_documents_of_the_corpus_best_first(make: Make, sm
         assert hits["doc_id"].is_unique
 
 
+@pytest.mark.slow
 @every_service
 def test_a_service_reads_one_part_of_a_query_and_company_changes_nothing(
     make: Make, small: Small
@@ -101,6 +103,7 @@ def test_no_two_indexes_share_a_fingerprint(small: Small) -> None:
     assert len(set(made)) == len(made)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("k", [1, 3, 7])
 @pytest.mark.parametrize(
     "alike",
@@ -215,6 +218,7 @@ def test_an_empty_page_an_empty_index_and_a_query_side_of_another_part_are_refus
         image_service(small.entries, {"model": small.clip, "query": "text"}, small.cache)
 
 
+@pytest.mark.slow
 def test_a_sentence_transformers_folder_is_pooled_as_asked(tmp_path: Path) -> None:
     """An index by mean pooling of a model whose own modules take the first token."""
     tiny.sentences(tmp_path / "own")

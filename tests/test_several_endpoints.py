@@ -78,6 +78,7 @@ def server_process(seconds: float, port: int = 0) -> Iterator[tuple[subprocess.P
             process.wait()
 
 
+@pytest.mark.slow
 def test_servers_share_the_work_and_answer_as_one(tmp_path: Path) -> None:
     with StrangeServer(seconds=0.03) as a, StrangeServer(seconds=0.03) as b:
         (tmp_path / "one").mkdir()
@@ -105,12 +106,14 @@ def test_each_gets_the_headers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     assert {each.fields["endpoint"] for each in answers} == {a.url, b.url}
 
 
+@pytest.mark.slow
 def test_a_slow_server_gets_less(tmp_path: Path) -> None:
     with StrangeServer(seconds=0.3) as slow, StrangeServer(seconds=0.01) as fast:
         assert all_good(ask(connect(slow.url, fast.url), tmp_path))
         assert len(slow.requests) < len(fast.requests) / 2
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "plan",
     ["hang 3", "status 500 oh no", "status 429", "reset", "garbage", "page", "status 401 no"],
@@ -128,6 +131,7 @@ def test_where_one_fails_the_others_go_on_and_it_is_said_once(
     assert " failed" not in printed
 
 
+@pytest.mark.slow
 def test_one_that_is_killed_in_the_middle_loses_nothing_and_joins_when_it_is_back(
     tmp_path: Path,
 ) -> None:
@@ -159,6 +163,7 @@ def test_one_that_is_killed_in_the_middle_loses_nothing_and_joins_when_it_is_bac
     assert {each.fields["endpoint"] for each in back} == {url, stays.url}
 
 
+@pytest.mark.slow
 def test_where_one_has_died_an_error_of_the_other_is_tried_again_there(tmp_path: Path) -> None:
     hiccups = {f"number {n}?": ["status 500 oh no"] * 2 + ["good"] for n in range(20, 40)}
     with StrangeServer(hiccups, seconds=0.05) as stays, server_process(0.05) as (dies, url):
@@ -169,6 +174,7 @@ def test_where_one_has_died_an_error_of_the_other_is_tried_again_there(tmp_path:
         assert all_good(ask(model, tmp_path, PROMPTS[20:]))
 
 
+@pytest.mark.slow
 def test_one_that_is_not_there_at_the_beginning_is_done_without(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -179,6 +185,7 @@ def test_one_that_is_not_there_at_the_beginning_is_done_without(
     assert capsys.readouterr().out.count(f"{gone.url} fails") == 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "plan",
     ["page", "status 404 no such model", "status 401 no", "status 400 what", "choiceless"],

@@ -64,6 +64,7 @@ def test_a_dual_encoder_places_a_questions_picture_where_that_document_is(
     np.testing.assert_allclose(encoder.encode_queries(asked), expected, atol=1e-5)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("family", TOWERS)
 def test_text_and_picture_together_are_the_sum_of_their_unit_vectors_at_unit_length(
     family: str, load: Callable[..., Encoder], documents: list[Evidence], asked: list[Query]
@@ -146,6 +147,7 @@ def test_a_document_without_one_of_both_is_named(
         encoder.prepare(Evidence(doc_id="mute", text="a moth"))
 
 
+@pytest.mark.slow
 def test_what_is_shown_is_in_the_name_and_the_fingerprint_and_the_usual_changes_neither(
     load: Callable[..., Encoder],
 ) -> None:
@@ -193,6 +195,7 @@ def test_a_changed_text_beside_a_picture_is_embedded_again_where_it_is_encoded(
     np.testing.assert_array_equal(new, embed(encoder, [after]))
 
 
+@pytest.mark.slow
 def test_a_query_picture_finds_the_document_that_shows_it(guide: Benchmark, tmp_path: Path) -> None:
     documents = dict(list(guide.corpus.items())[:30])
     queries = {

@@ -28,6 +28,7 @@ def stamps(folder: Path) -> dict[str, str]:
     return {name: stamp(folder, modules) for name, modules in DRAWING.items()}
 
 
+@pytest.mark.slow
 def test_the_stamps_of_the_kit_are_those_of_its_source() -> None:
     assert {name: drawn_by(*modules) for name, modules in DRAWING.items()} == stamps(GUIDE)
     assert all(re.fullmatch("[0-9a-f]{16}", each) for each in stamps(GUIDE).values())

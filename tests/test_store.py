@@ -113,6 +113,7 @@ def storm(store: Path, tree: Path, target: str, calls: Callable[[], int]) -> tup
     return kills, progress
 
 
+@pytest.mark.slow
 def test_killed_over_http_no_stored_answer_is_asked_for_again(
     write_annotations: Callable[..., Path], tree: Path, tmp_path: Path
 ) -> None:
@@ -161,6 +162,7 @@ def stored_ids(store: Path) -> list[str]:
         )
 
 
+@pytest.mark.slow
 def test_two_processes_at_once_share_the_work(questions: Path, tmp_path: Path) -> None:
     pair = start_two(tmp_path / "a.sqlite", questions, tmp_path / "calls")
     outputs = [pipe.recv() for _, pipe in pair]
@@ -226,6 +228,7 @@ def test_each_row_of_the_answers_tells_what_was_asked_and_what_was_shown(
     assert set(table["detail"]) == {""}
 
 
+@pytest.mark.slow
 def test_a_lease_is_kept_while_its_holder_lives_and_runs_out_when_it_does_not(
     tmp_path: Path,
 ) -> None:
@@ -295,6 +298,7 @@ def test_a_failure_stays_until_its_retry_has_an_answer(tmp_path: Path) -> None:
         assert reader.claim(["x"], again=reader.failures(["x"])) == ["x"]
 
 
+@pytest.mark.slow
 def test_a_worker_that_waits_writes_nothing_and_looks_ever_more_rarely(
     questions: Path, tmp_path: Path
 ) -> None:
@@ -557,6 +561,7 @@ def test_a_store_written_earlier_in_todays_layout_is_read_and_not_changed(tmp_pa
     assert path.read_bytes() == before
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(sys.platform == "win32", reason="a process that kills itself")
 def test_a_store_that_was_killed_while_it_was_made_is_made_by_the_next_one(tmp_path: Path) -> None:
     path = tmp_path / "a.sqlite"
@@ -623,6 +628,7 @@ def test_what_is_no_place_for_a_store_is_refused(
         AnswerStore(place(tmp_path / "file"))
 
 
+@pytest.mark.slow
 def test_a_full_disk_keeps_what_was_stored(tmp_path: Path) -> None:
     code = f"""
 import resource, signal

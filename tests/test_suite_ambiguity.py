@@ -195,6 +195,7 @@ def covered(groups: list[str], flagged: np.ndarray, values: np.ndarray) -> bool:
     return bool(means["ci_low"] <= 0 <= means["ci_high"])
 
 
+@pytest.mark.slow
 def test_clear_questions_of_few_groups_are_as_doubtful_as_these_are_few() -> None:
     """No difference: 60 ambiguous questions, 12 of them of the 12 groups of the 60 clear
     ones, whose questions are right or wrong together. Over the ambiguous side's groups alone
@@ -211,6 +212,7 @@ def test_clear_questions_of_few_groups_are_as_doubtful_as_these_are_few() -> Non
     assert np.mean(held) >= 0.91
 
 
+@pytest.mark.slow
 def test_a_lot_that_makes_questions_ambiguous_and_clear_again_leaves_no_difference() -> None:
     """What 45 shows as its check: of the same 120 questions, of groups of like ones, a
     random half against the other. 95 of 100 lots have 0 in the interval.

@@ -42,6 +42,7 @@ def test_most_rows_of_table_14_are_ragcheckers_and_none_the_papers() -> None:
     assert table["paper"].to_dict() == {"3": 1, "14": 0, "15": 0}
 
 
+@pytest.mark.slow
 def test_hallucination_and_faithfulness_of_table_3_are_more_than_the_whole(
     checks: pd.DataFrame,
 ) -> None:
@@ -154,6 +155,7 @@ def test_charts_of_table_15_are_the_plots_of_table_14_moved_a_little() -> None:
     assert table["pearson"].min() > 0.99
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("number", "metric", "error", "check"),
     [
@@ -171,6 +173,7 @@ def test_an_error_that_is_planted_is_found(
     assert counts(planted, check)[3] == counts(checks, check)[3] + 1
 
 
+@pytest.mark.slow
 @settings(max_examples=25, deadline=None)
 @given(
     verdicts=st.lists(

@@ -195,6 +195,7 @@ def test_a_filter_that_asks_for_confidence_needs_it() -> None:
             paper.FilterRules(**wrong)
 
 
+@pytest.mark.slow
 def test_a_model_that_takes_part_in_the_filter_loses_by_selection_alone() -> None:
     """Two models guess: each is right on a random half, and has no reason to be worse on
     any part of the questions.

@@ -125,6 +125,7 @@ class SaysTheSame:
         return ["The hindwings of this moth are red."] * len(prompts)
 
 
+@pytest.mark.slow
 def test_equal_answers_get_equal_scores_in_both_versions(tmp_path: Path) -> None:
     """A keypoint names the species, as the whole question does and the ambiguous one does
     not: held against that one, the answer would lack the name.

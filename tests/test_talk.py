@@ -185,6 +185,7 @@ TRUTHFULNESS = truthfulness(
 )
 
 
+@pytest.mark.slow
 def test_an_early_stop_saves_calls_and_changes_no_truthfulness(
     server: StrangeServer, tmp_path: Path
 ) -> None:
@@ -213,6 +214,7 @@ def test_an_early_stop_saves_calls_and_changes_no_truthfulness(
         assert value == pytest.approx(TRUTHFULNESS)
 
 
+@pytest.mark.slow
 def test_a_forecast_counts_no_turn_after_a_stop_that_is_known(
     server: StrangeServer, tmp_path: Path
 ) -> None:
@@ -251,6 +253,7 @@ def test_a_verdict_that_only_stands_in_for_another_ends_no_conversation(
     assert {model.name: len(model.prompts) for model in models} == {"judge": 4, "talker": 3}
 
 
+@pytest.mark.slow
 def test_what_the_judge_says_unreadably_stops_nothing_and_an_empty_answer_is_not_right(
     server: StrangeServer, tmp_path: Path
 ) -> None:

@@ -90,6 +90,7 @@ def test_killed_at_any_turn_two_processes_lose_and_double_nothing(folder: Path) 
     }
 
 
+@pytest.mark.slow
 def test_two_processes_at_once_share_the_turns(folder: Path) -> None:
     store = folder / "stormy" / "answers.sqlite"
     with Watchful(store) as server:

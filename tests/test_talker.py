@@ -75,6 +75,7 @@ def small(tmp_path_factory: pytest.TempPathFactory) -> Small:
     return Small(folder, single, multi, arms)
 
 
+@pytest.mark.slow
 def test_the_image_search_helps_both_help_more_and_another_picture_does_not(small: Small) -> None:
     alone, image, both = (
         small.scores(small.single, arm).mean() for arm in ("mm_llm", "task_1", "task_2")
@@ -90,6 +91,7 @@ def test_the_image_search_helps_both_help_more_and_another_picture_does_not(smal
     assert small.scores(other, "task_2").mean() < alone + 0.1
 
 
+@pytest.mark.slow
 def test_turns_that_need_it_gain_from_the_models_own_answers(small: Small) -> None:
     needy = [
         query_id

@@ -34,6 +34,7 @@ for rows in (500, 501):
 """
 
 
+@pytest.mark.slow
 def test_a_notebook_shows_texts_columns_and_rows_whole_and_says_how_long_a_table_is() -> None:
     told = subprocess.run(
         [sys.executable, "-c", SHELL], capture_output=True, text=True, check=True

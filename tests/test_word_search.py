@@ -108,6 +108,7 @@ def test_equal_sums_of_other_ranks_are_a_tie() -> None:
 rankings = st.lists(st.permutations(DOC_IDS).map(lambda order: order[:4]), min_size=1, max_size=4)
 
 
+@pytest.mark.slow
 @settings(max_examples=40, deadline=None)
 @given(rankings)
 def test_fusion_agrees_with_exact_fractions_in_any_order_of_the_runs(

@@ -171,6 +171,7 @@ for apart in (False, True):
 time.sleep(600)"""
 
 
+@pytest.mark.slow
 def test_who_is_ended_leaves_nothing_in_its_group_and_nobody_waits_for_what_left_it(
     tmp_path: Path,
 ) -> None:
@@ -203,6 +204,7 @@ def test_a_cluster_is_named_alike_in_a_file_and_on_the_command_line() -> None:
     assert read_cluster("tcp://node1:8786", "") == "tcp://node1:8786"
 
 
+@pytest.mark.slow
 def test_what_is_amiss_is_named_before_anything_runs(
     project: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
