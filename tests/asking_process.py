@@ -22,11 +22,11 @@ import pandas as pd
 from vrag_kit.benchmarks import load_visual_rag
 from vrag_kit.generation import (
     AnswerStore,
-    Asking,
-    Forecast,
+    CostEstimate,
     Generator,
+    Hardware,
     Reply,
-    ask_all,
+    ask_model,
     gt_clue,
     load_generator,
     non_clue,
@@ -34,7 +34,7 @@ from vrag_kit.generation import (
     zero_shot,
 )
 from vrag_kit.generation.generator import Size
-from vrag_kit.papers.visual_rag.wording import WORDING
+from vrag_kit.papers.visual_rag.prompts import WORDING
 from vrag_kit.types import Prompt
 
 
@@ -54,8 +54,8 @@ class SlowModel:
         )
         self.deterministic, self.batched, self.concurrency, self.max_cost = True, True, 1, None
 
-    def forecast(self, prompts: Sequence[Prompt], sizes: Mapping[str, Size]) -> Forecast:
-        return Forecast(calls=len(prompts), images=len(sizes), tokens=0)
+    def forecast(self, prompts: Sequence[Prompt], sizes: Mapping[str, Size]) -> CostEstimate:
+        return CostEstimate(calls=len(prompts), images=len(sizes), tokens=0)
 
     def prepare(self) -> None:
         """It is always ready."""
@@ -92,7 +92,9 @@ def ask(store_path: Path, tree: Path, calls: Path | str, seconds: float = 0.02) 
     model: Generator = (
         SlowModel(calls, seconds)
         if isinstance(calls, Path)
-        else load_generator({"model": f"strange@{calls}", "concurrency": 3}, decoding="greedy")
+        else load_generator(
+            {"model": f"strange@{calls}", "concurrency": 3}, decoding={"temperature": 0}
+        )
     )
     benchmark = load_visual_rag(tree.parent / "annotations.jsonl", tree)
     contexts = (
@@ -101,14 +103,16 @@ def ask(store_path: Path, tree: Path, calls: Path | str, seconds: float = 0.02) 
         + non_clue(benchmark)
         + one_in_k(benchmark, ks=[2, 3, 4])
     )
-    with AnswerStore(store_path, lease=1.0) as store:
-        return ask_all(model, benchmark, contexts, store, wording=WORDING, how=Asking(batch_size=3))
+    with AnswerStore(store_path, lease=10.0) as store:
+        return ask_model(
+            model, benchmark, contexts, store, wording=WORDING, how=Hardware(batch_size=3)
+        )
 
 
 def start(store: Path, tree: Path, calls: Path | str) -> tuple[BaseProcess, Connection]:
     """A process that says "ready", waits for a word, asks, and sends what it printed."""
     forking = multiprocessing.get_context("forkserver")
-    forking.set_forkserver_preload(["pytest", "openai", "vrag_kit.papers.visual_rag.wording"])
+    forking.set_forkserver_preload(["pytest", "openai", "vrag_kit.papers.visual_rag.prompts"])
     here, there = forking.Pipe()
     process = forking.Process(target=_work, args=(there, store, tree, calls))
     process.start()

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 import pandas as pd
 
-from vrag_kit.papers.audit_rows import contradictions
+from vrag_kit.papers.audit import contradictions
 
 Tables = Mapping[int | str, pd.DataFrame]
 
@@ -14,11 +14,11 @@ Tables = Mapping[int | str, pd.DataFrame]
 def found(
     checks: pd.DataFrame, check: str, *, digits: int
 ) -> dict[tuple[str, str], tuple[float, float]]:
-    """The contradictions of one check: (table, where) → (printed, recomputed to `digits`)."""
+    """The contradictions of one check: (table, cell) → (reported, recomputed to `digits`)."""
     rows = contradictions(checks).query("check == @check")
     told = {}
     for row in rows.itertuples():
-        told[row.table, row.where] = (row.printed, round(row.recomputed, digits))
+        told[row.table, row.cell] = (row.reported, round(row.recomputed, digits))
     return told
 
 

@@ -276,6 +276,13 @@ class Lab:
                 )
             self.page.wait_for_timeout(50)
 
+    def focus_is(self, name: str) -> None:
+        """Wait until the focus is on the element of that label or text. Focus moves after
+        what moves it, such as the closing of a dialog, has been seen to happen.
+        """
+        held = "() => document.activeElement.ariaLabel ?? document.activeElement.innerText"
+        self.until(lambda: self.page.evaluate(held) == name, f"the focus is on {name!r}")
+
     def screenshot(self, name: str) -> Path:
         folder = Path(os.environ.get("VRAG_SCREENSHOTS") or self.folder)
         folder.mkdir(parents=True, exist_ok=True)

@@ -8,14 +8,14 @@ import math
 
 from hypothesis import strategies as st
 
-from vrag_kit.analysis import ClaimSheet, Item
+from vrag_kit.analysis import ClaimVerdicts, EvidenceItem
 from vrag_kit.analysis.claims import Label
-from vrag_kit.judging import Relation
+from vrag_kit.judging import EntailmentLabel
 
 LETTERS: dict[str, Label] = {
-    "E": Relation.ENTAILMENT,
-    "N": Relation.NEUTRAL,
-    "C": Relation.CONTRADICTION,
+    "E": EntailmentLabel.ENTAILMENT,
+    "N": EntailmentLabel.NEUTRAL,
+    "C": EntailmentLabel.CONTRADICTION,
     "?": None,
 }
 
@@ -27,17 +27,18 @@ def row(letters: str) -> tuple[Label, ...]:
 
 def sheet(
     items: str, claims: list[str], gold: list[str], accepted: str, recalled: str
-) -> ClaimSheet:
+) -> ClaimVerdicts:
     """A sheet of items "i" (image) and "t" (text), and rows of labels by initials; in
     `accepted` and `recalled` 1 stands for entailed and 0 for neutral.
     """
     binary = str.maketrans("10", "EN")
-    return ClaimSheet(
+    return ClaimVerdicts(
         query_id="q",
         claims=tuple(f"claim {n}" for n in range(len(claims))),
         gold_claims=tuple(f"gold claim {n}" for n in range(len(gold))),
         items=tuple(
-            Item(f"d{n}", "image" if letter == "i" else "text") for n, letter in enumerate(items)
+            EvidenceItem(f"d{n}", "image" if letter == "i" else "text")
+            for n, letter in enumerate(items)
         ),
         accepted=row(accepted.translate(binary)),
         recalled=row(recalled.translate(binary)),
@@ -47,7 +48,7 @@ def sheet(
 
 
 @st.composite
-def sheets(draw: st.DrawFn, letters: str = "ENC?") -> ClaimSheet:
+def sheets(draw: st.DrawFn, letters: str = "ENC?") -> ClaimVerdicts:
     """Any sheet of up to four claims, gold claims and items."""
     n, m, p = (draw(st.integers(0, 4)) for _ in range(3))
 
@@ -60,7 +61,7 @@ def sheets(draw: st.DrawFn, letters: str = "ENC?") -> ClaimSheet:
     return sheet(items, claims, gold, labels(n), labels(m))
 
 
-def slow_ragchecker(of: ClaimSheet, empty: float) -> dict[str, float]:
+def slow_ragchecker(of: ClaimVerdicts, empty: float) -> dict[str, float]:
     """RAGChecker's definitions, by loops over every triple of claim, gold claim and
     item; None as any verdict that is missing.
     """
@@ -121,7 +122,7 @@ def slow_ragchecker(of: ClaimSheet, empty: float) -> dict[str, float]:
     }
 
 
-def slow_evidence(of: ClaimSheet) -> dict[tuple[str, str], float]:
+def slow_evidence(of: ClaimVerdicts) -> dict[tuple[str, str], float]:
     """MM-RAGChecker's definitions, of claims (items) of which every verdict is known."""
     places = {
         "all": list(range(len(of.items))),
@@ -131,8 +132,11 @@ def slow_evidence(of: ClaimSheet) -> dict[tuple[str, str], float]:
     claims = list(range(len(of.claims)))
     shown = claims if of.items else []
     found: dict[tuple[str, str], float] = {}
-    kinds = ("neutral_share", Relation.NEUTRAL), ("contradicted_share", Relation.CONTRADICTION)
-    for name, relation in (("entailed_share", Relation.ENTAILMENT), *kinds):
+    kinds = (
+        ("neutral_share", EntailmentLabel.NEUTRAL),
+        ("contradicted_share", EntailmentLabel.CONTRADICTION),
+    )
+    for name, relation in (("entailed_share", EntailmentLabel.ENTAILMENT), *kinds):
         known = [_final(of.on_claims[i]) for i in shown]
         known = [label for label in known if label is not None]
         found[name, "all"] = _mean([label is relation for label in known])
@@ -140,15 +144,17 @@ def slow_evidence(of: ClaimSheet) -> dict[tuple[str, str], float]:
     for i in shown:
         letters = of.on_claims[i]
         if None not in letters:
-            conflicts.append(Relation.ENTAILMENT in letters and Relation.CONTRADICTION in letters)
+            conflicts.append(
+                EntailmentLabel.ENTAILMENT in letters and EntailmentLabel.CONTRADICTION in letters
+            )
     found["conflicted_share", "all"] = _mean(conflicts)
     found["answer_claim_recall", "all"] = _mean([_is_e(x) for x in of.recalled if x is not None])
     for modality, where in places.items():
         used = [_any([of.on_claims[i][d] for i in claims]) for d in where]
-        found["evidence_used", modality] = _mean([x for x in used if x is not None])
+        found["evidence_utilization", modality] = _mean([x for x in used if x is not None])
         recalled = [_any([each[d] for d in where]) for each in of.on_gold] if where else []
         found["claim_recall", modality] = _mean([x for x in recalled if x is not None])
-    for name in ("evidence_used", "claim_recall"):
+    for name in ("evidence_utilization", "claim_recall"):
         found[f"{name}_gap", "all"] = found[name, "image"] - found[name, "text"]
     both_or_either = []
     for i in claims:
@@ -161,7 +167,7 @@ def slow_evidence(of: ClaimSheet) -> dict[tuple[str, str], float]:
     for modality in ("image", "text"):
         support = []
         for i in claims:
-            if of.accepted[i] in (Relation.NEUTRAL, Relation.CONTRADICTION):
+            if of.accepted[i] in (EntailmentLabel.NEUTRAL, EntailmentLabel.CONTRADICTION):
                 support.append(_any([of.on_claims[i][d] for d in places[modality]]))
         known = [x for x in support if x is not None]
         found["error_support", modality] = _mean(known) if places[modality] else math.nan
@@ -172,8 +178,8 @@ def _final(letters: tuple[Label, ...]) -> Label:
     if any(x is None for x in letters):
         return None
     if any(_is_e(x) for x in letters):
-        return Relation.ENTAILMENT
-    return max(letters, key=lambda x: x is Relation.CONTRADICTION)
+        return EntailmentLabel.ENTAILMENT
+    return max(letters, key=lambda x: x is EntailmentLabel.CONTRADICTION)
 
 
 def _any(labels: list[Label]) -> bool | None:
@@ -183,7 +189,7 @@ def _any(labels: list[Label]) -> bool | None:
 
 
 def _is_e(label: Label) -> bool:
-    return label is Relation.ENTAILMENT
+    return label is EntailmentLabel.ENTAILMENT
 
 
 def _mean(truths: list[bool]) -> float:

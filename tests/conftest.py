@@ -24,17 +24,17 @@ from small_index import Small
 from xdist.scheduler import LoadFileScheduling
 
 from vrag_kit.benchmarks import ImageFile, load_visual_rag
-from vrag_kit.cores import cores
-from vrag_kit.fieldguide import draw_field_guide
-from vrag_kit.fieldguide.pages import EDITIONS, Page, plan_page, slots
-from vrag_kit.fieldguide.scenarios import draw_mrag_bench, open_mrag_bench
-from vrag_kit.types import Benchmark, Evidence
+from vrag_kit.cores import available_cores
+from vrag_kit.synthetic import generate_field_guide
+from vrag_kit.synthetic.mrag_bench import generate_mrag_bench, open_mrag_bench
+from vrag_kit.synthetic.pages import EDITIONS, SpeciesPlan, plan_species, species_slots
+from vrag_kit.types import Benchmark, Document
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser
 
 ROOT = Path(__file__).parents[1]
-WEIGHTS = ROOT / "vrag_kit" / "fieldguide" / "weights"
+WEIGHTS = ROOT / "vrag_kit" / "synthetic" / "weights"
 
 LONGEST = (
     "test_runner.py",
@@ -56,7 +56,7 @@ def pytest_configure() -> None:
     """Each of several test processes, with its kernels, counts on its share of the cores."""
     workers = int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", "1"))
     if workers > 1:
-        os.environ.setdefault("OMP_NUM_THREADS", str(max(1, cores() // workers)))
+        os.environ.setdefault("OMP_NUM_THREADS", str(max(1, available_cores() // workers)))
 
 
 @pytest.hookimpl(tryfirst=True)  # before any are left out by their marks
@@ -101,23 +101,23 @@ def guide_folder() -> Path:
     """The small guide, to read: the one that the notebooks read too. It is drawn once,
     by the first process that wants it, and again when the code that draws it changes.
     """
-    return draw_field_guide("small", ROOT / "data" / "field-guide-small")
+    return generate_field_guide("small", ROOT / "data" / "field-guide-small")
 
 
 @pytest.fixture(scope="session")
-def full_pages() -> list[Page]:
+def full_pages() -> list[SpeciesPlan]:
     """18 of the full guide's 48 species, three of each kind of which the answerers were
     told of one; planned and not drawn.
     """
     edition = EDITIONS["full"]
-    some = list(enumerate(slots(edition)))[12:30]
-    return [plan_page(edition, index, *slot) for index, slot in some]
+    some = list(enumerate(species_slots(edition)))[12:30]
+    return [plan_species(edition, index, *slot) for index, slot in some]
 
 
 @pytest.fixture(scope="session")
 def mrag_folder() -> Path:
     """The small drawn MRAG-Bench, to read: the one that the notebooks read too."""
-    return draw_mrag_bench("small", ROOT / "data" / "mrag-drawn-small")
+    return generate_mrag_bench("small", ROOT / "data" / "field-guide-mrag-bench-small")
 
 
 @pytest.fixture
@@ -148,7 +148,7 @@ def guide(guide_folder: Path) -> Benchmark:
 @pytest.fixture(scope="session")
 def drawn() -> Benchmark:
     """The small drawn MRAG-Bench, to read: the one that the notebooks read too."""
-    return open_mrag_bench("mrag-drawn-small")
+    return open_mrag_bench("field-guide-mrag-bench-small")
 
 
 @pytest.fixture
@@ -270,7 +270,7 @@ def copy_retriever(retrievers_made: Path, tmp_path: Path) -> Callable[[str], Pat
 
 
 @pytest.fixture(scope="session")
-def documents(tmp_path_factory: pytest.TempPathFactory) -> list[Evidence]:
+def documents(tmp_path_factory: pytest.TempPathFactory) -> list[Document]:
     """Four pictures of different shapes, each with a text."""
     folder, rng, found = tmp_path_factory.mktemp("pictures"), np.random.default_rng(0), []
     for i, (height, width) in enumerate([(40, 60), (60, 40), (33, 91), (64, 64)]):
@@ -278,7 +278,7 @@ def documents(tmp_path_factory: pytest.TempPathFactory) -> list[Evidence]:
             (width, height), Image.Resampling.BICUBIC
         ).save(folder / f"{i}.png")
         found.append(
-            Evidence(
+            Document(
                 doc_id=f"d{i}",
                 image=ImageFile(folder / f"{i}.png"),
                 text=["a white belly", "The goose has black feet.", "hindwings of the moth?", "a"][
@@ -290,7 +290,7 @@ def documents(tmp_path_factory: pytest.TempPathFactory) -> list[Evidence]:
 
 
 @pytest.fixture(scope="session")
-def small(documents: list[Evidence], tmp_path_factory: pytest.TempPathFactory) -> Small:
+def small(documents: list[Document], tmp_path_factory: pytest.TempPathFactory) -> Small:
     """A small index of pictures and one of pages, with tiny encoders."""
     return small_index.build(documents, tmp_path_factory.mktemp("small-index"))
 

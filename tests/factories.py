@@ -7,18 +7,18 @@ from typing import Any
 
 import pandas as pd
 
-from vrag_kit.types import Benchmark, Evidence, Query
+from vrag_kit.types import Benchmark, Document, Query
 
 
 def benchmark(
     queries: Iterable[str | Query] = ("q",),
-    documents: Iterable[str | Evidence] = (),
+    documents: Iterable[str | Document] = (),
     qrels: Mapping[str, Mapping[str, int]] | None = None,
     **more: Any,
 ) -> Benchmark:
     """A benchmark of these queries, each a group of its own, and documents, whole or by id."""
     asked = [Query(query_id=q, text="What?", group=q) if isinstance(q, str) else q for q in queries]
-    shown = [Evidence(doc_id=d) if isinstance(d, str) else d for d in documents]
+    shown = [Document(doc_id=d) if isinstance(d, str) else d for d in documents]
     whole: dict[str, Any] = {"name": "toy", "fingerprint": "f", **more}
     return Benchmark(
         queries={query.query_id: query for query in asked},

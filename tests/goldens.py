@@ -37,27 +37,26 @@ from vrag_kit.benchmarks import (
 )
 from vrag_kit.benchmarks.images import pixel_hash
 from vrag_kit.errors import VragError
-from vrag_kit.fieldguide import opening, scenarios, worn
-from vrag_kit.fieldguide.by_name import draw_named
-from vrag_kit.fieldguide.suite import open_suite
-from vrag_kit.fieldguide.traits import stream
 from vrag_kit.generation import load_generator
-from vrag_kit.generation.generator import Forecast
-from vrag_kit.generation.remote.endpoints import ENDPOINTS, SERVERS
+from vrag_kit.generation.generator import CostEstimate
+from vrag_kit.generation.remote.providers import ENDPOINTS, SERVERS
 from vrag_kit.order import ordered
 from vrag_kit.runner import check
-from vrag_kit.runner.foresight import Foresight, foresee
+from vrag_kit.runner.dry_run import DryRunReport, dry_run_notebooks
+from vrag_kit.synthetic import crag_mm, mrag_bench, opening
+from vrag_kit.synthetic.mrag_suite import open_suite
+from vrag_kit.synthetic.registry import generate_edition
+from vrag_kit.synthetic.traits import stream
 from vrag_kit.types import Benchmark, LazyImage, Prompt
 
 ROOT = Path(__file__).parents[1]
 KEPT = ROOT / "tests/goldens"
-SMALL = ("small", "mrag-drawn-small", "worn-drawn-small", "suite-drawn-small")
-FULL = ("full", "mrag-drawn", "worn-drawn", "suite-drawn")
-FOLDERS = {"small": "field-guide-small", "full": "field-guide"}
+FULL = ("field-guide", "field-guide-mrag-bench", "field-guide-crag-mm", "field-guide-mrag-suite")
+SMALL = tuple(f"{name}-small" for name in FULL)
 PICTURE = re.compile(r"data:image/[^\"]+")
 SYNTHETIC = ("quick", "demo")
 """Parameter files of the drawn editions."""
-NOTES = ("guide.json", "companions.json", "edition.json")
+NOTES = ("guide.json", "companions.json", "edition.json", "captions.json")
 """Files of an edition that say by which code it was drawn: they change where no image does."""
 Golden = dict[str, Any]  # name -> what JSON holds
 
@@ -82,8 +81,8 @@ def drawn(editions: tuple[str, ...], *there: str) -> Golden:
     found: Golden = {}
     with project(*there):
         for edition in editions:
-            folder = Path("data") / FOLDERS.get(edition, edition)
-            draw_named(edition, folder)
+            folder = Path("data") / edition
+            generate_edition(edition, folder)
             files: dict[str, list[tuple[str, str]]] = {}
             for path in sorted(folder.rglob("*")):
                 within = path.relative_to(folder)
@@ -173,19 +172,19 @@ def fixtures(folder: Path) -> dict[str, Benchmark]:
 
 def editions(names: tuple[str, ...]) -> dict[str, Benchmark]:
     """Every benchmark of the drawn editions: Field Guide, MRAG-Bench, CRAG-MM, MRAG-Suite."""
-    guide, mrag, crag, suite = (FOLDERS.get(name, name) for name in names)
+    guide, mrag, crag, suite = names
     asked = opening.open_benchmark(guide)
     found = {
         guide: asked,
-        f"{guide}, plates": opening.open_other_corpus(guide, asked),
+        f"{guide}, plates": opening.open_inat_corpus(guide, asked),
         f"{guide}, captions": opening.open_webqa(guide),
-        mrag: scenarios.open_mrag_bench(mrag),
-        f"{crag}, larger web": worn.open_single_turn(crag, web="larger"),
+        mrag: mrag_bench.open_mrag_bench(mrag),
+        f"{crag}, larger web": crag_mm.open_single_turn(crag, web_index="large"),
     }
-    found[f"{mrag}, texts"] = scenarios.open_mrag_texts(found[mrag], mrag)
+    found[f"{mrag}, texts"] = mrag_bench.open_mrag_passages(found[mrag], mrag)
     for split in ("validation", "public_test"):
-        found[f"{crag}, single {split}"] = worn.open_single_turn(crag, split)
-        found[f"{crag}, multi {split}"] = worn.open_multi_turn(crag, split)
+        found[f"{crag}, single {split}"] = crag_mm.open_single_turn(crag, split)
+        found[f"{crag}, multi {split}"] = crag_mm.open_multi_turn(crag, split)
     return found | {f"{suite}, {name}": each for name, each in open_suite(suite).items()}
 
 
@@ -202,7 +201,7 @@ def requests() -> Golden:
     """What each provider and kind of server is sent: two pictures and a question, and which
     fields go with it at each decoding; pictures by their pixels.
     """
-    decodings: list[Any] = ["checkpoint", "greedy", {"temperature": 0.7, "top_p": 0.9}]
+    decodings: list[Any] = [{}, {"temperature": 0}, {"temperature": 0.7, "top_p": 0.9}]
     with tempfile.TemporaryDirectory() as made, StrangeServer() as server:
         pictures = []
         for number, color in enumerate(("red", "blue")):
@@ -230,7 +229,7 @@ def _sent(server: StrangeServer, entry: Golden, prompt: Prompt, decoding: Any) -
         if endpoint in ENDPOINTS:
             stack.enter_context(mock.patch.dict(ENDPOINTS[endpoint], here))
         try:
-            generator = load_generator(entry, decoding=decoding, max_new_tokens=16)
+            generator = load_generator(entry, decoding={**decoding, "max_new_tokens": 16})
         except VragError:
             return {"refused": True}  # a decoding that the endpoint does not take
         generator.prepare()
@@ -256,25 +255,28 @@ def forecasts(files: list[Path]) -> Golden:
 
 
 def _foreseen(file: Path) -> Golden:
-    seen: list[Foresight] = []
+    seen: list[DryRunReport] = []
 
-    def look(*given: Any) -> Foresight:
-        seen.append(foresee(*given))
+    def look(*given: Any) -> DryRunReport:
+        seen.append(dry_run_notebooks(*given))
         return seen[-1]
 
-    with mock.patch.object(check, "foresee", look):
+    with mock.patch.object(check, "dry_run_notebooks", look):
         _, missing = check.check_parameters(file)
     (told,) = seen
     uncounted = {**told.failed, **told.partly, **told.undrawn}
+    asked: dict[str, list[list[float]]] = {}  # one name may stand for two decodings
+    for each in told.models:
+        asked.setdefault(each.name, []).append(_numbers(each.forecast))
     return {
-        "asked": {each.name: _numbers(each.forecast) for each in told.models},
+        "asked": asked,
         "uncounted": sorted(uncounted),
         "cut": {book: lines for book, lines in told.cut.items() if "drawn" not in str(lines)},
         "missing": len(missing),
     }
 
 
-def _numbers(forecast: Forecast) -> list[float]:
+def _numbers(forecast: CostEstimate) -> list[float]:
     counts = (forecast.calls, forecast.images, forecast.tokens, forecast.answer_tokens)
     return [*map(round, counts), round(forecast.cost or 0, 4)]
 
@@ -286,7 +288,7 @@ def parameter_files() -> tuple[list[Path], list[Path]]:
 
 
 QUICK: dict[str, Callable[[], Golden]] = {
-    "drawn_small": lambda: drawn(SMALL, *(f"data/{FOLDERS.get(name, name)}" for name in SMALL[:2])),
+    "drawn_small": lambda: drawn(SMALL, *(f"data/{name}" for name in SMALL[:2])),
     "draws": draws,
     "loaders_small": lambda: loaders(SMALL),
     "requests": requests,

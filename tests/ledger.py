@@ -19,7 +19,7 @@ from typing import Any
 
 import typer
 
-from vrag_kit.runner.books import parameters_of, read_book
+from vrag_kit.runner.books import parse_parameters_cell, read_notebook
 from vrag_kit.runner.cli import app
 
 ROOT = Path(__file__).parents[1]
@@ -27,13 +27,13 @@ LEDGER = ROOT / "tests/ledger.csv"
 HEAD = ("kind", "feature", "becomes", "decision")
 ENTRIES = {  # entry -> the fields that its reader allows
     "model": "vrag_kit.generation.loading:LOCAL_OPTIONS",
-    "model at an endpoint": "vrag_kit.generation.remote.endpoint:ENDPOINT_OPTIONS",
+    "model at an endpoint": "vrag_kit.generation.remote.generator:ENDPOINT_OPTIONS",
     "retriever": "vrag_kit.retrieval.finding:OPTIONS",
     "judge, one of": "vrag_kit.judging.loading:JUDGES",
-    "an edition of the Field Guide": "vrag_kit.fieldguide.by_name:EDITIONS",
-    "an edition of MRAG-Bench": "vrag_kit.fieldguide.by_name:DRAWN_MRAG",
-    "an edition of CRAG-MM": "vrag_kit.fieldguide.by_name:DRAWN_WORN",
-    "an edition of MRAG-Suite": "vrag_kit.fieldguide.by_name:DRAWN_SUITE",
+    "an edition of the Field Guide": "vrag_kit.synthetic.registry:DRAWN",
+    "an edition of MRAG-Bench": "vrag_kit.synthetic.registry:DRAWN_MRAG",
+    "an edition of CRAG-MM": "vrag_kit.synthetic.registry:CRAG_MM_EDITIONS",
+    "an edition of MRAG-Suite": "vrag_kit.synthetic.registry:DRAWN_SUITE",
 }
 ERRORS = ("Error", "Exception")
 VARIABLE = re.compile(r"VRAG_[A-Z_]+")
@@ -82,7 +82,7 @@ def parameters() -> Iterator[Row]:
     """Each parameter of each notebook."""
     for path in sorted((ROOT / "notebooks").rglob("*.ipynb")):
         if ".ipynb_checkpoints" not in path.parts:
-            for each in parameters_of(read_book(path)):
+            for each in parse_parameters_cell(read_notebook(path)):
                 yield "parameter", f"{path.stem}: {each.name}"
 
 

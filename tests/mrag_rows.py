@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from PIL import Image
 
-from vrag_kit.types import Benchmark, Evidence, Query
+from vrag_kit.types import Benchmark, Document, Query
 
 
 @dataclass(frozen=True)
@@ -51,5 +51,5 @@ def four_questions() -> Benchmark:
         )
         qrels[query_id] = dict.fromkeys(shown, 1)
         names += [*shown, *retrieved[1:], f"no{query_id}-4", f"no{query_id}-5"]
-    corpus = {name: Evidence(doc_id=name, image=Picture(f"corpus/{name}.jpg")) for name in names}
+    corpus = {name: Document(doc_id=name, image=Picture(f"corpus/{name}.jpg")) for name in names}
     return Benchmark(name="four", fingerprint="f", queries=queries, corpus=corpus, qrels=qrels)

@@ -24,14 +24,14 @@ models = ["field-guide-vlm-few"]
 judge = "rule"
 judge_samples = 1
 answers_dir = "runs/answers"
-run_with = {"device": "cpu", "decoding": "greedy", "max_new_tokens": 16, "batch_size": 32}"""
-OPENS = """from vrag_kit.fieldguide import open_benchmark
+decoding = {"temperature": 0, "max_new_tokens": 16}
+hardware = {"device": "cpu", "batch_size": 32}"""
+OPENS = """from vrag_kit.synthetic import open_benchmark
 from vrag_kit.generation import ask_models, gt_clue, top_k, zero_shot
-from vrag_kit.judging import judge_all, load_judge
+from vrag_kit.judging import judge_answers, load_judge
 from vrag_kit.papers.visual_rag import RUBRIC, WORDING
 from vrag_kit.retrieval import score_runs, search_all
 from vrag_kit.workspace import path
-run_with = {"device": "cpu", "decoding": "greedy", "max_new_tokens": 16} | run_with
 benchmark = open_benchmark(data)"""
 CLUES = "contexts = zero_shot(benchmark) + gt_clue(benchmark, draws=1)"
 FINDS = """k, where = max(ks), {"cache_dir": path(cache_dir), "device": "cpu"}
@@ -39,10 +39,10 @@ runs = search_all(benchmark, retrievers, k=k, **where)
 scores = score_runs(benchmark, runs, cutoffs=[1], metrics=metrics)
 first, *_ = runs.values()
 contexts = top_k(benchmark, first, ks=ks, full_depth=True)"""
-ASKS = """store, how = path(answers_dir), {"run_with": run_with}
-scorer = load_judge(judge, store, rubric=RUBRIC, samples=judge_samples, **how)
+ASKS = """store, how = path(answers_dir), {"decoding": decoding, "hardware": hardware}
+scorer = load_judge(judge, store, rubric=RUBRIC, samples=judge_samples, hardware=hardware)
 answers = ask_models(models, benchmark, contexts, store, wording=WORDING, **how)
-judged = judge_all(scorer, benchmark, answers)"""
+judged = judge_answers(scorer, benchmark, answers)"""
 SEARCHING = """cache_dir = "runs/embeddings"
 ks = [1, 2]
 retrievers = ["field-guide-clip-64"]

@@ -33,9 +33,9 @@ class Slow:
         return [(1, int(text)) for text in texts]
 """
 SEARCH = """from vrag_kit.retrieval import search_all
-from vrag_kit.types import Benchmark, Evidence, Query
+from vrag_kit.types import Benchmark, Document, Query
 
-corpus = {f'd{n}': Evidence(doc_id=f'd{n}', text=str(n)) for n in range(count)}
+corpus = {f'd{n}': Document(doc_id=f'd{n}', text=str(n)) for n in range(count)}
 queries = {'q': Query(query_id='q', text='What is large?', answers=('d',), group='g')}
 made = Benchmark(
     name='n', fingerprint='1', queries=queries, corpus=corpus, qrels={'q': {'d7': 1}}

@@ -14,9 +14,9 @@ from PIL import Image
 
 from vrag_kit.benchmarks import ImageFile
 from vrag_kit.retrieval.embedding import embed_part
-from vrag_kit.retrieval.keeping import Part
-from vrag_kit.retrieval.parts import DocumentSide, Shown
-from vrag_kit.types import Evidence, Query
+from vrag_kit.retrieval.keeping import ShardPart
+from vrag_kit.retrieval.parts import DocumentKey, InputModalities
+from vrag_kit.types import Document, Query
 
 COUNT, SHARD = 32, 4
 
@@ -27,15 +27,15 @@ class Slow:
     name, fingerprint, normalized = "color", "0" * 64, False
 
     def __init__(self, place: Path) -> None:
-        self.shown = Shown()
-        self.documents = DocumentSide(self.name, self.fingerprint)
+        self.shown = InputModalities()
+        self.documents = DocumentKey(self.name, self.fingerprint)
         self.prompts: dict[str, str] = {}
         self.place = place
 
     def encode_queries(self, queries: Sequence[Query]) -> np.ndarray:
         return np.ones((len(queries), 3), dtype=np.float32)
 
-    def prepare(self, document: Evidence) -> Any:
+    def prepare(self, document: Document) -> Any:
         assert document.image is not None
         return np.asarray(document.image.open(), dtype=np.float32).mean(axis=(0, 1)) + 1
 
@@ -52,17 +52,17 @@ def encoded(place: Path) -> int:
     return len(file.read_text(encoding="utf-8")) if file.exists() else 0
 
 
-def pictures(place: Path) -> list[Evidence]:
+def pictures(place: Path) -> list[Document]:
     """The documents; drawn where they are not there yet."""
     files = [place / "x" / f"{number:03d}.png" for number in range(COUNT)]
     if not files[-1].exists():
         files[0].parent.mkdir()
         for number, file in enumerate(files):
             Image.new("RGB", (4, 4), (number, 7 * number, 3 * number)).save(file)
-    return [Evidence(doc_id=f"x/{file.name}", image=ImageFile(file)) for file in files]
+    return [Document(doc_id=f"x/{file.name}", image=ImageFile(file)) for file in files]
 
 
-def work(place: Path, part: Part | None = None, store: str = "store") -> None:
+def work(place: Path, part: ShardPart | None = None, store: str = "store") -> None:
     """Embed the documents, or a part of them."""
-    one = part or Part(1, 1)
+    one = part or ShardPart(1, 1)
     embed_part(Slow(place), pictures(place), place / store, one, batch_size=2, workers=1)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from vrag_kit.retrieval import SearchService
-    from vrag_kit.types import Evidence, Query
+    from vrag_kit.types import Document, Query
 
 FULL = " ".join(f"word{number}" for number in range(1100))
 PAGES = [
@@ -24,8 +24,8 @@ TEXTS = ["grey bird", "brown bird at night", "http link: is it a bird?", "nettle
 class Small:
     """What is searched, by what, and where files may go."""
 
-    entries: dict[str, Evidence]
-    pages: dict[str, Evidence]
+    entries: dict[str, Document]
+    pages: dict[str, Document]
     clip: str
     bert: dict[str, Any]
     root: Path
@@ -55,16 +55,16 @@ class Small:
         ]
 
 
-def build(documents: list[Evidence], root: Path) -> Small:
+def build(documents: list[Document], root: Path) -> Small:
     """The small index; `documents` lend their pictures."""
     import tiny_retrievers as tiny
 
-    from vrag_kit.types import Evidence
+    from vrag_kit.types import Document
 
     tiny.clip(root / "clip")
     tiny.bert(root / "bert")
     entries = {
-        f"kg-{number}": Evidence(
+        f"kg-{number}": Document(
             doc_id=f"kg-{number}",
             image=document.image,
             metadata={"url": f"https://pictures.org/{number}.jpg"},
@@ -75,7 +75,7 @@ def build(documents: list[Evidence], root: Path) -> Small:
     for url, name, snippet, full in PAGES:
         told = {"page_name": name, "page_url": url, "page_result": full}
         doc_id = url.replace(" ", "%20")
-        pages[doc_id] = Evidence(doc_id=doc_id, text=snippet, metadata=told)
+        pages[doc_id] = Document(doc_id=doc_id, text=snippet, metadata=told)
     bert = {"model": str(root / "bert"), "pooling": "mean", "normalize": True}
     return Small(entries, pages, str(root / "clip"), bert, root)
 
@@ -87,7 +87,7 @@ def rows(small: Small, by: str) -> list[tuple[str, Any, dict[str, Any]]]:
     import tiny_retrievers as tiny
 
     from vrag_kit.retrieval import load_encoder
-    from vrag_kit.retrieval.page_chunks import page_chunks, page_of
+    from vrag_kit.retrieval.page_chunks import page_chunks, page_of_chunk
 
     if by == "image":
         vectors = tiny.embed(load_encoder(small.clip), list(small.entries.values()))
@@ -101,7 +101,7 @@ def rows(small: Small, by: str) -> list[tuple[str, Any, dict[str, Any]]]:
     vectors = tiny.embed(load_encoder(small.bert), chunks)
     found = []
     for chunk, vector in zip(chunks, vectors, strict=True):
-        page = small.pages[page_of(chunk.doc_id)]
+        page = small.pages[page_of_chunk(chunk.doc_id)]
         url = page.metadata["page_url"]
         name = chunk.doc_id.replace(page.doc_id, url)
         told = {"page_url": url, "page_name": page.metadata["page_name"], "page_snippet": page.text}
@@ -111,18 +111,18 @@ def rows(small: Small, by: str) -> list[tuple[str, Any, dict[str, Any]]]:
 
 def converted(small: Small, by: str) -> Path:
     """A converted index of the same pictures or pages, written once."""
-    from vrag_kit.retrieval.convert_chroma import Row, write_index
+    from vrag_kit.retrieval.chroma import ChromaRow, write_index
 
     folder = small.root / f"converted-{by}-{small.held}"
     if not folder.exists():
         encoder = small.clip if by == "image" else str(small.bert["model"])
-        write_index((Row(*row) for row in rows(small, by)), folder, by, encoder)
+        write_index((ChromaRow(*row) for row in rows(small, by)), folder, by, encoder)
     return folder
 
 
 def converted_service(small: Small, by: str) -> SearchService:
     """Exact search in the converted index."""
-    from vrag_kit.retrieval import converted_service
+    from vrag_kit.retrieval import chroma_service
 
     documents, entry = (small.entries, small.clip) if by == "image" else (small.pages, small.bert)
-    return converted_service(converted(small, by), documents, entry, small.cache)
+    return chroma_service(converted(small, by), documents, entry, small.cache)

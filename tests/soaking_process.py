@@ -22,12 +22,12 @@ import numpy as np
 import torch
 
 from vrag_kit.benchmarks import load_visual_rag
-from vrag_kit.fieldguide import draw_field_guide
 from vrag_kit.files import write_file
-from vrag_kit.generation import AnswerStore, Asking, ask_all, gt_clue, load_generator, one_in_k
-from vrag_kit.papers.visual_rag.wording import WORDING
+from vrag_kit.generation import AnswerStore, Hardware, ask_model, gt_clue, load_generator, one_in_k
+from vrag_kit.papers.visual_rag.prompts import WORDING
 from vrag_kit.retrieval import embed_documents, embedding, load_encoder
-from vrag_kit.types import Evidence, Prompt
+from vrag_kit.synthetic import generate_field_guide
+from vrag_kit.types import Document, Prompt
 from vrag_kit.workspace import path
 
 ROOT = Path(__file__).parents[1]
@@ -39,11 +39,11 @@ PAUSE = 0.04
 
 torch.set_num_threads(1)  # threads are not forked
 embedding.SHARD = SHARD
-_GUIDE = draw_field_guide("small", ROOT / "data" / "field-guide-small")
+_GUIDE = generate_field_guide("small", ROOT / "data" / "field-guide-small")
 BENCHMARK = load_visual_rag(_GUIDE / "annotations.jsonl", _GUIDE / "images")
 _PLACES = {doc_id: place for place, doc_id in enumerate(BENCHMARK.corpus)}
 ENCODER = load_encoder(str(path("field-guide-clip-32")))
-MODEL = load_generator("field-guide-vlm-few", decoding="greedy", max_new_tokens=8)
+MODEL = load_generator("field-guide-vlm-few", decoding={"temperature": 0, "max_new_tokens": 8})
 MODEL.prepare()
 
 
@@ -62,7 +62,7 @@ class NotingEncoder:
     def __getattr__(self, name: str) -> object:
         return getattr(ENCODER, name)
 
-    def prepare(self, document: Evidence) -> tuple[str, object]:
+    def prepare(self, document: Document) -> tuple[str, object]:
         return str(_PLACES[document.doc_id]), ENCODER.prepare(document)
 
     def encode_documents(self, prepared: Sequence[tuple[str, object]]) -> np.ndarray:
@@ -102,10 +102,10 @@ def embed(place: Path) -> None:
 def ask(place: Path) -> None:
     """Ask what is not answered yet, and write the table."""
     contexts = gt_clue(BENCHMARK) + one_in_k(BENCHMARK, ks=[2, 3], draws=1)
-    how = Asking(batch_size=BATCH)
+    how = Hardware(batch_size=BATCH)
     with AnswerStore(place / "answers.sqlite") as store:
         model = NotingModel(place)
-        table = ask_all(model, BENCHMARK, contexts, store, wording=WORDING, how=how)
+        table = ask_model(model, BENCHMARK, contexts, store, wording=WORDING, how=how)
     write_file(place / f"table-{os.getpid()}.csv", table.to_csv(index=False))
 
 

@@ -20,12 +20,19 @@ from pathlib import Path
 import pandas as pd
 from talks import entry, make_talks, page
 
-from vrag_kit.generation import AnswerStore, Asking, EarlyStop, Talk, load_generator, load_rewriter
+from vrag_kit.generation import (
+    AnswerStore,
+    ConversationConfig,
+    EarlyStop,
+    Hardware,
+    load_generator,
+    load_rewriter,
+)
+from vrag_kit.generation.conversation_runner import ConversationRunner
 from vrag_kit.generation.generator import Generator, Reply
-from vrag_kit.generation.talking import Inquiry
-from vrag_kit.papers.crag_mm import WORDINGS, Arms, rewriting_wording, two_not_right
-from vrag_kit.retrieval.run import make_run
-from vrag_kit.types import DocId, Evidence, Prompt, Query
+from vrag_kit.papers.crag_mm import WORDINGS, SearchPipeline, early_stopping_rule, rewriting_prompts
+from vrag_kit.retrieval.runs import make_run
+from vrag_kit.types import DocId, Document, Prompt, Query
 
 SERVED = ("openai",)
 LOADED = ("torch", "timm", "transformers.models.fast_vlm.modeling_fast_vlm")
@@ -38,7 +45,7 @@ class Listed:
     """A search whose scores are given: query text or id → document → score; "" is any."""
 
     reads: str
-    corpus: Mapping[DocId, Evidence]
+    corpus: Mapping[DocId, Document]
     scores: Mapping[str, Mapping[DocId, float]]
     name: str = "listed"
     fingerprint: str = "listed"
@@ -52,7 +59,7 @@ class Listed:
         return make_run(rows)
 
 
-def listed(reads: str, *documents: Evidence) -> Listed:
+def listed(reads: str, *documents: Document) -> Listed:
     """Finds all documents for everything, in this order, scores 0.95, 0.9, …"""
     scores = {each.doc_id: 0.95 - 0.05 * place for place, each in enumerate(documents)}
     return Listed(reads, {each.doc_id: each for each in documents}, {"": scores})
@@ -66,23 +73,29 @@ def score(table: pd.DataFrame) -> list[float]:
 def hold(store: Path, folder: Path, url: str, lease: float = 1.0) -> pd.DataFrame:
     """The table of all answers, in the arms mm_llm and task_3."""
     talks = make_talks(folder, LENGTHS)
-    how = Asking(batch_size=3)
+    how = Hardware(batch_size=3)
     writer = load_rewriter(
-        f"writer@{url}", store.parent, wording=rewriting_wording(), run_with={"batch_size": 3}
+        f"writer@{url}", store.parent, wording=rewriting_prompts(), hardware={"batch_size": 3}
     )
-    arms = Arms(
+    arms = SearchPipeline(
         images=listed("image", entry("kg-1", ("Van", {"wheels": 4})), entry("kg-2", ("Bus", ""))),
         web=listed("text", page("w1", "Vans", "They have wheels."), page("w2", "Cars", "So.")),
-        rewrite="found_history",
+        rewrite="retrieved_history",
         rewriter=replace(writer, lease=lease),
     )
-    talk = Talk(
-        wording=WORDINGS["paper"], search=arms, stop=EarlyStop(score=score, rule=two_not_right)
+    talk = ConversationConfig(
+        wording=WORDINGS["paper"],
+        search=arms,
+        stop=EarlyStop(score=score, rule=early_stopping_rule),
     )
-    model = load_generator({"model": f"talker@{url}", "concurrency": 3}, decoding="greedy")
+    model = load_generator(
+        {"model": f"talker@{url}", "concurrency": 3}, decoding={"temperature": 0}
+    )
     with AnswerStore(store, lease=lease) as answers:
-        inquiry = Inquiry(generator=model, benchmark=talks, store=answers, talk=talk, how=how)
-        return inquiry.table(arms.contexts(talks, ["mm_llm", "task_3"]))
+        inquiry = ConversationRunner(
+            generator=model, benchmark=talks, store=answers, conversation=talk, how=how
+        )
+        return inquiry.run(arms.contexts(talks, ["mm_llm", "task_3"]))
 
 
 class Noting:
@@ -110,23 +123,25 @@ def words_of(prompt: Prompt) -> str:
 def hold_here(store: Path, folder: Path, model: str, lease: float = 30.0) -> pd.DataFrame:
     """As `hold`, with a checkpoint that is loaded in this process; nothing ends early."""
     talks = make_talks(folder, LENGTHS)
-    how = Asking(batch_size=3, max_new_tokens=24)
+    how = Hardware(batch_size=3)
     short = {"model": model, "max_new_tokens": 24}
     notes = store.parent / "asked.jsonl"
-    wording = rewriting_wording()
-    writer = load_rewriter(short, store.parent, wording=wording, run_with={"batch_size": 3})
+    wording = rewriting_prompts()
+    writer = load_rewriter(short, store.parent, wording=wording, hardware={"batch_size": 3})
     writer = replace(writer, generator=Noting(writer.generator, notes), lease=lease)
-    arms = Arms(
+    arms = SearchPipeline(
         images=listed("image", entry("kg-1", ("Van", {"wheels": 4}))),
         web=listed("text", page("w1", "Vans", "They have wheels.")),
-        rewrite="found_history",
+        rewrite="retrieved_history",
         rewriter=writer,
     )
-    asked = Noting(load_generator(short, decoding="greedy"), notes)
+    asked = Noting(load_generator(short, decoding={"temperature": 0}), notes)
     with AnswerStore(store, lease=lease) as answers:
-        talk = Talk(wording=WORDINGS["paper"], search=arms)
-        inquiry = Inquiry(generator=asked, benchmark=talks, store=answers, talk=talk, how=how)
-        return inquiry.table(arms.contexts(talks, ["mm_llm", "task_3"]))
+        talk = ConversationConfig(wording=WORDINGS["paper"], search=arms)
+        inquiry = ConversationRunner(
+            generator=asked, benchmark=talks, store=answers, conversation=talk, how=how
+        )
+        return inquiry.run(arms.contexts(talks, ["mm_llm", "task_3"]))
 
 
 def start(

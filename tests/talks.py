@@ -10,7 +10,7 @@ from pathlib import Path
 from PIL import Image
 
 from vrag_kit.benchmarks import ImageFile
-from vrag_kit.types import Benchmark, Context, Evidence, Query
+from vrag_kit.types import Benchmark, Context, Document, Query
 
 
 def question(talk: str, turn: int) -> str:
@@ -43,13 +43,13 @@ def contexts_of(benchmark: Benchmark, setting: str = "mm_llm") -> list[Context]:
     return [Context(query_id=each, setting=setting, k=0) for each in benchmark.queries]
 
 
-def entry(doc_id: str, *entities: tuple[str, object]) -> Evidence:
+def entry(doc_id: str, *entities: tuple[str, object]) -> Document:
     """A hit of an image search."""
     listed = [{"entity_name": name, "entity_attributes": about} for name, about in entities]
-    return Evidence(doc_id=doc_id, metadata={"source": "image_search", "entities": listed})
+    return Document(doc_id=doc_id, metadata={"source": "image_search", "entities": listed})
 
 
-def page(doc_id: str, title: str, snippet: str) -> Evidence:
+def page(doc_id: str, title: str, snippet: str) -> Document:
     """A hit of a web search."""
     metadata = {"source": "web_search", "page_name": title}
-    return Evidence(doc_id=doc_id, text=snippet, metadata=metadata)
+    return Document(doc_id=doc_id, text=snippet, metadata=metadata)

@@ -17,16 +17,16 @@ from tiny_models import build
 from toy_paper.loader import load_talks
 from toy_paper.scorer import ChoiceJudge, read_letter
 
-from vrag_kit.analysis import accuracy, compare, in_percent, per_query
+from vrag_kit.analysis import mean_scores, paired_differences, per_query, to_percent
 from vrag_kit.errors import VragError
-from vrag_kit.generation import ask_models, read_wording, top_k, zero_shot
-from vrag_kit.judging import judge_all
+from vrag_kit.generation import ask_models, read_prompts, top_k, zero_shot
+from vrag_kit.judging import judge_answers
 from vrag_kit.plotting import accuracy_figure
 from vrag_kit.retrieval import evaluate, mean_metrics, search_all
 from vrag_kit.types import Benchmark
 
 TOY = Path(__file__).with_name("toy_paper")
-WORDING = replace(read_wording(TOY / "wording.json"), read=read_letter)
+WORDING = replace(read_prompts(TOY / "wording.json"), read=read_letter)
 SHAPES = {"disc": "red", "square": "blue", "ring": "green", "bar": "black"}
 CORNERS = ("none", "four")
 
@@ -95,7 +95,7 @@ def test_a_conversation_shows_photo_pages_choices_and_the_models_own_answers(
     # the later turn holds both questions: the first plan that fits counts
     plans = {"How many corners?": ["say A"], "What color is it?": ["say B. surely"]}
     with StrangeServer(plans) as server:
-        model = {"model": f"talker@{server.url}", "decoding": "greedy"}
+        model = {"model": f"talker@{server.url}", "decoding": {"temperature": 0}}
         table = ask_models([model], talks, contexts, tmp_path, wording=WORDING)
         bodies = [body for body in server.requests if images_in(body)]
         again = ask_models([model], talks, contexts, tmp_path, wording=WORDING)
@@ -123,10 +123,10 @@ def test_the_table_names_the_pages_that_were_sent_not_those_without_room(
     narrow = tmp_path / "narrow.json"
     words = (TOY / "wording.json").read_text(encoding="utf-8")
     narrow.write_text(words.replace('"budget": 200', '"budget": 60'), encoding="utf-8")
-    wording = replace(read_wording(narrow), read=read_letter)
+    wording = replace(read_prompts(narrow), read=read_letter)
     contexts = top_k(talks, run, ks=[2])
     with StrangeServer({"": ["say A"]}) as server:
-        model = {"model": f"talker@{server.url}", "decoding": "greedy"}
+        model = {"model": f"talker@{server.url}", "decoding": {"temperature": 0}}
         table = ask_models([model], talks, contexts, tmp_path, wording=wording)
         bodies = [body for body in server.requests if images_in(body)]
     assert all("Page 1" in text_in(body) and "Page 2" not in text_in(body) for body in bodies)
@@ -138,7 +138,7 @@ def test_a_conversation_without_its_first_turn_is_not_asked(
 ) -> None:
     later = [context for context in zero_shot(talks) if context.query_id.endswith("-1")]
     with StrangeServer({"": ["say A"]}) as server:
-        model = {"model": f"talker@{server.url}", "decoding": "greedy"}
+        model = {"model": f"talker@{server.url}", "decoding": {"temperature": 0}}
         with pytest.raises(VragError, match=r"conversation 'disc0'.*: turn 0 is not among"):
             ask_models([model], talks, later, tmp_path, wording=WORDING)
 
@@ -148,17 +148,17 @@ def test_after_a_failed_turn_a_conversation_is_not_asked_on(
 ) -> None:
     plans = {"How many corners?": ["say A"], "What color is it?": ["filtered"]}
     with StrangeServer(plans) as server:
-        model = {"model": f"talker@{server.url}", "decoding": "greedy"}
+        model = {"model": f"talker@{server.url}", "decoding": {"temperature": 0}}
         table = ask_models([model], talks, zero_shot(talks), tmp_path, wording=WORDING)
         assert server.calls("How many corners?") == 0
-    assert table["status"].tolist() == ["refused", "earlier_turn"] * 8
+    assert table["status"].tolist() == ["refused", "skipped"] * 8
     assert table["answer"].isna().all()
 
 
 def test_after_an_empty_turn_a_conversation_goes_on(talks: Benchmark, tmp_path: Path) -> None:
     plans = {"How many corners?": ["say A"], "What color is it?": ["empty"]}
     with StrangeServer(plans) as server:
-        model = {"model": f"talker@{server.url}", "decoding": "greedy"}
+        model = {"model": f"talker@{server.url}", "decoding": {"temperature": 0}}
         table = ask_models([model], talks, zero_shot(talks), tmp_path, wording=WORDING)
     assert table["status"].tolist() == ["empty", "ok"] * 8
 
@@ -169,7 +169,7 @@ def test_too_many_images_end_a_conversation(
     first, second = top_k(talks, run, ks=[2])[:2]
     second = replace(second, doc_ids=())  # a photograph alone; its first turn has three images
     with StrangeServer({"": ["say A"]}) as server:
-        model = {"model": f"talker@{server.url}", "decoding": "greedy", "max_images": 2}
+        model = {"model": f"talker@{server.url}", "decoding": {"temperature": 0}, "max_images": 2}
         table = ask_models([model], talks, [first, second], tmp_path, wording=WORDING)
     assert table.empty
     assert "left out, with 1 later turns of their conversations" in capsys.readouterr().out
@@ -180,34 +180,39 @@ def test_scores_below_zero_stay_below_zero_up_to_the_figure(
     talks: Benchmark, run: pd.DataFrame, tmp_path: Path
 ) -> None:
     contexts = zero_shot(talks) + top_k(talks, run, ks=[1, 2])
-    tiny = {"model": str(build("llava", tmp_path / "tiny")), "decoding": "greedy"}
+    tiny = {"model": str(build("llava", tmp_path / "tiny")), "decoding": {"temperature": 0}}
     plans = {"How many corners?": ["say A"], "What color is it?": ["say E?"]}
     with StrangeServer(plans) as server:
-        talker = {"model": f"talker@{server.url}", "decoding": "greedy"}
-        how = {"max_new_tokens": 8}
-        table = ask_models([talker, tiny], talks, contexts, tmp_path, wording=WORDING, run_with=how)
-    judged = judge_all(ChoiceJudge(), talks, table)
+        talker = {"model": f"talker@{server.url}", "decoding": {"temperature": 0}}
+        decoding = {"max_new_tokens": 8}
+        models = [talker, tiny]
+        table = ask_models(models, talks, contexts, tmp_path, wording=WORDING, decoding=decoding)
+    judged = judge_answers(ChoiceJudge(), talks, table)
     assert set(judged["score"].dropna()) <= {-1.0, 0.0, 1.0}
     assert judged.groupby("model").size().to_dict() == {"talker": 48, "tiny": 48}
     said = judged[judged["model"] == "talker"]
     # the colours have four letters, so that E declines (0); "A. none" is right for disc and ring
     # (1) and wrong for square and bar (−1): half of that is each shape's mean, 0 all means
-    means = accuracy(said).query("metric == 'accuracy'")
+    means = mean_scores(said).query("metric == 'accuracy'")
     assert means["value"].tolist() == [0.0, 0.0, 0.0]
     assert means["ci_low"].lt(0).all()
     assert means["ci_high"].gt(0).all()
-    shares = accuracy(said, by=["group"]).query("metric == 'accuracy'").set_index("group")["value"]
+    shares = (
+        mean_scores(said, by=["group"]).query("metric == 'accuracy'").set_index("group")["value"]
+    )
     assert shares.to_dict() == {"disc": 0.5, "square": -0.5, "ring": 0.5, "bar": -0.5}
     # the tiny model babbles until it is cut off: a bad answer, which earns −1 here, never 0
-    (of_tiny, *_) = accuracy(judged[judged["model"] == "tiny"]).itertuples()
-    assert (of_tiny.value, of_tiny.n, of_tiny.n_failed, of_tiny.n_cut_off) == (-1.0, 16, 0, 16)
+    (of_tiny, *_) = mean_scores(judged[judged["model"] == "tiny"]).itertuples()
+    assert (of_tiny.value, of_tiny.n, of_tiny.n_failed, of_tiny.n_truncated) == (-1.0, 16, 0, 16)
     values = per_query(said)
-    assert (values["worst"].min(), values["best"].max()) == (-1.0, 1.0)
+    assert (values["score_min"].min(), values["score_max"].max()) == (-1.0, 1.0)
     # the same words at every k: no difference, which 4 shapes leave uncertain on a scale of width 2
-    (none,) = compare(values.query("k < 2"), arm="k", by=["model"], baseline=0).itertuples()
+    (none,) = paired_differences(
+        values.query("k < 2"), arm="k", by=["model"], baseline=0
+    ).itertuples()
     assert (none.value, none.p, none.ci_low < -0.9) == (0.0, 1.0, True)
-    lost = accuracy(said[said["group"].isin(["square", "bar"])]).query("metric == 'accuracy'")
-    figure = accuracy_figure({"toy talks": in_percent(lost)})
+    lost = mean_scores(said[said["group"].isin(["square", "bar"])]).query("metric == 'accuracy'")
+    figure = accuracy_figure({"toy talks": to_percent(lost)})
     _, panel, _ = figure.axes  # no panel for a setting that the paper does not have
     assert panel.lines[0].get_ydata().tolist() == [-50.0, -50.0]  # zero-shot stands beside it
     assert panel.get_ylim()[0] < -50

@@ -14,17 +14,21 @@ import pytest
 from sklearn.metrics import cohen_kappa_score
 
 from vrag_kit.analysis import (
-    accuracy,
     change_over_k,
     detect_abstention,
     detector_agreement,
+    mean_scores,
     per_query,
     selective_accuracy,
 )
 from vrag_kit.benchmarks import load_visual_rag
-from vrag_kit.judging import RuleJudge, judge_all
+from vrag_kit.judging import RuleJudge, judge_answers
 from vrag_kit.papers import published
-from vrag_kit.papers.visual_rag import change_printed, printed, selective_printed
+from vrag_kit.papers.visual_rag import (
+    published_change_over_k,
+    published_results,
+    published_selective_accuracy,
+)
 
 DECLINES, ANSWERS = "I don't know", "red"
 
@@ -36,7 +40,7 @@ def table(rows: list[tuple[str, str, float]], *, groups: int = 4) -> pd.DataFram
     )
     frame["query_id"] = [f"q{i % groups}" for i in range(len(frame))]
     frame["group"] = frame["query_id"].map(GROUPS)
-    frame["abstained"] = frame["marked"] = (
+    frame["abstained"] = frame["flagged"] = (
         frame["marks"].str.contains("abstention").astype(float).where(frame["score"].notna())
     )
     return frame
@@ -55,21 +59,21 @@ def test_the_detectors_read_the_judges_mark_and_the_answers_words() -> None:
     found = detect_abstention(
         table([*MIXED[:5], ("It cannot be seen; red", "abstention, redundant", 0.0)])
     )
-    assert list(found["mark"]) == [1, 1, 1, 0, 0, 1]
-    assert list(found["words"]) == [1, 1, 0, 1, 0, 1]
+    assert list(found["judge_flag"]) == [1, 1, 1, 0, 0, 1]
+    assert list(found["phrase_match"]) == [1, 1, 0, 1, 0, 1]
 
 
 def test_a_failed_question_has_neither_and_an_unreadable_verdict_no_mark() -> None:
     judged = table([(DECLINES, "", math.nan), (DECLINES, "", math.nan)])
     judged.loc[0, ["status", "answer"]] = ["timeout", None]
     found = detect_abstention(judged)
-    np.testing.assert_array_equal(found["mark"], [np.nan, np.nan])
-    np.testing.assert_array_equal(found["words"], [np.nan, 1.0])
+    np.testing.assert_array_equal(found["judge_flag"], [np.nan, np.nan])
+    np.testing.assert_array_equal(found["phrase_match"], [np.nan, 1.0])
 
 
 def test_agreement_is_cohens_kappa_of_a_table_worked_by_hand() -> None:
     row = detector_agreement(table(MIXED)).iloc[0]
-    assert row[["both", "only_mark", "only_words", "neither"]].tolist() == [2, 1, 1, 4]
+    assert row[["both", "only_flag", "only_phrase", "neither"]].tolist() == [2, 1, 1, 4]
     # observed 6/8, by chance (3 · 3 + 5 · 5) / 64 = 34/64: (48/64 − 34/64) / (30/64) = 14/30
     assert row["kappa"] == pytest.approx(14 / 30)
     assert row["kappa"] == pytest.approx(
@@ -100,8 +104,8 @@ def test_with_the_rule_judge_the_detectors_part_only_where_a_trait_follows(
             "answer_id": list("abcd"),
         }
     )
-    found = detect_abstention(judge_all(RuleJudge(), benchmark, answers))
-    assert list(found["words"] - found["mark"]) == [0, 0, 1, 0]
+    found = detect_abstention(judge_answers(RuleJudge(), benchmark, answers))
+    assert list(found["phrase_match"] - found["judge_flag"]) == [0, 0, 1, 0]
 
 
 def test_detectors_that_never_differ_agree_fully_without_an_interval() -> None:
@@ -144,7 +148,7 @@ def test_accuracy_is_the_share_of_answers_given_times_their_accuracy() -> None:
     ]
     judged = table(rows, groups=8)
     both, row = (
-        accuracy(judged).set_index("metric")["value"],
+        mean_scores(judged).set_index("metric")["value"],
         selective_accuracy(judged).iloc[0],
     )
     assert both["accuracy"] == pytest.approx((1 - both["abstention"]) * row["value"])
@@ -158,8 +162,9 @@ def test_when_every_answer_declines_there_is_no_accuracy_of_answers_given() -> N
 
 
 def test_the_papers_accuracy_of_answers_given_agrees_with_a_hand_calculation() -> None:
-    found = selective_printed(
-        printed(published("visual_rag", table=3)), printed(published("visual_rag", table=8))
+    found = published_selective_accuracy(
+        published_results(published("visual_rag", table=3)),
+        published_results(published("visual_rag", table=8)),
     ).set_index(["model", "setting", "k"])["value"]
     assert found["GPT-4o", "gt_clue", 1] == pytest.approx(59.81 / (1 - 0.0460))
     assert found["Qwen2.5VL", "zero_shot", 0] == 38.90  # nobody declined
@@ -206,7 +211,7 @@ def test_without_several_k_there_is_no_change() -> None:
 
 
 def test_the_papers_change_is_that_of_its_table_8() -> None:
-    change = change_printed(printed(published("visual_rag", table=8))).set_index(
+    change = published_change_over_k(published_results(published("visual_rag", table=8))).set_index(
         ["model", "setting"]
     )
     assert change.loc[("GPT-4o", "top_k"), "value"] == pytest.approx(10.70 - 58.02)

@@ -11,18 +11,33 @@ import pandas as pd
 import pytest
 from claim_sheets import sheet
 
-from vrag_kit.analysis import ACROSS, Answered, ClaimSheet, across, across_table, strata_of
+from vrag_kit.analysis import (
+    ACROSS,
+    ClaimVerdicts,
+    JudgedBenchmark,
+    cross_benchmark_scores,
+    cross_benchmark_table,
+    stratum_rows,
+)
 from vrag_kit.errors import VragError
-from vrag_kit.fieldguide.suite import InWords, TrueClaims, open_suite, open_world
-from vrag_kit.papers.crag_mm import two_not_right
-from vrag_kit.plotting import across_figure
+from vrag_kit.papers.crag_mm import early_stopping_rule
+from vrag_kit.plotting import score_matrix
+from vrag_kit.synthetic.mrag_suite import (
+    OracleClaims,
+    TextOnlyEvaluation,
+    open_ground_truth,
+    open_suite,
+)
 from vrag_kit.types import Benchmark, Query
 
 RIGHT, WRONG, DECLINES = ("red", 1.0, 0.0), ("blue", 0.0, 0.0), ("I don't know", 0.0, 1.0)
 HALF = ("red, not spotted", 0.5, 0.0)
 Said = tuple[str, float, float]
-RUN = {"device": "cpu", "decoding": "greedy", "max_new_tokens": 16, "batch_size": 32}
-NOT_ASKED = "not asked with no evidence, gold alone, one that is no gold, gold among others"
+RUN = {
+    "decoding": {"temperature": 0, "max_new_tokens": 16},
+    "hardware": {"batch_size": 32},
+}
+NOT_ASKED = "settings not run: no evidence, gold alone, one that is no gold, gold among others"
 
 
 def questions(n: int, *, labelled: bool = True, choices: tuple[str, ...] = ()) -> Benchmark:
@@ -53,17 +68,17 @@ def judged(said: Sequence[Said], setting: str = "top_k", k: int = 3) -> pd.DataF
         doc_ids=[("d", "e") if number % 2 == 0 else ("e",) for number in range(len(table))],
         status=failed.map({True: "timeout", False: "ok"}),
         detail="",
-        worst=0.0,
-        best=1.0,
+        score_min=0.0,
+        score_max=1.0,
     )
 
 
-def cells(answered: Answered) -> pd.DataFrame:
-    return across([answered]).set_index("metric")
+def cells(answered: JudgedBenchmark) -> pd.DataFrame:
+    return cross_benchmark_scores([answered]).set_index("metric")
 
 
 SAID = [RIGHT, RIGHT, HALF, WRONG, DECLINES, DECLINES, ("", math.nan, math.nan), RIGHT]
-ROW = Answered(name="toy", benchmark=questions(8), judged=judged(SAID), k=3)
+ROW = JudgedBenchmark(name="toy", benchmark=questions(8), judged=judged(SAID), k=3)
 
 
 @pytest.mark.slow
@@ -76,7 +91,7 @@ def test_graded_answers_have_accuracy_abstention_and_truthfulness_by_hand() -> N
     assert found.loc["truthfulness", "value"] == pytest.approx(100 * (3.5 - 1.5) / 7)
     assert list(found.loc[["accuracy", "abstention"], "n"]) == [7, 7]
     assert list(found.loc[["accuracy", "abstention"], "n_failed"]) == [1, 1]
-    assert found.loc["evidence_found", "value"] == pytest.approx(50)
+    assert found.loc["evidence_hit_rate", "value"] == pytest.approx(50)
     assert (found["ci_low"] <= found["value"])[found["reason"] == ""].all()
 
 
@@ -87,7 +102,7 @@ def test_every_cell_has_a_value_with_n_and_interval_or_a_reason() -> None:
         replace(ROW, benchmark=questions(8, labelled=False)),
         replace(ROW, benchmark=questions(8, choices=("red", "blue"))),
     ):
-        table = across([row])
+        table = cross_benchmark_scores([row])
         assert list(table["metric"]) == list(ACROSS)
         told = table["reason"] == ""
         assert (table["n"] > 0).eq(told).all()
@@ -97,13 +112,13 @@ def test_every_cell_has_a_value_with_n_and_interval_or_a_reason() -> None:
 @pytest.mark.slow
 def test_what_a_benchmark_has_not_is_told() -> None:
     bare = cells(replace(ROW, benchmark=questions(8, labelled=False)))
-    for metric in ("gcue", "evidence_found"):
+    for metric in ("gcue", "evidence_hit_rate"):
         assert bare.loc[metric, "reason"] == "no document is labelled as one that answers"
     assert bare.loc["faithfulness", "reason"] == "no claims were taken out of its answers"
-    assert bare.loc["choice_accuracy", "reason"] == "no question has options"
-    assert bare.loc["keypoint_coverage", "reason"] == "the data has no keypoints"
+    assert bare.loc["choice_accuracy", "reason"] == "no options"
+    assert bare.loc["keypoint_coverage", "reason"] == "no keypoints"
     options = cells(replace(ROW, benchmark=questions(8, choices=("red", "blue"))))
-    assert options.loc["normalised_em", "reason"].startswith("an answer chooses an option")
+    assert options.loc["normalised_em", "reason"].startswith("multiple-choice answers")
     assert options.loc["choice_accuracy", "reason"] == ""
     assert cells(ROW).loc["gcue", "reason"] == NOT_ASKED
 
@@ -124,9 +139,9 @@ def test_gcue_is_told_where_all_four_arms_were_asked() -> None:
     asked = [judged(said, setting) for setting, said in arms.items()]
     useless = cells(replace(ROW, judged=pd.concat([ROW.judged, *asked]))).loc["gcue"]
     # A_GT − B is −1 for two of 8 questions and else 0: its interval holds 0
-    assert (useless["n"], useless["reason"]) == (0, "a clue may not help here")
+    assert (useless["n"], useless["reason"]) == (0, "clue may not help")
     deeper = replace(ROW, judged=pd.concat([judged(SAID, k=5), *asked]), k=5)
-    assert cells(deeper).loc["gcue", "reason"] == "not asked with gold among 5"
+    assert cells(deeper).loc["gcue", "reason"] == "settings not run: gold among 5"
 
 
 @pytest.mark.slow
@@ -139,20 +154,20 @@ def test_conversations_end_before_truthfulness_and_not_before_accuracy() -> None
             query_id=name, text="?", answers=("red",), group="c", conversation_id="c", turn=turn
         )
     talk = replace(questions(0), queries=queries, qrels={name: {} for name in queries})
-    scores = judged(turns).assign(group="c", score=[1.0, -1.0, -1.0, 1.0], worst=-1.0)
-    row = Answered(name="talk", benchmark=talk, judged=scores, stop=two_not_right)
+    scores = judged(turns).assign(group="c", score=[1.0, -1.0, -1.0, 1.0], score_min=-1.0)
+    row = JudgedBenchmark(name="talk", benchmark=talk, judged=scores, stop=early_stopping_rule)
     found = cells(row)
     assert found.loc["accuracy", "value"] == pytest.approx(50)
-    assert (found.loc["accuracy", "n"], found.loc["accuracy", "counted"]) == (4, "turns")
+    assert (found.loc["accuracy", "n"], found.loc["accuracy", "unit_of_n"]) == (4, "turns")
     assert found.loc["truthfulness", "value"] == pytest.approx(100 * (1 - 1 - 1 + 0) / 4)
     assert found.loc["truthfulness", "n"] == 1
-    assert found.loc["truthfulness", "counted"] == "conversations"
-    assert found.loc["normalised_em", ["n", "counted"]].tolist() == [4, "turns"]
+    assert found.loc["truthfulness", "unit_of_n"] == "conversations"
+    assert found.loc["normalised_em", ["n", "unit_of_n"]].tolist() == [4, "turns"]
     unended = cells(replace(row, stop=None))
     assert unended.loc["truthfulness", "value"] == pytest.approx(0)
 
 
-def with_sheets(sheets: Sequence[ClaimSheet | None]) -> pd.DataFrame:
+def with_sheets(sheets: Sequence[ClaimVerdicts | None]) -> pd.DataFrame:
     told = [each and replace(each, query_id=f"q{n}") for n, each in enumerate(sheets)]
     return judged([RIGHT] * len(sheets)).assign(sheet=told)
 
@@ -167,16 +182,16 @@ def test_claims_are_means_over_answers_and_lack_what_their_sheets_lack() -> None
         "claim_recall": (1 / 2 + 1) / 2,
         "answer_claim_recall": (1 / 2 + 0) / 2,
         "faithfulness": 1 / 2,
-        "evidence_used": (1 / 2 + 0) / 2,
+        "evidence_utilization": (1 / 2 + 0) / 2,
     }
     for metric, value in expected.items():
         assert found.loc[metric, "value"] == pytest.approx(100 * value)
     silent = cells(replace(row, checked=with_sheets([sheet("it", [], ["EN"], "", "0")] * 2)))
-    assert silent.loc["faithfulness", "reason"] == "its answers make no claim that can be read"
-    assert silent.loc["evidence_used", "reason"] == "its answers make no claim that can be read"
+    assert silent.loc["faithfulness", "reason"] == "no claims in answers"
+    assert silent.loc["evidence_utilization", "reason"] == "no claims in answers"
     assert silent.loc["claim_recall", "n"] == 2
     unknown = cells(replace(row, checked=with_sheets([sheet("it", ["EN"], [], "1", "")] * 2)))
-    assert unknown.loc["claim_recall", "reason"] == "no gold claims can be read"
+    assert unknown.loc["claim_recall", "reason"] == "no gold claims"
     bare = cells(replace(row, checked=with_sheets([sheet("", [""], [""], "1", "1")] * 2)))
     assert bare.loc["faithfulness", "reason"] == "nothing was shown"
     lost = cells(replace(row, checked=with_sheets([None, None])))
@@ -185,28 +200,28 @@ def test_claims_are_means_over_answers_and_lack_what_their_sheets_lack() -> None
 
 def test_a_row_is_one_model_in_an_arm_that_was_asked() -> None:
     with pytest.raises(VragError, match="toy: found answers of the models none in the setting 'x'"):
-        across([replace(ROW, setting="x")])
+        cross_benchmark_scores([replace(ROW, setting="x")])
     two = pd.concat([ROW.judged, ROW.judged.assign(model="other")])
     with pytest.raises(VragError, match=r"models m, other in .* at k = 3; expected one"):
-        across([replace(ROW, judged=two)])
+        cross_benchmark_scores([replace(ROW, judged=two)])
 
 
 @pytest.mark.slow
 def test_the_table_and_the_figure_tell_numbers_and_reasons() -> None:
-    table = across([ROW])
-    wide = across_table(table)
+    table = cross_benchmark_scores([ROW])
+    wide = cross_benchmark_table(table)
     assert wide.loc[("toy", "m"), "accuracy"].startswith("50.0 [")
     assert wide.loc[("toy", "m"), "accuracy"].endswith("(n = 7); 1 failed")
     assert wide.loc[("toy", "m"), "faithfulness"] == "no claims were taken out of its answers"
     names = {"accuracy": "accuracy", "gcue": "gCUE", "truthfulness": "truthfulness"}
-    figure = across_figure(table, names)
+    figure = score_matrix(table, names)
     said = [text.get_text() for text in figure.axes[0].texts]
     accuracy = table.set_index("metric").loc["accuracy"]
     told = f"[{accuracy['ci_low']:.0f}, {accuracy['ci_high']:.0f}]"
     assert {"toy", "m", "50", told, "n = 7", "0 to 100 %", "−100 to 100 %", "a"} <= set(said)
     faint = {text.get_text(): text.get_alpha() or 1.0 for text in figure.axes[0].texts}
     assert faint[told] < 1  # of 7 answers
-    many = across_figure(table.assign(n=15), names)
+    many = score_matrix(table.assign(n=15), names)
     assert all((text.get_alpha() or 1.0) == 1 for text in many.axes[0].texts)
     assert "Faint: n below 15" in figure.texts[-1].get_text()
     assert "Faint" not in many.texts[-1].get_text()
@@ -220,33 +235,35 @@ def test_what_was_taught_stands_apart_before_all_questions_are_pooled() -> None:
     told = [RIGHT, RIGHT, WRONG]
     row = replace(ROW, judged=judged([*told, *[WRONG] * 5]))
     groups = row.judged["group"].tolist()
-    rows = strata_of(row, {"m": frozenset(groups[:3])})
+    rows = stratum_rows(row, {"m": frozenset(groups[:3])})
     names = ["toy, in training data", "toy, not in training data", "toy"]
     assert [each.name for each in rows] == names
-    found = across(rows, {"accuracy": ACROSS["accuracy"]}).set_index("benchmark")
+    found = cross_benchmark_scores(rows, {"accuracy": ACROSS["accuracy"]}).set_index("benchmark")
     assert found["value"].to_dict() == pytest.approx(
         dict(zip(names, (200 / 3, 0, 25), strict=True))
     )
     assert found["n"].tolist() == [3, 5, 8]
-    assert strata_of(row, {}) == strata_of(row, {"m": frozenset(groups)}) == [row]
+    assert stratum_rows(row, {}) == stratum_rows(row, {"m": frozenset(groups)}) == [row]
 
 
 def test_a_column_of_the_answers_sets_strata_apart_whatever_is_known_of_its_model() -> None:
     """As MRAG-Bench's `with_scenarios` has it; questions of a group may be of several."""
     strata = ["new"] * 6 + ["known species"] * 2
     row = replace(ROW, judged=judged(SAID).assign(stratum=strata, group="c"))
-    rows = strata_of(row, {"m": frozenset({"c"})})
+    rows = stratum_rows(row, {"m": frozenset({"c"})})
     assert [each.name for each in rows] == ["toy, known species", "toy, new", "toy"]
     assert [len(each.benchmark.queries) for each in rows] == [2, 6, 8]
-    assert strata_of(replace(row, judged=row.judged.assign(stratum="")), {})[0].name == "toy"
+    assert stratum_rows(replace(row, judged=row.judged.assign(stratum="")), {})[0].name == "toy"
 
 
 @pytest.mark.slow
 def test_documents_are_asked_about_by_their_words(tmp_path: Path) -> None:
     pages = ["VisRAG-Doc"]
-    datasets = open_suite("suite-drawn-small", pages, in_words=pages)
-    said = InWords(k=2, questions=2).ask(datasets, ["field-guide-vlm-few"], tmp_path, run_with=RUN)
-    asked, judged = said["VisRAG-Doc, in words"]
+    datasets = open_suite("field-guide-mrag-suite-small", pages, in_words=pages)
+    said = TextOnlyEvaluation(k=2, questions=2).ask(
+        datasets, ["field-guide-vlm-few"], tmp_path, **RUN
+    )
+    asked, judged = said["VisRAG-Doc, text only"]
     assert not any(document.image for document in asked.corpus.values())
     arms = judged.groupby("setting", sort=False)["k"].agg(list).to_dict()
     assert arms == {
@@ -256,24 +273,24 @@ def test_documents_are_asked_about_by_their_words(tmp_path: Path) -> None:
         "one_in_k": [2, 2],
         "top_k": [2, 2],
     }
-    row = Answered(name="pages", benchmark=asked, judged=judged, k=2)
-    checked = claims_of(tmp_path).of(row)
+    row = JudgedBenchmark(name="pages", benchmark=asked, judged=judged, k=2)
+    checked = claims_of(tmp_path).extract(row)
     assert checked.claims_of == "long answers"  # a part has several traits
     assert cells(checked).loc["claim_recall", "value"] == 100  # two pages, the gold one first
-    more = InWords(questions=3)
-    chosen = more.chosen(datasets["VisRAG-Doc"])
-    assert chosen[:2] == InWords(questions=2).chosen(datasets["VisRAG-Doc"])
+    more = TextOnlyEvaluation(questions=3)
+    chosen = more.sample(datasets["VisRAG-Doc"])
+    assert chosen[:2] == TextOnlyEvaluation(questions=2).sample(datasets["VisRAG-Doc"])
 
 
 @pytest.mark.slow
 def test_no_question_is_shown_by_a_search_by_words_what_is_left_out_for_it(tmp_path: Path) -> None:
     pages = ["VisRAG-Doc"]
-    (whole,) = open_suite("suite-drawn-small", pages, in_words=pages).values()
-    (name,) = InWords(questions=1).chosen(whole)
+    (whole,) = open_suite("field-guide-mrag-suite-small", pages, in_words=pages).values()
+    (name,) = TextOnlyEvaluation(questions=1).sample(whole)
     barred = frozenset(list(whole.corpus)[::2]) - {*whole.relevant(name)}
     fewer = {"VisRAG-Doc": replace(whole, left_out={name: barred})}
-    said = InWords(k=9, questions=1).ask(fewer, ["field-guide-vlm-few"], tmp_path, run_with=RUN)
-    _, judged = said["VisRAG-Doc, in words"]
+    said = TextOnlyEvaluation(k=9, questions=1).ask(fewer, ["field-guide-vlm-few"], tmp_path, **RUN)
+    _, judged = said["VisRAG-Doc, text only"]
     (found,) = judged[judged["setting"] == "top_k"]["doc_ids"]
     assert len(found) > 1
     assert not barred & {*found}
@@ -283,30 +300,30 @@ def test_no_question_is_shown_by_a_search_by_words_what_is_left_out_for_it(tmp_p
 def test_questions_of_several_parts_are_asked_part_by_part_over_what_was_seen(
     tmp_path: Path,
 ) -> None:
-    datasets = open_suite("suite-drawn-small", ["WebQA"])
-    words = InWords(k=2, questions=2)
-    rows = words.ask(datasets, ["field-guide-vlm-few"], tmp_path, run_with=RUN)
+    datasets = open_suite("field-guide-mrag-suite-small", ["WebQA"])
+    words = TextOnlyEvaluation(k=2, questions=2)
+    rows = words.ask(datasets, ["field-guide-vlm-few"], tmp_path, **RUN)
     assert [any(each.image for each in few.corpus.values()) for few, _ in rows.values()] == [
         True,
         False,
     ]
     assert list(rows) == ["WebQA", "WebQA, captions and snippets"]
     asked, judged = rows["WebQA"]
-    row = Answered(name="WebQA", benchmark=asked, judged=judged, k=2)
+    row = JudgedBenchmark(name="WebQA", benchmark=asked, judged=judged, k=2)
     asker = claims_of(tmp_path)
-    checked = asker.of(row)
+    checked = asker.extract(row)
     found = cells(checked)
-    assert found.loc["claim_recall", "counted"] == "long answers"
-    assert found.loc["accuracy", "counted"] == "questions"
+    assert found.loc["claim_recall", "unit_of_n"] == "long answers"
+    assert found.loc["accuracy", "unit_of_n"] == "questions"
     shown = dict(zip(row.arm["query_id"], row.arm["doc_ids"], strict=True))
     for each in checked.checked.to_dict("records"):
         assert each["doc_ids"] == shown[each["query_id"]]
-        assert len(each["parts"]) == len(asker.world.parts(asked.queries[each["query_id"]]))
+        assert len(each["parts"]) == len(asker.world.sub_questions(asked.queries[each["query_id"]]))
     other = replace(asker, model="field-guide-vlm-many")
     with pytest.raises(VragError, match="WebQA: field-guide-vlm-few gave the short answers"):
-        other.of(row)
+        other.extract(row)
 
 
-def claims_of(folder: Path) -> TrueClaims:
-    world = open_world("suite-drawn-small")
-    return TrueClaims(world=world, model="field-guide-vlm-few", answers_dir=folder, run_with=RUN)
+def claims_of(folder: Path) -> OracleClaims:
+    world = open_ground_truth("field-guide-mrag-suite-small")
+    return OracleClaims(world=world, model="field-guide-vlm-few", answers_dir=folder, **RUN)

@@ -20,29 +20,29 @@ from statsmodels.stats.inter_rater import cohens_kappa
 from vrag_kit.analysis import (
     READINGS,
     agreement,
-    compare,
-    confusion,
+    confusion_matrix,
     corrected_accuracy,
-    gains_beside_judge,
-    in_percent,
-    pairs_of,
+    expand_confusion,
+    judge_bias_check,
+    paired_differences,
     per_query,
+    to_percent,
 )
 from vrag_kit.errors import VragError
 from vrag_kit.judging import LABELS
 from vrag_kit.papers import published
-from vrag_kit.papers.visual_rag import gains_beside_bias
+from vrag_kit.papers.visual_rag import gains_vs_judge_bias
 from vrag_kit.plotting import agreement_figure
 
-PAPER = pairs_of(published("visual_rag", table=9))
-TABLE_9 = agreement(PAPER).set_index(["reading", "metric"])
+PAPER = expand_confusion(published("visual_rag", table=9))
+TABLE_9 = agreement(PAPER).set_index(["label_mapping", "metric"])
 
 
 def answers(*rows: tuple[str, str, str]) -> pd.DataFrame:
     """(human, judge, group) as labelled answers."""
     return pd.DataFrame(
         [(human, judge, LABELS[judge], group) for human, judge, group in rows],
-        columns=["human", "judge", "score", "group"],
+        columns=["human_label", "judge_label", "score", "group"],
     )
 
 
@@ -88,14 +88,19 @@ def test_each_reading_of_table_9_gives_what_an_audit_found(
 
 
 def test_the_matrix_of_table_9_is_as_printed() -> None:
-    assert confusion(PAPER).to_numpy().tolist() == [[86, 1, 3], [6, 14, 2], [6, 17, 65]]
+    assert confusion_matrix(PAPER).to_numpy().tolist() == [[86, 1, 3], [6, 14, 2], [6, 17, 65]]
 
 
 def test_kappa_and_its_interval_agree_with_statsmodels() -> None:
-    ours, theirs = TABLE_9.loc[("strict", "kappa")], cohens_kappa(confusion(PAPER), wt="linear")
+    ours, theirs = (
+        TABLE_9.loc[("strict", "kappa")],
+        cohens_kappa(confusion_matrix(PAPER), wt="linear"),
+    )
     assert ours["value"] == pytest.approx(theirs.kappa)
     assert ours["value"] == pytest.approx(
-        cohen_kappa_score(PAPER["human"].map(LABELS) * 2, PAPER["score"] * 2, weights="linear")
+        cohen_kappa_score(
+            PAPER["human_label"].map(LABELS) * 2, PAPER["score"] * 2, weights="linear"
+        )
     )
     assert ours["ci_high"] - ours["ci_low"] == pytest.approx(
         theirs.kappa_upp - theirs.kappa_low, rel=0.1
@@ -104,7 +109,7 @@ def test_kappa_and_its_interval_agree_with_statsmodels() -> None:
 
 def test_the_judge_of_the_paper_gives_6_5_points_too_much() -> None:
     # judge (98 + 32 / 2) / 200 = 0.570, human (90 + 22 / 2) / 200 = 0.505
-    row, off = TABLE_9.loc[("strict", "bias")], PAPER["score"] - PAPER["human"].map(LABELS)
+    row, off = TABLE_9.loc[("strict", "bias")], PAPER["score"] - PAPER["human_label"].map(LABELS)
     assert row["value"] == pytest.approx(0.570 - 0.505)
     assert [row["ci_low"], row["ci_high"]] == pytest.approx(
         stats.norm.interval(0.95, off.mean(), off.std() / math.sqrt(200)), abs=0.005
@@ -112,7 +117,7 @@ def test_the_judge_of_the_paper_gives_6_5_points_too_much() -> None:
 
 
 def test_the_gain_by_a_clue_is_below_that_bias_for_six_of_eight_models() -> None:
-    table = gains_beside_bias(published("visual_rag", table=3), 0.065)
+    table = gains_vs_judge_bias(published("visual_rag", table=3), 0.065)
     # Table 3, GT clue less zero-shot: Claude 56.79 − 54.28 = 2.51; Phi4-MM 45.04 − 35.16 = 9.88
     gains = table.set_index("model")["gain"]
     assert [gains["Claude"], gains["Phi4-MM"]] == pytest.approx([2.51, 9.88])
@@ -132,7 +137,7 @@ def test_the_gain_by_a_clue_is_below_that_bias_for_six_of_eight_models() -> None
 )
 @settings(max_examples=12, deadline=None)
 def test_values_are_scikit_learns_for_any_answers(rows: list[tuple[str, str, str]]) -> None:
-    table = agreement(answers(*rows)).set_index(["reading", "metric"])["value"]
+    table = agreement(answers(*rows)).set_index(["label_mapping", "metric"])["value"]
     for reading, text in READINGS.items():
         codes = dict(
             zip([(human, judge) for human in LABELS for judge in LABELS], text.split(), strict=True)
@@ -160,7 +165,7 @@ def test_values_are_scikit_learns_for_any_answers(rows: list[tuple[str, str, str
 @pytest.mark.slow
 def test_the_interval_of_macro_f1_is_that_of_a_slow_loop_over_species() -> None:
     pairs, rng = random_answers(1), np.random.default_rng(5)
-    human, judge = pairs["human"].to_numpy(object), pairs["judge"].to_numpy(object)
+    human, judge = pairs["human_label"].to_numpy(object), pairs["judge_label"].to_numpy(object)
     rows = list(pairs.groupby("group").indices.values())
     drawn = [
         np.concatenate([rows[i] for i in rng.integers(len(rows), size=len(rows))])
@@ -169,7 +174,7 @@ def test_the_interval_of_macro_f1_is_that_of_a_slow_loop_over_species() -> None:
     low, high = np.quantile(
         [f1_score(human[some], judge[some], average="macro") for some in drawn], [0.025, 0.975]
     )
-    row = agreement(pairs).set_index(["reading", "metric"]).loc[("strict", "macro_f1")]
+    row = agreement(pairs).set_index(["label_mapping", "metric"]).loc[("strict", "macro_f1")]
     assert [row["ci_low"], row["ci_high"]] == pytest.approx([low, high], abs=0.03)
 
 
@@ -191,7 +196,7 @@ def test_perfect_agreement_is_uncertain_by_the_number_of_species() -> None:
                 ("true", "true", "c"),
             ]
         )
-    ).set_index(["reading", "metric"])
+    ).set_index(["label_mapping", "metric"])
     assert table.loc[
         ("strict", "accuracy"), ["value", "ci_low", "ci_high"]
     ].tolist() == pytest.approx([1, 0.025 ** (1 / 3), 1])  # no failure in three trials
@@ -212,7 +217,7 @@ def test_a_matrix_with_an_unknown_label_is_refused() -> None:
     with pytest.raises(
         VragError, match="'maybe' in the confusion matrix, expected true, partial, false"
     ):
-        pairs_of(pd.DataFrame({"human": ["maybe"], "judge": ["true"], "count": [2]}))
+        expand_confusion(pd.DataFrame({"human": ["maybe"], "judge": ["true"], "count": [2]}))
 
 
 def arm(scores: list[float], groups: str, setting: str = "zero_shot") -> pd.DataFrame:
@@ -222,7 +227,7 @@ def arm(scores: list[float], groups: str, setting: str = "zero_shot") -> pd.Data
 
 def corrected(judged: pd.DataFrame, rows: list[int], human: list[str]) -> pd.Series:
     """The corrected row of the one arm, with the answers `rows` labelled `human`."""
-    table = corrected_accuracy(judged, judged.iloc[rows].assign(human=human))
+    table = corrected_accuracy(judged, judged.iloc[rows].assign(human_label=human))
     return table[table["metric"] == "corrected"].iloc[0]
 
 
@@ -265,7 +270,7 @@ def biased(
 
 def labelled_of(judged: pd.DataFrame, truth: list[str], per_arm: int, seed: int) -> pd.DataFrame:
     """`per_arm` answers of each arm at random, with their true label."""
-    pairs = judged.assign(human=truth)
+    pairs = judged.assign(human_label=truth)
     return pairs.groupby("setting", group_keys=False).sample(per_arm, random_state=seed)
 
 
@@ -275,7 +280,7 @@ def test_strata_count_as_often_as_their_answers_not_as_their_labels() -> None:
         ignore_index=True,
     )
     rows = {0: "false", 3: "false", 4: "true", 10: "true"}  # human − judge: −1, 0; 0, 1
-    pairs = judged.iloc[list(rows)].assign(human=list(rows.values()))
+    pairs = judged.iloc[list(rows)].assign(human_label=list(rows.values()))
     table = corrected_accuracy(judged, pairs, by=["model"]).set_index("metric")
     # judge 9/16; 4/16 · (−1/2) + 12/16 · 1/2 = 1/4; all labels alike would give 9/16 + 0
     assert table.loc["corrected", "value"] == pytest.approx(9 / 16 + 1 / 4)
@@ -312,15 +317,15 @@ def opposite(seed: int) -> tuple[pd.DataFrame, list[str]]:
 
 @pytest.mark.slow
 def test_with_as_many_labels_of_each_arm_the_truth_is_covered_over_arms_and_in_gains() -> None:
-    truth = {"all": (80 * 0.3 + 400 * 0.7) / 480, "corrected gain": 0.4, "bias by labels": -0.35}
+    truth = {"all": (80 * 0.3 + 400 * 0.7) / 480, "corrected_gain": 0.4, "estimated_bias": -0.35}
     covered = dict.fromkeys([*truth, "gain"], 0)
     for seed in range(30):
         judged, labels = opposite(seed)
         pairs = labelled_of(judged, labels, 40, seed)
         over = corrected_accuracy(judged, pairs, by=["model"]).set_index("metric").loc["corrected"]
         covered["all"] += over["ci_low"] <= truth["all"] <= over["ci_high"]
-        gains = gains_beside_judge(judged, pairs).set_index("metric")
-        for metric in ("corrected gain", "bias by labels", "gain"):
+        gains = judge_bias_check(judged, pairs).set_index("metric")
+        for metric in ("corrected_gain", "estimated_bias", "gain"):
             low, high = gains.loc[metric, ["ci_low", "ci_high"]]
             covered[metric] += low <= truth.get(metric, 0.4) <= high
     assert covered.pop("gain") <= 3  # the judge's own gain, 0.05, is off by its bias
@@ -331,28 +336,28 @@ def test_beside_a_gain_stands_the_differential_bias_that_cancels_it() -> None:
     judged = pd.concat(
         [arm([1, 0, 0, 0], "abcd"), arm([1, 1, 1, 0], "abcd", "gt_clue")], ignore_index=True
     )
-    pairs = judged.iloc[[0, 1, 4, 5]].assign(human=["true", "true", "true", "false"])
-    table = gains_beside_judge(judged, pairs).set_index("metric")
+    pairs = judged.iloc[[0, 1, 4, 5]].assign(human_label=["true", "true", "true", "false"])
+    table = judge_bias_check(judged, pairs).set_index("metric")
     # judge: 1/4 and 3/4; judge − human: −1/2 without, +1/2 with the clue
     assert table["value"].to_dict() == {
         "gain": 0.5,
-        "bias that cancels it": 0.5,
-        "bias by labels": 1.0,
-        "corrected gain": -0.5,
+        "break_even_bias": 0.5,
+        "estimated_bias": 1.0,
+        "corrected_gain": -0.5,
     }
     assert table["n"].tolist() == [4, 4, 4, 4]
     assert set(table["setting"]) == {"gt_clue"}
     with pytest.raises(VragError, match="m has 0 arms in the setting 'top_k', expected one"):
-        gains_beside_judge(judged, pairs, baseline="top_k")
+        judge_bias_check(judged, pairs, baseline="top_k")
 
 
 def test_an_arm_that_nobody_labelled_has_a_gain_and_no_corrected_one() -> None:
     arms = [arm([1, 0, 0, 0], "abcd"), arm([1, 1, 1, 0], "abcd", "gt_clue")]
     judged = pd.concat([*arms, arm([1, 1, 0, 0], "abcd", "top_k")], ignore_index=True)
-    pairs = judged.iloc[[0, 1, 4, 5]].assign(human=["true", "true", "true", "false"])
-    table = gains_beside_judge(judged, pairs).query("setting == 'top_k'").set_index("metric")
+    pairs = judged.iloc[[0, 1, 4, 5]].assign(human_label=["true", "true", "true", "false"])
+    table = judge_bias_check(judged, pairs).query("setting == 'top_k'").set_index("metric")
     assert table.loc["gain", "value"] == 0.25
-    assert np.isnan(table.loc["corrected gain", "value"])
+    assert np.isnan(table.loc["corrected_gain", "value"])
 
 
 def test_a_gain_is_that_of_compare_on_the_questions_that_both_arms_answered() -> None:
@@ -361,16 +366,16 @@ def test_a_gain_is_that_of_compare_on_the_questions_that_both_arms_answered() ->
     clue["status"] = clue["status"].mask(clue["score"].isna(), "timeout")  # the hard ones
     judged = pd.concat([arm(easy, species), clue], ignore_index=True)
     right = judged["score"].map({1.0: "true", 0.0: "false"})
-    pairs = judged.assign(human=right)[judged["score"].notna()]
-    table = gains_beside_judge(judged, pairs).set_index("metric")
+    pairs = judged.assign(human_label=right)[judged["score"].notna()]
+    table = judge_bias_check(judged, pairs).set_index("metric")
     values = per_query(judged, by=["model", "setting"])
-    (paired,) = compare(values, arm="setting", by=["model"], baseline="zero_shot").to_dict(
-        "records"
-    )
+    (paired,) = paired_differences(
+        values, arm="setting", by=["model"], baseline="zero_shot"
+    ).to_dict("records")
     assert paired["value"] == 0.0  # the clue changed no answer
     ends = ["value", "ci_low", "ci_high", "n"]
     assert table.loc["gain", ends].tolist() == [paired[name] for name in ends]
-    assert table.loc["corrected gain", "value"] == 0.0
+    assert table.loc["corrected_gain", "value"] == 0.0
     assert table["n"].tolist() == [15, 15, 30, 30]  # labels on these questions only
 
 
@@ -378,12 +383,12 @@ def test_a_gain_of_all_questions_alike_leaves_what_so_few_may_hide() -> None:
     judged = pd.concat(
         [arm([0.0] * 6, "abcdef"), arm([1.0] * 6, "abcdef", "gt_clue")], ignore_index=True
     )
-    pairs = judged.assign(human=["false"] * 6 + ["true"] * 6)
-    table = gains_beside_judge(judged, pairs).set_index("metric")
+    pairs = judged.assign(human_label=["false"] * 6 + ["true"] * 6)
+    table = judge_bias_check(judged, pairs).set_index("metric")
     assert table.loc["gain", "value"] == 1.0
     # as many species without another: 1 − 0.025^(1/6) = 0.459 of the way from 1 to −1
     assert table.loc["gain", "ci_low"] == pytest.approx(1 - 2 * (1 - 0.025 ** (1 / 6)))
-    low, high = table.loc["corrected gain", ["ci_low", "ci_high"]]
+    low, high = table.loc["corrected_gain", ["ci_low", "ci_high"]]
     assert low < table.loc["gain", "ci_low"] < 1 < high
 
 
@@ -392,8 +397,8 @@ def test_an_arm_without_a_common_question_has_no_gain() -> None:
         [arm([1, 0], "ab"), arm([1, 0], "ab", "gt_clue").assign(query_id=["q8", "q9"])],
         ignore_index=True,
     )
-    pairs = judged.assign(human="true")
-    table = gains_beside_judge(judged, pairs).set_index("metric")
+    pairs = judged.assign(human_label="true")
+    table = judge_bias_check(judged, pairs).set_index("metric")
     assert table["value"].isna().all()
     assert (table["n"] == 0).all()
 
@@ -426,9 +431,9 @@ def test_labels_that_all_agree_still_leave_the_doubt_of_their_number() -> None:
     assert row["value"] == 0.5
     assert (row["ci_low"], row["ci_high"]) == (0.0, 1.0)
     many = corrected(judged, list(range(40)), ["true", "false"] * 20)
-    plain = corrected_accuracy(judged, judged.iloc[:40].assign(human=["true", "false"] * 20)).iloc[
-        0
-    ]
+    plain = corrected_accuracy(
+        judged, judged.iloc[:40].assign(human_label=["true", "false"] * 20)
+    ).iloc[0]
     # ten species: 1 − 0.025^(1/10) = 0.308
     assert many["ci_high"] == pytest.approx(
         0.5 + math.hypot(plain["ci_high"] - 0.5, 1 - 0.025**0.1)
@@ -466,7 +471,7 @@ def test_too_few_labels_give_no_interval_and_none_no_value() -> None:
     judged = pd.concat(
         [arm([1, 0, 1], "abc"), arm([1, 0, 0.5], "abc", "gt_clue")], ignore_index=True
     )
-    table = corrected_accuracy(judged, judged.iloc[[0]].assign(human="true")).set_index(
+    table = corrected_accuracy(judged, judged.iloc[[0]].assign(human_label="true")).set_index(
         ["setting", "metric"]
     )
     assert table.loc[("zero_shot", "corrected"), "value"] == pytest.approx(2 / 3)
@@ -482,9 +487,9 @@ def test_answers_without_a_verdict_are_counted_and_left_out() -> None:
 
 def test_the_figure_shows_every_count_and_every_corrected_mean() -> None:
     judged, rows, human = biased(1, 60, 12, 30)
-    table = in_percent(corrected_accuracy(judged, judged.iloc[rows].assign(human=human)))
+    table = to_percent(corrected_accuracy(judged, judged.iloc[rows].assign(human_label=human)))
     matrix, _, means = agreement_figure(
-        {"Table 9": confusion(PAPER), "again": confusion(PAPER)}, table, "toy"
+        {"Table 9": confusion_matrix(PAPER), "again": confusion_matrix(PAPER)}, table, "toy"
     ).axes
     assert "95 % intervals" in matrix.figure.get_supxlabel()
     assert [text.get_text() for text in matrix.texts] == [

@@ -18,19 +18,19 @@ from statsmodels.stats.multitest import multipletests
 
 from vrag_kit.analysis import (
     association,
-    compare,
+    change_from_smallest_k,
+    cluster_means,
     estimate,
-    in_percent,
-    intervals,
+    estimates,
+    paired_differences,
     settings_table,
-    since_smallest_k,
-    summarise,
+    to_percent,
 )
-from vrag_kit.analysis.comparison import holm
+from vrag_kit.analysis.comparisons import holm
 from vrag_kit.errors import VragError
 from vrag_kit.judging import Scale
 from vrag_kit.papers import published
-from vrag_kit.papers.visual_rag import beside_paper, printed
+from vrag_kit.papers.visual_rag import published_results, retrieval_table_with_published
 
 ANY = Scale(-1e4, 1e4)
 """So wide that its ends do not matter."""
@@ -114,7 +114,7 @@ def test_memory_does_not_grow_with_the_number_of_clusters() -> None:
     both = pd.concat([frame.assign(arm="a"), frame.assign(arm="b", value=0.5)])
     with at_most(160):  # 5,000 clusters by as many would be 200 MB, 4,000 draws 160 MB
         estimate(values, names)
-        compare(both, arm="arm", by=["k"], baseline="b")
+        paired_differences(both, arm="arm", by=["k"], baseline="b")
         association(values.round(1), values.round(1), names, measure="kappa")
 
 
@@ -122,7 +122,7 @@ def test_blocks_draw_what_one_array_would(monkeypatch: pytest.MonkeyPatch) -> No
     values, groups = clustered(4)
     x, y = values.round(1), (values**2).round(1)
     whole = association(x, y, groups, measure="spearman")
-    monkeypatch.setattr(intervals, "BLOCK", 1_000)  # 40 clusters: 25 rows at a time
+    monkeypatch.setattr(estimates, "BLOCK", 1_000)  # 40 clusters: 25 rows at a time
     assert association(x, y, groups, measure="spearman") == whole
 
 
@@ -131,7 +131,7 @@ def test_differences_use_only_the_queries_that_both_have() -> None:
         [("q1", "a", 1, 1.0), ("q1", "b", 1, 0.0), ("q2", "a", 1, 1.0), ("q2", "b", 1, math.nan)],
         columns=["query_id", "retriever", "k", "value"],
     ).assign(group=lambda table: table["query_id"])
-    table = compare(frame, arm="retriever", by=["k"], baseline="b")
+    table = paired_differences(frame, arm="retriever", by=["k"], baseline="b")
     assert (table["n"].iloc[0], table["value"].iloc[0]) == (1, 1.0)
 
 
@@ -140,7 +140,7 @@ def test_no_difference_anywhere_is_uncertain_in_both_directions() -> None:
         [(f"q{i}", arm, 1, 0.5) for i in range(10) for arm in "ab"],
         columns=["query_id", "retriever", "k", "value"],
     ).assign(group=lambda table: table["query_id"])
-    row = compare(frame, arm="retriever", by=["k"], baseline="b").iloc[0]
+    row = paired_differences(frame, arm="retriever", by=["k"], baseline="b").iloc[0]
     assert row["ci_high"] == pytest.approx(
         1 - 0.025 ** (1 / 10)
     )  # no success in ten trials, 97.5 %
@@ -156,7 +156,7 @@ def test_a_summary_has_a_row_for_each_combination_in_order() -> None:
             "value": [0.0, 1.0, 1.0, 1.0],
         }
     )
-    table = summarise(frame, by=["retriever"])
+    table = cluster_means(frame, by=["retriever"])
     assert list(table["retriever"]) == ["z", "a"]
     assert list(table["value"]) == [0.5, 1.0]
 
@@ -183,19 +183,21 @@ def test_two_models_are_compared_at_each_k_and_by_what_they_lose_over_k() -> Non
         ],
         columns=["model", "setting", "k", "query_id", "group", "value"],
     )
-    at_each = compare(values, arm="model", by=["setting", "k"], baseline="few")
+    at_each = paired_differences(values, arm="model", by=["setting", "k"], baseline="few")
     # k = 1: 0, −0.5, 0, 1 over four; k = 3: 1, 0.5, 0, and no answer of one of them
     assert at_each[["model", "k", "value", "n"]].to_numpy().tolist() == [
         ["many", 1, 0.125, 4],
         ["many", 3, 0.5, 3],
     ]
-    changes = since_smallest_k(values)
+    changes = change_from_smallest_k(values)
     assert set(changes["k"]) == {3}
-    assert set(zip(changes["worst"], changes["best"], strict=True)) == {(-1.0, 1.0)}
-    (lost,) = compare(changes, arm="model", by=["k"], baseline="few").itertuples()
+    assert set(zip(changes["score_min"], changes["score_max"], strict=True)) == {(-1.0, 1.0)}
+    (lost,) = paired_differences(changes, arm="model", by=["k"], baseline="few").itertuples()
     # many: 0, 0.5, −0.5; few: −1, −0.5, −0.5; differences 1, 1, 0
     assert (lost.value, lost.n) == (pytest.approx(2 / 3), 3)
-    alone = compare(values.query("model == 'few'"), arm="model", by=["k"], baseline="few")
+    alone = paired_differences(
+        values.query("model == 'few'"), arm="model", by=["k"], baseline="few"
+    )
     assert alone.empty
 
 
@@ -205,17 +207,17 @@ def test_an_unknown_published_table_is_refused_with_the_list() -> None:
 
 
 def test_our_cells_carry_an_interval_and_the_papers_say_that_the_data_are_others() -> None:
-    results = in_percent(
+    results = to_percent(
         pd.DataFrame(
             [("mine", "recall", 1, 0.1, 0.05, 0.2, 9), ("mine", "hit_count", 1, 0.5, 0.3, 0.7, 9)],
             columns=["retriever", "metric", "k", "value", "ci_low", "ci_high", "n"],
         )
     )
-    table = beside_paper(results, published("visual_rag", table=2))
+    table = retrieval_table_with_published(results, published("visual_rag", table=2))
     assert table.loc[("mine", "recall"), "@1"] == "10.0 [5.0, 20.0]"
     assert table.loc[("mine", "hit_count"), "@1"] == "0.5 [0.3, 0.7]"
-    assert table.loc[("CLIP (paper, different data)", "recall"), "@1"] == "2.81"
-    assert ("CLIP (paper)", "recall") in beside_paper(
+    assert table.loc[("CLIP (reported, other data)", "recall"), "@1"] == "2.81"
+    assert ("CLIP (reported)", "recall") in retrieval_table_with_published(
         results, published("visual_rag", table=2), same_data=True
     ).index
 
@@ -235,21 +237,21 @@ def test_a_cell_of_the_settings_table_says_when_answers_failed_and_what_they_cou
             "ci_high",
             "n",
             "n_failed",
-            "if_all_wrong",
-            "if_all_right",
-            "if_refusals_wrong",
+            "bound_low",
+            "bound_high",
+            "if_refusals_incorrect",
         ],
     )
-    table = settings_table(results, printed(published("visual_rag", table=3)))
+    table = settings_table(results, published_results(published("visual_rag", table=3)))
     assert list(table["m"]) == [
         "25.0 [10.0, 40.0]",
         "75.0 [60.0, 90.0] (n = 79, 6 failed, 70.0 to 78.0 with them, 72.0 with refusals as wrong)",
     ]
-    summed_anew = results.assign(if_refusals_wrong=results["value"] - 1e-13).head(1)
+    summed_anew = results.assign(if_refusals_incorrect=results["value"] - 1e-13).head(1)
     assert list(settings_table(summed_anew)["m"]) == ["25.0 [10.0, 40.0]"]
-    assert list(table["GPT-4o (paper, different data)"]) == ["53.74", "59.81"]
+    assert list(table["GPT-4o (reported, other data)"]) == ["53.74", "59.81"]
     assert list(
-        settings_table(results, printed(published("visual_rag", table=3)), same_data=True)[
-            "GPT-4o (paper)"
-        ]
+        settings_table(
+            results, published_results(published("visual_rag", table=3)), same_data=True
+        )["GPT-4o (reported)"]
     ) == ["53.74", "59.81"]

@@ -15,9 +15,9 @@ import pytest
 from PIL import Image
 
 from vrag_kit.building.agreement import Disputes
-from vrag_kit.building.folders import SpeciesFolder, read_folders
-from vrag_kit.building.log import AnnotationLog, Vote, read_log
-from vrag_kit.building.panel import AnnotationPanel, annotate, annotation_page
+from vrag_kit.building.annotation_panel import AnnotationPanel, annotate, annotation_page
+from vrag_kit.building.annotations import AnnotationLog, Vote, read_annotation_log
+from vrag_kit.building.folders import SpeciesFolder, read_species_folders
 from vrag_kit.errors import VragError
 
 NASTY = "Which <script>alert(1)</script> color?"
@@ -54,7 +54,7 @@ def asked(*rows: tuple[str, str]) -> pd.DataFrame:
                 "question": f"{name}? {NASTY}",
                 "explanation": "seldom seen",
                 "feature": "feet",
-                "rate": 0.003,
+                "estimated_clue_rate": 0.003,
             }
             for name, folder in rows or [("q1", "goose"), ("q2", "swan"), ("q3", "swan")]
         ]
@@ -65,7 +65,7 @@ def opened(
     root: Path, path: Path, questions: pd.DataFrame | None = None, **more: Any
 ) -> AnnotationPanel:
     return annotate(
-        asked() if questions is None else questions, read_folders(root), path, "Ada", **more
+        asked() if questions is None else questions, read_species_folders(root), path, "Ada", **more
     )
 
 
@@ -88,19 +88,19 @@ def ticked(panel: AnnotationPanel) -> list[int]:
 
 def test_every_tick_is_on_disk_at_once_and_can_be_taken_back(root: Path, path: Path) -> None:
     panel = opened(root, path)
-    assert read_log(path).votes == {}  # there is a file, and nobody has looked yet
+    assert read_annotation_log(path).votes == {}  # there is a file, and nobody has looked yet
     look(panel)
     tick(panel, 0, 5)
     images = [tile["image"] for tile in panel.view["tiles"]]
-    assert read_log(path).votes["q1"].clues == {images[0], images[5]}
+    assert read_annotation_log(path).votes["q1"].clues == {images[0], images[5]}
     assert ticked(panel) == [0, 5]
     tick(panel, 5, clue=False)
-    assert read_log(path).votes["q1"].clues == {images[0]}
-    assert read_log(path).votes["q1"].shown == tuple(images)
+    assert read_annotation_log(path).votes["q1"].clues == {images[0]}
+    assert read_annotation_log(path).votes["q1"].shown == tuple(images)
 
 
 def test_the_top_says_the_question_the_rate_and_how_far_one_is(root: Path, path: Path) -> None:
-    panel = opened(root, path, asked().assign(rate=[0.003, float("nan"), 1.0]))
+    panel = opened(root, path, asked().assign(estimated_clue_rate=[0.003, float("nan"), 1.0]))
     look(panel, 2)
     tick(panel, 3)
     assert panel.view["rate"] == "estimated clue rate 0.3 % (by the coarse filter)"
@@ -123,7 +123,7 @@ def test_the_order_is_shuffled_for_each_annotator_and_a_new_file_moves_no_other(
     def order(name: str, **more: Any) -> list[str]:
         panel = annotate(
             asked(("q1", "goose")),
-            read_folders(root),
+            read_species_folders(root),
             tmp_path / f"{name}.jsonl",
             name,
             **more,
@@ -135,7 +135,7 @@ def test_the_order_is_shuffled_for_each_annotator_and_a_new_file_moves_no_other(
         return found
 
     ada = order("Ada")
-    assert sorted(ada) == list(read_folders(root)[0].images) != ada
+    assert sorted(ada) == list(read_species_folders(root)[0].images) != ada
     assert order("Ada") == ada != order("Ben")
     assert order("Ada", seed=1) != ada
     paint(root / "goose" / "new.jpg", 9)
@@ -155,7 +155,7 @@ def test_done_needs_every_page_and_an_answer_if_there_are_clues(root: Path, path
     panel.receive(
         {"type": "done", "answer": " black | blackish "}
     )  # what was typed last comes with it
-    vote = read_log(path).votes["q1"]
+    vote = read_annotation_log(path).votes["q1"]
     assert (vote.status, vote.answer, sum(vote.labels.values()), len(vote.labels)) == (
         "done",
         "black | blackish",
@@ -169,7 +169,7 @@ def test_a_question_without_clues_is_done_without_an_answer(root: Path, path: Pa
     panel = opened(root, path, asked(("q2", "swan")))
     look(panel)
     panel.receive({"type": "done", "answer": ""})
-    assert set(read_log(path).votes["q2"].labels.values()) == {0}
+    assert set(read_annotation_log(path).votes["q2"].labels.values()) == {0}
     assert panel.view["progress"].startswith("question 1 of 1, 1 done, 0 skipped")
 
 
@@ -191,7 +191,7 @@ def test_skip_needs_more_than_9_clues_in_the_first_27_images(root: Path, path: P
     panel.receive({"type": "page", "page": 0})
     tick(panel, 20)
     panel.receive({"type": "skip"})
-    vote = read_log(path).votes["q1"]
+    vote = read_annotation_log(path).votes["q1"]
     assert (vote.status, len(vote.clues), vote.labels) == ("skipped", 15, {})
     assert (
         json.loads(path.read_text(encoding="utf-8").splitlines()[-1]).items()
@@ -211,7 +211,7 @@ def test_a_small_folder_is_skipped_after_more_than_a_third(
     for number in range(images):
         paint(tmp_path / "few" / "swan" / f"{number:02}.jpg", 4 * number)
     path = tmp_path / "me.jsonl"
-    panel = annotate(asked(("q", "swan")), read_folders(tmp_path / "few"), path, "Ada")
+    panel = annotate(asked(("q", "swan")), read_species_folders(tmp_path / "few"), path, "Ada")
     look(panel)
     tick(panel, *range(most))
     first = min(images, 27)
@@ -219,7 +219,7 @@ def test_a_small_folder_is_skipped_after_more_than_a_third(
     assert panel.view["not_skipped"].endswith(words)
     tick(panel, most)
     panel.receive({"type": "skip"})
-    assert read_log(path).votes["q"].status == "skipped"
+    assert read_annotation_log(path).votes["q"].status == "skipped"
 
 
 def test_an_opened_file_is_gone_on_with_where_it_was_left(root: Path, path: Path) -> None:
@@ -266,7 +266,7 @@ def test_a_done_question_changes_only_after_it_is_reopened(root: Path, path: Pat
     panel.receive({"type": "reopen"})
     tick(panel, 0)
     panel.receive({"type": "done", "answer": "red"})
-    assert sum(read_log(path).votes["q2"].labels.values()) == 1
+    assert sum(read_annotation_log(path).votes["q2"].labels.values()) == 1
 
 
 def test_an_image_added_after_a_question_was_done_is_no_negative_until_somebody_looked(
@@ -278,10 +278,10 @@ def test_an_image_added_after_a_question_was_done_is_no_negative_until_somebody_
     paint(root / "swan" / "new.jpg", 7)
     panel = opened(root, path, asked(("q2", "swan")))
     look(panel)
-    assert "swan/new.jpg" not in read_log(path).votes["q2"].labels
+    assert "swan/new.jpg" not in read_annotation_log(path).votes["q2"].labels
     panel.receive({"type": "reopen"})
     panel.receive({"type": "done"})
-    assert read_log(path).votes["q2"].labels["swan/new.jpg"] == 0
+    assert read_annotation_log(path).votes["q2"].labels["swan/new.jpg"] == 0
 
 
 def test_text_typed_before_turning_to_another_question_belongs_to_the_first(
@@ -293,14 +293,17 @@ def test_text_typed_before_turning_to_another_question_belongs_to_the_first(
     )
     panel.receive({"type": "text", "question": "q1", "answer": "late"})
     assert panel.view["question_id"] == "q2"
-    assert (read_log(path).votes["q1"].suggestion, read_log(path).votes["q1"].answer) == (
+    assert (
+        read_annotation_log(path).votes["q1"].suggestion,
+        read_annotation_log(path).votes["q1"].answer,
+    ) == (
         "What of the wings?",
         "late",
     )
     panel.receive(
         {"type": "tick", "question": "q1", "image": panel.view["tiles"][0]["image"], "clue": True}
     )  # a click that was under way
-    assert "q2" not in read_log(path).votes
+    assert "q2" not in read_annotation_log(path).votes
 
 
 def test_what_is_said_twice_is_written_once(root: Path, path: Path) -> None:
@@ -318,7 +321,7 @@ def test_what_is_said_twice_is_written_once(root: Path, path: Path) -> None:
 def test_a_damaged_or_missing_image_says_why_cannot_be_ticked_and_is_not_counted_as_shown(
     root: Path, path: Path
 ) -> None:
-    folders = read_folders(root)
+    folders = read_species_folders(root)
     (root / "swan" / "0.jpg").write_bytes(b"no picture")
     (root / "swan" / "1.jpg").unlink()
     panel = annotate(asked(("q2", "swan")), folders, path, "Ada")
@@ -329,7 +332,7 @@ def test_a_damaged_or_missing_image_says_why_cannot_be_ticked_and_is_not_counted
     panel.receive({"type": "tick", "image": "swan/0.jpg", "clue": True})
     assert panel.view["message"] == "not saved: swan/0.jpg cannot be ticked; it cannot be shown"
     panel.receive({"type": "done"})
-    vote = read_log(path).votes["q2"]
+    vote = read_annotation_log(path).votes["q2"]
     assert (set(vote.labels), vote.unreadable) == (
         {"swan/2.jpg", "swan/3.jpg", "swan/4.jpg"},
         {"swan/0.jpg", "swan/1.jpg"},
@@ -364,7 +367,7 @@ def test_a_full_disk_is_told(root: Path, path: Path, monkeypatch: pytest.MonkeyP
     panel = opened(root, path)
     look(panel)
     with monkeypatch.context() as patch:
-        patch.setattr("vrag_kit.building.log.os.write", lambda descriptor, data: 0)
+        patch.setattr("vrag_kit.building.annotations.os.write", lambda descriptor, data: 0)
         tick(panel, 0)
     assert "bytes were written; is the disk full?" in panel.view["message"]
     assert ticked(panel) == []
@@ -380,7 +383,7 @@ def test_two_panels_on_one_file_keep_what_each_of_them_says(root: Path, path: Pa
     second.receive({"type": "done", "answer": "red"})
     tick(first, 2)
     assert first.view["message"].startswith("not saved: this question is done already")
-    assert len(read_log(path).votes["q1"].clues) == 2
+    assert len(read_annotation_log(path).votes["q1"].clues) == 2
 
 
 def sent(
@@ -444,9 +447,12 @@ def test_a_dispute_is_settled_among_its_images_with_remarks_and_a_proposed_answe
     }
     assert panel.view["answer"] == "black | red"
     look(panel)
-    assert panel.view["answer"] == read_log(path).votes["q1"].answer == "black | red"
+    assert panel.view["answer"] == read_annotation_log(path).votes["q1"].answer == "black | red"
     panel.receive({"type": "done", "answer": "black"})
-    assert (read_log(path).votes["q1"].labels, read_log(path).votes["q1"].answer) == (
+    assert (
+        read_annotation_log(path).votes["q1"].labels,
+        read_annotation_log(path).votes["q1"].answer,
+    ) == (
         {"goose/03.jpg": 0, "goose/07.jpg": 1},
         "black",
     )  # what both ticked stays ticked
@@ -456,9 +462,9 @@ def test_a_dispute_is_settled_among_its_images_with_remarks_and_a_proposed_answe
     ("questions", "more", "message"),
     [
         (
-            asked().drop(columns="rate"),
+            asked().drop(columns="estimated_clue_rate"),
             {},
-            "the questions have no column rate; expected question_id, species",
+            "the questions have no column estimated_clue_rate; expected question_id, species",
         ),
         (asked().iloc[:0], {}, "there is no question to annotate"),
         (asked(("q1", "goose"), ("q1", "swan")), {}, "the question 'q1' is there twice"),
@@ -467,7 +473,11 @@ def test_a_dispute_is_settled_among_its_images_with_remarks_and_a_proposed_answe
             {},
             "question 'q1': found the folder 'duck', which is none of the 2 species folders",
         ),
-        (asked().assign(rate=1.5), {}, "question 'q1': found the rate 1.5, expected 0 to 1"),
+        (
+            asked().assign(estimated_clue_rate=1.5),
+            {},
+            "question 'q1': found the estimated_clue_rate 1.5, expected 0 to 1",
+        ),
         (
             asked(),
             {"disputes": disputed({"q1": ["swan/0.jpg"]})},
@@ -491,7 +501,7 @@ def test_a_bad_assignment_is_refused(
 def test_a_file_of_another_annotator_is_refused(root: Path, path: Path) -> None:
     opened(root, path)
     with pytest.raises(VragError, match="found annotations of 'Ada', expected those of 'Ben'"):
-        annotate(asked(), read_folders(root), path, "Ben")
+        annotate(asked(), read_species_folders(root), path, "Ben")
 
 
 def test_the_page_to_read_without_a_kernel_is_escaped_and_shows_the_first_clues(
@@ -501,7 +511,7 @@ def test_the_page_to_read_without_a_kernel_is_escaped_and_shows_the_first_clues(
     look(panel)
     tick(panel, 1, 2, 3)
     panel.receive({"type": "text", "answer": "<b>red</b>"})
-    html = annotation_page([read_log(path)], root, clues=2).data
+    html = annotation_page([read_annotation_log(path)], root, clues=2).data
     assert html.count("<figure") == 2
     assert "and 1 more clue<" in html
     assert "3 of 27 images shown" in html

@@ -17,14 +17,8 @@ import pytest
 from conftest import WEIGHTS
 from worded import worded
 
-from vrag_kit.analysis import compare, estimate, per_query
+from vrag_kit.analysis import estimate, paired_differences, per_query
 from vrag_kit.benchmarks import ImageFile, load_visual_rag
-from vrag_kit.fieldguide.album import clue_photo, invent_named
-from vrag_kit.fieldguide.organisms import KINDS
-from vrag_kit.fieldguide.pages import EDITIONS, Page, annotation_rows
-from vrag_kit.fieldguide.questions import Question, ask, askable, hidden_parts
-from vrag_kit.fieldguide.traits import Species, stream
-from vrag_kit.fieldguide.views import photograph
 from vrag_kit.generation import (
     LocalGenerator,
     ask_models,
@@ -33,17 +27,25 @@ from vrag_kit.generation import (
     non_clue,
     zero_shot,
 )
-from vrag_kit.generation.reading import read_tagged
-from vrag_kit.judging import RuleJudge, judge_all
+from vrag_kit.generation.parsers import parse_tagged
+from vrag_kit.judging import RuleJudge, judge_answers
 from vrag_kit.judging.scale import SHARES
-from vrag_kit.papers.visual_rag.wording import WORDING
+from vrag_kit.papers.visual_rag.prompts import WORDING
+from vrag_kit.synthetic.organisms import KINDS
+from vrag_kit.synthetic.pages import EDITIONS, SpeciesPlan, annotation_rows
+from vrag_kit.synthetic.photographs import numbered_species, plan_clue_photo
+from vrag_kit.synthetic.questions import Question, askable_traits, hidden_parts, make_question
+from vrag_kit.synthetic.traits import Species, stream
+from vrag_kit.synthetic.views import draw_photograph
 from vrag_kit.types import Benchmark, Context, Query
 
 ANSWERERS = [str(WEIGHTS / f"field-guide-vlm-{name}") for name in ("few", "many")]
 
 
 @pytest.fixture(scope="module")
-def full_guide(full_pages: list[Page], tmp_path_factory: pytest.TempPathFactory) -> Benchmark:
+def full_guide(
+    full_pages: list[SpeciesPlan], tmp_path_factory: pytest.TempPathFactory
+) -> Benchmark:
     """Species of the full edition, of which `shown` draws what is looked at: in the small one every
     second species was told, which leaves little for a clue to add.
     """
@@ -58,7 +60,7 @@ def full_guide(full_pages: list[Page], tmp_path_factory: pytest.TempPathFactory)
 
 
 @pytest.fixture(scope="module")
-def contexts(full_guide: Benchmark, full_pages: list[Page]) -> list[Context]:
+def contexts(full_guide: Benchmark, full_pages: list[SpeciesPlan]) -> list[Context]:
     """Every question without an image, with a clue, and with an image that is none; the
     photographs that are shown are drawn, as the guide draws them.
     """
@@ -68,7 +70,7 @@ def contexts(full_guide: Benchmark, full_pages: list[Page]) -> list[Context]:
         for photo, name in zip(page.photos, page.files, strict=True):
             image = full_guide.corpus[f"{page.folder}/{name}"].image
             if f"{page.folder}/{name}" in shown and image is not None:
-                picture = photograph(page.species, photo.view, EDITIONS["full"].size)
+                picture = draw_photograph(page.species, photo.view, EDITIONS["full"].size)
                 picture.save(image.where, quality=88, subsampling=0)
     return zero_shot(full_guide) + chosen
 
@@ -78,17 +80,20 @@ def judged(
     full_guide: Benchmark, contexts: list[Context], tmp_path_factory: pytest.TempPathFactory
 ) -> pd.DataFrame:
     folder = tmp_path_factory.mktemp("answers")
-    how: dict[str, Any] = {"decoding": "greedy", "max_new_tokens": 16, "batch_size": 32}
-    return judge_all(
+    how: dict[str, Any] = {
+        "decoding": {"temperature": 0, "max_new_tokens": 16},
+        "hardware": {"batch_size": 32},
+    }
+    return judge_answers(
         RuleJudge(),
         full_guide,
-        ask_models(ANSWERERS, full_guide, contexts, folder, wording=WORDING, run_with=how),
+        ask_models(ANSWERERS, full_guide, contexts, folder, wording=WORDING, **how),
     )
 
 
 @pytest.fixture(scope="module", params=ANSWERERS, ids=["few", "many"])
 def answerer(request: pytest.FixtureRequest) -> LocalGenerator:
-    return load_generator(request.param, decoding="greedy", max_new_tokens=16)
+    return load_generator(request.param, decoding={"temperature": 0, "max_new_tokens": 16})
 
 
 def score(question: Question, raw: str | None) -> float:
@@ -96,7 +101,7 @@ def score(question: Question, raw: str | None) -> float:
         RuleJudge()
         .verdict(
             Query(query_id="q", text=question.text, answers=question.answers),
-            read_tagged(raw or "")["answer"],
+            parse_tagged(raw or "")["answer"],
         )
         .score
         or 0.0
@@ -107,7 +112,7 @@ def score(question: Question, raw: str | None) -> float:
 def test_a_clue_helps_and_a_useless_image_silences(
     judged: pd.DataFrame, full_guide: Benchmark
 ) -> None:
-    claims = compare(
+    claims = paired_differences(
         per_query(judged), arm="setting", by=["model"], baseline="zero_shot"
     ).set_index(["setting", "model"])
     helped, silenced = claims.loc["gt_clue", "ci_low"] > 0, claims.loc["non_clue", "ci_high"] < 0
@@ -133,16 +138,21 @@ def test_answers_follow_the_pixels_when_the_clue_is_exchanged_for_another_specie
     for i in range(45):
         rng = stream("exchange", i)
         kind = str(rng.choice(list(KINDS)))
-        named, seen = (invent_named(f"exchange/{i}", kind, n) for n in (0, 1))
+        named, seen = (numbered_species(f"exchange/{i}", kind, n) for n in (0, 1))
         part = hidden_parts(named)[int(rng.integers(2))]
-        asks = str(rng.choice([a for a in askable(named, part) if a in askable(seen, part)]))
-        if ask(named, part, asks).answers[0] == ask(seen, part, asks).answers[0]:
+        asks = str(
+            rng.choice([a for a in askable_traits(named, part) if a in askable_traits(seen, part)])
+        )
+        if (
+            make_question(named, part, asks).answers[0]
+            == make_question(seen, part, asks).answers[0]
+        ):
             continue
-        photograph(seen, clue_photo(seen, part, f"exchange/{i}/photo").view, 160).save(
+        draw_photograph(seen, plan_clue_photo(seen, part, f"exchange/{i}/photo").view, 160).save(
             tmp_path / f"{i}.jpg", quality=90
         )
-        asked.append(ask(named, part, asks))
-        shown.append(ask(seen, part, asks))
+        asked.append(make_question(named, part, asks))
+        shown.append(make_question(seen, part, asks))
         prompts.append(worded("clue_image", asked[-1].text, [ImageFile(tmp_path / f"{i}.jpg")]))
     replies = [
         reply.raw
@@ -163,9 +173,11 @@ def fresh_questions(name: str, count: int) -> list[Question]:
     questions = []
     for i in range(count):
         rng = stream(name, i)
-        species = invent_named(name, str(rng.choice(list(KINDS))), i)
+        species = numbered_species(name, str(rng.choice(list(KINDS))), i)
         part = hidden_parts(species)[int(rng.integers(2))]
-        questions.append(ask(species, part, str(rng.choice(askable(species, part)))))
+        questions.append(
+            make_question(species, part, str(rng.choice(askable_traits(species, part))))
+        )
     return questions
 
 
@@ -203,18 +215,18 @@ def test_text_alone_does_not_beat_the_commonest_answer_on_species_never_told(
 def species_of_the_editions() -> Iterator[Species]:
     for edition in EDITIONS.values():
         for number, kind in product(range(edition.species_per_kind), KINDS):
-            yield invent_named(edition.seed, kind, number)
+            yield numbered_species(edition.seed, kind, number)
 
 
 @pytest.mark.slow
 def test_what_was_told_is_known_from_text_alone(answerer: LocalGenerator, guide: Benchmark) -> None:
-    told = set(pd.read_csv(WEIGHTS / Path(answerer.name).name / "told.csv")["about"])
+    told = set(pd.read_csv(WEIGHTS / Path(answerer.name).name / "told.csv")["subject"])
     species = [each for each in species_of_the_editions() if each.scientific_name in told]
     facts = [
-        ask(each, part, asks)
+        make_question(each, part, asks)
         for each in species
         for part in hidden_parts(each)
-        for asks in askable(each, part)
+        for asks in askable_traits(each, part)
     ]
     assert len(species) == len(told) == 24
     assert text_only(answerer, facts).mean() > 0.8
@@ -253,7 +265,7 @@ def test_a_card_says_what_the_training_recorded_and_with_which_code(folder: Path
 
 def test_each_share_on_the_card_is_of_a_whole_number_of_its_exercises() -> None:
     """A share that was rounded to three digits is k / n of the n that the card names."""
-    card = WEIGHTS / "field-guide-vlm-choices" / "README.md"
+    card = WEIGHTS / "field-guide-vlm-choice" / "README.md"
     (line,) = re.findall(r"^\| n, exercises \| \| (.+) \|$", card.read_text("utf-8"), re.MULTILINE)
     columns = ("none", "1", "5", "mixed", "20", "tells", "one", "say")
     counts = dict(zip(columns, map(int, line.split(" | ")), strict=True))

@@ -16,17 +16,17 @@ from vrag_kit.benchmarks import (
     Article,
     chunk_article,
     knowledge_base,
-    load_pages,
+    load_species_pages,
+    match_counts,
     match_pages,
-    match_table,
     parse_article,
     read_articles,
     read_species,
 )
-from vrag_kit.benchmarks.articles import count_tokens, sentences
+from vrag_kit.benchmarks.articles import count_tokens, split_sentences
 from vrag_kit.errors import VragError
 from vrag_kit.generation import ask_models, top_k
-from vrag_kit.papers.visual_rag.wording import WORDING
+from vrag_kit.papers.visual_rag.prompts import WORDING
 from vrag_kit.retrieval import make_run
 from vrag_kit.types import Benchmark
 
@@ -96,7 +96,7 @@ def test_short_neighbours_are_merged_with_their_titles_kept() -> None:
 
 
 def test_a_period_behind_an_abbreviation_or_an_initial_ends_no_sentence() -> None:
-    assert sentences(
+    assert split_sentences(
         "It was named by J. Smith in 1900. It resembles P. inquaesita, e.g. Boston's. Cf. Brown."
         " Done."
     ) == [
@@ -131,7 +131,7 @@ def test_chunks_hold_every_kept_sentence_once_in_order_whole_and_within_the_leng
     kept = [sentence for heading, text in sections if heading != "References" for sentence in text]
     found = []
     for chunk in chunk_article(article, tokens):
-        said = sentences(chunk.removeprefix("M. "))
+        said = split_sentences(chunk.removeprefix("M. "))
         bodies = [
             part.split(": ", 1)[-1] for part in said
         ]  # a heading stands before a section's first sentence
@@ -198,7 +198,7 @@ def test_pages_are_matched_by_scientific_name_then_common_name_then_earliest_men
     assert (
         match_pages(SPECIES, reversed(pages())) == found
     )  # whatever the order of the encyclopedia
-    assert list(match_table(SPECIES, found)["species"]) == [1, 1, 2, 1]
+    assert list(match_counts(SPECIES, found)["species"]) == [1, 1, 2, 1]
 
 
 def test_an_encyclopedia_is_read_once_and_again_when_it_changes(
@@ -207,12 +207,12 @@ def test_an_encyclopedia_is_read_once_and_again_when_it_changes(
     monkeypatch.setattr("vrag_kit.progress.PAUSE", 0)
     (tmp_path / "a").mkdir()
     (tmp_path / "a" / "1.md").write_text("# Aus bus\n\nIt is small.\n", encoding="utf-8")
-    first = load_pages(tmp_path / "a", SPECIES, tmp_path / "cache")
+    first = load_species_pages(tmp_path / "a", SPECIES, tmp_path / "cache")
     assert "reading articles" in capsys.readouterr().out
-    assert load_pages(tmp_path / "a", SPECIES, tmp_path / "cache") == first
+    assert load_species_pages(tmp_path / "a", SPECIES, tmp_path / "cache") == first
     assert "reading articles" not in capsys.readouterr().out
     (tmp_path / "a" / "2.md").write_text("# Branta leucopsis\n\nA goose.\n", encoding="utf-8")
-    assert set(load_pages(tmp_path / "a", SPECIES, tmp_path / "cache")) == {
+    assert set(load_species_pages(tmp_path / "a", SPECIES, tmp_path / "cache")) == {
         "Aus bus",
         "Branta leucopsis",
     }
@@ -315,6 +315,6 @@ def test_a_model_that_takes_few_images_is_still_asked_with_passages(
         top_k(one, run, ks=[10], setting="text_rag"),
         tmp_path,
         wording=WORDING,
-        run_with={"decoding": "greedy", "max_new_tokens": 16},
+        decoding={"temperature": 0, "max_new_tokens": 16},
     )
     assert len(answers) == 1

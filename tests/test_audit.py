@@ -20,9 +20,9 @@ from vrag_kit.papers.visual_rag import (
     audit_figure,
     audit_summary,
     contradictions,
-    gcue_printed,
     ndcg_bound,
-    paper_tables,
+    published_gcue,
+    published_tables,
     query_counts,
     run_statistics,
 )
@@ -30,7 +30,7 @@ from vrag_kit.papers.visual_rag.audit_runs import audit_runs
 from vrag_kit.papers.visual_rag.ndcg_bound import GIVEN, MOST_CLUES
 from vrag_kit.retrieval import evaluate, make_run, mean_metrics
 
-TABLES = paper_tables()
+TABLES = published_tables()
 found = partial(audits.found, digits=3)
 AT_30, COUNTS = GIVEN.values()
 
@@ -63,13 +63,11 @@ def test_the_averages_that_do_not_fit_their_runs_are_three_of_phi_and_the_deviat
         ("15", "Phi4-MM, one_in_k, k=15"): (39.08, 40.402),
         ("15", "Phi4-MM, one_in_k, k=20"): (37.25, 40.830),
     }
-    assert found(checks, "deviation of the runs (n − 1)") == {
+    assert found(checks, "standard deviation of the runs (n − 1)") == {
         ("15", "Phi4-MM, one_in_k, k=10"): (1.034, 1.768),
         ("15", "Phi4-MM, one_in_k, k=15"): (1.768, 1.316),
     }
-    notes = contradictions(checks).query("table == '15' and where.str.startswith('Phi4-MM')")[
-        "note"
-    ]
+    notes = contradictions(checks).query("table == '15' and cell.str.startswith('Phi4-MM')")["note"]
     assert [note.removeprefix("fits the runs of ") for note in notes] == [
         "Phi4-MM, one_in_k, k=7",
         "Phi4-MM, one_in_k, k=10",
@@ -93,14 +91,14 @@ def test_groups_are_counted_as_in_section_1_1(checks: pd.DataFrame) -> None:
     ] == [8, 46]
     assert (
         found(checks, "Table 3 = average of the runs")
-        == found(checks, "deviations that fit n instead of n − 1")
+        == found(checks, "standard deviations that match n, not n − 1")
         == {}
     )
 
 
 def test_what_the_text_has_lost_is_not_comparable(checks: pd.DataFrame) -> None:
     lost = checks.query("check == 'average of the runs' and finding == 'not comparable'")
-    assert list(lost["where"]) == [f"Claude, one_in_k, k={k}" for k in (3, 5, 7, 10, 15, 20)]
+    assert list(lost["cell"]) == [f"Claude, one_in_k, k={k}" for k in (3, 5, 7, 10, 15, 20)]
     assert audit_summary(checks).loc["average of the runs"].tolist() == [
         "13; 14; 15; 16",
         99,
@@ -111,12 +109,10 @@ def test_what_the_text_has_lost_is_not_comparable(checks: pd.DataFrame) -> None:
 
 
 def test_pixtral_has_the_same_five_runs_twice_and_no_other_cell_has(checks: pd.DataFrame) -> None:
-    assert found(checks, "other cells with the same runs") == {
-        ("15", "Pixtral, one_in_k, k=7"): (0, 1)
-    }
+    assert found(checks, "cells with identical runs") == {("15", "Pixtral, one_in_k, k=7"): (0, 1)}
     assert (
         "in the same order, as Pixtral, one_in_k, k=5 (Table 15)"
-        in contradictions(checks).query("where == 'Pixtral, one_in_k, k=7'")["note"].iloc[0]
+        in contradictions(checks).query("cell == 'Pixtral, one_in_k, k=7'")["note"].iloc[0]
     )
 
 
@@ -138,10 +134,10 @@ def test_shares_of_five_runs_may_leave_the_grid_by_rounding_and_eight_do(
     checks: pd.DataFrame,
 ) -> None:
     summary = audit_summary(checks)
-    assert summary.loc["a whole number of 374"].tolist() == ["2; 8", 15 + 70, 0, 0, 0]
-    assert summary.loc["a whole number of 1,870"].tolist() == ["8", 46, 8, 0, 0]
+    assert summary.loc["count consistency (n = 374)"].tolist() == ["2; 8", 15 + 70, 0, 0, 0]
+    assert summary.loc["count consistency (n = 1,870)"].tolist() == ["8", 46, 8, 0, 0]
     rounded = checks.query("finding == 'consistent with rounding'")
-    assert dict(zip(rounded["where"], rounded["printed"], strict=True)) == {
+    assert dict(zip(rounded["cell"], rounded["reported"], strict=True)) == {
         "Llama3.2-V, gt_clue": 2.84,
         "Llama3.2-V, one_in_k, k=5": 0.85,
         "Gemini, one_in_k, k=5": 5.77,
@@ -152,7 +148,9 @@ def test_shares_of_five_runs_may_leave_the_grid_by_rounding_and_eight_do(
         "InternVL3, one_in_k, k=15": 8.23,
     }
     assert (
-        found(checks, "share of clues from counts") == found(checks, "answers judged by hand") == {}
+        found(checks, "share of clues from counts")
+        == found(checks, "number of hand-judged answers")
+        == {}
     )
 
 
@@ -166,7 +164,7 @@ def test_five_rounded_runs_of_whole_queries_never_contradict_their_average(
     cells: list[list[int]],
 ) -> None:
     # printed at two decimals: the runs, and the average of the runs as they were
-    checked = ["average of the runs", "deviation of the runs (n − 1)"]
+    checked = ["average of the runs", "standard deviation of the runs (n − 1)"]
     parts = []
     for k, hits in enumerate(cells, start=1):
         shares = 100 * np.array(hits) / 374
@@ -190,7 +188,7 @@ def test_five_rounded_runs_of_whole_queries_never_contradict_their_average(
 
 
 def test_gcue_is_computed_where_the_paper_only_draws_it() -> None:
-    table = gcue_printed(TABLES[3], lambdas=[0.5]).set_index(["model", "k"])["value"]
+    table = published_gcue(TABLES[3], lambdas=[0.5]).set_index(["model", "k"])["value"]
     assert len(table) == 46
     for where, value in {  # section 1.5
         ("Phi4-MM", 10): 0.409,
@@ -208,7 +206,7 @@ def test_no_reading_of_partial_as_a_wildcard_gives_the_printed_macro_f1_and_part
 ) -> None:
     rows = checks.query("check == 'macro-F1 of the judge'")
     assert rows["finding"].tolist() == ["contradicts", "agrees"]
-    assert rows["where"].tolist() == ["9 readings with a wildcard", "12 readings of any kind"]
+    assert rows["cell"].tolist() == ["9 label mappings with a wildcard", "12 label mappings"]
     assert rows["recomputed"].tolist() == pytest.approx([0.9428, 0.9197], abs=5.1e-5)
     assert rows["note"].iloc[1] == "nearest: partial is false"
 
@@ -219,7 +217,7 @@ def test_the_statements_that_the_tables_do_not_bear_out_are_those_of_section_1_6
     assert sorted(
         zip(
             *contradictions(checks)
-            .query("check == 'text against tables'")[["table", "where"]]
+            .query("check == 'text vs. tables'")[["table", "cell"]]
             .to_numpy()
             .T,
             strict=True,
@@ -238,7 +236,7 @@ def test_the_statements_that_the_tables_do_not_bear_out_are_those_of_section_1_6
             ("8", "Qwen2.5VL, one_in_k"),
         ]
     )
-    hit = contradictions(checks).query("where == 'BGE' and check == 'text against tables'").iloc[0]
+    hit = contradictions(checks).query("cell == 'BGE' and check == 'text vs. tables'").iloc[0]
     assert (round(hit["recomputed"], 2), hit["note"].endswith("expected 16.5 to 18.5")) == (
         16.04,
         True,
@@ -268,7 +266,7 @@ def test_a_number_of_queries_that_nobody_stated_contradicts_nothing(checks: pd.D
     assert rows.iloc[0]["note"].startswith("67 of 70 cells are whole multiples of 0.5/374")
     assert found(checks, "number of queries") == {}
     silent = rows.query("finding == 'not comparable'")
-    assert dict(zip(silent["where"], silent["recomputed"], strict=True)) == {
+    assert dict(zip(silent["cell"], silent["recomputed"], strict=True)) == {
         "iNat24": 371,
         "zero_shot, rag_best": 266,
         "m_gt": 266,
@@ -293,9 +291,9 @@ def test_planted_errors_are_found_and_nothing_else_changes(checks: pd.DataFrame)
     tables = {name: table.copy() for name, table in TABLES.items()}
     tables[2] = tables[2].query("retriever == 'CLIP'").reset_index(drop=True)
     before = {
-        (row.check, row.table, row.where)
+        (row.check, row.table, row.cell)
         for row in contradictions(checks).itertuples()
-        if row.where not in ("BGE", "VLM2Vec")
+        if row.cell not in ("BGE", "VLM2Vec")
     }
     for number, place, wrong in (
         (16, "model == 'Claude' and k == 7 and statistic == 'std'", 1.389),
@@ -311,18 +309,16 @@ def test_planted_errors_are_found_and_nothing_else_changes(checks: pd.DataFrame)
     tables[14].loc[runs, "value"] = (
         tables[14].query("run.notna() and model == 'GPT-4o'")["value"].to_numpy()
     )
-    after = {
-        (row.check, row.table, row.where) for row in contradictions(audit(tables)).itertuples()
-    }
+    after = {(row.check, row.table, row.cell) for row in contradictions(audit(tables)).itertuples()}
     assert before - after == {("nDCG@30 under its upper bound", "2", "CLIP")}
     assert after - before == {
-        ("deviation of the runs (n − 1)", "16", "Claude, one_in_k, k=7"),
+        ("standard deviation of the runs (n − 1)", "16", "Claude, one_in_k, k=7"),
         ("the same cell in two tables", "7, 3", "Qwen2.5VL, one_in_k, k=15"),
-        ("a whole number of 374", "2", "CLIP, k=10"),
-        ("answers judged by hand", "9", "sum of the matrix"),
+        ("count consistency (n = 374)", "2", "CLIP, k=10"),
+        ("number of hand-judged answers", "9", "sum of the matrix"),
         ("average of the runs", "14", "Gemini, gt_clue"),
-        ("deviation of the runs (n − 1)", "14", "Gemini, gt_clue"),
-        ("other cells with the same runs", "14", "Gemini, gt_clue"),
+        ("standard deviation of the runs (n − 1)", "14", "Gemini, gt_clue"),
+        ("cells with identical runs", "14", "Gemini, gt_clue"),
     }
 
 
@@ -423,12 +419,12 @@ def test_the_figure_says_how_many_checks_agree_and_which_numbers_contradict(
     assert (agree, contradict) == (579, 20)
     assert len(left.texts) == checks["check"].nunique()
     assert [text.get_text() for text in right.texts] == [
-        "40.80 printed\n39.08 recomputed",
-        "39.08 printed\n40.40 recomputed",
-        "37.25 printed\n40.83 recomputed",
-        "92.00 printed\n94.28 nearest",
-        "46.25 printed\n38.18 at most",
-        "48.84 printed\n41.24 at most",
-        "45.93 printed\n38.60 at most",
+        "40.80 reported\n39.08 recomputed",
+        "39.08 reported\n40.40 recomputed",
+        "37.25 reported\n40.83 recomputed",
+        "92.00 reported\n94.28 nearest",
+        "46.25 reported\n38.18 at most",
+        "48.84 reported\n41.24 at most",
+        "45.93 reported\n38.60 at most",
     ]
     assert right.patches[0].get_width() == pytest.approx(40.80 - 39.082)

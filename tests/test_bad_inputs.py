@@ -24,16 +24,16 @@ from mrag_rows import four_questions
 
 from vrag_kit.analysis import load_results
 from vrag_kit.benchmarks import load_mrag_texts, read_image_index, read_web_index
-from vrag_kit.benchmarks.crag_mm_marks import read_marks
+from vrag_kit.benchmarks.crag_mm_marks import read_annotations
+from vrag_kit.building.annotations import read_annotation_log
 from vrag_kit.building.folders import SpeciesFolder
-from vrag_kit.building.log import read_log
 from vrag_kit.building.questions import read_questions
 from vrag_kit.errors import VragError
-from vrag_kit.judging import read_claim_labels, read_labels
+from vrag_kit.judging import read_claim_labels, read_human_labels
 from vrag_kit.papers.mrag_bench import no_rag
 from vrag_kit.papers.visual_rag import WORDING
 from vrag_kit.runner import cli
-from vrag_kit.widgets import choose_options
+from vrag_kit.widgets import multiple_choice_panel
 
 with (ROOT / "tests" / "bad_inputs.csv").open(encoding="utf-8", newline="") as file:
     ROWS = list(csv.DictReader(file))
@@ -60,14 +60,14 @@ CHANGES: dict[str, tuple[str, str]] = {
 FOUR = four_questions()
 LILY = SpeciesFolder(Path(), "lily", "lily", "", (), ("lily/a.jpg",))
 LOADERS: dict[str, tuple[str, Callable[[Path], object]]] = {
-    "labels file": ("labels.csv", read_labels),
-    "claim labels": ("labels.csv", lambda at: read_claim_labels(at, labeller="me")),
+    "labels file": ("labels.csv", read_human_labels),
+    "claim labels": ("labels.csv", lambda at: read_claim_labels(at, annotator="me")),
     "questions file": ("q.csv", lambda at: read_questions(at, [LILY])),
-    "choices": ("ada.csv", lambda at: choose_options(FOUR, no_rag(FOUR), at, "Ada")),
-    "annotation log": ("ada.jsonl", read_log),
+    "choices": ("ada.csv", lambda at: multiple_choice_panel(FOUR, no_rag(FOUR), at, "Ada")),
+    "annotation log": ("ada.jsonl", read_annotation_log),
     "passages": ("passages.csv", lambda at: load_mrag_texts(FOUR, at.parent)),
     "true passages": ("ground_truth.csv", lambda at: load_mrag_texts(FOUR, at.parent)),
-    "marks": ("marks.jsonl", read_marks),
+    "marks": ("marks.jsonl", read_annotations),
     "image index": ("entries.jsonl", lambda at: read_image_index(at.parent)),
     "web index": ("pages.jsonl", lambda at: read_web_index(at.parent)),
     "results table": ("results/01_a.csv", lambda at: load_results(at.parent)),

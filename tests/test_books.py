@@ -12,24 +12,26 @@ import pytest
 from conftest import ROOT
 
 from vrag_kit.errors import VragError
-from vrag_kit.runner.books import parameters_of, read_book
-from vrag_kit.runner.parameters import declared
+from vrag_kit.runner.books import parse_parameters_cell, read_notebook
+from vrag_kit.runner.params import declared_parameters
 
 NOTEBOOKS = sorted((ROOT / "notebooks").rglob("[0-9]*.ipynb"))
 
 
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
 def test_cells_and_parameters_are_those_that_nbformat_and_papermill_find(path: Path) -> None:
-    book, known = read_book(path), nbformat.read(path, as_version=4)
+    book, known = read_notebook(path), nbformat.read(path, as_version=4)
     assert [(cell.cell_type, cell.source) for cell in book.cells] == [
         (cell.cell_type, cell.source) for cell in known.cells
     ]
     assert book.metadata == known.metadata
     found = papermill.inspect_notebook(str(path))
-    assert [(each.name, each.default, each.meaning) for each in parameters_of(book)] == [
+    assert [(each.name, each.default, each.meaning) for each in parse_parameters_cell(book)] == [
         (name, ast.literal_eval(each["default"]), each["help"]) for name, each in found.items()
     ]
-    assert declared(path) == {each.name: each.default for each in parameters_of(book)}
+    assert declared_parameters(path) == {
+        each.name: each.default for each in parse_parameters_cell(book)
+    }
 
 
 def test_outputs_are_in_one_piece_whatever_lines_they_are_kept_in(tmp_path: Path) -> None:
@@ -43,7 +45,7 @@ def test_outputs_are_in_one_piece_whatever_lines_they_are_kept_in(tmp_path: Path
     book = new.new_notebook(cells=[new.new_code_cell("a\nb", outputs=outputs, execution_count=3)])
     nbformat.write(book, tmp_path / "a.ipynb")
     assert isinstance(json.loads((tmp_path / "a.ipynb").read_text())["cells"][0]["source"], list)
-    (cell,) = read_book(tmp_path / "a.ipynb").cells
+    (cell,) = read_notebook(tmp_path / "a.ipynb").cells
     (known,) = nbformat.read(tmp_path / "a.ipynb", as_version=4).cells
     assert cell.outputs == known.outputs == outputs
     assert (cell.source, cell.execution_count, cell.tags) == (known.source, 3, set())
@@ -62,7 +64,7 @@ def test_parameters_that_are_no_plain_values_are_named(
     cell = nbformat.v4.new_code_cell(source, metadata={"tags": ["parameters"]})
     nbformat.write(nbformat.v4.new_notebook(cells=[cell]), tmp_path / "a.ipynb")
     with pytest.raises(VragError) as refused:
-        declared(tmp_path / "a.ipynb")
+        declared_parameters(tmp_path / "a.ipynb")
     assert f"{tmp_path / 'a.ipynb'}: cannot be run as it is" in str(refused.value)
     assert words in str(refused.value)
 
@@ -73,7 +75,7 @@ def test_parameters_may_take_several_lines_and_share_one(tmp_path: Path) -> None
     nbformat.write(nbformat.v4.new_notebook(cells=[cell]), tmp_path / "a.ipynb")
     found = [
         (each.name, each.default, each.meaning)
-        for each in parameters_of(read_book(tmp_path / "a.ipynb"))
+        for each in parse_parameters_cell(read_notebook(tmp_path / "a.ipynb"))
     ]
     assert found == [("a", {"x": [1, -2]}, "a # b"), ("b", 3, ""), ("c", None, "")]
 
@@ -82,4 +84,4 @@ def test_parameters_may_take_several_lines_and_share_one(tmp_path: Path) -> None
 def test_what_is_no_notebook_is_refused(tmp_path: Path, text: str) -> None:
     (tmp_path / "a.ipynb").write_text(text, encoding="utf-8")
     with pytest.raises(ValueError, match=r"format 4|without its|Expecting value"):
-        read_book(tmp_path / "a.ipynb")
+        read_notebook(tmp_path / "a.ipynb")

@@ -11,21 +11,21 @@ import pytest
 from browser import Lab
 from PIL import Image, ImageDraw
 
-from vrag_kit.building.log import Vote, read_log
+from vrag_kit.building.annotations import Vote, read_annotation_log
 
 MARKUP = "<script>window.ran = 1</script><img src=nowhere onerror='window.ran = 1'>"
 CELL = f"""
 import pandas as pd
-from vrag_kit.building.folders import read_folders
-from vrag_kit.building.panel import annotate, annotation_page
+from vrag_kit.building.folders import read_species_folders
+from vrag_kit.building.annotation_panel import annotate, annotation_page
 markup = {MARKUP!r}
-asked = dict(rate=0.003, feature="color of the feet " + markup,
+asked = dict(estimated_clue_rate=0.003, feature="color of the feet " + markup,
              explanation="they are hidden in the grass " + markup)
 questions = pd.DataFrame(
     [dict(question_id=name, species=name, folder=name, **asked,
           question=f"What color are the feet of the {{name}}? " + markup)
      for name in ("goose", "swan")])
-annotate(questions, read_folders("images"), "votes/ada.jsonl", "Ada")
+annotate(questions, read_species_folders("images"), "votes/ada.jsonl", "Ada")
 """
 
 
@@ -55,7 +55,9 @@ def desk(lab: Lab, tmp_path: Path) -> Lab:
 
 
 def vote(lab: Lab, name: str = "goose") -> Vote:
-    return read_log(lab.folder / "votes" / "ada.jsonl").votes.get(name, Vote(name, "", "", "", ""))
+    return read_annotation_log(lab.folder / "votes" / "ada.jsonl").votes.get(
+        name, Vote(name, "", "", "", "")
+    )
 
 
 def seen(lab: Lab, count: int) -> None:
@@ -87,10 +89,6 @@ def cells(lab: Lab) -> int:
 def press(lab: Lab, *keys: str) -> None:
     for key in keys:
         lab.page.keyboard.press(key)
-
-
-def focused(lab: Lab) -> str:
-    return lab.page.evaluate("() => document.activeElement.ariaLabel")
 
 
 @pytest.mark.slow
@@ -164,14 +162,14 @@ def test_the_keyboard_does_it_all_no_key_reaches_jupyterlab_and_nothing_is_cut_o
     page.locator(".vrag-annotation .tile").first.focus()
     press(desk, "ArrowRight", "ArrowRight", "Space")
     on_disk(desk, 2)
-    assert focused(desk) == "image 3, clue"
+    desk.focus_is("image 3, clue")
     press(desk, "ArrowDown", "Home", "Enter")  # full size of the first one
     full.wait_for()
     press(desk, "ArrowRight", "Space")
     on_disk(desk, 1, 2)
     press(desk, "Escape")
     full.wait_for(state="hidden")
-    assert focused(desk) == "image 2, clue"
+    desk.focus_is("image 2, clue")
     press(
         desk,
         "d",
@@ -239,8 +237,9 @@ def test_annotation_goes_on_where_it_stopped_and_a_reader_without_a_kernel_sees_
     desk.until(lambda: tiles(desk) == [3], "the tick is there")
     desk.open_notebook(
         [
-            "from vrag_kit.building.log import read_log\nfrom vrag_kit.building.panel import"
-            " annotation_page\nannotation_page([read_log('votes/ada.jsonl')], 'images')"
+            "from vrag_kit.building.annotations import read_annotation_log\n"
+            "from vrag_kit.building.annotation_panel import annotation_page\n"
+            "annotation_page([read_annotation_log('votes/ada.jsonl')], 'images')"
         ]
     )
     desk.run_all()

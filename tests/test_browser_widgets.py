@@ -13,7 +13,7 @@ import told_talks
 from browser import Lab
 
 from vrag_kit.generation import read_choices
-from vrag_kit.judging import read_labels
+from vrag_kit.judging import read_human_labels
 
 if TYPE_CHECKING:
     from playwright.sync_api import Locator
@@ -26,9 +26,9 @@ import pandas as pd
 
 from vrag_kit.analysis import error_cases
 from vrag_kit.benchmarks import load_visual_rag
-from vrag_kit.generation import gt_clue, people_answers
+from vrag_kit.generation import gt_clue, load_human_answers
 from vrag_kit.widgets import (
-    browse_cases, cases_page, choices_page, choose_options, label_answers, labels_table
+    browse_cases, cases_page, choices_page, multiple_choice_panel, label_answers, labels_table
 )
 
 guide = load_visual_rag({folder!r} + "/annotations.jsonl", {folder!r} + "/images", name="guide")
@@ -54,7 +54,7 @@ three = replace(three, queries={{
     for name, query in three.queries.items()
 }})
 contexts = gt_clue(three, draws=1)
-labels = answers[["query_id", "answer"]].assign(label="true", labeller="{markup}")
+labels = answers[["query_id", "answer"]].assign(label="true", annotator="{markup}")
 """
 TALKS = """
 import sys
@@ -98,13 +98,9 @@ def button(lab: Lab, name: str) -> Locator:
 
 def labels_on_disk(lab: Lab, *expected: str) -> None:
     lab.until(
-        lambda: read_labels(lab.folder / "mine.csv")["label"].tolist() == list(expected),
+        lambda: read_human_labels(lab.folder / "mine.csv")["label"].tolist() == list(expected),
         f"the labels on disk are {expected}",
     )
-
-
-def focused(lab: Lab) -> str:
-    return lab.page.evaluate("() => document.activeElement.innerText")
 
 
 def pictures_are_shown(lab: Lab, at_least: int) -> None:
@@ -141,7 +137,7 @@ def test_labels_by_mouse_and_keyboard_are_on_disk_and_go_on_where_they_stopped(d
     button(desk, "false").focus()
     desk.page.keyboard.press("Enter")
     labels_on_disk(desk, "true", "false")
-    assert focused(desk) == "false"  # ready for the next answer
+    desk.focus_is("false")  # ready for the next answer
     desk.run_all()  # a new panel, from the file
     desk.page.get_by_text("3 of 3, 2 labelled").wait_for()
     button(desk, "skip").click()
@@ -154,14 +150,14 @@ def test_labels_by_mouse_and_keyboard_are_on_disk_and_go_on_where_they_stopped(d
 def letters_on_disk(lab: Lab, *expected: str) -> None:
     path = lab.folder / "choices.csv"
     lab.until(
-        lambda: path.exists() and read_choices(path)["letter"].tolist() == list(expected),
+        lambda: path.exists() and read_choices(path)["option"].tolist() == list(expected),
         f"the letters on disk are {expected}",
     )
 
 
 @pytest.mark.slow
 def test_options_are_chosen_with_mouse_and_keyboard_and_the_twin_tells_them(desk: Lab) -> None:
-    panel = "choose_options(three, contexts, 'choices.csv', 'Ada')"
+    panel = "multiple_choice_panel(three, contexts, 'choices.csv', 'Ada')"
     show(desk, panel)
     desk.page.get_by_text("1 of 3, 0 answered").wait_for()
     assert button(desk, "A").is_disabled()
@@ -172,7 +168,7 @@ def test_options_are_chosen_with_mouse_and_keyboard_and_the_twin_tells_them(desk
     button(desk, "B").click()
     letters_on_disk(desk, "B")
     desk.page.keyboard.press("Tab")
-    assert focused(desk) == "C"
+    desk.focus_is("C")
     desk.page.keyboard.press("Enter")
     letters_on_disk(desk, "B", "C")
     desk.run_all()  # a new panel, from the file, at rest
@@ -182,7 +178,7 @@ def test_options_are_chosen_with_mouse_and_keyboard_and_the_twin_tells_them(desk
     letters_on_disk(desk, "B", "C", "A")
     assert (read_choices(desk.folder / "choices.csv")["seconds"] < 100).all()
     assert desk.complaints() == []
-    show(desk, "choices_page(three, people_answers(three, contexts, ['choices.csv']))")
+    show(desk, "choices_page(three, load_human_answers(three, contexts, ['choices.csv']))")
     size = desk.save().stat().st_size
     desk.open_without_kernel()
     pictures_are_shown(desk, at_least=6)
@@ -201,16 +197,16 @@ def test_cases_are_turned_over_with_mouse_and_keyboard(desk: Lab) -> None:
     desk.screenshot("cases")
     button(desk, "forward").click()
     desk.page.get_by_text("2 of 3").wait_for()
-    assert focused(desk) == "forward"
+    desk.focus_is("forward")
     desk.page.keyboard.press("Enter")
     desk.page.get_by_text("3 of 3").wait_for()
     desk.page.keyboard.press("Shift+Tab")  # there is no way forward
-    assert focused(desk) == "back"
+    desk.focus_is("back")
     desk.page.keyboard.press("Space")
     desk.page.get_by_text("2 of 3").wait_for()
     desk.page.get_by_label("model").select_option("plain")
     desk.page.get_by_text("1 of 2").wait_for()
-    desk.page.get_by_label("kind").focus()
+    desk.page.get_by_label("outcome").focus()
     for key in ("Space", "ArrowDown", "ArrowDown", "Enter"):
         desk.page.keyboard.press(key)
     desk.page.get_by_text("1 of 1").wait_for()
@@ -238,7 +234,7 @@ def test_a_reader_without_a_kernel_sees_the_twins(desk: Lab) -> None:
     desk.page.get_by_text("No Kernel", exact=True).wait_for()
     pictures_are_shown(desk, at_least=4)
     markup_is_but_text(desk)
-    for words in ("accepted", "partly right", "labeller", "stopped at turn 3"):
+    for words in ("accepted", "partially correct", "annotator", "stopped at turn 3"):
         assert desk.page.locator(".jp-OutputArea").get_by_text(words).first.is_visible()
     desk.screenshot("twins")
     desk.page.locator("summary").first.click()
@@ -265,7 +261,7 @@ def test_conversations_are_turned_over_with_mouse_and_keyboard(desk: Lab) -> Non
     passed_over.wait_for()
     button(desk, "forward").click()
     desk.page.get_by_text("2 of 9", exact=True).wait_for()
-    assert focused(desk) == "forward"
+    desk.focus_is("forward")
     desk.page.keyboard.press("Enter")
     desk.page.get_by_text("3 of 9", exact=True).wait_for()
     desk.page.get_by_label("score").select_option("after the stop")

@@ -11,10 +11,10 @@ import pytest
 import yaml
 
 from vrag_kit.benchmarks import load_visual_rag
-from vrag_kit.fieldguide.pages import EDITIONS, plan_page, slots
-from vrag_kit.fieldguide.traits import spellings
-from vrag_kit.runner.execution import Crew, execute
-from vrag_kit.runner.failures import why_it_failed
+from vrag_kit.runner.failures import failure_reason
+from vrag_kit.runner.job import LocalPool, run_notebook
+from vrag_kit.synthetic.pages import EDITIONS, plan_species, species_slots
+from vrag_kit.synthetic.traits import accepted_spellings
 
 ROOT = Path(__file__).parents[1]
 
@@ -24,8 +24,8 @@ pytestmark = pytest.mark.slow
 
 def run(notebook: str, out: Path, parameters: dict[str, object]) -> None:
     out.parent.mkdir(exist_ok=True)
-    status = execute(ROOT / "notebooks" / f"{notebook}.ipynb", out, parameters, Crew())
-    assert status == 0, why_it_failed(out, status, starved=False)
+    status = run_notebook(ROOT / "notebooks" / f"{notebook}.ipynb", out, parameters, LocalPool())
+    assert status == 0, failure_reason(out, status, starved=False)
 
 
 @pytest.fixture(scope="module")
@@ -41,7 +41,7 @@ def built(guide_folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
         "building/20_build_a_benchmark",
         folder / "notebooks" / "20.ipynb",
         {
-            "pictures": {
+            "image_source": {
                 "name": "Field Guide (small)",
                 "images": str(folder / "images"),
                 "species_list": str(folder / "categories.json"),
@@ -49,7 +49,7 @@ def built(guide_folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
             },
             **{
                 name: str(folder / name)
-                for name in ("building_dir", "built_dir", "figures_dir", "cache_dir")
+                for name in ("building_dir", "benchmark_dir", "figures_dir", "cache_dir")
             },  # answers are the other notebooks' own: the same is asked once
         },
     )
@@ -59,13 +59,13 @@ def built(guide_folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.mark.slow
 def test_what_annotators_ticked_is_what_was_drawn(built: Path) -> None:
     benchmark, edition = (
-        load_visual_rag(built / "built_dir" / "annotations.jsonl", built / "images"),
+        load_visual_rag(built / "benchmark_dir" / "annotations.jsonl", built / "images"),
         EDITIONS["small"],
     )
     pages = {
         page.species.scientific_name: page
-        for number, slot in enumerate(slots(edition))
-        for page in [plan_page(edition, number, *slot)]
+        for number, slot in enumerate(species_slots(edition))
+        for page in [plan_species(edition, number, *slot)]
     }
     both, either, right = 0, 0, 0
     for query in benchmark.queries.values():
@@ -83,7 +83,7 @@ def test_what_annotators_ticked_is_what_was_drawn(built: Path) -> None:
         both, either = both + len(ticked & drawn), either + len(ticked | drawn)
         right += bool(
             set(query.answers)
-            & set(spellings(look.color if "color" in query.text else look.pattern))
+            & set(accepted_spellings(look.color if "color" in query.text else look.pattern))
         )
     assert len(benchmark.queries) >= 8
     assert both / either > 0.9
@@ -95,7 +95,7 @@ def test_what_annotators_ticked_is_what_was_drawn(built: Path) -> None:
 @pytest.mark.slow
 def test_another_notebook_runs_on_it_with_the_parameter_file_that_was_written(built: Path) -> None:
     parameters = yaml.safe_load(
-        (built / "built_dir" / "built_dir.yaml").read_text(encoding="utf-8")
+        (built / "benchmark_dir" / "benchmark_dir.yaml").read_text(encoding="utf-8")
     )
     own = {
         "figures_dir": str(built / "figures"),

@@ -18,34 +18,34 @@ from tiny_retrievers import QUESTIONS, embed, entry, queries
 
 from vrag_kit.benchmarks.webqa import captions_only, load_webqa
 from vrag_kit.errors import VragError
-from vrag_kit.fieldguide.captioned import write_captions
-from vrag_kit.fieldguide.captions import VIEWS, Item, caption_of, plan_items
-from vrag_kit.fieldguide.organisms import KINDS
-from vrag_kit.fieldguide.pages import EDITIONS, Page
-from vrag_kit.fieldguide.traits import COLORS, PATTERNS, spellings
 from vrag_kit.papers import published
-from vrag_kit.plotting.captions import captions_figure
+from vrag_kit.plotting.captions import caption_retrieval_figure
 from vrag_kit.retrieval import embed_documents, evaluate, load_encoder, search_all
-from vrag_kit.retrieval.tfidf import word_run
-from vrag_kit.types import Benchmark, Evidence, Query
+from vrag_kit.retrieval.tfidf import tfidf_run
+from vrag_kit.synthetic.captioned import write_caption_data
+from vrag_kit.synthetic.captions import VIEWS, WebQAItem, photo_caption, plan_webqa
+from vrag_kit.synthetic.organisms import KINDS
+from vrag_kit.synthetic.pages import EDITIONS, SpeciesPlan
+from vrag_kit.synthetic.traits import COLORS, PATTERNS, accepted_spellings
+from vrag_kit.types import Benchmark, Document, Query
 
 FILES = ("WebQA_train_val.json", "imgs.tsv", "imgs.lineidx", "captions.json")
 
 
 @pytest.fixture(scope="module")
-def planned() -> tuple[list[Page], list[Item]]:
-    return plan_items(EDITIONS["small"])
+def planned() -> tuple[list[SpeciesPlan], list[WebQAItem]]:
+    return plan_webqa(EDITIONS["small"])
 
 
 @pytest.fixture(scope="module")
 def webqa(guide_folder: Path) -> Benchmark:
-    folder = write_captions("small", guide_folder)
+    folder = write_caption_data("small", guide_folder)
     return load_webqa(folder / "WebQA_train_val.json", folder / "imgs.tsv", name="captions")
 
 
 @pytest.fixture
 def copied(guide_folder: Path, tmp_path: Path) -> Path:
-    write_captions("small", guide_folder)
+    write_caption_data("small", guide_folder)
     return Path(shutil.copytree(guide_folder, tmp_path / "guide"))
 
 
@@ -60,7 +60,7 @@ def test_the_same_guide_gives_the_same_bytes_and_a_broken_off_writing_is_done_ag
     before = contents(copied / "webqa")
     (copied / "webqa" / "captions.json").unlink()
     (copied / "webqa" / "imgs.tsv").write_bytes(b"half a li")
-    assert contents(write_captions("small", copied)) == before
+    assert contents(write_caption_data("small", copied)) == before
 
 
 @pytest.mark.slow
@@ -68,33 +68,36 @@ def test_captions_that_are_there_are_left_alone_and_those_of_another_guide_writt
     copied: Path,
 ) -> None:
     written = (copied / "webqa" / "imgs.tsv").stat().st_mtime_ns
-    write_captions("small", copied)
+    write_caption_data("small", copied)
     assert (copied / "webqa" / "imgs.tsv").stat().st_mtime_ns == written
     note = json.loads((copied / "guide.json").read_text(encoding="utf-8"))
     (copied / "guide.json").write_text(
         json.dumps({**note, "drawn_by": "other code"}), encoding="utf-8"
     )
-    write_captions("small", copied)
+    write_caption_data("small", copied)
     assert (copied / "webqa" / "imgs.tsv").stat().st_mtime_ns > written
 
 
 @pytest.mark.slow
 def test_a_guide_that_is_not_there_or_another_one_is_refused(copied: Path, tmp_path: Path) -> None:
     with pytest.raises(VragError, match=r"unknown edition 'huge'.*'full', 'small'"):
-        write_captions("huge", copied)
+        write_caption_data("huge", copied)
     with pytest.raises(VragError, match="no complete Field Guide, expected the small one"):
-        write_captions("small", tmp_path / "empty")
+        write_caption_data("small", tmp_path / "empty")
     with pytest.raises(VragError, match="holds the small Field Guide, expected the full one"):
-        write_captions("full", copied)
+        write_caption_data("full", copied)
     shutil.rmtree(copied / "images")
     (copied / "webqa" / "captions.json").unlink()
     with pytest.raises(VragError, match=r"images.*jpg: .* cannot be written \(No such file"):
-        write_captions("small", copied)
+        write_caption_data("small", copied)
 
 
 @pytest.mark.slow
 def test_every_question_of_the_guide_is_asked_of_its_clues_and_the_loader_reads_what_was_planned(
-    webqa: Benchmark, guide: Benchmark, planned: tuple[list[Page], list[Item]], guide_folder: Path
+    webqa: Benchmark,
+    guide: Benchmark,
+    planned: tuple[list[SpeciesPlan], list[WebQAItem]],
+    guide_folder: Path,
 ) -> None:
     pages, items = planned
     assert [query.text for query in webqa.queries.values()] == [
@@ -121,11 +124,13 @@ def test_every_question_of_the_guide_is_asked_of_its_clues_and_the_loader_reads_
             )
             assert image is not None
             assert image.data() == file.read_bytes()
-            assert webqa.corpus[doc_id].text == caption_of(pages[page], number, "pocket-guide")[1]
+            assert (
+                webqa.corpus[doc_id].text == photo_caption(pages[page], number, "pocket-guide")[1]
+            )
 
 
 def test_positives_show_the_part_that_is_asked_about_and_nothing_else_in_the_corpus_does(
-    planned: tuple[list[Page], list[Item]],
+    planned: tuple[list[SpeciesPlan], list[WebQAItem]],
 ) -> None:
     pages, items = planned
     positives = {(item.question, picture) for item in items for picture in item.positives}
@@ -141,7 +146,7 @@ def test_positives_show_the_part_that_is_asked_about_and_nothing_else_in_the_cor
 
 
 def test_a_question_has_one_or_two_positives_and_some_ten_negatives_of_its_own_and_other_species(
-    planned: tuple[list[Page], list[Item]],
+    planned: tuple[list[SpeciesPlan], list[WebQAItem]],
 ) -> None:
     pages, items = planned
     assert {len(item.positives) for item in items} == {1, 2}
@@ -157,13 +162,13 @@ def test_a_question_has_one_or_two_positives_and_some_ten_negatives_of_its_own_a
 
 
 def test_a_caption_has_both_names_and_no_word_for_a_colour_or_pattern(
-    planned: tuple[list[Page], list[Item]],
+    planned: tuple[list[SpeciesPlan], list[WebQAItem]],
 ) -> None:
-    forbidden = {word for value in (*COLORS, *PATTERNS) for word in spellings(value)}
+    forbidden = {word for value in (*COLORS, *PATTERNS) for word in accepted_spellings(value)}
     told = 0
     for page in planned[0]:
         for number in range(len(page.photos)):
-            title, caption = caption_of(page, number, "any")
+            title, caption = photo_caption(page, number, "any")
             assert caption.startswith(title)
             assert page.species.common_name in caption
             assert page.species.scientific_name in caption
@@ -176,7 +181,7 @@ def test_a_caption_has_both_names_and_no_word_for_a_colour_or_pattern(
 
 
 def test_captions_give_their_species_away_to_plain_word_matching(webqa: Benchmark) -> None:
-    run = word_run(captions_only(webqa), k=5)
+    run = tfidf_run(captions_only(webqa), k=5)
     same = [
         webqa.queries[query_id].entity in (webqa.corpus[doc_id].text or "")
         for query_id, doc_id in zip(run["query_id"], run["doc_id"], strict=True)
@@ -194,8 +199,8 @@ def test_every_pose_has_its_words() -> None:
     }
 
 
-def texts(*said: str) -> list[Evidence]:
-    return [Evidence(doc_id=f"t{i}", text=text) for i, text in enumerate(said)]
+def texts(*said: str) -> list[Document]:
+    return [Document(doc_id=f"t{i}", text=text) for i, text in enumerate(said)]
 
 
 @pytest.mark.slow
@@ -214,7 +219,7 @@ def test_a_text_is_the_same_vector_as_document_and_as_question(
 
 @pytest.mark.parametrize("family", ["clip", "siglip2", "open_clip"])
 def test_pictures_are_embedded_as_before_and_may_stand_among_texts(
-    family: str, retrievers_made: Path, checkpoint: Callable[..., Path], documents: list[Evidence]
+    family: str, retrievers_made: Path, checkpoint: Callable[..., Path], documents: list[Document]
 ) -> None:
     encoder = load_encoder(
         str(checkpoint()) if family == "open_clip" else entry(retrievers_made, family)
@@ -241,14 +246,14 @@ def test_an_encoder_of_pictures_alone_refuses_a_caption(
     with pytest.raises(VragError, match="document 't0' has no image; qwen2_vl encodes images only"):
         load_encoder(entry(retrievers_made, "qwen2_vl")).prepare(texts("a goose")[0])
     with pytest.raises(VragError, match="'mute' has no image and no text; tiny encodes"):
-        load_encoder(str(checkpoint())).prepare(Evidence(doc_id="mute", text=" "))
+        load_encoder(str(checkpoint())).prepare(Document(doc_id="mute", text=" "))
 
 
 def test_a_picture_and_its_caption_are_kept_side_by_side_under_one_name(
-    retrievers_made: Path, documents: list[Evidence], tmp_path: Path
+    retrievers_made: Path, documents: list[Document], tmp_path: Path
 ) -> None:
     encoder = load_encoder(entry(retrievers_made, "clip"))
-    captions = [Evidence(doc_id=document.doc_id, text=document.text) for document in documents]
+    captions = [Document(doc_id=document.doc_id, text=document.text) for document in documents]
     pictures, words = (
         embed_documents(encoder, some, tmp_path).vectors(["d0"]) for some in (documents, captions)
     )
@@ -296,25 +301,25 @@ def test_the_figure_shows_both_tasks_of_every_source_and_every_printed_number(
         {"retriever": "random order", "task": "either", "k": [1, 50], "value": [1.0, 9.0], "n": 20}
     )
     sources = {"ours": pd.concat([ours, chance]), "printed": paper}
-    figure = captions_figure(sources, webqa)
+    figure = caption_retrieval_figure(sources, webqa)
     assert "intervals over topics" in figure.get_suptitle()
     left, right = figure.axes
     assert [axis.get_legend().get_title().get_text() for axis in (left, right)] == [
         "n = 20 questions",
-        "n not printed",
+        "n not reported",
     ]
-    clip = "field-guide-clip-64: question to"
+    clip = "field-guide-clip-64"
     named = [text.get_text() for text in left.get_legend().get_texts()]
-    assert named == [f"{clip} image", f"{clip} caption", "random order"]
+    assert named == [f"{clip}: text-to-image (t2i)", f"{clip}: text-to-text (t2t)", "random order"]
     drawn = {line.get_label(): list(line.get_ydata()) for line in right.lines}
-    assert drawn["clip-vit-large-patch14-336: question to caption"] == [
+    assert drawn["clip-vit-large-patch14-336: text-to-text (t2t)"] == [
         43.25,
         68.74,
         76.86,
         83.79,
         89.92,
     ]
-    assert drawn["clip-vit-large-patch14-336: question to image"] == [
+    assert drawn["clip-vit-large-patch14-336: text-to-image (t2i)"] == [
         15.17,
         37.08,
         47.63,

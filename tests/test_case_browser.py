@@ -10,8 +10,8 @@ import pandas as pd
 import pytest
 
 from vrag_kit.analysis import error_cases
-from vrag_kit.generation import enough_clues, gt_clue, m_in_k
-from vrag_kit.plotting import cases_figure
+from vrag_kit.generation import gt_clue, m_in_k, with_min_clues
+from vrag_kit.plotting import error_gallery
 from vrag_kit.types import Benchmark
 from vrag_kit.widgets import browse_cases, cases_page
 
@@ -48,7 +48,7 @@ def wrong(guide: Benchmark) -> tuple[Benchmark, pd.DataFrame]:
 
 
 def test_a_case_shows_the_images_that_were_sent_for_its_number_of_clues(guide: Benchmark) -> None:
-    contexts = m_in_k(enough_clues(guide, 3), ms=[1, 2, 3], k=5, draws=1)
+    contexts = m_in_k(with_min_clues(guide, 3), ms=[1, 2, 3], k=5, draws=1)
     table = pd.DataFrame(
         {
             "model": "a",
@@ -84,7 +84,7 @@ def test_the_browser_turns_pages_and_filters(wrong: tuple[Benchmark, pd.DataFram
     browser.filters["model"].value = "b"
     assert browser.count.value == "1 of 1"
     assert "green" in browser.card.value
-    browser.filters["kind"].value = "partly right"
+    browser.filters["outcome"].value = "partially correct"
     assert browser.count.value == "no such case"
     assert browser.card.value == ""
 
@@ -105,8 +105,8 @@ def test_the_clue_is_marked_and_pictures_are_small(wrong: tuple[Benchmark, pd.Da
 
 
 def test_the_sheet_says_how_many_cases_there_are(wrong: tuple[Benchmark, pd.DataFrame]) -> None:
-    figure = cases_figure(*wrong, most=2)
+    figure = error_gallery(*wrong, most=2)
     title = figure.get_suptitle()
-    assert "2 of the 3 different wrong or partly right answers under one clue" in title
-    assert "(seed 0)" in title
+    assert "2 of the 3 incorrect or partially correct answers with one clue" in title
+    assert "seed 0)" in title
     assert [axis.get_title() for axis in figure.axes if axis.get_title()] == ["clue", "clue"]

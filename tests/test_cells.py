@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from vrag_kit.analysis import differences_table, interval_cells
-from vrag_kit.analysis.cells import interval_cell, interval_end, p_cell
+from vrag_kit.analysis import ci_cells, differences_table
+from vrag_kit.analysis.report_tables import format_ci, format_ci_bound, format_p
 from vrag_kit.errors import VragError
 
 
@@ -28,12 +28,12 @@ from vrag_kit.errors import VragError
     ],
 )
 def test_a_cell_says_what_there_is(value: float, low: float, high: float, cell: str) -> None:
-    assert interval_cell(value, low, high) == cell
+    assert format_ci(value, low, high) == cell
 
 
 @given(st.floats(-100, 100).filter(lambda end: abs(end) >= 1e-9), st.integers(0, 3))
 def test_an_end_that_is_not_0_never_reads_as_0(end: float, decimals: int) -> None:
-    told = interval_end(end, decimals)
+    told = format_ci_bound(end, decimals)
     assert np.sign(float(told)) == np.sign(end)
     assert abs(float(told) - end) <= 0.5 * 10.0**-decimals + 1e-12
 
@@ -43,8 +43,8 @@ def test_cells_of_a_table_stand_in_its_rows_with_n_where_asked() -> None:
         {"value": [0.5, math.nan], "ci_low": [0.4, math.nan], "ci_high": 0.6, "n": [12, 0]},
         index=[7, 3],
     )
-    assert interval_cells(table, decimals=2).to_dict() == {7: "0.50 [0.40, 0.60]", 3: "–"}
-    assert interval_cells(table, n=True)[7] == "0.5 [0.4, 0.6] (n = 12)"
+    assert ci_cells(table, decimals=2).to_dict() == {7: "0.50 [0.40, 0.60]", 3: "–"}
+    assert ci_cells(table, n=True)[7] == "0.5 [0.4, 0.6] (n = 12)"
 
 
 def test_a_table_of_differences_shows_no_p_of_0_and_names_what_a_row_lacks() -> None:
@@ -80,6 +80,6 @@ def test_an_exact_p_reads_the_same_wherever_it_was_summed() -> None:
     """1/8 is half way between 0.12 and 0.13, and a sum of halves may miss it by a digit."""
     summed = sum([0.1, 0.2, 0.3]) - 0.475
     assert summed != 0.125
-    assert {p_cell(p) for p in (0.125, summed, float(np.nextafter(0.125, 0)))} == {"0.13"}
-    words = [p_cell(p) for p in (1.0, 0.996, 0.375, 0.0625, 0.0001, 0.00009, 0.0499, 0.05)]
+    assert {format_p(p) for p in (0.125, summed, float(np.nextafter(0.125, 0)))} == {"0.13"}
+    words = [format_p(p) for p in (1.0, 0.996, 0.375, 0.0625, 0.0001, 0.00009, 0.0499, 0.05)]
     assert words == ["1", "1", "0.38", "0.063", "0.0001", "< 0.0001", "0.0499", "0.05"]

@@ -34,7 +34,7 @@ def test_keypoints_are_labels_and_gold_claims_and_ids_tell_hops_and_modality(
     write_charts(tmp_path)
     benchmark = load(tmp_path)
     told = {
-        query_id: [query.metadata["hops"], query.metadata["needs"], query.group]
+        query_id: [query.metadata["hops"], query.metadata["required_modality"], query.group]
         for query_id, query in benchmark.queries.items()
     }
     assert told == {

@@ -38,11 +38,11 @@ from test_runner import said
 
 from vrag_kit.benchmarks import load_visual_rag
 from vrag_kit.benchmarks.images import list_images
-from vrag_kit.building.folders import read_folders
-from vrag_kit.building.log import LogFile
+from vrag_kit.building.annotations import AnnotationWriter
+from vrag_kit.building.folders import read_species_folders
 from vrag_kit.building.questions import read_questions
 from vrag_kit.errors import VragError
-from vrag_kit.forecast import Same, forecasting, once, stand_in_words
+from vrag_kit.forecast import IdentityKey, dry_run, memoize_dry_run, placeholder_text
 from vrag_kit.generation import (
     AnswerStore,
     ask_models,
@@ -50,16 +50,16 @@ from vrag_kit.generation import (
     gt_clue,
     load_generator,
 )
-from vrag_kit.generation.wording import Wording
+from vrag_kit.generation.wording import PromptSet
 from vrag_kit.judging import load_judge
 from vrag_kit.papers.visual_rag import WORDING
-from vrag_kit.retrieval import perfect_run, write_run
-from vrag_kit.runner.at_hand import not_here, open_clip_models
+from vrag_kit.retrieval import oracle_run, write_run
+from vrag_kit.runner.availability import missing_checkpoint, open_clip_models
 from vrag_kit.runner.check import check_parameters
-from vrag_kit.runner.foresight import Foresight, foresee
-from vrag_kit.runner.notebooks import run_notebooks
-from vrag_kit.runner.parameters import declared
-from vrag_kit.runner.plan import Plan, all_notebooks, name_of, read_plan
+from vrag_kit.runner.dry_run import DryRunReport, dry_run_notebooks
+from vrag_kit.runner.params import declared_parameters
+from vrag_kit.runner.plan import Plan, all_notebooks, notebook_name, read_plan
+from vrag_kit.runner.run import run_notebooks
 from vrag_kit.types import Answer, Benchmark, Message
 
 FEW = str(WEIGHTS / "field-guide-vlm-few")
@@ -69,7 +69,7 @@ SAYS_RED = """class Says:
 """
 BOOKS = [ASKING_BOOK, "mine/02_asks_too", FINDING_BOOK]
 SEES = "with open('seen', 'a') as file:\n    file.write('x')"
-NOTHING = Foresight(models=[], stored=0, any_order=[], failed={}, partly={}, cut={})
+NOTHING = DryRunReport(models=[], stored=0, any_order=[], failed={}, partly={}, cut={})
 
 
 @pytest.fixture
@@ -86,9 +86,7 @@ def parameters(guide_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPat
     def write(**values: object) -> Path:
         data = small_data(guide_folder)
         data |= {name: values.pop(name) for name in data if name in values}
-        how = {name: values.pop(name) for name in ("decoding", "samples") if name in values}
         whole = {"notebooks": BOOKS[:1], "data": data, "models": [FEW], **values}
-        whole |= {"run_with": how} if how else {}
         Path("p.yaml").write_text(yaml.safe_dump(whole), encoding="utf-8")
         return Path("p.yaml")
 
@@ -98,7 +96,7 @@ def parameters(guide_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPat
 @pytest.fixture
 def unforeseen(monkeypatch: pytest.MonkeyPatch) -> None:
     """No notebook is rehearsed."""
-    monkeypatch.setattr("vrag_kit.runner.check.foresee", lambda *_: NOTHING)
+    monkeypatch.setattr("vrag_kit.runner.check.dry_run_notebooks", lambda *_: NOTHING)
 
 
 def forecast_calls(found: list[str]) -> int:
@@ -131,12 +129,6 @@ def test_a_run_asks_what_was_forecast_and_then_nothing_is_left_to_ask(
     assert "no model is asked anything" in found
     assert f"{asked} answers that the notebooks use are stored already" in found
     assert Path("seen").read_text(encoding="utf-8") == seen
-    # as plain papermill and JupyterLab hand over a mapping that is given in part
-    plan = read_plan(file)
-    for part in ({"device": "cpu"}, {"retry_failures": True}):
-        given = {book: {**values, "run_with": part} for book, values in plan.given.items()}
-        foresight = foresee(replace(plan, given=given), {})
-        assert (foresight.models, foresight.stored, foresight.failed) == ([], asked, {})
     sys.modules.pop("mine", None)
 
 
@@ -191,7 +183,7 @@ def test_a_mistyped_folder_is_asked_about_before_a_download(
     for folder in ("notebooks", "params", "mymodels/tinyclip"):
         (project / folder).mkdir(parents=True)
     monkeypatch.chdir(project)
-    told = not_here("mymodels/tinycli", "retriever")
+    told = missing_checkpoint("mymodels/tinycli", "retriever")
     assert told.startswith("retriever 'mymodels/tinycli': there is no such folder. Did you mean")
     assert told.index("'mymodels/tinyclip'?") < told.index("hf download")
 
@@ -201,7 +193,11 @@ def test_what_is_missing_is_listed_all_at_once(parameters, monkeypatch: pytest.M
     monkeypatch.delenv("OPENAI_API_KEY", raising=False)
     few = {"model": FEW, "max_images": 3}
     models = ["Qwen/Qwen2.5-VL-7B-Instruct", "gpt-4o@openai", "./nothing", FEW, few]
-    values = {"models": models, "retrievers": ["BAAI/BGE-VL-large"], "samples": 3}
+    values = {
+        "models": models,
+        "retrievers": ["BAAI/BGE-VL-large"],
+        "decoding": {"temperature": 0, "samples": 3},
+    }
     _, missing = check_parameters(
         parameters(notebooks=BOOKS, judge={"model": "o4-mini@openai"}, **values)
     )
@@ -219,7 +215,7 @@ def test_what_is_missing_is_listed_all_at_once(parameters, monkeypatch: pytest.M
     ):
         assert sum(words in line for line in missing) == 1, (words, missing)
     assert len(missing) == 7
-    sampled = parameters(decoding={"temperature": 0.7}, samples=3)  # fields stand for a file
+    sampled = parameters(decoding={"temperature": 0.7, "samples": 3})
     assert check_parameters(sampled)[1] == []
 
 
@@ -230,7 +226,7 @@ def test_a_run_from_elsewhere_is_checked_before_anything_runs(
     run = tmp_path / "mine.run"
     asked = list(guide.queries)[:QUESTIONS_ASKED]
     some = {name: dict.fromkeys(guide.candidates(name)[:12], 1) for name in asked}
-    write_run(perfect_run(some), run, "mine")
+    write_run(oracle_run(some), run, "mine")
 
     def checked(*retrievers: object) -> tuple[str, list[str]]:
         values = {"notebooks": [BOOKS[2]], "ks": [1, 20], "retrievers": list(retrievers)}
@@ -263,7 +259,7 @@ def test_retrievers_by_modality_are_looked_for_one_by_one(tmp_path: Path) -> Non
     file = tmp_path / "p.yaml"
     values = {
         "notebooks": ["mrag_suite/46_prompt_sweep"],
-        "suite": {"mine": {"layout": "pages", "rows": str(tmp_path / "nowhere")}},
+        "mrag_suite": {"mine": {"layout": "pages", "rows": str(tmp_path / "nowhere")}},
         "retrievers": {"image": ["bm25", "nobody/one"], "text": ["bm25", {"model": "./two"}]},
     }
     file.write_text(yaml.safe_dump(values), encoding="utf-8")
@@ -314,33 +310,36 @@ def test_a_providers_model_without_its_endpoint_is_asked_about_and_no_hub_is_ask
 
 
 MISTYPED = [
-    ("guide", "field-guide-medium"),
-    ("pictures", {"image": "x", "name": "y"}),
+    ("synthetic_data", "field-guide-medium"),
+    ("image_source", {"image": "x", "name": "y"}),
     ("data", {"name": "y", "annotations": "x"}),
-    ("mrag_rows", "mrag-drwn"),
-    ("mrag_texts", "mrag-drwn"),
-    ("crag_mm_single", "worn-drawn-smal"),
-    ("crag_mm_multi", "worn-drwn"),
-    ("suite", "suite-drwn"),
+    ("mrag_rows", "field-guide-mrag-bnch"),
+    ("mrag_texts", "field-guide-mrag-bnch"),
+    ("crag_mm_single", "field-guide-crag-mm-smal"),
+    ("crag_mm_multi", "field-guide-crag-m"),
+    ("mrag_suite", "field-guide-mrag-siute"),
     ("models", ["field-guide-vlm-fwe"]),
     ("models", [None]),
     ("models", [{"model": "./x", "max_images": "15"}]),
     ("models", [{"model": "./x", "revision": date(2024, 1, 1)}]),
-    ("answerer", "gpt-4o@opnai"),
+    ("tour_model", "gpt-4o@opnai"),
     ("judge", "ruel"),
     ("checker", {"model": "field-guide-vlm-few", "dtyp": "float16"}),
     ("extractor", "rul"),
-    ("assessors", ["./nowhere"]),
+    ("detectors", ["./nowhere"]),
     ("rewriters", [{"model": "field-guide-vlm-few", "max_images": 0}]),
-    ("writer", "templat"),
-    ("coarse_filter", {"filter_model": "none"}),
+    ("question_writer", "templat"),
+    ("coarse_filter", {"filter_model": "none", "prompt": "question"}),
     ("filter_models", [3]),
     ("retriever", "field-guide-clip-46"),
     ("text_retriever", "./nowhere"),
     ("retrievers", [{"model": "field-guide-clip-64", "querry": "image"}]),
-    ("graph", {"image_service": "field-guide-wron"}),
-    ("web", {"web_service": "bm52"}),
-    ("run_with", {"decoding": "greddy"}),
+    (
+        "image_search",
+        {"image_service": "field-guide-egocentrik", "image_k": 9, "similarity_threshold": 0.5},
+    ),
+    ("web_search", {"web_service": "bm52", "web_k": 9}),
+    ("decoding", {"temperatur": 0}),
 ]
 """A parameter, and a value that no notebook could run with."""
 
@@ -352,9 +351,9 @@ def test_the_check_and_the_run_refuse_the_same_in_the_same_words_before_a_notebo
     parameter: str, value: object, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(ROOT)
-    books = [book for book in all_notebooks() if parameter in declared(book)]
+    books = [book for book in all_notebooks() if parameter in declared_parameters(book)]
     file = tmp_path / "p.yaml"
-    values = {parameter: value, "notebooks": [name_of(books[0])]}
+    values = {parameter: value, "notebooks": [notebook_name(books[0])]}
     file.write_text(yaml.safe_dump(values), encoding="utf-8")
     with pytest.raises(VragError) as refused:
         run_notebooks([file])
@@ -371,8 +370,8 @@ def test_a_mistyped_name_is_told_before_a_file_elsewhere_is_asked_for_its_notebo
     tmp_path: Path,
 ) -> None:
     file = tmp_path / "mine.yaml"
-    file.write_text("suite: suite-drwn\n", encoding="utf-8")
-    with pytest.raises(VragError, match="suite is 'suite-drwn'"):
+    file.write_text("mrag_suite: field-guide-mrag-siute\n", encoding="utf-8")
+    with pytest.raises(VragError, match="mrag_suite is 'field-guide-mrag-siute'"):
         check_parameters(file)
 
 
@@ -409,12 +408,12 @@ def test_what_is_wrong_with_ones_own_pictures_and_questions_is_told_with_their_o
     questions.write_text(QUESTIONS, encoding="utf-8")
     values = {
         "notebooks": ["building"],
-        "pictures": {"name": "My things", "images": str(things)},
-        "coarse_filter": {"filter_model": ""},
+        "image_source": {"name": "My things", "images": str(things)},
+        "coarse_filter": {"filter_model": "", "prompt": "question"},
         "building_dir": str(questions.parent),
-        "built_dir": str(tmp_path / "built"),
-        "annotations_made": [],
-        "adjudicated": "",
+        "benchmark_dir": str(tmp_path / "built"),
+        "annotation_files": [],
+        "adjudication_file": "",
     }
     file = tmp_path / "p.yaml"
     file.write_text(yaml.safe_dump(values), encoding="utf-8")
@@ -445,12 +444,12 @@ def things(guide_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
         shutil.copytree(folder, tmp_path / "things" / name)
     values = {
         "notebooks": ["building"],
-        "pictures": {"name": "My things", "images": str(tmp_path / "things")},
-        "coarse_filter": {"filter_model": ""},
+        "image_source": {"name": "My things", "images": str(tmp_path / "things")},
+        "coarse_filter": {"filter_model": "", "prompt": "question"},
         "building_dir": str(tmp_path / "building"),
-        "built_dir": str(tmp_path / "built"),
-        "annotations_made": [str(tmp_path / "building" / "ada.jsonl")],
-        "adjudicated": "",
+        "benchmark_dir": str(tmp_path / "built"),
+        "annotation_files": [str(tmp_path / "building" / "ada.jsonl")],
+        "adjudication_file": "",
     }
     (tmp_path / "p.yaml").write_text(yaml.safe_dump(values), encoding="utf-8")
     (tmp_path / "building").mkdir()
@@ -463,9 +462,9 @@ def test_a_class_without_ticks_is_named_before_the_benchmark_is_built_without_it
 ) -> None:
     questions = things / "building" / "questions.csv"
     questions.write_text(QUESTIONS.replace("anlo", "anole"), encoding="utf-8")
-    read = read_questions(questions, read_folders(things / "things"))
+    read = read_questions(questions, read_species_folders(things / "things"))
     (moth,) = read.query("species == 'moth'").itertuples()
-    log = LogFile(things / "building" / "ada.jsonl", "ada")
+    log = AnnotationWriter(things / "building" / "ada.jsonl", "ada")
     told = {"species": "moth", "folder": "moth", "question": moth.question, "feature": "hindwings"}
     log.append(moth.question_id, "opened", told)
     images = [f"moth/{path.name}" for path in list_images(things / "things" / "moth")]
@@ -507,7 +506,7 @@ def test_a_filter_that_nobody_asked_drops_no_question_and_so_annotating_is_check
         "species_list": str(guide_folder / "categories.json"),
         "articles": str(guide_folder / "articles"),
     }
-    values = {"notebooks": ["building"], "pictures": pictures}
+    values = {"notebooks": ["building"], "image_source": pictures}
     values |= {name: str(tmp_path / name) for name in ("building_dir", "answers_dir")}
     (tmp_path / "p.yaml").write_text(yaml.safe_dump(values), encoding="utf-8")
     found, missing = check_parameters(tmp_path / "p.yaml")
@@ -544,7 +543,9 @@ def test_a_model_that_cannot_hold_the_images_or_costs_too_much_is_missing_someth
     long = {"model": FEW, "max_new_tokens": 1900}
     models = [long, {"model": "gpt-4o@openai", "max_cost": 0.01}]
     values = {"notebooks": [BOOKS[2]], "ks": [20], "judge": "o4-mini@openai"}
-    found, missing = check_parameters(parameters(models=models, decoding="greedy", **values))
+    found, missing = check_parameters(
+        parameters(models=models, decoding={"temperature": 0}, **values)
+    )
     assert any("prompts will not fit" in line for line in missing), missing
     assert any(
         "model 'gpt-4o': it will cost about" in line and "its max_cost is 0.01" in line
@@ -576,19 +577,19 @@ def test_a_parameter_of_a_notebook_that_is_not_in_the_file_is_no_mistyped_one(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(ROOT)
-    ours = {"notebooks": [2], "ks": [1, 3], "positions": {"ks": [3]}, "most_clues": 2}
+    ours = {"notebooks": [2], "ks": [1, 3], "clue_positions": {"ks": [3]}, "max_clues": 2}
     path = tmp_path / "p.yaml"
-    path.write_text(yaml.safe_dump({**ours, "run_with": {"samples": 2, "max_new_tokens": 8}}))
+    path.write_text(yaml.safe_dump({**ours, "decoding": {"samples": 2}}))
     with pytest.raises(VragError) as refused:
         check_parameters(path)
     told = [line.removeprefix(f"{path}: ") for line in str(refused.value).splitlines()]
     not_here = "which this file is not for. Name it under `notebooks`, or remove the line."
-    assert f"most_clues is a parameter of 06_number_of_clues, {not_here}" in told
-    assert f"positions is a parameter of 15_error_budget, {not_here}" in told
+    assert f"max_clues is a parameter of 06_number_of_clues, {not_here}" in told
+    assert f"clue_positions is a parameter of 15_error_budget, {not_here}" in told
     assert any(
         re.match(r"ks is a parameter of \d\d_\w+, .* and \d+ more, which", line) for line in told
     )
-    assert any(line.startswith("run_with: max_new_tokens is a key of 00_tour, ") for line in told)
+    assert any(line.startswith("decoding is a parameter of 00_tour, ") for line in told)
     assert len(told) == 4
     assert "Did you mean" not in str(refused.value)
 
@@ -602,8 +603,8 @@ def test_what_a_notebook_cannot_have_is_missing_and_names_it(
     values = {
         "notebooks": [6, 8, 9],
         "answers_dir": str(tmp_path / "answers"),
-        "most_clues": 99,
-        "other_corpus": {"images": str(tmp_path / "empty"), "name": "plates"},
+        "max_clues": 99,
+        "second_corpus": {"images": str(tmp_path / "empty"), "name": "plates"},
         "articles": {"pages": str(tmp_path / "nowhere"), "species_list": "nowhere.json"},
     }
     (tmp_path / "p.yaml").write_text(yaml.safe_dump(values), encoding="utf-8")
@@ -643,7 +644,11 @@ def test_a_sum_without_the_tokens_of_pictures_or_without_a_price_is_at_least_so_
     parameters, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", "x")
-    fake = {"model": "fake@http://127.0.0.1:9/v1", "prices": [250, 1000], "decoding": "greedy"}
+    fake = {
+        "model": "fake@http://127.0.0.1:9/v1",
+        "prices": [250, 1000],
+        "decoding": {"temperature": 0},
+    }
     found, _ = check_parameters(parameters(models=[fake, "gpt-0@openai"]))
     told = "\n".join(found)
     assert re.search(r"\n  at least [\d.]+ US dollars at 250 for", told)
@@ -663,7 +668,7 @@ def test_right_types_are_claimed_only_where_nothing_is_wrong(parameters) -> None
 ASKING = """from pathlib import Path
 from vrag_kit.generation import AnswerStore, ask_prompts, load_generator
 from vrag_kit.types import Message
-model = load_generator("gpt-4o@openai", decoding="greedy")
+model = load_generator("gpt-4o@openai", decoding={"temperature": 0})
 with AnswerStore(Path(folder) / "answers.sqlite") as store:
     ask_prompts(model, [(Message(role="user", parts=(words,)),)], store)"""
 
@@ -671,11 +676,11 @@ with AnswerStore(Path(folder) / "answers.sqlite") as store:
 @pytest.fixture
 def foresee_cells(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     """Foresee a notebook with these cells after its parameters."""
-    monkeypatch.setattr("vrag_kit.runner.foresight.name_of", lambda notebook: notebook.stem)
+    monkeypatch.setattr("vrag_kit.runner.dry_run.notebook_name", lambda notebook: notebook.stem)
     return lambda *cells: _foresee_cells(tmp_path, *cells)
 
 
-def _foresee_cells(tmp_path: Path, *cells: str) -> Foresight:
+def _foresee_cells(tmp_path: Path, *cells: str) -> DryRunReport:
     kernel = {"name": "python3", "display_name": "Python 3", "language": "python"}
     book = nbformat.v4.new_notebook(metadata={"kernelspec": kernel})
     given = {"answers_dir": str(tmp_path / "answers")}
@@ -684,7 +689,7 @@ def _foresee_cells(tmp_path: Path, *cells: str) -> Foresight:
     book.cells = [parameters, *(nbformat.v4.new_code_cell(cell) for cell in cells)]
     path = tmp_path / "asking.ipynb"
     nbformat.write(book, path)
-    return foresee(Plan(file=path, given={path: given}, folder=tmp_path, cluster=""), {})
+    return dry_run_notebooks(Plan(file=path, given={path: given}, folder=tmp_path, cluster=""), {})
 
 
 def test_a_cell_that_fails_keeps_no_later_one_from_asking_and_is_told(foresee_cells) -> None:
@@ -709,7 +714,7 @@ def test_a_cell_that_may_fail_for_want_of_answers_is_told_last_and_is_nothing_mi
 ) -> None:
     words = "code cell 4 fails there: KeyError: 'red'"
     told = replace(NOTHING, partly={"01_asks": words})
-    monkeypatch.setattr("vrag_kit.runner.check.foresee", lambda *_: told)
+    monkeypatch.setattr("vrag_kit.runner.check.dry_run_notebooks", lambda *_: told)
     status, printed = said("check", str(parameters()))
     last = "but: one cell fails in the rehearsal (above): look at it before you pay"
     assert (status, printed.splitlines()[-1]) == (0, last)
@@ -737,8 +742,8 @@ def test_what_an_earlier_forecast_left_in_the_store_is_forecast_as_a_call(
     foresee_cells, tmp_path: Path
 ) -> None:
     path = tmp_path / "answers" / "answers.sqlite"
-    with forecasting(path.parent), AnswerStore(path) as store:  # as it was done once
-        model = load_generator("gpt-4o@openai", decoding="greedy")
+    with dry_run(path.parent), AnswerStore(path) as store:  # as it was done once
+        model = load_generator("gpt-4o@openai", decoding={"temperature": 0})
         ask_prompts(model, [(Message(role="user", parts=("a",)),)], store)
     foresight = foresee_cells("folder, words = answers_dir, 'a'", ASKING)
     assert [asked.forecast.calls for asked in foresight.models] == [1]
@@ -785,7 +790,7 @@ def test_one_k_alone_is_as_good_as_a_curve(tmp_path: Path, monkeypatch: pytest.M
     values = {
         "notebooks": [2, 4, 5, 7, 15],
         "models": [FEW],
-        **{"ks": [5], "cutoffs": [5], "draws": 1, "positions": {"ks": [5], "draws": 1}},
+        **{"ks": [5], "cutoffs": [5], "draws": 1, "clue_positions": {"ks": [5], "draws": 1}},
         **{name: str(tmp_path / name) for name in ("answers_dir", "cache_dir")},
     }
     (tmp_path / "p.yaml").write_text(yaml.safe_dump(values), encoding="utf-8")
@@ -796,13 +801,51 @@ def test_one_k_alone_is_as_good_as_a_curve(tmp_path: Path, monkeypatch: pytest.M
 
 
 @pytest.mark.parametrize(
-    "count", ["k: {image: 0}", "rules: {votes: 0}", "positions: {draws: 0}", "evidence: {draws: 0}"]
+    "count",
+    [
+        "k: {image: 0}",
+        "filter_rules: {min_votes: 0}",
+        "clue_positions: {draws: 0}",
+        "paired_contexts: {draws: 0}",
+    ],
 )
 def test_a_number_within_a_mapping_is_one_at_least(count: str, tmp_path: Path) -> None:
     file = tmp_path / "p.yaml"
     file.write_text(f"notebooks: [mrag_suite, visual_rag]\n{count}\n", encoding="utf-8")
     with pytest.raises(VragError, match="is 0; expected a whole number from 1 on"):
         read_plan(file)
+
+
+@pytest.mark.parametrize(
+    ("notebook", "line"),
+    [
+        ("34", "questions_per_scenario: {}"),
+        ("43", "max_questions: {{per_dataset: {}}}"),
+        ("58", "oracles: {{max_questions: {}, region_margin: 0}}"),
+        ("42", "datasets: {}"),
+    ],
+)
+def test_null_means_all_and_0_or_an_empty_list_none(
+    notebook: str, line: str, tmp_path: Path
+) -> None:
+    file = tmp_path / "p.yaml"
+    file.write_text(f"notebooks: [{notebook}]\n{line.format('null')}\n", encoding="utf-8")
+    assert [yaml.safe_load(line.format("null"))] == list(read_plan(file).given.values())
+    nothing = "[]" if "datasets" in line else "0"
+    file.write_text(f"notebooks: [{notebook}]\n{line.format(nothing)}\n", encoding="utf-8")
+    with pytest.raises(VragError, match=r"(0|\[\]); expected .*, or null for all"):
+        read_plan(file)
+
+
+def test_decoding_and_hardware_may_be_given_in_part(tmp_path: Path) -> None:
+    file = tmp_path / "p.yaml"
+    file.write_text(
+        "notebooks: [4]\nhardware: {batch_size: 4}\ndecoding: {samples: 2}\n", encoding="utf-8"
+    )
+    (given,) = read_plan(file).given.values()
+    assert given == {"hardware": {"batch_size": 4}, "decoding": {"samples": 2}}
+    code = "".join(file.read_text(encoding="utf-8") for file in ROOT.glob("notebooks/**/*.ipynb"))
+    assert not re.search(r"(hardware|decoding)\[", code), "a key that papermill's value may lack"
 
 
 def test_without_models_a_notebook_runs_that_shows_something_else(
@@ -835,7 +878,7 @@ def test_a_forecast_reads_a_benchmark_once_and_anew_when_its_file_changes(
     rows = (guide_folder / "annotations.jsonl").read_text(encoding="utf-8").splitlines()
     file = tmp_path / "annotations.jsonl"
     file.write_text("\n".join(rows[:2]), encoding="utf-8")
-    with forecasting(tmp_path):
+    with dry_run(tmp_path):
         first = load_visual_rag(file, guide_folder / "images")
         assert load_visual_rag(file, guide_folder / "images") is first
         assert load_visual_rag(file, guide_folder / "images", name="mine").name == "mine"
@@ -849,11 +892,11 @@ def test_the_rule_says_of_words_that_stand_in_for_answers_what_it_always_said(
     guide: Benchmark, tmp_path: Path
 ) -> None:
     judge = load_judge("rule")
-    words = [stand_in_words(number) for number in (1, 23, 456)]
+    words = [placeholder_text(number) for number in (1, 23, 456)]
     names = list(guide.queries)[:5]
     table = pd.DataFrame([(name, word) for name in names for word in words])
     table.columns = ["query_id", "answer"]
-    with forecasting(tmp_path):
+    with dry_run(tmp_path):
         quick = judge.judge(guide, table)
     assert quick == judge.judge(guide, table)
 
@@ -863,12 +906,16 @@ def test_what_two_notebooks_ask_alike_is_one_question_and_another_wording_anothe
 ) -> None:
     contexts = gt_clue(guide, draws=1)
     few = [str(WEIGHTS / "field-guide-vlm-few")]
-    with forecasting(tmp_path) as forecast:
+    with dry_run(tmp_path) as forecast:
 
-        def ask(wording: Wording) -> pd.DataFrame:
+        def ask(wording: PromptSet) -> pd.DataFrame:
             return ask_models(few, guide, contexts, tmp_path, wording=wording)
 
-        first, again, other = ask(WORDING), ask(WORDING), ask(WORDING.only("several_images"))
+        first, again, other = (
+            ask(WORDING),
+            ask(WORDING),
+            ask(WORDING.use_template("several_images")),
+        )
         alike = forecast.models[:2]
     pd.testing.assert_frame_equal(first, again)
     assert [len(model.prompts) for model in alike] == [len(contexts), 0]
@@ -886,10 +933,17 @@ def test_what_a_forecast_makes_once_is_of_the_very_same_thing_and_a_run_makes_it
         return made[-1]
 
     one, equal = [1], [1]
-    with forecasting(tmp_path):
-        things = [once(make, Same(one)), once(make, Same(one)), once(make, Same(equal))]
+    with dry_run(tmp_path):
+        things = [
+            memoize_dry_run(make, IdentityKey(one)),
+            memoize_dry_run(make, IdentityKey(one)),
+            memoize_dry_run(make, IdentityKey(equal)),
+        ]
         assert things == [0, 0, 1]
-    assert [once(make, Same(one)), once(make, Same(one))] == [2, 3]
+    assert [memoize_dry_run(make, IdentityKey(one)), memoize_dry_run(make, IdentityKey(one))] == [
+        2,
+        3,
+    ]
 
 
 def test_a_notebook_that_changes_declares_other_parameters_and_nobody_changes_them_by_mistake(
@@ -898,10 +952,10 @@ def test_a_notebook_that_changes_declares_other_parameters_and_nobody_changes_th
     source = ROOT / "notebooks" / "visual_rag" / "04_top_k_vs_one_in_k.ipynb"
     mine = tmp_path / "mine.ipynb"
     shutil.copy(source, mine)
-    declared(mine)["ks"].append(99)
-    assert declared(mine) == declared(source)
+    declared_parameters(mine)["ks"].append(99)
+    assert declared_parameters(mine) == declared_parameters(source)
     mine.write_text(source.read_text(encoding="utf-8").replace("draws = 5", "draws = 11"))
-    assert declared(mine) == {**declared(source), "draws": 11}
+    assert declared_parameters(mine) == {**declared_parameters(source), "draws": 11}
 
 
 def test_what_the_run_draws_itself_is_told_with_what_it_takes_and_is_nothing_missing(

@@ -18,8 +18,8 @@ from conftest import ROOT, WEIGHTS
 from vrag_kit.errors import VragError
 from vrag_kit.generation import load_generator
 from vrag_kit.retrieval import load_encoder
-from vrag_kit.retrieval.finding import check_files
-from vrag_kit.runner.at_hand import retriever_problem
+from vrag_kit.retrieval.finding import check_encoder_files
+from vrag_kit.runner.availability import retriever_problem
 from vrag_kit.runner.check import check_parameters
 
 OPEN_CLIP = WEIGHTS / "field-guide-clip-32"
@@ -142,13 +142,13 @@ def test_folders_of_transformers_are_checked_by_their_headers(
     family: str, copy_retriever: Callable[[str], Path]
 ) -> None:
     folder = copy_retriever(family)
-    check_files("x", folder)
+    check_encoder_files("x", folder)
     (weights, *_) = sorted(folder.rglob("*.safetensors"))
     whole = weights.read_bytes()
     for left in (len(whole) - 7, 40):
         weights.write_bytes(whole[:left])
         with pytest.raises(VragError, match=rf"^retriever 'x' cannot be loaded: {weights}: "):
-            check_files("x", folder)
+            check_encoder_files("x", folder)
 
 
 def test_shards_that_are_not_there_or_lie_elsewhere_are_refused(
@@ -164,7 +164,7 @@ def test_shards_that_are_not_there_or_lie_elsewhere_are_refused(
     (folder.parent / "model-2.safetensors").touch()
     listed.write_text(json.dumps({"weight_map": {**shards, "b": "../model-2.safetensors"}}))
     with pytest.raises(VragError, match=r"index\.json: '\.\./model-2\.safetensors' points outside"):
-        check_files("x", folder)
+        check_encoder_files("x", folder)
 
 
 @pytest.mark.parametrize("folder", sorted(WEIGHTS.iterdir()), ids=lambda folder: folder.name)

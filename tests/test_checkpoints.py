@@ -19,7 +19,7 @@ import huggingface_hub
 import pytest
 from huggingface_hub.errors import LocalEntryNotFoundError
 
-from vrag_kit.checkpoints import FILE_KINDS, file_hash, files_fingerprint, find_checkpoint
+from vrag_kit.checkpoints import FILE_KINDS, checkpoint_fingerprint, file_hash, find_checkpoint
 from vrag_kit.errors import VragError
 from vrag_kit.options import read_entry
 
@@ -106,16 +106,16 @@ def test_a_name_that_cannot_be_fetched_is_one_plain_error(
 
 
 def test_the_fingerprint_of_files_does_not_know_their_place(folder: Path, tmp_path: Path) -> None:
-    before = files_fingerprint([folder], {"dtype": "auto"})
+    before = checkpoint_fingerprint([folder], {"dtype": "auto"})
     shutil.move(folder, tmp_path / "elsewhere")
-    assert files_fingerprint([tmp_path / "elsewhere"], {"dtype": "auto"}) == before
+    assert checkpoint_fingerprint([tmp_path / "elsewhere"], {"dtype": "auto"}) == before
 
 
 def test_links_into_a_cache_count_as_what_they_point_to(folder: Path, tmp_path: Path) -> None:
-    before = files_fingerprint([folder], {})
+    before = checkpoint_fingerprint([folder], {})
     shutil.move(folder / "model.safetensors", tmp_path / "blob")
     (folder / "model.safetensors").symlink_to(tmp_path / "blob")
-    assert files_fingerprint([folder], {}) == before
+    assert checkpoint_fingerprint([folder], {}) == before
 
 
 @pytest.mark.parametrize(
@@ -131,19 +131,19 @@ def test_links_into_a_cache_count_as_what_they_point_to(folder: Path, tmp_path: 
     ],
 )
 def test_the_fingerprint_changes_with_every_file_of_the_checkpoint(folder: Path, name: str) -> None:
-    before = files_fingerprint([folder], {})
+    before = checkpoint_fingerprint([folder], {})
     (folder / name).write_text("changed", encoding="utf-8")
-    assert files_fingerprint([folder], {}) != before
+    assert checkpoint_fingerprint([folder], {}) != before
 
 
 @pytest.mark.parametrize(
     "name", ["README.md", "README.txt", ".gitattributes", ".cache/x.json", "pytorch_model.bin"]
 )
 def test_the_fingerprint_does_not_change_with_what_is_never_read(folder: Path, name: str) -> None:
-    before = files_fingerprint([folder], {})
+    before = checkpoint_fingerprint([folder], {})
     (folder / name).parent.mkdir(exist_ok=True)
     (folder / name).write_text("new", encoding="utf-8")
-    assert files_fingerprint([folder], {}) == before
+    assert checkpoint_fingerprint([folder], {}) == before
 
 
 def test_the_fingerprint_tells_options_and_the_order_of_folders_apart(
@@ -156,7 +156,9 @@ def test_the_fingerprint_tells_options_and_the_order_of_folders_apart(
         ([folder, tmp_path / "other"], {}),
         ([tmp_path / "other", folder], {}),
     ]
-    assert len({files_fingerprint(folders, options) for folders, options in cases}) == len(cases)
+    assert len({checkpoint_fingerprint(folders, options) for folders, options in cases}) == len(
+        cases
+    )
 
 
 @pytest.mark.parametrize(
@@ -200,12 +202,12 @@ def bytes_read(work: Any) -> int:
 @pytest.mark.skipif(not READ_SO_FAR.exists(), reason="needs Linux's count of what is read")
 def test_a_file_is_read_once_a_process(large: Path) -> None:
     folder = large.parent
-    first = files_fingerprint([folder], {})
-    assert bytes_read(lambda: files_fingerprint([folder], {})) < BYTES / 10
-    assert files_fingerprint([folder], {}) == first
+    first = checkpoint_fingerprint([folder], {})
+    assert bytes_read(lambda: checkpoint_fingerprint([folder], {})) < BYTES / 10
+    assert checkpoint_fingerprint([folder], {}) == first
     large.write_bytes(b"b" * BYTES)
-    assert bytes_read(lambda: files_fingerprint([folder], {})) >= BYTES
-    assert files_fingerprint([folder], {}) != first
+    assert bytes_read(lambda: checkpoint_fingerprint([folder], {})) >= BYTES
+    assert checkpoint_fingerprint([folder], {}) != first
 
 
 @pytest.mark.skipif(os.name != "posix", reason="the time of change is POSIX's")
@@ -249,8 +251,8 @@ def test_checkpoints_are_told_apart_without_importing_what_reads_them(folder: Pa
     script = f"""
 import sys
 from pathlib import Path
-from vrag_kit.checkpoints import files_fingerprint, find_checkpoint
-files_fingerprint([find_checkpoint({str(folder)!r})], {{}})
+from vrag_kit.checkpoints import checkpoint_fingerprint, find_checkpoint
+checkpoint_fingerprint([find_checkpoint({str(folder)!r})], {{}})
 print([name for name in ("torch", "transformers", "huggingface_hub") if name in sys.modules])
 """
     done = subprocess.run(

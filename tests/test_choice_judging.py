@@ -11,17 +11,17 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from vrag_kit.analysis import in_percent
+from vrag_kit.analysis import to_percent
 from vrag_kit.errors import VragError
-from vrag_kit.judging import judge_all
+from vrag_kit.judging import judge_answers
 from vrag_kit.papers.mrag_bench import (
-    ChoiceJudge,
-    Official,
-    Outcome,
+    MultipleChoiceJudge,
+    OfficialExtraction,
+    ScorerOutcome,
     accuracy_by_scenario,
-    after_asking,
-    official_reading,
-    run_end,
+    after_model_call,
+    early_run_end,
+    extract_officially,
     scenario_table,
     with_scenarios,
 )
@@ -29,7 +29,7 @@ from vrag_kit.types import Query
 
 PAPER = Path(__file__).parents[1] / "vrag_kit/papers/mrag_bench"
 ROWS = json.loads((PAPER / "choices_official.json").read_text("utf-8"))
-OUTCOMES = {"asks": "asks GPT-3.5"}
+OUTCOMES = {"asks": "falls back to GPT-3.5"}
 LILIES = ("turkscap", "toad", "martagon", "tiger lily")
 ASKED = Query(query_id="q", text="Which lily?", choices=LILIES, answers=("toad",), group="g")
 LILY = factories.benchmark([ASKED], name="lilies")
@@ -41,65 +41,69 @@ def answers(*said: str, status: str = "ok") -> pd.DataFrame:
 
 @pytest.mark.parametrize("row", ROWS["rows"], ids=lambda row: row["raw"][:20])
 def test_the_official_scorer_does_what_was_seen_of_it(row: dict[str, str]) -> None:
-    assert str(official_reading(row["raw"])) == OUTCOMES.get(row["official"], row["official"])
+    assert str(extract_officially(row["raw"])) == OUTCOMES.get(row["official"], row["official"])
 
 
 @pytest.mark.parametrize(
     ("raw", "found"),
     [
         ("B.,", "B"),  # commas go first, then stops
-        ("B,.", "asks GPT-3.5"),  # the stop goes when the comma behind it is past
+        ("B,.", "falls back to GPT-3.5"),  # the stop goes when the comma behind it is past
         ("(D) or (A)", "A"),  # the last one
         ("(C), though A and B may do", "C"),  # brackets hide all others
         ("I think it is (b), the toad", "crash"),  # seven words, no capital
-        ("one two three four five", "asks GPT-3.5"),  # five words are not more than five
-        ("   ", "asks GPT-3.5"),  # only "" itself is left out
+        ("one two three four five", "falls back to GPT-3.5"),  # five words are not more than five
+        ("   ", "falls back to GPT-3.5"),  # only "" itself is left out
     ],
 )
 def test_the_official_scorer_step_by_step(raw: str, found: str) -> None:
-    assert str(official_reading(raw)) == found
+    assert str(extract_officially(raw)) == found
 
 
 def test_a_question_to_gpt_hangs_without_a_key_and_takes_bare_letters_only() -> None:
-    asks = official_reading("b")
-    assert after_asking(asks, None) == Official(Outcome.HANG)
-    assert after_asking(asks, " B\n") == Official(Outcome.LETTER, "B")
-    assert after_asking(asks, "B.").outcome is Outcome.WRONG
-    assert after_asking(asks, "AB").outcome is Outcome.WRONG
-    assert after_asking(official_reading("C"), None) == Official(Outcome.LETTER, "C")
+    asks = extract_officially("b")
+    assert after_model_call(asks, None) == OfficialExtraction(ScorerOutcome.HANG)
+    assert after_model_call(asks, " B\n") == OfficialExtraction(ScorerOutcome.LETTER, "B")
+    assert after_model_call(asks, "B.").outcome is ScorerOutcome.WRONG
+    assert after_model_call(asks, "AB").outcome is ScorerOutcome.WRONG
+    assert after_model_call(extract_officially("C"), None) == OfficialExtraction(
+        ScorerOutcome.LETTER, "C"
+    )
 
 
 def test_a_run_ends_at_its_first_crash_or_hang() -> None:
-    said = [official_reading(raw) for raw in ("B", "b", "The flower is surely a toad lily.", "C")]
-    assert run_end(said) == (Outcome.CRASH, 2)
-    assert run_end([after_asking(each, None) for each in said]) == (Outcome.HANG, 1)
-    assert run_end(said[:2]) is None
+    said = [extract_officially(raw) for raw in ("B", "b", "The flower is surely a toad lily.", "C")]
+    assert early_run_end(said) == (ScorerOutcome.CRASH, 2)
+    assert early_run_end([after_model_call(each, None) for each in said]) == (ScorerOutcome.HANG, 1)
+    assert early_run_end(said[:2]) is None
 
 
 def test_only_the_right_letter_earns_and_the_rule_stands_in_the_marks() -> None:
     said = ("B", "b) toad", "Answer: C", "A or B", "I cannot tell.", "a lily")
-    judged = judge_all(ChoiceJudge(), LILY, answers(*said))
+    judged = judge_answers(MultipleChoiceJudge(), LILY, answers(*said))
     assert judged["score"].tolist() == [1, 1, 0, 0, 0, 0]
     assert judged["marks"].tolist() == [
-        "whole",
-        "led",
+        "whole answer",
+        "leading letter",
         "tagged",
-        "ambiguous, elsewhere",
+        "ambiguous, letter in text",
         "abstention, declined",
-        "unreadable",
+        "unparsed",
     ]
     assert judged["verdict"].tolist()[:4] == [
-        "B whole",
-        "B led",
+        "B whole answer",
+        "B leading letter",
         "C tagged",
-        "ambiguous A, B (elsewhere)",
+        "ambiguous A, B (letter in text)",
     ]
     assert judged["abstained"].tolist() == [0, 0, 0, 0, 1, 0]
-    assert (judged[["worst", "best"]].to_numpy() == [0, 1]).all()
+    assert (judged[["score_min", "score_max"]].to_numpy() == [0, 1]).all()
 
 
 def test_an_answer_that_names_several_letters_earns_nothing_though_one_is_right() -> None:
-    judged = judge_all(ChoiceJudge(), LILY, answers("B or C", "A or B", "Answer: B, or maybe D"))
+    judged = judge_answers(
+        MultipleChoiceJudge(), LILY, answers("B or C", "A or B", "Answer: B, or maybe D")
+    )
     assert judged["score"].tolist() == [0, 0, 0]
 
 
@@ -111,13 +115,13 @@ def test_answers_without_a_choice_are_counted_beside_n() -> None:
     lilies = replace(LILY, queries=queries)
     table = pd.concat([said, silent], ignore_index=True)
     table = table.assign(model="m", setting="no_rag", k=0, group=table["query_id"])
-    judged = with_scenarios(judge_all(ChoiceJudge(), lilies, table), lilies)
-    means = accuracy_by_scenario(judged, mix=None).query("metric == 'accuracy'")
+    judged = with_scenarios(judge_answers(MultipleChoiceJudge(), lilies, table), lilies)
+    means = accuracy_by_scenario(judged, weights=None).query("metric == 'accuracy'")
     for row in means.to_dict("records"):  # overall, in its aspect, and in its scenario
-        assert (row["n"], row["n_failed"], row["n_empty"], row["n_no_choice"]) == (6, 0, 1, 3)
+        assert (row["n"], row["n_failed"], row["n_empty"], row["n_no_option"]) == (6, 0, 1, 3)
         assert row["value"] == 1 / 6
-    cells = scenario_table(in_percent(means)).to_numpy().ravel()
-    assert all(cell.endswith("(1 empty, 3 without a choice)") for cell in cells if cell)
+    cells = scenario_table(to_percent(means)).to_numpy().ravel()
+    assert all(cell.endswith("(1 empty, 3 no option chosen)") for cell in cells if cell)
 
 
 def test_what_failed_stays_missing_and_what_is_empty_earns_nothing() -> None:
@@ -125,18 +129,18 @@ def test_what_failed_stays_missing_and_what_is_empty_earns_nothing() -> None:
         [answers("B"), answers("", status="empty"), answers("", status="timeout")],
         ignore_index=True,
     )
-    judged = judge_all(ChoiceJudge(), LILY, table)
+    judged = judge_answers(MultipleChoiceJudge(), LILY, table)
     assert judged["score"].tolist()[:2] == [1, 0]
     assert np.isnan(judged["score"][2])
 
 
 def test_a_question_without_options_is_no_choice() -> None:
     with pytest.raises(VragError, match="query 'q' has no options"):
-        ChoiceJudge().verdict(Query(query_id="q", text="?", answers=("x",)), "x")
+        MultipleChoiceJudge().judge_one(Query(query_id="q", text="?", answers=("x",)), "x")
 
 
 def test_hidden_answers_get_no_score() -> None:
     hidden = Query(query_id="q", text="?", choices=LILIES)
-    verdict = ChoiceJudge().verdict(hidden, "B")
+    verdict = MultipleChoiceJudge().judge_one(hidden, "B")
     assert verdict.score is None
     assert verdict.failure is not None

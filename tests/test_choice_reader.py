@@ -13,33 +13,33 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from vrag_kit.errors import VragError
-from vrag_kit.judging.choice_reader import RULES, Reading, read_choice
+from vrag_kit.judging.multiple_choice import RULES, ParsedChoice, read_choice
 
 DATA = Path(__file__).parents[1] / "vrag_kit/papers/mrag_bench"
 LILIES = ("turkscap", "toad", "martagon", "tiger lily")
 
 
-def labelled(name: str) -> list[tuple[str, tuple[str, ...], Reading]]:
+def labelled(name: str) -> list[tuple[str, tuple[str, ...], ParsedChoice]]:
     """Raw answer, options, and the reading that people expect."""
     data = json.loads((DATA / name).read_text(encoding="utf-8"))
     rows = []
     for row in data["rows"]:
         options = tuple(data["options"][row["options"]])
-        expected = Reading(row["rule"], row["letters"], row["options"] == "keys")
+        expected = ParsedChoice(row["rule"], row["letters"], row["options"] == "keys")
         rows.append((row["raw"], options, expected))
     return rows
 
 
 @pytest.mark.parametrize(("raw", "options", "expected"), labelled("choices_official.json"))
 def test_the_rows_of_the_rules_are_read_as_they_say(
-    raw: str, options: tuple[str, ...], expected: Reading
+    raw: str, options: tuple[str, ...], expected: ParsedChoice
 ) -> None:
     assert read_choice(raw, options) == expected
 
 
 @pytest.mark.parametrize(("raw", "options", "expected"), labelled("choices_adversarial.json"))
 def test_adversarial_answers_are_read_as_a_person_reads_them(
-    raw: str, options: tuple[str, ...], expected: Reading
+    raw: str, options: tuple[str, ...], expected: ParsedChoice
 ) -> None:
     assert read_choice(raw, options) == expected
 
@@ -47,26 +47,26 @@ def test_adversarial_answers_are_read_as_a_person_reads_them(
 @pytest.mark.parametrize(
     ("raw", "expected"),
     [  # found while trying the reader: each came out as one letter before
-        ("A: turkscap\nB: toad\nC: martagon\nD: tiger lily", Reading("led", "AB")),
-        ("I rule out A.", Reading("unreadable")),
-        ("Excluding B, it is C.", Reading("elsewhere", "C")),
-        ("The answer is B or rather C", Reading("tagged", "BC")),
-        ("B, or maybe C", Reading("led", "BC")),
-        ("Answer is A, B, or C", Reading("tagged", "ABC")),
-        ("(A) is wrong", Reading("unreadable")),
-        ("A is not right.", Reading("unreadable")),
-        ("A\nB", Reading("led", "AB")),
-        ("C) martagon (not A)", Reading("led", "C")),
-        ("The answer is A due to its petals.", Reading("tagged", "A")),
+        ("A: turkscap\nB: toad\nC: martagon\nD: tiger lily", ParsedChoice("leading letter", "AB")),
+        ("I rule out A.", ParsedChoice("unparsed")),
+        ("Excluding B, it is C.", ParsedChoice("letter in text", "C")),
+        ("The answer is B or rather C", ParsedChoice("tagged", "BC")),
+        ("B, or maybe C", ParsedChoice("leading letter", "BC")),
+        ("Answer is A, B, or C", ParsedChoice("tagged", "ABC")),
+        ("(A) is wrong", ParsedChoice("unparsed")),
+        ("A is not right.", ParsedChoice("unparsed")),
+        ("A\nB", ParsedChoice("leading letter", "AB")),
+        ("C) martagon (not A)", ParsedChoice("leading letter", "C")),
+        ("The answer is A due to its petals.", ParsedChoice("tagged", "A")),
     ],
 )
-def test_more_answers_that_a_loose_rule_would_misread(raw: str, expected: Reading) -> None:
+def test_more_answers_that_a_loose_rule_would_misread(raw: str, expected: ParsedChoice) -> None:
     assert read_choice(raw, LILIES) == expected
 
 
 @pytest.mark.parametrize(("raw", "options", "expected"), labelled("choices_official.json"))
 def test_the_rules_rows_hold_too_where_every_option_is_a_lily(
-    raw: str, options: tuple[str, ...], expected: Reading
+    raw: str, options: tuple[str, ...], expected: ParsedChoice
 ) -> None:
     if options == LILIES:  # "turkscap, toad, martagon, tiger lily" may be short for these
         lilies = tuple(f"{option.removesuffix(' lily')} lily" for option in options)
@@ -84,7 +84,7 @@ def test_whatever_is_said_the_reading_is_one_of_the_rules_and_only_of_the_option
     assert set(reading.letters) <= set("ABCD")
     assert list(reading.letters) == sorted(set(reading.letters))
     assert read_choice(raw, LILIES) == reading
-    silent = reading.rule in ("empty", "declined", "unreadable")
+    silent = reading.rule in ("empty", "declined", "unparsed")
     assert silent == (reading.letters == "")
     if not any(letter in raw.upper() for letter in "ABCD"):
         assert reading.letter is None  # no letter without one, nor an option's name
@@ -114,13 +114,13 @@ def test_an_option_that_is_named_is_found_wherever_it_stands(options: list[str])
 
 
 def test_equal_options_cannot_be_told_apart_by_name() -> None:
-    assert read_choice("toad", ("toad", "Toad", "newt")) == Reading("named", "AB")
+    assert read_choice("toad", ("toad", "Toad", "newt")) == ParsedChoice("option text", "AB")
 
 
 def test_readings_print_as_their_verdicts_do() -> None:
-    assert str(read_choice("b", LILIES)) == "B whole"
-    assert str(read_choice("A or B", LILIES)) == "ambiguous A, B (elsewhere)"
-    assert str(read_choice("M", ("M", "N"))) == "A whole, options are letters"
+    assert str(read_choice("b", LILIES)) == "B whole answer"
+    assert str(read_choice("A or B", LILIES)) == "ambiguous A, B (letter in text)"
+    assert str(read_choice("M", ("M", "N"))) == "A whole answer, options are letters"
     assert str(read_choice("I cannot tell.", LILIES)) == "declined"
 
 

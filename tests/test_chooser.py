@@ -11,21 +11,21 @@ import pytest
 from conftest import WEIGHTS
 from scipy import stats
 
-from vrag_kit.analysis import compare, per_query
+from vrag_kit.analysis import paired_differences, per_query
 from vrag_kit.benchmarks import load_mrag_bench, load_mrag_texts
-from vrag_kit.fieldguide.scenarios.texts import TEXTS
 from vrag_kit.generation import ask_models
-from vrag_kit.judging import judge_all
+from vrag_kit.judging import judge_answers
 from vrag_kit.papers.mrag_bench import (
     WORDINGS,
-    ChoiceJudge,
+    MultipleChoiceJudge,
     gt_rag,
     gt_text,
+    mismatched_rag,
     no_rag,
-    swapped_rag,
     with_passages,
     with_scenarios,
 )
+from vrag_kit.synthetic.mrag_bench.texts import TEXTS
 
 pytestmark = pytest.mark.slow
 
@@ -36,12 +36,12 @@ def judged(mrag_folder: Path, tmp_path_factory: pytest.TempPathFactory) -> pd.Da
     folder = tmp_path_factory.mktemp("drawn")
     benchmark = load_mrag_bench(mrag_folder, mrag_folder, cache_dir=folder)
     texts = load_mrag_texts(benchmark, mrag_folder / TEXTS)
-    contexts = [*no_rag(benchmark), *gt_rag(benchmark), *swapped_rag(benchmark), *gt_text(texts)]
-    models = [str(WEIGHTS / "field-guide-vlm-choices")]
+    contexts = [*no_rag(benchmark), *gt_rag(benchmark), *mismatched_rag(benchmark), *gt_text(texts)]
+    models = [str(WEIGHTS / "field-guide-vlm-choice")]
     wording = WORDINGS["paper"]
     both = with_passages(benchmark, texts)
     answers = ask_models(models, both, contexts, folder / "answers", wording=wording)
-    return with_scenarios(judge_all(ChoiceJudge(), benchmark, answers), benchmark)
+    return with_scenarios(judge_answers(MultipleChoiceJudge(), benchmark, answers), benchmark)
 
 
 @pytest.mark.slow
@@ -58,22 +58,26 @@ def by_luck(n: int) -> float:
 def test_examples_of_unseen_species_help_and_another_questions_do_not(
     judged: pd.DataFrame,
 ) -> None:
-    new = judged[judged["stratum"] == "new"]
+    new = judged[judged["stratum"] == "unseen species"]
     right = new.groupby("setting")["score"].sum()
     most = by_luck(new["query_id"].nunique())
     assert right["gt_rag"] > most
-    assert right["swapped_rag"] <= most
+    assert right["mismatched_rag"] <= most
     values = per_query(new, by=["model", "setting"])
-    gains = compare(values, arm="setting", by=["model"], baseline="no_rag").set_index("setting")
-    assert gains.loc["gt_rag", "ci_low"] > max(0, gains.loc["swapped_rag", "value"])
+    gains = paired_differences(values, arm="setting", by=["model"], baseline="no_rag").set_index(
+        "setting"
+    )
+    assert gains.loc["gt_rag", "ci_low"] > max(0, gains.loc["mismatched_rag", "value"])
 
 
 def test_the_passage_that_tells_helps_on_unseen_species(judged: pd.DataFrame) -> None:
     """Against luck, and paired with no evidence; in Incomplete no passage says which chip is
     missing.
     """
-    new = judged[(judged["stratum"] == "new") & (judged["scenario"] != "incomplete")]
+    new = judged[(judged["stratum"] == "unseen species") & (judged["scenario"] != "incomplete")]
     values = per_query(new, by=["model", "setting"])
-    gains = compare(values, arm="setting", by=["model"], baseline="no_rag").set_index("setting")
+    gains = paired_differences(values, arm="setting", by=["model"], baseline="no_rag").set_index(
+        "setting"
+    )
     assert gains.loc["gt_text", "ci_low"] > 0.2
     assert new.query("setting == 'gt_text'")["score"].sum() > by_luck(new["query_id"].nunique())

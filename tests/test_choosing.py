@@ -14,14 +14,14 @@ from PIL import Image
 
 from vrag_kit.benchmarks import ImageFile
 from vrag_kit.errors import VragError
-from vrag_kit.generation import people_answers, read_choices
-from vrag_kit.judging import judge_all
-from vrag_kit.papers.mrag_bench import ChoiceJudge, gt_rag, no_rag
+from vrag_kit.generation import load_human_answers, read_choices
+from vrag_kit.judging import judge_answers
+from vrag_kit.papers.mrag_bench import MultipleChoiceJudge, gt_rag, no_rag
 from vrag_kit.types import Benchmark
-from vrag_kit.widgets import choices_page, choose_options
-from vrag_kit.widgets.choosing import Choosing
+from vrag_kit.widgets import choices_page, multiple_choice_panel
+from vrag_kit.widgets.multiple_choice import MultipleChoicePanel
 
-HEADER = "query_id,setting,letter,option,seconds,person\n"
+HEADER = "query_id,setting,option,option_text,seconds,participant\n"
 HARE = "0,no_rag,D,hare,7.5,Ada\n"
 
 
@@ -46,7 +46,7 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> list[float]:
     return now
 
 
-def click(panel: Choosing, *names: str) -> None:
+def click(panel: MultipleChoicePanel, *names: str) -> None:
     for name in names:
         panel.buttons[name].click()
 
@@ -55,7 +55,7 @@ def test_letter_option_and_seconds_are_on_disk_at_each_click(
     four: Benchmark, tmp_path: Path, clock: list[float]
 ) -> None:
     path = tmp_path / "ada.csv"
-    panel = choose_options(four, no_rag(four) + gt_rag(four), path, "Ada")
+    panel = multiple_choice_panel(four, no_rag(four) + gt_rag(four), path, "Ada")
     assert panel.progress.value.startswith("1 of 8, 0 answered, 8 not")
     clock[0] += 60  # before it begins no time counts
     click(panel, "begin")
@@ -74,7 +74,7 @@ def test_while_it_rests_the_question_is_hidden_and_no_seconds_count(
     four: Benchmark, tmp_path: Path, clock: list[float]
 ) -> None:
     path = tmp_path / "ada.csv"
-    panel = choose_options(four, no_rag(four), path, "Ada")
+    panel = multiple_choice_panel(four, no_rag(four), path, "Ada")
     assert "Which animal" not in panel.card.value
     assert panel.buttons["A"].disabled
     click(panel, "begin")
@@ -96,15 +96,15 @@ def test_it_goes_on_where_it_stopped_and_a_letter_can_be_changed(
     four: Benchmark, tmp_path: Path, clock: list[float]
 ) -> None:
     path = tmp_path / "ada.csv"
-    panel = choose_options(four, no_rag(four), path, "Ada")
+    panel = multiple_choice_panel(four, no_rag(four), path, "Ada")
     click(panel, "begin", "A", "B")
-    again = choose_options(four, no_rag(four), path, "Ada")
+    again = multiple_choice_panel(four, no_rag(four), path, "Ada")
     assert again.progress.value.startswith("3 of 4, 2 answered")
     click(again, "begin", "back", "back")
     assert again.buttons["A"].button_style == "info"
     clock[0] += 5
     click(again, "C")
-    assert read_choices(path).set_index("query_id").loc["0", ["letter", "seconds"]].tolist() == [
+    assert read_choices(path).set_index("query_id").loc["0", ["option", "seconds"]].tolist() == [
         "C",
         5.0,
     ]
@@ -112,7 +112,7 @@ def test_it_goes_on_where_it_stopped_and_a_letter_can_be_changed(
 
 
 def test_nothing_on_the_screen_tells_which_option_is_right(four: Benchmark, tmp_path: Path) -> None:
-    panel = choose_options(four, gt_rag(four), tmp_path / "ada.csv", "Ada")
+    panel = multiple_choice_panel(four, gt_rag(four), tmp_path / "ada.csv", "Ada")
     click(panel, "begin")
     text = panel.card.value
     assert "right" not in text
@@ -128,7 +128,7 @@ def test_what_cannot_be_saved_is_said_and_the_question_stays(
     four: Benchmark, tmp_path: Path
 ) -> None:
     (tmp_path / "folder").write_text("in the way")
-    panel = choose_options(four, no_rag(four), tmp_path / "folder" / "ada.csv", "Ada")
+    panel = multiple_choice_panel(four, no_rag(four), tmp_path / "folder" / "ada.csv", "Ada")
     click(panel, "begin", "A")
     assert "not saved" in panel.message.value
     assert panel.progress.value.startswith("1 of 4, 0 answered")
@@ -152,18 +152,18 @@ def test_a_file_that_is_not_this_persons_or_malformed_is_refused(
 ) -> None:
     (tmp_path / "ada.csv").write_text(HEADER + row)
     with pytest.raises(VragError, match=message):
-        choose_options(four, no_rag(four), tmp_path / "ada.csv", "Ada")
+        multiple_choice_panel(four, no_rag(four), tmp_path / "ada.csv", "Ada")
 
 
 def test_a_person_needs_a_name_and_a_question_its_options(four: Benchmark, tmp_path: Path) -> None:
     from dataclasses import replace
 
-    with pytest.raises(VragError, match="the person is empty"):
-        choose_options(four, no_rag(four), tmp_path / "a.csv", "")
+    with pytest.raises(VragError, match="the participant is empty"):
+        multiple_choice_panel(four, no_rag(four), tmp_path / "a.csv", "")
     open_question = replace(four.queries["0"], choices=())
     other = replace(four, queries={**four.queries, "0": open_question})
     with pytest.raises(VragError, match="query '0' has no options"):
-        choose_options(other, no_rag(other), tmp_path / "a.csv", "Ada")
+        multiple_choice_panel(other, no_rag(other), tmp_path / "a.csv", "Ada")
 
 
 def test_choices_are_judged_like_a_models_answers(
@@ -172,24 +172,24 @@ def test_choices_are_judged_like_a_models_answers(
     ada, bo = tmp_path / "ada.csv", tmp_path / "bo.csv"
     ada.write_text(HEADER + "0,no_rag,A,wood_rabbit,7.5,Ada\n1,gt_rag,B,N,,Ada\n")
     bo.write_text(HEADER + "0,no_rag,A,hare,1,Bo\n9,no_rag,A,hare,1,Bo\n")
-    answers = people_answers(four, no_rag(four) + gt_rag(four), [ada, bo])
+    answers = load_human_answers(four, no_rag(four) + gt_rag(four), [ada, bo])
     told = "2 chose 4 options; 2 of them are to be compared, 2 belong to other questions"
     assert told in capsys.readouterr().out
-    judged = judge_all(ChoiceJudge(), four, answers)
+    judged = judge_answers(MultipleChoiceJudge(), four, answers)
     assert judged[["model", "query_id", "score"]].values.tolist() == [
         ["Ada", "0", 1.0],
         ["Ada", "1", 0.0],
     ]
     assert judged["doc_ids"].tolist() == [(), ("gt1-0",)]
     with pytest.raises(VragError, match="two files hold choices of 'Ada'"):
-        people_answers(four, no_rag(four), [ada, ada])
-    assert people_answers(four, no_rag(four), []).empty
+        load_human_answers(four, no_rag(four), [ada, ada])
+    assert load_human_answers(four, no_rag(four), []).empty
 
 
 def test_the_twin_shows_who_chose_what_and_escapes_it(four: Benchmark, tmp_path: Path) -> None:
     evil = tmp_path / "evil.csv"
     evil.write_text(HEADER + "0,gt_rag,B,Eastern cottontail,7.4,<script>\n1,gt_rag,A,M,,<script>\n")
-    answers = people_answers(four, gt_rag(four), [evil])
+    answers = load_human_answers(four, gt_rag(four), [evil])
     page = choices_page(four, answers, most=1).data
     assert "&lt;script&gt;: B in 7 s" in page
     assert "<script>" not in page

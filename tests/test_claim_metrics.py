@@ -10,7 +10,7 @@ import pytest
 from claim_sheets import sheet, sheets, slow_evidence, slow_ragchecker
 from hypothesis import given
 
-from vrag_kit.analysis import ClaimSheet, evidence_metrics, ragchecker_metrics
+from vrag_kit.analysis import ClaimVerdicts, evidence_metrics, ragchecker_metrics
 from vrag_kit.errors import VragError
 
 W1 = sheet(
@@ -28,7 +28,7 @@ W6 = sheet("it", ["?E", "NE", "NN", "E?"], ["E?", "NE"], "1000", "11")
 NAN = math.nan
 
 
-def shares(of: ClaimSheet) -> dict[tuple[str, str], float]:
+def shares(of: ClaimVerdicts) -> dict[tuple[str, str], float]:
     return {key: found.value for key, found in evidence_metrics(of).items()}
 
 
@@ -45,10 +45,10 @@ def test_w1_in_both_families() -> None:
             ("contradicted_share", "all"): 1 / 6,
             ("conflicted_share", "all"): 1 / 6,
             ("answer_claim_recall", "all"): 1 / 2,
-            ("evidence_used", "all"): 3 / 4,
-            ("evidence_used", "image"): 1,
-            ("evidence_used", "text"): 1 / 2,
-            ("evidence_used_gap", "all"): 1 / 2,
+            ("evidence_utilization", "all"): 3 / 4,
+            ("evidence_utilization", "image"): 1,
+            ("evidence_utilization", "text"): 1 / 2,
+            ("evidence_utilization_gap", "all"): 1 / 2,
             ("claim_recall", "all"): 3 / 4,
             ("claim_recall", "image"): 1 / 4,
             ("claim_recall", "text"): 1 / 2,
@@ -94,7 +94,7 @@ def test_w1_in_both_families() -> None:
     ids=["w2, no claim", "w3, no item", "w4, no gold claim"],
 )
 def test_empty_cases_are_zero_in_ragchecker_and_undefined_here(
-    of: ClaimSheet, expected: dict[str, float]
+    of: ClaimVerdicts, expected: dict[str, float]
 ) -> None:
     theirs = ragchecker_metrics(of, empty="zero")
     assert theirs == pytest.approx(dict.fromkeys(theirs, 0.0) | expected)
@@ -106,13 +106,13 @@ def test_w2_to_w4_in_the_papers_family() -> None:
     gone = ["neutral_share", "entailed_share", "contradicted_share", "conflicted_share"]
     nothing = {(name, "all"): NAN for name in [*gone, "cross_modal_agreement"]}
     support = {("error_support", modality): NAN for modality in ("image", "text")}
-    used = {("evidence_used", modality): 0 for modality in ("all", "image", "text")}
+    used = {("evidence_utilization", modality): 0 for modality in ("all", "image", "text")}
     same(shares(W2), {**nothing, **support, **used, ("claim_recall_gap", "all"): 0.5})
     recalled = {("answer_claim_recall", "all"): 0.5}
     same(shares(W3), dict.fromkeys(shares(W3), NAN) | recalled)
-    known = [("neutral_share", "all"), ("entailed_share", "all"), ("evidence_used", "all")]
-    known += [("evidence_used", "image"), ("error_support", "image")]
-    unknown = [("evidence_used", "text"), ("error_support", "text"), ("claim_recall", "all")]
+    known = [("neutral_share", "all"), ("entailed_share", "all"), ("evidence_utilization", "all")]
+    known += [("evidence_utilization", "image"), ("error_support", "image")]
+    unknown = [("evidence_utilization", "text"), ("error_support", "text"), ("claim_recall", "all")]
     unknown += [("answer_claim_recall", "all"), ("claim_recall_gap", "all")]
     same(shares(W4), dict.fromkeys(known, 0.5) | dict.fromkeys(unknown, NAN))
 
@@ -125,8 +125,8 @@ def test_w5_an_unreadable_verdict_is_unknown_and_never_neutral() -> None:
         {
             ("entailed_share", "all"): NAN,
             ("neutral_share", "all"): NAN,
-            ("evidence_used", "image"): NAN,
-            ("evidence_used", "text"): 1,
+            ("evidence_utilization", "image"): NAN,
+            ("evidence_utilization", "text"): 1,
             ("error_support", "image"): NAN,
             ("error_support", "text"): 0,
         },
@@ -150,7 +150,7 @@ def test_w6_an_unparsed_verdict_drops_its_claim_though_another_item_entails_it()
     assert (entailed.value, entailed.n, entailed.unknown) == (1 / 2, 2, 2)
     recall = found["claim_recall", "all"]
     assert (recall.value, recall.n, recall.unknown) == (1, 1, 1)
-    used = found["evidence_used", "all"]  # of either item one verdict is missing
+    used = found["evidence_utilization", "all"]  # of either item one verdict is missing
     assert (used.n, used.unknown) == (0, 2)
     same(
         shares(W6),
@@ -160,7 +160,7 @@ def test_w6_an_unparsed_verdict_drops_its_claim_though_another_item_entails_it()
 
 
 @given(sheets())
-def test_random_sheets_agree_with_the_definitions_taken_literally(of: ClaimSheet) -> None:
+def test_random_sheets_agree_with_the_definitions_taken_literally(of: ClaimVerdicts) -> None:
     for empty, nothing in (("nan", NAN), ("zero", 0.0)):
         found = ragchecker_metrics(of, empty=empty)
         assert found == pytest.approx(slow_ragchecker(of, nothing), nan_ok=True)
@@ -170,7 +170,7 @@ def test_random_sheets_agree_with_the_definitions_taken_literally(of: ClaimSheet
 
 
 @given(sheets("ENC"))
-def test_what_follows_from_the_definitions_holds_for_every_sheet(of: ClaimSheet) -> None:
+def test_what_follows_from_the_definitions_holds_for_every_sheet(of: ClaimVerdicts) -> None:
     theirs = ragchecker_metrics(of)
     parts = ("faithfulness", "hallucination", "self_knowledge")
     if of.claims and of.items:
@@ -184,7 +184,7 @@ def test_what_follows_from_the_definitions_holds_for_every_sheet(of: ClaimSheet)
 
 
 @given(sheets())
-def test_every_value_is_a_share_and_what_is_left_out_is_counted(of: ClaimSheet) -> None:
+def test_every_value_is_a_share_and_what_is_left_out_is_counted(of: ClaimVerdicts) -> None:
     for (metric, _), found in evidence_metrics(of).items():
         lowest = -1 if metric.endswith("gap") else 0
         assert math.isnan(found.value) or lowest <= found.value <= 1

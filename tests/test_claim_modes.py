@@ -12,11 +12,10 @@ import pytest
 from claim_sheets import sheet
 from statsmodels.stats.multitest import multipletests
 
-from vrag_kit.analysis import ClaimSheet, beside_truth
-from vrag_kit.analysis.strata import NOT_TOLD as NOT_IN_TRAINING
-from vrag_kit.analysis.strata import TOLD as IN_TRAINING
-from vrag_kit.fieldguide.suite import fixed_means
+from vrag_kit.analysis import ClaimVerdicts, compare_label_sources
+from vrag_kit.analysis.strata import IN_TRAINING, NOT_IN_TRAINING
 from vrag_kit.papers import mrag_suite as paper
+from vrag_kit.synthetic.mrag_suite import fixed_means
 from vrag_kit.types import Benchmark, Query
 
 MODEL = "field-guide-vlm-many"
@@ -25,13 +24,13 @@ DO, GPD, GO = paper.MODES
 NOTHING = fixed_means(None)
 
 
-def answered(rows: list[tuple[str, str, ClaimSheet]]) -> pd.DataFrame:
+def answered(rows: list[tuple[str, str, ClaimVerdicts]]) -> pd.DataFrame:
     """Rows of (query, mode, sheet), each query a group of its own."""
     table = pd.DataFrame(rows, columns=["query_id", "setting", "sheet"])
     return table.assign(dataset="WebQA", model=MODEL, group=table["query_id"], stratum="all")
 
 
-def of_claims(*claims: str) -> ClaimSheet:
+def of_claims(*claims: str) -> ClaimVerdicts:
     return sheet("i" * len(claims[0]), list(claims), ["E" * len(claims[0])], "0" * len(claims), "1")
 
 
@@ -44,11 +43,11 @@ def test_a_mode_is_compared_with_gold_alone_on_the_questions_of_both() -> None:
         rows.append((f"q{n}", DO, of_claims("NN", "NN") if n < 9 else of_claims("NN")))
     silent = dataclasses.replace(sheet("ii", [], ["NN"], "", "0"))
     rows[-1] = ("q11", DO, silent)
-    found = paper.mode_changes(answered(rows), NOTHING).set_index(["setting", "metric"])
-    assert set(found["baseline"]) == {"gold only"}  # what a CSV calls a difference has one
+    found = paper.mode_contrasts(answered(rows), NOTHING).set_index(["setting", "metric"])
+    assert set(found["baseline"]) == {GO}  # what a CSV calls a difference has one
     lost = found.loc[DO, "faithfulness"]
     assert (lost["value"], lost["n"], lost["n_failed"]) == (-1, 11, 1)  # q11 claims nothing
-    used = found.loc[DO, "evidence used"]
+    used = found.loc[DO, "evidence utilization"]
     assert (used["value"], used["n"]) == (-1, 12)
     by_hand = [row[2].on_claims for row in rows if row[1] == GPD]
     entailed = [np.mean(["ENTAILMENT" in list(map(str, c)) for c in claims]) for claims in by_hand]
@@ -75,10 +74,10 @@ def test_a_change_that_no_answer_can_make_is_no_hypothesis() -> None:
     recall = ("mm_ragchecker", "claim_recall", "all")
     rows = [("WebQA", mode, *recall, 1.0) for mode in paper.MODES]  # of_claims tells all gold
     fixed = pd.DataFrame(rows, columns=keys)
-    before = paper.mode_changes(table, NOTHING).set_index(["setting", "metric"])
-    found = paper.mode_changes(table, fixed).set_index(["setting", "metric"])
+    before = paper.mode_contrasts(table, NOTHING).set_index(["setting", "metric"])
+    found = paper.mode_contrasts(table, fixed).set_index(["setting", "metric"])
     is_recall = found.index.get_level_values("metric") == "claim recall"
-    assert found["fixed"].tolist() == is_recall.tolist()
+    assert found["by_construction"].tolist() == is_recall.tolist()
     assert found.loc[is_recall, ["p", "p_holm"]].isna().all(axis=None)
     assert found.loc[is_recall, ["value", "ci_low", "ci_high"]].eq(0).all(axis=None)
     others = found[~is_recall]
@@ -87,14 +86,16 @@ def test_a_change_that_no_answer_can_make_is_no_hypothesis() -> None:
     assert others["p_holm"].tolist() == pytest.approx(holm.tolist())
     assert (others["p_holm"] < before.loc[others.index, "p_holm"]).any()
     wrong = fixed.assign(value=np.where(fixed["setting"] == GO, 0.0, 1.0))
-    assert not paper.mode_changes(table, wrong)["fixed"].any()  # it is not what was found
+    assert not paper.mode_contrasts(table, wrong)[
+        "by_construction"
+    ].any()  # it is not what was found
 
 
 def test_questions_without_room_for_distractors_tell_nothing_about_them() -> None:
     table = a_few_questions()
     full = (table["setting"] == GPD) & table["query_id"].isin(["q0", "q1", "q2"])
     table.loc[full, "sheet"] = [of_claims("N", "N")] * 3  # shown d0 alone, as with gold only
-    found = paper.mode_changes(table, NOTHING).set_index(["setting", "metric"])
+    found = paper.mode_contrasts(table, NOTHING).set_index(["setting", "metric"])
     assert found.loc[(GPD, "faithfulness"), ["n", "n_failed"]].tolist() == [9, 0]
     assert found.loc[(DO, "faithfulness"), "n"] == 12
 
@@ -108,12 +109,12 @@ def test_fixed_means_have_no_interval_by_true_labels_and_one_by_the_checkers() -
         [("WebQA", DO, "mm_ragchecker", metric, "all", value) for metric, value in FIXED],
         columns=["dataset", "setting", "family", "metric", "modality", "value"],
     )
-    means = beside_truth(table, table, by=["dataset", "model", "setting"])
-    found = paper.with_fixed(means, fixed).query("fixed")
+    means = compare_label_sources(table, table, by=["dataset", "model", "setting"])
+    found = paper.with_fixed(means, fixed).query("by_construction")
     assert set(found["metric"]) == {"entailed_share"}  # not neutral_share, which is 1 here
-    assert set(found["labels"]) == {"true"}
+    assert set(found["label_source"]) == {"true"}
     assert found[["value", "ci_low", "ci_high"]].to_numpy().tolist() == [[0, 0, 0]]
-    assert not paper.with_fixed(means, NOTHING)["fixed"].any()
+    assert not paper.with_fixed(means, NOTHING)["by_construction"].any()
 
 
 FIXED = [("entailed_share", 0.0), ("neutral_share", 0.5)]
@@ -140,12 +141,12 @@ def test_each_stratum_is_a_family_and_stands_before_the_pool() -> None:
     modes = [(name, mode, of_claims("E")) for name in queries for mode in paper.MODES]
     table = answered(modes).drop(columns="stratum")
     table["group"] = table["query_id"].map(queries)
-    found = paper.claim_strata(table, [MODEL], {"WebQA": (about(queries), table)})
+    found = paper.with_claim_strata(table, [MODEL], {"WebQA": (about(queries), table)})
     counts = found.groupby("stratum", sort=False).size().to_dict()
     assert list(counts.items()) == [(IN_TRAINING, 6), (NOT_IN_TRAINING, 3), (paper.POOLED, 9)]
-    unknown = paper.claim_strata(table, [], {"WebQA": (about({}), table)})
+    unknown = paper.with_claim_strata(table, [], {"WebQA": (about({}), table)})
     assert set(unknown["stratum"]) == {paper.POOLED}
-    assert len(paper.stratified(unknown)) == len(unknown)
+    assert len(paper.drop_redundant_pooled(unknown)) == len(unknown)
 
 
 def test_a_data_set_outside_training_data_has_that_one_label() -> None:
@@ -155,8 +156,8 @@ def test_a_data_set_outside_training_data_has_that_one_label() -> None:
     table["group"] = table["query_id"].map(queries | others)
     table["dataset"] = ["WebQA", "WebQA", "Chart-MRAG", "Chart-MRAG"]
     worlds = {"WebQA": (about(queries), table[:2]), "Chart-MRAG": (about(others), table[2:])}
-    found = paper.claim_strata(table, [MODEL], worlds)
-    labels = paper.stratified(found).groupby("dataset")["stratum"].unique().map(list)
+    found = paper.with_claim_strata(table, [MODEL], worlds)
+    labels = paper.drop_redundant_pooled(found).groupby("dataset")["stratum"].unique().map(list)
     assert labels["Chart-MRAG"] == [NOT_IN_TRAINING]
     assert labels["WebQA"] == [IN_TRAINING, NOT_IN_TRAINING, paper.POOLED]
     assert found.query("stratum == @paper.POOLED")["dataset"].nunique() == 2
@@ -165,22 +166,22 @@ def test_a_data_set_outside_training_data_has_that_one_label() -> None:
 def test_every_mode_has_its_own_matrix_of_verdicts() -> None:
     right, wrong = of_claims("E"), of_claims("N")
     pairs = answered([("a", GO, right), ("a", DO, right)]).assign(true_sheet=[right, wrong])
-    confusions = paper.mode_confusions(pairs)
+    confusions = paper.confusions_by_mode(pairs)
     assert list(confusions) == ["distractors only", "gold and distractors", "gold only"]
-    counts = paper.confusion_counts(confusions).query("about == 'about images' and n > 0")
-    seen = counts[["mode", "true", "checker", "n"]].to_numpy().tolist()
+    counts = paper.confusion_counts(confusions).query("evidence_kind == 'image' and n > 0")
+    seen = counts[["setting", "true_label", "checker_label", "n"]].to_numpy().tolist()
     assert seen == [
-        ["distractors only", "ENTAILMENT", "ENTAILMENT", 1],  # of the gold claim
-        ["distractors only", "NEUTRAL", "ENTAILMENT", 1],
-        ["gold only", "ENTAILMENT", "ENTAILMENT", 2],
+        [DO, "ENTAILMENT", "ENTAILMENT", 1],  # of the gold claim
+        [DO, "NEUTRAL", "ENTAILMENT", 1],
+        [GO, "ENTAILMENT", "ENTAILMENT", 2],
     ]
 
 
 def test_true_labels_are_gone_by_where_they_are_known() -> None:
     right, wrong = of_claims("E"), of_claims("N")
     table = answered([("a", GO, wrong)]).assign(true_sheet=[right])
-    best, whose = paper.best_labels(table)
-    assert (list(best["sheet"]), whose) == ([right], "true labels")
-    best, whose = paper.best_labels(table.assign(true_sheet=[None]))
+    best, whose = paper.best_available_labels(table)
+    assert (list(best["sheet"]), whose) == ([right], "true")
+    best, whose = paper.best_available_labels(table.assign(true_sheet=[None]))
     assert list(best["sheet"]) == [wrong]
-    assert "uncorrected" in whose
+    assert whose == "checker"

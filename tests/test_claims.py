@@ -16,25 +16,25 @@ from factories import judged_arms
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from vrag_kit.analysis import compare, gcue, load_results, per_query, with_strata
+from vrag_kit.analysis import expand_strata, gcue, load_results, paired_differences, per_query
 from vrag_kit.papers import visual_rag as paper
-from vrag_kit.papers.claim_rows import Range
-from vrag_kit.papers.mrag_bench import claims_on as mrag_claims_on
-from vrag_kit.papers.sources import SYNTHETIC, Source
+from vrag_kit.papers.mrag_bench import check_statements as mrag_claims_on
+from vrag_kit.papers.sources import SYNTHETIC, DataSource
+from vrag_kit.papers.statements import ExpectedRange
 from vrag_kit.papers.visual_rag.cells import (
+    CellEstimate,
     MeasuredCells,
-    Number,
     judged_cells,
-    least,
-    most,
-    printed_cells,
-    retrieved_cells,
+    maximum,
+    minimum,
+    published_cells,
+    retrieval_cells,
 )
 from vrag_kit.papers.visual_rag.statements import STATEMENTS, Statement
 
-TABLES = paper.paper_tables()
-PAPERS = Source("visual-rag", "Visual-RAG v1, first upload")
-GUIDE = Source("Guide", no_verdict=SYNTHETIC)
+TABLES = paper.published_tables()
+PAPERS = DataSource("visual-rag", "Visual-RAG v1, first upload")
+GUIDE = DataSource("Guide", no_verdict=SYNTHETIC)
 OURS = {theirs: ours for ours, theirs in paper.PAPER_NAMES.items()}
 
 
@@ -42,7 +42,7 @@ OURS = {theirs: ours for ours, theirs in paper.PAPER_NAMES.items()}
 def replayed(number: int) -> MeasuredCells:
     """The cells of the paper's table as if it were ours: each of 120 queries has the mean."""
     parts = []
-    for row in paper.printed(TABLES[number]).to_dict("records"):
+    for row in paper.published_results(TABLES[number]).to_dict("records"):
         share = row["value"] / 100
         arm = {(OURS[row["model"]], row["setting"], row["k"]): [share] * 120}
         parts.append(judged_arms(arm, abstained=share, m=row.get("m", 0)))
@@ -58,13 +58,13 @@ def statement(name: str) -> Statement:
 def test_on_answers_like_the_papers_every_number_is_the_one_its_tables_give(
     said: Statement,
 ) -> None:
-    theirs = said.on(printed_cells(TABLES, said.table))
+    theirs = said.evaluate(published_cells(TABLES, said.table))
     if said.table == 2:
         hits = TABLES[2].query("metric == 'hit'")
         scores = hits.assign(value=hits["value"] / 100, query_id="q", group="g")
-        ours = said.on(retrieved_cells(scores))
+        ours = said.evaluate(retrieval_cells(scores))
     else:
-        ours = said.on(replayed(said.table))
+        ours = said.evaluate(replayed(said.table))
     assert theirs
     assert {name: number.value for name, number in ours.items()} == pytest.approx(
         {name: number.value for name, number in theirs.items()}
@@ -73,27 +73,27 @@ def test_on_answers_like_the_papers_every_number_is_the_one_its_tables_give(
 
 def test_numbers_of_the_paper_agree_with_hand_calculations() -> None:
     values = {
-        name: {of: each.value for of, each in statement(name).on(cells).items()}
-        for name in ("three clues are best", "U-shape", "1-in-k improves", "Qwen's gCUE")
-        for cells in [printed_cells(TABLES, statement(name).table)]
+        name: {of: each.value for of, each in statement(name).evaluate(cells).items()}
+        for name in ("three_clues_best", "u_shape", "one_in_k_improves", "gcue_qwen")
+        for cells in [published_cells(TABLES, statement(name).table)]
     }
-    assert values["three clues are best"] == {"Qwen2.5VL": pytest.approx(54.51 - 53.20)}
-    assert values["U-shape"] == {"GPT-4o": pytest.approx(59.89 - 53.38)}
-    assert values["1-in-k improves"]["Gemini"] == pytest.approx(63.47 - 64.01)
-    assert values["Qwen's gCUE"] == {"Qwen2.5VL": pytest.approx(1.693, abs=5e-4)}  # at k = 3
+    assert values["three_clues_best"] == {"Qwen2.5VL": pytest.approx(54.51 - 53.20)}
+    assert values["u_shape"] == {"GPT-4o": pytest.approx(59.89 - 53.38)}
+    assert values["one_in_k_improves"]["Gemini"] == pytest.approx(63.47 - 64.01)
+    assert values["gcue_qwen"] == {"Qwen2.5VL": pytest.approx(1.693, abs=5e-4)}  # at k = 3
 
 
 def decided(notebook: str, table: pd.DataFrame, folder: Path) -> pd.DataFrame:
-    """The rows of `claims_on` that have a number."""
-    claims = paper.claims_on(notebook, table, PAPERS, folder)
+    """The rows of `check_statements` that have a number."""
+    claims = paper.check_statements(notebook, table, PAPERS, folder)
     return claims[claims["verdict"] != "not run"]
 
 
 def test_a_sentence_about_other_models_is_a_row_that_names_them(tmp_path: Path) -> None:
     table = judged_arms({("own", "one_in_k", k): [0.0, 1.0] * 10 for k in (3, 5)})
-    claims = paper.claims_on("04", table, PAPERS, tmp_path)
+    claims = paper.check_statements("04", table, PAPERS, tmp_path)
     assert set(claims["verdict"]) == {"not run"}
-    assert "GPT-4o, Gemini, Claude" in set(claims["of"])
+    assert "GPT-4o, Gemini, Claude" in set(claims["system"])
     assert claims["value"].isna().all()
     assert load_results(tmp_path).empty
 
@@ -108,8 +108,10 @@ def test_a_gain_has_the_interval_of_the_notebooks_own_table(tmp_path: Path) -> N
     )
     (row,) = decided("03", table, tmp_path).to_dict("records")
     arms = per_query(table)
-    (same,) = compare(arms, arm="setting", by=["model"], baseline="zero_shot").to_dict("records")
-    assert (row["claim"], row["of"], row["n"]) == ("a clue lifts", "own", 40)
+    (same,) = paired_differences(arms, arm="setting", by=["model"], baseline="zero_shot").to_dict(
+        "records"
+    )
+    assert (row["statement_id"], row["system"], row["n"]) == ("clue_helps", "own", 40)
     for name in ("value", "ci_low", "ci_high"):
         assert row[name] == pytest.approx(100 * same[name], abs=0.006)
 
@@ -146,14 +148,14 @@ def test_verdicts_on_the_papers_data_hold_with_holm_over_the_notebooks_sentences
     ]
     table = pd.DataFrame(rows)
     claims = mrag_claims_on("31", table, replace(PAPERS, edition="MRAG-Bench"), tmp_path)
-    found = claims[claims["value"].notna()].set_index("of")
+    found = claims[claims["value"].notna()].set_index("system")
     expected = {"a": 0.103, "b": 0.0339, "c": 0.0078, "d": 0.0}
     assert found["p_holm"].to_dict() == pytest.approx(expected, abs=2e-3)
     assert found["verdict"].to_dict() == {"a": "undecided"} | dict.fromkeys("bcd", "supported")
     # three more that are as doubtful as b: its p is now 5 · 0.0169 and decides no more
     more = [{**rows[1], "model": name} for name in "efg"]
     many = mrag_claims_on("31", pd.DataFrame(rows + more), PAPERS, tmp_path)
-    found = many[many["value"].notna()].set_index("of")
+    found = many[many["value"].notna()].set_index("system")
     assert found.loc["b", "p_holm"] == pytest.approx(5 * 0.0169, abs=2e-3)
     assert set(found.loc[list("abefg"), "verdict"]) == {"undecided"}
     assert set(found.loc[list("cd"), "verdict"]) == {"supported"}
@@ -166,13 +168,13 @@ def test_on_synthetic_data_a_number_stands_beside_its_range_without_a_verdict(
 ) -> None:
     zero, clue = ([0.0] * 30, [1.0] * 30) if gain > 0 else ([1.0] * 30, [0.0] * 30)
     table = judged_arms({("own", "zero_shot", 0): zero, ("own", "gt_clue", 1): clue})
-    claims = paper.claims_on("03", table, GUIDE, tmp_path)
+    claims = paper.check_statements("03", table, GUIDE, tmp_path)
     (row,) = claims[claims["value"].notna()].to_dict("records")
     assert (row["value"], row["expected"]) == (100 * gain, "at least 0.01")
     assert row["ci_low"] <= row["value"] <= row["ci_high"]
-    assert row["verdict"] == "synthetic data: no verdict"
+    assert row["verdict"] == "not tested: synthetic data"
     assert np.isnan([row["p"], row["p_holm"]]).all()
-    words = paper.show_claims(claims).to_html() + paper.claims_table(tmp_path).to_html()
+    words = paper.show_statements(claims).to_html() + paper.statements_table(tmp_path).to_html()
     assert not [word for word in ("supported", "contradicted") if word in words]
     assert "at least 0.01" in words
 
@@ -182,8 +184,8 @@ def test_p_is_below_5_percent_exactly_where_the_interval_decides(
     value: float, below: float, above: float, said: Statement
 ) -> None:
     numbers = (value, value - below, value + above)
-    decides = Range(said.low, said.high).verdict(*numbers) in ("supported", "contradicted")
-    p = Range(said.low, said.high).p(*numbers)
+    decides = ExpectedRange(said.low, said.high).verdict(*numbers) in ("supported", "contradicted")
+    p = ExpectedRange(said.low, said.high).p_value(*numbers)
     assert decides == (p < 0.05) or p == pytest.approx(0.05)
 
 
@@ -192,14 +194,14 @@ def test_a_verdict_follows_from_where_the_interval_lies(
     value: float, below: float, above: float, said: Statement
 ) -> None:
     low, high = value - below, value + above
-    verdict = said.verdict(Number(value, low, high, 10))
+    verdict = said.verdict(CellEstimate(value, low, high, 10))
     assert (verdict == "supported") == (said.low - 1e-9 <= low and high <= said.high + 1e-9)
     if verdict == "compatible":
         assert said.low <= value <= said.high < np.inf
         assert said.low > -np.inf
     if verdict == "contradicted":
         assert not said.low <= value <= said.high
-    assert said.verdict(Number(value, np.nan, np.nan, 10)) == "undecided"
+    assert said.verdict(CellEstimate(value, np.nan, np.nan, 10)) == "undecided"
 
 
 def missed(number: int) -> pd.DataFrame:
@@ -223,7 +225,9 @@ def test_what_is_found_in_the_papers_data_is_exact_and_elsewhere_there_is_no_ver
     tmp_path: Path, number: int, on_its_data: str, elsewhere: str
 ) -> None:
     for same_data, verdict in ((True, on_its_data), (False, elsewhere)):
-        claims = paper.claims_on("02", missed(number), PAPERS if same_data else GUIDE, tmp_path)
+        claims = paper.check_statements(
+            "02", missed(number), PAPERS if same_data else GUIDE, tmp_path
+        )
         (row,) = claims.to_dict("records")
         assert (row["n"], row["verdict"]) == (paper.PAPER_QUERIES, verdict)
         assert row["value"] == pytest.approx(100 * number / paper.PAPER_QUERIES, abs=0.006)
@@ -231,18 +235,18 @@ def test_what_is_found_in_the_papers_data_is_exact_and_elsewhere_there_is_no_ver
 
 
 def test_the_table_tells_which_data_each_sentence_was_asked_of(tmp_path: Path) -> None:
-    paper.claims_on("02", missed(65), Source("One guide"), tmp_path)
+    paper.check_statements("02", missed(65), DataSource("One guide"), tmp_path)
     arms = {"zero_shot": 0, "gt_clue": 1}
-    paper.claims_on(
+    paper.check_statements(
         "03",
         judged_arms({("own", arm, k): [float(k)] * 30 for arm, k in arms.items()}),
         replace(PAPERS, name="papers"),
         tmp_path,
     )
-    table = paper.claims_table(tmp_path)
+    table = paper.statements_table(tmp_path)
     papers = "papers (Visual-RAG v1, first upload)"
     assert table["source"].tolist()[:3] == ["One guide", papers, ""]
-    found = ["not the paper's data: no verdict", "supported", "not run"]
+    found = ["not tested: not the paper's data", "supported", "not run"]
     assert table["verdict"].tolist()[:3] == found
 
 
@@ -256,10 +260,10 @@ def test_named_models_and_classes_are_asked_for_and_others_are_left_alone(tmp_pa
             for setting, k in arms.items()
         }
     )
-    found = decided("03", table, tmp_path).groupby("claim")["of"].agg(list).to_dict()
+    found = decided("03", table, tmp_path).groupby("statement_id")["system"].agg(list).to_dict()
     assert found == {
-        "a clue lifts": ["own", "GPT-4o", "Qwen2.5VL"],
-        "lift of proprietary models": ["GPT-4o"],
+        "clue_helps": ["own", "GPT-4o", "Qwen2.5VL"],
+        "clue_helps_proprietary_models": ["GPT-4o"],
     }  # of open models the largest gain is not known before all five were asked
 
 
@@ -274,7 +278,7 @@ def test_the_smallest_of_several_has_an_interval_that_covers_it() -> None:
             for k, level in zip((3, 5, 7, 10), levels, strict=True)
         }
         cells = judged_cells(judged_arms(scores), 3)
-        number = statement("1-in-k improves").on(cells)["GPT-4o"]
+        number = statement("one_in_k_improves").evaluate(cells)["GPT-4o"]
         covered += number.low <= 100 * min(truth) <= number.high
     assert covered >= 0.95 * rounds
 
@@ -284,9 +288,9 @@ def test_the_smallest_of_several_has_an_interval_that_covers_it() -> None:
 def test_least_and_most_are_one_of_them_and_mirror_each_other(
     parts: list[tuple[float, float]],
 ) -> None:
-    numbers = [Number(value, value - half, value + half, 5) for value, half in parts]
-    turned = [Number(-each.value, -each.high, -each.low, 5) for each in numbers]
-    low, high = least(numbers), most(turned)
+    numbers = [CellEstimate(value, value - half, value + half, 5) for value, half in parts]
+    turned = [CellEstimate(-each.value, -each.high, -each.low, 5) for each in numbers]
+    low, high = minimum(numbers), maximum(turned)
     assert low.value in [each.value for each in numbers]
     assert low.low <= low.value <= low.high
     assert (-high.value, -high.high, -high.low) == (low.value, low.low, low.high)
@@ -302,11 +306,11 @@ def test_gcue_is_that_of_its_own_table_and_undecided_where_there_is_no_ratio() -
             for (setting, k), chance in chances.items()
         }
         table = judged_arms(scores)
-        number = statement("proprietary gCUE recovers").on(judged_cells(table, 3))["GPT-4o"]
+        number = statement("gcue_proprietary_recovers").evaluate(judged_cells(table, 3))["GPT-4o"]
         if helps:
             curve = gcue(table, lambdas=[0.5]).set_index("k")["value"]
             assert number.value == pytest.approx(curve[5] - curve[3])
-            assert statement("proprietary gCUE recovers").verdict(number) == "contradicted"
+            assert statement("gcue_proprietary_recovers").verdict(number) == "contradicted"
         else:
             assert np.isnan(number.low)
 
@@ -314,9 +318,9 @@ def test_gcue_is_that_of_its_own_table_and_undecided_where_there_is_no_ratio() -
 @pytest.mark.parametrize(
     ("name", "model"),
     [
-        ("Qwen's gCUE", "Qwen-Qwen2.5-VL-7B-Instruct"),
-        ("proprietary gCUE recovers", "gpt-4o"),
-        ("open gCUE declines", "mistral-community-pixtral-12b"),
+        ("gcue_qwen", "Qwen-Qwen2.5-VL-7B-Instruct"),
+        ("gcue_proprietary_recovers", "gpt-4o"),
+        ("gcue_open_declines", "mistral-community-pixtral-12b"),
     ],
 )
 def test_of_a_clue_that_hurts_nothing_is_said_to_be_left(name: str, model: str) -> None:
@@ -325,13 +329,13 @@ def test_of_a_clue_that_hurts_nothing_is_said_to_be_left(name: str, model: str) 
     table = judged_arms(
         {(model, *arm): [1.0] * right + [0.0] * (120 - right) for arm, right in rights.items()}
     )
-    (number,) = statement(name).on(judged_cells(table, 3)).values()
+    (number,) = statement(name).evaluate(judged_cells(table, 3)).values()
     assert np.isnan(number.value)
     assert statement(name).verdict(number) == "undecided"
     assert gcue(table)["value"].isna().all()  # as in the notebook's own table
 
 
-@pytest.mark.parametrize("name", ["proprietary gCUE recovers", "open gCUE declines"])
+@pytest.mark.parametrize("name", ["gcue_proprietary_recovers", "gcue_open_declines"])
 def test_a_change_from_one_k_to_itself_is_no_change(name: str) -> None:
     arms = {("zero_shot", 0): 0.0, ("non_clue", 1): 0.0, ("gt_clue", 1): 1.0, ("one_in_k", 3): 0.5}
     table = judged_arms(
@@ -341,14 +345,14 @@ def test_a_change_from_one_k_to_itself_is_no_change(name: str) -> None:
             for arm, share in arms.items()
         }
     )
-    assert statement(name).on(judged_cells(table, 3)) == {}
+    assert statement(name).evaluate(judged_cells(table, 3)) == {}
 
 
 def test_a_curve_without_a_middle_has_no_dip() -> None:
     table = judged_arms({("gpt-4o", "m_gt", m): [1.0] * 20 for m in (1, 5)}).assign(
         m=[1] * 20 + [5] * 20
     )
-    assert statement("U-shape").on(judged_cells(table, 6)) == {}
+    assert statement("u_shape").evaluate(judged_cells(table, 6)) == {}
 
 
 @pytest.mark.parametrize(
@@ -359,15 +363,15 @@ def test_seldom_is_a_rate_of_ones_own_whatever_others_do(declined: int, verdict:
     table = judged_arms({("mistral-community-pixtral-12b", "zero_shot", 0): own})
     other = judged_arms({("gpt-4o", "zero_shot", 0): [1.0] * 100})
     both = pd.concat([table, other])
-    said = statement("few say they do not know")
-    numbers = said.on(judged_cells(both.assign(abstained=both["score"]), 8))
+    said = statement("few_abstain")
+    numbers = said.evaluate(judged_cells(both.assign(abstained=both["score"]), 8))
     assert numbers["Pixtral"].value == declined
     assert {name: said.verdict(number) for name, number in numbers.items()} == {"Pixtral": verdict}
 
 
 def test_a_near_miss_reaches_and_a_miss_does_not() -> None:
-    said = statement("top-k reaches the clue")
-    found = said.on(printed_cells(TABLES, 3))
+    said = statement("top_k_reaches_clue")
+    found = said.evaluate(published_cells(TABLES, 3))
     assert found["Gemini"].value == pytest.approx(61.50 - 62.88)
     assert found["GPT-4o"].value == pytest.approx(52.67 - 59.81)
     assert {name: said.verdict(number) for name, number in found.items()} == {
@@ -382,36 +386,38 @@ def test_several_clues_stand_among_ten_images_as_in_the_papers_table() -> None:
     table = judged_arms(
         {("gpt-4o", *arm): [share] * 30 for arm, share in (alone | among).items()}
     ).assign(m=1)
-    number = statement("few clues like company").on(judged_cells(table, 6))["GPT-4o, m=1"]
+    number = statement("few_clues_with_distractors").evaluate(judged_cells(table, 6))["GPT-4o, m=1"]
     assert number.value == pytest.approx(25 - 50)
 
 
 @pytest.mark.slow
 def test_saved_claims_are_results_like_others_and_make_one_table(tmp_path: Path) -> None:
-    assert paper.claims_table(tmp_path).empty
+    assert paper.statements_table(tmp_path).empty
     good = judged_arms({("own", "zero_shot", 0): [0.0] * 30, ("own", "gt_clue", 1): [1.0] * 30})
     bad = judged_arms(
         {("gpt-4o", "zero_shot", 0): [1.0] * 30, ("gpt-4o", "gt_clue", 1): [0.0] * 30}
     )
-    paper.claims_on("03", pd.concat([good, bad]), PAPERS, tmp_path)
+    paper.check_statements("03", pd.concat([good, bad]), PAPERS, tmp_path)
     saved = load_results(tmp_path)
     assert set(saved["experiment"]) == {"03_claims"}
     assert set(saved["metric"]) == {"difference in accuracy"}
     assert set(saved["unit"]) == {"points"}
     assert saved["value"].tolist() == [100.0, -100.0, -100.0]
-    table = paper.claims_table(tmp_path)
+    table = paper.statements_table(tmp_path)
     assert len(table) == len(STATEMENTS)
-    rows = {row["says"].partition(";")[0]: row for row in table.to_dict("records")}
+    rows = {row["statement"].partition(";")[0]: row for row in table.to_dict("records")}
     lifts = rows["a clue lifts every model over zero-shot"]
     assert lifts["verdict"] == "contradicted"  # it says "every model"
     assert lifts["numbers"].startswith("own: 100.00 [")
     assert "GPT-4o: -100.00 [" in lifts["numbers"]
-    assert lifts["printed"] == "8 of 8"
-    paper.claims_on("04", good, PAPERS, tmp_path)  # none: no model that its sentences are about
-    pd.testing.assert_frame_equal(paper.claims_table(tmp_path), table)
+    assert lifts["reported"] == "8 of 8"
+    paper.check_statements(
+        "04", good, PAPERS, tmp_path
+    )  # none: no model that its sentences are about
+    pd.testing.assert_frame_equal(paper.statements_table(tmp_path), table)
     assert table["verdict"].tolist()[2:] == ["not run"] * (len(STATEMENTS) - 2)
     other = rows["proprietary models improve at every step of 1-in-k"]
-    assert (other["verdict"], other["printed"]) == ("not run", "1 of 3")
+    assert (other["verdict"], other["reported"]) == ("not run", "1 of 3")
     assert other["numbers"] == "run notebook 04 with models it is about: GPT-4o, Gemini, Claude"
 
 
@@ -426,7 +432,7 @@ def test_what_a_sentences_number_is_fits_how_it_is_found(said: Statement) -> Non
     if said.table == 2:  # 100 less what was found
         assert (metric, unit) == ("share of queries without a clue", "percent")
         return
-    whole, half = (said.on(printed_cells(each, said.table)) for each in (TABLES, tables))
+    whole, half = (said.evaluate(published_cells(each, said.table)) for each in (TABLES, tables))
     size = 1.0 if "gcue" in metric else 2.0
     for name, number in half.items():
         assert size * number.value == pytest.approx(whole[name].value, abs=1e-4)
@@ -439,16 +445,20 @@ def test_opposite_strata_are_shown_apart_and_make_a_verdict_mixed(tmp_path: Path
     zero = [1.0] * told + [0.0] * untold
     clue = [0.0] * told + [1.0] * untold
     table = judged_arms({("own", "zero_shot", 0): zero, ("own", "gt_clue", 1): clue})
-    strata = with_strata(table, {"own": [f"q{i}" for i in range(told)]})
+    strata = expand_strata(table, {"own": [f"q{i}" for i in range(told)]})
     found = decided("03", strata, tmp_path)
     assert dict(zip(found["stratum"], found["value"], strict=True)) == {
-        "told in training": -100.0,
-        "not told": 100.0,
+        "in training data": -100.0,
+        "not in training data": 100.0,
         "all questions": 50.0,
     }
-    row = paper.claims_table(tmp_path).query("says.str.startswith('a clue lifts every')").iloc[0]
+    row = (
+        paper.statements_table(tmp_path)
+        .query("statement.str.startswith('a clue lifts every')")
+        .iloc[0]
+    )
     assert row["verdict"] == "mixed"
-    assert row["numbers"].index("told in training -100") < row["numbers"].index("all questions 50")
+    assert row["numbers"].index("in training data -100") < row["numbers"].index("all questions 50")
 
 
 def test_notebooks_ask_for_the_sentences_that_they_can_decide() -> None:
@@ -456,6 +466,6 @@ def test_notebooks_ask_for_the_sentences_that_they_can_decide() -> None:
     for number in {said.notebook for said in STATEMENTS}:
         (file,) = notebooks.glob(f"{number}_*.ipynb")
         code = "".join(file.read_text(encoding="utf-8").split()).replace("\\n", "")
-        assert re.search(rf"claims_on\(\W*{number}", code)
+        assert re.search(rf"check_statements\(\W*{number}", code)
         if number != "02":  # opposite groups of questions are apart before they are pooled
-            assert re.search(rf"claims_on\(\W*{number}\W*(with_)?strata", code)
+            assert re.search(rf"check_statements\(\W*{number}\W*(with_)?strata", code)

@@ -13,14 +13,19 @@ from claim_sheets import sheet, sheets, slow_evidence, slow_ragchecker
 from hypothesis import given, settings
 from test_claim_metrics import W1, W2, W3, W5
 
-from vrag_kit.analysis import ClaimSheet, beside_truth, claim_means_apart, in_percent
+from vrag_kit.analysis import (
+    ClaimVerdicts,
+    claim_means_by_modality,
+    compare_label_sources,
+    to_percent,
+)
 from vrag_kit.analysis.claims_means import METRIC
 from vrag_kit.papers import mrag_suite as paper
-from vrag_kit.plotting import corrected_figure
+from vrag_kit.plotting import corrected_claims_figure
 from vrag_kit.plotting.style import GREY
 
 
-def table_of(*sheets: ClaimSheet | None) -> pd.DataFrame:
+def tabulate_statements(*sheets: ClaimVerdicts | None) -> pd.DataFrame:
     queries = [f"q{n}" for n, _ in enumerate(sheets)]
     arm = {"dataset": "WebQA", "model": "small", "setting": "gt_only", "k": 6}
     return pd.DataFrame({**arm, "query_id": queries, "group": queries, "sheet": list(sheets)})
@@ -31,25 +36,27 @@ BY = ["dataset", "model", "setting"]
 
 @settings(deadline=None)
 @given(sheets())
-def test_one_modality_alone_is_the_sheet_without_the_others_columns(of: ClaimSheet) -> None:
+def test_one_modality_alone_is_the_sheet_without_the_others_columns(of: ClaimVerdicts) -> None:
     for modality, letter in (("image", "i"), ("text", "t")):
-        places = of.shown(modality)
-        only = of.only(modality)
+        places = of.item_positions(modality)
+        only = of.restrict_to_modality(modality)
         assert only.items == tuple(of.items[place] for place in places)
         assert {item.modality for item in only.items} <= {modality}
         for before, after in zip(of.on_claims, only.on_claims, strict=True):
             assert after == tuple(before[place] for place in places)
         assert (only.accepted, only.recalled) == (of.accepted, of.recalled)
-        used = slow_evidence(only)["evidence_used", "all"]
-        assert used == pytest.approx(slow_evidence(of)["evidence_used", modality], nan_ok=True)
+        used = slow_evidence(only)["evidence_utilization", "all"]
+        assert used == pytest.approx(
+            slow_evidence(of)["evidence_utilization", modality], nan_ok=True
+        )
         assert len(only.items) == [item.modality[0] for item in of.items].count(letter)
 
 
 def test_ragcheckers_metrics_are_there_for_each_modality() -> None:
-    means = claim_means_apart(table_of(W1, W2, None), by=BY)
+    means = claim_means_by_modality(tabulate_statements(W1, W2, None), by=BY)
     found = means.set_index(["family", "metric", "modality"])["value"]
     for modality in ("image", "text"):
-        slow = [slow_ragchecker(each.only(modality), math.nan) for each in (W1, W2)]
+        slow = [slow_ragchecker(each.restrict_to_modality(modality), math.nan) for each in (W1, W2)]
         for metric in ("claim_recall", "context_precision", "hallucination", "faithfulness"):
             known = [each[metric] for each in slow if not math.isnan(each[metric])]
             mine = found["ragchecker", metric, modality]
@@ -63,14 +70,14 @@ def test_ragcheckers_metrics_are_there_for_each_modality() -> None:
 
 def test_answers_that_were_shown_nothing_of_a_modality_count_nowhere_in_it() -> None:
     pictures = sheet("i", ["E"], ["E"], "1", "1")
-    means = claim_means_apart(table_of(pictures, W1, W3), by=BY)
+    means = claim_means_by_modality(tabulate_statements(pictures, W1, W3), by=BY)
     rows = means.set_index(["metric", "modality"]).loc["hallucination"]
     assert rows["n"].to_dict() == {"all": 2, "image": 2, "text": 1}
     assert rows["n_undefined"].to_dict() == {"all": 1, "image": 0, "text": 0}
 
 
 def test_the_equations_of_w1_by_hand() -> None:
-    found = {name: each.value for name, each in paper.printed_equations(W1).items()}
+    found = {name: each.value for name, each in paper.paper_equations(W1).items()}
     assert found == pytest.approx(
         {
             "hallucination": 1 / 3,  # the fourth and the sixth claim
@@ -92,8 +99,8 @@ def test_the_equations_of_w1_by_hand() -> None:
 @pytest.mark.slow
 @settings(deadline=None)
 @given(sheets())
-def test_what_the_table_calls_always_0_is_0_or_divides_by_0(of: ClaimSheet) -> None:
-    found = paper.printed_equations(of)
+def test_what_the_table_calls_always_0_is_0_or_divides_by_0(of: ClaimVerdicts) -> None:
+    found = paper.paper_equations(of)
     told = paper.definitions_table().reset_index("equation", drop=True)["what follows"]
     always = [name for name in found if told[name].startswith("always 0")]
     assert always == ["self_knowledge", "delta_cr", "v_hr", "d_hr"]
@@ -105,14 +112,14 @@ def test_what_the_table_calls_always_0_is_0_or_divides_by_0(of: ClaimSheet) -> N
 
 def test_the_definitions_have_the_names_of_the_printed_tables() -> None:
     names = paper.definitions_table().index.get_level_values("name")
-    assert set(names) == set(paper.printed_equations(W1))
-    assert set(paper.printed_gaps()["metric"]) <= set(names)
-    printed = set(paper.printed_claims()["metric"])
+    assert set(names) == set(paper.paper_equations(W1))
+    assert set(paper.published_gaps()["metric"]) <= set(names)
+    printed = set(paper.published_claims()["metric"])
     assert printed - set(names) == {"recall", "precision", "f1"}  # the paper defines none
 
 
 def test_means_of_equations_have_no_doubt_about_what_is_always_0() -> None:
-    means = paper.equation_means(table_of(W1, W2, W5), by=BY).set_index("metric")
+    means = paper.equation_means(tabulate_statements(W1, W2, W5), by=BY).set_index("metric")
     assert means.loc["self_knowledge", ["value", "ci_low", "ci_high", "n"]].tolist() == [0, 0, 0, 1]
     assert means.loc["delta_cr", ["value", "ci_low", "ci_high", "n"]].tolist() == [0, 0, 0, 3]
     assert means.loc["v_hr", "n"] == 1  # of W1 alone: W2 has no claim, W5 none that is known
@@ -121,13 +128,13 @@ def test_means_of_equations_have_no_doubt_about_what_is_always_0() -> None:
 
 
 def test_table_4_has_what_the_equation_says_and_what_stands_in_its_place() -> None:
-    table = table_of(W1)
-    means = in_percent(claim_means_apart(table, by=BY))
-    equations = in_percent(paper.equation_means(table, by=BY))
-    beside = paper.gaps_beside_print(equations, means, paper.printed_gaps())
+    table = tabulate_statements(W1)
+    means = to_percent(claim_means_by_modality(table, by=BY))
+    equations = to_percent(paper.equation_means(table, by=BY))
+    beside = paper.compare_gaps_to_paper(equations, means, paper.published_gaps())
     assert beside.index.get_level_values("dataset").unique().tolist() == ["WebQA"]
     row = beside.loc[("WebQA", "v_hr")]
-    assert row["paper, other data"] == "12.4 to 32.4, median 22.4 (2 models)"
+    assert row["reported, other data"] == "12.4 to 32.4, median 22.4 (2 models)"
     assert row["small: by the equation"].startswith("0.0 [0.0, 0.0]")
     assert row["small: in its place"].startswith("50.0 ")  # error_support of images
     assert beside.loc[("WebQA", "cma"), "small: in its place"] == "–"
@@ -135,7 +142,7 @@ def test_table_4_has_what_the_equation_says_and_what_stands_in_its_place() -> No
 
 def test_the_corrected_figure_has_three_means_a_metric_in_every_mode() -> None:
     rows = [("checker", 40.0), ("corrected", 55.0), ("true", 60.0)]
-    beside = pd.DataFrame(rows, columns=["labels", "value"]).assign(
+    beside = pd.DataFrame(rows, columns=["label_source", "value"]).assign(
         dataset="WebQA", model="small", metric="faithfulness", modality="all", n=9, n_labelled=4
     )
     beside = beside.assign(
@@ -143,7 +150,7 @@ def test_the_corrected_figure_has_three_means_a_metric_in_every_mode() -> None:
     )
     both = pd.concat([beside.assign(setting="a"), beside.assign(setting="b", value=70.0)])
     names = {("ragchecker", "faithfulness"): "faithfulness"}
-    figure = corrected_figure(both, names, {"a": "first", "b": "second"})
+    figure = corrected_claims_figure(both, names, {"a": "first", "b": "second"})
     first, second = figure.axes
     drawn = [line.get_xdata()[0] for line in first.lines if len(line.get_xdata()) == 1]
     assert drawn == [40, 55, 60]
@@ -153,15 +160,17 @@ def test_the_corrected_figure_has_three_means_a_metric_in_every_mode() -> None:
 
 def test_a_fixed_mean_is_grey_without_a_bar_and_one_without_interval_is_named() -> None:
     rows = [("checker", 40.0, 9.0), ("corrected", 100.0, math.nan), ("true", 100.0, 0.0)]
-    beside = pd.DataFrame(rows, columns=["labels", "value", "half"]).assign(
+    beside = pd.DataFrame(rows, columns=["label_source", "value", "half"]).assign(
         dataset="WebQA", model="small", metric="faithfulness", modality="all", n=20, n_labelled=20
     )
     beside = beside.assign(
         ci_low=beside["value"] - beside["half"], ci_high=beside["value"] + beside["half"]
     )
-    beside = beside.assign(family="ragchecker", setting="a", fixed=beside["labels"] == "true")
+    beside = beside.assign(
+        family="ragchecker", setting="a", by_construction=beside["label_source"] == "true"
+    )
     names = {("ragchecker", "faithfulness"): "faithfulness"}
-    figure = corrected_figure(beside, names, {"a": "first"})
+    figure = corrected_claims_figure(beside, names, {"a": "first"})
     looks = {
         line.get_xdata()[0]: line.get_color()
         for line in figure.axes[0].lines
@@ -171,16 +180,18 @@ def test_a_fixed_mean_is_grey_without_a_bar_and_one_without_interval_is_named() 
     assert looks[100] == GREY
     caption = figure.get_suptitle()
     assert "1 corrected without a mark: too few labels for an interval" in caption
-    assert "Grey mark: fixed by the data" in caption
+    assert "Grey: fixed by construction" in caption
     assert "Faint" not in caption
-    alone = corrected_figure(beside.query("labels == 'checker'"), names, {"a": "first"})
+    alone = corrected_claims_figure(
+        beside.query("label_source == 'checker'"), names, {"a": "first"}
+    )
     assert alone.get_suptitle() == "Bars: 95 % intervals. n = 20 answers a mark, 0 of them labelled"
 
 
 @pytest.mark.slow
 def test_corrected_means_stand_over_each_modality_too() -> None:
-    table = table_of(W1, W2).assign(true_sheet=[W1, W2], k=3, sample=0)
-    found = beside_truth(table, table, by=BY).set_index(["labels", *METRIC])["value"]
+    table = tabulate_statements(W1, W2).assign(true_sheet=[W1, W2], k=3, sample=0)
+    found = compare_label_sources(table, table, by=BY).set_index(["label_source", *METRIC])["value"]
     for metric, modality in product(("faithfulness", "claim_recall"), ("all", "image", "text")):
         key = ("ragchecker", metric, modality)
         assert found[("corrected", *key)] == pytest.approx(found[("true", *key)], nan_ok=True)

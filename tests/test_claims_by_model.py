@@ -15,27 +15,27 @@ from strange_server import StrangeServer, images_in, text_in
 
 from vrag_kit.benchmarks import ImageFile
 from vrag_kit.errors import VragError
-from vrag_kit.forecast import forecasting
+from vrag_kit.forecast import dry_run
 from vrag_kit.judging import (
-    Checking,
+    AnswerText,
     ClaimChecker,
-    Extraction,
-    Relation,
+    ClaimExtraction,
+    EntailmentLabel,
+    EntailmentRequest,
     RuleChecker,
     RuleExtractor,
-    Said,
-    Unreadable,
+    UnparsedError,
+    answer_document,
+    entailment_label,
+    forbid_self_check,
     load_checker,
     load_extractor,
-    refuse_own_eyes,
-    relation_of,
-    statement,
 )
-from vrag_kit.judging.claims_words import read_claims, read_relations
-from vrag_kit.types import Evidence
+from vrag_kit.judging.claims_words import parse_claims, parse_entailment_labels
+from vrag_kit.types import Document
 
-E, N, C = Relation.ENTAILMENT, Relation.NEUTRAL, Relation.CONTRADICTION
-MOTH = Evidence(doc_id="m", text="Talia osa\nflies in June.")
+E, N, C = EntailmentLabel.ENTAILMENT, EntailmentLabel.NEUTRAL, EntailmentLabel.CONTRADICTION
+MOTH = Document(doc_id="m", text="Talia osa\nflies in June.")
 SIX = tuple(f"claim {n} is so." for n in range(1, 7))
 
 
@@ -62,10 +62,12 @@ def asked(server: StrangeServer) -> list[dict[str, object]]:
     return [each for each in server.requests if "word: ready" not in text_in(each)]
 
 
-def labels(checker: ClaimChecker, claims: tuple[str, ...], item: Evidence) -> list[Relation | None]:
-    (judgments,) = checker.check([Checking(query_id="q", claims=claims, item=item)])
+def labels(
+    checker: ClaimChecker, claims: tuple[str, ...], item: Document
+) -> list[EntailmentLabel | None]:
+    (judgments,) = checker.check([EntailmentRequest(query_id="q", claims=claims, item=item)])
     assert [each.target for each in judgments] == [(claim, item.doc_id) for claim in claims]
-    return [relation_of(each) for each in judgments]
+    return [entailment_label(each) for each in judgments]
 
 
 def test_a_checker_is_asked_about_five_claims_at_most_and_only_once(
@@ -89,7 +91,7 @@ def test_pictures_are_judged_by_their_pixels_with_the_caption_that_was_shown(
     server: StrangeServer, tmp_path: Path
 ) -> None:
     Image.new("RGB", (8, 8), "red").save(tmp_path / "a.png")
-    item = Evidence(doc_id="a", image=ImageFile(tmp_path / "a.png"), text="A moth.")
+    item = Document(doc_id="a", image=ImageFile(tmp_path / "a.png"), text="A moth.")
     checker = load_checker(at(server), tmp_path)
     assert labels(checker, SIX[5:], item) == [C]
     (request,) = asked(server)
@@ -107,7 +109,9 @@ def test_labels_that_cannot_be_read_are_asked_for_once_more_and_are_never_neutra
     assert "it has 1 labels, and there are 2 claims" in text_in(asked(server)[1])
     out = capsys.readouterr().out
     assert "1 could not be read and were asked for once more, 1 of them remain" in out
-    ((judgment, _),) = checker.check([Checking(query_id="q", claims=("four", "4"), item=MOTH)])
+    ((judgment, _),) = checker.check(
+        [EntailmentRequest(query_id="q", claims=("four", "4"), item=MOTH)]
+    )
     assert (judgment.label, judgment.score) == ("", None)
     assert str(judgment.failure) == "unreadable: the line 'Sure!' is no number and label"
 
@@ -116,8 +120,8 @@ def test_an_extractor_gives_each_fact_once_and_none_for_a_refusal(
     server: StrangeServer, tmp_path: Path
 ) -> None:
     said = [
-        Said(query_id="q", question="What eats it?", words="Owls,\nand bats."),
-        Said(query_id="r", question="Who knows?", words="I cannot tell."),
+        AnswerText(query_id="q", question="What eats it?", words="Owls,\nand bats."),
+        AnswerText(query_id="r", question="Who knows?", words="I cannot tell."),
     ]
     for _ in range(2):
         found = load_extractor(at(server), tmp_path).extract(said)
@@ -143,8 +147,8 @@ def test_an_extractor_gives_each_fact_once_and_none_for_a_refusal(
     ],
 )
 def test_labels_in_any_other_form_are_unreadable(raw: str, reason: str) -> None:
-    with pytest.raises(Unreadable, match=reason):
-        read_relations(raw, 2)
+    with pytest.raises(UnparsedError, match=reason):
+        parse_entailment_labels(raw, 2)
 
 
 @pytest.mark.parametrize(
@@ -152,13 +156,13 @@ def test_labels_in_any_other_form_are_unreadable(raw: str, reason: str) -> None:
     [("  \n", "no words"), ("- \nA moth flies.", "the line '-' has"), ("NONE\nA moth.", "beside")],
 )
 def test_claims_that_are_empty_or_contradict_none_are_unreadable(raw: str, reason: str) -> None:
-    with pytest.raises(Unreadable, match=reason):
-        read_claims(raw)
+    with pytest.raises(UnparsedError, match=reason):
+        parse_claims(raw)
 
 
 def test_thoughts_are_no_claims() -> None:
-    assert read_claims("<think>Hm.\nOwls?</think>\nOwls fly.") == ("Owls fly.",)
-    assert read_claims("None.") == ()
+    assert parse_claims("<think>Hm.\nOwls?</think>\nOwls fly.") == ("Owls fly.",)
+    assert parse_claims("None.") == ()
 
 
 @pytest.mark.parametrize("answerer", ["eyes", "eyes@openai", {"model": "eyes", "name": "other"}])
@@ -167,19 +171,19 @@ def test_who_answered_does_not_check_by_the_same_eyes(
 ) -> None:
     with pytest.raises(VragError, match=r"checker 'eyes@http.* it is an answerer too"):
         load_checker(at(server), tmp_path, answerers=["another", answerer])
-    refuse_own_eyes("eyes-72b", ["eyes"])
+    forbid_self_check("eyes-72b", ["eyes"])
 
 
 def test_a_forecast_counts_the_calls_of_both_and_asks_nobody(
     server: StrangeServer, tmp_path: Path
 ) -> None:
-    with forecasting(tmp_path) as forecast:
+    with dry_run(tmp_path) as forecast:
         (found,) = load_extractor(at(server), tmp_path).extract(
-            [Said(query_id="q", question="What?", words="word " * 48)]
+            [AnswerText(query_id="q", question="What?", words="word " * 48)]
         )
         assert len(found.claims) == 6
         judged = load_checker(at(server), tmp_path).check(
-            [Checking(query_id="q", claims=found.claims, item=MOTH)]
+            [EntailmentRequest(query_id="q", claims=found.claims, item=MOTH)]
         )
         assert [len(row) for row in judged] == [6]
         assert [len(model.prompts) for model in forecast.models] == [1, 2]
@@ -192,7 +196,7 @@ class Colors:
     def claims(self, question: str, words: str) -> list[str]:
         return [f"It is {word}." for word in words.split() if word in ("red", "blue")]
 
-    def relation(self, claim: str, text: str) -> Relation | None:
+    def relation(self, claim: str, text: str) -> EntailmentLabel | None:
         if not claim.startswith("It is"):
             return None
         found = [word for word in ("red", "blue") if word in text]
@@ -202,29 +206,35 @@ class Colors:
 
 
 def test_rules_compare_texts_and_leave_pictures_to_others(tmp_path: Path) -> None:
-    said = Said(query_id="q", question="Of what color?", words="red and blue")
+    said = AnswerText(query_id="q", question="Of what color?", words="red and blue")
     (found,) = RuleExtractor(Colors()).extract([said])
-    assert found == Extraction(claims=("It is red.", "It is blue."))
+    assert found == ClaimExtraction(claims=("It is red.", "It is blue."))
     checker = RuleChecker(Colors())
-    assert labels(checker, found.claims, statement("answer", "Of what color?", "red")) == [E, C]
+    assert labels(checker, found.claims, answer_document("answer", "Of what color?", "red")) == [
+        E,
+        C,
+    ]
     assert labels(checker, ("Owls fly.",), MOTH) == [None]
-    picture = Evidence(doc_id="a", image=ImageFile(tmp_path / "a.png"))
+    picture = Document(doc_id="a", image=ImageFile(tmp_path / "a.png"))
     assert labels(checker, found.claims, picture) == [None, None]
     checker = RuleChecker(Colors(), pictures=_Blind())
     rows = checker.check(
-        [Checking(query_id="q", claims=found.claims, item=item) for item in (picture, MOTH)]
+        [
+            EntailmentRequest(query_id="q", claims=found.claims, item=item)
+            for item in (picture, MOTH)
+        ]
     )
-    assert [[relation_of(each) for each in row] for row in rows] == [[C, C], [N, N]]
+    assert [[entailment_label(each) for each in row] for row in rows] == [[C, C], [N, N]]
     assert checker.fingerprint == "none"
 
 
 class _Blind:
     name, fingerprint = "blind", "none"
 
-    def check(self, checkings: list[Checking]) -> list[tuple]:
-        from vrag_kit.judging import related
+    def check(self, checkings: list[EntailmentRequest]) -> list[tuple]:
+        from vrag_kit.judging import verdict
 
-        return [tuple(related(claim, each.item, C) for claim in each.claims) for each in checkings]
+        return [tuple(verdict(claim, each.item, C) for claim in each.claims) for each in checkings]
 
 
 def test_an_extractor_of_ones_own_that_names_no_claims_is_stopped_after_three_batches(
@@ -238,7 +248,7 @@ class Chatty:
         asked.extend(prompts)
         return ["NONE\\nbut one" for _ in prompts]
 """)
-    said = [Said(query_id="q", question="Which?", words=f"{each} owls") for each in range(60)]
+    said = [AnswerText(query_id="q", question="Which?", words=f"{each} owls") for each in range(60)]
     for _ in range(2):
         with pytest.raises(VragError, match=r"claims of 'Chatty': 24 of 24 .*NONE stands beside"):
             load_extractor("mine:Chatty", tmp_path).extract(said)

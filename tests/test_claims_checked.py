@@ -15,24 +15,24 @@ import pytest
 from claim_sheets import row
 
 from vrag_kit.analysis import (
-    ClaimSheet,
-    Item,
-    as_text,
+    ClaimVerdicts,
+    EvidenceItem,
+    add_ragchecker_metrics,
+    check_answers,
     claim_means,
     claim_values,
-    claims_file_of,
-    compare,
     estimate,
-    read_claims_file,
+    paired_differences,
+    read_ragchecker_json,
+    text_only,
+    to_ragchecker,
     with_caption,
-    with_claims,
-    with_metrics,
-    write_claims_file,
+    write_ragchecker_json,
 )
 from vrag_kit.benchmarks import ImageFile
 from vrag_kit.errors import VragError
-from vrag_kit.judging import Checking, Relation, RuleChecker, RuleExtractor, related
-from vrag_kit.types import Benchmark, Evidence, Judgment, Query
+from vrag_kit.judging import EntailmentLabel, EntailmentRequest, RuleChecker, RuleExtractor, verdict
+from vrag_kit.types import Benchmark, Document, Judgment, Query
 
 COLORS = ("red", "blue", "green")
 
@@ -43,12 +43,12 @@ class Colors:
     def claims(self, question: str, words: str) -> list[str]:
         return [f"It is {word}." for word in words.split() if word in COLORS]
 
-    def relation(self, claim: str, text: str) -> Relation | None:
+    def relation(self, claim: str, text: str) -> EntailmentLabel | None:
         found = [word for word in COLORS if word in text.split()]
         if not found:
-            return Relation.NEUTRAL
+            return EntailmentLabel.NEUTRAL
         same = claim[len("It is ") : -1] in found
-        return Relation.ENTAILMENT if same else Relation.CONTRADICTION
+        return EntailmentLabel.ENTAILMENT if same else EntailmentLabel.CONTRADICTION
 
 
 class Painter:
@@ -57,16 +57,16 @@ class Painter:
     name, fingerprint = "painter", "painter"
 
     def __init__(self) -> None:
-        self.asked: list[Checking] = []
+        self.asked: list[EntailmentRequest] = []
 
-    def check(self, checkings: Sequence[Checking]) -> list[tuple[Judgment, ...]]:
+    def check(self, checkings: Sequence[EntailmentRequest]) -> list[tuple[Judgment, ...]]:
         self.asked += checkings
         judged = []
         for each in checkings:
             color = each.item.doc_id.rpartition("_")[2]
             found = [Colors().relation(claim, color) for claim in each.claims]
             pairs = zip(each.claims, found, strict=True)
-            judged.append(tuple(related(claim, each.item, label) for claim, label in pairs))
+            judged.append(tuple(verdict(claim, each.item, label) for claim, label in pairs))
         return judged
 
 
@@ -80,11 +80,11 @@ def query(query_id: str, group: str, **more: object) -> Query:
 def world(tmp_path: Path) -> Benchmark:
     picture = ImageFile(tmp_path / "never_opened.png")
     documents = [
-        Evidence(doc_id="p_red", image=picture, text="a blue caption"),
-        Evidence(doc_id="p_blue", image=picture),
-        Evidence(doc_id="t_blue", text="It is blue"),
-        Evidence(doc_id="t_none", text="It flies."),
-        Evidence(doc_id="nothing"),
+        Document(doc_id="p_red", image=picture, text="a blue caption"),
+        Document(doc_id="p_blue", image=picture),
+        Document(doc_id="t_blue", text="It is blue"),
+        Document(doc_id="t_none", text="It flies."),
+        Document(doc_id="nothing"),
     ]
     queries = [
         query("a", "one", metadata={"gold_claims": ("It is red.", "It is green.")}),
@@ -102,7 +102,7 @@ def answers(*rows: tuple[str, str, tuple[str, ...]], status: str = "ok") -> pd.D
 
 def checked(world: Benchmark, table: pd.DataFrame, painter: Painter, **how: object) -> pd.DataFrame:
     extractor, checker = RuleExtractor(Colors()), RuleChecker(Colors(), pictures=painter)
-    return with_claims(world, table, extractor, checker, **how)
+    return check_answers(world, table, extractor, checker, **how)
 
 
 def test_an_answer_becomes_a_sheet_of_verdicts(world: Benchmark) -> None:
@@ -110,18 +110,22 @@ def test_an_answer_becomes_a_sheet_of_verdicts(world: Benchmark) -> None:
     found = checked(world, answers(("a", "red and blue", shown)), Painter())
     assert (
         found["sheet"][0]
-        == ClaimSheet(
+        == ClaimVerdicts(
             query_id="a",
             claims=("It is red.", "It is blue."),
             gold_claims=("It is red.", "It is green."),  # the data's own
-            items=(Item("p_red", "image"), Item("p_blue", "image"), *map(Item, shown[2:])),
+            items=(
+                EvidenceItem("p_red", "image"),
+                EvidenceItem("p_blue", "image"),
+                *map(EvidenceItem, shown[2:]),
+            ),
             accepted=row("EC"),
             recalled=row("EC"),
             on_claims=(row("ECCN"), row("CEEN")),
             on_gold=(row("ECCN"), row("CCCN")),
         )
     )
-    assert list(found[["n_claims", "n_unread", "no_sheet"]].iloc[0]) == [2, 0, ""]
+    assert list(found[["n_claims", "n_unparsed", "no_sheet"]].iloc[0]) == [2, 0, ""]
 
 
 def test_gold_claims_come_from_the_reference_or_the_first_accepted_answer(
@@ -142,7 +146,7 @@ def test_the_checker_sees_what_the_answerer_saw(world: Benchmark) -> None:
         assert {each.item.text for each in painter.asked} == {caption}
         assert [item.modality for item in sheet.items] == ["image", "text"]
     painter = Painter()
-    (sheet,) = checked(world, table, painter, shown_as=as_text)["sheet"]
+    (sheet,) = checked(world, table, painter, shown_as=text_only)["sheet"]
     assert painter.asked == []
     assert sheet.on_claims == (row("EE"),)
     assert [item.modality for item in sheet.items] == ["text", "text"]
@@ -191,9 +195,9 @@ def test_evidence_that_is_missing_is_named(
 def test_the_model_that_answered_does_not_look_at_the_pictures_again(world: Benchmark) -> None:
     table = answers(("c", "red", ("p_red",))).assign(model="painter")
     with pytest.raises(VragError, match="'painter' answered too"):
-        with_claims(world, table, RuleExtractor(Colors()), Painter())
+        check_answers(world, table, RuleExtractor(Colors()), Painter())
     texts = table.assign(doc_ids=[("t_blue",)])
-    with_claims(world, texts, RuleExtractor(Colors()), Painter())
+    check_answers(world, texts, RuleExtractor(Colors()), Painter())
 
 
 def test_means_are_over_queries_and_everything_left_out_is_counted(world: Benchmark) -> None:
@@ -212,9 +216,9 @@ def test_means_are_over_queries_and_everything_left_out_is_counted(world: Benchm
     expected = estimate([0.5, 0.0], ["one", "two"])
     assert entailed["ci_low"] == pytest.approx(expected.ci_low)
     assert entailed["ci_high"] == pytest.approx(expected.ci_high)
-    counts = ["n", "n_failed", "n_undefined", "n_unknown", "n_claims"]
+    counts = ["n", "n_failed", "n_undefined", "n_unparsed", "n_claims"]
     assert list(entailed[counts]) == [2, 1, 1, 0, 3 / 4]
-    used = means.loc["evidence_used", "text"]
+    used = means.loc["evidence_utilization", "text"]
     assert list(used[counts]) == [3, 1, 0, 0, 3 / 4]
     zero = claim_means(found, empty="zero").set_index(["family", "metric"])
     assert zero.loc[("ragchecker", "faithfulness"), "value"].item() == pytest.approx(1 / 6)
@@ -223,13 +227,13 @@ def test_means_are_over_queries_and_everything_left_out_is_counted(world: Benchm
 
 def test_an_unparsed_accepted_answer_leaves_a_claim_unknown(world: Benchmark) -> None:
     class Strict(Colors):
-        def relation(self, claim: str, text: str) -> Relation | None:
+        def relation(self, claim: str, text: str) -> EntailmentLabel | None:
             return None if "odd" in text else super().relation(claim, text)
 
     one = dataclasses.replace(world.queries["c"], answers=("red", "odd"))
     other = dataclasses.replace(world, queries={"c": one})
     rules = RuleExtractor(Colors()), RuleChecker(Strict())
-    (found,) = with_claims(other, answers(("c", "red", ("t_blue",))), *rules)["sheet"]
+    (found,) = check_answers(other, answers(("c", "red", ("t_blue",))), *rules)["sheet"]
     assert found.accepted == (None,)  # although "red" entails it
 
 
@@ -239,9 +243,9 @@ def test_two_arms_are_compared_by_the_same_values(world: Benchmark) -> None:
     found = checked(world, pd.concat(tables, ignore_index=True), Painter())
     values = claim_values(found)
     mine = values[values["metric"] == "entailed_share"]
-    (difference,) = compare(mine, arm="k", by=["model", "metric"], baseline=2)["value"]
+    (difference,) = paired_differences(mine, arm="k", by=["model", "metric"], baseline=2)["value"]
     assert difference == pytest.approx(1.0)
-    assert set(values[values["metric"] == "claim_recall_gap"]["worst"]) == {-1.0}
+    assert set(values[values["metric"] == "claim_recall_gap"]["score_min"]) == {-1.0}
     assert np.isnan(values[values["metric"] == "claim_recall_gap"]["value"]).all()
 
 
@@ -255,14 +259,14 @@ def test_own_answers_become_a_file_that_ragchecker_reads(world: Benchmark, tmp_p
     failed = answers(("c", "", shown), status="error")
     table = pd.concat([answers(("a", "red and blue", shown), ("b", "green", ())), failed])
     found = checked(world, table.reset_index(drop=True), Painter())
-    document, left_out = with_metrics(claims_file_of(world, found))
-    write_claims_file(tmp_path / "a.json", document)
+    document, left_out = add_ragchecker_metrics(to_ragchecker(world, found))
+    write_ragchecker_json(tmp_path / "a.json", document)
     assert left_out == 0
-    assert read_claims_file(tmp_path / "a.json").sheets == tuple(found["sheet"][:2])
+    assert read_ragchecker_json(tmp_path / "a.json").sheets == tuple(found["sheet"][:2])
     result = document["results"][0]
     assert (result["gt_answer"], result["response"]) == ("red", "red and blue")
     context = [{"doc_id": "p_red", "text": "a blue caption", "modality": "image"}]
     assert result["retrieved_context"] == [*context, {"doc_id": "t_none", "text": "It flies."}]
     assert result["retrieved2response"] == [["Entailment", "Neutral"], ["Contradiction", "Neutral"]]
     with pytest.raises(VragError, match="several answers to query 'a'"):
-        claims_file_of(world, pd.concat([found, found]))
+        to_ragchecker(world, pd.concat([found, found]))

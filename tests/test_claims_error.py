@@ -15,27 +15,27 @@ from claim_sheets import LETTERS, row, sheet
 from sklearn.metrics import cohen_kappa_score
 
 from vrag_kit.analysis import (
-    ClaimSheet,
+    ClaimVerdicts,
+    add_human_verdicts,
     annotator_agreement,
     claim_means,
-    corrected_claims,
-    labels_of,
-    to_label,
+    corrected_claim_means,
+    labels_from_verdicts,
+    pairs_to_label,
     verdict_agreement,
-    verdict_confusion,
+    verdict_confusion_matrix,
     verdict_pairs,
-    with_true_sheets,
 )
 from vrag_kit.errors import VragError
 from vrag_kit.judging import (
-    Held,
-    Relation,
-    read_annotators,
+    ClaimPair,
+    EntailmentLabel,
+    annotation_sample,
+    read_annotator_labels,
     read_claim_labels,
-    sample_to_label,
     write_claim_labels,
 )
-from vrag_kit.types import Benchmark, Evidence, Query
+from vrag_kit.types import Benchmark, Document, Query
 from vrag_kit.widgets import label_claims
 
 TRUE = sheet("it", ["EN", "NC"], ["NE"], "10", "1")
@@ -66,8 +66,11 @@ def test_every_verdict_stands_beside_its_true_label() -> None:
         {"query_id": ["q"] * 2, "group": "g", "sheet": [JUDGED, None], "true_sheet": [TRUE, TRUE]}
     )
     found = verdict_pairs(pairs)
-    shown = [tuple(each) for each in found[["of", "by", "true", "checker"]].to_numpy()]
-    e, n, c, no = "ENTAILMENT", "NEUTRAL", "CONTRADICTION", "unreadable"
+    shown = [
+        tuple(each)
+        for each in found[["of", "evidence_kind", "true_label", "checker_label"]].to_numpy()
+    ]
+    e, n, c, no = "ENTAILMENT", "NEUTRAL", "CONTRADICTION", "unparsed"
     assert shown == [
         ("claims", "answer", e, e),
         ("claims", "answer", n, e),
@@ -79,32 +82,34 @@ def test_every_verdict_stands_beside_its_true_label() -> None:
         ("gold claims", "image", n, n),
         ("gold claims", "text", e, e),
     ]
-    counts = verdict_confusion(found)
+    counts = verdict_confusion_matrix(found)
     assert list(counts.columns) == [e, n, c, no]
     assert counts.to_numpy().tolist() == [[3, 1, 0, 0], [2, 1, 0, 1], [0, 0, 1, 0]]
 
 
 def test_agreement_is_accuracy_and_cohens_kappa_by_what_is_judged() -> None:
     verdicts = verdict_pairs(world(40))
-    found = verdict_agreement(verdicts).set_index(["by", "metric"])["value"]
-    for by, part in verdicts.groupby("by"):
-        assert found[by, "accuracy"] == pytest.approx((part["true"] == part["checker"]).mean())
-    kappa = cohen_kappa_score(verdicts["true"], verdicts["checker"])
+    found = verdict_agreement(verdicts).set_index(["evidence_kind", "metric"])["value"]
+    for by, part in verdicts.groupby("evidence_kind"):
+        assert found[by, "accuracy"] == pytest.approx(
+            (part["true_label"] == part["checker_label"]).mean()
+        )
+    kappa = cohen_kappa_score(verdicts["true_label"], verdicts["checker_label"])
     assert found["all", "kappa"] == pytest.approx(kappa)
 
 
 def test_verdicts_that_cannot_be_read_are_counted_and_not_wrong() -> None:
     pairs = pd.DataFrame({"query_id": "q", "group": ["g"], "sheet": [JUDGED], "true_sheet": [TRUE]})
-    found = verdict_agreement(verdict_pairs(pairs)).set_index(["by", "metric"])
+    found = verdict_agreement(verdict_pairs(pairs)).set_index(["evidence_kind", "metric"])
     assert list(found.loc[("all", "accuracy"), ["value", "n", "n_failed"]]) == [5 / 8, 8, 1]
 
 
 def test_with_all_answers_labelled_the_corrected_means_are_the_true_ones() -> None:
     table = world(30)
-    corrected = corrected_claims(table, table).set_index(["family", "metric", "modality"])
+    corrected = corrected_claim_means(table, table).set_index(["family", "metric", "modality"])
     truth = claim_means(table.assign(sheet=table["true_sheet"]))
     truth = truth.set_index(["family", "metric", "modality"])
-    for name in ("entailed_share", "neutral_share", "contradicted_share", "evidence_used"):
+    for name in ("entailed_share", "neutral_share", "contradicted_share", "evidence_utilization"):
         key = ("mm_ragchecker", name, "all")
         assert corrected.loc[key, "value"] == pytest.approx(truth.loc[key, "value"])
         assert corrected.loc[key, "n_labelled"] == 30
@@ -115,8 +120,8 @@ def test_with_all_answers_labelled_the_corrected_means_are_the_true_ones() -> No
 @pytest.mark.slow
 def test_the_checkers_error_is_carried_into_the_interval() -> None:
     table = world(300)
-    sample = sample_to_label(table, 80)
-    found = corrected_claims(table, sample).set_index(["metric", "modality"])
+    sample = annotation_sample(table, 80)
+    found = corrected_claim_means(table, sample).set_index(["metric", "modality"])
     checked = claim_means(table).set_index(["metric", "modality"])
     true = claim_means(table.assign(sheet=table["true_sheet"]))
     truth = true.set_index(["metric", "modality"]).loc[("faithfulness", "all"), "value"]
@@ -141,8 +146,8 @@ def test_verdicts_lost_where_the_truth_is_neutral_are_corrected_too() -> None:
     keys = ["family", "metric", "modality"]
     truth = claim_means(table.assign(sheet=table["true_sheet"])).set_index(keys)
     checker = claim_means(table).set_index(keys).loc[faithfulness]
-    sample = sample_to_label(table, 150)
-    corrected = corrected_claims(table, sample).set_index(keys).loc[faithfulness]
+    sample = annotation_sample(table, 150)
+    corrected = corrected_claim_means(table, sample).set_index(keys).loc[faithfulness]
     true = truth.loc[faithfulness, "value"]
     assert checker["ci_low"] > true  # what is left is mostly entailed
     assert checker["if_neutral"] <= true <= checker["if_entailed"]
@@ -150,9 +155,13 @@ def test_verdicts_lost_where_the_truth_is_neutral_are_corrected_too() -> None:
     assert (corrected["n"], corrected["n_labelled"]) == (600, 150)
 
 
-def _unparsed(true: ClaimSheet, stream: np.random.Generator) -> ClaimSheet:
+def _unparsed(true: ClaimVerdicts, stream: np.random.Generator) -> ClaimVerdicts:
     """As a checker that is mostly silent where an item says nothing."""
-    lost = {Relation.NEUTRAL: 0.5, Relation.ENTAILMENT: 0.1, Relation.CONTRADICTION: 0.1}
+    lost = {
+        EntailmentLabel.NEUTRAL: 0.5,
+        EntailmentLabel.ENTAILMENT: 0.1,
+        EntailmentLabel.CONTRADICTION: 0.1,
+    }
     rows = [
         tuple(None if stream.random() < lost[label] else label for label in each)
         for each in true.on_claims
@@ -165,7 +174,7 @@ def test_true_labels_that_never_vary_leave_doubt_though_the_checker_does_vary() 
     table = world(12).assign(true_sheet=[right] * 12)
     table["sheet"] = [right, sheet("tt", ["EE", "NN"], [], "11", "")] * 6
     table["group"] = [f"species {number // 3}" for number in range(12)]
-    found = corrected_claims(table, table).set_index(["metric", "modality"])
+    found = corrected_claim_means(table, table).set_index(["metric", "modality"])
     corrected = found.loc[("faithfulness", "all")]
     unseen = 1 - 0.025 ** (1 / 4)  # Clopper and Pearson's, for four species
     assert list(corrected[["value", "ci_low", "ci_high"]]) == pytest.approx([1, 1 - unseen, 1])
@@ -174,17 +183,17 @@ def test_true_labels_that_never_vary_leave_doubt_though_the_checker_does_vary() 
 def test_sheets_of_different_claims_are_not_compared() -> None:
     table = world(3).assign(true_sheet=[dataclasses.replace(TRUE, query_id="other")] * 3)
     with pytest.raises(VragError, match="'q': the sheet with true labels is of other claims"):
-        corrected_claims(table, table)
+        corrected_claim_means(table, table)
 
 
 @pytest.fixture
 def benchmark() -> Benchmark:
-    documents = [Evidence(doc_id=f"d{n}", text=f"<text> {n}") for n in range(2)]
+    documents = [Document(doc_id=f"d{n}", text=f"<text> {n}") for n in range(2)]
     query = Query(query_id="q", text="What?", answers=("red", "blue"))
     return factories.benchmark([query], documents)
 
 
-def sample_of(*sheets: ClaimSheet | None) -> pd.DataFrame:
+def sample_of(*sheets: ClaimVerdicts | None) -> pd.DataFrame:
     words = [f"words {n}" for n, _ in enumerate(sheets)]
     return pd.DataFrame({"query_id": "q", "answer": words, "sheet": list(sheets)})
 
@@ -194,18 +203,18 @@ def test_labels_by_hand_make_sheets_that_are_true(benchmark: Benchmark, tmp_path
     text = dataclasses.replace(TRUE, items=tuple(sheet("tt", [], [], "", "").items))
     panel = label_claims(benchmark, sample_of(text, text, None), file, "me")
     assert len(panel.things) == 2 + 1 + 4 + 2 + 1  # the second answer has its own words
-    assert "accepted: red | blue" in panel.card.value
+    assert "accepted answers: red | blue" in panel.card.value
     first = TRUE.verdicts
     for place, label in enumerate(first):
         assert "ENTAILMENT" not in panel.card.value  # the checker's verdict is never shown
         if place == 3:
             assert "&lt;text&gt; 0" in panel.card.value
-        panel.clicked(label.value)
-    found = with_true_sheets(sample_of(JUDGED_TEXT, text), read_claim_labels(file))
+        panel.on_click(label.value)
+    found = add_human_verdicts(sample_of(JUDGED_TEXT, text), read_claim_labels(file))
     assert found["true_sheet"][0] == text
     assert found["true_sheet"][1] is None  # of the second answer one label is missing
     again = label_claims(benchmark, sample_of(text, text), file, "me")
-    assert repr(again).startswith("claimlabelling panel: 9 of 10 labelled")
+    assert repr(again).startswith("ClaimAnnotationPanel: 9 of 10 labelled")
 
 
 JUDGED_TEXT = dataclasses.replace(JUDGED, items=sheet("tt", [], [], "", "").items)
@@ -214,45 +223,47 @@ JUDGED_TEXT = dataclasses.replace(JUDGED, items=sheet("tt", [], [], "", "").item
 def test_what_a_silent_answer_recalls_needs_no_label() -> None:
     silent = sheet("t", [], ["E"], "", "0")
     sample = sample_of(silent).assign(answer="")
-    assert to_label(sample) == [Held("q", "gold claim 0", "d0")]
-    labels = {Held("q", "gold claim 0", "d0"): Relation.NEUTRAL}
-    (found,) = with_true_sheets(sample, labels)["true_sheet"]
+    assert pairs_to_label(sample) == [ClaimPair("q", "gold claim 0", "d0")]
+    labels = {ClaimPair("q", "gold claim 0", "d0"): EntailmentLabel.NEUTRAL}
+    (found,) = add_human_verdicts(sample, labels)["true_sheet"]
     assert (found.recalled, found.on_gold) == (row("N"), (row("N"),))
 
 
 def test_labels_are_read_as_they_were_written(tmp_path: Path) -> None:
-    said = {Held("q", 'a "b", c', f"d\n{n}"): label for n, label in enumerate(LETTERS.values())}
+    said = {
+        ClaimPair("q", 'a "b", c', f"d\n{n}"): label for n, label in enumerate(LETTERS.values())
+    }
     labels = {held: label for held, label in said.items() if label}
-    write_claim_labels(tmp_path / "a.csv", labels, labeller="me")
+    write_claim_labels(tmp_path / "a.csv", labels, annotator="me")
     assert read_claim_labels(tmp_path / "a.csv") == labels
 
 
 def test_two_annotators_are_read_from_two_files_or_one(tmp_path: Path) -> None:
-    first = {Held("q", "claim 0", "d0"): Relation.NEUTRAL}
-    second = {Held("q", "claim 0", "d0"): Relation.ENTAILMENT}
+    first = {ClaimPair("q", "claim 0", "d0"): EntailmentLabel.NEUTRAL}
+    second = {ClaimPair("q", "claim 0", "d0"): EntailmentLabel.ENTAILMENT}
     files = [tmp_path / "a.csv", tmp_path / "b.csv"]
     for file, name, labels in zip(files, ("ann", "bob"), (first, second), strict=True):
-        write_claim_labels(file, labels, labeller=name)
-    assert read_annotators(*files) == {"ann": first, "bob": second}
+        write_claim_labels(file, labels, annotator=name)
+    assert read_annotator_labels(*files) == {"ann": first, "bob": second}
     (head, *mine), (_, *yours) = (file.read_text().splitlines() for file in files)
     one = tmp_path / "both.csv"
     one.write_text("\n".join([head, *mine, *yours]) + "\n")
-    assert read_annotators(one) == {"ann": first, "bob": second}
+    assert read_annotator_labels(one) == {"ann": first, "bob": second}
     with pytest.raises(VragError, match=r"a\.csv line 2: 'ann' has labelled this claim"):
-        read_annotators(one, files[0])
+        read_annotator_labels(one, files[0])
 
 
 def test_annotators_agree_with_one_another_and_with_the_checker() -> None:
     sample = sample_of(JUDGED).assign(group="g")
-    truth = labels_of(sample.assign(true=[TRUE]), sheets="true")
+    truth = labels_from_verdicts(sample.assign(true=[TRUE]), sheets="true")
     other = dict(list(truth.items())[:4])  # not all are labelled by both
     wrong = next(iter(other))
-    other[wrong] = next(each for each in Relation if each is not other[wrong])
+    other[wrong] = next(each for each in EntailmentLabel if each is not other[wrong])
     found = annotator_agreement(sample, {"ann": truth, "bob": other})
-    rows = found.set_index(["first", "second", "by", "metric"])
+    rows = found.set_index(["first", "second", "evidence_kind", "metric"])
     assert rows.loc[("ann", "bob", "all", "accuracy"), ["value", "n"]].tolist() == [3 / 4, 4]
     pairs = verdict_pairs(sample.assign(true_sheet=[TRUE]))
-    expected = verdict_agreement(pairs).set_index(["by", "metric"])
+    expected = verdict_agreement(pairs).set_index(["evidence_kind", "metric"])
     for kind in ("image", "text", "answer", "all"):
         mine = rows.loc[("ann", "checker", kind, "kappa")]
         assert mine["value"] == pytest.approx(expected.loc[(kind, "kappa"), "value"], nan_ok=True)
@@ -265,6 +276,6 @@ def test_annotators_agree_with_one_another_and_with_the_checker() -> None:
 def test_a_silent_answers_labels_are_those_of_what_it_was_shown() -> None:
     silent = sheet("t", [], ["E"], "", "0")
     sample = sample_of(silent).assign(answer="", group="g")
-    assert labels_of(sample, sheets="sheet") == {
-        Held("q", "gold claim 0", "d0"): Relation.ENTAILMENT
+    assert labels_from_verdicts(sample, sheets="sheet") == {
+        ClaimPair("q", "gold claim 0", "d0"): EntailmentLabel.ENTAILMENT
     }

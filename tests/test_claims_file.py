@@ -17,19 +17,24 @@ from hypothesis import given
 from test_claim_metrics import W1, W2, W3, W4, W5
 from typer.testing import CliRunner
 
-from vrag_kit.analysis import ClaimSheet, evidence_metrics, ragchecker_metrics, read_claims_file
-from vrag_kit.judging import Relation
+from vrag_kit.analysis import (
+    ClaimVerdicts,
+    evidence_metrics,
+    ragchecker_metrics,
+    read_ragchecker_json,
+)
+from vrag_kit.judging import EntailmentLabel
 from vrag_kit.runner.cli import app
 
 WORDS = {
-    Relation.ENTAILMENT: "Entailment",
-    Relation.NEUTRAL: "Neutral",
-    Relation.CONTRADICTION: "Contradiction",
+    EntailmentLabel.ENTAILMENT: "Entailment",
+    EntailmentLabel.NEUTRAL: "Neutral",
+    EntailmentLabel.CONTRADICTION: "Contradiction",
     None: None,
 }
 
 
-def result(of: ClaimSheet, query_id: str) -> dict[str, Any]:
+def result(of: ClaimVerdicts, query_id: str) -> dict[str, Any]:
     """A sheet as RAGChecker writes it, and what a file may hold beside."""
 
     def labels(rows: Any) -> list[Any]:
@@ -130,17 +135,17 @@ def test_results_with_missing_verdicts_are_left_out_of_writing_and_counted(
 def test_nothing_retrieved_needs_no_matrices(tmp_path: Path) -> None:
     without = result(W3, "q") | {"retrieved_context": None}
     without |= {"retrieved2response": None, "retrieved2answer": None}
-    (found,) = read_claims_file(write({"results": [without]}, tmp_path)).sheets
+    (found,) = read_ragchecker_json(write({"results": [without]}, tmp_path)).sheets
     assert ragchecker_metrics(found, empty="zero") == ragchecker_metrics(W3, empty="zero")
 
 
 @pytest.mark.slow
 @given(of=sheets())
 def test_every_sheet_is_read_as_it_was_written(
-    of: ClaimSheet, tmp_path_factory: pytest.TempPathFactory
+    of: ClaimVerdicts, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
     file = write({"results": [result(of, "q")]}, tmp_path_factory.getbasetemp())
-    (found,) = read_claims_file(file).sheets
+    (found,) = read_ragchecker_json(file).sheets
     assert (found.items, found.verdicts) == (of.items, of.verdicts)
     assert dataclasses.replace(found, claims=of.claims, gold_claims=of.gold_claims) == of
     assert sheet("", [], [], "", "").verdicts == ()

@@ -18,7 +18,12 @@ from strange_server import StrangeServer, images_in, text_in
 from test_claims_checked import Colors, Painter
 from typer.testing import CliRunner
 
-from vrag_kit.analysis import check_claims_file, read_claims_file, with_metrics, write_claims_file
+from vrag_kit.analysis import (
+    add_ragchecker_metrics,
+    complete_ragchecker_json,
+    read_ragchecker_json,
+    write_ragchecker_json,
+)
 from vrag_kit.errors import VragError
 from vrag_kit.judging import RuleChecker, RuleExtractor
 from vrag_kit.runner.cli import app
@@ -52,7 +57,7 @@ def write(folder: Path, *results: object) -> Path:
 
 
 def made(file: Path, painter: Painter | None = None) -> Any:
-    return check_claims_file(file, RuleExtractor(Colors()), RuleChecker(Colors(), painter))
+    return complete_ragchecker_json(file, RuleExtractor(Colors()), RuleChecker(Colors(), painter))
 
 
 def test_a_file_of_input_gets_claims_labels_and_metrics(tmp_path: Path) -> None:
@@ -64,10 +69,10 @@ def test_a_file_of_input_gets_claims_labels_and_metrics(tmp_path: Path) -> None:
     # the claim red, then the claim blue: against the right answer; against a, b and c
     assert (sheet.accepted, sheet.recalled) == (row("EC"), row("E"))
     assert (sheet.on_claims, sheet.on_gold) == ((row("ECN"), row("CEN")), (row("ECN"),))
-    document, left_out = with_metrics(found.file)
+    document, left_out = add_ragchecker_metrics(found.file)
     assert left_out == 0
-    write_claims_file(tmp_path / "out.json", document)
-    assert read_claims_file(tmp_path / "out.json").sheets == (sheet,)
+    write_ragchecker_json(tmp_path / "out.json", document)
+    assert read_ragchecker_json(tmp_path / "out.json").sheets == (sheet,)
     (told,) = document["results"]
     assert {name: told[name] for name in result} == result
     assert document["told by"] == "me"

@@ -14,19 +14,19 @@ import pytest
 from claim_sheets import row, sheet, sheets
 from hypothesis import given
 
-from vrag_kit.analysis import ClaimSheet, claim_means, sheet_rows
+from vrag_kit.analysis import ClaimVerdicts, claim_means, metric_rows
 from vrag_kit.analysis.claims_means import METRIC
-from vrag_kit.judging import Relation
+from vrag_kit.judging import EntailmentLabel
 
 BOUNDED = {"precision", "recall", "f1", "claim_recall", "context_precision", "faithfulness"}
 BOUNDED |= {"hallucination", "entailed_share", "neutral_share", "answer_claim_recall"}
-BOUNDED |= {"evidence_used"}
-ENDS = (Relation.NEUTRAL, Relation.ENTAILMENT)
+BOUNDED |= {"evidence_utilization"}
+ENDS = (EntailmentLabel.NEUTRAL, EntailmentLabel.ENTAILMENT)
 ONE_VALUE = "cross_modal_agreement"
 """Leans to answers with more entailed claims where answers differ in these."""
 
 
-def drawn(n: int, seed: int, *, alike: bool) -> list[ClaimSheet]:
+def drawn(n: int, seed: int, *, alike: bool) -> list[ClaimVerdicts]:
     """`n` answers of three claims and three gold claims over three images and three
     texts; each claim is entailed by some item in one half of all. Unless they are
     `alike`, answers differ in how often.
@@ -52,10 +52,10 @@ def drawn(n: int, seed: int, *, alike: bool) -> list[ClaimSheet]:
     return found
 
 
-def some_lost(whole: ClaimSheet, stream: np.random.Generator) -> ClaimSheet:
+def some_lost(whole: ClaimVerdicts, stream: np.random.Generator) -> ClaimVerdicts:
     """The sheet, of whose verdicts a tenth is lost, whatever they say."""
 
-    def few(labels: tuple[Relation | None, ...]) -> tuple[Relation | None, ...]:
+    def few(labels: tuple[EntailmentLabel | None, ...]) -> tuple[EntailmentLabel | None, ...]:
         return tuple(None if stream.random() < 0.1 else label for label in labels)
 
     return dataclasses.replace(
@@ -67,11 +67,11 @@ def some_lost(whole: ClaimSheet, stream: np.random.Generator) -> ClaimSheet:
     )
 
 
-def read_as(of: ClaimSheet, labels: Sequence[Relation]) -> ClaimSheet:
+def read_as(of: ClaimVerdicts, labels: Sequence[EntailmentLabel]) -> ClaimVerdicts:
     """The sheet with its missing verdicts read as these, in their order."""
     left = iter(labels)
 
-    def full(known: tuple[Relation | None, ...]) -> tuple[Relation, ...]:
+    def full(known: tuple[EntailmentLabel | None, ...]) -> tuple[EntailmentLabel, ...]:
         return tuple(next(left) if label is None else label for label in known)
 
     return dataclasses.replace(
@@ -83,9 +83,9 @@ def read_as(of: ClaimSheet, labels: Sequence[Relation]) -> ClaimSheet:
     )
 
 
-def values_of(known: list[ClaimSheet]) -> pd.DataFrame:
+def values_of(known: list[ClaimVerdicts]) -> pd.DataFrame:
     """A row a sheet, a column a metric."""
-    rows = [{row[:3]: row[3] for row in sheet_rows(each)} for each in known]
+    rows = [{row[:3]: row[3] for row in metric_rows(each)} for each in known]
     return pd.DataFrame(rows)
 
 
@@ -112,11 +112,11 @@ def test_verdicts_lost_at_random_leave_every_mean_where_it_was(seed: int, alike:
 
 @pytest.mark.slow
 @given(sheets())
-def test_what_is_missing_could_lie_nowhere_but_between_the_bounds(of: ClaimSheet) -> None:
+def test_what_is_missing_could_lie_nowhere_but_between_the_bounds(of: ClaimVerdicts) -> None:
     if of.unread > 3:
         return
-    low, high = (values_of([of.filled(each)]).loc[0] for each in ENDS)
-    for labels in product(Relation, repeat=of.unread):
+    low, high = (values_of([of.fill_missing(each)]).loc[0] for each in ENDS)
+    for labels in product(EntailmentLabel, repeat=of.unread):
         true = values_of([read_as(of, labels)]).loc[0].dropna()
         for name in (name for name in true.index if name[1] in BOUNDED):
             ends = sorted((low[name], high[name]))
@@ -128,7 +128,7 @@ def test_bounds_stand_beside_the_mean_and_count_every_answer() -> None:
     unparsed = sheet("i", ["?", "?"], ["E"], "11", "1")
     table = pd.DataFrame({"query_id": ["a", "b"], "group": ["a", "b"], "sheet": [known, unparsed]})
     means = claim_means(table, by=[]).set_index(METRIC)
-    columns = ["value", "n", "n_undefined", "n_unknown", "if_neutral", "if_entailed"]
+    columns = ["value", "n", "n_undefined", "n_unparsed", "if_neutral", "if_entailed"]
     found = means.loc[("mm_ragchecker", "entailed_share", "all"), columns]
     assert found.tolist() == [1 / 2, 1, 1, 2, 1 / 4, 3 / 4]
     found = means.loc[("mm_ragchecker", "claim_recall", "all"), columns]

@@ -14,9 +14,9 @@ from hypothesis import strategies as st
 from scipy import linalg, stats
 from timing.coverage import held
 
-from vrag_kit.analysis import compare, estimate
-from vrag_kit.analysis.clusters import cluster_mean, moments
-from vrag_kit.analysis.comparison import holm
+from vrag_kit.analysis import estimate, paired_differences
+from vrag_kit.analysis.clusters import cluster_mean, clustered_moments
+from vrag_kit.analysis.comparisons import holm
 from vrag_kit.errors import VragError
 from vrag_kit.judging import Scale
 
@@ -49,7 +49,7 @@ def paired(clusters: list[list[float]]) -> pd.DataFrame:
 def test_0_is_outside_of_the_interval_exactly_where_p_is_below_5_percent(
     clusters: list[list[float]],
 ) -> None:
-    row = compare(paired(clusters), arm="arm", by=["k"], baseline="b").iloc[0]
+    row = paired_differences(paired(clusters), arm="arm", by=["k"], baseline="b").iloc[0]
     if math.isnan(row["p"]):
         assert len(clusters) == 1
         assert math.isnan(row["ci_low"])
@@ -63,14 +63,14 @@ def test_with_one_query_a_cluster_p_is_students() -> None:
     values = np.random.default_rng(0).normal(0.2, 0.5, 15)
     ours = cluster_mean(values, [f"g{i}" for i in range(15)], Scale(-1e4, 1e4))
     expected = stats.ttest_1samp(values, 0.0)
-    assert ours.p() == pytest.approx(expected.pvalue)
+    assert ours.p_value() == pytest.approx(expected.pvalue)
     assert ours.interval() == pytest.approx(tuple(expected.confidence_interval()))
 
 
 def test_with_as_many_queries_in_every_cluster_p_is_students_of_their_means() -> None:
     values = np.random.default_rng(1).normal(0.1, 0.5, (12, 3))
     ours = cluster_mean(values.ravel(), np.repeat(np.arange(12), 3), Scale(-1e4, 1e4))
-    assert ours.p() == pytest.approx(stats.ttest_1samp(values.mean(axis=1), 0.0).pvalue)
+    assert ours.p_value() == pytest.approx(stats.ttest_1samp(values.mean(axis=1), 0.0).pvalue)
 
 
 def test_the_interval_of_a_share_is_wilsons_with_students_t() -> None:
@@ -101,7 +101,7 @@ def by_matrices(sizes: list[int], values: np.ndarray) -> tuple[float, float]:
 @pytest.mark.parametrize("sizes", [[1, 2, 3, 4], [1, 1, 1, 9], [2, 2, 2], [5, 1]])
 def test_variance_and_degrees_of_freedom_are_those_of_the_matrices(sizes: list[int]) -> None:
     values = np.random.default_rng(len(sizes)).random(sum(sizes))
-    ours = moments(values[:, None], np.repeat(np.arange(len(sizes)), sizes))
+    ours = clustered_moments(values[:, None], np.repeat(np.arange(len(sizes)), sizes))
     variance, freedom = by_matrices(sizes, values)
     assert ours.covariance[0, 0] == pytest.approx(variance)
     assert ours.freedom == pytest.approx(freedom)
@@ -109,7 +109,7 @@ def test_variance_and_degrees_of_freedom_are_those_of_the_matrices(sizes: list[i
 
 def test_clusters_that_all_differ_by_the_most_have_the_sign_tests_p() -> None:
     ours = cluster_mean(np.ones(7), list("abcdefg"), DIFFERENCES)
-    assert ours.p() == pytest.approx(stats.binomtest(7, 7).pvalue)
+    assert ours.p_value() == pytest.approx(stats.binomtest(7, 7).pvalue)
 
 
 def test_clusters_alike_allow_for_what_as_many_leave_unseen() -> None:
@@ -120,7 +120,7 @@ def test_clusters_alike_allow_for_what_as_many_leave_unseen() -> None:
 
 def test_one_cluster_in_which_values_differ_tells_nothing() -> None:
     ours = cluster_mean(np.array([0.2, 0.4]), ["a", "a"], DIFFERENCES)
-    assert np.isnan([ours.p(), *ours.interval()]).all()
+    assert np.isnan([ours.p_value(), *ours.interval()]).all()
 
 
 def test_values_off_their_scale_are_refused() -> None:

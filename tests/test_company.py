@@ -10,20 +10,19 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from vrag_kit.analysis import cost_of_company, growth_of_company
-from vrag_kit.analysis.company import HARDNESS, INTERFERENCE, LENGTH
+from vrag_kit.analysis import distractor_cost, distractor_cost_by_k
+from vrag_kit.analysis.distractors import HARDNESS, INTERFERENCE, LENGTH
 from vrag_kit.errors import VragError
-from vrag_kit.fieldguide.swaps import swapped_id, with_look_alikes
 from vrag_kit.generation import (
-    clue_among,
-    company,
+    build_prompt,
+    clue_with_distractors,
+    distractor_sets,
     gt_clue,
     one_in_k,
     one_in_k_easy,
-    prompt_of,
-    with_blanks,
+    with_blank_images,
 )
-from vrag_kit.generation.company import (
+from vrag_kit.generation.distractors import (
     ALONE,
     BLANK,
     CONTRADICTION,
@@ -33,9 +32,10 @@ from vrag_kit.generation.company import (
     SAME,
     blank_id,
 )
-from vrag_kit.papers.visual_rag.wording import WORDING
-from vrag_kit.plotting import company_figure
+from vrag_kit.papers.visual_rag.prompts import WORDING
+from vrag_kit.plotting import distractor_cost_figure
 from vrag_kit.retrieval import make_run
+from vrag_kit.synthetic.counterfactual import counterfactual_id, with_contradicting_images
 from vrag_kit.types import Benchmark, Context
 
 K = 5
@@ -51,9 +51,9 @@ def ranked(guide: Benchmark) -> pd.DataFrame:
 
 @pytest.fixture(scope="module")
 def arms(guide: Benchmark) -> dict[tuple[str, str], list[Context]]:
-    stage, look_alikes = with_look_alikes("field-guide-small", with_blanks(guide))
-    others = company(guide, ranked(guide), most=K - 1) | look_alikes
-    return clue_among(stage, others, ks=[1, 3, K])
+    stage, look_alikes = with_contradicting_images("field-guide-small", with_blank_images(guide))
+    others = distractor_sets(guide, ranked(guide), most=K - 1) | look_alikes
+    return clue_with_distractors(stage, others, ks=[1, 3, K])
 
 
 def test_every_arm_has_the_clue_of_the_first_draw_where_it_says(
@@ -92,7 +92,7 @@ def test_company_is_of_its_kind(
         expected = [doc_id for doc_id in order if doc_id not in clues]
         assert list(beside[NEAR]) == expected[: len(beside[NEAR])]
         again, *rest = beside[CONTRADICTION]
-        assert again == swapped_id(clue, query_id)
+        assert again == counterfactual_id(clue, query_id)
         assert set(rest) <= {blank_id(clue)}
 
 
@@ -113,8 +113,8 @@ def test_what_the_papers_settings_have_too_is_the_same_prompt(
 def test_all_arms_have_one_wording_and_a_blank_is_grey_and_as_large_as_the_clue(
     guide: Benchmark, arms: dict[tuple[str, str], list[Context]]
 ) -> None:
-    stage = with_blanks(guide)
-    (message,) = prompt_of(stage, arms[BLANK, "last"][0], WORDING.only("several_images"))
+    stage = with_blank_images(guide)
+    (message,) = build_prompt(stage, arms[BLANK, "last"][0], WORDING.use_template("several_images"))
     pictures = [part for part in message.parts if not isinstance(part, str)]
     blank, clue = pictures[0].open(), pictures[-1].open()
     assert blank.size == clue.size
@@ -126,9 +126,9 @@ def test_all_arms_have_one_wording_and_a_blank_is_grey_and_as_large_as_the_clue(
 
 
 def test_photographs_have_no_look_alikes_and_a_short_run_no_company(guide: Benchmark) -> None:
-    assert with_look_alikes({"annotations": "a", "image_root": "b"}, guide) == (guide, {})
+    assert with_contradicting_images({"annotations": "a", "image_root": "b"}, guide) == (guide, {})
     with pytest.raises(VragError, match=r"the run holds no documents .* that are no clue"):
-        company(guide, ranked(guide).head(0), most=4)
+        distractor_sets(guide, ranked(guide).head(0), most=4)
 
 
 def test_a_shallow_run_cuts_all_company_alike_and_says_so(
@@ -138,11 +138,11 @@ def test_a_shallow_run_cuts_all_company_alike_and_says_so(
     run = ranked(guide)
     others = run[[each not in clues for each in zip(run["query_id"], run["doc_id"], strict=True)]]
     two = others.groupby("query_id").head(2)
-    cut, whole = (company(guide, each, most=4, seed=1) for each in (two, run))
+    cut, whole = (distractor_sets(guide, each, most=4, seed=1) for each in (two, run))
     assert "k = 5 is cut to 3: the run holds 2 documents for query" in capsys.readouterr().out
     for kind in (DUPLICATE, ELSEWHERE, SAME, NEAR):
         assert cut[kind] == {query_id: shown[:2] for query_id, shown in whole[kind].items()}
-    assert {each.k for each in clue_among(guide, cut, ks=[1, 5])[NEAR, "last"]} == {3}
+    assert {each.k for each in clue_with_distractors(guide, cut, ks=[1, 5])[NEAR, "last"]} == {3}
 
 
 SCORES = {
@@ -162,14 +162,14 @@ def judged() -> pd.DataFrame:
             continue
         for number, both in enumerate(scores):
             name = f"q{number}"
-            row = {"model": "m", "query_id": name, "group": name, "company": kind}
+            row = {"model": "m", "query_id": name, "group": name, "distractors": kind}
             shown = 1 if kind == ALONE else k
-            rows.append({**row, "place": "first", "k": shown, "score": float(both[at])})
+            rows.append({**row, "clue_position": "first", "k": shown, "score": float(both[at])})
     return pd.DataFrame(rows)
 
 
 def test_length_interference_and_hardness_are_paired_differences_by_hand() -> None:
-    table = cost_of_company(judged()).set_index(["step", "company", "k"])["value"]
+    table = distractor_cost(judged()).set_index(["step", "distractors", "k"])["value"]
     assert table[LENGTH, BLANK, 3] == 0
     assert table[LENGTH, BLANK, 5] == pytest.approx(-1 / 3)
     assert table[LENGTH, DUPLICATE, 5] == 0
@@ -182,40 +182,42 @@ def test_length_interference_and_hardness_are_paired_differences_by_hand() -> No
 
 
 def test_growth_is_the_change_of_the_difference_to_blanks() -> None:
-    table = growth_of_company(judged()).set_index("company")
+    table = distractor_cost_by_k(judged()).set_index("distractors")
     # same less blank: −2/3 at k = 3, +1/3 at k = 5; elsewhere: −1/3 at both
     assert table.loc[SAME, "value"] == pytest.approx(1.0)
     assert table.loc[ELSEWHERE, "value"] == pytest.approx(0.0)
     assert set(table["ks"]) == {"3 to 5"}
-    assert growth_of_company(judged().query("k < 5")).empty
+    assert distractor_cost_by_k(judged().query("k < 5")).empty
 
 
 def test_without_the_clue_alone_there_is_no_length() -> None:
-    with pytest.raises(VragError, match="no answers to a clue 'alone'"):
-        cost_of_company(judged().query("company != @ALONE"))
+    with pytest.raises(VragError, match="no answers with distractors 'none'"):
+        distractor_cost(judged().query("distractors != @ALONE"))
 
 
 def test_what_no_step_compares_is_refused_with_what_to_ask() -> None:
-    with pytest.raises(VragError, match=r"found alone, same\. Expected 'blank'"):
-        cost_of_company(judged().query("company in (@ALONE, @SAME)"))
-    with pytest.raises(VragError, match=r"no answers beside 'blank'; found .*`with_blanks`"):
-        growth_of_company(judged().query("company != @BLANK"))
+    with pytest.raises(VragError, match=r"found none, same_species\. Expected 'blank'"):
+        distractor_cost(judged().query("distractors in (@ALONE, @SAME)"))
+    with pytest.raises(VragError, match=r"no answers beside 'blank'; found .*`with_blank_images`"):
+        distractor_cost_by_k(judged().query("distractors != @BLANK"))
 
 
 def test_company_whose_calls_all_failed_stays_a_row() -> None:
     table = judged()
-    failed = table.assign(score=table["score"].mask((table["company"] == SAME) & (table["k"] == 5)))
-    costs = cost_of_company(failed).set_index(["step", "company", "k"])
+    failed = table.assign(
+        score=table["score"].mask((table["distractors"] == SAME) & (table["k"] == 5))
+    )
+    costs = distractor_cost(failed).set_index(["step", "distractors", "k"])
     assert costs.loc[(INTERFERENCE, SAME, 5), ["n", "n_failed"]].tolist() == [0, 3]
-    growth = growth_of_company(failed).set_index("company")
+    growth = distractor_cost_by_k(failed).set_index("distractors")
     assert growth.loc[SAME, ["n", "n_failed"]].tolist() == [0, 3]
     assert growth.loc[ELSEWHERE, ["n", "n_failed"]].tolist() == [3, 0]
 
 
 def test_the_figure_has_a_panel_a_k_and_stratum_and_a_mark_a_difference() -> None:
-    table = cost_of_company(judged().assign(species="told"), by=["species"])
+    table = distractor_cost(judged().assign(species="told"), by=["species"])
     table = table.assign(**{name: 100 * table[name] for name in ("value", "ci_low", "ci_high")})
-    figure = company_figure(table, panels="species")
+    figure = distractor_cost_figure(table, panels="species")
     titles = [axis.get_title() for axis in figure.axes if axis.get_title()]
     assert titles == ["told, k = 3 (n = 3)", "told, k = 5 (n = 3)"]
     drawn = [x for axis in figure.axes for line in axis.lines for x in line.get_xdata()]

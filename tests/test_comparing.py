@@ -24,37 +24,37 @@ from strange_server import StrangeServer
 from typer.testing import CliRunner
 
 from vrag_kit.analysis import (
-    accuracy,
-    arm_differences,
-    arm_table,
-    compare,
+    add_questions,
+    assign_stratum,
+    cluster_means,
+    config_diff,
     flips,
-    in_percent,
     load_answers,
     load_results,
+    mean_scores,
     paired_answers,
+    paired_differences,
+    paired_tests,
+    paired_tests_table,
     per_query,
     save_answers,
-    save_suite_answers,
-    summarise,
-    what_differs,
-    with_questions,
-    with_stratum,
+    save_collection_answers,
+    to_percent,
 )
-from vrag_kit.analysis.one_sided import only_one_side
+from vrag_kit.analysis.one_sided import unmatched_counts
 from vrag_kit.benchmarks import load_visual_rag
 from vrag_kit.errors import VragError
-from vrag_kit.forecast import forecasting
+from vrag_kit.forecast import dry_run
 from vrag_kit.generation import ask_models, gt_clue, non_clue
-from vrag_kit.judging import RuleJudge, judge_all, load_judge
+from vrag_kit.judging import RuleJudge, judge_answers, load_judge
 from vrag_kit.papers.mrag_suite import ask_with_prompts
 from vrag_kit.papers.visual_rag import RUBRIC
-from vrag_kit.papers.visual_rag.wording import WORDING
-from vrag_kit.plotting import arms_figure
+from vrag_kit.papers.visual_rag.prompts import WORDING
+from vrag_kit.plotting import paired_tests_figure
 from vrag_kit.plotting.save import plain_cells
 from vrag_kit.runner.check import check_parameters
 from vrag_kit.runner.cli import app
-from vrag_kit.runner.comparing import Sides
+from vrag_kit.runner.compare import RunComparison
 from vrag_kit.types import Benchmark
 from vrag_kit.widgets import flips_page
 
@@ -86,9 +86,9 @@ def judged(birds: Benchmark, store: Path) -> pd.DataFrame:
         plans = {f"the {part}": [SAY[said[side]]] for part, said in PARTS.items()}
         contexts = gt_clue(birds, draws=1) + (non_clue(birds, draws=1) if side else [])
         with StrangeServer(plans) as server:
-            entry = {"model": f"{model}@{server.url}", "decoding": "greedy"}
+            entry = {"model": f"{model}@{server.url}", "decoding": {"temperature": 0}}
             tables.append(ask_models([entry], birds, contexts, store, wording=WORDING))
-    return judge_all(RuleJudge(), birds, pd.concat(tables, ignore_index=True))
+    return judge_answers(RuleJudge(), birds, pd.concat(tables, ignore_index=True))
 
 
 @pytest.fixture(scope="module")
@@ -123,7 +123,7 @@ def test_saved_answers_are_read_back_with_question_and_what_is_accepted(
     assert set(answers["references"]) == {"black"}
     with_clue = answers["setting"] == "gt_clue"
     assert [len(each) for each in answers["relevant"]] == with_clue.astype(int).tolist()
-    pd.testing.assert_frame_equal(accuracy(answers), accuracy(judged))
+    pd.testing.assert_frame_equal(mean_scores(answers), mean_scores(judged))
 
 
 def test_who_flipped_is_told_in_both_directions(birds: Benchmark, figures: Path) -> None:
@@ -131,7 +131,12 @@ def test_who_flipped_is_told_in_both_directions(birds: Benchmark, figures: Path)
     words = [re.sub(r".*the (\w+)\?.*", r"\1", question) for question in flipped["question"]]
     found = dict(zip(words, flipped["direction"], strict=True))
     # neck was refused on one side: that is no flip
-    assert found == {"feet": "gained", "tail": "gained", "eyes": "gained", "beak": "lost"}
+    assert found == {
+        "feet": "n_improved",
+        "tail": "n_improved",
+        "eyes": "n_improved",
+        "beak": "n_worsened",
+    }
     assert set(flipped["a"] + " " + flipped["b"]) == {"goose gander"}
 
 
@@ -142,27 +147,29 @@ def test_the_difference_is_that_of_compare_and_the_test_mcnemars(figures: Path) 
     pairs = paired_answers(
         answers, answers, choose_a={"model": "goose"}, choose_b={"model": "gander"}
     )
-    (row,) = arm_differences(pairs).to_dict("records")
+    (row,) = paired_tests(pairs).to_dict("records")
     # of five questions the goose has back and beak, the gander back, feet, tail and eyes
     assert (row["value_a"], row["value_b"], row["n"], row["n_failed"]) == (0.4, 0.8, 5, 1)
-    assert (row["gained"], row["lost"]) == (3, 1)
+    assert (row["n_improved"], row["n_worsened"]) == (3, 1)
     assert row["p"] == pytest.approx(mcnemar([[1, 1], [3, 0]], exact=True).pvalue)
     values = per_query(answers, by=["model", "setting"])
-    (kits,) = compare(values, arm="model", by=["setting"], baseline="goose").to_dict("records")
+    (kits,) = paired_differences(values, arm="model", by=["setting"], baseline="goose").to_dict(
+        "records"
+    )
     for name in ("value", "ci_low", "ci_high", "n", "n_failed"):
         assert row[name] == pytest.approx(kits[name])
-    assert row["verdict"] == "not told apart"
+    assert row["verdict"] == "not significant"
 
 
 def test_a_run_beside_itself_claims_nothing(figures: Path) -> None:
     answers = load_answers(figures)
-    differences = arm_differences(paired_answers(answers, answers))
+    differences = paired_tests(paired_answers(answers, answers))
     assert len(differences) == 3
-    assert set(differences["verdict"]) == {"not told apart"}
+    assert set(differences["verdict"]) == {"not significant"}
     assert set(differences["value"]) == {0.0}
     assert set(differences["p"]) == {1.0}
     assert flips(paired_answers(answers, answers)).empty
-    table = arm_table(in_percent(differences), paired_answers(answers, answers))
+    table = paired_tests_table(to_percent(differences), paired_answers(answers, answers))
     assert [name for name in table if name[0] in "AB"][:2] == ["A", "B"]
 
 
@@ -180,49 +187,57 @@ def opposite() -> list[pd.DataFrame]:
     """Two sides: of each 20 questions the told ones all lose, and the others all gain."""
     a, b = noisy(0, n=40), noisy(0, n=40)
     told = np.arange(40) < 20
-    strata = np.where(told, "told in training", "not told")
+    strata = np.where(told, "in training data", "not in training data")
     sides = [a.assign(score=told.astype(float)), b.assign(score=1.0 - told)]
     return [side.assign(stratum=strata, answer=side["score"].astype(str)) for side in sides]
 
 
 def test_opposite_effects_stand_apart_before_they_are_pooled_to_nothing() -> None:
     pairs = paired_answers(*opposite())
-    found = arm_differences(pairs).set_index("stratum")
-    assert list(found.index) == ["told in training", "not told", "all questions"]
+    found = paired_tests(pairs).set_index("stratum")
+    assert list(found.index) == ["in training data", "not in training data", "all questions"]
     assert found["value"].tolist() == [-1.0, 1.0, 0.0]
-    assert found["verdict"].tolist() == ["lower", "higher", "not told apart"]
+    assert found["verdict"].tolist() == ["lower", "higher", "not significant"]
     assert found["n"].tolist() == [20, 20, 40]
-    assert found["gained"].tolist() == [0, 20, 20]
+    assert found["n_improved"].tolist() == [0, 20, 20]
     # two exact p-values of 2 / 2**20, and that of 20 against 20, which is 1; each a family
     assert found["p_holm"].tolist() == pytest.approx([2 / 2**20, 2 / 2**20, 1.0])
     flipped = flips(pairs)[["direction", "stratum"]].drop_duplicates()
-    assert flipped.to_numpy().tolist() == [["gained", "not told"], ["lost", "told in training"]]
+    assert flipped.to_numpy().tolist() == [
+        ["n_improved", "not in training data"],
+        ["n_worsened", "in training data"],
+    ]
 
 
 def test_each_sides_mean_has_the_interval_that_it_has_elsewhere() -> None:
     a, b = opposite()
     a["group"] = b["group"] = [f"g{number % 7}" for number in range(40)]
     b["score"] = noisy(5, n=40)["score"]
-    found = in_percent(arm_differences(paired_answers(a, b)))
+    found = to_percent(paired_tests(paired_answers(a, b)))
     for side, table in (("a", a), ("b", b)):
         means = pd.concat([table, table.assign(stratum="all questions")])
-        expected = in_percent(
-            summarise(means.assign(value=means["score"], metric="x"), ["stratum", "metric"])
+        expected = to_percent(
+            cluster_means(means.assign(value=means["score"], metric="x"), ["stratum", "metric"])
         )
         for name in ("value", "ci_low", "ci_high"):
             assert found[f"{name}_{side}"].tolist() == pytest.approx(expected[name].tolist())
-    cell = arm_table(found, paired_answers(a, b))["A"].iloc[2]
+    cell = paired_tests_table(found, paired_answers(a, b))["A"].iloc[2]
     assert re.fullmatch(r"50\.0 \[\d+\.\d, \d+\.\d\]", cell)
 
 
 def test_strata_that_the_sides_do_not_share_are_named_and_what_has_none_is_only_pooled() -> None:
     a, b = opposite()
-    b["stratum"] = ["told in training"] * 30 + ["not told"] * 5 + [""] * 5
-    found = arm_differences(paired_answers(a, b))
-    mixed = "A: not told, B: told in training"
-    assert found["stratum"].tolist() == ["told in training", "not told", mixed, "all questions"]
+    b["stratum"] = ["in training data"] * 30 + ["not in training data"] * 5 + [""] * 5
+    found = paired_tests(paired_answers(a, b))
+    mixed = "A: not in training data, B: in training data"
+    assert found["stratum"].tolist() == [
+        "in training data",
+        "not in training data",
+        mixed,
+        "all questions",
+    ]
     assert found["n"].tolist() == [20, 5, 10, 40]
-    without = arm_differences(paired_answers(a, b.drop(columns="stratum")))
+    without = paired_tests(paired_answers(a, b.drop(columns="stratum")))
     assert without["stratum"].tolist() == ["all questions"]
 
 
@@ -232,12 +247,12 @@ def test_where_no_exact_p_can_be_had_it_is_the_intervals_and_marked() -> None:
     for seed, side in enumerate((a, b)):
         side["score"] = np.random.default_rng(seed).random(len(side))
     pairs = paired_answers(a, b)
-    differences = arm_differences(pairs)
+    differences = paired_tests(pairs)
     assert differences["test"].tolist() == ["t"]
     assert (differences["p"][0] < 0.05) == (
         differences["ci_low"][0] * differences["ci_high"][0] > 0
     )
-    assert arm_table(in_percent(differences), pairs)["p"][0].endswith(" (t)")
+    assert paired_tests_table(to_percent(differences), pairs)["p"][0].endswith(" (t)")
 
 
 @pytest.mark.slow
@@ -247,9 +262,9 @@ def test_two_samples_of_one_model_are_not_called_different() -> None:
         pd.concat([noisy(2 * at + side).assign(setting=name) for at, name in enumerate(settings)])
         for side in (0, 1)
     ]
-    found = arm_differences(paired_answers(*sides))
+    found = paired_tests(paired_answers(*sides))
     assert (found["p"] < 0.05).sum() <= 5  # 2 of 40 are expected
-    assert set(found["verdict"]) == {"not told apart"}
+    assert set(found["verdict"]) == {"not significant"}
 
 
 def test_a_difference_of_most_questions_is_found_and_holm_counts_every_row_shown() -> None:
@@ -258,14 +273,14 @@ def test_a_difference_of_most_questions_is_found_and_holm_counts_every_row_shown
     b["score"] = np.where(b["query_id"].isin(ten), 1.0, a["score"])
     a["score"] = np.where(a["query_id"].isin(ten), 0.0, a["score"])
     settings = [f"s{number}" for number in range(30)]
-    alone = arm_differences(paired_answers(a, b))
+    alone = paired_tests(paired_answers(a, b))
     assert alone["verdict"].tolist() == ["higher"]
     assert alone["p"][0] == alone["p_holm"][0] == pytest.approx(2 / 2**10)
     many = [pd.concat([side.assign(setting=name) for name in settings]) for side in (a, b)]
-    shown = arm_differences(paired_answers(*many))
+    shown = paired_tests(paired_answers(*many))
     assert shown["p_holm"].tolist() == pytest.approx([min(1.0, 30 * 2 / 2**10)] * 30)
-    assert set(shown["verdict"]) == {"not told apart"}
-    assert (shown["smallest"] > alone["smallest"][0]).all()
+    assert set(shown["verdict"]) == {"not significant"}
+    assert (shown["mde"] > alone["mde"][0]).all()
 
 
 def test_a_stratum_and_all_questions_are_families_of_their_own() -> None:
@@ -276,7 +291,7 @@ def test_a_stratum_and_all_questions_are_families_of_their_own() -> None:
         side = noisy(0, n=12).assign(score=score)
         side["stratum"] = side["query_id"].isin(names[:6]).map({True: "first", False: "second"})
         sides.append(pd.concat([side.assign(setting=name) for name in settings]))
-    found = arm_differences(paired_answers(*sides)).set_index("stratum")
+    found = paired_tests(paired_answers(*sides)).set_index("stratum")
     assert found.loc["first", "p"].tolist() == pytest.approx([2 / 2**6] * 3)
     assert found.loc["first", "p_holm"].tolist() == pytest.approx([3 * 2 / 2**6] * 3)
     assert found.loc["all questions", "p_holm"].tolist() == pytest.approx([3 * 2 / 2**12] * 3)
@@ -284,15 +299,17 @@ def test_a_stratum_and_all_questions_are_families_of_their_own() -> None:
 
 def test_a_smallest_difference_that_no_flips_decide_is_marked_as_a_floor() -> None:
     a, b = noisy(0, n=60), noisy(1, n=60)
-    still, moved = (arm_differences(paired_answers(a, other)) for other in (a, b))
-    assert still["floor"].tolist() == [True]
-    (number,) = still["smallest"]
+    still, moved = (paired_tests(paired_answers(a, other)) for other in (a, b))
+    assert still["mde_is_lower_bound"].tolist() == [True]
+    (number,) = still["mde"]
     one = a.assign(score=a["score"].where(a["query_id"] != "q0", 1 - a["score"]))
-    (same,) = arm_differences(paired_answers(a, one))["smallest"]
+    (same,) = paired_tests(paired_answers(a, one))["mde"]
     assert same == number  # whatever flips
-    assert (moved["floor"].tolist(), moved["smallest"][0] > number) == ([False], True)
+    assert (moved["mde_is_lower_bound"].tolist(), moved["mde"][0] > number) == ([False], True)
     pairs = paired_answers(a, one)
-    cells = arm_table(in_percent(arm_differences(pairs)), pairs)["smallest detectable"]
+    cells = paired_tests_table(to_percent(paired_tests(pairs)), pairs)[
+        "minimum detectable difference"
+    ]
     assert cells.tolist() == [f"≥ {100 * number:.1f}"]
 
 
@@ -302,7 +319,7 @@ def test_one_answer_a_question_stands_beside_each_draw_of_the_other() -> None:
     pairs = paired_answers(a, b)
     assert len(pairs) == 3 * len(a)
     assert set(pairs["draw"]) == {1, 2, 3}
-    (row,) = arm_differences(pairs).to_dict("records")
+    (row,) = paired_tests(pairs).to_dict("records")
     assert row["n"] == len(a)
     assert row["value"] == pytest.approx(b["score"].mean() - a["score"].mean())
 
@@ -310,10 +327,10 @@ def test_one_answer_a_question_stands_beside_each_draw_of_the_other() -> None:
 def test_what_stands_in_two_experiments_is_taken_once(
     birds: Benchmark, judged: pd.DataFrame, figures: Path, store: Path
 ) -> None:
-    once = arm_differences(both(figures))
+    once = paired_tests(both(figures))
     save_answers(judged, birds, figures, "birds/04_again", store)
     assert len(load_answers(figures)) == 2 * len(judged)
-    pd.testing.assert_frame_equal(arm_differences(both(figures)), once)
+    pd.testing.assert_frame_equal(paired_tests(both(figures)), once)
 
 
 def test_answers_of_two_data_sets_lie_in_one_file_and_are_paired_each_with_its_own(
@@ -321,11 +338,11 @@ def test_answers_of_two_data_sets_lie_in_one_file_and_are_paired_each_with_its_o
 ) -> None:
     suite = {"wild": birds, "tame": replace(birds, name="tame birds")}
     tables = {name: judged.assign(benchmark=suite[name].name) for name in suite}
-    save_suite_answers(tables, suite, tmp_path, "02_birds", store)
+    save_collection_answers(tables, suite, tmp_path, "02_birds", store)
     pairs = both(tmp_path)
     assert pairs.groupby("benchmark").size().to_dict() == {birds.name: 6, "tame birds": 6}
     with pytest.raises(VragError, match="no column 'score'"):
-        save_suite_answers({"wild": judged.drop(columns="score")}, suite, tmp_path, "x", store)
+        save_collection_answers({"wild": judged.drop(columns="score")}, suite, tmp_path, "x", store)
 
 
 def test_what_was_asked_over_another_corpus_is_compared_question_by_question(
@@ -346,10 +363,10 @@ def test_prompts_are_told_apart_when_their_answers_are_compared(
     suite, contexts = {"birds": birds}, {"birds": gt_clue(birds, draws=1)}
     wordings = {"birds": {"plain": WORDING, "expert": WORDING}}
     with StrangeServer({"goose": ["say Answer: black"]}) as server:
-        entry = {"model": f"goose@{server.url}", "decoding": "greedy"}
+        entry = {"model": f"goose@{server.url}", "decoding": {"temperature": 0}}
         asked = ask_with_prompts([entry], suite, contexts, tmp_path, wordings=wordings)
-    tables = {name: judge_all(RuleJudge(), birds, asked[name]) for name in asked}
-    save_suite_answers(tables, suite, tmp_path, "46_birds", tmp_path)
+    tables = {name: judge_answers(RuleJudge(), birds, asked[name]) for name in asked}
+    save_collection_answers(tables, suite, tmp_path, "46_birds", tmp_path)
     answers = load_answers(tmp_path)
     chosen = [{"prompt": prompt} for prompt in ("plain", "expert")]
     pairs = paired_answers(answers, answers, choose_a=chosen[0], choose_b=chosen[1])
@@ -441,14 +458,14 @@ def test_each_comparison_has_a_folder_of_its_own(
     page = tmp_path / "runs/compare/figures_model-goose_vs_model-gander/compare.html"
     assert "goose" in page.read_text(encoding="utf-8")
     long = ["--a", f"model={'goose' * 60}", *chosen[2:]]
-    named = Sides(a=figures, b=figures, choose_a=long[1:2], choose_b=long[3:]).folder()
+    named = RunComparison(a=figures, b=figures, choose_a=long[1:2], choose_b=long[3:]).folder()
     assert len(named) < 120
 
 
 def test_two_folders_are_called_by_what_differs(figures: Path, tmp_path: Path) -> None:
     other = tmp_path / "later" / "figures"
     shutil.copytree(figures, other)
-    names = Sides(a=figures, b=other).pairs()[["a", "b"]].iloc[0].tolist()
+    names = RunComparison(a=figures, b=other).paired_answers()[["a", "b"]].iloc[0].tolist()
     assert names == ["figures", "later/figures"]
 
 
@@ -459,7 +476,7 @@ def test_no_claim_is_no_equality_and_says_what_could_have_been_seen(
     chosen = ["--a", "model=goose", "--b", "model=gander"]
     compared(tmp_path, str(figures), *chosen)
     page = (tmp_path / "compare.html").read_text(encoding="utf-8")
-    assert pd.read_csv(tmp_path / "compare.csv")["smallest"].isna().all()  # of five questions
+    assert pd.read_csv(tmp_path / "compare.csv")["mde"].isna().all()  # of five questions
     none = "so few questions, or groups of them, could have shown none."
     assert f"That is no equality: {none}" in page
     more = {"question": "Which?", "references": "this", "relevant": [[]] * 12, "store": "none"}
@@ -472,7 +489,7 @@ def test_no_claim_is_no_equality_and_says_what_could_have_been_seen(
     places = [str(file) for file in sorted((tmp_path / "more").iterdir())]
     compared(tmp_path, *places)
     page = (tmp_path / "compare.html").read_text(encoding="utf-8")
-    (smallest,) = pd.read_csv(tmp_path / "compare.csv")["smallest"]
+    (smallest,) = pd.read_csv(tmp_path / "compare.csv")["mde"]
     words = f"a difference had to be as large as {smallest:.1f} points to be found"
     assert f"Of 1 comparison none shows a difference. That is no equality: {words}" in page
     assert "could have found none" not in page
@@ -491,9 +508,9 @@ def saved(place: Path, *tables: pd.DataFrame) -> Path:
 
 @pytest.mark.slow
 def test_where_only_the_judge_differs_nothing_is_claimed_of_the_answers(tmp_path: Path) -> None:
-    a = noisy(0).assign(judged_by="rule", stratum=["wrong without an image"] * 60)
+    a = noisy(0).assign(judge="rule", stratum=["wrong without an image"] * 60)
     known = ["right without an image"] * 50 + ["wrong without an image"] * 10
-    b = a.assign(judged_by="mine:Generous", stratum=known, score=1.0)
+    b = a.assign(judge="mine:Generous", stratum=known, score=1.0)
     folders = [str(saved(tmp_path / name, table)) for name, table in (("a", a), ("b", b))]
     printed = compared(tmp_path / "out", *folders)
     words = "Scored by different judges (rule / mine:Generous): this compares judges, not answers"
@@ -503,21 +520,21 @@ def test_where_only_the_judge_differs_nothing_is_claimed_of_the_answers(tmp_path
     assert not re.search("shows? a difference", page)
     (row,) = pd.read_csv(tmp_path / "out/compare.csv").to_dict("records")
     assert (row["judge_a"], row["judge_b"]) == ("rule", "mine:Generous")
-    assert row["verdict"] == "judged otherwise"  # the p-value is below 0.001
+    assert row["verdict"] == "different judges"  # the p-value is below 0.001
     assert row["p_holm"] < 0.001
     pairs = paired_answers(a, b)
     assert set(pairs["stratum"]) == {"A: wrong without an image"}  # whatever B's judge held
-    alike = paired_answers(a, b.assign(judged_by="rule"))
-    assert arm_differences(alike)["verdict"].iloc[-1] == "higher"
-    without = paired_answers(a.drop(columns="judged_by"), b)  # saved before judges were
-    assert "judge_a" not in arm_differences(without)
-    assert arm_differences(without)["verdict"].iloc[-1] == "higher"
+    alike = paired_answers(a, b.assign(judge="rule"))
+    assert paired_tests(alike)["verdict"].iloc[-1] == "higher"
+    without = paired_answers(a.drop(columns="judge"), b)  # saved before judges were
+    assert "judge_a" not in paired_tests(without)
+    assert paired_tests(without)["verdict"].iloc[-1] == "higher"
 
 
 @pytest.mark.slow
 def test_judges_of_one_name_with_another_rubric_are_not_compared_as_one(tmp_path: Path) -> None:
-    a = noisy(0).assign(judged_by="o4-mini", judge_key="1f0c")
-    b = a.assign(judge_key="77ab")
+    a = noisy(0).assign(judge="o4-mini", judge_id="1f0c")
+    b = a.assign(judge_id="77ab")
     folders = [str(saved(tmp_path / name, table)) for name, table in (("a", a), ("b", b))]
     printed = compared(tmp_path / "out", *folders)
     words = "(o4-mini (1f0c) / o4-mini (77ab); of one name, but with another rubric, scale"
@@ -525,10 +542,10 @@ def test_judges_of_one_name_with_another_rubric_are_not_compared_as_one(tmp_path
     assert "are both the same?" not in printed
     (row,) = pd.read_csv(tmp_path / "out/compare.csv").to_dict("records")
     assert (row["judge_a"], row["judge_b"]) == ("o4-mini (1f0c)", "o4-mini (77ab)")
-    assert row["verdict"] == "judged otherwise"
+    assert row["verdict"] == "different judges"
     alike = [str(saved(tmp_path / name, table)) for name, table in (("c", a), ("d", a))]
     assert "Scored by o4-mini, A and B alike." in compared(tmp_path / "same", *alike)
-    before = saved(tmp_path / "e", b.drop(columns="judge_key"))  # saved before there were keys
+    before = saved(tmp_path / "e", b.drop(columns="judge_id"))  # saved before there were keys
     printed = compared(tmp_path / "before", folders[0], str(before))
     assert "Scored by o4-mini, A and B alike." in printed
 
@@ -536,7 +553,7 @@ def test_judges_of_one_name_with_another_rubric_are_not_compared_as_one(tmp_path
 def test_judge_all_says_who_judged_and_a_comparison_names_that_judge(
     judged: pd.DataFrame, figures: Path, tmp_path: Path
 ) -> None:
-    assert set(judged["judged_by"]) == {"rule"}
+    assert set(judged["judge"]) == {"rule"}
     printed = compared(tmp_path / "out", str(figures), "--a", "model=goose", "--b", "model=gander")
     assert "Scored by rule, A and B alike." in printed
 
@@ -559,7 +576,7 @@ PARAMETERS = """clue_position = 0  # of the clue
 ks = [1, 5]
 seed = 0
 judge = "rule"
-run_with = {"device": "cpu", "max_new_tokens": 16}
+decoding = {"temperature": 0, "max_new_tokens": 16}
 figures_dir = "here"
 """
 
@@ -569,7 +586,7 @@ def test_which_parameters_of_the_notebooks_differ_is_told_and_only_these(
     birds: Benchmark, judged: pd.DataFrame, tmp_path: Path, store: Path
 ) -> None:
     """The first as its cell of parameters says, the second as papermill puts it below."""
-    given = ['ks = [1, 5]\nclue_position = -1\nrun_with = {"device": "cpu"}', "import math"]
+    given = ['ks = [1, 5]\nclue_position = -1\ndecoding = {"temperature": 0}', "import math"]
     for name, cells in (("a", []), ("b", given)):
         with notebook(PARAMETERS, *cells, "clue_position * 2", "again = math.pi" if cells else ""):
             for number in ("03", "04"):
@@ -579,12 +596,12 @@ def test_which_parameters_of_the_notebooks_differ_is_told_and_only_these(
     rows = pd.read_csv(tmp_path / "out/what_differs.csv", dtype=str)
     assert rows.to_numpy().tolist() == [
         ["clue_position", "0", "-1"],
-        ["run_with.max_new_tokens", "16", "–"],
+        ["decoding.max_new_tokens", "16", "–"],
     ]
     assert re.search(r"clue_position +0 +-1\n", printed)
     assert re.search(r"clue_position</th><td>0</td><td>-1</td>", page)
     alike = compared(tmp_path / "same", str(tmp_path / "a"), str(tmp_path / "a"))
-    assert "what differs" not in alike
+    assert "clue_position" not in alike
     assert "What differs" not in (tmp_path / "same/compare.html").read_text(encoding="utf-8")
 
 
@@ -594,17 +611,17 @@ def test_a_parameter_that_differs_in_one_experiment_alone_names_it(
     for name, number, seed in (("a", "03", 0), ("a", "04", 0), ("b", "03", 0), ("b", "04", 7)):
         with notebook(f"seed = {seed}"):
             save_answers(judged, birds, tmp_path / name, f"{number}_birds", store)
-    table = what_differs(load_answers(tmp_path / "a"), load_answers(tmp_path / "b"))
+    table = config_diff(load_answers(tmp_path / "a"), load_answers(tmp_path / "b"))
     assert table.to_numpy().tolist() == [["seed (04_birds)", "0", "7"]]
 
 
 def test_parameters_that_were_not_kept_are_said_to_be_unknown(figures: Path) -> None:
     answers = load_answers(figures)
     chosen = {"choose_a": {"model": "goose"}, "choose_b": {"model": "gander"}}
-    model, unknown = what_differs(answers, answers, **chosen).to_numpy().tolist()
+    model, unknown = config_diff(answers, answers, **chosen).to_numpy().tolist()
     assert model == ["model", "goose", "gander"]
     assert unknown[0] == "parameters of the notebook"
-    assert all(side.startswith("not kept") for side in unknown[1:])
+    assert all(side == "not recorded" for side in unknown[1:])
 
 
 @pytest.mark.slow
@@ -617,15 +634,15 @@ def test_the_words_of_both_rubrics_are_told_whole_where_they_differ(
     mine = "Question: {question}\nAnswer: {answer}\n" + "How well? " * 30 + "<End> of mine."
     asked = judged[judged["setting"] == "gt_clue"].query("model == 'goose'")
     with StrangeServer({"e": ["say Score: 1"]}) as server:
-        entry = {"model": f"judge@{server.url}", "decoding": "greedy"}
+        entry = {"model": f"judge@{server.url}", "decoding": {"temperature": 0}}
         for name, judge in (("a", {**entry, "rubric": mine}), ("b", entry)):
             scorer = load_judge(judge, tmp_path, rubric=RUBRIC)
-            scored = judge_all(scorer, birds, asked)
+            scored = judge_answers(scorer, birds, asked)
             save_answers(scored, birds, tmp_path / name, "03_birds", tmp_path)
     printed = compared(tmp_path / "out", str(tmp_path / "a"), str(tmp_path / "b"))
     page = (tmp_path / "out/compare.html").read_text(encoding="utf-8")
     assert mine.replace("<End>", "&lt;End&gt;") in page
-    told = pd.read_csv(tmp_path / "out/what_differs.csv").set_index("what differs")
+    told = pd.read_csv(tmp_path / "out/what_differs.csv").set_index("setting")
     words = told.loc["what the judge is asked"]
     assert words["A"] == mine
     assert "Likely Hallucination" in words["B"]
@@ -640,8 +657,8 @@ def test_what_differs_is_told_in_a_notebook_without_saving(
     with notebook("clue_position = 0"):
         save_answers(judged, birds, tmp_path, "03_birds", store)
     with notebook("clue_position = 1"):
-        now = with_questions(judged, birds, store)
-    table = what_differs(load_answers(tmp_path), now)
+        now = add_questions(judged, birds, store)
+    table = config_diff(load_answers(tmp_path), now)
     assert table.to_numpy().tolist() == [["clue_position", "0", "1"]]
 
 
@@ -652,12 +669,12 @@ def test_which_models_an_endpoint_served_is_told_where_they_differ(
     contexts = gt_clue(birds, draws=1)
     for name, other in (("a", "say Answer: black"), ("b", "as goose-2027"), ("c", "as goose-2027")):
         with StrangeServer({"the back": [other]}) as server:
-            entry = {"model": f"goose@{server.url}", "decoding": "greedy"}
+            entry = {"model": f"goose@{server.url}", "decoding": {"temperature": 0}}
             asked = ask_models([entry], birds, contexts, tmp_path / name, wording=WORDING)
-        rows = judge_all(RuleJudge(), birds, asked)
+        rows = judge_answers(RuleJudge(), birds, asked)
         save_answers(rows, birds, tmp_path / name, "03_birds", tmp_path / name)
     compared(tmp_path / "out", str(tmp_path / "a"), str(tmp_path / "b"))
-    told = pd.read_csv(tmp_path / "out/what_differs.csv").set_index("what differs")
+    told = pd.read_csv(tmp_path / "out/what_differs.csv").set_index("setting")
     assert told.loc["served model"].tolist() == [
         "'strange-2026'",
         "'strange-2026' (5), 'goose-2027' (1)",
@@ -682,8 +699,8 @@ def test_what_only_one_side_has_is_said(tmp_path: Path) -> None:
 def test_other_settings_of_one_side_are_said_by_their_names(tmp_path: Path) -> None:
     a = noisy(0).assign(setting="top_k")
     b = pd.concat([a.assign(k=k) for k in (1, 20)])
-    assert only_one_side(a, b) == ["only in B: m, top-k, k = 20"]
-    assert only_one_side(a, a) == []
+    assert unmatched_counts(a, b) == ["only in B: m, top-k, k = 20"]
+    assert unmatched_counts(a, a) == []
 
 
 @pytest.mark.slow
@@ -712,11 +729,11 @@ def test_settings_are_called_by_their_names(figures: Path, tmp_path: Path) -> No
     sides = ["--a", "setting=gt_clue", "--b", "setting=non_clue"]
     compared(tmp_path, str(figures), "--a", "model=gander", "--b", "model=gander", *sides)
     page = (tmp_path / "compare.html").read_text(encoding="utf-8")
-    assert "A: GT clue (1 image)" in page
+    assert "A: clue (1 image)" in page
     assert "B: non-clue (1 image)" in page
     compared(tmp_path, str(figures), "--a", "model=gander", "--b", "model=gander")
     page = (tmp_path / "compare.html").read_text(encoding="utf-8")
-    assert re.search("<td[^>]*>GT clue \\(1 image\\)</td>", page)
+    assert re.search("<td[^>]*>clue \\(1 image\\)</td>", page)
     assert not re.search("gt_clue|non_clue", page)
 
 
@@ -739,7 +756,7 @@ def test_the_page_tells_who_flipped_in_each_stratum(
 ) -> None:
     known = [query.query_id for query in birds.queries.values() if "feet" in query.text]
     species = judged.assign(group=judged["query_id"])
-    placed = with_stratum(species, dict.fromkeys(MODELS, known))
+    placed = assign_stratum(species, dict.fromkeys(MODELS, known))
     save_answers(placed, birds, tmp_path, "03_birds", store)
     chosen = [
         word
@@ -749,14 +766,17 @@ def test_the_page_tells_who_flipped_in_each_stratum(
     done = CliRunner().invoke(app, ["compare", str(tmp_path), *chosen, "--to", str(tmp_path)])
     assert done.exit_code == 0, done.output
     page = (tmp_path / "compare.html").read_text(encoding="utf-8")
-    counts = ["1 answer higher in B (told in training)", "2 answers higher in B (not told)"]
-    for words in (*counts, "1 answer higher in A (not told)"):
+    counts = [
+        "1 answer higher in B (in training data)",
+        "2 answers higher in B (not in training data)",
+    ]
+    for words in (*counts, "1 answer higher in A (not in training data)"):
         assert f"{words}</h2>" in page
     assert "Questions of opposite kinds stand apart" in page
     strata = pd.read_csv(tmp_path / "compare.csv")["stratum"]
-    assert strata.tolist() == ["told in training", "not told", "all questions"]
+    assert strata.tolist() == ["in training data", "not in training data", "all questions"]
     flipped = pd.read_csv(tmp_path / "flips.csv")["stratum"]
-    assert flipped.value_counts().to_dict() == {"not told": 3, "told in training": 1}
+    assert flipped.value_counts().to_dict() == {"not in training data": 3, "in training data": 1}
 
 
 def test_a_prompt_of_the_same_pictures_is_shown_once(figures: Path) -> None:
@@ -773,10 +793,10 @@ def test_pictures_are_found_again_in_a_project_that_has_moved(
     for say in ("say Answer: black", "say Answer: red"):
         benchmark = load_visual_rag(annotations, tree)
         with StrangeServer({"goose": [say]}) as server:
-            entry = {"model": f"m@{server.url}", "name": say[-3:], "decoding": "greedy"}
+            entry = {"model": f"m@{server.url}", "name": say[-3:], "decoding": {"temperature": 0}}
             asked = ask_models([entry], benchmark, gt_clue(benchmark), tmp_path, wording=WORDING)
         name = f"0{len(tables)}_m"
-        judged = judge_all(RuleJudge(), benchmark, asked)
+        judged = judge_answers(RuleJudge(), benchmark, asked)
         save_answers(judged, benchmark, tmp_path / "f", name, tmp_path)
         tables.append(load_answers(tmp_path / "f", only=name))
         tree = tree.rename(tmp_path / f"moved{len(tables)}")
@@ -852,7 +872,7 @@ def test_damaged_and_missing_answers_are_named(figures: Path, tmp_path: Path) ->
 def test_a_forecast_saves_no_answers(
     birds: Benchmark, judged: pd.DataFrame, tmp_path: Path
 ) -> None:
-    with forecasting(tmp_path):
+    with dry_run(tmp_path):
         save_answers(judged, birds, tmp_path / "f", "03_birds", tmp_path)
     assert not (tmp_path / "f").exists()
 
@@ -863,50 +883,52 @@ def test_saved_answers_are_no_results(figures: Path) -> None:
 
 
 def test_the_figure_draws_flips_in_both_directions_and_what_could_be_seen(figures: Path) -> None:
-    differences = in_percent(arm_differences(both(figures)))
-    figure = arms_figure(differences, "goose", "gander")
+    differences = to_percent(paired_tests(both(figures)))
+    figure = paired_tests_figure(differences, "goose", "gander")
     changed, apart = figure.axes
     assert [patch.get_width() for patch in changed.patches] == [-1, 3]
-    assert differences["smallest"].isna().all()  # flips of 5 questions are never a surprise
+    assert differences["mde"].isna().all()  # flips of 5 questions are never a surprise
     (point,) = [line for line in apart.lines if line.get_marker() == "o"]
     assert point.get_xdata()[0] == pytest.approx(40.0)  # 80 less 40 percent
     assert apart.get_title() == "B − A (n = 5 questions)"
 
 
 def test_where_nothing_could_be_found_all_of_the_axis_is_grey() -> None:
-    few = in_percent(arm_differences(paired_answers(noisy(0, n=3), noisy(1, n=3))))
-    assert few["smallest"].isna().all()
-    _, apart = arms_figure(few, "A", "B").axes
+    few = to_percent(paired_tests(paired_answers(noisy(0, n=3), noisy(1, n=3))))
+    assert few["mde"].isna().all()
+    _, apart = paired_tests_figure(few, "A", "B").axes
     (band,) = apart.patches
     assert (band.get_x(), band.get_x() + band.get_width()) == apart.get_xlim()
 
 
 def test_the_caption_explains_only_the_grey_that_is_drawn() -> None:
-    few = in_percent(arm_differences(paired_answers(noisy(0, n=3), noisy(1, n=3))))
-    some = in_percent(arm_differences(paired_answers(noisy(0, n=40), noisy(1, n=40))))
-    assert arms_figure(some, "A", "B").axes[1].patches[0].get_width() == pytest.approx(
-        2 * some["smallest"][0]
+    few = to_percent(paired_tests(paired_answers(noisy(0, n=3), noisy(1, n=3))))
+    some = to_percent(paired_tests(paired_answers(noisy(0, n=40), noisy(1, n=40))))
+    assert paired_tests_figure(some, "A", "B").axes[1].patches[0].get_width() == pytest.approx(
+        2 * some["mde"][0]
     )
-    ends, band = "Grey from end to end", "Grey: differences too small"
+    ends, band = "Fully grey", "Grey: below the minimum"
     for table, expected in ((few, [ends]), (some, [band]), (pd.concat([few, some]), [band, ends])):
-        words = arms_figure(table, "A", "B").get_supxlabel()
+        words = paired_tests_figure(table, "A", "B").get_supxlabel()
         assert [each for each in (band, ends) if each in words] == expected
         assert "Hatched" not in words
 
 
 def test_bands_that_are_floors_are_hatched_and_the_caption_says_so() -> None:
     a, b = noisy(0, n=60), noisy(1, n=60)
-    found = [in_percent(arm_differences(paired_answers(a, other))) for other in (a, b)]
-    figure = arms_figure(pd.concat(found), "A", "B")
+    found = [to_percent(paired_tests(paired_answers(a, other))) for other in (a, b)]
+    figure = paired_tests_figure(pd.concat(found), "A", "B")
     assert [band.get_hatch() for band in figure.axes[1].patches] == ["///", None]
-    assert "Hatched: floors" in figure.get_supxlabel()
+    assert "Hatched: lower bounds" in figure.get_supxlabel()
 
 
 def test_long_names_of_models_and_strata_leave_the_titles_apart(figures: Path) -> None:
-    table = in_percent(arm_differences(both(figures)))
+    table = to_percent(paired_tests(both(figures)))
     mixed = "A: wrong without an image, B: right without an image"
     table = pd.concat([table.assign(stratum=name) for name in (mixed, "all questions")])
-    figure = arms_figure(table, "a-model-with-a-long-name", "another-model-with-a-long-name")
+    figure = paired_tests_figure(
+        table, "a-model-with-a-long-name", "another-model-with-a-long-name"
+    )
     figure.draw_without_rendering()
     left, right = (axis.title.get_window_extent() for axis in figure.axes)
     assert left.x1 < right.x0
@@ -917,12 +939,12 @@ def test_long_names_of_models_and_strata_leave_the_titles_apart(figures: Path) -
 
 def test_the_table_reads_as_people_say_it(figures: Path) -> None:
     pairs = both(figures)
-    (row,) = arm_table(in_percent(arm_differences(pairs)), pairs).to_dict("records")
+    (row,) = paired_tests_table(to_percent(paired_tests(pairs)), pairs).to_dict("records")
     assert (row["A: goose"], row["B: gander"]) == ("40.0 [2.4, 94.8]", "80.0 [10.3, 99.3]")
-    assert row["changed (of n)"] == "+3 −1"
-    assert row["groups"] == 3  # the fourth is that of the refused answer
+    assert row["changed (+ / −)"] == "+3 −1"
+    assert row["n_groups"] == 3  # the fourth is that of the refused answer
     assert row["failed"] == 1
-    assert row["B is"] == "not told apart"
+    assert row["verdict (B against A)"] == "not significant"
 
 
 @pytest.mark.slow

@@ -17,10 +17,10 @@ from strip_notebooks import NOTEBOOKS
 
 import vrag_kit.analysis
 from vrag_kit.analysis import (
-    beside_each,
-    compare,
+    broadcast_baseline,
+    expand_strata,
+    paired_differences,
     per_query,
-    with_strata,
 )
 from vrag_kit.analysis.strata import ALL
 from vrag_kit.errors import VragError
@@ -55,7 +55,7 @@ def differences_of(notebook: str, table: pd.DataFrame) -> dict[str, Any]:
         "analysis": vrag_kit.analysis,
         "display": display,
         "judged": table,
-        "strata": with_strata(table, told),
+        "strata": expand_strata(table, told),
     }
     cells = nbformat.read(NOTEBOOKS / "visual_rag" / notebook, as_version=4).cells
     (code,) = [cell.source for cell in cells if 'baseline="zero_shot"' in cell.source]
@@ -80,19 +80,23 @@ def test_a_clue_against_zero_shot_is_one_claim_in_03_and_04() -> None:
 
 
 def test_the_k_and_models_of_one_curve_are_corrected_together_and_a_stratum_apart() -> None:
-    table = with_strata(judged((3, 5, 7)), {"a": ["s1", "s2", "s3"], "b": ["s1", "s2", "s3"]})
-    values = beside_each(
+    table = expand_strata(judged((3, 5, 7)), {"a": ["s1", "s2", "s3"], "b": ["s1", "s2", "s3"]})
+    values = broadcast_baseline(
         per_query(table, by=["model", "stratum", "setting", "k"]),
         arm="setting",
         baseline="zero_shot",
     )
-    found = compare(values, arm="setting", by=["model", "stratum", "k"], baseline="zero_shot")
+    found = paired_differences(
+        values, arm="setting", by=["model", "stratum", "k"], baseline="zero_shot"
+    )
     for (setting, _), family in found.groupby(["setting", "stratum"]):
         assert len(family) == (6 if setting in ("top_k", "one_in_k") else 2)
         least = family.loc[family["p"].idxmin()]
         assert least["p_holm"] == pytest.approx(min(1.0, len(family) * least["p"]))
     pooled = values[values["stratum"] == ALL]
-    alone = compare(pooled, arm="setting", by=["model", "stratum", "k"], baseline="zero_shot")
+    alone = paired_differences(
+        pooled, arm="setting", by=["model", "stratum", "k"], baseline="zero_shot"
+    )
     of_all = found[found["stratum"] == ALL].reset_index(drop=True)
     pd.testing.assert_frame_equal(alone, of_all)
 
@@ -106,7 +110,7 @@ def failed(table: pd.DataFrame, model: str, setting: str) -> pd.DataFrame:
 @pytest.mark.parametrize("setting", ["gt_clue", "zero_shot"])
 def test_an_arm_whose_calls_all_failed_is_a_row_without_a_number(setting: str) -> None:
     values = per_query(failed(judged(), "b", setting), by=["model", "setting"])
-    found = compare(values, arm="setting", by=["model"], baseline="zero_shot")
+    found = paired_differences(values, arm="setting", by=["model"], baseline="zero_shot")
     row = found.set_index(["setting", "model"]).loc[("gt_clue", "b")]
     assert row[["n", "n_failed"]].tolist() == [0, QUESTIONS]
     assert row[["value", "ci_low", "ci_high", "p", "p_holm"]].isna().all()
@@ -116,7 +120,7 @@ def test_an_arm_whose_calls_all_failed_is_a_row_without_a_number(setting: str) -
 
 def test_where_nothing_has_a_verdict_every_row_says_so() -> None:
     values = per_query(judged().assign(score=math.nan), by=["model", "setting"])
-    found = compare(values, arm="setting", by=["model"], baseline="zero_shot")
+    found = paired_differences(values, arm="setting", by=["model"], baseline="zero_shot")
     assert found[["n", "n_failed"]].to_numpy().tolist() == [[0, QUESTIONS]] * 4
 
 
@@ -125,7 +129,7 @@ def test_n_and_n_failed_are_the_questions_that_both_were_asked() -> None:
     of_arm = table["setting"] == "gt_clue"
     lost = table.assign(score=table["score"].mask(of_arm & table["query_id"].isin(["q1", "q2"])))
     values = per_query(lost[~(of_arm & (lost["query_id"] == "q3"))], by=["model", "setting"])
-    found = compare(values, arm="setting", by=["model"], baseline="zero_shot")
+    found = paired_differences(values, arm="setting", by=["model"], baseline="zero_shot")
     row = found.set_index("setting").loc["gt_clue"]
     assert row[["n", "n_failed"]].tolist() == [QUESTIONS - 3, 2]
 
@@ -133,4 +137,4 @@ def test_n_and_n_failed_are_the_questions_that_both_were_asked() -> None:
 def test_a_baseline_that_was_never_asked_is_refused_with_those_that_were() -> None:
     values = per_query(judged(), by=["model", "setting"])
     with pytest.raises(VragError, match=r"'text_rag' was not asked.*zero_shot, gt_clue, non_clue"):
-        compare(values, arm="setting", by=["model"], baseline="text_rag")
+        paired_differences(values, arm="setting", by=["model"], baseline="text_rag")

@@ -15,19 +15,19 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from vrag_kit.analysis import (
-    compare,
+    apply_early_stop,
     conversation_means,
     conversation_values,
+    paired_differences,
     slice_means,
     slice_values,
-    with_stop,
 )
 from vrag_kit.errors import VragError
-from vrag_kit.papers.crag_mm import independent_turns, two_not_right
+from vrag_kit.papers.crag_mm import early_stopping_rule, independent_turns_expectation
 from vrag_kit.types import Benchmark, Query
 
 SCORES = {"R": 1.0, "M": 0.0, "W": -1.0, "?": math.nan}
-BOUNDS = ["if_all_wrong", "if_all_right"]
+BOUNDS = ["bound_low", "bound_high"]
 
 
 def benchmark(lengths: Sequence[int], *, alone: bool = False) -> Benchmark:
@@ -61,12 +61,12 @@ def judged(talks: Sequence[str], setting: str = "s") -> pd.DataFrame:
         for turn, letter in enumerate(letters)
         if letter != "-"
     ]
-    return pd.DataFrame(rows).assign(worst=-1.0, best=1.0)
+    return pd.DataFrame(rows).assign(score_min=-1.0, score_max=1.0)
 
 
 def means(talks: Sequence[str]) -> pd.DataFrame:
     lengths = [len(letters) for letters in talks]
-    found = conversation_means(judged(talks), benchmark(lengths), two_not_right)
+    found = conversation_means(judged(talks), benchmark(lengths), early_stopping_rule)
     return found.set_index("metric")
 
 
@@ -85,7 +85,7 @@ def test_case_1_of_the_specification() -> None:
     assert round(found["truthfulness"], 4) == 0.4333
     assert found["early_stop"] == pytest.approx(1 / 3)
     assert found["successful_turns"] == pytest.approx(5 / 3)
-    stopped = [found[f"{name}_stopped"] for name in ("accuracy", "missing", "hallucination")]
+    stopped = [found[f"{name}_early_stopped"] for name in ("accuracy", "missing", "hallucination")]
     assert stopped == pytest.approx([5 / 11, 4 / 11, 2 / 11])
 
 
@@ -98,9 +98,9 @@ def test_case_2_two_wrong_at_the_start_and_one_at_the_end() -> None:
 
 def test_case_3_at_the_last_turn_the_rule_fires_and_changes_nothing() -> None:
     found = values(["RRRRMW"])
-    assert (found["early_stop"], found["early_stop_with_turns_left"]) == (1, 0)
+    assert (found["early_stop"], found["early_stop_before_last_turn"]) == (1, 0)
     for name in ("accuracy", "missing", "hallucination"):
-        assert found[name] == found[f"{name}_stopped"]
+        assert found[name] == found[f"{name}_early_stopped"]
     assert found["truthfulness"] == pytest.approx(3 / 6)
 
 
@@ -108,19 +108,19 @@ def test_case_4_slices_are_cut_after_the_stop() -> None:
     talks, names = ["WRRWR"], "abbaa"
     labels = {f"c0t{turn}": label for turn, label in enumerate(names)}
     table = judged(talks)
-    found = slice_means(table, benchmark([5]), two_not_right, labels).set_index("slice")
+    found = slice_means(table, benchmark([5]), early_stopping_rule, labels).set_index("slice")
     assert found["value"].to_dict() == {"a": pytest.approx(-1 / 3), "b": 1.0}
     assert found["n_turns"].to_dict() == {"a": 3, "b": 2}
     # cut before, W W R would stop at its second turn: (−1 − 1 + 0) / 3
-    assert two_not_right([-1, -1, 1]) == 1
-    whole = with_stop(table, benchmark([5]), two_not_right)
+    assert early_stopping_rule([-1, -1, 1]) == 1
+    whole = apply_early_stop(table, benchmark([5]), early_stopping_rule)
     assert whole["after_stop"].tolist() == [-1, 1, 1, -1, 1]
 
 
 @pytest.mark.slow
 def test_case_5_one_wrong_question_alone_is_minus_1_and_no_rule_stops_it() -> None:
     for alone in (True, False):
-        found = conversation_means(judged(["W"]), benchmark([1], alone=alone), two_not_right)
+        found = conversation_means(judged(["W"]), benchmark([1], alone=alone), early_stopping_rule)
         found = found.set_index("metric")
         assert found.loc["truthfulness", "value"] == -1
         assert found.loc["early_stop", "value"] == 0
@@ -129,24 +129,26 @@ def test_case_5_one_wrong_question_alone_is_minus_1_and_no_rule_stops_it() -> No
 
 def test_case_7_turns_that_have_nothing_to_do_with_each_other() -> None:
     # GPT-5 mini's rates in Table 9; printed there are 43.5, 42.5 and 22.5 before the stop
-    exact = independent_turns((61.0, 22.5, 16.5))
+    exact = independent_turns_expectation((61.0, 22.5, 16.5))
     assert round(100 * exact["early_stop"], 1) == 40.4
-    assert round(100 * exact["early_stop_with_turns_left"], 1) == 32.2
+    assert round(100 * exact["early_stop_before_last_turn"], 1) == 32.2
     assert round(100 * exact["truthfulness"], 1) == 38.2
-    assert round(100 * exact["missing_stopped"], 1) == 34.2
+    assert round(100 * exact["missing_early_stopped"], 1) == 34.2
 
 
 def test_the_exact_expectation_is_what_all_sequences_come_to() -> None:
     # with equal rates every sequence of three turns is as likely as any other
     talks = ["".join(letters) for letters in product("RMW", repeat=3)]
-    exact = independent_turns((1, 1, 1), lengths={3: 1})
+    exact = independent_turns_expectation((1, 1, 1), lengths={3: 1})
     found = slowly(talks)
     assert {name: found[name] for name in exact} == pytest.approx(exact)
 
 
 def test_of_single_questions_truthfulness_is_accuracy_less_hallucination() -> None:
     letters = ["R"] * 7 + ["W"] * 3 + ["M"] * 5
-    table = conversation_means(judged(letters), benchmark([1] * 15, alone=True), two_not_right)
+    table = conversation_means(
+        judged(letters), benchmark([1] * 15, alone=True), early_stopping_rule
+    )
     found = table.set_index("metric")["value"]
     assert found["truthfulness"] == pytest.approx(7 / 15 - 3 / 15)
 
@@ -173,12 +175,12 @@ def slowly(talks: Sequence[str]) -> dict[str, float]:
         "accuracy": every.count("R") / len(every),
         "missing": every.count("M") / len(every),
         "hallucination": every.count("W") / len(every),
-        "accuracy_stopped": kept.count("R") / len(every),
-        "missing_stopped": kept.count("M") / len(every),
-        "hallucination_stopped": kept.count("W") / len(every),
+        "accuracy_early_stopped": kept.count("R") / len(every),
+        "missing_early_stopped": kept.count("M") / len(every),
+        "hallucination_early_stopped": kept.count("W") / len(every),
         "truthfulness": sum(scores) / len(scores),
         "early_stop": len(fired) / len(talks),
-        "early_stop_with_turns_left": sum(turn + 1 < n for turn, n in fired) / len(talks),
+        "early_stop_before_last_turn": sum(turn + 1 < n for turn, n in fired) / len(talks),
         "successful_turns": kept.count("R") / len(talks),
     }
 
@@ -190,7 +192,9 @@ TALK = st.text("RMW", min_size=1, max_size=6)
 @settings(max_examples=60, deadline=None)
 @given(st.lists(TALK, min_size=1, max_size=12))
 def test_the_scores_of_random_conversations_are_those_of_the_slow_version(talks: list[str]) -> None:
-    found = with_stop(judged(talks), benchmark([len(each) for each in talks]), two_not_right)
+    found = apply_early_stop(
+        judged(talks), benchmark([len(each) for each in talks]), early_stopping_rule
+    )
     letters = found["after_stop"].map({1.0: "R", 0.0: "M", -1.0: "W"})
     assert letters.groupby(found["conversation"], sort=False).sum().tolist() == [
         slowly_stopped(talk)[0] for talk in talks
@@ -209,7 +213,7 @@ def test_forty_conversations_in_two_arms_have_the_means_of_the_slow_version(seed
     }
     both = pd.concat([judged(talks, name) for name, talks in arms.items()])
     shuffled = both.sample(frac=1, random_state=seed)
-    table = conversation_means(shuffled, benchmark(lengths), two_not_right)
+    table = conversation_means(shuffled, benchmark(lengths), early_stopping_rule)
     for name, talks in arms.items():
         part = table[table["setting"] == name].set_index("metric")["value"]
         assert part.to_dict() == pytest.approx(slowly(talks))
@@ -224,7 +228,7 @@ def test_the_interval_is_over_conversations_and_not_over_turns() -> None:
     row = few.loc["accuracy"]
     assert (row["n"], row["n_turns"]) == (10, 60)
     single = conversation_means(
-        judged(["R", "W"] * 5), benchmark([1] * 10, alone=True), two_not_right
+        judged(["R", "W"] * 5), benchmark([1] * 10, alone=True), early_stopping_rule
     )
     alike = single.set_index("metric").loc["accuracy"]
     # six equal turns tell no more than one
@@ -235,30 +239,32 @@ def test_arms_are_compared_conversation_by_conversation() -> None:
     lengths = [3] * 8
     talks = {"own": ["RRR"] * 8, "none": ["RWR"] * 8}
     table = pd.concat([judged(letters, name) for name, letters in talks.items()])
-    values = conversation_values(table, benchmark(lengths), two_not_right, by=["model", "setting"])
-    row = compare(values, arm="setting", by=["model"], baseline="none").iloc[0]
+    values = conversation_values(
+        table, benchmark(lengths), early_stopping_rule, by=["model", "setting"]
+    )
+    row = paired_differences(values, arm="setting", by=["model"], baseline="none").iloc[0]
     assert (row["value"], row["n"]) == (pytest.approx(2 / 3), 8)
     # a quarter of the conversations could be at −2 unseen among eight that are all alike
     assert row["p"] == pytest.approx(2 * 0.75**8)
     by_turn = conversation_values(
-        table, benchmark(lengths), two_not_right, metric="accuracy", by=["model", "setting"]
+        table, benchmark(lengths), early_stopping_rule, metric="accuracy", by=["model", "setting"]
     )
-    row = compare(by_turn, arm="setting", by=["model"], baseline="none").iloc[0]
+    row = paired_differences(by_turn, arm="setting", by=["model"], baseline="none").iloc[0]
     assert (row["value"], row["n"]) == (pytest.approx(1 / 3), 24)
     labels = {
         f"c{talk}t{turn}": "later" if turn else "first" for talk in range(8) for turn in range(3)
     }
     by_slice = slice_values(
-        table, benchmark(lengths), two_not_right, labels, by=["model", "setting"]
+        table, benchmark(lengths), early_stopping_rule, labels, by=["model", "setting"]
     )
-    rows = compare(by_slice, arm="setting", by=["model", "slice"], baseline="none")
+    rows = paired_differences(by_slice, arm="setting", by=["model", "slice"], baseline="none")
     assert rows.set_index("slice")["value"].to_dict() == {"first": 0.0, "later": 1.0}
 
 
 @pytest.mark.slow
 def test_draws_and_samples_go_their_own_ways_and_are_averaged() -> None:
     table = pd.concat([judged(["RRR"]), judged(["WWR"]).assign(sample=1)])
-    found = conversation_means(table, benchmark([3]), two_not_right).set_index("metric")
+    found = conversation_means(table, benchmark([3]), early_stopping_rule).set_index("metric")
     assert found.loc["truthfulness", "value"] == pytest.approx((1 - 2 / 3) / 2)
     assert found.loc["early_stop", "value"] == 0.5
     assert (found["n"].unique().tolist(), found.loc["accuracy", "n_turns"]) == ([1], 3)
@@ -272,8 +278,8 @@ def test_a_turn_without_a_verdict_leaves_its_conversation_unscored() -> None:
     row = found.loc["truthfulness"]
     assert (row["value"], row["n"], row["n_turns"], row["n_failed"]) == (0, 1, 2, 2)
     # all wrong: (1/3 + 0 − 2/4) / 3; all right: (3/3 + 0 + (−1 + 3)/4) / 3
-    assert row["if_all_wrong"] == pytest.approx((1 / 3 + 0 - 0.5) / 3)
-    assert row["if_all_right"] == pytest.approx((1 + 0 + 0.5) / 3)
+    assert row["bound_low"] == pytest.approx((1 / 3 + 0 - 0.5) / 3)
+    assert row["bound_high"] == pytest.approx((1 + 0 + 0.5) / 3)
     shares = found.loc["accuracy"]
     assert (shares["value"], shares["n_turns"]) == (0.5, 2)
     assert tuple(shares[BOUNDS]) == pytest.approx((5 / 9, 7 / 9))
@@ -294,7 +300,7 @@ def test_whatever_lost_turns_were_truthfulness_is_within_its_bounds(seed: int) -
     for _ in range(200):
         found = ["".join(_filled(letters, draw)) for letters in lost]
         truth = slowly(found)["truthfulness"]
-        assert row["if_all_wrong"] <= truth <= row["if_all_right"]
+        assert row["bound_low"] <= truth <= row["bound_high"]
 
 
 def _filled(letters: str, draw: np.random.Generator) -> list[str]:
@@ -316,14 +322,14 @@ def test_what_all_failed_has_no_number_and_is_counted() -> None:
 def test_turns_after_a_stop_need_not_be_asked_and_truthfulness_is_the_same() -> None:
     whole, saved = means(["RWMRR", "RR", "MW"]), means(["RWM--", "RR", "MW"])
     after = [
-        "accuracy_stopped",
-        "missing_stopped",
+        "accuracy_early_stopped",
+        "missing_early_stopped",
         "truthfulness",
         "early_stop",
         "successful_turns",
     ]
     pd.testing.assert_frame_equal(whole.loc[after], saved.loc[after])
-    assert whole.loc["early_stop_with_turns_left", "value"] == pytest.approx(1 / 3)
+    assert whole.loc["early_stop_before_last_turn", "value"] == pytest.approx(1 / 3)
     before = saved.loc[["accuracy", "missing", "hallucination"]]
     assert before["value"].isna().all()
     assert set(before["n"]) == {0}
@@ -340,7 +346,7 @@ def test_truthfulness_is_the_same_with_failures_whether_turns_after_a_stop_were_
         pairs = [letters[i - 1] in "MW" and letters[i] in "MW" for i in range(1, len(letters))]
         asked = pairs.index(True) + 2 if True in pairs else len(letters)
         saved.append(letters[:asked].ljust(len(letters), "-"))
-    after = ["truthfulness", "early_stop", "early_stop_with_turns_left", "successful_turns"]
+    after = ["truthfulness", "early_stop", "early_stop_before_last_turn", "successful_turns"]
     numbers = ["value", "n", "n_turns", "n_failed"]
     pd.testing.assert_frame_equal(
         means(talks).loc[after, numbers], means(saved).loc[after, numbers]
@@ -355,9 +361,9 @@ def test_what_fails_once_a_conversation_is_over_costs_the_turns_before_the_stop_
 
 def test_a_row_that_says_it_was_stopped_is_as_good_as_none() -> None:
     table = judged(["RWMRR"])
-    told = table.assign(status=["ok"] * 3 + ["stopped"] * 2)
+    told = table.assign(status=["ok"] * 3 + ["early_stopped"] * 2)
     told.loc[3:, "score"] = math.nan
-    found = conversation_means(told, benchmark([5]), two_not_right).set_index("metric")
+    found = conversation_means(told, benchmark([5]), early_stopping_rule).set_index("metric")
     assert found.loc["truthfulness", "value"] == 0
     assert found.loc["truthfulness", "n_failed"] == 0
 
@@ -381,7 +387,7 @@ def test_a_turn_that_is_missing_is_named(letters: str, turn: int) -> None:
 def test_a_turn_that_is_there_twice_is_named() -> None:
     with pytest.raises(VragError, match="found two answers to 'c0t1', expected one for each model"):
         conversation_means(
-            pd.concat([judged(["RR"]), judged(["RR"]).tail(1)]), benchmark([2]), two_not_right
+            pd.concat([judged(["RR"]), judged(["RR"]).tail(1)]), benchmark([2]), early_stopping_rule
         )
 
 
@@ -395,17 +401,21 @@ def test_a_benchmark_with_a_gap_in_its_turns_is_refused() -> None:
         qrels={},
     )
     with pytest.raises(VragError, match="conversation 'c0' has the turns 0, 2, 3; expected each"):
-        conversation_means(judged(["R-RR"]), holes, two_not_right)
+        conversation_means(judged(["R-RR"]), holes, early_stopping_rule)
 
 
 def test_scores_that_are_neither_right_nor_missing_nor_wrong_are_refused() -> None:
     with pytest.raises(VragError, match=r"row 1: found the score 0\.5, expected one of -1, 0, 1"):
-        conversation_means(judged(["RR"]).assign(score=[1.0, 0.5]), benchmark([2]), two_not_right)
+        conversation_means(
+            judged(["RR"]).assign(score=[1.0, 0.5]), benchmark([2]), early_stopping_rule
+        )
     with pytest.raises(VragError, match="does not tell wrong from missing"):
-        conversation_means(judged(["RR"]).assign(worst=0.0), benchmark([2]), two_not_right)
+        conversation_means(
+            judged(["RR"]).assign(score_min=0.0), benchmark([2]), early_stopping_rule
+        )
     with pytest.raises(VragError, match="'c0t1' is no query of toy"):
-        conversation_means(judged(["RR"]), benchmark([1]), two_not_right)
+        conversation_means(judged(["RR"]), benchmark([1]), early_stopping_rule)
     with pytest.raises(VragError, match="'c0t1' has no label"):
-        slice_means(judged(["RR"]), benchmark([2]), two_not_right, {"c0t0": "a"})
+        slice_means(judged(["RR"]), benchmark([2]), early_stopping_rule, {"c0t0": "a"})
     with pytest.raises(VragError, match="metric is 'f1'; expected one of accuracy"):
-        conversation_values(judged(["R"]), benchmark([1]), two_not_right, metric="f1")
+        conversation_values(judged(["R"]), benchmark([1]), early_stopping_rule, metric="f1")

@@ -21,22 +21,22 @@ from small_index import Small
 
 from vrag_kit.benchmarks.crag_mm_index import read_image_index, read_web_index
 from vrag_kit.errors import VragError
-from vrag_kit.retrieval import convert_chroma, converted_service, image_service
+from vrag_kit.retrieval import chroma, chroma_service, image_service
 from vrag_kit.retrieval.checksums import file_sha256
-from vrag_kit.retrieval.convert_chroma import Row, write_index
+from vrag_kit.retrieval.chroma import ChromaRow, write_index
 from vrag_kit.types import Query
 
 CHROMA = os.environ.get("VRAG_CHROMA_PYTHON", "")
 INFO = {"Talia ensis": {"habitat": "[[Fen|fens]] of '''Norland'''", "size": "{{cvt|43|mm}}"}}
 ROWS = [
-    Row("10", [3.0, 4.0], {"image_url": "u/10", "entities": '["Talia ensis"]', "info": "{}"}),
-    Row(
+    ChromaRow("10", [3.0, 4.0], {"image_url": "u/10", "entities": '["Talia ensis"]', "info": "{}"}),
+    ChromaRow(
         "2",
         [0.0, 2.0],
         {"image_url": "u/2", "entities": '["Talia ensis", "Moth"]', "info": json.dumps(INFO)},
     ),
-    Row("3", [1.0, 0.0], {"entities": "Heron", "info": "A grey bird of the [[fen]]."}),
-    Row("4", [1.0, 1.0], {"image_url": "u/4", "entities": '"Owl"', "info": '{"Elk": {}}'}),
+    ChromaRow("3", [1.0, 0.0], {"entities": "Heron", "info": "A grey bird of the [[fen]]."}),
+    ChromaRow("4", [1.0, 1.0], {"image_url": "u/4", "entities": '"Owl"', "info": '{"Elk": {}}'}),
 ]
 
 
@@ -66,9 +66,9 @@ def test_entities_and_attributes_are_read_as_json_or_text_and_markup_stays(tmp_p
 def test_chunks_become_pages_and_white_space_in_ids_is_percent_encoded(tmp_path: Path) -> None:
     url = "https://a.org/the owl_chunk_9"
     told = {"page_url": url, "page_name": "Owl", "page_snippet": "Brown."}
-    rows = [Row(f"{url}_chunk_{number}", [1.0, number], told) for number in (0, 1, 12)]
+    rows = [ChromaRow(f"{url}_chunk_{number}", [1.0, number], told) for number in (0, 1, 12)]
     plain = {"page_url": "https://a.org/elk", "page_name": "Elk", "page_snippet": ""}
-    rows.append(Row("https://a.org/elk", [0.0, 1.0], plain))
+    rows.append(ChromaRow("https://a.org/elk", [0.0, 1.0], plain))
     write_index(rows, tmp_path / "web", "text", "org/bge")
     pages = read_web_index(tmp_path / "web")
     assert list(pages) == ["https://a.org/the%20owl_chunk_9", "https://a.org/elk"]
@@ -81,11 +81,11 @@ def test_chunks_become_pages_and_white_space_in_ids_is_percent_encoded(tmp_path:
 def test_shards_of_any_size_hold_the_same_index(
     small: Small, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    rows = [Row(*row) for row in small_index.rows(small, "text")]
-    monkeypatch.setattr(convert_chroma, "SHARD", 3)
+    rows = [ChromaRow(*row) for row in small_index.rows(small, "text")]
+    monkeypatch.setattr(chroma, "SHARD", 3)
     write_index(rows, tmp_path / "small", "text", str(small.bert["model"]))
     assert len(list((tmp_path / "small" / "vectors").glob("*.npy"))) == 3
-    run = converted_service(tmp_path / "small", small.pages, small.bert, small.cache)
+    run = chroma_service(tmp_path / "small", small.pages, small.bert, small.cache)
     whole = small_index.converted_service(small, "text")
     assert run.search(small.queries(), 5).equals(whole.search(small.queries(), 5))
 
@@ -93,17 +93,17 @@ def test_shards_of_any_size_hold_the_same_index(
 @pytest.mark.parametrize(
     ("row", "by", "message"),
     [
-        (Row("1", [0.0, 0.0], {}), "image", "row '1': its vector has length 0.0"),
-        (Row("1", [float("nan"), 0.0], {}), "image", "row '1': its vector has length nan"),
-        (Row("1", [1.0], {}), "image", "row '1': 1 components; 2 before"),
-        (Row("one", [1.0, 0.0], {}), "image", "row 'one': expected the number of a picture"),
-        (Row("u_chunk_0", [1.0, 0.0], {}), "text", "row 'u_chunk_0': no page_url"),
+        (ChromaRow("1", [0.0, 0.0], {}), "image", "row '1': its vector has length 0.0"),
+        (ChromaRow("1", [float("nan"), 0.0], {}), "image", "row '1': its vector has length nan"),
+        (ChromaRow("1", [1.0], {}), "image", "row '1': 1 components; 2 before"),
+        (ChromaRow("one", [1.0, 0.0], {}), "image", "row 'one': expected the number of a picture"),
+        (ChromaRow("u_chunk_0", [1.0, 0.0], {}), "text", "row 'u_chunk_0': no page_url"),
     ],
 )
 def test_a_row_that_cannot_be_used_ends_the_conversion_and_leaves_no_index(
-    row: Row, by: str, message: str, tmp_path: Path
+    row: ChromaRow, by: str, message: str, tmp_path: Path
 ) -> None:
-    first = Row("7", [1.0, 0.0], {"page_url": "u"})
+    first = ChromaRow("7", [1.0, 0.0], {"page_url": "u"})
     with pytest.raises(SystemExit) as ended:
         write_index([first, row], tmp_path / "index", by, "org/model")
     assert str(ended.value).startswith(message)
@@ -124,30 +124,30 @@ def test_an_index_of_another_encoder_is_refused_by_name_and_by_width(
 ) -> None:
     shutil.copytree(small.clip, copied / "other")
     with pytest.raises(VragError, match=r"clip made these vectors, but the retriever is .*other"):
-        converted_service(copied, small.entries, str(copied / "other"), small.cache)
+        chroma_service(copied, small.entries, str(copied / "other"), small.cache)
     manifest = copied / "vectors" / "manifest.json"
     told = json.loads(manifest.read_text())
     narrow = np.load(copied / "vectors" / "0000.npy")[:, :12]
     np.save(copied / "vectors" / "0000.npy", np.ascontiguousarray(narrow))
     told["shards"][0]["sha256"] = file_sha256(copied / "vectors" / "0000.npy")
     manifest.write_text(json.dumps({**told, "dim": 12}))
-    service = converted_service(copied, small.entries, small.clip, small.cache)
+    service = chroma_service(copied, small.entries, small.clip, small.cache)
     with pytest.raises(VragError, match=r"clip.*of questions have 24 components, .*12; expected"):
         service.search(small.queries(), 1)
 
 
 def test_vectors_of_another_splits_documents_are_refused(copied: Path, small: Small) -> None:
     with pytest.raises(VragError, match="1 documents, such as 'kg-0', are in the index or were"):
-        converted_service(copied, small.without_first().entries, small.clip, small.cache)
+        chroma_service(copied, small.without_first().entries, small.clip, small.cache)
     other = small_index.converted(small.without_first(), "image")
     shutil.copy(other / "entries.jsonl", copied)
     with pytest.raises(VragError, match=r"entries\.jsonl: not the file that was written with"):
-        converted_service(copied, small.entries, small.clip, small.cache)
+        chroma_service(copied, small.entries, small.clip, small.cache)
 
 
 def test_a_folder_without_vectors_and_a_damaged_one_are_named(copied: Path, small: Small) -> None:
     def search() -> None:
-        service = converted_service(copied, small.entries, small.clip, small.cache)
+        service = chroma_service(copied, small.entries, small.clip, small.cache)
         service.search(small.queries(), 1)
 
     search()
@@ -184,7 +184,7 @@ def test_a_folder_without_vectors_and_a_damaged_one_are_named(copied: Path, smal
     with pytest.raises(VragError, match=r"manifest\.json: cannot be used"):
         search()
     shutil.rmtree(copied / "vectors")
-    with pytest.raises(VragError, match=r"holds no converted index.*convert_chroma\.py"):
+    with pytest.raises(VragError, match=r"holds no converted index.*chroma\.py"):
         search()
 
 
@@ -192,7 +192,7 @@ def test_pictures_that_are_asked_about_are_kept_with_the_encoder_not_in_the_inde
     copied: Path, small: Small, tmp_path: Path
 ) -> None:
     before = sorted(copied.rglob("*"))
-    service = converted_service(copied, small.entries, small.clip, tmp_path / "cache")
+    service = chroma_service(copied, small.entries, small.clip, tmp_path / "cache")
     service.search(small.queries(), 2)
     assert sorted(copied.rglob("*")) == before
     assert list((tmp_path / "cache").glob("clip-by-image-*/queries/*.npy"))
@@ -214,16 +214,16 @@ def test_a_chroma_database_in_the_official_layout_is_converted_and_finds_the_sam
 ) -> None:
     """The rows are put in backwards and come out by id; vectors are not of unit length."""
     collections = {}
-    for name, by in convert_chroma.COLLECTIONS.items():
+    for name, by in chroma.COLLECTIONS.items():
         rows = small_index.rows(small, by)[::-1]
         collections[name] = [(each, (7 * vector).tolist(), told) for each, vector, told in rows]
     (tmp_path / "rows.json").write_text(json.dumps(collections))
     build = [CHROMA, "-c", BUILD, str(tmp_path / "rows.json"), str(tmp_path)]
     subprocess.run(build, check=True, cwd=tmp_path)
-    for name, by in convert_chroma.COLLECTIONS.items():
+    for name, by in chroma.COLLECTIONS.items():
         encoder = small.clip if by == "image" else str(small.bert["model"])
         arguments = [str(tmp_path / name), str(tmp_path / by), "--encoder", encoder]
-        command = [CHROMA, convert_chroma.__file__, *arguments]
+        command = [CHROMA, chroma.__file__, *arguments]
         subprocess.run(command, check=True, cwd=tmp_path)
         expected = small_index.converted_service(small, by).search(small.queries(), 7)
         if by == "image":
@@ -231,7 +231,7 @@ def test_a_chroma_database_in_the_official_layout_is_converted_and_finds_the_sam
             entry: object = small.clip
         else:
             documents, entry = read_web_index(tmp_path / by), small.bert
-        service = converted_service(tmp_path / by, documents, entry, small.cache)
+        service = chroma_service(tmp_path / by, documents, entry, small.cache)
         run = service.search(small.queries(), 7)
         assert run.drop(columns="score").equals(expected.drop(columns="score"))
         assert list(run["score"]) == pytest.approx(list(expected["score"]), abs=1e-6)
@@ -239,7 +239,7 @@ def test_a_chroma_database_in_the_official_layout_is_converted_and_finds_the_sam
 
 def test_the_command_names_a_folder_without_a_database(tmp_path: Path) -> None:
     arguments = [str(tmp_path), str(tmp_path / "out"), "--encoder", "org/clip"]
-    command = [sys.executable, convert_chroma.__file__, *arguments]
+    command = [sys.executable, chroma.__file__, *arguments]
     ended = subprocess.run(command, capture_output=True, text=True, check=False)
     assert ended.returncode == 1
     assert "holds no chroma.sqlite3; give the folder of a database" in ended.stderr

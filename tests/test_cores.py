@@ -6,8 +6,8 @@ import os
 
 import pytest
 
-from vrag_kit.cores import cores
-from vrag_kit.runner.shares import shares
+from vrag_kit.cores import available_cores
+from vrag_kit.runner.shares import job_limits
 
 HAS = 64
 
@@ -18,8 +18,8 @@ def test_notebooks_share_the_cores_that_a_process_is_bound_to(
 ) -> None:
     monkeypatch.setattr(os, "cpu_count", lambda: HAS)
     monkeypatch.setattr(os, "sched_getaffinity", lambda _: set(range(bound)), raising=False)
-    if cores() != bound:
+    if available_cores() != bound:
         pytest.skip("a container's quota is lower")
-    assert shares([{"models": []}] * 2, 2).threads == bound // 2
-    alone = shares([{"models": []}], 1)
+    assert job_limits([{"models": []}] * 2, 2).threads == bound // 2
+    alone = job_limits([{"models": []}], 1)
     assert alone.threads == (None if bound == HAS else bound)  # else libraries take 64

@@ -17,11 +17,11 @@ from talking_process import Listed, listed
 from talks import entry, make_talks, page
 
 from vrag_kit.errors import VragError
-from vrag_kit.forecast import forecasting
-from vrag_kit.generation import Talk, ask_conversations, load_rewriter
-from vrag_kit.generation.rewriting import read_rewriting
-from vrag_kit.papers.crag_mm import WORDINGS, Arms, rewriting_wording
-from vrag_kit.retrieval import cached
+from vrag_kit.forecast import dry_run
+from vrag_kit.generation import ConversationConfig, ask_conversations, load_rewriter
+from vrag_kit.generation.rewriting import parse_rewriting
+from vrag_kit.papers.crag_mm import WORDINGS, SearchPipeline, rewriting_prompts
+from vrag_kit.retrieval import cached_service
 from vrag_kit.types import Benchmark
 
 ENTRIES = (
@@ -45,10 +45,12 @@ def talks(tmp_path: Path) -> Benchmark:
     return make_talks(tmp_path, {"a": 2})
 
 
-def ask(server: StrangeServer, talks: Benchmark, arms: Arms, which: list[str], folder: Path) -> Any:
-    model = {"model": f"talker@{server.url}", "decoding": "greedy"}
-    talk = Talk(wording=WORDINGS["paper"], search=arms)
-    return ask_conversations([model], talks, arms.contexts(talks, which), folder, talk=talk)
+def ask(
+    server: StrangeServer, talks: Benchmark, arms: SearchPipeline, which: list[str], folder: Path
+) -> Any:
+    model = {"model": f"talker@{server.url}", "decoding": {"temperature": 0}}
+    talk = ConversationConfig(wording=WORDINGS["paper"], search=arms)
+    return ask_conversations([model], talks, arms.contexts(talks, which), folder, conversation=talk)
 
 
 def told(server: StrangeServer) -> list[str]:
@@ -60,7 +62,7 @@ def told(server: StrangeServer) -> list[str]:
 def test_each_arm_searches_and_is_told_what_it_should(
     server: StrangeServer, talks: Benchmark, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    arms = Arms(images=listed("image", *ENTRIES), web=listed("text", *PAGES))
+    arms = SearchPipeline(images=listed("image", *ENTRIES), web=listed("text", *PAGES))
     images, web = arms.images.name, arms.web.name
     assert arms.found_by == {"mm_llm": "", "task_1": images} | dict.fromkeys(
         ["task_2", "task_3"], f"{images} + {web}"
@@ -76,8 +78,8 @@ def test_each_arm_searches_and_is_told_what_it_should(
         "task_2": (*entries, *pages),
         "task_3": (*entries, *pages),
     }
-    assert last["searched"].tolist() == ["", "", "turn 1 of a?", "turn 1 of a?"]
-    assert last["passed_over"].tolist() == [0, 1, 2, 2]  # kg-2, and w2
+    assert last["search_query"].tolist() == ["", "", "turn 1 of a?", "turn 1 of a?"]
+    assert last["n_skipped"].tolist() == [0, 1, 2, 2]  # kg-2, and w2
     assert "10 times a document was found that has nothing to show" in capsys.readouterr().out
     prompts = [each for each in told(server) if each.endswith("Query: turn 1 of a?")]
     assert len(prompts) == 4
@@ -89,7 +91,9 @@ def test_each_arm_searches_and_is_told_what_it_should(
 def test_where_nothing_is_kept_the_section_is_left_out(
     server: StrangeServer, talks: Benchmark, tmp_path: Path
 ) -> None:
-    arms = Arms(images=listed("image", *ENTRIES), web=listed("text", PAGES[1]), threshold=0.95)
+    arms = SearchPipeline(
+        images=listed("image", *ENTRIES), web=listed("text", PAGES[1]), threshold=0.95
+    )
     table = ask(server, talks, arms, ["task_2"], tmp_path)
     assert table["doc_ids"].tolist() == [(), ()]
     assert not any("search" in each for each in told(server))
@@ -107,15 +111,15 @@ def test_the_web_is_searched_for_the_question_said_anew_and_asked_as_it_was(
     }
     scores = {"What of the Van?": {"w1": 1.0}, "turn 1 of a?": {"w3": 1.0}}
     web = Listed("text", {each.doc_id: each for each in PAGES}, scores)
-    for rewrite in ("image", "found_history"):
-        writer = load_rewriter(f"writer@{server.url}", tmp_path, wording=rewriting_wording())
+    for rewrite in ("image", "retrieved_history"):
+        writer = load_rewriter(f"writer@{server.url}", tmp_path, wording=rewriting_prompts())
         images = listed("image", *ENTRIES)
-        arms = Arms(images=images, web=web, rewrite=rewrite, rewriter=writer)
+        arms = SearchPipeline(images=images, web=web, rewrite=rewrite, rewriter=writer)
         table = ask(server, talks, arms, ["task_3"], tmp_path)
-        assert table["searched"].tolist() == ["What of the Van?", "turn 1 of a?"]
-        assert table["rewriting"].tolist() == ["rewritten", "unreadable"]
+        assert table["search_query"].tolist() == ["What of the Van?", "turn 1 of a?"]
+        assert table["rewrite_status"].tolist() == ["rewritten", "unparsed"]
         assert [ids[-1] for ids in table["doc_ids"]] == ["w1", "w3"]
-        counted = "1 of 1 questions are searched as they are (0 without an entity, 1 unreadable)"
+        counted = "1 of 1 questions are searched as they are (0 without an entity, 1 unparsed)"
         assert counted in capsys.readouterr().out
     assert any('based on this question: "turn 0 of a?"' in each for each in told(server))
     image, _, found, history = [
@@ -130,27 +134,27 @@ def test_a_turn_whose_question_nobody_said_anew_fails_with_that(
     server: StrangeServer, talks: Benchmark, tmp_path: Path
 ) -> None:
     server.plans = {"Question: turn 0 of a?": ["filtered"]}
-    writer = load_rewriter(f"writer@{server.url}", tmp_path, wording=rewriting_wording())
+    writer = load_rewriter(f"writer@{server.url}", tmp_path, wording=rewriting_prompts())
     both = {"images": listed("image", *ENTRIES), "web": listed("text", *PAGES)}
-    arms = Arms(**both, rewrite="image", rewriter=writer)
+    arms = SearchPipeline(**both, rewrite="image", rewriter=writer)
     table = ask(server, talks, arms, ["task_3"], tmp_path)
-    assert table["status"].tolist() == ["refused", "earlier_turn"]
+    assert table["status"].tolist() == ["refused", "skipped"]
     assert told(server) == []
-    given = ask(server, talks, Arms(**both, rewrite="given"), ["task_3"], tmp_path)
-    assert given["searched"].tolist() == ["turn 0 of a?", "what is a1"]
-    assert given["rewriting"].tolist() == ["not given", "given"]
+    given = ask(server, talks, SearchPipeline(**both, rewrite="reference"), ["task_3"], tmp_path)
+    assert given["search_query"].tolist() == ["turn 0 of a?", "what is a1"]
+    assert given["rewrite_status"].tolist() == ["no_reference", "reference"]
 
 
 def test_a_forecast_searches_nothing_anew(talks: Benchmark, tmp_path: Path) -> None:
     web = Listed("text", {each.doc_id: each for each in PAGES}, {"": {"w3": 0.5}})
-    kept = cached(web, tmp_path / "replies")
+    kept = cached_service(web, tmp_path / "replies")
     first, second = talks.queries.values()
-    with forecasting(tmp_path) as forecast:
+    with dry_run(tmp_path) as forecast:
         assert kept.search([first], 2)["doc_id"].tolist() == ["w2", "w1"]
         assert forecast.any_order == {"listed"}
     assert not (tmp_path / "replies").exists()
     assert kept.search([first], 2)["doc_id"].tolist() == ["w3"]
-    with forecasting(tmp_path) as forecast:
+    with dry_run(tmp_path) as forecast:
         assert kept.search([first], 2)["doc_id"].tolist() == ["w3"]
         assert forecast.any_order == set()
         assert len(kept.search([first, second], 2)) == 4
@@ -158,13 +162,13 @@ def test_a_forecast_searches_nothing_anew(talks: Benchmark, tmp_path: Path) -> N
 
 def test_what_an_arm_lacks_is_named(talks: Benchmark) -> None:
     with pytest.raises(VragError, match="rewrite is 'image', but there is no rewriter"):
-        Arms(rewrite="image")
-    with pytest.raises(VragError, match="rewrite is 'all'; expected one of none, given, image"):
-        Arms(rewrite="all")
+        SearchPipeline(rewrite="image")
+    with pytest.raises(VragError, match="rewrite is 'all'; expected one of none, reference, image"):
+        SearchPipeline(rewrite="all")
     with pytest.raises(VragError, match="unknown arm 'task_4'; expected some of mm_llm"):
-        Arms().contexts(talks, ["task_4"])
+        SearchPipeline().contexts(talks, ["task_4"])
     with pytest.raises(VragError, match="task_2 searches image and web, but there is no web"):
-        Arms(images=listed("image", *ENTRIES)).contexts(talks, ["task_2"])
+        SearchPipeline(images=listed("image", *ENTRIES)).contexts(talks, ["task_2"])
 
 
 GOOD = '{"entity_name": "Van", "updated_question": "What of the\\n Van?"}'
@@ -174,37 +178,37 @@ GOOD = '{"entity_name": "Van", "updated_question": "What of the\\n Van?"}'
     "raw", [GOOD, f"It is a van.\n{GOOD}\n", f"```json\n{GOOD}\n```", f"<think>{{</think>{GOOD}"]
 )
 def test_one_object_at_the_end_is_read(raw: str) -> None:
-    assert read_rewriting(raw) == {"outcome": "rewritten", "question": "What of the Van?"}
+    assert parse_rewriting(raw) == {"outcome": "rewritten", "question": "What of the Van?"}
 
 
 @pytest.mark.parametrize(
     ("raw", "outcome"),
     [
-        (GOOD.replace('"Van"', '" "'), "unsure"),
-        (GOOD.replace('"Van"', "null"), "unsure"),
-        (GOOD + GOOD, "unreadable"),  # two meanings
-        (GOOD.replace("{", '{"entity_name": "Bus", '), "unreadable"),  # likewise
-        (GOOD + " Or is it a bus?", "unreadable"),
-        ("{maybe} " + GOOD, "unreadable"),
-        (GOOD.replace("}", ', "sure": true}'), "unreadable"),
-        (GOOD.replace('"Van"', '["Van", "Bus"]'), "unreadable"),
-        (GOOD.replace("What of the\\n Van?", " "), "unreadable"),
-        (GOOD.replace("of", "\\ud83d"), "unreadable"),  # half a character
-        (GOOD[:-1], "unreadable"),
-        ("[" * 100_000, "unreadable"),
-        ("What of the Van?", "unreadable"),
-        ("", "unreadable"),
+        (GOOD.replace('"Van"', '" "'), "no_entity"),
+        (GOOD.replace('"Van"', "null"), "no_entity"),
+        (GOOD + GOOD, "unparsed"),  # two meanings
+        (GOOD.replace("{", '{"entity_name": "Bus", '), "unparsed"),  # likewise
+        (GOOD + " Or is it a bus?", "unparsed"),
+        ("{maybe} " + GOOD, "unparsed"),
+        (GOOD.replace("}", ', "sure": true}'), "unparsed"),
+        (GOOD.replace('"Van"', '["Van", "Bus"]'), "unparsed"),
+        (GOOD.replace("What of the\\n Van?", " "), "unparsed"),
+        (GOOD.replace("of", "\\ud83d"), "unparsed"),  # half a character
+        (GOOD[:-1], "unparsed"),
+        ("[" * 100_000, "unparsed"),
+        ("What of the Van?", "unparsed"),
+        ("", "unparsed"),
     ],
 )
 def test_all_else_leaves_the_question_as_it_is(raw: str, outcome: str) -> None:
-    assert read_rewriting(raw) == {"outcome": outcome}
+    assert parse_rewriting(raw) == {"outcome": outcome}
 
 
 @settings(deadline=None)
 @given(st.text(max_size=30), st.text(st.characters(codec="utf-8"), min_size=1, max_size=30))
 def test_any_name_and_question_come_through(before: str, question: str) -> None:
     told = json.dumps({"entity_name": "x", "updated_question": question})
-    found = read_rewriting(before.replace("{", "").replace("<", "") + told)
+    found = parse_rewriting(before.replace("{", "").replace("<", "") + told)
     words = " ".join(question.split())
-    expected = {"outcome": "rewritten", "question": words} if words else {"outcome": "unreadable"}
+    expected = {"outcome": "rewritten", "question": words} if words else {"outcome": "unparsed"}
     assert found == expected

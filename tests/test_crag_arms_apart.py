@@ -12,21 +12,30 @@ import pytest
 from factories import judged_arms
 from talks import make_talks, page
 
-from vrag_kit.analysis import interval_table
+from vrag_kit.analysis import report_table
 from vrag_kit.errors import VragError
-from vrag_kit.fieldguide import worn
-from vrag_kit.fieldguide.worn import Services, open_arms, open_talk
 from vrag_kit.papers import crag_mm as paper
 from vrag_kit.retrieval import text_service
-from vrag_kit.runner.parameters import declared
+from vrag_kit.runner.params import declared_parameters
 from vrag_kit.runner.plan import all_notebooks
+from vrag_kit.synthetic import crag_mm
+from vrag_kit.synthetic.crag_mm import (
+    SearchServices,
+    build_search_pipeline,
+    open_conversation_config,
+)
 from vrag_kit.types import Benchmark
 
-SEARCH = {"image_k": 3, "web_k": 2, "similarity_threshold": 0.5, "rewrite": "given"}
-PROMPTS = {"layout": "paper", "image_context_chars": 900, "web_context_chars": 800}
-TALK = {"history": "own", "stop_early": False, "answer_tokens": 75, "answer_tokenizer": ""}
+SEARCH = {"image_k": 3, "web_k": 2, "similarity_threshold": 0.5, "rewrite": "reference"}
+PROMPTS = {"prompt_set": "paper", "image_context_chars": 900, "web_context_chars": 800}
+TALK = {
+    "history": "generated",
+    "early_stopping": False,
+    "max_answer_tokens": 75,
+    "answer_tokenizer": "",
+}
 SCORES = {"R": 1.0, "M": 0.0, "W": -1.0}
-SAID = {"none": ("RWW", "RMR"), "own": ("RRW", "RMR")}
+SAID = {"none": ("RWW", "RMR"), "generated": ("RRW", "RMR")}
 """History → the turns of two conversations."""
 
 
@@ -44,11 +53,11 @@ def two(tmp_path: Path) -> Benchmark:
 def judged(two: Benchmark) -> pd.DataFrame:
     told = {"query_id": list(two.queries), "group": [name[0] for name in two.queries]}
     said = {history: [SCORES[each] for each in "".join(SAID[history])] for history in SAID}
-    return judged_arms(said, ["history"], setting="task_3", worst=-1.0, best=1.0, **told)
+    return judged_arms(said, ["history"], setting="task_3", score_min=-1.0, score_max=1.0, **told)
 
 
 def test_all_turns_of_a_session_get_the_picture_of_one_other(talks: Benchmark) -> None:
-    swapped = paper.with_other_pictures(talks)
+    swapped = paper.with_mismatched_images(talks)
     own = {name: query.image for name, query in talks.queries.items()}
     lent = {name: query.image for name, query in swapped.queries.items()}
     assert all(lent[name] != own[name] for name in own)
@@ -57,45 +66,48 @@ def test_all_turns_of_a_session_get_the_picture_of_one_other(talks: Benchmark) -
     texts = [query.text for query in talks.queries.values()]
     assert [query.text for query in swapped.queries.values()] == texts
     assert swapped.fingerprint != talks.fingerprint
-    again = paper.with_other_pictures(talks)
+    again = paper.with_mismatched_images(talks)
     assert {name: query.image for name, query in again.queries.items()} == lent
 
 
 def test_some_conversations_are_taken_whole(talks: Benchmark) -> None:
     labelled = replace(talks, qrels={name: {} for name in talks.queries})
-    some = paper.some_questions(labelled, 2)
+    some = paper.sample_questions(labelled, 2)
     groups = set(some.groups.values())
     assert len(groups) == 2
     assert list(some.queries) == [name for name in talks.queries if name[0] in groups]
-    assert paper.some_questions(labelled, 0).queries == talks.queries
+    assert paper.sample_questions(labelled, None).queries == talks.queries
 
 
 def test_a_session_without_another_has_no_control(tmp_path: Path) -> None:
     with pytest.raises(VragError, match="no other shows another entity"):
-        paper.with_other_pictures(make_talks(tmp_path, {"a": 2}))
+        paper.with_mismatched_images(make_talks(tmp_path, {"a": 2}))
 
 
 @pytest.mark.parametrize("number", ["52", "53", "54", "55", "56", "58"])
 def test_the_notebooks_ask_the_drawn_editions_as_60_does(number: str) -> None:
     (book,) = [book for book in all_notebooks() if book.name.startswith(number)]
-    names = declared(book)
-    search = names["graph"] | names["web"]
-    assert {key: search[key] for key in worn.SEARCH} == worn.SEARCH
-    assert (names["prompts"], names["talk"]) == (worn.PROMPTS, worn.TALK)
+    names = declared_parameters(book)
+    search = names["image_search"] | names["web_search"]
+    assert {key: search[key] for key in crag_mm.SEARCH} == crag_mm.SEARCH
+    assert (names["prompts"], names["conversation"]) == (
+        crag_mm.PROMPTS,
+        crag_mm.DEFAULT_CONVERSATION,
+    )
 
 
 def test_parameters_name_arms_and_talks(talks: Benchmark, tmp_path: Path) -> None:
     pages = {each.doc_id: each for each in [page("w", "Van", "A van has wheels.")]}
-    services = Services(None, text_service(pages, "words", tmp_path))
-    how = {"rewriter": "", "answers_dir": tmp_path, "run_with": {}}
-    arms = open_arms(services, SEARCH, PROMPTS, **how)
-    assert (arms.image_k, arms.web_k, arms.threshold, arms.rewrite) == (3, 2, 0.5, "given")
+    services = SearchServices(None, text_service(pages, "words", tmp_path))
+    how = {"rewriter": "", "answers_dir": tmp_path, "hardware": {}}
+    arms = build_search_pipeline(services, SEARCH, PROMPTS, **how)
+    assert (arms.image_k, arms.web_k, arms.threshold, arms.rewrite) == (3, 2, 0.5, "reference")
     with pytest.raises(VragError, match="no rewriter"):
-        open_arms(services, {**SEARCH, "rewrite": "found"}, PROMPTS, **how)
-    talk = open_talk(PROMPTS, TALK, arms)
-    assert (talk.history, talk.cut, talk.search) == ("own", None, arms)
-    assert open_talk(PROMPTS, TALK, arms, history="reference").history == "reference"
-    cut = open_talk(PROMPTS, {**TALK, "answer_tokenizer": "some"}, arms).cut
+        build_search_pipeline(services, {**SEARCH, "rewrite": "retrieved"}, PROMPTS, **how)
+    talk = open_conversation_config(PROMPTS, TALK, arms)
+    assert (talk.history, talk.cut, talk.search) == ("generated", None, arms)
+    assert open_conversation_config(PROMPTS, TALK, arms, history="reference").history == "reference"
+    cut = open_conversation_config(PROMPTS, {**TALK, "answer_tokenizer": "some"}, arms).cut
     assert cut is not None
     assert (cut.tokens, cut.tokenizer) == (75, "some")
 
@@ -104,7 +116,7 @@ def test_slices_are_compared_turn_by_turn(judged: pd.DataFrame, two: Benchmark) 
     """By hand: with own answers turn 1 of a is right and not wrong; the others stay."""
     labels = {name: "later" if query.turn else "first" for name, query in two.queries.items()}
     how = {"arm": "history", "by": ["model", "setting"]}
-    gains = paper.slice_gains(judged, two, labels, baseline="none", **how)
+    gains = paper.gains_by_slice(judged, two, labels, baseline="none", **how)
     found = gains.set_index(["slice", "metric"])["value"].round(4).to_dict()
     assert found["later", "accuracy"] == 1 / 4
     assert found["later", "hallucination"] == -1 / 4
@@ -120,37 +132,39 @@ def test_shares_of_turns_stand_before_and_after_the_stop(
 ) -> None:
     by = ["model", "setting", "history"]
     judged.loc[judged["history"] == "none", "score"] = [-1.0, -1.0, 1.0, 1.0, 0.0, 1.0]  # WWR RMR
-    when = paper.before_and_after(paper.truth_means(judged, two, by=by)).query("history == 'none'")
-    found = when.set_index(["metric", "when"])["value"].round(4).to_dict()
-    assert found["accuracy", "all turns"] == 0.5
-    assert found["accuracy", "after the stop"] == 0.3333
-    assert found["missing", "after the stop"] == 0.3333
-    assert found["hallucination", "all turns"] == found["hallucination", "after the stop"]
+    when = paper.before_and_after_early_stop(paper.truthfulness_means(judged, two, by=by)).query(
+        "history == 'none'"
+    )
+    found = when.set_index(["metric", "early_stopping"])["value"].round(4).to_dict()
+    assert found["accuracy", "without"] == 0.5
+    assert found["accuracy", "with"] == 0.3333
+    assert found["missing", "with"] == 0.3333
+    assert found["hallucination", "without"] == found["hallucination", "with"]
 
 
 def test_turns_that_need_history_are_those_that_the_data_tell(
     judged: pd.DataFrame, two: Benchmark
 ) -> None:
     labels = paper.needs_history(two)
-    assert set(labels.values()) == {"not told"}
-    shares = paper.turn_shares(judged, two, labels, by=["model", "history"])
+    assert set(labels.values()) == {"not annotated"}
+    shares = paper.turn_outcome_rates(judged, two, labels, by=["model", "history"])
     right = shares.query("metric == 'accuracy'").set_index("history")
-    assert right["value"].round(4).to_dict() == {"none": 0.5, "own": 0.6667}
-    table = interval_table(shares, rows=["slice", "history"])
-    assert table.loc[("not told", "own"), "accuracy"].startswith("0.7 [")
-    assert table.loc[("not told", "own"), "accuracy"].endswith("(n = 6)")
+    assert right["value"].round(4).to_dict() == {"none": 0.5, "generated": 0.6667}
+    table = report_table(shares, rows=["slice", "history"])
+    assert table.loc[("not annotated", "generated"), "accuracy"].startswith("0.7 [")
+    assert table.loc[("not annotated", "generated"), "accuracy"].endswith("(n = 6)")
 
 
 def test_a_table_tells_p_and_what_failed() -> None:
     numbers = {"value": 2.0, "ci_low": 1.0, "ci_high": 3.0, "n": 4, "p_holm": 0.012}
     table = pd.DataFrame([{"arm": "x", "metric": "m", **numbers, "n_failed": 1}])
-    cell = interval_table(table, rows=["arm"]).loc["x", "m"]
+    cell = report_table(table, rows=["arm"]).loc["x", "m"]
     assert cell == "2.0 [1.0, 3.0] (n = 4), p 0.012; 1 failed"
 
 
 def test_printed_gains_are_differences_of_printed_means() -> None:
     """Table 8, GPT-5 mini: truthfulness 31.5 with both searches."""
-    gains = paper.printed_gains("single_turn", ["mm_llm", "task_1"])
+    gains = paper.published_gains("single_turn", ["mm_llm", "task_1"])
     assert set(zip(gains["baseline"], gains["setting"], strict=True)) == {
         ("mm_llm", "task_1"),
         ("mm_llm", "task_2"),

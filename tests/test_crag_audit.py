@@ -14,7 +14,7 @@ import pytest
 
 from vrag_kit.papers import crag_mm as paper
 
-TABLES = paper.paper_tables()
+TABLES = paper.published_tables()
 found = partial(audits.found, digits=1)
 
 
@@ -42,7 +42,9 @@ def test_case_6_one_single_turn_row_has_another_truthfulness(checks: pd.DataFram
     assert found(checks, "truthfulness, single questions") == {
         ("8", "InternVL3.5 38B, mm_llm"): (-7.9, -8.6)
     }
-    mini = paper.printed_main("single_turn").query("model == 'GPT-5 Mini' and setting == 'task_2'")
+    mini = paper.published_main("single_turn").query(
+        "model == 'GPT-5 Mini' and setting == 'task_2'"
+    )
     told = mini.set_index("metric")["value"]
     # 48.7 − 17.2 = 31.5
     assert told["accuracy"] - told["hallucination"] == pytest.approx(told["truthfulness"])
@@ -52,7 +54,7 @@ def test_case_6_one_single_turn_row_has_another_truthfulness(checks: pd.DataFram
 def test_conversations_have_other_definitions_and_no_contradiction(checks: pd.DataFrame) -> None:
     assert counts(checks, "truthfulness, conversations") == [0, 0, 48, 0]
     rows = checks[checks["check"] == "truthfulness, conversations"]
-    assert (rows["printed"] != rows["recomputed"].round(1)).all()
+    assert (rows["reported"] != rows["recomputed"].round(1)).all()
     assert rows["note"].unique().tolist() == [
         "shares are of turns before the stop, truthfulness is after it: other definitions"
     ]
@@ -60,8 +62,8 @@ def test_conversations_have_other_definitions_and_no_contradiction(checks: pd.Da
 
 def test_one_early_stop_leaves_the_rest_more_than_100_percent(checks: pd.DataFrame) -> None:
     place = ("9, 11", "Llama 3.2 90B, task_3, early_stop")
-    assert found(checks, "a whole and its part") == {place: (81.7, 76.1)}
-    (note,) = paper.contradictions(checks).query("check == 'a whole and its part'")["note"]
+    assert found(checks, "part not larger than whole") == {place: (81.7, 76.1)}
+    (note,) = paper.contradictions(checks).query("check == 'part not larger than whole'")["note"]
     # (81.7 − 0.85 · 71.7) / 0.15
     assert note == "138.4 of the rest"
 
@@ -72,12 +74,14 @@ def test_cells_that_two_tables_print_are_equal(checks: pd.DataFrame) -> None:
 
 
 def test_early_stops_are_whole_numbers_of_conversations() -> None:
-    stops = {number: rows["value"].tolist() for number, rows in paper.early_stops(TABLES).items()}
+    stops = {
+        number: rows["value"].tolist() for number, rows in paper.early_stop_rates(TABLES).items()
+    }
     assert [len(each) for each in stops.values()] == [18, 17, 4]
-    assert paper.denominators(stops[9], 150, 759) == [586]
-    assert {495, 505} <= set(paper.denominators(stops[11], 450, 550))
-    assert 587 in paper.denominators(stops[5], 580, 590)
-    assert 586 not in paper.denominators(stops[5], 580, 590)
+    assert paper.possible_denominators(stops[9], 150, 759) == [586]
+    assert {495, 505} <= set(paper.possible_denominators(stops[11], 450, 550))
+    assert 587 in paper.possible_denominators(stops[5], 580, 590)
+    assert 586 not in paper.possible_denominators(stops[5], 580, 590)
 
 
 def test_the_judges_averages_follow(checks: pd.DataFrame) -> None:
@@ -91,15 +95,15 @@ def test_32_sums_of_tables_2_and_3_hold(checks: pd.DataFrame) -> None:
 
 
 def test_whole_image_recall_is_of_62_percent_egocentric_images(checks: pd.DataFrame) -> None:
-    assert counts(checks, "recall from its two kinds") == [6, 1, 0, 0]
+    assert counts(checks, "recall from both image types") == [6, 1, 0, 0]
     (row,) = checks[checks["check"] == "share of egocentric images"].itertuples()
-    assert (round(row.printed, 1), row.recomputed, row.finding) == (78.7, 62, "not comparable")
+    assert (round(row.reported, 1), row.recomputed, row.finding) == (78.7, 62, "not comparable")
     kept = {("10, figure 3", "questions kept, k=30"): (65.0, 51.9)}
-    assert found(checks, "share whose entity was found") == kept
+    assert found(checks, "share with entity retrieved") == kept
 
 
 def test_seven_statements_do_not_follow_from_the_tables(checks: pd.DataFrame) -> None:
-    assert found(checks, "text against tables") == {
+    assert found(checks, "text vs. tables") == {
         ("5", "most hallucination, single_turn"): (49, 52.9),
         ("5", "most hallucination, multi_turn"): (35, 50.1),
         ("2", "low-quality egocentric images"): (15, 13.9),
@@ -108,14 +112,14 @@ def test_seven_statements_do_not_follow_from_the_tables(checks: pd.DataFrame) ->
         ("5", "fewest early stops"): (27, 25.0),
         ("9", "fewest stops, straightforward"): (44, 43.5),
     }
-    rounded = checks.query("check == 'text against tables' and finding.str.contains('rounding')")
-    assert rounded["where"].tolist() == ["industry, truthfulness, single_turn"]
+    rounded = checks.query("check == 'text vs. tables' and finding.str.contains('rounding')")
+    assert rounded["cell"].tolist() == ["industry, truthfulness, single_turn"]
 
 
 def test_one_system_stops_far_less_often_than_independent_turns_would() -> None:
     # Claude Sonnet and GPT-5 in Table 5: printed 25.0 and 26.9
-    assert round(100 * paper.independent_turns((58.7, 6.6, 34.6))["early_stop"]) == 44
-    assert round(100 * paper.independent_turns((70.0, 3.9, 26.1))["early_stop"]) == 27
+    assert round(100 * paper.independent_turns_expectation((58.7, 6.6, 34.6))["early_stop"]) == 44
+    assert round(100 * paper.independent_turns_expectation((70.0, 3.9, 26.1))["early_stop"]) == 27
 
 
 @pytest.mark.slow
@@ -138,19 +142,19 @@ def test_an_error_that_is_planted_is_found(
 
 
 def test_printed_numbers_have_the_form_of_ours() -> None:
-    single, multi = paper.printed_main("single_turn"), paper.printed_main("multi_turn")
+    single, multi = paper.published_main("single_turn"), paper.published_main("multi_turn")
     assert (len(single), len(multi)) == (27 * 4, 18 * 5)
     assert set(single["setting"]) == {"mm_llm", "task_1", "task_2"}
-    assert len(paper.printed_main("multi_turn", found=True)) == 18 * 5 - 1  # one cell is absent
-    assert set(paper.printed_systems("multi_turn")["model"]) >= {"GPT-5", "Winning team"}
+    assert len(paper.published_main("multi_turn", found=True)) == 18 * 5 - 1  # one cell is absent
+    assert set(paper.published_systems("multi_turn")["model"]) >= {"GPT-5", "Winning team"}
     assert (
-        paper.printed_range("multi_turn").loc["task_3", "truthfulness"]
+        paper.published_range("multi_turn").loc["task_3", "truthfulness"]
         == "8.8 to 42.5, median 19.6"
     )
 
 
 def test_every_curve_of_the_figures_grows_with_k() -> None:
-    recall = paper.printed_recall()
+    recall = paper.published_recall()
     assert recall.groupby("setting").size().to_dict() == {
         "full_image_query": 7,
         "manual_crop_query": 7,

@@ -15,11 +15,11 @@ import yaml
 from conftest import ROOT
 from crag_rows import session, turn, write_rows
 
-from vrag_kit.forecast import forecasting
+from vrag_kit.forecast import dry_run
 from vrag_kit.retrieval import best_threshold, make_run, threshold_curve
-from vrag_kit.retrieval.convert_chroma import Row, write_index
+from vrag_kit.retrieval.chroma import ChromaRow, write_index
 from vrag_kit.runner.check import check_parameters
-from vrag_kit.types import Evidence, Query
+from vrag_kit.types import Document, Query
 
 ASKED = 4
 CLIP, BGE = "openai/clip-vit-large-patch14-336", "BAAI/bge-large-en-v1.5"
@@ -39,10 +39,10 @@ def folder(tmp_path: Path) -> Path:
     for number, vector in enumerate(vectors):
         told: dict[str, Any] = {"image_url": f"https://x.org/{number}.jpg"}
         told |= {"entities": json.dumps([f"Thing {number}"]), "info": "{}"}
-        entries.append(Row(str(number), vector, told))
+        entries.append(ChromaRow(str(number), vector, told))
         url = f"https://x.org/{number}"
         told = {"page_url": url, "page_name": f"Page {number}", "page_snippet": "A thing."}
-        pages.append(Row(f"{url}_chunk_0", vector, told))
+        pages.append(ChromaRow(f"{url}_chunk_0", vector, told))
     write_index(entries, folder / "image-index-public-test", "image", CLIP)
     write_index(pages, folder / "web-index-public-test", "text", BGE)
     return folder
@@ -56,11 +56,18 @@ def test_what_is_not_here_is_listed_and_all_calls_are_counted(
     values: dict[str, Any] = {
         "notebooks": ["crag_mm/52_crag_mm_single_turn"],
         "crag_mm_single": str(folder / "single-turn"),
-        "crag_mm": {"indexes": str(folder)},
-        "graph": {"image_service": CLIP},
-        "web": {"web_service": {"model": BGE, "pooling": "mean"}, "rewriter": "nobody/rewriter"},
+        "crag_mm": {"split": "public_test", "indexes": str(folder), "egocentric_size": []},
+        "image_search": {"image_service": CLIP, "image_k": 10, "similarity_threshold": 0.85},
+        "web_search": {
+            **{"web_k": 5, "rewrite": "retrieved"},
+            "web_service": {"model": BGE, "pooling": "mean"},
+            "rewriter": "nobody/rewriter",
+        },
         "judge": "nobody/judge",
-        "talk": {"answer_tokenizer": "nobody/tokens"},
+        "conversation": {
+            **{"history": "generated", "early_stopping": False, "max_answer_tokens": 75},
+            "answer_tokenizer": "nobody/tokens",
+        },
         "answers_dir": str(tmp_path / "answers"),
         "cache_dir": str(tmp_path / "cache"),
     }
@@ -77,7 +84,7 @@ def test_what_is_not_here_is_listed_and_all_calls_are_counted(
     assert "fails there" not in told
     assert f"is what {CLIP}, {BGE} will find" in told
     # nobody says questions anew where they are searched as they are
-    unwanted = {**values, "web": {**values["web"], "rewrite": "none"}}
+    unwanted = {**values, "web_search": {**values["web_search"], "rewrite": "none"}}
     unwanted["crag_mm_single"] = str(tmp_path / "nowhere")
     file.write_text(yaml.safe_dump(unwanted), encoding="utf-8")
     assert not any("rewriter" in line for line in check_parameters(file)[1])
@@ -86,10 +93,10 @@ def test_what_is_not_here_is_listed_and_all_calls_are_counted(
 def test_without_known_entities_there_is_no_threshold_to_choose(tmp_path: Path) -> None:
     run = make_run([("a", "kg-1", 0.9)])
     metadata = {"entities": [{"entity_name": "Van", "entity_attributes": ""}]}
-    corpus = {"kg-1": Evidence(doc_id="kg-1", metadata=metadata)}
+    corpus = {"kg-1": Document(doc_id="kg-1", metadata=metadata)}
     untold = threshold_curve(run, [Query(query_id="a", text="?")], corpus)
     assert untold.empty
     assert np.isnan(best_threshold(untold))
-    with forecasting(tmp_path):  # what stands in for hits shows nothing
+    with dry_run(tmp_path):  # what stands in for hits shows nothing
         told = [Query(query_id="a", text="?", entity="Bus")]
         assert threshold_curve(run, told, corpus).empty

@@ -18,9 +18,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from vrag_kit.benchmarks import load_crag_mm
-from vrag_kit.benchmarks.crag_mm_images import picture_url, url_file
+from vrag_kit.benchmarks.crag_mm_images import cached_image_name, image_url
 from vrag_kit.benchmarks.crag_mm_labels import NAMES, read_label
-from vrag_kit.benchmarks.crag_mm_marks import read_diagnostic, read_marks, write_marks
+from vrag_kit.benchmarks.crag_mm_marks import read_annotations, read_diagnostic, write_annotations
 from vrag_kit.benchmarks.crag_mm_rows import CragSession, parse_session
 from vrag_kit.errors import VragError
 
@@ -36,8 +36,8 @@ TALKS = [
 
 def with_picture(images: Path, url: str, data: bytes) -> None:
     """As if it had been fetched."""
-    (images / url_file(url)).parent.mkdir(parents=True, exist_ok=True)
-    (images / url_file(url)).write_bytes(data)
+    (images / cached_image_name(url)).parent.mkdir(parents=True, exist_ok=True)
+    (images / cached_image_name(url)).write_bytes(data)
 
 
 @pytest.fixture(scope="module")
@@ -164,7 +164,7 @@ def test_only_egocentric_pictures_are_squeezed(tmp_path: Path) -> None:
     folder = write_rows(tmp_path / "rows", [session("a"), session("b", url=url)])
     with_picture(tmp_path / "images", url, picture("green"))
     plain = load_crag_mm(folder)
-    squeezed = load_crag_mm(folder, ego_size=(30, 10))
+    squeezed = load_crag_mm(folder, egocentric_size=(30, 10))
     assert squeezed.fingerprint != plain.fingerprint
     images = {name: query.image for name, query in squeezed.queries.items()}
     assert images["a"] is not None
@@ -192,7 +192,7 @@ def test_sessions_that_the_authors_drop_are_dropped_and_one_has_another_address(
         turns=(),
     )
     archived = "https://web.archive.org/web/20250521025904/https://upload.wikimedia.org/x.jpg"
-    assert picture_url(one) == archived
+    assert image_url(one) == archived
 
 
 def test_what_was_read_is_kept_until_a_shard_changes_or_a_picture_is_gone(tmp_path: Path) -> None:
@@ -286,7 +286,7 @@ def test_marks_give_the_entity_whose_documents_are_the_labels(
     tmp_path: Path, talks: dict[str, Path]
 ) -> None:
     folder = talks["v0.1.2"]
-    write_marks(folder / "marks.jsonl", MARKS)
+    write_annotations(folder / "marks.jsonl", MARKS)
     entries = [("Talia ensis", 0), ("Talia osa", 1), ("talia  ensis", 2)]
     lines = []
     for name, number in entries:
@@ -333,8 +333,8 @@ def test_the_diagnostic_set_gives_the_same_marks(tmp_path: Path) -> None:
         "image_size": [960, 1280],
     }
     assert marks["b"] == {}
-    write_marks(tmp_path / "marks.jsonl", marks)
-    assert read_marks(tmp_path / "marks.jsonl") == marks
+    write_annotations(tmp_path / "marks.jsonl", marks)
+    assert read_annotations(tmp_path / "marks.jsonl") == marks
     text = Features({"id": Value("string"), "metadata": Value("string")})
     as_text = [{"id": "a", "metadata": json.dumps(told)}]
     Dataset.from_list(as_text, features=text).to_parquet(shard)

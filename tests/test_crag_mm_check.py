@@ -12,7 +12,7 @@ import pytest
 from crag_rows import MULTI, Row, picture, session, turn, write_rows
 from typer.testing import CliRunner
 
-from vrag_kit.benchmarks.crag_mm_images import url_file
+from vrag_kit.benchmarks.crag_mm_images import cached_image_name
 from vrag_kit.errors import VragError
 from vrag_kit.fetching import crag_mm_health
 from vrag_kit.fetching.crag_mm_health import PUBLISHED, QUESTIONS, check_crag_mm
@@ -52,8 +52,8 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     talks = [lacking, swapped, swapped, long, strange]
     write_rows(folder / "multi-turn", talks, names=names, split="public_test")
     (folder / "images" / "url").mkdir(parents=True)
-    (folder / "images" / url_file(HERE)).write_bytes(picture("red"))
-    (folder / "images" / url_file(BROKEN)).write_bytes(b"<html>")
+    (folder / "images" / cached_image_name(HERE)).write_bytes(picture("red"))
+    (folder / "images" / cached_image_name(BROKEN)).write_bytes(b"<html>")
     marks = [{"interaction_id": "good", "entity": "x"}, {"interaction_id": "nobody"}, {"x": 1}]
     text = "\n".join(json.dumps(each) for each in marks)
     (folder / "single-turn" / "marks.jsonl").write_text(text, encoding="utf-8")

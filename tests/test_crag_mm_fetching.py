@@ -24,15 +24,15 @@ from crag_rows import MULTI, picture, session, turn, write_rows
 from typer.testing import CliRunner
 
 from vrag_kit.benchmarks import load_crag_mm
-from vrag_kit.benchmarks.crag_mm_images import url_file
+from vrag_kit.benchmarks.crag_mm_images import cached_image_name
 from vrag_kit.errors import VragError
 from vrag_kit.fetching import by_address, connections
 from vrag_kit.fetching.by_address import download
-from vrag_kit.fetching.crag_mm import Sources, fetch_all
+from vrag_kit.fetching.crag_mm import CragMMSources, fetch_all
 from vrag_kit.runner.cli import app
 
 MOTH = picture("red", (60, 80))
-fetch_by_address = partial(by_address.fetch_by_address, allow_private=True)
+fetch_by_address = partial(by_address.download_images, allow_private=True)
 """The tests' servers are on this machine."""
 
 
@@ -44,7 +44,7 @@ def _no_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
 def addresses(server: ArchiveServer, *paths: str) -> dict[str, str]:
     """File → address of these paths on a server."""
     urls = [server.url.replace("/2021/train.tar.gz", f"/{path}") for path in paths]
-    return {url_file(url): url for url in urls}
+    return {cached_image_name(url): url for url in urls}
 
 
 def listed(folder: Path) -> dict[str, str]:
@@ -73,7 +73,7 @@ def test_a_broken_connection_and_a_busy_server_are_tried_again(tmp_path: Path) -
     with ArchiveServer(MOTH, cuts=(100,), statuses=(429, 503)) as server:
         wanted = addresses(server, "a.jpg")
         assert fetch_by_address(wanted, tmp_path).missing == {
-            url_file(url): f"{url}: gave up after 3 tries (the server ended it early)."
+            cached_image_name(url): f"{url}: gave up after 3 tries (the server ended it early)."
             for url in wanted.values()
         }
         again = fetch_by_address(wanted, tmp_path)
@@ -124,7 +124,7 @@ def test_a_picture_that_is_too_large_is_refused(monkeypatch: pytest.MonkeyPatch)
 def test_a_private_address_out_of_data_is_named_and_never_asked(host: str, tmp_path: Path) -> None:
     with ArchiveServer(MOTH) as server:
         url = server.url.replace("127.0.0.1", host)
-        fetched = by_address.fetch_by_address({"url/a.jpg": url}, tmp_path)
+        fetched = by_address.download_images({"url/a.jpg": url}, tmp_path)
         assert server.paths == []
     told = fetched.missing["url/a.jpg"]
     for words in (url, "no public address", "--allow-private"):
@@ -166,8 +166,8 @@ def test_a_server_that_drips_is_left_when_time_is_over(
 
 def test_a_fetch_that_was_killed_goes_on_and_asks_for_nothing_twice(tmp_path: Path) -> None:
     names = [f"{number}.jpg" for number in range(6)]
-    script = "import json, sys; from vrag_kit.fetching.by_address import fetch_by_address;"
-    script += "fetch_by_address(json.loads(sys.argv[1]), sys.argv[2], allow_private=True)"
+    script = "import json, sys; from vrag_kit.fetching.by_address import download_images;"
+    script += "download_images(json.loads(sys.argv[1]), sys.argv[2], allow_private=True)"
     with ArchiveServer(MOTH) as server:
         wanted = addresses(server, *names)
         server.stall = 3 * len(MOTH)  # the fourth never comes
@@ -220,6 +220,6 @@ def test_an_archive_of_two_data_sets_a_damaged_one_and_a_web_page_are_refused(
     (tmp_path / "page.tar").write_bytes(b"<html>")
     expected = {"both": "holds both single/", "cut": "cut off or damaged", "page": "a web page"}
     for name, words in expected.items():
-        sources = Sources(single=str(tmp_path / f"{name}.tar"), multi="")
+        sources = CragMMSources(single=str(tmp_path / f"{name}.tar"), multi="")
         with pytest.raises(VragError, match=words):
             fetch_all(sources, tmp_path / "to", split="validation")

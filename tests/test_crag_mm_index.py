@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from PIL import Image
 
 from vrag_kit.benchmarks import read_image_index, read_web_index
-from vrag_kit.benchmarks.crag_mm_index import index_problem, without_white_space
+from vrag_kit.benchmarks.crag_mm_index import index_problem, percent_encode_spaces
 
 ENTRY = {
     "index": 17,
@@ -67,8 +67,8 @@ def test_a_page_is_named_by_its_address_and_says_its_snippet(tmp_path: Path) -> 
 
 @given(st.text(min_size=1))
 def test_an_id_has_no_white_space_whatever_an_address_holds(address: str) -> None:
-    assert len(without_white_space(address).split()) <= 1
-    assert without_white_space(address).isprintable() or not address.isprintable()
+    assert len(percent_encode_spaces(address).split()) <= 1
+    assert percent_encode_spaces(address).isprintable() or not address.isprintable()
 
 
 def test_an_index_whose_name_tells_another_split_is_told_apart() -> None:

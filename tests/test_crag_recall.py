@@ -15,48 +15,48 @@ from small_index import Small
 
 from vrag_kit.benchmarks import read_image_index
 from vrag_kit.errors import VragError
-from vrag_kit.fieldguide.worn import open_multi_turn, open_services, open_single_turn
-from vrag_kit.judging import TruthRuleJudge, page_tells, told_by_words
+from vrag_kit.judging import TruthfulnessRuleJudge, answer_in_page, page_relevance
 from vrag_kit.papers import crag_mm as paper
 from vrag_kit.retrieval import best_threshold, make_run, threshold_curve
-from vrag_kit.types import Benchmark, Evidence, Query
-from vrag_kit.workspace import own_models
+from vrag_kit.synthetic.crag_mm import open_multi_turn, open_services, open_single_turn
+from vrag_kit.types import Benchmark, Document, Query
 from vrag_kit.workspace import path as project_path
+from vrag_kit.workspace import shipped_models
 
 
 @pytest.fixture(scope="module")
 def single() -> Benchmark:
-    return open_single_turn("worn-drawn-small", "public_test")
+    return open_single_turn("field-guide-crag-mm-small", "public_test")
 
 
 @pytest.fixture(scope="module")
 def multi() -> Benchmark:
-    return open_multi_turn("worn-drawn-small", "public_test")
+    return open_multi_turn("field-guide-crag-mm-small", "public_test")
 
 
 def test_shares_are_counts_of_the_rows_and_the_papers_are_of_its_tables(
     single: Benchmark, multi: Benchmark
 ) -> None:
     table = paper.distribution(single, multi)
-    for _, part in table.groupby(["of", "part"]):
+    for _, part in table.groupby(["facet", "population"]):
         assert part["share"].sum() == pytest.approx(100)
-    rows = table.set_index(["of", "part", "label"])
+    rows = table.set_index(["facet", "population", "label"])
     types = [query.metadata["query_category"] for query in single.queries.values()]
     row = rows.loc[("query_category", "single questions", "multi-hop")]
     assert row["n"] == types.count("multi-hop")
-    assert row["paper"] == pytest.approx(100 * 928 / 6462)  # Table 3
-    assert rows.loc[("image_type", "images", "egocentric"), "paper"] == pytest.approx(
+    assert row["published"] == pytest.approx(100 * 928 / 6462)  # Table 3
+    assert rows.loc[("image_type", "images", "egocentric"), "published"] == pytest.approx(
         100 * 6248 / 7943  # Table 2
     )
-    domains = table[(table["of"] == "domain") & (table["part"] == "conversations")]
-    assert domains["paper"].sum() == pytest.approx(100)
-    numbers = paper.statistics(single, multi).set_index("statistic")
+    domains = table[(table["facet"] == "domain") & (table["population"] == "conversations")]
+    assert domains["published"].sum() == pytest.approx(100)
+    numbers = paper.describe(single, multi).set_index("statistic")
     turns = numbers.loc["turns of conversations"]
     assert (turns["value"], turns["unit"]) == (len(multi.queries), "turns")
     kinds = paper.quality_by_kind(single, multi)
     assert kinds.loc["total", ("total", "n")] == len(single.queries) + 8
     assert kinds.loc["low light", ("egocentric", "paper, %")] == pytest.approx(100 * 267 / 7943)
-    assert (paper.told_marks(single, multi)["single questions"] == "24 of 24").all()
+    assert (paper.annotation_coverage(single, multi)["single questions"] == "24 of 24").all()
 
 
 def test_a_page_tells_what_names_the_entity_and_has_the_answers_new_words() -> None:
@@ -66,7 +66,7 @@ def test_a_page_tells_what_names_the_entity_and_has_the_answers_new_words() -> N
         answers=("It lives in Norland.",),
         entity="Talia ensis",
     )
-    page = Evidence(
+    page = Document(
         doc_id="p",
         text="Talia ensis is a red moth.",
         metadata={
@@ -74,8 +74,8 @@ def test_a_page_tells_what_names_the_entity_and_has_the_answers_new_words() -> N
             "page_result": "Talia ensis is a red moth. It lives in Norland.",
         },
     )
-    assert told_by_words(query, page, "It lives in Norland.")
-    assert not told_by_words(query, page, "It lives in Sudmoor.")
+    assert answer_in_page(query, page, "It lives in Norland.")
+    assert not answer_in_page(query, page, "It lives in Sudmoor.")
     other = replace(
         page, metadata={"page_name": "Talia osa", "page_result": "It lives in Norland."}
     )
@@ -83,22 +83,23 @@ def test_a_page_tells_what_names_the_entity_and_has_the_answers_new_words() -> N
     benchmark = Benchmark(
         name="b", fingerprint="f", queries={"q": query}, corpus={}, qrels={"q": {}}
     )
-    judge = TruthRuleJudge()
-    assert page_tells(judge, benchmark, "snippets")(pairs) == [False, False]
-    assert page_tells(judge, benchmark, "full pages")(pairs) == [True, False]
+    judge = TruthfulnessRuleJudge()
+    assert page_relevance(judge, benchmark, "snippets")(pairs) == [False, False]
+    assert page_relevance(judge, benchmark, "full pages")(pairs) == [True, False]
 
 
 def test_a_threshold_keeps_what_lies_above_it_and_the_best_has_the_largest_f1() -> None:
     queries = [Query(query_id=name, text="", entity=f"Talia {name}") for name in "ab"]
     corpus = {
-        name: Evidence(doc_id=name, metadata={"entities": [{"entity_name": f"Talia {name}"}]})
+        name: Document(doc_id=name, metadata={"entities": [{"entity_name": f"Talia {name}"}]})
         for name in "abc"
     }
     run = make_run([("a", "a", 0.9), ("a", "c", 0.5), ("b", "b", 0.6), ("b", "c", 0.55)])
     curve = threshold_curve(run, queries, corpus).set_index("threshold")
-    assert list(curve.loc[0.50, ["hits", "precision", "kept"]]) == [1.5, pytest.approx(2 / 3), 1]
-    assert list(curve.loc[0.56, ["hits", "precision", "kept", "f1"]]) == [1, 1, 1, 1]
-    assert list(curve.loc[0.80, ["hits", "precision", "kept"]]) == [0.5, 1, 0.5]
+    numbers = ["mean_hits", "precision", "recall"]
+    assert list(curve.loc[0.50, numbers]) == [1.5, pytest.approx(2 / 3), 1]
+    assert list(curve.loc[0.56, [*numbers, "f1"]]) == [1, 1, 1, 1]
+    assert list(curve.loc[0.80, numbers]) == [0.5, 1, 0.5]
     assert best_threshold(curve.reset_index()) == 0.55
     with pytest.raises(VragError, match="none of 4 hits of 2 queries"):
         threshold_curve(run, [replace(query, entity="Elk") for query in queries], corpus)
@@ -109,34 +110,34 @@ def test_recall_stands_beside_the_printed_labels_and_only_where_they_are_of_the_
 ) -> None:
     services = open_services(single, "field-guide-clip-64", "bm25", tmp_path)
     assert services.web is not None
-    asked = paper.web_questions(single, 6)
+    asked = paper.web_queries(single, 6)
     assert [len(queries) for queries in asked.values()] == [6, 6]
-    judge = TruthRuleJudge()
-    tells = {part: page_tells(judge, single, part) for part in ("snippets", "full pages")}
+    judge = TruthfulnessRuleJudge()
+    tells = {part: page_relevance(judge, single, part) for part in ("snippets", "full pages")}
     web = paper.web_recall(services.web, asked, tells)
     assert list(web["k"].unique()) == list(paper.WEB_CUTOFFS)
     assert list(paper.web_recall(services.web, asked, tells, 3)["k"].unique()) == [3]
     best = web.groupby(["asked", "setting"])["value"].mean()
-    assert best["as meant", "full pages"] >= best["as meant", "snippets"]
+    assert best["reference query", "full pages"] >= best["reference query", "snippets"]
     rows = []
     for number, (name, query) in enumerate(single.queries.items()):
         row = {"query_id": name, "group": name, "k": 1, "value": float(number % 2)}
-        told = {"setting": paper.WHOLE, "image_quality": query.metadata["image_quality"]}
-        kind = "egocentric" if query.metadata["egocentric"] else "normal"
-        rows.append({**row, **told, "kind": kind, "worst": 0.0, "best": 1.0, "metric": "recall"})
+        row |= {"setting": paper.WHOLE, "image_quality": query.metadata["image_quality"]}
+        row["image_type"] = "egocentric" if query.metadata["egocentric"] else "non-egocentric"
+        rows.append({**row, "score_min": 0.0, "score_max": 1.0, "metric": "hit_rate"})
     panels = paper.recall_panels(pd.DataFrame(rows), web)
-    whole = panels["Entity found, by image (Figure 3)"].set_index(["printed", "k"])["value"]
+    whole = panels["entity hit rate, image search (Figure 3)"].set_index(["printed", "k"])["value"]
     assert whole[False, 1] == 50
     assert whole[True, 30] == 51.9
-    assert not panels["Whole image, by quality"]["printed"].any()
-    larger = paper.recall_numbers(panels, single.name, web="larger")
-    of_pages = larger["panel"].str.startswith("Answer told")
-    named = set(larger[larger["source"] == f"{single.name}, larger web"]["panel"])
+    assert not panels["whole image, by image quality"]["printed"].any()
+    larger = paper.recall_long_table(panels, single.name, web="large")
+    of_pages = larger["panel"].str.startswith("answer hit rate")
+    named = set(larger[larger["source"] == f"{single.name}, large web"]["panel"])
     assert named == set(larger[of_pages]["panel"])
-    numbers = paper.recall_numbers(panels, single.name)
+    numbers = paper.recall_long_table(panels, single.name)
     assert np.isclose(numbers["n"].max(), len(single.queries))
-    sources = numbers.query("line == @paper.WHOLE and k == 30").set_index("source")["value"]
-    assert sources["CRAG-MM, as printed"] == 51.9
+    sources = numbers.query("series == @paper.WHOLE and k == 30").set_index("source")["value"]
+    assert sources["CRAG-MM, reported"] == 51.9
 
 
 def test_a_converted_index_is_searched_by_its_vectors_and_belongs_to_the_split(
@@ -164,13 +165,13 @@ def test_a_converted_index_is_searched_by_its_vectors_and_belongs_to_the_split(
 
 
 def test_an_impossible_size_of_egocentric_pictures_is_refused() -> None:
-    with pytest.raises(VragError, match=r"ego_size is \[960\]; expected \[width, height\]"):
-        open_single_turn("worn-drawn-small", ego_size=[960])
+    with pytest.raises(VragError, match=r"egocentric_size is \[960\]; expected \[width, height\]"):
+        open_single_turn("field-guide-crag-mm-small", egocentric_size=[960])
 
 
 def test_weights_of_the_kit_are_computed_with_in_single_precision() -> None:
     """They are kept in half precision, in which a CPU takes thirty times as long."""
-    configs = [project_path(name) / "config.json" for name in own_models()]
+    configs = [project_path(name) / "config.json" for name in shipped_models()]
     read = [json.loads(file.read_text(encoding="utf-8")) for file in configs if file.is_file()]
     assert len(read) > 1
     assert {config.get("dtype", "float32") for config in read} == {"float32"}

@@ -13,13 +13,13 @@ import pandas as pd
 import pytest
 from factories import judged_arms
 
-from vrag_kit.analysis import in_percent
+from vrag_kit.analysis import to_percent
 from vrag_kit.errors import VragError
 from vrag_kit.papers import crag_mm as paper
-from vrag_kit.papers.sources import Source
+from vrag_kit.papers.sources import DataSource
 from vrag_kit.types import Benchmark, Query
 
-PAPERS = Source("the paper's", "CRAG-MM")
+PAPERS = DataSource("the paper's", "CRAG-MM")
 
 
 @pytest.fixture(scope="module")
@@ -37,7 +37,7 @@ def judged(benchmark: Benchmark) -> pd.DataFrame:
     """task_3 is right throughout; mm_llm is wrong at the second turn, one call failed."""
     said = {"mm_llm": [1.0, -1.0, 1.0] * 12, "task_3": [1.0] * 36}
     told = {"query_id": list(benchmark.queries), "group": [*benchmark.groups.values()]}
-    table = judged_arms(said, ["setting"], model="mine", k=0, worst=-1.0, best=1.0, **told)
+    table = judged_arms(said, ["setting"], model="mine", k=0, score_min=-1.0, score_max=1.0, **told)
     table.loc[0, "score"] = float("nan")
     return table
 
@@ -45,7 +45,7 @@ def judged(benchmark: Benchmark) -> pd.DataFrame:
 def test_gains_are_paired_by_conversations_and_turns(
     judged: pd.DataFrame, benchmark: Benchmark
 ) -> None:
-    gains = paper.truth_gains(judged, benchmark, baseline="mm_llm").set_index("metric")
+    gains = paper.truthfulness_gains(judged, benchmark, baseline="mm_llm").set_index("metric")
     assert gains["value"].round(4).to_dict() == {
         "truthfulness": 0.6667,
         "accuracy": 0.3333,
@@ -59,8 +59,8 @@ def test_gains_are_paired_by_conversations_and_turns(
 def test_a_table_has_the_papers_columns_and_its_numbers_as_other_data(
     judged: pd.DataFrame, benchmark: Benchmark
 ) -> None:
-    means = in_percent(paper.truth_means(judged, benchmark))
-    table = paper.truth_table(means, paper.printed_main("multi_turn"))
+    means = to_percent(paper.truthfulness_means(judged, benchmark))
+    table = paper.truthfulness_table(means, paper.published_main("multi_turn"))
     assert list(table) == [
         "accuracy",
         "missing",
@@ -75,7 +75,7 @@ def test_a_table_has_the_papers_columns_and_its_numbers_as_other_data(
     assert table.loc[("here", "mine", "mm_llm"), ["n", "failed"]].tolist() == ["11", "1"]
     # 11 conversations of 1/3, and one between (−1 − 1 + 0) / 3 and 1/3
     assert table.loc[("here", "mine", "mm_llm"), "truthfulness"].endswith("(25.0 to 33.3)")
-    theirs = table.loc[("paper, other data", "GPT-5 Mini", "task_3")]
+    theirs = table.loc[("reported, other data", "GPT-5 Mini", "task_3")]
     assert theirs[["truthfulness", "early_stop", "n"]].tolist() == ["42.5", "43.5", "–"]
     turns = means[means["metric"] == "successful_turns"]
     assert set(turns["unit"]) == {"turns"}
@@ -87,43 +87,45 @@ def test_single_questions_have_no_early_stop(judged: pd.DataFrame, benchmark: Be
         name: replace(query, conversation_id=None, turn=0)
         for name, query in benchmark.queries.items()
     }
-    means = in_percent(paper.truth_means(judged, replace(benchmark, queries=alone)))
+    means = to_percent(paper.truthfulness_means(judged, replace(benchmark, queries=alone)))
     shown = ["accuracy", "missing", "hallucination", "truthfulness", "n", "failed"]
-    assert list(paper.truth_table(means)) == shown
+    assert list(paper.truthfulness_table(means)) == shown
 
 
 def test_slices_are_by_label(judged: pd.DataFrame, benchmark: Benchmark) -> None:
     labels = {
         name: "first" if query.turn == 0 else "later" for name, query in benchmark.queries.items()
     }
-    found = paper.truth_slices(judged, benchmark, labels).set_index(["setting", "slice"])["value"]
+    found = paper.truthfulness_by_slice(judged, benchmark, labels).set_index(["setting", "slice"])[
+        "value"
+    ]
     assert found["mm_llm"].to_dict() == {"first": 1.0, "later": 0.0}
 
 
 def test_the_papers_own_numbers_bear_most_of_its_sentences_out() -> None:
-    printed = {said.name: said.printed() for said in paper.STATEMENTS}
-    assert printed["searches in conversations"] == ["supported"] * 9
-    assert printed["low quality"] == []
-    table = paper.printed_main("single_turn").query("metric == 'truthfulness'")
+    printed = {said.name: said.published_verdicts() for said in paper.STATEMENTS}
+    assert printed["search_helps_multi_turn"] == ["supported"] * 9
+    assert printed["low_quality_drop"] == []
+    table = paper.published_main("single_turn").query("metric == 'truthfulness'")
     wide = table.pivot(index="model", columns="setting", values="value")
     gains = (wide["task_1"] - wide["mm_llm"]).gt(0).sum()
-    assert printed["image search"].count("supported") == gains
+    assert printed["image_search_helps"].count("supported") == gains
 
 
 def test_sentences_are_held_against_a_notebooks_differences(
     judged: pd.DataFrame, benchmark: Benchmark, tmp_path: Path
 ) -> None:
-    gains = in_percent(paper.truth_gains(judged, benchmark, baseline="mm_llm"))
-    claims = paper.claims_on("53", gains, PAPERS, tmp_path).set_index("claim")
+    gains = to_percent(paper.truthfulness_gains(judged, benchmark, baseline="mm_llm"))
+    claims = paper.check_statements("53", gains, PAPERS, tmp_path).set_index("statement_id")
     # eleven conversations that all gain alike may hide some that lose
     assert set(claims["verdict"]) <= {"supported", "undecided"}
-    assert claims.loc["searches in conversations", "value"] == pytest.approx(66.67)
-    assert paper.claims_on("52", gains, PAPERS, tmp_path)["verdict"].unique().tolist() == [
+    assert claims.loc["search_helps_multi_turn", "value"] == pytest.approx(66.67)
+    assert paper.check_statements("52", gains, PAPERS, tmp_path)["verdict"].unique().tolist() == [
         "not run"
     ]
-    table = paper.claims_table(tmp_path)
+    table = paper.statements_table(tmp_path)
     assert len(table) == len(paper.STATEMENTS)
-    assert table["printed"].iloc[0] == "9 of 9"
+    assert table["reported"].iloc[0] == "9 of 9"
 
 
 def test_each_sentence_has_its_own_source(tmp_path: Path) -> None:
@@ -131,14 +133,14 @@ def test_each_sentence_has_its_own_source(tmp_path: Path) -> None:
     columns = ["model", "metric", "setting", "baseline", "value", "ci_low", "ci_high", "n"]
     rows = [
         ("mine", "truthfulness", "low quality", "normal", -20.0, -30.0, -10.0, 99),
-        ("mine", "truthfulness", "needs history", "stands alone", -9.0, -12.0, -6.0, 99),
+        ("mine", "truthfulness", "needs history", "self-contained", -9.0, -12.0, -6.0, 99),
     ]
-    sources = {"low quality": PAPERS, "turns that need history": Source("mine")}
-    claims = paper.claims_on("54", pd.DataFrame(rows, columns=columns), sources, tmp_path)
+    sources = {"low_quality_drop": PAPERS, "history_drop": DataSource("mine")}
+    claims = paper.check_statements("54", pd.DataFrame(rows, columns=columns), sources, tmp_path)
     saved = pd.read_csv(tmp_path / "crag_mm" / "54_claims.csv")
     assert saved["source"].tolist() == ["the paper's", "mine"]
-    assert claims["edition"].fillna("").tolist() == ["CRAG-MM", ""]
-    assert claims["verdict"].tolist() == ["supported", "not the paper's data: no verdict"]
+    assert claims["data_version"].fillna("").tolist() == ["CRAG-MM", ""]
+    assert claims["verdict"].tolist() == ["supported", "not tested: not the paper's data"]
     assert claims["p_holm"].notna().tolist() == [True, False]
 
 
@@ -158,13 +160,13 @@ def test_the_papers_data_are_told_by_name_and_count(kind: str, count: int, is_pa
     queries = {name: Query(query_id=name, text="?", group=name) for name in names}
     name = f"crag-mm-{kind}-turn-public-test"
     rows = Benchmark(name=name, fingerprint="", queries=queries, corpus={}, qrels={})
-    assert bool(paper.source_of(rows).edition) == is_papers
-    assert not paper.source_of(replace(rows, name="crag-mm-multi-turn-validation")).edition
+    assert bool(paper.data_source(rows).edition) == is_papers
+    assert not paper.data_source(replace(rows, name="crag-mm-multi-turn-validation")).edition
 
 
 def test_a_folder_that_cannot_be_written_says_so(tmp_path: Path) -> None:
     columns = ["model", "metric", "setting", "baseline", "value", "ci_low", "ci_high", "n"]
     (tmp_path / "crag_mm").write_text("a file", encoding="utf-8")
     with pytest.raises(VragError, match="the claims cannot be saved"):
-        paper.claims_on("52", pd.DataFrame(columns=columns), PAPERS, tmp_path)
-    assert paper.claims_table(tmp_path / "none").empty
+        paper.check_statements("52", pd.DataFrame(columns=columns), PAPERS, tmp_path)
+    assert paper.statements_table(tmp_path / "none").empty

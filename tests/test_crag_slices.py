@@ -17,9 +17,9 @@ from talking_process import listed
 from talks import entry
 
 from vrag_kit.errors import VragError
-from vrag_kit.forecast import forecasting
+from vrag_kit.forecast import dry_run
 from vrag_kit.papers import crag_mm as paper
-from vrag_kit.papers.crag_mm.oracles import AS_IT_IS, IN_VAIN, LADDER, PARTS
+from vrag_kit.papers.crag_mm.oracles import LADDER, NO_ORACLE, NONE, PARTS
 from vrag_kit.types import Benchmark, Query
 
 SCORES = {"R": 1.0, "M": 0.0, "W": -1.0}
@@ -45,20 +45,26 @@ def judged(benchmark: Benchmark, **letters: str) -> pd.DataFrame:
     """One setting a keyword, a letter (R, M, W) a query."""
     scores = {setting: [SCORES[letter] for letter in word] for setting, word in letters.items()}
     told = {"query_id": list(benchmark.queries), "group": [*benchmark.groups.values()]}
-    return judged_arms(scores, ["setting"], model="mine", k=0, worst=-1.0, best=1.0, **told)
+    return judged_arms(
+        scores, ["setting"], model="mine", k=0, score_min=-1.0, score_max=1.0, **told
+    )
 
 
 def test_slices_are_those_that_the_data_tell_in_the_papers_order() -> None:
     benchmark = asked(("a", "rotated"), ("b", "low light"), ("c", ""), ("d", "normal"))
     labels = paper.slice_labels(benchmark)
-    assert list(labels) == ["quality", "image quality", "picture"]  # no history of a question
-    order = list(dict.fromkeys(labels["image quality"].values()))
-    assert order == ["normal", "low light", "rotated", "not told"]
-    table = paper.sliced_truth(judged(benchmark, task_2="RWRM"), benchmark, labels)
-    found = table[table["of"] == "image quality"].set_index("slice")["value"]
+    assert list(labels) == [
+        "low_quality",
+        "image_quality",
+        "image_type",
+    ]  # no history of a question
+    order = list(dict.fromkeys(labels["image_quality"].values()))
+    assert order == ["normal", "low light", "rotated", "not annotated"]
+    table = paper.truthfulness_by_all_slices(judged(benchmark, task_2="RWRM"), benchmark, labels)
+    found = table[table["facet"] == "image_quality"].set_index("slice")["value"]
     assert found.to_dict() == {"normal": 0.0, "low light": -1.0, "rotated": 1.0}
     with pytest.raises(VragError, match="nothing to slice by"):
-        paper.sliced_truth(judged(benchmark, task_2="RWRM"), benchmark, {})
+        paper.truthfulness_by_all_slices(judged(benchmark, task_2="RWRM"), benchmark, {})
 
 
 def test_a_drop_is_the_difference_of_two_slices_and_is_tested_unpaired_over_sessions() -> None:
@@ -66,7 +72,7 @@ def test_a_drop_is_the_difference_of_two_slices_and_is_tested_unpaired_over_sess
     benchmark = asked(*names)
     letters = "".join("RRMW"[(i // 2) % 4] if i % 2 else "WMRW"[(i // 2) % 4] for i in range(160))
     table = judged(benchmark, task_2=letters)
-    labels = paper.slice_labels(benchmark)["quality"]
+    labels = paper.slice_labels(benchmark)["low_quality"]
     (row,) = paper.slice_contrast(table, benchmark, labels, paper.LOW_LESS_NORMAL).to_dict(
         "records"
     )
@@ -86,14 +92,14 @@ def test_a_drop_is_the_difference_of_two_slices_and_is_tested_unpaired_over_sess
 
 def test_a_drop_of_two_sessions_may_be_none_and_of_an_empty_slice_there_is_no_row() -> None:
     benchmark = asked(("a", "normal"), ("b", "blurred"))
-    labels = paper.slice_labels(benchmark)["quality"]
+    labels = paper.slice_labels(benchmark)["low_quality"]
     few = paper.slice_contrast(
         judged(benchmark, task_2="RW"), benchmark, labels, paper.LOW_LESS_NORMAL
     )
     assert few["value"].tolist() == [-2.0]
     assert few["ci_high"].item() > 0
     good = asked(("a", "normal"))
-    labels = paper.slice_labels(good)["quality"]
+    labels = paper.slice_labels(good)["low_quality"]
     assert paper.slice_contrast(judged(good, task_2="R"), good, labels, paper.LOW_LESS_NORMAL).empty
 
 
@@ -102,7 +108,7 @@ def test_three_classes_as_counted_by_hand() -> None:
     pairs += [("missing", "missing"), ("wrong", "")]
     table = pd.DataFrame(pairs, columns=["label", "judged"])
     table = table.assign(query_id=[f"q{i}" for i in range(len(pairs))])
-    found = paper.three_classes(table).set_index(["label", "metric"])["value"]
+    found = paper.judge_validation(table).set_index(["label", "metric"])["value"]
     # right: 3 of both, 1 missed, 1 added; wrong: 1 of both, 2 missed, 1 added
     assert found["accurate"].to_dict() == {
         "accuracy": 6 / 8, "precision": 3 / 4, "recall": 3 / 4, "f1": 6 / 8
@@ -111,7 +117,9 @@ def test_three_classes_as_counted_by_hand() -> None:
     assert found["hallucinated", "recall"] == pytest.approx(1 / 3)
     assert found["hallucinated", "f1"] == pytest.approx(2 / 5)
     assert found["average", "precision"] == pytest.approx((3 / 4 + 1 / 2 + 1) / 3)
-    assert set(paper.printed_classes()["label"]) == set(found.index.get_level_values("label"))
+    assert set(paper.published_judge_validation()["label"]) == set(
+        found.index.get_level_values("label")
+    )
 
 
 def test_each_question_says_how_far_its_entity_was_found(tmp_path: Path) -> None:
@@ -121,29 +129,33 @@ def test_each_question_says_how_far_its_entity_was_found(tmp_path: Path) -> None
     for name, entity in wanted.items():
         queries[name] = Query(query_id=name, text="?", group=name, entity=entity)
     benchmark = Benchmark(name="Drawn", fingerprint="", queries=queries, corpus={}, qrels={})
-    labels = paper.found_entities(benchmark, images, 2, 0.92)
+    labels = paper.entity_retrieval_status(benchmark, images, 2, 0.92)
     assert labels == {
-        "a": paper.SHOWN,
-        "b": "found, not alike enough",
-        "c": "in the graph, not found",
-        "d": "not in the graph",
-        "e": "not told",
+        "a": paper.RETRIEVED,
+        "b": "below threshold",
+        "c": "in index, not retrieved",
+        "d": "not in index",
+        "e": "not annotated",
     }
     table = judged(benchmark, task_2="RWMWR")
-    assert paper.found_only(table, labels)["query_id"].tolist() == ["a"]
+    assert paper.with_entity_retrieved(table, labels)["query_id"].tolist() == ["a"]
     with pytest.raises(VragError, match="no question is 'not there'"):
-        paper.found_only(table, labels, "not there")
-    with forecasting(tmp_path):  # where other entries stand in for what a search will find
-        pd.testing.assert_frame_equal(paper.found_only(table, labels, "not there"), table)
+        paper.with_entity_retrieved(table, labels, "not there")
+    with dry_run(tmp_path):  # where other entries stand in for what a search will find
+        pd.testing.assert_frame_equal(
+            paper.with_entity_retrieved(table, labels, "not there"), table
+        )
     with pytest.raises(VragError, match="name no entity"):
-        paper.found_entities(asked(("a", "normal")), images, 2, 0.92)
-    assert paper.shares_found(benchmark, labels)["share"].dropna().tolist() == [25.0] * 4
+        paper.entity_retrieval_status(asked(("a", "normal")), images, 2, 0.92)
+    assert paper.entity_retrieval_shares(benchmark, labels)["share"].dropna().tolist() == [25.0] * 4
 
 
 def test_an_oracle_of_the_entity_finds_its_entries_and_nothing_else() -> None:
-    arms = paper.with_oracles(paper.Arms(images=listed("image", *GRAPH), threshold=0.99))
-    told = arms["told the entity"].images
-    plain = arms["as it is"].images
+    arms = paper.oracle_pipelines(
+        paper.SearchPipeline(images=listed("image", *GRAPH), threshold=0.99)
+    )
+    told = arms["oracle entity"].images
+    plain = arms["no oracle"].images
     assert told is not None
     assert plain is not None
     assert told.fingerprint != plain.fingerprint  # so that no reply is taken for the other's
@@ -152,27 +164,27 @@ def test_an_oracle_of_the_entity_finds_its_entries_and_nothing_else() -> None:
     run = told.search([*queries, replace(queries[0], query_id="b", entity="Nobody")], 5)
     assert run[["query_id", "doc_id"]].to_numpy().tolist() == [["a", "kg-2"]]
     assert (run["score"] > 0.99).all()
-    assert arms["told entity and query"].rewrite == "given"
+    assert arms["oracle entity and query"].rewrite == "reference"
     with pytest.raises(VragError, match="no image search"):
-        paper.with_oracles(paper.Arms())
+        paper.oracle_pipelines(paper.SearchPipeline())
 
 
 def test_a_budget_adds_up_to_what_is_lost_and_counts_what_sets_answers_right() -> None:
     benchmark = asked(*((f"q{i}", "normal") for i in range(4)))
     letters = dict(zip(LADDER, ("WMRW", "WRRW", "RRRM", "RRWW"), strict=True))
-    table = judged(benchmark, **letters, **{"told the query": "WMRW"})
-    budget = paper.truth_budget(table, benchmark).set_index("part")["value"]
+    table = judged(benchmark, **letters, **{"oracle query": "WMRW"})
+    budget = paper.truthfulness_budget(table, benchmark).set_index("part")["value"]
     # sums of scores along the ladder: −1, 0, 3, 0, and 4 at best
     assert budget.to_dict() == dict(zip(PARTS, (1 / 4, 3 / 4, -3 / 4, 4 / 4), strict=True))
     assert budget.sum() == pytest.approx(1 - (-1 / 4))
-    counts = paper.lost_to(table)
+    counts = paper.recovered_by(table)
     wrong = counts.T[("mine", "wrong")]
     assert wrong.to_dict() == {
-        "told the region": 0, "told the entity": 1, "told the query": 0,
-        "told entity and query": 0, IN_VAIN: 1,
+        "oracle region": 0, "oracle entity": 1, "oracle query": 0,
+        "oracle entity and query": 0, NONE: 1,
     }  # fmt: skip
-    assert counts.loc[("mine", "missing"), "told the region"] == 1
-    assert paper.some_questions(benchmark, 0).queries.keys() == benchmark.queries.keys()
-    assert len(paper.some_questions(benchmark, 3).queries) == 3
-    with pytest.raises(VragError, match="told the region"):
-        paper.truth_budget(table[table["setting"] == AS_IT_IS], benchmark)
+    assert counts.loc[("mine", "missing"), "oracle region"] == 1
+    assert paper.sample_questions(benchmark, None).queries.keys() == benchmark.queries.keys()
+    assert len(paper.sample_questions(benchmark, 3).queries) == 3
+    with pytest.raises(VragError, match="oracle region"):
+        paper.truthfulness_budget(table[table["setting"] == NO_ORACLE], benchmark)

@@ -21,9 +21,9 @@ from test_retrieval import ColorEncoder, ask, pictures
 from vrag_kit.errors import VragError
 from vrag_kit.retrieval import FlatRetriever, embed_documents, search_one
 from vrag_kit.retrieval.shards import (
-    Rows,
+    ShardRows,
     VectorSpace,
-    is_whole,
+    is_intact,
     open_vectors,
     read_rows,
     write_shard,
@@ -144,7 +144,7 @@ def test_a_damaged_shard_is_found_and_embedded_again(
 @pytest.mark.parametrize("ending", [".npy", ".arrow"])
 def test_no_flipped_bit_changes_a_row_or_ends_the_process(tmp_path: Path, ending: str) -> None:
     vectors = np.eye(4, dtype=np.float32)
-    rows = Rows.of(["a", "b", "c", "d"], ["1", "2", "3", "4"], ["e" * 32] * 4)
+    rows = ShardRows.from_lists(["a", "b", "c", "d"], ["1", "2", "3", "4"], ["e" * 32] * 4)
     space = VectorSpace("0" * 64, True)
     shard = write_shard(tmp_path, rows, vectors, space.fingerprint)
     index, damaged = tmp_path / f"{shard}.arrow", tmp_path / f"{shard}{ending}"
@@ -156,7 +156,7 @@ def test_no_flipped_bit_changes_a_row_or_ends_the_process(tmp_path: Path, ending
         content[place] ^= 1
         damaged.write_bytes(content)
         read = read_rows(index)
-        if read is not None and is_whole(tmp_path, shard, space):
+        if read is not None and is_intact(tmp_path, shard, space):
             assert [list(column) for column in read[0]] == [list(column) for column in rows]
             np.testing.assert_array_equal(open_vectors(tmp_path, shard), vectors)
             assert ending == ".arrow", place  # which has bytes without a meaning
@@ -269,7 +269,7 @@ def rewritten(folder: Path, change: Callable[[np.ndarray], object]) -> None:
         columns = file.read_all().to_pydict()
     vectors = np.load(index.with_suffix(".npy"))
     change(vectors)
-    write_shard(folder, Rows.of(*columns.values()), vectors, ColorEncoder.fingerprint)
+    write_shard(folder, ShardRows.from_lists(*columns.values()), vectors, ColorEncoder.fingerprint)
 
 
 def test_a_shard_of_another_encoder_is_named_and_nothing_is_changed(tmp_path: Path) -> None:

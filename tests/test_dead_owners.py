@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 
 from vrag_kit.generation import AnswerStore
-from vrag_kit.processes import has_ended, this_process
+from vrag_kit.processes import has_ended, process_name
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="needs POSIX signals")
 
@@ -52,7 +52,7 @@ def test_what_a_killed_process_was_asking_is_free_at_once(
 
 
 def test_who_has_the_number_of_a_dead_process_is_not_that_process() -> None:
-    machine, number, start = this_process().split("/")
+    machine, number, start = process_name().split("/")
     assert not has_ended(f"{machine}/{number}/{start}")
     assert has_ended(f"{machine}/{number}/{start}1")
 

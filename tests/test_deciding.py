@@ -17,19 +17,24 @@ from PIL import Image
 from sklearn.metrics import cohen_kappa_score
 
 from vrag_kit.benchmarks import load_visual_rag
-from vrag_kit.building.agreement import annotator_agreement, find_disputes, read_logs
-from vrag_kit.building.deciding import Decision, decide, write_benchmark
-from vrag_kit.building.folders import SpeciesFolder, read_folders
-from vrag_kit.building.log import EVENTS, AnnotationLog, LogFile, read_log
+from vrag_kit.building.agreement import annotator_agreement, find_disputes, read_annotation_logs
+from vrag_kit.building.annotations import (
+    EVENTS,
+    AnnotationLog,
+    AnnotationWriter,
+    read_annotation_log,
+)
+from vrag_kit.building.decisions import Decision, decide_questions, write_benchmark
+from vrag_kit.building.folders import SpeciesFolder, read_species_folders
 from vrag_kit.building.overview import (
     decisions_table,
-    filter_beside_annotators,
-    funnel,
-    suggestions,
+    filter_vs_annotators,
+    question_funnel,
+    suggested_questions,
 )
 from vrag_kit.building.questions import read_questions
 from vrag_kit.errors import VragError
-from vrag_kit.runner.parameters import declared
+from vrag_kit.runner.params import declared_parameters
 from vrag_kit.runner.plan import read_plan
 
 ROOT = Path(__file__).parents[1]
@@ -43,7 +48,7 @@ Decided = Callable[..., Decision]
 @pytest.fixture
 def goose(tree: Path) -> SpeciesFolder:
     """A species with four images, a.jpg to d.jpg."""
-    (folder,) = read_folders(tree)
+    (folder,) = read_species_folders(tree)
     return folder
 
 
@@ -61,7 +66,7 @@ def say(tmp_path: Path, goose: SpeciesFolder) -> Say:
         end: str = "done",
         species: str = "Branta leucopsis",
     ) -> None:
-        log = LogFile(tmp_path / f"{annotator}.jsonl", annotator)
+        log = AnnotationWriter(tmp_path / f"{annotator}.jsonl", annotator)
         names = {Path(doc_id).stem: doc_id for doc_id in goose.images}
         words = {
             "species": species,
@@ -84,7 +89,7 @@ def say(tmp_path: Path, goose: SpeciesFolder) -> Say:
 
 @pytest.fixture
 def logs(tmp_path: Path) -> Logs:
-    return lambda *names: [read_log(tmp_path / f"{name}.jsonl") for name in names]
+    return lambda *names: [read_annotation_log(tmp_path / f"{name}.jsonl") for name in names]
 
 
 @pytest.fixture
@@ -93,7 +98,7 @@ def decided(logs: Logs) -> Decided:
 
     def by(*names: str, ruling: bool = False, **how: float) -> Decision:
         judge = logs("judge")[0] if ruling else None
-        (decision,) = decide(asked("q"), logs(*names), judge, **how)
+        (decision,) = decide_questions(asked("q"), logs(*names), judge, **how)
         return decision
 
     return by
@@ -113,9 +118,9 @@ def asked(*ids: str, **changes: object) -> pd.DataFrame:
             "species": "Branta leucopsis",
             "question": [f"{question_id}?" for question_id in ids],
             "dropped": "",
-            "rate": 0.1,
-            "judged": 4,
-            "unjudged": 0,
+            "estimated_clue_rate": 0.1,
+            "n_judged": 4,
+            "n_unjudged": 0,
         }
     )
     return table.assign(**changes)
@@ -137,10 +142,12 @@ def test_the_ticks_that_the_readme_shows_make_a_benchmark(tmp_path: Path) -> Non
         "species,question,feature,writer\nmug,What color is the bottom of the mug?,bottom,ada\n",
         encoding="utf-8",
     )
-    folders = read_folders(tmp_path / "things")
+    folders = read_species_folders(tmp_path / "things")
     questions = read_questions(tmp_path / "questions.csv", folders)
-    logs = read_logs([tmp_path / "ada.jsonl"], questions, folders)
-    decisions = decide(questions.assign(rate=np.nan, judged=0, unjudged=0), logs)
+    logs = read_annotation_logs([tmp_path / "ada.jsonl"], questions, folders)
+    decisions = decide_questions(
+        questions.assign(estimated_clue_rate=np.nan, n_judged=0, n_unjudged=0), logs
+    )
     written = write_benchmark(tmp_path / "built", decisions, tmp_path / "things", "Mugs")
     benchmark = load_visual_rag(written, tmp_path / "things")
     (query,) = benchmark.queries.values()
@@ -167,7 +174,7 @@ def test_one_annotator_makes_a_benchmark_that_the_loader_reads(
     say: Say, logs: Logs, tree: Path, write: Write
 ) -> None:
     say("anna", "What color are the feet", "b", "black | dark <grey>")
-    annotations = write(decide(asked("What color are the feet"), logs("anna")))
+    annotations = write(decide_questions(asked("What color are the feet"), logs("anna")))
     benchmark = load_visual_rag(annotations, tree)
     (query,) = benchmark.queries.values()
     assert (query.text, query.answers, query.entity, query.metadata["version"]) == (
@@ -201,26 +208,26 @@ def test_each_question_has_one_fate_and_the_first_reason_counts(
         "screened",
         "new",
         dropped=[""] * 5 + ["the estimated clue rate 50.0% is above 25%", "asks for eggs", ""],
-        rate=[0.1] * 5 + [0.5, np.nan, np.nan],
-        judged=[4] * 6 + [0, 0],
+        estimated_clue_rate=[0.1] * 5 + [0.5, np.nan, np.nan],
+        n_judged=[4] * 6 + [0, 0],
     )
-    decisions = decide(table, logs("anna"))
-    fates = {each.question_id: each.fate for each in decisions}
-    assert fates == {
+    decisions = decide_questions(table, logs("anna"))
+    statuses = {each.question_id: each.status for each in decisions}
+    assert statuses == {
         "kept": "kept",
-        "common": "too common",
-        "none": "no clue",
+        "common": "too_common",
+        "none": "no_clue",
         "skipped": "skipped",
-        "open": "not annotated",
-        "filtered": "dropped by the filter",
-        "screened": "dropped before",
-        "new": "not annotated",
+        "open": "not_annotated",
+        "filtered": "dropped_by_filter",
+        "screened": "dropped_earlier",
+        "new": "not_annotated",
     }
     shown = decisions_table(decisions).set_index("question_id")
-    assert shown.loc["common", "why"] == "the clue rate 50.0% is above 25%"
+    assert shown.loc["common", "reason"] == "the clue rate 50.0% is above 25%"
     # labels of a question that the filter dropped are not lost
-    assert shown.loc["filtered", ["clue_rate", "clues", "images"]].tolist() == [0.25, 1, 4]
-    assert funnel(5, 2, decisions)["n"].tolist() == [5, 2, 8, 7, 6, 3, 1]
+    assert shown.loc["filtered", ["clue_rate", "n_clues", "n_images"]].tolist() == [0.25, 1, 4]
+    assert question_funnel(5, 2, decisions)["n"].tolist() == [5, 2, 8, 7, 6, 3, 1]
     assert len(write(decisions).read_text(encoding="utf-8").splitlines()) == 1
 
 
@@ -270,12 +277,12 @@ def test_a_disputed_question_waits_until_the_adjudicator_has_finished_it(
     say("anna", "q", "ac", "black")
     say("ben", "q", "c", "grey")
     waiting = decided("anna", "ben")
-    assert (waiting.fate, waiting.labels) == ("waits for adjudication", {})
+    assert (waiting.status, waiting.labels) == ("awaiting_adjudication", {})
     say("judge", "q", "c", "dark grey", shown="ac", end="")
-    assert decided("anna", "ben", ruling=True).fate == "waits for adjudication"
+    assert decided("anna", "ben", ruling=True).status == "awaiting_adjudication"
     say("judge", "q", "", shown="ac")  # blank but for c, which was ticked before
     ruled = decided("anna", "ben", ruling=True)
-    assert (ruled.fate, ruled.answers, ruled.annotators) == (
+    assert (ruled.status, ruled.answers, ruled.annotators) == (
         "kept",
         ("dark grey",),
         ("anna", "ben"),
@@ -289,7 +296,7 @@ def test_without_a_dispute_all_answers_that_were_given_are_accepted_and_a_ruling
     say("anna", "q", "a", "black | grey")
     say("ben", "q", "a", "Grey|black")
     decision = decided("anna", "ben")
-    assert (decision.fate, decision.answers) == ("kept", ("black", "grey"))
+    assert (decision.status, decision.answers) == ("kept", ("black", "grey"))
 
 
 def test_an_image_that_one_of_them_was_not_shown_has_no_label(say: Say, decided: Decided) -> None:
@@ -306,12 +313,12 @@ def test_a_dispute_that_came_up_after_the_ruling_waits_again_whatever_the_order_
     say("anna", "q", "a", "black")
     say("ben", "q", "b", "black")
     say("judge", "q", "a", "black", shown="ab")
-    assert decided("anna", "ben", ruling=True).fate == "kept"
+    assert decided("anna", "ben", ruling=True).status == "kept"
     say("carl", "q", "acd", "black")
     for names in (("anna", "ben", "carl"), ("carl", "ben", "anna")):
         decision = decided(*names, ruling=True)
-        assert (decision.fate, decision.why, decision.labels) == (
-            "waits for adjudication",
+        assert (decision.status, decision.reason, decision.labels) == (
+            "awaiting_adjudication",
             "annotators differ on 2 images that are not ruled on",
             {},
         )
@@ -327,7 +334,7 @@ def test_a_dispute_about_the_answer_alone_leaves_the_clues(
     assert letters(found.images["q"]) == letters(sorted(found.ticked["q"])) == "a"
     say("judge", "q", "a", "red", shown="a")
     decision = decided("anna", "ben", ruling=True)
-    assert (decision.fate, decision.answers, decision.clue_rate) == ("kept", ("red",), 0.25)
+    assert (decision.status, decision.answers, decision.clue_rate) == ("kept", ("red",), 0.25)
 
 
 def test_who_skips_a_question_that_another_finished_differs_from_them(
@@ -340,9 +347,9 @@ def test_who_skips_a_question_that_another_finished_differs_from_them(
     assert list(found.remarks["q"].values()) == ["clue for ben; not for anna"] * 2 + [
         "clue for anna, ben"
     ]
-    assert decided("anna", "ben").fate == "waits for adjudication"
+    assert decided("anna", "ben").status == "awaiting_adjudication"
     say("judge", "q", "ab", "red", shown="abc")
-    assert decided("anna", "ben", ruling=True).why == "the clue rate 50.0% is above 25%"
+    assert decided("anna", "ben", ruling=True).reason == "the clue rate 50.0% is above 25%"
 
 
 def test_a_clue_that_the_other_was_not_shown_is_in_dispute(
@@ -365,7 +372,7 @@ def test_votes_on_other_questions_and_on_images_that_are_gone_are_left_out(
     say("anna", "q", "ab", "black", shown="abc")
     say("anna", "reworded", "a", "black")
     next(tree.rglob("b.jpg")).unlink()
-    (log,) = read_logs([tmp_path / "anna.jsonl"], asked("q"), read_folders(tree))
+    (log,) = read_annotation_logs([tmp_path / "anna.jsonl"], asked("q"), read_species_folders(tree))
     assert list(log.votes) == ["q"]
     assert (letters(log.votes["q"].shown), letters(sorted(log.votes["q"].clues))) == ("ac", "a")
 
@@ -375,8 +382,10 @@ def test_two_logs_of_one_name_are_refused(say: Say, tmp_path: Path, tree: Path) 
     (tmp_path / "other").mkdir()
     (tmp_path / "other" / "me.jsonl").write_bytes((tmp_path / "me.jsonl").read_bytes())
     with pytest.raises(VragError, match=r"annotator 'me': .*me\.jsonl, .*other.me\.jsonl"):
-        read_logs(
-            [tmp_path / "me.jsonl", tmp_path / "other" / "me.jsonl"], asked("q"), read_folders(tree)
+        read_annotation_logs(
+            [tmp_path / "me.jsonl", tmp_path / "other" / "me.jsonl"],
+            asked("q"),
+            read_species_folders(tree),
         )
 
 
@@ -384,20 +393,25 @@ def test_who_has_not_ticked_yet_is_named(say: Say, tmp_path: Path, tree: Path) -
     say("ada", "q", "a", "black")
     words = "ben.jsonl: nobody has ticked as ben yet. Open the notebook with the"
     with pytest.raises(VragError, match=rf"{words} parameter annotator: ben, or take the file off"):
-        read_logs([tmp_path / "ada.jsonl", tmp_path / "ben.jsonl"], asked("q"), read_folders(tree))
+        read_annotation_logs(
+            [tmp_path / "ada.jsonl", tmp_path / "ben.jsonl"], asked("q"), read_species_folders(tree)
+        )
 
 
 def test_no_benchmark_is_written_where_nothing_is_kept_or_another_one_lies_and_that_stays(
     say: Say, logs: Logs, write: Write, tmp_path: Path
 ) -> None:
     say("anna", "q", "a", "black")
-    before = write(decide(asked("q"), logs("anna"))).read_bytes()
+    before = write(decide_questions(asked("q"), logs("anna"))).read_bytes()
     say("ben", "none")
     with pytest.raises(VragError, match=r"annotations\.jsonl: .* \(1 no clue, 1 not annotated\)"):
-        write(decide(asked("none", "new"), logs("ben")))
+        write(decide_questions(asked("none", "new"), logs("ben")))
     with pytest.raises(VragError, match=r"mine: holds a benchmark over .* 'elsewhere'"):
         write_benchmark(
-            tmp_path / "mine", decide(asked("q"), logs("anna")), Path("elsewhere"), "other"
+            tmp_path / "mine",
+            decide_questions(asked("q"), logs("anna")),
+            Path("elsewhere"),
+            "other",
         )
     assert (tmp_path / "mine" / "annotations.jsonl").read_bytes() == before
 
@@ -406,7 +420,7 @@ def test_the_filter_is_measured_on_images_that_people_labelled(
     say: Say, logs: Logs, goose: SpeciesFolder
 ) -> None:
     say("anna", "q", "ab", "black")
-    decisions = decide(asked("q"), logs("anna"))
+    decisions = decide_questions(asked("q"), logs("anna"))
     presence = pd.DataFrame(
         {
             "question_id": ["q"] * 4 + ["other"],
@@ -414,7 +428,7 @@ def test_the_filter_is_measured_on_images_that_people_labelled(
             "visible": [1.0, 0.0, 1.0, np.nan, 1.0],
         }
     )
-    table = filter_beside_annotators(presence, decisions).set_index("metric")
+    table = filter_vs_annotators(presence, decisions).set_index("metric")
     assert table.loc["clues found", ["value", "n", "n_failed"]].tolist() == [0.5, 2, 0]
     assert table.loc["false alarms", ["value", "n", "n_failed"]].tolist() == [1.0, 1, 1]
 
@@ -423,7 +437,7 @@ def test_the_parameter_file_is_one_that_the_notebooks_accept(
     say: Say, logs: Logs, write: Write, tmp_path: Path, tree: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     say("anna", "q", "a", "black")
-    parameters = write(decide(asked("q"), logs("anna")), "geese").with_name("geese.yaml")
+    parameters = write(decide_questions(asked("q"), logs("anna")), "geese").with_name("geese.yaml")
     monkeypatch.chdir(ROOT)
     plan = read_plan(parameters)
     given = {notebook.stem: values for notebook, values in plan.given.items()}
@@ -437,7 +451,7 @@ def test_the_parameter_file_is_one_that_the_notebooks_accept(
         "trec_dir": "runs/trec-geese",
         "retrievers": ["field-guide-clip-64", "field-guide-clip-32"],
     }
-    assert given["00_tour"]["query_number"] == 0
+    assert given["00_tour"]["query_index"] == 0
     text = parameters.read_text(encoding="utf-8")
     others = dict(re.findall(r"^# (\d\d_\w+): (.+)$", text, re.MULTILINE))
     every = {file.stem for file in (ROOT / "notebooks" / "visual_rag").glob("[0-9]*.ipynb")}
@@ -454,11 +468,11 @@ def test_it_asks_for_as_many_clues_as_there_are_and_names_articles_where_they_ar
 ) -> None:
     say("anna", "q", "ab", "black")
     where = {"articles": tmp_path / "articles", "species": tmp_path / "categories.json"}
-    decisions = decide(asked("q"), logs("anna"), limit=0.5)
+    decisions = decide_questions(asked("q"), logs("anna"), limit=0.5)
     parameters = write(decisions, "geese", **where).with_name("geese.yaml")
     monkeypatch.chdir(ROOT)
     given = {notebook.stem[:2]: values for notebook, values in read_plan(parameters).given.items()}
-    assert given["06"]["most_clues"] == 2
+    assert given["06"]["max_clues"] == 2
     assert given["09"]["articles"] == {
         "pages": str(tmp_path / "articles"),
         "species_list": str(tmp_path / "categories.json"),
@@ -471,7 +485,7 @@ def test_it_names_the_notebooks_own_models_as_ones_for_the_field_guide_until_som
     say: Say, logs: Logs, write: Write
 ) -> None:
     say("anna", "q", "a", "black")
-    decisions = decide(asked("q"), logs("anna"))
+    decisions = decide_questions(asked("q"), logs("anna"))
     parameters = write(decisions).with_name("mine.yaml")
     text = parameters.read_text(encoding="utf-8")
     assert "# These small models know the drawn Field Guide alone" in text
@@ -479,12 +493,12 @@ def test_it_names_the_notebooks_own_models_as_ones_for_the_field_guide_until_som
     notebooks = ROOT / "notebooks"
     for name, notebook in (
         ("models", "visual_rag/03_baselines"),
-        ("answerer", "00_tour"),
+        ("tour_model", "00_tour"),
         ("retrievers", "visual_rag/02_retriever_comparison"),
         ("retriever", "visual_rag/04_top_k_vs_one_in_k"),
     ):
-        assert values[name] == declared(notebooks / f"{notebook}.ipynb")[name]
-    mine = {**values, "models": ["gpt-4o@openai"], "run_with": {"device": "cuda"}}
+        assert values[name] == declared_parameters(notebooks / f"{notebook}.ipynb")[name]
+    mine = {**values, "models": ["gpt-4o@openai"], "hardware": {"device": "cuda"}}
     parameters.write_text(yaml.safe_dump(mine), encoding="utf-8")
     write(decisions)
     again = yaml.safe_load(parameters.read_text(encoding="utf-8"))
@@ -495,11 +509,11 @@ def test_suggested_questions_are_listed_with_who_and_where(
     say: Say, logs: Logs, tmp_path: Path
 ) -> None:
     say("anna", "q", "a", "black")
-    assert suggestions(logs("anna")).empty
-    LogFile(tmp_path / "anna.jsonl", "anna").append("q", "reopened")
-    LogFile(tmp_path / "anna.jsonl", "anna").append(
+    assert suggested_questions(logs("anna")).empty
+    AnnotationWriter(tmp_path / "anna.jsonl", "anna").append("q", "reopened")
+    AnnotationWriter(tmp_path / "anna.jsonl", "anna").append(
         "q", "suggested", {"text": "What color is the tongue?"}
     )
-    assert suggestions(logs("anna")).to_numpy().tolist() == [
+    assert suggested_questions(logs("anna")).to_numpy().tolist() == [
         ["anna", "Branta leucopsis", "q?", "What color is the tongue?"]
     ]

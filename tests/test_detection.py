@@ -14,10 +14,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import norm
 
-from vrag_kit.analysis import d_prime, detection, risk_coverage, with_evidence
+from vrag_kit.analysis import abstention_detection, add_has_evidence, d_prime, risk_coverage
 from vrag_kit.errors import VragError
 from vrag_kit.plotting import detection_figure
-from vrag_kit.types import Benchmark, Evidence, Query
+from vrag_kit.types import Benchmark, Document, Query
 
 
 def test_d_prime_and_criterion_by_hand() -> None:
@@ -46,7 +46,7 @@ def test_d_prime_is_that_of_scipys_normal(
 
 def judged(rows: list[tuple[str, bool, float, float]], draw: int = 0) -> pd.DataFrame:
     """(query, evidence, abstained, score), a row an answer."""
-    table = pd.DataFrame(rows, columns=["query_id", "evidence", "abstained", "score"])
+    table = pd.DataFrame(rows, columns=["query_id", "clue_in_context", "abstained", "score"])
     return table.assign(model="m", group=table["query_id"], draw=draw)
 
 
@@ -56,10 +56,10 @@ def test_hits_are_without_evidence_and_false_alarms_with_some() -> None:
         rows += [(f"q{number}", False, float(number < 8), 0.0)]
         rows += [(f"q{number}", True, float(number < 1), float(number > 4))]
     rows.append(("q0", True, math.nan, math.nan))
-    table = detection(judged(rows), by=["model"]).set_index("metric")
-    assert table.loc["hit_rate", "value"] == 0.8
-    assert table.loc["false_alarm_rate", "value"] == 0.1
-    assert table.loc["false_alarm_rate", ["n", "n_failed"]].tolist() == [10, 1]
+    table = abstention_detection(judged(rows), by=["model"]).set_index("metric")
+    assert table.loc["abstention_hit_rate", "value"] == 0.8
+    assert table.loc["abstention_false_alarm_rate", "value"] == 0.1
+    assert table.loc["abstention_false_alarm_rate", ["n", "n_failed"]].tolist() == [10, 1]
     assert table.loc["d_prime", "n"] == 20
     expected = d_prime(8, 10, 1, 10)
     assert table.loc[["d_prime", "criterion"], "value"].tolist() == pytest.approx(expected)
@@ -79,12 +79,12 @@ def test_the_interval_is_that_of_a_slow_bootstrap_over_groups() -> None:
             rows.append((f"q{len(rows)}", evidence, declines, 0.0))
             groups.append(f"g{number // 2}")
     table = judged(rows).assign(group=groups)
-    found = detection(table, by=["model"]).set_index("metric").loc["d_prime"]
+    found = abstention_detection(table, by=["model"]).set_index("metric").loc["d_prime"]
     parts = [part for _, part in table.groupby("group")]
     drawn = []
     for _ in range(1500):
         sample = pd.concat([parts[i] for i in stream.integers(len(parts), size=len(parts))])
-        without, there = sample[~sample["evidence"]], sample[sample["evidence"]]
+        without, there = sample[~sample["clue_in_context"]], sample[sample["clue_in_context"]]
         hits, alarms = int(without["abstained"].sum()), int(there["abstained"].sum())
         drawn.append(d_prime(hits, len(without), alarms, len(there))[0])
     slow = np.quantile(drawn, [0.025, 0.975])
@@ -93,26 +93,30 @@ def test_the_interval_is_that_of_a_slow_bootstrap_over_groups() -> None:
 
 def test_a_rate_without_doubt_leaves_no_interval() -> None:
     rows = [(f"q{i}", evidence, float(not evidence), 1.0) for i in range(5) for evidence in (0, 1)]
-    table = detection(judged(rows).astype({"evidence": bool}), by=["model"]).set_index("metric")
+    table = abstention_detection(
+        judged(rows).astype({"clue_in_context": bool}), by=["model"]
+    ).set_index("metric")
     assert table.loc["d_prime", "value"] == pytest.approx(d_prime(5, 5, 0, 5)[0])
     assert table.loc[["d_prime", "criterion"], ["ci_low", "ci_high"]].isna().all(axis=None)
-    assert table.loc["hit_rate", "ci_low"] < 1  # the rate's own is exact
+    assert table.loc["abstention_hit_rate", "ci_low"] < 1  # the rate's own is exact
 
 
 def test_groups_that_are_alike_leave_none_either() -> None:
     """Half of either sort decline in each: every resample has the same d′, 0."""
     rows = [(f"q{i}", i % 2 > 0, float(i % 4 > 1), 1.0) for i in range(24)]
     alike = judged(rows).assign(group=[f"g{i // 4}" for i in range(24)])
-    table = detection(alike, by=["model"]).set_index("metric")
+    table = abstention_detection(alike, by=["model"]).set_index("metric")
     assert table.loc["d_prime", "value"] == 0
     assert table.loc[["d_prime", "criterion"], ["ci_low", "ci_high"]].isna().all(axis=None)
 
 
 def test_few_groups_leave_no_interval_either() -> None:
     rows = [(f"q{i % 4}", i % 3 > 0, float(i % 5 > 2), 1.0) for i in range(40)]
-    table = detection(judged(rows), by=["model"]).set_index("metric")
+    table = abstention_detection(judged(rows), by=["model"]).set_index("metric")
     assert table.loc["d_prime", ["ci_low", "ci_high"]].isna().all()
-    more = detection(judged([(f"q{i % 5}", *row[1:]) for i, row in enumerate(rows)]), by=["model"])
+    more = abstention_detection(
+        judged([(f"q{i % 5}", *row[1:]) for i, row in enumerate(rows)]), by=["model"]
+    )
     assert more.set_index("metric").loc["d_prime", ["ci_low", "ci_high"]].notna().all()
 
 
@@ -121,13 +125,20 @@ def test_whether_a_context_can_answer_is_read_from_the_labels() -> None:
         name="b",
         fingerprint="f",
         queries={"q": Query(query_id="q", text="What?", group="g")},
-        corpus={name: Evidence(doc_id=name) for name in "abc"},
+        corpus={name: Document(doc_id=name) for name in "abc"},
         qrels={"q": {"a": 1, "b": 0}},
     )
     table = pd.DataFrame({"query_id": ["q"] * 4, "doc_ids": [("a",), ("b", "a"), ("b", "c"), ()]})
-    assert with_evidence(table, benchmark)["evidence"].tolist() == [True, True, False, False]
-    with pytest.raises(VragError, match="with_evidence"):
-        detection(judged([("q", True, 0.0, 1.0)]).drop(columns="evidence"), by=["model"])
+    assert add_has_evidence(table, benchmark)["clue_in_context"].tolist() == [
+        True,
+        True,
+        False,
+        False,
+    ]
+    with pytest.raises(VragError, match="add_has_evidence"):
+        abstention_detection(
+            judged([("q", True, 0.0, 1.0)]).drop(columns="clue_in_context"), by=["model"]
+        )
 
 
 def test_one_answer_a_prompt_gives_the_operating_point() -> None:
@@ -160,8 +171,8 @@ def test_the_figure_draws_the_curve_of_several_samples() -> None:
     rows = [("a", True, 0.0, 1.0)] * 4 + [("b", True, 1.0, 0.0), *[("b", True, 0.0, 0.0)] * 3]
     table = judged(rows + [("c", False, 1.0, 0.0)] * 4).assign(species="told", k=3)
     by = ["model", "species", "k"]
-    curve = risk_coverage(table, by=[*by, "evidence"])
-    figure = detection_figure(detection(table, by=by), curve, panels="species")
+    curve = risk_coverage(table, by=[*by, "clue_in_context"])
+    figure = detection_figure(abstention_detection(table, by=by), curve, panels="species")
     lines = [list(zip(*line.get_data(), strict=True)) for line in figure.axes[2].lines]
     assert [(50.0, 100.0), (100.0, 50.0)] in lines
 
@@ -172,8 +183,8 @@ def test_the_figure_draws_every_rate_and_d_prime_where_it_belongs() -> None:
         rows.append((f"q{number}", evidence, float(number % 3 > evidence), 1.0))
     tables = [judged(rows).assign(species="told", k=k) for k in (1, 5)]
     table, by = pd.concat(tables), ["model", "species", "k"]
-    found = detection(table, by=by)
-    curve = risk_coverage(table, by=[*by, "evidence"])
+    found = abstention_detection(table, by=by)
+    curve = risk_coverage(table, by=[*by, "clue_in_context"])
     figure = detection_figure(found, curve, panels="species")
     titles = [axis.get_title() for axis in figure.axes]
     assert [title.partition(":")[0] for title in titles] == ["told, n = 6 answers of either"] * 3

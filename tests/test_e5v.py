@@ -12,7 +12,7 @@ from tiny_retrievers import embed
 
 from vrag_kit.errors import VragError
 from vrag_kit.retrieval import load_encoder
-from vrag_kit.types import Evidence, Query
+from vrag_kit.types import Document, Query
 
 E5V = "royokong/e5-v"
 LLAMA = (
@@ -67,7 +67,7 @@ def by_transformers(made: Path, wording: str, query: Query) -> np.ndarray:
 @pytest.mark.slow
 @pytest.mark.parametrize("part", ["text", "image", "both"])
 def test_its_own_wordings_give_the_last_tokens_last_state_at_unit_length(
-    part: str, made: Path, documents: list[Evidence]
+    part: str, made: Path, documents: list[Document]
 ) -> None:
     encoder = load_encoder({"model": E5V, "query": part})
     asked, found = WORDINGS[part]

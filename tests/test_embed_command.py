@@ -17,8 +17,8 @@ from test_runner import said
 
 from vrag_kit.benchmarks.visual_rag_rows import Row, parse_row
 from vrag_kit.retrieval import embed_documents, load_encoder
-from vrag_kit.runner.embedding import corpora_of
-from vrag_kit.types import Evidence
+from vrag_kit.runner.embed import corpora_to_embed
+from vrag_kit.types import Document
 
 TOTAL = 700
 
@@ -80,18 +80,18 @@ def test_what_notebooks_share_is_read_once(
         return parse_row(line, where)
 
     monkeypatch.setattr("vrag_kit.benchmarks.visual_rag.parse_row", parse)
-    assert len(list(corpora_of(file, ()))) == 2
+    assert len(list(corpora_to_embed(file, ()))) == 2
     assert len(rows) == len(set(rows)) > 0
 
 
 def test_stale_vectors_and_those_of_others_are_told_apart(file: Path) -> None:
     embed(file)
     encoder = load_encoder("mine:Slow")
-    more = [Evidence(doc_id=f"other/{i}", text=str(i)) for i in range(3)]
+    more = [Document(doc_id=f"other/{i}", text=str(i)) for i in range(3)]
     embed_documents(encoder, more, Path("kept"))
     assert counted(embed(file, "--status")) == (TOTAL, TOTAL, 0, 3)
-    (corpus,) = corpora_of(file, ())
-    was = [Evidence(doc_id=each.doc_id, text="2027") for each in list(corpus.documents)[:2]]
+    (corpus,) = corpora_to_embed(file, ())
+    was = [Document(doc_id=each.doc_id, text="2027") for each in list(corpus.documents)[:2]]
     embed_documents(encoder, was, Path("kept"))
     assert counted(embed(file, "--status")) == (TOTAL, TOTAL, 2, 3)
 

@@ -20,8 +20,8 @@ from test_workers import running, until
 from vrag_kit.errors import VragError
 from vrag_kit.retrieval.embedding import SHARD
 from vrag_kit.runner import embedding_elsewhere
-from vrag_kit.runner.embedding import embed_parameters, read_part
-from vrag_kit.runner.embedding_elsewhere import embed_elsewhere
+from vrag_kit.runner.embed import embed_parameters, parse_part
+from vrag_kit.runner.embedding_elsewhere import embed_on_cluster
 from vrag_kit.runner.run_commands import embed
 
 
@@ -66,7 +66,7 @@ def test_a_worker_that_is_killed_costs_what_it_was_at_and_the_bytes_are_the_same
     assert 0 < encoded(project).total() - COUNT < SHARD
     monkeypatch.setenv("PAUSE", "0")
     (project / P).write_text("cache_dir: here", encoding="utf-8")
-    embed_parameters(Path(P), read_part(""), ())
+    embed_parameters(Path(P), parse_part(""), ())
     assert shards(project / "kept") == shards(project / "here")
     assert len(shards(project / "here")) == 2 * 3
 
@@ -96,7 +96,7 @@ def test_what_is_said_in_the_end_is_what_the_disk_says(
     monkeypatch.setattr(embedding_elsewhere, "_hand_out", loses)
     said = f"{COUNT:,} documents have no vector, though all parts are done: see above"
     with pytest.raises(VragError, match=said):
-        embed_elsewhere(Path(P), "local:1")
+        embed_on_cluster(Path(P), "local:1")
     assert f"0 of {COUNT:,} documents" in capsys.readouterr().out
 
 
@@ -119,7 +119,7 @@ def test_a_part_that_fails_is_named_when_others_are_made(
     monkeypatch.setenv("BAD", str(2 * SHARD + 7))
     said = r"part 3/3: retriever 'Slow'.*I do not like it.*mine.py:17.*\(1 of 3 parts"
     with pytest.raises(VragError, match=said):
-        embed_elsewhere(Path(P), "local:1")
+        embed_on_cluster(Path(P), "local:1")
     assert len(shards(project / "kept")) == 2 * 2
     # each part is a process of its own, tried once; here one document is tried before
     assert encoded(project)[os.getpid()] == 1

@@ -14,8 +14,8 @@ from slow_encoder import COUNT, SHARD, Slow, encoded, pictures, work
 
 from vrag_kit.retrieval import embed_documents
 from vrag_kit.retrieval import embedding as embedding_module
-from vrag_kit.retrieval.keeping import Part
-from vrag_kit.retrieval.kept import read_kept
+from vrag_kit.retrieval.keeping import ShardPart
+from vrag_kit.retrieval.kept import read_stored_vectors
 from vrag_kit.retrieval.vectors import Vectors
 
 pytestmark = pytest.mark.slow
@@ -26,7 +26,7 @@ sys.path.insert(0, {str(Path(__file__).parent)!r})
 import slow_encoder
 from slow_encoder import COUNT, SHARD, Slow, work
 from vrag_kit.retrieval import embedding, shards, units
-from vrag_kit.retrieval.keeping import Part
+from vrag_kit.retrieval.keeping import ShardPart
 
 place = Path(sys.argv[1])
 embedding.SHARD = SHARD
@@ -41,7 +41,7 @@ def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def start(place: Path, script: str) -> subprocess.Popen[str]:
-    """A worker of its own; `work(place)` embeds, `work(place, Part(i, n))` a part."""
+    """A worker of its own; `work(place)` embeds, `work(place, ShardPart(i, n))` a part."""
     return subprocess.Popen(
         [sys.executable, "-c", WORKER + script, str(place)],
         stdout=subprocess.PIPE,
@@ -78,7 +78,14 @@ def test_two_processes_share_a_corpus_and_encode_nothing_twice(place: Path) -> N
 
 @pytest.mark.slow
 def test_parts_in_any_order_that_overlap_and_are_repeated_are_the_whole(place: Path) -> None:
-    for part in (Part(2, 3), Part(3, 3), Part(1, 2), Part(3, 3), Part(2, 2), Part(1, 3)):
+    for part in (
+        ShardPart(2, 3),
+        ShardPart(3, 3),
+        ShardPart(1, 2),
+        ShardPart(3, 3),
+        ShardPart(2, 2),
+        ShardPart(1, 3),
+    ):
         work(place, part)
     assert encoded(place) == COUNT
     assert left_to_embed(place) == 0
@@ -133,14 +140,14 @@ def test_a_full_disk_of_one_worker_stops_that_one_and_its_part_can_be_repeated(
 ) -> None:
     limit = "resource.setrlimit(resource.RLIMIT_FSIZE, (100, 100))\n"
     full = start(
-        place, f"{limit}signal.signal(signal.SIGXFSZ, signal.SIG_IGN)\nwork(place, Part(1, 2))"
+        place, f"{limit}signal.signal(signal.SIGXFSZ, signal.SIG_IGN)\nwork(place, ShardPart(1, 2))"
     )
-    other = start(place, "work(place, Part(2, 2))")
+    other = start(place, "work(place, ShardPart(2, 2))")
     code, said = done(full)
     assert code == 1
     assert "embeddings cannot be stored (File too large)" in said
     assert done(other)[0] == 0
-    work(place, Part(1, 2))
+    work(place, ShardPart(1, 2))
     assert left_to_embed(place) == 0
 
 
@@ -150,14 +157,14 @@ def test_two_that_make_the_same_shards_at_once_leave_each_whole(place: Path) -> 
     over, and a third one reads meanwhile.
     """
     script = """
-units.is_shard = lambda folder, shard: False
+units.has_shard = lambda folder, shard: False
 units.FileLock = lambda path: type("Nobody", (), {
     "lock_file": str(path), "acquire": lambda self, timeout=0: None,
     "release": lambda self, force=False: None})()
 from vrag_kit.retrieval import keeping
-nothing = keeping.read_kept(place / "nothing")
-keeping.read_kept = lambda folder: nothing
-keeping.read_whole = lambda folder, *wanted: nothing
+nothing = keeping.read_stored_vectors(place / "nothing")
+keeping.read_stored_vectors = lambda folder: nothing
+keeping.read_verified_vectors = lambda folder, *wanted: nothing
 for _ in range(4):
     work(place)
 """
@@ -175,9 +182,9 @@ for _ in range(4):
 def look(store: Path) -> int:
     """Read whatever is there; returns how many whole shards were."""
     folder = store / f"color-{'0' * 12}"
-    kept = read_kept(folder)
+    kept = read_stored_vectors(folder)
     vectors = Vectors(folder, kept.places, kept.dim)
-    for _, rows in vectors.pieces():
+    for _, rows in vectors.iter_blocks():
         assert (rows >= 1).all()
     assert not list(folder.glob("*.damaged"))
     return len(kept.places.shards)

@@ -22,13 +22,13 @@ from vrag_kit.benchmarks import ImageFile
 from vrag_kit.errors import VragError
 from vrag_kit.retrieval import FlatRetriever, embed_documents, load_encoder
 from vrag_kit.retrieval.pooling import pool
-from vrag_kit.types import Evidence
+from vrag_kit.types import Document
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("family", ["clip", "siglip", "siglip2"])
 def test_cosines_are_the_logits_of_transformers_without_scale_and_bias(
-    family: str, retrievers_made: Path, documents: list[Evidence]
+    family: str, retrievers_made: Path, documents: list[Document]
 ) -> None:
     from transformers import AutoImageProcessor, AutoModel, AutoTokenizer
 
@@ -61,7 +61,7 @@ def test_cosines_are_the_logits_of_transformers_without_scale_and_bias(
 
 
 def test_pictures_stand_upright_before_the_checkpoint_preprocesses_them(
-    retrievers_made: Path, documents: list[Evidence], tmp_path: Path
+    retrievers_made: Path, documents: list[Document], tmp_path: Path
 ) -> None:
     exif = Image.Exif()
     exif[0x0112] = 6
@@ -69,14 +69,14 @@ def test_pictures_stand_upright_before_the_checkpoint_preprocesses_them(
     for family in ("clip", "qwen2_vl"):
         encoder = load_encoder(entry(retrievers_made, family))
         np.testing.assert_allclose(
-            embed(encoder, [Evidence(doc_id="turned", image=ImageFile(tmp_path / "turned.png"))]),
+            embed(encoder, [Document(doc_id="turned", image=ImageFile(tmp_path / "turned.png"))]),
             embed(encoder, documents[:1]),
             atol=1e-5,
         )
 
 
 def test_a_clip_with_code_of_its_own_is_loaded_natively_and_the_code_never_runs(
-    retrievers_made: Path, copy_retriever: Callable[[str], Path], documents: list[Evidence]
+    retrievers_made: Path, copy_retriever: Callable[[str], Path], documents: list[Document]
 ) -> None:
     folder = copy_retriever("clip")
     (folder / "modeling_MMRet_CLIP.py").write_text(
@@ -133,7 +133,7 @@ def test_code_of_a_checkpoint_does_not_run_unless_the_entry_says_so(
 
 
 def test_trusted_code_runs_and_may_return_bare_tensors(
-    foreign: Path, retrievers_made: Path, tmp_path: Path, documents: list[Evidence]
+    foreign: Path, retrievers_made: Path, tmp_path: Path, documents: list[Document]
 ) -> None:
     theirs, ours = (
         load_encoder({"model": str(foreign), "trust_remote_code": True}),
@@ -164,7 +164,7 @@ def _last_states(
 @pytest.mark.parametrize("positions", ["model", "sequential"])
 @pytest.mark.parametrize("side", ["left", "right"])
 def test_an_instructed_vector_is_the_last_state_of_the_prompt_whatever_side_is_padded(
-    positions: str, side: str, copy_retriever: Callable[[str], Path], documents: list[Evidence]
+    positions: str, side: str, copy_retriever: Callable[[str], Path], documents: list[Document]
 ) -> None:
     from transformers import AutoModelForImageTextToText, AutoProcessor
 
@@ -191,7 +191,7 @@ def test_an_instructed_vector_is_the_last_state_of_the_prompt_whatever_side_is_p
 
 
 def test_picture_tokens_without_a_vision_start_stand_at_sequential_positions_as_vlm2vec_was_trained(
-    retrievers_made: Path, documents: list[Evidence]
+    retrievers_made: Path, documents: list[Document]
 ) -> None:
     """The rule of its authors' code: a picture is found by the vision-start token
     before it; without one, all positions count on, as in text.
@@ -211,7 +211,7 @@ def test_picture_tokens_without_a_vision_start_stand_at_sequential_positions_as_
 @pytest.mark.slow
 @pytest.mark.parametrize("family", ["llava", "pixtral", "qwen2_5_vl", "gemma3"])
 def test_any_family_of_image_text_to_text_models_can_be_an_embedder(
-    family: str, documents: list[Evidence], tmp_path_factory: pytest.TempPathFactory
+    family: str, documents: list[Document], tmp_path_factory: pytest.TempPathFactory
 ) -> None:
     from transformers import AutoModelForImageTextToText, AutoProcessor
 
@@ -239,7 +239,7 @@ def test_any_family_of_image_text_to_text_models_can_be_an_embedder(
 @pytest.mark.slow
 @pytest.mark.parametrize("positions", ["model", "sequential"])
 def test_a_lora_adapter_merged_is_its_base_with_the_adapter_beside(
-    positions: str, retrievers_made: Path, documents: list[Evidence]
+    positions: str, retrievers_made: Path, documents: list[Document]
 ) -> None:
     from peft import PeftModel
     from transformers import AutoModelForImageTextToText, AutoProcessor
@@ -260,7 +260,7 @@ def test_a_lora_adapter_merged_is_its_base_with_the_adapter_beside(
 
 
 def test_an_adapter_with_the_names_of_transformers_4_finds_its_places(
-    retrievers_made: Path, copy_retriever: Callable[[str], Path], documents: list[Evidence]
+    retrievers_made: Path, copy_retriever: Callable[[str], Path], documents: list[Document]
 ) -> None:
     def older(state: dict[str, torch.Tensor]) -> None:
         for name in list(state):
@@ -300,7 +300,7 @@ def test_an_adapter_whose_base_is_gone_says_which(copy_retriever: Callable[[str]
 
 
 def test_a_batch_that_does_not_fit_into_memory_is_halved(
-    retrievers_made: Path, documents: list[Evidence], monkeypatch: pytest.MonkeyPatch
+    retrievers_made: Path, documents: list[Document], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     encoder = load_encoder(entry(retrievers_made, "qwen2_vl"))
     expected, whole, sizes = embed(encoder, documents), encoder._embed, []
@@ -353,7 +353,7 @@ def test_known_models_bring_their_authors_options(
 
 @pytest.mark.slow
 def test_two_encoders_rank_by_the_dot_product_of_first_tokens_as_a_plain_loop_does(
-    retrievers_made: Path, documents: list[Evidence], tmp_path: Path
+    retrievers_made: Path, documents: list[Document], tmp_path: Path
 ) -> None:
     from transformers import AutoModel, AutoTokenizer
 
@@ -402,7 +402,7 @@ def test_pooling_counts_real_tokens_only_on_either_side(
 @pytest.mark.slow
 @pytest.mark.parametrize("prompts", [None, {"query": "query: ", "document": "passage: "}])
 def test_a_sentence_transformers_folder_encodes_as_the_library_does(
-    prompts: dict[str, str] | None, tmp_path: Path, documents: list[Evidence]
+    prompts: dict[str, str] | None, tmp_path: Path, documents: list[Document]
 ) -> None:
     from sentence_transformers import SentenceTransformer
 
@@ -437,7 +437,7 @@ def test_a_part_of_a_sentence_transformers_folder_outside_of_it_is_not_opened(
 
 
 def test_given_prompts_replace_those_of_a_sentence_transformers_folder(
-    retrievers_made: Path, documents: list[Evidence]
+    retrievers_made: Path, documents: list[Document]
 ) -> None:
     from sentence_transformers import SentenceTransformer
 

@@ -20,14 +20,14 @@ from tiny_retrievers import FAMILIES, embed, entry, queries
 
 from vrag_kit.errors import VragError
 from vrag_kit.retrieval import embed_documents, load_encoder, search_all
-from vrag_kit.retrieval.loading import load_found
-from vrag_kit.types import Benchmark, Evidence
+from vrag_kit.retrieval.loading import load_encoder_spec
+from vrag_kit.types import Benchmark, Document
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("family", FAMILIES)
 def test_order_and_company_do_not_change_a_vector(
-    family: str, retrievers_made: Path, documents: list[Evidence]
+    family: str, retrievers_made: Path, documents: list[Document]
 ) -> None:
     encoder = load_encoder(entry(retrievers_made, family))
     together, alone = (
@@ -53,7 +53,7 @@ def test_order_and_company_do_not_change_a_vector(
 
 
 def test_texts_are_padded_at_their_end_whatever_the_tokenizer_says(
-    retrievers_made: Path, copy_retriever: Callable[[str], Path], documents: list[Evidence]
+    retrievers_made: Path, copy_retriever: Callable[[str], Path], documents: list[Document]
 ) -> None:
     for family in ("bert", "siglip2"):
         folder = copy_retriever(family)
@@ -149,7 +149,7 @@ def test_damaged_weights_are_refused_in_every_family_and_never_random(
     ],
 )
 def test_every_option_that_changes_a_vector_changes_the_fingerprint(
-    family: str, changes: dict[str, Any], retrievers_made: Path, documents: list[Evidence]
+    family: str, changes: dict[str, Any], retrievers_made: Path, documents: list[Document]
 ) -> None:
     if "documents" in changes:
         changes = {"documents": str(retrievers_made / "context")}
@@ -168,14 +168,14 @@ def test_every_option_that_changes_a_vector_changes_the_fingerprint(
 @pytest.mark.parametrize(
     ("family", "document", "words"),
     [
-        ("clip", Evidence(doc_id="bare"), "'bare' has no image"),
-        ("qwen2_vl", Evidence(doc_id="bare"), "'bare' has no image"),
-        ("bert", Evidence(doc_id="mute", text=" "), "'mute' has no text"),
-        ("sentences", Evidence(doc_id="mute"), "'mute' has no text"),
+        ("clip", Document(doc_id="bare"), "'bare' has no image"),
+        ("qwen2_vl", Document(doc_id="bare"), "'bare' has no image"),
+        ("bert", Document(doc_id="mute", text=" "), "'mute' has no text"),
+        ("sentences", Document(doc_id="mute"), "'mute' has no text"),
     ],
 )
 def test_a_document_without_what_is_encoded_is_named(
-    family: str, document: Evidence, words: str, retrievers_made: Path
+    family: str, document: Document, words: str, retrievers_made: Path
 ) -> None:
     with pytest.raises(VragError, match=words):
         load_encoder(entry(retrievers_made, family)).prepare(document)
@@ -235,7 +235,7 @@ def test_a_folder_that_is_no_checkpoint_says_what_it_holds(tmp_path: Path) -> No
 
 
 def test_half_precision_that_overflows_is_refused_by_document(
-    copy_retriever: Callable[[str], Path], documents: list[Evidence], tmp_path: Path
+    copy_retriever: Callable[[str], Path], documents: list[Document], tmp_path: Path
 ) -> None:
     def huge(state: dict[str, torch.Tensor]) -> None:
         state["vision_model.post_layernorm.weight"] *= (
@@ -273,14 +273,14 @@ def test_several_families_search_the_small_guide_one_in_memory_at_a_time(
         assert not any(reference() for reference in alive), (
             "an encoder is still in memory while the next one is loaded"
         )
-        encoder = load_found(found, device=device)
+        encoder = load_encoder_spec(found, device=device)
         alive.append(weakref.ref(encoder))
         return encoder
 
-    monkeypatch.setattr(known, "load_found", load)
+    monkeypatch.setattr(known, "load_encoder_spec", load)
     retrievers = [
         {"model": str(retrievers_made / "clip"), "query_prompt": "a photo of {text}"},
-        "vrag_kit/fieldguide/weights/field-guide-clip-32",
+        "vrag_kit/synthetic/weights/field-guide-clip-32",
     ]
     runs = search_all(small, retrievers, k=30, cache_dir=tmp_path)
     assert list(runs) == ["clip", "field-guide-clip-32"]

@@ -24,17 +24,17 @@ from vrag_kit.benchmarks.images import pixel_hash
 from vrag_kit.errors import VragError
 from vrag_kit.generation import (
     AnswerStore,
-    Asking,
     EndpointGenerator,
-    Round,
-    ask_all,
+    Hardware,
+    Task,
+    ask_model,
     ask_prompts,
     load_generator,
     zero_shot,
 )
 from vrag_kit.generation.remote.data_url import data_url
-from vrag_kit.generation.remote.endpoints import ENDPOINTS, image_tokens
-from vrag_kit.papers.visual_rag.wording import WORDING
+from vrag_kit.generation.remote.providers import ENDPOINTS, image_tokens
+from vrag_kit.papers.visual_rag.prompts import WORDING
 from vrag_kit.types import Failure, Message, Prompt, Status
 
 OPENAI = {
@@ -54,7 +54,7 @@ def connect(strange: StrangeServer, **options: Any) -> EndpointGenerator:
         "concurrency": 4,
         **options,
     }
-    return load_generator(entry, decoding="greedy", max_new_tokens=16)
+    return load_generator(entry, decoding={"temperature": 0, "max_new_tokens": 16})
 
 
 def question(words: str) -> Prompt:
@@ -129,7 +129,7 @@ def test_each_failure_is_kept_for_what_it_is_and_only_what_is_missing_is_asked_a
         assert ask_prompts(connect(server), prompts, store) == answers
         assert [server.calls(piece) for piece in ("first?", "strange?", "last?")] == [1, calls, 1]
         server.plans = {}
-        again = ask_prompts(connect(server), prompts, store, how=Asking(retry_failures=True))
+        again = ask_prompts(connect(server), prompts, store, how=Hardware(retry_failures=True))
         assert [answer.status for answer in again] == ["ok", "ok", "ok"]
         assert [server.calls(piece) for piece in ("first?", "strange?", "last?")] == [
             1,
@@ -183,7 +183,7 @@ def test_a_server_of_another_kind_on_that_port_is_asked_about_as_well(tmp_path: 
     with ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
         threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True).start()
         url = f"http://127.0.0.1:{server.server_address[1]}/v1"
-        model = load_generator({"model": f"m@{url}", "retries": 0}, decoding="greedy")
+        model = load_generator({"model": f"m@{url}", "retries": 0}, decoding={"temperature": 0})
         with pytest.raises(VragError, match=r"HTTP 501.* at http.*/v1\. .*is that its address\?"):
             model.prepare()
         server.shutdown()
@@ -214,7 +214,7 @@ def test_an_endpoint_that_is_gone_stops_the_run_instead_of_failing_every_questio
     plan: str, words: str, store: AnswerStore
 ) -> None:
     with StrangeServer({"number": [plan]}) as server:
-        with pytest.raises(VragError, match=f'11 calls in a row .*"error: {words}'):
+        with pytest.raises(VragError, match=rf'1\d calls in a row .*"error: {words}'):
             ask_prompts(
                 connect(server, retries=0), [question(f"number {n}?") for n in range(100)], store
             )
@@ -225,7 +225,7 @@ def test_answers_are_kept_one_by_one_also_where_one_call_runs_at_a_time(store: A
     prompts = [question(f"number {n}?") for n in range(12)]
     with StrangeServer({"number 9?": ["status 401 revoked"]}) as server:
         with pytest.raises(VragError, match="revoked"):
-            ask_prompts(connect(server, concurrency=1), prompts, store, how=Asking(batch_size=32))
+            ask_prompts(connect(server, concurrency=1), prompts, store, how=Hardware(batch_size=32))
         assert "9 answers, 0 failures" in repr(store)
 
 
@@ -289,16 +289,16 @@ def test_pictures_arrive_in_order_with_the_pixels_that_local_models_get(tmp_path
 @pytest.mark.parametrize(
     ("entry", "decoding", "expected"),
     [
-        ("gpt-4o@openai", "checkpoint", {"model": "gpt-4o", "temperature": 1.0, **OPENAI}),
-        ("gpt-4o@openai", "greedy", {"model": "gpt-4o", "temperature": 0.0, **OPENAI}),
+        ("gpt-4o@openai", {}, {"model": "gpt-4o", "temperature": 1.0, **OPENAI}),
+        ("gpt-4o@openai", {"temperature": 0}, {"model": "gpt-4o", "temperature": 0.0, **OPENAI}),
         (
             "o4-mini@openai",
-            "checkpoint",
+            {},
             {"model": "o4-mini", "max_completion_tokens": 64 + 8192, "reasoning_effort": "medium"},
         ),
         (
             "gemini-2.5-pro@gemini",
-            "checkpoint",
+            {},
             {
                 "model": "gemini-2.5-pro",
                 "temperature": 1.0,
@@ -309,7 +309,7 @@ def test_pictures_arrive_in_order_with_the_pixels_that_local_models_get(tmp_path
         ),
         (
             "claude-sonnet-4-20250514@anthropic",
-            "checkpoint",
+            {},
             {
                 "model": "claude-sonnet-4-20250514",
                 "temperature": 1.0,
@@ -331,9 +331,9 @@ def test_every_field_that_an_endpoint_takes_is_sent_and_recorded(
         for about in ENDPOINTS.values():
             monkeypatch.setitem(about, "base_url", server.url)
             monkeypatch.setenv(about["key"], "sk-secret")
-        generator = load_generator(entry, decoding=decoding, max_new_tokens=64)
+        generator = load_generator(entry, decoding={**decoding, "max_new_tokens": 64})
         (answer,) = ask_prompts(
-            generator, [question("what?")], store, this=Round(sample=3, samples=4)
+            generator, [question("what?")], store, this=Task(sample=3, samples=4)
         )
         sent = {name: value for name, value in server.requests[-1].items() if name != "messages"}
         assert sent == expected
@@ -362,7 +362,7 @@ def test_answers_of_another_model_or_of_two_versions_are_named_whenever_they_are
     prompts = [question(f"{word}?") for word in ("leaf", "bark", *"abcdef")]
     with StrangeServer(plans) as server:
         for _ in range(2):
-            ask_prompts(connect(server), prompts, store, this=Round(what="verdicts"))
+            ask_prompts(connect(server), prompts, store, this=Task(what="verdicts"))
             lines = [line for line in capsys.readouterr().out.splitlines() if "came from" in line]
             assert lines == ([f"note: strange: {told}"] if told else [])
 
@@ -403,7 +403,7 @@ def test_a_served_checkpoint_decodes_as_its_generation_config_says(tmp_path: Pat
     with StrangeServer() as server:
         served = load_generator(
             {"model": f"{tmp_path / 'm'}@{server.url}", "server": "vllm", "name": "m"},
-            decoding="checkpoint",
+            decoding={"temperature": None},
         )
         assert (
             served.decoding
@@ -415,8 +415,12 @@ def test_a_served_checkpoint_decodes_as_its_generation_config_says(tmp_path: Pat
             }
             == served.decoding
         )
-        with pytest.raises(VragError, match=r"defaults are not known here, .*`decoding`.* greedy"):
-            load_generator({"model": f"{tmp_path / 'nowhere'}@{server.url}"}, decoding="checkpoint")
+        with pytest.raises(
+            VragError, match=r"defaults are not known here, .*`decoding`.*temperature"
+        ):
+            load_generator(
+                {"model": f"{tmp_path / 'nowhere'}@{server.url}"}, decoding={"temperature": None}
+            )
 
 
 def test_the_hub_is_asked_once_for_a_served_models_defaults_and_never_for_what_is_known(
@@ -438,7 +442,7 @@ def test_the_hub_is_asked_once_for_a_served_models_defaults_and_never_for_what_i
         monkeypatch.setattr(hub_constants, "HUGGINGFACE_CO_URL_TEMPLATE", template)
         monkeypatch.setattr(hub_constants, "HF_HUB_CACHE", str(tmp_path))
         entry = {"model": f"somebody/model@{server.url}", "server": "vllm"}
-        load_generator(entry, decoding="greedy")
+        load_generator(entry, decoding={"temperature": 0})
         load_generator({**entry, "decoding": {"temperature": 0.7}})
         assert looked == []
         for name, asks in (("model", 0), ("somebody/model", 1)):
@@ -570,7 +574,7 @@ def test_a_secret_in_an_entry_is_refused_by_its_place_and_not_shown(
     options: dict[str, Any], named: str
 ) -> None:
     with pytest.raises(VragError) as refused:
-        load_generator({"model": "m@http://localhost:1/v1", **options}, decoding="greedy")
+        load_generator({"model": "m@http://localhost:1/v1", **options}, decoding={"temperature": 0})
     told = str(refused.value)
     assert f"model 'm@http://localhost:1/v1': {named}" in told
     assert "{X-Token: $NAME}" in told
@@ -583,7 +587,7 @@ def test_what_only_sounds_like_a_secret_may_be_in_an_entry() -> None:
     body |= {"extra": {"prefix": "task-2-answer", "draft": "Qwen/Qwen2.5-VL-7B-Instruct-AWQ"}}
     body["guide"] = "Use basic English. Name 123 things"
     entry = {"model": "m@http://localhost:1/v1", "body": body, "headers": {"X-Org": "my-lab-2"}}
-    assert load_generator(entry, decoding="greedy").sent["body"] == body
+    assert load_generator(entry, decoding={"temperature": 0}).sent["body"] == body
 
 
 @pytest.mark.parametrize(
@@ -598,7 +602,7 @@ def test_what_only_sounds_like_a_secret_may_be_in_an_entry() -> None:
 def test_an_address_with_a_password_is_refused_without_showing_it(address: str) -> None:
     for entry in (f"m@{address}", {"model": f"m @ {address}", "timeout": "long"}):
         with pytest.raises(VragError, match="user name, a password or a query") as refused:
-            load_generator(entry, decoding="greedy")
+            load_generator(entry, decoding={"temperature": 0})
         assert "pw-1" not in str(refused.value)
         assert "localhost:1/v1" in str(refused.value)
         assert "`headers: {Authorization: Bearer $NAME}`" in str(refused.value)
@@ -626,7 +630,7 @@ def test_a_run_stops_when_its_answers_have_cost_what_they_may(store: AnswerStore
         }  # a call is forecast at less than the one dollar that it turns out to cost
         with pytest.raises(VragError, match=r"have cost \d+.00 US dollars and max_cost is 12"):
             ask_prompts(connect(server, **priced, max_cost=12, name="m"), prompts[:20], store)
-        spent = store.spent("m")
+        spent = store.total_cost("m")
         assert 12 <= spent <= 14  # the calls under way are paid for, too
         assert (
             spent == len(server.requests) - 1
@@ -647,9 +651,9 @@ def test_what_was_paid_for_failures_is_not_forgotten_when_they_are_asked_again(
                 connect(server, **priced),
                 [question("strange?")],
                 store,
-                how=Asking(retry_failures=True),
+                how=Hardware(retry_failures=True),
             )
-        assert store.spent("m") == 3
+        assert store.total_cost("m") == 3
 
 
 def test_the_cap_is_checked_for_all_samples_before_the_first(
@@ -663,13 +667,13 @@ def test_the_cap_is_checked_for_all_samples_before_the_first(
             .cost
         )
         with pytest.raises(VragError, match="Nothing was asked"):
-            ask_all(
+            ask_model(
                 connect(server, prices=[10_000.0, 0.0], max_cost=2.5 * once),
                 benchmark,
                 zero_shot(benchmark),
                 store,
                 wording=WORDING,
-                how=Asking(samples=3),
+                samples=3,
             )
         assert server.requests == []
 
@@ -768,7 +772,7 @@ def test_samples_are_seeded_apart(store: AnswerStore) -> None:
     with StrangeServer() as server:
         first, second, again = (
             ask_prompts(
-                connect(server), [question("what?")], store, this=Round(sample=sample, samples=9)
+                connect(server), [question("what?")], store, this=Task(sample=sample, samples=9)
             )[0]
             for sample in (0, 1, 0)
         )
@@ -802,7 +806,7 @@ def test_a_history_keeps_its_roles(tmp_path: Path) -> None:
 
 def asked_of(server: StrangeServer, **options: Any) -> EndpointGenerator:
     entry = {"model": f"org/strange@{server.url}", "body": {"top_k": 5}, "max_image_side": 64}
-    return load_generator({**entry, **options}, decoding="greedy", max_new_tokens=16)
+    return load_generator({**entry, **options}, decoding={"temperature": 0, "max_new_tokens": 16})
 
 
 def test_another_port_asks_nothing_again(tmp_path: Path) -> None:
@@ -837,7 +841,7 @@ def test_what_determines_the_answer_and_a_given_name_are_part_of_the_key(
 
 def test_a_provider_and_a_proxy_are_two_models() -> None:
     provider, proxy, node = [
-        load_generator(f"gpt-4o@{place}", decoding="greedy", max_new_tokens=16)
+        load_generator(f"gpt-4o@{place}", decoding={"temperature": 0, "max_new_tokens": 16})
         for place in ("openai", "http://localhost:1/v1", "http://localhost:2/v1")
     ]
     assert provider.fingerprint != proxy.fingerprint == node.fingerprint

@@ -15,7 +15,7 @@ MODELS = {
 HEAVY = MODELS | {"scipy", "statsmodels", "sklearn", "seaborn", "ipywidgets", "anywidget"}
 ROOMS = (
     *("benchmarks", "fetching", "retrieval", "generation", "judging", "analysis", "plotting"),
-    *("papers", "papers.visual_rag", "fieldguide", "building"),
+    *("papers", "papers.visual_rag", "synthetic", "building"),
 )
 
 
@@ -47,14 +47,15 @@ def test_widgets_are_entered_without_models_and_statistics() -> None:
 def test_answers_are_judged_by_rule_and_averaged_without_loading_a_model() -> None:
     script = """
 import pandas as pd
-from vrag_kit.analysis import accuracy, in_percent
-from vrag_kit.judging import judge_all, load_judge
+from vrag_kit.analysis import mean_scores, to_percent
+from vrag_kit.judging import judge_answers, load_judge
 from vrag_kit.types import Benchmark, Query
 
 query = Query(query_id="q", text="What color?", answers=("red",), group="g")
 benchmark = Benchmark(name="toy", fingerprint="", queries={"q": query}, corpus={}, qrels={})
 arm = {"model": "m", "setting": "zero_shot", "k": 0, "query_id": "q", "group": "g"}
 answers = pd.DataFrame([{**arm, "answer": "red", "status": "ok", "detail": ""}])
-assert in_percent(accuracy(judge_all(load_judge("rule"), benchmark, answers)))["value"][0] == 100
+scores = mean_scores(judge_answers(load_judge("rule"), benchmark, answers))
+assert to_percent(scores)["value"][0] == 100
 """
     assert not MODELS & imported_by(script)

@@ -17,11 +17,11 @@ from vrag_kit.analysis import (
     error_budget,
     error_cases,
     first_clue_rank,
-    kinds_of_answers,
-    mean_budget,
+    mean_error_budget,
+    outcome_shares,
     sample_cases,
 )
-from vrag_kit.analysis.error_budget import DOUBT, NET, PARTS, WORDINGS
+from vrag_kit.analysis.error_budget import JUDGE_NOISE, NET, PARTS, WORDINGS
 from vrag_kit.errors import VragError
 from vrag_kit.retrieval import make_run
 from vrag_kit.types import Benchmark, Query
@@ -104,7 +104,7 @@ def budget_of(cases: list[Case]) -> pd.DataFrame:
 def test_the_parts_add_up_to_what_is_lost(cases: list[Case]) -> None:
     budget = budget_of(cases)
     total = budget.groupby(["query_id", "k"])["value"].sum()
-    means = mean_budget(budget).groupby("k")["value"].sum()
+    means = mean_error_budget(budget).groupby("k")["value"].sum()
     for place, k in enumerate(KS):
         for i, case in enumerate(cases):
             assert total[f"q{i}", k] == pytest.approx(1 - case["scores"][place])
@@ -118,17 +118,17 @@ def as_a_slow_tale_tells_it(case: Case, place: int) -> dict[str, float]:
     lost = dict.fromkeys(PARTS, 0.0)
     if case["rank"] is None or case["rank"] > k:
         helped = case["gt_clue"][0] if k == 1 else case["gt_clue"][1]
-        lost["no clue retrieved: one would win back, net"] = helped - score
-        lost["no clue retrieved: lost with one too"] = 1 - helped
+        lost["missed_gain"] = helped - score
+        lost["missed_lost"] = 1 - helped
     else:
         one, several = case["first_clue"]
         if k == 1:  # it is alone, in this wording
             several = score
-        lost["clue retrieved: lost with it alone too"] = 1 - one
-        lost["clue retrieved: won back by the wording of one image, net"] = one - several
-        lost["clue retrieved: won back by showing it alone, net"] = several - score
+        lost["misread"] = 1 - one
+        lost["clue retrieved: prompt for several images, net"] = one - several
+        lost["distractors"] = several - score
     if k == 1:
-        del lost["clue retrieved: won back by showing it alone, net"]  # it is no company
+        del lost["distractors"]  # it is no company
     return lost
 
 
@@ -162,7 +162,7 @@ def by_chance(seed: int) -> pd.DataFrame:
         for setting, draw in (("first_clue", 0), *(("gt_clue", draw) for draw in range(3)))
     ]
     ranks = pd.Series([1.0 if i % 2 else np.nan for i in range(n)], index=names)
-    return mean_budget(error_budget(answers("top_k", 3), pd.concat(single), ranks))
+    return mean_error_budget(error_budget(answers("top_k", 3), pd.concat(single), ranks))
 
 
 @pytest.mark.slow
@@ -181,9 +181,9 @@ def test_the_retriever_can_win_back_only_what_a_clue_earns() -> None:
     draws = everywhere(1.0, 0.0).query("setting == 'gt_clue'")
     given = pd.concat([draws, draws.assign(draw=1, score=0.0)])  # q0: half of the draws
     budget = error_budget(retrieved, given, first_clue_rank(benchmark(2), none))
-    means = mean_budget(budget).set_index("part")["value"]
-    assert means["no clue retrieved: one would win back, net"] == 0.25
-    assert means["no clue retrieved: lost with one too"] == 0.75
+    means = mean_error_budget(budget).set_index("part")["value"]
+    assert means["missed_gain"] == 0.25
+    assert means["missed_lost"] == 0.75
 
 
 def test_the_doubt_of_the_judge_is_told_apart_and_takes_no_points_from_the_parts() -> None:
@@ -191,9 +191,9 @@ def test_the_doubt_of_the_judge_is_told_apart_and_takes_no_points_from_the_parts
     retrieved = judged([("q0", "top_k", 3, 0.25), ("q1", "top_k", 3, 0.25)], spread=0.1)
     sure = error_budget(retrieved.assign(spread=np.nan), everywhere(1.0, 1.0), ranks)
     budget = error_budget(retrieved, everywhere(1.0, 1.0), ranks)
-    assert DOUBT not in set(sure["part"])  # one verdict tells nothing about it
-    pd.testing.assert_frame_equal(budget.query("metric == 'lost'"), sure)
-    (row,) = mean_budget(budget).query("part == @DOUBT").to_dict("records")
+    assert JUDGE_NOISE not in set(sure["part"])  # one verdict tells nothing about it
+    pd.testing.assert_frame_equal(budget.query("metric == 'accuracy_lost'"), sure)
+    (row,) = mean_error_budget(budget).query("part == @JUDGE_NOISE").to_dict("records")
     assert (row["metric"], row["value"], row["n"]) == ("spread", pytest.approx(0.1), 2)
 
 
@@ -205,10 +205,10 @@ def test_without_a_verdict_nobody_knows_and_it_is_counted() -> None:
     given = alone("one image", "gt_clue", {"q0": 1.0, "q2": 0.75})
     given = pd.concat([given, given.assign(wording="several images")])
     budget = error_budget(retrieved, pd.concat([given, everywhere(1.0, np.nan)]), ranks)
-    means = mean_budget(budget).set_index("part")
+    means = mean_error_budget(budget).set_index("part")
     assert (means["n"] == 1).all()
     assert (means["n_failed"] == 2).all()
-    assert means.loc["no clue retrieved: one would win back, net", "value"] == 0.75
+    assert means.loc["missed_gain", "value"] == 0.75
 
 
 def test_all_panels_and_ks_are_about_the_same_questions() -> None:
@@ -218,7 +218,7 @@ def test_all_panels_and_ks_are_about_the_same_questions() -> None:
     second.loc[second["query_id"].eq("q0") & second["k"].eq(3), "score"] = np.nan
     silent = judged([(f"q{i}", "top_k", 20, np.nan) for i in range(3)])  # too many for it
     single = pd.concat([everywhere(1.0, 1.0, 1.0).assign(model=model) for model in "mn"])
-    means = mean_budget(error_budget(pd.concat([first, second, silent]), single, ranks))
+    means = mean_error_budget(error_budget(pd.concat([first, second, silent]), single, ranks))
     assert means.groupby(["model", "k"])["n"].first().to_dict() == {
         ("m", 1): 2,
         ("m", 3): 2,
@@ -243,7 +243,7 @@ def test_where_one_and_several_are_worded_alike_the_parts_add_up_without_that_of
         rows += [(f"q{i}", "top_k", k, score) for k, score in zip(KS, case["scores"], strict=True)]
     ranks = first_clue_rank(benchmark(len(cases)), ranked([case["rank"] for case in cases]))
     budget = error_budget(judged(rows), judged(tables), ranks, one_wording=True)
-    assert "won back by the wording" not in " ".join(budget["part"])
+    assert "prompt for several images" not in " ".join(budget["part"])
     total = budget.groupby(["query_id", "k"])["value"].sum()
     for place, k in enumerate(KS):
         for i, case in enumerate(cases):
@@ -300,10 +300,10 @@ def test_error_cases_are_the_answers_not_fully_right_once_each_wrong_ones_first(
         ]
     )
     cases = error_cases(table, b)
-    assert cases[["query_id", "kind", "draw"]].to_numpy().tolist() == [
-        ["q1", "wrong", 0],
-        ["q1", "declined", 2],
-        ["q0", "partly right", 0],
+    assert cases[["query_id", "outcome", "draw"]].to_numpy().tolist() == [
+        ["q1", "incorrect", 0],
+        ["q1", "abstained", 2],
+        ["q0", "partially correct", 0],
     ]
     assert cases.loc[0, ["question", "references", "doc_ids"]].tolist() == [
         "What, q1?",
@@ -317,7 +317,7 @@ def test_cases_are_drawn_by_a_seed_one_a_question_and_none_that_declines() -> No
     cases = pd.DataFrame(
         {
             "query_id": [f"q{i // 3}" for i in range(90)],
-            "kind": ["wrong", "declined", "partly right"] * 30,
+            "outcome": ["incorrect", "abstained", "partially correct"] * 30,
             "model": "m",
             "setting": "gt_clue",
             "k": 1,
@@ -326,11 +326,11 @@ def test_cases_are_drawn_by_a_seed_one_a_question_and_none_that_declines() -> No
     )
     drawn = sample_cases(cases, 8, seed=1)
     assert len(drawn) == drawn["query_id"].nunique() == 8
-    assert "declined" not in set(drawn["kind"])
+    assert "abstained" not in set(drawn["outcome"])
     assert drawn.equals(sample_cases(cases.sample(frac=1, random_state=0), 8, seed=1))
     others = [set(sample_cases(cases, 8, seed=seed)["query_id"]) for seed in range(20)]
     assert len(set().union(*others)) == 30  # not the first ones: each has its chance
-    assert sample_cases(cases[cases["kind"] == "declined"], 8).empty
+    assert sample_cases(cases[cases["outcome"] == "abstained"], 8).empty
 
 
 def test_the_kinds_of_answers_add_up_to_one() -> None:
@@ -342,14 +342,14 @@ def test_the_kinds_of_answers_add_up_to_one() -> None:
             ("q2", "gt_clue", 1, np.nan),
         ]
     )
-    kinds = kinds_of_answers(table)
+    kinds = outcome_shares(table)
     assert kinds["value"].sum() == pytest.approx(1)
     assert set(kinds["n"]) == {3}
-    assert dict(zip(kinds["kind"], kinds["count"], strict=True))["declined"] == 0
+    assert dict(zip(kinds["outcome"], kinds["count"], strict=True))["abstained"] == 0
     assert kinds["count"].sum() == 3  # the fourth has no verdict
-    assert dict(zip(kinds["kind"], kinds["value"].round(3), strict=True)) == {
-        "right": 0.333,
-        "partly right": 0.333,
-        "declined": 0.0,
-        "wrong": 0.333,
+    assert dict(zip(kinds["outcome"], kinds["value"].round(3), strict=True)) == {
+        "correct": 0.333,
+        "partially correct": 0.333,
+        "abstained": 0.0,
+        "incorrect": 0.333,
     }

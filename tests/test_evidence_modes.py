@@ -12,10 +12,10 @@ from hypothesis import strategies as st
 
 from vrag_kit.benchmarks import ImageFile
 from vrag_kit.errors import VragError
-from vrag_kit.generation import MODES, evidence_modes, side_by_side
-from vrag_kit.generation.evidence import ORDERS, chosen_for
+from vrag_kit.generation import MODES, evidence_modes, top_k_per_modality
+from vrag_kit.generation.evidence_modes import ORDERS, documents_for_mode
 from vrag_kit.retrieval import make_run
-from vrag_kit.types import Benchmark, Context, Evidence, Query
+from vrag_kit.types import Benchmark, Context, Document, Query
 
 PICTURES = [f"p{number}" for number in range(6)]
 TEXTS = [f"t{number}" for number in range(6)]
@@ -23,8 +23,8 @@ TEXTS = [f"t{number}" for number in range(6)]
 
 def small(**changes: object) -> Benchmark:
     """Two queries over six pictures and six texts; q0 has gold p4, p1, p2 and t3, q1 t0."""
-    pictures = {each: Evidence(doc_id=each, image=ImageFile(f"{each}.png")) for each in PICTURES}
-    texts = {each: Evidence(doc_id=each, text=each) for each in TEXTS}
+    pictures = {each: Document(doc_id=each, image=ImageFile(f"{each}.png")) for each in PICTURES}
+    texts = {each: Document(doc_id=each, text=each) for each in TEXTS}
     benchmark = Benchmark(
         name="small",
         fingerprint="small",
@@ -118,11 +118,11 @@ def test_modes_are_nested_and_paired(
 
 def test_what_is_chosen_only_grows() -> None:
     gold, others = ["g1", "g2"], ["d1", "d2", "d3"]
-    assert chosen_for("gt_only", gold, others, 3) == ("g1", "g2")
-    assert chosen_for("gt_plus_distractors", gold, others, 3) == ("g1", "g2", "d1")
-    assert chosen_for("distractors_only", gold, others, 3) == ("d1", "d2", "d3")
+    assert documents_for_mode("gt_only", gold, others, 3) == ("g1", "g2")
+    assert documents_for_mode("gt_plus_distractors", gold, others, 3) == ("g1", "g2", "d1")
+    assert documents_for_mode("distractors_only", gold, others, 3) == ("d1", "d2", "d3")
     for mode in MODES:
-        sizes = [set(chosen_for(mode, gold, others, k)) for k in range(6)]
+        sizes = [set(documents_for_mode(mode, gold, others, k)) for k in range(6)]
         assert all(small <= large for small, large in pairwise(sizes))
 
 
@@ -148,25 +148,27 @@ def test_a_shallow_run_and_a_query_without_gold_are_refused_by_name() -> None:
     with pytest.raises(VragError, match="of the modality 'text', for which there is no run"):
         evidence_modes(small(), {"image": RUNS["image"]})
     with pytest.raises(VragError, match="expected how many of image and text"):
-        side_by_side(small(), RUNS, ks={"sound": 1})
+        top_k_per_modality(small(), RUNS, ks={"sound": 1})
     with pytest.raises(VragError, match="order is 'best'"):
         evidence_modes(small(), RUNS, order="best")
     with pytest.raises(VragError, match="ranks 'other' for query 'q0', which is no document"):
-        side_by_side(small(), {"image": make_run([("q0", "other", 1.0)])}, ks={"image": 1})
+        top_k_per_modality(small(), {"image": make_run([("q0", "other", 1.0)])}, ks={"image": 1})
 
 
 def test_side_by_side_shows_the_best_of_each_run_pictures_first() -> None:
-    both = side_by_side(small(), RUNS, ks={"text": 2, "image": 1})
+    both = top_k_per_modality(small(), RUNS, ks={"text": 2, "image": 1})
     assert [(each.setting, each.k, each.doc_ids) for each in both] == [
         ("both", 3, ("p0", "t0", "t1"))
     ] * 2
-    (text, _) = side_by_side(small(), RUNS, ks={"text": 2})
+    (text, _) = top_k_per_modality(small(), RUNS, ks={"text": 2})
     assert (text.setting, text.k, text.doc_ids) == ("text", 2, ("t0", "t1"))
-    (image, _) = side_by_side(small(), RUNS, ks={"image": 7, "text": 0})
+    (image, _) = top_k_per_modality(small(), RUNS, ks={"image": 7, "text": 0})
     assert (image.setting, image.doc_ids) == ("image", tuple(PICTURES))
 
 
 def test_one_fused_run_serves_both_modalities_each_by_its_own_documents() -> None:
     mixed = ranked(["t5", "p5", "p4", "t4"])
-    (first, _) = side_by_side(small(), {"image": mixed, "text": mixed}, ks={"image": 1, "text": 1})
+    (first, _) = top_k_per_modality(
+        small(), {"image": mixed, "text": mixed}, ks={"image": 1, "text": 1}
+    )
     assert first.doc_ids == ("p5", "t5")

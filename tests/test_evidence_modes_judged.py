@@ -9,11 +9,11 @@ import factories
 import pandas as pd
 import pytest
 
-from vrag_kit.analysis import in_percent
+from vrag_kit.analysis import to_percent
 from vrag_kit.benchmarks import ImageFile, with_gold_evidence
 from vrag_kit.judging import RuleJudge
 from vrag_kit.papers import mrag_suite as mrag
-from vrag_kit.types import Benchmark, Evidence, Query
+from vrag_kit.types import Benchmark, Document, Query
 
 SETTINGS = ("zero_shot", "distractors_only", "gt_plus_distractors", "gt_only")
 SAID = {  # setting → what is said to each of three questions, whose answers are "9", "9", "9"
@@ -29,7 +29,7 @@ def small(name: str) -> Benchmark:
     queries = [
         Query(query_id=f"q{n}", text="How many?", answers=("9",), group=f"g{n}") for n in range(3)
     ]
-    picture = Evidence(doc_id="p0", image=ImageFile("p0.png"))
+    picture = Document(doc_id="p0", image=ImageFile("p0.png"))
     gold = {query.query_id: {"p0": 1} for query in queries}
     return factories.benchmark(queries, [picture], gold, name=name, fingerprint=name)
 
@@ -50,7 +50,7 @@ DATASETS = {"VisRAG-Plot": small("plots"), "Own": small("own")}
 
 @pytest.fixture(scope="module")
 def judged() -> dict[str, pd.DataFrame]:
-    return mrag.judged_by_own(DATASETS, dict.fromkeys(DATASETS, answers()), RuleJudge())
+    return mrag.judge_suite(DATASETS, dict.fromkeys(DATASETS, answers()), RuleJudge())
 
 
 def test_questions_without_gold_and_gold_that_is_missing_are_named_and_counted() -> None:
@@ -77,7 +77,7 @@ def test_each_data_set_has_its_own_metric_or_the_judge_under_its_name(
     means = mrag.mode_means(judged)
     metrics = means.groupby("dataset")["metric"].unique()
     assert list(metrics["VisRAG-Plot"]) == ["relaxed_accuracy", "abstention"]
-    assert list(metrics["Own"]) == ["judged by rule", "abstention"]
+    assert list(metrics["Own"]) == ["score (rule)", "abstention"]
     found = means.set_index(["dataset", "metric", "setting"])["value"]
     plots = [found["VisRAG-Plot", "relaxed_accuracy", setting] for setting in SETTINGS]
     assert plots == pytest.approx([0, 0, 1 / 3, 2 / 3])
@@ -110,7 +110,7 @@ def test_effects_are_paired_and_corrected_for_all_data_sets(
 ) -> None:
     effects = mrag.mode_effects(judged)
     plots = effects[effects["dataset"] == "VisRAG-Plot"]
-    told = zip(plots["setting"], plots["than"], plots["value"], strict=True)
+    told = zip(plots["setting"], plots["baseline"], plots["value"], strict=True)
     assert list(told) == [
         ("gt_only", "zero_shot", pytest.approx(2 / 3)),
         ("gt_plus_distractors", "gt_only", pytest.approx(-1 / 3)),
@@ -118,26 +118,28 @@ def test_effects_are_paired_and_corrected_for_all_data_sets(
     ]
     adds = effects[effects["setting"] == "gt_only"]
     assert list(adds["p_holm"]) == pytest.approx([min(1.0, 2 * p) for p in adds["p"]])
-    table = mrag.effects_table(in_percent(effects))
-    assert table[["setting", "than"]].iloc[0].tolist() == ["gold only", "nothing"]
+    table = mrag.effects_table(to_percent(effects))
+    assert table[["setting", "baseline"]].iloc[0].tolist() == ["gold only", "no evidence"]
 
 
 def test_printed_numbers_stand_beside_where_the_paper_has_them(
     judged: dict[str, pd.DataFrame],
 ) -> None:
-    table = mrag.modes_beside_print(in_percent(mrag.mode_means(judged)))
+    table = mrag.compare_modes_to_paper(to_percent(mrag.mode_means(judged)))
     assert list(table.index.get_level_values("setting").unique()) == [
-        "nothing",
+        "no evidence",
         "distractors only",
         "gold and distractors",
         "gold only",
     ]
-    paper = mrag.printed_modes().query("dataset == 'VisRAG-Plot' and setting == 'gt_only'")["value"]
+    paper = mrag.published_modes().query("dataset == 'VisRAG-Plot' and setting == 'gt_only'")[
+        "value"
+    ]
     row = table.loc[("VisRAG-Plot", "relaxed_accuracy", "gold only")]
     of_table_5 = row.filter(like="Table 5").iloc[0]
     spread = f"{paper.min():.1f} to {paper.max():.1f}, median {paper.median():.1f} (6 models)"
     assert of_table_5 == spread
-    nothing = table.loc[("VisRAG-Plot", "relaxed_accuracy", "nothing")]
+    nothing = table.loc[("VisRAG-Plot", "relaxed_accuracy", "no evidence")]
     assert nothing.filter(like="Table").tolist() == ["–", "–", "–"]
     assert table.loc["Own"].filter(like="Table").eq("–").all(axis=None)
 
@@ -145,11 +147,11 @@ def test_printed_numbers_stand_beside_where_the_paper_has_them(
 def test_the_figure_has_a_panel_a_data_set_in_its_own_metric(
     judged: dict[str, pd.DataFrame],
 ) -> None:
-    figure = mrag.modes_figure(in_percent(mrag.mode_means(judged)))
+    figure = mrag.modes_figure(to_percent(mrag.mode_means(judged)))
     labels = {axis.get_title(): axis.get_ylabel() for axis in figure.axes}
     assert labels == {
-        "VisRAG-Plot (n = 3)": "number within 5 %, else exact (%)",
-        "Own (n = 3)": "score by rule (%)",
+        "VisRAG-Plot (n = 3)": "relaxed accuracy (%)",
+        "Own (n = 3)": "score (rule) (%)",
     }
 
 
@@ -157,36 +159,39 @@ def test_strata_stand_apart_before_they_are_pooled(tmp_path: Path) -> None:
     """By hand: of three questions the species of one was told; alone it is right before
     it is shown anything.
     """
-    (tmp_path / "told.csv").write_text("about\ng2\n")
+    (tmp_path / "told.csv").write_text("subject\ng2\n")
     model = {"model": str(tmp_path), "name": "m"}
     said = {**SAID, "zero_shot": ("7", "7", "9")}
     table = answers()
     for setting, words in said.items():
         table.loc[table["setting"] == setting, "answer"] = list(words)
-    judged = mrag.judged_by_own(DATASETS, dict.fromkeys(DATASETS, table), RuleJudge())
-    apart = mrag.by_training(judged, DATASETS, [model])
+    judged = mrag.judge_suite(DATASETS, dict.fromkeys(DATASETS, table), RuleJudge())
+    apart = mrag.training_strata(judged, DATASETS, [model])
     means = mrag.mode_means(apart).query("setting == 'zero_shot' and metric != 'abstention'")
     found = means.set_index(["dataset", "stratum"])["value"]
     assert found["VisRAG-Plot"].to_dict() == {
-        "told in training": 1.0,
-        "not told": 0.0,
+        "in training data": 1.0,
+        "not in training data": 0.0,
         "all questions": pytest.approx(1 / 3),
     }
     effects = mrag.mode_effects(apart)
     gold = effects[effects["setting"] == "gt_only"].set_index(["dataset", "stratum"])["value"]
     assert gold["VisRAG-Plot"].to_dict() == {
-        "told in training": -1.0,
-        "not told": 1.0,
+        "in training data": -1.0,
+        "not in training data": 1.0,
         "all questions": pytest.approx(1 / 3),
     }
     titles = [
-        axis.get_title() for axis in mrag.modes_figure(in_percent(mrag.mode_means(apart))).axes
+        axis.get_title() for axis in mrag.modes_figure(to_percent(mrag.mode_means(apart))).axes
     ]
-    assert titles[:2] == ["VisRAG-Plot, told in training (n = 1)", "VisRAG-Plot, not told (n = 2)"]
+    assert titles[:2] == [
+        "VisRAG-Plot, in training data (n = 1)",
+        "VisRAG-Plot, not in training data\n(n = 2)",
+    ]
     assert not any("all questions" in title for title in titles)
 
 
 def test_no_number_of_another_metric_is_drawn(judged: dict[str, pd.DataFrame]) -> None:
-    figure = mrag.modes_figure(in_percent(mrag.mode_means(judged)))
+    figure = mrag.modes_figure(to_percent(mrag.mode_means(judged)))
     (legend,) = figure.legends
     assert [text.get_text() for text in legend.get_texts()] == ["m"]

@@ -11,10 +11,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from vrag_kit.analysis import OUTCOMES, column_means, in_percent, swap_effect, swap_outcomes
+from vrag_kit.analysis import (
+    OUTCOMES,
+    column_means,
+    counterfactual_effect,
+    counterfactual_outcomes,
+    to_percent,
+)
 from vrag_kit.errors import VragError
-from vrag_kit.judging import judge_all, load_judge
-from vrag_kit.plotting import outcomes_figure
+from vrag_kit.judging import judge_answers, load_judge
+from vrag_kit.plotting import outcome_shares_figure
 from vrag_kit.types import Benchmark, Query
 
 FOLLOWS, KEEPS, DECLINES, ELSE = OUTCOMES
@@ -25,16 +31,16 @@ def benchmark(value: str, queries: int) -> Benchmark:
     return factories.benchmark(asked, fingerprint=value)
 
 
-def answers(*said: str | None, model: str = "m", picture: str = "swapped") -> pd.DataFrame:
+def answers(*said: str | None, model: str = "m", image: str = "counterfactual") -> pd.DataFrame:
     told = ["error" if each is None else "ok" if each else "empty" for each in said]
-    return factories.answers(answer=list(said), status=told, model=model, picture=picture)
+    return factories.answers(answer=list(said), status=told, model=model, image=image)
 
 
 def outcomes(table: pd.DataFrame) -> pd.DataFrame:
     """The species' own value is red, the swapped one blue."""
     n, judge = len(table), load_judge("rule")
-    own = judge_all(judge, benchmark("red", n), table)
-    return swap_outcomes(own, judge_all(judge, benchmark("blue", n), table))
+    own = judge_answers(judge, benchmark("red", n), table)
+    return counterfactual_outcomes(own, judge_answers(judge, benchmark("blue", n), table))
 
 
 def test_each_answer_does_one_of_four_things() -> None:
@@ -47,20 +53,20 @@ def test_each_answer_does_one_of_four_things() -> None:
 def test_an_answer_without_a_verdict_does_nothing_that_is_known() -> None:
     found = outcomes(answers("blue", None))
     assert found.loc[1, list(OUTCOMES)].isna().all()
-    shares = column_means(found, OUTCOMES, by=["model", "picture"])
+    shares = column_means(found, OUTCOMES, by=["model", "image"])
     assert shares["n"].tolist() == [1] * 4
     assert shares["n_failed"].tolist() == [1] * 4
 
 
 def test_the_effect_is_what_the_picture_adds_to_naming_the_value() -> None:
     # before the original: blue 1 of 4, red 2 of 4; before the swapped: blue 3 of 4, red 1 of 4
-    before = outcomes(answers("red", "red", "blue", "I don't know", picture="original"))
+    before = outcomes(answers("red", "red", "blue", "I don't know", image="original"))
     after = outcomes(answers("blue", "red", "blue", "blue"))
-    effect = swap_effect(pd.concat([before, after]))
+    effect = counterfactual_effect(pd.concat([before, after]))
     by_outcome = effect.set_index("outcome")
     assert by_outcome.loc[FOLLOWS, "value"] == pytest.approx(3 / 4 - 1 / 4)
     assert by_outcome.loc[KEEPS, "value"] == pytest.approx(1 / 4 - 2 / 4)
-    assert (effect["picture"] == "swapped").all()
+    assert (effect["image"] == "counterfactual").all()
     assert (effect["n"] == 4).all()
 
 
@@ -68,43 +74,43 @@ def test_the_effect_is_what_the_picture_adds_to_naming_the_value() -> None:
 @settings(max_examples=25, deadline=None)
 @given(st.lists(st.sampled_from(["blue", "red", "green", "idk"]), min_size=2, max_size=6))
 def test_who_answers_the_same_to_both_pictures_does_not_look(said: list[str]) -> None:
-    both = [outcomes(answers(*said, picture=each)) for each in ("original", "swapped")]
-    assert (swap_effect(pd.concat(both))["value"] == 0).all()
+    both = [outcomes(answers(*said, image=each)) for each in ("original", "counterfactual")]
+    assert (counterfactual_effect(pd.concat(both))["value"] == 0).all()
 
 
 def test_who_only_looks_has_an_effect_of_one_and_of_minus_one_on_the_fact() -> None:
-    before = outcomes(answers("red", "red", "red", picture="original"))
-    effect = swap_effect(pd.concat([before, outcomes(answers("blue", "blue", "blue"))]))
+    before = outcomes(answers("red", "red", "red", image="original"))
+    effect = counterfactual_effect(pd.concat([before, outcomes(answers("blue", "blue", "blue"))]))
     assert effect.set_index("outcome")["value"].to_dict() == {FOLLOWS: 1.0, KEEPS: -1.0}
 
 
 def test_strata_are_told_apart() -> None:
-    before = outcomes(answers("red", "red", "red", "red", picture="original"))
+    before = outcomes(answers("red", "red", "red", "red", image="original"))
     after = outcomes(answers("red", "red", "blue", "blue"))
     both = pd.concat([before, after])
     both["stratum"] = np.where(both["query_id"].isin(["q0", "q1"]), "told", "not told")
-    effect = swap_effect(both, by=["stratum"]).query("outcome == @FOLLOWS")
+    effect = counterfactual_effect(both, by=["stratum"]).query("outcome == @FOLLOWS")
     assert effect.set_index("stratum")["value"].to_dict() == {"told": 0.0, "not told": 1.0}
 
 
 def test_tables_of_different_answers_are_refused() -> None:
     judge = load_judge("rule")
-    one = judge_all(judge, benchmark("red", 2), answers("red", "blue"))
-    two = judge_all(judge, benchmark("blue", 2), answers("red", "green"))
+    one = judge_answers(judge, benchmark("red", 2), answers("red", "blue"))
+    two = judge_answers(judge, benchmark("blue", 2), answers("red", "green"))
     with pytest.raises(VragError, match="not the same answers"):
-        swap_outcomes(one, two)
+        counterfactual_outcomes(one, two)
 
 
 def test_the_figure_has_a_panel_a_stratum_and_a_mark_a_model_picture_and_outcome() -> None:
     tables = []
     for model in ("m", "n"):
         tables += [
-            outcomes(answers("red", "blue", "red", model=model, picture=each))
-            for each in ("original", "swapped", "none")
+            outcomes(answers("red", "blue", "red", model=model, image=each))
+            for each in ("original", "counterfactual", "none")
         ]
     table = pd.concat(tables).assign(stratum="told")
-    shares = in_percent(column_means(table, OUTCOMES, by=["model", "picture", "stratum"]))
-    figure = outcomes_figure(shares, panels="stratum")
+    shares = to_percent(column_means(table, OUTCOMES, by=["model", "image", "stratum"]))
+    figure = outcome_shares_figure(shares, panels="stratum")
     assert "Bars: 95 % intervals" in figure.get_suptitle()
     (axis,) = figure.axes
     assert axis.get_title() == "told (n = 3)"

@@ -27,8 +27,8 @@ from PIL import Image
 from typer.testing import CliRunner
 
 from vrag_kit.errors import VragError
-from vrag_kit.fetching import archive as archive_module
 from vrag_kit.fetching import fetch_images, fetch_visual_rag, remote, search
+from vrag_kit.fetching import resumable_tar as archive_module
 from vrag_kit.runner.cli import app
 
 TAXON = "Animalia_Chordata_Aves_Anseriformes_Anatidae_Branta"
@@ -282,8 +282,8 @@ def test_a_remote_file_reads_like_a_local_one_whatever_the_order(
 def _start(world: World, url: str, folder: Path) -> subprocess.Popen[bytes]:
     code = (
         "import sys\n"
-        "from vrag_kit.fetching import archive, fetch_visual_rag\n"
-        "archive.SPAN_BYTES = 1 << 18\n"
+        "from vrag_kit.fetching import resumable_tar, fetch_visual_rag\n"
+        "resumable_tar.SPAN_BYTES = 1 << 18\n"
         "fetch_visual_rag(*sys.argv[1:])"
     )
     return subprocess.Popen(
@@ -417,7 +417,8 @@ def test_runs_that_start_together_wait_for_one_another(
     with ThreadPoolExecutor(12) as pool:
         runs = list(
             pool.map(
-                lambda _: fetch_visual_rag(world.annotations, archive, tmp_path / "out"), range(12)
+                lambda _: fetch_visual_rag(world.annotations, archive, tmp_path / "out"),
+                range(12),
             )
         )
     assert sorted(run.extracted for run in runs) == [0] * 11 + [100]
@@ -768,7 +769,14 @@ def test_a_full_disk_is_an_error_after_which_the_next_run_goes_on(
         "fetch_visual_rag(*sys.argv[1:])"
     )
     done = subprocess.run(
-        [sys.executable, "-c", code, str(world.annotations), str(archive), str(tmp_path / "out")],
+        [
+            sys.executable,
+            "-c",
+            code,
+            str(world.annotations),
+            str(archive),
+            str(tmp_path / "out"),
+        ],
         capture_output=True,
         text=True,
         check=False,

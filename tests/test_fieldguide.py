@@ -19,15 +19,21 @@ import pytest
 
 from vrag_kit.benchmarks import read_articles, read_species
 from vrag_kit.errors import VragError
-from vrag_kit.fieldguide import EDITIONS, draw_field_guide
-from vrag_kit.fieldguide.album import Photo, clue_count, clue_photo, invent_named, plain_photo
-from vrag_kit.fieldguide.articles import article
-from vrag_kit.fieldguide.organisms import KINDS
-from vrag_kit.fieldguide.pages import Page, annotation_rows, plan_page, slots
-from vrag_kit.fieldguide.questions import ask, askable, hidden_parts
-from vrag_kit.fieldguide.traits import COLORS, PATTERNS, Species, stream
-from vrag_kit.fieldguide.views import CLUE_BLUR, photograph
 from vrag_kit.papers.visual_rag import organism_category, question_kind
+from vrag_kit.synthetic import EDITIONS, generate_field_guide
+from vrag_kit.synthetic.articles import write_article
+from vrag_kit.synthetic.organisms import KINDS
+from vrag_kit.synthetic.pages import SpeciesPlan, annotation_rows, plan_species, species_slots
+from vrag_kit.synthetic.photographs import (
+    Photo,
+    clue_count,
+    numbered_species,
+    plan_clue_photo,
+    plan_plain_photo,
+)
+from vrag_kit.synthetic.questions import askable_traits, hidden_parts, make_question
+from vrag_kit.synthetic.traits import COLORS, PATTERNS, Species, stream
+from vrag_kit.synthetic.views import CLUE_BLUR, draw_photograph
 from vrag_kit.types import Benchmark
 
 
@@ -56,13 +62,13 @@ def test_an_interrupted_guide_goes_on_with_any_number_of_workers_and_ends_the_sa
 ) -> None:
     whole = sorted((interrupted / "images").iterdir())[-1]
     kept = whole.stat().st_mtime_ns
-    assert digest(draw_field_guide("small", interrupted, workers=1)) == digest(guide_folder)
+    assert digest(generate_field_guide("small", interrupted, workers=1)) == digest(guide_folder)
     assert whole.stat().st_mtime_ns == kept
 
 
 def test_a_finished_guide_is_left_alone(guide_folder: Path) -> None:
     before = (guide_folder / "annotations.jsonl").stat().st_mtime_ns
-    draw_field_guide("small", guide_folder)
+    generate_field_guide("small", guide_folder)
     assert (guide_folder / "annotations.jsonl").stat().st_mtime_ns == before
 
 
@@ -70,24 +76,24 @@ def test_a_folder_with_other_images_is_not_touched(tmp_path: Path) -> None:
     (tmp_path / "images").mkdir()
     (tmp_path / "images" / "mine.jpg").write_bytes(b"precious")
     with pytest.raises(VragError, match="not a Field Guide"):
-        draw_field_guide("small", tmp_path)
+        generate_field_guide("small", tmp_path)
     assert (tmp_path / "images" / "mine.jpg").read_bytes() == b"precious"
 
 
 def test_an_unknown_edition_and_an_unwritable_folder_are_refused(tmp_path: Path) -> None:
     with pytest.raises(VragError, match=r"unknown edition 'huge'.*'full', 'small'"):
-        draw_field_guide("huge", tmp_path)
+        generate_field_guide("huge", tmp_path)
     (tmp_path / "file").write_text("", encoding="utf-8")
     with pytest.raises(VragError, match="cannot be drawn there"):
-        draw_field_guide("small", tmp_path / "file" / "guide")
+        generate_field_guide("small", tmp_path / "file" / "guide")
 
 
 @pytest.mark.slow
-def test_the_full_guide_has_the_papers_proportions(full_pages: list[Page]) -> None:
+def test_the_full_guide_has_the_papers_proportions(full_pages: list[SpeciesPlan]) -> None:
     rows = [row for page in full_pages for row in annotation_rows(page)]
     images = [len(row["images"]) for row in rows]
     clues = np.array([row["y_count"] for row in rows])
-    assert len(slots(EDITIONS["full"])) == 48
+    assert len(species_slots(EDITIONS["full"])) == 48
     assert len({page.species.kind for page in full_pages}) >= 6
     assert min(images) >= 200
     assert max(images) <= 300
@@ -99,9 +105,11 @@ def test_the_full_guide_has_the_papers_proportions(full_pages: list[Page]) -> No
 
 @pytest.mark.slow
 def test_names_and_files_are_unique_and_folders_have_the_inaturalist_form(
-    full_pages: list[Page],
+    full_pages: list[SpeciesPlan],
 ) -> None:
-    named = [invent_named(EDITIONS["full"].seed, *slot) for slot in slots(EDITIONS["full"])]
+    named = [
+        numbered_species(EDITIONS["full"].seed, *slot) for slot in species_slots(EDITIONS["full"])
+    ]
     assert len({species.scientific_name for species in named}) == 48
     assert len({species.common_name for species in named}) == 48
     names = [f"{page.folder}/{name}" for page in full_pages for name in page.files]
@@ -114,7 +122,7 @@ def test_names_and_files_are_unique_and_folders_have_the_inaturalist_form(
 
 @pytest.mark.slow
 def test_every_question_names_its_species_and_has_answers_of_its_kind(
-    full_pages: list[Page],
+    full_pages: list[SpeciesPlan],
 ) -> None:
     for page in full_pages:
         for question in page.questions:
@@ -143,11 +151,11 @@ def test_a_clue_shows_the_color_asked_about_and_a_plain_photograph_does_not(kind
     change enough to tell.
     """
     for part_number in (0, 1):
-        species = invent_named("repaint", kind, 0)
+        species = numbered_species("repaint", kind, 0)
         part = hidden_parts(species)[part_number]
         clues = [
             repainted(
-                species, part.name, clue_photo(species, part, f"clue/{kind}/{part_number}/{i}")
+                species, part.name, plan_clue_photo(species, part, f"clue/{kind}/{part_number}/{i}")
             )
             for i in range(6)
         ]
@@ -156,7 +164,7 @@ def test_a_clue_shows_the_color_asked_about_and_a_plain_photograph_does_not(kind
             repainted(
                 species,
                 part.name,
-                plain_photo(species, hiding, f"plain/{kind}/{part_number}/{i}", near_miss=0.0),
+                plan_plain_photo(species, hiding, f"plain/{kind}/{part_number}/{i}", near_miss=0.0),
             )
             for i in range(6)
         ]
@@ -170,7 +178,8 @@ def repainted(species: Species, part: str, photo: Photo) -> float:
     other = replace(look, color="blue" if look.color != "blue" else "red", pattern="plain")
     changed = replace(species, hidden={**species.hidden, part: other})
     before, after = (
-        np.asarray(photograph(each, photo.view, 96), dtype=float) for each in (species, changed)
+        np.asarray(draw_photograph(each, photo.view, 96), dtype=float)
+        for each in (species, changed)
     )
     return float((np.abs(before - after).max(axis=2) > 20).mean())
 
@@ -178,7 +187,7 @@ def repainted(species: Species, part: str, photo: Photo) -> float:
 @pytest.mark.slow
 def test_a_label_says_whether_the_asked_part_can_be_seen() -> None:
     edition = EDITIONS["small"]
-    page = plan_page(edition, 3, *slots(edition)[3])
+    page = plan_species(edition, 3, *species_slots(edition)[3])
     for question, row in zip(page.questions, annotation_rows(page), strict=True):
         shows = [repainted(page.species, question.part, photo) > 0.01 for photo in page.photos]
         assert 0 < sum(shows) < len(shows)
@@ -186,25 +195,27 @@ def test_a_label_says_whether_the_asked_part_can_be_seen() -> None:
 
 
 def test_a_blurred_photograph_is_never_a_clue() -> None:
-    species = invent_named("blur", "moth", 0)
-    photo = clue_photo(species, hidden_parts(species)[0], "sharp")
+    species = numbered_species("blur", "moth", 0)
+    photo = plan_clue_photo(species, hidden_parts(species)[0], "sharp")
     assert photo.view.blur <= CLUE_BLUR
 
 
 @pytest.mark.slow
 def test_hidden_traits_do_not_follow_from_visible_ones() -> None:
-    many = [invent_named("independence", "bird", i) for i in range(1500)]
+    many = [numbered_species("independence", "bird", i) for i in range(1500)]
     same = np.mean([s.hidden["inside of the bill"].color == s.outside.color for s in many])
     assert abs(same - 1 / len(COLORS)) < 0.025  # one in eleven by chance
 
 
 def test_a_plain_part_has_no_second_color_to_ask_for() -> None:
     for i in range(50):
-        species = invent_named("asks", "fish", i)
+        species = numbered_species("asks", "fish", i)
         for part in hidden_parts(species):
             plain = species.hidden[part.name].pattern == "plain"
-            assert ("colors" in askable(species, part)) != plain
-            assert ask(species, part, "color").answers[0] == species.hidden[part.name].color
+            assert ("colors" in askable_traits(species, part)) != plain
+            assert (
+                make_question(species, part, "color").answers[0] == species.hidden[part.name].color
+            )
 
 
 def test_clue_counts_are_skewed_and_stay_within_the_papers_bounds() -> None:
@@ -219,14 +230,16 @@ def test_the_main_color_of_a_patterned_part_fills_more_of_it_than_the_other() ->
     """Flat pictures of each pattern on a round part: count the pixels of both colours."""
     from PIL import Image
 
-    from vrag_kit.fieldguide.shapes import ellipse, paint
-    from vrag_kit.fieldguide.traits import PATTERNS, Look, patterned
+    from vrag_kit.synthetic.shapes import ellipse, paint
+    from vrag_kit.synthetic.traits import PATTERNS, Appearance, draw_pattern
 
     for pattern in PATTERNS:
         image = Image.new("RGB", (200, 200))
         paint(
             image,
-            patterned(ellipse(0, 0, 0.4, 0.3), Look("red", pattern, "blue"), "part", (0.0, 0.0)),
+            draw_pattern(
+                ellipse(0, 0, 0.4, 0.3), Appearance("red", pattern, "blue"), "part", (0.0, 0.0)
+            ),
         )
         pixels = np.asarray(image).reshape(-1, 3)
         ground, second = ((pixels == COLORS[name]).all(axis=1).sum() for name in ("red", "blue"))
@@ -239,9 +252,9 @@ def test_two_processes_that_want_the_same_guide_draw_it_once(
     interrupted: Path, guide_folder: Path, tmp_path: Path
 ) -> None:
     script = (
-        "from vrag_kit import progress\nfrom vrag_kit.fieldguide import draw_field_guide\n"
+        "from vrag_kit import progress\nfrom vrag_kit.synthetic import generate_field_guide\n"
         "progress.PAUSE = 0\nif __name__ == '__main__':\n   "
-        f" draw_field_guide('small', {str(interrupted)!r}, workers=1)\n"
+        f" generate_field_guide('small', {str(interrupted)!r}, workers=1)\n"
     )
     (tmp_path / "draw.py").write_text(script, encoding="utf-8")
     both = [
@@ -287,7 +300,9 @@ def test_a_quarter_of_the_questions_is_answered_by_articles_which_are_listed(
     guide_folder: Path,
 ) -> None:
     species = [
-        invent_named(EDITIONS["small"].seed, kind, number) for number in range(2) for kind in KINDS
+        numbered_species(EDITIONS["small"].seed, kind, number)
+        for number in range(2)
+        for kind in KINDS
     ]
     assert read_species(guide_folder / "categories.json") == {
         each.scientific_name: each.common_name for each in species
@@ -317,9 +332,9 @@ def test_a_quarter_of_the_questions_is_answered_by_articles_which_are_listed(
 
 
 def test_what_an_article_tells_changes_one_sentence_alone() -> None:
-    species = invent_named("test", next(iter(KINDS)), 0)
+    species = numbered_species("test", next(iter(KINDS)), 0)
     part = hidden_parts(species)[0]
-    silent, told = (article(species, "x", told=parts) for parts in ([], [part]))
+    silent, told = (write_article(species, "x", facts=parts) for parts in ([], [part]))
     assert silent[0] == told[0]
     pairs = [pair for pair in zip(silent[1], told[1], strict=True) if pair[0] != pair[1]]
     ((heading, before), (_, after)) = pairs[0]

@@ -19,26 +19,26 @@ from hypothesis import strategies as st
 from matplotlib.figure import Figure
 from scipy.stats import binomtest
 
-from vrag_kit.analysis import with_clue_place
-from vrag_kit.analysis.error_budget import DOUBT, PARTS
+from vrag_kit.analysis import add_clue_position
+from vrag_kit.analysis.error_budget import JUDGE_NOISE, PARTS
 from vrag_kit.errors import VragError
-from vrag_kit.forecast import forecasting
+from vrag_kit.forecast import dry_run
 from vrag_kit.papers import published, visual_rag
-from vrag_kit.papers.visual_rag.doubt import with_doubt
+from vrag_kit.papers.visual_rag.uncertainty import with_uncertainty
 from vrag_kit.plotting import (
     accuracy_figure,
     baseline_figure,
-    budget_figure,
-    building_figure,
-    colors_of,
+    concat_sources,
     contact_sheet,
+    error_budget_figure,
+    funnel_figure,
     gcue_figure,
+    line_plot,
+    model_colors,
     retriever_figure,
     save_figure,
-    side_by_side,
-    variants_figure,
 )
-from vrag_kit.plotting.marks import fitted
+from vrag_kit.plotting.panels import wrap_title
 from vrag_kit.plotting.style import CLUE, METRIC_NAMES
 from vrag_kit.types import Benchmark
 
@@ -52,7 +52,7 @@ def simple() -> tuple[plt.Figure, pd.DataFrame]:
 
 
 def test_in_a_forecast_no_figure_is_drawn(tmp_path: Path) -> None:
-    with forecasting(tmp_path):
+    with dry_run(tmp_path):
         save_figure(simple()[0], tmp_path / "new", "02_x", simple()[1])
     assert list(tmp_path.iterdir()) == []
 
@@ -109,34 +109,35 @@ def test_a_folder_that_cannot_be_written_is_an_error_and_older_figures_stay(tmp_
 
 
 def test_a_model_has_the_same_color_everywhere_and_models_of_one_panel_never_share_one() -> None:
-    assert colors_of(["CLIP", "x"])["CLIP"] == colors_of(["y", "CLIP"])["CLIP"]
+    assert model_colors(["CLIP", "x"])["CLIP"] == model_colors(["y", "CLIP"])["CLIP"]
     strangers = [f"model {n}" for n in range(6)]
-    colors = colors_of(["CLIP", *strangers, "field-guide-vlm-few"])
+    colors = model_colors(["CLIP", *strangers, "field-guide-vlm-few"])
     assert len(set(colors.values())) == 8
     assert (
-        colors["field-guide-vlm-few"] == colors_of(["field-guide-vlm-few"])["field-guide-vlm-few"]
+        colors["field-guide-vlm-few"]
+        == model_colors(["field-guide-vlm-few"])["field-guide-vlm-few"]
     )
     many = [f"model {n}" for n in range(60)]  # more than there are colours
-    assert len(set(colors_of(many).values())) == 60
-    assert colors_of(many) == colors_of(many)
+    assert len(set(model_colors(many).values())) == 60
+    assert model_colors(many) == model_colors(many)
 
 
 def test_a_model_of_ones_own_never_has_the_color_of_a_papers_model_not_in_another_panel() -> None:
-    paper = set(colors_of(PAPER["model"]).values())
+    paper = set(model_colors(PAPER["model"]).values())
     suite = pd.read_csv(ROOT / "vrag_kit/papers/mrag_suite/models.csv")
-    paper |= set(colors_of(suite["model"]).values())
+    paper |= set(model_colors(suite["model"]).values())
     for n in range(100):  # alone in its panel, beside the paper's in the next
-        assert not set(colors_of([f"my-model-{n}"]).values()) & paper
-    assert len(set(colors_of([f"my-model-{n}" for n in range(12)]).values())) == 12
+        assert not set(model_colors([f"my-model-{n}"]).values()) & paper
+    assert len(set(model_colors([f"my-model-{n}" for n in range(12)]).values())) == 12
 
 
 @pytest.mark.parametrize(
-    ("same", "mark"), [(True, "CLIP (paper)"), (False, "CLIP (paper, other data)")]
+    ("same", "mark"), [(True, "CLIP (reported)"), (False, "CLIP (reported, other data)")]
 )
 def test_the_retriever_figure_says_whose_data_and_what_the_groups_are(
     guide: Benchmark, same: bool, mark: str
 ) -> None:
-    paper = visual_rag.printed_retrieval()
+    paper = visual_rag.published_retrieval()
     ours = paper.assign(retriever="x", n=9)
     museum = replace(guide, name="museum", groups_are="rooms")
     figure = retriever_figure(ours, paper, museum, same_data=same)
@@ -150,7 +151,7 @@ def test_the_retriever_figure_says_whose_data_and_what_the_groups_are(
 
 
 def test_a_panel_whose_n_is_its_own_says_so(guide: Benchmark) -> None:
-    paper = visual_rag.printed_retrieval()
+    paper = visual_rag.published_retrieval()
     kits = paper.assign(retriever="x", n=9)
     mine = kits.query("metric == 'recall'").assign(metric="mine")
     mine["n"] = [3 + at % 5 for at in range(len(mine))]
@@ -162,7 +163,7 @@ def test_a_panel_whose_n_is_its_own_says_so(guide: Benchmark) -> None:
 
 
 def test_standard_ndcg_stands_beside_the_one_that_the_paper_fits(guide: Benchmark) -> None:
-    paper = visual_rag.printed_retrieval()
+    paper = visual_rag.published_retrieval()
     ours = paper.query("metric == 'ndcg_visual_rag'").assign(retriever="x", metric="ndcg")
     figure = retriever_figure(pd.concat([paper, ours]).assign(n=9), paper, guide)
     by_title = {axis.get_title(): axis for axis in figure.axes}
@@ -193,13 +194,13 @@ def test_a_contact_sheet_frames_exactly_the_clues(guide: Benchmark) -> None:
     query_id = next(q for q in guide.queries if len(guide.relevant(q)) >= 4)
     figure = contact_sheet(guide, query_id)
     titles = [axis.get_title() for axis in figure.axes if axis.get_title()]
-    assert titles == ["clue"] * 4 + ["not a clue"] * 8
+    assert titles == ["clue"] * 4 + ["non-clue"] * 8
     assert (
         plt.matplotlib.colors.to_hex(figure.axes[0].spines["left"].get_edgecolor()).upper() == CLUE
     )
 
 
-PAPER = visual_rag.printed(published("visual_rag", table=3))
+PAPER = visual_rag.published_results(published("visual_rag", table=3))
 
 
 def drawn(axis: plt.Axes) -> set[tuple[float, float]]:
@@ -230,7 +231,7 @@ def test_means_of_few_are_faint_and_no_title_breaks_within_its_n() -> None:
         assert {line.get_alpha() for line in points if line.get_alpha() is not None} == alphas
     assert "(n = 374)" in figure.axes[0].get_title()
     assert "Faint: n below 15." in figure.get_supxlabel()
-    narrow = [fitted("Visual-RAG, as printed (n = 374)", inches) for inches in (1.5, 2.0, 2.5)]
+    narrow = [wrap_title("Visual-RAG, as printed (n = 374)", inches) for inches in (1.5, 2.0, 2.5)]
     assert all("(n = 374)" in title for title in narrow)
 
 
@@ -250,13 +251,13 @@ def test_the_accuracy_figure_shows_baselines_at_the_side_then_top_k_then_one_in_
 
 @pytest.mark.slow
 def test_where_the_clue_stood_is_in_the_title_of_1_in_k_unless_it_stood_first() -> None:
-    paper = visual_rag.printed(published("visual_rag", table=3))
+    paper = visual_rag.published_results(published("visual_rag", table=3))
     for position, ending in (
         (0, "1-in-k"),
         (-1, "1-in-k, clue last"),
         (3, "1-in-k, clue number 4"),
     ):
-        ours = with_clue_place(paper, position)
+        ours = add_clue_position(paper, position)
         axes = accuracy_figure({"ours": ours, "as printed": paper}).axes
         titles = [" ".join(axis.get_title().split()) for axis in axes]
         assert [title for title in titles if title.startswith("ours")][-1].endswith(ending)
@@ -274,7 +275,7 @@ def hollow(axis: plt.Axes) -> list[tuple[float, ...]]:
 def test_a_mean_is_hollow_where_answers_failed_however_many_queries_are_left() -> None:
     lost = (PAPER["model"] == "GPT-4o") & (PAPER["k"] == 20)
     value = PAPER["value"]
-    failed = PAPER.assign(n_failed=7 * lost, if_all_wrong=value - 6, if_all_right=value + 4)
+    failed = PAPER.assign(n_failed=7 * lost, bound_low=value - 6, bound_high=value + 4)
     fewer = PAPER.assign(n=374 - 10 * lost, n_failed=0)
     figure = accuracy_figure({"failed": failed, "fewer": fewer})
     assert [hollow(axis) for axis in figure.axes] == [[], [(20,)], [(20,)], [], *[[]] * 4]
@@ -289,7 +290,9 @@ def test_a_mean_is_hollow_where_answers_failed_however_many_queries_are_left() -
 
 
 def test_the_gcue_figure_says_where_bars_end_that_it_cuts() -> None:
-    table = visual_rag.gcue_printed(published("visual_rag", table=3)).query("model == 'Qwen2.5VL'")
+    table = visual_rag.published_gcue(published("visual_rag", table=3)).query(
+        "model == 'Qwen2.5VL'"
+    )
     at_3 = table["k"] == 3
     ours = table.assign(ci_low=0.5, ci_high=3.4)
     paper, own = gcue_figure({"paper": table, "ours": ours.assign(n_failed=at_3)}, lam=1).axes
@@ -304,11 +307,13 @@ def test_the_gcue_figure_says_where_bars_end_that_it_cuts() -> None:
 
 
 def test_the_gcue_figure_names_models_that_have_no_ratio() -> None:
-    table = visual_rag.gcue_printed(published("visual_rag", table=3)).query("model == 'Qwen2.5VL'")
-    none = table.assign(model="told", value=np.nan, interval="a clue does not help here")
+    table = visual_rag.published_gcue(published("visual_rag", table=3)).query(
+        "model == 'Qwen2.5VL'"
+    )
+    none = table.assign(model="told", value=np.nan, interval="clue does not help")
     (axis,) = gcue_figure({"ours": pd.concat([table, none])}).axes
     (_, label) = axis.get_legend_handles_labels()[1]
-    assert label == "told (no ratio: a clue does not help here)"
+    assert label == "told (gCUE undefined: clue does not help)"
 
 
 @pytest.mark.slow
@@ -317,7 +322,7 @@ def test_the_gcue_figure_names_models_that_have_no_ratio() -> None:
 def test_a_printed_mean_is_as_doubtful_as_a_binomial_one(n: int, share: float) -> None:
     right = round(share * n)
     table = PAPER.head(1).assign(value=100 * right / n, n=n, model="m")
-    found = with_doubt(table).iloc[0]
+    found = with_uncertainty(table).iloc[0]
     exact = binomtest(right, n).proportion_ci()
     assert (found["ci_low"], found["ci_high"]) == pytest.approx((100 * exact.low, 100 * exact.high))
 
@@ -327,29 +332,29 @@ def test_only_what_the_paper_ran_five_times_has_an_interval_over_runs() -> None:
     runs = published("visual_rag", table=15).query("model == 'GPT-4o' and k == 5 and run == run")
     exact = scipy.stats.t.interval(0.95, 4, runs["value"].mean(), scipy.stats.sem(runs["value"]))
     cell = known.loc[("GPT-4o", "one_in_k", 5)]
-    assert (cell["runs_low"], cell["runs_high"]) == pytest.approx(exact)
-    assert set(PAPER.dropna(subset="runs_low")["setting"]) == {"gt_clue", "one_in_k"}
-    abstention = visual_rag.printed(
+    assert (cell["ci_low_runs"], cell["ci_high_runs"]) == pytest.approx(exact)
+    assert set(PAPER.dropna(subset="ci_low_runs")["setting"]) == {"gt_clue", "one_in_k"}
+    abstention = visual_rag.published_results(
         published("visual_rag", table=8)
     )  # of other numbers, not of these runs
-    assert abstention["runs_low"].isna().all()
+    assert abstention["ci_low_runs"].isna().all()
 
 
 def test_the_numbers_behind_a_figure_say_whose_they_are() -> None:
-    table = side_by_side({"a": PAPER, "b": PAPER}, ["zero_shot"])
+    table = concat_sources({"a": PAPER, "b": PAPER}, ["zero_shot"])
     assert list(table["source"]) == ["a"] * 8 + ["b"] * 8
     assert set(table["setting"]) == {"zero_shot"}
 
 
 def test_every_model_of_the_paper_has_its_own_colour() -> None:
-    assert len(set(colors_of(PAPER["model"]).values())) == 8
+    assert len(set(model_colors(PAPER["model"]).values())) == 8
 
 
 def test_the_variants_figure_shows_every_printed_number_of_table_6() -> None:
-    paper = visual_rag.printed(published("visual_rag", table=6), n=266).query(
+    paper = visual_rag.published_results(published("visual_rag", table=6), n=266).query(
         "setting != 'text_rag'"
     )
-    beside, axis = variants_figure(
+    beside, axis = line_plot(
         {"paper": paper},
         {"m_gt": "m GT", "m_in_k": "m in 10"},
         by="setting",
@@ -366,7 +371,7 @@ def test_the_variants_figure_shows_every_printed_number_of_table_6() -> None:
 
 
 def test_the_budget_figure_stacks_parts_on_their_side_of_0_and_marks_their_sum() -> None:
-    parts = (PARTS[0], PARTS[2], PARTS[4], PARTS[3], DOUBT)
+    parts = (PARTS[0], PARTS[2], PARTS[4], PARTS[3], JUDGE_NOISE)
     table = pd.DataFrame(
         [
             ("m", k, part, value, value - 2, value + 3, 9)
@@ -375,7 +380,7 @@ def test_the_budget_figure_stacks_parts_on_their_side_of_0_and_marks_their_sum()
         ],
         columns=["model", "k", "part", "value", "ci_low", "ci_high", "n"],
     )
-    figure = budget_figure(table)
+    figure = error_budget_figure(table)
     (axis,) = figure.axes
     bars = [
         (round(bar.get_x() + bar.get_width() / 2), bar.get_y(), bar.get_y() + bar.get_height())
@@ -393,25 +398,30 @@ def test_the_budget_figure_stacks_parts_on_their_side_of_0_and_marks_their_sum()
     assert axis.get_ylim() == pytest.approx((-13 * 1.05, 100))  # the lowest end is seen
     assert axis.get_title() == "m (n = 9)"
     (legend,) = figure.legends
-    assert [text.get_text() for text in legend.get_texts()] == [*parts[:3], sums.get_label()]
-    assert f"Not drawn, since its mean is 0 at every k: {PARTS[3]}." in figure.get_supxlabel()
+    assert [text.get_text() for text in legend.get_texts()] == [
+        "clue missed, recoverable (net)",
+        "clue shown, still wrong with the clue alone",
+        "clue shown, lost among distractors (net)",
+        sums.get_label(),
+    ]
+    assert f"Not shown (0 at every k): {PARTS[3]}." in figure.get_supxlabel()
 
 
 def test_the_building_figure_has_a_bar_a_step_and_a_point_a_question_seen_by_both() -> None:
     steps = pd.DataFrame(
-        [("with a folder", "species", 9), ("written", "questions", 4), ("kept", "questions", 1)],
-        columns=["step", "what", "n"],
+        [("with images", "species", 9), ("written", "questions", 4), ("kept", "questions", 1)],
+        columns=["step", "unit_of_n", "n"],
     )
     decisions = pd.DataFrame(
         [
             ("kept", 0.1, 0.05),
-            ("too common", 0.2, 0.3),
-            ("not annotated", 0.1, None),
-            ("no clue", None, 0.0),
+            ("too_common", 0.2, 0.3),
+            ("not_annotated", 0.1, None),
+            ("no_clue", None, 0.0),
         ],
-        columns=["fate", "estimated", "clue_rate"],
+        columns=["status", "estimated_clue_rate", "clue_rate"],
     )
-    figure = building_figure(steps, decisions, 0.25, "toy")
+    figure = funnel_figure(steps, decisions, 0.25, "toy")
     species, questions, points = figure.axes
     assert [patch.get_width() for patch in species.patches] == [9]
     assert [patch.get_width() for patch in questions.patches] == [4, 1]
@@ -421,5 +431,5 @@ def test_the_building_figure_has_a_bar_a_step_and_a_point_a_question_seen_by_bot
         if line.get_linestyle() == "None"
         for point in line.get_xydata()
     } == {(10.0, 5.0), (20.0, 30.0)}
-    without_filter = building_figure(steps, decisions.assign(estimated=np.nan), 0.25, "toy")
+    without_filter = funnel_figure(steps, decisions.assign(estimated_clue_rate=np.nan), 0.25, "toy")
     assert len(without_filter.axes) == 2

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pandas as pd
 import pytest
 
-from vrag_kit.analysis import accuracy, compare, error_cases, gcue, summarise
+from vrag_kit.analysis import cluster_means, error_cases, gcue, mean_scores, paired_differences
 from vrag_kit.errors import VragError
 from vrag_kit.frames import require_columns
 from vrag_kit.types import Benchmark
@@ -52,11 +52,11 @@ def test_a_missing_column_is_named_with_those_that_are_there() -> None:
 def test_public_functions_check_what_comes_in(guide: Benchmark) -> None:
     table = pd.DataFrame(GOOD)
     for call in (
-        lambda frame: accuracy(frame.drop(columns="group")),
+        lambda frame: mean_scores(frame.drop(columns="group")),
         lambda frame: gcue(frame.drop(columns="group")),
         lambda frame: error_cases(frame.drop(columns="doc_ids"), guide),
-        lambda frame: summarise(frame.drop(columns="group").assign(value=1.0), ["model"]),
-        lambda frame: compare(frame, arm="setting", by=["model"], baseline="x"),
+        lambda frame: cluster_means(frame.drop(columns="group").assign(value=1.0), ["model"]),
+        lambda frame: paired_differences(frame, arm="setting", by=["model"], baseline="x"),
     ):
         with pytest.raises(VragError, match="the table has no column"):
             call(table)

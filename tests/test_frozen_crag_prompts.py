@@ -12,8 +12,8 @@ import pytest
 from talks import entry, make_talks, page
 
 from vrag_kit.generation import render
-from vrag_kit.papers.crag_mm import WORDINGS, rewriting_wording, wording_of
-from vrag_kit.types import Evidence, Prompt, Query, Turn
+from vrag_kit.papers.crag_mm import WORDINGS, load_prompts, rewriting_prompts
+from vrag_kit.types import Document, Prompt, Query, Turn
 
 PRINTED = (Path(__file__).parent / "data" / "crag_mm_prompts.md").read_text(encoding="utf-8")
 SINGLE, MULTI, MM_LLM, TASK_1, WEB = [
@@ -86,8 +86,8 @@ def test_the_codes_layout_has_a_message_a_part_and_the_multi_turn_text_from_turn
     query: Query,
 ) -> None:
     turn = replace(query, conversation_id="c", turn=2)
-    template = WORDINGS["code"].template("task_3 as the code")
-    assert WORDINGS["code"].settings["task_3"] == {None: "task_3 as the code"}
+    template = WORDINGS["code"].template("task_3, code")
+    assert WORDINGS["code"].settings["task_3"] == {None: "task_3, code"}
     first = render(template, replace(turn, turn=0), FOUND)
     later = render(template, turn, FOUND, SAID)
     assert read(first, "system") == SINGLE
@@ -105,7 +105,7 @@ def test_the_codes_layout_has_a_message_a_part_and_the_multi_turn_text_from_turn
         *(("Whose?",), ("Mine.",), ("And this?",), ("(no answer)",)),
         ("<query>",),
     ]
-    bare = render(WORDINGS["code"].template("mm_llm as the code"), query)
+    bare = render(WORDINGS["code"].template("mm_llm, code"), query)
     assert [message.parts for message in bare] == [(SINGLE,), (query.image,), ("<query>",)]
 
 
@@ -118,7 +118,7 @@ def test_what_is_ours_reads_as_its_example(query: Query) -> None:
     template = WORDINGS["paper"].template("task_3")
     both = render(template, turn, found, car)
     short = render(template, turn, found, car[1:])
-    silent = render(WORDINGS["code"].template("task_3 as the code"), turn, found, SAID)
+    silent = render(WORDINGS["code"].template("task_3, code"), turn, found, SAID)
     words = read(both, "system") + read(both) + read(short) + read(silent, "assistant")
     assert [example for example in examples if example not in words] == []
 
@@ -137,7 +137,7 @@ def test_budgets_are_in_characters_names_first_then_attributes_that_fit(query: Q
     about = {"a": {"x": "y" * 900}, "b": {"x": "y" * 5000}, "c": {"x": "z" * 300}}
     entries = [entry(f"kg-{name}", (name, about[name])) for name in "abc"]
     pages = [page(f"w{n}", f"T{n}", "w" * size) for n, size in enumerate((900, 2000, 10))]
-    chosen = wording_of("paper", image_chars=2000, web_chars=2500)
+    chosen = load_prompts("paper", image_chars=2000, web_chars=2500)
     prompt = render(chosen.template("task_2"), query, [*entries, *pages])
     image, web = contexts_of(prompt)
     assert "a, b, c\n" in image  # every name, each once
@@ -146,16 +146,16 @@ def test_budgets_are_in_characters_names_first_then_attributes_that_fit(query: Q
     assert len(image) <= 2000
     assert ("T0" in web, "T1" in web, "T2" in web) == (True, False, False)  # it ends there
     assert len(web) <= 2500
-    default = render(wording_of("code").template("task_2 as the code"), query, [*entries, *pages])
+    default = render(load_prompts("code").template("task_2, code"), query, [*entries, *pages])
     assert all(title in read(default) for title in ("T0", "T1", "T2", "Entity 2: b"))
 
 
 def test_rewriting_shows_what_its_setting_says(query: Query) -> None:
     turn = replace(query, conversation_id="c", turn=2)
     shown = {}
-    for name in ("image", "found", "image_history", "found_history"):
-        found: tuple[Evidence, ...] = FOUND[:1] if "found" in name else ()
-        prompt = render(rewriting_wording().template(name), turn, found, SAID)
+    for name in ("image", "retrieved", "image_history", "retrieved_history"):
+        found: tuple[Document, ...] = FOUND[:1] if "retrieved" in name else ()
+        prompt = render(rewriting_prompts().template(name), turn, found, SAID)
         assert '{"entity_name": ' in read(prompt, "system")
         words = read(prompt)
         assert words.startswith("Image: <image>\n")
@@ -163,7 +163,7 @@ def test_rewriting_shows_what_its_setting_says(query: Query) -> None:
         shown[name] = ("<entity_name>" in words, "Assistant: Mine." in words)
     assert shown == {
         "image": (False, False),
-        "found": (True, False),
+        "retrieved": (True, False),
         "image_history": (False, True),
-        "found_history": (True, True),
+        "retrieved_history": (True, True),
     }

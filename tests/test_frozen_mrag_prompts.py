@@ -15,22 +15,22 @@ import pytest
 from mrag_rows import four_questions
 from test_frozen_prompts import digest
 
-from vrag_kit.generation import non_clue, one_in_k, prompt_of, top_k, zero_shot
+from vrag_kit.generation import build_prompt, non_clue, one_in_k, top_k, zero_shot
 from vrag_kit.papers.mrag_bench import (
     WORDINGS,
     gt_rag,
-    in_reverse,
     no_rag,
     retrieved_rag,
-    rotated,
+    reversed_contexts,
+    rotate_options,
 )
-from vrag_kit.retrieval import perfect_run
-from vrag_kit.types import Benchmark, Context, Evidence, Prompt
+from vrag_kit.retrieval import oracle_run
+from vrag_kit.types import Benchmark, Context, Document, Prompt
 
 FROZEN = Path(__file__).parent / "data" / "frozen_prompts_mrag_bench.csv"
 FOUR = four_questions()
 TEXTS = tuple(
-    Evidence(doc_id=f"p{n}", text=f"Passage {n} with “quotes” and {{braces}}.") for n in (1, 2)
+    Document(doc_id=f"p{n}", text=f"Passage {n} with “quotes” and {{braces}}.") for n in (1, 2)
 )
 LIBRARY = FOUR.with_documents(TEXTS)
 CHOICES = "(A) wood_rabbit\n(B) Eastern cottontail\n(C) Marsh rabbit\n(D) hare\n"
@@ -47,7 +47,7 @@ def words(prompt: Prompt) -> str:
 
 def asked(contexts: list[Context], wording: str, query_id: str = "0") -> str:
     (context,) = [each for each in contexts if each.query_id == query_id]
-    return words(prompt_of(LIBRARY, context, WORDINGS[wording]))
+    return words(build_prompt(LIBRARY, context, WORDINGS[wording]))
 
 
 def test_the_paper_asks_as_it_prints() -> None:
@@ -104,14 +104,14 @@ def prompt_hashes() -> pd.DataFrame:
     kinds: dict[tuple[str, str, str], list[Prompt]] = defaultdict(list)
     for kind, benchmark, context in _asked():
         for name, wording in WORDINGS.items():
-            kinds[name, kind, str(context.k)].append(prompt_of(benchmark, context, wording))
+            kinds[name, kind, str(context.k)].append(build_prompt(benchmark, context, wording))
     rows = [(*names, str(len(prompts)), digest(prompts)) for names, prompts in kinds.items()]
     return pd.DataFrame(rows, columns=["wording", "kind", "k", "prompts", "sha256"])
 
 
 def _asked() -> list[tuple[str, Benchmark, Context]]:
     """What is asked, under the name of its kind."""
-    run = perfect_run(FOUR.qrels)
+    run = oracle_run(FOUR.qrels)
     contexts = [
         *no_rag(FOUR),
         *gt_rag(FOUR),
@@ -122,8 +122,10 @@ def _asked() -> list[tuple[str, Benchmark, Context]]:
         *one_in_k(FOUR, ks=[3], draws=2),
     ]
     kinds = [(context.setting, LIBRARY, context) for context in contexts]
-    kinds += [("gt_rag reversed", LIBRARY, context) for context in in_reverse(gt_rag(FOUR))]
-    kinds += [("no_rag rotated by 1", rotated(LIBRARY, 1), context) for context in no_rag(FOUR)]
+    kinds += [("gt_rag reversed", LIBRARY, context) for context in reversed_contexts(gt_rag(FOUR))]
+    kinds += [
+        ("no_rag rotated by 1", rotate_options(LIBRARY, 1), context) for context in no_rag(FOUR)
+    ]
     for setting in ("retrieved_text", "gt_text", "text_rag"):
         context = Context(query_id="0", setting=setting, k=2, doc_ids=("p1", "p2"))
         kinds.append((setting, LIBRARY, context))

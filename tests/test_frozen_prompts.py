@@ -17,26 +17,26 @@ from pathlib import Path
 import pandas as pd
 
 from vrag_kit.benchmarks import load_visual_rag
-from vrag_kit.building.folders import read_folders
-from vrag_kit.building.presence import WORDINGS, Look
+from vrag_kit.building.folders import read_species_folders
+from vrag_kit.building.visibility import WORDINGS, ImageQuery
 from vrag_kit.building.writing import question_prompt
-from vrag_kit.fieldguide import draw_field_guide
 from vrag_kit.generation import (
-    enough_clues,
+    build_prompt,
     gt_clue,
     m_gt,
     m_in_k,
     non_clue,
     one_in_k,
     one_in_k_easy,
-    prompt_of,
     top_k,
+    with_min_clues,
     zero_shot,
 )
 from vrag_kit.papers.visual_rag import judge_prompt
-from vrag_kit.papers.visual_rag.wording import WORDING
-from vrag_kit.retrieval import perfect_run
-from vrag_kit.types import Benchmark, Context, Evidence, Prompt
+from vrag_kit.papers.visual_rag.prompts import WORDING
+from vrag_kit.retrieval import oracle_run
+from vrag_kit.synthetic import generate_field_guide
+from vrag_kit.types import Benchmark, Context, Document, Prompt
 
 FROZEN = Path(__file__).parent / "data" / "frozen_prompts.csv"
 
@@ -64,7 +64,7 @@ def prompt_hashes(guide: Benchmark, folder: Path) -> pd.DataFrame:
 
 
 def answer_prompts(guide: Benchmark) -> Iterator[tuple[str, str, str, Prompt]]:
-    run = perfect_run(guide.qrels)
+    run = oracle_run(guide.qrels)
     common = {"draws": 2, "seed": 0}
     contexts = [
         *zero_shot(guide),
@@ -74,27 +74,27 @@ def answer_prompts(guide: Benchmark) -> Iterator[tuple[str, str, str, Prompt]]:
         *one_in_k(guide, **common),
         *one_in_k(guide, ks=[1, 5], clue_position=-1, **common),
         *one_in_k_easy(guide, **common),
-        *m_gt(enough_clues(guide, 3), ms=[1, 2, 3], **common),
-        *m_in_k(enough_clues(guide, 3), ms=[1, 2, 3], **common),
+        *m_gt(with_min_clues(guide, 3), ms=[1, 2, 3], **common),
+        *m_in_k(with_min_clues(guide, 3), ms=[1, 2, 3], **common),
     ]
     for context in contexts:
         yield (
             context.setting,
             str(context.k),
             str(context.m or ""),
-            prompt_of(guide, context, WORDING),
+            build_prompt(guide, context, WORDING),
         )
         yield (
             f"{context.setting} in one wording",
             str(context.k),
             str(context.m or ""),
-            prompt_of(guide, context, WORDING.only("several_images")),
+            build_prompt(guide, context, WORDING.use_template("several_images")),
         )
 
 
 def text_prompts(guide: Benchmark) -> Iterator[tuple[str, str, str, Prompt]]:
     passages = {
-        f"p{i}": Evidence(
+        f"p{i}": Document(
             doc_id=f"p{i}", text=f"The text of passage {i}, with “quotes” and {{braces}}."
         )
         for i in range(10)
@@ -107,7 +107,7 @@ def text_prompts(guide: Benchmark) -> Iterator[tuple[str, str, str, Prompt]]:
             context = Context(
                 query_id=query_id, setting="text_rag", k=k, doc_ids=tuple(passages)[:k]
             )
-            yield "text_rag", str(k), "", prompt_of(library, context, WORDING)
+            yield "text_rag", str(k), "", build_prompt(library, context, WORDING)
 
 
 def judge_prompts(guide: Benchmark) -> Iterator[tuple[str, str, str, Prompt]]:
@@ -117,12 +117,12 @@ def judge_prompts(guide: Benchmark) -> Iterator[tuple[str, str, str, Prompt]]:
 
 
 def builder_prompts(guide: Benchmark, folder: Path) -> Iterator[tuple[str, str, str, Prompt]]:
-    folders = read_folders(folder / "images")
+    folders = read_species_folders(folder / "images")
     query = next(iter(guide.queries.values()))
     image = guide.corpus[guide.candidates(query.query_id)[0]].image
     for species in folders:
         yield "question writer", "", "", question_prompt(species, "It lives in meadows.")
-        look = Look("", "", query.text, "hindwings", species.called, image)
+        look = ImageQuery("", "", query.text, "hindwings", species.called, image)
         for wording, (write, _) in WORDINGS.items():
             yield f"coarse filter, {wording}", "", "", write(look)
 
@@ -148,7 +148,7 @@ if __name__ == "__main__":
     import tempfile
 
     with tempfile.TemporaryDirectory() as made:
-        place = draw_field_guide("small", Path(made) / "guide")
+        place = generate_field_guide("small", Path(made) / "guide")
         benchmark = load_visual_rag(
             place / "annotations.jsonl", place / "images", name="small guide"
         )

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 from test_runner import here, notebook, project, said
 
-from vrag_kit.runner.notebooks import run_notebooks
+from vrag_kit.runner.run import run_notebooks
 
 __all__ = ["here", "project"]
 pytestmark = pytest.mark.slow
@@ -67,7 +67,7 @@ def test_a_full_disk_of_a_worker_is_named_by_the_runner(here: Path, disk: Path) 
 
 @pytest.mark.slow
 def test_an_edition_that_has_no_room_says_how_much_it_needs(disk: Path) -> None:
-    status, told = said("draw", "small", str(disk / "drawn"))
+    status, told = said("draw", "field-guide-small", str(disk / "drawn"))
     assert status == 2
     assert f"{disk / 'drawn'}: " in told
     assert "cannot be drawn there (No space left on device)" in told

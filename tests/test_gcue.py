@@ -13,12 +13,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from vrag_kit.analysis import accuracy, fieller, gcue, gcue_of, per_query
+from vrag_kit.analysis import fieller, gcue, gcue_from_means, mean_scores, per_query
 from vrag_kit.analysis.clusters import cluster_mean
 from vrag_kit.errors import VragError
 from vrag_kit.judging import Scale
 from vrag_kit.papers import published
-from vrag_kit.papers.visual_rag import gcue_printed
+from vrag_kit.papers.visual_rag import published_gcue
 
 
 @pytest.mark.parametrize(
@@ -40,28 +40,28 @@ from vrag_kit.papers.visual_rag import gcue_printed
 def test_gcue_agrees_with_a_hand_calculation_from_table_3(
     model: str, k: int, lam: float, expected: float
 ) -> None:
-    table = gcue_printed(published("visual_rag", table=3)).set_index(["model", "k", "lambda"])
+    table = published_gcue(published("visual_rag", table=3)).set_index(["model", "k", "lambda"])
     assert table.loc[(model, k, lam), "value"] == pytest.approx(expected, rel=1e-9)
 
 
 def test_every_printed_accuracy_gives_a_gcue() -> None:
-    table = gcue_printed(published("visual_rag", table=3))
+    table = published_gcue(published("visual_rag", table=3))
     assert len(table) == 3 * (6 * 6 + 2 * 5)  # Pixtral and Llama have no k = 20
     assert table["value"].notna().all()
 
 
 def test_gcue_has_its_marks_where_they_belong() -> None:
-    assert gcue_of(0.6, 0.6, 0.3, 0.1, 0.5) == 1  # nothing lost
-    assert gcue_of(0.2, 0.6, 0.3, 0.1, 0.5) == pytest.approx(0)  # nothing left
+    assert gcue_from_means(0.6, 0.6, 0.3, 0.1, 0.5) == 1  # nothing lost
+    assert gcue_from_means(0.2, 0.6, 0.3, 0.1, 0.5) == pytest.approx(0)  # nothing left
     assert math.isnan(
-        gcue_of(0.5, 0.2, 0.3, 0.1, 0.5)
+        gcue_from_means(0.5, 0.2, 0.3, 0.1, 0.5)
     )  # the clue does not help: undefined only here
-    assert gcue_of(0.5, 0.2 + 1e-12, 0.3, 0.1, 0.5) > 1e9
+    assert gcue_from_means(0.5, 0.2 + 1e-12, 0.3, 0.1, 0.5) > 1e9
 
 
 def rejected(x: np.ndarray, y: np.ndarray, groups: list[str], ratio: float) -> bool:
     """Whether "mean(x − ratio · y) = 0" is rejected at 5 %, on a scale without ends."""
-    return cluster_mean(x - ratio * y, groups, Scale(-1e4, 1e4)).p() < 0.05
+    return cluster_mean(x - ratio * y, groups, Scale(-1e4, 1e4)).p_value() < 0.05
 
 
 @given(st.integers(0, 10**6), st.integers(3, 12), st.floats(-0.5, 0.5))
@@ -152,7 +152,7 @@ def test_where_a_clue_does_not_help_there_is_no_ratio_and_the_table_says_so() ->
     costs = {**ARMS, ("zero_shot", 0): [1, 1, 1], ("non_clue", 1): [1, 1, 1]}  # told before
     row = gcue(judged(costs, times=4), lambdas=[0.5]).iloc[0]
     assert np.isnan([row["value"], row["ci_low"], row["ci_high"], row["half_width"]]).all()
-    assert row["interval"] == "a clue does not help here"
+    assert row["interval"] == "clue does not help"
     assert row["denominator_low"] < row["denominator"] == pytest.approx(-1 / 6)
     assert row["denominator_high"] < 0
 
@@ -168,11 +168,11 @@ def ten(a_k: int, a_gt: int, zero_shot: int, non_clue: int) -> pd.DataFrame:
 @pytest.mark.parametrize(
     ("arms", "said"),
     [
-        ((0, 0, 0, 0), "nothing is answered here"),
-        ((1, 0, 0, 0), "a clue may not help here"),  # A_GT − B = 0, with 0 lost or won of 10
-        ((0, 2, 3, 3), "a clue may not help here"),  # −0.1: one of ten, t = −1, p = 0.34
-        ((0, 0, 9, 9), "a clue does not help here"),  # −0.9: t(9) = −0.9 / 0.1 = −9
-        ((0, 0, 8, 8), "a clue does not help here"),  # −0.8: t(9) = −0.8 / 0.133 = −6
+        ((0, 0, 0, 0), "all accuracies are 0"),
+        ((1, 0, 0, 0), "clue may not help"),  # A_GT − B = 0, with 0 lost or won of 10
+        ((0, 2, 3, 3), "clue may not help"),  # −0.1: one of ten, t = −1, p = 0.34
+        ((0, 0, 9, 9), "clue does not help"),  # −0.9: t(9) = −0.9 / 0.1 = −9
+        ((0, 0, 8, 8), "clue does not help"),  # −0.8: t(9) = −0.8 / 0.133 = −6
     ],
 )
 def test_a_clue_does_not_help_only_where_the_interval_of_its_benefit_says_so(
@@ -188,7 +188,7 @@ def test_a_benefit_that_may_be_0_is_said_to_be_open() -> None:
     half = {**ARMS, ("gt_clue", 1): [1, 0, 0.5]}  # A_GT − B is 1, −1/4, 0
     row = gcue(judged(half, times=3), lambdas=[0.5]).iloc[0]
     assert math.isnan(row["value"])
-    assert (row["interval"], row["denominator_low"] < 0) == ("a clue may not help here", True)
+    assert (row["interval"], row["denominator_low"] < 0) == ("clue may not help", True)
 
 
 @pytest.mark.parametrize("groups", [1, 2, 3, 5, 6])
@@ -257,7 +257,9 @@ def test_gcue_without_distractors_says_so_instead_of_an_empty_table() -> None:
 
 
 def test_a_denominator_that_is_only_rounding_gives_no_ratio() -> None:
-    assert math.isnan(gcue_of(0.5, 0.3, 0.1 + 0.2, 0.9, 1.0))  # 0.1 + 0.2 is not 0.3 in binary
+    assert math.isnan(
+        gcue_from_means(0.5, 0.3, 0.1 + 0.2, 0.9, 1.0)
+    )  # 0.1 + 0.2 is not 0.3 in binary
     row = gcue(
         judged({**ARMS, ("gt_clue", 1): [0.1, 0.2, 0.3], ("zero_shot", 0): [0.3, 0.2, 0.1]}),
         lambdas=[1.0],
@@ -276,7 +278,7 @@ def test_accuracy_keeps_draws_together_and_counts_failures_apart() -> None:
         (table["setting"] == "gt_clue") & (table["query_id"] == "b0"), ["score", "abstained"]
     ] = math.nan
     row = (
-        accuracy(table.assign(status="ok"))
+        mean_scores(table.assign(status="ok"))
         .query("setting == 'gt_clue' and metric == 'accuracy'")
         .iloc[0]
     )

@@ -29,8 +29,8 @@ from vrag_kit.generation import (
     load_generator,
     reply_probabilities,
 )
-from vrag_kit.generation.local.vision import Eyes
-from vrag_kit.generation.reading import read_tagged
+from vrag_kit.generation.local.vision_cache import VisionCache
+from vrag_kit.generation.parsers import parse_tagged
 from vrag_kit.types import Message, Prompt
 
 
@@ -42,7 +42,7 @@ def checkpoints(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
 @pytest.fixture
 def load(checkpoints: dict[str, Path]) -> Callable[..., LocalGenerator]:
     return lambda family, **options: load_generator(
-        str(checkpoints[family]), **{"decoding": "greedy", "max_new_tokens": 8, **options}
+        str(checkpoints[family]), decoding={"temperature": 0, "max_new_tokens": 8, **options}
     )
 
 
@@ -148,7 +148,7 @@ def test_pictures_seen_before_give_the_same_logits_as_pictures_looked_at_anew(
 ) -> None:
     model = load(family)
     first, remembered = next_token(model, prompts), next_token(model, prompts)
-    assert (model.eyes.looked, model.eyes.remembered) == (6, 11 - 6 + 11)
+    assert (model.eyes.misses, model.eyes.remembered) == (6, 11 - 6 + 11)
     model.eyes = None  # the family's own, ordinary way
     torch.testing.assert_close(first, next_token(model, prompts), atol=1e-5, rtol=1e-4)
     torch.testing.assert_close(remembered, first, atol=1e-5, rtol=1e-4)
@@ -177,9 +177,9 @@ def test_pictures_seen_together_look_as_each_alone_however_they_are_laid_out(
         str(number): Image.new("RGB", size, (60 * number, 90, 30))
         for number, size in enumerate(sizes)
     }
-    together = Eyes(model._model, processor, {}).look(dict(pictures), list(pictures))
+    together = VisionCache(model._model, processor, {}).encode(dict(pictures), list(pictures))
     for key, seen in zip(pictures, together, strict=True):
-        (alone,) = Eyes(model._model, processor, {}).look({key: pictures[key]}, [key])
+        (alone,) = VisionCache(model._model, processor, {}).encode({key: pictures[key]}, [key])
         assert (seen.pixels, seen.size, seen.words) == (alone.pixels, alone.size, alone.words)
         torch.testing.assert_close(seen.tensors, alone.tensors)
         torch.testing.assert_close(seen.features, alone.features, atol=1e-5, rtol=1e-4)
@@ -303,7 +303,7 @@ def test_decoding_is_what_the_checkpoint_says_or_greedy(
         "top_p": 0.9,
         "max_new_tokens": 128,
     }
-    assert load_generator(str(folder), decoding="greedy").decoding == {
+    assert load_generator(str(folder), decoding={"temperature": 0}).decoding == {
         "do_sample": False,
         "num_beams": 1,
         "max_new_tokens": 128,
@@ -432,7 +432,7 @@ def test_a_model_without_eyes_is_refused(tmp_path: Path) -> None:
 def test_a_device_that_is_not_there_is_refused(checkpoints: dict[str, Path]) -> None:
     if not torch.cuda.is_available():
         with pytest.raises(VragError, match="device 'cuda' cannot be used"):
-            load_generator(str(checkpoints["llava"]), device="cuda").prepare()
+            load_generator(str(checkpoints["llava"]), hardware={"device": "cuda"}).prepare()
 
 
 @pytest.mark.parametrize(
@@ -447,7 +447,7 @@ def test_a_device_that_is_not_there_is_refused(checkpoints: dict[str, Path]) -> 
 def test_what_is_judged_is_what_follows_the_last_answer(
     raw: str, fields: dict[str, object]
 ) -> None:
-    assert read_tagged(raw) == fields
+    assert parse_tagged(raw) == fields
 
 
 def test_a_system_message_and_a_history_are_kept_in_order(load, pictures: list[ImageFile]) -> None:

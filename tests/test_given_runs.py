@@ -16,13 +16,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from vrag_kit.errors import VragError
-from vrag_kit.forecast import forecasting
+from vrag_kit.forecast import dry_run
 from vrag_kit.generation import top_k
 from vrag_kit.papers import mrag_bench
 from vrag_kit.retrieval import make_run, read_run, score_runs, search_all, write_run, write_runs
 from vrag_kit.retrieval.services import image_service, text_service
-from vrag_kit.runner.parameters import declared, subsets
-from vrag_kit.types import Benchmark, Evidence, Query
+from vrag_kit.runner.params import declared_parameters, split_by_notebook
+from vrag_kit.types import Benchmark, Document, Query
 
 Scores = dict[str, dict[str, float]]
 TEXT = """q1 Q0 a 1 0.9 t
@@ -37,7 +37,7 @@ q2\tQ0\ta\t2\t-2E-3\tmine
 def benchmark() -> Benchmark:
     """Two queries to four documents; the second is not searched in d."""
     queries = [Query(query_id=name, text=name, group=name) for name in ("q1", "q2")]
-    documents = [Evidence(doc_id=name, text=name) for name in "abcd"]
+    documents = [Document(doc_id=name, text=name) for name in "abcd"]
     labels = {"q1": {"a": 1}, "q2": {"a": 1}}
     pools = {"q1": tuple("abcd"), "q2": tuple("abc")}
     return factories.benchmark(queries, documents, labels, pools=pools, name="four")
@@ -93,7 +93,7 @@ def test_runs_and_encoders_stand_in_one_list(file: Path, tmp_path: Path) -> None
 
 def test_a_forecast_reads_the_run_itself(file: Path, tmp_path: Path) -> None:
     (asked,) = found(str(file), tmp_path).values()
-    with forecasting(tmp_path / "scratch") as forecast:
+    with dry_run(tmp_path / "scratch") as forecast:
         (foreseen,) = found(str(file), tmp_path).values()
     assert foreseen.equals(asked)
     assert not forecast.any_order
@@ -242,6 +242,6 @@ def test_examples_of_a_shallow_run_are_as_many_for_every_question(tmp_path: Path
 
 def test_a_name_stands_where_a_notebook_has_a_retriever_with_options() -> None:
     notebook = ROOT / "notebooks" / "mrag_bench" / "35_mrag_positions.ipynb"
-    assert isinstance(declared(notebook)["retriever"], dict)
-    given = subsets([notebook], {"retriever": "my.run"}, Path("p.yaml"))
+    assert isinstance(declared_parameters(notebook)["retriever"], dict)
+    given = split_by_notebook([notebook], {"retriever": "my.run"}, Path("p.yaml"))
     assert given[notebook] == {"retriever": "my.run"}

@@ -19,12 +19,12 @@ from factories import judged_arms
 from nbconvert.filters.markdown import markdown2html
 from strange_server import StrangeServer
 
-from vrag_kit.analysis import accuracy, in_percent
-from vrag_kit.analysis.sentences import as_markdown
-from vrag_kit.papers.sources import Source
-from vrag_kit.papers.visual_rag import claims_on, show_claims
+from vrag_kit.analysis import mean_scores, to_percent
+from vrag_kit.analysis.sentences import escape_markdown
+from vrag_kit.papers.sources import DataSource
+from vrag_kit.papers.visual_rag import check_statements, show_statements
 from vrag_kit.types import Benchmark
-from vrag_kit.whole_tables import styled
+from vrag_kit.whole_tables import style_table
 from vrag_kit.widgets import choices_page, labels_table
 
 HOSTILE = "<img src=x onerror=alert(1)> [x](javascript:alert(2)) | *a* `b` ~~c~~ \\ &lt;"
@@ -46,7 +46,7 @@ def words(html: str) -> str:
 
 @pytest.mark.parametrize("name", EACH)
 def test_a_name_stands_in_markdown_as_it_is(name: str) -> None:
-    html = markdown2html(f"* **{as_markdown(name)}**: higher\n")
+    html = markdown2html(f"* **{escape_markdown(name)}**: higher\n")
     assert not runs(html)
     assert words(html) == f"{' '.join(name.split())}: higher"
 
@@ -62,12 +62,12 @@ def judged(name: str) -> pd.DataFrame:
 @pytest.mark.parametrize("name", EACH)
 def test_tables_show_names_in_cells_labels_and_captions(name: str, tmp_path: Path) -> None:
     table = judged(name)
-    means = in_percent(accuracy(table, by=["model", "setting", "k"]))
+    means = to_percent(mean_scores(table, by=["model", "setting", "k"]))
     wide = pd.DataFrame([[name]], pd.Index([name], name=name), pd.Index([name], name=name))
     pages = [
-        show_claims(claims_on("03", table, Source(name), tmp_path)).to_html(),
-        styled(wide, caption=name, precision=1).to_html(),
-        styled(means).hide(axis="index").to_html(),
+        show_statements(check_statements("03", table, DataSource(name), tmp_path)).to_html(),
+        style_table(wide, caption=name, precision=1).to_html(),
+        style_table(means).hide(axis="index").to_html(),
         wide.to_html(notebook=True),
     ]
     for html in pages:
@@ -80,7 +80,7 @@ def test_pages_show_answers_and_people_by_their_names(guide: Benchmark) -> None:
     query_id = next(iter(guide.queries))
     labels = pd.DataFrame(
         [(query_id, HOSTILE, "correct", HOSTILE)],
-        columns=["query_id", "answer", "label", "labeller"],
+        columns=["query_id", "answer", "label", "annotator"],
     )
     said = pd.DataFrame(
         [(query_id, HOSTILE, HOSTILE, "A", 1.0, ())],
@@ -101,10 +101,10 @@ def test_a_notebook_that_was_run_shows_the_names_of_data_and_models_and_answers(
     data["image_root"] = str(guide_folder / "images")
     made = tmp_path / "03.ipynb"
     with StrangeServer({"": [f"say Answer: {name}"]}) as server:
-        entry = {"model": f"{name}@{server.url}", "decoding": "greedy"}
+        entry = {"model": f"{name}@{server.url}", "decoding": {"temperature": 0}}
         given = {"data": data, "models": [entry], "draws": 1}
         given |= {"figures_dir": str(tmp_path / "f"), "answers_dir": str(tmp_path / "a")}
-        given["run_with"] = {"max_new_tokens": 16, "batch_size": 8}
+        given["decoding"], given["hardware"] = {"max_new_tokens": 16}, {"batch_size": 8}
         papermill.execute_notebook(
             ROOT / "notebooks/visual_rag/03_baselines.ipynb", made, given, progress_bar=False
         )
@@ -126,7 +126,7 @@ def displayed(book: nbformat.NotebookNode) -> Iterator[str]:
 
 
 MADE = {
-    "vrag_kit/whole_tables.py: table.style",  # `styled` itself
+    "vrag_kit/whole_tables.py: table.style",  # `style_table` itself
     "vrag_kit/widgets/cards.py: HTML(page)",  # of cards, each of which escapes
     "vrag_kit/widgets/labelling.py: HTML(table)",
 }
@@ -135,7 +135,9 @@ MADE = {
 
 @pytest.mark.slow
 def test_tables_are_styled_and_html_and_markdown_made_in_a_few_places_alone() -> None:
-    """A table is styled by `styled`; a text of data in Markdown goes through `as_markdown`."""
+    """A table is styled by `style_table`; a text of data in Markdown goes through
+    `escape_markdown`.
+    """
     found = set()
     for file in sorted([*ROOT.glob("vrag_kit/**/*.py"), *ROOT.glob("notebooks/**/*.ipynb")]):
         place = file.relative_to(ROOT).as_posix()

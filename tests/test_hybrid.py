@@ -10,23 +10,23 @@ import factories
 import pandas as pd
 import pytest
 
-from vrag_kit.analysis import in_percent, summarise
+from vrag_kit.analysis import cluster_means, to_percent
 from vrag_kit.benchmarks import ImageFile
 from vrag_kit.papers import mrag_suite as paper
-from vrag_kit.retrieval import BM25, FUSED, fuse, make_run
-from vrag_kit.types import Benchmark, Evidence, Query
+from vrag_kit.retrieval import BM25, FUSED, make_run, reciprocal_rank_fusion
+from vrag_kit.types import Benchmark, Document, Query
 
 KS = {"image": 1, "text": 2}
 
 
 def small(name: str, gold: list[str]) -> Benchmark:
     """As many questions as gold documents, over pictures p0 to p2 and texts t0 to t2."""
-    pictures = [Evidence(doc_id=f"p{n}", image=ImageFile(f"p{n}.png")) for n in range(3)]
-    texts = [Evidence(doc_id=f"t{n}", text=f"word{n}") for n in range(3)]
+    pictures = [Document(doc_id=f"p{n}", image=ImageFile(f"p{n}.png")) for n in range(3)]
+    texts = [Document(doc_id=f"t{n}", text=f"word{n}") for n in range(3)]
     needs = {"p": "image", "t": "text"}
     queries = []
     for n, doc_id in enumerate(gold):
-        about = {"group": f"g{n}", "metadata": {"needs": needs[doc_id[0]]}}
+        about = {"group": f"g{n}", "metadata": {"required_modality": needs[doc_id[0]]}}
         queries.append(Query(query_id=f"q{n}", text=f"word{n}?", **about))
     labels = {f"q{n}": {doc_id: 1} for n, doc_id in enumerate(gold)}
     return factories.benchmark(queries, [*pictures, *texts], labels, name=name, fingerprint=name)
@@ -58,8 +58,8 @@ def test_fusing_is_set_against_each_retriever_apart_and_pooled() -> None:
     scores = paper.score_suite(DATASETS, RUNS, KS)
     recall = scores[scores["metric"] == "recall"]
     assert set(zip(recall["modality"], recall["k"], strict=True)) == {("image", 1), ("text", 2)}
-    gains = paper.fused_less_each(recall)
-    found = gains.set_index(["dataset", "modality", "than"])
+    gains = paper.fusion_gains(recall)
+    found = gains.set_index(["dataset", "modality", "baseline"])
     # A, pictures, two questions: words finds p0 first, looks and fused find p1
     # B, one question: words misses p1, looks and fused find it
     assert found["value"].to_dict() == {
@@ -78,26 +78,28 @@ def test_fusing_is_set_against_each_retriever_apart_and_pooled() -> None:
 
 def test_one_data_set_is_not_pooled_and_without_fusing_nothing_is_compared() -> None:
     scores = paper.score_suite(DATASETS, {"A": RUNS["A"]}, KS)
-    assert set(paper.fused_less_each(scores)["dataset"]) == {"A"}
+    assert set(paper.fusion_gains(scores)["dataset"]) == {"A"}
     texts = {"A": {"text": RUNS["A"]["text"]}}
-    assert paper.fused_less_each(paper.score_suite(DATASETS, texts, KS)).empty
+    assert paper.fusion_gains(paper.score_suite(DATASETS, texts, KS)).empty
 
 
 def test_both_modalities_in_one_list_compete_for_as_many_places() -> None:
-    scores = paper.in_one_list(DATASETS, {"A": RUNS["A"]}, {"image": 1, "text": 1})
+    scores = paper.single_list_recall(DATASETS, {"A": RUNS["A"]}, {"image": 1, "text": 1})
     recall = scores[(scores["metric"] == "recall") & (scores["query_id"] == "A: q2")]
     found = recall.set_index("retriever")["value"].to_dict()
     # q2 wants t1, which is second among the texts. Two places: two texts hold it; one
     # picture and one text do not. In one list p1 is first and second (1/61 + 1/62), p0
     # first and third, p2 second and third, and t0 first once: no room for t1.
     assert found["texts alone"] == 1.0
-    assert found["pictures alone"] == found["side by side"] == found["one list"] == 0.0
-    assert set(scores["needs"]) == {"image", "text"}
+    assert found["images alone"] == found["per modality"] == found["single list"] == 0.0
+    assert set(scores["required_modality"]) == {"image", "text"}
     assert set(scores["k"]) == {2}
-    merged = fuse({"a": RUNS["A"]["image"]["words"], "b": RUNS["A"]["image"]["looks"]})
+    merged = reciprocal_rank_fusion(
+        {"a": RUNS["A"]["image"]["words"], "b": RUNS["A"]["image"]["looks"]}
+    )
     assert list(merged["doc_id"][:3]) == ["p1", "p0", "p2"]
     pages = {"A": {"image": RUNS["A"]["image"]}}
-    assert paper.in_one_list(DATASETS, pages, KS).empty
+    assert paper.single_list_recall(DATASETS, pages, KS).empty
 
 
 def test_a_suite_is_searched_data_set_by_data_set(tmp_path: Path) -> None:
@@ -116,13 +118,13 @@ def test_the_figure_has_a_line_a_data_set_and_modality_and_pooled_ones_below() -
     scores = paper.score_suite(DATASETS, RUNS, KS)
     recall = scores[scores["metric"] == "recall"]
     by = ["dataset", "modality", "k", "retriever", "metric"]
-    results = in_percent(summarise(recall, by))
-    figure = paper.hybrid_figure(results, in_percent(paper.fused_less_each(recall)))
+    results = to_percent(cluster_means(recall, by))
+    figure = paper.hybrid_figure(results, to_percent(paper.fusion_gains(recall)))
     assert "In brackets: n." in figure.get_supxlabel()
     levels, differences = figure.axes
     names = [label.get_text() for label in levels.get_yticklabels()]
-    assert names[:3] == ["A, pictures (2)", "A, texts (1)", "B, pictures (1)"]
-    assert names[3:] == ["all data sets, pictures (3)"]
+    assert names[:3] == ["A, images (2)", "A, texts (1)", "B, images (1)"]
+    assert names[3:] == ["all data sets, images (3)"]
     assert levels.get_xlabel() == "recall of the first k = 1 or 2 (%)"
     marks = [line for line in differences.get_lines() if line.get_marker() == "o"]
     words = [-100, 100, pytest.approx(-100 / 3)]
@@ -130,6 +132,6 @@ def test_the_figure_has_a_line_a_data_set_and_modality_and_pooled_ones_below() -
 
 
 def test_the_papers_retrievers_are_named_without_a_score() -> None:
-    table = paper.printed_retrievers().set_index("dataset")
+    table = paper.published_retrievers().set_index("dataset")
     assert list(table.columns) == ["text", "image"]
     assert table.loc["WebQA"].tolist() == ["SBERT (mpnet)", "CLIP ViT-B/32"]

@@ -15,20 +15,20 @@ import pytest
 from conftest import ROOT
 
 from vrag_kit.errors import VragError
-from vrag_kit.files import inside
+from vrag_kit.files import safe_join
 
 PACKAGE = ROOT / "vrag_kit"
 ROOMS = ("analysis", "benchmarks", "building", "fetching", "judging", "retrieval", "widgets")
 """They read data of others; the other rooms join names that the kit makes, or a user types."""
 CHECKED = {
-    "benchmarks/photographs.py": {"folder", "name"},  # by name_problem, at loading
+    "benchmarks/species_images.py": {"folder", "name"},  # by image_name_problem, at loading
     "benchmarks/visual_rag.py": {"folder"},  # likewise
-    "building/panel.py": {"doc_id"},  # by building/log.py, line by line
+    "building/annotation_panel.py": {"doc_id"},  # by building/log.py, line by line
     "fetching/data_folder.py": {"name", "species"},  # the first row without one that leaves
     "fetching/filling.py": {"folder", "name"},  # by is_image_name
     "fetching/inventory.py": {"name"},  # by is_image_name
-    "fetching/pictures.py": {"name"},  # by name_problem
-    "files.py": {"name"},  # `inside` itself
+    "fetching/images.py": {"name"},  # by image_name_problem
+    "files.py": {"name"},  # `safe_join` itself
     "retrieval/own_kinds.py": {"base"},  # by `leaves`; else it is a retriever's name
 }
 """Module → names out of data that were checked before."""
@@ -37,16 +37,16 @@ OURS = {
     "benchmarks/chart_mrag.py": {"picture"},
     "benchmarks/crag_mm.py": {"each.picture", "kept.picture"},
     "benchmarks/crag_mm_images.py": {"each.picture", "f'{_digest(shards)}.json'", "name"},
-    "benchmarks/knowledge.py": {"f'pages-{_key(source, species)}.jsonl'", "name"},
+    "benchmarks/knowledge_base.py": {"f'pages-{_key(source, species)}.jsonl'", "name"},
     "benchmarks/mrag_bench_matching.py": {"digest.hexdigest()[:32]", "name"},
     "benchmarks/page_benchmark.py": {"page.pictures[0]"},
-    "benchmarks/row_pictures.py": {
+    "benchmarks/image_cache.py": {
         "f'.{name}.{os.getpid()}.part'",
         "f'{_digest(files, what)}.json'",
         "name",
     },
     "fetching/crag_mm_health.py": {"name"},
-    "retrieval/convert_chroma.py": {"DOCUMENTS[by]", "f'{len(self.written):04d}.npy'"},
+    "retrieval/chroma.py": {"DOCUMENTS[by]", "f'{len(self.written):04d}.npy'"},
     "retrieval/searches.py": {"f'{key[:32]}.json'"},
     "retrieval/shards.py": {
         "f'{shard}.arrow'",
@@ -66,11 +66,11 @@ OURS = {
     "benchmarks/mrag_bench.py": {"name"},
     "benchmarks/revisions.py": {"f'{path.relative_to(folder)}.metadata'"},
     "building/annotating.py": {"doc_id"},
-    "building/deciding.py": {"f'{folder.name}.yaml'"},
-    "building/presence.py": {"doc_id"},
+    "building/decisions.py": {"f'{folder.name}.yaml'"},
+    "building/visibility.py": {"doc_id"},
     "building/questions.py": {"name"},
     "fetching/mrag_bench.py": {"plain"},
-    "retrieval/comparison.py": {"f'{name}.run'"},
+    "retrieval/compare.py": {"f'{name}.run'"},
     "retrieval/manifests.py": {
         "f'{encoder.documents.name}-{encoder.documents.fingerprint[:12]}'",
         "f'{encoder.name}-{encoder.fingerprint[:12]}'",
@@ -78,10 +78,10 @@ OURS = {
 }
 """Module → names that the kit makes itself, or the user names."""
 DIVIDED = {
-    "judging/labels.py": {"sizes"},
+    "judging/human_labels.py": {"sizes"},
     "judging/numbers.py": {"_UNITS.get(self.unit, ('', 1.0))[1]"},
     "judging/webqa_score.py": {"wanted.total()"},
-    "retrieval/convert_chroma.py": {"np.float32(length)"},
+    "retrieval/chroma.py": {"np.float32(length)"},
     "retrieval/magiclens.py": {"math.sqrt(query.shape[-1])", "math.sqrt(sizes.width)"},
     "retrieval/vista.py": {"width"},
 }
@@ -100,7 +100,7 @@ def joins(source: str) -> Iterator[str]:
             called = ast.unparse(node.func)
             if called.endswith(".joinpath"):
                 joined = node.args
-            elif called in ("Path", "PurePosixPath", "os.path.join", "ImageFile.inside"):
+            elif called in ("Path", "PurePosixPath", "os.path.join", "ImageFile.from_folder"):
                 joined = node.args[1:]
         yield from (ast.unparse(each) for each in joined if not _is_ours(each))
 
@@ -132,7 +132,7 @@ def found() -> dict[str, set[str]]:
 
 
 def test_a_name_out_of_data_is_joined_to_a_folder_in_one_place() -> None:
-    """Another join is made by `inside`, or stands above with the reason why it is safe."""
+    """Another join is made by `safe_join`, or stands above with the reason why it is safe."""
     known = defaultdict[str, set[str]](set)
     for allowed in (CHECKED, OURS, DIVIDED):
         for module, names in allowed.items():
@@ -164,7 +164,7 @@ def test_what_is_no_join_of_data_is_not(line: str) -> None:
 @pytest.mark.parametrize("name", ["../x", "a/../../x", "/etc/passwd", "..", "a\\..\\x", "a\0.png"])
 def test_a_name_that_leads_outside_is_refused_with_its_place(tmp_path: Path, name: str) -> None:
     with pytest.raises(VragError, match=r"rows line 3: .* points outside .*; expected") as error:
-        inside(tmp_path, name, "rows line 3")
+        safe_join(tmp_path, name, "rows line 3")
     assert repr(name) in str(error.value)
 
 
@@ -179,11 +179,11 @@ def test_links_are_followed_where_the_user_made_the_folder_and_not_where_a_stran
     (disk / "a.png").touch()
     data.mkdir()
     (data / "inat").symlink_to(disk)
-    assert inside(data, "inat/a.png", "x").is_file()
+    assert safe_join(data, "inat/a.png", "x").is_file()
     with pytest.raises(VragError, match=r"'inat/a\.png' is a link that points outside"):
-        inside(data, "inat/a.png", "x", links=False)
-    assert inside(data / "inat", "a.png", "x", links=False).is_file()
+        safe_join(data, "inat/a.png", "x", links=False)
+    assert safe_join(data / "inat", "a.png", "x", links=False).is_file()
     (data / "b.png").touch()
     (data / "again.png").symlink_to("b.png")
-    assert inside(data, "again.png", "x", links=False).is_file()
-    assert inside(data, "..b.png", "x") == data / "..b.png"
+    assert safe_join(data, "again.png", "x", links=False).is_file()
+    assert safe_join(data, "..b.png", "x") == data / "..b.png"

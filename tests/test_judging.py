@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from vrag_kit.benchmarks import load_visual_rag
-from vrag_kit.judging import RuleJudge, declines, judge_all
+from vrag_kit.judging import RuleJudge, is_abstention, judge_answers
 from vrag_kit.types import Query
 
 LABELLED = list(
@@ -89,7 +89,7 @@ def test_the_order_of_accepted_answers_does_not_matter(accepted: list[str]) -> N
     ],
 )
 def test_declining_is_recognised(text: str) -> None:
-    assert declines(text)
+    assert is_abstention(text)
 
 
 @pytest.mark.parametrize(
@@ -97,7 +97,7 @@ def test_declining_is_recognised(text: str) -> None:
     ["red", "The hindwings are not red but blue", "No pattern", "no", "It is known to be green"],
 )
 def test_an_answer_is_not_taken_for_declining(text: str) -> None:
-    assert not declines(text)
+    assert not is_abstention(text)
 
 
 def test_failures_get_no_score_and_never_zero(write_annotations, tree: Path) -> None:
@@ -112,7 +112,7 @@ def test_failures_get_no_score_and_never_zero(write_annotations, tree: Path) -> 
             "answer_id": list("abc"),
         }
     )
-    judged = judge_all(RuleJudge(), benchmark, answers)
+    judged = judge_answers(RuleJudge(), benchmark, answers)
     np.testing.assert_array_equal(judged["score"], [1.0, np.nan, 0.0])
     np.testing.assert_array_equal(judged["abstained"], [0.0, np.nan, 1.0])
     assert list(judged["verdict"]) == ["Score: 1", "timeout", "Score: 0 | No Answer"]

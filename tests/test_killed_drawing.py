@@ -61,19 +61,19 @@ def digest(folder: Path) -> dict[str, str]:
 def test_a_killed_drawing_leaves_no_worker_and_the_next_one_ends_with_the_same_bytes(
     tmp_path: Path, guide_folder: Path
 ) -> None:
-    process = drawing("small", tmp_path / "guide")
+    process = drawing("field-guide-small", tmp_path / "guide")
     while not list(tmp_path.glob("guide/images/0*")):
         assert process.poll() is None
         time.sleep(0.02)
     assert len(session(process)) > 2  # its workers are at it
     assert kill(process) == []
-    assert drawing("small", tmp_path / "guide").wait(300) == 0
+    assert drawing("field-guide-small", tmp_path / "guide").wait(300) == 0
     assert digest(tmp_path / "guide") == digest(guide_folder)
 
 
 def test_workers_that_never_got_work_of_ours_end_too() -> None:
     program = (
-        "import time; from vrag_kit.processes import new_workers; pool = new_workers(2);"
+        "import time; from vrag_kit.processes import worker_pool; pool = worker_pool(2);"
         " list(pool.map(time.sleep, [600] * 9))"
     )
     process = subprocess.Popen([sys.executable, "-c", program], start_new_session=True)
@@ -85,7 +85,7 @@ def test_workers_that_never_got_work_of_ours_end_too() -> None:
 
 @pytest.mark.slow
 def test_workers_that_have_just_begun_end_too(tmp_path: Path) -> None:
-    process = drawing("worn-drawn-small", tmp_path / "drawn")
+    process = drawing("field-guide-crag-mm-small", tmp_path / "drawn")
     while len(session(process)) < 3:
         assert process.poll() is None
         time.sleep(0.02)

@@ -15,11 +15,11 @@ from test_retrieval import ColorEncoder, pictures
 
 from vrag_kit.benchmarks import ImageFile
 from vrag_kit.retrieval import embed_documents
-from vrag_kit.retrieval.own_encoder import own_encoder
-from vrag_kit.types import Evidence
+from vrag_kit.retrieval.own_encoder import load_custom_encoder
+from vrag_kit.types import Document
 
 
-def copied(documents: Sequence[Evidence], folder: Path, to: Path) -> list[Evidence]:
+def copied(documents: Sequence[Document], folder: Path, to: Path) -> list[Document]:
     """The same documents in a copy of their folder, whose files have times of their own."""
     shutil.copytree(folder, to, copy_function=shutil.copyfile)
     found = []
@@ -73,7 +73,7 @@ def test_what_changed_while_it_was_embedded_is_not_known_by_its_new_content(
     """Its vector may be of what it was before."""
 
     class Late(ColorEncoder):
-        def prepare(self, document: Evidence) -> Any:
+        def prepare(self, document: Document) -> Any:
             made = super().prepare(document)
             if document.doc_id == "x/002.png":
                 Image.new("RGB", (5, 5), (255, 0, 0)).save(tmp_path / "x" / "002.png")
@@ -98,12 +98,12 @@ def test_of_ones_own_encoder_a_document_of_another_name_is_another_one(tmp_path:
         def encode_queries(self, queries: Sequence[Any]) -> np.ndarray:
             return np.ones((len(queries), 2))
 
-        def encode_documents(self, documents: Sequence[Evidence]) -> np.ndarray:
+        def encode_documents(self, documents: Sequence[Document]) -> np.ndarray:
             self.seen += len(documents)
             return np.array([[1, len(document.doc_id)] for document in documents])
 
     own = Named()
-    encoder = own_encoder(own)
+    encoder = load_custom_encoder(own)
     assert encoder is not None
     documents = pictures(tmp_path / "x", 3)
     embed_documents(encoder, documents, tmp_path / "store")

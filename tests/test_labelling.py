@@ -21,18 +21,18 @@ from vrag_kit.benchmarks import load_visual_rag
 from vrag_kit.errors import VragError
 from vrag_kit.judging import (
     LABELS,
+    annotation_sample,
+    join_labels,
     label_of_score,
-    labelled,
-    labels_in_hand,
-    read_labels,
-    sample_to_label,
-    write_labels,
+    read_human_labels,
+    select_labels,
+    write_human_labels,
 )
 from vrag_kit.types import Benchmark
 from vrag_kit.widgets import label_answers, labels_table
-from vrag_kit.widgets.labelling import Labelling
+from vrag_kit.widgets.labelling import AnswerAnnotationPanel
 
-HEADER = "query_id,answer,label,labeller\n"
+HEADER = "query_id,answer,label,annotator\n"
 
 
 def judged(n: int = 40, **changes: object) -> pd.DataFrame:
@@ -56,7 +56,7 @@ def judged(n: int = 40, **changes: object) -> pd.DataFrame:
 
 def drawn(table: pd.DataFrame, n: int, seed: int = 0) -> list[tuple[str, int]]:
     return list(
-        sample_to_label(table, n, seed=seed)[["query_id", "draw"]].itertuples(
+        annotation_sample(table, n, seed=seed)[["query_id", "draw"]].itertuples(
             index=False, name=None
         )
     )
@@ -84,7 +84,7 @@ def test_every_answer_is_as_likely_to_be_drawn_as_any_other() -> None:
 
 def test_as_many_are_drawn_of_each_arm_and_each_says_how_many_it_stands_for() -> None:
     arms = [judged(10, setting="zero_shot", k=0), judged(40), judged(3, setting="non_clue")]
-    sample = sample_to_label(pd.concat(arms), 5)
+    sample = annotation_sample(pd.concat(arms), 5)
     assert sample["setting"].value_counts().to_dict() == {
         "zero_shot": 5,
         "gt_clue": 5,
@@ -93,15 +93,15 @@ def test_as_many_are_drawn_of_each_arm_and_each_says_how_many_it_stands_for() ->
     sizes = sample.groupby("setting")["arm_size"].unique().map(list).to_dict()
     assert sizes == {"zero_shot": [10], "gt_clue": [40], "non_clue": [3]}
     assert set(sample["setting"][:3]) == set(sizes)  # whoever stops early has labelled of each
-    by_draw = sample_to_label(judged(40), 2, of_each=["draw"])
+    by_draw = annotation_sample(judged(40), 2, of_each=["draw"])
     assert by_draw["draw"].value_counts().to_dict() == {0: 2, 1: 2, 2: 2, 3: 2}
 
 
 def test_without_arms_answers_are_drawn_from_all_and_within_an_arm_in_the_same_order() -> None:
     table = pd.concat([judged(40), judged(10, setting="zero_shot", k=0)])
-    simple = sample_to_label(table, 12, of_each=[])
+    simple = annotation_sample(table, 12, of_each=[])
     assert len(simple) == 12
-    each = sample_to_label(table, 50)
+    each = annotation_sample(table, 50)
     for setting, part in simple.groupby("setting"):
         same = each[each["setting"] == setting].head(len(part))
         assert part["query_id"].tolist() == same["query_id"].tolist()
@@ -109,19 +109,19 @@ def test_without_arms_answers_are_drawn_from_all_and_within_an_arm_in_the_same_o
 
 def test_only_answers_that_did_not_fail_are_drawn() -> None:
     table = judged(status=["ok", "timeout"] * 20)
-    assert set(sample_to_label(table, 20)["status"]) == {"ok"}
+    assert set(annotation_sample(table, 20)["status"]) == {"ok"}
     with pytest.raises(VragError, match="21 answers to label are asked for; expected 1 to 20"):
-        sample_to_label(table, 21)
+        annotation_sample(table, 21)
 
 
 def test_two_answers_of_one_name_are_refused() -> None:
     with pytest.raises(VragError, match="two answers are both 'm/gt_clue/1/0/0/q"):
-        sample_to_label(pd.concat([judged(10)] * 2), 5)
+        annotation_sample(pd.concat([judged(10)] * 2), 5)
 
 
 def test_answers_under_several_numbers_of_clues_are_different_answers() -> None:
     table = pd.concat([judged(10).assign(m=m, setting="m_in_k") for m in (1, 3)])
-    assert len(sample_to_label(table, 20)) == 20
+    assert len(annotation_sample(table, 20)) == 20
     counted = judged(10).assign(m=pd.array([None] * 10, "Int64"))  # clues are not counted
     assert drawn(counted, 5) == drawn(judged(10), 5)
 
@@ -150,37 +150,39 @@ def test_a_label_goes_to_every_drawn_answer_that_says_the_same_and_the_rest_is_t
             ("q", "gone", "true", "me"),
             ("other", "red", "true", "me"),
         ],
-        columns=["query_id", "answer", "label", "labeller"],
+        columns=["query_id", "answer", "label", "annotator"],
     )
-    pairs = labelled(sample, labels)
+    pairs = join_labels(sample, labels)
     assert (
         capsys.readouterr().out
         == "labels: 3 of 4 sampled answers have one; 2 of 4 labels belong to none of them\n"
     )
-    assert pairs[["answer", "human", "judge", "labeller", "weight"]].to_numpy().tolist() == [
+    assert pairs[
+        ["answer", "human_label", "judge_label", "annotator", "weight"]
+    ].to_numpy().tolist() == [
         ["red", "true", "true", "me", 45.0],
         ["red", "true", "partial", "me", 45.0],
     ]  # the two stand for all 90 of their arm
     with pytest.raises(VragError, match="the sample has no column 'arm_size'"):
-        labelled(sample.drop(columns="arm_size"), labels)
+        join_labels(sample.drop(columns="arm_size"), labels)
 
 
 def test_labels_of_other_answers_are_left_out_and_that_there_are_none_is_said(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    columns = ["query_id", "answer", "label", "labeller"]
+    columns = ["query_id", "answer", "label", "annotator"]
     said = [("q0", "answer 0", "true", "me"), ("q1", "of another model", "false", "me")]
     labels = pd.DataFrame([*said, ("other", "answer 0", "true", "you")], columns=columns)
-    mine = labels_in_hand(labels, judged())
+    mine = select_labels(labels, judged())
     assert mine.to_numpy().tolist() == [["q0", "answer 0", "true", "me"]]
     told = "1 labels of these answers, by me; 2 of 3 labels are of other answers, and left out\n"
     assert capsys.readouterr().out == told
-    none = labels_in_hand(labels, judged().assign(answer="else"))
+    none = select_labels(labels, judged().assign(answer="else"))
     assert list(none.columns) == columns
     assert none.empty
     told = capsys.readouterr().out
     assert told.startswith("no label is of these answers; 3 of 3 labels are of other answers.")
-    assert labels_in_hand(labels[:0], judged()).empty
+    assert select_labels(labels[:0], judged()).empty
 
 
 @pytest.mark.slow
@@ -202,18 +204,18 @@ def test_labels_of_any_words_are_read_back_as_they_were_written(
     path = tmp_path_factory.mktemp("labels") / "l.csv"
     labels = pd.DataFrame(
         [(*row, "me") for row in rows],
-        columns=["query_id", "answer", "label", "labeller"],
+        columns=["query_id", "answer", "label", "annotator"],
         dtype=object,
     )
-    write_labels(path, labels)
-    pd.testing.assert_frame_equal(read_labels(path), labels)
+    write_human_labels(path, labels)
+    pd.testing.assert_frame_equal(read_human_labels(path), labels)
 
 
 def test_a_file_that_a_spreadsheet_saved_is_read(tmp_path: Path) -> None:
     (tmp_path / "l.csv").write_bytes(
         b"\xef\xbb\xbf" + HEADER.replace("\n", "\r\n").encode() + b'q,"NA",true,me\r\n\r\n'
     )
-    assert read_labels(tmp_path / "l.csv").to_numpy().tolist() == [["q", "NA", "true", "me"]]
+    assert read_human_labels(tmp_path / "l.csv").to_numpy().tolist() == [["q", "NA", "true", "me"]]
 
 
 @pytest.mark.parametrize(
@@ -231,13 +233,13 @@ def test_a_file_that_a_spreadsheet_saved_is_read(tmp_path: Path) -> None:
         (HEADER + "q,red,true\n", r"line 2: found 3 values, expected 4"),
         (HEADER + "q,red, and blue,true,me\n", r"line 2: found 5 values, expected 4"),
         (HEADER + ",red,true,me\n", r"line 2: the query_id is empty"),
-        (HEADER + "q,red,true,\n", r"line 2: the labeller is empty"),
+        (HEADER + "q,red,true,\n", r"line 2: the annotator is empty"),
         (
             HEADER + "q,red,true,me\nq,blue,true,me\nq,red,false,you\n",
             r"line 4: this answer to 'q' has a label already, in line 2",
         ),
         (HEADER + 'q,"red"x,true,me\n', r"line 2: not CSV"),
-        (HEADER.encode() + b"q,caf\xe9,true,me\n", r"line 2: not UTF-8 \(byte 36"),
+        (HEADER.encode() + b"q,caf\xe9,true,me\n", r"line 2: not UTF-8 \(byte 37"),
     ],
 )
 def test_a_bad_file_is_refused_with_its_line(
@@ -245,7 +247,7 @@ def test_a_bad_file_is_refused_with_its_line(
 ) -> None:
     (tmp_path / "l.csv").write_bytes(content if isinstance(content, bytes) else content.encode())
     with pytest.raises(VragError, match=rf"l\.csv:? {message}"):
-        read_labels(tmp_path / "l.csv")
+        read_human_labels(tmp_path / "l.csv")
 
 
 def test_a_file_that_is_not_there_says_how_to_make_one(tmp_path: Path) -> None:
@@ -256,7 +258,7 @@ def test_a_file_that_is_not_there_says_how_to_make_one(tmp_path: Path) -> None:
             r" `label_answers`"
         ),
     ):
-        read_labels(tmp_path / "none.csv")
+        read_human_labels(tmp_path / "none.csv")
 
 
 @pytest.fixture
@@ -282,11 +284,11 @@ def sample(benchmark: Benchmark) -> pd.DataFrame:
 
 
 def on_disk(path: Path) -> dict[str, str]:
-    labels = read_labels(path)
+    labels = read_human_labels(path)
     return dict(zip(labels["answer"], labels["label"], strict=True))
 
 
-def click(panel: Labelling, *names: str) -> None:
+def click(panel: AnswerAnnotationPanel, *names: str) -> None:
     for name in names:
         panel.buttons[name].click()
 
@@ -304,7 +306,7 @@ def test_every_click_is_on_disk_at_once(
     assert on_disk(path) == {"red": "true"}
     click(panel, "partial", "false")
     assert on_disk(path) == {"red": "true", "<b>blue</b>": "partial", "green": "false"}
-    assert set(read_labels(path)["labeller"]) == {"Ada"}
+    assert set(read_human_labels(path)["annotator"]) == {"Ada"}
     assert panel.progress.value.startswith("the end: 3 labelled, 0 not")
 
 
@@ -340,7 +342,7 @@ def test_a_notebook_file_keeps_a_line_about_the_panel_and_no_pictures(
 ) -> None:
     panel = label_answers(benchmark, sample, tmp_path / "l.csv", "Ada")
     click(panel, "true")
-    assert repr(panel) == f"labelling panel: 1 of 3 labelled, in {tmp_path / 'l.csv'}"
+    assert repr(panel) == f"AnswerAnnotationPanel: 1 of 3 labelled, in {tmp_path / 'l.csv'}"
     assert "base64" not in str(panel._repr_mimebundle_())
 
 
@@ -353,8 +355,8 @@ def test_an_opened_file_is_gone_on_with_where_a_label_is_missing(
     panel = label_answers(benchmark, sample, path, "Ada")
     assert panel.progress.value.startswith("2 of 3, 2 labelled")  # the one that was skipped
     click(panel, "partial")
-    assert read_labels(path)[["query_id", "label"]].iloc[0].tolist() == ["elsewhere", "true"]
-    assert len(read_labels(path)) == 4
+    assert read_human_labels(path)[["query_id", "label"]].iloc[0].tolist() == ["elsewhere", "true"]
+    assert len(read_human_labels(path)) == 4
 
 
 def test_labels_that_another_tab_wrote_meanwhile_are_kept(
@@ -374,7 +376,7 @@ def test_a_file_of_somebody_else_is_refused(
         VragError, match=r"l\.csv: found labels of 'Grace', expected only those of 'Ada'"
     ):
         label_answers(benchmark, sample, tmp_path / "l.csv", "Ada")
-    with pytest.raises(VragError, match="the labeller is empty"):
+    with pytest.raises(VragError, match="the annotator is empty"):
         label_answers(benchmark, sample, tmp_path / "m.csv", "")
 
 
@@ -451,7 +453,7 @@ def test_the_table_of_labels_is_escaped_and_shows_labels_of_other_data(
         benchmark,
         pd.DataFrame(
             [(query_id, "<b>red</b>", "true", "A & B"), ("gone", "x", "false", "me")],
-            columns=["query_id", "answer", "label", "labeller"],
+            columns=["query_id", "answer", "label", "annotator"],
         ),
     ).data
     assert (

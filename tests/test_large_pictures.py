@@ -17,12 +17,12 @@ from pathlib import Path
 import pytest
 from conftest import ROOT
 
-from vrag_kit.benchmarks.images import ImageFile, find_damaged, find_strangers, stored_size
+from vrag_kit.benchmarks.images import ImageFile, find_damaged, find_non_images, stored_size
 from vrag_kit.errors import VragError
 from vrag_kit.fetching import check_visual_rag, fetch_images
 from vrag_kit.generation.remote.data_url import data_url
 from vrag_kit.retrieval.pictures import decode_rgb
-from vrag_kit.runner.at_hand import pictures_problem
+from vrag_kit.runner.availability import images_problem
 
 pytestmark = pytest.mark.filterwarnings("ignore::PIL.Image.DecompressionBombWarning")
 """pytest has filters of its own; what a user sees is looked at below."""
@@ -65,7 +65,7 @@ def large(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
         lambda image: data_url(image, 512),
         lambda image: decode_rgb(image.data(), image.where),
         lambda image: stored_size(image, image.data()),
-        lambda image: find_strangers([image.path]),
+        lambda image: find_non_images([image.path]),
     ],
     ids=["open", "send", "send smaller", "embed", "measure", "look at heads"],
 )
@@ -82,7 +82,7 @@ def test_checks_and_fetching_name_it(large: Path, tmp_path: Path) -> None:
     words = f"a picture of {SIZES[large.stem]} pixels"
     name, root = f"moth/{large.name}", large.parents[1]
     assert words in find_damaged([ImageFile(large)])[0]
-    assert words in pictures_problem({"images": str(root)})
+    assert words in images_problem({"images": str(root)})
     row = {"question": "Q?", "answer": ["a"], "sn": "Moth a", "images": {name: 1}}
     (tmp_path / "rows.jsonl").write_text(json.dumps(row), encoding="utf-8")
     found = check_visual_rag(tmp_path / "rows.jsonl", root)
@@ -132,6 +132,6 @@ def test_pictures_are_opened_in_one_place() -> None:
             each for each in ast.walk(ast.parse(file.read_text())) if isinstance(each, ast.Call)
         ]
         opens = any(ast.unparse(each.func) == "Image.open" for each in calls)
-        if opens and place.parts[0] != "fieldguide":
+        if opens and place.parts[0] != "synthetic":
             found.add(place.as_posix())
     assert found == {"benchmarks/images.py"}

@@ -12,20 +12,20 @@ from strange_server import StrangeServer
 
 from vrag_kit.benchmarks import load_visual_rag
 from vrag_kit.generation import ask_models, zero_shot
-from vrag_kit.papers.visual_rag.wording import WORDING
+from vrag_kit.papers.visual_rag.prompts import WORDING
 
 pytestmark = pytest.mark.slow
 READING = """
 import sys
 from vrag_kit.benchmarks import load_visual_rag
 from vrag_kit.generation import ask_models, zero_shot
-from vrag_kit.papers.visual_rag.wording import WORDING
+from vrag_kit.papers.visual_rag.prompts import WORDING
 
 annotations, images, answers, *models = sys.argv[1:]
 benchmark = load_visual_rag(annotations, images)
 contexts = zero_shot(benchmark)
-how = {"decoding": "greedy", "max_new_tokens": 4}
-table = ask_models(models, benchmark, contexts, answers, wording=WORDING, run_with=how)
+decoding = {"temperature": 0, "max_new_tokens": 4}
+table = ask_models(models, benchmark, contexts, answers, wording=WORDING, decoding=decoding)
 print(len(table), *sorted({"torch", "transformers", "openai"} & set(sys.modules)))
 """
 
@@ -38,9 +38,9 @@ def test_stored_answers_of_all_models_are_read_without_a_heavy_import(
     benchmark = load_visual_rag(annotations, tree)
     with StrangeServer() as server:
         models = [str(WEIGHTS / "field-guide-vlm-few"), f"served@{server.url}"]
-        how = {"decoding": "greedy", "max_new_tokens": 4}
+        decoding = {"temperature": 0, "max_new_tokens": 4}
         contexts = zero_shot(benchmark)
-        ask_models(models, benchmark, contexts, tmp_path, wording=WORDING, run_with=how)
+        ask_models(models, benchmark, contexts, tmp_path, wording=WORDING, decoding=decoding)
     # the server is gone: whoever asked again would fail
     command = [sys.executable, "-c", READING, str(annotations), str(tree), str(tmp_path), *models]
     done = subprocess.run(command, capture_output=True, text=True, check=True)

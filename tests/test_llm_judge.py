@@ -27,7 +27,7 @@ from vrag_kit.errors import VragError
 from vrag_kit.generation import (
     AnswerStore,
 )
-from vrag_kit.judging import Judge, RuleJudge, Unreadable, Verdict, judge_all, load_judge
+from vrag_kit.judging import Judge, RuleJudge, UnparsedError, Verdict, judge_answers, load_judge
 from vrag_kit.papers.visual_rag import PAPER_JUDGE, RUBRIC, judge_prompt, read_verdict
 from vrag_kit.types import Benchmark, Query
 
@@ -42,7 +42,7 @@ def judge_at(server: StrangeServer, folder: Path, samples: int = 1, **options: o
     return load_judge(
         {
             "model": f"judge@{server.url}",
-            "decoding": "greedy",
+            "decoding": {"temperature": 0},
             "timeout": 1.0,
             "retries": 0,
             **options,
@@ -71,7 +71,7 @@ def answers_of(benchmark: Benchmark, *answers: str) -> pd.DataFrame:
 )
 def test_verdicts_are_read_as_labelled_by_hand(row: dict[str, str]) -> None:
     if row["score"] == "":
-        with pytest.raises(Unreadable):
+        with pytest.raises(UnparsedError):
             read_verdict(row["raw"])
     else:
         assert read_verdict(row["raw"]) == Verdict(
@@ -81,7 +81,7 @@ def test_verdicts_are_read_as_labelled_by_hand(row: dict[str, str]) -> None:
 
 @given(st.text(max_size=80))
 def test_any_words_are_a_verdict_in_range_or_unreadable(raw: str) -> None:
-    with contextlib.suppress(Unreadable):
+    with contextlib.suppress(UnparsedError):
         assert 0 <= read_verdict(raw).score <= 1
 
 
@@ -143,7 +143,7 @@ def test_verdicts_become_scores_and_are_asked_for_once(
     }
     with StrangeServer(dict(reversed(plans.items()))) as server:
         table = answers_of(benchmark, "coal", "coal with dots", "who knows", "coal")
-        judged = judge_all(judge_at(server, tmp_path), benchmark, table)
+        judged = judge_answers(judge_at(server, tmp_path), benchmark, table)
         assert judged["score"].tolist() == [1, 0.5, 0, 1]
         assert judged["abstained"].tolist() == [0, 0, 1, 0]
         assert judged["marks"].tolist() == ["", "hallucination", "abstention", ""]
@@ -155,7 +155,7 @@ def test_verdicts_become_scores_and_are_asked_for_once(
             len(server.requests) == 1 + 3
         )  # one to try the endpoint, and equal answers are judged once
         pd.testing.assert_frame_equal(
-            judge_all(judge_at(server, tmp_path), benchmark, table), judged
+            judge_answers(judge_at(server, tmp_path), benchmark, table), judged
         )
         assert len(server.requests) == 1 + 3
         assert all(
@@ -177,7 +177,7 @@ def test_an_unreadable_verdict_is_asked_for_once_more_and_then_stays_unreadable(
         }
     ) as server:
         table = answers_of(benchmark, "mended", "broken", "silent", "cut")
-        judged = judge_all(judge_at(server, tmp_path), benchmark, table)
+        judged = judge_answers(judge_at(server, tmp_path), benchmark, table)
         np.testing.assert_array_equal(judged["score"], [1, np.nan, np.nan, 0.5])
         np.testing.assert_array_equal(judged["abstained"], [0, np.nan, np.nan, 0])
         assert judged["verdict"].tolist() == [
@@ -195,7 +195,7 @@ def test_an_unreadable_verdict_is_asked_for_once_more_and_then_stays_unreadable(
         assert "“7” is no score from 0 to 1" in repair["messages"][2]["content"]
         before = len(server.requests)
         pd.testing.assert_frame_equal(
-            judge_all(judge_at(server, tmp_path), benchmark, table), judged
+            judge_answers(judge_at(server, tmp_path), benchmark, table), judged
         )
         assert len(server.requests) == before
     with AnswerStore(tmp_path / "answers.sqlite") as store:
@@ -214,7 +214,7 @@ def test_samples_show_the_judges_own_noise(
             "Student Answer: odd": ["say Score: 1", "say what?", "say what?", "say Score: 0"],
         }
     ) as server:
-        judged = judge_all(
+        judged = judge_answers(
             judge_at(server, tmp_path, samples=3, concurrency=1),
             benchmark,
             answers_of(benchmark, "steady", "shaky", "odd"),
@@ -244,14 +244,14 @@ def test_the_judge_is_named_by_a_parameter_and_not_by_what_the_environment_holds
 def test_any_local_model_can_judge_and_one_that_cannot_write_verdicts_scores_nothing(
     tmp_path: Path, benchmark: Benchmark
 ) -> None:
-    model = {"model": str(build("qwen2_5_vl", tmp_path / "tiny")), "decoding": "greedy"}
+    model = {"model": str(build("qwen2_5_vl", tmp_path / "tiny")), "decoding": {"temperature": 0}}
     config = json.loads((tmp_path / "tiny" / "config.json").read_text())
     config["text_config"]["max_position_embeddings"] = 8192
     (tmp_path / "tiny" / "config.json").write_text(json.dumps(config))
     with pytest.raises(
         VragError, match=r"none of 2 answers .*\"truncated: .*`max_new_tokens`"
     ):  # random weights never stop
-        judge_all(
+        judge_answers(
             load_judge(model, tmp_path, rubric=RUBRIC, max_new_tokens=4),
             benchmark,
             answers_of(benchmark, "black", "red"),
@@ -268,7 +268,7 @@ def test_any_local_model_can_judge_and_one_that_cannot_write_verdicts_scores_not
 )
 def test_a_row_that_cannot_be_judged_is_named(row: dict[str, object], benchmark: Benchmark) -> None:
     with pytest.raises(VragError, match=r"row 0 .*found query .* keep_default_na=False"):
-        judge_all(RuleJudge(), benchmark, answers_of(benchmark, "black").assign(**row))
+        judge_answers(RuleJudge(), benchmark, answers_of(benchmark, "black").assign(**row))
 
 
 def test_a_judge_without_its_key_is_refused_before_models_are_asked_unless_its_words_are_stored(
@@ -285,14 +285,14 @@ def test_a_judge_without_its_key_is_refused_before_models_are_asked_unless_its_w
             judge_at(server, tmp_path, key="JUDGES")
         assert list(tmp_path.glob("*.sqlite")) == []
         monkeypatch.setenv("JUDGES", "sk-1")
-        judged = judge_all(judge_at(server, tmp_path, key="JUDGES"), benchmark, table)
+        judged = judge_answers(judge_at(server, tmp_path, key="JUDGES"), benchmark, table)
         monkeypatch.delenv("JUDGES")
         asked = len(server.requests)
         again = judge_at(server, tmp_path, key="JUDGES")
         assert "note: model 'judge' cannot be asked for verdicts" in capsys.readouterr().out
-        pd.testing.assert_frame_equal(judge_all(again, benchmark, table), judged)
+        pd.testing.assert_frame_equal(judge_answers(again, benchmark, table), judged)
         with pytest.raises(VragError, match="export JUDGES=…"):
-            judge_all(again, benchmark, answers_of(benchmark, "white"))
+            judge_answers(again, benchmark, answers_of(benchmark, "white"))
         assert len(server.requests) == asked
 
 
@@ -324,7 +324,7 @@ def test_a_judge_that_keeps_no_form_is_asked_about_twenty_answers_and_nothing_ag
         for _ in range(2):  # of the second run all that is needed is stored
             judge = load_judge(entry, tmp_path, rubric=RUBRIC, samples=samples)
             with pytest.raises(VragError) as stopped:
-                judge_all(judge, benchmark, table)
+                judge_answers(judge, benchmark, table)
             asked = one.calls("Student Answer") + other.calls("Student Answer")
             assert 20 <= asked <= 20 + 3  # others are under way
         for token in ("verdicts of 'judge'", r"'It is\nfine by me.'", "begins with “Score:”"):
@@ -340,10 +340,10 @@ def test_few_verdicts_that_cannot_be_read_are_asked_for_again_until_there_are_tw
     with StrangeServer({"Student Answer": ["say fine"]}) as server:
         judge = judge_at(server, tmp_path, concurrency=1)
         with pytest.raises(VragError, match="none of 15 answers got a verdict"):
-            judge_all(judge, benchmark, answers_of(benchmark, *WORDS[:15]))
+            judge_answers(judge, benchmark, answers_of(benchmark, *WORDS[:15]))
         assert server.calls("Student Answer") == 2 * 15
         with pytest.raises(VragError, match=r"20 of 20 replies cannot be read"):
-            judge_all(judge, benchmark, answers_of(benchmark, *WORDS[15:30]))
+            judge_answers(judge, benchmark, answers_of(benchmark, *WORDS[15:30]))
         assert server.calls("Student Answer") == 2 * 15 + 5
 
 
@@ -354,10 +354,10 @@ def test_verdicts_that_were_mended_stay_and_more_are_asked_for(
     plans = {f"Answer: {words}": ["say fine", "say Score: 1"] for words in WORDS[:26]}
     with StrangeServer(dict(reversed(plans.items()))) as server:
         for few in (WORDS[:13], WORDS[13:25]):
-            judge_all(judge_at(server, tmp_path), benchmark, answers_of(benchmark, *few))
+            judge_answers(judge_at(server, tmp_path), benchmark, answers_of(benchmark, *few))
         before = len(server.requests)
         for many in (25, 26):
             table = answers_of(benchmark, *WORDS[:many])
-            judged = judge_all(judge_at(server, tmp_path), benchmark, table)
+            judged = judge_answers(judge_at(server, tmp_path), benchmark, table)
             assert judged["score"].tolist() == [1.0] * many
         assert len(server.requests) == before + 3  # a short call, a verdict, and it again

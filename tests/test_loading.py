@@ -18,10 +18,10 @@ from PIL import Image
 from vrag_kit.benchmarks import ImageFile, load_visual_rag
 from vrag_kit.errors import VragError
 from vrag_kit.papers.visual_rag import (
-    clip_length,
+    clip_token_count,
+    describe,
     organism_category,
     question_kind,
-    statistics,
 )
 from vrag_kit.types import Benchmark
 
@@ -232,7 +232,7 @@ def test_statistics_agree_with_a_count_of_the_raw_rows(
         json.loads(line)
         for line in (guide_folder / "annotations.jsonl").read_text(encoding="utf-8").splitlines()
     ]
-    table = statistics(guide).set_index("statistic")["value"]
+    table = describe(guide).set_index("statistic")["value"]
     pairs, clues = sum(len(r["images"]) for r in rows), sum(sum(r["images"].values()) for r in rows)
     assert table["queries"] == len(rows)
     assert table["query-image pairs"] == pairs
@@ -288,4 +288,4 @@ def test_a_texts_clip_tokens_are_as_many_as_open_clip_makes(guide: Benchmark) ->
     odd = ["", "  Naïve\n Fen-Heath's &amp;amp; 12 âœ“ 日本 <start_of_text> isn't…", "a" * 400]
     theirs = SimpleTokenizer()
     for text in [*odd, *(query.text for query in guide.queries.values())]:
-        assert clip_length(text) == len(theirs.encode(text)) + 2, text
+        assert clip_token_count(text) == len(theirs.encode(text)) + 2, text

@@ -16,10 +16,10 @@ from strange_server import StrangeServer
 from talks import contexts_of, make_talks
 
 from vrag_kit.errors import VragError
-from vrag_kit.forecast import forecasting
-from vrag_kit.generation import Decomposed, Part, Wording, ask_models
-from vrag_kit.generation.reading import READERS, read_long, read_short
-from vrag_kit.judging import declines
+from vrag_kit.forecast import dry_run
+from vrag_kit.generation import DecomposedBenchmark, PromptSet, SubQuestion, ask_models
+from vrag_kit.generation.parsers import READERS, parse_long, parse_short
+from vrag_kit.judging import is_abstention
 from vrag_kit.papers.crag_mm import WORDINGS
 from vrag_kit.types import Benchmark, Query
 
@@ -36,9 +36,9 @@ def server() -> Iterator[StrangeServer]:
 
 
 def ask(
-    server: StrangeServer, benchmark: Benchmark, folder: Path, wording: Wording = WHOLE
+    server: StrangeServer, benchmark: Benchmark, folder: Path, wording: PromptSet = WHOLE
 ) -> pd.DataFrame:
-    model = {"model": f"teller@{server.url}", "decoding": "greedy"}
+    model = {"model": f"teller@{server.url}", "decoding": {"temperature": 0}}
     contexts = contexts_of(benchmark)
     return ask_models([model], benchmark, contexts, folder, wording=wording)
 
@@ -48,8 +48,8 @@ def test_two_labelled_lines_give_a_short_and_a_long_answer(
     short: str, long: str, before: str
 ) -> None:
     raw = f"{before}Short answer: {short}\nLong answer: {long}"
-    assert read_short(raw) == {"answer": short, "enough": True}
-    assert read_long(raw) == {"answer": long}
+    assert parse_short(raw) == {"answer": short, "enough": True}
+    assert parse_long(raw) == {"answer": long}
 
 
 @pytest.mark.parametrize(
@@ -63,7 +63,7 @@ def test_two_labelled_lines_give_a_short_and_a_long_answer(
 def test_case_and_bold_type_do_not_matter_and_nothing_behind_a_label_is_nothing(
     raw: str, short: str, long: str
 ) -> None:
-    assert (read_short(raw)["answer"], read_long(raw)["answer"]) == (short, long)
+    assert (parse_short(raw)["answer"], parse_long(raw)["answer"]) == (short, long)
 
 
 @pytest.mark.parametrize(
@@ -78,7 +78,7 @@ def test_case_and_bold_type_do_not_matter_and_nothing_behind_a_label_is_nothing(
     ],
 )
 def test_any_other_form_is_unreadable_and_says_why(raw: str, reason: str) -> None:
-    assert read_short(raw) == read_long(raw) == {"unreadable": reason}
+    assert parse_short(raw) == parse_long(raw) == {"unreadable": reason}
 
 
 def test_both_answers_come_from_one_call_and_a_miss_is_a_failure_that_is_counted(
@@ -106,29 +106,29 @@ def test_what_stands_in_for_an_answer_is_one_whatever_form_is_asked_for(
 ) -> None:
     benchmark = make_talks(tmp_path, {}, alone=["a"])
     (tmp_path / "scratch").mkdir()
-    with forecasting(tmp_path / "scratch"):
+    with dry_run(tmp_path / "scratch"):
         short = ask(server, benchmark, tmp_path, SHORT)
     assert short["status"].tolist() == ["ok"]  # so that what judges it is foreseen, too
     assert not server.requests
 
 
-def parts(query: Query) -> list[Part]:
+def parts(query: Query) -> list[SubQuestion]:
     name = query.text.split()[-1].strip("?")
 
-    def sentence(trait: str) -> Part:
+    def sentence(trait: str) -> SubQuestion:
         def said(reply: str) -> str:
-            return "" if declines(reply) else f"The {trait} is {reply}."
+            return "" if is_abstention(reply) else f"The {trait} is {reply}."
 
-        return Part(f"Which {trait} has {name}?", said)
+        return SubQuestion(f"Which {trait} has {name}?", said)
 
-    return [sentence("color"), sentence("size"), Part(f"Where is {name}?")]
+    return [sentence("color"), sentence("size"), SubQuestion(f"Where is {name}?")]
 
 
 def test_replies_to_short_questions_are_joined_to_a_long_answer(
     server: StrangeServer, tmp_path: Path
 ) -> None:
     benchmark = make_talks(tmp_path, {}, alone=["a", "b"])
-    asked = Decomposed(benchmark, parts)
+    asked = DecomposedBenchmark(benchmark, parts)
     server.plans = {
         "Which color has a?": ["say red"],
         "Which size has a?": ["say I don't know."],
@@ -138,16 +138,16 @@ def test_replies_to_short_questions_are_joined_to_a_long_answer(
     }
     contexts = asked.contexts(contexts_of(benchmark))
     assert [each.query_id for each in contexts[:3]] == ["a-0~1", "a-0~2", "a-0~3"]
-    model = {"model": f"teller@{server.url}", "decoding": "greedy"}
+    model = {"model": f"teller@{server.url}", "decoding": {"temperature": 0}}
     replies = ask_models([model], asked.questions, contexts, tmp_path, wording=WHOLE)
-    long = asked.joined(replies)
+    long = asked.join_answers(replies)
     assert long["query_id"].tolist() == ["a-0", "b-0"]
     assert long["answer"].tolist() == ["The color is red. It is here.", "I don't know."]
     assert long["status"].tolist() == ["ok", "ok"]
     assert long["group"].tolist() == ["a", "b"]
     assert long["parts"][0] == tuple(replies["answer_id"][:3])
     assert long["answer_id"].is_unique
-    assert asked.joined(replies.sample(frac=1, random_state=1)).sort_values("query_id")[
+    assert asked.join_answers(replies.sample(frac=1, random_state=1)).sort_values("query_id")[
         "answer"
     ].tolist() == ["The color is red. It is here.", "I don't know."]
 
@@ -156,7 +156,7 @@ def test_a_long_answer_fails_with_its_parts_and_lacks_none(
     server: StrangeServer, tmp_path: Path
 ) -> None:
     benchmark = make_talks(tmp_path, {}, alone=["a", "b", "c"])
-    asked = Decomposed(benchmark, parts)
+    asked = DecomposedBenchmark(benchmark, parts)
     server.plans = {
         "color has a?": ["refusal"],
         "color has b?": ["truncated"],
@@ -167,24 +167,24 @@ def test_a_long_answer_fails_with_its_parts_and_lacks_none(
         "a?": ["say x"],
     }
     replies = ask(server, asked.questions, tmp_path)
-    long = asked.joined(replies)
+    long = asked.join_answers(replies)
     assert long["status"].tolist() == ["refused", "truncated", "empty"]
     assert pd.isna(long["answer"][0])
     assert long["answer"][1].endswith("The size is big. here")
     assert long["answer"][2] == ""
     with pytest.raises(VragError, match="1 of 3 parts of query 'c-0' have no reply, the first"):
-        asked.joined(replies[:-1])
+        asked.join_answers(replies[:-1])
     with pytest.raises(VragError, match="query 'a-0' is no part of one of talks"):
-        asked.joined(long)
+        asked.join_answers(long)
     with pytest.raises(VragError, match="query 'a-0' of talks has no part to be asked for"):
-        _ = Decomposed(benchmark, lambda query: []).questions
+        _ = DecomposedBenchmark(benchmark, lambda query: []).questions
 
 
 def test_parts_are_asked_about_the_same_documents(tmp_path: Path) -> None:
     benchmark = make_talks(tmp_path, {"a": 2})
     pools = {"a-0": ("x",), "a-1": ("y",)}
     labelled = replace(benchmark, qrels={"a-0": {"x": 1}}, pools=pools)
-    questions = Decomposed(labelled, parts).questions
+    questions = DecomposedBenchmark(labelled, parts).questions
     assert questions.relevant("a-0~2") == ("x",)
     assert questions.candidates("a-1~3") == ("y",)
     assert {query.conversation_id for query in questions.queries.values()} == {None}

@@ -20,9 +20,9 @@ from tiny_retrievers import embed
 from vrag_kit.benchmarks import ImageFile
 from vrag_kit.errors import VragError
 from vrag_kit.retrieval import load_encoder
-from vrag_kit.types import Evidence, Query
+from vrag_kit.types import Document, Query
 
-Vector = Callable[[Evidence, str], np.ndarray]
+Vector = Callable[[Document, str], np.ndarray]
 
 
 @pytest.fixture(scope="module")
@@ -31,11 +31,11 @@ def lens(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture
-def square(tmp_path: Path) -> Evidence:
+def square(tmp_path: Path) -> Document:
     """A picture of the model's own size, which nothing resizes."""
     pixels = np.random.default_rng(3).integers(0, 255, (32, 32, 3), dtype=np.uint8)
     Image.fromarray(pixels).save(tmp_path / "square.png")
-    return Evidence(doc_id="square", image=ImageFile(tmp_path / "square.png"), text="petals")
+    return Document(doc_id="square", image=ImageFile(tmp_path / "square.png"), text="petals")
 
 
 @pytest.fixture(scope="module")
@@ -46,7 +46,7 @@ def by_hand(lens: Path) -> Vector:
     clip.eval()
 
     @torch.inference_mode()
-    def by_hand(picture: Evidence, text: str) -> np.ndarray:
+    def by_hand(picture: Document, text: str) -> np.ndarray:
         assert picture.image is not None
         (seen,) = clip.encode_image(see(picture.image.open())[None]).numpy()
         return tiny.fused(lens, seen, clip.encode_text(read([text]))[0].numpy())
@@ -55,7 +55,7 @@ def by_hand(lens: Path) -> Vector:
 
 
 def test_picture_and_instruction_become_the_vector_that_its_arithmetic_gives(
-    lens: Path, square: Evidence, by_hand: Vector
+    lens: Path, square: Document, by_hand: Vector
 ) -> None:
     encoder = load_encoder(str(lens))
     text = "What color are the petals?"
@@ -66,7 +66,7 @@ def test_picture_and_instruction_become_the_vector_that_its_arithmetic_gives(
 
 
 def test_the_picture_alone_is_asked_with_the_documents_empty_text(
-    lens: Path, square: Evidence, by_hand: Vector
+    lens: Path, square: Document, by_hand: Vector
 ) -> None:
     alone = load_encoder({"model": str(lens), "query": "image"})
     usual = load_encoder(str(lens))
@@ -79,7 +79,7 @@ def test_the_picture_alone_is_asked_with_the_documents_empty_text(
 
 
 def test_pictures_are_squashed_and_company_changes_nothing(
-    lens: Path, documents: list[Evidence], by_hand: Vector, tmp_path: Path
+    lens: Path, documents: list[Document], by_hand: Vector, tmp_path: Path
 ) -> None:
     encoder = load_encoder(str(lens))
     wide = documents[2]
@@ -100,7 +100,7 @@ def test_pictures_are_squashed_and_company_changes_nothing(
 
 
 def test_a_head_on_another_base_or_with_other_weights_is_refused(
-    lens: Path, square: Evidence, tmp_path: Path
+    lens: Path, square: Document, tmp_path: Path
 ) -> None:
     folder = Path(shutil.copytree(lens, tmp_path / "lens"))
     tiny_retrievers.edit_json(folder / "config.json", base="field-guide-clip-32")

@@ -24,7 +24,7 @@ from typer.testing import CliRunner
 
 from vrag_kit.errors import VragError
 from vrag_kit.generation import AnswerStore
-from vrag_kit.generation.merging import merge_answers
+from vrag_kit.generation.merging import merge_stores
 from vrag_kit.runner.cli import app
 from vrag_kit.types import Answer, Failure, Status
 
@@ -64,14 +64,14 @@ def test_all_that_stores_hold_is_in_the_merged_one(tmp_path: Path) -> None:
         db.execute("INSERT INTO pictures VALUES ('p.png', '9-1', 'hash', 4, 5)")
         db.commit()
     before = a.read_bytes(), b.read_bytes()
-    told = merge_answers([a, b], to=tmp_path / "c.sqlite")
+    told = merge_stores([a, b], to=tmp_path / "c.sqlite")
     assert [(each.new, each.there) for each in told] == [(3, 0), (1, 1)]
     z_of_a = [row for row in rows(a) if row[0] == "z"]
     v_of_b = [row for row in rows(b) if row[0] == "v"]
     assert rows(tmp_path / "c.sqlite") == [*v_of_b, *rows(a)[:2], *z_of_a]
     assert rows(tmp_path / "c.sqlite", "pictures") == [("p.png", "9-1", "hash", 4, 5)]
     with AnswerStore(tmp_path / "c.sqlite") as merged:
-        assert merged.spent("m") == 0.75  # both were paid, though one answer stands
+        assert merged.total_cost("m") == 0.75  # both were paid, though one answer stands
     assert (a.read_bytes(), b.read_bytes()) == before
 
 
@@ -79,15 +79,15 @@ def test_merging_again_changes_no_byte_and_what_grew_is_added(tmp_path: Path) ->
     a = store(tmp_path / "a.sqlite", said("x", cost=1.0), said("y", None, TIMEOUT))
     b = store(tmp_path / "b.sqlite", said("y", sent=SAMPLED), said("s", "red", sent=SAMPLED))
     store(a, said("s", "blue", sent=SAMPLED))
-    merge_answers([a, b], to=tmp_path / "c.sqlite")
+    merge_stores([a, b], to=tmp_path / "c.sqlite")
     before = (tmp_path / "c.sqlite").read_bytes()
-    merge_answers([a, b], to=tmp_path / "c.sqlite")
-    merge_answers([b, a, tmp_path / "c.sqlite"], to=tmp_path / "c.sqlite")
+    merge_stores([a, b], to=tmp_path / "c.sqlite")
+    merge_stores([b, a, tmp_path / "c.sqlite"], to=tmp_path / "c.sqlite")
     assert (tmp_path / "c.sqlite").read_bytes() == before
     store(a, said("new", cost=2.0))
-    assert [each.new for each in merge_answers([a, b], to=tmp_path / "c.sqlite")] == [1, 0]
+    assert [each.new for each in merge_stores([a, b], to=tmp_path / "c.sqlite")] == [1, 0]
     with AnswerStore(tmp_path / "c.sqlite") as merged:
-        assert merged.spent("m") == 3.0
+        assert merged.total_cost("m") == 3.0
 
 
 @pytest.mark.slow
@@ -123,7 +123,7 @@ def test_the_order_of_merging_does_not_matter(
         stores.append(path)
     expected = [row for _, (_, row) in sorted(best.items())]
     for number, order in enumerate(permutations(stores)):
-        merge_answers(order, to=folder / f"to{number}.sqlite")
+        merge_stores(order, to=folder / f"to{number}.sqlite")
         assert rows(folder / f"to{number}.sqlite") == expected
 
 
@@ -145,7 +145,7 @@ def test_two_answers_that_should_be_the_same_are_shown_and_nothing_is_merged(
     c = store(tmp_path / "c.sqlite", said("v"))
     before = c.read_bytes()
     with pytest.raises(VragError) as told:
-        merge_answers([a, b], to=c)
+        merge_stores([a, b], to=c)
     for words in (
         "1 questions",
         "x (m): ",
@@ -208,7 +208,7 @@ def test_who_is_asking_goes_on_and_is_told_of(tmp_path: Path) -> None:
     with AnswerStore(a) as theirs, AnswerStore(c) as ours, AnswerStore(c) as other:
         assert theirs.claim(["y", "z"]) == ["y", "z"]
         assert ours.claim(["x", "z"]) == ["x", "z"]
-        (told,) = merge_answers([a], to=c)
+        (told,) = merge_stores([a], to=c)
         assert told.asking == 2
         assert "merge again" in str(told)
         assert other.free(["x", "y", "z"]) == ["y"]  # x is answered, z is being asked by us
@@ -221,7 +221,7 @@ def test_a_stand_in_that_a_forecast_left_is_not_merged(tmp_path: Path) -> None:
     with closing(sqlite3.connect(a)) as db:
         db.execute("UPDATE answers SET fields = '{\"stand_in\": true}' WHERE answer_id = 'x'")
         db.commit()
-    merge_answers([a], to=tmp_path / "c.sqlite")
+    merge_stores([a], to=tmp_path / "c.sqlite")
     assert [row[0] for row in rows(tmp_path / "c.sqlite")] == ["y"]
 
 
@@ -278,5 +278,5 @@ def test_killed_in_the_middle_all_of_it_is_merged_or_nothing(tmp_path: Path) -> 
             assert opened.read(["x"])
     assert set(seen) <= {0, len(many)}
     assert seen[0] == 0
-    merge_answers([a], to=target)
+    merge_stores([a], to=target)
     assert rows(target)[:-1] == rows(a)

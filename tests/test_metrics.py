@@ -15,9 +15,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.metrics import ndcg_score
 
-from vrag_kit.analysis import in_percent, summarise
+from vrag_kit.analysis import cluster_means, to_percent
 from vrag_kit.errors import VragError
-from vrag_kit.papers.visual_rag import retrieval_beside_printed
+from vrag_kit.papers.visual_rag import compare_retrieval_to_paper
 from vrag_kit.retrieval import (
     CUTOFFS,
     METRICS,
@@ -25,8 +25,8 @@ from vrag_kit.retrieval import (
     evaluate,
     make_run,
     mean_metrics,
-    perfect_run,
-    random_reference,
+    oracle_run,
+    random_baseline,
     score_runs,
 )
 from vrag_kit.types import Benchmark
@@ -156,7 +156,7 @@ def test_a_small_pool_that_is_wholly_ranked_and_a_query_without_results_keep_the
 
 def test_a_perfect_run_scores_its_bound() -> None:
     labels = {"q": {f"d{i}": int(i < 7) for i in range(40)}}
-    table = evaluate(perfect_run(labels), labels)
+    table = evaluate(oracle_run(labels), labels)
     for k in CUTOFFS:
         assert value(table, "q", "ndcg", k) == pytest.approx(1.0)
         assert value(table, "q", "ndcg_visual_rag", k) == pytest.approx(1.0)
@@ -187,29 +187,41 @@ def test_the_random_reference_is_the_mean_over_every_order(pool: int, relevant: 
         for n, order in enumerate(label_orders(pool, relevant))
     }
     each = evaluate(run_of(orders), dict.fromkeys(orders, labels), cutoffs=cutoffs)
-    reference = random_reference({"q": labels}, {"q": pool}, cutoffs=cutoffs)
+    reference = random_baseline({"q": labels}, {"q": pool}, cutoffs=cutoffs)
     ours = reference.set_index(["metric", "k"])["value"]
     for key, mean in each.groupby(["metric", "k"])["value"].mean().items():
         assert ours[key] == pytest.approx(mean, abs=1e-9), key
 
 
 def test_a_perfect_run_of_k_is_the_head_of_the_whole_one(guide: Benchmark) -> None:
-    whole = perfect_run(guide.qrels)
+    whole = oracle_run(guide.qrels)
     head = whole[whole["rank"] <= 3].reset_index(drop=True)
-    pd.testing.assert_frame_equal(perfect_run(guide.qrels, 3), head)
+    pd.testing.assert_frame_equal(oracle_run(guide.qrels, 3), head)
 
 
 def test_the_random_reference_refuses_graded_labels() -> None:
     with pytest.raises(VragError, match="graded labels"):
-        random_reference({"q": {"a": 2}}, {"q": 5})
+        random_baseline({"q": {"a": 2}}, {"q": 5})
 
 
 def test_scores_carry_the_group_of_their_query(guide: Benchmark) -> None:
-    scores = score_runs(guide, {"perfect": perfect_run(guide.qrels)})
+    scores = score_runs(guide, {"perfect": oracle_run(guide.qrels)})
     assert list(scores["group"]) == [guide.queries[name].group for name in scores["query_id"]]
-    columns = ["retriever", "query_id", "group", "metric", "k", "value", "worst", "best", "most"]
+    columns = [
+        "retriever",
+        "query_id",
+        "group",
+        "metric",
+        "k",
+        "value",
+        "score_min",
+        "score_max",
+        "most",
+    ]
     assert list(scores.columns) == columns
-    assert scores["value"].between(scores["worst"], scores["best"]).all()  # hits are counted, to k
+    assert (
+        scores["value"].between(scores["score_min"], scores["score_max"]).all()
+    )  # hits are counted, to k
     counts = scores.query("metric == 'hit_count' and k == 20")
     clues = {name: len(guide.relevant(name)) for name in guide.queries}
     assert list(counts["most"]) == [min(20, clues[name]) for name in counts["query_id"]]
@@ -218,11 +230,13 @@ def test_scores_carry_the_group_of_their_query(guide: Benchmark) -> None:
 
 def test_the_interval_of_a_count_ends_at_what_there_is_to_count(guide: Benchmark) -> None:
     """All clues are found but one: among 30 pictures there is room for more than there are."""
-    whole = perfect_run(guide.qrels, 30)
+    whole = oracle_run(guide.qrels, 30)
     run = whole.drop(index=whole.index[0])
     run["rank"] = run.groupby("query_id").cumcount() + 1
     scores = score_runs(guide, {"nearly": run}, cutoffs=(1, 30))
-    means = summarise(scores, ["retriever", "metric", "k"]).set_index(["retriever", "metric", "k"])
+    means = cluster_means(scores, ["retriever", "metric", "k"]).set_index(
+        ["retriever", "metric", "k"]
+    )
     there_are = np.mean([min(30, len(guide.relevant(name))) for name in guide.queries])
     assert there_are < 30
     found = means.loc["nearly", "hit_count", 30]
@@ -263,10 +277,10 @@ def test_a_shallow_run_counts_what_it_found_and_a_query_without_results_counts_a
 def test_full_depth_is_asked_for_where_a_comparison_needs_it(guide: Benchmark) -> None:
     first, second = list(guide.queries)[:2]
     small = guide.subset([first, second])
-    shallow = perfect_run({first: small.qrels[first]})
+    shallow = oracle_run({first: small.qrels[first]})
     with pytest.raises(VragError, match=f"of mine holds 0 documents for query '{second}', so"):
         score_runs(small, {"mine": shallow}, full_depth=True)
-    score_runs(small, {"mine": perfect_run(small.qrels)}, full_depth=True)
+    score_runs(small, {"mine": oracle_run(small.qrels)}, full_depth=True)
 
 
 def test_cut_offs_end_with_the_shallowest_query_and_say_so(
@@ -274,7 +288,7 @@ def test_cut_offs_end_with_the_shallowest_query_and_say_so(
 ) -> None:
     first, second = list(guide.queries)[:2]
     small = guide.subset([first, second])
-    deep = perfect_run(small.qrels)
+    deep = oracle_run(small.qrels)
     shallow = deep[(deep["query_id"] != second) | (deep["rank"] <= 12)]
     scores = score_runs(small, {"deep": deep, "mine": shallow}, full_depth=True)
     assert set(scores["k"]) == {1, 5, 10, 12}
@@ -285,6 +299,6 @@ def test_cut_offs_end_with_the_shallowest_query_and_say_so(
     assert (
         scores.query("retriever == 'theirs' and metric == 'ndcg_visual_rag'")["value"].isna().all()
     )
-    results = in_percent(summarise(scores, by=["retriever", "metric", "k"]))
-    table = retrieval_beside_printed(results, small).loc[("theirs", "ndcg_visual_rag")]
+    results = to_percent(cluster_means(scores, by=["retriever", "metric", "k"]))
+    table = compare_retrieval_to_paper(results, small).loc[("theirs", "ndcg_visual_rag")]
     assert set(table.dropna()) <= {"–", ""}, table  # no value, and no interval around one

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from vrag_kit.papers import mrag_bench as paper
 
-TABLES = paper.paper_tables()
+TABLES = paper.published_tables()
 found = partial(audits.found, digits=2)
 
 
@@ -44,15 +44,15 @@ def test_nine_whole_numbers_of_questions_give_all_shares_of_figure_2(checks: pd.
 
 
 def test_of_594_cells_23_are_no_whole_number_of_questions(checks: pd.DataFrame) -> None:
-    rows = checks[checks["check"] == "a whole number of questions"]
+    rows = checks[checks["check"] == "count consistency (questions)"]
     assert len(rows) == 594
-    odd = found(checks, "a whole number of questions")
+    odd = found(checks, "count consistency (questions)")
     assert len(odd) == 23
     turbo = [where for table, where in odd if table == "3" and where.startswith("GPT-4-Turbo")]
     assert len(turbo) == 9
     assert odd["3", "GPT-4-Turbo, retrieved_rag, image, angle"] == (66.53, 66.46)
     cut_off = rows[rows["finding"] == "consistent with rounding"]
-    assert cut_off[["where", "printed"]].to_numpy().tolist() == [
+    assert cut_off[["cell", "reported"]].to_numpy().tolist() == [
         ["GPT-4o, no_rag, none, temporal", 73.82],
         ["GPT-4o, gt_rag, image, deformation", 68.62],
     ]
@@ -83,7 +83,7 @@ def test_models_weigh_by_questions_and_people_by_scenarios(checks: pd.DataFrame)
     }
     notes = paper.contradictions(checks).query("check == 'overall, all questions'")["note"]
     assert [bool(note) for note in notes] == [True, True, True, False, False, False]
-    assert found(checks, "gain of people, all questions") == {
+    assert found(checks, "human gain, all questions") == {
         ("3", "Human performance, retrieved_rag, image, overall"): (22.91, 25.64),
         ("3", "Human performance, gt_rag, image, overall"): (33.16, 37.47),
     }
@@ -97,7 +97,7 @@ def test_the_weighted_mean_agrees_with_a_hand_calculation() -> None:
         ]
     )
     cells.loc[cells["scenario"] == "angle", "value"] = 90.0
-    (row,) = paper.by_questions(cells).itertuples()
+    (row,) = paper.overall_means(cells).itertuples()
     assert row.weighted == pytest.approx(90 * 322 / 1353)
     assert row.plain == pytest.approx(10)
 
@@ -109,13 +109,13 @@ def test_repeated_rows_are_equal(checks: pd.DataFrame) -> None:
 
 
 def test_four_statements_of_the_text_do_not_follow_from_the_tables(checks: pd.DataFrame) -> None:
-    assert found(checks, "text against tables") == {
+    assert found(checks, "text vs. tables") == {
         ("3", "largest proprietary gain"): (9.69, 11.23),
         ("3", "lead of GPT-4o, GT"): (15.52, 15.22),
         ("4", "ground truth, LLaVA-NeXT-Interleave-7B, preprint"): (11.09, 11.90),
         ("figure 2", "questions of perspective and others"): (892, 898),
     }
-    assert len(checks[checks["check"] == "text against tables"]) == 22
+    assert len(checks[checks["check"] == "text vs. tables"]) == 22
 
 
 def test_the_correlation_of_figure_5_rests_on_four_points_and_turns_round() -> None:
@@ -133,7 +133,7 @@ def test_the_correlation_of_figure_5_rests_on_four_points_and_turns_round() -> N
     ("number", "place", "column", "check"),
     [
         (3, 25, "delta", "difference from no RAG"),
-        (6, 3, "value", "a whole number of questions"),
+        (6, 3, "value", "count consistency (questions)"),
         (4, 10, "value", "overall, all questions"),
         (7, 33, "value", "the same cell in two tables"),
     ],

@@ -12,12 +12,12 @@ import pytest
 from vrag_kit.analysis import load_results
 from vrag_kit.errors import VragError
 from vrag_kit.papers import mrag_bench as paper
-from vrag_kit.papers.mrag_bench.statements import STATEMENTS, paper_name
-from vrag_kit.papers.sources import Source
+from vrag_kit.papers.mrag_bench.statements import STATEMENTS, published_name
+from vrag_kit.papers.sources import DataSource
 
 OPEN = "llava-hf-llava-onevision-qwen2-7b-ov-hf"
 
-PAPERS = Source("the paper's", "MRAG-Bench")
+PAPERS = DataSource("the paper's", "MRAG-Bench")
 
 
 def differences(*rows: tuple[str, str, float, float, float]) -> pd.DataFrame:
@@ -27,19 +27,19 @@ def differences(*rows: tuple[str, str, float, float, float]) -> pd.DataFrame:
 
 
 def test_a_checkpoint_is_known_by_what_table_3_calls_it() -> None:
-    assert paper_name(OPEN) == "LLaVA-OneVision"
-    assert paper_name("gpt-4o-2024-05-13") == "GPT-4o"
-    assert paper_name("mistral-community-pixtral-12b") == "Pixtral-12B"
-    assert paper_name("field-guide-vlm-many") == "field-guide-vlm-many"
+    assert published_name(OPEN) == "LLaVA-OneVision"
+    assert published_name("gpt-4o-2024-05-13") == "GPT-4o"
+    assert published_name("mistral-community-pixtral-12b") == "Pixtral-12B"
+    assert published_name("field-guide-vlm-many") == "field-guide-vlm-many"
 
 
 def test_the_papers_own_numbers_bear_its_sentences_out_but_for_two() -> None:
-    printed = {said.name: said.printed() for said in STATEMENTS}
-    assert printed["ground truth helps"] == ["supported"] * 14
+    printed = {said.name: said.published_verdicts() for said in STATEMENTS}
+    assert printed["gold_helps"] == ["supported"] * 14
     # Claude's 11.23 is more than 9.69, and one of ten open models does not decline
-    assert printed["gains of proprietary models"].count("contradicted") == 1
-    assert printed["open models and retrieved examples"].count("contradicted") == 1
-    table = paper.printed_main().query("scenario == 'overall' and setting == 'retrieved_rag'")
+    assert printed["gold_gain_proprietary_models"].count("contradicted") == 1
+    assert printed["retrieved_hurts_open_models"].count("contradicted") == 1
+    table = paper.published_main().query("scenario == 'overall' and setting == 'retrieved_rag'")
     gains = table[table["model_group"] == "open_source"]["gain"]
     assert (gains > 0).sum() == 1
 
@@ -51,22 +51,24 @@ def test_a_sentence_is_asked_of_the_models_that_it_is_about(tmp_path: Path) -> N
         (OPEN, "retrieved_rag", 4.0, 1.0, 7.0),
         ("mine", "retrieved_rag", -3.0, -6.0, 0.0),
     )
-    claims = paper.claims_on("31", told, PAPERS, tmp_path).set_index(["claim", "of"])
+    claims = paper.check_statements("31", told, PAPERS, tmp_path).set_index(
+        ["statement_id", "system"]
+    )
     assert claims["verdict"].to_dict() == {
-        ("ground truth helps", "mine"): "supported",
-        ("ground truth helps", OPEN): "supported",
-        ("gains of open models", OPEN): "compatible",
-        ("open models and retrieved examples", OPEN): "contradicted",
+        ("gold_helps", "mine"): "supported",
+        ("gold_helps", OPEN): "supported",
+        ("gold_gain_open_models", OPEN): "compatible",
+        ("retrieved_hurts_open_models", OPEN): "contradicted",
         (
-            "gains of proprietary models",
+            "gold_gain_proprietary_models",
             "GPT-4-Turbo, Gemini Pro, Claude 3.5 Sonnet, GPT-4o",
         ): "not run",
         (
-            "proprietary models and retrieved examples",
+            "retrieved_helps_proprietary_models",
             "GPT-4-Turbo, Gemini Pro, Claude 3.5 Sonnet, GPT-4o",
         ): "not run",
     }
-    table = paper.claims_table(tmp_path).set_index("section")
+    table = paper.statements_table(tmp_path).set_index("section")
     assert table["verdict"].value_counts().to_dict() == {
         "not run": 9,
         "supported": 1,
@@ -74,18 +76,18 @@ def test_a_sentence_is_asked_of_the_models_that_it_is_about(tmp_path: Path) -> N
         "contradicted": 1,
     }
     assert table["source"].iloc[0] == "the paper's (MRAG-Bench)"
-    assert table["printed"].iloc[0] == "14 of 14"
+    assert table["reported"].iloc[0] == "14 of 14"
     # what ten examples are ahead of one is drawn in Figure 5, and printed nowhere
-    assert (table["printed"] == "not printed").sum() == 1
+    assert (table["reported"] == "not reported").sum() == 1
 
 
 def test_saved_claims_say_what_their_number_is(tmp_path: Path) -> None:
     told = differences(("mine", "gt_rag", 20.0, 12.0, 28.0))
-    paper.claims_on("31", told, PAPERS, tmp_path)
-    both = paper.printed_found_and_right().assign(model="mine")
-    said = paper.how_they_go_together(both)
+    paper.check_statements("31", told, PAPERS, tmp_path)
+    both = paper.published_retrieval_vs_accuracy().assign(model="mine")
+    said = paper.retrieval_accuracy_correlations(both)
     said = said.assign(value=said["pearson"], setting=said["metric"], baseline="")
-    paper.claims_on("33", said, PAPERS, tmp_path)
+    paper.check_statements("33", said, PAPERS, tmp_path)
     rows = load_results(tmp_path)[["experiment", "metric", "unit"]].drop_duplicates()
     assert rows.to_numpy().tolist() == [
         ["31_claims", "difference in accuracy", "points"],
@@ -96,9 +98,13 @@ def test_saved_claims_say_what_their_number_is(tmp_path: Path) -> None:
 def test_pictures_are_set_against_texts_where_the_baseline_says_so(tmp_path: Path) -> None:
     ahead = differences(("mine", "gt_rag", 5.0, 2.0, 8.0), ("mine", "retrieved_rag", 1, -2, 4))
     ahead["baseline"] = ["gt_text", "retrieved_text"]
-    claims = paper.claims_on("32", ahead, PAPERS, tmp_path)
+    claims = paper.check_statements("32", ahead, PAPERS, tmp_path)
     assert claims["verdict"].tolist() == ["undecided", "supported"]
-    assert paper.claims_on("32", ahead.drop(columns="baseline"), PAPERS, tmp_path)["n"].isna().all()
+    assert (
+        paper.check_statements("32", ahead.drop(columns="baseline"), PAPERS, tmp_path)["n"]
+        .isna()
+        .all()
+    )
 
 
 def answers(k: int, right: list[int]) -> pd.DataFrame:
@@ -112,17 +118,17 @@ def answers(k: int, right: list[int]) -> pd.DataFrame:
 def test_numbers_of_examples_are_compared_as_the_sentences_say(tmp_path: Path) -> None:
     """By hand, of ten questions: 3 right without, 8 with one, 9 with ten examples."""
     judged = pd.concat([answers(0, [0, 1, 2]), answers(1, [*range(8)]), answers(10, [*range(9)])])
-    said = paper.gains_said("34", judged.reset_index(drop=True), mix=None, arm="k")
+    said = paper.statement_differences("34", judged.reset_index(drop=True), weights=None, arm="k")
     overall = said[said["scenario"] == "overall"].set_index(["setting", "baseline"])["value"]
     assert overall.to_dict() == {("1", "0"): 50.0, ("10", "1"): 10.0}
-    claims = paper.claims_on("34", said, PAPERS, tmp_path).set_index("claim")
+    claims = paper.check_statements("34", said, PAPERS, tmp_path).set_index("statement_id")
     assert claims["verdict"].to_dict() == {
-        "one example": "supported",
-        "ten over one": "undecided",
-        "twenty under ten": "not run",
+        "one_example_helps": "supported",
+        "ten_vs_one_example": "undecided",
+        "twenty_vs_ten_examples": "not run",
     }
-    alone = paper.gains_said("34", answers(0, [0]), mix=None, arm="k")
-    assert set(paper.claims_on("34", alone, PAPERS, tmp_path)["verdict"]) == {"not run"}
+    alone = paper.statement_differences("34", answers(0, [0]), weights=None, arm="k")
+    assert set(paper.check_statements("34", alone, PAPERS, tmp_path)["verdict"]) == {"not run"}
 
 
 def evidence(setting: str, right: int) -> pd.DataFrame:
@@ -135,7 +141,7 @@ def evidence(setting: str, right: int) -> pd.DataFrame:
 @pytest.mark.parametrize(
     ("text", "verdict"),
     [
-        (10, "at chance: no verdict"),  # a quarter: Wilson's 14.2 to 40.2 contains 25
+        (10, "not tested: at chance"),  # a quarter: Wilson's 14.2 to 40.2 contains 25
         (20, "supported"),  # 35.2 to 64.8 does not
         (2, "supported"),  # 1.4 to 16.5: misled, which is no chance either
     ],
@@ -143,37 +149,39 @@ def evidence(setting: str, right: int) -> pd.DataFrame:
 def test_an_arm_at_chance_decides_no_statement(tmp_path: Path, text: int, verdict: str) -> None:
     """Pictures are right 39 times of 40, so that the difference is clear in all three."""
     judged = pd.concat([evidence("gt_rag", 39), evidence("gt_text", text)], ignore_index=True)
-    said = paper.gains_said("32", judged, mix=None)
-    claims = paper.claims_on("32", said, PAPERS, tmp_path).set_index("claim")
-    assert claims.loc["true pictures over true texts", "ci_low"] > 0
-    assert claims.loc["true pictures over true texts", "verdict"] == verdict
-    arms = paper.at_chance(judged, mix=None)["setting"].tolist()
+    said = paper.statement_differences("32", judged, weights=None)
+    claims = paper.check_statements("32", said, PAPERS, tmp_path).set_index("statement_id")
+    assert claims.loc["gold_image_vs_text", "ci_low"] > 0
+    assert claims.loc["gold_image_vs_text", "verdict"] == verdict
+    arms = paper.settings_at_chance(judged, weights=None)["setting"].tolist()
     assert arms == (["gt_text"] if "chance" in verdict else [])
-    table = paper.claims_table(tmp_path)
+    table = paper.statements_table(tmp_path)
     assert set(table["verdict"]) == {verdict, "not run"}
 
 
 def test_asking_without_evidence_is_expected_at_chance_and_is_no_such_arm() -> None:
     alone = evidence("no_rag", 10).assign(k=0)
-    assert paper.at_chance(alone, mix=None).empty
+    assert paper.settings_at_chance(alone, weights=None).empty
 
 
 def test_the_correlation_with_what_is_found_is_held_against_the_papers(tmp_path: Path) -> None:
-    together = paper.how_they_go_together(paper.printed_found_and_right())
+    together = paper.retrieval_accuracy_correlations(paper.published_retrieval_vs_accuracy())
     said = together.assign(value=together["pearson"], setting=together["metric"], baseline="")
-    claims = paper.claims_on("33", said, PAPERS, tmp_path).set_index("claim")
+    claims = paper.check_statements("33", said, PAPERS, tmp_path).set_index("statement_id")
     # r = 0.952; Fisher's interval of four points is tanh(atanh 0.952 ± 1.96)
     low, high = (math.tanh(math.atanh(0.9519) + side * 1.96) for side in (-1, 1))
     assert claims["ci_low"].tolist() == pytest.approx([low, low], abs=0.01)
     assert claims["ci_high"].tolist() == pytest.approx([high, high], abs=0.01)
     assert claims["verdict"].tolist() == ["undecided", "compatible"]
-    assert [said.printed() for said in STATEMENTS if said.notebook == "33"] == [["supported"]] * 2
+    assert [said.published_verdicts() for said in STATEMENTS if said.notebook == "33"] == [
+        ["supported"]
+    ] * 2
 
 
 def test_without_any_there_is_no_table_and_a_folder_that_cannot_be_written_says_so(
     tmp_path: Path,
 ) -> None:
-    assert paper.claims_table(tmp_path).empty
+    assert paper.statements_table(tmp_path).empty
     (tmp_path / "mrag_bench").write_text("a file", encoding="utf-8")
     with pytest.raises(VragError, match="the claims cannot be saved"):
-        paper.claims_on("31", differences(("mine", "gt_rag", 1, 0, 2)), PAPERS, tmp_path)
+        paper.check_statements("31", differences(("mine", "gt_rag", 1, 0, 2)), PAPERS, tmp_path)

@@ -18,25 +18,25 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from vrag_kit.benchmarks import example_pools, load_mrag_bench, load_mrag_texts, read_labels
+from vrag_kit.benchmarks import example_pools, load_mrag_bench, load_mrag_texts, read_class_labels
 from vrag_kit.benchmarks.mrag_bench_classes import class_of
 from vrag_kit.errors import VragError
 from vrag_kit.fetching.mrag_bench_health import check_mrag_bench
-from vrag_kit.fieldguide import remark
-from vrag_kit.fieldguide.pages import EDITIONS as GUIDES
-from vrag_kit.fieldguide.scenarios import (
+from vrag_kit.papers.mrag_bench import WORDINGS, gt_rag, mismatched_examples, mismatched_rag
+from vrag_kit.synthetic import data_card_note
+from vrag_kit.synthetic.mrag_bench import (
     EDITIONS,
     SCENARIOS,
-    draw_mrag_bench,
-    open_labels,
+    generate_mrag_bench,
+    open_class_labels,
     open_mrag_bench,
-    told_names,
+    training_names,
 )
-from vrag_kit.fieldguide.scenarios.edition import plan
-from vrag_kit.fieldguide.scenarios.table import topic
-from vrag_kit.fieldguide.scenarios.topics import SpeciesTopic
-from vrag_kit.fieldguide.traits import COLORS
-from vrag_kit.papers.mrag_bench import WORDINGS, gt_rag, swapped_examples, swapped_rag
+from vrag_kit.synthetic.mrag_bench.edition import plan_edition
+from vrag_kit.synthetic.mrag_bench.scenarios import make_topic
+from vrag_kit.synthetic.mrag_bench.topics import SpeciesTopic
+from vrag_kit.synthetic.pages import EDITIONS as GUIDES
+from vrag_kit.synthetic.traits import COLORS
 from vrag_kit.types import Benchmark
 
 SMALL = 64  # pixels: hides what 128 hide
@@ -65,32 +65,32 @@ def test_an_edition_is_left_alone_and_when_cut_off_drawn_again_the_same_by_any_n
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(EDITIONS, "tiny", replace(EDITIONS["small"], questions=1, size=SMALL))
-    folder = draw_mrag_bench("tiny", tmp_path / "x", workers=1)
+    folder = generate_mrag_bench("tiny", tmp_path / "x", workers=1)
     bytes_of, note = digest(folder), folder / "edition.json"
     before = note.stat().st_mtime_ns
-    draw_mrag_bench("tiny", folder)
+    generate_mrag_bench("tiny", folder)
     assert note.stat().st_mtime_ns == before
     told = json.loads(note.read_text(encoding="utf-8"))
     note.write_text(json.dumps({**told, "complete": False}))
     next((folder / "image_corpus").iterdir()).unlink()
-    assert digest(draw_mrag_bench("tiny", folder, workers=2)) == bytes_of
+    assert digest(generate_mrag_bench("tiny", folder, workers=2)) == bytes_of
 
 
 def test_a_folder_with_other_pictures_is_not_touched(tmp_path: Path) -> None:
     (tmp_path / "image_corpus").mkdir()
     (tmp_path / "image_corpus" / "mine.jpg").write_bytes(b"precious")
     with pytest.raises(VragError, match="was not drawn by this kit"):
-        draw_mrag_bench("small", tmp_path)
+        generate_mrag_bench("small", tmp_path)
     assert (tmp_path / "image_corpus" / "mine.jpg").read_bytes() == b"precious"
     with pytest.raises(VragError, match="'full', 'small'"):
-        draw_mrag_bench("large", tmp_path)
+        generate_mrag_bench("large", tmp_path)
 
 
 @pytest.mark.slow
 def test_a_script_without_a_main_guard_is_told_so(tmp_path: Path) -> None:
     script = tmp_path / "draw.py"
-    call = f"draw_mrag_bench('small', {str(tmp_path / 'x')!r}, workers=1)"
-    script.write_text(f"from vrag_kit.fieldguide.scenarios import draw_mrag_bench\n{call}\n")
+    call = f"generate_mrag_bench('small', {str(tmp_path / 'x')!r}, workers=1)"
+    script.write_text(f"from vrag_kit.synthetic.mrag_bench import generate_mrag_bench\n{call}\n")
     ran = subprocess.run([sys.executable, script], capture_output=True, text=True, timeout=120)
     assert ran.returncode != 0
     assert 'below `if __name__ == "__main__":`' in ran.stderr
@@ -122,7 +122,9 @@ def test_the_hubs_own_library_reads_the_shards_and_knows_their_pictures(
 def test_every_scenario_has_its_label_its_examples_and_in_the_full_edition_sixty_questions(
     benchmark: Benchmark,
 ) -> None:
-    sizes = Counter(about.scenario for about in plan(EDITIONS["full"]) for _ in about.questions)
+    sizes = Counter(
+        about.scenario for about in plan_edition(EDITIONS["full"]) for _ in about.questions
+    )
     assert sizes == dict.fromkeys(SCENARIOS, 60)
     labels = {query.metadata["label"] for query in benchmark.queries.values()}
     assert "Obstruction" in labels
@@ -158,7 +160,7 @@ def test_each_question_has_a_passage_that_tells_its_answer_among_many_of_its_kin
 ) -> None:
     texts = load_mrag_texts(benchmark, drawn / "texts")
     told = {name: document.text or "" for name, document in texts.corpus.items()}
-    topics = plan(EDITIONS["small"])
+    topics = plan_edition(EDITIONS["small"])
     assert len(told) == 2 * len(topics)  # of each topic, and of another beside it
     for query_id, query in texts.queries.items():
         relevant = texts.relevant(query_id)
@@ -178,9 +180,9 @@ def test_each_question_has_a_passage_that_tells_its_answer_among_many_of_its_kin
 def test_swapped_examples_are_anothers_of_the_same_scenario_with_another_answer(
     benchmark: Benchmark,
 ) -> None:
-    swapped = swapped_examples(benchmark)
-    assert swapped == swapped_examples(benchmark)
-    assert swapped != swapped_examples(benchmark, seed=1)
+    swapped = mismatched_examples(benchmark)
+    assert swapped == mismatched_examples(benchmark)
+    assert swapped != mismatched_examples(benchmark, seed=1)
     whose: dict[str, set[str]] = {}
     for query_id in benchmark.queries:
         for doc_id in benchmark.relevant(query_id):
@@ -200,25 +202,25 @@ def test_swapped_examples_are_anothers_of_the_same_scenario_with_another_answer(
 def test_the_swapped_arm_differs_from_ground_truth_in_what_is_shown_alone(
     benchmark: Benchmark,
 ) -> None:
-    truth, swapped = gt_rag(benchmark), swapped_rag(benchmark)
+    truth, swapped = gt_rag(benchmark), mismatched_rag(benchmark)
     for own, foreign in zip(truth, swapped, strict=True):
         assert (foreign.query_id, foreign.k) == (own.query_id, own.k)
         assert 0 < len(foreign.doc_ids) <= len(own.doc_ids)
         assert not set(foreign.doc_ids) & set(own.doc_ids)
-        own_words = WORDINGS["paper"].template_of(own).name
-        assert WORDINGS["paper"].template_of(foreign).name == own_words
+        own_words = WORDINGS["paper"].template_for(own).name
+        assert WORDINGS["paper"].template_for(foreign).name == own_words
 
 
 def test_labels_of_real_data_are_those_of_the_file_that_is_named(drawn: Path) -> None:
-    assert open_labels("data/mrag-bench") == {}
+    assert open_class_labels("data/mrag-bench") == {}
     file = str(drawn / "labels.csv")
-    assert open_labels("data/mrag-bench", file) == read_labels(file) != {}
+    assert open_class_labels("data/mrag-bench", file) == read_class_labels(file) != {}
 
 
 def test_pools_of_examples_are_of_the_class_that_the_ground_truth_is_of(
     drawn: Path, benchmark: Benchmark
 ) -> None:
-    pools = example_pools(benchmark, read_labels(drawn / "labels.csv"))
+    pools = example_pools(benchmark, read_class_labels(drawn / "labels.csv"))
     inputs = frozenset[str]().union(*benchmark.left_out.values())
     answers: dict[str, set[str]] = {}
     for query_id, pool in pools.items():
@@ -269,7 +271,7 @@ def test_the_check_finds_no_fault_in_an_edition_and_lists_its_palettes(drawn: Pa
 def test_options_differ_and_are_of_one_spelling_so_that_none_stands_out() -> None:
     places = Counter()
     for edition in EDITIONS.values():
-        for about in plan(edition):
+        for about in plan_edition(edition):
             for question in about.questions:
                 assert len(set(question.options)) == 4
                 forms = {re.sub(r"[a-z]+", "a", option) for option in question.options}
@@ -307,14 +309,17 @@ def painted_otherwise(about: SpeciesTopic) -> SpeciesTopic:
 def test_a_query_is_the_same_whatever_the_answer_and_its_examples_are_not(scenario: str) -> None:
     hidden, shown = [], []
     for number in range(14):
-        about = topic(scenario, f"test/{scenario}/{number}")
+        about = make_topic(scenario, f"test/{scenario}/{number}")
         assert isinstance(about, SpeciesTopic)
         if about.part not in about.species.hidden:
             continue
         other = painted_otherwise(about)
-        hidden.append(differing(about.query("q", SMALL), other.query("q", SMALL)))
+        hidden.append(differing(about.query_image("q", SMALL), other.query_image("q", SMALL)))
         shown.append(
-            max(differing(about.example(n, SMALL), other.example(n, SMALL)) for n in "abc")
+            max(
+                differing(about.example_image(n, SMALL), other.example_image(n, SMALL))
+                for n in "abc"
+            )
         )
     assert len(hidden) >= 5
     assert max(hidden) <= 0.01
@@ -324,17 +329,17 @@ def test_a_query_is_the_same_whatever_the_answer_and_its_examples_are_not(scenar
 
 def test_a_tray_lacks_one_chip_and_no_wrong_option_is_on_it() -> None:
     for number in range(20):
-        about = topic("incomplete", f"test/{number}")
-        (question,) = about.asked()
+        about = make_topic("incomplete", f"test/{number}")
+        (question,) = about.questions()
         assert set(question.others).isdisjoint({question.answer})
         assert len(question.others) == 3  # so that what is on the tray tells nothing
-        changed = differing(about.query("q", 96), about.example("q", 96))
+        changed = differing(about.query_image("q", 96), about.example_image("q", 96))
         assert 0 < changed < 0.1
 
 
 def test_names_are_asked_of_known_species_only_and_told_by_looks_that_tell_options_apart() -> None:
-    told = dict(told_names())
-    for about in plan(EDITIONS["full"]):
+    told = dict(training_names())
+    for about in plan_edition(EDITIONS["full"]):
         for question in about.questions:
             if question.asks == "name":
                 looks = [told[option] for option in question.options]
@@ -347,8 +352,8 @@ def test_a_drawn_edition_is_opened_by_its_name(
     mrag_folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(mrag_folder.parents[1])
-    opened = open_mrag_bench("mrag-drawn-small")
-    assert (len(opened.queries), opened.name) == (63, "mrag-drawn-small")
-    assert remark("mrag-drawn-small", "True of it by construction.") is not None
+    opened = open_mrag_bench("field-guide-mrag-bench-small")
+    assert (len(opened.queries), opened.name) == (63, "field-guide-mrag-bench-small")
+    assert data_card_note("field-guide-mrag-bench-small", "True of it by construction.") is not None
     with pytest.raises(VragError, match="a corpus of its own"):
-        open_mrag_bench("mrag-drawn-small", "somewhere")
+        open_mrag_bench("field-guide-mrag-bench-small", "somewhere")

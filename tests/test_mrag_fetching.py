@@ -15,8 +15,8 @@ from typer.testing import CliRunner
 
 from vrag_kit.errors import VragError
 from vrag_kit.fetching.mrag_bench import fetch_corpus
-from vrag_kit.fieldguide.scenarios import draw_mrag_bench
 from vrag_kit.runner.cli import app
+from vrag_kit.synthetic.mrag_bench import generate_mrag_bench
 
 PICTURES = {
     "image_corpus/BMW M3 Coupe 2012_02309.jpg": b"one" * 500,
@@ -100,7 +100,7 @@ def test_the_command_extracts_and_matches_the_pictures_at_once(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    drawn = draw_mrag_bench("small", tmp_path / "drawn")
+    drawn = generate_mrag_bench("small", tmp_path / "drawn")
     corpus = drawn / "image_corpus"
     members = {f"image_corpus/{path.name}": path.read_bytes() for path in corpus.iterdir()}
     (tmp_path / "corpus.zip").write_bytes(archive(".zip", members))

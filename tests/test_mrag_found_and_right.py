@@ -13,42 +13,42 @@ from scipy import stats
 
 from vrag_kit.analysis import save_answers
 from vrag_kit.generation import ask_models
-from vrag_kit.judging import judge_all
+from vrag_kit.judging import judge_answers
 from vrag_kit.papers.mrag_bench import (
-    ChoiceJudge,
+    MultipleChoiceJudge,
     accuracy_by_scenario,
-    found_and_right,
-    found_and_right_figure,
     gains_by_scenario,
-    how_they_go_together,
-    paper_tables,
-    papers_mix,
-    printed_found_and_right,
+    load_prompts,
+    published_retrieval_vs_accuracy,
+    published_tables,
+    retrieval_accuracy_correlations,
+    retrieval_vs_accuracy,
+    retrieval_vs_accuracy_figure,
     retriever_correlations,
-    with_found,
+    scenario_weights,
+    with_retrieval_hit,
     with_scenarios,
-    wording_of,
 )
 
-PRINTED = printed_found_and_right()
+PRINTED = published_retrieval_vs_accuracy()
 
 
 def test_the_papers_correlations_are_scipys_with_interval_and_what_24_orders_allow() -> None:
-    table = how_they_go_together(PRINTED).set_index("scenario")
+    table = retrieval_accuracy_correlations(PRINTED).set_index("scenario")
     for scenario, part in PRINTED.groupby("scenario"):
-        theirs = stats.pearsonr(part["found"], part["right"])
+        theirs = stats.pearsonr(part["retrieval_score"], part["accuracy"])
         row = table.loc[scenario]
         assert row["pearson"] == pytest.approx(theirs.statistic)
         interval = theirs.confidence_interval()
         assert (row["ci_low"], row["ci_high"]) == pytest.approx((interval.low, interval.high))
-        assert row["spearman"] == pytest.approx(stats.spearmanr(part["found"], part["right"])[0])
-        x, y = part["found"].to_numpy(), part["right"].to_numpy()
+        x, y = part["retrieval_score"].to_numpy(), part["accuracy"].to_numpy()
+        assert row["spearman"] == pytest.approx(stats.spearmanr(x, y)[0])
         every = [abs(np.corrcoef(x, order)[0, 1]) for order in permutations(y)]
         strong = sum(r >= abs(theirs.statistic) - 1e-9 for r in every)
         assert row["p"] == pytest.approx(strong / 24)
     assert table.loc["overall", "p"] == 3 / 24  # the paper's "strong 95%"
     assert set(table["n"]) == {4}
-    own = retriever_correlations(paper_tables()).set_index("scenario")["pearson"]
+    own = retriever_correlations(published_tables()).set_index("scenario")["pearson"]
     assert own.to_dict() == pytest.approx(table["pearson"].drop("within scenarios").to_dict())
 
 
@@ -58,8 +58,10 @@ def test_within_scenarios_each_counts_from_its_own_mean() -> None:
     for scenario, low, high in (("overall", 0.0, 0.0), ("angle", 0.1, 0.8), ("scope", 0.6, 0.1)):
         for place, name in enumerate("abcd"):
             rows.append(("m", name, scenario, "hit@5", low + place / 20, high + place / 50))
-    columns = ["model", "retriever", "scenario", "metric", "found", "right"]
-    table = how_they_go_together(pd.DataFrame(rows, columns=columns)).set_index("scenario")
+    columns = ["model", "retriever", "scenario", "metric", "retrieval_score", "accuracy"]
+    table = retrieval_accuracy_correlations(pd.DataFrame(rows, columns=columns)).set_index(
+        "scenario"
+    )
     within = table.loc["within scenarios"]
     assert within["pearson"] == pytest.approx(1.0)
     assert within["p"] == within["p_least"] == pytest.approx(2 / 24)  # as found, and reversed
@@ -69,10 +71,12 @@ def test_within_scenarios_each_counts_from_its_own_mean() -> None:
 def test_planted_rankings_are_no_retrievers_and_correlate_with_nothing() -> None:
     """One that stands where it would turn the paper's 0.95 round changes nothing."""
     oracle = PRINTED[PRINTED["retriever"] == "CLIP"].assign(retriever="rows, 60 % planted")
-    both = pd.concat([PRINTED, oracle.assign(found=1.0, right=0.0)], ignore_index=True)
+    both = pd.concat([PRINTED, oracle.assign(retrieval_score=1.0, accuracy=0.0)], ignore_index=True)
     overall = both.query("scenario == 'overall'")
-    assert overall["found"].corr(overall["right"]) < 0
-    pd.testing.assert_frame_equal(how_they_go_together(both), how_they_go_together(PRINTED))
+    assert overall["retrieval_score"].corr(overall["accuracy"]) < 0
+    pd.testing.assert_frame_equal(
+        retrieval_accuracy_correlations(both), retrieval_accuracy_correlations(PRINTED)
+    )
 
 
 def test_the_rows_own_pictures_count_no_retriever_twice() -> None:
@@ -81,15 +85,17 @@ def test_the_rows_own_pictures_count_no_retriever_twice() -> None:
     """
     rows = PRINTED[PRINTED["retriever"] == "CLIP"].assign(retriever="rows")
     both = pd.concat([PRINTED, rows], ignore_index=True)
-    pd.testing.assert_frame_equal(how_they_go_together(both), how_they_go_together(PRINTED))
-    figure = found_and_right_figure({"ours": rows})
+    pd.testing.assert_frame_equal(
+        retrieval_accuracy_correlations(both), retrieval_accuracy_correlations(PRINTED)
+    )
+    figure = retrieval_vs_accuracy_figure({"ours": rows})
     assert "no listed retriever" in figure.axes[0].get_title()
-    assert "Not counted in r: what the rows hold as retrieved." in figure.get_supxlabel()
+    assert "Excluded from r: the retrieved set shipped with the data." in figure.get_supxlabel()
 
 
 def test_a_query_by_text_is_named_beside_the_other_two() -> None:
     names = {"MagicLens": "clip", "E5-V": "clip-by-image", "VISTA": "clip-by-both"}
-    figure = found_and_right_figure({"ours": PRINTED.replace(names)})
+    figure = retrieval_vs_accuracy_figure({"ours": PRINTED.replace(names)})
     assert [text.get_text() for text in figure.legends[0].get_texts()] == [
         {"clip": "clip (by text)"}.get(name, name)
         for name in PRINTED.replace(names)["retriever"].unique()
@@ -97,8 +103,8 @@ def test_a_query_by_text_is_named_beside_the_other_two() -> None:
 
 
 def test_what_never_changes_goes_together_with_nothing() -> None:
-    same = PRINTED.assign(right=0.5)
-    table = how_they_go_together(same)
+    same = PRINTED.assign(accuracy=0.5)
+    table = retrieval_accuracy_correlations(same)
     assert table[["pearson", "ci_low", "p", "spearman"]].isna().all(axis=None)
 
 
@@ -117,11 +123,11 @@ def test_hits_and_accuracies_meet_by_retriever_and_scenario_and_are_drawn() -> N
         for level, scenario in levels
     ]
     results = pd.DataFrame(results).assign(metric="accuracy", value=0.25)
-    both = found_and_right(pd.DataFrame(hits), results)
+    both = retrieval_vs_accuracy(pd.DataFrame(hits), results)
     assert len(both) == 8  # aspects are left out
-    assert set(both["found"]) == {0.5}
-    assert set(both["right"]) == {0.25}
-    figure = found_and_right_figure({"ours": both, "as printed": PRINTED})
+    assert set(both["retrieval_score"]) == {0.5}
+    assert set(both["accuracy"]) == {0.25}
+    figure = retrieval_vs_accuracy_figure({"ours": both, "as printed": PRINTED})
     assert "in brackets its 95 % interval" in figure.get_supxlabel()
     assert [axis.get_xlabel() for axis in figure.axes] == [
         "hit@5 (%), n = 9",
@@ -129,8 +135,8 @@ def test_hits_and_accuracies_meet_by_retriever_and_scenario_and_are_drawn() -> N
         "hit@5 (%), n = 1353",
     ]
     assert "planted" not in figure.get_supxlabel().lower()
-    planted = found_and_right_figure({"ours": both.replace("b", "rows, 60 % planted")})
-    assert "Not counted in r: what the rows hold" in planted.get_supxlabel()
+    planted = retrieval_vs_accuracy_figure({"ours": both.replace("b", "rows, 60 % planted")})
+    assert "Excluded from r: the retrieved set" in planted.get_supxlabel()
     drawn = {line.get_label(): line.get_markerfacecolor() for line in planted.axes[0].get_lines()}
     assert drawn["rows, 60 % planted"] == "none"
     assert drawn["a"] != "none"
@@ -139,21 +145,27 @@ def test_hits_and_accuracies_meet_by_retriever_and_scenario_and_are_drawn() -> N
 
 def test_found_says_whether_ground_truth_was_shown() -> None:
     shown = pd.DataFrame({"query_id": ["0", "0", "1"], "doc_ids": [("gt0-3",), ("gt1-0",), ()]})
-    assert with_found(shown, four_questions())["found"].tolist() == ["found", "missed", "missed"]
+    assert with_retrieval_hit(shown, four_questions())["hit"].tolist() == ["hit", "miss", "miss"]
 
 
 def test_without_a_model_the_papers_numbers_are_drawn_alone(tmp_path: Path) -> None:
     four = four_questions()
-    none = ask_models([], four, [], tmp_path, wording=wording_of("paper")).assign(retriever="mine")
-    judged = with_found(with_scenarios(judge_all(ChoiceJudge(), four, none), four), four)
+    none = ask_models([], four, [], tmp_path, wording=load_prompts("paper")).assign(
+        retriever="mine"
+    )
+    judged = with_retrieval_hit(
+        with_scenarios(judge_answers(MultipleChoiceJudge(), four, none), four), four
+    )
     save_answers(judged, four, tmp_path, "33_mine", tmp_path)
     assert not list(tmp_path.glob("33_*"))  # which nobody could compare
-    results = accuracy_by_scenario(judged, mix=papers_mix(four), by=["model", "retriever"])
+    results = accuracy_by_scenario(
+        judged, weights=scenario_weights(four), by=["model", "retriever"]
+    )
     hits = {"retriever": "mine", "scenario": "overall", "metric": "hit@5", "value": 0.5}
     found = pd.DataFrame([{**hits, "ci_low": 0.4, "ci_high": 0.6}])
-    both = found_and_right(found, results)
+    both = retrieval_vs_accuracy(found, results)
     assert both.empty
-    assert how_they_go_together(both).empty
-    figure = found_and_right_figure({"mine": both, "as printed": PRINTED})
+    assert retrieval_accuracy_correlations(both).empty
+    figure = retrieval_vs_accuracy_figure({"mine": both, "as printed": PRINTED})
     assert [axis.get_title()[:10] for axis in figure.axes] == ["as printed"]
-    assert gains_by_scenario(judged, mix=None, arm="found", baseline="missed").empty
+    assert gains_by_scenario(judged, weights=None, arm="hit", baseline="miss").empty

@@ -6,25 +6,31 @@ import re
 
 import pytest
 
-from vrag_kit.fieldguide.scenarios import SCENARIOS, passage
-from vrag_kit.fieldguide.scenarios.table import nameable, topic
-from vrag_kit.fieldguide.scenarios.topics import OUTSIDE, SpeciesTopic, Topic
-from vrag_kit.fieldguide.scenarios.trays import CODES, Tray
+from vrag_kit.synthetic.mrag_bench import SCENARIOS, write_passage
+from vrag_kit.synthetic.mrag_bench.scenarios import make_topic, nameable_species
+from vrag_kit.synthetic.mrag_bench.topics import OUTSIDE, SpeciesTopic, Topic
+from vrag_kit.synthetic.mrag_bench.trays import CODES, Tray
 
 SEVERAL = range(40)
 
 
 def topics(scenario: str) -> list[Topic]:
     """Invented ones, and all known species whose names are asked."""
-    new = [topic(scenario, f"read/{scenario}/{number}") for number in SEVERAL]
-    return [*new, *(topic(scenario, f"told/{known}", known=known) for known in nameable(scenario))]
+    new = [make_topic(scenario, f"read/{scenario}/{number}") for number in SEVERAL]
+    return [
+        *new,
+        *(
+            make_topic(scenario, f"told/{known}", known=known)
+            for known in nameable_species(scenario)
+        ),
+    ]
 
 
 @pytest.mark.parametrize("scenario", SCENARIOS)
 def test_a_passage_holds_the_answer_of_every_question_about_its_topic(scenario: str) -> None:
     for about in topics(scenario):
-        words = re.findall(r"[\w]+", text := passage(about, "some page"))
-        for question in about.asked():
+        words = re.findall(r"[\w]+", text := write_passage(about, "some page"))
+        for question in about.questions():
             for word in question.answer.split():
                 assert word in words, text
 
@@ -33,8 +39,8 @@ def test_a_passage_holds_the_answer_of_every_question_about_its_topic(scenario: 
 @pytest.mark.parametrize("scenario", SCENARIOS)
 def test_it_is_short_and_the_same_for_the_same_name_alone(scenario: str) -> None:
     for about in topics(scenario):
-        told = {passage(about, f"page {number}") for number in range(6)}
-        assert told == {passage(about, f"page {number}") for number in range(6)}
+        told = {write_passage(about, f"page {number}") for number in range(6)}
+        assert told == {write_passage(about, f"page {number}") for number in range(6)}
         assert len(told) > 1
         for text in told:
             assert 20 <= len(text.split()) <= 55, text
@@ -46,7 +52,7 @@ def test_it_is_short_and_the_same_for_the_same_name_alone(scenario: str) -> None
 def test_a_species_has_a_name_only_where_all_answerers_are_told_it(scenario: str) -> None:
     for about in topics(scenario):
         if isinstance(about, (SpeciesTopic, Tray)):
-            species, text = about.species, passage(about, "named?")
+            species, text = about.species, write_passage(about, "named?")
             known = isinstance(about, SpeciesTopic) and about.asks == ("name",)
             assert (species.scientific_name in text) == known
             assert species.common_name not in text
@@ -63,14 +69,14 @@ def test_a_species_has_a_name_only_where_all_answerers_are_told_it(scenario: str
 )
 def test_a_passage_says_when_its_species_looks_so(scenario: str, words: str) -> None:
     for about in topics(scenario):
-        if about.asked()[0].asks != "name":
-            assert re.search(f"(?:{words})\\.", passage(about, "when?"))
+        if about.questions()[0].asks != "name":
+            assert re.search(f"(?:{words})\\.", write_passage(about, "when?"))
 
 
 def test_what_withers_is_told_as_it_was_before_too() -> None:
     for about in topics("biological"):
         assert isinstance(about, SpeciesTopic)
-        fresh, withered = passage(about, "both").split(". ")[:2]
+        fresh, withered = write_passage(about, "both").split(". ")[:2]
         assert about.species.outside.color in fresh
         assert OUTSIDE[about.species.kind] in fresh
         assert about.look.color in withered
@@ -79,6 +85,6 @@ def test_what_withers_is_told_as_it_was_before_too() -> None:
 def test_a_tray_is_told_by_its_eight_chips_and_no_others() -> None:
     for about in topics("incomplete"):
         assert isinstance(about, Tray)
-        chips = re.findall(r"\b([A-Z]) ([a-z]+)\b", passage(about, "chips"))
+        chips = re.findall(r"\b([A-Z]) ([a-z]+)\b", write_passage(about, "chips"))
         named = [(code, color) for code, color in chips if color in CODES]
         assert named == [(CODES[color], color) for color in about.chips]

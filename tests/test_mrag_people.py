@@ -13,12 +13,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from mrag_rows import four_questions
 
-from vrag_kit.fieldguide.scenarios import EDITIONS
-from vrag_kit.fieldguide.scenarios.edition import plan
-from vrag_kit.fieldguide.traits import stream
 from vrag_kit.generation import ask_models, read_choices
-from vrag_kit.judging import judge_all
+from vrag_kit.judging import judge_answers
 from vrag_kit.papers import mrag_bench as paper
+from vrag_kit.synthetic.mrag_bench import EDITIONS
+from vrag_kit.synthetic.mrag_bench.edition import plan_edition
+from vrag_kit.synthetic.traits import stream
 
 FOUR = four_questions()
 
@@ -31,45 +31,49 @@ def judged(**letters: str) -> pd.DataFrame:
             rows.append((model, "no_rag", query_id, answer, float(answer == "A")))
     table = pd.DataFrame(rows, columns=["model", "setting", "query_id", "answer", "score"])
     group = table["query_id"].map(FOUR.groups)
-    return table.assign(k=0, draw=0, group=group, status="ok", abstained=0.0, worst=0.0, best=1.0)
+    return table.assign(
+        k=0, draw=0, group=group, status="ok", abstained=0.0, score_min=0.0, score_max=1.0
+    )
 
 
 def test_the_papers_people_are_printed_as_plain_means_of_nine_scenarios() -> None:
     values = (
-        paper.printed_people().pivot(index="setting", columns="weighing", values="value").round(2)
+        paper.published_human_baseline()
+        .pivot(index="setting", columns="average", values="value")
+        .round(2)
     )
-    assert values["plain mean"].to_dict() == {
+    assert values["macro"].to_dict() == {
         "gt_rag": 71.63,
         "no_rag": 38.47,
         "retrieved_rag": 61.38,
     }
-    gains = values["by questions"] - values.loc["no_rag", "by questions"]
+    gains = values["micro"] - values.loc["no_rag", "micro"]
     assert gains["gt_rag"] == pytest.approx(37.47, abs=0.011)  # and not the printed 33.16
     assert gains["retrieved_rag"] == pytest.approx(25.64, abs=0.011)
 
 
 @pytest.mark.slow
 def test_where_nobody_answered_every_table_is_empty(tmp_path: Path) -> None:
-    none = ask_models([], FOUR, [], tmp_path, wording=paper.wording_of("paper"))
-    table = paper.with_scenarios(judge_all(paper.ChoiceJudge(), FOUR, none), FOUR)
-    assert paper.both_means(table, FOUR).empty
-    assert paper.answerers_agree(table, FOUR).empty
+    none = ask_models([], FOUR, [], tmp_path, wording=paper.load_prompts("paper"))
+    table = paper.with_scenarios(judge_answers(paper.MultipleChoiceJudge(), FOUR, none), FOUR)
+    assert paper.micro_and_macro_accuracy(table, FOUR).empty
+    assert paper.inter_rater_agreement(table, FOUR).empty
     assert paper.scenario_table(
-        paper.both_means(table, FOUR), rows=["weighing"], columns=["model"]
+        paper.micro_and_macro_accuracy(table, FOUR), rows=["average"], columns=["model"]
     ).empty
 
 
 def test_a_mean_by_questions_and_a_plain_one_weigh_scenarios_otherwise() -> None:
     """Right in Angle and Others, wrong in Incomplete and Partial, a question each."""
     table = paper.with_scenarios(judged(Ada="ABAC"), FOUR)
-    means = paper.both_means(table, FOUR).set_index("weighing")["value"]
+    means = paper.micro_and_macro_accuracy(table, FOUR).set_index("average")["value"]
     counts = [paper.QUESTIONS[name] for name in ("angle", "others", "incomplete", "partial")]
-    assert means["by questions"] == pytest.approx(sum(counts[:2]) / sum(counts))
-    assert means["plain mean"] == pytest.approx(1 / 2)
+    assert means["micro"] == pytest.approx(sum(counts[:2]) / sum(counts))
+    assert means["macro"] == pytest.approx(1 / 2)
 
 
 def test_two_who_agree_on_wrong_options_agree() -> None:
-    row = paper.answerers_agree(judged(Ada="BBCD", Bo="BBDD"), FOUR).iloc[0]
+    row = paper.inter_rater_agreement(judged(Ada="BBCD", Bo="BBDD"), FOUR).iloc[0]
     assert row[["first", "second", "value", "n", "n_failed"]].tolist() == ["Ada", "Bo", 0.75, 4, 0]
     # by chance: B 2/4 · 2/4, D 1/4 · 2/4
     assert row["kappa"] == pytest.approx((0.75 - 0.375) / (1 - 0.375))
@@ -79,14 +83,14 @@ def test_two_who_agree_on_wrong_options_agree() -> None:
 def test_an_answer_that_names_no_option_counts_as_neither_agreed_nor_not() -> None:
     table = judged(Ada="ABCD", model="ABCD")
     table.loc[table["model"] == "model", "answer"] = ["A", "a cat with a kitten", None, "D"]
-    row = paper.answerers_agree(table, FOUR).iloc[0]
+    row = paper.inter_rater_agreement(table, FOUR).iloc[0]
     assert row[["value", "n", "n_failed"]].tolist() == [1.0, 2, 2]
 
 
 def test_one_answerer_agrees_with_nobody_and_settings_are_not_mixed() -> None:
-    assert paper.answerers_agree(judged(Ada="ABCD"), FOUR).empty
+    assert paper.inter_rater_agreement(judged(Ada="ABCD"), FOUR).empty
     apart = pd.concat([judged(Ada="ABCD"), judged(Bo="ABCD").assign(setting="gt_rag")])
-    assert paper.answerers_agree(apart, FOUR).empty
+    assert paper.inter_rater_agreement(apart, FOUR).empty
 
 
 letters = st.text("ABCD", min_size=4, max_size=4)
@@ -98,7 +102,7 @@ letters = st.text("ABCD", min_size=4, max_size=4)
 def test_kappa_is_scikit_learns(one: str, other: str) -> None:
     from sklearn.metrics import cohen_kappa_score
 
-    row = paper.answerers_agree(judged(Ada=one, Bo=other), FOUR).iloc[0]
+    row = paper.inter_rater_agreement(judged(Ada=one, Bo=other), FOUR).iloc[0]
     if len(set(one + other)) > 1:
         assert row["kappa"] == pytest.approx(cohen_kappa_score(list(one), list(other)))
     else:
@@ -109,10 +113,10 @@ def test_kappa_is_scikit_learns(one: str, other: str) -> None:
 def test_the_choices_that_come_with_the_kit_are_of_the_drawn_questions(
     edition: str, file: str
 ) -> None:
-    asked = [question for about in plan(EDITIONS[edition]) for question in about.questions]
+    asked = [question for about in plan_edition(EDITIONS[edition]) for question in about.questions]
     order = stream(EDITIONS[edition].seed, "rows").permutation(len(asked))
-    choices = read_choices(str(files("vrag_kit.fieldguide") / f"{file}.csv"))
+    choices = read_choices(str(files("vrag_kit.synthetic") / f"{file}.csv"))
     assert choices["setting"].value_counts().to_dict() == {"no_rag": 18, "gt_rag": 18}
     for choice in choices.itertuples():
         options = asked[order[int(choice.query_id)]].options
-        assert options["ABCD".index(choice.letter)] == choice.option
+        assert options["ABCD".index(choice.option)] == choice.option_text

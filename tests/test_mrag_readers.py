@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 
 from vrag_kit.generation import ask_models
-from vrag_kit.judging import judge_all
+from vrag_kit.judging import judge_answers
 from vrag_kit.papers import mrag_bench as paper
 from vrag_kit.types import Benchmark, Query
 
@@ -45,47 +45,49 @@ def read(lilies: Benchmark) -> pd.DataFrame:
         }
         for place, (said, how) in enumerate(zip((*SAID, None), status, strict=True))
     ]
-    return paper.with_official(judge_all(paper.ChoiceJudge(), lilies, pd.DataFrame(rows)), lilies)
+    return paper.with_official_score(
+        judge_answers(paper.MultipleChoiceJudge(), lilies, pd.DataFrame(rows)), lilies
+    )
 
 
 def test_labelled_answers_come_with_their_options_and_what_was_seen_of_the_scorer() -> None:
-    table = paper.labelled_choices()
-    assert table["source"].value_counts().to_dict() == {"adversarial": 68, "rows of the rules": 16}
-    assert (table["official"] != "").tolist() == (table["source"] == "rows of the rules").tolist()
+    table = paper.extraction_test_set()
+    assert table["source"].value_counts().to_dict() == {"adversarial": 68, "rule test cases": 16}
+    assert (table["official"] != "").tolist() == (table["source"] == "rule test cases").tolist()
     assert table["options"].map(len).eq(4).all()
 
 
 def test_ours_reads_all_labelled_answers_and_the_official_scorer_guesses_or_crashes() -> None:
-    table = paper.readers_on_labelled().set_index("raw")
-    assert set(table["ours_is"]) == {"as labelled"}
+    table = paper.evaluate_extractors().set_index("raw")
+    assert set(table["ours_is"]) == {"correct"}
     assert table.loc["The answer is B, the toad lily.", "official_is"] == "crash"
-    assert table.loc["**B**", "official_is"] == "asks GPT-3.5"
-    another = "another letter, or one where none is labelled"
+    assert table.loc["**B**", "official_is"] == "falls back to GPT-3.5"
+    another = "misread"
     for raw in ("A cat with a kitten", "A or B", "Answer is B because A has wings"):
         assert table.loc[raw, "official_is"] == another
-    assert table.loc["", "official_is"] == "as labelled"
+    assert table.loc["", "official_is"] == "correct"
 
 
 def test_a_score_lies_between_all_that_is_unread_as_wrong_and_as_right(
     read: pd.DataFrame,
 ) -> None:
     assert read["official_is"].tolist()[:-1] == [
-        "right letter",  # B
-        "asks GPT-3.5",  # b
-        "wrong letter",  # A, the article
+        "correct option",  # B
+        "falls back to GPT-3.5",  # b
+        "incorrect option",  # A, the article
         "crash",
-        "right letter",  # B, the last of two
+        "correct option",  # B, the last of two
         "wrong",  # empty
     ]
     assert read["ours_is"].tolist()[:-1] == [
-        "right letter",
-        "right letter",
-        "unreadable",
-        "right letter",
+        "correct option",
+        "correct option",
+        "unparsed",
+        "correct option",
         "ambiguous",
         "empty",
     ]
-    table = paper.accuracy_by_reading(read, mix=None).set_index("reading")
+    table = paper.accuracy_by_extractor(read, weights=None).set_index("extraction")
     assert table["value"].tolist() == pytest.approx([100 * 3 / 6, 100 * 2 / 6, 100 * 4 / 6])
     assert table["n"].tolist() == [6] * 3
     assert table["n_failed"].tolist() == [1] * 3
@@ -95,37 +97,37 @@ def test_a_call_that_failed_has_no_reading(read: pd.DataFrame) -> None:
     last = read.iloc[-1]
     assert np.isnan(last["official_low"])
     assert pd.isna(last["rule"])
-    assert paper.rules_of(read)["m"].to_dict() == {
+    assert paper.rule_counts(read)["m"].to_dict() == {
         "empty": "1 (0 right)",
-        "whole": "2 (2 right)",
+        "whole answer": "2 (2 right)",
         "tagged": "–",
-        "led": "–",
-        "elsewhere": "1 (0 right)",
-        "named": "1 (1 right)",
+        "leading letter": "–",
+        "letter in text": "1 (0 right)",
+        "option text": "1 (1 right)",
         "declined": "–",
-        "unreadable": "1 (0 right)",
+        "unparsed": "1 (0 right)",
     }
 
 
 def test_a_run_ends_at_its_first_crash_and_without_a_key_before(read: pd.DataFrame) -> None:
-    (row,) = paper.official_runs(read).to_dict("records")
+    (row,) = paper.official_run_ends(read).to_dict("records")
     assert row == {
         "model": "m",
         "setting": "no_rag",
         "n": 6,
         "letter": 3,
         "wrong": 1,
-        "asks GPT-3.5": 1,
+        "falls back to GPT-3.5": 1,
         "crash": 1,
         "with_key": "crash at answer 4",
         "without_key": "hang at answer 2",
     }
-    assert paper.official_runs(read.head(1))["without_key"].item() == "a score is written"
+    assert paper.official_run_ends(read.head(1))["without_key"].item() == "a score is written"
 
 
 def test_the_figure_shows_each_outcome_as_a_share_of_its_answers(read: pd.DataFrame) -> None:
-    accuracy = paper.accuracy_by_reading(read, mix=None)
-    figure = paper.readers_figure(paper.readers_on_labelled(), read, accuracy, "lilies")
+    accuracy = paper.accuracy_by_extractor(read, weights=None)
+    figure = paper.extraction_figure(paper.evaluate_extractors(), read, accuracy, "lilies")
     middle = figure.axes[1]
     assert "95 % intervals" in figure.get_supxlabel()
     names = [label.get_text() for label in middle.get_yticklabels()]
@@ -138,13 +140,15 @@ def test_the_figure_shows_each_outcome_as_a_share_of_its_answers(read: pd.DataFr
 def test_without_a_model_the_labelled_answers_are_all_that_is_drawn(
     lilies: Benchmark, tmp_path: Path
 ) -> None:
-    none = ask_models([], lilies, [], tmp_path, wording=paper.wording_of("paper"))
-    read = paper.with_official(judge_all(paper.ChoiceJudge(), lilies, none), lilies)
-    assert list(paper.rules_of(read).columns) == ["what it says"]
-    assert paper.official_runs(read).empty
-    accuracy = paper.accuracy_by_reading(read, mix=None)
+    none = ask_models([], lilies, [], tmp_path, wording=paper.load_prompts("paper"))
+    read = paper.with_official_score(
+        judge_answers(paper.MultipleChoiceJudge(), lilies, none), lilies
+    )
+    assert list(paper.rule_counts(read).columns) == ["what it says"]
+    assert paper.official_run_ends(read).empty
+    accuracy = paper.accuracy_by_extractor(read, weights=None)
     assert accuracy.empty
-    figure = paper.readers_figure(paper.readers_on_labelled(), read, accuracy, "lilies")
+    figure = paper.extraction_figure(paper.evaluate_extractors(), read, accuracy, "lilies")
     said = [[text.get_text() for text in axis.texts] for axis in figure.axes]
     assert said[1:] == [["no answers"], ["no answers"]]
     assert len(said[0]) > 1

@@ -10,12 +10,12 @@ from collections.abc import Mapping
 import pandas as pd
 import pytest
 
-from vrag_kit.analysis import accuracy, in_percent
+from vrag_kit.analysis import mean_scores, to_percent
 from vrag_kit.papers import mrag_bench as paper
 from vrag_kit.papers import published
-from vrag_kit.papers.published import spread_in_words
-from vrag_kit.plotting import side_by_side
-from vrag_kit.plotting.save import tidy
+from vrag_kit.papers.published import format_spread
+from vrag_kit.plotting import concat_sources
+from vrag_kit.plotting.save import order_columns
 from vrag_kit.types import Benchmark, Query
 
 
@@ -61,14 +61,16 @@ SHARES = (PRINTED.set_index("scenario")["value"] / 100).to_dict()
 
 
 def scores(table: pd.DataFrame) -> pd.DataFrame:
-    return in_percent(table).query("metric == 'accuracy'")
+    return to_percent(table).query("metric == 'accuracy'")
 
 
 @pytest.mark.slow
 def test_on_the_papers_data_overall_is_the_plain_mean_that_the_paper_prints() -> None:
-    assert paper.is_papers_data(PAPER)
-    assert paper.papers_mix(PAPER) is None
-    found = scores(paper.accuracy_by_scenario(judged(PAPER, SHARES), mix=paper.papers_mix(PAPER)))
+    assert paper.is_paper_data(PAPER)
+    assert paper.scenario_weights(PAPER) is None
+    found = scores(
+        paper.accuracy_by_scenario(judged(PAPER, SHARES), weights=paper.scenario_weights(PAPER))
+    )
     assert of(found, "overall", "overall")["value"] == pytest.approx(58.98, abs=0.005)
     assert of(found, "overall", "overall")["n"] == 1353
     for scenario in paper.QUESTIONS:
@@ -78,15 +80,15 @@ def test_on_the_papers_data_overall_is_the_plain_mean_that_the_paper_prints() ->
 
 @pytest.mark.slow
 def test_with_as_many_questions_in_each_scenario_overall_is_mixed_like_the_paper() -> None:
-    mix = paper.papers_mix(EVEN)
-    assert not paper.is_papers_data(EVEN)
+    mix = paper.scenario_weights(EVEN)
+    assert not paper.is_paper_data(EVEN)
     answers = judged(EVEN, SHARES)
-    found = scores(paper.accuracy_by_scenario(answers, mix=mix))
+    found = scores(paper.accuracy_by_scenario(answers, weights=mix))
     own = found.query("level == 'scenario'").set_index("scenario")["value"]
     weights = pd.Series(paper.QUESTIONS)
     expected = (own * weights).sum() / 1353
     assert of(found, "overall", "overall")["value"] == pytest.approx(expected)
-    assert abs(expected - 58.98) < abs(scores(accuracy(answers))["value"].iloc[0] - 58.98)
+    assert abs(expected - 58.98) < abs(scores(mean_scores(answers))["value"].iloc[0] - 58.98)
     four = list(paper.ASPECTS["transformative"])
     expected = (own * weights)[four].sum() / weights[four].sum()
     row = of(found, "transformative", "aspect")
@@ -96,14 +98,14 @@ def test_with_as_many_questions_in_each_scenario_overall_is_mixed_like_the_paper
 
 
 def test_a_part_of_the_paper_counts_as_the_papers_data() -> None:
-    assert paper.is_papers_data(
+    assert paper.is_paper_data(
         edition({name: paper.QUESTIONS[name] for name in ("angle", "others")})
     )
-    assert not paper.is_papers_data(edition({"angle": 322, "others": 119}))
+    assert not paper.is_paper_data(edition({"angle": 322, "others": 119}))
 
 
 def test_rows_come_in_the_order_of_table_3_with_aspects_before_scenarios() -> None:
-    found = paper.accuracy_by_scenario(judged(EVEN, SHARES), mix=paper.papers_mix(EVEN))
+    found = paper.accuracy_by_scenario(judged(EVEN, SHARES), weights=paper.scenario_weights(EVEN))
     names = found.query("metric == 'accuracy'")["scenario"].tolist()
     assert names == ["overall", *paper.ASPECTS, *paper.QUESTIONS]
 
@@ -112,7 +114,7 @@ def test_gains_are_paired_and_p_is_corrected_over_scenarios_within_a_setting() -
     alone = judged(EVEN, dict.fromkeys(paper.QUESTIONS, 0.3))
     better = {name: 0.3 + 0.05 * place for place, name in enumerate(paper.QUESTIONS)}
     answers = pd.concat([alone, judged(EVEN, better, "gt_rag")], ignore_index=True)
-    found = paper.gains_by_scenario(answers, mix=paper.papers_mix(EVEN))
+    found = paper.gains_by_scenario(answers, weights=paper.scenario_weights(EVEN))
     apart = found.query("level == 'scenario'")
     assert apart["value"].tolist() == pytest.approx([0.05 * place for place in range(9)])
     smallest = apart.loc[apart["p"].idxmin()]
@@ -130,7 +132,10 @@ def test_whether_places_differ_is_one_question_with_as_many_answers_as_places() 
         for place, share in shares.items()
     ]
     found = paper.gains_by_scenario(
-        pd.concat(tables, ignore_index=True), mix=paper.papers_mix(EVEN), arm="place", baseline=1
+        pd.concat(tables, ignore_index=True),
+        weights=paper.scenario_weights(EVEN),
+        arm="place",
+        baseline=1,
     )
     whole = found.query("level == 'overall'").set_index("place")
     assert whole["value"].to_dict() == pytest.approx({2: 0.05, 3: 0.2})
@@ -141,17 +146,19 @@ def test_sources_stand_apart_and_failures_are_counted_and_left_out() -> None:
     answers = judged(EVEN, SHARES)
     lost = answers.assign(score=answers["score"].mask(answers["query_id"] == "angle-0"))
     by = ["model", "setting", "stratum"]
-    found = paper.accuracy_by_scenario(lost, mix=paper.papers_mix(EVEN), by=by)
+    found = paper.accuracy_by_scenario(lost, weights=paper.scenario_weights(EVEN), by=by)
     angle = found.query("level == 'scenario' and scenario == 'angle' and metric == 'accuracy'")
-    assert angle.set_index("stratum")["n"].to_dict() == {"known species": 9, "new": 10}
-    assert angle.set_index("stratum")["n_failed"].to_dict() == {"known species": 1, "new": 0}
+    assert angle.set_index("stratum")["n"].to_dict() == {"seen species": 9, "unseen species": 10}
+    assert angle.set_index("stratum")["n_failed"].tolist() == [1, 0]
     cells = paper.scenario_table(scores(found), columns=["stratum"])
     row = cells.loc[("scenario", "angle", 10)]
-    assert row["known species"].endswith("(n = 9, 1 failed)")
+    assert row["seen species"].endswith("(n = 9, 1 failed)")
 
 
 def test_a_table_has_its_rows_in_the_order_of_the_results() -> None:
-    results = scores(paper.accuracy_by_scenario(judged(EVEN, SHARES), mix=paper.papers_mix(EVEN)))
+    results = scores(
+        paper.accuracy_by_scenario(judged(EVEN, SHARES), weights=paper.scenario_weights(EVEN))
+    )
     told = paper.scenario_table(results)
     names = [(level, scenario) for level, scenario, _ in told.index]
     assert names[0] == ("overall", "overall")
@@ -159,7 +166,7 @@ def test_a_table_has_its_rows_in_the_order_of_the_results() -> None:
 
 
 def test_gains_printed_for_gpt_4o_are_those_of_its_own_baseline() -> None:
-    rows = paper.printed_main().set_index(["model", "setting", "scenario"])["gain"]
+    rows = paper.published_main().set_index(["model", "setting", "scenario"])["gain"]
     # the paper prints +7.28 and −34.74
     assert rows["GPT-4o", "retrieved_rag", "deformation"] == pytest.approx(-6.31)
     assert rows["GPT-4o", "retrieved_rag", "incomplete"] == pytest.approx(-21.15)
@@ -168,22 +175,22 @@ def test_gains_printed_for_gpt_4o_are_those_of_its_own_baseline() -> None:
 
 def test_what_printed_values_reach_is_read_with_its_signs() -> None:
     printed = pd.DataFrame({"of": ["gap"] * 3, "value": [-22.4, -7.9, -13.1]})
-    assert spread_in_words(printed, ["of"])["gap"] == "−22.4 to −7.9, median −13.1"
+    assert format_spread(printed, ["of"])["gap"] == "−22.4 to −7.9, median −13.1"
 
 
 def test_what_the_papers_models_reach_is_told_by_scenario() -> None:
-    told = paper.printed_range()
+    told = paper.published_range()
     assert told.index.tolist() == ["overall", *paper.QUESTIONS]
     assert told.loc["overall", "no_rag: 14 models"] == "26.8 to 68.7, median 46.5"
     assert told.loc["angle", "no_rag: people"] == "25.2"
-    assert not [name for name in paper.printed_range("gain") if name.startswith("no_rag")]
+    assert not [name for name in paper.published_range("gain") if name.startswith("no_rag")]
 
 
 def test_printed_gains_stand_in_a_csv_as_what_they_are() -> None:
     """GPT-4o has 68.68 without examples and 74.50 with the right ones (Table 3)."""
-    rows = tidy(side_by_side({"MRAG-Bench, as printed": paper.printed_gains()}))
+    rows = order_columns(concat_sources({"MRAG-Bench, reported": paper.published_gains()}))
     told = rows[["source", "metric", "unit", "baseline"]].drop_duplicates().to_numpy().tolist()
-    assert told == [["MRAG-Bench, as printed", "difference in accuracy", "points", "no_rag"]]
+    assert told == [["MRAG-Bench, reported", "difference in accuracy", "points", "no_rag"]]
     table = published("mrag_bench", 3).query("model == 'GPT-4o' and scenario == 'overall'")
     value = table.set_index("setting")["value"]
     row = rows.query("model == 'GPT-4o' and scenario == 'overall' and setting == 'gt_rag'")

@@ -12,10 +12,10 @@ from mrag_rows import four_questions
 from PIL import Image
 
 from vrag_kit.benchmarks import ImageFile
-from vrag_kit.fieldguide.scenarios import open_mrag_bench
 from vrag_kit.papers import mrag_bench as paper
 from vrag_kit.retrieval import embed_documents, load_encoder, make_run, search_all
 from vrag_kit.retrieval.openclip import OpenClipEncoder
+from vrag_kit.synthetic.mrag_bench import open_mrag_bench
 from vrag_kit.types import Benchmark
 
 OVERLAPS = {  # questions whose `retrieved_images` hold ground truth, byte for byte
@@ -43,7 +43,9 @@ NAMES = [CLIP, f"{CLIP}-by-image", f"{CLIP}-by-both"]
 @pytest.fixture(scope="module")
 def drawn(tmp_path_factory: pytest.TempPathFactory) -> Benchmark:
     """Nine questions of the small edition, over their own pictures and examples."""
-    whole = open_mrag_bench("mrag-drawn-small", cache_dir=tmp_path_factory.mktemp("matching"))
+    whole = open_mrag_bench(
+        "field-guide-mrag-bench-small", cache_dir=tmp_path_factory.mktemp("matching")
+    )
     few = whole.subset(list(whole.queries)[::7])
     wanted = set().union(*few.qrels.values(), *few.left_out.values())
     corpus = {doc_id: each for doc_id, each in whole.corpus.items() if doc_id in wanted}
@@ -68,7 +70,7 @@ def test_clips_printed_recall_is_the_share_of_rows_whose_retrieved_pictures_hold
     None
 ):
     """All but Incomplete, which prints 69 of 102 where the overlap is 7 of 102."""
-    printed = paper.printed_hits()
+    printed = paper.published_hit_rates()
     clip = printed[printed["retriever"] == "CLIP"].set_index("scenario")
     assert set(clip["metric"]) == {"hit@5"}
     assert {name: clip["n"][name] for name in OVERLAPS} == paper.QUESTIONS
@@ -83,7 +85,7 @@ def test_the_rows_own_pictures_are_a_run_in_which_hit_and_recall_are_different_t
     benchmark: Benchmark,
 ) -> None:
     """One of five ground-truth pictures is found in each row, in Incomplete one of one."""
-    table = paper.retrieval_by_scenario(benchmark, {"rows": paper.rows_run(benchmark)})
+    table = paper.retrieval_by_scenario(benchmark, {"rows": paper.shipped_run(benchmark)})
     assert value(table, "rows", "angle", "hit@5") == 1
     assert value(table, "rows", "angle", "recall@5") == pytest.approx(1 / 5)
     assert value(table, "rows", "incomplete", "recall@5") == 1
@@ -122,7 +124,7 @@ def test_planted_ground_truth_stands_first_for_the_set_share_of_the_questions(
     own = {key: list(each.metadata["retrieved"]) for key, each in drawn.queries.items()}
     seven = drawn.subset({key for key in own if own[key][0] not in drawn.relevant(key)})
     assert len(seven.queries) == 7
-    runs = paper.planted_runs(seven, paper.rows_run(seven), [0.29, 0.57, 1.0], seed=3)
+    runs = paper.runs_with_inserted_gold(seven, paper.shipped_run(seven), [0.29, 0.57, 1.0], seed=3)
     assert list(runs) == ["rows", "rows, 29 % planted", "rows, 57 % planted", "rows, 100 % planted"]
     planted: list[set[str]] = []
     for run in runs.values():

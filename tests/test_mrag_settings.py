@@ -65,7 +65,7 @@ def test_what_is_larger_than_was_retrieved_is_cut_for_all_questions_alike(
 
 
 def test_numbers_of_examples_are_nested_and_rest_on_the_same_questions() -> None:
-    arms = paper.gt_numbers(FOUR, ks=[1, 2, 5], draws=3)
+    arms = paper.gt_rag_by_count(FOUR, ks=[1, 2, 5], draws=3)
     assert {arm.query_id for arm in arms} == {"0", "2", "3"}  # 1 has a single picture
     by = {(arm.query_id, arm.draw, arm.k): arm.doc_ids for arm in arms}
     assert len(by) == len(arms) == 27
@@ -77,14 +77,14 @@ def test_numbers_of_examples_are_nested_and_rest_on_the_same_questions() -> None
 
 def test_more_than_five_examples_need_pictures_that_the_rows_do_not_hold() -> None:
     with pytest.raises(VragError, match="no query of four has 6 ground-truth pictures; the most"):
-        paper.gt_numbers(FOUR, ks=[1, 6])
+        paper.gt_rag_by_count(FOUR, ks=[1, 6])
     more = {"0": ["gt0-4", "extra-0", "extra-1"]}
-    arms = paper.gt_numbers(FOUR, more, ks=[1, 7], draws=1)
+    arms = paper.gt_rag_by_count(FOUR, more, ks=[1, 7], draws=1)
     assert set(arms[1].doc_ids) == {*FOUR.relevant("0"), "extra-0", "extra-1"}
 
 
 def test_the_one_true_example_goes_through_all_places_among_the_same_others() -> None:
-    places = paper.gt_at_each_place(FOUR, deep_run())
+    places = paper.gt_at_each_position(FOUR, deep_run())
     assert list(places) == [1, 2, 3, 4, 5]
     for place, contexts in places.items():
         doc_ids = shown(contexts)["0"]
@@ -95,13 +95,13 @@ def test_the_one_true_example_goes_through_all_places_among_the_same_others() ->
 
 def test_pictures_of_the_same_class_are_left_out_unless_rows_hold_them() -> None:
     pools = {"0": ("gt0-0", "no0-0", "no0-2")}
-    apart = paper.without_alike(FOUR, pools)
+    apart = paper.without_unlabelled_positives(FOUR, pools)
     assert apart.left_out == {"0": {"no0-0", "no0-2"}}
     assert apart.fingerprint != FOUR.fingerprint
 
 
 def test_among_what_was_retrieved_non_clues_are_the_best_ranked_pictures_without_a_label() -> None:
-    world = paper.among_retrieved(FOUR, deep_run(), depth=3)
+    world = paper.candidates_from_run(FOUR, deep_run(), depth=3)
     assert world.candidates("0") == (*FOUR.relevant("0"), "no0-0", "no0-1", "no0-2")
     drawn = {context.doc_ids[0] for context in non_clue(world, draws=9)}
     assert {each for each in drawn if each.startswith("no0")} == {"no0-0", "no0-1", "no0-2"}
@@ -112,7 +112,7 @@ def test_among_what_was_retrieved_non_clues_are_the_best_ranked_pictures_without
 
 def test_too_shallow_a_run_is_no_company() -> None:
     with pytest.raises(VragError, match=r"query '0': the run holds 6 .* expected 9"):
-        paper.among_retrieved(FOUR, deep_run(), depth=9)
+        paper.candidates_from_run(FOUR, deep_run(), depth=9)
 
 
 def test_few_of_each_scenario_are_a_part_that_grows_with_their_number() -> None:
@@ -122,42 +122,47 @@ def test_few_of_each_scenario_are_a_part_that_grows_with_their_number() -> None:
         queries[f"q{number}"] = replace(FOUR.queries["0"], query_id=f"q{number}", metadata=metadata)
     qrels = dict.fromkeys(queries, FOUR.qrels["0"])
     many = replace(FOUR, queries=queries, qrels=qrels)
-    three, four = paper.few_of_each(many, 3), paper.few_of_each(many, 4)
+    three, four = paper.sample_per_scenario(many, 3), paper.sample_per_scenario(many, 4)
     assert len(three.queries) == 3 + 2
     assert set(three.queries) < set(four.queries)
-    assert set(paper.few_of_each(many, 3, seed=1).queries) != set(three.queries)
-    assert paper.few_of_each(many, 0) is many
+    assert set(paper.sample_per_scenario(many, 3, seed=1).queries) != set(three.queries)
+    assert paper.sample_per_scenario(many, None) is many
 
 
 def test_a_shallow_run_has_too_few_others() -> None:
     with pytest.raises(VragError, match="query '0' has 5 ground-truth pictures and 2 others"):
-        paper.gt_at_each_place(FOUR, deep_run().query("rank <= 3"))
+        paper.gt_at_each_position(FOUR, deep_run().query("rank <= 3"))
 
 
 def test_reversed_contexts_show_the_last_document_first() -> None:
-    assert shown(paper.in_reverse(paper.gt_rag(FOUR)))["0"] == shown(paper.gt_rag(FOUR))["0"][::-1]
-    assert paper.in_reverse(paper.in_reverse(paper.gt_rag(FOUR))) == paper.gt_rag(FOUR)
+    assert (
+        shown(paper.reversed_contexts(paper.gt_rag(FOUR)))["0"]
+        == shown(paper.gt_rag(FOUR))["0"][::-1]
+    )
+    assert paper.reversed_contexts(paper.reversed_contexts(paper.gt_rag(FOUR))) == paper.gt_rag(
+        FOUR
+    )
 
 
 def test_a_rotation_moves_options_and_letter_and_nothing_else() -> None:
-    turned = paper.rotated(FOUR, 1).queries["3"]
+    turned = paper.rotate_options(FOUR, 1).queries["3"]
     assert turned.choices == ("Martagon", "tiger lily", "Turkscap", "Toad")
-    assert (paper.right_letters(turned), turned.metadata["letter"]) == ("B", "B")
+    assert (paper.correct_letters(turned), turned.metadata["letter"]) == ("B", "B")
     assert turned.answers == FOUR.queries["3"].answers
-    assert paper.rotated(FOUR, 1).fingerprint != FOUR.fingerprint
+    assert paper.rotate_options(FOUR, 1).fingerprint != FOUR.fingerprint
 
 
 @given(st.integers(-9, 9), st.integers(-9, 9))
 def test_rotations_add_up_and_four_are_none(one: int, other: int) -> None:
-    both = paper.rotated(paper.rotated(FOUR, one), other).queries
-    assert both == paper.rotated(FOUR, one + other).queries
-    assert paper.rotated(FOUR, 4 * one).queries == FOUR.queries
+    both = paper.rotate_options(paper.rotate_options(FOUR, one), other).queries
+    assert both == paper.rotate_options(FOUR, one + other).queries
+    assert paper.rotate_options(FOUR, 4 * one).queries == FOUR.queries
 
 
 @given(st.integers(0, 3))
 def test_the_right_answer_by_name_stays_right_in_every_rotation(by: int) -> None:
-    query = paper.rotated(FOUR, by).queries["3"]
-    assert paper.read_choice("It is a tiger lily.", query.choices).letter == paper.right_letters(
+    query = paper.rotate_options(FOUR, by).queries["3"]
+    assert paper.read_choice("It is a tiger lily.", query.choices).letter == paper.correct_letters(
         query
     )
 
@@ -176,21 +181,21 @@ def test_the_right_answer_by_name_stays_right_in_every_rotation(by: int) -> None
     ],
 )
 def test_the_option_that_is_spelt_apart(options: str, place: int | None) -> None:
-    assert paper.spelt_apart(options.split("|")) == place
+    assert paper.odd_format_option(options.split("|")) == place
 
 
 def test_the_spelling_baseline_speaks_where_it_can_and_else_draws() -> None:
-    table = paper.spelling_baseline(FOUR).set_index("query_id")
+    table = paper.option_format_baseline(FOUR).set_index("query_id")
     # 0: wood_rabbit is right; 1, 2: nothing is apart; 3: the only one in lower case is right
-    assert table["letter"].to_dict() == {"0": "A", "1": "", "2": "", "3": "A"}
+    assert table["option"].to_dict() == {"0": "A", "1": "", "2": "", "3": "A"}
     assert table["expected"].tolist() == [1, 0.25, 0.25, 1]
     assert table["expected"].mean() == 0.625
-    turned = paper.spelling_baseline(paper.rotated(FOUR, 2)).set_index("query_id")
-    assert turned["letter"].to_dict() == {"0": "C", "1": "", "2": "", "3": "C"}
+    turned = paper.option_format_baseline(paper.rotate_options(FOUR, 2)).set_index("query_id")
+    assert turned["option"].to_dict() == {"0": "C", "1": "", "2": "", "3": "C"}
 
 
 def test_options_spelt_alike_give_nothing_away_and_keep_their_answer() -> None:
-    alike = paper.options_spelt_alike(FOUR)
+    alike = paper.with_normalised_options(FOUR)
     assert alike.queries["0"].choices == (
         "wood rabbit",
         "eastern cottontail",
@@ -199,18 +204,18 @@ def test_options_spelt_alike_give_nothing_away_and_keep_their_answer() -> None:
     )
     assert alike.queries["2"].choices == ("east asia", "south east asia", "africa", "europe")
     assert alike.queries["1"].choices == ("M", "N", "H", "B")
-    assert all(paper.right_letters(query) == "A" for query in alike.queries.values())
-    assert not paper.spelling_baseline(alike)["spoke"].any()
+    assert all(paper.correct_letters(query) == "A" for query in alike.queries.values())
+    assert not paper.option_format_baseline(alike)["guessed"].any()
     assert alike.fingerprint != FOUR.fingerprint
 
 
 @given(st.text(alphabet="abAB_ -", max_size=12))
 def test_spelling_alike_twice_is_spelling_once(text: str) -> None:
-    assert paper.spelt_alike(paper.spelt_alike(text)) == paper.spelt_alike(text)
+    assert paper.normalise_option(paper.normalise_option(text)) == paper.normalise_option(text)
 
 
 def test_options_that_become_equal_are_refused() -> None:
     query = FOUR.queries["3"]
     twice = replace(query, choices=("Toad", "toad"), answers=("toad",))
     with pytest.raises(VragError, match="query '3': spelt alike, its options Toad, toad"):
-        paper.options_spelt_alike(replace(FOUR, queries={"3": twice}))
+        paper.with_normalised_options(replace(FOUR, queries={"3": twice}))

@@ -11,9 +11,9 @@ from mrag_rows import four_questions
 
 from vrag_kit.benchmarks import load_mrag_texts
 from vrag_kit.errors import VragError
-from vrag_kit.fieldguide.scenarios import open_mrag_texts
 from vrag_kit.papers import mrag_bench as paper
 from vrag_kit.retrieval import make_run
+from vrag_kit.synthetic.mrag_bench import open_mrag_passages
 
 FOUR = four_questions()
 PASSAGES = (
@@ -46,9 +46,11 @@ def test_passages_take_the_pictures_place_and_answer_what_the_file_says(folder: 
 
 def test_without_texts_one_is_told_what_to_write(tmp_path: Path) -> None:
     with pytest.raises(VragError, match=r"passages.csv \(passage,text\) and ground_truth.csv"):
-        open_mrag_texts(FOUR, "")
-    with pytest.raises(VragError, match="'mrag-drawn-small', but the questions are 'four'"):
-        open_mrag_texts(FOUR, "mrag-drawn-small")
+        open_mrag_passages(FOUR, "")
+    with pytest.raises(
+        VragError, match="'field-guide-mrag-bench-small', but the questions are 'four'"
+    ):
+        open_mrag_passages(FOUR, "field-guide-mrag-bench-small")
     with pytest.raises(VragError, match="passages cannot be read"):
         load_mrag_texts(FOUR, tmp_path)
 
@@ -83,7 +85,7 @@ def test_a_question_without_text_stops_the_settings_that_show_it(folder: Path) -
 
 
 def test_the_printed_table_gains_by_pictures_and_by_text_as_the_paper_says_in_words() -> None:
-    table = paper.printed_text_or_image()
+    table = paper.published_text_or_image()
     assert len(table) == 2 * 6 * 10  # models, settings, nine scenarios and overall
     overall = table[table["level"] == "overall"].set_index(["model", "setting"])["gain"].round(2)
     gpt, llava = "GPT-4-Turbo", "LLaVA-NeXT-Interleave-7B"

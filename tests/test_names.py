@@ -12,8 +12,8 @@ import tracemalloc
 import numpy as np
 import pytest
 
-from vrag_kit.made import Made
-from vrag_kit.names import Names
+from vrag_kit.made import LazyMapping
+from vrag_kit.names import StringIndex
 
 WORDS = ["", "a", "b.jpg", "ä/ö ü.png", "/", "a/", "/a", "a/b", "a//b", "x/y/z", "\udcff/\udc80"]
 
@@ -22,25 +22,25 @@ WORDS = ["", "a", "b.jpg", "ä/ö ü.png", "/", "a/", "/a", "a/b", "a//b", "x/y/
 def test_names_are_found_by_number_and_by_name(count: int) -> None:
     drawn = random.Random(count)
     given = [f"{drawn.choice(WORDS)}{drawn.choice(WORDS)}{n % 100}" for n in range(count)]
-    names = Names(iter(given))
+    names = StringIndex(iter(given))
     assert list(names) == given
     assert len(names) == count
     some = [drawn.randrange(count) for _ in range(5)] if count else []
-    assert names.at(np.array(some, int)) == [given[each] for each in some]
+    assert names.take(np.array(some, int)) == [given[each] for each in some]
     asked = [*given, "elsewhere", ""]
     first = {name: given.index(name) for name in set(given)}
-    assert names.numbers(asked).tolist() == [first.get(name, -1) for name in asked]
+    assert names.get_indexer(asked).tolist() == [first.get(name, -1) for name in asked]
     assert [name in names for name in asked] == [name in first for name in asked]
     assert None not in names
-    once, numbers = names.once()
+    once, numbers = names.unique()
     assert list(once) == list(dict.fromkeys(given))
-    assert once.at(numbers) == given
+    assert once.take(numbers) == given
 
 
 def test_a_name_takes_its_bytes_behind_the_folder_and_24_more() -> None:
     given = [f"{'a long folder ' * 5}{n // 100}/{n:032x}.jpg" for n in range(20_000)]
     tracemalloc.start()
-    names = Names(given)
+    names = StringIndex(given)
     taken, _ = tracemalloc.get_traced_memory()
     tracemalloc.stop()
     assert list(names) == given
@@ -52,7 +52,7 @@ def test_names_and_what_is_made_of_them_are_the_same_in_another_process() -> Non
     there = (
         "import pickle, sys; made = pickle.load(sys.stdin.buffer); print(made['c/7'], len(made))"
     )
-    lengths = Made(Names(f"c/{number}" for number in range(1000)), len)
+    lengths = LazyMapping(StringIndex(f"c/{number}" for number in range(1000)), len)
     for seed in ("1", "2"):
         done = subprocess.run(
             [sys.executable, "-c", there],
@@ -72,7 +72,7 @@ def test_what_is_made_is_a_mapping_and_only_the_last_are_kept() -> None:
         return 2 * name
 
     names = [str(number) for number in range(2000)]
-    doubles = Made(Names(names), double)
+    doubles = LazyMapping(StringIndex(names), double)
     assert doubles == {name: 2 * name for name in names}
     assert (list(doubles), len(doubles)) == (names, 2000)
     assert "5" in doubles

@@ -15,7 +15,7 @@ from safetensors.torch import save_file
 from vrag_kit.benchmarks import ImageFile
 from vrag_kit.errors import VragError
 from vrag_kit.retrieval.openclip import load_open_clip
-from vrag_kit.types import Evidence, Query
+from vrag_kit.types import Document, Query
 
 Build = Callable[..., Path]
 
@@ -33,7 +33,7 @@ def test_a_local_checkpoint_embeds_as_open_clip_itself_does(
         (size[1] * 3, size[0] * 3)
     ).save(tmp_path / "p.jpg", quality=95)
     encoder = load_open_clip(str(folder))
-    document = Evidence(doc_id="p", image=ImageFile(tmp_path / "p.jpg"))
+    document = Document(doc_id="p", image=ImageFile(tmp_path / "p.jpg"))
     model, _, transform = open_clip.create_model_and_transforms(f"local-dir:{folder}")
     with torch.inference_mode():
         pixels = transform(Image.open(tmp_path / "p.jpg").convert("RGB"))

@@ -12,17 +12,17 @@ from pathlib import Path
 import pytest
 
 from vrag_kit.errors import VragError
-from vrag_kit.fieldguide import (
+from vrag_kit.forecast import dry_run
+from vrag_kit.synthetic import (
     open_articles,
     open_benchmark,
-    open_other_corpus,
-    open_pictures,
+    open_images,
+    open_inat_corpus,
     open_webqa,
-    told_by_articles,
+    queries_answered_by_articles,
 )
-from vrag_kit.fieldguide.scenarios import open_mrag_bench
-from vrag_kit.fieldguide.worn import open_multi_turn, open_single_turn
-from vrag_kit.forecast import forecasting
+from vrag_kit.synthetic.crag_mm import open_multi_turn, open_single_turn
+from vrag_kit.synthetic.mrag_bench import open_mrag_bench
 from vrag_kit.workspace import path
 
 
@@ -41,9 +41,13 @@ def test_a_query_is_taken_by_its_number_or_it_is_said_which_there_are(
     files: dict[str, str], number: int
 ) -> None:
     benchmark = open_benchmark(files)
-    assert benchmark.query_at(-1) == benchmark.query_at(19) == [*benchmark.queries.values()][19]
+    assert (
+        benchmark.query_by_index(-1)
+        == benchmark.query_by_index(19)
+        == [*benchmark.queries.values()][19]
+    )
     with pytest.raises(VragError) as error:
-        benchmark.query_at(number)
+        benchmark.query_by_index(number)
     assert str(error.value) == (
         f"Mine has 20 queries and none with the number {number!r}; expected 0 to 19, such as 11."
     )
@@ -55,7 +59,7 @@ def test_a_mapping_opens_the_files_that_it_names(
     benchmark = open_benchmark(files)
     assert (benchmark.name, len(benchmark.queries)) == ("Mine", 20)
     plates = {"images": str(guide_folder / "images24"), "name": "plates"}
-    other = open_other_corpus(plates, benchmark)
+    other = open_inat_corpus(plates, benchmark)
     assert set(other.queries) < set(benchmark.queries)
     assert other.qrels == {query_id: {} for query_id in other.queries}
     texts = {
@@ -65,9 +69,9 @@ def test_a_mapping_opens_the_files_that_it_names(
     species, pages = open_articles(texts, tmp_path)
     assert set(pages) <= set(species)
     assert {query.entity for query in benchmark.queries.values()} <= set(species)
-    assert told_by_articles(texts, benchmark) == frozenset()  # nobody says which
+    assert queries_answered_by_articles(texts, benchmark) == frozenset()  # nobody says which
     listed = {**texts, "tells": str(guide_folder / "articles_tell.json")}
-    told = [benchmark.queries[name] for name in told_by_articles(listed, benchmark)]
+    told = [benchmark.queries[name] for name in queries_answered_by_articles(listed, benchmark)]
     asked = [query.text for query in told]
     assert sorted(asked) == sorted(json.loads(Path(listed["tells"]).read_text(encoding="utf-8")))
     for query in told:
@@ -76,7 +80,7 @@ def test_a_mapping_opens_the_files_that_it_names(
 
 
 def test_pictures_of_ones_own_need_no_articles_and_no_names(files: dict[str, str]) -> None:
-    pictures = open_pictures({"images": files["image_root"], "name": "Mine"})
+    pictures = open_images({"images": files["image_root"], "name": "Mine"})
     assert (pictures.names, pictures.articles, pictures.species_list) == ({}, None, None)
 
 
@@ -87,9 +91,13 @@ def test_pictures_of_ones_own_need_no_articles_and_no_names(files: dict[str, str
         (open_benchmark, {"name": "x"}, "data: annotations is missing; expected"),
         (open_benchmark, {"image_rot": "x"}, "Did you mean 'image_root'?"),
         (open_benchmark, 3, "a mapping with annotations, image_root, name"),
-        (open_mrag_bench, "mrag-drwn-small", "Did you mean 'mrag-drawn-small'?"),
-        (open_single_turn, "worn-drwn-small", "Did you mean 'worn-drawn-small'?"),
-        (open_multi_turn, "", "crag_mm_multi is ''; expected 'worn-drawn' or"),
+        (
+            open_mrag_bench,
+            "field-guide-mrag-bnch-small",
+            "Did you mean 'field-guide-mrag-bench-small'?",
+        ),
+        (open_single_turn, "field-guide-crag-m", "Did you mean 'field-guide-crag-mm'?"),
+        (open_multi_turn, "", "crag_mm_multi is ''; expected 'field-guide-crag-mm' or"),
         (open_webqa, "web", "webqa is 'web'; expected 'field-guide' or"),
         (open_webqa, {"annotations": "a", "images": "b", "name": 3}, "name is 3; expected a text"),
     ],
@@ -115,9 +123,17 @@ def test_models_of_the_kit_go_by_their_names(
 @pytest.mark.parametrize(
     ("open_full", "folder", "command"),
     [
-        (lambda: open_benchmark("field-guide"), "data/field-guide", "vrag draw full"),
-        (lambda: open_mrag_bench("mrag-drawn"), "data/mrag-drawn", "vrag draw mrag-drawn"),
-        (lambda: open_single_turn("worn-drawn"), "data/worn-drawn", "vrag draw worn-drawn"),
+        (lambda: open_benchmark("field-guide"), "data/field-guide", "vrag draw field-guide"),
+        (
+            lambda: open_mrag_bench("field-guide-mrag-bench"),
+            "data/field-guide-mrag-bench",
+            "vrag draw field-guide-mrag-bench",
+        ),
+        (
+            lambda: open_single_turn("field-guide-crag-mm"),
+            "data/field-guide-crag-mm",
+            "vrag draw field-guide-crag-mm",
+        ),
     ],
 )
 def test_a_forecast_does_not_draw_for_minutes_but_says_what_does(
@@ -129,7 +145,7 @@ def test_a_forecast_does_not_draw_for_minutes_but_says_what_does(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     words = rf"^{folder} is not drawn yet.* MB; minutes .* The run draws it; `{command} {folder}`"
-    with forecasting(tmp_path / "scratch"), pytest.raises(VragError, match=words):
+    with dry_run(tmp_path / "scratch"), pytest.raises(VragError, match=words):
         open_full()
     assert not (tmp_path / folder).exists()
 
@@ -140,9 +156,9 @@ def test_what_a_forecast_draws_in_seconds_is_noted_and_once(
     def copied(edition: str, folder: Path, *, workers: int) -> Path:
         return Path(shutil.copytree(guide_folder, folder, dirs_exist_ok=True))
 
-    monkeypatch.setattr("vrag_kit.fieldguide.drawn_guide.draw_field_guide", copied)
+    monkeypatch.setattr("vrag_kit.synthetic.drawn_guide.generate_field_guide", copied)
     monkeypatch.chdir(tmp_path)
-    with forecasting(tmp_path / "scratch") as forecast:
+    with dry_run(tmp_path / "scratch") as forecast:
         open_benchmark("field-guide-small")
         open_benchmark("field-guide-small")
     assert forecast.cut == ["data/field-guide-small was not drawn yet, and is now (10 MB)"]

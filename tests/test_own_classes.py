@@ -15,21 +15,21 @@ import pytest
 import yaml
 from own_project import FINDING_BOOK, README, Checked, Write, shown
 
-from vrag_kit.analysis import accuracy
+from vrag_kit.analysis import mean_scores
 from vrag_kit.errors import VragError
-from vrag_kit.forecast import forecasting
-from vrag_kit.generation import ask_models, load_generator, told_facts, zero_shot
-from vrag_kit.judging import SHARES, TRUTH, Rubric, judge_all, load_judge, scale_of
-from vrag_kit.own_classes import own_files, own_spec
+from vrag_kit.forecast import dry_run
+from vrag_kit.generation import ask_models, load_generator, trained_groups, zero_shot
+from vrag_kit.judging import SHARES, TRUTH, Rubric, judge_answers, load_judge, scale_of
+from vrag_kit.own_classes import custom_files, custom_spec
 from vrag_kit.papers import mrag_bench
-from vrag_kit.papers.crag_mm.judges import load_truth_judge
+from vrag_kit.papers.crag_mm.judge import load_truthfulness_judge
 from vrag_kit.papers.visual_rag import WORDING
 from vrag_kit.retrieval import evaluate, load_encoder, make_run, search_all
 from vrag_kit.runner.check import check_parameters
-from vrag_kit.runner.finished import ingredients
-from vrag_kit.runner.foresight import Foresight
-from vrag_kit.runner.notebooks import run_notebooks
-from vrag_kit.types import Benchmark, Evidence, Query
+from vrag_kit.runner.dry_run import DryRunReport
+from vrag_kit.runner.run import run_notebooks
+from vrag_kit.runner.stamp import run_fingerprint
+from vrag_kit.types import Benchmark, Document, Query
 
 LETTERS = """
 import numpy as np
@@ -126,7 +126,7 @@ def texts() -> Benchmark:
             key: Query(query_id=key, text=text, group=key, answers=("1",))
             for key, text in asked.items()
         },
-        corpus={key: Evidence(doc_id=key, text=text) for key, text in said.items()},
+        corpus={key: Document(doc_id=key, text=text) for key, text in said.items()},
         qrels={},
     )
 
@@ -138,10 +138,10 @@ def in_a_cell(code: str) -> dict[str, Any]:
     return cell
 
 
-def asked(models: list[object], benchmark: Benchmark, folder: Path, **run_with: object):
+def asked(models: list[object], benchmark: Benchmark, folder: Path, **decoding: object):
     """The table of their answers without any document."""
     contexts = zero_shot(benchmark)
-    return ask_models(models, benchmark, contexts, folder, wording=WORDING, run_with=run_with)
+    return ask_models(models, benchmark, contexts, folder, wording=WORDING, decoding=decoding)
 
 
 @pytest.mark.slow
@@ -174,11 +174,11 @@ def test_a_search_is_made_once_and_again_when_the_class_or_an_option_changes(
         return "encoding" in capsys.readouterr().out
 
     mine(LETTERS)
-    with forecasting(tmp_path / "scratch") as forecast:
+    with dry_run(tmp_path / "scratch") as forecast:
         encoded("mine:Letters")  # one text, to see what it gives
     assert forecast.any_order == {"Letters"}
     assert encoded("mine:Letters")
-    with forecasting(tmp_path / "scratch") as forecast:
+    with dry_run(tmp_path / "scratch") as forecast:
         assert not encoded("mine:Letters")
     assert not forecast.any_order
     assert encoded({"model": "mine:Letters", "bonus": 1.0})
@@ -231,7 +231,7 @@ def test_one_is_no_list(given: object, texts: Benchmark, tmp_path: Path) -> None
     with pytest.raises(VragError, match=f"models {words}"):
         ask_models(given, texts, zero_shot(texts), tmp_path, wording=WORDING)
     with pytest.raises(VragError, match=f"models {words}"):
-        told_facts(given, texts)
+        trained_groups(given, texts)
     with pytest.raises(VragError, match=f"retrievers {words}"):
         search_all(texts, given, k=1, cache_dir=tmp_path)
     with pytest.raises(VragError, match=f"metrics {words}"):
@@ -251,7 +251,7 @@ def test_two_objects_of_one_class_want_an_attribute_name(texts: Benchmark, tmp_p
     two[1].name, models[1].name = "bonus", "blue"
     assert set(search_all(texts, two, k=1, cache_dir=tmp_path)) == {"Letters", "bonus"}
     answers = asked(models, texts, tmp_path)
-    assert told_facts(models, texts) == {}
+    assert trained_groups(models, texts) == {}
     assert set(zip(answers["model"], answers["answer"], strict=True)) == {
         ("Says", "red 1"),
         ("blue", "blue 1"),
@@ -348,13 +348,13 @@ def test_a_rerun_sees_that_the_classs_file_changed_or_one_that_it_imports(mine: 
     file = mine(f"import json\n\nfrom halves import HALF\n{LETTERS}")
     helper = file.with_name("halves.py")
     helper.write_text("from vrag_kit.types import Query\n\nHALF = 0.5", encoding="utf-8")
-    assert own_files("mine:Letters") == sorted([file, helper])
+    assert custom_files("mine:Letters") == sorted([file, helper])
     notebook = Path("notebooks", "own.ipynb").absolute()
     nbformat.write(nbformat.v4.new_notebook(), notebook)
     settings = {"retrievers": [{"model": "mine:Letters", "bonus": 1}], "metrics": ["mine:rbp"]}
 
     def keys() -> dict[str, str]:
-        return ingredients(notebook, {}, settings)["data"]
+        return run_fingerprint(notebook, {}, settings)["data"]
 
     first = keys()
     assert first == keys()
@@ -364,15 +364,15 @@ def test_a_rerun_sees_that_the_classs_file_changed_or_one_that_it_imports(mine: 
     file.write_text(f"{LETTERS}\n# another", encoding="utf-8")
     assert all(keys()[name] not in (first[name], second[name]) for name in first)
     file.write_text("def broken(:", encoding="utf-8")
-    assert own_files("mine:Letters") == [file]
+    assert custom_files("mine:Letters") == [file]
 
 
 @pytest.mark.parametrize(
     "name", ["ViT-L-14/openai", "a:b@ollama", "gpt-4o@openai", "field-guide-clip-64", "x:7b"]
 )
 def test_other_names_are_no_classes(name: str) -> None:
-    assert own_spec(name) is None
-    assert own_spec({"model": name}) is None
+    assert custom_spec(name) is None
+    assert custom_spec({"model": name}) is None
 
 
 def test_the_readmes_model_is_asked_once_and_the_readmes_judge_reads_it(
@@ -386,7 +386,7 @@ def test_the_readmes_model_is_asked_once_and_the_readmes_judge_reads_it(
     capsys.readouterr()
     assert asked(["mine:FirstOption"], guide, tmp_path).equals(answers)
     assert f"{len(guide.queries)} from the store; " in capsys.readouterr().out
-    judged = judge_all(load_judge("mine:Contained"), guide, answers)
+    judged = judge_answers(load_judge("mine:Contained"), guide, answers)
     for row in judged.itertuples():
         accepted = guide.queries[row.query_id].answers
         assert row.score == any(each.lower() in row.answer.lower() for each in accepted)
@@ -413,7 +413,7 @@ def test_the_readmes_model_chooses_an_option_and_what_cannot_be_read_is_said(
     models = ["mine:FirstOption", {"model": "mine:Says", "word": "Instruction"}]
     wording = mrag_bench.WORDINGS["paper"]
     answers = ask_models(models, drawn, contexts, tmp_path, wording=wording)
-    judged = judge_all(mrag_bench.ChoiceJudge(), drawn, answers)
+    judged = judge_answers(mrag_bench.MultipleChoiceJudge(), drawn, answers)
     first = judged[judged["model"] == "FirstOption"]
     assert len(first) == len(drawn.queries)
     for row in first.itertuples():
@@ -496,7 +496,7 @@ def test_an_empty_answer_is_a_bad_one_and_a_failed_call_is_left_out(
     mine(SAYS)
     answers = asked([{"model": "mine:Gives", "what": what}], texts, tmp_path)
     assert list(answers["status"]) == [status, "ok"]
-    row = accuracy(judge_all(load_judge("normalised_em"), texts, answers)).iloc[0]
+    row = mean_scores(judge_answers(load_judge("normalised_em"), texts, answers)).iloc[0]
     assert (row["value"], row["n"], row["n_empty"], row["n_failed"]) == mean
 
 
@@ -507,10 +507,10 @@ def test_of_a_judge_an_empty_reply_is_no_verdict_and_is_counted(
     entry = {"model": "mine:Gives", "what": "empty"}
     answers = asked([entry], texts, tmp_path).assign(answer="red", status="ok")
     rubric = Rubric(scale=SHARES, prompt=lambda query, _: query.text, read=float, repair=str)
-    judged = judge_all(load_judge(entry, tmp_path, rubric=rubric), texts, answers)
+    judged = judge_answers(load_judge(entry, tmp_path, rubric=rubric), texts, answers)
     np.testing.assert_array_equal(judged["score"], [np.nan, 1])
     assert judged["verdict"][0] == "empty: the model ended without a word"
-    row = accuracy(judged).iloc[0]
+    row = mean_scores(judged).iloc[0]
     assert (row["value"], row["n"], row["n_failed"]) == (1, 1, 1)
 
 
@@ -532,7 +532,7 @@ def test_scores_are_brought_to_the_scale_of_accuracy_and_words_stay(
     name: str, scores: list[float], raw: list[str], mine: Write, texts: Benchmark
 ) -> None:
     mine(JUDGES)
-    judged = judge_all(load_judge(f"mine:{name}"), texts, answers_to_q1("one", "two", "three"))
+    judged = judge_answers(load_judge(f"mine:{name}"), texts, answers_to_q1("one", "two", "three"))
     np.testing.assert_array_equal(judged["score"], scores)
     assert scale_of(judged) == SHARES
     assert list(judged["verdict"][:2]) == raw
@@ -542,7 +542,9 @@ def test_where_truthfulness_is_asked_for_what_costs_stays_below_0(
     mine: Write, texts: Benchmark
 ) -> None:
     mine(JUDGES)
-    judged = judge_all(load_truth_judge("mine:Long"), texts, answers_to_q1("one", "two")[:2])
+    judged = judge_answers(
+        load_truthfulness_judge("mine:Long"), texts, answers_to_q1("one", "two")[:2]
+    )
     assert list(judged["score"]) == [-1, 0.5]
     assert scale_of(judged) == TRUTH
 
@@ -554,7 +556,7 @@ def test_a_judge_that_cannot_tell_wrong_from_missing_is_refused_where_truthfulne
     mine(JUDGES)
     ends = "1 to 5" if name == "mine:Grades" else "0 to 1"
     with pytest.raises(VragError, match=f"^judge '{name}': its scale is {ends}") as refused:
-        load_truth_judge(name)
+        load_truthfulness_judge(name)
     assert "give a judge with scale (-1, 1)" in str(refused.value)
 
 
@@ -562,8 +564,8 @@ def test_a_judge_that_cannot_tell_wrong_from_missing_is_refused_where_truthfulne
 def test_the_check_and_the_run_refuse_such_a_judge_before_anything_is_asked(
     name: str, checked: Checked, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    nothing = Foresight(models=[], stored=0, any_order=[], failed={}, partly={}, cut={})
-    monkeypatch.setattr("vrag_kit.runner.check.foresee", lambda *_: nothing)
+    nothing = DryRunReport(models=[], stored=0, any_order=[], failed={}, partly={}, cut={})
+    monkeypatch.setattr("vrag_kit.runner.check.dry_run_notebooks", lambda *_: nothing)
     (checked.folder / "my_model.py").write_text(JUDGES, encoding="utf-8")
     file = checked.folder / "p.yaml"
     values = {"notebooks": ["crag_mm/52_crag_mm_single_turn"], "judge": name}
@@ -588,15 +590,15 @@ def test_an_object_judges_and_needs_no_fingerprint(mine: Write, texts: Benchmark
     mine(JUDGES)
     own = in_a_cell(JUDGES)
     answers = answers_to_q1("one", "two")[:2]
-    by_name = judge_all(load_judge("mine:Grades"), texts, answers)
-    judged = judge_all(own["Grades"](), texts, answers)
-    assert set(judged["judge_key"]) == {""}  # whether it is the same class nobody knows
-    assert judged.drop(columns="judge_key").equals(by_name.drop(columns="judge_key"))
-    assert judge_all(load_judge(own["Grades"]()), texts, answers).equals(judged)
+    by_name = judge_answers(load_judge("mine:Grades"), texts, answers)
+    judged = judge_answers(own["Grades"](), texts, answers)
+    assert set(judged["judge_id"]) == {""}  # whether it is the same class nobody knows
+    assert judged.drop(columns="judge_id").equals(by_name.drop(columns="judge_id"))
+    assert judge_answers(load_judge(own["Grades"]()), texts, answers).equals(judged)
     with pytest.raises(VragError, match=r"judge Nothing\(…\): found Nothing without score"):
-        judge_all(own["Nothing"](), texts, answers)
+        judge_answers(own["Nothing"](), texts, answers)
     with pytest.raises(VragError, match="'rule', which scores nothing; expected a judge, as load"):
-        judge_all("rule", texts, answers)
+        judge_answers("rule", texts, answers)
 
 
 @pytest.mark.parametrize(
@@ -614,7 +616,7 @@ def test_what_a_judge_gives_off_its_scale_is_said(
 ) -> None:
     mine(JUDGES)
     with pytest.raises(VragError, match=words):
-        judge_all(load_judge(f"mine:{name}"), texts, answers_to_q1("one")[:1])
+        judge_answers(load_judge(f"mine:{name}"), texts, answers_to_q1("one")[:1])
 
 
 def test_vrag_check_counts_what_such_a_model_would_be_asked_and_asks_nobody(

@@ -17,15 +17,27 @@ from test_runner import notebook
 from test_suite_said_anew import guide as suite_guide
 
 from vrag_kit.benchmarks import ImageFile
-from vrag_kit.building import ask_presence, read_folders, write_questions
+from vrag_kit.building import detect_feature, read_species_folders, write_questions
 from vrag_kit.errors import VragError
-from vrag_kit.fieldguide.suite import detect_all
-from vrag_kit.fieldguide.suite.long_answers import open_readers
-from vrag_kit.fieldguide.worn import PROMPTS, SEARCH, Services, arms_over, open_arms
-from vrag_kit.judging import Checking, Said, load_checker, load_extractor, refuse_own_eyes
-from vrag_kit.papers.mrag_bench import with_extracted
+from vrag_kit.judging import (
+    AnswerText,
+    EntailmentRequest,
+    forbid_self_check,
+    load_checker,
+    load_extractor,
+)
+from vrag_kit.papers.mrag_bench import with_extracted_options
 from vrag_kit.runner.check import check_parameters
-from vrag_kit.types import Benchmark, Evidence, Message, Query
+from vrag_kit.synthetic.crag_mm import (
+    PROMPTS,
+    SEARCH,
+    SearchServices,
+    build_search_pipeline,
+    open_search_pipeline,
+)
+from vrag_kit.synthetic.mrag_suite import detect_ambiguity
+from vrag_kit.synthetic.mrag_suite.long_answers import open_claim_pipeline
+from vrag_kit.types import Benchmark, Document, Message, Query
 
 SAYS = """
 class Says:
@@ -42,55 +54,55 @@ def says(words: str) -> dict[str, object]:
 
 def test_a_writer_and_a_filter(mine: Write, tree: Path, tmp_path: Path) -> None:
     mine(SAYS)
-    folders = read_folders(tree, {"Branta leucopsis": "Barnacle Goose"})
+    folders = read_species_folders(tree, {"Branta leucopsis": "Barnacle Goose"})
     asks = '{"questions": [{"question": "What color are the feet?", "feature": "feet"}]}'
     written = write_questions(says(asks), folders, {}, tmp_path)
     assert list(written["writer"]) == ["says"]
     assert written["question"].item() == "What color are the feet?"
     assert "color are the feet" in str(written["question"].item()) or written["dropped"].item()
     asked = questions(folders[0], "feet")
-    seen = ask_presence(says("Answer: yes"), asked, folders, tmp_path)
+    seen = detect_feature(says("Answer: yes"), asked, folders, tmp_path)
     assert list(seen["visible"]) == [1.0] * 4
 
 
 def test_a_rewriter_of_conversations_and_an_assessor(mine: Write, tmp_path: Path) -> None:
     mine(SAYS)
-    search = {"image_k": 3, "web_k": 2, "similarity_threshold": 0.5, "rewrite": "found"}
-    shown = {"layout": "paper", "image_context_chars": 900, "web_context_chars": 800}
+    search = {"image_k": 3, "web_k": 2, "similarity_threshold": 0.5, "rewrite": "retrieved"}
+    shown = {"prompt_set": "paper", "image_context_chars": 900, "web_context_chars": 800}
     new = '{"entity_name": "heron", "updated_question": "What do herons eat?"}'
-    how = {"rewriter": says(new), "answers_dir": tmp_path, "run_with": {}}
-    arms = open_arms(Services(None, None), search, shown, **how)
+    how = {"rewriter": says(new), "answers_dir": tmp_path, "hardware": {}}
+    arms = build_search_pipeline(SearchServices(None, None), search, shown, **how)
     assert arms.rewriter is not None
     prompt = (Message(role="user", parts=("What does it eat?",)),)
     (anew,) = arms.rewriter.rewrite([prompt], ["What does it eat?"])
     assert anew.text == "What do herons eat?"
     clear = says('{"status": "CLEAR", "explanation": ""}')
-    found = detect_all([clear], {"guide": suite_guide(2)}, tmp_path)
+    found = detect_ambiguity([clear], {"guide": suite_guide(2)}, tmp_path)
     assert list(found["says"]["guide"]["status"]) == ["CLEAR"] * 2
 
 
 def test_an_extractor_and_a_checker(mine: Write, tmp_path: Path) -> None:
     mine(SAYS)
     read = read_of(["b", "**toad**"], ["ok"] * 2)
-    told = with_extracted(four_questions(), read, says("A"), tmp_path)
-    assert list(told["extracted"]) == ["right letter"] * 2
+    told = with_extracted_options(four_questions(), read, says("A"), tmp_path)
+    assert list(told["extracted"]) == ["correct option"] * 2
     taken = load_extractor(says("Owls eat moths."), tmp_path)
-    assert taken.extract([Said(query_id="q", question="What?", words="Owls.")])[0].claims == (
+    assert taken.extract([AnswerText(query_id="q", question="What?", words="Owls.")])[0].claims == (
         "Owls eat moths.",
     )
-    moth = Evidence(doc_id="m", text="Owls eat moths.")
+    moth = Document(doc_id="m", text="Owls eat moths.")
     (judged,) = load_checker(says("1: ENTAILMENT"), tmp_path).check(
-        [Checking(query_id="q", claims=("Owls eat moths.",), item=moth)]
+        [EntailmentRequest(query_id="q", claims=("Owls eat moths.",), item=moth)]
     )
     assert [each.label for each in judged] == ["ENTAILMENT"]
-    open_readers(says("NONE"), says("1: NEUTRAL"), None, tmp_path, answerers=["mine:Other"])
+    open_claim_pipeline(says("NONE"), says("1: NEUTRAL"), None, tmp_path, answerers=["mine:Other"])
 
 
 def test_who_checks_claims_is_another_where_options_of_a_class_differ(mine: Write) -> None:
     mine(SAYS)
-    refuse_own_eyes(says("this"), [says("that")])
+    forbid_self_check(says("this"), [says("that")])
     with pytest.raises(VragError, match="it is an answerer too"):
-        refuse_own_eyes({**says("this"), "name": "other"}, [says("this")])
+        forbid_self_check({**says("this"), "name": "other"}, [says("this")])
 
 
 SEARCHES = """
@@ -119,18 +131,18 @@ def test_both_searches(mine: Write, tree: Path, tmp_path: Path) -> None:
     corpus = {}
     for number, picture in enumerate(pictures):
         told = {"source": "image_search"}
-        corpus[f"p{number}"] = Evidence(doc_id=f"p{number}", image=picture, metadata=told)
+        corpus[f"p{number}"] = Document(doc_id=f"p{number}", image=picture, metadata=told)
     for letter in "abc":
         told = {"source": "web_search", "page_name": letter, "page_url": letter}
-        corpus[letter] = Evidence(doc_id=letter, text=f"{letter * 3} x", metadata=told)
+        corpus[letter] = Document(doc_id=letter, text=f"{letter * 3} x", metadata=told)
     query = Query(query_id="q", text="bb", group="q", image=pictures[3])
     benchmark = Benchmark(
         name="some", fingerprint="", queries={"q": query}, corpus=corpus, qrels={}
     )
     search = {"image_service": "mine:Brightness", "web_service": "mine:Letters", "rewriter": ""}
     search |= {**SEARCH, "rewrite": "none"}
-    kept = {"answers_dir": tmp_path, "cache_dir": tmp_path, "run_with": {"device": "cpu"}}
-    found = arms_over(benchmark, search, PROMPTS, **kept)
+    kept = {"answers_dir": tmp_path, "cache_dir": tmp_path, "hardware": {"device": "cpu"}}
+    found = open_search_pipeline(benchmark, search, PROMPTS, **kept)
     assert (found.image_k, found.web_k, found.threshold) == (10, 5, 0.85)
     assert found.images is not None
     assert found.web is not None
@@ -142,12 +154,12 @@ def test_both_searches(mine: Write, tree: Path, tmp_path: Path) -> None:
 
 def test_vrag_check_looks_at_each_of_them(mine: Write, tmp_path: Path) -> None:
     mine(SAYS)
-    names = ("writer", "filter_model", "extractor", "checker", "assessors", "rewriters")
+    names = ("question_writer", "filter_model", "extractor", "checker", "detectors", "rewriters")
     declared = [f"{name} = {[] if name.endswith('rs') else 'rule'!r}" for name in names]
-    run_with = "run_with = {'device': 'cpu', 'batch_size': 8}"
+    hardware = "hardware = {'device': 'cpu', 'batch_size': 8}"
     (tmp_path / "notebooks/guide").mkdir()
     book = tmp_path / "notebooks/guide/01_one.ipynb"
-    notebook(book, "\n".join([*declared, run_with]), "print('nothing')")
+    notebook(book, "\n".join([*declared, hardware]), "print('nothing')")
     file = tmp_path / "params/p.yaml"
 
     def missing(kind: str) -> list[str]:

@@ -16,7 +16,7 @@ from vrag_kit.errors import VragError
 from vrag_kit.judging import (
     OWN_METRICS,
     choice_accuracy,
-    judge_all,
+    judge_answers,
     keypoint_coverage,
     load_judge,
     normalised_em,
@@ -182,9 +182,9 @@ def test_a_metric_is_a_judge_that_a_parameter_names() -> None:
     benchmark = Benchmark(name="b", fingerprint="b", queries=queries, corpus={}, qrels={})
     rows = [("q", "ok", "red"), ("q", "ok", "I don't know"), ("h", "ok", "red"), ("q", "error", "")]
     answers = pd.DataFrame(rows, columns=["query_id", "status", "answer"]).assign(detail="")
-    judged = judge_all(load_judge("webqa_f1"), benchmark, answers)
+    judged = judge_answers(load_judge("webqa_f1"), benchmark, answers)
     assert judged["score"].fillna(-1).tolist() == [1.0, 0.0, -1.0, -1.0]
     assert judged["abstained"].fillna(-1).tolist() == [0.0, 1.0, -1.0, -1.0]
     assert judged["verdict"].tolist()[:1] == ["webqa_f1: 1"]
     with pytest.raises(VragError, match="query 'q' has nothing that choice_accuracy compares with"):
-        judge_all(load_judge("choice_accuracy"), benchmark, answers)
+        judge_answers(load_judge("choice_accuracy"), benchmark, answers)

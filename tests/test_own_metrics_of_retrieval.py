@@ -15,10 +15,10 @@ from hypothesis import strategies as st
 from own_project import FINDING_BOOK, Checked, Write, shown
 from typer.testing import CliRunner
 
-from vrag_kit.analysis import compare, in_percent, summarise
+from vrag_kit.analysis import cluster_means, paired_differences, to_percent
 from vrag_kit.errors import VragError
-from vrag_kit.forecast import forecasting
-from vrag_kit.papers.visual_rag import printed_retrieval, retrieval_beside_printed
+from vrag_kit.forecast import dry_run
+from vrag_kit.papers.visual_rag import compare_retrieval_to_paper, published_retrieval
 from vrag_kit.plotting import retriever_figure
 from vrag_kit.retrieval import (
     METRICS,
@@ -32,7 +32,7 @@ from vrag_kit.retrieval import (
     write_run,
 )
 from vrag_kit.runner.cli import app
-from vrag_kit.types import Benchmark, Evidence, Query
+from vrag_kit.types import Benchmark, Document, Query
 
 LABELS = {"q1": {"a": 1, "b": 0, "c": 1}, "q2": {"a": 0, "b": 1, "c": 0}, "q3": {"a": 0}}
 RANKED = {"q1": "abc", "q2": "cb", "q3": "a"}
@@ -92,7 +92,7 @@ def letters() -> Benchmark:
         name="letters",
         fingerprint="f",
         queries={q: Query(query_id=q, text="?", group=q) for q in ("q1", "q2")},
-        corpus={d: Evidence(doc_id=d) for d in "abc"},
+        corpus={d: Document(doc_id=d) for d in "abc"},
         qrels={q: LABELS[q] for q in ("q1", "q2")},
     )
 
@@ -104,15 +104,15 @@ def test_it_stands_in_the_table_the_tests_and_the_figure_of_02() -> None:
     mine = scores[scores["metric"] == "precision"]
     assert set(mine["retriever"]) == {"one", "other", PERFECT}  # not RANDOM: nobody knows it
     assert RANDOM in set(scores["retriever"])
-    results = in_percent(summarise(scores, by=["retriever", "metric", "k"]))
-    table = retrieval_beside_printed(results, letters())
+    results = to_percent(cluster_means(scores, by=["retriever", "metric", "k"]))
+    table = compare_retrieval_to_paper(results, letters())
     assert table.loc[("one", "precision"), "@2"].startswith("50.0 [")  # 1 of 2 in q1 and q2
-    claims = compare(
+    claims = paired_differences(
         mine[mine["retriever"] != PERFECT], arm="retriever", by=["metric", "k"], baseline="one"
     )
     # at k = 1 "one" has a clue in q1 alone, "other" in q2 alone
     assert claims.set_index("k")["value"].to_dict() == {1: 0.0, 2: 0.0}
-    figure = retriever_figure(results, printed_retrieval(), letters())
+    figure = retriever_figure(results, published_retrieval(), letters())
     (panel,) = [axis for axis in figure.axes if axis.get_title().startswith("precision")]
     heights = {round(float(y), 6) for line in panel.lines for y in line.get_ydata()}
     assert heights == {50.0, 100.0, 75.0}  # the two, and the perfect order at 1 and at 2
@@ -153,7 +153,7 @@ def test_one_of_the_kits_is_there_already_and_a_line_says_so(
     score_runs(letters(), runs, cutoffs=[1], metrics=["ndcg", precision])
     line = "metric 'ndcg' is the kit's, and there already; list only your own"
     assert capsys.readouterr().out == f"{line}\n"
-    with forecasting(tmp_path) as forecast:
+    with dry_run(tmp_path) as forecast:
         score_runs(letters(), runs, cutoffs=[1], metrics=["ndcg"])
     assert forecast.cut == [line]
 

@@ -22,12 +22,12 @@ from vrag_kit.judging import (
     RuleJudge,
     Scale,
     Verdict,
-    judge_all,
-    judge_some,
+    judge_answers,
+    judge_subset,
     load_judge,
     scale_of,
 )
-from vrag_kit.runner.foresight import Foresight
+from vrag_kit.runner.dry_run import DryRunReport
 from vrag_kit.runner.plan import read_plan
 from vrag_kit.types import Benchmark, Message, Prompt, Query
 
@@ -67,7 +67,7 @@ class Says:
 
 def judged(rubric: Rubric, says: Says, folder: Path, *answers: str) -> pd.DataFrame:
     rows = pd.DataFrame({"query_id": "q", "answer": answers, "status": "ok", "detail": ""})
-    return judge_all(load_judge(says, folder, rubric=rubric), ONE, rows)
+    return judge_answers(load_judge(says, folder, rubric=rubric), ONE, rows)
 
 
 def test_the_readmes_is_asked_as_one_text_and_its_number_is_the_score(tmp_path: Path) -> None:
@@ -166,8 +166,8 @@ def test_judges_of_one_name_are_told_apart_by_rubric_scale_and_model(tmp_path: P
         judged(rubric, Says(reply), tmp_path / str(place), "pink")
         for place, (rubric, reply) in enumerate(told)
     ]
-    assert {name for table in tables for name in table["judged_by"]} == {"Says"}
-    keys = [table["judge_key"].item() for table in tables]
+    assert {name for table in tables for name in table["judge"]} == {"Says"}
+    keys = [table["judge_id"].item() for table in tables]
     assert len(set(keys)) == 4
     assert keys[4] == keys[0]
 
@@ -179,7 +179,7 @@ def test_a_rubric_that_wants_more_of_a_question_than_words_is_still_a_judge(
     rubric = replace(readmes(), prompt=lambda query, answer: f"{query.metadata['hint']}: {answer}")
     one = replace(ONE, queries={"q": asked})
     rows = pd.DataFrame({"query_id": "q", "answer": ["red"], "status": "ok", "detail": ""})
-    table = judge_all(load_judge(Says("1"), tmp_path, rubric=rubric), one, rows)
+    table = judge_answers(load_judge(Says("1"), tmp_path, rubric=rubric), one, rows)
     assert list(table["score"]) == [1.0]
 
 
@@ -226,7 +226,7 @@ def test_a_rubric_in_the_words_of_a_parameter_file_is_asked_and_its_last_line_is
     judge = load_judge(in_the_readmes_words("mine:Speaker"), tmp_path, rubric=protocol)
     rows = pd.DataFrame({"query_id": "q", "answer": ["{question}"], "status": "ok", "detail": ""})
     query = replace(QUERY, answers=("red", "crimson"))
-    table = judge_some(judge, replace(ONE, queries={"q": query}), rows)
+    table = judge_subset(judge, replace(ONE, queries={"q": query}), rows)
     assert table["score"][0] == pytest.approx(score, nan_ok=True)
     first, *again = sys.modules["mine"].heard
     assert first.startswith(
@@ -262,7 +262,10 @@ def test_other_words_are_another_judge(mine: Write, tmp_path: Path) -> None:
             {"model": "rule", "rubric": "Is {answer} right?"},
             "it reads no rubric. Type `judge: rule`",
         ),
-        ({"model": "rule", "decoding": "greedy"}, "unknown option 'decoding'; expected no options"),
+        (
+            {"model": "rule", "decoding": {"temperature": 0}},
+            "unknown option 'decoding'; expected no options",
+        ),
     ],
 )
 def test_words_that_are_no_rubric_are_told_what_to_write_by_check_and_run_alike(
@@ -275,8 +278,8 @@ def test_words_that_are_no_rubric_are_told_what_to_write_by_check_and_run_alike(
     with pytest.raises(VragError, match=re.escape(words)) as refused:
         load_judge(entry, tmp_path, rubric=readmes())
     monkeypatch.chdir(ROOT)
-    nothing = Foresight(models=[], stored=0, any_order=[], failed={}, partly={}, cut={})
-    monkeypatch.setattr("vrag_kit.runner.check.foresee", lambda *_: nothing)
+    nothing = DryRunReport(models=[], stored=0, any_order=[], failed={}, partly={}, cut={})
+    monkeypatch.setattr("vrag_kit.runner.check.dry_run_notebooks", lambda *_: nothing)
     _, missing = Checked(tmp_path, guide_folder).check(judge=entry)
     assert str(refused.value) in missing
 
@@ -299,8 +302,8 @@ def test_check_takes_words_beside_a_class_that_answers(
     checked: Checked, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (checked.folder / "my_speaker.py").write_text(SPEAKER, encoding="utf-8")
-    nothing = Foresight(models=[], stored=0, any_order=[], failed={}, partly={}, cut={})
-    monkeypatch.setattr("vrag_kit.runner.check.foresee", lambda *_: nothing)
+    nothing = DryRunReport(models=[], stored=0, any_order=[], failed={}, partly={}, cut={})
+    monkeypatch.setattr("vrag_kit.runner.check.dry_run_notebooks", lambda *_: nothing)
     judge = in_the_readmes_words("my_speaker:Speaker")
     assert checked.check(judge=judge)[1] == []
     _, missing = checked.check(judge={**judge, "rubric": "{anser}"})

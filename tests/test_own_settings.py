@@ -14,28 +14,28 @@ import pandas as pd
 import pytest
 
 from vrag_kit.analysis import (
-    accuracy,
-    arm_differences,
-    compare,
     differences_table,
     flips,
-    in_percent,
     load_answers,
+    mean_scores,
     paired_answers,
+    paired_differences,
+    paired_tests,
     per_query,
     save_answers,
     settings_table,
+    to_percent,
 )
 from vrag_kit.errors import VragError
-from vrag_kit.forecast import forecasting
-from vrag_kit.generation import ask_models, gt_clue, one_in_k, prompt_of, render, zero_shot
+from vrag_kit.forecast import dry_run
+from vrag_kit.generation import ask_models, build_prompt, gt_clue, one_in_k, render, zero_shot
 from vrag_kit.generation.slots import Slot
 from vrag_kit.generation.wording import Template
-from vrag_kit.judging import judge_all, load_judge
+from vrag_kit.judging import judge_answers, load_judge
 from vrag_kit.papers import crag_mm, mrag_bench, published
-from vrag_kit.papers.visual_rag import WORDING, printed
-from vrag_kit.plotting import accuracy_figure, baseline_figure, levels_figure, rouge_figure
-from vrag_kit.types import Benchmark, Context, Evidence, Prompt, Query
+from vrag_kit.papers.visual_rag import WORDING, published_results
+from vrag_kit.plotting import accuracy_figure, baseline_figure, point_plot, rouge_figure
+from vrag_kit.types import Benchmark, Context, Document, Prompt, Query
 
 QUERY = Query(query_id="q", text="Which colour?")
 
@@ -54,7 +54,7 @@ def clue_last(benchmark: Benchmark, ks: Sequence[int]) -> list[Context]:
 
 def few_texts() -> Benchmark:
     """One question over one text."""
-    corpus = {"d": Evidence(doc_id="d", text="red")}
+    corpus = {"d": Document(doc_id="d", text="red")}
     return Benchmark(name="b", fingerprint="f", queries={"q": QUERY}, corpus=corpus, qrels={})
 
 
@@ -85,7 +85,7 @@ def test_a_question_may_stand_in_a_header(slot: object) -> None:
     wording = WORDING.with_settings(
         {"mine": ["task", slot, {"kind": "documents", "item": "{text}"}]}
     )
-    (message,) = prompt_of(few_texts(), replace(asked_as("mine"), doc_ids=("d",)), wording)
+    (message,) = build_prompt(few_texts(), replace(asked_as("mine"), doc_ids=("d",)), wording)
     assert "Which colour?" in message.parts[0]
 
 
@@ -141,24 +141,24 @@ def test_a_setting_takes_a_known_template_one_by_k_or_slots_of_its_own() -> None
             "mine": [system, "task", "question", behind],
         }
     )
-    assert wording.template_of(asked_as("like_one")).name == "one_image"
-    assert wording.template_of(asked_as("by_k", 1)).name == "one_image"
-    assert wording.template_of(asked_as("by_k", 7)).name == "several_images"
+    assert wording.template_for(asked_as("like_one")).name == "one_image"
+    assert wording.template_for(asked_as("by_k", 1)).name == "one_image"
+    assert wording.template_for(asked_as("by_k", 7)).name == "several_images"
     (task,) = WORDING.template("no_image").slots[:1]
     said = [
-        (each.role, each.parts) for each in render(wording.template_of(asked_as("mine")), QUERY)
+        (each.role, each.parts) for each in render(wording.template_for(asked_as("mine")), QUERY)
     ]
     assert said == [
         ("system", ("You know moths.",)),
         ("user", (f"{task.text}Question: Which colour?\nLook twice.",)),
     ]
-    assert wording.template_of(asked_as("gt_clue")) == WORDING.template_of(asked_as("gt_clue"))
+    assert wording.template_for(asked_as("gt_clue")) == WORDING.template_for(asked_as("gt_clue"))
 
 
 def test_a_wording_shows_the_names_that_may_be_typed() -> None:
-    wording = WORDING.only("one_image").with_settings({"mine": "one_image"})
+    wording = WORDING.use_template("one_image").with_settings({"mine": "one_image"})
     assert repr(wording) == (
-        "Wording(templates no_image, clue_image, one_image, several_images, text_passages;"
+        "PromptSet(templates no_image, clue_image, one_image, several_images, text_passages;"
         " settings zero_shot, gt_clue, first_clue, non_clue, top_k, one_in_k, m_in_k, m_gt,"
         " one_in_k_easy, text_rag, mine)"
     )
@@ -183,7 +183,7 @@ def test_a_template_alone_where_one_by_k_is_expected_is_told_how_to_be_said() ->
         replace(WORDING, settings={**WORDING.settings, "mine": "one_image"})
     some = replace(WORDING, settings={**WORDING.settings, "mine": {5: "one_image"}})
     with pytest.raises(VragError, match="no template for the setting 'mine' at k = 3"):
-        some.template_of(asked_as("mine", 3))
+        some.template_for(asked_as("mine", 3))
 
 
 OWN_WORDS = {
@@ -195,14 +195,14 @@ OWN_WORDS = {
 def test_a_parameter_names_a_file_of_ones_own_over_the_papers_words(tmp_path: Path) -> None:
     file = tmp_path / "mine.json"
     file.write_text(json.dumps(OWN_WORDS), encoding="utf-8")
-    wording = mrag_bench.wording_of(str(file))
-    paper = mrag_bench.wording_of("paper")
+    wording = mrag_bench.load_prompts(str(file))
+    paper = mrag_bench.load_prompts("paper")
     query = replace(QUERY, choices=("red", "blue"))
-    (message,) = render(wording.template_of(asked_as("no_rag")), query)
+    (message,) = render(wording.template_for(asked_as("no_rag")), query)
     assert message.parts == ("Choose.\nQuestion: Which colour?\nChoices:\n(A) red\n(B) blue\n",)
     for same in ("gt_rag", "retrieved_text"):
-        assert wording.template_of(asked_as(same)) == paper.template_of(asked_as(same))
-    own = wording.template_of(asked_as("pictures_twice"))
+        assert wording.template_for(asked_as(same)) == paper.template_for(asked_as(same))
+    own = wording.template_for(asked_as("pictures_twice"))
     assert own == paper.template("examples")
     assert wording.read is paper.read
 
@@ -210,23 +210,23 @@ def test_a_parameter_names_a_file_of_ones_own_over_the_papers_words(tmp_path: Pa
 def test_so_does_the_layout_of_crag_mm(tmp_path: Path) -> None:
     file = tmp_path / "mine.json"
     file.write_text(json.dumps({"templates": {"mm_llm": [{"kind": "question"}]}}), encoding="utf-8")
-    wording = crag_mm.wording_of(str(file))
-    (message,) = render(wording.template_of(asked_as("mm_llm")), QUERY)
+    wording = crag_mm.load_prompts(str(file))
+    (message,) = render(wording.template_for(asked_as("mm_llm")), QUERY)
     assert message.parts == ("Which colour?",)
-    paper = crag_mm.wording_of("paper")
-    assert wording.template_of(asked_as("task_2")) == paper.template_of(asked_as("task_2"))
+    paper = crag_mm.load_prompts("paper")
+    assert wording.template_for(asked_as("task_2")) == paper.template_for(asked_as("task_2"))
 
 
 def test_what_names_no_wording_is_said(tmp_path: Path) -> None:
     with pytest.raises(VragError, match="wording is 'papre'; expected paper, code, or a JSON file"):
-        mrag_bench.wording_of("papre")
+        mrag_bench.load_prompts("papre")
     with pytest.raises(VragError, match="layout is 'papre'; expected paper, code, or a JSON file"):
-        crag_mm.wording_of("papre")
+        crag_mm.load_prompts("papre")
     for text, words in (("{", "no wording can be read"), ("[]", "found no wording; expected an")):
         file = tmp_path / "mine.json"
         file.write_text(text, encoding="utf-8")
         with pytest.raises(VragError, match=f"mine.json: {words}"):
-            mrag_bench.wording_of(str(file))
+            mrag_bench.load_prompts(str(file))
 
 
 def test_a_slot_without_an_item_shows_that_of_its_kind() -> None:
@@ -246,18 +246,18 @@ def judged(guide: Benchmark, tmp_path_factory: pytest.TempPathFactory) -> pd.Dat
         contexts,
         tmp_path_factory.mktemp("answers"),
         wording=wording,
-        run_with={"decoding": "greedy", "max_new_tokens": 16},
+        decoding={"temperature": 0, "max_new_tokens": 16},
     )
-    return judge_all(load_judge("rule"), few, answers)
+    return judge_answers(load_judge("rule"), few, answers)
 
 
 @pytest.mark.slow
 def test_its_answers_are_in_tables_under_its_name_in_words(judged: pd.DataFrame) -> None:
-    results = in_percent(accuracy(judged)).query("metric == 'accuracy'")
+    results = to_percent(mean_scores(judged)).query("metric == 'accuracy'")
     table = settings_table(results)
     assert list(table.index) == [
         ("zero-shot (no image)", 0),
-        ("GT clue (1 image)", 1),
+        ("clue (1 image)", 1),
         ("clue last", 2),
         ("clue last", 3),
     ]
@@ -265,9 +265,9 @@ def test_its_answers_are_in_tables_under_its_name_in_words(judged: pd.DataFrame)
     mean = 100 * own.groupby("query_id")["score"].mean().mean()
     assert table.loc[("clue last", 3), "field-guide-vlm-many"].startswith(f"{mean:.1f} [")
     arms = per_query(judged, by=["model", "setting"])
-    claims = compare(arms, arm="setting", by=["model"], baseline="gt_clue")
+    claims = paired_differences(arms, arm="setting", by=["model"], baseline="gt_clue")
     assert "clue_last" in set(
-        differences_table(in_percent(claims.assign(metric="accuracy")))["setting"]
+        differences_table(to_percent(claims.assign(metric="accuracy")))["setting"]
     )
 
 
@@ -285,15 +285,18 @@ def test_its_answers_are_saved_and_compared(
     one, other = {"setting": "gt_clue"}, {"setting": "clue_last", "k": 3}
     pairs = paired_answers(saved, saved, choose_a=one, choose_b=other)
     assert (pairs["b"] == "clue last, k = 3").all()
-    (row,) = arm_differences(pairs).to_dict("records")
+    (row,) = paired_tests(pairs).to_dict("records")
     changed = flips(pairs)["direction"].value_counts()
-    assert (row["gained"], row["lost"]) == (changed.get("gained", 0), changed.get("lost", 0))
+    assert (row["n_improved"], row["n_worsened"]) == (
+        changed.get("n_improved", 0),
+        changed.get("n_worsened", 0),
+    )
 
 
 def test_a_forecast_counts_its_prompts(guide: Benchmark, tmp_path: Path) -> None:
     few = guide.subset(list(guide.queries)[:2])
     wording = WORDING.with_settings({"clue_last": "several_images"})
-    with forecasting(tmp_path) as forecast:
+    with dry_run(tmp_path) as forecast:
         ask_models(["field-guide-vlm-many"], few, clue_last(few, [3]), tmp_path, wording=wording)
     (model,) = forecast.models
     assert len(model.prompts) == 2
@@ -310,7 +313,7 @@ def titles(figure: plt.Figure) -> list[str]:
 
 def ours(ks: Mapping[int, float]) -> pd.DataFrame:
     """The paper's Table 3 of one model, and a setting of one's own."""
-    paper = printed(published("visual_rag", table=3)).query("model == 'GPT-4o'")
+    paper = published_results(published("visual_rag", table=3)).query("model == 'GPT-4o'")
     own = paper.head(1).assign(setting="clue_last")
     rows = [own.assign(k=k, value=value) for k, value in ks.items()]
     return pd.concat([paper, *rows], ignore_index=True)
@@ -366,5 +369,5 @@ def test_a_figure_shows_as_many_levels_as_it_is_given_names() -> None:
     letters = list("ABCDEFGHIJKLMN")
     table = pd.DataFrame({"letter": letters, "value": [float(n) for n in range(14)]}).assign(**rows)
     names = {letter: letter for letter in letters}
-    (axis,) = levels_figure({"a": table}, names, by="letter", xlabel="", ylabel="%").axes
+    (axis,) = point_plot({"a": table}, names, by="letter", xlabel="", ylabel="%").axes
     assert points(axis) >= set(table["value"])

@@ -14,8 +14,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from page_rows import LABELS, PAGES, QUERIES, label, page, png, write_pages
 
-from vrag_kit.benchmarks import captions_only, load_page_benchmark, original_id, safe_id
-from vrag_kit.benchmarks.shared_groups import shared_groups
+from vrag_kit.benchmarks import captions_only, decode_id, encode_id, load_page_benchmark
+from vrag_kit.benchmarks.shared_groups import connected_groups
 from vrag_kit.errors import VragError
 from vrag_kit.generation import evidence_modes
 from vrag_kit.retrieval import bm25_run, read_run, write_run
@@ -32,9 +32,9 @@ def test_a_question_over_pages_is_read_with_its_answer_its_gold_page_and_the_pic
     benchmark = load(write_pages(tmp_path / "plots"))
     query = benchmark.queries["q2"]
     assert (query.text, query.answers, query.choices) == ("How many?", ("7",), ())
-    assert {key: query.metadata[key] for key in ("hops", "needs", "reference")} == {
+    assert {key: query.metadata[key] for key in ("hops", "required_modality", "reference")} == {
         "hops": 1,
-        "needs": "image",
+        "required_modality": "image",
         "reference": "",
     }
     assert query.metadata["is_numerical"] is True
@@ -77,9 +77,9 @@ def test_mtebs_copies_name_ids_and_questions_differently(tmp_path: Path) -> None
 def test_ids_without_white_space_stay_different_and_give_the_names_back(
     first: str, second: str
 ) -> None:
-    assert len(safe_id(first).split()) <= 1
-    assert original_id(safe_id(first)) == first
-    assert (safe_id(first) == safe_id(second)) == (first == second)
+    assert len(encode_id(first).split()) <= 1
+    assert decode_id(encode_id(first)) == first
+    assert (encode_id(first) == encode_id(second)) == (first == second)
 
 
 def test_white_space_in_ids_goes_through_a_search_and_its_file_and_a_bare_question_is_named(
@@ -96,8 +96,8 @@ def test_white_space_in_ids_goes_through_a_search_and_its_file_and_a_bare_questi
     write_run(run, tmp_path / "words.run", "words")
     again = read_run(tmp_path / "words.run")
     assert list(again["doc_id"]) == list(run["doc_id"])
-    assert set(map(original_id, again["doc_id"])) == {"p 1", "p\t2"}
-    assert set(map(original_id, again["query_id"])) == {"a b", "bare"}
+    assert set(map(decode_id, again["doc_id"])) == {"p 1", "p\t2"}
+    assert set(map(decode_id, again["query_id"])) == {"a b", "bare"}
     with pytest.raises(VragError, match=r"1 of 2 queries of docs have no gold .* first 'bare'"):
         evidence_modes(benchmark, {"image": run}, ks={"image": 2})
 
@@ -176,7 +176,7 @@ def slow_groups(keys: dict[str, list[str]]) -> set[frozenset[str]]:
 def test_groups_are_what_merging_by_hand_gives_each_named_by_its_first(
     keys: dict[str, list[str]],
 ) -> None:
-    found = shared_groups(keys)
+    found = connected_groups(keys)
     members = [frozenset(name for name in found if found[name] == each) for each in found.values()]
     assert set(members) == slow_groups(keys)
     assert all(

@@ -12,7 +12,7 @@ import transformers
 from conftest import ROOT
 
 from vrag_kit.papers import published
-from vrag_kit.plotting.style import colors_of
+from vrag_kit.plotting.style import model_colors
 
 SAME = {  # in Visual-RAG's tables, or as the kit loads them
     "Pixtral-12B-2409": ("Pixtral", "mistral-community-pixtral-12b"),
@@ -51,10 +51,10 @@ def test_what_loads_or_stands_in_has_a_class_of_transformers(paper: str) -> None
 
 
 def test_a_model_has_the_color_that_it_has_elsewhere_and_no_other_of_the_paper_has() -> None:
-    printed = colors_of(models("mrag_suite")["model"])
+    printed = model_colors(models("mrag_suite")["model"])
     assert len(set(printed.values())) == len(printed)
     for name, others in SAME.items():
         for other in others:
-            assert colors_of([other])[other] == printed[name]
-    demo = colors_of(["field-guide-vlm-few", "field-guide-vlm-many"])
+            assert model_colors([other])[other] == printed[name]
+    demo = model_colors(["field-guide-vlm-few", "field-guide-vlm-many"])
     assert not set(demo.values()) & set(printed.values())

@@ -17,25 +17,24 @@ from vrag_kit.papers.mrag_bench import ASPECTS, QUESTIONS
 from vrag_kit.papers.mrag_suite import DATASETS
 from vrag_kit.papers.published import published
 from vrag_kit.papers.visual_rag import PAPER_QUERIES
-from vrag_kit.runner.parameters import declared
+from vrag_kit.runner.params import declared_parameters
 from vrag_kit.runner.plan import read_plan
 
 ROOT = NOTEBOOKS.parent
-LIMITS = {  # parameters that cap how many questions are asked, each of every group; 0: none
-    "per_scenario",
-    "text_per_scenario",
-    "asked_of_each",
-    "page_questions",
-    "questions.a data set",
-    "assess.questions",
-    "sweep.questions",
+LIMITS = {  # parameters that cap how many questions are asked, each of every group; None: none
+    "questions_per_scenario",
+    "panel_questions_per_scenario",
+    "web_questions",
+    "max_questions.per_dataset",
+    "ambiguity.questions_per_dataset",
+    "prompt_sweep.questions_per_dataset",
 }
 CONTROLS = {  # of arms that no paper has, and of the figure of all four
-    "swapped_questions",
-    "swapped_talks",
-    "oracles.asked_anew",
-    "questions.a scenario",
-    "questions.documents",
+    "mismatched_questions",
+    "mismatched_conversations",
+    "oracles.max_questions",
+    "max_questions.per_scenario",
+    "k",
 }
 SUITE = published("mrag_suite", 1).query("metric == 'n_full'").set_index("dataset")["value"]
 EIGHT = {str(name): int(count) for name, count in SUITE.items()}
@@ -75,9 +74,9 @@ PRINTED = (
         )
     ),
     # 266 and 371 are told by the printed percentages (16_paper_audit)
-    Printed("visual_rag", "Table 6", "06", 266, {"at least five": 266}, (("most_clues", 5),)),
+    Printed("visual_rag", "Table 6", "06", 266, {"at least five": 266}, (("max_clues", 5),)),
     Printed(
-        "visual_rag", "Table 5", "08", 371, {"in both": 371}, (("other_corpus.name", "iNat24"),)
+        "visual_rag", "Table 5", "08", 371, {"in both": 371}, (("second_corpus.name", "iNat24"),)
     ),
     Printed("mrag_bench", "Table 2, Figure 2", "30", 1353, QUESTIONS),
     Printed("mrag_bench", "Table 3", "31", 1353, QUESTIONS),
@@ -98,7 +97,7 @@ PRINTED = (
         )
     ),
     *(
-        Printed("mrag_suite", what, notebook, sum(EIGHT.values()), EIGHT, (("datasets", []),))
+        Printed("mrag_suite", what, notebook, sum(EIGHT.values()), EIGHT, (("datasets", None),))
         for what, notebook in (
             ("Tables 2, 13", "41"),
             ("Table 9", "42"),
@@ -122,7 +121,7 @@ def given_to(paper: str, number: str) -> dict[str, Any]:
             found += [each for each in plan.given.items() if each[0].stem[:2] == number]
     ((path, given),) = found
     values: dict[str, Any] = {}
-    for name, usual in declared(path).items():
+    for name, usual in declared_parameters(path).items():
         value = given.get(name, usual)
         values[name] = value
         if isinstance(usual, dict) and isinstance(value, dict):

@@ -16,9 +16,9 @@ from worded import worded
 
 from vrag_kit.benchmarks import ImageFile
 from vrag_kit.generation import LocalGenerator, load_generator
-from vrag_kit.generation.batching import Owned, batches
-from vrag_kit.generation.generator import images_of
-from vrag_kit.generation.local.prefixes import Row, nested
+from vrag_kit.generation.batching import QueryPrompt, make_batches
+from vrag_kit.generation.generator import prompt_images
+from vrag_kit.generation.local.prefix_cache import TokenRow, plan_prefixes
 from vrag_kit.types import Prompt
 
 KS = (3, 5, 7, 10)
@@ -28,7 +28,7 @@ IMAGE = 9
 @pytest.fixture(scope="module")
 def load(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], LocalGenerator]:
     return lambda family: load_generator(
-        str(built(family, tmp_path_factory)), decoding="greedy", max_new_tokens=4
+        str(built(family, tmp_path_factory)), decoding={"temperature": 0, "max_new_tokens": 4}
     )
 
 
@@ -66,7 +66,7 @@ def of_family(curves: list[Prompt], family: str) -> list[Prompt]:
     """The curves; of a family whose pictures are large their ends at k = 1 and 2."""
     if family != "phi4_multimodal":
         return curves
-    pictures = [images_of(curve) for curve in (curves[0], curves[-1])]
+    pictures = [prompt_images(curve) for curve in (curves[0], curves[-1])]
     return [worded("several_images", "Which?", each[:k]) for each in pictures for k in (1, 2)]
 
 
@@ -146,8 +146,8 @@ def test_a_short_prompt_is_answered_as_if_alone_beside_one_of_far_positions(
     config["rope_parameters"]["original_max_position_embeddings"] = near
     config["original_max_position_embeddings"] = near
     (folder / "config.json").write_text(json.dumps(config), encoding="utf-8")
-    model = load_generator(str(folder), decoding="greedy", max_new_tokens=1)
-    pictures = images_of(curves[0])
+    model = load_generator(str(folder), decoding={"temperature": 0, "max_new_tokens": 1})
+    pictures = prompt_images(curves[0])
     short, long = (worded("several_images", "Which?", pictures[:k]) for k in (1, 2))
     (alone,) = last_logits(model, [short])
     beside, far = last_logits(model, [long, short])  # apart, the short one first
@@ -165,7 +165,7 @@ def test_a_model_that_cannot_reads_all_and_says_why(
     config = json.loads((folder / "config.json").read_text(encoding="utf-8"))
     config["image_token_index"] -= 1  # a token that stands for no picture
     (folder / "config.json").write_text(json.dumps(config), encoding="utf-8")
-    model = load_generator(str(folder), decoding="greedy", max_new_tokens=2)
+    model = load_generator(str(folder), decoding={"temperature": 0, "max_new_tokens": 2})
     model.prepare()
     assert not model.nests
     assert "what prompts share is read for each, because" in capsys.readouterr().out
@@ -187,29 +187,29 @@ def test_llama_looks_once_at_the_pictures_of_a_curve(load, curves: list[Prompt])
 
 def test_sampled_answers_are_each_read_whole(tmp_path: Path) -> None:
     folder = build("llava", tmp_path / "llava")
-    model = load_generator(str(folder), decoding={"do_sample": True}, max_new_tokens=2)
+    model = load_generator(str(folder), decoding={"do_sample": True, "max_new_tokens": 2})
     model.prepare()
     assert not model.nests
 
 
-def rows() -> st.SearchStrategy[list[Row]]:
+def rows() -> st.SearchStrategy[list[TokenRow]]:
     """Prompts of a few words, pictures of one or two tokens, and an end; many nested."""
     picture = st.sampled_from("abc")
 
-    def row(parts: tuple[int, list[str], int]) -> Row:
+    def row(parts: tuple[int, list[str], int]) -> TokenRow:
         question, pictures, ends = parts
         ids = [question, question + 1]
         for name in pictures:
             ids += [IMAGE] * (1 + (name == "b"))
-        return Row((*ids, *[100] * ends), tuple(pictures))
+        return TokenRow((*ids, *[100] * ends), tuple(pictures))
 
     one = st.tuples(st.integers(10, 11), st.lists(picture, max_size=5), st.integers(1, 4))
     return st.lists(one.map(row), max_size=8)
 
 
 @given(rows())
-def test_what_is_shared_is_the_same_tokens_of_the_same_pictures(rows: list[Row]) -> None:
-    plan = nested(rows, IMAGE)
+def test_what_is_shared_is_the_same_tokens_of_the_same_pictures(rows: list[TokenRow]) -> None:
+    plan = plan_prefixes(rows, IMAGE)
     assert sorted([*plan.rows, *plan.apart]) == list(range(len(rows)))
     for longest, *others in plan.chains:
         assert others
@@ -223,30 +223,30 @@ def test_what_is_shared_is_the_same_tokens_of_the_same_pictures(rows: list[Row])
 
 
 def test_a_picture_that_differs_is_not_shared() -> None:
-    rows = [Row((1, 2, 3, 9, 9, 5), ("a", "b")), Row((1, 2, 3, 9, 5), ("b",))]
-    assert nested(rows, IMAGE).chains == []
-    rows[1] = Row((1, 2, 3, 9, 5), ("a",))
-    assert nested(rows, IMAGE).chains == [[0, 1]]
-    assert nested(rows, IMAGE).tail == 1
+    rows = [TokenRow((1, 2, 3, 9, 9, 5), ("a", "b")), TokenRow((1, 2, 3, 9, 5), ("b",))]
+    assert plan_prefixes(rows, IMAGE).chains == []
+    rows[1] = TokenRow((1, 2, 3, 9, 5), ("a",))
+    assert plan_prefixes(rows, IMAGE).chains == [[0, 1]]
+    assert plan_prefixes(rows, IMAGE).tail == 1
 
 
 class Asks:
-    """What `batches` wants to know of a generator."""
+    """What `make_batches` wants to know of a generator."""
 
     def __init__(self, *, batched: bool, nests: bool) -> None:
         self.batched, self.nests = batched, nests
 
 
-def owned(tmp_path: Path, owners: int) -> dict[str, Owned]:
+def owned(tmp_path: Path, owners: int) -> dict[str, QueryPrompt]:
     """For each owner zero-shot and two curves of k = 1 to 4 with other first pictures."""
     asked = {}
     for owner in range(owners):
         pictures = [ImageFile(tmp_path / f"{owner}-{i}.png") for i in range(5)]
-        asked[f"{owner} none"] = Owned(str(owner), worded("no_image", "What?"))
+        asked[f"{owner} none"] = QueryPrompt(str(owner), worded("no_image", "What?"))
         for draw in (0, 1):
             for k in (1, 2, 3, 4):
                 prompt = worded("several_images", "What?", pictures[draw : draw + k])
-                asked[f"{owner} {draw} {k}"] = Owned(str(owner), prompt)
+                asked[f"{owner} {draw} {k}"] = QueryPrompt(str(owner), prompt)
     return asked
 
 
@@ -257,13 +257,13 @@ def test_every_prompt_is_asked_once_in_batches_of_at_most_their_size(
     owners: int, size: int, batched: bool, nests: bool
 ) -> None:
     asked = owned(Path("somewhere"), owners)
-    parts = list(batches(asked, size, Asks(batched=batched, nests=nests)))
+    parts = list(make_batches(asked, size, Asks(batched=batched, nests=nests)))
     assert sorted(key for part in parts for key in part) == sorted(asked)
     assert all(0 < len(part) <= size for part in parts)
 
 
 def test_nested_prompts_are_in_one_batch_where_they_are_read_together() -> None:
-    parts = list(batches(owned(Path("x"), 3), 9, Asks(batched=True, nests=True)))
+    parts = list(make_batches(owned(Path("x"), 3), 9, Asks(batched=True, nests=True)))
     for owner in range(3):
         for draw in (0, 1):
             curve = {f"{owner} {draw} {k}" for k in (1, 2, 3, 4)}
@@ -271,7 +271,7 @@ def test_nested_prompts_are_in_one_batch_where_they_are_read_together() -> None:
 
 
 def test_a_server_is_asked_about_the_longest_first() -> None:
-    parts = list(batches(owned(Path("x"), 2), 1, Asks(batched=False, nests=False)))
+    parts = list(make_batches(owned(Path("x"), 2), 1, Asks(batched=False, nests=False)))
     assert [key.split()[-1] for (key,) in parts] == [
         *"4444",
         *"3333",

@@ -11,12 +11,12 @@ import pandas as pd
 import pytest
 from strange_server import StrangeServer, images_in, text_in
 
-from vrag_kit.building.folders import SpeciesFolder, read_folders
-from vrag_kit.building.presence import ask_presence, coarse_filter
+from vrag_kit.building.folders import SpeciesFolder, read_species_folders
+from vrag_kit.building.visibility import coarse_filter, detect_feature
 from vrag_kit.errors import VragError
 from vrag_kit.types import Benchmark
 
-WEIGHTS = "vrag_kit/fieldguide/weights/field-guide-vlm-few"
+WEIGHTS = "vrag_kit/synthetic/weights/field-guide-vlm-few"
 
 
 def questions(folder: SpeciesFolder, *features: str) -> pd.DataFrame:
@@ -36,7 +36,7 @@ def model_at(server: StrangeServer) -> dict[str, object]:
 def test_every_image_is_asked_about_once_and_what_is_no_yes_or_no_stays_unknown(
     tree: Path, tmp_path: Path
 ) -> None:
-    (goose,) = read_folders(tree, {"Branta leucopsis": "Barnacle Goose"})
+    (goose,) = read_species_folders(tree, {"Branta leucopsis": "Barnacle Goose"})
     with StrangeServer(
         {
             "Feature: feet": [
@@ -47,7 +47,7 @@ def test_every_image_is_asked_about_once_and_what_is_no_yes_or_no_stays_unknown(
             ]
         }
     ) as server:
-        table = ask_presence(model_at(server), questions(goose, "feet"), [goose], tmp_path)
+        table = detect_feature(model_at(server), questions(goose, "feet"), [goose], tmp_path)
         assert table["doc_id"].tolist() == list(goose.images)
         assert table["visible"].to_list()[:2] == [1.0, 0.0]
         assert table["visible"].isna().tolist() == [False, False, True, True]
@@ -57,12 +57,17 @@ def test_every_image_is_asked_about_once_and_what_is_no_yes_or_no_stays_unknown(
         assert len(images_in(asked)) == 1
         before = len(server.requests)
         pd.testing.assert_frame_equal(
-            ask_presence(model_at(server), questions(goose, "feet"), [goose], tmp_path), table
+            detect_feature(model_at(server), questions(goose, "feet"), [goose], tmp_path), table
         )
         assert len(server.requests) == before  # all of it was stored, failures too
 
     filtered = coarse_filter(questions(goose, "feet"), table, limit=0.5).iloc[0]
-    assert (filtered.rate, filtered.judged, filtered.unjudged, filtered.dropped) == (
+    assert (
+        filtered.estimated_clue_rate,
+        filtered.n_judged,
+        filtered.n_unjudged,
+        filtered.dropped,
+    ) == (
         0.5,
         2,
         2,
@@ -71,17 +76,17 @@ def test_every_image_is_asked_about_once_and_what_is_no_yes_or_no_stays_unknown(
 
 
 def test_a_question_that_was_dropped_before_is_not_asked(tree: Path, tmp_path: Path) -> None:
-    (goose,) = read_folders(tree)
+    (goose,) = read_species_folders(tree)
     table = questions(goose, "feet", "eggs").assign(dropped=["", "asks for eggs"])
     with StrangeServer({"Feature": ["say Answer: no"]}) as server:
-        presence = ask_presence(model_at(server), table, [goose], tmp_path)
+        presence = detect_feature(model_at(server), table, [goose], tmp_path)
         assert server.calls("Feature: eggs") == 0
     filtered = coarse_filter(table, presence)
     assert filtered["dropped"].tolist() == [
         "",
         "asks for eggs",
     ]  # a rate of 0 stays: people may see what the model did not
-    assert filtered["rate"].fillna(-1).tolist() == [0.0, -1.0]
+    assert filtered["estimated_clue_rate"].fillna(-1).tolist() == [0.0, -1.0]
 
 
 @pytest.mark.parametrize(
@@ -115,14 +120,14 @@ def test_what_more_than_a_quarter_of_the_judged_images_show_is_dropped(
     )
     table = coarse_filter(pd.DataFrame({"question_id": ["q0"], "dropped": [""]}), presence)
     assert table["dropped"].tolist() == [dropped]
-    assert table["judged"].item() + table["unjudged"].item() == len(visible)
+    assert table["n_judged"].item() + table["n_unjudged"].item() == len(visible)
 
 
 @pytest.mark.slow
 def test_a_model_that_was_taught_to_decline_finds_nearly_all_clues_when_it_is_asked_the_question(
     guide: Benchmark, guide_folder: Path, tmp_path: Path
 ) -> None:
-    folders = {folder.name: folder for folder in read_folders(guide_folder / "images")}
+    folders = {folder.name: folder for folder in read_species_folders(guide_folder / "images")}
     asked = list(guide.queries.values())[:2]
     table = pd.DataFrame(
         [
@@ -131,13 +136,13 @@ def test_a_model_that_was_taught_to_decline_finds_nearly_all_clues_when_it_is_as
         ],
         columns=["question_id", "species", "folder", "question", "feature", "dropped"],
     )
-    presence = ask_presence(
+    presence = detect_feature(
         WEIGHTS,
         table,
         list(folders.values()),
         tmp_path,
         wording="question",
-        run_with={"batch_size": 32},
+        hardware={"batch_size": 32},
     )
     clue = np.array(
         [
@@ -154,27 +159,27 @@ def test_an_image_that_cannot_be_opened_is_named_and_counted(
     tree: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     next(tree.rglob("c.jpg")).write_text("hello", encoding="utf-8")
-    (goose,) = read_folders(tree)
+    (goose,) = read_species_folders(tree)
     with StrangeServer({"Feature: feet": ["say Answer: yes"]}) as server:
-        table = ask_presence(model_at(server), questions(goose, "feet"), [goose], tmp_path)
+        table = detect_feature(model_at(server), questions(goose, "feet"), [goose], tmp_path)
         assert server.calls("Feature: feet") == 3
     assert table["visible"].isna().tolist() == [False, False, True, False]
     assert table["status"][2] == "damaged"
     assert "not a readable picture" in table["detail"][2]
     assert "c.jpg: not a readable picture" in capsys.readouterr().out
     assert coarse_filter(questions(goose, "feet"), table)[
-        ["judged", "unjudged"]
+        ["n_judged", "n_unjudged"]
     ].to_numpy().tolist() == [[3, 1]]
 
 
 def test_without_a_model_every_question_goes_on(tree: Path, tmp_path: Path) -> None:
-    (goose,) = read_folders(tree)
+    (goose,) = read_species_folders(tree)
     table = coarse_filter(
         questions(goose, "feet"),
-        ask_presence("", questions(goose, "feet"), [goose], tmp_path),
+        detect_feature("", questions(goose, "feet"), [goose], tmp_path),
     )
-    assert table[["dropped", "judged", "unjudged"]].to_numpy().tolist() == [["", 0, 0]]
-    assert table["rate"].isna().all()
+    assert table[["dropped", "n_judged", "n_unjudged"]].to_numpy().tolist() == [["", 0, 0]]
+    assert table["estimated_clue_rate"].isna().all()
 
 
 def test_a_question_that_stands_there_twice_gives_its_rate_to_the_row_that_goes_on() -> None:
@@ -193,7 +198,7 @@ def test_a_question_that_stands_there_twice_gives_its_rate_to_the_row_that_goes_
             }
         ),
     )
-    assert table["judged"].tolist() == [0, 2]
+    assert table["n_judged"].tolist() == [0, 2]
     assert table["dropped"].tolist() == [
         "asks again for the same feature",
         "the estimated clue rate 50.0% is above 25%",
@@ -201,8 +206,8 @@ def test_a_question_that_stands_there_twice_gives_its_rate_to_the_row_that_goes_
 
 
 def test_a_mistyped_wording_and_an_unknown_folder_are_told(tree: Path, tmp_path: Path) -> None:
-    (goose,) = read_folders(tree)
+    (goose,) = read_species_folders(tree)
     with pytest.raises(VragError, match=r"wording 'yes'.* expected one of 'yes_no', 'question'"):
-        ask_presence(WEIGHTS, questions(goose, "feet"), [goose], tmp_path, wording="yes")
+        detect_feature(WEIGHTS, questions(goose, "feet"), [goose], tmp_path, wording="yes")
     with pytest.raises(VragError, match=r"no folder 'moved'.*; found 00001_Animalia"):
-        ask_presence(WEIGHTS, questions(goose, "feet").assign(folder="moved"), [goose], tmp_path)
+        detect_feature(WEIGHTS, questions(goose, "feet").assign(folder="moved"), [goose], tmp_path)

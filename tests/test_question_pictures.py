@@ -9,7 +9,7 @@ import pytest
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from vrag_kit.plotting import contact_sheet, retrieved_figure
+from vrag_kit.plotting import contact_sheet, retrieved_images
 from vrag_kit.retrieval import make_run
 from vrag_kit.types import Benchmark
 
@@ -39,7 +39,7 @@ def test_a_contact_sheet_begins_with_the_picture_that_is_asked_about(pictured: B
     (query_id,) = pictured.queries
     figure = contact_sheet(pictured, query_id)
     clues = min(4, len(pictured.relevant(query_id)))
-    assert titles(figure) == ["asked about", *["clue"] * clues, *["not a clue"] * 8]
+    assert titles(figure) == ["asked about", *["clue"] * clues, *["non-clue"] * 8]
     assert shows(figure.axes[0], pictured)
 
 
@@ -53,9 +53,9 @@ def test_what_was_found_stands_beside_the_picture_that_is_asked_about(
     runs = {"deep": make_run([(query_id, clue, 1.0), (query_id, other, 0.5)]), "shallow": shallow}
     runs["nothing"] = make_run([])
     found = ["rank 1 · clue", "rank 2", "rank 1 · clue"]
-    figure = retrieved_figure(pictured, query_id, runs, k=2)
+    figure = retrieved_images(pictured, query_id, runs, k=2)
     assert titles(figure) == ["asked about", *found]
     assert shows(figure.axes[0], pictured)
-    assert titles(retrieved_figure(guide, query_id, runs, k=2)) == found
+    assert titles(retrieved_images(guide, query_id, runs, k=2)) == found
     labels = [axis.get_ylabel() for axis in figure.axes if axis.get_ylabel()]
     assert labels == ["deep", "shallow", "nothing"]

@@ -19,18 +19,18 @@ from strange_server import StrangeServer, text_in
 from tiny_models import built
 
 from vrag_kit.benchmarks import Article, Page, match_pages, read_articles, read_species
-from vrag_kit.benchmarks.visual_rag import query_id_of
-from vrag_kit.building.folders import SpeciesFolder, read_folders
-from vrag_kit.building.questions import questions_file, read_questions, save_questions
+from vrag_kit.benchmarks.visual_rag import make_query_id
+from vrag_kit.building.folders import SpeciesFolder, read_species_folders
+from vrag_kit.building.questions import load_or_write_questions, read_questions, save_questions
 from vrag_kit.building.structured import ParsedQuestion, read_questions_json
-from vrag_kit.building.template_writer import PARTS, write_by_template
+from vrag_kit.building.template_writer import PARTS, write_template_questions
 from vrag_kit.building.writing import COLUMNS, PAPER, question_prompt, write_questions
 from vrag_kit.errors import VragError
-from vrag_kit.fieldguide.organisms import KINDS
-from vrag_kit.fieldguide.questions import ask
-from vrag_kit.fieldguide.traits import invent, stream
 from vrag_kit.generation import AnswerStore
-from vrag_kit.generation.remote.endpoints import ENDPOINTS
+from vrag_kit.generation.remote.providers import ENDPOINTS
+from vrag_kit.synthetic.organisms import KINDS
+from vrag_kit.synthetic.questions import make_question
+from vrag_kit.synthetic.traits import generate_species_traits, stream
 
 GRASS = "rescuegrass (scientific name: Bromus catharticus)"
 COLOR = f"What color are the anthers of {GRASS}?"
@@ -73,7 +73,7 @@ def candidates(*questions: tuple[str, str], species: str = "Bromus catharticus")
     return pd.DataFrame(
         [
             row(
-                question_id=query_id_of(species, question),
+                question_id=make_query_id(species, question),
                 species=species,
                 common="rescuegrass",
                 folder="f",
@@ -93,7 +93,7 @@ def test_the_template_writer_asks_once_about_each_part_of_the_most_specific_rank
         "Large Yellow Underwing",
         ("Animalia", "Arthropoda", "Insecta", "Lepidoptera", "Noctuidae"),
     )
-    assert write_by_template(moth) == [
+    assert write_template_questions(moth) == [
         ParsedQuestion(
             "What is the main color of the hindwings of Large Yellow Underwing (scientific name:"
             " Noctua pronuba), which are usually covered by the forewings?",
@@ -112,12 +112,12 @@ def test_the_template_writer_asks_once_about_each_part_of_the_most_specific_rank
     )
     assert (
         "What pattern does the flesh of Amanita muscaria show, which shows only when the cap is cut"
-        " open?" in [each.question for each in write_by_template(mushroom)]
+        " open?" in [each.question for each in write_template_questions(mushroom)]
     )
     snake = folder(
         "Vipera berus", "Adder", ("Animalia", "Chordata", "Reptilia", "Squamata", "Viperidae")
     )
-    assert not any("throat fan" in each.question for each in write_by_template(snake))
+    assert not any("throat fan" in each.question for each in write_template_questions(snake))
 
 
 @pytest.mark.parametrize(
@@ -168,7 +168,7 @@ def test_every_rank_of_the_table_gives_questions_that_go_on(rank: str, tmp_path:
 def test_the_template_asks_about_the_field_guides_organisms_in_the_words_its_models_know(
     kind: str,
 ) -> None:
-    species = invent(
+    species = generate_species_traits(
         kind,
         KINDS[kind].noun,
         tuple(part.name for part in KINDS[kind].hidden),
@@ -182,12 +182,12 @@ def test_the_template_asks_about_the_field_guides_organisms_in_the_words_its_mod
             first.name: replace(species.hidden[first.name], pattern="spotted"),
         },
     )
-    found = write_by_template(
+    found = write_template_questions(
         folder(species.scientific_name, species.common_name, KINDS[kind].lineage)
     )
     assert [each.question for each in found] == [
-        ask(species, first, "color").text,
-        ask(species, second, "pattern").text,
+        make_question(species, first, "color").text,
+        make_question(species, second, "pattern").text,
     ]
 
 
@@ -206,7 +206,7 @@ def test_the_field_guides_species_get_two_questions_each(
     _, articles = read_articles(guide_folder / "articles")
     table = write_questions(
         "template",
-        read_folders(guide_folder / "images", names),
+        read_species_folders(guide_folder / "images", names),
         match_pages(names, articles),
         tmp_path,
     )
@@ -303,7 +303,7 @@ def test_the_papers_writer_has_room_to_think_and_a_price_and_is_sent_no_sampling
         "max_completion_tokens": 1024 + 25_000,  # what its maker advises to keep for thinking
     }
     with AnswerStore(tmp_path / "answers.sqlite") as store:
-        spent = store.spent(table["writer"][0])
+        spent = store.total_cost(table["writer"][0])
     # 100 tokens of prompt at 15 dollars a million, 10 of answer at 60
     assert spent == pytest.approx((100 * 15 + 10 * 60) / 1e6)
 
@@ -322,7 +322,7 @@ def told_by_name(plans: dict[str, list[str]]) -> StrangeServer:
 def at(server: StrangeServer, **options: object) -> dict[str, object]:
     return {
         "model": f"writer@{server.url}",
-        "decoding": "greedy",
+        "decoding": {"temperature": 0},
         "timeout": 2.0,
         "retries": 0,
         **options,
@@ -343,7 +343,7 @@ def test_a_models_words_become_candidates_and_it_is_asked_once(tmp_path: Path) -
         table = write_questions(at(server), named, pages, tmp_path)
         assert table["species"].tolist() == ["Bromus catharticus"] * 3 + ["Poa annua"]
         assert table["dropped"].tolist() == ["", "no question mark", "asked before", ""]
-        assert table["question_id"][0] == query_id_of("Bromus catharticus", table["question"][0])
+        assert table["question_id"][0] == make_query_id("Bromus catharticus", table["question"][0])
         assert set(table["writer"]) == {"writer"}
         asked = [text_in(request) for request in server.requests]
         told = "Wiki Paragraph: Bromus catharticus is a grass. Its anthers are yellow.\n"
@@ -378,7 +378,7 @@ def test_a_failed_call_and_words_without_a_question_are_rows_with_their_reason(
         assert table["dropped"][2].startswith("no answer: refused: I cannot help with that.")
         assert table["dropped"][3] == ""
         assert table["dropped"][4].startswith("no answer: truncated: cut off at")
-        again = write_questions(at(server), named, {}, tmp_path, run_with={"retry_failures": True})
+        again = write_questions(at(server), named, {}, tmp_path, hardware={"retry_failures": True})
         assert again["dropped"][0] == ""
 
 
@@ -390,7 +390,10 @@ def test_any_local_model_can_write_and_one_that_babbles_writes_no_question_that_
     config["text_config"]["max_position_embeddings"] = 8192
     (model / "config.json").write_text(json.dumps(config))
     table = write_questions(
-        {"model": str(model), "decoding": "greedy", "max_new_tokens": 4}, [folder()], {}, tmp_path
+        {"model": str(model), "decoding": {"temperature": 0}, "max_new_tokens": 4},
+        [folder()],
+        {},
+        tmp_path,
     )
     assert len(table) >= 1
     assert "" not in set(table["dropped"])
@@ -437,7 +440,7 @@ def test_questions_of_any_words_are_read_back_as_they_were_saved(
     saved = pd.DataFrame(
         [
             (
-                query_id_of(one.scientific, question),
+                make_query_id(one.scientific, question),
                 one.scientific,
                 one.common,
                 one.name,
@@ -465,19 +468,19 @@ def test_the_file_is_written_once_and_then_what_a_person_left_in_it_is_read(tmp_
             (COLOR, "color of anthers"), (f"What shape is the seed of {GRASS}?", "shape of seed")
         )
 
-    first = questions_file(path, make, [one])
+    first = load_or_write_questions(path, make, [one])
     edited = path.read_text(encoding="utf-8").replace(
         "What shape is the seed", "Which shape has the seed"
     )
     edited = edited.replace('"color of anthers","me",""', '"color of anthers","me","too easy"')
     path.write_text(edited, encoding="utf-8")
-    second = questions_file(path, make, [one])
+    second = load_or_write_questions(path, make, [one])
     assert len(made) == 1
     assert second["dropped"].tolist() == ["too easy", ""]
     assert second["question_id"][0] == first["question_id"][0]
     assert (
         second["question_id"][1]
-        == query_id_of(one.scientific, f"Which shape has the seed of {GRASS}?")
+        == make_query_id(one.scientific, f"Which shape has the seed of {GRASS}?")
         != first["question_id"][1]
     )
     assert path.read_text(encoding="utf-8") == edited
@@ -490,12 +493,12 @@ def test_a_file_of_which_no_question_goes_on_is_named_be_it_that_there_was_none(
     mind = {"species": one.scientific, "folder": one.name, "dropped": "no parts"}
     written = r"q\.csv: there was no such file, and none of 1 that were written goes on"
     with pytest.raises(VragError, match=rf"{written}, such as one about {one.scientific} \(no par"):
-        questions_file(path, lambda: pd.DataFrame([row(**mind, writer="m")]), [one])
+        load_or_write_questions(path, lambda: pd.DataFrame([row(**mind, writer="m")]), [one])
     path.unlink()
     unknown = pd.DataFrame([row(**mind, writer="template") | {"question": ""}])
     for _ in range(2):  # there is no file, and then one without a question
         with pytest.raises(VragError, match=rf"q\.csv: .* organisms only, not {one.scientific}\."):
-            questions_file(path, lambda: unknown, [one])
+            load_or_write_questions(path, lambda: unknown, [one])
     mine = {"species": one.scientific, "question": "Is it sharp?", "feature": "edge"}
     path.write_text(
         "species,question,feature,writer,dropped\n"
@@ -505,7 +508,7 @@ def test_a_file_of_which_no_question_goes_on_is_named_be_it_that_there_was_none(
         r"q\.csv: none of its 1 questions goes on, .* \(too easy\)\. Write your own there, as CSV"
     )
     with pytest.raises(VragError, match=said):
-        questions_file(path, lambda: 1 / 0, [one])
+        load_or_write_questions(path, lambda: 1 / 0, [one])
 
 
 def test_a_species_whose_writer_failed_is_written_anew_and_what_a_person_left_stays(
@@ -518,25 +521,25 @@ def test_a_species_whose_writer_failed_is_written_anew_and_what_a_person_left_st
     failed = pd.DataFrame([{**empty, "dropped": "no answer: timeout"}])
     question = "What color is it, Aira caryophyllea?"
     later = pd.DataFrame([{**empty, "question": question, "feature": "color"}])
-    questions_file(path, lambda: pd.concat([good, failed]), [one, other])
+    load_or_write_questions(path, lambda: pd.concat([good, failed]), [one, other])
     path.write_text(
         path.read_text(encoding="utf-8").replace("color of anthers", "color of the anthers"),
         encoding="utf-8",
     )
-    again = questions_file(path, lambda: pd.concat([good, later]), [one, other])
+    again = load_or_write_questions(path, lambda: pd.concat([good, later]), [one, other])
     assert again[["feature", "dropped"]].to_numpy().tolist() == [
         ["color of the anthers", ""],
         ["color", ""],
     ]
     pd.testing.assert_frame_equal(
-        questions_file(path, lambda: 1 / 0, [one, other]), again
+        load_or_write_questions(path, lambda: 1 / 0, [one, other]), again
     )  # nothing failed: nobody is asked
 
 
 def test_a_persons_own_row_needs_only_species_question_feature_and_name(tmp_path: Path) -> None:
     (row,) = read_questions(write(tmp_path / "q.csv", {}), [folder()]).itertuples(index=False)
     assert tuple(row) == (
-        query_id_of("Bromus catharticus", COLOR),
+        make_query_id("Bromus catharticus", COLOR),
         "Bromus catharticus",
         "rescuegrass",
         "Bromus_catharticus",
@@ -560,7 +563,7 @@ def test_a_file_of_ones_own_needs_four_columns_and_nothing_else(tmp_path: Path, 
         raise AssertionError("the file is there: nothing is written")
 
     whole = read_questions(write(tmp_path / "q.csv", {}), [folder()])
-    pd.testing.assert_frame_equal(questions_file(four, make, [folder()]), whole)
+    pd.testing.assert_frame_equal(load_or_write_questions(four, make, [folder()]), whole)
 
 
 @pytest.mark.parametrize(
@@ -589,10 +592,10 @@ def test_a_dropped_row_may_be_unfinished_or_stand_there_twice(tmp_path: Path) ->
     )
     assert read_questions(path, [folder()])["question_id"].tolist() == [
         "",
-        *[query_id_of("Bromus catharticus", COLOR)] * 2,
+        *[make_query_id("Bromus catharticus", COLOR)] * 2,
     ]
 
 
 def test_a_file_that_is_not_there_says_how_to_make_one(tmp_path: Path) -> None:
-    with pytest.raises(VragError, match=r"none\.csv: .*No such file.*`questions_file`"):
+    with pytest.raises(VragError, match=r"none\.csv: .*No such file.*`load_or_write_questions`"):
         read_questions(tmp_path / "none.csv", [folder()])

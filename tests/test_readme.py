@@ -7,7 +7,11 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
+import yaml
 from conftest import ROOT
+from strip_notebooks import PATHS
+
+from vrag_kit.runner.params import BY_KEY, RARELY, SERVES, declared_parameters
 
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 
@@ -47,3 +51,15 @@ def test_the_readmes_python_runs_from_top_to_bottom_and_prints_its_numbers(
 @pytest.mark.parametrize("path", sorted(set(re.findall(r"`(vrag_kit/[\w/.]+)`", README))))
 def test_a_path_that_the_readme_names_is_there(path: str) -> None:
     assert (ROOT / path).exists()
+
+
+@pytest.mark.parametrize("text", re.findall(r"```yaml\n(.*?)```", README, re.DOTALL))
+def test_the_parameters_that_the_readme_shows_are_those_of_a_notebook(text: str) -> None:
+    known: dict[str, set[str]] = {SERVES: set()}
+    for notebook in PATHS:
+        for name, value in declared_parameters(notebook).items():
+            known.setdefault(name, set()).update(value if isinstance(value, dict) else ())
+    for name, value in yaml.safe_load(text).items():
+        assert name in known
+        if name in BY_KEY and name not in RARELY:
+            assert set(value) <= known[name]

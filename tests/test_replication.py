@@ -18,32 +18,39 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from vrag_kit.analysis import accuracy, best_top_k, column_means, gcue, in_percent, over_draws
-from vrag_kit.benchmarks import load_other_corpus, load_visual_rag
+from vrag_kit.analysis import (
+    best_top_k,
+    column_means,
+    gcue,
+    mean_scores,
+    std_over_draws,
+    to_percent,
+)
+from vrag_kit.benchmarks import load_inat_corpus, load_visual_rag
 from vrag_kit.errors import VragError
 from vrag_kit.papers import published
 from vrag_kit.papers.visual_rag import (
     EDITIONS,
     PAPER_NAMES,
-    beside_printed,
-    gcue_beside_printed,
-    gcue_held_against_paper,
-    held_against_paper,
-    is_papers_data,
-    printed,
+    compare_gcue_to_paper,
+    compare_retrieval_to_paper,
+    compare_to_paper,
+    data_source,
+    describe,
+    differences_from_published,
+    gcue_differences_from_published,
+    is_paper_data,
+    published_results,
+    published_rouge,
     query_table,
-    retrieval_beside_printed,
-    retrieval_held_against_paper,
-    rouge_published,
-    source_of,
-    statistics,
+    retrieval_differences_from_published,
 )
-from vrag_kit.papers.visual_rag.doubt import run_to_run
-from vrag_kit.papers.visual_rag.equivalence import with_verdict
+from vrag_kit.papers.visual_rag.equivalence import with_equivalence_verdict
 from vrag_kit.papers.visual_rag.replication_retrieval import PAPER_RETRIEVERS
+from vrag_kit.papers.visual_rag.uncertainty import published_run_std
 from vrag_kit.types import Benchmark
 
-NAME, PAPER = "Qwen-Qwen2.5-VL-7B-Instruct", printed(published("visual_rag", table=3))
+NAME, PAPER = "Qwen-Qwen2.5-VL-7B-Instruct", published_results(published("visual_rag", table=3))
 
 
 def judged(
@@ -102,17 +109,17 @@ def papers(guide: Benchmark) -> Benchmark:
 def test_the_papers_data_are_an_edition_by_its_bytes_and_not_by_its_counts(
     papers: Benchmark, guide: Benchmark
 ) -> None:
-    assert str(source_of(papers)) == f"{papers.name} (Visual-RAG v1, second upload)"
-    assert is_papers_data(papers)
-    assert not is_papers_data(guide)
-    assert not is_papers_data(papers.subset(list(papers.queries)[1:]))
+    assert str(data_source(papers)) == f"{papers.name} (Visual-RAG v1, second upload)"
+    assert is_paper_data(papers)
+    assert not is_paper_data(guide)
+    assert not is_paper_data(papers.subset(list(papers.queries)[1:]))
     other = replace(papers, read_from=(papers.fingerprint, "0" * 40))
-    assert not is_papers_data(other)
-    assert source_of(other).no_verdict == "an edition that is not known: no verdict"
-    assert is_papers_data(papers.with_documents([]))  # what is shown beside moves no question
+    assert not is_paper_data(other)
+    assert data_source(other).no_verdict == "not tested: unknown data version"
+    assert is_paper_data(papers.with_documents([]))  # what is shown beside moves no question
     few = papers.subset(list(papers.queries)[1:])
-    assert source_of(few).no_verdict == "not the paper's data: no verdict"
-    assert source_of(guide).no_verdict == "synthetic data: no verdict"  # it was drawn
+    assert data_source(few).no_verdict == "not tested: not the paper's data"
+    assert data_source(guide).no_verdict == "not tested: synthetic data"  # it was drawn
 
 
 def test_one_changed_byte_of_the_annotations_is_another_edition(
@@ -136,8 +143,8 @@ def test_one_changed_byte_of_the_annotations_is_another_edition(
             assert read.blob == told.stdout.decode().strip()
         editions[said] = read
     monkeypatch.setitem(EDITIONS, editions["red"].blob, "Visual-RAG v1, as this test has it")
-    assert source_of(editions["red"]).edition == "Visual-RAG v1, as this test has it"
-    assert source_of(editions["rot"]).edition == ""
+    assert data_source(editions["red"]).edition == "Visual-RAG v1, as this test has it"
+    assert data_source(editions["rot"]).edition == ""
 
 
 def test_a_drawn_edition_is_synthetic_whatever_its_name(tmp_path: Path, papers: Benchmark) -> None:
@@ -147,27 +154,27 @@ def test_a_drawn_edition_is_synthetic_whatever_its_name(tmp_path: Path, papers: 
     where = f"{tmp_path / 'annotations.jsonl'} line 1"
     first = {name: replace(query, metadata={**query.metadata, "where": where})}
     drawn = replace(papers, queries={**papers.queries, **first})
-    found = source_of(drawn)
-    assert (found.edition, found.no_verdict) == ("", "synthetic data: no verdict")
+    found = data_source(drawn)
+    assert (found.edition, found.no_verdict) == ("", "not tested: synthetic data")
 
 
 def test_statistics_of_a_corpus_without_labels_are_absent_and_no_crash(guide: Benchmark) -> None:
     bare = replace(guide, qrels={query_id: {} for query_id in guide.queries})
-    table = statistics(bare).set_index("statistic")["value"]
+    table = describe(bare).set_index("statistic")["value"]
     assert table["query-image pairs"] == 0
     assert np.isnan(table["clue share of pairs"])
     assert query_table(bare)["clue_share"].isna().all()
-    assert not is_papers_data(bare)
-    nothing = statistics(guide.subset([])).set_index("statistic")["value"]
+    assert not is_paper_data(bare)
+    nothing = describe(guide.subset([])).set_index("statistic")["value"]
     assert np.isnan(nothing["clues a query, mean"])
 
 
 def test_on_other_data_there_is_no_verdict(guide: Benchmark) -> None:
     table = judged({("gt_clue", 1): [0.5, 0.4]})
-    results = in_percent(accuracy(table)).query("metric == 'accuracy'")
-    found = beside_printed(results, PAPER, guide, table, judge="o4-mini")
-    assert found.loc[("GT clue (1 image)", 1), "GPT-4o (paper, different data)"] == "59.81"
-    assert found.loc[("GT clue (1 image)", 1), NAME].startswith("45.0")
+    results = to_percent(mean_scores(table)).query("metric == 'accuracy'")
+    found = compare_to_paper(results, PAPER, guide, table, judge="o4-mini")
+    assert found.loc[("clue (1 image)", 1), "GPT-4o (reported, other data)"] == "59.81"
+    assert found.loc[("clue (1 image)", 1), NAME].startswith("45.0")
     assert "verdict" not in found
 
 
@@ -178,7 +185,7 @@ HALF = 2.0484 * np.sqrt(POOLED * 0.4)  # t of 7 · 4 degrees of freedom; five ru
 
 
 def held(table: pd.DataFrame, margin: float = 3.0, paper: pd.DataFrame = PAPER) -> pd.DataFrame:
-    return held_against_paper(in_percent(accuracy(table)), paper, table, margin=margin)
+    return differences_from_published(to_percent(mean_scores(table)), paper, table, margin=margin)
 
 
 @pytest.mark.slow
@@ -199,10 +206,10 @@ def test_a_verdict_follows_from_the_interval_of_the_difference_and_the_margin(
 ) -> None:
     # Under GT clue the paper prints 41.79: the interval is the difference ± 1.929.
     table = judged({("gt_clue", 1): [(41.79 + difference) / 100] * 5}, queries=374)
-    results = in_percent(accuracy(table))
-    (row,) = beside_printed(results, PAPER, papers, table, judge="o4-mini", margin=margin).to_dict(
-        "records"
-    )
+    results = to_percent(mean_scores(table))
+    (row,) = compare_to_paper(
+        results, PAPER, papers, table, judge="o4-mini", margin=margin
+    ).to_dict("records")
     assert pytest.approx(1.929, abs=0.001) == HALF
     ends = (row["ci_low"], row["ci_high"])
     assert ends == pytest.approx((difference - HALF, difference + HALF), abs=0.006)
@@ -217,10 +224,10 @@ def test_a_cell_that_the_paper_ran_once_has_a_wider_interval() -> None:
 
 def test_by_another_judge_there_is_no_verdict_even_on_the_papers_data(papers: Benchmark) -> None:
     table = judged({("zero_shot", 0): [0.5]}, queries=374)
-    results = in_percent(accuracy(table))
-    found = beside_printed(results, PAPER, papers, table, judge="rule")
+    results = to_percent(mean_scores(table))
+    found = compare_to_paper(results, PAPER, papers, table, judge="rule")
     assert "verdict" not in found
-    assert found.loc[("zero-shot (no image)", 0), "Qwen2.5VL (paper)"] == "38.90"
+    assert found.loc[("zero-shot (no image)", 0), "Qwen2.5VL (reported)"] == "38.90"
 
 
 def replayed(paper: pd.DataFrame, *, shift: float = 0.0, queries: int = 374) -> pd.DataFrame:
@@ -243,36 +250,36 @@ def in_papers_form(table: pd.DataFrame, paper: pd.DataFrame) -> pd.DataFrame:
     """Our results in the form of a notebook, of what the paper prints there."""
     by = ["model", "setting", "k", *(name for name in ("m", "corpus") if name in paper)]
     if paper["metric"].iloc[0] == "rouge":
-        return in_percent(column_means(table, ["rouge"], by=by))
-    results = in_percent(accuracy(table, by=by))
+        return to_percent(column_means(table, ["rouge"], by=by))
+    results = to_percent(mean_scores(table, by=by))
     return best_top_k(results) if "rag_best" in set(paper["setting"]) else results
 
 
-SIX = printed(published("visual_rag", table=6), n=266).query("setting != 'text_rag'")
+SIX = published_results(published("visual_rag", table=6), n=266).query("setting != 'text_rag'")
 FIVE = published("visual_rag", table=5).rename(columns={"dataset": "corpus"})
 TABLES = {
     "3": PAPER,
-    "5": printed(FIVE.query("corpus == 'iNat24'"), n=371),
+    "5": published_results(FIVE.query("corpus == 'iNat24'"), n=371),
     "6": SIX,
-    "7": printed(published("visual_rag", table=7)),
-    "8": printed(published("visual_rag", table=8)),
-    "14 and 16": printed(rouge_published()),
+    "7": published_results(published("visual_rag", table=7)),
+    "8": published_results(published("visual_rag", table=8)),
+    "14 and 16": published_results(published_rouge()),
 }
 
 
 def test_the_papers_second_corpus_keeps_its_name_beside_ours(guide: Benchmark) -> None:
-    paper = printed(FIVE).query("k == 1")
+    paper = published_results(FIVE).query("k == 1")
     ours = {"iNat21": "Guide", "iNat24": "plates"}
     theirs = paper.assign(dataset=paper["corpus"]).replace({"corpus": ours})
     table = replayed(theirs, queries=8)
     results = in_papers_form(table, theirs)
-    found = beside_printed(results, theirs, guide, table, judge="o4-mini")
+    found = compare_to_paper(results, theirs, guide, table, judge="o4-mini")
     model = next(iter(table["model"]))
     assert list(found.columns) == [
         f"{model}, Guide",
         f"{model}, plates",
-        "Qwen2.5VL, iNat21 (paper, different data)",
-        "Qwen2.5VL, iNat24 (paper, different data)",
+        "Qwen2.5VL, iNat21 (reported, other data)",
+        "Qwen2.5VL, iNat24 (reported, other data)",
     ]
 
 
@@ -282,7 +289,7 @@ def test_a_published_table_never_differs_from_itself_and_a_shifted_copy_does(nam
     paper = TABLES[name]
     queries = int(paper["n"].iloc[0])
     same = replayed(paper, queries=queries)
-    found = held_against_paper(in_papers_form(same, paper), paper, same)
+    found = differences_from_published(in_papers_form(same, paper), paper, same)
     assert len(found) == len(paper)
     assert found["difference"].abs().max() < 1e-9
     assert not found["verdict"].isin(["different", "not comparable"]).any()
@@ -290,7 +297,7 @@ def test_a_published_table_never_differs_from_itself_and_a_shifted_copy_does(nam
     assert (found["ci_high"] > 0).all()
     one = paper[paper["model"] == paper["model"].iloc[0]]
     far = replayed(one, shift=11.0, queries=queries)
-    shifted = held_against_paper(in_papers_form(far, paper), paper, far)
+    shifted = differences_from_published(in_papers_form(far, paper), paper, far)
     assert shifted["difference"].to_numpy() == pytest.approx(11.0)
     assert set(shifted["verdict"]) == {"different"}
 
@@ -308,7 +315,7 @@ def test_the_same_cell_has_the_same_verdict_in_every_notebook() -> None:
         part = everything[everything["setting"].isin(settings_of)]
         found = held(part.assign(m=0)).set_index(["model", "setting", "k"])
         pd.testing.assert_frame_equal(found, whole.loc[found.index])
-    seven = printed(published("visual_rag", table=7))
+    seven = published_results(published("visual_rag", table=7))
     cells = replayed(seven, shift=1.0)
     qwen = held(cells, paper=seven).set_index(["model", "setting", "k"])
     same = qwen.query("setting == 'one_in_k'")
@@ -326,15 +333,17 @@ def test_a_wider_margin_only_makes_more_equivalent(
     middle: float, half: float, margin: float, more: float
 ) -> None:
     table = pd.DataFrame({"ci_low": [middle - half], "ci_high": [middle + half]})
-    first, second = (with_verdict(table, each)["verdict"][0] for each in (margin, margin + more))
+    first, second = (
+        with_equivalence_verdict(table, each)["verdict"][0] for each in (margin, margin + more)
+    )
     assert first == second or second == "equivalent"
     mirrored = pd.DataFrame({"ci_low": -table["ci_high"], "ci_high": -table["ci_low"]})
-    assert with_verdict(mirrored, margin)["verdict"][0] == first
+    assert with_equivalence_verdict(mirrored, margin)["verdict"][0] == first
 
 
 def test_where_there_is_no_interval_nothing_is_concluded() -> None:
     table = pd.DataFrame({"ci_low": [np.nan, -np.inf], "ci_high": [np.nan, np.inf]})
-    assert with_verdict(table, 3.0)["verdict"].tolist() == ["inconclusive"] * 2
+    assert with_equivalence_verdict(table, 3.0)["verdict"].tolist() == ["inconclusive"] * 2
 
 
 @pytest.mark.slow
@@ -342,7 +351,7 @@ def test_where_there_is_no_interval_nothing_is_concluded() -> None:
 @settings(max_examples=2)
 def test_two_runs_of_the_same_experiment_seldom_differ(seed: int) -> None:
     # Both sides from the same process: about one cell in twenty should be found different.
-    rng, runs = np.random.default_rng(seed), run_to_run().query("model == 'GPT-4o'")
+    rng, runs = np.random.default_rng(seed), published_run_std().query("model == 'GPT-4o'")
     spread = 0.01 * np.sqrt((runs["std"] ** 2).mean())
     verdicts = []
     for _ in range(20):
@@ -355,7 +364,9 @@ def test_two_runs_of_the_same_experiment_seldom_differ(seed: int) -> None:
             columns=["model", "setting", "k", "value"],
         ).assign(metric="accuracy", n=1)
         ours = judged({key: list(each[0]) for key, each in drawn.items()}, model="gpt-4o")
-        found = held_against_paper(in_percent(over_draws(ours)), theirs, ours, margin=0.0)
+        found = differences_from_published(
+            to_percent(std_over_draws(ours)), theirs, ours, margin=0.0
+        )
         verdicts += list(found["verdict"])
     assert verdicts.count("different") <= 0.12 * len(verdicts)  # of 140
 
@@ -366,8 +377,8 @@ def test_the_best_top_k_is_compared_whatever_its_k_and_table_6_only_on_its_266_q
     verdicts = []
     for queries in (266, 267, 374):
         table = judged(scores, queries=queries).assign(m=0)
-        results = in_percent(accuracy(table, by=["model", "setting", "k", "m"]))
-        (row,) = held_against_paper(
+        results = to_percent(mean_scores(table, by=["model", "setting", "k", "m"]))
+        (row,) = differences_from_published(
             best_top_k(results.query("metric == 'accuracy'")), SIX, table
         ).to_dict("records")
         assert (row["k"], row["value"], row["paper"]) == (15, pytest.approx(60.0), 51.88)
@@ -402,7 +413,7 @@ def test_what_failed_answers_could_change_widens_the_interval() -> None:
 
 
 def test_of_shares_runs_vary_at_most_as_independent_answers_would() -> None:
-    eight = printed(published("visual_rag", table=8))
+    eight = published_results(published("visual_rag", table=8))
     table = judged({("zero_shot", 0): [0.0]}, model="gpt-4o", queries=374)
     (row,) = held(table, paper=eight).to_dict("records")  # ours 0.00, and the paper's
     p = 2 / 378  # nobody declined: (0 + 2) / (374 + 4)
@@ -417,7 +428,7 @@ def test_rouge_needs_no_judge_for_its_verdict(papers: Benchmark) -> None:
     paper = TABLES["14 and 16"]
     table = replayed(paper)
     results = in_papers_form(table, paper)
-    found = beside_printed(results, paper, papers, table, judge="rule")
+    found = compare_to_paper(results, paper, papers, table, judge="rule")
     gpt = found.query("model == 'gpt-4o' and setting == 'gt_clue'").iloc[0]
     stds = [0.984, 0.784, 1.039, 0.546, 1.376, 0.420, 0.397]  # Tables 14 and 16, GPT-4o
     half = 2.0484 * np.sqrt(np.mean(np.square(stds)) * 0.4)
@@ -428,19 +439,19 @@ def test_table_2_is_held_against_the_paper_in_queries(papers: Benchmark) -> None
     two = published("visual_rag", table=2).replace({"metric": {"ndcg": "ndcg_visual_rag"}})
     names = {theirs: ours for ours, theirs in PAPER_RETRIEVERS.items()}
     ours = two.assign(retriever=two["retriever"].map(names))
-    found = retrieval_beside_printed(ours, papers)
+    found = compare_retrieval_to_paper(ours, papers)
     assert len(found) == 60
     assert found["difference"].abs().max() == 0
     assert set(found["verdict"]) == {"equivalent"}
     far = ours.assign(value=ours["value"] + 100 * 12 / 374)  # twelve queries, 3.2 points
-    hits = retrieval_held_against_paper(far.query("metric == 'hit'"))
+    hits = retrieval_differences_from_published(far.query("metric == 'hit'"))
     assert (set(hits["queries"]), set(hits["verdict"])) == ({12}, {"different"})
     more = ours.assign(value=ours["value"] + 0.5).query("metric == 'hit_count'")
-    images = retrieval_held_against_paper(more).set_index("k")  # 3 points of precision are
+    images = retrieval_differences_from_published(more).set_index("k")  # 3 points of precision are
     assert set(images.loc[[1, 5, 10], "verdict"]) == {"different"}  # 0.3 images at 10
     assert set(images.loc[[20, 30], "verdict"]) == {"equivalent"}  # and 0.6 at 20
     one = ours.assign(value=ours["value"] + 100 / 374)
-    hits = retrieval_held_against_paper(one).query("metric == 'hit'")
+    hits = retrieval_differences_from_published(one).query("metric == 'hit'")
     assert (set(hits["queries"]), set(hits["verdict"])) == ({1}, {"equivalent"})
 
 
@@ -448,29 +459,29 @@ def test_on_other_data_table_2_stands_beside_without_a_verdict(guide: Benchmark)
     ours = published("visual_rag", table=2).assign(
         retriever="field-guide-clip-64", ci_low=0.0, ci_high=1.0
     )
-    found = retrieval_beside_printed(ours, guide)
+    found = compare_retrieval_to_paper(ours, guide)
     assert "verdict" not in found
-    assert ("CLIP (paper, different data)", "recall") in found.index
+    assert ("CLIP (reported, other data)", "recall") in found.index
 
 
 def test_figure_3_on_other_data_has_our_intervals_and_no_cell_where_nothing_is_printed(
     guide: Benchmark,
 ) -> None:
     table = replayed(PAPER.query("model == 'Gemini'"), queries=40)
-    found = gcue_beside_printed(gcue(table), guide, table, judge="o4-mini")
+    found = compare_gcue_to_paper(gcue(table), guide, table, judge="o4-mini")
     assert found.loc[3].iloc[0].startswith("0.86 [")
-    assert found.loc[3, "Gemini (paper, different data)"] == "0.86"
-    assert found.loc[20, "Pixtral (paper, different data)"] == ""
+    assert found.loc[3, "Gemini (reported, other data)"] == "0.86"
+    assert found.loc[20, "Pixtral (reported, other data)"] == ""
 
 
 @pytest.mark.slow
 def test_figure_3_has_verdicts_with_the_noise_of_its_four_means(papers: Benchmark) -> None:
     table = replayed(PAPER.query("model in ('Gemini', 'Qwen2.5VL')"))
-    found = gcue_beside_printed(gcue(table), papers, table, judge="o4-mini")
+    found = compare_gcue_to_paper(gcue(table), papers, table, judge="o4-mini")
     assert len(found) == 12
     assert found["difference"].abs().max() < 0.01
     assert not found["verdict"].isin(["different", "not comparable"]).any()
-    stds = run_to_run().query("model == 'Gemini'")["std"]
+    stds = published_run_std().query("model == 'Gemini'")["std"]
     pooled = float(np.mean(np.square(stds)))
     # Gemini at k = 3: g = 0.863, A_GT − B = 24.11 points; five runs but for the baselines
     error = np.sqrt(pooled * (0.4 + 0.863**2 * 0.4 + 0.137**2 * (2 + 2) / 4)) / 24.11
@@ -478,7 +489,7 @@ def test_figure_3_has_verdicts_with_the_noise_of_its_four_means(papers: Benchmar
     assert gemini["ci_high"] == pytest.approx(2.0484 * error, abs=0.006)
     assert gemini["margin"] == pytest.approx(3 / 24.11, abs=0.006)
     far = table.assign(score=table["score"] + 0.2 * (table["setting"] == "one_in_k"))
-    found = gcue_held_against_paper(gcue(far), far)
+    found = gcue_differences_from_published(gcue(far), far)
     assert set(found.query("model == 'gemini-2.5-pro'")["verdict"]) == {"different"}
 
 
@@ -486,16 +497,16 @@ def test_figure_3_has_verdicts_with_the_noise_of_its_four_means(papers: Benchmar
 def test_a_clue_that_hardly_helps_leaves_gcue_without_an_interval() -> None:
     table = replayed(PAPER.query("model == 'Pixtral'"))
     # A_GT − B is 4.9 points, of which runs leave ± 2.6
-    assert gcue_held_against_paper(gcue(table), table)["ci_low"].notna().all()
+    assert gcue_differences_from_published(gcue(table), table)["ci_low"].notna().all()
     torn = table.assign(score=table["score"].mask(table["setting"] == "zero_shot"))
     torn.loc[torn.query("setting == 'zero_shot' and query_id == 'q0'").index, "score"] = 0.4
-    found = gcue_held_against_paper(gcue(torn), torn)
+    found = gcue_differences_from_published(gcue(torn), torn)
     assert found["ci_low"].isna().all()
     assert set(found["verdict"]) == {"inconclusive"}
 
 
 def test_printed_tables_get_the_ks_that_ours_have() -> None:
-    six = printed(published("visual_rag", table=6), n=266)
+    six = published_results(published("visual_rag", table=6), n=266)
     assert set(six.query("setting == 'm_gt'").apply(lambda row: (row["m"], row["k"]), axis=1)) == {
         (m, m) for m in range(1, 6)
     }
@@ -523,25 +534,23 @@ def test_failures_lie_between_all_wrong_and_all_right_and_are_never_in_the_mean(
             "status": ["refused" if s is None else "ok" for s in scores],
         }
     )
-    row = accuracy(table).query("metric == 'accuracy'").iloc[0]
+    row = mean_scores(table).query("metric == 'accuracy'").iloc[0]
     known = [s for s in scores if s is not None]
     assert row["n_failed"] == len(scores) - len(known)
-    assert row["if_all_wrong"] == pytest.approx(sum(known) / len(scores))
-    assert row["if_all_right"] == pytest.approx(
-        (sum(known) + len(scores) - len(known)) / len(scores)
-    )
-    assert row["if_refusals_wrong"] == pytest.approx(row["if_all_wrong"])
+    assert row["bound_low"] == pytest.approx(sum(known) / len(scores))
+    assert row["bound_high"] == pytest.approx((sum(known) + len(scores) - len(known)) / len(scores))
+    assert row["if_refusals_incorrect"] == pytest.approx(row["bound_low"])
     if known:
         assert row["value"] == pytest.approx(np.mean(known))
-        assert row["if_all_wrong"] <= row["value"] <= row["if_all_right"]
+        assert row["bound_low"] <= row["value"] <= row["bound_high"]
 
 
 def test_only_refusals_count_as_wrong_where_refusals_do() -> None:
     table = judged({("s", 1): [1.0]}, queries=4).assign(
         score=[1.0, 1.0, np.nan, np.nan], status=["ok", "ok", "refused", "timeout"]
     )
-    row = accuracy(table).iloc[0]
-    assert (row["value"], row["if_refusals_wrong"], row["if_all_wrong"]) == (
+    row = mean_scores(table).iloc[0]
+    assert (row["value"], row["if_refusals_incorrect"], row["bound_low"]) == (
         1.0,
         pytest.approx(2 / 3),
         0.5,
@@ -552,7 +561,7 @@ def test_the_deviation_over_draws_is_the_papers() -> None:
     runs = (
         published("visual_rag", table=13).dropna(subset="run").query("model == 'GPT-4o'")["value"]
     )
-    row = over_draws(judged({("gt_clue", 1): list(runs / 100)})).iloc[0]
+    row = std_over_draws(judged({("gt_clue", 1): list(runs / 100)})).iloc[0]
     assert (100 * row["value"], 100 * row["std"]) == (
         pytest.approx(59.81, abs=0.005),
         pytest.approx(1.884, abs=0.0005),
@@ -563,15 +572,15 @@ def test_the_deviation_over_draws_is_the_papers() -> None:
 def test_a_mean_of_draws_is_the_mean_over_questions_unless_answers_failed() -> None:
     runs = [*[1.0] * 3, *[0.0] * 2]
     whole = judged({("one_in_k", 3): runs}, queries=2)
-    assert over_draws(whole)["value"].item() == pytest.approx(0.6)
-    assert accuracy(whole).query("metric == 'accuracy'")["value"].item() == pytest.approx(0.6)
+    assert std_over_draws(whole)["value"].item() == pytest.approx(0.6)
+    assert mean_scores(whole).query("metric == 'accuracy'")["value"].item() == pytest.approx(0.6)
     failed = (whole["query_id"] == "q1") & (whole["draw"] < 2)
     some = whole.assign(
         score=whole["score"].mask(failed), status=whole["status"].mask(failed, "error")
     )
     # draws: 1, 1, 1, 0, 0; questions: 3/5 and 1/3
-    assert over_draws(some)["value"].item() == pytest.approx(3 / 5)
-    questions = accuracy(some).query("metric == 'accuracy'")["value"].item()
+    assert std_over_draws(some)["value"].item() == pytest.approx(3 / 5)
+    questions = mean_scores(some).query("metric == 'accuracy'")["value"].item()
     assert questions == pytest.approx((3 / 5 + 1 / 3) / 2)
 
 
@@ -582,7 +591,9 @@ def test_the_best_top_k_is_each_models_own() -> None:
             judged({("zero_shot", 0): [0.1], ("top_k", 1): [0.3], ("top_k", 5): [0.2]}, model="b"),
         ]
     )
-    best = best_top_k(accuracy(table).query("metric == 'accuracy'")).query("setting == 'rag_best'")
+    best = best_top_k(mean_scores(table).query("metric == 'accuracy'")).query(
+        "setting == 'rag_best'"
+    )
     assert list(best[["model", "k"]].itertuples(index=False, name=None)) == [("a", 5), ("b", 1)]
 
 
@@ -598,7 +609,7 @@ def test_the_second_corpus_is_matched_by_scientific_name_and_has_no_labels(
     folder.mkdir(parents=True)
     for name in ("x.jpg", "y.jpg", "notes.txt"):
         (folder / name).write_bytes(b"")
-    other = load_other_corpus(benchmark, tmp_path / "inat24", name="iNat24")
+    other = load_inat_corpus(benchmark, tmp_path / "inat24", name="iNat24")
     assert [query.entity for query in other.queries.values()] == ["Branta leucopsis"]
     (query_id,) = other.queries
     assert [doc_id.split("/")[1] for doc_id in other.candidates(query_id) or ()] == [
@@ -612,6 +623,6 @@ def test_the_second_corpus_is_matched_by_scientific_name_and_has_no_labels(
         VragError,
         match="none of its 1 folders is a species of visual-rag, such as 'Branta leucopsis'",
     ):
-        load_other_corpus(benchmark, tmp_path / "wrong", name="x")
+        load_inat_corpus(benchmark, tmp_path / "wrong", name="x")
     with pytest.raises(VragError, match="no such folder"):
-        load_other_corpus(benchmark, tmp_path / "nowhere", name="x")
+        load_inat_corpus(benchmark, tmp_path / "nowhere", name="x")

@@ -21,9 +21,9 @@ from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
 from test_runner import said, vrag
 
 from vrag_kit.errors import VragError
-from vrag_kit.papers.mrag_bench import claims_on as mrag_claims
-from vrag_kit.papers.sources import SYNTHETIC, Source
-from vrag_kit.papers.visual_rag import claims_on
+from vrag_kit.papers.mrag_bench import check_statements as mrag_claims
+from vrag_kit.papers.sources import SYNTHETIC, DataSource
+from vrag_kit.papers.visual_rag import check_statements
 from vrag_kit.papers.visual_rag.statements import STATEMENTS
 from vrag_kit.runner.report import write_report
 
@@ -38,7 +38,7 @@ GOOD = [
     (
         "import sys\nimport pandas as pd\nimport ipywidgets\nfrom IPython.display import SVG\n"
         "from vrag_kit.plotting import save_figure\nfrom vrag_kit.plotting.style import new_figure"
-        "\nfrom vrag_kit.whole_tables import styled"
+        "\nfrom vrag_kit.whole_tables import style_table"
     ),
     "## Progress only\n",
     "sys.stdout.write('embedding: 3 of 9\\n'); sys.stderr.write('a warning\\n');",
@@ -46,7 +46,7 @@ GOOD = [
     "# NBVAL_CHECK_OUTPUT\nprint(k, 'images')",
     "pd.DataFrame({'answer': ['<script>alert(2)</script>', 'red'], 'value': [1.5, -2.0]})",
     (
-        "styled(pd.DataFrame({'answer': ['<script>alert(3)</script>', '<img"
+        "style_table(pd.DataFrame({'answer': ['<script>alert(3)</script>', '<img"
         " src=http://example.org/x.png onerror=alert(4)>']}))"
     ),
     "## A figure",
@@ -282,7 +282,7 @@ def test_two_papers_stand_on_one_page_each_with_its_data_and_what_it_says(
 ) -> None:
     (project / "notebooks" / "mrag_bench").mkdir()
     notebook = project / "notebooks" / "mrag_bench" / "31_letters.ipynb"
-    parameters = 'mrag_rows = "mrag-drawn"  # rows\nfigures_dir = "figures"  # here'
+    parameters = 'mrag_rows = "field-guide-mrag-bench"  # rows\nfigures_dir = "figures"  # here'
     save(notebook, ["# Who chooses?", "mrag_rows"], parameters)
     copies = project / "runs" / "mrag_bench" / "p" / "mrag_bench"
     copies.mkdir(parents=True)
@@ -291,14 +291,14 @@ def test_two_papers_stand_on_one_page_each_with_its_data_and_what_it_says(
     (project / "params" / "mrag_bench" / "p.yaml").write_text("{}\n", encoding="utf-8")
     gain = {"model": "own", "setting": "gt_rag", "scenario": "overall", "value": 9, "n": 60}
     table = pd.DataFrame([{**gain, "ci_low": 5, "ci_high": 13}])
-    source = Source("mrag-drawn", no_verdict=SYNTHETIC)
+    source = DataSource("field-guide-mrag-bench", no_verdict=SYNTHETIC)
     mrag_claims("31", table, source, project / "figures")
     plans = [P, Path("params/mrag_bench/p.yaml")]
     html = write_report(plans).place.read_text(encoding="utf-8")
-    assert "<h1>Visual RAG: Little guide, mrag-drawn</h1>" in html
+    assert "<h1>Visual RAG: Little guide, field-guide-mrag-bench</h1>" in html
     assert "all models improve with ground-truth examples" in html
     assert "own: 9.00 [5.00, 13.00]</td>" in html  # a number, and no verdict
-    assert html.count("synthetic data: no verdict") >= 1
+    assert html.count("not tested: synthetic data") >= 1
     assert "<code>mrag_bench/31_letters</code>" in html
 
 
@@ -315,8 +315,8 @@ def test_what_the_paper_says_stands_first_where_results_can_tell(project: Path) 
         for i in range(30)
     ]
     columns = ["model", "setting", "k", "draw", "query_id", "group", "score", "abstained"]
-    source = Source("Guide", "Visual-RAG v1, first upload")
-    claims_on("03", pd.DataFrame(rows, columns=columns), source, project / "figures")
+    source = DataSource("Guide", "Visual-RAG v1, first upload")
+    check_statements("03", pd.DataFrame(rows, columns=columns), source, project / "figures")
     written = write_report([Path("params/visual_rag/p.yaml")])
     html = written.place.read_text(encoding="utf-8")
     head = html.split('<nav id="contents"')[0]

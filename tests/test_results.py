@@ -17,12 +17,12 @@ from hypothesis import strategies as st
 from matplotlib.figure import Figure
 
 from vrag_kit.analysis import (
-    accuracy,
-    compare,
-    in_percent,
     load_results,
+    mean_scores,
+    paired_differences,
     per_query,
     settings_table,
+    to_percent,
 )
 from vrag_kit.errors import VragError
 from vrag_kit.plotting import save_figure
@@ -88,7 +88,7 @@ def test_what_save_figure_writes_is_what_load_results_reads(tmp_path: Path) -> N
 def test_results_of_two_judges_and_two_retrievers_are_told_apart(tmp_path: Path) -> None:
     """Who found counts where something was found, and is no matter of what is printed."""
     settings_ = ["zero_shot", "top_k", "top_k"]
-    sources = ["Guide", "Guide", "Visual-RAG, as printed"]
+    sources = ["Guide", "Guide", "Visual-RAG, reported"]
     means = pd.DataFrame({"source": sources, "model": "m", "setting": settings_, "k": [0, 5, 5]})
     means = means.assign(metric="accuracy", value=[1.0, 2.0, 3.0], unit="percent")
     gains = means[1:2].assign(setting="one_in_k", baseline="top_k")
@@ -96,10 +96,10 @@ def test_results_of_two_judges_and_two_retrievers_are_told_apart(tmp_path: Path)
     for name, judge, retriever in (("a", "rule", "clip"), ("b", "o4-mini", "bge")):
         run = pd.DataFrame()
         run.attrs["retriever"] = retriever
-        made = {"judged_by": judge, "found_by": {"top_k": run}}
+        made = {"judge": judge, "found_by": {"top_k": run}}
         save_figure(Figure(), tmp_path / name, "04_x", table, **made)
     rows = load_results(tmp_path).query("source == 'Guide'")
-    told = rows[["folder", "setting", "judged_by", "retriever"]].to_numpy().tolist()
+    told = rows[["folder", "setting", "judge", "retriever"]].to_numpy().tolist()
     assert told == [
         ["a", "zero_shot", "rule", ""],
         ["a", "top_k", "rule", "clip"],
@@ -109,7 +109,7 @@ def test_results_of_two_judges_and_two_retrievers_are_told_apart(tmp_path: Path)
         ["b", "one_in_k", "o4-mini", "bge"],
     ]
     printed = load_results(tmp_path).query("source != 'Guide'")
-    assert set(printed["judged_by"]) == set(printed["retriever"]) == {""}
+    assert set(printed["judge"]) == set(printed["retriever"]) == {""}
 
 
 def test_a_retriever_that_is_told_row_by_row_stays_and_one_for_all_rows_has_no_setting(
@@ -171,7 +171,7 @@ def test_what_the_demo_left_says_of_which_data_each_value_is() -> None:
     for name, whose in (("02_retriever_comparison", "retriever"), ("03_baselines", "model")):
         table = pd.read_csv(ROOT / f"figures/visual_rag/{name}.csv")
         theirs = table[table[whose].isin(["CLIP", "GPT-4o"])]
-        assert set(theirs["source"]) == {"Visual-RAG, as printed"}
+        assert set(theirs["source"]) == {"Visual-RAG, reported"}
 
 
 def write(folder: Path, name: str, text: str) -> Path:
@@ -253,9 +253,11 @@ def test_accuracy_is_accuracy_and_what_is_a_difference_says_from_what(tmp_path: 
     scores = {"no_rag": [1, 0, 0, 0], "gt_rag": [1, 1, 1, 0]}
     judged = judged_arms(scores, ["setting"], model="mine", k=0)
     by = ["model", "setting"]
-    means = in_percent(accuracy(judged, by=by).query("metric == 'accuracy'"))
-    gains = compare(per_query(judged, by=by), arm="setting", by=["model"], baseline="no_rag")
-    gains = in_percent(gains.assign(metric="accuracy"))
+    means = to_percent(mean_scores(judged, by=by).query("metric == 'accuracy'"))
+    gains = paired_differences(
+        per_query(judged, by=by), arm="setting", by=["model"], baseline="no_rag"
+    )
+    gains = to_percent(gains.assign(metric="accuracy"))
     save_figure(Figure(), tmp_path, "31_main", pd.concat([means, gains], ignore_index=True))
     rows = load_results(tmp_path)[["setting", "baseline", "metric", "value", "unit", "n"]]
     assert rows.to_numpy().tolist() == [
@@ -270,7 +272,7 @@ def test_the_papers_numbers_and_ones_own_have_rows_of_their_own_in_a_settings_ta
     """As the demo left 04 and 03, whose files hold both, and the latter strata too."""
     results = load_results(ROOT / "figures/visual_rag")
     table = settings_table(results.query("experiment == '04_top_k_vs_one_in_k'"))
-    ours, theirs = table.loc["Field Guide"], table.loc["Visual-RAG, as printed"]
+    ours, theirs = table.loc["Field Guide"], table.loc["Visual-RAG, reported"]
     assert (ours["GPT-4o"] == "").all()
     assert ours["field-guide-vlm-few"].str.endswith("n = 81)").all()
     assert (theirs["field-guide-vlm-few"] == "").all()
@@ -278,7 +280,7 @@ def test_the_papers_numbers_and_ones_own_have_rows_of_their_own_in_a_settings_ta
     table = settings_table(results.query("experiment == '03_baselines'"))
     assert list(table.index.names) == ["source", "setting", "k"]  # the source tells the stratum
     assert set(table.index.get_level_values("source")) == {
-        *("told in training", "not told", "Field Guide", "Visual-RAG, as printed")
+        *("in training data", "not in training data", "Field Guide", "Visual-RAG, reported")
     }
     own = settings_table(results.query("experiment == '04_by_stratum'"))
     assert list(own.index.names) == ["stratum", "setting", "k"]
@@ -298,6 +300,6 @@ def test_numbers_of_two_judges_in_one_place_are_told_apart_by_the_judges() -> No
     row |= {"metric": "accuracy", "ci_low": 0.0, "ci_high": 100.0}
     zero = {**row, "setting": "zero_shot", "k": 0, "retriever": "", "value": 50.0}
     rows = [{**row, "value": value} for value in (25.0, 75.0)] + [zero, {**zero, "value": 0.0}]
-    results = pd.DataFrame(rows).assign(judged_by=["rule", "o4-mini"] * 2)
-    with pytest.raises(VragError, match=r"Choose one judged_by, of rule, o4-mini\.$"):
+    results = pd.DataFrame(rows).assign(judge=["rule", "o4-mini"] * 2)
+    with pytest.raises(VragError, match=r"Choose one judge, of rule, o4-mini\.$"):
         settings_table(results)

@@ -22,15 +22,15 @@ from PIL import Image
 
 from vrag_kit.benchmarks import ImageFile
 from vrag_kit.errors import VragError
-from vrag_kit.names import Names
+from vrag_kit.names import StringIndex
 from vrag_kit.retrieval import Embeddings, FlatRetriever, embed_documents
 from vrag_kit.retrieval import nearest as nearest_module
 from vrag_kit.retrieval import vectors as vectors_module
-from vrag_kit.retrieval.nearest import nearest
-from vrag_kit.retrieval.parts import DocumentSide, Shown
-from vrag_kit.retrieval.shards import Rows, write_shard
-from vrag_kit.retrieval.vectors import Places
-from vrag_kit.types import Benchmark, Evidence, Query
+from vrag_kit.retrieval.nearest import nearest_neighbors
+from vrag_kit.retrieval.parts import DocumentKey, InputModalities
+from vrag_kit.retrieval.shards import ShardRows, write_shard
+from vrag_kit.retrieval.vectors import VectorLocations
+from vrag_kit.types import Benchmark, Document, Query
 
 Hits = list[list[tuple[float, str]]]
 
@@ -43,8 +43,8 @@ class ColorEncoder:
     name, fingerprint, normalized = "color", "0" * 64, False
 
     def __init__(self) -> None:
-        self.shown = Shown()
-        self.documents = DocumentSide(self.name, self.fingerprint)
+        self.shown = InputModalities()
+        self.documents = DocumentKey(self.name, self.fingerprint)
         self.prompts = {"query": "the colour {text}"}
         self.encoded = 0
         self.fail_after: int | None = None
@@ -55,7 +55,7 @@ class ColorEncoder:
             -1, 3
         )
 
-    def prepare(self, document: Evidence) -> Any:
+    def prepare(self, document: Document) -> Any:
         assert document.image is not None
         return np.asarray(document.image.open(), dtype=np.float32).mean(axis=(0, 1)) + 1
 
@@ -69,7 +69,7 @@ class ColorEncoder:
         return rows
 
 
-def pictures(folder: Path, count: int) -> list[Evidence]:
+def pictures(folder: Path, count: int) -> list[Document]:
     folder.mkdir(exist_ok=True)
     for i in range(count):
         Image.new("RGB", (4, 4), (i % 250, (7 * i) % 250, (13 * i) % 250)).save(
@@ -78,9 +78,9 @@ def pictures(folder: Path, count: int) -> list[Evidence]:
     return pictures_there(folder, count)
 
 
-def pictures_there(folder: Path, count: int) -> list[Evidence]:
+def pictures_there(folder: Path, count: int) -> list[Document]:
     return [
-        Evidence(doc_id=f"{folder.name}/{i:03d}.png", image=ImageFile(folder / f"{i:03d}.png"))
+        Document(doc_id=f"{folder.name}/{i:03d}.png", image=ImageFile(folder / f"{i:03d}.png"))
         for i in range(count)
     ]
 
@@ -128,11 +128,11 @@ def test_a_picture_that_changes_while_it_is_embedded_is_embedded_again_next_time
 
 def test_a_changed_text_of_the_same_length_is_embedded_again(tmp_path: Path) -> None:
     class Letters(ColorEncoder):
-        def prepare(self, document: Evidence) -> Any:
+        def prepare(self, document: Document) -> Any:
             return np.array([ord(letter) for letter in document.text or ""], np.float32)
 
     before, after = (
-        embed_documents(Letters(), [Evidence(doc_id="x", text=text)], tmp_path / "store")
+        embed_documents(Letters(), [Document(doc_id="x", text=text)], tmp_path / "store")
         for text in ("owl", "elk")
     )
     np.testing.assert_array_equal(before.vectors(["x"]), [[ord(letter) for letter in "owl"]])
@@ -325,10 +325,12 @@ def on_disk(folder: str, names: Sequence[str], rows: np.ndarray, size: int) -> E
     shards = []
     for start in range(0, len(names), size):
         part = names[start : start + size]
-        whose = Rows.of(part, [""] * len(part), [""] * len(part))
+        whose = ShardRows.from_lists(part, [""] * len(part), [""] * len(part))
         shards.append(write_shard(Path(folder), whose, rows[start : start + size], ""))
-    places = Places(tuple(shards), np.arange(len(names)) // size, np.arange(len(names)) % size)
-    return Embeddings(Path(folder), Names(names), places, rows.shape[1])
+    places = VectorLocations(
+        tuple(shards), np.arange(len(names)) // size, np.arange(len(names)) % size
+    )
+    return Embeddings(Path(folder), StringIndex(names), places, rows.shape[1])
 
 
 def obvious(vectors: np.ndarray, names: Sequence[str], rows: np.ndarray, k: int) -> Hits:
@@ -364,7 +366,7 @@ def test_searching_in_blocks_agrees_with_the_slow_obvious_way_ties_included(
         patch.setattr(nearest_module, "FEW", few)
         patch.setattr(nearest_module, "QUERIES", together)
         patch.setattr(vectors_module, "PIECE", piece)
-        found = nearest(vectors, on_disk(folder, names, rows, size), k)
+        found = nearest_neighbors(vectors, on_disk(folder, names, rows, size), k)
     assert found == obvious(vectors, names, rows, k)
 
 
@@ -380,7 +382,7 @@ def test_searching_in_blocks_agrees_with_one_flat_index_to_the_last_bit(
     vectors = np.concatenate([rng.normal(size=(30, 96)).astype(np.float32), rows[299:300]])
     names = [f"d{i:03d}" for i in rng.permutation(700)]
     monkeypatch.setattr(nearest_module, "FEW", 64)
-    found = nearest(vectors, on_disk(str(tmp_path), names, rows, 64), 30)
+    found = nearest_neighbors(vectors, on_disk(str(tmp_path), names, rows, 64), 30)
     index = faiss.IndexFlatIP(96)
     index.add(rows)
     for vector, hits in zip(vectors, found, strict=True):

@@ -18,12 +18,17 @@ from rouge import Rouge
 from scipy import stats
 from sklearn.metrics import cohen_kappa_score
 
-from vrag_kit.analysis import arm_correlation, association, column_means, rouge_follows
+from vrag_kit.analysis import (
+    association,
+    column_means,
+    rouge_mean_correlation,
+    rouge_score_correlation,
+)
 from vrag_kit.benchmarks import load_visual_rag
 from vrag_kit.errors import VragError
-from vrag_kit.judging import rouge_all, rouge_recall
+from vrag_kit.judging import add_rouge, rouge_recall
 from vrag_kit.papers import published
-from vrag_kit.papers.visual_rag import printed, rouge_published
+from vrag_kit.papers.visual_rag import published_results, published_rouge
 from vrag_kit.plotting import rouge_figure
 
 TEXTS = st.text(alphabet="abB., ", max_size=12)
@@ -88,7 +93,7 @@ def test_failed_questions_have_no_rouge_and_never_zero(
             "status": ["ok", "timeout", "ok", "ok"],
         }
     )
-    np.testing.assert_array_equal(rouge_all(benchmark, answers)["rouge"], [1.0, np.nan, 0.0, 0.5])
+    np.testing.assert_array_equal(add_rouge(benchmark, answers)["rouge"], [1.0, np.nan, 0.0, 0.5])
 
 
 def test_a_row_that_is_no_answer_to_a_query_is_refused(
@@ -101,7 +106,7 @@ def test_a_row_that_is_no_answer_to_a_query_is_refused(
         {"query_id": query_id, "answer": math.nan},
     ):
         with pytest.raises(VragError, match=r"row 0 .*found query .* a query of visual-rag"):
-            rouge_all(benchmark, pd.DataFrame([{**row, "status": "ok"}]))
+            add_rouge(benchmark, pd.DataFrame([{**row, "status": "ok"}]))
 
 
 def test_means_are_over_queries_and_count_the_answers_without_a_value() -> None:
@@ -204,7 +209,7 @@ def test_rouge_follows_the_judge_as_scipy_says_model_by_model() -> None:
                 {"model": model, "query_id": groups, "group": groups, "rouge": x, "score": y}
             )
         )
-    table = rouge_follows(pd.concat(parts)).set_index(["model", "measure"])
+    table = rouge_score_correlation(pd.concat(parts)).set_index(["model", "measure"])
     assert table.loc[("n", "spearman"), "value"] == pytest.approx(
         stats.spearmanr(parts[1]["rouge"], parts[1]["score"]).statistic
     )
@@ -216,7 +221,10 @@ def test_rouge_follows_the_judge_as_scipy_says_model_by_model() -> None:
 
 
 def test_the_papers_rouge_has_one_number_for_every_cell_of_table_3() -> None:
-    rouge, accuracy = printed(rouge_published()), printed(published("visual_rag", table=3))
+    rouge, accuracy = (
+        published_results(published_rouge()),
+        published_results(published("visual_rag", table=3)),
+    )
     keys = ["model", "setting", "k"]
     assert set(rouge[keys].itertuples(index=False)) == set(accuracy[keys].itertuples(index=False))
     assert len(rouge) == 124
@@ -231,7 +239,8 @@ def test_the_papers_rouge_has_one_number_for_every_cell_of_table_3() -> None:
 
 def paper_arms() -> pd.DataFrame:
     return pd.concat(
-        [printed(published("visual_rag", table=3)), printed(rouge_published())], ignore_index=True
+        [published_results(published("visual_rag", table=3)), published_results(published_rouge())],
+        ignore_index=True,
     )
 
 
@@ -239,8 +248,8 @@ def test_arms_are_correlated_within_models_or_across_them() -> None:
     arms = paper_arms()
     wide = arms.pivot_table(index=["model", "setting", "k"], columns="metric", values="value")
     within, across = (
-        arm_correlation(arms, ["model"]).set_index("model"),
-        arm_correlation(arms, ["setting", "k"]).set_index(["setting", "k"]),
+        rouge_mean_correlation(arms, ["model"]).set_index("model"),
+        rouge_mean_correlation(arms, ["setting", "k"]).set_index(["setting", "k"]),
     )
     assert within.loc["GPT-4o", "value"] == pytest.approx(
         stats.spearmanr(*wide.loc["GPT-4o"].T.to_numpy()).statistic
@@ -255,7 +264,9 @@ def test_arms_are_correlated_within_models_or_across_them() -> None:
 
 
 def test_two_models_tell_nothing_across_models() -> None:
-    table = arm_correlation(paper_arms().query("model in ('GPT-4o', 'Claude')"), ["setting", "k"])
+    table = rouge_mean_correlation(
+        paper_arms().query("model in ('GPT-4o', 'Claude')"), ["setting", "k"]
+    )
     assert table["value"].isna().all()
     assert set(table["n"]) == {2}
 
@@ -263,7 +274,7 @@ def test_two_models_tell_nothing_across_models() -> None:
 def test_arms_with_failed_answers_are_hollow_and_both_panels_have_the_same_axes() -> None:
     arms = paper_arms().query("model == 'GPT-4o' and setting == 'gt_clue'")
     value = arms["value"]
-    ours = arms.assign(n_failed=3, if_all_wrong=value - 5, if_all_right=value + 2)
+    ours = arms.assign(n_failed=3, bound_low=value - 5, bound_high=value + 2)
     left, right = rouge_figure({"ours": ours, "paper": paper_arms()}).axes
     assert left.get_xlim() == left.get_ylim() == right.get_xlim() == right.get_ylim()
     faces = [line.get_markerfacecolor() for line in left.lines if line.get_marker() == "^"]

@@ -26,14 +26,14 @@ from hypothesis import strategies as st
 from own_project import notebook
 from typer.testing import CliRunner
 
-from vrag_kit.cores import cores
+from vrag_kit.cores import available_cores
 from vrag_kit.errors import VragError
 from vrag_kit.runner.cli import app
-from vrag_kit.runner.failures import memory_kills, why_it_failed
+from vrag_kit.runner.failures import failure_reason, oom_kills
 from vrag_kit.runner.plan import read_plan
 from vrag_kit.runner.report import write_report
-from vrag_kit.runner.shares import KERNEL, shares
-from vrag_kit.runner.tasks import work_of
+from vrag_kit.runner.shares import KERNEL, job_limits
+from vrag_kit.runner.tasks import planned_run
 
 P = "params/guide/p.yaml"
 FILES = (P, "params/other/p.yaml", "params/guide/q.yaml")
@@ -96,7 +96,7 @@ def said(*arguments: str) -> tuple[int, str]:
 
 FIRST = """import os, pathlib, subprocess, sys, time
 pathlib.Path(figures_dir, 'guide/01_one.csv').write_text(str(k))
-print('k is', k, share, prompts, run_with, web)
+print('k is', k, share, prompts, hardware, web_search)
 print('threads', os.environ.get('OMP_NUM_THREADS'))
 child = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(300)"])
 print('child', child.pid)"""
@@ -105,7 +105,9 @@ deadline = time.monotonic() + 60
 while "k is" not in log.read_text() and time.monotonic() < deadline:
     time.sleep(0.05)
 print("in time:", time.monotonic() < deadline)"""
-MAPPINGS = "run_with = {'device': 'cpu', 'batch_size': 32}\nweb = {'image_k': 30, 'web_k': 50}"
+MAPPINGS = (
+    "hardware = {'device': 'cpu', 'batch_size': 32}\nweb_search = {'image_k': 30, 'web_k': 50}"
+)
 SOURCE = """from pathlib import Path
 Path(figures_dir, 'guide/02_two.csv').write_text(Path(source).read_text())"""
 KILL = "import os, signal, time\nos.kill({}, signal.SIGKILL)\ntime.sleep(5)"
@@ -127,8 +129,8 @@ OTHER = "pathlib.Path(figures_dir, 'other/01_one.csv').write_text(str(k))"
 GIVEN = """k: 2
 share: 1
 prompts: [b, c]
-run_with: {batch_size: 2}
-web: {web_k: 5}
+hardware: {device: cpu, batch_size: 2}
+web_search: {image_k: 30, web_k: 5}
 source: rows.txt
 webqa: {name: many, annotations: none.json, images: imgs.tsv}
 """
@@ -199,9 +201,7 @@ def ran(tmp_path_factory: pytest.TempPathFactory) -> Ran:
 
 
 @pytest.mark.slow
-def test_notebooks_get_their_own_parameters_and_what_is_given_of_a_mapping_leaves_the_rest(
-    ran: Ran,
-) -> None:
+def test_notebooks_get_their_own_parameters(ran: Ran) -> None:
     assert ran.file("figures/guide/01_one.csv") == "2"
     assert ran.file("figures/guide/02_two.csv") == "old"
     mappings = "{'device': 'cpu', 'batch_size': 2} {'image_k': 30, 'web_k': 5}"
@@ -227,7 +227,7 @@ def test_a_notebook_of_two_files_runs_for_one_after_the_other(ran: Ran) -> None:
 
 @pytest.mark.slow
 def test_each_of_two_notebooks_at_once_gets_half_the_cores_and_logs_tell_when(ran: Ran) -> None:
-    assert f"[guide/01_one] threads {max(1, cores() // 2)}\n" in ran.said
+    assert f"[guide/01_one] threads {max(1, available_cores() // 2)}\n" in ran.said
     log = ran.file("runs/guide/p/guide/01_one.log")
     assert re.search(r"^\d{4}-\d\d-\d\d \d\d:\d\d:\d\dZ threads", log, re.MULTILINE), log
 
@@ -254,7 +254,7 @@ def test_a_failing_cell_is_named_and_the_other_notebooks_still_run(ran: Ran) -> 
 
 
 @pytest.mark.slow
-@pytest.mark.skipif(memory_kills() is None, reason="needs a system that tells of its memory")
+@pytest.mark.skipif(oom_kills() is None, reason="needs a system that tells of its memory")
 def test_what_is_killed_is_named_and_does_not_take_the_run_with_it(ran: Ran) -> None:
     died = "`: the kernel died, and not for want of memory"
     assert f"cell 2 `import os, signal, time{died}" in ran.result("guide/04_dies")
@@ -273,7 +273,7 @@ def test_a_kernel_that_dies_as_it_starts_is_started_again_twice_at_most(ran: Ran
 def test_where_memory_was_short_or_nobody_can_tell_that_is_said_with_a_perhaps(
     tmp_path: Path,
 ) -> None:
-    told = why_it_failed(tmp_path / "01_one.ipynb", -9, starved=True)
+    told = failure_reason(tmp_path / "01_one.ipynb", -9, starved=True)
     assert told.startswith("papermill was killed by signal 9 (Killed), perhaps out of memory; see")
 
 
@@ -304,7 +304,7 @@ def test_what_is_unchanged_is_known_at_once_without_a_heavy_import(
 
 def unfinished() -> set[str]:
     """What a run would run again, of what ended well."""
-    tasks = work_of(read_plan(Path(P))).tasks
+    tasks = planned_run(read_plan(Path(P))).tasks
     return {task.notebook.stem for task in tasks if not task.is_finished()} & DONE
 
 
@@ -352,8 +352,8 @@ def test_changed_code_of_the_package_runs_the_notebook_again(project: Path) -> N
     ignored = shutil.ignore_patterns("weights", "tables", "__pycache__")
     shutil.copytree(ROOT / "vrag_kit", package, ignore=ignored)
     known_by = (
-        "from pathlib import Path; from vrag_kit.runner.finished import ingredients;"
-        "print(ingredients(Path('notebooks/guide/01_one.ipynb').absolute(), {}, {})['code'])"
+        "from pathlib import Path; from vrag_kit.runner.stamp import run_fingerprint;"
+        "print(run_fingerprint(Path('notebooks/guide/01_one.ipynb').absolute(), {}, {})['code'])"
     )
 
     def code() -> str:
@@ -378,21 +378,23 @@ def test_changed_code_of_the_package_runs_the_notebook_again(project: Path) -> N
 def test_all_notebooks_together_have_the_cores_and_the_memory_that_there_are(
     n: int, asked: int | None, device: str, model: str
 ) -> None:
-    share = shares([{"models": [model], "run_with": {"device": device}}] * n, asked)
+    share = job_limits([{"models": [model], "hardware": {"device": device}}] * n, asked)
     assert 1 <= share.jobs <= max(1, n)
-    assert share.jobs * (share.threads or 0) <= max(cores(), share.jobs)
+    assert share.jobs * (share.threads or 0) <= max(available_cores(), share.jobs)
     if asked:
         assert share.jobs == max(1, min(n, asked))
     elif device != "cpu" or model != "field-guide-vlm-few":
         assert share.jobs == 1  # what it takes is not known, or not to be had twice
     else:
-        assert share.jobs <= cores()
+        assert share.jobs <= available_cores()
         assert share.jobs == 1 or share.jobs * KERNEL < psutil.virtual_memory().total
 
 
 def test_several_test_processes_share_the_cores_too() -> None:
     workers = int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", "1"))
-    assert workers == 1 or int(os.environ["OMP_NUM_THREADS"]) <= max(1, cores() // workers)
+    assert workers == 1 or int(os.environ["OMP_NUM_THREADS"]) <= max(
+        1, available_cores() // workers
+    )
 
 
 @pytest.mark.parametrize(
@@ -443,8 +445,8 @@ def test_counts_of_jobs_and_names_that_are_not_there_are_refused_wherever_one_st
 
 def test_the_check_calls_folders_what_the_parameters_call_them(here: Path) -> None:
     book = here / "notebooks" / "guide" / "01_one.ipynb"
-    opens = "open(f'{built_dir}/annotations.jsonl')"
-    notebook(book, "built_dir = 'data/things'\nfigures_dir = ''\nk = 1", opens)
+    opens = "open(f'{benchmark_dir}/annotations.jsonl')"
+    notebook(book, "benchmark_dir = 'data/things'\nfigures_dir = ''\nk = 1", opens)
     (here / P).write_text("k: 2\nfigures_dir: some/new/folder\n", encoding="utf-8")
     before = {path: path.stat().st_mtime_ns for path in sorted(here.rglob("*"))}
     _, told = said("check", P)

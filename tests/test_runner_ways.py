@@ -19,7 +19,7 @@ from strange_server import StrangeServer
 from test_runner import P, as_in_a_terminal, here, notebook, project, said
 
 from vrag_kit.runner.plan import read_plan
-from vrag_kit.runner.tasks import work_of
+from vrag_kit.runner.tasks import planned_run
 
 __all__ = ["here", "project"]
 ASKING = """from vrag_kit.generation import AnswerStore, ask_prompts, load_generator
@@ -29,16 +29,16 @@ with AnswerStore("runs/answers.sqlite") as store:
         prompts = [(Message(role="user", parts=(f"{entry['name']} {n}?",)),) for n in range(3)]
         ask_prompts(load_generator(entry), prompts, store)"""
 JUDGING = """import pandas as pd
-from vrag_kit.judging import judge_all, load_judge
+from vrag_kit.judging import judge_answers, load_judge
 from vrag_kit.papers.visual_rag import RUBRIC
 from vrag_kit.types import Benchmark, Query
 query = Query(query_id="q", text="Which colour?", answers=("red",))
 one = Benchmark(name="b", fingerprint="f", queries={"q": query}, corpus={}, qrels={})
 said = {"query_id": "q", "answer": ["zinnober", "karmin"], "status": "ok", "detail": ""}
-judged = judge_all(load_judge(judge, ".", rubric=RUBRIC), one, pd.DataFrame(said))"""
+judged = judge_answers(load_judge(judge, ".", rubric=RUBRIC), one, pd.DataFrame(said))"""
 UNJUDGED = (
     "1 of 2 times, as by error: HTTP 503: busy. Calls that failed are asked again with"
-    " `run_with: {retry_failures: true}`"
+    " `retry_failures: true` in `hardware`"
 )
 SECRET = "tk-Lorem1psum2dolor"
 
@@ -53,7 +53,7 @@ def test_a_model_that_answered_nothing_and_lost_verdicts_are_told_and_a_header_i
     monkeypatch.delenv("GATEWAY", raising=False)
     with StrangeServer({**plans, "bad": [f"status 500 {SECRET}"]}) as server:
         server.wants = {"X-Token": f"Bearer {SECRET}"}
-        how = "decoding: greedy, retries: 0, headers: {X-Token: Bearer $GATEWAY}"
+        how = "decoding: {temperature: 0}, retries: 0, headers: {X-Token: Bearer $GATEWAY}"
         good, bad, strict = (
             f"{{model: '{name}@{server.url}', name: {name}, {how}}}"
             for name in ("good", "bad", "strict")
@@ -207,5 +207,5 @@ def test_what_was_finished_before_ctrl_c_is_not_run_again(
     assert (runner.returncode, "interrupted: run the same command" in told) == (130, True)
     assert "died" not in told
     monkeypatch.chdir(project)
-    one, two = work_of(read_plan(Path(P))).tasks
+    one, two = planned_run(read_plan(Path(P))).tasks
     assert (one.is_finished(), two.is_finished()) == (True, False)

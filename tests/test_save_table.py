@@ -13,11 +13,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from vrag_kit.analysis import interval_table, load_results
+from vrag_kit.analysis import load_results, report_table
 from vrag_kit.errors import VragError
-from vrag_kit.forecast import forecasting
+from vrag_kit.forecast import dry_run
 from vrag_kit.papers import crag_mm, mrag_bench, mrag_suite
-from vrag_kit.plotting import as_latex, save_table
+from vrag_kit.plotting import save_table, to_latex
 
 SHOWN = pd.DataFrame(
     {
@@ -30,7 +30,7 @@ SHOWN = pd.DataFrame(
 
 
 def test_it_is_a_tabular_with_the_rules_of_booktabs() -> None:
-    assert as_latex(SHOWN).splitlines() == [
+    assert to_latex(SHOWN).splitlines() == [
         r"\begin{tabular}{lrrl}",
         r"\toprule",
         r"model & value & n & difference \\",
@@ -47,17 +47,17 @@ def test_labels_of_rows_come_first_and_names_stand_over_several_columns() -> Non
     table = pd.DataFrame(rows, columns=["setting", "model"]).assign(
         metric=["x", "y"] * 2, value=0.5, ci_low=0.4, ci_high=0.6, n=9
     )
-    wide = interval_table(table, rows=["setting"], columns=["model", "metric"])
-    lines = as_latex(wide).splitlines()
+    wide = report_table(table, rows=["setting"], columns=["model", "metric"])
+    lines = to_latex(wide).splitlines()
     assert lines[2] == r"setting & a & b \\"
     spanned = pd.concat({"ours": SHOWN[["value", "n"]], "theirs": SHOWN[["n"]]}, axis=1)
-    lines = as_latex(spanned).splitlines()
+    lines = to_latex(spanned).splitlines()
     assert lines[2:4] == [r"\multicolumn{2}{r}{ours} & theirs \\", r"value & n & n \\"]
 
 
 @given(st.text(st.characters(codec="utf-8"), max_size=30))
 def test_no_text_breaks_a_row(text: str) -> None:
-    lines = as_latex(pd.DataFrame({"said": [text]})).split("\n")
+    lines = to_latex(pd.DataFrame({"said": [text]})).split("\n")
     (row,) = lines[lines.index(r"\midrule") + 1 : lines.index(r"\bottomrule")]
     bare = re.sub(r"\\[a-zA-Z]+(?:\{\})?|\\[&%$#_{}]", "", row.removesuffix(r" \\"))
     assert not set(bare) & set("&%#_{}~^\\")
@@ -65,7 +65,7 @@ def test_no_text_breaks_a_row(text: str) -> None:
 
 
 def test_signs_that_pdflatex_stops_at_are_commands() -> None:
-    latex = as_latex(pd.DataFrame({"κ and λ": ["−1 ± 2 ≤ 3 × 4 … -5"]}))
+    latex = to_latex(pd.DataFrame({"κ and λ": ["−1 ± 2 ≤ 3 × 4 … -5"]}))
     lines = latex.splitlines()
     assert lines[2] == r"$\kappa$ and $\lambda$ \\"
     assert lines[4] == r"$-$1 $\pm$ 2 $\le$ 3 $\times$ 4 \dots{} $-$5 \\"
@@ -73,14 +73,14 @@ def test_signs_that_pdflatex_stops_at_are_commands() -> None:
 
 def test_more_than_forty_rows_break_over_pages() -> None:
     rows = pd.DataFrame({"model": ["small"] * 41, "value": 1.0})
-    assert as_latex(rows).startswith(r"\begin{longtable}{lr}")
-    assert "longtable" not in as_latex(rows[:40])
+    assert to_latex(rows).startswith(r"\begin{longtable}{lr}")
+    assert "longtable" not in to_latex(rows[:40])
 
 
 def compiled(tables: list[pd.DataFrame], folder: Path) -> tuple[str, int]:
     """What pdflatex says of the tables, and on how many pages."""
     packages = "".join(rf"\usepackage{{{name}}}" for name in ("booktabs", "longtable"))
-    body = "\n\n".join(map(as_latex, tables))
+    body = "\n\n".join(map(to_latex, tables))
     text = rf"\documentclass{{article}}{packages}\begin{{document}}{body}\end{{document}}"
     (folder / "all.tex").write_text(text, encoding="utf-8")
     command = ["pdflatex", "-interaction=nonstopmode", "-halt-on-error", "all.tex"]
@@ -94,14 +94,14 @@ def compiled(tables: list[pd.DataFrame], folder: Path) -> tuple[str, int]:
 @pytest.mark.skipif(shutil.which("pdflatex") is None, reason="there is no pdflatex")
 def test_tables_of_all_papers_compile(tmp_path: Path) -> None:
     tables = [
-        mrag_bench.printed_range(),
-        mrag_bench.printed_range("gain"),
-        mrag_bench.printed_main(),
-        mrag_bench.printed_text_or_image(),
-        crag_mm.printed_range("single_turn"),
-        crag_mm.printed_systems("multi_turn"),
-        mrag_suite.printed_retrievers(),
-        mrag_suite.printed_modes(),
+        mrag_bench.published_range(),
+        mrag_bench.published_range("gain"),
+        mrag_bench.published_main(),
+        mrag_bench.published_text_or_image(),
+        crag_mm.published_range("single_turn"),
+        crag_mm.published_systems("multi_turn"),
+        mrag_suite.published_retrievers(),
+        mrag_suite.published_modes(),
         SHOWN,
         pd.DataFrame({"said": ["a_b & 100 % of #1 {~^}"] * 41, "n": 1}),
     ]
@@ -114,7 +114,7 @@ def test_a_styled_table_is_saved_as_its_data_and_is_no_result(tmp_path: Path) ->
     save_table(SHOWN.set_index("model").style, tmp_path, "03_mine")
     read = pd.read_csv(tmp_path / "03_mine.table.csv")
     pd.testing.assert_frame_equal(read, SHOWN)
-    assert (tmp_path / "03_mine.tex").read_text(encoding="utf-8") == as_latex(SHOWN)
+    assert (tmp_path / "03_mine.tex").read_text(encoding="utf-8") == to_latex(SHOWN)
     with pytest.raises(VragError, match="holds no results"):
         load_results(tmp_path)
 
@@ -122,7 +122,7 @@ def test_a_styled_table_is_saved_as_its_data_and_is_no_result(tmp_path: Path) ->
 def test_a_forecast_writes_none_and_a_folder_that_cannot_be_written_is_named(
     tmp_path: Path,
 ) -> None:
-    with forecasting(tmp_path):
+    with dry_run(tmp_path):
         save_table(SHOWN, tmp_path / "new", "03_mine")
     assert not (tmp_path / "new").exists()
     (tmp_path / "file").write_text("")

@@ -16,19 +16,26 @@ import pytest
 from strange_server import StrangeServer
 from typer.testing import CliRunner
 
-from vrag_kit.analysis import flips, load_answers, paired_answers, save_answers, with_questions
+from vrag_kit.analysis import add_questions, flips, load_answers, paired_answers, save_answers
 from vrag_kit.benchmarks import load_visual_rag
 from vrag_kit.errors import VragError
-from vrag_kit.fieldguide.scenarios import open_mrag_texts
-from vrag_kit.fieldguide.suite import open_suite
-from vrag_kit.fieldguide.worn import arms_over, open_single_turn
-from vrag_kit.generation import Talk, ask_conversations, ask_models, gt_clue, one_in_k, zero_shot
-from vrag_kit.judging import RuleJudge, judge_all
+from vrag_kit.generation import (
+    ConversationConfig,
+    ask_conversations,
+    ask_models,
+    gt_clue,
+    one_in_k,
+    zero_shot,
+)
+from vrag_kit.judging import RuleJudge, judge_answers
 from vrag_kit.papers import mrag_bench as mrag
-from vrag_kit.papers.crag_mm import wording_of
-from vrag_kit.papers.mrag_suite import InModes
-from vrag_kit.papers.visual_rag.wording import WORDING
+from vrag_kit.papers.crag_mm import load_prompts
+from vrag_kit.papers.mrag_suite import EvidenceModes
+from vrag_kit.papers.visual_rag.prompts import WORDING
 from vrag_kit.runner.cli import app
+from vrag_kit.synthetic.crag_mm import open_search_pipeline, open_single_turn
+from vrag_kit.synthetic.mrag_bench import open_mrag_passages
+from vrag_kit.synthetic.mrag_suite import open_suite
 from vrag_kit.types import Benchmark, Context
 from vrag_kit.widgets import flips_page
 
@@ -67,7 +74,7 @@ def test_relevant_are_the_shown_ids_that_answer_in_visual_rag(
 def test_relevant_are_the_shown_ids_that_answer_in_mrag_bench(
     drawn: Benchmark, tmp_path: Path
 ) -> None:
-    texts = open_mrag_texts(drawn, "mrag-drawn-small")
+    texts = open_mrag_passages(drawn, "field-guide-mrag-bench-small")
     both = mrag.with_passages(drawn, texts)
     gold = mrag.gt_rag(drawn) + mrag.gt_text(texts) + mrag.gt_image_and_text(drawn, texts)
     others = mrag.retrieved_rag(drawn)
@@ -76,29 +83,31 @@ def test_relevant_are_the_shown_ids_that_answer_in_mrag_bench(
 
 @pytest.mark.slow
 def test_relevant_are_the_shown_ids_that_answer_in_crag_mm(tmp_path: Path) -> None:
-    whole = open_single_turn("worn-drawn-small", "public_test")
+    whole = open_single_turn("field-guide-crag-mm-small", "public_test")
     benchmark = whole.subset(list(whole.queries)[:6])
-    search = {"image_service": "field-guide-worn", "image_k": 10, "similarity_threshold": 0.5}
+    search = {"image_service": "field-guide-egocentric", "image_k": 10, "similarity_threshold": 0.5}
     search |= {"web_service": "words", "web_k": 5, "rewrite": "none", "rewriter": ""}
     chars = {"image_context_chars": 1600, "web_context_chars": 3600}
-    how = {"answers_dir": tmp_path, "cache_dir": tmp_path, "run_with": {"device": "cpu"}}
-    arms = arms_over(benchmark, search, chars, **how)
-    talk = Talk(
-        wording=wording_of("paper", image_chars=1600, web_chars=3600), history="own", search=arms
+    how = {"answers_dir": tmp_path, "cache_dir": tmp_path, "hardware": {"device": "cpu"}}
+    arms = open_search_pipeline(benchmark, search, chars, **how)
+    talk = ConversationConfig(
+        wording=load_prompts("paper", image_chars=1600, web_chars=3600),
+        history="generated",
+        search=arms,
     )
     contexts = arms.contexts(benchmark, ["task_2"])
     with StrangeServer() as server:
-        model = {"model": f"talker@{server.url}", "decoding": "greedy"}
-        answers = ask_conversations([model], benchmark, contexts, tmp_path, talk=talk)
+        model = {"model": f"talker@{server.url}", "decoding": {"temperature": 0}}
+        answers = ask_conversations([model], benchmark, contexts, tmp_path, conversation=talk)
     assert checked(benchmark, judged(benchmark, answers), tmp_path) >= 4
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["WebQA", "Chart-MRAG", "VisRAG-Doc"])
 def test_relevant_are_the_shown_ids_that_answer_in_mrag_suite(name: str, tmp_path: Path) -> None:
-    benchmark = open_suite("suite-drawn-small", [name])[name]
+    benchmark = open_suite("field-guide-mrag-suite-small", [name])[name]
     each = {"retrievers": {"image": ["bm25"], "text": ["bm25"]}, "k": {"image": 3, "text": 3}}
-    modes = InModes(**each, questions=8, cache_dir=tmp_path)
+    modes = EvidenceModes(**each, questions=8, cache_dir=tmp_path)
     contexts = modes.contexts(benchmark)
     gold = [each for each in contexts if each.setting != "distractors_only"]
     assert 0 < len(gold) < len(contexts)
@@ -125,11 +134,11 @@ def goose(
     tables = []
     for name, said in (("goose", "black"), ("gander", "red")):
         with StrangeServer({"goose": [f"say Answer: {said}"]}) as server:
-            model = {"model": f"m@{server.url}", "name": name, "decoding": "greedy"}
+            model = {"model": f"m@{server.url}", "name": name, "decoding": {"temperature": 0}}
             benchmark, contexts = asked(place)
             answers = place / "runs" / "answers"
             tables.append(ask_models([model], benchmark, contexts, answers, wording=WORDING))
-    table = judge_all(RuleJudge(), benchmark, pd.concat(tables, ignore_index=True))
+    table = judge_answers(RuleJudge(), benchmark, pd.concat(tables, ignore_index=True))
     save_answers(table, benchmark, place / "runs" / "figures", "01_goose", answers)
     return place
 
@@ -172,7 +181,7 @@ def test_a_copied_project_shows_the_same_frames(
     # as 61 shows it: asked again there, of the store that was copied
     benchmark, _ = asked(other)
     table = load_answers("runs/figures").drop(columns=["experiment", "relevant"])
-    here = with_questions(table, benchmark, other / "runs" / "answers")
+    here = add_questions(table, benchmark, other / "runs" / "answers")
     chosen = {"choose_a": {"model": "goose"}, "choose_b": {"model": "gander"}}
     page = flips_page(flips(paired_answers(here, here, **chosen)))
     assert pictures(str(page.data)) == (4, 1)
@@ -185,7 +194,7 @@ def test_a_relevant_picture_that_cannot_be_read_loses_no_answers(goose: Path) ->
     save_answers(table, benchmark, goose / "again", "01_goose", goose / "runs" / "answers")
     saved = load_answers(goose / "again")
     assert saved["relevant"].tolist() == table["relevant"].tolist()
-    assert saved["relevant_pixels"].tolist() == [[""]] * 2
+    assert saved["relevant_pixel_hashes"].tolist() == [[""]] * 2
 
 
 def test_a_picture_that_is_another_now_is_not_shown_for_the_one_that_was_asked_about(
@@ -203,12 +212,21 @@ def test_saved_answers_are_a_table_for_any_program(goose: Path) -> None:
     file = goose / "runs/figures/01_goose.answers.jsonl.gz"
     plain = pd.read_json(file, lines=True)
     assert len(plain) == 2
-    needed = ["model", "query_id", "doc_ids", "relevant", "answer", "score", "worst", "best"]
+    needed = [
+        "model",
+        "query_id",
+        "doc_ids",
+        "relevant",
+        "answer",
+        "score",
+        "score_min",
+        "score_max",
+    ]
     assert plain[needed].notna().all(axis=None)
     loaded = load_answers(goose / "runs/figures")
-    assert set(loaded) == {*plain, "experiment", "parameters", "judge_words"}
+    assert set(loaded) == {*plain, "experiment", "parameters", "judge_prompt"}
     about = json.loads((goose / "runs/figures/01_goose.answers.about.json").read_text())
-    assert set(about) == {"parameters", "judge_words", "sha256"}
+    assert set(about) == {"parameters", "judge_prompt", "sha256"}
 
 
 def test_both_files_of_saved_answers_are_ignored_by_git(goose: Path) -> None:

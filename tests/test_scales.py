@@ -12,19 +12,26 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from vrag_kit.analysis import (
-    accuracy,
     agreement,
-    compare,
     corrected_accuracy,
     error_budget,
     error_cases,
     estimate,
     first_clue_rank,
-    kinds_of_answers,
+    mean_scores,
+    outcome_shares,
+    paired_differences,
     per_query,
 )
 from vrag_kit.errors import VragError
-from vrag_kit.judging import Scale, judge_all, label_of_score, labelled, scale_of, score_of_label
+from vrag_kit.judging import (
+    Scale,
+    join_labels,
+    judge_answers,
+    label_of_score,
+    scale_of,
+    score_of_label,
+)
 from vrag_kit.retrieval import make_run
 from vrag_kit.types import Benchmark, Judgment, Query
 
@@ -57,7 +64,7 @@ def judged(answers: list[str | None], setting: str = "gt_clue", k: int = 1) -> p
     failed = ["timeout" if answer is None else "ok" for answer in answers]
     table = factories.answers(answer=answers, setting=setting, k=k, status=failed)
     shown = [(f"{name}-c",) for name in table["query_id"]]
-    return judge_all(Truthful(), benchmark(len(answers)), table.assign(doc_ids=shown))
+    return judge_answers(Truthful(), benchmark(len(answers)), table.assign(doc_ids=shown))
 
 
 def test_the_table_carries_the_scale_and_declining_earns_nothing() -> None:
@@ -68,13 +75,13 @@ def test_the_table_carries_the_scale_and_declining_earns_nothing() -> None:
 
 
 def test_failures_are_filled_with_the_ends_of_the_scale() -> None:
-    row = accuracy(judged(["right", "wrong", None, None])).query("metric == 'accuracy'").iloc[0]
-    assert (row["value"], row["if_all_wrong"], row["if_all_right"]) == (0.0, -0.5, 0.5)
+    row = mean_scores(judged(["right", "wrong", None, None])).query("metric == 'accuracy'").iloc[0]
+    assert (row["value"], row["bound_low"], row["bound_high"]) == (0.0, -0.5, 0.5)
 
 
 @pytest.mark.parametrize(("answer", "value"), [("wrong", -1.0), ("right", 1.0)])
 def test_answers_that_are_all_at_an_end_have_the_exact_interval(answer: str, value: float) -> None:
-    row = accuracy(judged([answer] * 10)).iloc[0]
+    row = mean_scores(judged([answer] * 10)).iloc[0]
     inner = value * (2 * 0.025 ** (1 / 10) - 1)  # Clopper-Pearson of 10 in 10, from [0, 1]
     assert row["value"] == value
     assert sorted((row["ci_low"], row["ci_high"])) == pytest.approx(sorted((value, inner)))
@@ -99,7 +106,7 @@ def test_means_are_those_of_the_shares_stretched(answers: list[str]) -> None:
 def test_the_largest_difference_is_twice_as_large() -> None:
     tables = [judged(["wrong"] * 8), judged(["right"] * 8, "zero_shot", 0)]
     values = per_query(pd.concat(tables), by=["model", "setting"])
-    row = compare(values, arm="setting", by=["model"], baseline="zero_shot").iloc[0]
+    row = paired_differences(values, arm="setting", by=["model"], baseline="zero_shot").iloc[0]
     # eight of eight fall by 2, and so many may rise by 2 without showing among eight
     rise = 1 - 0.025 ** (1 / 8)
     assert (row["value"], row["ci_low"]) == (-2.0, -2.0)
@@ -110,13 +117,13 @@ def test_the_largest_difference_is_twice_as_large() -> None:
 def test_wrong_is_wrong_and_not_partly_right() -> None:
     table = judged(["right", "wrong", "I don't know"])
     cases = error_cases(table, benchmark(3))
-    assert cases[["answer", "kind"]].to_numpy().tolist() == [
-        ["wrong", "wrong"],
-        ["I don't know", "declined"],
+    assert cases[["answer", "outcome"]].to_numpy().tolist() == [
+        ["wrong", "incorrect"],
+        ["I don't know", "abstained"],
     ]
-    kinds = kinds_of_answers(table).set_index("kind")["value"]
-    assert kinds["partly right"] == 0
-    assert kinds["right"] == kinds["wrong"] == kinds["declined"] == pytest.approx(1 / 3)
+    kinds = outcome_shares(table).set_index("outcome")["value"]
+    assert kinds["partially correct"] == 0
+    assert kinds["correct"] == kinds["incorrect"] == kinds["abstained"] == pytest.approx(1 / 3)
 
 
 def test_labels_stand_for_the_ends_and_the_middle() -> None:
@@ -129,7 +136,7 @@ def test_labels_stand_for_the_ends_and_the_middle() -> None:
 def test_bias_and_correction_are_on_the_scale() -> None:
     table = judged(["right", "right", "wrong", "wrong"])
     labels = table[["query_id", "answer"]].assign(label=["true", "false", "false", "false"])
-    pairs = labelled(table.assign(arm_size=4), labels.assign(labeller="me"))
+    pairs = join_labels(table.assign(arm_size=4), labels.assign(annotator="me"))
     bias = agreement(pairs).query("metric == 'bias'").iloc[0]
     assert bias["value"] == 0.5  # one of four is 2 too high
     corrected = corrected_accuracy(table, pairs).query("metric == 'corrected'").iloc[0]
@@ -148,8 +155,8 @@ def test_what_is_lost_is_counted_from_the_best() -> None:
 
 
 def test_scores_of_two_scales_have_no_mean() -> None:
-    mixed = pd.concat([judged(["right"]), judged(["right"]).assign(worst=0.0)])
+    mixed = pd.concat([judged(["right"]), judged(["right"]).assign(score_min=0.0)])
     with pytest.raises(VragError, match=r"different scales: \[-1, 1\] and \[0, 1\]"):
-        accuracy(mixed)
+        mean_scores(mixed)
     with pytest.raises(VragError, match="expected worst < best"):
         Scale(1.0, 1.0)

@@ -17,19 +17,19 @@ from vrag_kit.benchmarks import ImageFile
 from vrag_kit.errors import VragError
 from vrag_kit.retrieval import (
     SearchService,
-    cached,
+    annotated_region,
+    cached_service,
     check_corpus,
     entity_coverage,
-    entity_recall,
+    entity_hit_rate,
+    hit_rate,
     image_service,
     make_run,
-    marked_region,
-    search_recall,
     text_service,
     with_regions,
 )
 from vrag_kit.retrieval.regions import WHOLE, Crop
-from vrag_kit.types import Benchmark, Evidence, Query
+from vrag_kit.types import Benchmark, Document, Query
 
 
 @dataclass
@@ -58,9 +58,9 @@ def pictures(small: Small) -> Counted:
 def test_what_was_asked_is_read_back_the_same_to_the_last_bit(small: Small, tmp_path: Path) -> None:
     for make in (pages, pictures):
         first = make(small)
-        run = cached(first, tmp_path).search(small.queries(), 3)
+        run = cached_service(first, tmp_path).search(small.queries(), 3)
         second = make(small)
-        assert cached(second, tmp_path).search(small.queries(), 3).equals(run)
+        assert cached_service(second, tmp_path).search(small.queries(), 3).equals(run)
         assert run.equals(make(small).search(small.queries(), 3))
         assert (first.asked, second.asked) == ([4], [])
 
@@ -70,17 +70,17 @@ def test_replies_hold_for_one_k_one_service_and_one_text_or_picture(
 ) -> None:
     query = small.queries()[0]
     service = pages(small)
-    kept = cached(service, tmp_path)
+    kept = cached_service(service, tmp_path)
     kept.search([query], 3)
     kept.search([replace(query, query_id="other", image=None)], 3)  # the same question
     assert service.asked == [1]
     kept.search([query], 2)
     kept.search([replace(query, text=f"{query.text}?")], 3)
     fewer = pages(small.without_first())
-    cached(fewer, tmp_path).search([query], 3)
+    cached_service(fewer, tmp_path).search([query], 3)
     assert (service.asked, fewer.asked) == ([1, 1, 1], [1])
     twins = [query, replace(query, query_id="twin"), replace(query, query_id="new", text="owl")]
-    run = cached(pages(small), tmp_path / "new").search(twins, 3)
+    run = cached_service(pages(small), tmp_path / "new").search(twins, 3)
     hits = [run[run["query_id"] == name]["doc_id"].tolist() for name in ("q0", "twin")]
     assert hits[0] == hits[1] != []
 
@@ -92,7 +92,7 @@ def test_the_same_pixels_in_another_file_are_the_same_question(
     path = tmp_path / "copy.bmp"
     query.image.open().save(path)  # type: ignore[union-attr]
     service = pictures(small)
-    kept = cached(service, tmp_path)
+    kept = cached_service(service, tmp_path)
     kept.search([query], 2)
     kept.search([replace(query, image=ImageFile(path))], 2)
     assert service.asked == [1]
@@ -103,16 +103,16 @@ def test_the_same_pixels_in_another_file_are_the_same_question(
 def test_a_question_that_finds_nothing_is_kept_too(small: Small, tmp_path: Path) -> None:
     service = pages(small)
     nothing = Query(query_id="q", text="zebra")
-    assert cached(service, tmp_path).search([nothing], 3).empty
-    assert cached(service, tmp_path).search([nothing], 3).empty
+    assert cached_service(service, tmp_path).search([nothing], 3).empty
+    assert cached_service(service, tmp_path).search([nothing], 3).empty
     assert service.asked == [1]
-    assert cached(service, tmp_path).search([], 3).empty
+    assert cached_service(service, tmp_path).search([], 3).empty
 
 
 def test_a_damaged_file_of_replies_is_named(small: Small, tmp_path: Path) -> None:
     (tmp_path / "replies.sqlite").write_text("no database, but a text that is long enough " * 50)
     with pytest.raises(VragError, match=r"replies\.sqlite: replies cannot be read .*remove"):
-        cached(pages(small), tmp_path).search(small.queries(), 3)
+        cached_service(pages(small), tmp_path).search(small.queries(), 3)
 
 
 @pytest.fixture
@@ -163,7 +163,7 @@ def test_replies_to_crops_are_kept_each_so_that_other_regions_are_other_question
 ) -> None:
     service = pictures(small)
     for regions in ([LEFT], [LEFT, RIGHT], [LEFT, RIGHT]):
-        kept = cached(with_regions(service, lambda query, boxes=regions: boxes), tmp_path)
+        kept = cached_service(with_regions(service, lambda query, boxes=regions: boxes), tmp_path)
         run = kept.search([collage], 2)
         assert run.equals(
             with_regions(pictures(small), lambda query, boxes=regions: boxes).search([collage], 2)
@@ -173,14 +173,14 @@ def test_replies_to_crops_are_kept_each_so_that_other_regions_are_other_question
 
 def test_marked_regions_are_pixels_of_the_size_that_they_were_marked_in(collage: Query) -> None:
     marked = replace(collage, metadata={"region": [100, 24, 160, 64], "image_size": [160, 64]})
-    assert marked_region(marked) == [RIGHT]
+    assert annotated_region(marked) == [RIGHT]
     larger = {"region": [200, 48, 320, 128], "image_size": [320, 128]}
-    assert marked_region(replace(collage, metadata=larger)) == [RIGHT]
-    assert marked_region(replace(collage, metadata={"region": [100, 24, 160, 64]})) == [RIGHT]
-    assert marked_region(collage) == []
+    assert annotated_region(replace(collage, metadata=larger)) == [RIGHT]
+    assert annotated_region(replace(collage, metadata={"region": [100, 24, 160, 64]})) == [RIGHT]
+    assert annotated_region(collage) == []
     for wrong in ([1, 2, 3], "left", [1, 2, 3, None]):
         with pytest.raises(VragError, match="query 'c': its region is"):
-            marked_region(replace(collage, metadata={"region": wrong}))
+            annotated_region(replace(collage, metadata={"region": wrong}))
 
 
 def test_a_margin_widens_a_region_on_each_side_as_far_as_the_picture_goes(
@@ -197,12 +197,12 @@ def test_a_margin_widens_a_region_on_each_side_as_far_as_the_picture_goes(
         assert run.name == f"{own.name}-and-0.5"
     for margin in (-0.1, float("nan"), float("inf")):
         with pytest.raises(VragError, match=r"margin is .*; expected a share of a region's side"):
-            with_regions(service, marked_region, margin=margin)
+            with_regions(service, annotated_region, margin=margin)
 
 
 def test_a_search_by_text_has_no_regions(small: Small) -> None:
     with pytest.raises(VragError, match="bm25 reads the text of a query, which has no regions"):
-        with_regions(pages(small), marked_region)
+        with_regions(pages(small), annotated_region)
 
 
 def test_another_splits_index_is_refused(small: Small, tmp_path: Path) -> None:
@@ -221,7 +221,7 @@ def test_another_splits_index_is_refused(small: Small, tmp_path: Path) -> None:
 
 
 KG = {
-    f"kg-{number}": Evidence(
+    f"kg-{number}": Document(
         doc_id=f"kg-{number}",
         metadata={"entities": [{"entity_name": name} for name in names]},
     )
@@ -241,7 +241,7 @@ RUN = make_run(
 
 
 def test_an_entity_is_found_where_one_of_the_first_k_hits_shows_it() -> None:
-    table = entity_recall(RUN, ASKED, KG, cutoffs=[1, 2, 3])
+    table = entity_hit_rate(RUN, ASKED, KG, cutoffs=[1, 2, 3])
     assert list(table.columns[:2]) == ["query_id", "group"]
     values = table.pivot(index="query_id", columns="k", values="value")
     assert values.loc["first"].tolist() == [1, 1, 1]
@@ -256,25 +256,25 @@ def test_an_entity_is_found_where_one_of_the_first_k_hits_shows_it() -> None:
 def test_a_page_that_tells_the_answer_is_found_and_one_that_cannot_be_told_is_no_value() -> None:
     asked: list[str] = []
 
-    def tells(pairs: Sequence[tuple[Query, Evidence]]) -> list[bool | None]:
+    def tells(pairs: Sequence[tuple[Query, Document]]) -> list[bool | None]:
         asked.extend(f"{query.query_id} {page.doc_id}" for query, page in pairs)
         said = {"kg-0": None, "kg-1": False, "kg-2": True}
         return [said[page.doc_id] for _, page in pairs]
 
-    table = search_recall(RUN, ASKED[:1], KG, tells, cutoffs=[3, 1, 2])
+    table = hit_rate(RUN, ASKED[:1], KG, tells, cutoffs=[3, 1, 2])
     assert asked == ["first kg-0", "first kg-1", "first kg-2"]
     values = dict(zip(table["k"], table["value"], strict=True))
     assert values[3] == 1  # a page is known to tell it
     assert np.isnan(values[1])  # none is, and one could not be told
     assert np.isnan(values[2])
     with pytest.raises(VragError, match="cut-offs must be 1 or more"):
-        search_recall(RUN, ASKED, KG, tells, cutoffs=[0])
+        hit_rate(RUN, ASKED, KG, tells, cutoffs=[0])
     with pytest.raises(VragError, match="the run finds 3 documents that the corpus does not hold"):
-        search_recall(RUN, ASKED, {}, tells, cutoffs=[3])
+        hit_rate(RUN, ASKED, {}, tells, cutoffs=[3])
 
 
 def test_a_search_without_its_cache_folder_makes_one(small: Small, tmp_path: Path) -> None:
     folder = tmp_path / "not" / "there"
-    cached(pages(small), folder).search(small.queries(), 1)
+    cached_service(pages(small), folder).search(small.queries(), 1)
     shutil.rmtree(folder)
-    cached(pages(small), folder).search(small.queries(), 1)
+    cached_service(pages(small), folder).search(small.queries(), 1)

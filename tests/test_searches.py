@@ -18,14 +18,14 @@ from tiny_retrievers import entry
 
 from vrag_kit.errors import VragError
 from vrag_kit.retrieval import embed_documents, load_encoder, search_all, search_one
-from vrag_kit.types import Benchmark, Evidence, Query
+from vrag_kit.types import Benchmark, Document, Query
 
-SHIPPED = "vrag_kit/fieldguide/weights/field-guide-clip-32"
+SHIPPED = "vrag_kit/synthetic/weights/field-guide-clip-32"
 HEAVY = ("torch", "torchvision", "transformers", "open_clip", "faiss", "sentence_transformers")
 
 
 @pytest.fixture
-def asked(documents: list[Evidence]) -> Benchmark:
+def asked(documents: list[Document]) -> Benchmark:
     """Three questions to four documents with pictures and texts."""
     queries = {
         query.query_id: replace(query, image=document.image)

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from vrag_kit.analysis import compare, finding, in_percent
-from vrag_kit.fieldguide import remark
+from vrag_kit.analysis import finding, paired_differences, to_percent
+from vrag_kit.synthetic import data_card_note
 
 ROW = {"value": 6.0, "ci_low": 0.2, "ci_high": 12.0, "p_holm": 0.01, "unit": "percent"}
 NAN = float("nan")
@@ -61,8 +61,8 @@ def test_a_finding_is_of_a_comparison_as_it_is() -> None:
             for name, value in (("zero_shot", 0.0), ("gt_clue", float(number % 5 > 0)))
         ]
     )
-    found = compare(table, arm="setting", by=["model"], baseline="zero_shot")
-    (row,) = in_percent(found.assign(metric="accuracy")).to_dict("records")
+    found = paired_differences(table, arm="setting", by=["model"], baseline="zero_shot")
+    (row,) = to_percent(found.assign(metric="accuracy")).to_dict("records")
     said = finding(row, "GT clue", "zero-shot")
     assert said.startswith("GT clue is higher than zero-shot by 80.0 points [")
 
@@ -74,12 +74,12 @@ def test_a_finding_is_of_a_comparison_as_it_is() -> None:
         "field-guide-small",
         "field-guide-vlm-few",
         ["Qwen/Qwen2.5-VL-7B-Instruct", {"model": "field-guide-vlm-many"}],
-        "vrag_kit/fieldguide/weights/field-guide-clip-64",
-        "vrag_kit/fieldguide/labels.csv",
+        "vrag_kit/synthetic/weights/field-guide-clip-64",
+        "vrag_kit/synthetic/labels.csv",
     ],
 )
 def test_a_remark_on_the_field_guide_stands_below_its_results(about: object) -> None:
-    text = str(remark(about, "  One.\n    Two."))
+    text = str(data_card_note(about, "  One.\n    Two."))
     assert text == "**About the Field Guide.** One.\nTwo."
 
 
@@ -95,4 +95,4 @@ def test_a_remark_on_the_field_guide_stands_below_its_results(about: object) -> 
     ],
 )
 def test_nobody_elses_results_carry_a_remark_on_the_field_guide(about: object) -> None:
-    assert remark(about, "One.") is None
+    assert data_card_note(about, "One.") is None

@@ -15,14 +15,14 @@ from small_index import FULL, TEXTS, Small, converted_service
 from vrag_kit.errors import VragError
 from vrag_kit.retrieval import (
     SearchService,
-    cached,
+    cached_service,
     image_service,
     load_encoder,
     text_service,
     with_regions,
 )
 from vrag_kit.retrieval.bm25 import Bm25Index
-from vrag_kit.types import Evidence, Query
+from vrag_kit.types import Document, Query
 
 Make = Callable[[Small], SearchService]
 PICTURES: dict[str, Make] = {
@@ -38,8 +38,8 @@ WORDS: dict[str, Make] = {
     "words": lambda it: text_service(it.pages, "words", it.cache),
 }
 AROUND: dict[str, Make] = {
-    "kept pictures": lambda it: cached(PICTURES["pictures"](it), it.root / "replies"),
-    "kept vectors": lambda it: cached(VECTORS["vectors"](it), it.root / "replies"),
+    "kept pictures": lambda it: cached_service(PICTURES["pictures"](it), it.root / "replies"),
+    "kept vectors": lambda it: cached_service(VECTORS["vectors"](it), it.root / "replies"),
     "regions": lambda it: with_regions(PICTURES["pictures"](it), lambda query: []),
 }
 ALL = {**PICTURES, **VECTORS, **WORDS, **AROUND}
@@ -153,7 +153,7 @@ def test_chunks_are_the_opening_and_runs_of_512_words_and_a_page_has_its_best_ch
     asked = small.queries()
     expected = {}
     for page, texts in chunks.items():
-        vectors = tiny.embed(encoder, [Evidence(doc_id="c", text=text) for text in texts])
+        vectors = tiny.embed(encoder, [Document(doc_id="c", text=text) for text in texts])
         best = (encoder.encode_queries(asked) @ vectors.T).max(axis=1)
         expected |= {(f"q{number}", page): score for number, score in enumerate(best)}
     run = service.search(asked, 8)  # as many as there are chunks
@@ -164,8 +164,8 @@ def test_chunks_are_the_opening_and_runs_of_512_words_and_a_page_has_its_best_ch
 
 def test_hits_are_cut_to_k_chunks_before_pages_are_made_unique(small: Small) -> None:
     text = "red moth"
-    twice = Evidence(doc_id="twice", text=text, metadata={"page_result": text})
-    other = Evidence(doc_id="other", text="red owl")
+    twice = Document(doc_id="twice", text=text, metadata={"page_result": text})
+    other = Document(doc_id="other", text="red owl")
     pages = {"twice": twice, "other": other}
     service = text_service(pages, "bm25", small.cache)
     asked = [Query(query_id="q", text="red moth")]
@@ -206,7 +206,7 @@ def test_a_question_that_begins_with_http_is_a_text(make: Make, small: Small) ->
 def test_an_empty_page_an_empty_index_and_a_query_side_of_another_part_are_refused(
     small: Small,
 ) -> None:
-    empty = {"p": Evidence(doc_id="p", text=" ", metadata={"page_name": "", "page_result": None})}
+    empty = {"p": Document(doc_id="p", text=" ", metadata={"page_name": "", "page_result": None})}
     for entry in ("bm25", "words", small.bert):
         with pytest.raises(VragError, match="page 'p' is empty"):
             text_service(empty, entry, small.cache)

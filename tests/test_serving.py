@@ -17,7 +17,7 @@ import pytest
 from conftest import WEIGHTS
 
 from vrag_kit.generation import ask_models, gt_clue, non_clue, one_in_k, zero_shot
-from vrag_kit.papers.visual_rag.wording import WORDING
+from vrag_kit.papers.visual_rag.prompts import WORDING
 from vrag_kit.types import Benchmark
 
 MODEL = WEIGHTS / "field-guide-vlm-few"
@@ -83,7 +83,7 @@ def test_served_answers_equal_those_in_process(
         contexts,
         tmp_path,
         wording=WORDING,
-        run_with={"decoding": "greedy", "max_new_tokens": 16},
+        decoding={"temperature": 0, "max_new_tokens": 16},
     )
     here, there = (
         table[table["model"] == name].reset_index(drop=True)

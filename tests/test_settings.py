@@ -19,9 +19,9 @@ from vrag_kit.errors import VragError
 from vrag_kit.generation import (
     ONE_IN_K,
     TOP_K,
-    baselines,
-    clue_moved,
-    enough_clues,
+    baseline_contexts,
+    clue_position_sweep,
+    cutoffs_above_one,
     first_clue,
     gt_clue,
     m_gt,
@@ -29,12 +29,12 @@ from vrag_kit.generation import (
     non_clue,
     one_in_k,
     one_in_k_easy,
-    over_one,
     top_k,
+    with_min_clues,
 )
-from vrag_kit.papers.visual_rag import pools_needed
-from vrag_kit.papers.visual_rag.wording import WORDING
-from vrag_kit.retrieval import make_run, perfect_run
+from vrag_kit.papers.visual_rag import notebook_requirements
+from vrag_kit.papers.visual_rag.prompts import WORDING
+from vrag_kit.retrieval import make_run, oracle_run
 from vrag_kit.types import Benchmark, Context, Query
 
 
@@ -109,7 +109,7 @@ def test_adding_a_query_or_a_document_or_a_k_moves_nothing_else() -> None:
 def test_the_baselines_show_no_image_a_clue_and_an_image_that_is_none() -> None:
     shown = [
         (context.query_id, context.setting, context.draw, "".join(context.doc_ids)[:1])
-        for context in baselines(benchmark(clues=3, others=4), draws=2, seed=1)
+        for context in baseline_contexts(benchmark(clues=3, others=4), draws=2, seed=1)
     ]
     assert shown == [
         *[(query_id, "zero_shot", 0, "") for query_id in ("q1", "q2")],
@@ -140,7 +140,7 @@ def test_the_clue_can_be_moved_and_the_others_keep_their_order(
 
 def test_top_k_takes_the_first_of_a_run() -> None:
     b = benchmark(2, 30)
-    run = perfect_run({q: dict(list(labels.items())[:20]) for q, labels in b.qrels.items()})
+    run = oracle_run({q: dict(list(labels.items())[:20]) for q, labels in b.qrels.items()})
     contexts = by_draw(top_k(b, run, ks=[1, 3]))
     assert [d[0] for d in contexts[0, 3]] == ["c", "c", "n"]
     assert contexts[0, 1] == contexts[0, 3][:1]
@@ -175,7 +175,7 @@ def test_no_k_is_larger_than_its_pool(clues: int, others: int, ks: list[int]) ->
     b = benchmark(clues, others)
     for contexts in (
         one_in_k(b, ks=ks, draws=1),
-        top_k(b, perfect_run(b.qrels), ks=ks, full_depth=True),
+        top_k(b, oracle_run(b.qrels), ks=ks, full_depth=True),
         m_in_k(b, ms=[0], k=max(ks), draws=1),
     ):
         assert all(len(context.doc_ids) == context.k for context in contexts)
@@ -186,12 +186,12 @@ def test_no_k_is_larger_than_its_pool(clues: int, others: int, ks: list[int]) ->
 
 def test_a_k_beyond_the_pool_is_cut_and_said(capsys: pytest.CaptureFixture[str]) -> None:
     b = benchmark(2, 10)
-    contexts = top_k(b, perfect_run(b.qrels), ks=[5, 10, 15, 20], full_depth=True)
+    contexts = top_k(b, oracle_run(b.qrels), ks=[5, 10, 15, 20], full_depth=True)
     assert {context.k for context in contexts} == {5, 10, 12}
     assert "k = 15, 20 is cut to 12" in capsys.readouterr().out
     assert {context.k for context in one_in_k(b, ks=[3, 20])} == {3, 11}
     assert one_in_k(b, ks=[3, 11]) == one_in_k(b, ks=[3, 20])
-    for moved in clue_moved(b, ks=[3, 15, 20], draws=1).values():
+    for moved in clue_position_sweep(b, ks=[3, 15, 20], draws=1).values():
         assert [context.k for context in moved if context.query_id == "q1"] == [3, 11]
     capsys.readouterr()
     one_in_k(b, ks=[3, 11])
@@ -206,7 +206,7 @@ def test_a_query_without_any_result_has_no_k_to_compare_at() -> None:
 
 def test_an_unknown_setting_is_refused() -> None:
     with pytest.raises(VragError, match="the setting 'zeroshot'; those of zero_shot, gt_clue, "):
-        WORDING.template_of(Context(query_id="q", setting="zeroshot", k=0))
+        WORDING.template_for(Context(query_id="q", setting="zeroshot", k=0))
 
 
 def several(groups: int, images: int) -> Benchmark:
@@ -245,11 +245,11 @@ def test_m_clues_are_those_of_fewer_clues_and_one_more_alone_and_among_others(
 def test_queries_with_too_few_clues_are_left_out_for_every_m_alike() -> None:
     b = benchmark(3, 20)
     fewer = replace(b, qrels={**b.qrels, "q2": {d: int(d == "c0") for d in b.qrels["q2"]}})
-    assert list(enough_clues(fewer, 3).queries) == ["q1"]
+    assert list(with_min_clues(fewer, 3).queries) == ["q1"]
     with pytest.raises(VragError, match="'q2' has 1 clues, fewer than the 3"):
         m_gt(fewer, ms=[3])
-    with pytest.raises(VragError, match=r"the most are 3\. Ask for 3 at most, .*`most_clues: 3`"):
-        enough_clues(fewer, 4)
+    with pytest.raises(VragError, match=r"the most are 3\. Ask for 3 at most, .*`max_clues: 3`"):
+        with_min_clues(fewer, 4)
 
 
 @given(st.integers(3, 30), st.integers(2, 6))
@@ -297,7 +297,7 @@ def test_the_first_clue_of_a_run_is_the_best_ranked_one() -> None:
 
 
 def test_each_notebook_tells_what_it_needs_of_a_question() -> None:
-    table = pools_needed(benchmark(2, 10)).set_index("notebook")
+    table = notebook_requirements(benchmark(2, 10)).set_index("notebook")
     assert set(table["has_candidates"]) == {12}
     assert set(table["has_non_clues"]) == {10}
     assert table.loc["04_top_k_vs_one_in_k", ["candidates", "non_clues", "cut"]].tolist() == [
@@ -306,20 +306,26 @@ def test_each_notebook_tells_what_it_needs_of_a_question() -> None:
         True,
     ]
     assert not table.loc["18_why_distractors_hurt", "cut"]
-    assert not pools_needed(benchmark(10, 20))["cut"].any()
-    few = pools_needed(benchmark(2, 10), ks=[1, 3, 5], cutoffs=[1, 12]).set_index("notebook")
+    assert not notebook_requirements(benchmark(10, 20))["cut"].any()
+    few = notebook_requirements(benchmark(2, 10), ks=[1, 3, 5], cutoffs=[1, 12]).set_index(
+        "notebook"
+    )
     assert few.loc["05_gcue_curves", ["candidates", "non_clues"]].tolist() == [0, 4]
     assert few.loc["06_number_of_clues", ["candidates", "non_clues"]].tolist() == [5, 4]
     assert few.loc["61_compare", "candidates"] == table.loc["61_compare", "candidates"] == 5
-    assert pools_needed(benchmark(2, 10), ks=[1, 20]).set_index("notebook").loc["61_compare", "cut"]
+    assert (
+        notebook_requirements(benchmark(2, 10), ks=[1, 20])
+        .set_index("notebook")
+        .loc["61_compare", "cut"]
+    )
     cut = ["15_error_budget", "19_abstention_as_detection"]  # whose other k are their own
     assert list(few.index[few["cut"]]) == cut
 
 
 def test_one_list_of_ks_serves_both_settings() -> None:
-    assert over_one(TOP_K) == list(ONE_IN_K)
-    assert over_one([5, 1]) == [5]
+    assert cutoffs_above_one(TOP_K) == list(ONE_IN_K)
+    assert cutoffs_above_one([5, 1]) == [5]
     b = benchmark(2, 10)
-    assert one_in_k(b, ks=over_one([1, 3])) == one_in_k(b, ks=[3])
+    assert one_in_k(b, ks=cutoffs_above_one([1, 3])) == one_in_k(b, ks=[3])
     with pytest.raises(VragError, match=r"ks is \[1\]: .* Add a k above 1"):
-        over_one([1])
+        cutoffs_above_one([1])

@@ -23,7 +23,7 @@ from vrag_kit.benchmarks import load_visual_rag
 from vrag_kit.errors import VragError
 from vrag_kit.generation import AnswerStore, EndpointGenerator, ask_prompts, load_generator
 from vrag_kit.generation.remote import several
-from vrag_kit.judging import judge_all, load_judge
+from vrag_kit.judging import judge_answers, load_judge
 from vrag_kit.papers.visual_rag import RUBRIC
 from vrag_kit.types import Answer, Prompt
 
@@ -34,7 +34,7 @@ PROMPTS = [worded("no_image", f"number {n}?") for n in range(40)]
 def connect(*urls: str, **options: Any) -> EndpointGenerator:
     how = {"timeout": 1.5, "retries": 1, "concurrency": 4}
     entry = {"model": f"strange @ [{', '.join(urls)}]", **how, **options}
-    generator = load_generator(entry, decoding="greedy", max_new_tokens=16)
+    generator = load_generator(entry, decoding={"temperature": 0, "max_new_tokens": 16})
     assert isinstance(generator, EndpointGenerator)
     return generator
 
@@ -267,8 +267,8 @@ def test_one_that_serves_another_model_on_the_way_is_left_out(tmp_path: Path) ->
 def test_a_parameter_file_names_them_as_a_list(tmp_path: Path) -> None:
     written = "models:\n  - model: org/m @ [http://a:1/v1, http://b:2/v1/]\n    server: vllm\n"
     (entry,) = yaml.safe_load(written)["models"]
-    several_ = load_generator(entry, decoding="greedy")
-    alone = load_generator({**entry, "model": "org/m@http://c:3/v1"}, decoding="greedy")
+    several_ = load_generator(entry, decoding={"temperature": 0})
+    alone = load_generator({**entry, "model": "org/m@http://c:3/v1"}, decoding={"temperature": 0})
     assert several_.fingerprint == alone.fingerprint
     assert several_.sent["endpoint"] == "http://a:1/v1, http://b:2/v1"
 
@@ -282,7 +282,7 @@ def test_a_judge_may_have_several(
     answers = pd.DataFrame(rows).assign(status="ok", detail="")
     verdict = {"Student Answer": ["say Score: 0.5"]}
     with StrangeServer(verdict, seconds=0.05) as a, StrangeServer(verdict, seconds=0.05) as b:
-        entry = {"model": f"judge@[{a.url}, {b.url}]", "decoding": "greedy"}
-        judged = judge_all(load_judge(entry, tmp_path, rubric=RUBRIC), benchmark, answers)
+        entry = {"model": f"judge@[{a.url}, {b.url}]", "decoding": {"temperature": 0}}
+        judged = judge_answers(load_judge(entry, tmp_path, rubric=RUBRIC), benchmark, answers)
         assert list(judged["score"]) == [0.5] * 12
         assert min(a.calls("color"), b.calls("color")) > 2

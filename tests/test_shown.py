@@ -16,10 +16,10 @@ from tiny_retrievers import embed, entry
 from vrag_kit.errors import VragError
 from vrag_kit.retrieval import Encoder, embed_documents, load_encoder, search_all
 from vrag_kit.retrieval.finding import open_clip_models
-from vrag_kit.types import Benchmark, Evidence, Query
+from vrag_kit.types import Benchmark, Document, Query
 
 TOWERS = ["clip", "siglip", "siglip2", "open_clip"]
-GUIDE_CLIP = "vrag_kit/fieldguide/weights/field-guide-clip-64"
+GUIDE_CLIP = "vrag_kit/synthetic/weights/field-guide-clip-64"
 
 
 @pytest.fixture
@@ -38,7 +38,7 @@ def load(retrievers_made: Path, checkpoint: Callable[..., Path]) -> Callable[...
 
 
 @pytest.fixture
-def asked(documents: list[Evidence]) -> list[Query]:
+def asked(documents: list[Document]) -> list[Query]:
     """Questions with the documents' pictures."""
     texts = [*tiny.QUESTIONS, "What is this?"]
     return [
@@ -47,7 +47,7 @@ def asked(documents: list[Evidence]) -> list[Query]:
     ]
 
 
-def bare(documents: list[Evidence]) -> list[Evidence]:
+def bare(documents: list[Document]) -> list[Document]:
     return [replace(document, text=None) for document in documents]
 
 
@@ -57,7 +57,7 @@ def unit(rows: np.ndarray) -> np.ndarray:
 
 @pytest.mark.parametrize("family", TOWERS)
 def test_a_dual_encoder_places_a_questions_picture_where_that_document_is(
-    family: str, load: Callable[..., Encoder], documents: list[Evidence], asked: list[Query]
+    family: str, load: Callable[..., Encoder], documents: list[Document], asked: list[Query]
 ) -> None:
     encoder = load(family, query="image")
     expected = embed(load(family), bare(documents))
@@ -67,7 +67,7 @@ def test_a_dual_encoder_places_a_questions_picture_where_that_document_is(
 @pytest.mark.slow
 @pytest.mark.parametrize("family", TOWERS)
 def test_text_and_picture_together_are_the_sum_of_their_unit_vectors_at_unit_length(
-    family: str, load: Callable[..., Encoder], documents: list[Evidence], asked: list[Query]
+    family: str, load: Callable[..., Encoder], documents: list[Document], asked: list[Query]
 ) -> None:
     plain = load(family)
     pictures, texts = embed(plain, bare(documents)), plain.encode_queries(asked)
@@ -82,7 +82,7 @@ def test_text_and_picture_together_are_the_sum_of_their_unit_vectors_at_unit_len
 
 
 def test_an_instructed_model_reads_picture_and_question_in_one_prompt(
-    load: Callable[..., Encoder], documents: list[Evidence], asked: list[Query]
+    load: Callable[..., Encoder], documents: list[Document], asked: list[Query]
 ) -> None:
     prompt = "<|image_pad|> Find the page about this: {text}"
     found = load("qwen2_vl", query="both", query_prompt=prompt).encode_queries(asked)
@@ -97,7 +97,7 @@ def test_an_instructed_model_reads_picture_and_question_in_one_prompt(
 
 
 def test_an_instructed_model_asks_by_the_picture_alone(
-    load: Callable[..., Encoder], documents: list[Evidence], asked: list[Query]
+    load: Callable[..., Encoder], documents: list[Document], asked: list[Query]
 ) -> None:
     prompt = tiny.PROMPTS["document_prompt"]
     encoder = load("qwen2_vl", query="image", query_prompt=prompt)
@@ -138,13 +138,13 @@ def test_what_a_model_cannot_encode_is_refused_before_anything_is(
 
 
 def test_a_document_without_one_of_both_is_named(
-    load: Callable[..., Encoder], documents: list[Evidence]
+    load: Callable[..., Encoder], documents: list[Document]
 ) -> None:
     encoder = load("clip", document="both")
     with pytest.raises(VragError, match=r"'d0' has no text; .* images and texts together"):
         encoder.prepare(bare(documents)[0])
     with pytest.raises(VragError, match="'mute' has no image"):
-        encoder.prepare(Evidence(doc_id="mute", text="a moth"))
+        encoder.prepare(Document(doc_id="mute", text="a moth"))
 
 
 @pytest.mark.slow
@@ -183,7 +183,7 @@ def test_a_changed_text_beside_a_picture_is_embedded_again_where_it_is_encoded(
     part: str,
     again: bool,
     load: Callable[..., Encoder],
-    documents: list[Evidence],
+    documents: list[Document],
     tmp_path: Path,
 ) -> None:
     encoder = load(family, document=part)

@@ -15,7 +15,7 @@ from scipy import stats
 from statsmodels.stats.contingency_tables import mcnemar
 from statsmodels.stats.power import tt_solve_power
 
-from vrag_kit.analysis.sign_flips import sign_flip_p, smallest_difference
+from vrag_kit.analysis.sign_flips import minimum_detectable_difference, sign_flip_test
 from vrag_kit.judging import Scale
 
 SHARES = Scale(0.0, 1.0)
@@ -34,13 +34,13 @@ def test_of_right_and_wrong_answers_it_is_mcnemars_exact_test(
 ) -> None:
     values = flipped(gained, lost, same + 1)
     expected = mcnemar([[same, lost], [gained, 1]], exact=True).pvalue
-    assert sign_flip_p(values, ALONE[: len(values)]) == pytest.approx(expected, rel=1e-9)
+    assert sign_flip_test(values, ALONE[: len(values)]) == pytest.approx(expected, rel=1e-9)
 
 
 def test_five_flips_in_one_direction_are_no_claim_and_six_are() -> None:
     # 2 / 2**5 = 0.0625 and 2 / 2**6 = 0.03125
-    assert sign_flip_p(flipped(5, 0, 95), ALONE[:100]) == pytest.approx(0.0625)
-    assert sign_flip_p(flipped(6, 0, 94), ALONE[:100]) == pytest.approx(0.03125)
+    assert sign_flip_test(flipped(5, 0, 95), ALONE[:100]) == pytest.approx(0.0625)
+    assert sign_flip_test(flipped(6, 0, 94), ALONE[:100]) == pytest.approx(0.03125)
 
 
 @given(
@@ -57,19 +57,19 @@ def test_it_is_the_share_of_all_signs_that_reach_as_far(
     ]
     signed = [abs(np.dot(signs, sums)) for signs in product([-1, 1], repeat=len(sums))]
     reached = np.mean(np.array(signed) >= abs(sum(sums)) - 1e-9)
-    assert sign_flip_p(np.array(values), member) == pytest.approx(reached)
+    assert sign_flip_test(np.array(values), member) == pytest.approx(reached)
 
 
 def test_it_agrees_with_scipys_permutation_test_of_real_scores() -> None:
     values = np.random.default_rng(3).normal(0.4, 1, 11)
     found = stats.permutation_test((values,), np.sum, permutation_type="samples", n_resamples=2**11)
-    assert sign_flip_p(values, ALONE[:11]) == pytest.approx(found.pvalue)
-    assert math.isnan(sign_flip_p(np.random.default_rng(3).normal(0.4, 1, 60), ALONE[:60]))
+    assert sign_flip_test(values, ALONE[:11]) == pytest.approx(found.pvalue)
+    assert math.isnan(sign_flip_test(np.random.default_rng(3).normal(0.4, 1, 60), ALONE[:60]))
 
 
 def test_queries_of_one_group_count_as_one() -> None:
     # six gained queries in two groups: both signs agree in 2 of 4 ways
-    assert sign_flip_p(flipped(6, 0, 0), np.repeat([0, 1], 3)) == pytest.approx(0.5)
+    assert sign_flip_test(flipped(6, 0, 0), np.repeat([0, 1], 3)) == pytest.approx(0.5)
 
 
 def test_two_runs_of_one_model_are_told_apart_about_as_often_as_the_level_allows() -> None:
@@ -78,14 +78,14 @@ def test_two_runs_of_one_model_are_told_apart_about_as_often_as_the_level_allows
     for _ in range(1000):
         truth = draws.random(40)  # how often each question is answered rightly
         first, second = draws.random((2, 40)) < truth
-        claims += sign_flip_p(first.astype(float) - second, ALONE[:40]) < 0.05
+        claims += sign_flip_test(first.astype(float) - second, ALONE[:40]) < 0.05
     assert 5 <= claims <= 55  # exact tests of few flips claim less often than 5 %
 
 
 @pytest.mark.parametrize(("n", "share"), [(100, 0.2), (400, 0.1), (1000, 0.3), (81, 0.5)])
 def test_the_smallest_difference_gives_n_back_by_connors_formula(n: int, share: float) -> None:
     flips = round(n * share)
-    found = smallest_difference(
+    found = minimum_detectable_difference(
         flipped(flips // 2, flips - flips // 2, n - flips), ALONE[:n], SHARES
     )
     psi = flips / n
@@ -97,7 +97,7 @@ def test_the_smallest_difference_gives_n_back_by_connors_formula(n: int, share: 
 @pytest.mark.parametrize(("n", "share"), [(200, 0.3), (500, 0.2), (1000, 0.1)])
 def test_it_is_found_by_mcnemars_exact_test_about_as_often_as_said(n: int, share: float) -> None:
     flips = round(n * share)
-    found = smallest_difference(flipped(flips, 0, n - flips), ALONE[:n], SHARES)
+    found = minimum_detectable_difference(flipped(flips, 0, n - flips), ALONE[:n], SHARES)
     draws = np.random.default_rng(1)
     gains = (flips / n + found) / 2  # share gained less share lost is the difference
     counts = draws.multinomial(n, [gains, flips / n - gains, 1 - flips / n], size=4000)
@@ -108,29 +108,31 @@ def test_it_is_found_by_mcnemars_exact_test_about_as_often_as_said(n: int, share
 def test_where_it_is_small_it_is_that_of_a_paired_t_test() -> None:
     values = np.random.default_rng(2).choice([-1.0, -0.5, 0.0, 0.5, 1.0], 900)
     values -= values.mean()
-    found = smallest_difference(values, ALONE[:900], SHARES)
+    found = minimum_detectable_difference(values, ALONE[:900], SHARES)
     effect = tt_solve_power(nobs=900, alpha=0.05, power=0.8)
     assert found == pytest.approx(effect * values.std(), rel=0.01)
 
 
 def test_of_equal_answers_it_is_what_flips_in_one_direction_alone_would_show() -> None:
-    found = smallest_difference(np.zeros(100), ALONE[:100], SHARES)
+    found = minimum_detectable_difference(np.zeros(100), ALONE[:100], SHARES)
     gained = stats.binom(100, found).sf(5)  # 6 flips in one direction are the first claim
     assert gained == pytest.approx(0.8, abs=0.06)
-    in_pairs = smallest_difference(np.zeros(100), np.arange(100) // 2, SHARES)
-    assert in_pairs == pytest.approx(smallest_difference(np.zeros(50), ALONE[:50], SHARES))
+    in_pairs = minimum_detectable_difference(np.zeros(100), np.arange(100) // 2, SHARES)
+    assert in_pairs == pytest.approx(
+        minimum_detectable_difference(np.zeros(50), ALONE[:50], SHARES)
+    )
 
 
 def test_it_is_on_the_scale_of_the_scores_and_larger_where_groups_move_together() -> None:
     values = flipped(20, 20, 60)
-    alone = smallest_difference(values, ALONE[:100], SHARES)
-    assert smallest_difference(2 * values, ALONE[:100], Scale(-1.0, 1.0)) == pytest.approx(
-        2 * alone
+    alone = minimum_detectable_difference(values, ALONE[:100], SHARES)
+    assert minimum_detectable_difference(
+        2 * values, ALONE[:100], Scale(-1.0, 1.0)
+    ) == pytest.approx(2 * alone)
+    assert minimum_detectable_difference(values, np.arange(100) // 5, SHARES) == pytest.approx(
+        minimum_detectable_difference(values[::5], ALONE[:20], SHARES)
     )
-    assert smallest_difference(values, np.arange(100) // 5, SHARES) == pytest.approx(
-        smallest_difference(values[::5], ALONE[:20], SHARES)
-    )
-    assert math.isnan(smallest_difference(np.zeros(3), ALONE[:3], SHARES))
+    assert math.isnan(minimum_detectable_difference(np.zeros(3), ALONE[:3], SHARES))
 
 
 @pytest.mark.parametrize("groups", [2, 4, 5, 6, 8, 9])
@@ -140,5 +142,8 @@ def test_where_even_all_groups_in_one_direction_are_no_surprise_none_is_large_en
 ) -> None:
     member = np.arange(10 * groups) % groups
     gained = np.ones(10 * groups)
-    reachable = sign_flip_p(gained, member) <= level
-    assert math.isnan(smallest_difference(gained, member, SHARES, level=level)) is not reachable
+    reachable = sign_flip_test(gained, member) <= level
+    assert (
+        math.isnan(minimum_detectable_difference(gained, member, SHARES, level=level))
+        is not reachable
+    )

@@ -13,11 +13,11 @@ import pandas as pd
 import pytest
 from strange_server import StrangeServer
 
-from vrag_kit.analysis import accuracy, detect_abstention, in_percent, settings_table
+from vrag_kit.analysis import detect_abstention, mean_scores, settings_table, to_percent
 from vrag_kit.benchmarks import load_visual_rag
 from vrag_kit.generation import ask_models, zero_shot
-from vrag_kit.judging import RuleJudge, judge_all, rouge_all
-from vrag_kit.papers.visual_rag.wording import WORDING
+from vrag_kit.judging import RuleJudge, add_rouge, judge_answers
+from vrag_kit.papers.visual_rag.prompts import WORDING
 from vrag_kit.types import Benchmark
 
 REPLIES = {
@@ -37,9 +37,9 @@ def goose(write_annotations: Callable[..., Path], tree: Path) -> Benchmark:
 
 
 def ask(server: StrangeServer, goose: Benchmark, folder: Path, *, again: bool) -> pd.DataFrame:
-    model = {"model": f"goose@{server.url}", "decoding": "greedy"}
+    model = {"model": f"goose@{server.url}", "decoding": {"temperature": 0}}
     how = {"retry_failures": again}
-    return ask_models([model], goose, zero_shot(goose), folder, wording=WORDING, run_with=how)
+    return ask_models([model], goose, zero_shot(goose), folder, wording=WORDING, hardware=how)
 
 
 @pytest.fixture
@@ -76,22 +76,22 @@ def test_an_empty_or_cut_off_answer_is_in_the_table_and_a_refused_one_is_missing
 def test_it_earns_the_worst_and_is_marked_and_only_what_is_missing_has_no_score(
     goose: Benchmark, answers: pd.DataFrame
 ) -> None:
-    judged = judge_all(RuleJudge(), goose, answers)
+    judged = judge_answers(RuleJudge(), goose, answers)
     np.testing.assert_array_equal(judged["score"], [1.0, 0.0, 0.0, 0.0, np.nan])
     np.testing.assert_array_equal(judged["abstained"], [0.0, 0.0, 0.0, 0.0, np.nan])
     assert judged["marks"].tolist() == ["", "empty", "empty", "cut off", ""]
-    np.testing.assert_array_equal(rouge_all(goose, answers)["rouge"], [1.0, 0, 0, 0, np.nan])
-    np.testing.assert_array_equal(detect_abstention(judged)["words"], [0, 0, 0, 0, np.nan])
+    np.testing.assert_array_equal(add_rouge(goose, answers)["rouge"], [1.0, 0, 0, 0, np.nan])
+    np.testing.assert_array_equal(detect_abstention(judged)["phrase_match"], [0, 0, 0, 0, np.nan])
 
 
 def test_means_hold_it_and_count_it_apart(goose: Benchmark, answers: pd.DataFrame) -> None:
-    results = accuracy(judge_all(RuleJudge(), goose, answers)).query("metric == 'accuracy'")
+    results = mean_scores(judge_answers(RuleJudge(), goose, answers)).query("metric == 'accuracy'")
     (row,) = results.itertuples()
     assert row.value == 0.25  # one right of four that were answered
-    assert (row.n, row.n_empty, row.n_cut_off, row.n_failed) == (4, 2, 1, 1)
-    assert (row.if_all_wrong, row.if_all_right) == (0.2, 0.4)
-    (cell,) = settings_table(in_percent(results))["goose"]
-    assert "(2 empty, 1 cut off, n = 4, 1 failed, 20.0 to 40.0 with them" in cell
+    assert (row.n, row.n_empty, row.n_truncated, row.n_failed) == (4, 2, 1, 1)
+    assert (row.bound_low, row.bound_high) == (0.2, 0.4)
+    (cell,) = settings_table(to_percent(results))["goose"]
+    assert "(2 empty, 1 truncated, n = 4, 1 failed, 20.0 to 40.0 with them" in cell
 
 
 def test_only_what_is_missing_is_asked_again(goose: Benchmark, tmp_path: Path) -> None:
@@ -108,5 +108,5 @@ def test_a_query_whose_answers_are_hidden_gives_it_no_score(
 ) -> None:
     hidden = {query_id: replace(query, answers=()) for query_id, query in goose.queries.items()}
     silent = answers[answers["status"].isin(["empty", "truncated"])]
-    judged = judge_all(RuleJudge(), replace(goose, queries=hidden), silent)
+    judged = judge_answers(RuleJudge(), replace(goose, queries=hidden), silent)
     assert judged["score"].isna().all()

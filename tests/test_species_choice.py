@@ -19,8 +19,8 @@ from vrag_kit.benchmarks import (
     read_articles,
     read_species,
 )
-from vrag_kit.building.folders import SpeciesFolder, read_folders
-from vrag_kit.building.species import choose_species, described, described_share
+from vrag_kit.building.folders import SpeciesFolder, read_species_folders
+from vrag_kit.building.species import description_share, description_text, select_species
 from vrag_kit.errors import VragError
 
 GRASS = parse_article(
@@ -60,11 +60,11 @@ def page(*sections: tuple[str, str]) -> Page:
 def test_the_share_is_that_of_the_opening_and_the_description_in_the_whole_page() -> None:
     # opening 47 characters, Appearance 22; the page: these, three more texts (14 + 39 + 8),
     # four headings (10 + 9 + 4 + 10), and 8 breaks between
-    assert described_share(GRASS) == pytest.approx(
+    assert description_share(GRASS) == pytest.approx(
         (47 + 22) / (47 + 22 + 14 + 39 + 8 + 10 + 9 + 4 + 10 + 8)
     )
     assert (
-        described(GRASS)
+        description_text(GRASS)
         == "Bromus catharticus is a species of brome grass.\nIt has loose panicles."
     )
 
@@ -79,12 +79,12 @@ def test_a_species_is_chosen_up_to_the_limit_and_the_reason_is_told(
     more = (
         (("R", "x" * (1000 - shown - 3)),) if share < 1 else ()
     )  # the heading and two breaks are three characters
-    (row,) = choose_species(
+    (row,) = select_species(
         [folder("Genus species")], {"Genus species": page(("", "x" * shown), *more)}
     ).itertuples()
-    assert (row.share, row.chosen) == (pytest.approx(share), chosen)
+    assert (row.description_share, row.chosen) == (pytest.approx(share), chosen)
     assert (
-        row.why == f"summary and description are {share:.1%} of the article,"
+        row.reason == f"summary and description are {share:.1%} of the article,"
         f" {'at most' if chosen else 'more than'} 50%"
     )
 
@@ -103,55 +103,55 @@ def test_every_share_is_in_range_and_what_is_described_is_never_longer_than_the_
     sections: list[tuple[str, str]],
 ) -> None:
     article = Article("t", tuple(sections))
-    assert 0 <= described_share(article) <= 1
-    assert len(described(article)) <= len(article.text)
+    assert 0 <= description_share(article) <= 1
+    assert len(description_text(article)) <= len(article.text)
 
 
 def test_a_species_without_an_article_is_not_chosen_unless_there_are_none_at_all() -> None:
     both = [folder("Genus species"), folder("Genus other")]
-    table = choose_species(both, {"Genus species": page(("", "short"), ("Uses", "long " * 20))})
+    table = select_species(both, {"Genus species": page(("", "short"), ("Uses", "long " * 20))})
     assert table["chosen"].tolist() == [True, False]
-    assert math.isnan(table["share"][1])
-    assert (table["title"][1], table["words"][1], table["why"][1]) == (
+    assert math.isnan(table["description_share"][1])
+    assert (table["title"][1], table["n_words"][1], table["reason"][1]) == (
         "",
         0,
         "no article found: nothing tells how well it is described",
     )
-    alone = choose_species(both, {})
+    alone = select_species(both, {})
     assert alone["chosen"].all()
-    assert set(alone["why"]) == {"no articles given"}
-    assert alone["share"].isna().all()
+    assert set(alone["reason"]) == {"no articles given"}
+    assert alone["description_share"].isna().all()
 
 
 def test_an_empty_article_tells_nothing() -> None:
-    (row,) = choose_species([folder("Genus species")], {"Genus species": page()}).itertuples()
-    assert (row.chosen, row.why) == (False, "the article is empty")
+    (row,) = select_species([folder("Genus species")], {"Genus species": page()}).itertuples()
+    assert (row.chosen, row.reason) == (False, "the article is empty")
 
 
 def test_no_folders_give_no_rows_and_a_limit_is_a_share() -> None:
-    assert choose_species([], {}).columns.tolist() == [
+    assert select_species([], {}).columns.tolist() == [
         "folder",
         "species",
         "common",
-        "images",
+        "n_images",
         "title",
-        "words",
-        "share",
+        "n_words",
+        "description_share",
         "chosen",
-        "why",
+        "reason",
     ]
     with pytest.raises(VragError, match=r"limit .* is 50; expected a share .* from 0 to 1"):
-        choose_species([], {}, limit=50)
+        select_species([], {}, limit=50)
 
 
 def test_of_the_field_guide_some_species_are_chosen_at_the_papers_limit(guide_folder: Path) -> None:
     names = read_species(guide_folder / "categories.json")
     _, articles = read_articles(guide_folder / "articles")
-    table = choose_species(
-        read_folders(guide_folder / "images", names), match_pages(names, articles)
+    table = select_species(
+        read_species_folders(guide_folder / "images", names), match_pages(names, articles)
     )
     assert len(table) == 12
     assert 0 < table["chosen"].sum() < 12
-    assert (table["chosen"] == (table["share"] <= 0.5)).all()
-    assert (table["images"] > 40).all()
-    assert (table["words"] > 40).all()
+    assert (table["chosen"] == (table["description_share"] <= 0.5)).all()
+    assert (table["n_images"] > 40).all()
+    assert (table["n_words"] > 40).all()

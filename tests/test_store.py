@@ -36,19 +36,19 @@ from vrag_kit.benchmarks.images import pixel_hash
 from vrag_kit.errors import VragError
 from vrag_kit.generation import (
     AnswerStore,
-    Asking,
+    Hardware,
     Reply,
-    Round,
-    ask_all,
+    Task,
+    ask_model,
     ask_models,
     ask_prompts,
     gt_clue,
     m_in_k,
     zero_shot,
 )
-from vrag_kit.generation.keys import AnswerKeys, Picture, asked_text
-from vrag_kit.generation.merging import merge_answers
-from vrag_kit.papers.visual_rag.wording import WORDING
+from vrag_kit.generation.keys import AnswerKeys, ImageInfo, prompt_key_json
+from vrag_kit.generation.merging import merge_stores
+from vrag_kit.papers.visual_rag.prompts import WORDING
 from vrag_kit.types import Answer, Failure, Message, Prompt, Status
 
 
@@ -188,21 +188,21 @@ def test_failures_are_kept_with_their_reason_and_asked_again_only_when_told(
         Moody(tmp_path / "calls", 0),
     )
     with AnswerStore(tmp_path / "a.sqlite") as store:
-        first = ask_all(model, benchmark, zero_shot(benchmark), store, wording=WORDING)
+        first = ask_model(model, benchmark, zero_shot(benchmark), store, wording=WORDING)
         assert list(first["status"]) == ["timeout", "ok", "ok", "ok"]
         assert first["answer"].isna().tolist() == [True, False, False, False]
         model.healthy = True
         pd.testing.assert_frame_equal(
-            ask_all(model, benchmark, zero_shot(benchmark), store, wording=WORDING), first
+            ask_model(model, benchmark, zero_shot(benchmark), store, wording=WORDING), first
         )
         assert (
-            ask_all(
+            ask_model(
                 model,
                 benchmark,
                 zero_shot(benchmark),
                 store,
                 wording=WORDING,
-                how=Asking(retry_failures=True),
+                how=Hardware(retry_failures=True),
             )["status"]
             == "ok"
         ).all()
@@ -215,7 +215,7 @@ def test_each_row_of_the_answers_tells_what_was_asked_and_what_was_shown(
     benchmark = load_visual_rag(questions.parent / "annotations.jsonl", questions)
     contexts = zero_shot(benchmark) + m_in_k(benchmark, ms=[1], k=2, draws=2)
     with AnswerStore(tmp_path / "a.sqlite") as store:
-        table = ask_all(
+        table = ask_model(
             SlowModel(tmp_path / "calls", 0), benchmark, contexts, store, wording=WORDING
         )
     assert set(table["benchmark"]) == {benchmark.name}
@@ -234,7 +234,7 @@ def test_a_lease_is_kept_while_its_holder_lives_and_runs_out_when_it_does_not(
 ) -> None:
     holder, other = (AnswerStore(tmp_path / "a.sqlite", lease=1.5) for _ in range(2))
     assert holder.claim(["x", "y"]) == ["x", "y"]
-    with holder.renewing():
+    with holder.renew_leases():
         time.sleep(2.5)
         assert other.claim(["x"]) == []
     time.sleep(2)
@@ -305,7 +305,7 @@ def test_a_worker_that_waits_writes_nothing_and_looks_ever_more_rarely(
     benchmark = load_visual_rag(questions.parent / "annotations.jsonl", questions)
     contexts, model = zero_shot(benchmark), SlowModel(tmp_path / "calls", 0)
     with AnswerStore(tmp_path / "a.sqlite") as store:
-        ids = list(ask_all(model, benchmark, contexts, store, wording=WORDING)["answer_id"])
+        ids = list(ask_model(model, benchmark, contexts, store, wording=WORDING)["answer_id"])
     (tmp_path / "a.sqlite").unlink()
     looked, looks = threading.Semaphore(0), list[float]()
 
@@ -317,7 +317,7 @@ def test_a_worker_that_waits_writes_nothing_and_looks_ever_more_rarely(
 
     def wait_and_ask() -> None:
         with Watched(tmp_path / "a.sqlite") as store:
-            ask_all(model, benchmark, contexts, store, wording=WORDING)
+            ask_model(model, benchmark, contexts, store, wording=WORDING)
 
     with AnswerStore(tmp_path / "a.sqlite", lease=4) as asking:
         assert asking.claim(ids) == ids
@@ -350,7 +350,7 @@ def test_a_better_reader_reaches_stored_answers(
         (first,) = ask_prompts(model, prompts, store)
         assert first.fields["answer"] == before
         (again,) = ask_prompts(
-            model, prompts, store, this=Round(read=lambda words: {"answer": words.split(": ")[-1]})
+            model, prompts, store, this=Task(read=lambda words: {"answer": words.split(": ")[-1]})
         )
     assert again.fields == {"served": "m-1", "answer": now}
 
@@ -379,7 +379,7 @@ def test_the_key_is_what_determines_the_answer(tmp_path: Path) -> None:
         return ImageFile(tmp_path / name)
 
     a, same, other = image("a.png", 1), image("b.png", 1), image("c.png", 2)
-    pixels = {i.where: Picture(pixel_hash(i.open()), (4, 4)) for i in (a, same, other)}
+    pixels = {i.where: ImageInfo(pixel_hash(i.open()), (4, 4)) for i in (a, same, other)}
 
     def key(
         *parts: object,
@@ -389,7 +389,7 @@ def test_the_key_is_what_determines_the_answer(tmp_path: Path) -> None:
         role: str = "user",
     ) -> str:
         keys = AnswerKeys(fingerprint, decoding or {"do_sample": False}, sample)
-        return keys.of([asked_text((Message(role=role, parts=parts),), pixels)])[0]
+        return keys.answer_ids([prompt_key_json((Message(role=role, parts=parts),), pixels)])[0]
 
     assert key("what?", a) == key(
         "what?", same
@@ -420,7 +420,7 @@ def test_keys_are_hashes_of_the_plain_json(
 ) -> None:
     images = [ImageFile(Path(f"{n}.png")) for n in range(3)]
     hashes = [hashlib.sha256(bytes([n])).hexdigest() for n in range(3)]
-    pictures = {f"{n}.png": Picture(hashes[n], (1, 1)) for n in range(3)}
+    pictures = {f"{n}.png": ImageInfo(hashes[n], (1, 1)) for n in range(3)}
     shown = tuple(images[part] if isinstance(part, int) else part for part in parts)
     prompt = tuple(Message(role=role, parts=shown) for role in roles)
     asked = [
@@ -437,7 +437,7 @@ def test_keys_are_hashes_of_the_plain_json(
     except UnicodeEncodeError:  # half a surrogate pair, which no prompt can hold
         return
     keys = AnswerKeys("model", decoding, sample)
-    assert keys.of([asked_text(prompt, pictures)]) == [expected]
+    assert keys.answer_ids([prompt_key_json(prompt, pictures)]) == [expected]
 
 
 def test_a_picture_that_was_replaced_is_hashed_again(tmp_path: Path) -> None:
@@ -480,7 +480,7 @@ def test_a_picture_that_changes_before_the_next_model_is_asked_as_it_is_then(
 def test_what_was_asked_can_be_read_back(questions: Path, tmp_path: Path) -> None:
     benchmark = load_visual_rag(questions.parent / "annotations.jsonl", questions)
     with AnswerStore(tmp_path / "a.sqlite") as store:
-        table = ask_all(
+        table = ask_model(
             SlowModel(tmp_path / "calls", 0), benchmark, gt_clue(benchmark), store, wording=WORDING
         )
         (message,) = store.prompt(table["answer_id"][0])
@@ -504,9 +504,9 @@ def test_a_store_of_another_layout_is_refused_and_left_alone(layout: int, tmp_pa
     with pytest.raises(VragError, match=expected):
         AnswerStore(path)
     with pytest.raises(VragError, match=expected):
-        merge_answers([path], to=tmp_path / "new.sqlite")
+        merge_stores([path], to=tmp_path / "new.sqlite")
     with pytest.raises(VragError, match=expected):
-        merge_answers([good], to=path)
+        merge_stores([good], to=path)
     assert path.read_bytes() == before
     assert sorted(tmp_path.iterdir()) == [path, good]
 
@@ -555,8 +555,8 @@ def test_a_store_written_earlier_in_todays_layout_is_read_and_not_changed(tmp_pa
         assert found["y"].failure == Failure(Status.REFUSED, "no")
         assert store.failures(["x", "y"]) == {"y": 11.5}
         assert store.prompt("x") == json.loads(prompt)
-        assert store.places("abc") == ["a.png"]
-        assert store.spent("m") == 1.5
+        assert store.image_uris("abc") == ["a.png"]
+        assert store.total_cost("m") == 1.5
         assert store.free(["x", "y", "z"]) == ["z"]
     assert path.read_bytes() == before
 
@@ -568,12 +568,12 @@ def test_a_store_that_was_killed_while_it_was_made_is_made_by_the_next_one(tmp_p
     code = f"""
 import os, signal
 from vrag_kit.generation import AnswerStore, answer_file
-make = answer_file.make_tables
+make = answer_file.create_tables
 def killed(db):
     db.execute("PRAGMA cache_spill = 1")  # half of it reaches the disk
     make(db)
     os.kill(os.getpid(), signal.SIGKILL)
-answer_file.make_tables = killed
+answer_file.create_tables = killed
 AnswerStore({str(path)!r})
 """
     done = subprocess.run([sys.executable, "-c", code], check=False)
@@ -691,7 +691,7 @@ def test_another_prompt_than_was_asked_is_never_shown_or_merged(part: str, tmp_p
             store.prompt("x")
     if part.startswith("prompt ="):
         with pytest.raises(VragError, match=r"the prompt of answer 'x' is not the one .* asked"):
-            merge_answers([path], to=tmp_path / "merged.sqlite")
+            merge_stores([path], to=tmp_path / "merged.sqlite")
 
 
 def test_a_store_that_was_replaced_while_it_was_open_is_said_to_be(tmp_path: Path) -> None:

@@ -15,20 +15,28 @@ import pytest
 from conftest import WEIGHTS
 
 from vrag_kit.analysis import (
-    accuracy,
+    assign_stratum,
     best_top_k,
-    by_stratum,
-    compare,
+    expand_strata,
     gcue,
+    mean_scores,
+    paired_differences,
     per_query,
     settings_table,
-    with_strata,
-    with_stratum,
+    split_by_stratum,
 )
-from vrag_kit.analysis.strata import ALL, KNOWN, LEFT_OUT, NO_VERDICT, NOT_TOLD, TOLD, UNKNOWN
-from vrag_kit.checkpoints import files_fingerprint
+from vrag_kit.analysis.strata import (
+    ALL,
+    IN_TRAINING,
+    KNOWN,
+    LEFT_OUT,
+    NO_VERDICT,
+    NOT_IN_TRAINING,
+    UNKNOWN,
+)
+from vrag_kit.checkpoints import checkpoint_fingerprint
 from vrag_kit.errors import VragError
-from vrag_kit.generation import told_facts
+from vrag_kit.generation import trained_groups
 from vrag_kit.types import Benchmark, Query
 
 FEW = WEIGHTS / "field-guide-vlm-few"
@@ -56,8 +64,8 @@ OPPOSITE = {
 
 def test_what_was_told_stands_apart_and_then_all_again() -> None:
     table = judged(OPPOSITE)
-    found = with_strata(table, {"m": [f"s{n}" for n in range(8)]})
-    assert list(dict.fromkeys(found["stratum"])) == [TOLD, NOT_TOLD, ALL]
+    found = expand_strata(table, {"m": [f"s{n}" for n in range(8)]})
+    assert list(dict.fromkeys(found["stratum"])) == [IN_TRAINING, NOT_IN_TRAINING, ALL]
     everything = found[found["stratum"] == ALL].drop(columns="stratum").reset_index(drop=True)
     pd.testing.assert_frame_equal(everything, table)
     parts = found[found["stratum"] != ALL].drop(columns="stratum")
@@ -68,20 +76,20 @@ def test_what_was_told_stands_apart_and_then_all_again() -> None:
 
 
 def test_opposite_effects_are_seen_before_they_are_pooled() -> None:
-    found = with_strata(judged(OPPOSITE), {"m": [f"s{n}" for n in range(8)]})
+    found = expand_strata(judged(OPPOSITE), {"m": [f"s{n}" for n in range(8)]})
     values = per_query(found, by=["model", "stratum", "setting"])
-    gains = compare(values, arm="setting", by=["model", "stratum"], baseline="zero_shot")
+    gains = paired_differences(values, arm="setting", by=["model", "stratum"], baseline="zero_shot")
     assert dict(zip(gains["stratum"], gains["value"], strict=True)) == {
-        TOLD: -0.5,
-        NOT_TOLD: 1.0,
+        IN_TRAINING: -0.5,
+        NOT_IN_TRAINING: 1.0,
         ALL: 0.25,
     }
 
 
 def test_guessing_is_not_taken_for_knowledge() -> None:
     guesses = (np.random.default_rng(0).random((4000, 4)) < 0.3).astype(float)
-    found = with_strata(judged({"zero_shot": guesses.tolist()}), {})
-    means = accuracy(found, by=["stratum"]).query("metric == 'accuracy'").set_index("stratum")
+    found = expand_strata(judged({"zero_shot": guesses.tolist()}), {})
+    means = mean_scores(found, by=["stratum"]).query("metric == 'accuracy'").set_index("stratum")
     # whoever guesses is right in 30 % of the answers that did not choose, in every stratum
     assert means.loc[KNOWN, "value"] == pytest.approx(0.3, abs=0.04)
     assert means.loc[UNKNOWN, "value"] == pytest.approx(0.3, abs=0.02)
@@ -90,7 +98,7 @@ def test_guessing_is_not_taken_for_knowledge() -> None:
 
 def test_each_half_of_the_answers_chooses_for_every_other_question() -> None:
     first, second = [1.0, 0.0], [0.0, 1.0]
-    found = with_strata(judged({"zero_shot": [first, first, second, second]}), {})
+    found = expand_strata(judged({"zero_shot": [first, first, second, second]}), {})
     kept = found[found["stratum"] != ALL].set_index("query_id")
     assert kept["sample"].to_dict() == {"q0": 1, "q1": 0, "q2": 1, "q3": 0}
     assert kept["stratum"].to_dict() == {"q0": KNOWN, "q1": UNKNOWN, "q2": UNKNOWN, "q3": KNOWN}
@@ -98,7 +106,7 @@ def test_each_half_of_the_answers_chooses_for_every_other_question() -> None:
 
 def test_where_questions_have_one_answer_or_several_all_arms_of_a_stratum_have_the_same() -> None:
     mixed = {"zero_shot": [[1.0, 1.0], [1.0], [0.0], [0.0, 0.0]], "gt_clue": [[1.0]] * 4}
-    parts = with_strata(judged(mixed), {})
+    parts = expand_strata(judged(mixed), {})
     n = parts.groupby(["stratum", "setting"])["query_id"].nunique()
     assert n.to_dict() == {
         (KNOWN, "zero_shot"): 1,
@@ -113,21 +121,21 @@ def test_where_questions_have_one_answer_or_several_all_arms_of_a_stratum_have_t
 
 
 def test_a_single_answer_chooses_and_is_left_out_and_the_table_says_so() -> None:
-    found = with_strata(judged(OPPOSITE), {})
-    results = accuracy(found, by=["stratum", "model", "setting", "k"])
+    found = expand_strata(judged(OPPOSITE), {})
+    results = mean_scores(found, by=["stratum", "model", "setting", "k"])
     table = settings_table(results.query("metric == 'accuracy'"))
     assert {row[:2] for row in table.index} == {
-        (KNOWN + LEFT_OUT, "GT clue (1 image)"),
-        (UNKNOWN + LEFT_OUT, "GT clue (1 image)"),
+        (KNOWN + LEFT_OUT, "clue (1 image)"),
+        (UNKNOWN + LEFT_OUT, "clue (1 image)"),
         (ALL, "zero-shot (no image)"),
-        (ALL, "GT clue (1 image)"),
+        (ALL, "clue (1 image)"),
     }
     assert table.index[0][0] == KNOWN + LEFT_OUT
 
 
 def test_questions_without_a_verdict_are_a_stratum_of_their_own() -> None:
     table = judged({"zero_shot": [[np.nan], [1.0]], "gt_clue": [[1.0], [1.0], [0.0]]})
-    found = with_strata(table, {}).query("setting == 'gt_clue'").set_index("query_id")["stratum"]
+    found = expand_strata(table, {}).query("setting == 'gt_clue'").set_index("query_id")["stratum"]
     assert found["q0"].tolist() == found["q2"].tolist() == [NO_VERDICT, ALL]
 
 
@@ -135,7 +143,7 @@ def test_any_table_by_question_takes_the_strata_of_the_answers() -> None:
     table = pd.DataFrame(
         {"model": "m", "query_id": ["q0", "q9"], "group": ["s0", "s9"], "value": 1}
     )
-    found = with_strata(table, {}, judged(OPPOSITE))
+    found = expand_strata(table, {}, judged(OPPOSITE))
     assert found["stratum"].tolist() == [KNOWN + LEFT_OUT, UNKNOWN + LEFT_OUT, ALL, ALL]
 
 
@@ -146,23 +154,23 @@ def test_each_answer_once_has_the_stratum_that_it_has_among_the_strata(
 ) -> None:
     scores = {setting: [each * asked for each in of] for setting, of in OPPOSITE.items()}
     table = judged(scores).sample(frac=1, random_state=0)
-    placed = with_stratum(table, told)
+    placed = assign_stratum(table, told)
     assert placed["query_id"].tolist() == table["query_id"].tolist()
     keys = ["setting", "query_id", "sample", "stratum"]
     found = placed[placed["stratum"] != ""][keys].sort_values(keys).reset_index(drop=True)
-    strata = with_strata(table, told).query("stratum != @ALL")
+    strata = expand_strata(table, told).query("stratum != @ALL")
     pd.testing.assert_frame_equal(found, strata[keys].sort_values(keys).reset_index(drop=True))
-    none = with_stratum(table.query("setting != 'zero_shot'"), {})
+    none = assign_stratum(table.query("setting != 'zero_shot'"), {})
     assert set(none["stratum"]) == {""}
 
 
 def test_models_may_be_of_both_kinds() -> None:
     table = pd.concat([judged(OPPOSITE), judged(OPPOSITE, "real")])
-    found = with_strata(table, {"m": ["s0"]})
-    parts = by_stratum(found, pooled=False)
+    found = expand_strata(table, {"m": ["s0"]})
+    parts = split_by_stratum(found, pooled=False)
     assert {name: set(part["model"]) for name, part in parts.items()} == {
-        TOLD: {"m"},
-        NOT_TOLD: {"m"},
+        IN_TRAINING: {"m"},
+        NOT_IN_TRAINING: {"m"},
         KNOWN + LEFT_OUT: {"real"},
         UNKNOWN + LEFT_OUT: {"real"},
     }
@@ -171,12 +179,12 @@ def test_models_may_be_of_both_kinds() -> None:
 def test_without_answers_to_tell_what_a_model_knows_the_way_out_is_named() -> None:
     table = judged({"gt_clue": [[1.0]]})
     with pytest.raises(VragError, match=r"what m was told is not recorded.*zero_shot\(benchmark\)"):
-        with_strata(table, {})
+        expand_strata(table, {})
 
 
 def test_gcue_of_a_stratum_without_zero_shot_says_so() -> None:
     arms = {**OPPOSITE, "non_clue": [[0.0]] * 16, "one_in_k": [[1.0]] * 16}
-    table = gcue(with_strata(judged(arms), {}), by=["model", "stratum"], lambdas=[1.0])
+    table = gcue(expand_strata(judged(arms), {}), by=["model", "stratum"], lambdas=[1.0])
     of_known = table.set_index("stratum").loc[KNOWN + LEFT_OUT]
     assert of_known[["interval", "n"]].tolist() == ["no question has all four arms", 0]
     assert table.set_index("stratum").loc[ALL, "n"] == 16
@@ -186,10 +194,10 @@ MODELS = ["field-guide-vlm-few", {"model": str(FEW), "name": "mine"}, "gpt-4o@op
 
 
 def test_what_the_answerers_were_told_is_recorded_with_their_weights(guide: Benchmark) -> None:
-    told = pd.read_csv(FEW / "told.csv")["about"]
+    told = pd.read_csv(FEW / "told.csv")["subject"]
     species = set(told) & set(guide.groups.values())
     assert 0 < len(species) < len(set(guide.groups.values()))
-    assert told_facts(MODELS, guide) == {"field-guide-vlm-few": species, "mine": species}
+    assert trained_groups(MODELS, guide) == {"field-guide-vlm-few": species, "mine": species}
 
 
 def _called(guide: Benchmark, group: Callable[[Query], str], words: Callable[[Query], str]):
@@ -205,8 +213,8 @@ def test_folders_called_as_one_likes_are_told_by_the_names_in_their_questions(
 ) -> None:
     species = sorted(set(guide.groups.values()))
     mine = _called(guide, lambda query: f"thing {species.index(query.group)}", lambda q: q.text)
-    right = told_facts(MODELS, guide)["mine"]
-    found = told_facts(MODELS, mine)["mine"]
+    right = trained_groups(MODELS, guide)["mine"]
+    found = trained_groups(MODELS, mine)["mine"]
     assert found == {f"thing {species.index(name)}" for name in right}
     assert capsys.readouterr().out == ""
 
@@ -215,21 +223,21 @@ def test_where_nothing_that_was_told_can_be_found_it_is_said_and_answers_tell_wh
     guide: Benchmark, capsys: pytest.CaptureFixture[str]
 ) -> None:
     mine = _called(guide, lambda query: f"s{len(query.group) % 2}", lambda _: "What color is it?")
-    told = told_facts(MODELS, mine)
+    told = trained_groups(MODELS, mine)
     assert told == {}
     (note,) = capsys.readouterr().out.splitlines()  # one line, of whichever models
     for token in ("note: ", "told.csv", "field-guide-vlm-few, mine", "species of", mine.name):
         assert token in note
     assert len(note) < 200
     table = judged({"zero_shot": [[1.0, 1.0]], "gt_clue": [[1.0, 1.0]]}, "mine")
-    assert set(with_strata(table, told)["stratum"]) == {KNOWN, ALL}
+    assert set(expand_strata(table, told)["stratum"]) == {KNOWN, ALL}
 
 
 def test_what_was_told_is_no_part_of_the_checkpoint(tmp_path: Path) -> None:
     (tmp_path / "config.json").write_text("{}", encoding="utf-8")
-    before = files_fingerprint([tmp_path], {})
+    before = checkpoint_fingerprint([tmp_path], {})
     shutil.copy(FEW / "told.csv", tmp_path)
-    assert files_fingerprint([tmp_path], {}) == before  # stored answers stay its answers
+    assert checkpoint_fingerprint([tmp_path], {}) == before  # stored answers stay its answers
 
 
 def test_the_best_top_k_is_that_of_each_stratum() -> None:
@@ -241,7 +249,7 @@ def test_the_best_top_k_is_that_of_each_stratum() -> None:
 
 def test_what_is_saved_has_the_stratum_that_answers_asked_beside_it_tell() -> None:
     shown, alone = judged({"top_k": [[0.0], [1.0]]}), judged({"zero_shot": [[1.0], [0.0]]})
-    assert list(with_stratum(shown, {})["stratum"]) == ["", ""]
-    saved = with_stratum(shown, {}, alone)
+    assert list(assign_stratum(shown, {})["stratum"]) == ["", ""]
+    saved = assign_stratum(shown, {}, alone)
     assert list(saved["stratum"]) == [KNOWN + LEFT_OUT, UNKNOWN + LEFT_OUT]
     assert len(saved) == len(shown)

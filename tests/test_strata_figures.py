@@ -15,17 +15,17 @@ from matplotlib.figure import Figure
 from vrag_kit.analysis import gcue
 from vrag_kit.analysis.error_budget import PARTS
 from vrag_kit.analysis.strata import KNOWN, LEFT_OUT, UNKNOWN
-from vrag_kit.papers.visual_rag import printed_retrieval
+from vrag_kit.papers.visual_rag import published_retrieval
 from vrag_kit.plotting import (
     accuracy_figure,
     baseline_figure,
-    budget_figure,
-    captions_figure,
-    curves_figure,
+    caption_retrieval_figure,
+    curve_panels,
+    error_budget_figure,
     gcue_figure,
+    line_plot,
     retriever_figure,
     rouge_figure,
-    variants_figure,
 )
 from vrag_kit.types import Benchmark
 
@@ -85,7 +85,7 @@ def test_sums_at_100_and_whiskers_beyond_are_drawn_whole() -> None:
         for part, value in ((PARTS[0], 60.0), (PARTS[2], 40.0))
     ]
     names = ["model", "k", "part", "value", "ci_low", "ci_high", "n"]
-    figure = budget_figure(pd.DataFrame(rows, columns=names))
+    figure = error_budget_figure(pd.DataFrame(rows, columns=names))
     titles_stand_apart(figure)
     low, high = figure.axes[0].get_ylim()
     assert low <= -20
@@ -100,7 +100,7 @@ def test_no_two_cut_offs_below_an_axis_touch(cutoffs: list[int], guide: Benchmar
     rows = [("mine", metric, k) for metric in ("recall", "hit") for k in cutoffs]
     results = pd.DataFrame(rows, columns=["retriever", "metric", "k"])
     results = results.assign(value=40.0, ci_low=10.0, ci_high=90.0, n=3)
-    paper = printed_retrieval().iloc[:0]
+    paper = published_retrieval().iloc[:0]
     figure = retriever_figure(results, paper, guide)
     figure.draw_without_rendering()
     labels = figure.axes[0].get_xticklabels()
@@ -178,10 +178,10 @@ def captioned() -> pd.DataFrame:
     [
         lambda guide: baseline_figure({"mine": over_k(), "others": over_k()}),
         lambda guide: baseline_figure({"mine": over_k().query("model in @MODELS[2:4]")}),
-        lambda guide: captions_figure({"mine": captioned(), "others": captioned()}, guide),
-        lambda guide: curves_figure(
+        lambda guide: caption_retrieval_figure({"mine": captioned(), "others": captioned()}, guide),
+        lambda guide: curve_panels(
             {
-                str(n): over_k().rename(columns={"model": "line"}).assign(printed=False)
+                str(n): over_k().rename(columns={"model": "series"}).assign(printed=False)
                 for n in range(4)
             },
             guide,
@@ -191,7 +191,7 @@ def captioned() -> pd.DataFrame:
         lambda guide: rouge_figure(
             {"mine": pd.concat([over_k().assign(metric=name) for name in ("accuracy", "rouge")])}
         ),
-        lambda guide: variants_figure(
+        lambda guide: line_plot(
             {"mine": over_k()}, {"one_in_k": "1-in-k"}, by="setting", x="k", xlabel="k"
         ),
     ],
@@ -213,7 +213,7 @@ def test_four_panels_stand_two_by_two_with_their_own_axes_names_and_no_empty_one
     both = pd.concat([shown.assign(metric=name) for name in ("accuracy", "rouge")])
     figures = {
         3: rouge_figure(dict.fromkeys(panels[:3], both)),
-        4: variants_figure(dict.fromkeys(panels[:4], shown), {"top_k": "top"}, **lines),
+        4: line_plot(dict.fromkeys(panels[:4], shown), {"top_k": "top"}, **lines),
         5: rouge_figure(dict.fromkeys(panels, both)),
     }
     for count, figure in figures.items():

@@ -11,7 +11,7 @@ from chart_rows import write_charts
 from mrag_rows import four_questions
 from page_rows import png, write_pages
 
-from vrag_kit.benchmarks import load_suite
+from vrag_kit.benchmarks import load_collection
 from vrag_kit.errors import VragError
 
 Entries = dict[str, dict[str, str]]
@@ -60,21 +60,21 @@ def entries(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Entries:
 
 
 def test_every_query_of_every_layout_tells_the_same_things(entries: Entries) -> None:
-    suite = load_suite(entries)
+    suite = load_collection(entries)
     assert {name: benchmark.name for name, benchmark in suite.items()} == {
         name: name for name in entries
     }
-    kinds = {"domain": str, "needs": str, "reference": str, "gold_claims": tuple}
+    kinds = {"domain": str, "required_modality": str, "reference": str, "gold_claims": tuple}
     for benchmark in suite.values():
         for query in benchmark.queries.values():
             for key, kind in kinds.items():
                 assert isinstance(query.metadata[key], kind), (benchmark.name, key)
             assert query.metadata["hops"] is None or query.metadata["hops"] >= 1
-            assert query.metadata["needs"] in ("image", "text", "both")
+            assert query.metadata["required_modality"] in ("image", "text", "both")
             assert query.group
     told = {name: next(iter(each.queries.values())).metadata for name, each in suite.items()}
     assert [told[name]["domain"] for name in suite] == ["Scans", "", "", ""]
-    assert [told[name]["needs"] for name in suite] == ["image", "both", "text", "image"]
+    assert [told[name]["required_modality"] for name in suite] == ["image", "both", "text", "image"]
     assert told["Visual"]["hops"] is None
     assert told["Chart"]["gold_claims"]
 
@@ -94,13 +94,13 @@ def test_every_query_of_every_layout_tells_the_same_things(entries: Entries) -> 
 )
 def test_a_mistake_in_an_entry_is_answered_with_what_to_write(entry: Any, words: list[str]) -> None:
     with pytest.raises(VragError) as caught:
-        load_suite({"Mine": entry})
+        load_collection({"Mine": entry})
     assert all(word in str(caught.value) for word in words), str(caught.value)
 
 
 def test_an_empty_suite_is_refused() -> None:
     with pytest.raises(VragError, match="suite is empty"):
-        load_suite({})
+        load_collection({})
 
 
 def test_open_answers_show_no_options_and_the_right_ones_text_stays(
@@ -109,7 +109,7 @@ def test_open_answers_show_no_options_and_the_right_ones_text_stays(
     """As the paper asks MRAG-Bench; another fingerprint, as another thing is asked."""
     monkeypatch.setattr("vrag_kit.benchmarks.suite.load_mrag_bench", lambda *_, **__: QUESTIONS)
     entry = {"layout": "mrag-bench", "rows": "data/docs"}
-    found = load_suite({"closed": entry, "open": {**entry, "answers": "open"}})
+    found = load_collection({"closed": entry, "open": {**entry, "answers": "open"}})
     closed, asked = found["closed"], found["open"]
     assert any(query.choices for query in closed.queries.values())
     assert not any(query.choices for query in asked.queries.values())

@@ -17,9 +17,9 @@ from strange_server import StrangeServer, images_in, text_in
 from vrag_kit.analysis import per_query
 from vrag_kit.benchmarks import ImageFile
 from vrag_kit.errors import VragError
-from vrag_kit.judging import Unreadable
+from vrag_kit.judging import UnparsedError
 from vrag_kit.papers import mrag_suite as paper
-from vrag_kit.types import Benchmark, Evidence, Query
+from vrag_kit.types import Benchmark, Document, Query
 
 
 def reply(status: str, explanation: str = "No year is given.") -> str:
@@ -36,7 +36,7 @@ def small(texts: dict[str, str], *, folder: Path | None = None) -> Benchmark:
             image = ImageFile(folder / "own.png")
         about = {"image": image, "answers": ("in {q_esc} 1990",), "group": name[0]}
         queries.append(Query(query_id=name, text=text, **about))
-    gold = Evidence(doc_id="gold", text="Built in\n1990.")
+    gold = Document(doc_id="gold", text="Built in\n1990.")
     return factories.benchmark(queries, [gold], {name: {"gold": 1} for name in texts})
 
 
@@ -50,8 +50,10 @@ def test_an_assessor_is_asked_in_the_papers_words_once_and_once_more(tmp_path: P
     benchmark = small(texts, folder=tmp_path)
     with StrangeServer(plans) as server:
         entry = {"model": f"eyes@{server.url}", "timeout": 5.0, "retries": 0}
-        table = paper.load_assessor(entry, tmp_path).detect(benchmark).set_index("query_id")
-        paper.load_assessor(entry, tmp_path).detect(benchmark)
+        table = (
+            paper.load_ambiguity_detector(entry, tmp_path).detect(benchmark).set_index("query_id")
+        )
+        paper.load_ambiguity_detector(entry, tmp_path).detect(benchmark)
         requests = [each for each in server.requests if "word: ready" not in text_in(each)]
     assert table["status"].to_dict() == {"a": "AMBIGUOUS", "drawn": "CLEAR", "c": ""}
     assert "not one JSON object" in table.loc["c", "detail"]
@@ -75,7 +77,7 @@ def test_flagged_questions_are_said_anew_from_gold_evidence(tmp_path: Path) -> N
     )
     with StrangeServer(plans) as server:
         entry = {"model": f"eyes@{server.url}", "timeout": 5.0, "retries": 0}
-        assessor = paper.load_assessor(entry, tmp_path)
+        assessor = paper.load_ambiguity_detector(entry, tmp_path)
         questions = assessor.rewrite_queries(benchmark, detections)
         sent = "\n".join(map(text_in, server.requests))
     assert questions[["query_id", "original", "question"]].to_numpy().tolist() == [
@@ -109,7 +111,7 @@ def test_one_json_object_is_read(raw: str) -> None:
     ],
 )
 def test_all_else_is_unreadable(raw: str) -> None:
-    with pytest.raises(Unreadable):
+    with pytest.raises(UnparsedError):
         paper.read_detection(raw)
 
 
@@ -122,7 +124,7 @@ def test_a_question_said_anew_is_one_line() -> None:
         "One?\nTwo?",
         "According to the image?",
     ):
-        with pytest.raises(Unreadable):
+        with pytest.raises(UnparsedError):
             paper.read_query_rewrite(raw)
 
 
@@ -135,9 +137,9 @@ def test_flag_rates_and_kappa_leave_out_what_could_not_be_read() -> None:
     mine = ["AMBIGUOUS", "AMBIGUOUS", "CLEAR", "CLEAR", ""]
     table = pd.DataFrame({"status": mine, "group": list("abcde")})
     (row,) = paper.flag_rates({"small": table}).to_dict("records")
-    assert (row["flagged"], row["value"], row["n"], row["n_failed"]) == (2, 0.5, 4, 1)
+    assert (row["n_flagged"], row["value"], row["n"], row["n_failed"]) == (2, 0.5, 4, 1)
     theirs = pd.Series(["AMBIGUOUS", "CLEAR", "CLEAR", "CLEAR", "CLEAR"])
-    found = paper.status_kappa(table["status"], theirs, table["group"])
+    found = paper.detector_kappa(table["status"], theirs, table["group"])
     # 3 of 4 agree; by chance 1/2 · 1/4 + 1/2 · 3/4 = 1/2
     assert (found.value, found.n, found.n_failed) == (0.5, 4, 1)
 
@@ -154,32 +156,34 @@ class Short:
 def test_ambiguous_questions_meet_clear_ones_of_like_length() -> None:
     texts = {"a": "When?", "b": "How long?", "c": "one two three four", "d": "one two three"}
     benchmark = small({**texts, "e": "one two three four five six"})
-    statuses = paper.detected_by_rule(benchmark, Short)
-    pairs = paper.clear_partners(benchmark, statuses).set_index("ambiguous")
+    statuses = paper.detect_with_rule(benchmark, Short)
+    pairs = paper.match_clear_questions(benchmark, statuses).set_index("ambiguous")
     assert set(pairs.index) == {"a", "b"}
     # c and d are nearest, and each is taken once
     assert set(pairs["clear"]) == {"c", "d"}
-    both = paper.pairs_of_suite({"x": benchmark}, {"x": statuses})
+    both = paper.match_suite_questions({"x": benchmark}, {"x": statuses})
     values = pd.DataFrame({"query_id": list("abcde"), "value": [0.0, np.nan, 1.0, 1.0, 0.0]})
     values = values.assign(model="m", group=list("abcde"))
-    means = paper.ambiguous_less_clear(values, both).set_index("split")
+    means = paper.ambiguous_minus_clear(values, both).set_index("split")
     assert means["value"].to_dict() == {"clear": 1.0, "ambiguous": 0.0, "difference": -1.0}
     assert (means[["n", "n_failed"]] == 1).all(axis=None)
     with pytest.raises(VragError, match="there are no pairs"):
-        paper.ambiguous_less_clear(values, both.head(0))
+        paper.ambiguous_minus_clear(values, both.head(0))
 
 
 def test_partners_are_alike_in_what_each_model_was_told() -> None:
     """b and d are of told groups; c is as long as b's question, and no partner of it."""
     texts = {"a": "When?", "b": "How long?", "c": "one two three", "d": "one two three four five"}
     benchmark = small(texts)
-    statuses = paper.detected_by_rule(benchmark, Short)
-    pairs = paper.clear_partners(benchmark, statuses, {"m": frozenset("bd")}).set_index("ambiguous")
+    statuses = paper.detect_with_rule(benchmark, Short)
+    pairs = paper.match_clear_questions(benchmark, statuses, {"m": frozenset("bd")}).set_index(
+        "ambiguous"
+    )
     assert pairs["clear"].to_dict() == {"a": "c", "b": "d"}
     assert pairs["clear_group"].to_dict() == {"a": "c", "b": "d"}
-    assert paper.clear_partners(benchmark, statuses, {"m": frozenset("abc")})["clear"].tolist() == [
-        "c"
-    ]
+    assert paper.match_clear_questions(benchmark, statuses, {"m": frozenset("abc")})[
+        "clear"
+    ].tolist() == ["c"]
 
 
 def covered(groups: list[str], flagged: np.ndarray, values: np.ndarray) -> bool:
@@ -189,9 +193,11 @@ def covered(groups: list[str], flagged: np.ndarray, values: np.ndarray) -> bool:
     queries = [Query(query_id=name, text="What?", answers=("a",), group=g) for name, g in pairs]
     benchmark = factories.benchmark(queries)
     status = np.where(flagged, "AMBIGUOUS", "CLEAR")
-    pairs = paper.clear_partners(benchmark, pd.DataFrame({"query_id": names, "status": status}))
+    pairs = paper.match_clear_questions(
+        benchmark, pd.DataFrame({"query_id": names, "status": status})
+    )
     table = pd.DataFrame({"query_id": names, "value": values, "group": groups}).assign(model="m")
-    means = paper.ambiguous_less_clear(table, pairs).set_index("split").loc["difference"]
+    means = paper.ambiguous_minus_clear(table, pairs).set_index("split").loc["difference"]
     return bool(means["ci_low"] <= 0 <= means["ci_high"])
 
 
@@ -242,22 +248,22 @@ def swept(scores: dict[str, dict[str, float]]) -> pd.DataFrame:
 
 
 def test_halves_are_of_groups_and_no_group_is_in_both() -> None:
-    halves = paper.halves_of(list("abcdeabcde"))
-    assert sorted(halves.values()) == ["choose"] * 2 + ["report"] * 3
-    assert halves == paper.halves_of(list("edcba"))
+    halves = paper.split_groups(list("abcdeabcde"))
+    assert sorted(halves.values()) == ["held_out"] * 3 + ["selection"] * 2
+    assert halves == paper.split_groups(list("edcba"))
     with pytest.raises(VragError, match="1 group cannot be halved"):
-        paper.halves_of(["a", "a"])
+        paper.split_groups(["a", "a"])
 
 
 def test_the_best_prompt_is_chosen_on_one_half_and_reported_on_the_other() -> None:
     groups = [chr(ord("a") + n) for n in range(20)]
-    halves = paper.halves_of(groups)
-    lucky = {name: float(halves[name] == "choose") for name in groups}
+    halves = paper.split_groups(groups)
+    lucky = {name: float(halves[name] == "selection") for name in groups}
     steady = dict.fromkeys(groups, 0.75)
     table = paper.prompt_sweep(swept({"lucky": lucky, "steady": steady})).set_index("prompt")
-    assert table["chosen"].to_dict() == {"lucky": True, "steady": False}
-    assert table.loc["lucky", ["choose", "report"]].tolist() == [1.0, 0.0]
-    assert table["report_n"].tolist() == [10, 10]
+    assert table["selected"].to_dict() == {"lucky": True, "steady": False}
+    assert table.loc["lucky", ["selection", "held_out"]].tolist() == [1.0, 0.0]
+    assert table["held_out_n"].tolist() == [10, 10]
 
 
 def test_the_planted_prompt_is_never_chosen_however_good_it_is() -> None:
@@ -266,9 +272,9 @@ def test_the_planted_prompt_is_never_chosen_however_good_it_is() -> None:
     means = {paper.NO_EVIDENCE: 1.0, paper.TAUGHT: 0.75, "weak": 0.25, "good": 0.5}
     scores = {prompt: dict.fromkeys(names, mean) for prompt, mean in means.items()}
     table = paper.prompt_sweep(swept(scores)).set_index("prompt")
-    assert list(table.index[table["chosen"]]) == ["good"]
+    assert list(table.index[table["selected"]]) == ["good"]
     assert all(
-        "planted" in name for name in (paper.NO_EVIDENCE, paper.TAUGHT)
+        "(control)" in name for name in (paper.NO_EVIDENCE, paper.TAUGHT)
     )  # as tables and figures say
 
 
@@ -303,6 +309,6 @@ def test_a_question_counts_in_the_sweep_where_each_prompt_has_a_value() -> None:
     scores["two"]["a0"] = np.nan
     table = paper.prompt_sweep(swept(scores))
     assert table["n_failed"].tolist() == [1, 1]
-    assert (table["choose_n"] + table["report_n"] == 15).all()
-    assert table["chosen"].tolist() == [True, False]
+    assert (table["selection_n"] + table["held_out_n"] == 15).all()
+    assert table["selected"].tolist() == [True, False]
     assert len(per_query(swept(scores), by=["prompt"])) == 32

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from vrag_kit.papers import mrag_suite as paper
 
-TABLES = paper.paper_tables()
+TABLES = paper.published_tables()
 
 
 @pytest.fixture(scope="module")
@@ -34,7 +34,7 @@ def found(checks: pd.DataFrame, check: str) -> dict[str, tuple[float, float]]:
 
 
 def test_most_rows_of_table_14_are_ragcheckers_and_none_the_papers() -> None:
-    table = paper.readings(TABLES).set_index("table")
+    table = paper.consistent_definitions(TABLES).set_index("table")
     # the specification: 119 of 126, 31 of 54, 5 of 29; the 30th has "41.4/0"
     assert table["ragchecker"].to_dict() == {"3": 5, "14": 119, "15": 31}
     assert table["rows"].to_dict() == {"3": 29, "14": 126, "15": 54}
@@ -51,7 +51,7 @@ def test_hallucination_and_faithfulness_of_table_3_are_more_than_the_whole(
     sums = {where: printed for where, (printed, _) in found(checks, check).items()}
     assert sums["Visual-RAG, Claude 3.5, single"] == pytest.approx(124.6)
     assert sums["VisRAG-ArXiv, Claude 3.5, single"] == pytest.approx(105.8)
-    notes = paper.contradictions(checks).query("check == @check and note != ''")["where"]
+    notes = paper.contradictions(checks).query("check == @check and note != ''")["cell"]
     assert notes.tolist() == ["VisRAG-ArXiv, Claude 3.5, single"]
 
 
@@ -59,12 +59,12 @@ def test_what_is_0_by_its_formula_is_printed_otherwise(checks: pd.DataFrame) -> 
     check = "the paper's equations: SK is 0"
     assert [counts(checks, check, table)[3] for table in (3, 14, 15)] == [29, 126, 54]
     check = "the paper's equations: V-HR and D-HR are 0"
-    printed = paper.contradictions(checks).query("check == @check")["printed"]
+    printed = paper.contradictions(checks).query("check == @check")["reported"]
     assert sorted(printed) == [0.33, 3.7, 12.41, 32.44, 45.2, 66.87]
 
 
 def test_f1_is_the_harmonic_mean_in_25_rows_of_table_3_alone(checks: pd.DataFrame) -> None:
-    check = "F1 of printed P and R"
+    check = "F1 from reported P and R"
     assert counts(checks, check, 3) == [25, 0, 5, 0]
     assert counts(checks, check, 14) == [0, 0, 126, 0]
     assert counts(checks, check, 15) == [0, 0, 54, 0]
@@ -72,7 +72,7 @@ def test_f1_is_the_harmonic_mean_in_25_rows_of_table_3_alone(checks: pd.DataFram
 
 
 def test_table_4_does_not_follow_from_its_own_tables(checks: pd.DataFrame) -> None:
-    assert found(checks, "Table 4 from the rows of its tables") == {
+    assert found(checks, "Table 4 recomputed from its rows") == {
         "Chart-MRAG, Phi-4, delta_cr": (54.54, 0.6),
         "Chart-MRAG, Phi-4, delta_cp": (59.5, 0.4),
         "Chart-MRAG, Phi-4, vis_hit_at_k": (81.38, 9.9),
@@ -92,14 +92,14 @@ def test_50_of_239_cells_of_table_3_lie_within_the_three_modes(checks: pd.DataFr
 
 
 def test_table_13_is_table_2_cut_off_but_for_ten_cells_of_one_model(checks: pd.DataFrame) -> None:
-    check = "the same cell, decimals cut off"
+    check = "the same cell, truncated decimals"
     assert counts(checks, check) == [86, 0, 0, 10]
     assert {where.split(", ")[1] for where in found(checks, check)} == {"Phi-4"}
     assert found(checks, check)["VisRAG-ArXiv, Phi-4, filtered"] == (26, 38)
 
 
 def test_nine_cells_leave_the_dropped_questions_impossible(checks: pd.DataFrame) -> None:
-    assert set(found(checks, "a whole and its part")) == {
+    assert set(found(checks, "part not larger than whole")) == {
         "VisRAG-Doc, Qwen2.5-VL-72B",
         "VisRAG-Plot, Qwen2.5-VL-72B",
         "VisRAG-Slide, Qwen2.5-VL-72B",
@@ -125,22 +125,22 @@ def test_sums_and_differences_of_tables_1_7_and_8_hold(checks: pd.DataFrame) -> 
     for check in (
         "sum over the data sets",
         "sum over the modalities",
-        "difference of ambiguous and clear",
-        "ambiguous ones are of all",
+        "ambiguous − clear",
+        "ambiguous questions are a subset",
     ):
         assert counts(checks, check)[1:] == [0, 0, 0]
 
 
 def test_sentences_and_tables(checks: pd.DataFrame) -> None:
-    odd = found(checks, "text against tables")
+    odd = found(checks, "text vs. tables")
     assert odd["overall, full"] == (62.5, 34.5)
     assert odd["WebQA, filtered"] == (52, 12.7)
     assert odd["claims supported, gold evidence"] == (90, 49.2)
     assert odd["expert-ex3-direct is best"] == (3, 1)
-    agree = checks.query("check == 'text against tables' and finding == 'agrees'")
-    assert agree["where"].tolist() == ["drop by filtering", "items used"]
-    assert found(checks, "the best prompt's mean, and Table 2's") == {"VisRAG-ArXiv": (5.0, 45.2)}
-    assert set(found(checks, "what the data set's own paper prints")) == {
+    agree = checks.query("check == 'text vs. tables' and finding == 'agrees'")
+    assert agree["cell"].tolist() == ["drop by filtering", "items used"]
+    assert found(checks, "best prompt's mean vs. Table 2") == {"VisRAG-ArXiv": (5.0, 45.2)}
+    assert set(found(checks, "the data set's own paper")) == {
         "Visual-RAG, questions",
         "MRAG-Bench, avg_image_width_px",
         "MRAG-Bench, avg_image_height_px",
@@ -148,7 +148,7 @@ def test_sentences_and_tables(checks: pd.DataFrame) -> None:
 
 
 def test_charts_of_table_15_are_the_plots_of_table_14_moved_a_little() -> None:
-    table = paper.near_copies(TABLES).set_index("metric").round(4)
+    table = paper.near_duplicate_rows(TABLES).set_index("metric").round(4)
     assert (table["n"] == 18).all()
     assert table.loc["recall", ["least", "most", "pearson"]].tolist() == [0.3, 1.1, 0.9999]
     assert table.loc["hallucination", ["text_least", "text_most"]].tolist() == [2.0, 2.4]
@@ -200,10 +200,10 @@ def test_no_sheet_of_verdicts_breaks_the_inequalities(
     row = row.assign(dataset="d", model="m", setting="gt_only", modality="single")
     found = paper.inequalities({3: row, 14: row, 15: row})
     assert len(found) == 4 * 3
-    assert found["obeys"].all()
+    assert found["holds"].all()
 
 
 def test_a_pair_in_a_row_of_single_values_gives_its_first() -> None:
-    rows = paper.claim_rows(TABLES[3]).set_index(["dataset", "model", "modality"])
+    rows = paper.pivot_claim_metrics(TABLES[3]).set_index(["dataset", "model", "modality"])
     assert rows.loc[("VisRAG-ArXiv", "Claude 3.5", "single"), "hallucination"] == 41.4
     assert rows.notna().all(axis=None)

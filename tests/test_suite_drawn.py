@@ -9,33 +9,38 @@ from pathlib import Path
 
 import pytest
 
-from vrag_kit.analysis.claims_asked import references
+from vrag_kit.analysis.claims_asked import reference_text
 from vrag_kit.errors import VragError
-from vrag_kit.fieldguide.suite import (
-    Fact,
-    TruthChecker,
-    World,
-    draw_suite,
-    fixed_means,
-    made_ambiguous,
-    open_suite,
-    open_world,
-    relation,
-    with_references,
+from vrag_kit.generation import trained_groups
+from vrag_kit.judging.claims import (
+    EntailmentLabel,
+    EntailmentRequest,
+    answer_document,
+    entailment_label,
 )
-from vrag_kit.fieldguide.suite.ambiguity import PART, SUBJECT, detect_by_rule
-from vrag_kit.fieldguide.suite.edition import EDITIONS
-from vrag_kit.fieldguide.suite.facts import COLOR, COLORS_OF_TWO, PATTERN
-from vrag_kit.fieldguide.suite.printed import PAGE_SETS
-from vrag_kit.fieldguide.suite.world import strangers
-from vrag_kit.fieldguide.traits import COLORS, PATTERNS
-from vrag_kit.generation import told_facts
-from vrag_kit.judging.claims import Checking, Relation, relation_of, statement
 from vrag_kit.papers.mrag_suite import DATASETS, domain_of
 from vrag_kit.runner import cli
+from vrag_kit.synthetic.mrag_suite import (
+    Fact,
+    GroundTruth,
+    OracleClaimChecker,
+    fixed_means,
+    generate_suite,
+    make_ambiguous,
+    open_ground_truth,
+    open_suite,
+    relation,
+    with_reference_answers,
+)
+from vrag_kit.synthetic.mrag_suite.ambiguity import PART, SUBJECT, detect_by_rule
+from vrag_kit.synthetic.mrag_suite.edition import EDITIONS
+from vrag_kit.synthetic.mrag_suite.facts import COLOR, COLORS_OF_TWO, PATTERN
+from vrag_kit.synthetic.mrag_suite.page_questions import PAGE_SETS
+from vrag_kit.synthetic.mrag_suite.species_facts import extra_species
+from vrag_kit.synthetic.traits import COLORS, PATTERNS
 from vrag_kit.types import Benchmark
 
-SMALL = "suite-drawn-small"
+SMALL = "field-guide-mrag-suite-small"
 ROOT = Path(__file__).parents[1]
 PRINTED = ["Chart-MRAG", *PAGE_SETS]
 
@@ -52,8 +57,8 @@ def words() -> dict[str, Benchmark]:
 
 
 @pytest.fixture(scope="module")
-def world() -> World:
-    return open_world(SMALL)
+def world() -> GroundTruth:
+    return open_ground_truth(SMALL)
 
 
 @pytest.mark.slow
@@ -62,7 +67,7 @@ def test_the_suite_has_the_papers_eight_data_sets_in_one_schema(suite):
     for name, benchmark in suite.items():
         for query in benchmark.queries.values():
             assert query.metadata["domain"] == domain_of(name)
-            assert query.metadata["needs"] in ("image", "text", "both")
+            assert query.metadata["required_modality"] in ("image", "text", "both")
             assert benchmark.relevant(query.query_id)
             assert not query.choices or query.answers[0] in query.choices
 
@@ -70,7 +75,7 @@ def test_the_suite_has_the_papers_eight_data_sets_in_one_schema(suite):
 def test_webqa_asks_for_a_value_that_pictures_or_a_snippet_tell(suite):
     """And for no description, which no model of a few words gives."""
     queries = suite["WebQA"].queries.values()
-    needs = [query.metadata["needs"] for query in queries]
+    needs = [query.metadata["required_modality"] for query in queries]
     assert {each: needs.count(each) for each in set(needs)} == {"image": 15, "text": 16}
     assert not any("pattern" in query.text for query in queries)
     assert max(len(answer.split()) for query in queries for answer in query.answers) <= 3
@@ -78,7 +83,7 @@ def test_webqa_asks_for_a_value_that_pictures_or_a_snippet_tell(suite):
 
 def test_charts_have_keypoints_and_every_sort_of_question(suite):
     queries = suite["Chart-MRAG"].queries.values()
-    needs = {(query.metadata["hops"], query.metadata["needs"]) for query in queries}
+    needs = {(query.metadata["hops"], query.metadata["required_modality"]) for query in queries}
     assert needs == {(1, "image"), (1, "text"), (2, "text"), (2, "both"), (2, "image")}
     for query in queries:
         assert " ".join(query.metadata["gold_claims"]) == query.answers[0]
@@ -96,7 +101,7 @@ def test_no_kind_of_page_question_is_answered_by_one_word_for_all(name):
     """A kind begins with two words of its own, such as "What pattern"."""
     size = EDITIONS["full"]
     answers: dict[tuple[str, ...], set[str]] = {}
-    for asked in PAGE_SETS[name](strangers(size), size.pages, size.seed).questions:
+    for asked in PAGE_SETS[name](extra_species(size), size.pages, size.seed).questions:
         answers.setdefault(tuple(asked.text.split()[:2]), set()).add(asked.answers[0])
     assert min(len(each) for each in answers.values()) > 1
 
@@ -125,7 +130,7 @@ def test_sidecars_are_read_with_errors_and_words_in_place_of_pages_without(suite
 
 
 def test_nobody_was_told_of_whom_pages_and_charts_are_about(suite):
-    told = told_facts(["field-guide-vlm-few", "field-guide-vlm-many"], suite["Visual-RAG"])
+    told = trained_groups(["field-guide-vlm-few", "field-guide-vlm-many"], suite["Visual-RAG"])
     about = {name for names in told.values() for name in names}
     assert about
     for name in PRINTED:
@@ -146,7 +151,7 @@ def test_a_distractor_tells_nothing_that_is_asked(suite, world):
             barred += len(out)
             for doc_id in set(benchmark.candidates(query_id) or benchmark.corpus) - out - set(gold):
                 found = {relation(each, world.shown[doc_id]) for each in claims}
-                assert Relation.ENTAILMENT not in found
+                assert EntailmentLabel.ENTAILMENT not in found
     assert barred
 
 
@@ -160,25 +165,27 @@ def test_what_is_called_fixed_no_claim_of_an_answer_can_change(suite, words, wor
     whole = set(fixed.query("setting == 'gt_only' and metric == 'neutral_share'")["dataset"])
     assert whole == {"WebQA", "Visual-RAG"}
     for name in fixed["dataset"].unique():
-        benchmark = with_references({**suite, **words}[name], world)
+        benchmark = with_reference_answers({**suite, **words}[name], world)
         for query_id, query in benchmark.queries.items():
             claims, gold = _any_claims(world, query), set(benchmark.relevant(query_id))
             barred = benchmark.left_out.get(query_id, frozenset())
             told = {doc_id: [relation(c, world.shown[doc_id]) for c in claims] for doc_id in gold}
             for doc_id in set(benchmark.candidates(query_id) or benchmark.corpus) - barred - gold:
-                assert {relation(c, world.shown[doc_id]) for c in claims} == {Relation.NEUTRAL}
+                assert {relation(c, world.shown[doc_id]) for c in claims} == {
+                    EntailmentLabel.NEUTRAL
+                }
             if name in whole:
-                assert all(Relation.NEUTRAL not in each for each in told.values())
+                assert all(EntailmentLabel.NEUTRAL not in each for each in told.values())
             together = [fact for doc_id in gold for fact in world.shown[doc_id]]
-            (reference,) = references(query)
+            (reference,) = reference_text(query)
             right = world.language.facts(reference, query.text)
-            assert {relation(each, together) for each in right} == {Relation.ENTAILMENT}
+            assert {relation(each, together) for each in right} == {EntailmentLabel.ENTAILMENT}
     assert fixed_means(None).empty
 
 
 def _any_claims(world, query):
     """Every claim there can be about the look of the part that a question is about."""
-    topic = world.language.topic(query.text)
+    topic = world.language.question_target(query.text)
     assert topic.subject
     assert topic.part
     values = {COLOR: COLORS, COLORS_OF_TWO: COLORS, PATTERN: PATTERNS}
@@ -200,9 +207,9 @@ def test_what_a_document_shows_agrees_with_its_label(suite, world):
             for doc_id, label in benchmark.qrels[query.query_id].items():
                 found = {relation(each, world.shown[doc_id]) for each in claims}
                 if label:
-                    assert Relation.ENTAILMENT in found
+                    assert EntailmentLabel.ENTAILMENT in found
                 elif benchmark.corpus[doc_id].image is not None:
-                    assert found == {Relation.NEUTRAL}
+                    assert found == {EntailmentLabel.NEUTRAL}
 
 
 def _claims(world, query):
@@ -220,36 +227,42 @@ def test_rules_read_the_texts_as_the_drawing_means_them(suite, words, world):
                 if name == "WebQA" and item.image is not None:
                     continue  # its words are a caption, and the picture shows more
                 told = [world.language.relation(claim, item.text) for claim in claims]
-                true = TruthChecker(world.language, world.shown).check(
-                    [Checking(query_id=query.query_id, claims=tuple(claims), item=item)]
+                true = OracleClaimChecker(world.language, world.shown).check(
+                    [EntailmentRequest(query_id=query.query_id, claims=tuple(claims), item=item)]
                 )
-                assert told == [relation_of(each) for each in true[0]]
+                assert told == [entailment_label(each) for each in true[0]]
 
 
 def test_a_picture_that_was_not_drawn_has_no_truth(suite, world):
     other = next(iter(suite["MRAG-Bench"].corpus.values()))
-    checking = Checking(query_id="q", claims=("x",), item=other)
+    checking = EntailmentRequest(query_id="q", claims=("x",), item=other)
     with pytest.raises(VragError, match="is none of the drawn suite"):
-        TruthChecker(world.language, world.shown).check([checking])
+        OracleClaimChecker(world.language, world.shown).check([checking])
 
 
 def test_truth_counts_what_the_answerer_saw(suite, world):
     """The picture shows what its caption does not tell; an accepted answer is words."""
     webqa = suite["WebQA"]
-    query = next(each for each in webqa.queries.values() if each.metadata["needs"] == "image")
+    query = next(
+        each for each in webqa.queries.values() if each.metadata["required_modality"] == "image"
+    )
     item = webqa.corpus[webqa.relevant(query.query_id)[0]]
     (claim,) = world.language.claims(query.text, query.answers[0])
-    shown = [item, replace(item, image=None), statement("a", query.text, query.answers[0])]
-    checkings = [Checking(query_id="q", claims=(claim,), item=each) for each in shown]
-    found = TruthChecker(world.language, world.shown).check(checkings)
-    labels = [relation_of(judgment) for (judgment,) in found]
-    assert labels == [Relation.ENTAILMENT, Relation.NEUTRAL, Relation.ENTAILMENT]
+    shown = [item, replace(item, image=None), answer_document("a", query.text, query.answers[0])]
+    checkings = [EntailmentRequest(query_id="q", claims=(claim,), item=each) for each in shown]
+    found = OracleClaimChecker(world.language, world.shown).check(checkings)
+    labels = [entailment_label(judgment) for (judgment,) in found]
+    assert labels == [
+        EntailmentLabel.ENTAILMENT,
+        EntailmentLabel.NEUTRAL,
+        EntailmentLabel.ENTAILMENT,
+    ]
 
 
 @pytest.mark.slow
 def test_the_same_edition_gives_the_same_bytes(suite, guide_folder, tmp_path):
     drawn = ROOT / "data" / SMALL
-    again = draw_suite("small", tmp_path / "again", guide_folder)
+    again = generate_suite("small", tmp_path / "again", guide_folder)
     files = sorted(path.relative_to(drawn) for path in drawn.rglob("*.*") if path.name != ".lock")
     assert files
     for file in files:
@@ -259,11 +272,11 @@ def test_the_same_edition_gives_the_same_bytes(suite, guide_folder, tmp_path):
 def test_a_folder_with_other_data_is_left_alone(guide_folder, tmp_path):
     (tmp_path / "webqa").mkdir()
     with pytest.raises(VragError, match="holds 'webqa', which was not drawn by this kit"):
-        draw_suite("small", tmp_path, guide_folder)
+        generate_suite("small", tmp_path, guide_folder)
     with pytest.raises(VragError, match="unknown edition 'tiny'"):
-        draw_suite("tiny", tmp_path, guide_folder)
+        generate_suite("tiny", tmp_path, guide_folder)
     with pytest.raises(VragError, match="not the complete full Field Guide"):
-        draw_suite("full", tmp_path, guide_folder)
+        generate_suite("full", tmp_path, guide_folder)
 
 
 def test_vrag_draws_it_by_name_and_knows_what_a_mistyped_one_may_mean(suite, capsys):
@@ -272,24 +285,26 @@ def test_vrag_draws_it_by_name_and_knows_what_a_mistyped_one_may_mean(suite, cap
     guide = folder.with_name("field-guide-small")
     told = f"{SMALL} is in {folder}, with photographs that are in {guide}\n"
     assert capsys.readouterr().out == told
-    with pytest.raises(VragError, match=r"'worn-drawn', .*Did you mean 'suite-drawn'"):
-        cli.draw("suite-drwan", folder)
+    with pytest.raises(
+        VragError, match=r"'field-guide-crag-mm', .*Did you mean 'field-guide-mrag-suite'"
+    ):
+        cli.draw("field-guide-mrag-siute", folder)
 
 
 def test_unknown_names_are_answered_with_what_may_be_meant():
-    with pytest.raises(VragError, match="Did you mean 'suite-drawn'"):
-        open_suite("suite-drwan")
+    with pytest.raises(VragError, match="Did you mean 'field-guide-mrag-suite'"):
+        open_suite("field-guide-mrag-siute")
     with pytest.raises(VragError, match=r"no data set 'VisRAG-Docs'.*mean 'VisRAG-Doc'"):
         open_suite(SMALL, ["VisRAG-Docs"])
 
 
 def test_half_of_the_questions_can_be_made_ambiguous_and_the_rule_finds_which(suite):
     for benchmark in suite.values():
-        changed, lacks = made_ambiguous(benchmark, share=0.5, seed=1)
+        changed, lacks = make_ambiguous(benchmark, share=0.5, seed=1)
         open_ones = [each for each in benchmark.queries.values() if each.image is None]
         assert sum(map(bool, lacks.values())) == round(0.5 * len(open_ones))
         assert set(lacks.values()) <= {"", SUBJECT, PART}
         for query_id, query in changed.queries.items():
             assert (query.text == benchmark.queries[query_id].text) == (not lacks[query_id])
             assert detect_by_rule(query).ambiguous == bool(lacks[query_id])
-        assert made_ambiguous(benchmark, share=0.5, seed=1)[1] == lacks
+        assert make_ambiguous(benchmark, share=0.5, seed=1)[1] == lacks

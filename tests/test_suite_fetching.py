@@ -20,11 +20,11 @@ from typer.testing import CliRunner
 from vrag_kit.benchmarks import load_chart_mrag, load_page_benchmark
 from vrag_kit.errors import VragError
 from vrag_kit.fetching import suite
-from vrag_kit.fetching.suite import CHARTS, SOURCES, Source, fetch_suite
+from vrag_kit.fetching.suite import CHARTS, SOURCES, HubDataset, fetch_suite
 from vrag_kit.runner.cli import app
 
 COMMIT = "3ebd091c458cf04161f78cd7b12ea101f83e2529"
-PAGES = Source("them/pages", ("queries/train-*.parquet",), "queries/train-*.parquet", 2)
+PAGES = HubDataset("them/pages", ("queries/train-*.parquet",), "queries/train-*.parquet", 2)
 
 
 @pytest.fixture
@@ -59,7 +59,7 @@ def test_each_data_set_lands_in_its_folder_with_revision_and_count_and_can_be_lo
     lines = [json.dumps({"id": name, "text": text}) for name, text in SENTENCES.items()]
     to = tmp_path / "to"
     with ArchiveServer("\n".join(lines).encode()) as server:
-        charts = Source("them/charts@c419f37", CHARTS.patterns, "*.arrow", 4738, server.url)
+        charts = HubDataset("them/charts@c419f37", CHARTS.patterns, "*.arrow", 4738, server.url)
         sources = {"visrag-plot": PAGES, "chart-rag": charts}
         assert not fetch_suite(to, sources=sources)
         assert not fetch_suite(to, sources=sources)
@@ -81,7 +81,7 @@ def test_a_login_page_in_the_place_of_the_sentences_is_not_kept(
     write_charts(tmp_path / "hub")
     lines = [json.dumps({"id": name, "text": text}) for name, text in SENTENCES.items()]
     with ArchiveServer(b"<html>Log in first") as server:
-        charts = {"chart-rag": Source("them/rows", CHARTS.patterns, "*.arrow", 3, server.url)}
+        charts = {"chart-rag": HubDataset("them/rows", CHARTS.patterns, "*.arrow", 3, server.url)}
         assert fetch_suite(tmp_path / "to", sources=charts)
         server.data = "\n".join(lines).encode()
         assert not fetch_suite(tmp_path / "to", sources=charts)
@@ -93,8 +93,8 @@ def test_a_login_page_in_the_place_of_the_sentences_is_not_kept(
 def test_one_that_fails_ends_none_of_the_others(
     hub: list[str | None], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    gone = Source("them/gone", (), "*.parquet", 1)
-    empty = Source("them/pages", (), "elsewhere/*.parquet", 1)
+    gone = HubDataset("them/gone", (), "*.parquet", 1)
+    empty = HubDataset("them/pages", (), "elsewhere/*.parquet", 1)
     sources = {"gone": gone, "empty": empty, "pages": PAGES}
     assert fetch_suite(tmp_path / "to", sources=sources)
     said = capsys.readouterr().out
@@ -123,7 +123,7 @@ def test_the_command_says_where_the_others_are_and_fails_when_one_failed(
     good = run(app, ["fetch", "suite", "--to", str(tmp_path / "to")])
     assert good.exit_code == 0, good.output
     assert "not fetched: webqa: WebQA_train_val.json" in good.output
-    monkeypatch.setattr(suite, "SOURCES", {"gone": Source("them/gone", (), "*.parquet", 1)})
+    monkeypatch.setattr(suite, "SOURCES", {"gone": HubDataset("them/gone", (), "*.parquet", 1)})
     bad = run(app, ["fetch", "suite", "--to", str(tmp_path / "to"), "--only", "gone"])
     assert bad.exit_code == 1
     assert "not fetched" not in bad.output

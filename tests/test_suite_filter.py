@@ -17,19 +17,19 @@ from strange_server import StrangeServer
 
 from vrag_kit.benchmarks import ImageFile
 from vrag_kit.errors import VragError
-from vrag_kit.fieldguide.suite import ask_closed_book
 from vrag_kit.generation import render
-from vrag_kit.generation.generator import text_of
+from vrag_kit.generation.generator import prompt_text
 from vrag_kit.papers import mrag_suite as paper
-from vrag_kit.types import Evidence, Query
+from vrag_kit.synthetic.mrag_suite import ask_closed_book
+from vrag_kit.types import Document, Query
 
-ANY = paper.FilterRules(confidence=None, drop_share=0.0)
+ANY = paper.FilterRules(min_confidence=None, drop_share=0.0)
 
 
 def question(name: str, text: str = "What color is it?", **more: object) -> Query:
     answers = more.pop("answers", ("red",))
     assert isinstance(answers, tuple)
-    metadata = {"domain": "charts", "hops": None, "needs": "image", **more}
+    metadata = {"domain": "charts", "hops": None, "required_modality": "image", **more}
     return Query(query_id=name, text=text, answers=answers, group=name, metadata=metadata)
 
 
@@ -59,7 +59,7 @@ def judged(scores: dict[str, dict[str, float]], **columns: object) -> pd.DataFra
 def test_an_answer_stands_in_a_question_word_by_word(
     text: str, answers: tuple[str, ...], stands: bool
 ) -> None:
-    assert paper.stands_in_question(question("q", text, answers=answers)) is stands
+    assert paper.answer_in_question(question("q", text, answers=answers)) is stands
 
 
 def test_step_1_counts_the_models_that_know_it_and_are_sure() -> None:
@@ -72,32 +72,32 @@ def test_step_1_counts_the_models_that_know_it_and_are_sure() -> None:
     # c: "two" is sure; d: 0.9 is not more than 0.9
     assert table["votes"].to_dict() == {"a": 2, "b": 1, "c": 1, "d": 0, "e": 1}
     assert list(table.index[table["dropped"]]) == ["a", "b", "c", "e"]
-    assert table.loc["e", "reason"] == "its answer stands in the question"
+    assert table.loc["e", "reason"] == "answer_in_question"
     assert (table["models"] == 2).all()
-    rules = paper.FilterRules(votes=2, drop_share=0.0)
+    rules = paper.FilterRules(min_votes=2, drop_share=0.0)
     table = paper.filter_decisions(asked, book, rules).set_index("query_id")
     assert list(table.index[table["dropped"]]) == ["a", "e"]
     table = paper.filter_decisions(
-        asked, book, paper.FilterRules(votes=2, confidence=None, drop_share=0)
+        asked, book, paper.FilterRules(min_votes=2, min_confidence=None, drop_share=0)
     )
-    assert table.set_index("query_id").loc["c", "reason"] == "known without evidence"
+    assert table.set_index("query_id").loc["c", "reason"] == "closed_book_correct"
 
 
 def test_step_2_drops_the_easiest_of_each_domain_by_hops_needs_and_success() -> None:
     asked = benchmark(
         [
             question("two hops", hops=2),
-            question("both", hops=1, needs="both"),
+            question("both", hops=1, required_modality="both"),
             question("solved", hops=1),
             question("unsolved", hops=1),
-            question("page", domain="pages", hops=3, needs="both"),
+            question("page", domain="pages", hops=3, required_modality="both"),
         ]
     )
     right = {"one": {"solved": 1.0, "both": 1.0, "two hops": 1.0, "unsolved": 0.0, "page": 0.0}}
     nobody = judged({"one": dict.fromkeys(asked.queries, 0.0)})
     order = ["solved", "unsolved", "both", "two hops"]
     for share, many in ((0.25, 1), (0.5, 2), (0.75, 3)):
-        rules = paper.FilterRules(confidence=None, drop_share=share)
+        rules = paper.FilterRules(min_confidence=None, drop_share=share)
         table = paper.filter_decisions(asked, nobody, rules, baseline=judged(right))
         easy = table[table["dropped"]]
         charts = easy[easy["domain"] == "charts"]
@@ -110,13 +110,13 @@ def test_step_2_drops_the_easiest_of_each_domain_by_hops_needs_and_success() -> 
 def test_the_order_among_equals_is_a_seeds_and_no_row_moves_another() -> None:
     names = [f"q{n}" for n in range(40)]
     nobody = judged({"one": dict.fromkeys(names, 0.0)})
-    rules = paper.FilterRules(confidence=None, drop_share=0.5)
+    rules = paper.FilterRules(min_confidence=None, drop_share=0.5)
     easy = paper.filter_decisions(benchmark(map(question, names)), nobody, rules)
     back = paper.filter_decisions(benchmark(map(question, reversed(names))), nobody, rules)
     dropped = set(easy[easy["dropped"]]["query_id"])
     assert len(dropped) == 20
     assert dropped == set(back[back["dropped"]]["query_id"])
-    other = paper.FilterRules(confidence=None, drop_share=0.5, seed=1)
+    other = paper.FilterRules(min_confidence=None, drop_share=0.5, seed=1)
     again = paper.filter_decisions(benchmark(map(question, names)), nobody, other)
     assert dropped != set(again[again["dropped"]]["query_id"])
 
@@ -126,16 +126,16 @@ def test_the_dropped_questions_are_written_with_the_reason_and_its_values(tmp_pa
     table = paper.filter_decisions(asked, judged({"one": {"a": 1.0, "b": 0.0}}), ANY)
     paper.write_dropped(table, tmp_path / "dropped.csv")
     written = pd.read_csv(tmp_path / "dropped.csv")
-    assert written[["query_id", "step", "reason", "votes", "success"]].to_numpy().tolist() == [
-        ["a", 1, "known without evidence", 1, 1.0]
+    assert written[["query_id", "step", "reason", "votes", "success_rate"]].to_numpy().tolist() == [
+        ["a", 1, "closed_book_correct", 1, 1.0]
     ]
-    assert list(paper.kept(asked, table).queries) == ["b", "c", "d"]
+    assert list(paper.kept_questions(asked, table).queries) == ["b", "c", "d"]
     rates = paper.keep_rates(table).set_index("domain")
-    assert rates.loc["charts", ["n", "kept"]].tolist() == [3, 2]
-    assert rates.loc["pages", "kept_share"] == 100
+    assert rates.loc["charts", ["n", "n_kept"]].tolist() == [3, 2]
+    assert rates.loc["pages", "share_kept"] == 100
     nothing = paper.filter_decisions(asked, judged({"one": dict.fromkeys("abcd", 1.0)}), ANY)
     with pytest.raises(VragError, match="drops all 4 questions"):
-        paper.kept(asked, nothing)
+        paper.kept_questions(asked, nothing)
 
 
 def test_the_filtered_split_is_what_41_did_not_drop(tmp_path: Path, capsys) -> None:
@@ -170,8 +170,8 @@ def test_confidence_is_read_in_its_form_or_not_at_all() -> None:
     assert table["confidence"].tolist()[:2] == [0.95, 1.0]
     assert table["confidence"][2:].isna().all()
     assert table["answer"].tolist()[4:] == ["It is red.", None]
-    template = paper.closed_book_wording().template("closed book")
-    assert "Confidence: how sure" in text_of(render(template, question("a")))
+    template = paper.closed_book_prompts().template("closed book")
+    assert "Confidence: how sure" in prompt_text(render(template, question("a")))
 
 
 def test_a_model_that_can_say_how_sure_it_is_is_asked(tmp_path: Path) -> None:
@@ -179,7 +179,7 @@ def test_a_model_that_can_say_how_sure_it_is_is_asked(tmp_path: Path) -> None:
     plans = {"What color": ["say Answer: red\nConfidence: 0.95"], "How wide": ["say red"]}
     with StrangeServer(plans) as server:
         entry = {"model": f"book@{server.url}", "timeout": 5.0, "retries": 0}
-        how = {"prompt": "plain-ex1-direct", "run_with": {"decoding": "greedy"}}
+        how = {"prompt": "plain-ex1-direct", "decoding": {"temperature": 0}}
         told = ask_closed_book([entry], suite, tmp_path, **how)["mine"]
     table = told.set_index("query_id")
     assert table["answer"].tolist() == ["red", "red"]
@@ -190,7 +190,7 @@ def test_a_model_that_can_say_how_sure_it_is_is_asked(tmp_path: Path) -> None:
 def test_a_filter_that_asks_for_confidence_needs_it() -> None:
     with pytest.raises(VragError, match="no column 'confidence'"):
         paper.filter_decisions(benchmark([question("a")]), judged({"one": {"a": 1.0}}))
-    for wrong in ({"votes": 0}, {"confidence": 1.0}, {"drop_share": 1.0}):
+    for wrong in ({"min_votes": 0}, {"min_confidence": 1.0}, {"drop_share": 1.0}):
         with pytest.raises(VragError, match=next(iter(wrong))):
             paper.FilterRules(**wrong)
 
@@ -216,19 +216,19 @@ def test_a_model_that_takes_part_in_the_filter_loses_by_selection_alone() -> Non
     inside, outside = found.loc["inside"], found.loc["outside"]
     # all that it knows is dropped: from its mean to 0
     mean = sum(scores["inside"].values()) / 400
-    assert inside.loc["the filter", "value"] == pytest.approx(-mean)
-    assert inside.loc["the filter without the evaluated model", "value"] == 0
-    own = outside.loc["the filter"]
-    assert own["value"] == outside.loc["the filter without the evaluated model", "value"]
+    assert inside.loc["filtered", "value"] == pytest.approx(-mean)
+    assert inside.loc["filtered, model left out", "value"] == 0
+    own = outside.loc["filtered"]
+    assert own["value"] == outside.loc["filtered, model left out", "value"]
     left = [scores["outside"][name] for name in names if not scores["inside"][name]]
     overall = sum(scores["outside"].values()) / 400
     assert own["value"] == pytest.approx(sum(left) / len(left) - overall)
     assert own["ci_low"] < 0 < own["ci_high"]
-    chance = found.xs("a random drop of as many", level="control")
+    chance = found.xs("random drop (control)", level="control")
     assert (chance["n"] == len(left)).all()
     assert (chance["ci_low"] < 0).all()
     assert (chance["value"].abs() < 0.01).all()
-    assert inside.loc["the filter", "value"] < chance.loc["inside", "ci_low"]
+    assert inside.loc["filtered", "value"] < chance.loc["inside", "ci_low"]
 
 
 def test_controls_count_what_has_no_score_and_refuse_several_arms() -> None:
@@ -240,8 +240,8 @@ def test_controls_count_what_has_no_score_and_refuse_several_arms() -> None:
 
     found = paper.filter_controls(table, decide, draws=5).set_index("control")
     # of a, c, d with scores c is left
-    assert found.loc["the filter", ["n", "n_full", "n_failed"]].tolist() == [1, 3, 1]
-    assert found.loc["the filter", "value"] == pytest.approx(0 - 2 / 3)
+    assert found.loc["filtered", ["n", "n_full", "n_failed"]].tolist() == [1, 3, 1]
+    assert found.loc["filtered", "value"] == pytest.approx(0 - 2 / 3)
     assert set(found["baseline"]) == {"all questions"}
     with pytest.raises(VragError, match="several arms"):
         paper.filter_controls(pd.concat([table, table.assign(setting="both")]), decide)
@@ -258,8 +258,8 @@ def test_where_groups_are_alike_there_is_none_either_but_what_drops_nothing_chan
     answered = judged({"one": scores}).assign(group=["g", "g", "h", "h"])
     book = judged({"one": scores})
     for told, value, known in ((book, -0.5, False), (book.assign(score=0.0), 0.0, True)):
-        found = paper.filter_controls(answered, paper.filter_without(asked, told, ANY), draws=5)
-        row = found.set_index("control").loc["the filter"]
+        found = paper.filter_controls(answered, paper.leave_out_filter(asked, told, ANY), draws=5)
+        row = found.set_index("control").loc["filtered"]
         assert row["value"] == value
         assert row[["ci_low", "ci_high"]].notna().all() == known
 
@@ -267,7 +267,7 @@ def test_where_groups_are_alike_there_is_none_either_but_what_drops_nothing_chan
 def test_a_filter_is_decided_without_the_answers_of_the_model_under_test() -> None:
     asked = benchmark(map(question, "abc"))
     book = judged({"one": {"a": 1.0, "b": 0.0, "c": 0.0}, "two": {"a": 0.0, "b": 1.0, "c": 0.0}})
-    decide = paper.filter_without(asked, book, ANY)
+    decide = paper.leave_out_filter(asked, book, ANY)
     dropped = {
         name: set(table[table["dropped"]]["query_id"])
         for name, table in {
@@ -279,9 +279,9 @@ def test_a_filter_is_decided_without_the_answers_of_the_model_under_test() -> No
     }
     assert dropped == {"all": {"a", "b"}, "one": {"b"}, "two": {"a"}, "another": {"a", "b"}}
     # success is that of others, too: without "two" nobody solves b, without "one" nobody a
-    rules = paper.FilterRules(votes=1, confidence=None, drop_share=0.3)
+    rules = paper.FilterRules(min_votes=1, min_confidence=None, drop_share=0.3)
     nobody = judged(dict.fromkeys(("one", "two", "three"), dict.fromkeys("abc", 0.0)))
-    easy = paper.filter_without(asked, nobody, rules, baseline=book)
+    easy = paper.leave_out_filter(asked, nobody, rules, baseline=book)
     assert set(easy(frozenset({"two"})).query("dropped")["query_id"]) == {"a"}
     assert set(easy(frozenset({"one"})).query("dropped")["query_id"]) == {"b"}
 
@@ -289,17 +289,20 @@ def test_a_filter_is_decided_without_the_answers_of_the_model_under_test() -> No
 def test_where_too_few_others_are_left_there_is_no_control() -> None:
     asked = benchmark(map(question, "ab"))
     book = judged({name: {"a": 1.0, "b": 0.0} for name in ("one", "two")})
-    rules = paper.FilterRules(votes=2, confidence=None, drop_share=0)
-    decide = paper.filter_without(asked, book, rules)
+    rules = paper.FilterRules(min_votes=2, min_confidence=None, drop_share=0)
+    decide = paper.leave_out_filter(asked, book, rules)
     assert decide(frozenset({"one"})) is None
     found = paper.filter_controls(book, decide, draws=5).set_index(["model", "control"])
-    row = found.loc["one", "the filter without the evaluated model"]
+    row = found.loc["one", "filtered, model left out"]
     assert np.isnan(row["value"])
     assert (row["n"], row["n_full"]) == (0, 2)
-    assert found.loc["one", "the filter"]["value"] == -0.5
+    assert found.loc["one", "filtered"]["value"] == -0.5
     with pytest.raises(VragError, match="Name more filter_models"):
         paper.filter_controls(
-            book, paper.filter_without(asked, book, paper.FilterRules(votes=3, confidence=None))
+            book,
+            paper.leave_out_filter(
+                asked, book, paper.FilterRules(min_votes=3, min_confidence=None)
+            ),
         )
 
 
@@ -313,16 +316,16 @@ def test_what_a_closed_book_knows_is_dropped_of_one_stratum_and_nothing_of_the_o
     table = judged({"one": {"a": 1.0, "b": 0.0, "c": 1.0, "d": 0.0}}).assign(metric="m")
     strata = ["told", "told", "not told", "not told"]
     apart = pd.concat([table.assign(stratum=strata), table.assign(stratum="all questions")])
-    found = paper.suite_controls(asked, {"WebQA": apart}, book, ANY)
+    found = paper.filter_controls_by_dataset(asked, {"WebQA": apart}, book, ANY)
     rows = found.set_index(["stratum", "setting"])[["value", "n", "n_full"]]
-    assert rows.loc[("told", "the filter")].tolist()[1:] == [0, 2]
-    assert np.isnan(rows.loc[("told", "the filter"), "value"])
-    assert rows.loc[("told", "a random drop of as many"), "n"] == 0
-    assert rows.loc[("not told", "the filter")].tolist() == [-50, 1, 2]
-    chance = rows.loc[("not told", "a random drop of as many")]
+    assert rows.loc[("told", "filtered")].tolist()[1:] == [0, 2]
+    assert np.isnan(rows.loc[("told", "filtered"), "value"])
+    assert rows.loc[("told", "random drop (control)"), "n"] == 0
+    assert rows.loc[("not told", "filtered")].tolist() == [-50, 1, 2]
+    chance = rows.loc[("not told", "random drop (control)")]
     assert chance["n"] == 1
     assert abs(chance["value"]) < 10  # 0 but for 200 draws
-    assert rows.loc[("all questions", "the filter")].tolist() == [-50, 1, 4]
+    assert rows.loc[("all questions", "filtered")].tolist() == [-50, 1, 4]
 
 
 def test_a_closed_book_is_counted_with_what_it_did_not_say() -> None:
@@ -340,21 +343,21 @@ def test_a_closed_book_is_counted_with_what_it_did_not_say() -> None:
 
 def test_kept_shares_stand_beside_table_1s_and_are_drawn_whole() -> None:
     asked = benchmark([*map(question, "abcd"), question("e", "Is it red?")])
-    rules = paper.FilterRules(confidence=None, drop_share=0.34)
+    rules = paper.FilterRules(min_confidence=None, drop_share=0.34)
     table = paper.filter_decisions(asked, judged({"one": {"a": 1.0}}), rules)
     both = pd.concat([table.assign(dataset="WebQA"), table.assign(dataset="mine")])
     shares = paper.kept_shares(both).set_index("dataset")
     # a is known, e stands in its question, one of the other three is easy
-    assert shares["kept_share"].tolist() == [40, 40]
-    assert shares.loc["WebQA", "paper"] == pytest.approx(100 * 19480 / 21382)
-    assert np.isnan(shares.loc["mine", "paper"])
+    assert shares["share_kept"].tolist() == [40, 40]
+    assert shares.loc["WebQA", "published"] == pytest.approx(100 * 19480 / 21382)
+    assert np.isnan(shares.loc["mine", "published"])
     (axis,) = paper.kept_figure(shares.reset_index()).axes
     widths = [[bar.get_width() for bar in bars] for bars in axis.containers]
     assert widths == [[40, 40], [20, 20], [20, 20], [20, 20]]
 
 
 def test_printed_changes_are_table_2s_filtered_less_full() -> None:
-    change = paper.printed_change().set_index(["dataset", "model"])["value"]
+    change = paper.published_filter_change().set_index(["dataset", "model"])["value"]
     assert len(change) == 48
     assert change["Chart-MRAG", "Qwen2.5-VL-72B"] == pytest.approx(22.4 - 19.1)
     assert change["Chart-MRAG", "Pixtral-12B-2409"] == pytest.approx(14.7 - 29.4)
@@ -364,15 +367,15 @@ def test_evidence_side_by_side_is_the_first_of_each_modality_that_is_there(tmp_p
     Image.new("RGB", (8, 8)).save(tmp_path / "p.png")
     picture = ImageFile(tmp_path / "p.png")
     texts = {"t1": "a red moth", "t2": "a blue bird", "t3": "red and blue"}
-    corpus = {name: Evidence(doc_id=name, text=text) for name, text in texts.items()}
+    corpus = {name: Document(doc_id=name, text=text) for name, text in texts.items()}
     asked = benchmark([question("q", "red moth")], corpus.values(), {"q": {"t1": 1}})
-    how = paper.SideBySide(
+    how = paper.HybridContexts(
         retrievers={"image": ["bm25"], "text": ["bm25"]},
         k={"image": 3, "text": 1},
         cache_dir=tmp_path,
     )
     assert [(each.setting, each.doc_ids) for each in how.contexts(asked)] == [("text", ("t1",))]
-    shown = Evidence(doc_id="i1", image=picture, text="a moth")
+    shown = Document(doc_id="i1", image=picture, text="a moth")
     both = replace(asked, corpus={**corpus, "i1": shown})
     (context,) = how.contexts(both)
     assert (context.setting, context.doc_ids) == ("both", ("i1", "t1"))

@@ -9,10 +9,16 @@ from pathlib import Path
 
 import pytest
 
-from vrag_kit.fieldguide.suite import open_judges
-from vrag_kit.judging import Rubric, Unreadable
+from vrag_kit.judging import Rubric, UnparsedError
 from vrag_kit.judging.llm_judge import LLMJudge
-from vrag_kit.papers.mrag_suite import DATASETS, OWN_METRIC, SHORT_ANSWERS, own_metric, read_grade
+from vrag_kit.papers.mrag_suite import (
+    DATASETS,
+    OWN_METRIC,
+    SHORT_ANSWERS,
+    dataset_metric,
+    read_grade,
+)
+from vrag_kit.synthetic.mrag_suite import open_judges
 from vrag_kit.types import Benchmark, Query
 
 OF_ORGANISMS = "dark brown, dark grey, dark purple"
@@ -33,12 +39,12 @@ def test_a_data_set_is_judged_by_its_own_metric_and_no_other_by_visual_rags_rubr
     assert "color" not in asked["Own"]
     assert open_judges("rule", {"Visual-RAG": one}, tmp_path)["Visual-RAG"].name == "rule"
     bare = replace(one, queries={"q": replace(asked_of, choices=())})
-    assert own_metric("MRAG-Bench", bare) == "normalised_em"  # open answers, as in the paper
+    assert dataset_metric("MRAG-Bench", bare) == "normalised_em"  # open answers, as in the paper
 
 
 def test_free_text_is_judged_by_question_references_and_answer_each_on_a_line() -> None:
     query = Query(query_id="q", text="Who\nbuilt {it}?", answers=("Ann", "A. Lee"), group="g")
-    (message,) = SHORT_ANSWERS.asked(query, "Ann,\nI think")
+    (message,) = SHORT_ANSWERS.build_prompt(query, "Ann,\nI think")
     last = str(message.parts[0]).splitlines()[-3:]
     assert last == [
         "Question: Who built {it}?",
@@ -57,7 +63,7 @@ def test_free_text_is_judged_by_question_references_and_answer_each_on_a_line() 
     ],
 )
 def test_a_grade_is_the_last_line(raw: str, score: float, marks: set[str]) -> None:
-    verdict = SHORT_ANSWERS.verdict(raw)
+    verdict = SHORT_ANSWERS.parse_verdict(raw)
     assert (verdict.score, verdict.marks) == (score, marks)
 
 
@@ -75,7 +81,7 @@ def test_a_grade_is_the_last_line(raw: str, score: float, marks: set[str]) -> No
     ],
 )
 def test_anything_else_is_unreadable_and_no_number(raw: str) -> None:
-    with pytest.raises(Unreadable):
+    with pytest.raises(UnparsedError):
         read_grade(raw)
 
 
@@ -83,5 +89,5 @@ def test_the_grades_that_are_asked_for_are_those_that_are_read() -> None:
     assert isinstance(SHORT_ANSWERS, Rubric)
     for grade in ("CORRECT", "PARTIAL", "INCORRECT", "NO ANSWER"):
         assert f'"Grade: {grade}"' in SHORT_ANSWERS.words
-        assert f'"Grade: {grade}"' in SHORT_ANSWERS.again("it is odd")
+        assert f'"Grade: {grade}"' in SHORT_ANSWERS.build_repair("it is odd")
         read_grade(f"Grade: {grade}")

@@ -9,25 +9,25 @@ import pytest
 
 from vrag_kit.benchmarks import ImageFile
 from vrag_kit.errors import VragError
-from vrag_kit.fieldguide.suite import (
+from vrag_kit.generation import load_generator, render
+from vrag_kit.judging.claims import AnswerText, EntailmentLabel, EntailmentRequest, entailment_label
+from vrag_kit.synthetic.mrag_suite import (
     Fact,
-    PictureChecker,
-    TruthChecker,
-    World,
-    known_world,
-    open_readers,
+    GroundTruth,
+    OracleClaimChecker,
+    VisualClaimChecker,
+    ground_truth_or_none,
+    load_prompts,
+    open_claim_pipeline,
+    open_ground_truth,
     open_rule_checker,
     open_suite,
-    open_wording,
-    open_world,
     relation,
-    with_references,
+    with_reference_answers,
 )
-from vrag_kit.generation import load_generator, render
-from vrag_kit.judging.claims import Checking, Relation, Said, relation_of
-from vrag_kit.types import Context, Evidence, Query, Status
+from vrag_kit.types import Context, Document, Query, Status
 
-SMALL = "suite-drawn-small"
+SMALL = "field-guide-mrag-suite-small"
 QUESTION = (
     "What do the hindwings of Freckled Ashen Orchardcinder Moth (scientific name: Lividus"
     " britaensis) look like, which are usually covered by the forewings?"
@@ -39,8 +39,8 @@ ONE_OF_TWO = "One of the two colors of the hindwings of Lividus britaensis is {}
 
 
 @pytest.fixture(scope="module")
-def world() -> World:
-    return open_world(SMALL)
+def world() -> GroundTruth:
+    return open_ground_truth(SMALL)
 
 
 def test_every_fact_of_the_world_is_read_back_from_its_sentence(world):
@@ -102,7 +102,7 @@ def test_what_a_part_is_banded_with_is_its_second_color(world):
 
 
 def test_questions_with_their_replies_are_read_as_one_text(world):
-    parts = [part.question for part in world.parts(_asked(BOTH))]
+    parts = [part.question for part in world.sub_questions(_asked(BOTH))]
     replies = ["blue", "I don't know", "blue and black"]
     text = " ".join(f"{part} {reply}." for part, reply in zip(parts, replies, strict=True))
     expected = [MAIN.format("blue"), ONE_OF_TWO.format("blue"), ONE_OF_TWO.format("black")]
@@ -110,14 +110,14 @@ def test_questions_with_their_replies_are_read_as_one_text(world):
 
 
 def test_a_question_about_a_part_is_asked_one_trait_at_a_time(world):
-    parts = world.parts(_asked(BOTH))
+    parts = world.sub_questions(_asked(BOTH))
     starts = ["What is the main color of", "What pattern do", "Which two colors appear on"]
     for part, start in zip(parts, starts, strict=True):
         assert part.question.startswith(start)
     assert parts[1].sentence("stripes") == PATTERN.format("banded")
     assert parts[1].sentence("I don't know") == ""
     other = "To which family does Lividus britaensis belong?"
-    assert [part.question for part in world.parts(_asked(other))] == [other]
+    assert [part.question for part in world.sub_questions(_asked(other))] == [other]
 
 
 def _asked(text):
@@ -130,14 +130,14 @@ def test_what_facts_say_of_a_claim_by_hand():
 
     told = [home("parks"), home("reed beds")]
     other = replace(home("parks"), subject="Lividus osa")
-    assert relation(home("parks"), told) is Relation.ENTAILMENT
-    assert relation(home("gardens"), told) is Relation.CONTRADICTION
-    assert relation(home("parks"), [home("parks", denied=True)]) is Relation.CONTRADICTION
-    assert relation(home("gardens"), [home("parks", denied=True)]) is Relation.NEUTRAL
-    assert relation(home("parks"), [other]) is Relation.NEUTRAL
-    assert relation(home("parks"), []) is Relation.NEUTRAL
-    assert relation(home("parks", denied=True), told) is Relation.CONTRADICTION
-    assert relation(home("gardens", denied=True), told) is Relation.ENTAILMENT
+    assert relation(home("parks"), told) is EntailmentLabel.ENTAILMENT
+    assert relation(home("gardens"), told) is EntailmentLabel.CONTRADICTION
+    assert relation(home("parks"), [home("parks", denied=True)]) is EntailmentLabel.CONTRADICTION
+    assert relation(home("gardens"), [home("parks", denied=True)]) is EntailmentLabel.NEUTRAL
+    assert relation(home("parks"), [other]) is EntailmentLabel.NEUTRAL
+    assert relation(home("parks"), []) is EntailmentLabel.NEUTRAL
+    assert relation(home("parks", denied=True), told) is EntailmentLabel.CONTRADICTION
+    assert relation(home("gardens", denied=True), told) is EntailmentLabel.ENTAILMENT
 
 
 def test_the_main_color_is_one_of_the_two(world):
@@ -145,16 +145,16 @@ def test_the_main_color_is_one_of_the_two(world):
     both = said("The hindwings of Lividus britaensis are blue and black.")
     main = said(MAIN.format("blue"))
     blue, green, second = (said(each)[0] for each in _colors("blue", "green"))
-    assert relation(second, main) is Relation.ENTAILMENT
-    assert relation(second, both) is Relation.ENTAILMENT
-    assert relation(blue, both) is Relation.NEUTRAL  # it may be the other one
-    assert relation(green, both) is Relation.CONTRADICTION
-    assert relation(replace(second, value="green"), main) is Relation.NEUTRAL
-    assert relation(replace(second, value="green"), [*main, *both]) is Relation.CONTRADICTION
+    assert relation(second, main) is EntailmentLabel.ENTAILMENT
+    assert relation(second, both) is EntailmentLabel.ENTAILMENT
+    assert relation(blue, both) is EntailmentLabel.NEUTRAL  # it may be the other one
+    assert relation(green, both) is EntailmentLabel.CONTRADICTION
+    assert relation(replace(second, value="green"), main) is EntailmentLabel.NEUTRAL
+    assert relation(replace(second, value="green"), [*main, *both]) is EntailmentLabel.CONTRADICTION
     # who tells one of two colors does not say which the other is; a plain part has no other
-    assert relation(replace(second, value="green"), [second]) is Relation.NEUTRAL
+    assert relation(replace(second, value="green"), [second]) is EntailmentLabel.NEUTRAL
     plain = said("The hindwings of Lividus britaensis are blue, plain.")
-    assert relation(replace(second, value="green"), plain) is Relation.CONTRADICTION
+    assert relation(replace(second, value="green"), plain) is EntailmentLabel.CONTRADICTION
 
 
 def _colors(first, other):
@@ -165,28 +165,30 @@ def _colors(first, other):
 def looked(tmp_path_factory, world):
     """Claims about photographs, the small model's verdicts and the truth, and the model."""
     benchmark = open_suite(SMALL, ["Visual-RAG"])["Visual-RAG"]
-    model = load_generator("field-guide-vlm-few", max_new_tokens=16)
+    model = load_generator("field-guide-vlm-few", decoding={"max_new_tokens": 16})
     answers = tmp_path_factory.mktemp("answers")
-    checker = PictureChecker(world.language, world.species, model, answers)
+    checker = VisualClaimChecker(world.language, world.species, model, answers)
     checkings = []
     for query in list(benchmark.queries.values())[:8]:
         claims = [fact.sentence for fact in world.language.facts(query.answers[0], query.text)]
         for doc_id in benchmark.relevant(query.query_id)[:2]:
             item = benchmark.corpus[doc_id]
-            checkings.append(Checking(query_id=query.query_id, claims=tuple(claims), item=item))
+            checkings.append(
+                EntailmentRequest(query_id=query.query_id, claims=tuple(claims), item=item)
+            )
     return checker, checkings, benchmark
 
 
 def test_the_small_model_sees_most_of_what_clues_show(looked, world):
     checker, checkings, _ = looked
     found = checker.check(checkings)
-    true = TruthChecker(world.language, world.shown).check(checkings)
+    true = OracleClaimChecker(world.language, world.shown).check(checkings)
     labels = []
     for judgments, truth in zip(found, true, strict=True):
         for judgment, right in zip(judgments, truth, strict=True):
-            assert relation_of(right) is Relation.ENTAILMENT
-            labels.append(relation_of(judgment))
-    assert labels.count(Relation.ENTAILMENT) > len(labels) / 2
+            assert entailment_label(right) is EntailmentLabel.ENTAILMENT
+            labels.append(entailment_label(judgment))
+    assert labels.count(EntailmentLabel.ENTAILMENT) > len(labels) / 2
 
 
 def test_what_was_looked_at_is_not_looked_at_again(looked, capsys):
@@ -205,15 +207,15 @@ def test_the_answerer_does_not_check_its_own_claims(world, tmp_path):
 
 
 def test_shipped_answerers_are_asked_in_the_words_they_know(world):
-    wording = open_wording("field-guide", domain="any")
+    wording = load_prompts("field-guide", domain="any")
     picture = ImageFile(Path("any.png"))
-    evidence = [Evidence(doc_id="i", image=picture), Evidence(doc_id="t", text="A told passage.")]
+    evidence = [Document(doc_id="i", image=picture), Document(doc_id="t", text="A told passage.")]
     context = Context(query_id="q", setting="gt_only", k=2, doc_ids=("i", "t"))
-    (message,) = render(wording.template_of(context), _asked("What is red?"), evidence)
+    (message,) = render(wording.template_for(context), _asked("What is red?"), evidence)
     assert message.parts[1] is picture
     assert "You will be provided with several images" in message.parts[0]
     assert message.parts[2] == "Passage 1: A told passage.\n"
-    paper = open_wording("plain-ex1-direct", domain="Plots")
+    paper = load_prompts("plain-ex1-direct", domain="Plots")
     assert list(paper.templates) == ["plain-ex1-direct"]
 
 
@@ -221,53 +223,55 @@ def test_a_claim_that_no_question_fits_has_no_verdict_on_a_bare_picture(looked, 
     checker, checkings, _ = looked
     item = checkings[0].item
     claims = ("Lividus britaensis lives in parks.", "Moths are nice.")
-    (judgments,) = checker.check([Checking(query_id="q", claims=claims, item=item)])
+    (judgments,) = checker.check([EntailmentRequest(query_id="q", claims=claims, item=item)])
     assert [judgment.status for judgment in judgments] == [Status.UNREADABLE] * 2
     caption = replace(item, text="Lividus britaensis lives in parks.")
-    (judgments,) = checker.check([Checking(query_id="q", claims=claims[:1], item=caption)])
-    assert relation_of(judgments[0]) is Relation.ENTAILMENT
+    (judgments,) = checker.check([EntailmentRequest(query_id="q", claims=claims[:1], item=caption)])
+    assert entailment_label(judgments[0]) is EntailmentLabel.ENTAILMENT
 
 
 def test_a_long_answers_reference_is_true_and_says_all_that_is_asked(world):
     webqa = open_suite(SMALL, ["WebQA"])["WebQA"]
-    told = with_references(webqa, world)
-    checker = TruthChecker(world.language, world.shown)
+    told = with_reference_answers(webqa, world)
+    checker = OracleClaimChecker(world.language, world.shown)
     for query in told.queries.values():
         reference = query.metadata["reference"]
         claims = world.language.claims(query.text, reference)
         kinds = {world.language.claim(claim).kind for claim in claims}
         assert {"color", "pattern"} <= kinds
         plain = any(claim.endswith("plain.") for claim in claims)  # then one color is all
-        assert len(claims) == (2 if plain else len(world.parts(query)))
+        assert len(claims) == (2 if plain else len(world.sub_questions(query)))
         # what the data's own accepted answer tells is part of it
         for claim in world.language.claims(query.text, query.answers[0]):
-            assert world.language.relation(claim, reference) is Relation.ENTAILMENT
+            assert world.language.relation(claim, reference) is EntailmentLabel.ENTAILMENT
         gold = [webqa.corpus[each] for each in webqa.relevant(query.query_id)]
-        checkings = [Checking(query_id="q", claims=claims, item=each) for each in gold]
+        checkings = [EntailmentRequest(query_id="q", claims=claims, item=each) for each in gold]
         for row in checker.check(checkings):
-            assert Relation.CONTRADICTION not in map(relation_of, row)
+            assert EntailmentLabel.CONTRADICTION not in map(entailment_label, row)
 
 
 def test_readers_are_named_by_parameters(world, tmp_path):
-    by_rule = open_readers("rule", "rule", world, tmp_path)
+    by_rule = open_claim_pipeline("rule", "rule", world, tmp_path)
     assert (by_rule.extractor.name, by_rule.checker.fingerprint) == ("rule", "")
-    looks = open_readers("rule", "field-guide-vlm-few", world, tmp_path)
+    looks = open_claim_pipeline("rule", "field-guide-vlm-few", world, tmp_path)
     assert looks.checker.fingerprint
     assert looks.truth.name == "truth of the drawing"
-    models = open_readers("field-guide-vlm-few", "field-guide-vlm-few", world, tmp_path)
+    models = open_claim_pipeline("field-guide-vlm-few", "field-guide-vlm-few", world, tmp_path)
     assert models.extractor.name == models.checker.name == "field-guide-vlm-few"
     with pytest.raises(VragError, match="it is an answerer too"):
-        open_readers(
+        open_claim_pipeline(
             "rule", "field-guide-vlm-few", world, tmp_path, answerers=["field-guide-vlm-few"]
         )
 
 
 def test_without_a_drawing_there_is_no_truth_and_rules_know_sentences_alone(tmp_path):
-    assert known_world({"mine": {"layout": "pages", "rows": "x"}}) is None
-    forecast = open_readers("", "rule", None, tmp_path)
+    assert ground_truth_or_none({"mine": {"layout": "pages", "rows": "x"}}) is None
+    forecast = open_claim_pipeline("", "rule", None, tmp_path)
     assert forecast.truth is None
-    (found,) = forecast.extractor.extract([Said(query_id="q", question="?", words="So. It is.")])
+    (found,) = forecast.extractor.extract(
+        [AnswerText(query_id="q", question="?", words="So. It is.")]
+    )
     assert found.claims == ("So.", "It is.")
-    item = Evidence(doc_id="d", text="So.")
-    (row,) = forecast.checker.check([Checking(query_id="q", claims=("So.",), item=item)])
-    assert relation_of(row[0]) is None
+    item = Document(doc_id="d", text="So.")
+    (row,) = forecast.checker.check([EntailmentRequest(query_id="q", claims=("So.",), item=item)])
+    assert entailment_label(row[0]) is None

@@ -14,27 +14,27 @@ from vrag_kit.benchmarks import ImageFile
 from vrag_kit.benchmarks.suite import LAYOUTS
 from vrag_kit.errors import VragError
 from vrag_kit.papers import mrag_suite as paper
-from vrag_kit.runner.parameters import read_parameters
-from vrag_kit.types import Benchmark, Evidence, Query
+from vrag_kit.runner.params import read_parameters
+from vrag_kit.types import Benchmark, Document, Query
 
 TEXT_ONLY = ("WebQA", "Chart-MRAG")
 """The data sets whose questions Table 7 counts as "text-only"."""
 
 
 def test_every_table_names_its_data_sets_alike() -> None:
-    assert set(paper.printed_data()["dataset"]) == set(paper.DATASETS)
-    assert set(paper.printed_accuracy()["dataset"]) == set(paper.DATASETS)
-    assert set(paper.printed_accuracy(13)["dataset"]) == set(paper.DATASETS)
-    assert set(paper.printed_modes()["dataset"]) == set(paper.DATASETS)
-    assert set(paper.printed_claims(3)["dataset"]) == set(paper.DATASETS)
-    assert set(paper.printed_claims(14, 15)["dataset"]) == set(paper.DATASETS)
-    assert set(paper.printed_gaps()["dataset"]) == set(TEXT_ONLY)
-    assert set(paper.printed_modes()["model"]) == set(paper.MODELS)
-    assert set(paper.printed_modes()["setting"]) == set(paper.MODES)
+    assert set(paper.published_dataset_statistics()["dataset"]) == set(paper.DATASETS)
+    assert set(paper.published_accuracy()["dataset"]) == set(paper.DATASETS)
+    assert set(paper.published_accuracy(13)["dataset"]) == set(paper.DATASETS)
+    assert set(paper.published_modes()["dataset"]) == set(paper.DATASETS)
+    assert set(paper.published_claims(3)["dataset"]) == set(paper.DATASETS)
+    assert set(paper.published_claims(14, 15)["dataset"]) == set(paper.DATASETS)
+    assert set(paper.published_gaps()["dataset"]) == set(TEXT_ONLY)
+    assert set(paper.published_modes()["model"]) == set(paper.MODELS)
+    assert set(paper.published_modes()["setting"]) == set(paper.MODES)
 
 
 def test_claim_tables_are_one_with_the_metrics_that_are_defined_twice() -> None:
-    table = paper.printed_claims()
+    table = paper.published_claims()
     assert table.groupby("table").size().to_dict() == {3: 241, 14: 1008, 15: 432}
     assert set(table["metric"]) == set(paper.DEFINITIONS)
     assert set(table["modality"]) == {"all", "image", "text"}
@@ -50,24 +50,24 @@ def test_claim_tables_are_one_with_the_metrics_that_are_defined_twice() -> None:
 
 
 def test_flagged_shares_are_those_of_tables_1_and_7() -> None:
-    table = paper.printed_ambiguous().set_index("dataset")
-    assert table.loc["Chart-MRAG", ["flagged", "asked"]].tolist() == [4093, 4738]
+    table = paper.published_ambiguous().set_index("dataset")
+    assert table.loc["Chart-MRAG", ["n_flagged", "asked"]].tolist() == [4093, 4738]
     assert round(table.loc["Chart-MRAG", "share"]) == 86
     of_text = table.loc[list(TEXT_ONLY)]
-    assert of_text["flagged"].sum() == table.loc["text-only", "flagged"] == 13823
+    assert of_text["n_flagged"].sum() == table.loc["text-only", "n_flagged"] == 13823
     assert of_text["asked"].sum() == table.loc["text-only", "asked"] == 26120
     assert table.loc["all", "final"] == 200
 
 
 def test_table_8_prints_its_differences() -> None:
-    wide = paper.printed_clear_and_ambiguous().pivot(
+    wide = paper.published_clear_and_ambiguous().pivot(
         index="metric", columns="split", values="value"
     )
     assert (wide["ambiguous"] - wide["clear"]).round(1).equals(wide["difference"])
 
 
 def test_nicknames_of_table_6_are_read_twice() -> None:
-    table = paper.printed_best_prompts().set_index("dataset")
+    table = paper.published_best_prompts().set_index("dataset")
     assert table.loc["VisRAG-Plot"].tolist() == [
         "expert3 direct",
         "expert-ex3-direct",
@@ -101,9 +101,9 @@ def test_a_data_set_without_a_printed_domain_is_refused() -> None:
 
 
 def test_the_papers_models_are_told_as_a_range() -> None:
-    table = paper.printed_accuracy().query("split == 'full'")
+    table = paper.published_accuracy().query("split == 'full'")
     # 13.4, 14.9, 17.3, 22.1, 27.9, 28.7
-    assert paper.printed_range(table)["WebQA"] == "13.4 to 28.7, median 19.7 (6 models)"
+    assert paper.published_range(table)["WebQA"] == "13.4 to 28.7, median 19.7 (6 models)"
 
 
 def test_printed_definitions_stand_beside_both_families() -> None:
@@ -115,8 +115,8 @@ def test_printed_definitions_stand_beside_both_families() -> None:
     means = pd.DataFrame(rows, columns=["family", "metric", "modality", "value"])
     means = means.assign(dataset="WebQA", model="small")
     means = means.assign(ci_low=means["value"] - 5, ci_high=90.0, n=12)
-    printed = {"Table 14": paper.printed_claims(14).query("setting == 'gt_only'")}
-    table = paper.claims_beside_print(means, {"Table 3": paper.printed_claims(3), **printed})
+    printed = {"Table 14": paper.published_claims(14).query("setting == 'gt_only'")}
+    table = paper.compare_claims_to_paper(means, {"Table 3": paper.published_claims(3), **printed})
     assert len(table) == 8 * 2  # WebQA's alone
     first, second = "small: ragchecker", "small: mm_ragchecker"
     halluc = table.loc[("WebQA", "hallucination", "image")]
@@ -140,34 +140,34 @@ def test_a_suite_in_numbers_stands_beside_table_1() -> None:
         name="charts",
         fingerprint="f",
         queries=queries,
-        corpus={"d": Evidence(doc_id="d", text="t")},
+        corpus={"d": Document(doc_id="d", text="t")},
         qrels={"a": {}, "b": {}},
     )
-    table = paper.suite_statistics({"chart-rag": charts, "mine": charts})
+    table = paper.describe_suite({"chart-rag": charts, "mine": charts})
     named = table[table["dataset"] == "chart-rag"].set_index("metric")
-    assert named.loc["n_full", ["value", "paper"]].tolist() == [2, 4738]
-    assert named.loc["avg_question_length", ["value", "paper"]].tolist() == [4, 7]
+    assert named.loc["n_full", ["value", "published"]].tolist() == [2, 4738]
+    assert named.loc["avg_question_length", ["value", "published"]].tolist() == [4, 7]
     assert pd.isna(named.loc["avg_image_width_px", "value"])
-    assert table[table["dataset"] == "mine"]["paper"].isna().all()
-    assert paper.printed_name("visrag-arxiv") == "VisRAG-ArXiv"
-    assert set(map(paper.printed_name, map(str.lower, paper.DATASETS))) == set(paper.DATASETS)
+    assert table[table["dataset"] == "mine"]["published"].isna().all()
+    assert paper.published_name("visrag-arxiv") == "VisRAG-ArXiv"
+    assert set(map(paper.published_name, map(str.lower, paper.DATASETS))) == set(paper.DATASETS)
     beside = paper.statistics_table(table)
-    assert beside.loc["chart-rag", ("questions", "as printed")] == "4,738"
-    assert beside.loc["chart-rag", ("kept by the filter", "as printed")] == "2,720"
-    assert beside.loc["mine", ("questions", "as printed")] == "–"
+    assert beside.loc["chart-rag", ("questions", "reported")] == "4,738"
+    assert beside.loc["chart-rag", ("kept by the filter", "reported")] == "2,720"
+    assert beside.loc["mine", ("questions", "reported")] == "–"
     thirds = paper.statistics_table(
         table.assign(value=table["value"].where(table["value"] != 4, 10 / 3))
     )
-    assert thirds.loc["mine", ("words of a question, mean", "here")] == "3.3"
+    assert thirds.loc["mine", ("words of a question, mean", "ours")] == "3.3"
 
 
 def test_only_pictures_that_answer_are_measured_and_evidence_is_counted(tmp_path: Path) -> None:
-    documents = {"text": Evidence(doc_id="text", text="t")}
+    documents = {"text": Document(doc_id="text", text="t")}
     for name, size in (("gold", (40, 20)), ("other", (400, 200))):
         Image.new("RGB", size).save(tmp_path / f"{name}.png")
         image = ImageFile(tmp_path / f"{name}.png")
-        documents[name] = Evidence(doc_id=name, image=image)
-    told = {"hops": 2, "needs": "both", "gold_claims": ("It is so.",)}
+        documents[name] = Document(doc_id=name, image=image)
+    told = {"hops": 2, "required_modality": "both", "gold_claims": ("It is so.",)}
     queries = {
         "a": Query(query_id="a", text="What?", answers=("so",), group="g", metadata=told),
         "b": Query(
@@ -176,16 +176,14 @@ def test_only_pictures_that_answer_are_measured_and_evidence_is_counted(tmp_path
             answers=("no",),
             group="g",
             choices=("no", "yes"),
-            metadata={**told, "hops": 1, "needs": "text", "gold_claims": ()},
+            metadata={**told, "hops": 1, "required_modality": "text", "gold_claims": ()},
         ),
     }
     qrels = {"a": {"gold": 1, "text": 1, "other": 0}, "b": {}}
     benchmark = Benchmark(
         name="mine", fingerprint="f", queries=queries, corpus=documents, qrels=qrels
     )
-    width = (
-        paper.suite_statistics({"mine": benchmark}).set_index("metric").loc["avg_image_width_px"]
-    )
+    width = paper.describe_suite({"mine": benchmark}).set_index("metric").loc["avg_image_width_px"]
     assert (width["value"], width["n"]) == (40, 1)
     assert paper.evidence_table({"mine": benchmark}).loc["mine"].to_dict() == {
         "documents with a picture": "2",
@@ -205,7 +203,7 @@ def test_only_pictures_that_answer_are_measured_and_evidence_is_counted(tmp_path
 @pytest.mark.parametrize("name", ["one_gpu", "api", "paper"])
 def test_parameter_files_name_the_papers_data_sets_and_domains(name: str) -> None:
     file = Path(__file__).parents[1] / "params" / "mrag_suite" / f"{name}.yaml"
-    suite = read_parameters(file)["suite"]
+    suite = read_parameters(file)["mrag_suite"]
     assert tuple(suite) == paper.DATASETS
     for dataset, entry in suite.items():
         assert entry["domain"] == paper.domain_of(dataset)

@@ -10,18 +10,18 @@ from pathlib import Path
 
 import pytest
 
-from vrag_kit.benchmarks import ImageFile, documents_of
+from vrag_kit.benchmarks import ImageFile, restrict_to_modality
 from vrag_kit.errors import VragError
-from vrag_kit.generation import MODES, prompt_of, read_wording, zero_shot
+from vrag_kit.generation import MODES, build_prompt, read_prompts, zero_shot
 from vrag_kit.judging import OWN_METRICS
 from vrag_kit.papers import mrag_suite as paper
-from vrag_kit.types import Benchmark, Context, Evidence, Prompt, Query
+from vrag_kit.types import Benchmark, Context, Document, Prompt, Query
 
 PHOTO = ImageFile(Path("photo.png"))
 DOCUMENTS = [
-    Evidence(doc_id="t1", text="It lives in Norland."),
-    Evidence(doc_id="p1", image=PHOTO, text="A red moth"),
-    Evidence(doc_id="p2", image=PHOTO, text="A moth at rest"),
+    Document(doc_id="t1", text="It lives in Norland."),
+    Document(doc_id="p1", image=PHOTO, text="A red moth"),
+    Document(doc_id="p2", image=PHOTO, text="A moth at rest"),
 ]
 BENCHMARK = Benchmark(
     name="small",
@@ -43,9 +43,9 @@ def words(prompt: Prompt, role: str) -> str:
 
 
 def worded(setting: str = "both", *doc_ids: str, **options: bool) -> Prompt:
-    wording = paper.suite_wording(domain="moths", **options)
+    wording = paper.suite_prompts(domain="moths", **options)
     context = Context(query_id="q", setting=setting, k=len(doc_ids), doc_ids=doc_ids)
-    return prompt_of(BENCHMARK, context, wording)
+    return build_prompt(BENCHMARK, context, wording)
 
 
 def test_pictures_precede_texts_and_an_expert_says_two_answers() -> None:
@@ -63,15 +63,15 @@ def test_captions_and_options_are_shown_when_they_are_asked_for() -> None:
     said = words(worded("image", "p1", captions=True, options=True), "user")
     assert said.startswith("<image>\nText: A red moth\nStyle of an answer:")
     assert "Question: Where does it live?\nOptions:\n(A) Norland\n(B) Osland\nEnd with" in said
-    bare = replace(BENCHMARK, corpus={"p1": Evidence(doc_id="p1", image=PHOTO)})
+    bare = replace(BENCHMARK, corpus={"p1": Document(doc_id="p1", image=PHOTO)})
     context = Context(query_id="q", setting="image", k=1, doc_ids=("p1",))
     with pytest.raises(VragError, match="document 'p1' of query 'q' is shown by no slot"):
-        prompt_of(bare, context, paper.suite_wording(domain="moths", captions=True))
+        build_prompt(bare, context, paper.suite_prompts(domain="moths", captions=True))
 
 
 def test_without_evidence_none_is_announced() -> None:
     (context,) = zero_shot(BENCHMARK)
-    prompt = prompt_of(BENCHMARK, context, paper.suite_wording(domain="moths"))
+    prompt = build_prompt(BENCHMARK, context, paper.suite_prompts(domain="moths"))
     assert words(prompt, "user").startswith("Style of an answer:")
     alone = worded("gt_only", "t1")
     assert words(alone, "user").startswith("Passages:\nPassage 1: It lives in Norland.\nStyle")
@@ -81,25 +81,25 @@ def test_twelve_prompts_differ_and_word_every_setting() -> None:
     assert set(MODES) < set(paper.SETTINGS)
     said = set()
     for name in paper.PROMPTS:
-        wording = paper.suite_wording(name, domain=paper.domain_of("WebQA"))
+        wording = paper.suite_prompts(name, domain=paper.domain_of("WebQA"))
         for setting in paper.SETTINGS:
             context = Context(query_id="q", setting=setting, k=0)
-            assert wording.template_of(context).name == name
-        prompt = prompt_of(BENCHMARK, Context(query_id="q", setting="text", k=0), wording)
+            assert wording.template_for(context).name == name
+        prompt = build_prompt(BENCHMARK, Context(query_id="q", setting="text", k=0), wording)
         said.add(words(prompt, "system") + words(prompt, "user"))
     assert len(said) == len(paper.PROMPTS) == 12
 
 
 def test_an_unknown_prompt_or_answer_names_what_there_is() -> None:
     with pytest.raises(VragError, match="prompt is 'best'; expected one of plain-ex1-direct"):
-        paper.suite_wording("best", domain="moths")
+        paper.suite_prompts("best", domain="moths")
     with pytest.raises(VragError, match="answer is 'whole'; expected one of short, long"):
-        paper.suite_wording(domain="moths", answer="whole")
+        paper.suite_prompts(domain="moths", answer="whole")
 
 
 def test_short_and_long_answers_are_read_of_the_same_prompt() -> None:
     raw = "It says so.\nShort answer: Norland\nLong answer: The moth lives in Norland."
-    short, long = (paper.suite_wording(domain="moths", answer=each) for each in ("short", "long"))
+    short, long = (paper.suite_prompts(domain="moths", answer=each) for each in ("short", "long"))
     assert short.templates == long.templates
     assert short.read(raw)["answer"] == "Norland"
     assert long.read(raw)["answer"] == "The moth lives in Norland."
@@ -109,21 +109,21 @@ def test_a_wording_file_may_ask_for_a_modality(tmp_path: Path) -> None:
     slot = {"kind": "documents", "item": "{text}", "modality": "text"}
     path = tmp_path / "wording.json"
     path.write_text(json.dumps({"templates": {"a": [slot]}}))
-    assert read_wording(path).template("a").slots[0].modality == "text"
+    assert read_prompts(path).template("a").slots[0].modality == "text"
 
 
 def test_the_documents_of_a_modality_are_searched_and_labelled_alone() -> None:
     pools = replace(BENCHMARK, pools={"q": ("p2", "t1")})
-    texts, pictures = documents_of(pools, "text"), documents_of(pools, "image")
+    texts, pictures = restrict_to_modality(pools, "text"), restrict_to_modality(pools, "image")
     assert (set(texts.corpus), set(pictures.corpus)) == ({"t1"}, {"p1", "p2"})
     assert (texts.qrels, pictures.qrels) == ({"q": {"t1": 1}}, {"q": {"p1": 0}})
     assert (texts.candidates("q"), pictures.candidates("q")) == (("t1",), ("p2",))
-    assert documents_of(BENCHMARK, "text").candidates("q") is None
+    assert restrict_to_modality(BENCHMARK, "text").candidates("q") is None
     assert len({each.fingerprint for each in (pools, texts, pictures)}) == 3
     with pytest.raises(VragError, match="none of 1 documents is of the modality 'image'"):
-        documents_of(texts, "image")
+        restrict_to_modality(texts, "image")
     with pytest.raises(VragError, match="modality is 'sound'; expected one of image, text"):
-        documents_of(texts, "sound")
+        restrict_to_modality(texts, "sound")
 
 
 def test_each_data_set_has_a_metric_of_its_own_but_the_one_with_a_rubric() -> None:

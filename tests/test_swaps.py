@@ -13,16 +13,16 @@ import pytest
 from PIL import Image, ImageFilter
 
 from vrag_kit.errors import VragError
-from vrag_kit.fieldguide.shapes import part_map
-from vrag_kit.fieldguide.swaps import (
-    DrawnAgain,
-    swapped_id,
-    swapped_world,
-    with_swapped_clues,
-)
-from vrag_kit.fieldguide.views import compose, photograph
 from vrag_kit.generation import gt_clue, one_in_k
 from vrag_kit.judging import load_judge
+from vrag_kit.synthetic.counterfactual import (
+    CounterfactualImage,
+    counterfactual_benchmark,
+    counterfactual_id,
+    with_counterfactual_clues,
+)
+from vrag_kit.synthetic.shapes import part_map
+from vrag_kit.synthetic.views import compose_view, draw_photograph
 from vrag_kit.types import Benchmark
 
 SMALL = "field-guide-small"
@@ -30,16 +30,16 @@ SMALL = "field-guide-small"
 
 @pytest.fixture(scope="module")
 def world(guide: Benchmark) -> Benchmark:
-    return swapped_world(SMALL, guide)
+    return counterfactual_benchmark(SMALL, guide)
 
 
-def pictures(world: Benchmark, query_id: str) -> list[DrawnAgain]:
+def pictures(world: Benchmark, query_id: str) -> list[CounterfactualImage]:
     return [world.corpus[doc_id].image for doc_id in world.relevant(query_id)]
 
 
-def mask_of(drawn: DrawnAgain, part: str) -> np.ndarray:
+def mask_of(drawn: CounterfactualImage, part: str) -> np.ndarray:
     """Where the part can be seen, as far as the picture's blur carries it."""
-    labels, label_of = part_map(compose(drawn.species, drawn.view), drawn.size)
+    labels, label_of = part_map(compose_view(drawn.species, drawn.view), drawn.size)
     seen = Image.fromarray((np.asarray(labels) == label_of[part]).astype(np.uint8) * 255)
     reach = 2 + int(np.ceil(4 * drawn.view.blur * drawn.size))  # pixels; 1 for the edge's own
     return np.asarray(seen.filter(ImageFilter.MaxFilter(2 * reach + 1))) > 0
@@ -48,7 +48,7 @@ def mask_of(drawn: DrawnAgain, part: str) -> np.ndarray:
 def test_with_its_own_values_a_clue_is_drawn_to_the_byte_as_the_guide_has_it(
     guide: Benchmark, world: Benchmark
 ) -> None:
-    from vrag_kit.fieldguide.swaps import _found
+    from vrag_kit.synthetic.counterfactual import _found
 
     for query_id, query in guide.queries.items():
         species, _ = _found("small", query)
@@ -57,14 +57,14 @@ def test_with_its_own_values_a_clue_is_drawn_to_the_byte_as_the_guide_has_it(
 
 
 def test_only_the_asked_parts_pixels_differ(guide: Benchmark, world: Benchmark) -> None:
-    from vrag_kit.fieldguide.swaps import _found
+    from vrag_kit.synthetic.counterfactual import _found
 
     compared = 0
     for query_id, query in guide.queries.items():
         species, question = _found("small", query)
         for drawn in pictures(world, query_id)[:3]:
-            before = np.asarray(photograph(species, drawn.view, drawn.size)).astype(int)
-            after = np.asarray(photograph(drawn.species, drawn.view, drawn.size)).astype(int)
+            before = np.asarray(draw_photograph(species, drawn.view, drawn.size)).astype(int)
+            after = np.asarray(draw_photograph(drawn.species, drawn.view, drawn.size)).astype(int)
             differs = np.abs(after - before).max(axis=2) > 0
             mask = mask_of(drawn, question.part)
             assert not (differs & ~mask).any(), query_id
@@ -95,7 +95,9 @@ def test_labels_and_pools_hold_the_new_pictures_in_the_place_of_the_clues(
     assert list(world.queries) == list(guide.queries)
     for query_id in guide.queries:
         own = guide.relevant(query_id)
-        assert world.relevant(query_id) == tuple(swapped_id(doc_id, query_id) for doc_id in own)
+        assert world.relevant(query_id) == tuple(
+            counterfactual_id(doc_id, query_id) for doc_id in own
+        )
         assert set(world.candidates(query_id)) == set(world.qrels[query_id])
         assert not set(own) & set(world.qrels[query_id])
         assert set(world.qrels[query_id]) <= set(world.corpus)
@@ -104,9 +106,9 @@ def test_labels_and_pools_hold_the_new_pictures_in_the_place_of_the_clues(
 
 def test_in_contexts_only_the_clues_are_exchanged(guide: Benchmark, world: Benchmark) -> None:
     contexts = gt_clue(guide, draws=2) + one_in_k(guide, ks=[3], draws=1)
-    for own, other in zip(contexts, with_swapped_clues(contexts, guide), strict=True):
+    for own, other in zip(contexts, with_counterfactual_clues(contexts, guide), strict=True):
         assert replace(other, doc_ids=own.doc_ids) == own
-        assert other.doc_ids[0] == swapped_id(own.doc_ids[0], own.query_id)
+        assert other.doc_ids[0] == counterfactual_id(own.doc_ids[0], own.query_id)
         assert other.doc_ids[1:] == own.doc_ids[1:]
         assert set(other.doc_ids) <= set(world.corpus)
 
@@ -114,7 +116,10 @@ def test_in_contexts_only_the_clues_are_exchanged(guide: Benchmark, world: Bench
 def test_the_same_seed_gives_the_same_bytes_and_another_seed_other_values(
     guide: Benchmark, world: Benchmark
 ) -> None:
-    again, other = swapped_world(SMALL, guide), swapped_world(SMALL, guide, seed=1)
+    again, other = (
+        counterfactual_benchmark(SMALL, guide),
+        counterfactual_benchmark(SMALL, guide, seed=1),
+    )
     query_id = next(iter(guide.queries))
     (one, *_), (two, *_) = pictures(world, query_id), pictures(again, query_id)
     assert one.data() == two.data()
@@ -127,7 +132,7 @@ def test_the_same_seed_gives_the_same_bytes_and_another_seed_other_values(
 
 def test_a_part_of_the_guide_swaps_as_the_whole(guide: Benchmark, world: Benchmark) -> None:
     some = list(guide.queries)[3:5]
-    part = swapped_world(SMALL, guide.subset(some))
+    part = counterfactual_benchmark(SMALL, guide.subset(some))
     assert {name: query.answers for name, query in part.queries.items()} == {
         name: world.queries[name].answers for name in some
     }
@@ -136,10 +141,10 @@ def test_a_part_of_the_guide_swaps_as_the_whole(guide: Benchmark, world: Benchma
 def test_a_page_is_planned_when_a_picture_of_it_is_drawn_and_once_by_all_threads(
     guide: Benchmark,
 ) -> None:
-    from vrag_kit.fieldguide.swaps import _views
+    from vrag_kit.synthetic.counterfactual import _views
 
     _views.cache_clear()
-    drawn = pictures(swapped_world(SMALL, guide), next(iter(guide.queries)))
+    drawn = pictures(counterfactual_benchmark(SMALL, guide), next(iter(guide.queries)))
     assert len({each.stamp for each in drawn}) == len(drawn) > 1
     assert _views.cache_info().misses == 0
     with ThreadPoolExecutor(4) as pool:
@@ -150,6 +155,6 @@ def test_a_page_is_planned_when_a_picture_of_it_is_drawn_and_once_by_all_threads
 
 def test_what_was_not_drawn_cannot_be_drawn_again(guide: Benchmark) -> None:
     with pytest.raises(VragError, match="only in a drawn world"):
-        swapped_world({"annotations": "a.jsonl", "image_root": "images"}, guide)
+        counterfactual_benchmark({"annotations": "a.jsonl", "image_root": "images"}, guide)
     with pytest.raises(VragError, match="none of the full Field Guide"):
-        swapped_world("field-guide", guide)
+        counterfactual_benchmark("field-guide", guide)

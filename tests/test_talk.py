@@ -19,15 +19,20 @@ from tokenizers import Tokenizer, models, pre_tokenizers, processors
 
 from vrag_kit.analysis import conversation_means
 from vrag_kit.errors import VragError
-from vrag_kit.forecast import forecasting
-from vrag_kit.generation import Cut, Talk, ask_conversations
-from vrag_kit.generation.stand_in import StandIn
-from vrag_kit.judging import judge_all
-from vrag_kit.papers.crag_mm import WORDINGS, early_stop, load_truth_judge, two_not_right
+from vrag_kit.forecast import dry_run
+from vrag_kit.generation import ConversationConfig, TokenLimit, ask_conversations
+from vrag_kit.generation.stand_in import DryRunGenerator
+from vrag_kit.judging import judge_answers
+from vrag_kit.papers.crag_mm import (
+    WORDINGS,
+    early_stopping,
+    early_stopping_rule,
+    load_truthfulness_judge,
+)
 from vrag_kit.types import Benchmark, Context
 
 PAPER = WORDINGS["paper"]
-OWN = Talk(wording=PAPER)
+OWN = ConversationConfig(wording=PAPER)
 SCORES = {"R": 1.0, "M": 0.0, "W": -1.0}
 
 
@@ -42,10 +47,10 @@ def ask(
     benchmark: Benchmark,
     contexts: Sequence[Context],
     folder: Path,
-    talk: Talk,
+    talk: ConversationConfig,
 ) -> pd.DataFrame:
-    model = {"model": f"talker@{server.url}", "decoding": "greedy"}
-    return ask_conversations([model], benchmark, contexts, folder, talk=talk)
+    model = {"model": f"talker@{server.url}", "decoding": {"temperature": 0}}
+    return ask_conversations([model], benchmark, contexts, folder, conversation=talk)
 
 
 def said(server: StrangeServer, *answers: tuple[str, int, str]) -> None:
@@ -72,15 +77,15 @@ def test_a_turn_is_told_its_own_answers_the_accepted_ones_or_nothing(
     talks = make_talks(tmp_path, {"a": 3}, alone=["s"])
     said(server, ("a", 0, "say A car."), ("a", 1, "say Answer: blue"), ("a", 2, "say Old."))
     last = {}
-    for history in ("own", "reference", "none"):
-        talk = Talk(wording=PAPER, history=history)
+    for history in ("generated", "reference", "none"):
+        talk = ConversationConfig(wording=PAPER, history=history)
         table = ask(server, talks, contexts_of(talks), tmp_path, talk)
         assert table["answer"].tolist()[:3] == ["A car.", "Answer: blue", "Old."]  # read whole
         assert set(table["history"]) == {history}
         assert table["conversation_id"].tolist() == ["a", "a", "a", "s-0"]
         last[history] = bodies(server)[-1]
     assert last == {
-        "own": (
+        "generated": (
             "Image: \nConversation history: User: turn 0 of a?\nAssistant: A car.\n"
             "User: turn 1 of a?\nAssistant: Answer: blue\nQuery: turn 2 of a?"
         ),
@@ -90,11 +95,11 @@ def test_a_turn_is_told_its_own_answers_the_accepted_ones_or_nothing(
         ),
         "none": "Image: \nQuery: turn 2 of a?",
     }
-    # 4 with own answers; the first turn and the question alone are the same in all three
+    # 4 with generated answers; the first turn and the question alone are the same in all three
     assert len(bodies(server)) == 4 + 2 + 2
     assert len(set(bodies(server))) == 8
-    with pytest.raises(VragError, match="history is 'gold'; expected one of own, reference, none"):
-        Talk(wording=PAPER, history="gold")
+    with pytest.raises(VragError, match=r"history is 'own'; .* Did you mean 'generated'"):
+        ConversationConfig(wording=PAPER, history="own")
 
 
 def test_turns_come_in_order_whatever_the_order_of_contexts(
@@ -142,7 +147,7 @@ def test_a_failed_turn_ends_its_conversation_and_no_other(
     talks = make_talks(tmp_path, {"a": 3, "b": 3})
     said(server, ("a", 1, "filtered"))
     table = ask(server, talks, contexts_of(talks), tmp_path, OWN)
-    assert table["status"].tolist() == ["ok", "refused", "earlier_turn", "ok", "ok", "ok"]
+    assert table["status"].tolist() == ["ok", "refused", "skipped", "ok", "ok", "ok"]
     assert table["answer"].isna().tolist() == [False, True, True, False, False, False]
 
 
@@ -167,9 +172,9 @@ def truthfulness(scores: dict[str, list[float]]) -> float:
     return sum(means) / len(means)
 
 
-def early(talks: Benchmark) -> Talk:
-    judge = load_truth_judge("truth_rule")
-    return Talk(wording=PAPER, stop=early_stop(judge, talks))
+def early(talks: Benchmark) -> ConversationConfig:
+    judge = load_truthfulness_judge("truth_rule")
+    return ConversationConfig(wording=PAPER, stop=early_stopping(judge, talks))
 
 
 PLAN = {"a": "RWWRR", "b": "RR", "c": "MRMR", "d": "WWRRRR", "e": "RRW", "f": "RRRRMW", "g": "MM"}
@@ -197,19 +202,19 @@ def test_an_early_stop_saves_calls_and_changes_no_truthfulness(
     ]
     said(server, *plan)
     contexts = contexts_of(talks)
-    judge = load_truth_judge("truth_rule")
+    judge = load_truthfulness_judge("truth_rule")
     early_table = ask(server, talks, contexts, tmp_path / "early", early(talks))
     calls = len(bodies(server))
     # a stops at its third turn and d at its second, of 5 and 6; f and g at their last
     assert calls == len(talks.queries) - 2 - 4
-    stopped = early_table[early_table["status"] == "stopped"]
+    stopped = early_table[early_table["status"] == "early_stopped"]
     assert stopped["query_id"].tolist() == ["a-3", "a-4", "d-2", "d-3", "d-4", "d-5"]
     assert stopped["answer"].isna().all()
-    assert set(early_table["status"]) == {"ok", "stopped"}
+    assert set(early_table["status"]) == {"ok", "early_stopped"}
     whole = ask(server, talks, contexts, tmp_path / "whole", OWN)
     assert len(bodies(server)) - calls == len(talks.queries)
     for table in (early_table, whole):
-        means = conversation_means(judge_all(judge, talks, table), talks, two_not_right)
+        means = conversation_means(judge_answers(judge, talks, table), talks, early_stopping_rule)
         (value,) = means[means["metric"] == "truthfulness"]["value"]
         assert value == pytest.approx(TRUTHFULNESS)
 
@@ -222,12 +227,12 @@ def test_a_forecast_counts_no_turn_after_a_stop_that_is_known(
     wrong = [(talk, turn, "say It is red.") for talk in "ab" for turn in range(5)]
     said(server, *wrong)
 
-    def foreseen(talk: Talk, folder: Path, scratch: str) -> int:
+    def foreseen(talk: ConversationConfig, folder: Path, scratch: str) -> int:
         (tmp_path / scratch).mkdir()
-        with forecasting(tmp_path / scratch) as forecast:
+        with dry_run(tmp_path / scratch) as forecast:
             ask(server, talks, contexts_of(talks), folder, talk)
         (model,) = forecast.models
-        assert isinstance(model, StandIn)
+        assert isinstance(model, DryRunGenerator)
         return len(model.prompts)
 
     assert foreseen(early(talks), tmp_path / "new", "1") == 7  # nobody knows yet where it stops
@@ -243,12 +248,12 @@ def test_a_verdict_that_only_stands_in_for_another_ends_no_conversation(
     contexts = contexts_of(talks)
     ask(server, talks, contexts[:2], tmp_path / "answers", OWN)
     (tmp_path / "scratch").mkdir()
-    with forecasting(tmp_path / "scratch") as forecast:
-        entry = {"model": f"judge@{server.url}", "decoding": "greedy"}
-        judge = load_truth_judge(entry, tmp_path / "answers")
-        talk = Talk(wording=PAPER, stop=early_stop(judge, talks))
+    with dry_run(tmp_path / "scratch") as forecast:
+        entry = {"model": f"judge@{server.url}", "decoding": {"temperature": 0}}
+        judge = load_truthfulness_judge(entry, tmp_path / "answers")
+        talk = ConversationConfig(wording=PAPER, stop=early_stopping(judge, talks))
         ask(server, talks, contexts, tmp_path / "answers", talk)
-    models = [model for model in forecast.models if isinstance(model, StandIn)]
+    models = [model for model in forecast.models if isinstance(model, DryRunGenerator)]
     # both answers are there, but no verdict: what it will be is not known, and three turns are left
     assert {model.name: len(model.prompts) for model in models} == {"judge": 4, "talker": 3}
 
@@ -260,11 +265,13 @@ def test_what_the_judge_says_unreadably_stops_nothing_and_an_empty_answer_is_not
     talks = make_talks(tmp_path, {"a": 3, "b": 4})
     said(server, ("b", 0, "empty"), ("b", 1, "empty"))
     server.plans["Ground Truth"] = ["say Both CORRECT and WRONG, I think."]
-    judge = load_truth_judge({"model": f"judge@{server.url}", "decoding": "greedy"}, tmp_path)
-    talk = Talk(wording=PAPER, stop=early_stop(judge, talks))
+    judge = load_truthfulness_judge(
+        {"model": f"judge@{server.url}", "decoding": {"temperature": 0}}, tmp_path
+    )
+    talk = ConversationConfig(wording=PAPER, stop=early_stopping(judge, talks))
     table = ask(server, talks, contexts_of(talks), tmp_path, talk)
-    assert table["status"].tolist() == [*("ok",) * 3, *("empty",) * 2, *("stopped",) * 2]
-    assert early_stop(judge, talks, wanted=False) is None
+    assert table["status"].tolist() == [*("ok",) * 3, *("empty",) * 2, *("early_stopped",) * 2]
+    assert early_stopping(judge, talks, wanted=False) is None
 
 
 # how much of an answer counts
@@ -288,7 +295,7 @@ def tokenizer(tmp_path_factory: pytest.TempPathFactory) -> str:
 def test_an_answer_is_cut_to_its_first_tokens_the_begin_token_among_them(
     tokenizer: str, words: list[str], tokens: int
 ) -> None:
-    kept, enough = Cut(tokens, tokenizer)("  ".join(words))
+    kept, enough = TokenLimit(tokens, tokenizer)("  ".join(words))
     assert kept == "  ".join(words[: tokens - 1])
     assert enough == (len(words) >= max(tokens - 1, 1))
 
@@ -298,7 +305,7 @@ def test_the_cut_text_is_the_answer_and_enters_the_history(
 ) -> None:
     talks = make_talks(tmp_path, {"a": 2, "b": 2, "c": 2})
     said(server, ("a", 0, "say one two three four"), ("b", 0, "truncated"), ("c", 0, "say one two"))
-    talk = Talk(wording=PAPER, cut=Cut(4, tokenizer))
+    talk = ConversationConfig(wording=PAPER, cut=TokenLimit(4, tokenizer))
     table = ask(server, talks, contexts_of(talks), tmp_path, talk).set_index("query_id")
     # "Answer: the hindwings are" was cut off by its endpoint, with as many tokens as count
     assert table.loc[["a-0", "b-0", "c-0"], "answer"].tolist() == [
@@ -308,16 +315,16 @@ def test_the_cut_text_is_the_answer_and_enters_the_history(
     ]
     assert table.loc[["a-0", "b-0", "c-0"], "status"].tolist() == ["ok", "ok", "ok"]
     assert table.loc[["a-0", "b-0", "c-0"], "enough"].tolist() == [True, True, False]
-    assert set(table["answer_tokens"]) == {4}
+    assert set(table["max_answer_tokens"]) == {4}
     assert set(table["answer_tokenizer"]) == {tokenizer}
     assert any("Assistant: one two three\n" in body for body in bodies(server))
-    longer = Talk(wording=PAPER, cut=Cut(9, tokenizer))
+    longer = ConversationConfig(wording=PAPER, cut=TokenLimit(9, tokenizer))
     again = ask(server, talks, contexts_of(talks), tmp_path, longer).set_index("query_id")
     assert again.loc["b-0", "status"] == "truncated"  # fewer than count: it is as bad as cut off
 
 
 def test_a_tokenizer_that_is_not_there_is_named(tmp_path: Path) -> None:
     with pytest.raises(VragError, match=r"answer_tokenizer .* cannot be read .*tokenizer.json"):
-        Cut(75, str(tmp_path))("words")
-    with pytest.raises(VragError, match="answer_tokens is 0"):
-        Cut(0, str(tmp_path))
+        TokenLimit(75, str(tmp_path))("words")
+    with pytest.raises(VragError, match="max_answer_tokens is 0"):
+        TokenLimit(0, str(tmp_path))

@@ -83,8 +83,8 @@ def test_killed_at_any_turn_two_processes_lose_and_double_nothing(folder: Path) 
     with StrangeServer() as calm:
         undisturbed = hold(folder / "calm" / "answers.sqlite", folder, calm.url)
     pd.testing.assert_frame_equal(undisturbed, final)
-    assert set(final["status"]) == {"ok", "stopped"}
-    assert set(final["rewriting"]) == {"", "unreadable"}
+    assert set(final["status"]) == {"ok", "early_stopped"}
+    assert set(final["rewrite_status"]) == {"", "unparsed"}
     assert set(final.query("setting == 'task_3' and status == 'ok'")["doc_ids"]) == {
         ("kg-1", "kg-2", "w1", "w2")
     }

@@ -14,7 +14,7 @@ from conftest import WEIGHTS
 from talking_process import LENGTHS, hold_here, start
 from talks import make_talks
 
-MODEL = str(WEIGHTS / "field-guide-vlm-talks")
+MODEL = str(WEIGHTS / "field-guide-vlm-conversation")
 
 
 def answered(store: Path) -> Iterator[tuple[str, float]]:

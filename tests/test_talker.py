@@ -12,19 +12,18 @@ import pytest
 from conftest import ROOT, WEIGHTS
 
 from vrag_kit.benchmarks.crag_mm import load_crag_mm
-from vrag_kit.fieldguide.worn import draw_crag_mm
-from vrag_kit.fieldguide.worn.indexes import index_folders
-from vrag_kit.generation import Talk, ask_conversations
-from vrag_kit.judging import TruthRuleJudge, judge_all
-from vrag_kit.papers.crag_mm import Arms, wording_of
+from vrag_kit.generation import ConversationConfig, ask_conversations
+from vrag_kit.judging import TruthfulnessRuleJudge, judge_answers
+from vrag_kit.papers.crag_mm import SearchPipeline, load_prompts
 from vrag_kit.retrieval import image_service, text_service
+from vrag_kit.synthetic.crag_mm import generate_crag_mm
+from vrag_kit.synthetic.crag_mm.indexes import index_folders
 from vrag_kit.types import Benchmark
 
 pytestmark = pytest.mark.slow
 SPLIT = "public_test"
-MODEL = str(WEIGHTS / "field-guide-vlm-talks")
-ENCODER = {"model": str(WEIGHTS / "field-guide-worn")}
-RUN_WITH = {"batch_size": 8, "max_new_tokens": 64}
+MODEL = str(WEIGHTS / "field-guide-vlm-conversation")
+ENCODER = {"model": str(WEIGHTS / "field-guide-egocentric")}
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,26 +33,29 @@ class Small:
     folder: Path
     single: Benchmark
     multi: Benchmark
-    arms: Arms
+    arms: SearchPipeline
 
-    def scores(self, benchmark: Benchmark, arm: str, history: str = "own") -> pd.Series:
+    def scores(self, benchmark: Benchmark, arm: str, history: str = "generated") -> pd.Series:
         """Truthfulness by query: right 1, missing 0, wrong −1."""
-        wording = wording_of(image_chars=1600, web_chars=3600)
+        wording = load_prompts(image_chars=1600, web_chars=3600)
         answers = ask_conversations(
             [MODEL],
             benchmark,
             self.arms.contexts(benchmark, [arm]),
             self.folder / "answers",
-            talk=Talk(wording=wording, search=self.arms, history=history),
-            run_with=RUN_WITH,
+            conversation=ConversationConfig(wording=wording, search=self.arms, history=history),
+            decoding={"max_new_tokens": 64},
+            hardware={"batch_size": 8},
         )
-        return judge_all(TruthRuleJudge(), benchmark, answers).set_index("query_id")["score"]
+        return judge_answers(TruthfulnessRuleJudge(), benchmark, answers).set_index("query_id")[
+            "score"
+        ]
 
 
 @pytest.fixture(scope="module")
 def small(tmp_path_factory: pytest.TempPathFactory) -> Small:
     folder: Path = tmp_path_factory.mktemp("worn")
-    edition = draw_crag_mm("small", ROOT / "data" / "worn-drawn-small")
+    edition = generate_crag_mm("small", ROOT / "data" / "field-guide-crag-mm-small")
     images, web = index_folders(edition, SPLIT)
     single, multi = (
         load_crag_mm(edition / kind, SPLIT, image_index=images, web_index=web)
@@ -64,13 +66,13 @@ def small(tmp_path_factory: pytest.TempPathFactory) -> Small:
     for doc_id, document in single.corpus.items():
         of_graph = document.metadata["source"] == "image_search"
         (graph if of_graph else pages)[doc_id] = document
-    arms = Arms(
+    arms = SearchPipeline(
         images=image_service(graph, ENCODER, folder / "cache"),
         web=text_service(pages, "bm25", folder / "cache"),
         image_k=10,
         web_k=10,
         threshold=0.75,
-        rewrite="given",
+        rewrite="reference",
     )
     return Small(folder, single, multi, arms)
 
@@ -98,5 +100,7 @@ def test_turns_that_need_it_gain_from_the_models_own_answers(small: Small) -> No
         for query_id, query in small.multi.queries.items()
         if query.metadata.get("needs_history")
     ]
-    own, none = (small.scores(small.multi, "task_3", history)[needy] for history in ("own", "none"))
+    own, none = (
+        small.scores(small.multi, "task_3", history)[needy] for history in ("generated", "none")
+    )
     assert own.mean() > none.mean()

@@ -16,17 +16,17 @@ from hypothesis import strategies as st
 from strange_server import StrangeServer, text_in
 
 from vrag_kit.errors import VragError
-from vrag_kit.judging import TRUTH, TruthRuleJudge, Unreadable, judge_all, load_judge
+from vrag_kit.judging import TRUTH, TruthfulnessRuleJudge, UnparsedError, judge_answers, load_judge
 from vrag_kit.papers.crag_mm import (
     READINGS,
-    early_stop,
-    judged_by_reading,
-    load_truth_judge,
+    early_stopping,
+    judge_by_abstention_rule,
+    load_truthfulness_judge,
     read_json,
     read_result,
-    truth_prompt,
-    truth_rubric,
-    with_readings,
+    truthfulness_prompt,
+    truthfulness_rubric,
+    with_abstention_rules,
 )
 from vrag_kit.papers.crag_mm.rubric import FORMS
 from vrag_kit.types import Query
@@ -67,7 +67,7 @@ def answers(*said: str | None, status: str = "ok") -> pd.DataFrame:
 )
 def test_a_result_is_read_strictly(raw: str, right: bool | None) -> None:
     if right is None:
-        with pytest.raises(Unreadable):
+        with pytest.raises(UnparsedError):
             read_result(raw)
     else:
         assert read_result(raw).score == (1 if right else -1)
@@ -92,7 +92,7 @@ def test_a_result_is_read_strictly(raw: str, right: bool | None) -> None:
 )
 def test_an_object_is_read_strictly(raw: str, right: bool | None) -> None:
     if right is None:
-        with pytest.raises(Unreadable):
+        with pytest.raises(UnparsedError):
             read_json(raw)
     else:
         assert read_json(raw).score == (1 if right else -1)
@@ -101,12 +101,12 @@ def test_an_object_is_read_strictly(raw: str, right: bool | None) -> None:
 @given(st.text(max_size=80))
 def test_any_words_are_right_or_wrong_or_unreadable(raw: str) -> None:
     for read in (read_result, read_json):
-        with contextlib.suppress(Unreadable):
+        with contextlib.suppress(UnparsedError):
             assert read(raw).score in (1, -1)
 
 
 def test_the_judge_is_asked_by_the_papers_prompt_with_the_case_as_the_user_turn() -> None:
-    system, user = truth_prompt(QUERY, "43\nResult: CORRECT\n")
+    system, user = truthfulness_prompt(QUERY, "43\nResult: CORRECT\n")
     (text,), (case,) = system.parts, user.parts
     assert (system.role, user.role) == ("system", "user")
     assert case == (
@@ -131,7 +131,7 @@ def test_the_judge_is_asked_by_the_papers_prompt_with_the_case_as_the_user_turn(
 
 @pytest.mark.parametrize(("form", "read"), [("paper", read_result), ("challenge", read_json)])
 def test_every_example_is_in_the_form_that_is_asked_for(form: str, read: object) -> None:
-    text = truth_prompt(QUERY, "43", form=form)[0].parts[0]
+    text = truthfulness_prompt(QUERY, "43", form=form)[0].parts[0]
     examples = text.partition("EXAMPLES START\n")[2].removesuffix("\nEXAMPLES END")
     shown = examples.split("Question: ")[1:]
     verdicts = ["\n".join(each.splitlines()[3:]) for each in shown]
@@ -143,33 +143,33 @@ def test_abstentions_equal_answers_and_silence_are_not_for_the_judge(tmp_path: P
     said = ["I don't know.", " it is 43 MM long. ", "4.3 cm", "34 mm", "Sorry, I can't tell", None]
     plans = {"Prediction: 4.3 cm": ["say Result: CORRECT"], "Prediction": ["say Result: WRONG"]}
     with StrangeServer(plans) as server:
-        judge = load_truth_judge(entry(server), tmp_path)
-        judged = judge_all(judge, BENCHMARK, answers(*said))
+        judge = load_truthfulness_judge(entry(server), tmp_path)
+        judged = judge_answers(judge, BENCHMARK, answers(*said))
         asked = [text_in(each).rpartition("\nPrediction: ") for each in server.requests]
         shown = sorted(last for _, found, last in asked if found)
         assert shown == ["34 mm", "4.3 cm", "Sorry, I can't tell"]
     np.testing.assert_array_equal(judged["score"], [0, 1, 1, -1, -1, np.nan])
     np.testing.assert_array_equal(judged["abstained"], [1, 0, 0, 0, 0, np.nan])
     assert judged["marks"].tolist() == ["abstention", "equal", "", "", "", ""]
-    empty = judge_all(TruthRuleJudge(), BENCHMARK, answers("", status="empty"))
+    empty = judge_answers(TruthfulnessRuleJudge(), BENCHMARK, answers("", status="empty"))
     assert empty[["score", "marks"]].to_numpy().tolist() == [[-1, "empty"]]
 
 
 def entry(server: StrangeServer) -> dict[str, object]:
     model = f"judge@{server.url}"
-    return {"model": model, "decoding": "greedy", "timeout": 1.0, "retries": 0}
+    return {"model": model, "decoding": {"temperature": 0}, "timeout": 1.0, "retries": 0}
 
 
 def test_a_turn_of_which_no_verdict_can_be_read_ends_no_run_but_a_whole_table_does(
     tmp_path: Path,
 ) -> None:
     with StrangeServer({"Prediction": ["say Result: MAYBE"]}) as server:
-        judge = load_truth_judge(entry(server), tmp_path)
-        stop = early_stop(judge, BENCHMARK)
+        judge = load_truthfulness_judge(entry(server), tmp_path)
+        stop = early_stopping(judge, BENCHMARK)
         assert stop is not None
         assert np.isnan(stop.score(answers("so", "or so"))).all()
         with pytest.raises(VragError, match="none of 2 answers got a verdict; the first says"):
-            judge_all(judge, BENCHMARK, answers("so", "or so"))
+            judge_answers(judge, BENCHMARK, answers("so", "or so"))
     # an unknown turn ends nothing
     assert stop.rule([-1.0, float("nan"), 1.0]) is None
 
@@ -177,11 +177,11 @@ def test_a_turn_of_which_no_verdict_can_be_read_ends_no_run_but_a_whole_table_do
 def test_an_answer_that_the_reference_equals_is_right_once_though_it_declines() -> None:
     query = Query(query_id="q", text="What does it say?", answers=("I don't know",))
     for reading in READINGS:
-        settles = truth_rubric(abstention=reading).settles
+        settles = truthfulness_rubric(abstention=reading).settles
         verdict = settles(query, " i DON'T know ")
         assert verdict is not None
         assert (verdict.score, verdict.marks) == (1, {"equal"})
-    assert TruthRuleJudge().verdict(query, "I don't know").score == 1
+    assert TruthfulnessRuleJudge().verdict(query, "I don't know").score == 1
 
 
 @pytest.mark.parametrize(
@@ -199,47 +199,52 @@ def test_an_answer_that_the_reference_equals_is_right_once_though_it_declines() 
 def test_three_readings_of_abstention_stand_side_by_side(
     said: str, code: int, challenge: int, kit: int
 ) -> None:
-    found = with_readings(answers(said)).iloc[0]
-    columns = ["declines_code", "declines_challenge", "declines_kit"]
+    found = with_abstention_rules(answers(said)).iloc[0]
+    columns = ["abstains_code", "abstains_challenge", "abstains_vrag_kit"]
     assert found[columns].tolist() == [code, challenge, kit]
 
 
 def test_each_reading_has_its_own_scores_and_the_judge_is_asked_once(tmp_path: Path) -> None:
     said = ("I don't know", "I do not know", "I cannot tell", None)
     with StrangeServer({"Prediction": ["say Result: WRONG"]}) as server:
-        judged = judged_by_reading(entry(server), BENCHMARK, answers(*said), tmp_path)
+        judged = judge_by_abstention_rule(entry(server), BENCHMARK, answers(*said), tmp_path)
         assert server.calls("Prediction: I do not know") == 1
         assert server.calls("Prediction: I cannot tell") == 1
         assert server.calls("Prediction: I don't know") == 0
-    found = {name: part["score"].tolist()[:3] for name, part in judged.groupby("abstention")}
-    assert found == {"code": [0, 0, -1], "challenge": [0, -1, -1], "kit": [0, 0, 0]}
-    with_failed = with_readings(answers(None))
-    assert with_failed["declines_kit"].isna().all()
+    found = {name: part["score"].tolist()[:3] for name, part in judged.groupby("abstention_rule")}
+    assert found == {"code": [0, 0, -1], "challenge": [0, -1, -1], "vrag_kit": [0, 0, 0]}
+    with_failed = with_abstention_rules(answers(None))
+    assert with_failed["abstains_vrag_kit"].isna().all()
 
 
 def test_judges_are_named_by_a_parameter(tmp_path: Path) -> None:
-    rule = load_truth_judge("truth_rule", tmp_path, abstention="challenge")
-    assert isinstance(rule, TruthRuleJudge)
+    rule = load_truthfulness_judge("truth_rule", tmp_path, abstention="challenge")
+    assert isinstance(rule, TruthfulnessRuleJudge)
     assert rule.scale == TRUTH
     assert rule.verdict(QUERY, "I do not know").score == -1
-    assert isinstance(load_judge("truth_rule", tmp_path), TruthRuleJudge)
+    assert isinstance(load_judge("truth_rule", tmp_path), TruthfulnessRuleJudge)
     with pytest.raises(VragError, match="abstention is 'all'; expected one of code, challenge"):
-        load_truth_judge("truth_rule", tmp_path, abstention="all")
+        load_truthfulness_judge("truth_rule", tmp_path, abstention="all")
     with pytest.raises(VragError, match="form is 'xml'; expected one of paper, challenge"):
-        truth_rubric(form="xml")
+        truthfulness_rubric(form="xml")
 
 
 def test_a_query_whose_answers_are_hidden_has_no_score() -> None:
     hidden = Query(query_id="q", text="How long is it?")
-    verdict = TruthRuleJudge().verdict(hidden, "43 mm")
+    verdict = TruthfulnessRuleJudge().verdict(hidden, "43 mm")
     assert verdict.score is None
     assert verdict.failure is not None
 
 
 def test_readings_and_forms_make_other_judges_of_one_name(tmp_path: Path) -> None:
-    judges = [load_truth_judge("truth_rule", tmp_path, abstention=name) for name in READINGS]
-    keys = {judge_all(judge, BENCHMARK, answers("x"))["judge_key"].iloc[0] for judge in judges}
+    judges = [load_truthfulness_judge("truth_rule", tmp_path, abstention=name) for name in READINGS]
+    keys = {judge_answers(judge, BENCHMARK, answers("x"))["judge_id"].iloc[0] for judge in judges}
     assert len(keys) == len(READINGS)
-    rubrics = [truth_rubric(abstention=name, form=form) for name in READINGS for form in FORMS]
+    rubrics = [
+        truthfulness_rubric(abstention=name, form=form) for name in READINGS for form in FORMS
+    ]
     assert len({rubric.fingerprint for rubric in rubrics}) == len(rubrics)
-    assert truth_rubric().fingerprint == truth_rubric(abstention="code", form="paper").fingerprint
+    assert (
+        truthfulness_rubric().fingerprint
+        == truthfulness_rubric(abstention="code", form="paper").fingerprint
+    )

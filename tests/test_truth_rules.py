@@ -10,13 +10,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from worn_scenes import UNKNOWN, chain, fresh_scene
 
-from vrag_kit.judging import JUDGES, TruthRuleJudge, judge_all
+from vrag_kit.judging import JUDGES, TruthfulnessRuleJudge, judge_answers
 from vrag_kit.judging.numbers import numbers_in
 from vrag_kit.judging.truth_rules import RULES
-from vrag_kit.papers.crag_mm import READINGS, judge_on_labelled, labelled_answers
+from vrag_kit.papers.crag_mm import READINGS, evaluate_judge, judge_test_set
 from vrag_kit.types import Benchmark, Query
 
-JUDGE = TruthRuleJudge(READINGS["code"])
+JUDGE = TruthfulnessRuleJudge(READINGS["code"])
 
 
 def score(question: str, reference: str, answer: str) -> float | None:
@@ -26,18 +26,18 @@ def score(question: str, reference: str, answer: str) -> float | None:
 
 @pytest.fixture(scope="module")
 def labelled() -> pd.DataFrame:
-    return judge_on_labelled(JUDGE)
+    return evaluate_judge(JUDGE)
 
 
 def test_of_158_answers_labelled_before_it_one_is_judged_otherwise(labelled: pd.DataFrame) -> None:
-    before = labelled[labelled["written"] == "before the judge"]
+    before = labelled[labelled["split"] == "development"]
     assert len(before) == 158
     assert before["label"].value_counts().to_dict() == {"wrong": 78, "right": 73, "missing": 7}
     assert before[~before["agrees"]]["answer"].tolist() == ["It was described later."]
 
 
 def test_of_60_labelled_after_it_fewer_are_judged_as_labelled(labelled: pd.DataFrame) -> None:
-    after = labelled[labelled["written"] == "after"]
+    after = labelled[labelled["split"] == "held_out"]
     assert (len(after), int(after["agrees"].sum())) == (60, 45)
     assert after[after["label"] == "missing"]["agrees"].all()
 
@@ -49,15 +49,15 @@ def test_every_verdict_names_its_rule(labelled: pd.DataFrame) -> None:
 
 
 def test_scores_have_nothing_between_right_missing_and_wrong() -> None:
-    table = labelled_answers().assign(status="ok", detail="")
+    table = judge_test_set().assign(status="ok", detail="")
     row = table[table["question"] == "How long is it?"].head(3)
     query = Query(query_id=row["query_id"].iloc[0], text="How long is it?", answers=("43 mm",))
     benchmark = Benchmark(
         name="b", fingerprint="", queries={query.query_id: query}, corpus={}, qrels={}
     )
-    judged = judge_all(JUDGES["truth_rule"](), benchmark, row)
+    judged = judge_answers(JUDGES["truth_rule"](), benchmark, row)
     assert judged["score"].tolist() == [1, -1, 1]
-    assert judged[["worst", "best"]].drop_duplicates().to_numpy().tolist() == [[-1, 1]]
+    assert judged[["score_min", "score_max"]].drop_duplicates().to_numpy().tolist() == [[-1, 1]]
 
 
 @pytest.fixture(scope="module")

@@ -9,7 +9,7 @@ import math
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
@@ -32,7 +32,7 @@ def test_of_questions_alone_it_is_near_welchs_t() -> None:
     assert found.value == pytest.approx(one.mean() - other.mean())
     assert found.correlation == 0
     assert found.interval() == pytest.approx(tuple(welch.confidence_interval()), abs=0.02)
-    assert found.p() == pytest.approx(welch.pvalue, abs=0.03)
+    assert found.p_value() == pytest.approx(welch.pvalue, abs=0.03)
 
 
 def test_conversations_in_both_count_for_what_they_share() -> None:
@@ -53,17 +53,18 @@ SCORES = st.lists(st.sampled_from([-1.0, 0.0, 1.0]), min_size=1, max_size=8)
 
 @settings(max_examples=60, deadline=None)
 @given(SCORES, SCORES, st.lists(st.sampled_from("abcdef"), min_size=16, max_size=16))
+@example([0.0, 0.0, 0.0, 1.0], [-1.0, -1.0, 1.0], ["a", "b", "c", "a", "a", "b", *"a" * 10])
 def test_p_is_below_5_percent_just_where_the_interval_leaves_0_out(
     one: list[float], other: list[float], groups: list[str]
 ) -> None:
     found = difference(np.array(one), np.array(other), groups[: len(one) + len(other)])
     low, high = found.interval()
     if math.isnan(low):
-        assert math.isnan(found.p())
+        assert math.isnan(found.p_value())
         return
     assert -2 <= low <= found.value <= high <= 2
     if min(abs(low), abs(high)) > 1e-6:
-        assert (found.p() < 0.05) == (low > 0 or high < 0)
+        assert (found.p_value() < 0.05) == (low > 0 or high < 0)
 
 
 def test_slices_without_a_difference_in_themselves_have_an_interval_yet() -> None:

@@ -22,7 +22,7 @@ from vrag_kit.benchmarks import ImageFile
 from vrag_kit.errors import VragError
 from vrag_kit.retrieval import load_encoder, vista
 from vrag_kit.retrieval.vista import MEAN, STD
-from vrag_kit.types import Evidence, Query
+from vrag_kit.types import Document, Query
 
 SIDE = tiny.SIDE * tiny.PATCH
 
@@ -55,16 +55,16 @@ def converted(bge: Path, arrays: tiny.Arrays, tmp_path_factory: pytest.TempPathF
 
 
 @pytest.fixture
-def square(tmp_path: Path) -> Evidence:
+def square(tmp_path: Path) -> Document:
     """A picture of the model's own size, which nothing resizes."""
     pixels = np.random.default_rng(3).integers(0, 255, (SIDE, SIDE, 3), dtype=np.uint8)
     Image.fromarray(pixels).save(tmp_path / "square.png")
     text = "The goose has black feet."
-    return Evidence(doc_id="square", image=ImageFile(tmp_path / "square.png"), text=text)
+    return Document(doc_id="square", image=ImageFile(tmp_path / "square.png"), text=text)
 
 
 @pytest.fixture
-def by_hand(bge: Path, arrays: tiny.Arrays, square: Evidence):
+def by_hand(bge: Path, arrays: tiny.Arrays, square: Document):
     """(picture or not, text) → vector."""
 
     def by_hand(pictured: bool, text: str) -> np.ndarray:
@@ -77,7 +77,7 @@ def by_hand(bge: Path, arrays: tiny.Arrays, square: Evidence):
 
 
 def test_a_picture_before_a_text_becomes_the_vector_that_the_authors_arithmetic_gives(
-    converted: Path, square: Evidence, by_hand
+    converted: Path, square: Document, by_hand
 ) -> None:
     text = "What color are the hindwings of the moth?"
     query = Query(query_id="q", text=text, image=square.image)
@@ -91,7 +91,7 @@ def test_a_picture_before_a_text_becomes_the_vector_that_the_authors_arithmetic_
 
 
 def test_names_and_fingerprints_tell_what_is_asked_with_and_company_changes_nothing(
-    converted: Path, documents: list[Evidence]
+    converted: Path, documents: list[Document]
 ) -> None:
     every = [
         load_encoder({"model": str(converted), "query": part}) for part in ("both", "image", "text")
@@ -109,7 +109,7 @@ def test_names_and_fingerprints_tell_what_is_asked_with_and_company_changes_noth
         np.testing.assert_allclose(rows, alone, atol=1e-5)
 
 
-def test_a_long_text_is_cut_where_positions_end(converted: Path, square: Evidence) -> None:
+def test_a_long_text_is_cut_where_positions_end(converted: Path, square: Document) -> None:
     encoder = load_encoder(str(converted))
     words = "a white belly and black feet " * 40
     queries = [

@@ -19,7 +19,7 @@ from PIL import Image
 
 from vrag_kit.benchmarks import TsvImage, captions_only, load_webqa
 from vrag_kit.errors import VragError
-from vrag_kit.types import Benchmark, Evidence
+from vrag_kit.types import Benchmark, Document
 
 COLORS = [(200, 30, 30), (30, 200, 30), (30, 30, 200), (120, 120, 120)]
 Write = Callable[..., tuple[Path, Path]]
@@ -151,7 +151,8 @@ def test_text_questions_are_asked_of_their_snippets_alone_or_of_the_images_named
     assert both.qrels["b2"] == with_images.qrels["b2"]
     assert both.qrels["a1"] == load_webqa(annotations, images).qrels["a1"]
     told = [
-        [both.queries[guid].metadata[key] for key in ("needs", "hops")] for guid in both.queries
+        [both.queries[guid].metadata[key] for key in ("required_modality", "hops")]
+        for guid in both.queries
     ]
     assert told == [["image", 1], ["text", 2]]
     assert both.queries["b2"].metadata["reference"] == "They form a zigzag."
@@ -171,7 +172,7 @@ def test_a_question_that_images_and_snippets_answer_needs_both(write: Write) -> 
     row = text_question(img_posFacts=[fact(2)])
     for questions in ("image", "text", "all"):
         benchmark = load_webqa(*write({"b2": row}), questions=questions)
-        assert benchmark.queries["b2"].metadata["needs"] == "both"
+        assert benchmark.queries["b2"].metadata["required_modality"] == "both"
 
 
 @pytest.mark.parametrize(
@@ -410,7 +411,7 @@ def test_captions_only_asks_the_same_questions_of_texts_alone(write: Write) -> N
 
 def test_captions_only_refuses_a_document_without_text() -> None:
     benchmark = Benchmark(
-        name="bare", fingerprint="", queries={}, corpus={"d": Evidence(doc_id="d")}, qrels={}
+        name="bare", fingerprint="", queries={}, corpus={"d": Document(doc_id="d")}, qrels={}
     )
     with pytest.raises(VragError, match="bare: document 'd' has no text"):
         captions_only(benchmark)

@@ -12,8 +12,8 @@ import pytest
 from conftest import ROOT
 
 from vrag_kit.errors import VragError
-from vrag_kit.runner.parameters import declared
-from vrag_kit.whole_tables import whole_tables
+from vrag_kit.runner.params import declared_parameters
+from vrag_kit.whole_tables import show_full_tables
 
 NOTEBOOKS = sorted((ROOT / "notebooks").rglob("[0-9]*.ipynb"))
 BOUNDS = "43.2 [29.8, 56.6] (1 failed; 40.1 if all of those were wrong, 46.3 if all were right)"
@@ -22,7 +22,7 @@ import pandas as pd
 from IPython.core.interactiveshell import InteractiveShell
 
 shell = InteractiveShell.instance()
-shell.run_cell("from vrag_kit.whole_tables import whole_tables; whole_tables()")
+shell.run_cell("from vrag_kit.whole_tables import show_full_tables; show_full_tables()")
 table = pd.DataFrame([[{BOUNDS!r}] * 40] * 100)
 forms, _ = shell.display_formatter.format(table)
 print(forms["text/html"].count({BOUNDS!r}), forms["text/plain"].count({BOUNDS!r}))
@@ -47,18 +47,18 @@ def test_a_number_where_a_notebook_has_a_list_is_named_before_it_works(
     notebook: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """As in `ks = 5`, typed into the cell of parameters."""
-    known = declared(notebook)
+    known = declared_parameters(notebook)
     shell = SimpleNamespace(user_ns={**known})
     monkeypatch.setattr("IPython.core.getipython.get_ipython", lambda: shell)
     monkeypatch.setattr(pd, "set_option", lambda *_: None)
-    whole_tables()
+    show_full_tables()
     lists = {name: value for name, value in known.items() if isinstance(value, list)}
     for name in [name for name, value in lists.items() if any(type(each) is int for each in value)]:
         shell.user_ns = {**known, name: 5}
         with pytest.raises(VragError, match=rf"{name} is 5; expected a list, such as \[5\]"):
-            whole_tables()
+            show_full_tables()
 
 
 def test_outside_of_a_notebook_nothing_happens() -> None:
-    whole_tables()
+    show_full_tables()
     assert pd.get_option("display.max_colwidth") == 50

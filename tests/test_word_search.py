@@ -16,10 +16,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from vrag_kit.errors import VragError
-from vrag_kit.retrieval import bm25_run, fuse, make_run
+from vrag_kit.retrieval import bm25_run, make_run, reciprocal_rank_fusion
 from vrag_kit.retrieval.bm25 import Bm25Index
-from vrag_kit.retrieval.tfidf import word_run
-from vrag_kit.types import Benchmark, Evidence, Query
+from vrag_kit.retrieval.tfidf import tfidf_run
+from vrag_kit.types import Benchmark, Document, Query
 
 DOC_IDS = [f"d{number}" for number in range(6)]
 Ranking = dict[str, list[str]]
@@ -36,9 +36,9 @@ def hits(run: pd.DataFrame, query_id: str = "q") -> list[str]:
     return list(run.loc[run["query_id"] == query_id, "doc_id"])
 
 
-def texts(*words: str) -> dict[str, Evidence]:
+def texts(*words: str) -> dict[str, Document]:
     return {
-        f"d{number}": Evidence(doc_id=f"d{number}", text=text)
+        f"d{number}": Document(doc_id=f"d{number}", text=text)
         for number, text in enumerate(words, start=1)
     }
 
@@ -54,7 +54,7 @@ def test_bm25_finds_what_the_case_worked_by_hand_finds() -> None:
 
 
 def test_what_shares_no_word_is_no_result_and_a_bare_picture_is_no_text() -> None:
-    documents = {**texts("a moth", "the bird"), "picture": Evidence(doc_id="picture")}
+    documents = {**texts("a moth", "the bird"), "picture": Document(doc_id="picture")}
     queries = [Query(query_id=text, text=text) for text in ("A", "zebra", "THE", "")]
     run = bm25_run(queries, documents, 5)
     assert list(zip(run["query_id"], run["doc_id"], strict=True)) == [("A", "d1"), ("THE", "d2")]
@@ -65,7 +65,7 @@ def test_what_shares_no_word_is_no_result_and_a_bare_picture_is_no_text() -> Non
 def test_a_bm25_search_of_nothing_or_for_nothing_says_so() -> None:
     query = Query(query_id="q", text="red")
     with pytest.raises(VragError, match="0 of 1 documents have a text, and k = 3"):
-        bm25_run([query], {"p": Evidence(doc_id="p", text=" ")}, 3)
+        bm25_run([query], {"p": Document(doc_id="p", text=" ")}, 3)
     with pytest.raises(VragError, match="1 of 1 documents have a text, and k = 0"):
         bm25_run([query], texts("red"), 0)
 
@@ -89,7 +89,7 @@ def test_a_bm25_run_is_all_scores_above_0_sorted(words: list[str], asked: str, k
 
 def test_fusion_agrees_with_the_case_worked_by_hand() -> None:
     runs = {"one": run_of({"q": ["d1", "d2", "d3"]}), "two": run_of({"q": ["d3", "d4"]})}
-    fused = fuse(runs)
+    fused = reciprocal_rank_fusion(runs)
     assert hits(fused) == ["d3", "d1", "d4", "d2"]
     expected = [1 / 63 + 1 / 61, 1 / 61, 1 / 62, 1 / 62]
     assert list(fused["score"]) == pytest.approx(expected, rel=1e-12)
@@ -100,7 +100,7 @@ def test_equal_sums_of_other_ranks_are_a_tie() -> None:
     at = {3: "a", 12: "b", 24: "a"}  # 1/63 + 1/84 = 1/72 + 1/72
     first = [at.get(rank, f"x{rank}") if rank != 24 else "x24" for rank in range(1, 25)]
     second = [at.get(rank, f"y{rank}") if rank != 3 else "y3" for rank in range(1, 25)]
-    fused = fuse({"one": run_of({"q": first}), "two": run_of({"q": second})})
+    fused = reciprocal_rank_fusion({"one": run_of({"q": first}), "two": run_of({"q": second})})
     assert hits(fused)[:2] == ["b", "a"]
     assert fused["score"][0] == fused["score"][1]
 
@@ -120,25 +120,25 @@ def test_fusion_agrees_with_exact_fractions_in_any_order_of_the_runs(
         for rank, doc_id in enumerate(order, start=1):
             exact[doc_id] = exact.get(doc_id, Fraction(0)) + Fraction(1, 60 + rank)
     found = sorted(((score, doc_id) for doc_id, score in exact.items()), reverse=True)
-    fused = fuse(runs)
+    fused = reciprocal_rank_fusion(runs)
     assert hits(fused) == [doc_id for _, doc_id in found]
     assert list(fused["score"]) == [float(score) for score, _ in found]
     backwards = dict(reversed(list(runs.items())))
-    assert fuse(backwards).equals(fused)
+    assert reciprocal_rank_fusion(backwards).equals(fused)
 
 
 def test_what_cannot_be_fused_is_refused_by_name() -> None:
     run = run_of({"q": ["d1", "d2"]})
     with pytest.raises(VragError, match="fuse: 0 runs"):
-        fuse({})
+        reciprocal_rank_fusion({})
     with pytest.raises(VragError, match="run 'one' ranks document 'd1' twice for query 'q'"):
-        fuse({"one": pd.concat([run, run])})
+        reciprocal_rank_fusion({"one": pd.concat([run, run])})
     with pytest.raises(VragError, match="fuse, run 'one': the table has no column 'rank'"):
-        fuse({"one": run.drop(columns="rank")})
+        reciprocal_rank_fusion({"one": run.drop(columns="rank")})
 
 
 def asked(question: str, *texts: str) -> Benchmark:
-    documents = [Evidence(doc_id=f"d{i}", text=text) for i, text in enumerate(texts)]
+    documents = [Document(doc_id=f"d{i}", text=text) for i, text in enumerate(texts)]
     query = Query(query_id="q", text=question)
     return factories.benchmark([query], documents, {"q": {"d0": 1}}, name="words")
 
@@ -160,28 +160,28 @@ def test_scores_are_the_cosines_of_tf_idf_weights() -> None:
         f"d{i}": sum(a * b for a, b in zip(question, vector(count), strict=True))
         for i, count in enumerate(counts)
     }
-    run = word_run(asked("Ibis, HERON: the goose", *texts), k=3)
+    run = tfidf_run(asked("Ibis, HERON: the goose", *texts), k=3)
     assert dict(zip(run["doc_id"], run["score"], strict=True)) == pytest.approx(expected, rel=1e-9)
     assert list(run["doc_id"]) == sorted(expected, key=lambda doc_id: -expected[doc_id])
 
 
 def test_a_rare_word_counts_for_more_than_a_common_one() -> None:
-    run = word_run(asked("moth Papaipema", "a moth", "a moth", "a moth", "a Papaipema"), k=1)
+    run = tfidf_run(asked("moth Papaipema", "a moth", "a moth", "a moth", "a Papaipema"), k=1)
     assert list(run["doc_id"]) == ["d3"]
 
 
 def test_ties_break_by_doc_id_descending_also_at_the_cut_and_where_no_word_is_shared() -> None:
-    assert list(word_run(asked("owl", "owl", "owl", "owl", "elk"), k=2)["doc_id"]) == ["d2", "d1"]
-    nothing = word_run(asked("ibis", "owl", "elk", "doe"), k=2)
+    assert list(tfidf_run(asked("owl", "owl", "owl", "owl", "elk"), k=2)["doc_id"]) == ["d2", "d1"]
+    nothing = tfidf_run(asked("ibis", "owl", "elk", "doe"), k=2)
     assert (list(nothing["doc_id"]), list(nothing["score"])) == (["d2", "d1"], [0.0, 0.0])
 
 
 def test_documents_without_text_and_impossible_depths_are_refused() -> None:
     with pytest.raises(VragError, match="document 'd1' has no text"):
-        word_run(asked("owl", "owl", " "), k=1)
+        tfidf_run(asked("owl", "owl", " "), k=1)
     with pytest.raises(VragError, match="words has 2 documents, so k = 0"):
-        word_run(asked("owl", "owl", "elk"), k=0)
+        tfidf_run(asked("owl", "owl", "elk"), k=0)
 
 
 def test_fewer_documents_than_k_are_all_found() -> None:
-    assert list(word_run(asked("owl", "owl", "elk"), k=3)["doc_id"]) == ["d0", "d1"]
+    assert list(tfidf_run(asked("owl", "owl", "elk"), k=3)["doc_id"]) == ["d0", "d1"]

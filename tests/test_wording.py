@@ -16,13 +16,13 @@ from talks import page
 
 from vrag_kit.benchmarks import ImageFile
 from vrag_kit.errors import VragError
-from vrag_kit.generation import read_wording, render
-from vrag_kit.generation.rendering import rendered
+from vrag_kit.generation import read_prompts, render
+from vrag_kit.generation.rendering import render_with_documents
 from vrag_kit.generation.slots import Slot
 from vrag_kit.generation.wording import Template
 from vrag_kit.papers.crag_mm import WORDINGS as WORDINGS_CRAG
-from vrag_kit.papers.visual_rag.wording import WORDING
-from vrag_kit.types import Context, Evidence, Prompt, Query
+from vrag_kit.papers.visual_rag.prompts import WORDING
+from vrag_kit.types import Context, Document, Prompt, Query
 
 CRAG = WORDINGS_CRAG["paper"]
 
@@ -72,7 +72,7 @@ def test_a_budget_is_never_exceeded_and_the_order_is_kept(
         budget=budget,
         overflow=overflow,
     )
-    evidence = [Evidence(doc_id=str(n), text=text) for n, text in enumerate(texts)]
+    evidence = [Document(doc_id=str(n), text=text) for n, text in enumerate(texts)]
     prompt = render(Template("t", (slot,)), Query(query_id="q", text="?"), evidence)
     words = text_of(prompt)
     # the slow, obvious way: add one text after another, and look whether it still fits
@@ -89,8 +89,8 @@ def test_a_budget_is_never_exceeded_and_the_order_is_kept(
 
 def test_the_documents_sent_are_told_and_those_without_room_are_not() -> None:
     slot = Slot(kind="documents", item="{text};", budget=8)
-    evidence = [Evidence(doc_id=text, text=text) for text in ("owl", "elephant", "elk")]
-    sent = rendered(Template("t", (slot,)), Query(query_id="q", text="?"), evidence)
+    evidence = [Document(doc_id=text, text=text) for text in ("owl", "elephant", "elk")]
+    sent = render_with_documents(Template("t", (slot,)), Query(query_id="q", text="?"), evidence)
     assert (text_of(sent.prompt), sent.doc_ids) == ("owl;elk;", ("owl", "elk"))
 
 
@@ -100,19 +100,19 @@ def test_a_document_that_repeats_another_is_not_told_as_sent(car: Query) -> None
         entity("a", ("Rover", "")),
         entity("b", ("Rover", "")),
     ]
-    sent = rendered(CRAG.template("task_2"), car, evidence)
+    sent = render_with_documents(CRAG.template("task_2"), car, evidence)
     assert sent.doc_ids == ("a", "w")  # the pages stand last, whatever was found first
 
 
 def test_a_document_that_no_slot_shows_is_an_error(car: Query) -> None:
     with pytest.raises(VragError, match="document 'p' of query 'q' is shown by no slot"):
-        render(WORDING.template("several_images"), car, [Evidence(doc_id="p", text="words")])
+        render(WORDING.template("several_images"), car, [Document(doc_id="p", text="words")])
 
 
 def test_one_wording_for_all_settings_that_show_documents() -> None:
-    only = WORDING.only("several_images")
+    only = WORDING.use_template("several_images")
     names = {
-        (setting, k): only.template_of(Context(query_id="q", setting=setting, k=k)).name
+        (setting, k): only.template_for(Context(query_id="q", setting=setting, k=k)).name
         for setting in only.settings
         for k in (0, 1, 5)
     }
@@ -120,7 +120,7 @@ def test_one_wording_for_all_settings_that_show_documents() -> None:
         assert names.pop(("zero_shot", k)) == "no_image"
     assert set(names.values()) == {"several_images"}
     with pytest.raises(VragError, match="unknown template 'two_images'; expected one of no_image"):
-        WORDING.only("two_images")
+        WORDING.use_template("two_images")
 
 
 def test_a_wording_says_how_the_answers_to_it_are_read(tmp_path: Path) -> None:
@@ -128,7 +128,7 @@ def test_a_wording_says_how_the_answers_to_it_are_read(tmp_path: Path) -> None:
     templates = {"templates": {"plain": [{"kind": "question"}]}}
     for name, answer in (("tagged", "blue"), ("whole", "I see. Answer: blue")):
         path.write_text(json.dumps({"answer": name, **templates}), encoding="utf-8")
-        assert read_wording(path).read(" I see. Answer: blue\n")["answer"] == answer
+        assert read_prompts(path).read(" I see. Answer: blue\n")["answer"] == answer
     path.write_text(json.dumps({"answer": "letter", **templates}), encoding="utf-8")
     with pytest.raises(VragError, match="answer is 'letter'; expected one of tagged, whole"):
-        read_wording(path)
+        read_prompts(path)

@@ -20,12 +20,12 @@ import pytest
 from test_runner import as_in_a_terminal, notebook, project
 
 from vrag_kit.errors import VragError
-from vrag_kit.runner.clusters import read_cluster
-from vrag_kit.runner.execution import Crew, attend, execute
-from vrag_kit.runner.locks import alone
-from vrag_kit.runner.notebooks import run_notebooks
+from vrag_kit.runner.cluster import parse_cluster
+from vrag_kit.runner.job import LocalPool, run_logged, run_notebook
+from vrag_kit.runner.locks import run_lock
 from vrag_kit.runner.plan import read_plan
-from vrag_kit.runner.tasks import work_of
+from vrag_kit.runner.run import run_notebooks
+from vrag_kit.runner.tasks import planned_run
 
 __all__ = ["project"]
 P = "params/guide/p.yaml"
@@ -135,7 +135,7 @@ def test_a_scheduler_that_goes_away_is_named_and_what_is_finished_stays(
     one, two = said.splitlines()[-2:]
     assert (one.split()[1], two.split()[1]) == ("done", "failed")
     monkeypatch.chdir(waiting)
-    tasks = work_of(read_plan(Path(P))).tasks
+    tasks = planned_run(read_plan(Path(P))).tasks
     assert [task.is_finished() for task in tasks] == [True, False]
 
 
@@ -159,8 +159,8 @@ def test_workers_on_this_machine_end_with_the_runner_and_so_do_their_notebooks(
 def test_a_notebook_that_another_process_is_at_is_left_to_it(tmp_path: Path) -> None:
     book, output = tmp_path / "notebooks/guide/01_one.ipynb", tmp_path / "01_one.ipynb"
     refused = r"another `run of guide/01_one` is at work there"
-    with alone(output.with_suffix(".lock"), ""), pytest.raises(VragError, match=refused):
-        execute(book, output, {}, Crew(root=tmp_path))
+    with run_lock(output.with_suffix(".lock"), ""), pytest.raises(VragError, match=refused):
+        run_notebook(book, output, {}, LocalPool(root=tmp_path))
     assert not list(tmp_path.glob("01_one.*.yaml"))
 
 
@@ -175,10 +175,10 @@ time.sleep(600)"""
 def test_who_is_ended_leaves_nothing_in_its_group_and_nobody_waits_for_what_left_it(
     tmp_path: Path,
 ) -> None:
-    crew, log = Crew(root=tmp_path), tmp_path / "01_one.log"
+    crew, log = LocalPool(root=tmp_path), tmp_path / "01_one.log"
     command = [sys.executable, "-c", LEAVES]
     with ThreadPoolExecutor(1) as pool:
-        ended = pool.submit(attend, command, "one", tmp_path / "01_one", crew)
+        ended = pool.submit(run_logged, command, "one", tmp_path / "01_one", crew)
         until(lambda: log.exists() and log.read_text(encoding="utf-8").count("left") == 2)
         said = log.read_text(encoding="utf-8").split()
         inside, apart = (psutil.Process(int(each)) for each in said if each.isdecimal())
@@ -196,12 +196,12 @@ def test_who_is_ended_leaves_nothing_in_its_group_and_nobody_waits_for_what_left
 )
 def test_what_names_no_cluster_is_refused(told: object) -> None:
     with pytest.raises(VragError, match=r"p\.yaml: cluster is .*expected the address of a Dask"):
-        read_cluster(told, "p.yaml: cluster")
+        parse_cluster(told, "p.yaml: cluster")
 
 
 def test_a_cluster_is_named_alike_in_a_file_and_on_the_command_line() -> None:
-    assert read_cluster({"local": 2}, "") == read_cluster("local: 2", "") == "local:2"
-    assert read_cluster("tcp://node1:8786", "") == "tcp://node1:8786"
+    assert parse_cluster({"local": 2}, "") == parse_cluster("local: 2", "") == "local:2"
+    assert parse_cluster("tcp://node1:8786", "") == "tcp://node1:8786"
 
 
 @pytest.mark.slow

@@ -16,25 +16,25 @@ from PIL import Image
 
 from vrag_kit.benchmarks import load_crag_mm, read_image_index, read_web_index
 from vrag_kit.errors import VragError
-from vrag_kit.fieldguide.scenarios.painting import showing_view
-from vrag_kit.fieldguide.worn import EDITIONS, draw_crag_mm, open_multi_turn, open_single_turn
-from vrag_kit.fieldguide.worn.conversations import TYPE_SHARES
-from vrag_kit.fieldguide.worn.edition import (
-    QUALITY_SHARES,
-    Edition,
-    Session,
-    Size,
-    Split,
-    plan,
-    shuffled,
-)
-from vrag_kit.fieldguide.worn.indexes import index_folders
-from vrag_kit.fieldguide.worn.sessions import draw_asked
 from vrag_kit.runner import cli
+from vrag_kit.synthetic.crag_mm import EDITIONS, generate_crag_mm, open_multi_turn, open_single_turn
+from vrag_kit.synthetic.crag_mm.conversations import TYPE_SHARES
+from vrag_kit.synthetic.crag_mm.edition import (
+    QUALITY_SHARES,
+    CragMMEdition,
+    Session,
+    Split,
+    SplitSize,
+    allocate_by_share,
+    plan_edition,
+)
+from vrag_kit.synthetic.crag_mm.indexes import index_folders
+from vrag_kit.synthetic.crag_mm.sessions import draw_session_image
+from vrag_kit.synthetic.mrag_bench.painting import view_showing
 from vrag_kit.types import Benchmark, Query
 
-TINY = Edition(
-    splits={"validation": Size(3, 1), "public_test": Size(5, 2)},
+TINY = CragMMEdition(
+    splits={"validation": SplitSize(3, 1), "public_test": SplitSize(5, 2)},
     worn=(48, 64),
     photograph=48,
     photographs={"head": 2, "torso": 1, "tail": 1},
@@ -72,7 +72,7 @@ QUESTIONS = {  # how searches ask for facts
 
 @pytest.fixture(scope="module")
 def drawn() -> Path:
-    return draw_crag_mm("small", ROOT / "data" / "worn-drawn-small")
+    return generate_crag_mm("small", ROOT / "data" / "field-guide-crag-mm-small")
 
 
 @pytest.fixture(scope="module")
@@ -89,7 +89,7 @@ def benchmarks(drawn: Path) -> dict[tuple[str, str], Benchmark]:
 
 @pytest.fixture(scope="module")
 def planned() -> dict[str, Split]:
-    return {split.name: split for split in plan(EDITIONS["full"])}
+    return {split.name: split for split in plan_edition(EDITIONS["full"])}
 
 
 def digest(folder: Path) -> str:
@@ -116,18 +116,18 @@ def test_the_same_edition_gives_the_same_bytes_and_goes_on_where_it_was_cut_off(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(EDITIONS, "tiny", TINY)
-    folder = draw_crag_mm("tiny", tmp_path / "one", workers=1)
+    folder = generate_crag_mm("tiny", tmp_path / "one", workers=1)
     before = digest(folder)
     note = json.loads((folder / "edition.json").read_text(encoding="utf-8"))
     (folder / "edition.json").write_text(json.dumps({**note, "complete": False}))
     pictures = sorted((folder / "image-index-public-test" / "images").iterdir())
     pictures[0].unlink()
     kept = pictures[1].stat().st_mtime_ns
-    assert digest(draw_crag_mm("tiny", folder, workers=2)) == before
+    assert digest(generate_crag_mm("tiny", folder, workers=2)) == before
     assert pictures[1].stat().st_mtime_ns == kept
     other = {**note, "drawn_by": "other code"}
     (folder / "edition.json").write_text(json.dumps(other))
-    assert digest(draw_crag_mm("tiny", folder, workers=1)) == before
+    assert digest(generate_crag_mm("tiny", folder, workers=1)) == before
     assert pictures[1].stat().st_mtime_ns > kept
 
 
@@ -135,8 +135,8 @@ def test_vrag_draws_it_by_name_and_leaves_a_finished_one_alone(
     drawn: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     before = (drawn / "edition.json").stat().st_mtime_ns
-    cli.draw("worn-drawn-small", drawn)
-    assert capsys.readouterr().out == f"worn-drawn-small is in {drawn}\n"
+    cli.draw("field-guide-crag-mm-small", drawn)
+    assert capsys.readouterr().out == f"field-guide-crag-mm-small is in {drawn}\n"
     assert (drawn / "edition.json").stat().st_mtime_ns == before
 
 
@@ -144,10 +144,10 @@ def test_a_folder_with_other_data_is_not_touched(tmp_path: Path) -> None:
     (tmp_path / "single-turn").mkdir()
     (tmp_path / "single-turn" / "mine.parquet").write_bytes(b"precious")
     with pytest.raises(VragError, match="was not drawn by this kit"):
-        draw_crag_mm("small", tmp_path)
+        generate_crag_mm("small", tmp_path)
     assert (tmp_path / "single-turn" / "mine.parquet").read_bytes() == b"precious"
     with pytest.raises(VragError, match="'full', 'small'"):
-        draw_crag_mm("large", tmp_path)
+        generate_crag_mm("large", tmp_path)
 
 
 @pytest.mark.parametrize(
@@ -269,9 +269,9 @@ def test_the_region_is_as_large_as_the_organism_and_leaves_out_grass_before_it(
     blades = 0
     for session in found:
         species = session.entry.entity.species
-        view = showing_view(species, "", session.picture)
+        view = view_showing(species, "", session.picture)
         blades += view.blades
-        left, top, right, bottom = draw_asked(edition, session).region
+        left, top, right, bottom = draw_session_image(edition, session).region
         most = 1.3 * view.scale * edition.worn[0]  # an organism spans about 1
         assert max(right - left, bottom - top) <= most
     assert blades
@@ -315,10 +315,10 @@ def test_twice_as_many_pages_lie_beside_the_point_and_snippets_tell_less(
     assert 1.6 < (len(beside) + len(split.general)) / len(about) < 2.4
     in_snippets, in_full = Counter[bool](), Counter[bool]()
     for session in split.single:
-        for of, key in session.turns[0].ask.needs(session.entry.entity):
+        for of, key in session.turns[0].ask.required_facts(session.entry.entity):
             about_it = session.entry.pages
             in_snippets[any((of.name, key) in page.told for page in about_it)] += 1
-            in_full[any((of.name, key) in page.told_in_full for page in about_it)] += 1
+            in_full[any((of.name, key) in page.page_facts for page in about_it)] += 1
     assert in_full[True] - in_snippets[True] > 0.1 * in_full.total()
 
 
@@ -332,7 +332,7 @@ def test_nothing_is_asked_twice_of_one_entity_in_single_questions(
 def test_shares_are_dealt_exactly() -> None:
     import numpy as np
 
-    dealt = shuffled({"a": 0.5, "b": 0.25, "c": 0.25}, 7, np.random.default_rng(0))
+    dealt = allocate_by_share({"a": 0.5, "b": 0.25, "c": 0.25}, 7, np.random.default_rng(0))
     assert Counter(dealt) == {"a": 3, "b": 2, "c": 2} or Counter(dealt)["a"] == 4
     assert len(dealt) == 7
 
@@ -340,12 +340,12 @@ def test_shares_are_dealt_exactly() -> None:
 def test_notebooks_open_it_by_name_and_real_rows_by_folder(
     drawn: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    monkeypatch.setattr("vrag_kit.fieldguide.worn.opening.project_path", lambda name: drawn)
-    by_name = open_multi_turn("worn-drawn-small", "public_test")
-    assert by_name.name == "worn-drawn-small-multi-turn-public-test"
+    monkeypatch.setattr("vrag_kit.synthetic.crag_mm.opening.project_path", lambda name: drawn)
+    by_name = open_multi_turn("field-guide-crag-mm-small", "public_test")
+    assert by_name.name == "field-guide-crag-mm-small-multi-turn-public-test"
     with pytest.raises(VragError, match="pictures and indexes of its own"):
-        open_single_turn("worn-drawn-small", indexes="elsewhere")
-    monkeypatch.setattr("vrag_kit.fieldguide.worn.opening.project_path", Path)
+        open_single_turn("field-guide-crag-mm-small", indexes="elsewhere")
+    monkeypatch.setattr("vrag_kit.synthetic.crag_mm.opening.project_path", Path)
     rows = open_single_turn(str(drawn / "single-turn"), "validation", indexes=str(drawn))
     assert rows.corpus
     assert not open_single_turn(str(drawn / "single-turn"), "validation").corpus

@@ -9,12 +9,12 @@ import pytest
 import torch
 from conftest import WEIGHTS
 
-from vrag_kit.fieldguide.traits import Species
-from vrag_kit.fieldguide.worn.entities import World, look_words
-from vrag_kit.fieldguide.worn.pictures import QUALITIES, usual_picture, worn_picture
 from vrag_kit.retrieval import load_encoder
+from vrag_kit.synthetic.crag_mm.entities import EntityWorld, describe_appearance
+from vrag_kit.synthetic.crag_mm.images import QUALITIES, egocentric_image, reference_image
+from vrag_kit.synthetic.traits import Species
 
-NAME = "field-guide-worn"
+NAME = "field-guide-egocentric"
 
 
 def pixels(image: object) -> torch.Tensor:
@@ -24,9 +24,9 @@ def pixels(image: object) -> torch.Tensor:
 def six_clusters() -> Iterator[Species]:
     """Six species, each with three that are easily taken for it."""
     for number in range(6):
-        world = World(f"unseen/{number}")
-        pictured = world.entity()
-        near = [world.look_alike(pictured) for _ in range(3)]
+        world = EntityWorld(f"unseen/{number}")
+        pictured = world.new_entity()
+        near = [world.new_confusable(pictured) for _ in range(3)]
         yield from (each.species for each in (pictured, *near) if each)
 
 
@@ -38,8 +38,8 @@ def pictures() -> tuple[list[torch.Tensor], list[torch.Tensor]]:
     """Worn and usual ones of species that no training saw."""
     worn, usual = [], []
     for i, each in enumerate(SPECIES):
-        worn.append(pixels(worn_picture(each, QUALITIES[i % 6], f"unseen/worn/{i}")[0]))
-        usual.append(pixels(usual_picture(each, f"unseen/usual/{i}", 96)))
+        worn.append(pixels(egocentric_image(each, QUALITIES[i % 6], f"unseen/worn/{i}")[0]))
+        usual.append(pixels(reference_image(each, f"unseen/usual/{i}", 96)))
     return worn, usual
 
 
@@ -47,12 +47,12 @@ def found(model: str, pictures: tuple[list[torch.Tensor], list[torch.Tensor]]) -
     """Share of worn pictures whose nearest usual one, among those of the species and of
     three easily taken for each, is their own.
     """
-    looks = [look_words(each.kind, each.outside) for each in SPECIES]
+    looks = [describe_appearance(each.kind, each.outside) for each in SPECIES]
     encoder = load_encoder({"model": str(WEIGHTS / model), "query": "image"})
     vectors = []
     for some in pictures:
         with torch.inference_mode():
-            rows = encoder.picture_features([encoder.pixels(picture) for picture in some])
+            rows = encoder.image_features([encoder.pixels(picture) for picture in some])
         vectors.append(torch.nn.functional.normalize(rows.float(), dim=-1))
     best = (vectors[0] @ vectors[1].T).argmax(1).tolist()
     return float(np.mean([looks[place] == looks[own] for own, place in enumerate(best)]))

@@ -13,9 +13,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from worn_scenes import UNKNOWN, chain, fresh_scene
 
-from vrag_kit.fieldguide.worn.conversations import TYPE_SHARES, Depends, Turn
-from vrag_kit.fieldguide.worn.entities import ATTRIBUTES, WEB_FACTS, Entity, Names, World
-from vrag_kit.judging import TruthRuleJudge
+from vrag_kit.judging import TruthfulnessRuleJudge
+from vrag_kit.synthetic.crag_mm.conversations import TYPE_SHARES, Dependence, Turn
+from vrag_kit.synthetic.crag_mm.entities import (
+    ATTRIBUTES,
+    WEB_FACTS,
+    Entity,
+    EntityWorld,
+    NameGenerator,
+)
 from vrag_kit.types import Query
 
 SCENES = [fresh_scene(f"test/{number}") for number in range(60)]
@@ -30,22 +36,22 @@ def test_the_same_name_gives_the_same_scene_and_another_name_another() -> None:
 
 
 def test_no_name_of_an_edition_can_occur_in_a_scene() -> None:
-    others, editions = Names("a"), Names("a", editions=True)
+    others, editions = NameGenerator("a"), NameGenerator("a", editions=True)
     assert {others.new() for _ in range(3000)}.isdisjoint(editions.new() for _ in range(3000))
 
 
 @settings(max_examples=20, deadline=None)
 @given(st.integers())
 def test_in_a_world_names_and_looks_are_distinct_and_years_make_sense(number: int) -> None:
-    world = World(f"world/{number}")
-    entities = [world.entity() for _ in range(30)]
-    entities += [each for of in entities[:10] if (each := world.look_alike(of))]
+    world = EntityWorld(f"world/{number}")
+    entities = [world.new_entity() for _ in range(30)]
+    entities += [each for of in entities[:10] if (each := world.new_confusable(of))]
     assert len({each.name for each in entities}) == len(entities)
     assert len({each.look for each in entities}) == len(entities)
     for each in entities:
         assert set(each.facts) == {*ATTRIBUTES, *WEB_FACTS}
-        assert 30 <= each.number("year") - each.number("born") <= 50
-        assert each.number("width") <= each.number("length")
+        assert 30 <= each.numeric_fact("year") - each.numeric_fact("born") <= 50
+        assert each.numeric_fact("width") <= each.numeric_fact("length")
         assert each.facts["capital"] == world.capitals[each.facts["region"]]
 
 
@@ -66,11 +72,11 @@ def test_pages_tell_what_is_true_and_snippets_are_their_beginnings() -> None:
         entities = {each.name: each for each in scene.entities}
         for page in scene.pages:
             assert page.result.startswith(page.snippet)
-            assert page.told <= page.told_in_full
+            assert page.told <= page.page_facts
             for about, key in page.told:
                 if about in entities:
                     assert entities[about].facts[key] in page.snippet
-            for about, key in page.told_in_full:
+            for about, key in page.page_facts:
                 if about in entities:
                     assert entities[about].facts[key] in page.result
 
@@ -84,7 +90,7 @@ def test_no_page_tells_a_fact_twice() -> None:
 
 
 def test_some_facts_stand_only_outside_the_snippets() -> None:
-    later = [page.told_in_full - page.told for scene in SCENES for page in scene.pages]
+    later = [page.page_facts - page.told for scene in SCENES for page in scene.pages]
     assert 0.3 < sum(map(bool, later)) / len(later) < 0.9
 
 
@@ -97,7 +103,7 @@ def test_conversations_have_two_to_six_turns_and_ask_nothing_twice() -> None:
 
 
 def test_every_dependence_and_every_type_occurs() -> None:
-    assert {turn.depends for turn in TURNS} == set(Depends)
+    assert {turn.depends for turn in TURNS} == set(Dependence)
     assert {turn.category for turn in TURNS} == set(TYPE_SHARES)
     needs = sum(turn.needs_history for turn in TURNS) / len(TURNS)
     assert 0.2 < needs < 0.5
@@ -127,7 +133,7 @@ def test_the_short_answer_stands_in_the_sentence() -> None:
 
 
 def test_the_rule_judge_takes_a_chain_as_its_facts_deserve() -> None:
-    judge = TruthRuleJudge()
+    judge = TruthfulnessRuleJudge()
     verdicts: Counter[tuple[str, float | None]] = Counter()
     for scene in SCENES:
         for place, turn in enumerate(scene.turns):
@@ -137,14 +143,14 @@ def test_the_rule_judge_takes_a_chain_as_its_facts_deserve() -> None:
                 verdicts[sort, judge.verdict(query, said).score] += 1
             other = next((each for each in scene.others if differs(turn, each)), None)
             if other and turn.category != "simple-recognition":
-                reply = turn.ask.reply(other)
+                reply = turn.ask.expected_answer(other)
                 wrong = f"{', '.join((turn.subject.name, *reply.steps))}: {reply.value}."
                 verdicts["another's", judge.verdict(query, wrong).score] += 1
     assert set(verdicts) == {("told", 1.0), ("unknown", 0.0), ("another's", -1.0)}
 
 
 def differs(turn: Turn, other: Entity) -> bool:
-    return turn.ask.reply(other).value != turn.reply.value
+    return turn.ask.expected_answer(other).value != turn.reply.value
 
 
 def test_a_question_of_another_one_than_the_pictured_depends_on_what_was_said() -> None:
@@ -152,7 +158,7 @@ def test_a_question_of_another_one_than_the_pictured_depends_on_what_was_said() 
     for turn in TURNS:
         if not turn.needs_history:
             assert turn.subject is turn.pictured or turn.subject.name in turn.question
-        elif turn.depends is Depends.SUBJECT and turn.subject.name not in turn.question:
+        elif turn.depends is Dependence.SUBJECT and turn.subject.name not in turn.question:
             seen += 1
             assert re.search(r"\bit\b", turn.question)
     assert seen > 10

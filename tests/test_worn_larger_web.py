@@ -13,15 +13,15 @@ from pathlib import Path
 import pytest
 
 from vrag_kit.errors import VragError
-from vrag_kit.fieldguide.worn import EDITIONS, open_services, open_single_turn
-from vrag_kit.fieldguide.worn.edition import plan
-from vrag_kit.fieldguide.worn.indexes import index_folders
-from vrag_kit.judging import TruthRuleJudge, page_tells
+from vrag_kit.judging import TruthfulnessRuleJudge, page_relevance
 from vrag_kit.papers import crag_mm as paper
-from vrag_kit.types import Benchmark, Evidence
+from vrag_kit.synthetic.crag_mm import EDITIONS, open_services, open_single_turn
+from vrag_kit.synthetic.crag_mm.edition import plan_edition
+from vrag_kit.synthetic.crag_mm.indexes import index_folders
+from vrag_kit.types import Benchmark, Document
 from vrag_kit.workspace import path as project_path
 
-SMALL = "worn-drawn-small"
+SMALL = "field-guide-crag-mm-small"
 AS_BEFORE = {  # sha256 of pages.jsonl, drawn by the code before there was a larger web
     "validation": "ec75a734c4144fe8b69c38550b22a2203ff84b3e9853169d888260f902ac7df9",
     "public_test": "b50e2d8b68acd4af8d4306ab361746d226aaa8b80f85c46f8b7483dc9b593cbb",
@@ -30,10 +30,10 @@ AS_BEFORE = {  # sha256 of pages.jsonl, drawn by the code before there was a lar
 
 @pytest.fixture(scope="module")
 def larger() -> Benchmark:
-    return open_single_turn(SMALL, "public_test", web="larger")
+    return open_single_turn(SMALL, "public_test", web_index="large")
 
 
-def pages_by_name(benchmark: Benchmark) -> dict[str, list[Evidence]]:
+def pages_by_name(benchmark: Benchmark) -> dict[str, list[Document]]:
     found = defaultdict(list)
     for page in benchmark.corpus.values():
         if page.metadata["source"] == "web_search":
@@ -44,7 +44,7 @@ def pages_by_name(benchmark: Benchmark) -> dict[str, list[Evidence]]:
 @pytest.mark.slow
 def test_of_an_entitys_pages_exactly_one_tells_each_fact(larger: Benchmark) -> None:
     pages = pages_by_name(larger)
-    split = next(each for each in plan(EDITIONS["small"]) if each.name == "public_test")
+    split = next(each for each in plan_edition(EDITIONS["small"]) if each.name == "public_test")
     written = [each for each in split.entries if each.pages]
     assert {len(pages[each.entity.name]) for each in written} == {6, 10, 16}
     assert not any(each.entity.name in pages for each in split.entries if not each.pages)
@@ -67,8 +67,8 @@ def test_recall_of_the_question_as_meant_grows_with_k(larger: Benchmark) -> None
         with tempfile.TemporaryDirectory() as cache:
             web = open_services(benchmark, "field-guide-clip-64", "bm25", cache).web
             assert web is not None
-            tells = {"full pages": page_tells(TruthRuleJudge(), benchmark, "full pages")}
-            asked = {"as meant": paper.web_questions(benchmark)["as meant"]}
+            tells = {"full pages": page_relevance(TruthfulnessRuleJudge(), benchmark, "full pages")}
+            asked = {"reference query": paper.web_queries(benchmark)["reference query"]}
             found = paper.web_recall(web, asked, tells)
         recalls[name] = found.groupby("k")["value"].mean()
     assert recalls["usual"][50] == recalls["usual"][5]  # all of an entity's pages come first
@@ -78,7 +78,7 @@ def test_recall_of_the_question_as_meant_grows_with_k(larger: Benchmark) -> None
 
 @pytest.mark.parametrize("split", ["validation", "public_test"])
 def test_the_web_on_disk_stays_as_it_was(split: str) -> None:
-    open_single_turn(SMALL, split, web="larger")
+    open_single_turn(SMALL, split, web_index="large")
     pages = index_folders(project_path(f"data/{SMALL}"), split)[1] / "pages.jsonl"
     assert hashlib.sha256(pages.read_bytes()).hexdigest() == AS_BEFORE[split]
 
@@ -95,7 +95,7 @@ def test_labels_are_the_entitys_entries_and_pages(larger: Benchmark) -> None:
 
 
 def test_only_drawn_editions_have_a_larger_web(tmp_path: Path) -> None:
-    with pytest.raises(VragError, match="web is 'large'; expected 'usual' or 'larger'"):
-        open_single_turn(SMALL, web="large")
-    with pytest.raises(VragError, match="drawn editions alone"):
-        open_single_turn(str(tmp_path), web="larger")
+    with pytest.raises(VragError, match=r"expected 'standard' or 'large'\. Did you mean 'large'"):
+        open_single_turn(SMALL, web_index="larger")
+    with pytest.raises(VragError, match="synthetic editions alone"):
+        open_single_turn(str(tmp_path), web_index="large")

@@ -8,12 +8,12 @@ import numpy as np
 import pytest
 from PIL import Image, ImageFilter
 
-from vrag_kit.fieldguide.album import invent_named
-from vrag_kit.fieldguide.organisms import KINDS
-from vrag_kit.fieldguide.worn.pictures import QUALITIES, Box, usual_picture, worn_picture
+from vrag_kit.synthetic.crag_mm.images import QUALITIES, Box, egocentric_image, reference_image
+from vrag_kit.synthetic.organisms import KINDS
+from vrag_kit.synthetic.photographs import numbered_species
 
 SIZE = (72, 96)
-SPECIES = [invent_named("worn", kind, 0) for kind in KINDS]
+SPECIES = [numbered_species("worn", kind, 0) for kind in KINDS]
 
 
 def drawn(quality: str) -> list[tuple[Image.Image, Box]]:
@@ -21,7 +21,7 @@ def drawn(quality: str) -> list[tuple[Image.Image, Box]]:
     every = []
     for species in SPECIES:
         for turn in range(2):
-            every.append(worn_picture(species, quality, f"test/{species.kind}/{turn}", SIZE))
+            every.append(egocentric_image(species, quality, f"test/{species.kind}/{turn}", SIZE))
     return every
 
 
@@ -63,22 +63,22 @@ def test_low_light_is_dark_blurred_is_soft_and_truncated_touches_an_edge() -> No
 
 
 def test_the_same_name_gives_the_same_picture_and_another_name_another() -> None:
-    once, again = (worn_picture(SPECIES[0], "occluded", "test", SIZE) for _ in range(2))
+    once, again = (egocentric_image(SPECIES[0], "occluded", "test", SIZE) for _ in range(2))
     assert once == again
-    assert worn_picture(SPECIES[0], "occluded", "other", SIZE) != once
+    assert egocentric_image(SPECIES[0], "occluded", "other", SIZE) != once
 
 
 @pytest.mark.slow
 def test_an_organism_is_larger_in_a_usual_photograph() -> None:
     """Nothing of its colour is in the scene: red on green."""
-    red = invent_named("worn", "moth", 0)
+    red = numbered_species("worn", "moth", 0)
     for number in range(200):
-        red = invent_named("red", "moth", number)
+        red = numbered_species("red", "moth", number)
         if red.outside.color == "red" and red.outside.pattern == "plain":
             break
     shares = []
-    worn, _ = worn_picture(red, "normal", "test", SIZE)
-    for image in (worn, usual_picture(red, "test", 64)):
+    worn, _ = egocentric_image(red, "normal", "test", SIZE)
+    for image in (worn, reference_image(red, "test", 64)):
         pixels = np.asarray(image, float)
         shares.append(float((pixels[..., 0] > 1.5 * pixels[..., 1]).mean()))
     assert shares[1] > 1.5 * shares[0]

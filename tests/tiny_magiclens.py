@@ -13,7 +13,7 @@ import open_clip
 import torch
 from safetensors.torch import load_file, save_file
 
-from vrag_kit.retrieval.magiclens import HeadSizes, MagicLensHead
+from vrag_kit.retrieval.magiclens import HeadConfig, MagicLensHead
 
 WIDTH, HEADS, LAYERS, HIDDEN, POOLED, SIDE = 12, 3, 2, 40, 48, 32
 MEAN = (0.48145466, 0.4578275, 0.40821073)
@@ -25,7 +25,7 @@ def write(folder: Path) -> Path:
     """The checkpoint of a head, and in it the open_clip model that it stands on."""
     torch.manual_seed(0)
     sizes = {"width": WIDTH, "layers": LAYERS, "heads": HEADS, "hidden": HIDDEN, "pooled": POOLED}
-    weights = MagicLensHead(HeadSizes(**sizes)).state_dict()
+    weights = MagicLensHead(HeadConfig(**sizes)).state_dict()
     weights = {name: values + 0.4 * torch.randn_like(values) for name, values in weights.items()}
     config = {"model_type": "magiclens", "base": "clip", **sizes}
     vision = {"image_size": SIDE, "patch_size": 8, "width": 8, "layers": 1, "head_width": 4}

@@ -14,7 +14,7 @@ import numpy as np
 import torch
 import transformers as hf
 
-from vrag_kit.types import Evidence, Query
+from vrag_kit.types import Document, Query
 
 TEXTS = [
     "What color are the hindwings of the moth?",
@@ -371,7 +371,7 @@ def queries(texts: list[str] = QUESTIONS) -> list[Query]:
     return [Query(query_id=f"q{i}", text=text) for i, text in enumerate(texts)]
 
 
-def embed(encoder: Any, documents: list[Evidence]) -> np.ndarray:
+def embed(encoder: Any, documents: list[Document]) -> np.ndarray:
     return encoder.encode_documents([encoder.prepare(document) for document in documents])
 
 

@@ -10,10 +10,10 @@ import numpy as np
 import pandas as pd
 from PIL import Image
 
-from vrag_kit.analysis import with_stop
+from vrag_kit.analysis import apply_early_stop
 from vrag_kit.benchmarks import ImageFile
-from vrag_kit.papers.crag_mm import two_not_right
-from vrag_kit.types import Benchmark, Evidence, Query
+from vrag_kit.papers.crag_mm import early_stopping_rule
+from vrag_kit.types import Benchmark, Document, Query
 
 MARKUP = "<script>window.ran = 1</script><img src=nowhere onerror='window.ran = 1'>"
 LABELS = {"image_quality": "normal", "query_category": "simple-knowledge", "domain": "animal"}
@@ -69,7 +69,7 @@ def told_talks(folder: Path) -> Benchmark:
     for number in range(4):
         name = "Talia ensis" if number < 2 else f"Talia {MARKUP} osa"
         attributes = {"look": "red, banded with white", "size": "43 mm", MARKUP: MARKUP}
-        corpus[f"kg-{number}"] = Evidence(
+        corpus[f"kg-{number}"] = Document(
             doc_id=f"kg-{number}",
             image=picture(folder / f"kg-{number}.png", 10 + number, (128, 96)),
             metadata={
@@ -79,7 +79,7 @@ def told_talks(folder: Path) -> Benchmark:
         )
     for number in range(3):
         url = f"https://worn.example/{number}"
-        corpus[url] = Evidence(
+        corpus[url] = Document(
             doc_id=url,
             text=f"A moth of {MARKUP} Norland. " * (1 + 20 * number),
             metadata={"source": "web_search", "page_name": f"Moths {number}", "page_url": url},
@@ -99,7 +99,7 @@ def told_found(benchmark: Benchmark) -> dict[str, pd.DataFrame]:
 
 
 def told_turns(benchmark: Benchmark) -> pd.DataFrame:
-    """The turns as `with_stop` gives them: two in a row that are not right end a talk."""
+    """The turns as `apply_early_stop` gives them: two in a row that are not right end a talk."""
     rows = []
     for (model, setting), scores in SAID.items():
         kept = ("kg-0", "https://worn.example/1") if setting == "both" else ("kg-0", "kg-2")
@@ -112,7 +112,7 @@ def told_turns(benchmark: Benchmark) -> pd.DataFrame:
                     "query_id": name,
                     "group": benchmark.queries[name].group,
                     "doc_ids": kept,
-                    "searched": f"Talia ensis: {benchmark.queries[name].text}",
+                    "search_query": f"Talia ensis: {benchmark.queries[name].text}",
                     "answer": f"A red moth {MARKUP}: Norland." if known else None,
                     "status": "ok" if known else "timeout",
                     "score": score,
@@ -120,5 +120,5 @@ def told_turns(benchmark: Benchmark) -> pd.DataFrame:
                     "marks": "abstention" if score == 0 else "",
                 }
             )
-    table = pd.DataFrame(rows).assign(k=4, draw=0, sample=0, worst=-1.0, best=1.0)
-    return with_stop(table, benchmark, two_not_right)
+    table = pd.DataFrame(rows).assign(k=4, draw=0, sample=0, score_min=-1.0, score_max=1.0)
+    return apply_early_stop(table, benchmark, early_stopping_rule)

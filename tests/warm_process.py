@@ -13,6 +13,7 @@ from contextlib import redirect_stderr, redirect_stdout
 from io import StringIO
 from multiprocessing import get_context
 from pathlib import Path
+from typing import Any
 
 LOADED = [
     *("torch", "transformers", "open_clip", "faiss", "matplotlib.pyplot", "scipy.stats"),
@@ -21,15 +22,17 @@ LOADED = [
 ]
 
 
-def fault(notebook: Path) -> str:
-    """The code cell that failed, its number and traceback; empty if all ran to the end."""
+def fault(notebook: Path, parameters: dict[str, Any]) -> str:
+    """Run it with `parameters` in place of its own. The code cell that failed, its number and
+    traceback; empty if all ran to the end.
+    """
     context = get_context("forkserver")
     context.set_forkserver_preload(LOADED)
     with ProcessPoolExecutor(1, context) as process:
-        return process.submit(_run_cells, notebook).result()
+        return process.submit(_run_cells, notebook, parameters).result()
 
 
-def _run_cells(notebook: Path) -> str:
+def _run_cells(notebook: Path, parameters: dict[str, Any]) -> str:
     from IPython.core.interactiveshell import InteractiveShell
     from traitlets.config import Config
 
@@ -37,11 +40,13 @@ def _run_cells(notebook: Path) -> str:
     os.environ["MPLBACKEND"] = "module://matplotlib_inline.backend_inline"  # as a kernel does
     shell = InteractiveShell.instance(config=Config(HistoryManager={"enabled": False}))
     cells = json.loads(notebook.read_text(encoding="utf-8"))["cells"]
-    sources = ["".join(cell["source"]) for cell in cells if cell["cell_type"] == "code"]
-    for number, source in enumerate(sources):
+    for number, cell in enumerate(cell for cell in cells if cell["cell_type"] == "code"):
+        source = "".join(cell["source"])
         printed = StringIO()
         with redirect_stdout(printed), redirect_stderr(printed):
             done = shell.run_cell(source)
         if not done.success:
             return f"cell {number}:\n{source}\n{printed.getvalue()}"
+        if "parameters" in cell["metadata"].get("tags", []):
+            shell.user_ns.update(parameters)
     return ""

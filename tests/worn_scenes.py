@@ -6,18 +6,18 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from vrag_kit.fieldguide.traits import stream
-from vrag_kit.fieldguide.worn.asks import RECOGNITION
-from vrag_kit.fieldguide.worn.conversations import (
+from vrag_kit.synthetic.crag_mm.conversations import (
     LENGTH_SHARES,
     TYPE_SHARES,
     Turn,
-    conversation,
-    single_turn,
+    make_conversation,
+    make_single_turn,
 )
-from vrag_kit.fieldguide.worn.entities import Entity, World, with_article
-from vrag_kit.fieldguide.worn.pages import GENERAL, Page, general_page, pages_about
-from vrag_kit.fieldguide.worn.vocab import drawn, pick
+from vrag_kit.synthetic.crag_mm.entities import Entity, EntityWorld, with_article
+from vrag_kit.synthetic.crag_mm.question_types import RECOGNITION
+from vrag_kit.synthetic.crag_mm.vocabulary import choose, choose_by_share
+from vrag_kit.synthetic.crag_mm.web_pages import GENERAL, WebPage, general_page, pages_about
+from vrag_kit.synthetic.traits import stream
 
 UNKNOWN = "I don't know"
 _PAGES = {0: 0.15, 1: 0.3, 2: 0.3, 3: 0.25}  # pages about an entity → share
@@ -31,7 +31,7 @@ class Scene:
     look_alikes: tuple[Entity, ...]
     others: tuple[Entity, ...]
     turns: tuple[Turn, ...]
-    pages: tuple[Page, ...]
+    pages: tuple[WebPage, ...]
 
     @property
     def entities(self) -> tuple[Entity, ...]:
@@ -44,21 +44,21 @@ def fresh_scene(name: str, *, length: int = 0, category: str = "") -> Scene:
     `length` turns (0: as many as conversations have, 1: a single question, then of the
     type `category`).
     """
-    rng, world = stream(name, "scene"), World(name)
-    pictured = world.entity()
-    others = tuple(world.entity() for _ in range(8))
-    near = [world.look_alike(pictured) for _ in range(int(rng.integers(1, 4)))]
+    rng, world = stream(name, "scene"), EntityWorld(name)
+    pictured = world.new_entity()
+    others = tuple(world.new_entity() for _ in range(8))
+    near = [world.new_confusable(pictured) for _ in range(int(rng.integers(1, 4)))]
     look_alikes = tuple(each for each in near if each)
-    length = length or drawn(LENGTH_SHARES, rng)
+    length = length or choose_by_share(LENGTH_SHARES, rng)
     if length == 1:
-        category = category or drawn(TYPE_SHARES, rng)
-        turns: tuple[Turn, ...] = (single_turn(pictured, look_alikes, name, category),)
+        category = category or choose_by_share(TYPE_SHARES, rng)
+        turns: tuple[Turn, ...] = (make_single_turn(pictured, look_alikes, name, category),)
     else:
-        turns = conversation(pictured, look_alikes, name, length)
-    pages: list[Page] = []
+        turns = make_conversation(pictured, look_alikes, name, length)
+    pages: list[WebPage] = []
     for entity in (pictured, *look_alikes, *others):
-        pages += pages_about(entity, drawn(_PAGES, rng), name)
-    pages += [general_page(world, pick(GENERAL, rng)) for _ in range(4)]
+        pages += pages_about(entity, choose_by_share(_PAGES, rng), name)
+    pages += [general_page(world, choose(GENERAL, rng)) for _ in range(4)]
     return Scene(pictured, look_alikes, others, turns, tuple(pages))
 
 

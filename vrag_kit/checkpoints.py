@@ -1,7 +1,7 @@
-"""Checkpoints: where they are, what they are by their files, and their weights, read.
+"""Locating, checking, loading and hashing of model checkpoints.
 
-Weights and devices that would give wrong numbers or a late crash are refused, for all
-models alike. Nothing heavy is imported before weights or a device are asked for.
+Weights or devices that would give incorrect numbers or a late crash raise `VragError`. Heavy
+libraries are imported only when weights or a device are needed.
 """
 
 from __future__ import annotations
@@ -12,40 +12,38 @@ import logging
 import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from difflib import get_close_matches
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from vrag_kit.errors import VragError
-from vrag_kit.files import inside
+from vrag_kit.files import safe_join
 from vrag_kit.plain import JsonView
-from vrag_kit.workspace import own_models
+from vrag_kit.spelling import nearest
 from vrag_kit.workspace import path as project_path
+from vrag_kit.workspace import shipped_models
 
 if TYPE_CHECKING:
     from torch import nn
 
 Options = JsonView
-"""Options as parameters and libraries have them: values of any kind."""
+"""Model options as in parameters and libraries: names with values of any type."""
 Made = Any
-"""What a library makes of a checkpoint's files (model, tokenizer, processor), or makes
-it with: their classes have no type in common.
+"""An object that a library loads from a checkpoint (model, tokenizer, processor), or the class that
+loads it. These classes share no base type.
 """
 
 DTYPES = ("auto", "float32", "float16", "bfloat16")
-"""Number types of weights; "auto" is the checkpoint's own."""
+"""Data types of weights; "auto" is the checkpoint's own."""
 FILE_KINDS = ("*.json", "*.jinja", "*.txt", "*.model", "*.safetensors", "*.py")
-"""What a checkpoint consists of; weights in other formats (.bin, .pth) can run code
-when they are read, and are never fetched.
+"""Glob patterns of a checkpoint's files. Weights in other formats (.bin, .pth) can run code when
+they are loaded, and are never fetched.
 """
 _SHA256 = re.compile("[0-9a-f]{64}")
 
 
 def check_device(device: str) -> None:
-    """Raise `VragError` for a device that this machine does not have, before any
-    weights are read.
-    """
+    """Raise `VragError` if this machine lacks the device; call it before loading weights."""
     if device == "cpu":  # which every machine has; PyTorch takes seconds to begin
         return
     import torch
@@ -63,8 +61,8 @@ def check_device(device: str) -> None:
 
 
 def check_weights(model: nn.Module, owner: str) -> None:
-    """Raise `VragError`, naming `owner` ("retriever 'x'") and the tensor, for weights
-    that are NaN or infinite.
+    """Raise `VragError` if any weight is NaN or infinite. The message names `owner` ("retriever
+    'x'") and the tensor.
     """
     import torch
 
@@ -77,12 +75,11 @@ def check_weights(model: nn.Module, owner: str) -> None:
 
 
 def find_checkpoint(spec: str, *, revision: str | None = None) -> Path:
-    """The folder of a checkpoint: a local one (relative paths start at the project),
-    else the Hugging Face hub's `revision` of it, fetched once.
+    """Return the folder of a checkpoint: a local one, or `revision` from the Hugging Face hub. A
+    relative path starts at the project root; a hub checkpoint is fetched once.
 
-    Raises `VragError` for a path where there is no folder, for a name that cannot be
-    fetched, and for the revision of a folder; where a name is nearly another's, with that
-    (`near_name`).
+    Raises `VragError` for a path that is not a folder, for a name that cannot be fetched, and for
+    the revision of a folder; the message suggests a similar name (`suggest_checkpoint`).
     """
     folder = project_path(spec)
     if folder.is_dir():
@@ -122,27 +119,27 @@ def find_checkpoint(spec: str, *, revision: str | None = None) -> Path:
         ) from error
 
 
-def near_name(spec: str) -> str | None:
-    """What may have been meant by a name that nothing here has: a model that comes with
-    the kit, or a folder beside the one that is named.
+def suggest_checkpoint(spec: str) -> str | None:
+    """Return a name similar to an unknown checkpoint name, or None. Candidates are the models
+    shipped with the kit and the folders next to the one named.
     """
     folder = project_path(spec)
-    names = own_models() if "/" not in spec else []
+    names = shipped_models() if "/" not in spec else []
     if folder.parent.is_dir():
         names += [path.name for path in folder.parent.iterdir() if path.is_dir()]
-    near = get_close_matches(folder.name, names, n=1, cutoff=0.75)
-    return f"{spec.rstrip('/').removesuffix(folder.name)}{near[0]}" if near else None
+    near = nearest(folder.name, names, cutoff=0.75)
+    return f"{spec.rstrip('/').removesuffix(folder.name)}{near}" if near else None
 
 
 def _meant(spec: str) -> str:
     """The question whether that was meant, "" where there is nothing near."""
-    near = near_name(spec)
+    near = suggest_checkpoint(spec)
     return f" Did you mean {near!r}?" if near else ""
 
 
-def check_formats(folder: Path, owner: str) -> None:
-    """Raise `VragError` when some weights are there as pickles only, or not at all; `owner`
-    ("retriever 'x'") begins the message.
+def require_safetensors(folder: Path, owner: str) -> None:
+    """Raise `VragError` if some weights exist only as pickles, or no weights exist. The message
+    begins with `owner` ("retriever 'x'").
     """
     pickles: list[Path] = []
     safe = False
@@ -173,13 +170,13 @@ def _pickles_alone(folder: Path) -> list[Path]:
     return alone
 
 
-def check_headers(folder: Path, owner: str) -> None:
-    """Raise `VragError` for a file of weights that is not as long as its header says, and
-    for shards that lie outside the folder; no weights are read.
+def check_safetensors_headers(folder: Path, owner: str) -> None:
+    """Raise `VragError` if the length of a weight file contradicts its header, or a shard lies
+    outside the folder. No weights are read.
     """
     from safetensors import SafetensorError, safe_open
 
-    for path in files_of(folder):
+    for path in checkpoint_files(folder):
         where = f"{owner} cannot be loaded: {path}"
         try:
             if path.suffix == ".safetensors":
@@ -187,15 +184,13 @@ def check_headers(folder: Path, owner: str) -> None:
                     continue
             if path.name.endswith(".safetensors.index.json"):
                 for shard in json.loads(path.read_bytes())["weight_map"].values():
-                    inside(path.parent, shard, where)
+                    safe_join(path.parent, shard, where)
         except (SafetensorError, OSError, ValueError, LookupError, TypeError) as error:
             raise VragError(f"{where}: {error}. Copy or fetch the checkpoint again.") from error
 
 
-def check_code(folder: Path, owner: str, *, trusted: bool) -> None:
-    """Raise `VragError` for a checkpoint that only code of its own can read, unless
-    that code is trusted.
-    """
+def check_remote_code(folder: Path, owner: str, *, trusted: bool) -> None:
+    """Raise `VragError` if loading a checkpoint needs its own code, unless that code is trusted."""
     path = folder / "config.json"
     stated = json.loads(path.read_text(encoding="utf-8")) if path.is_file() else {}
     if "auto_map" not in stated or trusted:
@@ -211,24 +206,24 @@ def check_code(folder: Path, owner: str, *, trusted: bool) -> None:
 
 
 def load_config(folder: Path, owner: str, *, trusted: bool) -> Made:
-    """The configuration in `folder`, of transformers' class for it.
+    """Load the transformers configuration in `folder`.
 
-    Raises `VragError`, naming `owner` ("model 'x'"), as `check_code` does.
+    Raises `VragError`, naming `owner` ("model 'x'"), as `check_remote_code` does.
     """
     from transformers import AutoConfig
 
-    check_code(folder, owner, trusted=trusted)
+    check_remote_code(folder, owner, trusted=trusted)
     return AutoConfig.from_pretrained(folder, trust_remote_code=trusted)
 
 
 def load_model(
     auto: Made, folder: Path, owner: str, how: Options, *, unused: tuple[str, ...] = ()
 ) -> Made:
-    """The model that `auto` (a class of transformers) makes of the weights in `folder`.
+    """Load a model from the weights in `folder` with `auto`, a class of transformers.
 
-    Weights are read from safetensors only; `how` goes to `from_pretrained`. Raises
-    `VragError`, naming `owner`, when some are missing, but for those whose names begin
-    with one of `unused`: transformers would fill them with random numbers.
+    Reads safetensors only; `how` is passed to `from_pretrained`. Raises `VragError`, naming
+    `owner`, if weights are missing, except those whose names begin with one of `unused`:
+    transformers would initialise them at random.
     """
     model, report = auto.from_pretrained(
         folder, use_safetensors=True, output_loading_info=True, **how
@@ -243,8 +238,8 @@ def load_model(
 
 
 @contextmanager
-def fitting(owner: str, device: str, advice: str) -> Iterator[None]:
-    """Turn a device's running out of memory into a `VragError` that ends with `advice`."""
+def catch_out_of_memory(owner: str, device: str, advice: str) -> Iterator[None]:
+    """Convert an out-of-memory error of a device to a `VragError` that ends with `advice`."""
     import torch
 
     try:
@@ -257,9 +252,9 @@ def fitting(owner: str, device: str, advice: str) -> Iterator[None]:
 
 
 @contextmanager
-def reading(owner: str, expected: str) -> Iterator[None]:
-    """Turn whatever a damaged or foreign checkpoint raises into one `VragError` with
-    `owner` and what was `expected`; warnings and progress bars stay silent.
+def catch_load_errors(owner: str, expected: str) -> Iterator[None]:
+    """Convert any error of loading a checkpoint to one `VragError` with `owner` and what was
+    `expected`. Warnings and progress bars are suppressed.
     """
     import torch
     from transformers.utils import logging as progress
@@ -280,41 +275,44 @@ def reading(owner: str, expected: str) -> Iterator[None]:
         progress.enable_progress_bar()  # type: ignore[no-untyped-call]  # transformers' own
 
 
-def files_fingerprint(folders: Sequence[Path], options: Options) -> str:
-    """Hash of what checkpoints consist of (names and contents of `FILE_KINDS` in each
-    folder and one level down) and of `options`.
+def checkpoint_fingerprint(folders: Sequence[Path], options: Options) -> str:
+    """Hash the contents of checkpoints and their `options`. Names and contents of `FILE_KINDS` in
+    each folder and one level down are included.
 
-    It does not depend on where the folders lie; READMEs and dot files do not count.
-    `options` hold what JSON can write.
+    The hash does not depend on where the folders lie, nor on READMEs and hidden files. `options`
+    must be JSON-serialisable.
     """
     contents = []
     for folder in folders:
-        hashes = {path.relative_to(folder).as_posix(): file_hash(path) for path in files_of(folder)}
+        hashes = {
+            path.relative_to(folder).as_posix(): file_hash(path)
+            for path in checkpoint_files(folder)
+        }
         contents.append(hashes)
     whole = json.dumps([contents, dict(options)], sort_keys=True)
     return hashlib.sha256(whole.encode()).hexdigest()
 
 
-def files_of(folder: Path) -> list[Path]:
-    """What a checkpoint consists of: `FILE_KINDS` in its folder and one level down,
-    without READMEs and hidden files.
+def checkpoint_files(folder: Path) -> list[Path]:
+    """List the files of a checkpoint: `FILE_KINDS` in its folder and one level down, without
+    READMEs and hidden files.
     """
     found: set[Path] = set()
     for kind in FILE_KINDS:
         found.update(folder.glob(kind))
         found.update(folder.glob(f"*/{kind}"))
-    return sorted(path for path in found if path.is_file() and not _is_beside(path, folder))
+    return sorted(path for path in found if path.is_file() and not _is_extra_file(path, folder))
 
 
-def _is_beside(path: Path, folder: Path) -> bool:
+def _is_extra_file(path: Path, folder: Path) -> bool:
     """Whether a file only lies beside a checkpoint: a README, or hidden."""
     parts = path.relative_to(folder).parts
     return any(part.startswith((".", "README")) for part in parts)
 
 
 def file_hash(path: Path) -> str:
-    """SHA-256 of a file's contents, in hexadecimal, by which the hub's cache names large
-    files. A file is read once a process, as long as its size, inode and times stay.
+    """Return the SHA-256 of a file's contents, in hexadecimal, as the hub's cache names large
+    files. It is cached in this process while the file's size, inode and times stay the same.
     """
     place = path.resolve()
     if place.parent.name == "blobs" and _SHA256.fullmatch(place.name):

@@ -1,10 +1,10 @@
-"""How many cores this process may use, of those that the machine has."""
+"""Number of CPU cores that this process may use."""
 
 from __future__ import annotations
 
 
-def cores() -> int:
-    """At least 1: what the process is bound to, and no more than its container's quota."""
+def available_cores() -> int:
+    """Return the usable CPU cores, at least 1, by CPU affinity and container quota."""
     from joblib import cpu_count
 
     return int(cpu_count())

@@ -1,27 +1,27 @@
-"""`VragError`, the one error that users meet.
+"""Exceptions of the kit: `VragError` and its subclasses.
 
-It says where, what was found, what was expected, and what to do.
+A message states the place, what was found, what was expected, and what to do.
 """
 
 from __future__ import annotations
 
 
 class VragError(Exception):
-    """A mistake in data, parameters or setup that the user can mend.
+    """An error in data, parameters or setup that the user can fix.
 
     The command line prints it without a traceback.
     """
 
 
-class CertainError(VragError):
-    """One that is met whatever models answer: where nobody is asked, it counts as well."""
+class SetupError(VragError):
+    """An error that does not depend on models' answers, and so counts in a dry run too."""
 
 
-class NotDrawnError(VragError):
-    """Data that a run draws itself, and that a forecast does not: it takes minutes."""
+class NotGeneratedError(VragError):
+    """Raised in a dry run for missing synthetic data, which a run generates in minutes."""
 
 
-def short(value: object) -> str:
-    """A value as a message quotes it: as Python writes it, 60 characters at most."""
+def short_repr(value: object) -> str:
+    """Return the `repr` of a value for a message, at most 60 characters long."""
     text = repr(value)
     return text if len(text) <= 60 else f"{text[:57]}…"

@@ -1,7 +1,7 @@
-"""Files that are whole or not there: written beside, then renamed; folders for one at a time.
+"""Atomic file writes, exclusive folder locks, and safe joining of file names.
 
-Neither a crash nor a full disk nor a second writer leaves half a file. A name out of data
-is joined to a folder by `inside` alone.
+A crash, a full disk or a second writer never leaves half a file. Names from data are joined to
+folders by `safe_join` only.
 """
 
 from __future__ import annotations
@@ -18,24 +18,24 @@ from filelock import FileLock, Timeout
 from vrag_kit.errors import VragError
 
 
-def leaves(name: str) -> bool:
-    """Whether a name out of data leads out of the folder that it is joined to: it is
-    absolute or steps up. So may one with a backslash or a NUL, which no data set has.
+def escapes_folder(name: str) -> bool:
+    """Return whether a file name from data may lead outside the folder that it is joined to. Such a
+    name is absolute, contains ".." as a part, or contains a backslash or NUL.
     """
     # for millions of names: no regular expression, and no split without two dots
     odd = name.startswith("/") or "\\" in name or "\0" in name
     return odd or (".." in name and ".." in name.split("/"))
 
 
-def inside(folder: Path, name: str, where: str, *, links: bool = True) -> Path:
-    """`folder / name`, of a name out of data; raises `VragError`, which begins with
-    `where`, for one that `leaves`.
+def safe_join(folder: Path, name: str, where: str, *, links: bool = True) -> Path:
+    """Return `folder / name` for a name from data. Raises `VragError`, beginning with `where`, if
+    the name `escapes_folder`.
 
-    Links below a folder are those of who made it: a cache of the hub consists of them.
-    Where a stranger made it, `links` is false, and one that leads outside is refused too.
+    Links in the folder are trusted by default, because a cache of the hub consists of them. With
+    `links` false, for folders from strangers, a link that leads outside is refused too.
     """
     found = ""
-    if leaves(name):
+    if escapes_folder(name):
         found = "points outside"
     elif not (links or Path(os.path.realpath(folder / name)).is_relative_to(folder.resolve())):
         found = "is a link that points outside"
@@ -44,18 +44,18 @@ def inside(folder: Path, name: str, where: str, *, links: bool = True) -> Path:
     return folder / name
 
 
-def git_blob(file: Path) -> str:
-    """What `git hash-object` prints of a file: the SHA-1 of its length and its bytes."""
+def git_blob_id(file: Path) -> str:
+    """Return the SHA-1 of a file's length and bytes, as `git hash-object` prints it."""
     content = file.read_bytes()
     return hashlib.sha1(b"blob %d\0" % len(content) + content, usedforsecurity=False).hexdigest()
 
 
 def write_file(path: Path, content: str | bytes | Iterable[str]) -> None:
-    """Put `content` (text as UTF-8, or pieces of text) at `path`; the folder is made.
+    """Write `content` (text as UTF-8, or pieces of text) to `path` atomically, creating its folder.
 
-    An older file is replaced only once the new one is on the disk. Of several writers at
-    once, threads, processes or machines that share the folder, one wins, whole. Raises
-    `OSError`, which names `path`, with nothing left beside it, when it cannot be written.
+    An old file is replaced only when the new one is on the disk. Of concurrent writers (threads,
+    processes, machines) one wins, whole. Raises `OSError`, which names `path`, if it cannot be
+    written; no partial file is left.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
     # a process' number is the same in its threads, and in containers that share a disk
@@ -75,10 +75,10 @@ def write_file(path: Path, content: str | bytes | Iterable[str]) -> None:
 
 
 @contextmanager
-def one_at_a_time(folder: Path, work: str) -> Iterator[None]:
-    """Hold `folder`, which is made; while another holds it, say so, and wait.
+def lock_folder(folder: Path, work: str) -> Iterator[None]:
+    """Create and lock `folder`; while another process holds it, print that and wait.
 
-    `work` is what the other one does ("waiting: another process is drawing in …").
+    `work` is what the other process does ("waiting: another process is drawing in …").
     """
     folder.mkdir(parents=True, exist_ok=True)
     lock = FileLock(folder / ".lock")

@@ -1,5 +1,5 @@
-"""Whether this process only forecasts: then models say nothing and nothing is searched,
-and what would have been asked is noted.
+"""State of a dry run of this process: models and searches are not called, and their calls are
+recorded instead.
 """
 
 from __future__ import annotations
@@ -12,11 +12,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TypeVar, cast
 
-from vrag_kit.errors import NotDrawnError
-from vrag_kit.workspace import shown
+from vrag_kit.errors import NotGeneratedError
+from vrag_kit.workspace import display_path
 
 STAND_IN = "stand_in"
-"""In an answer's fields: the mark of the forecast that put it in the place of a real one."""
+"""Key in `Answer.fields` of a placeholder answer; its value is `Forecast.mark`."""
 _WORDS = "nobody was asked, these words take the place of an answer and are about as long as one"
 _NUMBER = re.compile(rf"(?<={_WORDS}) \(\d+\)$")
 
@@ -25,41 +25,41 @@ Made = TypeVar("Made")
 
 @dataclass(slots=True)
 class Forecast:
-    """What a forecast has come upon so far."""
+    """The records of a dry run so far."""
 
     scratch: Path
-    """The folder below which alone stand-in answers may be kept; it is thrown away."""
+    """Temporary folder; placeholder answers may be stored only below it."""
     mark: str = field(default_factory=lambda: secrets.token_hex(8))
-    """What its stand-in answers are known by."""
+    """Identifies the placeholder answers of this dry run."""
     stores: set[Path] = field(default_factory=set)
-    """The copies of answer stores that were opened, below `scratch`."""
+    """Copies of the answer stores that were opened, below `scratch`."""
     models: list[object] = field(default_factory=list)
-    """The stand-ins of models that were opened, each with what it was asked."""
+    """Dry-run generators that were opened, each with the prompts it received."""
     any_order: set[str] = field(default_factory=set)
-    """Retrievers whose search was not made yet, so that other images stand in its place."""
+    """Retrievers that were not run yet; other images replace their results."""
     corpora: list[object] = field(default_factory=list)
-    """What is searched by vectors, which would be embedded."""
+    """Corpora searched by vectors, which would be embedded."""
     asks: bool = True
-    """Whether models may be opened, to note what they would be asked."""
+    """Whether models may be opened, to record the prompts they would receive."""
     cut: list[str] = field(default_factory=list)
-    """Which numbers of documents were cut to what there is, and other notes, in words."""
+    """Notes, such as on cutoffs k that were clipped."""
     known: dict[tuple[object, ...], object] = field(default_factory=dict)
-    """What was made so far; see `once`."""
+    """Results cached by `memoize_dry_run`, by key."""
 
-    def note(self, line: str) -> None:
-        """Note a line in `cut`, once."""
+    def add_note(self, line: str) -> None:
+        """Append a line to `cut` unless it is there already."""
         if line not in self.cut:
             self.cut.append(line)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Same:
-    """Stands in a key for a thing itself, not for all that equal it."""
+class IdentityKey:
+    """A cache key that compares an object by identity, not by equality."""
 
     thing: object
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Same) and self.thing is other.thing
+        return isinstance(other, IdentityKey) and self.thing is other.thing
 
     def __hash__(self) -> int:
         return id(self.thing)
@@ -69,8 +69,8 @@ _now: list[Forecast] = []
 
 
 @contextmanager
-def forecasting(scratch: Path) -> Iterator[Forecast]:
-    """Forecast, in this whole process, as long as this lasts."""
+def dry_run(scratch: Path) -> Iterator[Forecast]:
+    """Make this whole process a dry run within the block."""
     _now.append(Forecast(scratch))
     try:
         yield _now[-1]
@@ -78,38 +78,38 @@ def forecasting(scratch: Path) -> Iterator[Forecast]:
         _now.pop()
 
 
-def current_forecast() -> Forecast | None:
-    """The forecast that is being made; None where models are really asked."""
+def current_dry_run() -> Forecast | None:
+    """Return the current dry run; None where models are really called."""
     return _now[-1] if _now else None
 
 
-def may_keep_stand_ins(path: Path) -> bool:
-    """Whether a file is one of the forecast's own, which is thrown away."""
-    forecast = current_forecast()
+def is_scratch_path(path: Path) -> bool:
+    """Return whether a file lies in the temporary folder of the current dry run."""
+    forecast = current_dry_run()
     if forecast is None:
         return False
     return path.resolve().is_relative_to(forecast.scratch.resolve())
 
 
-def stand_in_words(number: int) -> str:
-    """What stands in for an answer, about as long as one; no two numbers say the same, and
-    all are of one length, so that a dry run counts the same tokens whatever ran before.
+def placeholder_text(number: int) -> str:
+    """Return a placeholder answer, about as long as a real one. Texts of different numbers differ
+    but have the same length, which keeps token counts independent of earlier runs.
     """
     return f"{_WORDS} ({number:08d})"
 
 
-def without_number(words: str) -> str:
-    """An answer's words; in a forecast, a stand-in's without its number, which are the
-    same for all.
+def strip_placeholder_number(words: str) -> str:
+    """Return an answer's text; a dry run strips the number of a placeholder, which makes all
+    placeholders equal.
     """
-    return words if current_forecast() is None else _NUMBER.sub("", words)
+    return words if current_dry_run() is None else _NUMBER.sub("", words)
 
 
-def once(make: Callable[[], Made], *key: object) -> Made:
-    """What `make` makes; in a forecast, whose notebooks do much alike, only once for each
-    `key`. Nobody may change it.
+def memoize_dry_run(make: Callable[[], Made], *key: object) -> Made:
+    """Return `make()`; a dry run calls it only once for each `key`, because its notebooks repeat
+    work. Callers must not modify the result.
     """
-    forecast = current_forecast()
+    forecast = current_dry_run()
     if forecast is None:
         return make()
     if key not in forecast.known:
@@ -117,27 +117,29 @@ def once(make: Callable[[], Made], *key: object) -> Made:
     return cast(Made, forecast.known[key])
 
 
-def read_once(read: Callable[[], Made], file: Path, *key: object) -> Made:
-    """What `read` reads from a file; in a forecast, only once for each `key`, as long as
-    the file stays as it is.
+def read_memoized(read: Callable[[], Made], file: Path, *key: object) -> Made:
+    """Return `read()`, which reads `file`; a dry run calls it only once for each `key` while the
+    file is unchanged.
     """
-    if current_forecast() is None or not file.is_file():
+    if current_dry_run() is None or not file.is_file():
         return read()
     stat = file.stat()
-    return once(read, str(file), stat.st_size, stat.st_mtime_ns, *key)
+    return memoize_dry_run(read, str(file), stat.st_size, stat.st_mtime_ns, *key)
 
 
-def before_drawing(folder: Path, edition: str, megabytes: int, command: str) -> None:
-    """In a forecast of what is asked, raise `NotDrawnError` instead of drawing for minutes
-    (the edition "full"), and note that a smaller one is drawn.
+def refuse_generation(folder: Path, edition: str, megabytes: int, command: str) -> None:
+    """Raise `NotGeneratedError` for the edition "full" in a dry run that counts model calls.
+    Generating it takes minutes. For a smaller edition, note that it is generated.
     """
-    forecast = current_forecast()
+    forecast = current_dry_run()
     if forecast is None or not forecast.asks:
         return
     if edition == "full":
-        raise NotDrawnError(
-            f"{shown(folder)} is not drawn yet, or by older code ({megabytes} MB; minutes of work"
-            f" for all cores). The run draws it; `{command} {shown(folder)}` does now, and then"
+        raise NotGeneratedError(
+            f"{display_path(folder)} is not drawn yet, or by older code ({megabytes} MB; minutes"
+            " of work"
+            f" for all cores). The run draws it; `{command} {display_path(folder)}` does now, and"
+            " then"
             " what is asked can be counted."
         )
-    forecast.note(f"{shown(folder)} was not drawn yet, and is now ({megabytes} MB)")
+    forecast.add_note(f"{display_path(folder)} was not drawn yet, and is now ({megabytes} MB)")

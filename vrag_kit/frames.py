@@ -1,4 +1,4 @@
-"""Columns of the public tables, checked where a table comes in."""
+"""Validation of the columns of public tables."""
 
 from __future__ import annotations
 
@@ -6,18 +6,18 @@ from collections.abc import Sequence
 
 import pandas as pd
 
-from vrag_kit.errors import CertainError, VragError
+from vrag_kit.errors import SetupError, VragError
 
 _KEYS = ("query_id", "group")
 """Columns that rows are joined and grouped by: a row without one would drop out."""
 
 
 def require_columns(frame: pd.DataFrame, needed: Sequence[str], where: str) -> None:
-    """Raise `VragError`, which begins with `where`, unless `frame` has the columns `needed`,
-    a key in each row, and ranks that count from 1.
+    """Raise `VragError` unless `frame` has the columns `needed`, a key in each row, and ranks from
+    1. The message begins with `where`.
     """
     if missing := [name for name in needed if name not in frame]:
-        raise CertainError(
+        raise SetupError(
             f"{where}: the table has no column {missing[0]!r}; found"
             f" {', '.join(map(str, frame.columns))}, expected {', '.join(needed)}."
         )

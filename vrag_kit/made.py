@@ -1,4 +1,4 @@
-"""Mappings whose values are made when they are asked for."""
+"""Mappings whose values are computed on demand."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ _KEPT = 512
 Value = TypeVar("Value", covariant=True)
 
 
-class Made(Mapping[str, Value]):
-    """A value for each name; in memory are the last 512 that were asked for."""
+class LazyMapping(Mapping[str, Value]):
+    """A mapping that computes values on demand and caches the 512 used last."""
 
     def __init__(self, names: Collection[str], make: Callable[[str], Value]) -> None:
-        """`names`: each once, found at once, as in a dictionary or `Names`; `make` makes
-        the same value of a name each time.
+        """`names` are unique and have fast lookup, as in a dictionary or `StringIndex`; `make`
+        always returns the same value for a name.
         """
         self._names = names
         self._make = make
@@ -36,7 +36,7 @@ class Made(Mapping[str, Value]):
         return name in self._names
 
     def __reduce__(self) -> tuple[object, ...]:
-        return Made, (self._names, self._make)
+        return LazyMapping, (self._names, self._make)
 
     def __repr__(self) -> str:
-        return f"Made({len(self):,} values)"
+        return f"LazyMapping({len(self):,} values)"

@@ -1,4 +1,4 @@
-"""Millions of names in columns: found by number, and by name."""
+"""Compact indexes of millions of strings, by position and by value."""
 
 from __future__ import annotations
 
@@ -11,16 +11,15 @@ _BLOCK = 4096
 _ANY = "surrogatepass"  # names of files may hold what is no text
 
 
-class Names(Collection[str]):
-    """Names in the order in which they come; they cannot be changed.
+class StringIndex(Collection[str]):
+    """An immutable, ordered collection of strings.
 
-    In memory are the bytes behind the last "/" of each, and 24 more: what stands before
-    it is there once. They are found by hashes of 64 bits, of which two of 5 million are
-    the same once in a million processes.
+    In memory are the bytes after the last "/" of each string, and 24 more; prefixes are stored
+    once. Lookup uses 64-bit hashes: two of 5 million strings collide once in a million processes.
     """
 
     def __init__(self, names: Iterable[str]) -> None:
-        """A name may come several times."""
+        """`names` may contain duplicates."""
         folders: dict[str, int] = {}
         folder, hashes = array("i"), array("q")
         ends, text = array("q", [0]), bytearray()
@@ -43,27 +42,25 @@ class Names(Collection[str]):
 
     def __iter__(self) -> Iterator[str]:
         for start in range(0, len(self), _BLOCK):
-            yield from self.at(np.arange(start, min(start + _BLOCK, len(self))))
+            yield from self.take(np.arange(start, min(start + _BLOCK, len(self))))
 
     def __contains__(self, name: object) -> bool:
         wanted = hash(name)
         place = int(self._hashes.searchsorted(wanted))
         return place < len(self) and int(self._hashes[place]) == wanted
 
-    def __reduce__(self) -> tuple[type[Names], tuple[list[str]]]:
-        return Names, (list(self),)  # in another process the same name has another hash
+    def __reduce__(self) -> tuple[type[StringIndex], tuple[list[str]]]:
+        return StringIndex, (list(self),)  # in another process the same name has another hash
 
-    def at(self, numbers: np.ndarray) -> list[str]:
-        """Those of some numbers, from 0."""
+    def take(self, numbers: np.ndarray) -> list[str]:
+        """Return the strings at some positions, from 0."""
         columns = (self._folder[numbers], self._ends[numbers], self._ends[numbers + 1])
         rows = zip(*(column.tolist() for column in columns), strict=True)
         folders, text = self._folders, self._text
         return [folders[at] + text[start:end].decode(errors=_ANY) for at, start, end in rows]
 
-    def numbers(self, names: Sequence[str]) -> np.ndarray:
-        """The number of each of some names, int64, shape (m,): the first where it comes
-        several times; −1 for one that is not there.
-        """
+    def get_indexer(self, names: Sequence[str]) -> np.ndarray:
+        """Return the first position of each given string, int64, shape (m,); −1 if it is absent."""
         wanted = np.fromiter(map(hash, names), np.int64, len(names))
         if not len(self):
             return np.full(len(names), -1)
@@ -71,24 +68,24 @@ class Names(Collection[str]):
         found = self._order[places].astype(np.int64)
         return np.where(self._hashes[places] == wanted, found, -1)
 
-    def firsts(self) -> np.ndarray:
-        """The number at which each name comes first, int32, shape (n,)."""
+    def first_positions(self) -> np.ndarray:
+        """Return the first position of each string, int32, shape (n,)."""
         new = np.ones(len(self), bool)
         new[1:] = self._hashes[1:] != self._hashes[:-1]
         found = np.empty(len(self), np.int32)
         found[self._order] = self._order[new][np.cumsum(new) - 1]
         return found
 
-    def once(self) -> tuple[Names, np.ndarray]:
-        """(each name once, the number among these of every name here): in the order in
-        which they come first; int64, shape (n,).
+    def unique(self) -> tuple[StringIndex, np.ndarray]:
+        """Return (index of the unique strings, position in it of every string here, int64, shape
+        (n,)). Unique strings are in order of first occurrence.
         """
-        firsts = self.firsts()
+        firsts = self.first_positions()
         kept = np.unique(firsts)
         if len(kept) == len(self):
             return self, kept
-        return Names(self._some(kept)), np.searchsorted(kept, firsts)
+        return StringIndex(self._some(kept)), np.searchsorted(kept, firsts)
 
     def _some(self, numbers: np.ndarray) -> Iterator[str]:
         for start in range(0, len(numbers), _BLOCK):
-            yield from self.at(numbers[start : start + _BLOCK])
+            yield from self.take(numbers[start : start + _BLOCK])

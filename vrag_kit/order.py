@@ -1,4 +1,4 @@
-"""A random order in which adding or removing one name moves no other."""
+"""Random orders in which adding or removing one item moves no other."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from collections.abc import Iterable
 
 
 def ordered(items: Iterable[str], *names: object) -> list[str]:
-    """The items in the random order that `names` (such as seed, query, stream, draw)
-    stand for: by a hash of the names and the item.
+    """Return the items in the random order determined by `names` (such as seed, query, stream,
+    draw). Items are sorted by a hash of the names and the item.
     """
     prefix = "/".join(map(str, names)) + "/"
     return sorted(items, key=lambda item: hashlib.sha256((prefix + item).encode()).digest())

@@ -1,4 +1,4 @@
-"""How a question to a model or a judge ended, and why there is no answer."""
+"""Statuses of calls to models and judges, and reasons for failure."""
 
 from __future__ import annotations
 
@@ -7,42 +7,42 @@ from enum import StrEnum
 
 
 class Status(StrEnum):
-    """How a question to a model, or to a judge, ended."""
+    """How a call to a model or a judge ended."""
 
     OK = "ok"
-    """There is something to work with."""
+    """The answer or verdict is usable."""
     EMPTY = "empty"
-    """The model ended without a word, or with none where its answer should stand: a bad
-    answer, but the model's own.
+    """The model returned no text, or none where its answer is expected. This is a bad answer, but
+    the model's own.
     """
     TRUNCATED = "truncated"
-    """The answer was cut off at its longest length, and is as bad; the words so far are
-    kept.
+    """The answer was cut off at its maximum length; the text so far is kept. It counts as a bad
+    answer, like `EMPTY`.
     """
     REFUSED = "refused"
-    """The model's provider would not answer."""
+    """The model's provider refused to answer."""
     TOO_LONG = "too_long"
-    """The model cannot hold the prompt."""
+    """The prompt does not fit into the model's context."""
     TIMEOUT = "timeout"
-    """No whole answer came in time."""
+    """No complete answer arrived in time."""
     RATE_LIMITED = "rate_limited"
-    """The endpoint took no more calls."""
+    """The endpoint accepted no more calls."""
     ERROR = "error"
-    """Anything else that went wrong with the call."""
+    """Any other error of the call."""
     UNREADABLE = "unreadable"
-    """There are words, but not in the form that was asked for."""
+    """The text is not in the requested format."""
     DAMAGED = "damaged"
-    """A picture could not be opened, so that nothing was asked."""
-    EARLIER_TURN = "earlier_turn"
-    """An earlier turn of the conversation failed, so that nothing was asked."""
-    STOPPED = "stopped"
-    """The conversation was over before this turn, by its protocol's rule, so that
-    nothing was asked: no failure.
+    """An image could not be opened; the model was not called."""
+    EARLIER_TURN = "skipped"
+    """An earlier turn of the conversation failed; the model was not called."""
+    STOPPED = "early_stopped"
+    """The protocol ended the conversation before this turn (early stopping). The model was not
+    called, and this is no failure.
     """
 
     @property
     def is_answer(self) -> bool:
-        """Whether the model answered, be it with no word or with too many."""
+        """Whether the model answered, including empty and truncated answers."""
         return self in (Status.OK, Status.EMPTY, Status.TRUNCATED)
 
 
@@ -51,9 +51,9 @@ class Failure:
     """Why there is no usable answer or verdict."""
 
     kind: Status
-    """What sort of failure it is; never `Status.OK`."""
+    """The kind of failure; never `Status.OK`."""
     words: str = ""
-    """The reason for people; nothing reads it again."""
+    """The reason as text for users; it is never parsed."""
 
     def __str__(self) -> str:
         kind = self.kind.replace("_", " ")

@@ -32,20 +32,20 @@ Made = Any
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Own:
+class CustomObject:
     """An object of a custom class, its name and its fingerprint."""
 
     made: Made
     name: str
-    """In tables, file names and colours: the entry's, its own, or its class's."""
+    """Name in tables, file names and colours, from the entry, the object or its class."""
     fingerprint: str
-    """Of an entry a hash of its options and of the class's `fingerprint`, or of its module's
-    text. Of an object its own, with the arguments that it keeps; "" where it has none.
+    """Version of the results. For an entry: a hash of its options and of the class's `fingerprint`,
+    or of its module's source. For an object: its own, with the arguments it keeps; "" without one.
     """
 
-    def to_keep(self, what: str) -> Own:
-        """The same, whose results are stored under the fingerprint; raises `VragError`
-        where it has none. `what` ("retriever") begins the message.
+    def require_fingerprint(self, what: str) -> CustomObject:
+        """Return this object, whose results are stored under its fingerprint. Raises `VragError`,
+        beginning with `what` ("retriever"), if it has none.
         """
         if self.fingerprint:
             return self
@@ -57,9 +57,9 @@ class Own:
         )
 
 
-def own_spec(entry: object) -> str | None:
-    """The "package.module:Name" in an entry; None for every other entry, and where a folder
-    has that name.
+def custom_spec(entry: object) -> str | None:
+    """Return the "package.module:Name" in an entry; None for any other entry, and if a folder has
+    that name.
     """
     spec = entry.get("model") if isinstance(entry, Mapping) else entry
     if not isinstance(spec, str) or not _SPEC.fullmatch(spec) or project_path(spec).is_dir():
@@ -67,11 +67,11 @@ def own_spec(entry: object) -> str | None:
     return spec
 
 
-def own_files(entry: object) -> list[Path]:
-    """The file of the module that an entry names, and the project's files that it imports,
-    directly or not, but for the kit's; none where there is no such module.
+def custom_files(entry: object) -> list[Path]:
+    """List the file of the module that an entry names, and the project files that it imports.
+    Indirect imports count, the kit's files do not; the list is empty without such a module.
     """
-    spec = own_spec(entry)
+    spec = custom_spec(entry)
     if spec is None:
         return []
     module = spec.partition(":")[0]
@@ -89,22 +89,22 @@ def own_files(entry: object) -> list[Path]:
     return sorted({Path(file) for file in (found and found.origin, *files) if file})
 
 
-def open_class(spec: str, owner: str) -> tuple[type, str]:
-    """The class that "package.module:Class" names, and the text of its module's file.
+def load_class(spec: str, owner: str) -> tuple[type, str]:
+    """Return the class that "package.module:Class" names, and the source of its module.
 
-    Raises `VragError`, beginning with `owner`, where there is none.
+    Raises `VragError`, beginning with `owner`, if there is none.
     """
     module, text = _imported(spec, owner)
     return cast(type, _named(spec, module, owner, "class", inspect.isclass)), text
 
 
-def open_function(entry: object, what: str) -> Callable[..., Any] | None:
-    """The function that "package.module:function" names, or that was given itself; None
+def load_function(entry: object, what: str) -> Callable[..., Any] | None:
+    """Return the function that "package.module:function" names, or `entry` if it is callable; None
     for the name of something else.
 
-    Raises `VragError`, beginning with `what`, where the name is that of no function.
+    Raises `VragError`, beginning with `what`, if the name is not that of a function.
     """
-    spec = own_spec(entry)
+    spec = custom_spec(entry)
     if spec is None:
         return entry if callable(entry) else None
     owner = f"{what} {spec!r}"
@@ -113,25 +113,25 @@ def open_function(entry: object, what: str) -> Callable[..., Any] | None:
     return cast(Callable[..., Any], function)
 
 
-def open_own(
+def load_custom(
     entry: object,
     what: str,
     needed: Sequence[str],
     *,
     ours: Sequence[str] = (),
     offered: JsonView | None = None,
-) -> Own | None:
-    """The object of a custom class that an entry names, or is; None for any other entry.
+) -> CustomObject | None:
+    """Return the object of a custom class that an entry names, or is; None for any other entry.
 
-    The module is installed, or a file below the project's root. The class is called with the
-    entry's options but for `name` and `ours`, and with those of `offered` (device, decoding,
-    …) that it has parameters for. It must have the methods `needed`; `what` ("retriever")
-    begins messages.
+    The module is installed, or a file below the project root. The class is called with the entry's
+    options except `name` and `ours`, and with the options of `offered` (device, decoding, …) that
+    it has parameters for. It must have the methods `needed`; messages begin with `what`
+    ("retriever").
 
-    Raises `VragError` for a module or class that is not there, for a class without the
-    methods, of which no object is made then, and for one that fails with these options.
+    Raises `VragError` if the module or class does not exist, if the class lacks one of the methods
+    (no object is created then), and if it fails with these options.
     """
-    spec = own_spec(entry)
+    spec = custom_spec(entry)
     if spec is None:
         if entry is None or isinstance(entry, str | Mapping | int | float | list | tuple):
             return None  # what a parameter file can hold: its loader says what is wrong
@@ -140,17 +140,17 @@ def open_own(
     options = dict(entry) if isinstance(entry, Mapping) else {}
     options.pop("model", None)
     name = options.pop("name", None)
-    made_by, text = open_class(spec, owner)
+    made_by, text = load_class(spec, owner)
     # before an object is made: a name in a parameter file must not start a program
     _check(made_by, made_by.__name__, owner, needed)
     taken = _parameters(made_by)
     chosen = {key: value for key, value in (offered or {}).items() if key in taken}
     chosen |= {key: value for key, value in options.items() if key not in ours}
-    with own_code(f"{owner}: making it with {chosen}", made_by):
+    with catch_custom_errors(f"{owner}: making it with {chosen}", made_by):
         made = made_by(**chosen)
     chosen.pop("device", None)
     own = getattr(made, "fingerprint", None)
-    return Own(
+    return CustomObject(
         made=made,
         name=_name(name or getattr(made, "name", None) or made_by.__name__, owner),
         fingerprint=_hash(spec, chosen, str(own) if own else text),
@@ -158,13 +158,13 @@ def open_own(
 
 
 @contextmanager
-def own_code(
+def catch_custom_errors(
     what: str, made: object, *, hint: str = "", passed: tuple[type[Exception], ...] = ()
 ) -> Iterator[None]:
-    """What code of `made`, a class, object or function, raises in here becomes a `VragError`:
-    "`what` failed with KeyError: 'x' (mine.py:20)." and the `hint`. The line is the last that
-    was reached in the file of `made`, else in any but the kit's. Errors of the kinds `passed`
-    stay as they are.
+    """Convert an error from custom code in the block to a `VragError`: "`what` failed with
+    KeyError: 'x' (mine.py:20)." and the `hint`. `made` is the class, object or function. The line
+    is the last one reached in its file, or else outside the kit. Errors of the types `passed` are
+    not converted.
     """
     try:
         yield
@@ -181,7 +181,7 @@ def own_code(
         raise VragError(f"{what} failed with {fault}.{hint}") from error
 
 
-def _given(made: Made, what: str, needed: Sequence[str]) -> Own:
+def _given(made: Made, what: str, needed: Sequence[str]) -> CustomObject:
     """An object that was given itself."""
     if isinstance(made, type):
         name = made.__name__
@@ -194,7 +194,7 @@ def _given(made: Made, what: str, needed: Sequence[str]) -> Own:
     if fingerprint and (told := _arguments(made)):
         fingerprint = _hash(kind, told, fingerprint)
     name = _name(getattr(made, "name", None) or kind, owner)
-    return Own(made=made, name=name, fingerprint=fingerprint)
+    return CustomObject(made=made, name=name, fingerprint=fingerprint)
 
 
 def _arguments(made: Made) -> JsonView:
@@ -213,9 +213,9 @@ def _arguments(made: Made) -> JsonView:
     return found
 
 
-def _parameters(made_by: type) -> list[str]:
+def _parameters(cls: type) -> list[str]:
     try:
-        return list(inspect.signature(made_by).parameters)
+        return list(inspect.signature(cls).parameters)
     except ValueError:  # some classes written in C have no signature
         return []
 

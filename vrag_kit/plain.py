@@ -1,4 +1,4 @@
-"""Types of plain data: mappings as JSON and YAML hold them."""
+"""Types of plain data: mappings as in JSON and YAML."""
 
 from __future__ import annotations
 
@@ -6,6 +6,6 @@ from collections.abc import Mapping
 from typing import Any
 
 Json = dict[str, Any]  # Any: text, numbers, flags, nothing, and lists and mappings of them
-"""A mapping of plain data; who reads it checks what it holds."""
+"""A mapping of plain data; its reader validates the contents."""
 JsonView = Mapping[str, Any]  # Any: likewise
-"""The same, for who only reads it."""
+"""The same, read-only."""

@@ -1,5 +1,5 @@
-"""Whether the process that wrote its name down somewhere is still alive; and workers that
-end with the process that started them.
+"""Names of processes, a check whether one has ended, and worker pools that end with their parent
+process.
 """
 
 from __future__ import annotations
@@ -20,15 +20,15 @@ _DEAD_STATES = ("Z", "X", "x")
 """Of Linux: ended, and not yet or just being forgotten."""
 
 
-def this_process() -> str:
-    """A name of this process that no other one has, "<machine>/<number>/<start>"."""
+def process_name() -> str:
+    """Return a unique name of this process, "<machine>/<number>/<start>"."""
     number = os.getpid()
     return f"{_machine()}/{number}/{_start(number)}"
 
 
 def has_ended(name: str) -> bool:
-    """Whether the process with a name of `this_process` has ended, as far as that is
-    certain: never of one on another machine, or in another container.
+    """Return whether the process with a name from `process_name` has certainly ended. It is False
+    for a process on another machine, or in another container.
     """
     parts = name.split("/")
     if len(parts) != 3 or parts[0] != _machine() or not parts[1].isdecimal():
@@ -36,18 +36,18 @@ def has_ended(name: str) -> bool:
     return _start(int(parts[1])) != parts[2]
 
 
-def new_workers(n: int) -> ProcessPoolExecutor:
-    """n fresh processes that know nothing of this one's state, and end with it."""
+def worker_pool(n: int) -> ProcessPoolExecutor:
+    """Create a pool of n spawned processes, which share no state and end with this one."""
     spawn = multiprocessing.get_context("spawn")
     return ProcessPoolExecutor(n, mp_context=spawn, initializer=end_with_parent)
 
 
 def end_with_parent() -> None:
-    """In a process that `multiprocessing` started: end it as soon as the one that started
-    it has ended, whatever ended that. Elsewhere nothing happens.
+    """End this process, started by `multiprocessing`, as soon as its parent ends for any reason. In
+    any other process nothing happens.
 
-    A worker of a killed process would otherwise wait for work for ever, and keep its
-    memory: make this the first thing that it does, for it may never get any work.
+    A worker of a killed process would otherwise wait for work forever and keep its memory. Call
+    this first, because a worker may never get any work.
     """
     parent = multiprocessing.parent_process()
     if parent is not None:

@@ -1,4 +1,4 @@
-"""Progress of long work, the same in JupyterLab, under papermill and in a terminal."""
+"""Progress bars for JupyterLab, papermill and terminals alike."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from tqdm import tqdm
 
 Item = TypeVar("Item")
 PAUSE = 10.0
-"""Seconds before the first line, and between two."""
+"""Seconds before the first line, and between lines."""
 
 
 def progress(label: str, total: int, unit: str, *, start: int = 0) -> tqdm:
-    """A bar of `total` units, of which `start` were done before, to be closed at the end.
+    """Create a progress bar of `total` units, `start` of them already done; close it at the end.
 
-    It is drawn now and then, to standard output: a log gets few lines, and none of work
-    that is done at once.
+    It prints to standard output at intervals: a log gets few lines, and none for work that ends
+    quickly.
     """
     return tqdm(
         desc=label,
@@ -38,10 +38,10 @@ def track(
     *,
     size: int | Callable[[Item], int] = 1,
 ) -> Iterator[Item]:
-    """Pass `items` on behind a bar.
+    """Yield `items` with a progress bar.
 
-    `total` counts units; each item stands for `size` of them (a number, or a function
-    of the item; the last for what is left).
+    `total` counts units; each item stands for `size` of them (a number, or a function of the item).
+    The bar never exceeds `total`.
     """
     with progress(label, total, unit) as bar:
         for item in items:
@@ -50,8 +50,8 @@ def track(
             bar.update(min(done, total - bar.n))
 
 
-def duration(seconds: float) -> str:
-    """Seconds, from ten minutes on minutes, from an hour on hours and minutes."""
+def format_duration(seconds: float) -> str:
+    """Format seconds as seconds, from ten minutes as minutes, from an hour as hours and minutes."""
     if seconds < 600:
         return f"{seconds:,.0f} s"
     minutes = round(seconds / 60)

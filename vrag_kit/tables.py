@@ -1,6 +1,6 @@
-"""CSV files that people edit, row by row with the number of each line; written whole.
+"""CSV files that people edit: reading with line numbers, and atomic writing.
 
-They are read as any spreadsheet saves them.
+Files are accepted as any spreadsheet program saves them.
 """
 
 from __future__ import annotations
@@ -14,17 +14,16 @@ from vrag_kit.errors import VragError
 from vrag_kit.files import write_file
 
 
-def read_rows(
+def read_csv_rows(
     path: Path, columns: Sequence[str], what: str, advice: str, *, optional: Sequence[str] = ()
 ) -> Iterator[tuple[int, dict[str, str]]]:
-    """(line, values by column) of each row that holds something; "" where the file has not
-    got an `optional` column.
+    """Yield (line number, values by column) of each non-empty row; a missing `optional` column
+    gives "".
 
-    The columns may stand in any order, with commas, semicolons or tabs between, and
-    blanks behind them, as UTF-8 with or without a mark. Raises `VragError` naming file
-    and line for a missing, unknown or doubled column, and a row that is too long or too
-    short; and for a file that cannot be read, where it says that `what` cannot be read
-    and gives the `advice`.
+    Columns may be in any order, separated by commas, semicolons or tabs with spaces after them, in
+    UTF-8 with or without a byte order mark. Raises `VragError` naming file and line for a missing,
+    unknown or duplicate column, and a row that is too long or too short. For a file that cannot be
+    read, the message names `what` and gives the `advice`.
     """
     text = _read_text(path, what, advice)
     head = text.partition("\n")[0]
@@ -50,9 +49,9 @@ def read_rows(
         ) from error
 
 
-def write_rows(path: Path, columns: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
-    """Write a table that `read_rows` reads, replacing the file only once the new one is
-    complete. Raises `OSError` when it cannot be written.
+def write_csv_rows(path: Path, columns: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
+    """Write a table for `read_csv_rows`, replacing the file only once the new one is complete.
+    Raises `OSError` if it cannot be written.
     """
     content = io.StringIO(newline="")
     writer = csv.writer(content, lineterminator="\n", quoting=csv.QUOTE_ALL)

@@ -1,8 +1,7 @@
-"""The words of the kit, frozen dataclasses: from query and evidence to judgment.
+"""Core types of the kit: frozen dataclasses from query and evidence to judgment.
 
-They are the smallest set that serves Visual-RAG, MRAG-Bench, MRAG-Suite and CRAG-MM. A
-question's journey is `Query` → run → `Context` → `Prompt` → `Answer` → `Judgment` → a
-row of a table.
+They serve Visual-RAG, MRAG-Bench, MRAG-Suite and CRAG-MM. A question passes through `Query` → run →
+`Context` → `Prompt` → `Answer` → `Judgment` → a row of a table.
 """
 
 from __future__ import annotations
@@ -15,7 +14,7 @@ from typing import Protocol
 from PIL import Image
 
 from vrag_kit.errors import VragError
-from vrag_kit.made import Made
+from vrag_kit.made import LazyMapping
 from vrag_kit.outcomes import Failure as Failure  # words of the kit as well
 from vrag_kit.outcomes import Status as Status
 from vrag_kit.plain import JsonView
@@ -23,11 +22,11 @@ from vrag_kit.plain import JsonView
 DocId = str
 QueryId = str
 MODALITIES = ("image", "text")
-"""What a document may be shown as; see `Evidence.modality`."""
+"""The modalities of a document; see `Document.modality`."""
 
 
 class LazyImage(Protocol):
-    """A picture that is read only when someone looks at it."""
+    """An image that is read only when it is needed."""
 
     @property
     def where(self) -> str:
@@ -35,21 +34,21 @@ class LazyImage(Protocol):
 
     @property
     def stamp(self) -> str:
-        """Changes whenever the stored bytes may have changed; part of the key of
-        everything computed from the picture.
+        """Version of the stored bytes; part of the key of everything computed from the image. It
+        changes whenever the bytes may have changed.
         """
 
     def data(self) -> bytes:
-        """The encoded picture as stored; raises `VragError` when it cannot be read."""
+        """Return the encoded image as stored; raises `VragError` if it cannot be read."""
 
     def open(self) -> Image.Image:
-        """The decoded picture: RGB, EXIF orientation applied; raises `VragError` when
-        it is damaged.
+        """Return the decoded image: RGB, EXIF orientation applied; raises `VragError` if it is
+        damaged.
         """
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Evidence:
+class Document:
     """One document of a corpus: an image, a passage, a page, or an entry of a knowledge
     graph.
     """
@@ -59,36 +58,33 @@ class Evidence:
     folder>/<uuid>.jpg".
     """
     image: LazyImage | None = None
-    """What it shows; None for plain text."""
+    """Its image; None for plain text."""
     text: str | None = None
-    """What it says; None for a bare image."""
+    """Its text; None for a bare image."""
     metadata: JsonView = field(default_factory=dict)
-    """Anything else the source tells, such as the species folder."""
+    """Other data of the source, such as the species folder."""
 
     @property
     def modality(self) -> str:
-        """ "image" for what shows something, be it with a caption or a page's text, and
-        "text" for what only says something.
+        """The modality: "image" with an image, even if it has a caption or text too; otherwise
+        "text".
         """
         return "text" if self.image is None else "image"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Query:
-    """One question and what counts as an answer."""
+    """A question and its accepted answers."""
 
     query_id: QueryId
-    """Unique in the benchmark, without white space; does not change when rows are added
-    or removed.
+    """Unique in the benchmark, without white space; does not change when rows are added or removed.
     """
     text: str
     """The question."""
     image: LazyImage | None = None
-    """The picture the question is asked about; None in Visual-RAG, whose queries are
-    text only.
-    """
+    """The image that the question is about; None in Visual-RAG, whose queries are text only."""
     answers: tuple[str, ...] = ()
-    """Accepted answers, any one is right; empty only where a benchmark hides them."""
+    """Accepted answers, any of which is correct; empty only if a benchmark hides them."""
     choices: tuple[str, ...] = ()
     """Options of a multiple-choice question, in order; empty for open questions."""
     entity: str = ""
@@ -102,48 +98,48 @@ class Query:
     turn: int = 0
     """Position in the conversation, from 0."""
     metadata: JsonView = field(default_factory=dict)
-    """Anything else the source tells, such as the annotation's line number."""
+    """Other data of the source, such as the annotation's line number."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class Benchmark:
-    """Queries, the corpus they are asked of, and which documents answer them."""
+    """Queries, a corpus of documents, and relevance labels (qrels)."""
 
     name: str
     """Short name for tables and file names."""
     fingerprint: str
-    """Hash of the annotations: two benchmarks with the same fingerprint ask the same
-    questions of the same documents.
+    """Hash of the annotations: benchmarks with the same fingerprint have the same questions and
+    documents.
     """
     queries: Mapping[QueryId, Query]
     """All queries in the order of the annotations."""
-    corpus: Mapping[DocId, Evidence]
+    corpus: Mapping[DocId, Document]
     """All documents."""
     qrels: Mapping[QueryId, Mapping[DocId, int]]
     """Relevance labels, 0 or more, of every judged document of every query; in
     Visual-RAG 1 marks a clue.
     """
     pools: Mapping[QueryId, tuple[DocId, ...]] | None = None
-    """The documents that a query is searched in; None when it is the whole corpus."""
+    """Candidate documents of each query; None if these are the whole corpus."""
     left_out: Mapping[QueryId, frozenset[DocId]] = field(default_factory=dict)
-    """Documents that a query may not be shown, though they are among its candidates,
-    such as its own picture; queries without any are absent.
+    """Candidate documents that a query may not be shown, such as its own image; queries without any
+    are absent.
     """
     groups_are: str = "groups"
-    """What the queries' groups are, in the plural, as captions say it: "species"."""
+    """What the queries' groups are, in the plural, for captions: "species"."""
     read_from: tuple[str, str] = ("", "")
-    """The fingerprint as it was read, and the blob id of the annotations (`git_blob`)."""
+    """The fingerprint when it was read, and the blob id of the annotations (`git_blob_id`)."""
 
     @property
     def blob(self) -> str:
-        """What `git hash-object` prints of the annotations file; "" where they are not one
-        file, and of questions or labels that were changed since they were read.
+        """The git blob id of the annotations file (`git_blob_id`). It is "" if they are not one
+        file, or if questions or labels were changed after reading.
         """
         fingerprint, blob = self.read_from
         return blob if fingerprint == self.fingerprint else ""
 
     def candidates(self, query_id: QueryId) -> tuple[DocId, ...] | None:
-        """The documents that `query_id` is searched in, or None for the whole corpus.
+        """Return the candidate documents of a query, or None for the whole corpus.
 
         In Visual-RAG these are the 200–300 images of the query's species (section 5.1).
         """
@@ -151,18 +147,18 @@ class Benchmark:
 
     @property
     def groups(self) -> dict[QueryId, str]:
-        """The cluster of every query, as statistics need it: the species in Visual-RAG."""
+        """The cluster of every query, for statistics: the species in Visual-RAG."""
         return {query_id: query.group for query_id, query in self.queries.items()}
 
     def relevant(self, query_id: QueryId) -> tuple[DocId, ...]:
-        """The documents that answer `query_id` (label of at least 1), in the order of
-        the annotations.
+        """Return the relevant documents of a query (label of at least 1), in the order of the
+        annotations.
         """
         return tuple(doc_id for doc_id, label in self.qrels[query_id].items() if label > 0)
 
-    def query_at(self, number: int) -> Query:
-        """The query at a place in the order of the annotations, from 0; as in a list −1
-        is the last. Raises `VragError` where there is none.
+    def query_by_index(self, number: int) -> Query:
+        """Return the query at a position in the order of the annotations, from 0; −1 is the last,
+        as in a list. Raises `VragError` if there is none.
         """
         count = len(self.queries)
         if type(number) is not int or not -count <= number < count:
@@ -174,8 +170,8 @@ class Benchmark:
         return list(self.queries.values())[number]
 
     def subset(self, query_ids: Collection[QueryId]) -> Benchmark:
-        """The same benchmark with these queries only, in their order here; documents
-        stay. Raises `VragError` for a query it does not have.
+        """Return this benchmark with the given queries only, in their order here, and all
+        documents. Raises `VragError` for an unknown query.
         """
         if unknown := [query_id for query_id in query_ids if query_id not in self.queries]:
             raise VragError(
@@ -190,15 +186,14 @@ class Benchmark:
             self,
             fingerprint=hashlib.sha256(named.encode()).hexdigest(),
             queries={query_id: self.queries[query_id] for query_id in kept},
-            qrels=Made(kept, self.qrels.__getitem__),
-            pools=None if pools is None else Made(kept, pools.__getitem__),
+            qrels=LazyMapping(kept, self.qrels.__getitem__),
+            pools=None if pools is None else LazyMapping(kept, pools.__getitem__),
             left_out={query_id: left_out[query_id] for query_id in kept if query_id in left_out},
         )
 
-    def with_documents(self, documents: Iterable[Evidence]) -> Benchmark:
-        """The same benchmark with these documents in its corpus too, to show them: they
-        have no label and are in no pool, so that no query is searched in them unless
-        its pool is the whole corpus.
+    def with_documents(self, documents: Iterable[Document]) -> Benchmark:
+        """Return this benchmark with additional documents in its corpus, to show them. They have no
+        label and are in no pool; only a query whose pool is the whole corpus is searched in them.
         """
         more = {document.doc_id: document for document in documents}
         named = hashlib.sha256("\n".join([self.fingerprint, *more]).encode()).hexdigest()
@@ -218,30 +213,26 @@ class Benchmark:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Context:
-    """The evidence chosen for one question, in the order the model will see it."""
+    """The evidence chosen for one query, in the order the model sees it."""
 
     query_id: QueryId
     setting: str
-    """How it was chosen: zero_shot, gt_clue, first_clue, non_clue, top_k, one_in_k, m_gt,
-    m_in_k, one_in_k_easy, text_rag; or one's own (`Wording.with_settings`).
+    """The setting that chose it: zero_shot, gt_clue, first_clue, non_clue, top_k, one_in_k, m_gt,
+    m_in_k, one_in_k_easy, text_rag; or a custom one (`PromptSet.with_settings`).
     """
     k: int
-    """Number of documents asked for; 0 for zero_shot."""
+    """Number of documents requested; 0 for zero_shot."""
     m: int | None = None
-    """Number of clues that are guaranteed, in m_gt and m_in_k; None in the other
-    settings.
-    """
+    """Number of guaranteed clues in m_gt and m_in_k; None in the other settings."""
     draw: int = 0
-    """Which random choice of documents this is, from 0 (the decoding's repetition is
-    `Answer.sample`).
-    """
+    """Index of the random choice of documents, from 0 (`Answer.sample` is that of the decoding)."""
     doc_ids: tuple[DocId, ...] = ()
-    """The documents, first seen first; empty for zero_shot."""
+    """The documents in order; empty for zero_shot."""
 
 
 @dataclass(frozen=True, slots=True)
 class Turn:
-    """What was asked before in a conversation, and what was answered."""
+    """An earlier question of a conversation, and its answer."""
 
     question: str
     answer: str
@@ -249,12 +240,12 @@ class Turn:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Message:
-    """One turn of a prompt."""
+    """One message of a prompt."""
 
     role: str
     """"system", "user" or "assistant"."""
     parts: tuple[str | LazyImage, ...]
-    """Text and images in the order the model reads them."""
+    """Text and images in the order that the model reads them."""
 
 
 Prompt = tuple[Message, ...]
@@ -263,21 +254,21 @@ Prompt = tuple[Message, ...]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Answer:
-    """What a model said, or why it said nothing."""
+    """A model's answer, or the reason why there is none."""
 
     answer_id: str
     """Hash of everything that determines the answer: model, prompt, images, decoding,
     sample.
     """
     sample: int = 0
-    """Which repetition of the decoding this is; 0 when greedy."""
+    """Index of the repetition of the decoding; 0 when greedy."""
     raw: str | None
-    """The model's words, unchanged; None when the call failed."""
+    """The model's output, unchanged; None if the call failed."""
     fields: JsonView = field(default_factory=dict)
-    """What was read out of `raw`: short answer, long answer, chosen letter."""
+    """Fields parsed from `raw`: short answer, long answer, chosen option."""
     failure: Failure | None = None
-    """Why there is no usable answer; None when there is one. Of kind `EMPTY` or
-    `TRUNCATED` when the model itself left it so.
+    """Why there is no usable answer; None if there is one. Its kind is `EMPTY` or `TRUNCATED` if
+    the model's output was empty or cut off.
     """
     sent: JsonView = field(default_factory=dict)
     """Model, decoding parameters and endpoint as they were sent; never a key."""
@@ -291,7 +282,7 @@ class Answer:
 
     @property
     def detail(self) -> str:
-        """The failure's words; "" for a usable answer."""
+        """The reason of the failure; "" for a usable answer."""
         return self.failure.words if self.failure else ""
 
 
@@ -300,21 +291,20 @@ class Judgment:
     """A verdict on one answer, or on one claim of it."""
 
     answer_id: str
-    """The answer's; "" where verdicts come in the order of the answers, as from `judge`.
-    """
+    """The answer's id; "" if verdicts are in the order of the answers, as from `judge`."""
     target: tuple[str, DocId] | None = None
     """(claim, document) for claim-level judging; None when the whole answer is judged.
     """
     label: str
-    """The verdict in words; "" when unreadable."""
+    """The verdict as text; "" if it could not be parsed."""
     score: float | None
     """The verdict as a number, in [0, 1] for Visual-RAG, down to −1 for CRAG-MM; None
     when there is none, never 0 instead.
     """
     marks: frozenset[str] = frozenset()
-    """Remarks such as "hallucination", "redundant", "abstention"."""
+    """Flags such as "hallucination", "redundant", "abstention"."""
     raw: str | None = None
-    """The judge's words, unchanged; None when the call failed."""
+    """The judge's output, unchanged; None if the call failed."""
     failure: Failure | None = None
     """Why there is no verdict; None when there is one."""
 

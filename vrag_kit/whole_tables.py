@@ -1,5 +1,5 @@
-"""What each notebook begins with, behind its parameters: tables are shown whole, no text
-cut and no column left out; and a number is no list.
+"""Display of whole tables in a notebook, without truncated text or hidden columns. Parameters that
+are lists of numbers are checked too.
 """
 
 from __future__ import annotations
@@ -15,15 +15,15 @@ if TYPE_CHECKING:
     from pandas.io.formats.style import Styler
 
 MOST_ROWS = 500
-"""Of a longer table the first and last rows are shown, and how many it has."""
-NUMBERS = ("company_ks", "company_numbers", "cutoffs", "example_numbers", "ks")
-"""Parameters of notebooks that are lists of numbers."""
+"""Maximum number of rows shown; of a longer table the first and last rows and its size."""
+NUMBERS = ("distractor_ks", "cutoffs", "example_counts", "ks")
+"""Notebook parameters that are lists of numbers."""
 
 
-def whole_tables() -> None:
-    """From here on this notebook shows its tables whole; elsewhere nothing happens.
+def show_full_tables() -> None:
+    """Make this notebook show its tables in full; outside a notebook nothing happens.
 
-    Raises `VragError` where one of the notebook's `NUMBERS` is a single one.
+    Raises `VragError` if one of the notebook's `NUMBERS` is a single number.
     """
     from IPython.core.getipython import get_ipython
 
@@ -39,9 +39,9 @@ def whole_tables() -> None:
     pd.set_option("display.show_dimensions", "truncate")
 
 
-def styled(table: pd.DataFrame, *, caption: str = "", **how: Any) -> Styler:  # Any: pandas'
-    """`table.style.format(**how)`, in which texts, labels and the caption show as they are:
-    pandas' own takes a name such as "<img …>" for HTML.
+def style_table(table: pd.DataFrame, *, caption: str = "", **how: Any) -> Styler:  # Any: pandas'
+    """Return `table.style.format(**how)` with HTML escaped in cells, labels and the caption. By
+    default pandas takes a name such as "<img …>" for HTML.
     """
     style = table.style.format(escape="html", **how)
     for axis in (0, 1):

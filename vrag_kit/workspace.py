@@ -1,6 +1,6 @@
-"""Where things are: relative paths in parameters start at the project's root.
+"""Paths of the project: relative paths in parameters start at the project root.
 
-So they mean the same wherever a notebook's kernel was started.
+They mean the same wherever a notebook's kernel was started.
 """
 
 from __future__ import annotations
@@ -11,8 +11,8 @@ from pathlib import Path
 
 
 def project_root() -> Path:
-    """The nearest folder, from the current one upward, that holds `notebooks` and
-    `params`; else the current folder.
+    """Return the nearest folder, from the current one upward, that holds `notebooks` and `params`;
+    else the current folder.
     """
     return _project_of(Path.cwd()) or Path.cwd()
 
@@ -25,9 +25,9 @@ def _project_of(place: Path) -> Path | None:
 
 
 def enter_project(files: Sequence[Path]) -> list[Path]:
-    """Go to the project's root, that of the first file where the current folder is in no
-    project; returns the files as they are named from there. They may have been given from
-    the current folder or from the root, and so commands work in any folder.
+    """Change to the project root, and return the files relative to it. Files may be given relative
+    to the current folder or to the root, which lets commands work in any folder. Outside a project,
+    the root is that of the first file.
     """
     root = _project_of(Path.cwd())
     found = []
@@ -38,16 +38,15 @@ def enter_project(files: Sequence[Path]) -> list[Path]:
     if root is None and found:
         root = _project_of(found[0].parent)
     os.chdir(root or Path.cwd())
-    return [Path(shown(file)) for file in found]
+    return [Path(display_path(file)) for file in found]
 
 
-_WEIGHTS = Path(__file__).parent / "fieldguide" / "weights"
+_WEIGHTS = Path(__file__).parent / "synthetic" / "weights"
 
 
 def path(name: str) -> Path:
-    """A path given in a parameter: absolute or below "~" as it is, otherwise from the
-    project's root; and the name of a model that comes with the kit, such as
-    "field-guide-vlm-few", stands for its folder.
+    """Return the path that a parameter gives, relative to the project root unless absolute or below
+    "~". The name of a model shipped with the kit, such as "field-guide-vlm-few", gives its folder.
     """
     there = project_root() / Path(name).expanduser()
     bundled = _WEIGHTS / name
@@ -55,24 +54,24 @@ def path(name: str) -> Path:
     return bundled if ours else there
 
 
-def own_models() -> list[str]:
-    """The names of the models that come with the kit."""
+def shipped_models() -> list[str]:
+    """Return the names of the models shipped with the kit."""
     return sorted(folder.name for folder in _WEIGHTS.iterdir() if folder.is_dir())
 
 
-def shown(place: Path) -> str:
-    """A path as parameters give it: from the project's root where it lies below that."""
+def display_path(place: Path) -> str:
+    """Return a path as parameters give it: relative to the project root if it lies below."""
     absolute = place.absolute()
     root = project_root()
     return str(absolute.relative_to(root) if absolute.is_relative_to(root) else place)
 
 
-def named_from_project(part: str) -> str:
-    """A path as it is told to others: from the project, or by its file alone; what is no
-    absolute path stays.
+def portable_path(part: str) -> str:
+    """Return a path for sharing: relative to the project, or the file name alone. Text that is not
+    an absolute path is unchanged.
     """
     place = Path(part)
     if not place.is_absolute():
         return part
-    told = shown(place)
+    told = display_path(place)
     return place.name if Path(told).is_absolute() else told

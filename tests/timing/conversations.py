@@ -12,21 +12,21 @@ from pathlib import Path
 
 from tests.timing.generation import seconds
 from vrag_kit.benchmarks import load_visual_rag
-from vrag_kit.fieldguide import draw_field_guide
 from vrag_kit.generation import (
     AnswerStore,
-    Asking,
-    Talk,
+    ConversationConfig,
+    Hardware,
     ask_prompts,
+    build_prompt,
     load_generator,
-    prompt_of,
 )
+from vrag_kit.generation.conversation_runner import ConversationRunner
 from vrag_kit.generation.generator import Generator
-from vrag_kit.generation.talking import Inquiry
 from vrag_kit.papers.crag_mm import WORDINGS
+from vrag_kit.synthetic import generate_field_guide
 from vrag_kit.types import Benchmark, Context, Prompt, Query, Turn
 
-MODEL = "vrag_kit/fieldguide/weights/field-guide-vlm-many"
+MODEL = "vrag_kit/synthetic/weights/field-guide-vlm-many"
 BATCH, TALKS = 16, 100
 LENGTHS = random.Random("lengths").choices(range(2, 7), weights=[3, 7, 20, 37, 33], k=TALKS)
 """As many turns as CRAG-MM's conversations have."""
@@ -34,7 +34,7 @@ LENGTHS = random.Random("lengths").choices(range(2, 7), weights=[3, 7, 20, 37, 3
 
 def talks() -> Benchmark:
     """Conversations about photographs of the small Field Guide."""
-    guide = draw_field_guide("small", "data/field-guide-small")
+    guide = generate_field_guide("small", "data/field-guide-small")
     drawn = load_visual_rag(guide / "annotations.jsonl", guide / "images")
     photos = list(drawn.corpus.values())[:TALKS]
     asked = [query.text for query in drawn.queries.values()]
@@ -53,22 +53,22 @@ def measure(generator: Generator, benchmark: Benchmark, layout: str) -> None:
     """Print both speeds in one layout."""
     wording = WORDINGS[layout]
     contexts = [Context(query_id=each, setting="mm_llm", k=0) for each in benchmark.queries]
-    how = Asking(batch_size=BATCH)
+    how = Hardware(batch_size=BATCH)
     prompts: list[Prompt] = []
 
     def turn_by_turn() -> None:
         with tempfile.TemporaryDirectory() as folder, AnswerStore(Path(folder) / "a") as store:
-            talk = Talk(wording=wording)
-            inquiry = Inquiry(
-                generator=generator, benchmark=benchmark, store=store, talk=talk, how=how
+            talk = ConversationConfig(wording=wording)
+            inquiry = ConversationRunner(
+                generator=generator, benchmark=benchmark, store=store, conversation=talk, how=how
             )
-            table = inquiry.table(contexts)
+            table = inquiry.run(contexts)
         told: dict[str, tuple[Turn, ...]] = {}
         prompts.clear()
         for context, answer in zip(contexts, table["answer"], strict=True):
             query = benchmark.queries[context.query_id]
             history = told.get(str(query.conversation_id), ())
-            prompts.append(prompt_of(benchmark, context, wording, history))
+            prompts.append(build_prompt(benchmark, context, wording, history))
             told[str(query.conversation_id)] = (*history, Turn(query.text, str(answer)))
 
     def at_once() -> None:
@@ -85,7 +85,7 @@ def measure(generator: Generator, benchmark: Benchmark, layout: str) -> None:
 
 
 if __name__ == "__main__":
-    generator = load_generator(MODEL, decoding="greedy", max_new_tokens=16)
+    generator = load_generator(MODEL, decoding={"temperature": 0, "max_new_tokens": 16})
     generator.prepare()
     benchmark = talks()
     for layout in WORDINGS:

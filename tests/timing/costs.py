@@ -20,10 +20,10 @@ from typing import Any
 
 import yaml
 
-from vrag_kit.generation.generator import Forecast
+from vrag_kit.generation.generator import CostEstimate
 from vrag_kit.papers.mrag_suite.printed import DATASETS
-from vrag_kit.runner.foresight import foresee
-from vrag_kit.runner.parameters import declared
+from vrag_kit.runner.dry_run import dry_run_notebooks
+from vrag_kit.runner.params import declared_parameters
 from vrag_kit.runner.plan import read_plan
 from vrag_kit.workspace import project_root
 
@@ -37,8 +37,8 @@ QUESTIONS = 8
 TURNS = [5] * 9 + [4]
 """Of ten conversations, 4.9 on the average."""
 NOT_SEARCHED = {
-    "graph": {"image_service": "field-guide-clip-64"},
-    "web": {"web_service": "field-guide-clip-64"},
+    "image_search": {"image_service": "field-guide-clip-64"},
+    "web_search": {"web_service": "field-guide-clip-64"},
 }
 """Stands for encoders that are not here, as in `vrag check`; nothing is searched."""
 Values = dict[str, Any]  # a parameter file's, of any type
@@ -69,12 +69,15 @@ def _mrag(scenario: str) -> Callable[[Path, Values], Values]:
 
 def _crag(parameter: str, turns: list[int]) -> Callable[[Path, Values], Values]:
     def data(folder: Path, values: Values) -> Values:
-        encoders = values["graph"]["image_service"], values["web"]["web_service"]["model"]
+        encoders = (
+            values["image_search"]["image_service"],
+            values["web_search"]["web_service"]["model"],
+        )
         indexes = paper_data.crag_indexes(folder / "indexes", *encoders)
         return {
             parameter: paper_data.crag_mm(folder / "rows", turns),
             "crag_mm": {**values["crag_mm"], "indexes": indexes},
-            "talk": {**values["talk"], "answer_tokenizer": ""},
+            "conversation": {**values["conversation"], "answer_tokenizer": ""},
         }
 
     return data
@@ -82,8 +85,8 @@ def _crag(parameter: str, turns: list[int]) -> Callable[[Path, Values], Values]:
 
 def _suite(name: str) -> Callable[[Path, Values], Values]:
     def data(folder: Path, values: Values) -> Values:
-        entry = paper_data.suite_entry(name, values["suite"][name], folder, QUESTIONS)
-        return {"suite": {name: entry}}
+        entry = paper_data.suite_entry(name, values["mrag_suite"][name], folder, QUESTIONS)
+        return {"mrag_suite": {name: entry}}
 
     return data
 
@@ -116,7 +119,7 @@ examples in MRAG-Bench, and another's picture in CRAG-MM, beside the paper's own
 """
 
 
-def costs(paper: str, folder: Path) -> dict[str, Forecast]:
+def costs(paper: str, folder: Path) -> dict[str, CostEstimate]:
     """Who is asked → what it takes; `folder` is empty, and becomes a project."""
     for name in ("notebooks", "params"):  # what is read on the way is kept in this project
         (folder / name).symlink_to(ROOT / name)
@@ -127,10 +130,10 @@ def costs(paper: str, folder: Path) -> dict[str, Forecast]:
                 told = sums.setdefault(name, Counter())
                 for key in NUMBERS:
                     told[key] += part.times * getattr(forecast, key)
-    return {name: Forecast(**told) for name, told in sums.items()}
+    return {name: CostEstimate(**told) for name, told in sums.items()}
 
 
-def _foreseen(part: Part, folder: Path) -> dict[str, Forecast]:
+def _foreseen(part: Part, folder: Path) -> dict[str, CostEstimate]:
     """Who is asked → what the written questions take; of verdicts, on both models, half."""
     notebook = project_root() / "notebooks" / f"{part.notebook}.ipynb"
     paper = part.notebook.partition("/")[0]
@@ -139,11 +142,11 @@ def _foreseen(part: Part, folder: Path) -> dict[str, Forecast]:
     values = {**values, **part.data(folder, values), **_models(values)}
     for name in ("answers_dir", "cache_dir", "figures_dir"):
         values[name] = str(folder / name)
-    names = declared(notebook)
+    names = declared_parameters(notebook)
     chosen = {name: value for name, value in values.items() if name in names}
     file = folder / "p.yaml"
     file.write_text(yaml.safe_dump({"notebooks": [part.notebook], **chosen}), encoding="utf-8")
-    foresight = foresee(read_plan(file), NOT_SEARCHED)
+    foresight = dry_run_notebooks(read_plan(file), NOT_SEARCHED)
     if fault := {**foresight.failed, **foresight.partly}:
         raise RuntimeError(str(fault))
     found = {each.name: each.forecast for each in foresight.models}
@@ -155,8 +158,8 @@ def _models(values: Mapping[str, Any]) -> Values:
     asked: Values = {"models": [_named(each, "answers") for each in ANSWERERS]}
     if "judge" in values:
         asked["judge"] = _named(values["judge"], "half of the verdicts")
-    if "web" in values:
-        asked["web"] = {**values["web"], "rewriter": _named(ANSWERERS[0], "queries")}
+    if "web_search" in values:
+        asked["web_search"] = {**values["web_search"], "rewriter": _named(ANSWERERS[0], "queries")}
     if "filter_models" in values:
         asked["filter_models"] = [_named(each, "closed book") for each in values["filter_models"]]
     return asked
@@ -168,11 +171,11 @@ def _named(entry: str | Mapping[str, Any], what: str) -> Values:
     return {**entry, "name": name, "concurrency": 8}
 
 
-def _half(forecast: Forecast) -> Forecast:
-    return Forecast(**{key: getattr(forecast, key) / len(ANSWERERS) for key in NUMBERS})
+def _half(forecast: CostEstimate) -> CostEstimate:
+    return CostEstimate(**{key: getattr(forecast, key) / len(ANSWERERS) for key in NUMBERS})
 
 
-def line(paper: str, name: str, forecast: Forecast) -> str:
+def line(paper: str, name: str, forecast: CostEstimate) -> str:
     """A line of the README's table."""
     cells = (
         f"{paper}'s {name}",

@@ -25,9 +25,9 @@ import numpy as np
 from tests.timing.services import resident
 from vrag_kit.benchmarks import load_visual_rag
 from vrag_kit.retrieval import FlatRetriever, embed_documents
-from vrag_kit.retrieval.nearest import nearest
-from vrag_kit.retrieval.parts import DocumentSide, Shown
-from vrag_kit.types import Evidence, Query
+from vrag_kit.retrieval.nearest import nearest_neighbors
+from vrag_kit.retrieval.parts import DocumentKey, InputModalities
+from vrag_kit.types import Document, Query
 
 SIZES = (10_000, 100_000, 1_000_000)
 """The first is all noise in memory."""
@@ -65,8 +65,8 @@ class Free:
     """An encoder that costs nothing: vectors are taken from a table."""
 
     name, fingerprint, normalized = "free", "0" * 64, False
-    shown = Shown()
-    documents = DocumentSide(name, fingerprint)
+    shown = InputModalities()
+    documents = DocumentKey(name, fingerprint)
 
     def __init__(self) -> None:
         self.prompts: dict[str, str] = {}
@@ -75,7 +75,7 @@ class Free:
     def encode_queries(self, queries: Sequence[Query]) -> np.ndarray:
         return self.table[np.arange(len(queries)) % len(self.table)]
 
-    def prepare(self, document: Evidence) -> int:
+    def prepare(self, document: Document) -> int:
         return UUID(Path(document.doc_id).stem).int % len(self.table)
 
     def encode_documents(self, prepared: Sequence[int]) -> np.ndarray:
@@ -109,7 +109,7 @@ def work(place: Path, root: Path, count: int) -> list[Step]:
     retriever = FlatRetriever(encoder, known, benchmark.candidates)
     retriever.search(list(benchmark.queries.values())[:QUESTIONS], 30)
     done(f"{QUESTIONS} pools searched")
-    nearest(encoder.table[:64], known, 30)
+    nearest_neighbors(encoder.table[:64], known, 30)
     done("64 queries in all")
     return steps
 

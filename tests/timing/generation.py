@@ -21,25 +21,25 @@ import torch
 
 from tests.own_way import prepared
 from vrag_kit.benchmarks import load_visual_rag
-from vrag_kit.fieldguide import draw_field_guide
 from vrag_kit.generation import (
     AnswerStore,
-    Asking,
+    Hardware,
     LocalGenerator,
-    ask_all,
+    ask_model,
+    build_prompt,
     gt_clue,
     load_generator,
     non_clue,
     one_in_k,
-    prompt_of,
     zero_shot,
 )
-from vrag_kit.generation.keys import Picture, StoredPrompt
-from vrag_kit.generation.local.vision import Eyes
-from vrag_kit.papers.visual_rag.wording import WORDING
+from vrag_kit.generation.keys import ImageInfo, StoredPrompt
+from vrag_kit.generation.local.vision_cache import VisionCache
+from vrag_kit.papers.visual_rag.prompts import WORDING
+from vrag_kit.synthetic import generate_field_guide
 from vrag_kit.types import Answer, Benchmark, Context, LazyImage
 
-MODEL = "vrag_kit/fieldguide/weights/field-guide-vlm-many"
+MODEL = "vrag_kit/synthetic/weights/field-guide-vlm-many"
 BATCH, REPEATS = 32, 3
 
 
@@ -55,7 +55,7 @@ class TimedStore(AnswerStore):
         finally:
             self.at_work += time.perf_counter() - began
 
-    def pictures(self, images: Iterable[LazyImage]) -> dict[str, Picture]:
+    def pictures(self, images: Iterable[LazyImage]) -> dict[str, ImageInfo]:
         """As the store's."""
         began = time.perf_counter()
         try:
@@ -96,9 +96,9 @@ def measure(
     generator: LocalGenerator, benchmark: Benchmark, contexts: list[Context], title: str
 ) -> None:
     """One table row: end to end, bare generate, and the kit without reuse."""
-    unique = {(c.query_id, WORDING.template_of(c).name, c.doc_ids): c for c in contexts}
+    unique = {(c.query_id, WORDING.template_for(c).name, c.doc_ids): c for c in contexts}
     prompts = [
-        prompt_of(benchmark, c, WORDING)
+        build_prompt(benchmark, c, WORDING)
         for c in sorted(unique.values(), key=lambda c: len(c.doc_ids))
     ]
     model, processor = generator._model, generator._processor
@@ -109,14 +109,19 @@ def measure(
     hashings: list[float] = []
 
     def whole(reuse: bool) -> None:
-        generator.eyes = Eyes(model, processor, {}) if reuse else None
+        generator.eyes = VisionCache(model, processor, {}) if reuse else None
         with (
             tempfile.TemporaryDirectory() as folder,
             TimedStore(Path(folder) / "answers.sqlite") as store,
         ):
             began = time.perf_counter()
-            ask_all(
-                generator, benchmark, contexts, store, wording=WORDING, how=Asking(batch_size=BATCH)
+            ask_model(
+                generator,
+                benchmark,
+                contexts,
+                store,
+                wording=WORDING,
+                how=Hardware(batch_size=BATCH),
             )
             took = time.perf_counter() - began
             stores.append(store.at_work / took)
@@ -152,15 +157,15 @@ def measure(
     )
     print(
         f"    without reuse {n / without:.1f} answers/s: reuse is {without / with_reuse:.2f} times"
-        f" as fast; {eyes.looked:,} pictures looked at, {eyes.remembered:,} remembered"
+        f" as fast; {eyes.misses:,} pictures looked at, {eyes.remembered:,} remembered"
     )
 
 
 if __name__ == "__main__":
     print(f"{torch.get_num_threads()} torch threads, batches of {BATCH}, median of {REPEATS}")
-    guide = draw_field_guide("small", "data/field-guide-small")
+    guide = generate_field_guide("small", "data/field-guide-small")
     benchmark = load_visual_rag(guide / "annotations.jsonl", guide / "images")
-    generator = load_generator(MODEL, decoding="greedy", max_new_tokens=16)
+    generator = load_generator(MODEL, decoding={"temperature": 0, "max_new_tokens": 16})
     baselines = zero_shot(benchmark) + gt_clue(benchmark) + non_clue(benchmark)
     measure(generator, benchmark, baselines, "baselines (0 or 1 image)")
     measure(

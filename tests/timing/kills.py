@@ -57,7 +57,7 @@ def project(folder: Path) -> Path:
     told = {
         "notebooks": list(NOTEBOOKS),
         "models": ["mine:Slow"],
-        "run_with": {"batch_size": BATCH},
+        "hardware": {"batch_size": BATCH},
         "figures_dir": "figures",
     }
     (folder / "params/visual_rag/p.yaml").write_text(yaml.safe_dump(told), encoding="utf-8")

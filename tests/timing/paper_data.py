@@ -20,21 +20,21 @@ import numpy as np
 import pyarrow as pa
 from PIL import Image
 
-from vrag_kit.fieldguide.parquet import (
+from vrag_kit.files import write_file
+from vrag_kit.papers.mrag_suite.printed import published_dataset_statistics
+from vrag_kit.retrieval.chroma import ChromaRow, write_index
+from vrag_kit.synthetic.crag_mm.rows import MULTI, SINGLE
+from vrag_kit.synthetic.parquet import (
     IMAGE,
     IMAGES,
     NUMBER,
     TEXT,
     TEXTS,
-    Labels,
-    parquet,
-    picture,
-    schema_of,
+    ClassLabels,
+    arrow_schema,
+    image_cell,
+    parquet_bytes,
 )
-from vrag_kit.fieldguide.worn.rows import MULTI, SINGLE
-from vrag_kit.files import write_file
-from vrag_kit.papers.mrag_suite.printed import printed_data
-from vrag_kit.retrieval.convert_chroma import Row, write_index
 
 POOL, CLUES = 265, 16
 """Visual-RAG: images of a question's species, 99,017 in all, and those that are clues."""
@@ -51,7 +51,7 @@ IMAGE_CHARS, WEB_CHARS = 8_000, 32_000
 
 def printed(dataset: str) -> dict[str, float]:
     """MRAG-Suite's Table 1 on a data set: metric → value."""
-    table = printed_data().query("dataset == @dataset")
+    table = published_dataset_statistics().query("dataset == @dataset")
     return dict(zip(table["metric"], table["value"].astype(float), strict=True))
 
 
@@ -111,7 +111,7 @@ def mrag_bench(folder: Path, questions: int, scenario: str = "Angle") -> str:
     size, examples = size_of("MRAG-Bench"), 1 if scenario == "Incomplete" else 5
     rows = []
     for number in range(questions):
-        shown = [picture(shade(size, 20 * number + place)) for place in range(11)]
+        shown = [image_cell(shade(size, 20 * number + place)) for place in range(11)]
         options = {letter: words(2, f"{letter}{number}") for letter in "ABCD"}
         row = {
             "id": str(number),
@@ -130,7 +130,7 @@ def mrag_bench(folder: Path, questions: int, scenario: str = "Angle") -> str:
         rows.append(row)
     columns = dict.fromkeys(rows[0], TEXT)
     columns |= {"image": IMAGE, "gt_images": IMAGES, "retrieved_images": IMAGES}
-    write_file(folder / "test-00000-of-00001.parquet", parquet(columns, rows))
+    write_file(folder / "test-00000-of-00001.parquet", parquet_bytes(columns, rows))
     return str(folder)
 
 
@@ -142,7 +142,7 @@ def crag_mm(folder: Path, turns: list[int]) -> str:
         names = [f"s{number}" if count == 1 else f"s{number}-{turn}" for turn in range(count)]
         row = {
             "session_id": f"s{number}",
-            "image": picture(shade(EGO, number)),
+            "image": image_cell(shade(EGO, number)),
             "image_url": None,
             "turns": {
                 "interaction_id": names,
@@ -152,7 +152,7 @@ def crag_mm(folder: Path, turns: list[int]) -> str:
             "answers": {"interaction_id": names, "ans_full": [words(10)] * count},
         }
         rows.append(row)
-    labels = {column: Labels(names) for column, names in numbering.items()}
+    labels = {column: ClassLabels(names) for column, names in numbering.items()}
     columns = {
         "session_id": TEXT,
         "image": IMAGE,
@@ -161,7 +161,7 @@ def crag_mm(folder: Path, turns: list[int]) -> str:
         "answers": {"interaction_id": TEXTS, "ans_full": TEXTS},
     }
     file = folder / "data" / "public_test-00000-of-00001.parquet"
-    write_file(file, parquet(columns, rows))
+    write_file(file, parquet_bytes(columns, rows))
     return str(folder)
 
 
@@ -176,12 +176,12 @@ def crag_indexes(folder: Path, image_encoder: str, text_encoder: str) -> str:
             "entities": json.dumps([f"Thing {number}"]),
             "info": json.dumps({f"Thing {number}": attributes}),
         }
-        entries.append(Row(str(number), vectors[number], told))
+        entries.append(ChromaRow(str(number), vectors[number], told))
     for number in range(WEB_K):
         url = f"https://x.org/{number}"
         snippet = "words " * (WEB_CHARS // WEB_K // 6)
         told = {"page_url": url, "page_name": f"Page {number}", "page_snippet": snippet}
-        pages.append(Row(f"{url}_chunk_0", vectors[number], told))
+        pages.append(ChromaRow(f"{url}_chunk_0", vectors[number], told))
     write_index(entries, folder / "image-index-public-test", "image", image_encoder)
     write_index(pages, folder / "web-index-public-test", "text", text_encoder)
     return str(folder)
@@ -207,7 +207,7 @@ def _pages(name: str, folder: Path, questions: int) -> dict[str, str]:
     size = size_of(name)
     options = name == "VisRAG-ArXiv"
     pages = [
-        {"corpus-id": f"page_{number}.jpg", "image": picture(shade(size, number))}
+        {"corpus-id": f"page_{number}.jpg", "image": image_cell(shade(size, number))}
         for number in range(questions)
     ]
     queries: list[dict[str, Any]] = []
@@ -229,7 +229,7 @@ def _pages(name: str, folder: Path, questions: int) -> dict[str, str]:
         "qrels": ({"query-id": TEXT, "corpus-id": TEXT, "score": NUMBER}, labels),
     }
     for config, (columns, rows) in configs.items():
-        write_file(folder / config / "train-00000-of-00001.parquet", parquet(columns, rows))
+        write_file(folder / config / "train-00000-of-00001.parquet", parquet_bytes(columns, rows))
     return {"rows": str(folder)}
 
 
@@ -244,12 +244,12 @@ def _charts(name: str, folder: Path, questions: int) -> dict[str, str]:
             "id": f"Intra-Document_Text-Chart_{number:05}",
             "query": told["question"],
             "gt_answer": told["answer"],
-            "gt_chart": [picture(shade(size, number))],
+            "gt_chart": [image_cell(shade(size, number))],
             "gt_keypoints": json.dumps(claims),
         }
         rows.append(row)
     columns = dict.fromkeys(rows[0], TEXT) | {"gt_chart": IMAGES}
-    schema, _ = schema_of(columns)
+    schema, _ = arrow_schema(columns)
     file = io.BytesIO()
     with pa.ipc.new_stream(file, schema) as stream:
         stream.write_table(pa.Table.from_pylist(rows, schema=schema))

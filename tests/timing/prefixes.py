@@ -68,7 +68,8 @@ def measure(title: str, folder: Path, prompts: list[Prompt], device: str) -> Non
     for tokens in (1, TOKENS):
         with contextlib.redirect_stdout(io.StringIO()):
             model = load_generator(
-                {"model": str(folder), "device": device}, decoding="greedy", max_new_tokens=tokens
+                {"model": str(folder), "device": device},
+                decoding={"temperature": 0, "max_new_tokens": tokens},
             )
             model.prepare()
         if not model.nests:

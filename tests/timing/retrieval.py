@@ -20,17 +20,17 @@ import torch
 from PIL import Image
 
 from vrag_kit.benchmarks import ImageFile
-from vrag_kit.fieldguide.album import invent_named
-from vrag_kit.fieldguide.organisms import KINDS
-from vrag_kit.fieldguide.traits import stream
-from vrag_kit.fieldguide.views import photograph, sample_view
 from vrag_kit.retrieval import evaluate, make_run
-from vrag_kit.retrieval.ahead import ahead, cut
 from vrag_kit.retrieval.embedding import embed_documents
 from vrag_kit.retrieval.openclip import OpenClipEncoder, load_open_clip
-from vrag_kit.types import Evidence
+from vrag_kit.retrieval.prefetch import batched, prefetch
+from vrag_kit.synthetic.organisms import KINDS
+from vrag_kit.synthetic.photographs import numbered_species
+from vrag_kit.synthetic.traits import stream
+from vrag_kit.synthetic.views import draw_photograph, sample_view
+from vrag_kit.types import Document
 
-MODEL = "vrag_kit/fieldguide/weights/field-guide-clip-64"
+MODEL = "vrag_kit/synthetic/weights/field-guide-clip-64"
 BATCH, WORKERS, REPEATS = 64, 2, 5
 
 
@@ -47,29 +47,29 @@ def seconds(*tasks: Callable[[], object]) -> list[float]:
     return [median(spent) for spent in times]
 
 
-def draw_pictures(folder: Path, count: int, size: int) -> list[Evidence]:
+def draw_pictures(folder: Path, count: int, size: int) -> list[Document]:
     """`count` photographs of size × size pixels on disk."""
     folder.mkdir()
     documents = []
     for i in range(count):
-        species = invent_named("benchmark", list(KINDS)[i % len(KINDS)], i)
+        species = numbered_species("benchmark", list(KINDS)[i % len(KINDS)], i)
         view = sample_view(
             species, KINDS[species.kind].resting[0], 0.0, stream("benchmark", i), f"benchmark/{i}"
         )
-        photograph(species, view, size).save(folder / f"{i:04d}.jpg", quality=90)
+        draw_photograph(species, view, size).save(folder / f"{i:04d}.jpg", quality=90)
         documents.append(
-            Evidence(doc_id=f"{folder.name}/{i:04d}.jpg", image=ImageFile(folder / f"{i:04d}.jpg"))
+            Document(doc_id=f"{folder.name}/{i:04d}.jpg", image=ImageFile(folder / f"{i:04d}.jpg"))
         )
     return documents
 
 
-def pipeline(encoder: OpenClipEncoder, documents: list[Evidence], title: str) -> None:
+def pipeline(encoder: OpenClipEncoder, documents: list[Document], title: str) -> None:
     """Embedding to disk against decoding alone plus the model alone."""
     with ThreadPoolExecutor(WORKERS) as pool:
         prepared = list(pool.map(encoder.prepare, documents))
 
     def decode() -> None:
-        for _ in ahead(encoder.prepare, cut(documents, BATCH), WORKERS):
+        for _ in prefetch(encoder.prepare, batched(documents, BATCH), WORKERS):
             pass
 
     def forward() -> None:
@@ -89,7 +89,7 @@ def pipeline(encoder: OpenClipEncoder, documents: list[Evidence], title: str) ->
     )
 
 
-def preprocessing(documents: list[Evidence], title: str) -> None:
+def preprocessing(documents: list[Document], title: str) -> None:
     """Decoding and resizing against open_clip's own path through Pillow, one thread
     each.
     """

@@ -17,8 +17,8 @@ from tests.timing.retrieval import seconds
 from tests.timing.services import blocked, store, unit
 from vrag_kit.retrieval import FlatRetriever
 from vrag_kit.retrieval.embeddings import Embeddings
-from vrag_kit.retrieval.nearest import nearest
-from vrag_kit.retrieval.parts import DocumentSide, Shown
+from vrag_kit.retrieval.nearest import nearest_neighbors
+from vrag_kit.retrieval.parts import DocumentKey, InputModalities
 from vrag_kit.types import Query
 
 DOCUMENTS, DIM, QUERIES, POOL, SHARD, K = 99_017, 768, 374, 265, 2048, 30
@@ -29,8 +29,8 @@ class Given:
     """An encoder whose questions' vectors are given: query i has row i."""
 
     name, fingerprint, normalized = "given", "0" * 64, True
-    shown = Shown()
-    documents = DocumentSide(name, fingerprint)
+    shown = InputModalities()
+    documents = DocumentKey(name, fingerprint)
 
     def __init__(self, vectors: np.ndarray) -> None:
         self.prompts: dict[str, str] = {}
@@ -84,7 +84,7 @@ def corpus(known: Embeddings, vectors: np.ndarray, queries: np.ndarray) -> None:
         return blocked(queries, vectors, K)
 
     def ours() -> list[list[tuple[float, str]]]:
-        return nearest(queries, known, K)
+        return nearest_neighbors(queries, known, K)
 
     fastest, spent = seconds(least, ours)
     names = known.doc_ids

@@ -16,13 +16,13 @@ from pathlib import Path
 
 import numpy as np
 
-from vrag_kit.names import Names
+from vrag_kit.names import StringIndex
 from vrag_kit.retrieval.bm25 import Bm25Index
 from vrag_kit.retrieval.embeddings import Embeddings
-from vrag_kit.retrieval.nearest import nearest
-from vrag_kit.retrieval.run import best_scores
-from vrag_kit.retrieval.shards import Rows, write_shard
-from vrag_kit.retrieval.vectors import Places
+from vrag_kit.retrieval.nearest import nearest_neighbors
+from vrag_kit.retrieval.runs import top_k_scores
+from vrag_kit.retrieval.shards import ShardRows, write_shard
+from vrag_kit.retrieval.vectors import VectorLocations
 
 PARTS = ("search", "vectors", "words")
 SHARD = 16_384
@@ -57,7 +57,7 @@ def search() -> None:
             return blocked(queries, vectors, 30)
 
         def ours() -> list[list[tuple[float, str]]]:
-            return nearest(queries, known, 30)
+            return nearest_neighbors(queries, known, 30)
 
         times: list[tuple[float, float]] = []
         for _ in range(3):
@@ -96,7 +96,7 @@ def vectors() -> None:
             before = own()
             known = store(Path(folder), parts)
             places = own() - before
-            nearest(queries, known, 50)
+            nearest_neighbors(queries, known, 50)
             print(
                 f"{count:,} pages, {count * 384 * 4 / 2**20:,.0f} MB of vectors on disk: ids and"
                 f" places {places:,.0f} MB ({places * 2**20 / count:.0f} bytes a page), after a"
@@ -119,7 +119,7 @@ def words() -> None:
         questions = list(short_pages(rng, 20, words_each=8))
         began = time.process_time()
         for text in questions:
-            best_scores(index.scores(text), names, 50)
+            top_k_scores(index.scores(text), names, 50)
         asked = (time.process_time() - began) / 20
         print(
             f"BM25 over {count:,} pages of 40 words: {held * 2**20 / count:.0f} bytes a page,"
@@ -156,13 +156,13 @@ def store(folder: Path, parts: Iterator[np.ndarray]) -> Embeddings:
     for rows in parts:
         names = [f"p{number:06d}" for number in range(sum(counts), sum(counts) + len(rows))]
         unknown = [""] * len(rows)
-        shards.append(write_shard(folder, Rows.of(names, unknown, unknown), rows, ""))
+        shards.append(write_shard(folder, ShardRows.from_lists(names, unknown, unknown), rows, ""))
         ids += names
         counts.append(len(rows))
         dim = rows.shape[1]
     shard = np.repeat(np.arange(len(shards), dtype=np.int32), counts)
     row = np.concatenate([np.arange(count, dtype=np.int32) for count in counts])
-    return Embeddings(folder, Names(ids), Places(tuple(shards), shard, row), dim)
+    return Embeddings(folder, StringIndex(ids), VectorLocations(tuple(shards), shard, row), dim)
 
 
 def seconds(task: object) -> float:

@@ -29,8 +29,8 @@ from vrag_kit.generation import (
     one_in_k,
     zero_shot,
 )
-from vrag_kit.papers.visual_rag.wording import WORDING
-from vrag_kit.types import Benchmark, Context, Evidence, Prompt, Query
+from vrag_kit.papers.visual_rag.prompts import WORDING
+from vrag_kit.types import Benchmark, Context, Document, Prompt, Query
 
 QUERIES, POOL, CLUES = 374, 265, 16
 ANSWERS = 100_000
@@ -62,7 +62,7 @@ class Pixel:
 
 @dataclass(slots=True)
 class Instant:
-    """A model of one's own that answers at once (`AnswererClass`)."""
+    """A model of one's own that answers at once (`CustomGenerator`)."""
 
     name: str
     batched: ClassVar[bool] = True
@@ -90,7 +90,7 @@ def pools() -> Benchmark:
             file = f"00001_Animalia_Chordata_Aves_Anser_anser/{query_id}-{place:030d}.jpg"
             image = Pixel(number * POOL + place, f"data/inat21/train/{file}")
             labels[f"{query_id}-{place}"] = int(place < CLUES)
-            corpus[f"{query_id}-{place}"] = Evidence(doc_id=f"{query_id}-{place}", image=image)
+            corpus[f"{query_id}-{place}"] = Document(doc_id=f"{query_id}-{place}", image=image)
         qrels[query_id] = labels
     return Benchmark(
         name="pools",
@@ -120,14 +120,14 @@ def main(answers: int) -> None:
     ]
     shown = sum(len(context.doc_ids) for context in contexts) / len(contexts)
     print(f"{len(models)} models, {len(contexts):,} prompts of {shown:.1f} pictures on average")
-    run_with = {"batch_size": 256}
+    hardware = {"batch_size": 256}
     with tempfile.TemporaryDirectory() as folder:
         for title in ("asked", "read"):
             began = time.perf_counter()
             worked = time.process_time()
             with contextlib.redirect_stdout(io.StringIO()):
                 table = ask_models(
-                    models, benchmark, contexts, folder, wording=WORDING, run_with=run_with
+                    models, benchmark, contexts, folder, wording=WORDING, hardware=hardware
                 )
             size = (Path(folder) / "answers.sqlite").stat().st_size
             print(

@@ -14,8 +14,8 @@ from statistics import median
 
 import numpy as np
 
-from vrag_kit.retrieval import bm25_run, fuse
-from vrag_kit.types import Evidence, Query
+from vrag_kit.retrieval import bm25_run, reciprocal_rank_fusion
+from vrag_kit.types import Document, Query
 
 CORPORA = {"sentences": (8_306, 20), "pages": (10_000, 150)}
 """Texts and words of each; the aim is 1 s for indexing with one question."""
@@ -30,7 +30,7 @@ def main() -> None:
     for name, (count, length) in CORPORA.items():
         texts = list(draw_texts(rng, count, length))
         documents = {
-            f"d{number:05d}": Evidence(doc_id=f"d{number:05d}", text=text)
+            f"d{number:05d}": Document(doc_id=f"d{number:05d}", text=text)
             for number, text in enumerate(texts)
         }
         queries = [
@@ -48,7 +48,7 @@ def main() -> None:
             f" question ({busy:.2f} s of processor time; aim 1 s), {1000 * further:.1f} ms of"
             " processor time for each further question with k = 100"
         )
-    _, busy = spent(partial(fuse, runs))
+    _, busy = spent(partial(reciprocal_rank_fusion, runs))
     print(f"fusing two runs of {QUESTIONS:,} questions: {busy:.2f} s of processor time")
 
 

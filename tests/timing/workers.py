@@ -19,9 +19,9 @@ from pathlib import Path
 
 from tests.sleeping_encoder import P, searching
 from tests.test_runner import notebook
-from vrag_kit.cores import cores
-from vrag_kit.runner.embedding_elsewhere import embed_elsewhere
-from vrag_kit.runner.notebooks import run_notebooks
+from vrag_kit.cores import available_cores
+from vrag_kit.runner.embedding_elsewhere import embed_on_cluster
+from vrag_kit.runner.run import run_notebooks
 
 BEGINS = "import time\nopen(f'times/{name}', 'w').write(f'{time.time()}\\n')\n"
 ENDS = "\nopen(f'times/{name}', 'a').write(f'{time.time()}\\n')"
@@ -53,7 +53,7 @@ def embed(workers: int) -> float:
     """How long workers embed; two of the three shards are of equal size."""
     os.environ["PAUSE"] = str(PAUSE)
     searching(Path.cwd(), notebook)
-    embed_elsewhere(Path(P), f"local:{workers}")
+    embed_on_cluster(Path(P), f"local:{workers}")
     lines = Path("encoded.txt").read_text(encoding="utf-8").splitlines()
     batches = [line.split() for line in lines]  # who, how many, when
     mine = str(os.getpid())  # this process only tries a document
@@ -76,7 +76,10 @@ def compare(kind: str, work: Callable[[int], float]) -> None:
 def main() -> None:
     """Notebooks that sleep and that count, and an encoder that sleeps."""
     notebooks = int(sys.argv[1]) if sys.argv[1:] else 4
-    print(f"{notebooks} notebooks of 8 s, {cores()} cores, {os.getloadavg()[0]:.1f} at work before")
+    print(
+        f"{notebooks} notebooks of 8 s, {available_cores()} cores, {os.getloadavg()[0]:.1f} at"
+        " work before"
+    )
     for kind, cell in CELLS.items():
         compare(kind, lambda workers, cell=cell: run(cell, notebooks, workers))
     compare("sleeping encoder", embed)

@@ -7,7 +7,7 @@ import json
 from pathlib import Path
 
 from vrag_kit.benchmarks import ImageFile
-from vrag_kit.types import Benchmark, Evidence, Query
+from vrag_kit.types import Benchmark, Document, Query
 
 
 def load_talks(folder: Path) -> Benchmark:
@@ -38,12 +38,12 @@ def load_talks(folder: Path) -> Benchmark:
     )
 
 
-def _pages(folder: Path) -> dict[str, Evidence]:
+def _pages(folder: Path) -> dict[str, Document]:
     pages = {}
     for line in (folder / "pages.tsv").read_text(encoding="utf-8").splitlines():
         doc_id, picture, text = line.split("\t")
         image = ImageFile(folder / picture)
-        pages[doc_id] = Evidence(
+        pages[doc_id] = Document(
             doc_id=doc_id, image=image, text=text, metadata={"source": "pages"}
         )
     return pages

@@ -6,182 +6,207 @@ from vrag_kit.analysis.abstention import (
     detector_agreement,
     selective_accuracy,
 )
-from vrag_kit.analysis.accuracy import accuracy, best_top_k, column_means, over_draws, per_query
-from vrag_kit.analysis.across import ACROSS, Answered, across, across_table, strata_of
+from vrag_kit.analysis.across import (
+    ACROSS,
+    JudgedBenchmark,
+    cross_benchmark_scores,
+    cross_benchmark_table,
+    stratum_rows,
+)
 from vrag_kit.analysis.agreement import (
     READINGS,
     agreement,
     agreement_table,
-    confusion,
-    pairs_of,
+    confusion_matrix,
+    expand_confusion,
 )
-from vrag_kit.analysis.arm_differences import arm_differences, arm_table
+from vrag_kit.analysis.arm_differences import paired_tests, paired_tests_table
 from vrag_kit.analysis.association import association
-from vrag_kit.analysis.cases import error_cases, kinds_of_answers, sample_cases
-from vrag_kit.analysis.cells import differences_table, interval_cells, interval_table
-from vrag_kit.analysis.claims import ClaimSheet, Item
-from vrag_kit.analysis.claims_annotated import annotator_agreement, beside_truth, labels_of
-from vrag_kit.analysis.claims_apart import claim_means_apart, sheet_table
-from vrag_kit.analysis.claims_checked import as_text, with_caption, with_claims
+from vrag_kit.analysis.cases import error_cases, outcome_shares, sample_cases
+from vrag_kit.analysis.claims import ClaimVerdicts, EvidenceItem
+from vrag_kit.analysis.claims_annotated import (
+    annotator_agreement,
+    compare_label_sources,
+    labels_from_verdicts,
+)
+from vrag_kit.analysis.claims_apart import claim_means_by_modality, verdict_table
+from vrag_kit.analysis.claims_checked import check_answers, text_only, with_caption
 from vrag_kit.analysis.claims_error import (
-    corrected_claims,
+    corrected_claim_means,
     verdict_agreement,
-    verdict_confusion,
+    verdict_confusion_matrix,
     verdict_pairs,
 )
 from vrag_kit.analysis.claims_evidence import evidence_metrics
 from vrag_kit.analysis.claims_file import (
-    ClaimsFile,
-    ragchecker_groups,
-    read_claims_file,
-    with_metrics,
-    write_claims_file,
+    RagCheckerFile,
+    add_ragchecker_metrics,
+    ragchecker_means,
+    read_ragchecker_json,
+    write_ragchecker_json,
 )
-from vrag_kit.analysis.claims_labelled import to_label, with_true_sheets
-from vrag_kit.analysis.claims_means import claim_means, claim_values, sheet_rows
+from vrag_kit.analysis.claims_labelled import add_human_verdicts, pairs_to_label
+from vrag_kit.analysis.claims_means import claim_means, claim_values, metric_rows
 from vrag_kit.analysis.claims_ragchecker import ragchecker_metrics
-from vrag_kit.analysis.claims_raw import check_claims_file, unchecked
-from vrag_kit.analysis.claims_written import claims_file_of
-from vrag_kit.analysis.company import cost_of_company, growth_of_company
-from vrag_kit.analysis.comparison import beside_each, compare, since_smallest_k
+from vrag_kit.analysis.claims_raw import complete_ragchecker_json, count_unchecked
+from vrag_kit.analysis.claims_written import to_ragchecker
+from vrag_kit.analysis.comparisons import (
+    broadcast_baseline,
+    change_from_smallest_k,
+    paired_differences,
+)
 from vrag_kit.analysis.conversation_means import (
     conversation_means,
     conversation_values,
     slice_means,
     slice_values,
 )
-from vrag_kit.analysis.conversations import StopRule, with_stop
-from vrag_kit.analysis.detection import d_prime, detection, risk_coverage, with_evidence
+from vrag_kit.analysis.conversations import StopRule, apply_early_stop
+from vrag_kit.analysis.detection import (
+    abstention_detection,
+    add_has_evidence,
+    d_prime,
+    risk_coverage,
+)
+from vrag_kit.analysis.distractors import distractor_cost, distractor_cost_by_k
 from vrag_kit.analysis.error_budget import (
     accuracy_given_clue,
     error_budget,
     first_clue_rank,
-    mean_budget,
+    mean_error_budget,
 )
-from vrag_kit.analysis.evidence_swap import OUTCOMES, swap_effect, swap_outcomes
-from vrag_kit.analysis.gcue import fieller, gcue, gcue_of, gcue_table
-from vrag_kit.analysis.intervals import estimate, summarise
-from vrag_kit.analysis.mix import Mix
-from vrag_kit.analysis.percent import in_percent
-from vrag_kit.analysis.prediction_powered import corrected_accuracy, gains_beside_judge
+from vrag_kit.analysis.estimates import cluster_means, estimate
+from vrag_kit.analysis.evidence_swap import OUTCOMES, counterfactual_effect, counterfactual_outcomes
+from vrag_kit.analysis.gcue import fieller, gcue, gcue_from_means, gcue_table
+from vrag_kit.analysis.means import (
+    best_top_k,
+    column_means,
+    mean_scores,
+    per_query,
+    std_over_draws,
+)
+from vrag_kit.analysis.percent import to_percent
+from vrag_kit.analysis.prediction_powered import corrected_accuracy, judge_bias_check
+from vrag_kit.analysis.report_tables import ci_cells, differences_table, report_table
 from vrag_kit.analysis.results import load_results
-from vrag_kit.analysis.rouge import arm_correlation, rouge_follows
+from vrag_kit.analysis.rouge import rouge_mean_correlation, rouge_score_correlation
+from vrag_kit.analysis.run_comparison import flips, paired_answers
 from vrag_kit.analysis.saved_answers import (
+    add_questions,
     load_answers,
     save_answers,
-    save_suite_answers,
-    with_questions,
+    save_collection_answers,
 )
 from vrag_kit.analysis.sentences import finding
-from vrag_kit.analysis.settings_table import settings_table, with_clue_place
-from vrag_kit.analysis.strata import by_stratum, with_strata, with_stratum
-from vrag_kit.analysis.two_arms import flips, paired_answers
-from vrag_kit.analysis.what_differs import what_differs
+from vrag_kit.analysis.settings_table import add_clue_position, settings_table
+from vrag_kit.analysis.strata import assign_stratum, expand_strata, split_by_stratum
+from vrag_kit.analysis.weights import PoststratificationWeights
+from vrag_kit.analysis.what_differs import config_diff
 
 __all__ = [
     "ACROSS",
     "OUTCOMES",
     "READINGS",
-    "Answered",
-    "ClaimSheet",
-    "ClaimsFile",
-    "Item",
-    "Mix",
+    "ClaimVerdicts",
+    "EvidenceItem",
+    "JudgedBenchmark",
+    "PoststratificationWeights",
+    "RagCheckerFile",
     "StopRule",
-    "accuracy",
+    "abstention_detection",
     "accuracy_given_clue",
-    "across",
-    "across_table",
+    "add_clue_position",
+    "add_has_evidence",
+    "add_human_verdicts",
+    "add_questions",
+    "add_ragchecker_metrics",
     "agreement",
     "agreement_table",
     "annotator_agreement",
-    "arm_correlation",
-    "arm_differences",
-    "arm_table",
-    "as_text",
+    "apply_early_stop",
+    "assign_stratum",
     "association",
-    "beside_each",
-    "beside_truth",
     "best_top_k",
-    "by_stratum",
+    "broadcast_baseline",
+    "change_from_smallest_k",
     "change_over_k",
-    "check_claims_file",
+    "check_answers",
+    "ci_cells",
     "claim_means",
-    "claim_means_apart",
+    "claim_means_by_modality",
     "claim_values",
-    "claims_file_of",
+    "cluster_means",
     "column_means",
-    "compare",
-    "confusion",
+    "compare_label_sources",
+    "complete_ragchecker_json",
+    "config_diff",
+    "confusion_matrix",
     "conversation_means",
     "conversation_values",
     "corrected_accuracy",
-    "corrected_claims",
-    "cost_of_company",
+    "corrected_claim_means",
+    "count_unchecked",
+    "counterfactual_effect",
+    "counterfactual_outcomes",
+    "cross_benchmark_scores",
+    "cross_benchmark_table",
     "d_prime",
     "detect_abstention",
-    "detection",
     "detector_agreement",
     "differences_table",
+    "distractor_cost",
+    "distractor_cost_by_k",
     "error_budget",
     "error_cases",
     "estimate",
     "evidence_metrics",
+    "expand_confusion",
+    "expand_strata",
     "fieller",
     "finding",
     "first_clue_rank",
     "flips",
-    "gains_beside_judge",
     "gcue",
-    "gcue_of",
+    "gcue_from_means",
     "gcue_table",
-    "growth_of_company",
-    "in_percent",
-    "interval_cells",
-    "interval_table",
-    "kinds_of_answers",
-    "labels_of",
+    "judge_bias_check",
+    "labels_from_verdicts",
     "load_answers",
     "load_results",
-    "mean_budget",
-    "over_draws",
+    "mean_error_budget",
+    "mean_scores",
+    "metric_rows",
+    "outcome_shares",
     "paired_answers",
-    "pairs_of",
+    "paired_differences",
+    "paired_tests",
+    "paired_tests_table",
+    "pairs_to_label",
     "per_query",
-    "ragchecker_groups",
+    "ragchecker_means",
     "ragchecker_metrics",
-    "read_claims_file",
+    "read_ragchecker_json",
+    "report_table",
     "risk_coverage",
-    "rouge_follows",
+    "rouge_mean_correlation",
+    "rouge_score_correlation",
     "sample_cases",
     "save_answers",
-    "save_suite_answers",
+    "save_collection_answers",
     "selective_accuracy",
     "settings_table",
-    "sheet_rows",
-    "sheet_table",
-    "since_smallest_k",
     "slice_means",
     "slice_values",
-    "strata_of",
-    "summarise",
-    "swap_effect",
-    "swap_outcomes",
-    "to_label",
-    "unchecked",
+    "split_by_stratum",
+    "std_over_draws",
+    "stratum_rows",
+    "text_only",
+    "to_percent",
+    "to_ragchecker",
     "verdict_agreement",
-    "verdict_confusion",
+    "verdict_confusion_matrix",
     "verdict_pairs",
-    "what_differs",
+    "verdict_table",
     "with_caption",
-    "with_claims",
-    "with_clue_place",
-    "with_evidence",
-    "with_metrics",
-    "with_questions",
-    "with_stop",
-    "with_strata",
-    "with_stratum",
-    "with_true_sheets",
-    "write_claims_file",
+    "write_ragchecker_json",
 ]

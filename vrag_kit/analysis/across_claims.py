@@ -1,16 +1,16 @@
-"""Why answers have no metric of claims, where they have none."""
+"""Reasons why a claim metric is undefined for a table of answers."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 
-from vrag_kit.analysis.claims import ClaimSheet
+from vrag_kit.analysis.claims import ClaimVerdicts
 
 NO_SHEET = "no answer has a sheet of claims"
-_GOLD = "no gold claims can be read"
-_CLAIMS = "its answers make no claim that can be read"
+_GOLD = "no gold claims"
+_CLAIMS = "no claims in answers"
 _SHOWN = "nothing was shown"
-_LACKS: Mapping[str, Callable[[ClaimSheet], bool]] = {
+_LACKS: Mapping[str, Callable[[ClaimVerdicts], bool]] = {
     _GOLD: lambda sheet: not sheet.gold_claims,
     _CLAIMS: lambda sheet: not sheet.claims,
     _SHOWN: lambda sheet: not sheet.items,
@@ -19,16 +19,16 @@ _NEEDS = {
     "claim_recall": (_GOLD, _SHOWN),
     "answer_claim_recall": (_GOLD, _CLAIMS),
     "faithfulness": (_CLAIMS, _SHOWN),
-    "evidence_used": (_CLAIMS, _SHOWN),
+    "evidence_utilization": (_CLAIMS, _SHOWN),
 }
-"""An answer without claims uses no evidence, and recalls nothing; where no answer of all
-has any, it is the reader of claims who says nothing.
+"""Metric → what it needs. An answer without claims uses no evidence and recalls nothing; where no
+answer has any claim, that is due to the claim extractor.
 """
 
 
-def claims_lacking(sheets: Iterable[ClaimSheet | None], metric: str) -> str:
-    """What all sheets lack of what a metric needs, in words; "" where some lack nothing."""
-    there = [sheet for sheet in sheets if isinstance(sheet, ClaimSheet)]
+def missing_for_claim_metric(sheets: Iterable[ClaimVerdicts | None], metric: str) -> str:
+    """Names the requirement of a claim metric that all sheets lack; "" where there is none."""
+    there = [sheet for sheet in sheets if isinstance(sheet, ClaimVerdicts)]
     if not there:
         return NO_SHEET
     for reason in _NEEDS[metric]:

@@ -1,9 +1,8 @@
-"""How far a judge agrees with people: under every reading of "partial", with
-linear-weighted kappa and the judge's signed bias, each with an interval.
+"""Agreement of a judge with human labels under every reading of "partial". Includes linear-weighted
+kappa and the judge's signed bias, each with an interval.
 
-Visual-RAG compares 200 answers (Table 9) and says "partially correct as wildcard match,
-macro-F1 0.92", which can be read in many ways. A reading is data: for each pair of
-labels, what it counts as.
+Visual-RAG compares 200 answers (Table 9) and reports "partially correct as wildcard match, macro-F1
+0.92", which can be read in many ways. A reading gives, for each pair of labels, what it counts as.
 """
 
 from __future__ import annotations
@@ -13,10 +12,10 @@ from collections.abc import Mapping
 import numpy as np
 import pandas as pd
 
-from vrag_kit.analysis.cells import interval_cell
-from vrag_kit.analysis.intervals import RESAMPLES, Estimate, estimate, resampled_times
+from vrag_kit.analysis.estimates import RESAMPLES, Estimate, bootstrap_counts, estimate
+from vrag_kit.analysis.report_tables import format_ci
 from vrag_kit.errors import VragError
-from vrag_kit.judging.labels import LABELS, score_of_label
+from vrag_kit.judging.human_labels import LABELS, score_of_label
 from vrag_kit.judging.scale import scale_of
 
 STRICT = "strict"
@@ -36,7 +35,7 @@ READINGS = {
 }
 """Reading → what each pair counts as, (human, judge) in initials; "--" is left out.
 
-Rows of three: the human says true, partial, false; within, the judge does.
+Groups of three: the human label is true, partial, false; within a group, the judge's is.
 """
 METRICS = {
     "accuracy": "accuracy",
@@ -48,47 +47,46 @@ _INITIALS = "tpf"
 _APART = np.abs(np.subtract.outer(range(3), range(3)))  # steps between two labels
 
 
-def pairs_of(counts: pd.DataFrame) -> pd.DataFrame:
-    """A confusion matrix as one row an answer: human, judge, score, group; from its
-    columns human, judge and count.
+def expand_confusion(counts: pd.DataFrame) -> pd.DataFrame:
+    """Expands a confusion matrix (human, judge, count) to one row per answer: human_label,
+    judge_label, score, group.
 
-    Which answers are of one group it does not tell, so that each is its own; the judge's
-    score is that of its label in [0, 1]. Raises `VragError` for an unknown label.
+    The matrix does not record groups, so each answer is its own group. The judge's score is that of
+    its label, in [0, 1]. Raises `VragError` for an unknown label.
     """
     if unknown := sorted({*counts["human"], *counts["judge"]} - set(LABELS)):
         raise VragError(
             f"found the label {unknown[0]!r} in the confusion matrix, expected {', '.join(LABELS)}."
         )
     rows = counts.loc[counts.index.repeat(counts["count"]), ["human", "judge"]]
-    rows = rows.reset_index(drop=True)
-    scores = rows["judge"].map(score_of_label)
+    rows = rows.reset_index(drop=True).add_suffix("_label")
+    scores = rows["judge_label"].map(score_of_label)
     return rows.assign(score=scores, group=[f"answer {n}" for n in rows.index])
 
 
-def confusion(pairs: pd.DataFrame) -> pd.DataFrame:
-    """Answers by the human's label (rows) and the judge's (columns), both in the order
+def confusion_matrix(pairs: pd.DataFrame) -> pd.DataFrame:
+    """Counts answers by the human's label (rows) and the judge's (columns). Both are in the order
     true, partial, false; 0 where there is none.
     """
-    return pd.crosstab(pairs["human"], pairs["judge"]).reindex(
+    return pd.crosstab(pairs["human_label"], pairs["judge_label"]).reindex(
         index=list(LABELS), columns=list(LABELS), fill_value=0
     )
 
 
 def agreement(pairs: pd.DataFrame, *, seed: int = 0) -> pd.DataFrame:
-    """Accuracy and macro-F1 under every reading, and linear-weighted kappa and bias of
-    the labels as they are: reading, metric, value, ci_low, ci_high, n.
+    """Agreement of the judge with human labels: label_mapping, metric, value, ci_low, ci_high, n.
+    Accuracy and macro-F1 use every reading, linear-weighted kappa and bias the labels as they are.
 
-    `pairs` holds one row an answer: human, judge (labels), score (the judge's), group
-    and, where the column is there, weight: how many answers a row stands for. Macro-F1
-    is the mean over the labels that a reading uses and that occur; kappa is in [−1, 1],
-    NaN when both give one and the same label only; bias is the mean of the judge's
-    score less the human's, at most the width of the judge's scale. n counts the answers
-    that a reading keeps; without any, values are NaN. Intervals of accuracy and bias are
-    those of `estimate`, of macro-F1 and kappa percentile bootstraps over groups, NaN
-    where nothing varies.
+    `pairs` has one row per answer: human_label, judge_label, score (the judge's), group and,
+    optionally, weight: how many answers a row stands for. Macro-F1 is the mean over the labels that
+    a reading uses and that occur; kappa is in [−1, 1], NaN when both give only one and the same
+    label; bias is the mean of the judge's score minus the human's, at most the width of the judge's
+    scale. n counts the answers that a reading keeps; without any, values are NaN. Intervals of
+    accuracy and bias are those of `estimate`, of macro-F1 and kappa percentile bootstraps over
+    groups, NaN where nothing varies.
     """
-    human = pairs["human"].map(list(LABELS).index).to_numpy(int)
-    judge = pairs["judge"].map(list(LABELS).index).to_numpy(int)
+    human = pairs["human_label"].map(list(LABELS).index).to_numpy(int)
+    judge = pairs["judge_label"].map(list(LABELS).index).to_numpy(int)
     cells = 3 * human + judge
     weights = pairs["weight"].to_numpy(float) if "weight" in pairs else np.ones(len(pairs))
     counts = np.bincount(cells, weights=weights, minlength=9).reshape(1, 9)
@@ -105,19 +103,19 @@ def agreement(pairs: pd.DataFrame, *, seed: int = 0) -> pd.DataFrame:
     rows.append((STRICT, "kappa", _kappa(counts)[0], low, high, len(pairs)))
     bias = _bias(pairs, weights)
     rows.append((STRICT, "bias", bias.value, bias.ci_low, bias.ci_high, len(pairs)))
-    columns = ["reading", "metric", "value", "ci_low", "ci_high", "n"]
+    columns = ["label_mapping", "metric", "value", "ci_low", "ci_high", "n"]
     return pd.DataFrame(rows, columns=columns)
 
 
 def agreement_table(sources: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
-    """`agreement` of each source as people read it: rows (source, reading), columns n
-    and the metrics, cells "0.920 [0.880, 0.955]".
+    """Formats `agreement` of each source as a table: rows (source, label_mapping), columns n and
+    the metrics, cells "0.920 [0.880, 0.955]".
     """
     table = pd.concat(sources, names=["source"]).reset_index("source")
     numbers = table[["value", "ci_low", "ci_high"]].itertuples(index=False)
     cells = [_cell(value, low, high) for value, low, high in numbers]
     table = table.assign(cell=cells, metric=table["metric"].map(METRICS))
-    rows = ["source", "reading", "n"]
+    rows = ["source", "label_mapping", "n"]
     wide = table.pivot_table(
         index=rows, columns="metric", values="cell", aggfunc="first", sort=False
     )
@@ -127,7 +125,7 @@ def agreement_table(sources: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
 def _cell(value: float, low: float, high: float) -> str:
     if not np.isfinite(value):
         return "undefined"
-    return interval_cell(value, low, high, decimals=3)
+    return format_ci(value, low, high, decimals=3)
 
 
 def _right(codes: list[str]) -> np.ndarray:
@@ -148,7 +146,7 @@ def _resampled_counts(
         return np.zeros((RESAMPLES, 9))
     by_group = np.zeros((len(names), 9))
     np.add.at(by_group, (member, cells), weights)
-    return np.concatenate([times @ by_group for times in resampled_times(len(names), seed)])
+    return np.concatenate([times @ by_group for times in bootstrap_counts(len(names), seed)])
 
 
 def _macro_f1(counts: np.ndarray, codes: list[str]) -> np.ndarray:
@@ -197,6 +195,6 @@ def _interval(values: np.ndarray) -> tuple[float, float]:
 def _bias(pairs: pd.DataFrame, weights: np.ndarray) -> Estimate:
     """Mean of the judge's score less the human's, and its interval."""
     scale = scale_of(pairs)
-    human = pairs["human"].map(lambda label: score_of_label(label, scale)).astype(float)
+    human = pairs["human_label"].map(lambda label: score_of_label(label, scale)).astype(float)
     off = pairs["score"].astype(float) - human
     return estimate(off.to_numpy(), pairs["group"], scale=scale.differences, weights=weights)

@@ -1,5 +1,5 @@
-"""Whether two arms differ: the paired difference with its interval, an exact test, and
-what as many questions could have shown.
+"""Tests of the difference between two arms: the paired difference with its interval, an exact test,
+and the minimum detectable difference.
 """
 
 from __future__ import annotations
@@ -12,45 +12,50 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from vrag_kit.analysis.cells import LEVEL, interval_cells, p_cell
 from vrag_kit.analysis.clusters import cluster_mean
-from vrag_kit.analysis.comparison import holm
+from vrag_kit.analysis.comparisons import holm
+from vrag_kit.analysis.report_tables import LEVEL, ci_cells, format_p
+from vrag_kit.analysis.run_comparison import (
+    condition_columns,
+    judge_names,
+    judges_differ,
+    side_name,
+)
 from vrag_kit.analysis.settings_table import setting_name
-from vrag_kit.analysis.sign_flips import sign_flip_p, smallest_difference
-from vrag_kit.analysis.strata import ALL, UNTOLD, strata_in_order
-from vrag_kit.analysis.two_arms import asked_by, judge_names, judges_differ, side_name
+from vrag_kit.analysis.sign_flips import minimum_detectable_difference, sign_flip_test
+from vrag_kit.analysis.strata import ALL, NO_STRATUM, sort_strata
 from vrag_kit.judging.scale import scale_of
 
 _SIDES = ["value_a", "ci_low_a", "ci_high_a", "value_b", "ci_low_b", "ci_high_b"]
 _MEANS = [*_SIDES, "value", "ci_low", "ci_high", "n", "n_groups", "n_failed"]
-OTHERWISE = "judged otherwise"
-"""The verdict on scores that two judges gave: it is none on the answers."""
-_TESTS = ["gained", "lost", "p", "p_holm", "test", "smallest", "floor", "verdict"]
+OTHERWISE = "different judges"
+"""The verdict where two judges gave the scores: they do not compare the answers."""
+_TESTS = [
+    *("n_improved", "n_worsened", "p", "p_holm", "test", "mde", "mde_is_lower_bound", "verdict")
+]
 
 
-def arm_differences(pairs: pd.DataFrame) -> pd.DataFrame:
-    """What `paired_answers` say of each way of asking, in each stratum and then in all
-    questions: the columns that name it, stratum, metric, a and b (what the sides are
-    called), baseline (that of a), value_a, value_b (with ci_low_a … ci_high_b), value (b
-    less a), ci_low, ci_high, n, n_groups, n_failed, gained, lost, p, p_holm, test,
-    smallest, floor, verdict.
+def paired_tests(pairs: pd.DataFrame) -> pd.DataFrame:
+    """Paired tests on `paired_answers`, for each condition by stratum and then over all questions.
+    Columns: those of the condition, stratum, metric, a and b (names of the sides), baseline (that
+    of a), value_a, value_b (with ci_low_a … ci_high_b), value (b − a), ci_low, ci_high, n,
+    n_groups, n_failed, n_improved, n_worsened, p, p_holm, test, mde, mde_is_lower_bound, verdict.
 
-    Means are over the questions that both sides have a score for, n of them, after the
-    mean over a question's draws, in n_groups groups; n_failed counts those where one
-    side has none. gained and lost are questions with a higher and a lower score in b.
-    95 % intervals are those of `ClusterMean` over groups. p is exact (`sign_flip_p`:
-    McNemar's where scores are 0 or 1 and questions independent), or that of the interval
-    where test says "t"; p_holm corrects it for all rows of the same stratum, as `compare`
-    does: each stratum and all questions are families of their own. smallest is
-    `smallest_difference` at 5 % ÷ rows of the family with a power of 80 %; where floor
-    is True fewer questions flip than it takes, and it is what flips in one direction
-    alone would need, whatever flips. verdict is "higher" or "lower" where the interval
-    leaves 0 out and p_holm is below 0.05, else "not told apart"; "no score" for n = 0;
-    `OTHERWISE` where other judges scored either side. judge_a and judge_b name these, where
-    both are known. A stratum that holds all pairs of a way of asking has no row beside
-    that of all.
+    Means are over the n questions, in n_groups groups, with a score on both sides; a question's
+    draws are averaged first. n_failed counts questions without a score on one side. n_improved and
+    n_worsened count questions with a higher and a lower score in b. 95 % intervals are those of
+    `ClusterMean` over groups. p is exact (`sign_flip_test`: McNemar's where scores are 0 or 1 and
+    questions independent), or that of the interval where test is "t"; p_holm corrects it for all
+    rows of the same stratum, as `paired_differences` does: each stratum and all questions are
+    families of their own. mde is the minimum detectable difference
+    (`minimum_detectable_difference`) at 5 % ÷ rows of the family with a power of 80 %; where
+    mde_is_lower_bound is True fewer questions change than it takes, and mde is what changes in one
+    direction alone would need. verdict is "higher" or "lower" where the interval excludes 0 and
+    p_holm is below 0.05, else "not significant"; "no score" for n = 0; `OTHERWISE` where different
+    judges scored the two sides. judge_a and judge_b name the judges, where both are known. A
+    stratum that holds all pairs of a condition has no row of its own.
     """
-    by = asked_by(pairs)
+    by = condition_columns(pairs)
     cells: list[tuple[tuple[object, ...], pd.DataFrame]] = []
     for key, part in pairs.groupby(by, sort=False, dropna=False):
         cells += [((*key, name, "score"), some) for name, some in _apart(part)]
@@ -63,67 +68,71 @@ def arm_differences(pairs: pd.DataFrame) -> pd.DataFrame:
     table["p_holm"] = table.groupby("stratum")["p"].transform(lambda p: holm(p.to_numpy(float)))
     parts = [part for _, part in cells]
     apart = [bool(judges_differ(part).any()) for part in parts]
-    known = {"judged_by_a", "judged_by_b"} <= set(pairs)
-    judges = {f"judge_{side}": [judges_of(part, side) for part in parts] for side in "ab" if known}
+    known = {"judge_a", "judge_b"} <= set(pairs)
+    judges = {
+        f"judge_{side}": [judge_label(part, side) for part in parts] for side in "ab" if known
+    }
     told = zip(table.to_dict("records"), apart, strict=True)
     table["verdict"] = [OTHERWISE if other else _verdict(row) for row, other in told]
     table = table.assign(**judges)
     return table[[*before, "a", "b", "baseline", *judges, *_MEANS, *_TESTS]]
 
 
-def judges_of(pairs: pd.DataFrame, side: str) -> str:
-    """Who scored the answers of a side, "a" or "b", of `paired_answers` (`judge_names`):
-    "rule"; "" where they were saved without it.
+def judge_label(pairs: pd.DataFrame, side: str) -> str:
+    """The judge of a side, "a" or "b", of `paired_answers` (`judge_names`), such as "rule"; ""
+    where the answers were saved without it.
     """
     return " | ".join(map(str, judge_names(pairs, side).dropna().unique()))
 
 
-def arm_table(differences: pd.DataFrame, pairs: pd.DataFrame) -> pd.DataFrame:
-    """`in_percent(arm_differences(pairs))` as people read it, without columns that are
-    the same in all rows and say nothing of the arms.
+def paired_tests_table(differences: pd.DataFrame, pairs: pd.DataFrame) -> pd.DataFrame:
+    """Formats `to_percent(paired_tests(pairs))` as a table, without columns that are the same in
+    all rows and do not describe the arms.
     """
     a, b = (side_name(side, pairs[side.lower()].iloc[0]) for side in "AB")
-    asked = [name for name in asked_by(pairs) if (differences[name] != "").any()]
+    asked = [name for name in condition_columns(pairs) if (differences[name] != "").any()]
     names = [*asked, "stratum"]
     table = differences[[name for name in names if differences[name].nunique() > 1] or names[:1]]
     if "setting" in table:
         table = table.assign(setting=table["setting"].map(setting_name))
-    changed = differences["gained"].map("+{}".format) + differences["lost"].map(" −{}".format)
+    changed = differences["n_improved"].map("+{}".format) + differences["n_worsened"].map(
+        " −{}".format
+    )
     return table.assign(
         **{
             a: _side_cells(differences, "a"),
             b: _side_cells(differences, "b"),
-            "B − A in points": interval_cells(differences),
+            "B − A (percentage points)": ci_cells(differences),
             "n": differences["n"],
-            "groups": differences["n_groups"],
+            "n_groups": differences["n_groups"],
             **({"failed": differences["n_failed"]} if differences["n_failed"].any() else {}),
-            "changed (of n)": changed,
-            "p": differences["p"].map(p_cell) + differences["test"].map({"t": " (t)"}).fillna(""),
-            "p (Holm)": differences["p_holm"].map(p_cell),
-            "smallest detectable": _smallest_cells(differences),
-            "B is": differences["verdict"],
+            "changed (+ / −)": changed,
+            "p": differences["p"].map(format_p) + differences["test"].map({"t": " (t)"}).fillna(""),
+            "p (Holm)": differences["p_holm"].map(format_p),
+            "minimum detectable difference": _smallest_cells(differences),
+            "verdict (B against A)": differences["verdict"],
         }
     )
 
 
 def _smallest_cells(differences: pd.DataFrame) -> pd.Series:
-    """ "16.3", "≥ 16.3" where that is the floor, "–" where nothing could be found."""
-    numbers = differences["smallest"].map("{:.1f}".format).replace("nan", "–")
-    return differences["floor"].map({True: "≥ ", False: ""}) + numbers
+    """ "16.3", "≥ 16.3" where that is a lower bound, "–" where nothing could be found."""
+    numbers = differences["mde"].map("{:.1f}".format).replace("nan", "–")
+    return differences["mde_is_lower_bound"].map({True: "≥ ", False: ""}) + numbers
 
 
 def _side_cells(differences: pd.DataFrame, side: str) -> pd.Series:
     """The mean of a side with its interval."""
     names = ["value", "ci_low", "ci_high"]
     columns = {f"{name}_{side}": name for name in names}
-    return interval_cells(differences[list(columns)].rename(columns=columns))
+    return ci_cells(differences[list(columns)].rename(columns=columns))
 
 
 def _apart(part: pd.DataFrame) -> Iterator[tuple[str, pd.DataFrame]]:
     """Each stratum of the pairs, unless it holds all of them, and all of them."""
-    for name in strata_in_order(part["stratum"]):
+    for name in sort_strata(part["stratum"]):
         inside = part["stratum"] == name
-        if name != UNTOLD and not inside.all():
+        if name != NO_STRATUM and not inside.all():
             yield name, part[inside]
     yield ALL, part
 
@@ -143,10 +152,10 @@ def _row(part: pd.DataFrame, level: float) -> tuple[object, ...]:
     groups = means.index.get_level_values("group").to_numpy()
     scale = scale_of(part)
     found = cluster_mean(difference, groups, scale.differences)
-    p, test = sign_flip_p(difference, groups), "sign flips"
+    p, test = sign_flip_test(difference, groups), "exact sign-flip test"
     if math.isnan(p):
-        p, test = found.p(), "t"
-    smallest = smallest_difference(difference, groups, scale, level=level)
+        p, test = found.p_value(), "t"
+    smallest = minimum_detectable_difference(difference, groups, scale, level=level)
     floor = smallest / scale.width > float(np.mean((difference / scale.width) ** 2))
     gained, lost = int((difference > 0).sum()), int((difference < 0).sum())
     sides: list[float] = []
@@ -163,5 +172,5 @@ def _verdict(row: Mapping[Hashable, Any]) -> str:  # Any: a row of a table
         return "no score"
     outside = row["ci_low"] > 0 or row["ci_high"] < 0
     if not (outside and row["p_holm"] < LEVEL):
-        return "not told apart"
+        return "not significant"
     return "higher" if row["value"] > 0 else "lower"

@@ -1,7 +1,7 @@
-"""How far two columns of judgements go together, with intervals over clusters.
+"""Association of two columns of judgements, with intervals over clusters.
 
-Everything is computed from tables that count the pairs of values, so that a thousand
-resamples of ten thousand answers take a second.
+Everything is computed from counts of pairs of values: a thousand resamples of ten thousand answers
+take a second.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 import pandas as pd
 
-from vrag_kit.analysis.intervals import Estimate, resampled_times
+from vrag_kit.analysis.estimates import Estimate, bootstrap_counts
 from vrag_kit.errors import VragError
 
 RESAMPLES = 1000
@@ -29,14 +29,13 @@ def association(
     """Association of two paired columns in [−1, 1], with a 95 % percentile
     bootstrap interval over `groups`.
 
-    `measure` is "kappa" (Cohen's, for categories), "spearman" (rank correlation, ties
-    share their mean rank) or "kendall" (tau-b). A pair with a NaN is left out and
-    counted in n_failed. The value is NaN when a column never changes (for kappa: when
-    both hold one and the same value): then there is nothing to go together. Whole
-    groups are drawn with replacement, 1,000 times; draws without a value are left out.
-    The interval is NaN for one group, and when all draws have the same value: a
-    bootstrap of perfect agreement knows no doubt. Raises `VragError` for another
-    measure and for lengths that differ.
+    `measure` is "kappa" (Cohen's, for categories), "spearman" (rank correlation, ties share their
+    mean rank) or "kendall" (tau-b). A pair with a NaN is left out and counted in n_failed. The
+    value is NaN when a column never changes (for kappa: when both hold one and the same value).
+    Whole groups are resampled with replacement, 1,000 times; draws without a value are left out.
+    The interval is NaN for one group, and when all draws have the same value: a bootstrap of
+    perfect agreement has no variance. Raises `VragError` for an unknown measure and for different
+    lengths.
     """
     if measure not in MEASURES:
         raise VragError(f"there is no measure {measure!r}; expected one of {', '.join(MEASURES)}.")
@@ -53,7 +52,7 @@ def association(
         return Estimate(np.nan, np.nan, np.nan, 0, failed)
     counts = _counts(first[known], second[known], names[known], square=measure == "kappa")
     value = float(MEASURES[measure](counts.sum(axis=0)[None])[0])
-    resamples = resampled_times(len(counts), seed, RESAMPLES)
+    resamples = bootstrap_counts(len(counts), seed, RESAMPLES)
     drawn = np.concatenate([_drawn(measure, times, counts) for times in resamples])
     drawn = drawn[np.isfinite(drawn)]
     if len(drawn) == 0 or np.ptp(drawn) < 1e-12:

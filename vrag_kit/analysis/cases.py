@@ -1,19 +1,19 @@
-"""Answers that are wrong although the model saw what it needed: one row a case, to be
-read one by one (Visual-RAG, appendix F).
+"""Cases of incorrect answers although the model saw the evidence: one row per case, for reading
+(Visual-RAG, appendix F).
 """
 
 from __future__ import annotations
 
 import pandas as pd
 
-from vrag_kit.analysis.accuracy import ARM
-from vrag_kit.analysis.intervals import summarise
+from vrag_kit.analysis.estimates import cluster_means
+from vrag_kit.analysis.means import ARM
 from vrag_kit.frames import require_columns
 from vrag_kit.judging.scale import SHARES, Scale, scale_of
 from vrag_kit.order import ordered
 from vrag_kit.types import Benchmark
 
-KINDS = ("right", "partly right", "declined", "wrong")
+KINDS = ("correct", "partially correct", "abstained", "incorrect")
 COLUMNS = [
     "model",
     "query_id",
@@ -23,7 +23,7 @@ COLUMNS = [
     "question",
     "references",
     "answer",
-    "kind",
+    "outcome",
     "verdict",
     "score",
     "doc_ids",
@@ -31,29 +31,28 @@ COLUMNS = [
 _ANSWER = ["model", "query_id", "setting", "k", "draw", "score", "abstained", "doc_ids"]
 
 
-def kind_of(score: pd.Series, abstained: pd.Series, scale: Scale = SHARES) -> pd.Series:
-    """One of `KINDS` for every judged answer; missing where there is no verdict.
+def classify_answers(score: pd.Series, abstained: pd.Series, scale: Scale = SHARES) -> pd.Series:
+    """Classifies every judged answer as one of `KINDS`; missing where there is no verdict.
 
-    Right has the best score, partly right another above 0 (or above the scale's worst,
-    where that is more); the rest declines or is wrong.
+    Correct has the best score, partially correct another above 0 (or above the scale's worst,
+    where that is more); the rest abstains or is incorrect.
     """
-    kinds = pd.Series("wrong", index=score.index)
-    kinds = kinds.mask(abstained > 0, "declined")
-    kinds = kinds.mask(score > scale.nothing, "partly right")
-    kinds = kinds.mask(score == scale.best, "right")
+    kinds = pd.Series("incorrect", index=score.index)
+    kinds = kinds.mask(abstained > 0, "abstained")
+    kinds = kinds.mask(score > scale.nothing, "partially correct")
+    kinds = kinds.mask(score == scale.best, "correct")
     return kinds.where(score.notna())
 
 
 def error_cases(
     judged: pd.DataFrame, benchmark: Benchmark, *, setting: str = "gt_clue"
 ) -> pd.DataFrame:
-    """The answers of a setting that are not fully right, the wrong ones first: the
-    columns `COLUMNS`; empty when all are right.
+    """The answers of a setting that are not fully correct, the incorrect ones first: the
+    columns `COLUMNS`; empty when all are correct.
 
-    references are the accepted answers, doc_ids the images as shown, which each row of
-    answers carries. Equal answers of a model to the same question are one case (its
-    first draw). Failed answers are no cases: they are counted elsewhere, with their
-    reason.
+    references are the accepted answers, doc_ids the images as shown. Equal answers of a model to
+    the same question are one case (its first draw). Failed answers are left out: they are counted
+    elsewhere, with their reason.
     """
     require_columns(judged, _ANSWER, "error_cases")
     scale = scale_of(judged)
@@ -61,22 +60,22 @@ def error_cases(
     rows = rows.drop_duplicates(["model", "query_id", "answer"])
     queries = [benchmark.queries[query_id] for query_id in rows["query_id"]]
     rows = rows.assign(
-        kind=kind_of(rows["score"], rows["abstained"], scale),
+        outcome=classify_answers(rows["score"], rows["abstained"], scale),
         question=[query.text for query in queries],
         references=[" | ".join(query.answers) for query in queries],
     )
-    order = rows["kind"].map({"wrong": 0, "declined": 1, "partly right": 2})
+    order = rows["outcome"].map({"incorrect": 0, "abstained": 1, "partially correct": 2})
     rows = rows.assign(_order=order).sort_values(["_order", "query_id", "model"], kind="stable")
     return rows[COLUMNS].reset_index(drop=True)
 
 
 def sample_cases(cases: pd.DataFrame, most: int, *, seed: int = 0) -> pd.DataFrame:
-    """Up to `most` of the cases that claim something, each of another question, in
-    random order; the same for the same seed.
+    """Samples up to `most` cases, each of another question, in random order; the same for the same
+    seed.
 
-    Declined ones are left out: that nothing was claimed needs no picture.
+    Abstentions are left out: they claim nothing that an image could show.
     """
-    claimed = cases[cases["kind"] != "declined"]
+    claimed = cases[cases["outcome"] != "abstained"]
     named = claimed[["query_id", "model", "setting", "k", "draw"]]
     names = ["/".join(map(str, name)) for name in named.itertuples(index=False)]
     rows = dict(zip(names, claimed.index, strict=True))
@@ -84,23 +83,23 @@ def sample_cases(cases: pd.DataFrame, most: int, *, seed: int = 0) -> pd.DataFra
     return drawn.drop_duplicates("query_id").head(most)
 
 
-def kinds_of_answers(judged: pd.DataFrame) -> pd.DataFrame:
-    """Share of the judged answers that are right, partly right, declined or wrong:
-    model, setting, k, kind, metric, value in [0, 1], ci_low, ci_high, n, count.
+def outcome_shares(judged: pd.DataFrame) -> pd.DataFrame:
+    """Share of the judged answers that are correct, partially correct, abstained or incorrect:
+    model, setting, k, outcome, metric, value in [0, 1], ci_low, ci_high, n, count.
 
     n counts queries, count the answers of the kind. The shares of an arm add up to 1.
     Intervals are over groups, with the draws of a query kept together.
     """
-    require_columns(judged, ["query_id", "group", "score", "abstained"], "kinds_of_answers")
+    require_columns(judged, ["query_id", "group", "score", "abstained"], "outcome_shares")
     known = judged[judged["score"].notna()]
-    kinds = kind_of(known["score"], known["abstained"], scale_of(judged))
+    kinds = classify_answers(known["score"], known["abstained"], scale_of(judged))
     tables = []
     for kind in KINDS:
         marked = known.assign(value=(kinds == kind).astype(float))
         queries = marked.groupby([*ARM, "query_id", "group"], sort=False)
         shares = queries["value"].mean().reset_index()
-        table = summarise(shares, ARM).drop(columns="n_failed")
+        table = cluster_means(shares, ARM).drop(columns="n_failed")
         counts = marked.groupby(ARM, sort=False)["value"].sum().astype(int).rename("count")
         table = table.merge(counts.reset_index(), on=ARM)
-        tables.append(table.assign(kind=kind, metric="share"))
+        tables.append(table.assign(outcome=kind, metric="share"))
     return pd.concat(tables, ignore_index=True)

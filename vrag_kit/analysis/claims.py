@@ -1,4 +1,4 @@
-"""`ClaimSheet`: an answer's claims, what it was shown, and every verdict on them."""
+"""`ClaimVerdicts`: an answer's claims, the evidence it was shown, and every verdict on them."""
 
 from __future__ import annotations
 
@@ -6,17 +6,17 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import chain
 
-from vrag_kit.errors import VragError, short
-from vrag_kit.judging.claims import Relation
+from vrag_kit.errors import VragError, short_repr
+from vrag_kit.judging.claims import EntailmentLabel
 
-Label = Relation | None
-"""A verdict; None where it could not be had or read, which is never NEUTRAL."""
+Label = EntailmentLabel | None
+"""A verdict; None where it is missing or unparsed, which is never NEUTRAL."""
 Row = tuple[Label, ...]
 MODALITIES = ("image", "text")
 
 
 @dataclass(frozen=True, slots=True)
-class Item:
+class EvidenceItem:
     """One document that the answerer saw."""
 
     doc_id: str
@@ -25,24 +25,24 @@ class Item:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ClaimSheet:
-    """Everything that the metrics of one answer are computed from."""
+class ClaimVerdicts:
+    """The claims of one answer and of its reference, the evidence, and all verdicts on them."""
 
     query_id: str
     claims: tuple[str, ...]
-    """Of the answer, n of them."""
+    """The n claims of the answer."""
     gold_claims: tuple[str, ...]
-    """Of what should have been answered, m of them."""
-    items: tuple[Item, ...]
-    """What the answerer saw, p of them, in its order."""
+    """The m claims of the reference answer."""
+    items: tuple[EvidenceItem, ...]
+    """The p documents that the answerer saw, in its order."""
     accepted: Row
-    """Shape [n]: what the accepted answers say about each claim."""
+    """Shape [n]: the verdict of the accepted answers on each claim."""
     recalled: Row
-    """Shape [m]: what the answer says about each gold claim."""
+    """Shape [m]: the verdict of the answer on each gold claim."""
     on_claims: tuple[Row, ...]
-    """Shape [n][p]: what each item says about each claim."""
+    """Shape [n][p]: the verdict of each item on each claim."""
     on_gold: tuple[Row, ...]
-    """Shape [m][p]: what each item says about each gold claim."""
+    """Shape [m][p]: the verdict of each item on each gold claim."""
 
     def __post_init__(self) -> None:
         """Raises `VragError`, which names query and matrix, for a wrong shape, an
@@ -54,7 +54,7 @@ class ClaimSheet:
             if item.modality not in MODALITIES:
                 raise VragError(
                     f"{self._where('items')}, {item.doc_id!r}: found the modality"
-                    f" {short(item.modality)}, expected {' or '.join(MODALITIES)}."
+                    f" {short_repr(item.modality)}, expected {' or '.join(MODALITIES)}."
                 )
         self._check_row("accepted", self.accepted, len(self.claims), "claims")
         self._check_row("recalled", self.recalled, len(self.gold_claims), "gold claims")
@@ -63,29 +63,29 @@ class ClaimSheet:
 
     @property
     def verdicts(self) -> Row:
-        """All of the four matrices, in their order and row by row."""
+        """The verdicts of all four matrices, in their order and row by row."""
         rows = (self.accepted, self.recalled, *self.on_claims, *self.on_gold)
         return tuple(chain.from_iterable(rows))
 
     @property
     def unread(self) -> int:
-        """How many verdicts are missing."""
+        """The number of missing verdicts."""
         return self.verdicts.count(None)
 
-    def missing_in(self, matrix: str) -> int:
-        """How many verdicts are missing in one matrix, such as "on_gold"."""
+    def n_missing(self, matrix: str) -> int:
+        """The number of missing verdicts in one matrix, such as "on_gold"."""
         rows = getattr(self, matrix)
         rows = (rows,) if matrix in ("accepted", "recalled") else rows
         return sum(row.count(None) for row in rows)
 
-    def shown(self, modality: str) -> tuple[int, ...]:
-        """The places of the items of a modality, from 0; of "all" every one's."""
+    def item_positions(self, modality: str) -> tuple[int, ...]:
+        """The positions, from 0, of the items of a modality; those of all items for "all"."""
         known = enumerate(self.items)
         return tuple(place for place, item in known if modality in ("all", item.modality))
 
-    def only(self, modality: str) -> ClaimSheet:
-        """The same answer as if the items of one modality alone had been shown."""
-        places = self.shown(modality)
+    def restrict_to_modality(self, modality: str) -> ClaimVerdicts:
+        """Returns the same sheet with the items of one modality as the only evidence."""
+        places = self.item_positions(modality)
         return replace(
             self,
             items=tuple(self.items[place] for place in places),
@@ -93,8 +93,8 @@ class ClaimSheet:
             on_gold=tuple(tuple(row[place] for place in places) for row in self.on_gold),
         )
 
-    def filled(self, relation: Relation) -> ClaimSheet:
-        """The same sheet with every missing verdict read as this relation."""
+    def fill_missing(self, relation: EntailmentLabel) -> ClaimVerdicts:
+        """Returns the same sheet with this label in place of every missing verdict."""
 
         def row(labels: Row) -> Row:
             return tuple(relation if label is None else label for label in labels)
@@ -109,7 +109,7 @@ class ClaimSheet:
 
     def __repr__(self) -> str:
         return (
-            f"ClaimSheet({self.query_id!r}, {len(self.claims)} claims, {len(self.gold_claims)}"
+            f"ClaimVerdicts({self.query_id!r}, {len(self.claims)} claims, {len(self.gold_claims)}"
             f" gold claims, {len(self.items)} items, {self.unread} verdicts missing)"
         )
 
@@ -120,7 +120,8 @@ class ClaimSheet:
         for number, claim in enumerate(getattr(self, name), start=1):
             if not isinstance(claim, str) or not claim.strip():
                 raise VragError(
-                    f"{self._where(name)}, number {number}: found {short(claim)}, expected words."
+                    f"{self._where(name)}, number {number}: found {short_repr(claim)}, expected"
+                    " words."
                     " Leave an empty claim out, with its row of every matrix."
                 )
 
@@ -140,8 +141,9 @@ class ClaimSheet:
                 f" {what}."
             )
         for label in row:
-            if label is not None and not isinstance(label, Relation):
+            if label is not None and not isinstance(label, EntailmentLabel):
                 raise VragError(
-                    f"{self._where(name)}: found the label {short(label)}, expected a `Relation`"
-                    f" ({', '.join(Relation)}), or None where it could not be read."
+                    f"{self._where(name)}: found the label {short_repr(label)}, expected a"
+                    " `EntailmentLabel`"
+                    f" ({', '.join(EntailmentLabel)}), or None where it could not be read."
                 )

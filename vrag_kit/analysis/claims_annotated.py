@@ -1,5 +1,5 @@
-"""How far people agree with one another, and with a checker, about claims; and what their
-labels make of the metrics.
+"""Agreement of annotators with one another and with the claim checker, and claim metrics by source
+of the labels.
 """
 
 from __future__ import annotations
@@ -9,28 +9,30 @@ from itertools import combinations
 
 import pandas as pd
 
-from vrag_kit.analysis.accuracy import ARM
-from vrag_kit.analysis.claims import ClaimSheet
-from vrag_kit.analysis.claims_apart import claim_means_apart, corrected_apart
-from vrag_kit.analysis.claims_error import UNREADABLE, verdict_agreement
-from vrag_kit.analysis.claims_labelled import HeldSheet
-from vrag_kit.judging.claim_labels import Held
-from vrag_kit.judging.claims import Relation
+from vrag_kit.analysis.claims import ClaimVerdicts
+from vrag_kit.analysis.claims_apart import claim_means_by_modality, corrected_claims_by_modality
+from vrag_kit.analysis.claims_error import KIND_AND_LABELS, UNREADABLE, verdict_agreement
+from vrag_kit.analysis.claims_labelled import ClaimPairSheet
+from vrag_kit.analysis.means import ARM
+from vrag_kit.judging.claim_labels import ClaimPair
+from vrag_kit.judging.claims import EntailmentLabel
 
 CHECKER = "checker"
-Labels = Mapping[Held, Relation]
+Labels = Mapping[ClaimPair, EntailmentLabel]
 
 
-def labels_of(sample: pd.DataFrame, *, sheets: str, column: str = "answer") -> dict[Held, Relation]:
-    """The labels in sheets of `sample` (their column), as `read_claim_labels` gives
-    people's; verdicts that are missing have none. `column` holds the answers' words.
+def labels_from_verdicts(
+    sample: pd.DataFrame, *, sheets: str, column: str = "answer"
+) -> dict[ClaimPair, EntailmentLabel]:
+    """Collects the labels in the column `sheets` of `sample`, in the form of `read_claim_labels`.
+    Missing verdicts have no label. `column` holds the texts of the answers.
     """
-    found: dict[Held, Relation] = {}
+    found: dict[ClaimPair, EntailmentLabel] = {}
     for sheet, said in zip(sample[sheets], sample[column], strict=True):
-        if isinstance(sheet, ClaimSheet):
+        if isinstance(sheet, ClaimVerdicts):
             words = said if isinstance(said, str) else ""
             labels = sheet.verdicts if words else _but_recalled(sheet)
-            pairs = zip(HeldSheet.of(sheet, words).things, labels, strict=True)
+            pairs = zip(ClaimPairSheet.from_verdicts(sheet, words).things, labels, strict=True)
             found |= {thing: label for thing, label in pairs if label is not None}
     return found
 
@@ -42,16 +44,16 @@ def annotator_agreement(
     column: str = "answer",
     seed: int = 0,
 ) -> pd.DataFrame:
-    """How far every two annotators agree, and each with the checker, about the claims and
-    items that both have a label for: first, second, and the columns of
-    `verdict_agreement`, by "image", "text", "answer" and "all".
+    """Agreement of every two annotators, and of each with the checker, on the claims and items that
+    both labelled: first, second, and the columns of `verdict_agreement`, evidence_kind "image",
+    "text", "answer" and "all".
 
-    `annotators` are names with their labels, as `read_annotators` gives them; the checker
-    is called "checker", and its verdicts are those of `sample` (group, sheet, `column`),
-    each claim and item counted once. Where nothing has two labels, n is 0. Verdicts of
-    the checker that could not be read are in n_failed.
+    `annotators` maps names to labels, as from `read_annotator_labels`; the checker is called
+    "checker", and its verdicts are those of `sample` (group, sheet, `column`), each claim and item
+    counted once. Where nothing has two labels, n is 0. Unparsed verdicts of the checker are in
+    n_failed.
     """
-    known = {CHECKER: labels_of(sample, sheets="sheet", column=column), **annotators}
+    known = {CHECKER: labels_from_verdicts(sample, sheets="sheet", column=column), **annotators}
     things = _things(sample, column)
     rows = []
     for first, second in combinations([*annotators, CHECKER], 2):
@@ -60,46 +62,49 @@ def annotator_agreement(
             for held, (group, by) in things.items()
             if held in known[first] and (second == CHECKER or held in known[second])
         ]
-        names = ["query_id", "group", "by", "true", "checker"]
+        names = ["query_id", "group", *KIND_AND_LABELS]
         found = verdict_agreement(pd.DataFrame(both, columns=names), seed=seed)
         rows.append(found.assign(first=first, second=second))
-    columns = ["first", "second", "by", "metric", "value", "ci_low", "ci_high", "n", "n_failed"]
+    columns = ["first", "second", "evidence_kind", "metric", "value"]
+    columns += ["ci_low", "ci_high", "n", "n_failed"]
     return pd.concat(rows, ignore_index=True)[columns] if rows else pd.DataFrame(columns=columns)
 
 
-def beside_truth(
+def compare_label_sources(
     checked: pd.DataFrame, pairs: pd.DataFrame, *, by: Sequence[str] = ARM
 ) -> pd.DataFrame:
-    """Means by the checker's labels (`claim_means_apart`; labels "checker"), corrected by
-    the true ones in `pairs` (`corrected_apart`; "corrected", with n_labelled), and where
-    the truth about all answers is known (true_sheet in `checked`) by true labels
-    ("true"), which the corrected ones estimate from `pairs` alone.
+    """Means of claim metrics by label_source: "checker", "corrected" and "true". The first are
+    `claim_means_by_modality`; the second are corrected by the true labels in `pairs`
+    (`corrected_claims_by_modality`, with n_labelled). The third, which the second estimate from
+    `pairs` alone, exist where true labels of all answers are known (true_sheet in `checked`).
     """
-    found = [claim_means_apart(checked, by=by).assign(labels="checker")]
-    found.append(corrected_apart(checked, pairs, by=by).assign(labels="corrected"))
+    found = [claim_means_by_modality(checked, by=by).assign(label_source="checker")]
+    found.append(
+        corrected_claims_by_modality(checked, pairs, by=by).assign(label_source="corrected")
+    )
     if checked["true_sheet"].notna().any():
         true = checked.assign(sheet=checked["true_sheet"])
-        found.append(claim_means_apart(true, by=by).assign(labels="true"))
+        found.append(claim_means_by_modality(true, by=by).assign(label_source="true"))
     return pd.concat(found, ignore_index=True)
 
 
-def _things(sample: pd.DataFrame, column: str) -> dict[Held, tuple[str, str]]:
+def _things(sample: pd.DataFrame, column: str) -> dict[ClaimPair, tuple[str, str]]:
     """What is labelled → its group and what it is held against."""
-    found: dict[Held, tuple[str, str]] = {}
+    found: dict[ClaimPair, tuple[str, str]] = {}
     rows = zip(sample["group"], sample["sheet"], sample[column], strict=True)
     for group, sheet, words in rows:
-        if isinstance(sheet, ClaimSheet):
+        if isinstance(sheet, ClaimVerdicts):
             kinds = {item.doc_id: item.modality for item in sheet.items}
-            held = HeldSheet.of(sheet, words if isinstance(words, str) else "")
+            held = ClaimPairSheet.from_verdicts(sheet, words if isinstance(words, str) else "")
             found |= {thing: (group, kinds.get(thing.item, "answer")) for thing in held.things}
     return found
 
 
-def _but_recalled(sheet: ClaimSheet) -> tuple[Relation | None, ...]:
+def _but_recalled(sheet: ClaimVerdicts) -> tuple[EntailmentLabel | None, ...]:
     """The verdicts of a silent answer, which recalls nothing whoever reads it."""
     before = len(sheet.accepted)
     return sheet.verdicts[:before] + sheet.verdicts[before + len(sheet.recalled) :]
 
 
-def _word(label: Relation | None) -> str:
+def _word(label: EntailmentLabel | None) -> str:
     return UNREADABLE if label is None else label.value

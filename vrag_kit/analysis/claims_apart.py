@@ -1,5 +1,5 @@
-"""Metrics of claims over pictures alone and over texts alone, beside both together;
-and a sheet to look at.
+"""Claim metrics over images alone, over texts alone and over both, and a table of the verdicts on
+one answer.
 """
 
 from __future__ import annotations
@@ -8,37 +8,37 @@ from collections.abc import Callable, Sequence
 
 import pandas as pd
 
-from vrag_kit.analysis.accuracy import ARM
-from vrag_kit.analysis.claims import MODALITIES, ClaimSheet
-from vrag_kit.analysis.claims_error import UNREADABLE, corrected_claims
+from vrag_kit.analysis.claims import MODALITIES, ClaimVerdicts
+from vrag_kit.analysis.claims_error import UNREADABLE, corrected_claim_means
 from vrag_kit.analysis.claims_evidence import SHARES_OF_CLAIMS
 from vrag_kit.analysis.claims_means import METRIC, claim_means
 from vrag_kit.analysis.claims_ragchecker import GENERATOR, RETRIEVER
+from vrag_kit.analysis.means import ARM
 
 _APART = (*RETRIEVER, *GENERATOR, *SHARES_OF_CLAIMS, "conflicted_share")
-"""Metrics of a whole sheet that look at what was shown; others have their modality, or
-look at no evidence.
+"""Metrics over all evidence that can be restricted to one modality; others have a modality, or use
+no evidence.
 """
 
 
-def claim_means_apart(checked: pd.DataFrame, *, by: Sequence[str] = ARM) -> pd.DataFrame:
-    """The table of `claim_means`, and every metric that looks at evidence over pictures
-    and over texts alone (modality "image" and "text").
+def claim_means_by_modality(checked: pd.DataFrame, *, by: Sequence[str] = ARM) -> pd.DataFrame:
+    """The table of `claim_means`, with every evidence metric also over images alone and over texts
+    alone (modality "image" and "text").
 
-    Over one modality an answer is judged as if it had been shown that alone, as
-    MRAG-Suite runs RAGChecker once over texts and once over pictures. Answers that were
-    shown nothing of a modality are left out of it, and count nowhere.
+    Over one modality an answer is evaluated as if it had been shown that alone, as MRAG-Suite runs
+    RAGChecker once over texts and once over images. Answers without evidence of a modality are left
+    out of it, and counted nowhere.
     """
     return _apart(lambda part: claim_means(part, by=by), by, checked)
 
 
-def corrected_apart(
+def corrected_claims_by_modality(
     checked: pd.DataFrame, pairs: pd.DataFrame, *, by: Sequence[str] = ARM
 ) -> pd.DataFrame:
-    """The table of `corrected_claims`, over pictures and over texts alone as
-    `claim_means_apart` has it.
+    """The table of `corrected_claim_means`, also over images alone and over texts alone as in
+    `claim_means_by_modality`.
     """
-    return _apart(lambda *parts: corrected_claims(*parts, by=by), by, checked, pairs)
+    return _apart(lambda *parts: corrected_claim_means(*parts, by=by), by, checked, pairs)
 
 
 def _apart(
@@ -66,14 +66,14 @@ def _shown_only(table: pd.DataFrame, modality: str) -> pd.DataFrame:
     return part.loc[[sheet is None or bool(sheet.items) for sheet in sheets["sheet"]]]
 
 
-def _only(sheet: object, modality: str) -> ClaimSheet | None:
-    return sheet.only(modality) if isinstance(sheet, ClaimSheet) else None
+def _only(sheet: object, modality: str) -> ClaimVerdicts | None:
+    return sheet.restrict_to_modality(modality) if isinstance(sheet, ClaimVerdicts) else None
 
 
-def sheet_table(sheet: ClaimSheet) -> pd.DataFrame:
-    """A sheet as people read it: a row a claim of the answer, then a row a gold claim;
-    columns what the accepted answers (of gold claims the answer) and each item say
-    about it, "unreadable" where that is not known.
+def verdict_table(sheet: ClaimVerdicts) -> pd.DataFrame:
+    """Formats a sheet as a table: a row for each claim of the answer, then for each gold claim.
+    Columns are the verdicts of the accepted answers (for gold claims, of the answer) and of each
+    item, "unparsed" where one is missing.
     """
     names = [f"{item.modality}: {item.doc_id}" for item in sheet.items]
     parts = {

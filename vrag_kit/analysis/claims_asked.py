@@ -1,5 +1,5 @@
-"""What is asked about the rows of a table of answers so that they get sheets of claims:
-each thing once, however many rows it is in.
+"""Requests for the claims of answers and the verdicts on them, each made once for all rows that
+share it.
 """
 
 from __future__ import annotations
@@ -12,62 +12,63 @@ from vrag_kit.analysis.claims import Row
 from vrag_kit.errors import VragError
 from vrag_kit.judging.claim_labels import ACCEPTED
 from vrag_kit.judging.claims import (
-    Checking,
+    AnswerText,
     ClaimChecker,
+    ClaimExtraction,
     ClaimExtractor,
-    Extraction,
-    Said,
-    relation_of,
-    statement,
+    EntailmentRequest,
+    answer_document,
+    entailment_label,
 )
-from vrag_kit.types import Benchmark, Evidence, Failure, Query, Status
+from vrag_kit.types import Benchmark, Document, Failure, Query, Status
 
 ANSWER = "answer"
-"""The doc_id of an answer, where gold claims are held against it."""
+"""The doc_id of an answer that is the evidence for gold claims."""
 
 
 @dataclass(frozen=True, slots=True)
-class AskedRow:
-    """A row of the table, with what is asked about it."""
+class ClaimRow:
+    """One row of a table of answers, with the inputs of its claim extraction and checking."""
 
     query: Query
     words: str  # "" where the model was silent
-    items: tuple[Evidence, ...]  # as the answerer saw them
+    items: tuple[Document, ...]  # as the answerer saw them
     failure: Failure | None  # why there is nothing to take apart
     claims: tuple[str, ...] | None = None  # taken out of the words before; None: not yet
 
     @property
-    def said(self) -> Said:
-        """The answer."""
+    def said(self) -> AnswerText:
+        """The answer, as the claim extractor takes it."""
         query = self.query
-        return Said(query_id=query.query_id, question=query.text, words=self.words)
+        return AnswerText(query_id=query.query_id, question=query.text, words=self.words)
 
     @property
-    def answer(self) -> Evidence:
-        """The answer, as what gold claims are held against."""
-        return statement(ANSWER, self.query.text, self.words)
+    def answer(self) -> Document:
+        """The answer as a document, against which gold claims are checked."""
+        return answer_document(ANSWER, self.query.text, self.words)
 
     @property
-    def accepted(self) -> tuple[Evidence, ...]:
-        """What the claims are held against to see whether they are right."""
+    def accepted(self) -> tuple[Document, ...]:
+        """The accepted answers as documents, against which claims are checked."""
         return tuple(
-            statement(ACCEPTED, self.query.text, words) for words in references(self.query)
+            answer_document(ACCEPTED, self.query.text, words)
+            for words in reference_text(self.query)
         )
 
 
-def references(query: Query) -> tuple[str, ...]:
-    """The words that tell what is right: the reference, where the data has one, else
-    every accepted answer.
+def reference_text(query: Query) -> tuple[str, ...]:
+    """The reference answers of a query: its reference, where the data has one, else every accepted
+    answer.
     """
     reference = query.metadata.get("reference")
     return (str(reference),) if reference else query.answers
 
 
-class Told:
+class _ExtractionCache:
     """The claims of answers and of what is right, each taken out once."""
 
-    def __init__(self, extractor: ClaimExtractor, rows: Iterable[AskedRow]) -> None:
-        said: dict[Said, None] = {}
+    def __init__(self, extractor: ClaimExtractor, rows: Iterable[ClaimRow]) -> None:
+        said: dict[AnswerText, None] = {}
         for row in rows:
             if row.failure is None and row.words and row.claims is None:
                 said[row.said] = None
@@ -75,51 +76,51 @@ class Told:
                 said[right] = None
         self._found = dict(zip(said, extractor.extract(list(said)), strict=True))
 
-    def claims(self, row: AskedRow) -> Extraction:
+    def claims(self, row: ClaimRow) -> ClaimExtraction:
         """Of an answer."""
         if row.claims is not None:
-            return Extraction(claims=row.claims)
-        return self._found[row.said] if row.words else Extraction()
+            return ClaimExtraction(claims=row.claims)
+        return self._found[row.said] if row.words else ClaimExtraction()
 
-    def gold(self, query: Query) -> Extraction:
+    def gold(self, query: Query) -> ClaimExtraction:
         """Of what should have been answered; none where nobody knows."""
         if own := query.metadata.get("gold_claims"):
-            return Extraction(claims=tuple(own))
+            return ClaimExtraction(claims=tuple(own))
         right = _right(query)
-        return self._found[right] if right else Extraction()
+        return self._found[right] if right else ClaimExtraction()
 
 
-def _right(query: Query) -> Said | None:
+def _right(query: Query) -> AnswerText | None:
     """The words that gold claims are taken out of; None where the data has its own, or
     answers are hidden.
     """
-    known = references(query)
+    known = reference_text(query)
     if query.metadata.get("gold_claims") or not known:
         return None
-    return Said(query_id=query.query_id, question=query.text, words=known[0])
+    return AnswerText(query_id=query.query_id, question=query.text, words=known[0])
 
 
-class Verdicts:
+class _VerdictCache:
     """The verdicts that are wanted, each asked for once."""
 
     def __init__(self) -> None:
-        self._wanted: dict[tuple[object, ...], Checking] = {}
+        self._wanted: dict[tuple[object, ...], EntailmentRequest] = {}
         self._found: dict[tuple[object, ...], Row] = {}
 
-    def want(self, row: AskedRow, claims: tuple[str, ...], items: Iterable[Evidence]) -> None:
+    def request(self, row: ClaimRow, claims: tuple[str, ...], items: Iterable[Document]) -> None:
         """Have these claims held against each of these items."""
         for item in items if claims else ():
-            checking = Checking(query_id=row.query.query_id, claims=claims, item=item)
+            checking = EntailmentRequest(query_id=row.query.query_id, claims=claims, item=item)
             self._wanted[_key(row, claims, item)] = checking
 
-    def ask(self, checker: ClaimChecker) -> None:
+    def run(self, checker: ClaimChecker) -> None:
         """Get all that is wanted."""
         found = checker.check(list(self._wanted.values()))
         for key, judgments in zip(self._wanted, found, strict=True):
-            self._found[key] = tuple(relation_of(each) for each in judgments)
+            self._found[key] = tuple(entailment_label(each) for each in judgments)
 
-    def of(
-        self, row: AskedRow, claims: tuple[str, ...], items: Sequence[Evidence]
+    def get(
+        self, row: ClaimRow, claims: tuple[str, ...], items: Sequence[Document]
     ) -> tuple[Row, ...]:
         """Shape [claims][items]."""
         columns = [self._found[_key(row, claims, item)] if claims else () for item in items]
@@ -127,18 +128,18 @@ class Verdicts:
         return tuple(tuple(column[place] for column in columns) for place in places)
 
 
-def _key(row: AskedRow, claims: tuple[str, ...], item: Evidence) -> tuple[object, ...]:
+def _key(row: ClaimRow, claims: tuple[str, ...], item: Document) -> tuple[object, ...]:
     return row.query.query_id, claims, item.doc_id, item.text, item.image is None
 
 
-def asked_row(
+def claim_row(
     benchmark: Benchmark,
     row: Mapping[Hashable, Any],
     column: str,
-    shown_as: Callable[[Evidence], Evidence],
-) -> AskedRow:
-    """A row of a table of answers whose words are in `column`; raises `VragError` for a
-    query or a document that the benchmark lacks, and for one with nothing to show.
+    shown_as: Callable[[Document], Document],
+) -> ClaimRow:
+    """Builds the `ClaimRow` of a row of a table whose answers are in `column`. Raises `VragError`
+    for a query or document that the benchmark lacks, and for a document with nothing to show.
     """
     query_id = row["query_id"]
     if query_id not in benchmark.queries:
@@ -154,12 +155,12 @@ def asked_row(
     elif status is Status.OK and not isinstance(words, str):
         failure = Failure(Status.UNREADABLE, f"no words in the column {column!r}")
     said = words if status is Status.OK and failure is None else ""
-    return AskedRow(benchmark.queries[query_id], said, items, failure)
+    return ClaimRow(benchmark.queries[query_id], said, items, failure)
 
 
 def _shown(
-    benchmark: Benchmark, query_id: str, doc_id: str, shown_as: Callable[[Evidence], Evidence]
-) -> Evidence:
+    benchmark: Benchmark, query_id: str, doc_id: str, shown_as: Callable[[Document], Document]
+) -> Document:
     """A document as the answerer saw it."""
     if doc_id not in benchmark.corpus:
         raise VragError(

@@ -1,7 +1,7 @@
-"""How far a checker of claims errs, and what its error does to the metrics.
+"""Errors of a claim checker against true labels, and claim metrics corrected for them.
 
-Beside the checker's sheets stand sheets of the same claims and items with labels that are
-true: by people, or by a drawing that knows what it shows.
+The checker's sheets are compared with sheets of the same claims and items that have true labels: by
+people, or by the generator of synthetic data.
 """
 
 from __future__ import annotations
@@ -11,29 +11,30 @@ from collections.abc import Sequence
 import numpy as np
 import pandas as pd
 
-from vrag_kit.analysis.accuracy import ARM
 from vrag_kit.analysis.association import association
-from vrag_kit.analysis.claims import ClaimSheet, Label
-from vrag_kit.analysis.claims_means import METRIC, sheet_rows
-from vrag_kit.analysis.intervals import estimate
+from vrag_kit.analysis.claims import ClaimVerdicts, Label
+from vrag_kit.analysis.claims_means import METRIC, metric_rows
+from vrag_kit.analysis.estimates import estimate
+from vrag_kit.analysis.means import ARM
 from vrag_kit.analysis.prediction_powered import corrected_mean
 from vrag_kit.errors import VragError
-from vrag_kit.judging.claims import Relation
+from vrag_kit.judging.claims import EntailmentLabel
 from vrag_kit.judging.scale import Scale
 
-UNREADABLE = "unreadable"
-LABELS = [relation.value for relation in Relation]
+UNREADABLE = "unparsed"
+KIND_AND_LABELS = ["evidence_kind", "true_label", "checker_label"]
+LABELS = [relation.value for relation in EntailmentLabel]
 _CODES = {name: code for code, name in enumerate(LABELS)}
 
 
 def verdict_pairs(pairs: pd.DataFrame) -> pd.DataFrame:
-    """One row a verdict that has a true label: query_id, group, of ("claims" or "gold
-    claims"), by ("image", "text", or "answer" where an answer is the evidence), true,
-    checker (a label, or "unreadable").
+    """One row per verdict with a true label: query_id, group, of ("claims" or "gold claims"),
+    evidence_kind ("image", "text", or "answer" where an answer is the evidence), true_label,
+    checker_label (a label, or "unparsed").
 
-    `pairs` has the columns query_id, group, sheet and true_sheet, which is None where
-    nothing is known. What several answers have in common is there once for each. Raises
-    `VragError` for two sheets of different claims or items.
+    `pairs` has the columns query_id, group, sheet and true_sheet, which is None where no true
+    labels are known. What several answers share is counted once for each. Raises `VragError` for
+    two sheets of different claims or items.
     """
     rows: list[tuple[object, ...]] = []
     for row in _both(pairs).to_dict("records"):
@@ -42,30 +43,30 @@ def verdict_pairs(pairs: pd.DataFrame) -> pd.DataFrame:
         for kind, said, is_so in zip(kinds, judged.verdicts, true.verdicts, strict=True):
             if is_so is not None:
                 rows.append((row["query_id"], row["group"], *kind, is_so.value, _word(said)))
-    return pd.DataFrame(rows, columns=["query_id", "group", "of", "by", "true", "checker"])
+    return pd.DataFrame(rows, columns=["query_id", "group", "of", *KIND_AND_LABELS])
 
 
-def verdict_confusion(verdicts: pd.DataFrame) -> pd.DataFrame:
-    """Verdicts by their true label (rows) and the checker's (columns, with
-    "unreadable"); 0 where there is none.
+def verdict_confusion_matrix(verdicts: pd.DataFrame) -> pd.DataFrame:
+    """Counts verdicts by their true label (rows) and the checker's (columns, with "unparsed"); 0
+    where there is none.
     """
-    counts = pd.crosstab(verdicts["true"], verdicts["checker"])
+    counts = pd.crosstab(verdicts["true_label"], verdicts["checker_label"])
     return counts.reindex(index=LABELS, columns=[*LABELS, UNREADABLE], fill_value=0)
 
 
 def verdict_agreement(verdicts: pd.DataFrame, *, seed: int = 0) -> pd.DataFrame:
-    """How far the checker agrees with true labels, of pictures, texts and answers apart,
-    then "all": by, metric ("accuracy" or "kappa"), value, ci_low, ci_high, n, n_failed.
+    """Agreement of the checker with true labels, for images, texts and answers and then for "all":
+    evidence_kind, metric ("accuracy" or "kappa"), value, ci_low, ci_high, n, n_failed.
 
-    accuracy is the share of verdicts with the true label, kappa Cohen's, in [−1, 1].
-    Intervals are over groups: `estimate`'s, and the bootstrap of `association`. Verdicts
-    that could not be read are in neither, and counted in n_failed.
+    accuracy is the share of verdicts with the true label, kappa Cohen's, in [−1, 1]. Intervals are
+    over groups: `estimate`'s, and the bootstrap of `association`. Unparsed verdicts are in neither,
+    and counted in n_failed.
     """
     rows: list[tuple[object, ...]] = []
-    kinds = [*dict.fromkeys(verdicts["by"]), "all"]
+    kinds = [*dict.fromkeys(verdicts["evidence_kind"]), "all"]
     for kind in kinds:
-        part = verdicts if kind == "all" else verdicts[verdicts["by"] == kind]
-        true, said = (part[name].map(_CODES).astype(float) for name in ("true", "checker"))
+        part = verdicts if kind == "all" else verdicts[verdicts["evidence_kind"] == kind]
+        true, said = (part[name].map(_CODES).astype(float) for name in KIND_AND_LABELS[1:])
         right = (true == said).astype(float).where(said.notna())
         for metric, found in (
             ("accuracy", estimate(right.to_numpy(), part["group"])),
@@ -73,26 +74,25 @@ def verdict_agreement(verdicts: pd.DataFrame, *, seed: int = 0) -> pd.DataFrame:
         ):
             numbers = (found.value, found.ci_low, found.ci_high, found.n, found.n_failed)
             rows.append((kind, metric, *numbers))
-    columns = ["by", "metric", "value", "ci_low", "ci_high", "n", "n_failed"]
+    columns = ["evidence_kind", "metric", "value", "ci_low", "ci_high", "n", "n_failed"]
     return pd.DataFrame(rows, columns=columns)
 
 
-def corrected_claims(
+def corrected_claim_means(
     checked: pd.DataFrame, pairs: pd.DataFrame, *, by: Sequence[str] = ARM
 ) -> pd.DataFrame:
-    """Every metric corrected by true labels, the checker's error in its interval: `by`,
-    family, metric, modality, value, ci_low, ci_high, n, n_labelled.
+    """Mean of every claim metric, corrected by true labels, with the checker's error in its
+    interval: `by`, family, metric, modality, value, ci_low, ci_high, n, n_labelled.
 
-    `checked` holds all answers with their sheet, `pairs` those with a true_sheet beside
-    it, a random sample within each model, setting and k, as `sample_to_label` draws. The
-    corrected mean is the checker's over all answers plus the mean of (true − checker) over
-    the sample: prediction-powered inference, as in `corrected_accuracy`, which says what
-    the interval holds. It is right whatever the checker says, so a verdict that could
-    not be read is taken for NEUTRAL, and corrected like any other: no answer is left out
-    for it. An answer is one value of a metric, so that errors of its verdicts may go
-    together as they like. n and n_labelled count answers; those where either sheet
-    leaves the metric without a value tell nothing about it, nor do labelled answers
-    whose true sheet lacks a verdict; these are left out.
+    `checked` holds all answers with their sheet, `pairs` those that also have a true_sheet, a
+    random sample within each model, setting and k, as `annotation_sample` draws. The corrected mean
+    is the checker's over all answers plus the mean of (true − checker) over the sample:
+    prediction-powered inference, as in `corrected_accuracy`, which describes the interval. It is
+    valid whatever the checker says, so an unparsed verdict is taken for NEUTRAL and corrected like
+    any other: no answer is left out for it. An answer is one value of a metric, so errors of its
+    verdicts may be correlated. n and n_labelled count answers. Answers for which either sheet
+    leaves the metric undefined are left out, as are labelled answers whose true sheet lacks a
+    verdict.
     """
     arm = list(by)
     known = _by_metric(checked, "sheet", arm)
@@ -121,8 +121,8 @@ def _by_metric(table: pd.DataFrame, column: str, arm: list[str]) -> pd.DataFrame
     rows: list[tuple[object, ...]] = []
     names = table[keys].itertuples(index=False, name=None)
     for name, sheet in zip(names, table[column], strict=True):
-        if isinstance(sheet, ClaimSheet):
-            found = sheet_rows(sheet.filled(Relation.NEUTRAL), empty="nan")
+        if isinstance(sheet, ClaimVerdicts):
+            found = metric_rows(sheet.fill_missing(EntailmentLabel.NEUTRAL), empty="nan")
             rows += [(*name, *row[:4]) for row in found]
     return pd.DataFrame(rows, columns=[*keys, *METRIC, "score"]).assign(status="ok")
 
@@ -130,7 +130,9 @@ def _by_metric(table: pd.DataFrame, column: str, arm: list[str]) -> pd.DataFrame
 def _both(pairs: pd.DataFrame) -> pd.DataFrame:
     """The rows with both sheets, which must be of the same claims and items."""
     sheets = zip(pairs["sheet"], pairs["true_sheet"], strict=True)
-    known = [isinstance(one, ClaimSheet) and isinstance(two, ClaimSheet) for one, two in sheets]
+    known = [
+        isinstance(one, ClaimVerdicts) and isinstance(two, ClaimVerdicts) for one, two in sheets
+    ]
     both = pairs.loc[known]
     for one, two in zip(both["sheet"], both["true_sheet"], strict=True):
         if _about(one) != _about(two):
@@ -141,12 +143,12 @@ def _both(pairs: pd.DataFrame) -> pd.DataFrame:
     return both
 
 
-def _about(sheet: ClaimSheet) -> tuple[object, ...]:
+def _about(sheet: ClaimVerdicts) -> tuple[object, ...]:
     return sheet.query_id, sheet.claims, sheet.gold_claims, sheet.items
 
 
-def _kinds(sheet: ClaimSheet) -> list[tuple[str, str]]:
-    """(of, by) of each of a sheet's verdicts, in their order."""
+def _kinds(sheet: ClaimVerdicts) -> list[tuple[str, str]]:
+    """(of, evidence_kind) of each of a sheet's verdicts, in their order."""
     shown = [item.modality for item in sheet.items]
     kinds = [("claims", "answer")] * len(sheet.claims)
     kinds += [("gold claims", "answer")] * len(sheet.gold_claims)

@@ -1,4 +1,4 @@
-"""RAGChecker's JSON, read into sheets of claims, and written with metrics."""
+"""Reads RAGChecker's JSON into sheets of claims, and writes it with metrics."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from pathlib import Path
 
 import numpy as np
 
-from vrag_kit.analysis.claims import ClaimSheet
+from vrag_kit.analysis.claims import ClaimVerdicts
 from vrag_kit.analysis.claims_ragchecker import GENERATOR, OVERALL, RETRIEVER, ragchecker_metrics
-from vrag_kit.analysis.claims_result import ClaimsResult
-from vrag_kit.benchmarks.json_lines import check_text
+from vrag_kit.analysis.claims_result import RagCheckerResult
+from vrag_kit.benchmarks.json_lines import check_surrogates
 from vrag_kit.errors import VragError
 from vrag_kit.files import write_file
 from vrag_kit.plain import Json, JsonView
@@ -26,32 +26,30 @@ GROUPS = {
 
 
 @dataclass(frozen=True, slots=True)
-class ClaimsFile:
-    """A file of RAGChecker's."""
+class RagCheckerFile:
+    """The contents of a RAGChecker file."""
 
     document: JsonView
-    """What it holds."""
-    sheets: tuple[ClaimSheet, ...]
-    """One for each of its results, in order."""
+    """The JSON document."""
+    sheets: tuple[ClaimVerdicts, ...]
+    """The sheet of each of its results, in order."""
 
 
-def read_claims_file(path: Path | str) -> ClaimsFile:
-    """The results of a file of RAGChecker's (0.1.9) whose claims are extracted and
-    checked.
+def read_ragchecker_json(path: Path | str) -> RagCheckerFile:
+    """Reads a RAGChecker file (version 0.1.9) whose claims are extracted and checked.
 
-    A claim is a triple or words; a context item may say its modality ("image", "text",
-    which it is unless it does), a label may be null. Raises `VragError`, which names
-    query and matrix, for a label that is missing, surplus or unknown, and for a matrix
-    that is not there; and for a file that is missing or no such JSON.
+    A claim is a triple or a text; a context item may have a modality ("image", or "text", the
+    default), a label may be null. Raises `VragError`, which names query and matrix, for a label
+    that is missing, surplus or unknown, and for a missing matrix; and for a file that is missing or
+    no such JSON.
     """
-    document, results = read_results(path)
-    return ClaimsFile(document, tuple(result.sheet() for result in results))
+    document, results = read_ragchecker_results(path)
+    return RagCheckerFile(document, tuple(result.verdicts() for result in results))
 
 
-def read_results(path: Path | str) -> tuple[Json, list[ClaimsResult]]:
-    """(what a file of RAGChecker's holds, its results), whether these are extracted and
-    checked or not. Raises `VragError` for a file that is missing or no such JSON, a result
-    without its names, and two of one query.
+def read_ragchecker_results(path: Path | str) -> tuple[Json, list[RagCheckerResult]]:
+    """Reads a RAGChecker file, checked or not: (its JSON document, its results). Raises `VragError`
+    for a file that is missing or no such JSON, a result without a query_id, and two of one query.
     """
     file = Path(path)
     if not file.is_file():  # a pipe would be waited for, and is read once
@@ -67,15 +65,15 @@ def read_results(path: Path | str) -> tuple[Json, list[ClaimsResult]]:
     results = document.get("results") if isinstance(document, Mapping) else None
     if not isinstance(results, list):
         raise VragError(f'{file}: no list "results" at the top; expected RAGChecker\'s JSON.')
-    found = [ClaimsResult(file, n, each) for n, each in enumerate(results, start=1)]
+    found = [RagCheckerResult(file, n, each) for n, each in enumerate(results, start=1)]
     _check_queries(file, found)
     for result in found:
-        check_text(result.told, text, result.where)
-    check_text(document, text, str(file))
+        check_surrogates(result.told, text, result.where)
+    check_surrogates(document, text, str(file))
     return dict(document), found
 
 
-def _check_queries(file: Path, results: Sequence[ClaimsResult]) -> None:
+def _check_queries(file: Path, results: Sequence[RagCheckerResult]) -> None:
     """Raise `VragError` for two results of one query, which would count as one."""
     seen: dict[str, int] = {}
     for number, result in enumerate(results, start=1):
@@ -87,33 +85,33 @@ def _check_queries(file: Path, results: Sequence[ClaimsResult]) -> None:
             )
 
 
-def with_metrics(file: ClaimsFile) -> tuple[Json, int]:
-    """(the document with RAGChecker's metrics, how many results are left out because a
-    verdict is missing in them, which RAGChecker does not know).
+def add_ragchecker_metrics(file: RagCheckerFile) -> tuple[Json, int]:
+    """Adds RAGChecker's metrics: (the document, the number of results left out). A result with a
+    missing verdict is left out, as RAGChecker does not support it.
 
-    Each result gets metrics in [0, 1], the top the three groups in percent; all else
-    stays as it is. Empty cases count as 0, as RAGChecker has them.
+    Each result gets metrics in [0, 1], the top the three groups in percent; all else is unchanged.
+    Empty cases count as 0, as in RAGChecker.
     """
     pairs = list(zip(file.document["results"], file.sheets, strict=True))
     whole = [(result, sheet) for result, sheet in pairs if not sheet.unread]
     results = [
         {**result, "metrics": ragchecker_metrics(sheet, empty="zero")} for result, sheet in whole
     ]
-    groups = ragchecker_groups([sheet for _, sheet in whole])
+    groups = ragchecker_means([sheet for _, sheet in whole])
     return {**file.document, "results": results, **groups}, len(pairs) - len(whole)
 
 
-def write_claims_file(path: Path | str, document: JsonView) -> None:
-    """Write a document as RAGChecker reads it, replacing a file only once the new one is
-    complete. Raises `OSError` when it cannot be written.
+def write_ragchecker_json(path: Path | str, document: JsonView) -> None:
+    """Writes a document in RAGChecker's format, replacing a file only once the new one is complete.
+    Raises `OSError` when it cannot be written.
     """
     write_file(Path(path), json.dumps(document, ensure_ascii=False, indent=2) + "\n")
 
 
-def ragchecker_groups(sheets: Sequence[ClaimSheet]) -> dict[str, dict[str, float | None]]:
-    """RAGChecker's three groups of means over answers, in percent with one decimal; None
-    without any value. Empty cases count as 0; answers where a verdict is missing that a
-    metric needs are left out of it.
+def ragchecker_means(sheets: Sequence[ClaimVerdicts]) -> dict[str, dict[str, float | None]]:
+    """RAGChecker's three groups of means over answers, in percent with one decimal; None without
+    any value. Empty cases count as 0; an answer that lacks a verdict for a metric is left out of
+    it.
     """
     values = [ragchecker_metrics(sheet, empty="zero") for sheet in sheets]
     return {

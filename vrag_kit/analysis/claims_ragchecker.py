@@ -9,9 +9,9 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from vrag_kit.analysis.claims import ClaimSheet, Row
+from vrag_kit.analysis.claims import ClaimVerdicts, Row
 from vrag_kit.errors import VragError
-from vrag_kit.judging.claims import Relation
+from vrag_kit.judging.claims import EntailmentLabel
 
 OVERALL = ("precision", "recall", "f1")
 RETRIEVER = ("claim_recall", "context_precision")
@@ -40,8 +40,8 @@ NEEDS = {
 EMPTY = ("nan", "zero")
 
 
-def ragchecker_metrics(sheet: ClaimSheet, *, empty: str = "nan") -> dict[str, float]:
-    """Metric → value in [0, 1], in the order overall, retriever, generator.
+def ragchecker_metrics(sheet: ClaimVerdicts, *, empty: str = "nan") -> dict[str, float]:
+    """Computes RAGChecker's metrics in [0, 1], in the order overall, retriever, generator.
 
     precision: claims that the accepted answers entail; recall: gold claims that the
     answer entails; f1 of both. claim_recall: gold claims that some item entails;
@@ -66,7 +66,7 @@ def ragchecker_metrics(sheet: ClaimSheet, *, empty: str = "nan") -> dict[str, fl
     for metric in (*OVERALL, *RETRIEVER, *GENERATOR):
         if _empty(sheet, metric):
             found[metric] = nothing
-        elif any(sheet.missing_in(matrix) for matrix in NEEDS[metric]):
+        elif any(sheet.n_missing(matrix) for matrix in NEEDS[metric]):
             found[metric] = math.nan
         else:
             found[metric] = nothing if math.isnan(values[metric]) else values[metric]
@@ -86,7 +86,7 @@ class _Facts:
     w: list[bool]  # some irrelevant item entails claim i
 
     @classmethod
-    def of(cls, sheet: ClaimSheet) -> _Facts:
+    def of(cls, sheet: ClaimVerdicts) -> _Facts:
         s = [_entailed(row) for row in sheet.on_claims]
         t = [_entailed(row) for row in sheet.on_gold]
         r = [any(row[place] for row in t) for place in range(len(sheet.items))]
@@ -124,7 +124,7 @@ def _values(facts: _Facts) -> dict[str, float]:
     }
 
 
-def _empty(sheet: ClaimSheet, metric: str) -> bool:
+def _empty(sheet: ClaimVerdicts, metric: str) -> bool:
     """Whether there is nothing to divide by."""
     sizes = {
         "accepted": len(sheet.claims),
@@ -136,7 +136,7 @@ def _empty(sheet: ClaimSheet, metric: str) -> bool:
 
 
 def _entailed(row: Row) -> list[bool]:
-    return [label is Relation.ENTAILMENT for label in row]
+    return [label is EntailmentLabel.ENTAILMENT for label in row]
 
 
 def _both(first: list[bool], second: list[bool]) -> list[bool]:

@@ -1,4 +1,4 @@
-"""One result of a file of RAGChecker's: its texts, claims and labels."""
+"""One result of a RAGChecker file: its texts, claims and labels."""
 
 from __future__ import annotations
 
@@ -7,20 +7,20 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any  # what JSON holds
 
-from vrag_kit.analysis.claims import ClaimSheet, Item, Label, Row
+from vrag_kit.analysis.claims import ClaimVerdicts, EvidenceItem, Label, Row
 from vrag_kit.benchmarks.images import ImageFile
-from vrag_kit.errors import VragError, short
-from vrag_kit.files import inside
-from vrag_kit.judging.claims import Relation
-from vrag_kit.types import Evidence
+from vrag_kit.errors import VragError, short_repr
+from vrag_kit.files import safe_join
+from vrag_kit.judging.claims import EntailmentLabel
+from vrag_kit.types import Document
 
 LABELS: dict[str | None, Label] = {
-    "Entailment": Relation.ENTAILMENT,
-    "Neutral": Relation.NEUTRAL,
-    "Contradiction": Relation.CONTRADICTION,
+    "Entailment": EntailmentLabel.ENTAILMENT,
+    "Neutral": EntailmentLabel.NEUTRAL,
+    "Contradiction": EntailmentLabel.CONTRADICTION,
     None: None,
 }
-"""RAGChecker's words; null where the kit could not read a verdict."""
+"""RAGChecker's label → the kit's; null where the kit could not parse a verdict."""
 CLAIMS = ("response_claims", "gt_answer_claims")
 MATRICES = {
     "answer2response": "accepted",
@@ -38,34 +38,34 @@ _NOT_YET = (
 )
 
 
-class ClaimsResult:
-    """One result, checked as it is read."""
+class RagCheckerResult:
+    """One result of a RAGChecker file, checked as it is read."""
 
     def __init__(self, file: Path, number: int, result: object) -> None:
         if not isinstance(result, Mapping) or not isinstance(result.get("query_id"), str | int):
             raise VragError(
-                f"{file}, result {number}: found {short(result)}, expected a mapping with a"
+                f"{file}, result {number}: found {short_repr(result)}, expected a mapping with a"
                 " query_id."
             )
         self.told: Mapping[str, Any] = result
-        """What the file holds."""
+        """The JSON object of the result."""
         self.query_id = str(result["query_id"])
         self._file = file
         self.where = f"{file}, query {result['query_id']!r}"
-        """As messages name it."""
+        """The name of the result in messages."""
 
     @property
     def lacking(self) -> tuple[str, ...]:
-        """What is not extracted or checked yet, of `CLAIMS` and `MATRICES`."""
+        """The names in `CLAIMS` and `MATRICES` that are not extracted or checked yet."""
         bare = not self.told.get("retrieved_context")
         needed = [name for name in (*CLAIMS, *MATRICES) if not (bare and name in _OF_ITEMS)]
         return tuple(name for name in needed if self.told.get(name) is None)
 
-    def sheet(self) -> ClaimSheet:
-        """Its sheet."""
+    def verdicts(self) -> ClaimVerdicts:
+        """The sheet of the result."""
         claims, gold = self.claims("response_claims"), self.claims("gt_answer_claims")
         items = self.items()
-        return ClaimSheet(
+        return ClaimVerdicts(
             query_id=self.query_id,
             claims=claims,
             gold_claims=gold,
@@ -76,36 +76,37 @@ class ClaimsResult:
             on_gold=self._rows("retrieved2answer", len(gold), len(items)),
         )
 
-    def words(self, name: str) -> str:
-        """One of its texts: "query", "response" or "gt_answer"."""
+    def text(self, name: str) -> str:
+        """One text of the result: "query", "response" or "gt_answer"."""
         found = self.told.get(name)
         if not isinstance(found, str):
             raise VragError(
-                f"{self.where}, {name}: found {short(found)}, expected a text, to take claims out"
+                f"{self.where}, {name}: found {short_repr(found)}, expected a text, to take claims"
+                " out"
                 " of and to hold them against."
             )
         return found
 
-    def evidence(self) -> tuple[Evidence, ...]:
-        """What was retrieved, to be looked at: the text of an item, or the picture that
-        its "image" names, from the file's folder. Raises `VragError` where there is
-        neither, and for a picture outside that folder.
+    def evidence(self) -> tuple[Document, ...]:
+        """The retrieved documents: the text of an item, or the image at the path in "image", from
+        the file's folder. Raises `VragError` where there is neither, and for an image outside that
+        folder.
         """
         found = []
         items = self.items()
         for number, (item, told) in enumerate(zip(items, self._shown(), strict=True), start=1):
             text, image = told.get("text"), told.get("image")
             if item.modality == "text" and isinstance(text, str) and text.strip():
-                found.append(Evidence(doc_id=item.doc_id, text=text))
+                found.append(Document(doc_id=item.doc_id, text=text))
             elif item.modality == "image" and isinstance(image, str) and image:
                 where = f"{self.where}, retrieved_context, number {number}"
-                picture = inside(self._file.parent, image, where, links=False)
+                picture = safe_join(self._file.parent, image, where, links=False)
                 if not os.path.isfile(picture):  # `Path.is_file` raises for a long name
                     raise VragError(
                         f"{where}: there is no picture {picture}; expected a path from the file's"
                         " folder."
                     )
-                found.append(Evidence(doc_id=item.doc_id, image=ImageFile(picture)))
+                found.append(Document(doc_id=item.doc_id, image=ImageFile(picture)))
             else:
                 needed = 'a path in "image"' if item.modality == "image" else 'words in "text"'
                 raise VragError(
@@ -114,8 +115,8 @@ class ClaimsResult:
                 )
         return tuple(found)
 
-    def matrices(self, sheet: ClaimSheet) -> dict[str, Any]:
-        """Those of the sheet's four matrices that the file holds, by the sheet's names."""
+    def matrices(self, sheet: ClaimVerdicts) -> dict[str, Any]:
+        """The matrices of the sheet that the file has, by the sheet's names."""
         p = len(sheet.items)
         n, m = len(sheet.claims), len(sheet.gold_claims)
         found: dict[str, Any] = {}
@@ -126,30 +127,30 @@ class ClaimsResult:
         return found
 
     def claims(self, name: str) -> tuple[str, ...]:
-        """The claims of the answer ("response_claims"), or gold ones."""
+        """The claims of the answer ("response_claims"), or the gold claims."""
         claims = []
         for number, claim in enumerate(self._list(name), start=1):
             words = claim if isinstance(claim, list) else [claim]
             if not all(isinstance(word, str) for word in words) or not "".join(words).strip():
                 raise VragError(
-                    f"{self.where}, {name}, number {number}: found {short(claim)}, expected a"
+                    f"{self.where}, {name}, number {number}: found {short_repr(claim)}, expected a"
                     " triple of texts, or a text."
                 )
             claims.append(" ".join(filter(None, words)))
         return tuple(claims)
 
-    def items(self) -> tuple[Item, ...]:
-        """What was retrieved."""
+    def items(self) -> tuple[EvidenceItem, ...]:
+        """The retrieved items."""
         items = []
         for number, item in enumerate(self._shown(), start=1):
             found = item.get("doc_id") if isinstance(item, Mapping) else None
             modality = item.get("modality", "text") if isinstance(item, Mapping) else None
             if not isinstance(found, str | int) or modality not in ("image", "text"):
                 raise VragError(
-                    f"{self.where}, retrieved_context, number {number}: found {short(item)},"
+                    f"{self.where}, retrieved_context, number {number}: found {short_repr(item)},"
                     " expected a doc_id, a text, and perhaps the modality image or text."
                 )
-            items.append(Item(str(found), modality))
+            items.append(EvidenceItem(str(found), modality))
         return tuple(items)
 
     def _shown(self) -> list[Any]:
@@ -175,7 +176,7 @@ class ClaimsResult:
     def _labels(self, name: str, labels: object, length: int, of: str) -> Row:
         """A row of labels, one `of` each ("a claim of response_claims")."""
         if not isinstance(labels, list) or len(labels) != length:
-            count = _count(labels, "label") if isinstance(labels, list) else short(labels)
+            count = _count(labels, "label") if isinstance(labels, list) else short_repr(labels)
             raise VragError(
                 f"{self.where}, {name}: found {count}, expected {length}, one {of}: a missing"
                 " label is not taken for Neutral, a surplus one is not cut."
@@ -184,7 +185,7 @@ class ClaimsResult:
             if not isinstance(label, str | None) or label not in LABELS:
                 known = ", ".join(each for each in LABELS if each)
                 raise VragError(
-                    f"{self.where}, {name}: found the label {short(label)}, expected one of"
+                    f"{self.where}, {name}: found the label {short_repr(label)}, expected one of"
                     f" {known}, or null where none could be read."
                 )
         return tuple(LABELS[label] for label in labels)
@@ -194,7 +195,7 @@ class ClaimsResult:
         if found is None:
             raise VragError(f"{self.where}: it has no {name!r}. {_NOT_YET}.")
         if not isinstance(found, list):
-            raise VragError(f"{self.where}, {name}: found {short(found)}, expected a list.")
+            raise VragError(f"{self.where}, {name}: found {short_repr(found)}, expected a list.")
         return found
 
 

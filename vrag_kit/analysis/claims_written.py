@@ -1,4 +1,4 @@
-"""Sheets of one's own answers as RAGChecker's JSON, for who goes on with its tools."""
+"""Converts sheets of answers to RAGChecker's JSON, for use with its tools."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from typing import Any  # cells of a table
 
 import pandas as pd
 
-from vrag_kit.analysis.claims import ClaimSheet, Item, Row
-from vrag_kit.analysis.claims_asked import references
-from vrag_kit.analysis.claims_file import ClaimsFile
+from vrag_kit.analysis.claims import ClaimVerdicts, EvidenceItem, Row
+from vrag_kit.analysis.claims_asked import reference_text
+from vrag_kit.analysis.claims_file import RagCheckerFile
 from vrag_kit.analysis.claims_result import LABELS
 from vrag_kit.errors import VragError
 from vrag_kit.plain import Json
@@ -18,34 +18,34 @@ from vrag_kit.types import Benchmark
 _WORDS = {label: word for word, label in LABELS.items()}
 
 
-def claims_file_of(
+def to_ragchecker(
     benchmark: Benchmark, checked: pd.DataFrame, *, column: str = "answer"
-) -> ClaimsFile:
-    """One arm's answers, as `with_claims` gave them sheets, in the form of RAGChecker's
-    files; `with_metrics` and `write_claims_file` make a file of it.
+) -> RagCheckerFile:
+    """Converts one arm's answers, with the sheets of `check_answers`, to the form of RAGChecker's
+    files. `add_ragchecker_metrics` and `write_ragchecker_json` make a file of it.
 
-    A claim stands as a triple of its words and twice nothing, since it is not taken apart
-    further; items say their modality, and have the document's text, "" without. Prints
-    how many answers have no sheet: those are not in it. Raises `VragError` for two
-    answers to a query, which RAGChecker could not tell apart.
+    A claim is a triple of its text and two empty strings, since it is not split further; an item
+    has its modality unless that is text, and the document's text, "" without. Prints how many
+    answers have no sheet and are left out. Raises `VragError` for two answers to a query, which
+    RAGChecker could not distinguish.
     """
-    known = checked[[isinstance(sheet, ClaimSheet) for sheet in checked["sheet"]]]
+    known = checked[[isinstance(sheet, ClaimVerdicts) for sheet in checked["sheet"]]]
     twice = known["query_id"][known["query_id"].duplicated()]
     if len(twice):
         raise VragError(
-            f"claims_file_of: there are several answers to query {twice.iloc[0]!r}; expected one of"
+            f"to_ragchecker: there are several answers to query {twice.iloc[0]!r}; expected one of"
             " each: take one model, setting, k and draw."
         )
     if lost := len(checked) - len(known):
         print(f"note: {lost:,} of {len(checked):,} answers have no sheet: left out", flush=True)
     results = [_result(benchmark, row, column) for row in known.to_dict("records")]
-    return ClaimsFile({"results": results}, tuple(known["sheet"]))
+    return RagCheckerFile({"results": results}, tuple(known["sheet"]))
 
 
 def _result(benchmark: Benchmark, row: Mapping[Hashable, Any], column: str) -> Json:
-    sheet: ClaimSheet = row["sheet"]
+    sheet: ClaimVerdicts = row["sheet"]
     query = benchmark.queries[sheet.query_id]
-    right, words = references(query), row[column]
+    right, words = reference_text(query), row[column]
     said = {
         "query_id": sheet.query_id,
         "query": query.text,
@@ -53,12 +53,12 @@ def _result(benchmark: Benchmark, row: Mapping[Hashable, Any], column: str) -> J
         "response": words if isinstance(words, str) else "",
         "retrieved_context": [_item(benchmark, item) for item in sheet.items],
     }
-    return {**said, **sheet_json(sheet)}
+    return {**said, **verdicts_to_json(sheet)}
 
 
-def sheet_json(sheet: ClaimSheet) -> Json:
-    """A sheet's claims and matrices under RAGChecker's names; a claim is a triple of its
-    words and twice nothing.
+def verdicts_to_json(sheet: ClaimVerdicts) -> Json:
+    """Converts a sheet's claims and matrices to RAGChecker's names. A claim is a triple of its text
+    and two empty strings.
     """
     return {
         "response_claims": [[claim, "", ""] for claim in sheet.claims],
@@ -70,7 +70,7 @@ def sheet_json(sheet: ClaimSheet) -> Json:
     }
 
 
-def _item(benchmark: Benchmark, item: Item) -> Json:
+def _item(benchmark: Benchmark, item: EvidenceItem) -> Json:
     text = benchmark.corpus[item.doc_id].text or ""
     shown = {"doc_id": item.doc_id, "text": text}
     return shown if item.modality == "text" else {**shown, "modality": item.modality}

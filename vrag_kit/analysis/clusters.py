@@ -1,10 +1,9 @@
-"""Means over queries whose groups vary together: variance, interval and p-value of one
-test.
+"""Means over clustered queries: their variance, and the interval and p-value of one test.
 
-Queries of one group are alike, so only whole groups tell how far a mean may be off.
-Interval and p-value are of the same test, and cannot contradict each other: a value is
-outside of the 95 % interval exactly when its p is below 0.05. How often the interval
-holds the truth is in `tests/timing/coverage.py`.
+Queries of one group are correlated, so variances are estimated from whole groups. Interval and
+p-value are of the same test, and cannot contradict each other: a value is outside of the 95 %
+interval exactly when its p is below 0.05. The coverage of the interval is in
+`tests/timing/coverage.py`.
 """
 
 from __future__ import annotations
@@ -24,7 +23,7 @@ _ZERO = 1e-24  # a variance below this share of the squared width of a scale is 
 
 @dataclass(frozen=True, slots=True)
 class Moments:
-    """Means of columns over queries, and what their clusters tell of their doubt."""
+    """Means of columns over queries, and their covariance estimated from clusters."""
 
     means: np.ndarray  # shape (columns,)
     covariance: np.ndarray  # of the means, shape (columns, columns); NaN for one cluster
@@ -32,14 +31,14 @@ class Moments:
     clusters: int
 
 
-def moments(
+def clustered_moments(
     values: np.ndarray,
     groups: Sequence[str] | np.ndarray | pd.Series,
     weights: np.ndarray | None = None,
 ) -> Moments:
-    """Means of the columns of `values`, shape (queries, columns), without NaN, at least
-    one row; `groups` names the cluster of each row, and `weights`, above 0, how many
-    queries it stands for (None: one each).
+    """Means and covariance of the columns of `values`, shape (queries, columns), without NaN, at
+    least one row. `groups` names the cluster of each row, and `weights`, above 0, how many queries
+    it stands for (None: one each).
 
     The covariance is CR2, which weighs the residual sum of a cluster with h of all rows
     by 1 / (1 − h); with one row a cluster it is that of HC2, and with clusters of one
@@ -67,22 +66,22 @@ def moments(
 
 @dataclass(frozen=True, slots=True)
 class ClusterMean:
-    """A mean on a scale; its interval and the p-value of any other mean.
+    """A mean on a scale, with its interval and the p-value of any other mean.
 
-    Tested is whether the mean may be μ, by Student's t of (mean − μ) / error(μ). As for
-    a share (Wilson 1927, JASA 22(158)), the error is that of the hypothesis: the
-    variance found, times (μ − worst)(best − μ) / (mean − worst)(best − mean). So the
-    interval stays on the scale, and is longer towards its middle.
+    The test of a mean μ is Student's t of (mean − μ) / error(μ). As for a share (Wilson 1927, JASA
+    22(158)), the error is that of the hypothesis: the estimated variance, times (μ − worst)(best −
+    μ) / (mean − worst)(best − mean). So the interval stays on the scale, and is longer towards its
+    middle.
 
-    Where no cluster differs from another there is no variance. Then the mean may be
-    as far off as unseen clusters at an end of the scale allow: with p of them, that
-    none shows among so many has the probability (1 − p)^clusters. At the ends this is
-    the exact binomial interval of Clopper & Pearson (1934), Biometrika 26(4).
+    Where all clusters are equal there is no variance. Then the mean may be as far off as unseen
+    clusters at an end of the scale allow: if their share is p, none is observed with the
+    probability (1 − p)^clusters. At the ends this is the exact binomial interval of Clopper &
+    Pearson (1934), Biometrika 26(4).
 
-    The two rules do not meet away from the ends. Where all clusters are alike nothing
-    tells how far they vary, and the interval is what so many may leave unseen, wide; where
-    one differs by a little, they are taken to vary by as little, and it is narrow. So an
-    interval that is wide beside a mean without any spread says that spread is unknown.
+    The two rules do not agree away from the ends. Where all clusters are equal their spread is
+    unknown, and the interval is wide; where one differs by a little, the estimated spread is as
+    small, and the interval is narrow. So a wide interval of a mean without any spread means that
+    the spread is unknown.
     """
 
     value: float
@@ -92,11 +91,11 @@ class ClusterMean:
     scale: Scale
 
     def interval(self, level: float = 0.95) -> tuple[float, float]:
-        """(low, high) on the scale; NaN for one cluster in which values differ."""
+        """The interval (low, high) on the scale; NaN for one cluster in which values differ."""
         from scipy.special import stdtrit  # quantiles of Student's t
 
         below, above = self.value - self.scale.worst, self.scale.best - self.value
-        if self._alike:
+        if self._same_size:
             unseen = 1 - ((1 - level) / 2) ** (1 / self.clusters)
             return self.value - unseen * below, self.value + unseen * above
         # (x − u)² ≤ c u (1 − u), with x and u as shares of the scale
@@ -109,9 +108,9 @@ class ClusterMean:
             self.scale.worst + self.scale.width * high,
         )
 
-    def p(self, mean: float = 0.0) -> float:
-        """Two-sided p-value of another `mean` between the ends of the scale; NaN for
-        one cluster in which values differ.
+    def p_value(self, mean: float = 0.0) -> float:
+        """Two-sided p-value of the hypothesis that the mean is `mean`, between the ends of the
+        scale. NaN for one cluster in which values differ.
         """
         from scipy.special import stdtr
 
@@ -121,7 +120,7 @@ class ClusterMean:
             return math.nan
         if off == 0:
             return 1.0
-        if self._alike:
+        if self._same_size:
             unseen = off / (end - self.value)
             return min(1.0, float(2 * (1 - unseen) ** self.clusters))
         below, above = self.value - self.scale.worst, self.scale.best - self.value
@@ -130,7 +129,7 @@ class ClusterMean:
         return float(2 * stdtr(self.freedom, -t))
 
     @property
-    def _alike(self) -> bool:
+    def _same_size(self) -> bool:
         return self.variance <= _ZERO * self.scale.width**2
 
 
@@ -141,10 +140,10 @@ def cluster_mean(
     weights: np.ndarray | None = None,
 ) -> ClusterMean:
     """The mean of `values` on `scale`, without NaN, at least one, with `weights` as in
-    `moments`; raises `VragError` for values that are off the scale.
+    `clustered_moments`. Raises `VragError` for values that are off the scale.
     """
     check_on_scale(values, scale)
-    found = moments(values[:, None], groups, weights)
+    found = clustered_moments(values[:, None], groups, weights)
     alike = bool((values == values[0]).all())
     variance = 0.0 if alike else float(found.covariance[0, 0])
     mean = float(values[0]) if alike else float(found.means[0])
@@ -152,11 +151,11 @@ def cluster_mean(
 
 
 def check_on_scale(values: np.ndarray, scale: Scale) -> None:
-    """Raise `VragError` for values, at least one, that are off the scale."""
+    """Raises `VragError` for values, at least one, that are off the scale."""
     low, high = values.min(), values.max()
     slack = 1e-9 * scale.width
     if low < scale.worst - slack or high > scale.best + slack:
         raise VragError(
             f"values from {low:g} to {high:g} are off their scale, from {scale.worst:g} to"
-            f" {scale.best:g}; name its ends in the columns worst and best, or as `scale`."
+            f" {scale.best:g}; name its ends in the columns score_min and score_max, or as `scale`."
         )

@@ -1,5 +1,5 @@
-"""Means over conversations: accuracy, missing and hallucination before and after the
-stop, truthfulness, how many conversations end early, and truthfulness by slice.
+"""Means over conversations before and after early stopping: accuracy, missing, hallucination,
+truthfulness, early stops, and truthfulness by slice.
 """
 
 from __future__ import annotations
@@ -8,50 +8,48 @@ from collections.abc import Mapping, Sequence
 
 import pandas as pd
 
-from vrag_kit.analysis.accuracy import ARM
-from vrag_kit.analysis.conversations import RUN, StopRule, ended, with_stop
-from vrag_kit.analysis.intervals import summarise
+from vrag_kit.analysis.conversations import RUN, StopRule, apply_early_stop, mark_stopped
+from vrag_kit.analysis.estimates import cluster_means
+from vrag_kit.analysis.means import ARM
 from vrag_kit.errors import VragError
 from vrag_kit.judging.scale import SHARES, Scale, scale_of
 from vrag_kit.types import Benchmark
 
 BEFORE = ("accuracy", "missing", "hallucination")
-"""Shares of turns that are right, missing and wrong, as they were answered."""
-AFTER = ("accuracy_stopped", "missing_stopped", "hallucination_stopped")
-"""The same once conversations are ended."""
-PER_CONVERSATION = ("truthfulness", "early_stop", "early_stop_with_turns_left", "successful_turns")
+"""Shares of turns that are correct, missing and incorrect, before early stopping."""
+AFTER = ("accuracy_early_stopped", "missing_early_stopped", "hallucination_early_stopped")
+"""The same shares after early stopping."""
+PER_CONVERSATION = ("truthfulness", "early_stop", "early_stop_before_last_turn", "successful_turns")
 METRICS = (*BEFORE, *AFTER, *PER_CONVERSATION)
-_BOUNDS = ("if_all_wrong", "if_all_right")
+_BOUNDS = ("bound_low", "bound_high")
 _NUMBERS = ["value", "ci_low", "ci_high", "n", "n_turns", "n_failed", *_BOUNDS]
 _UNIT = ["query_id", "group"]
-_ENDS = ["worst", "best"]
+_ENDS = ["score_min", "score_max"]
 
 
 def conversation_means(
     judged: pd.DataFrame, benchmark: Benchmark, stop: StopRule, *, by: Sequence[str] = ARM
 ) -> pd.DataFrame:
-    """Every one of `METRICS` by arm: `by`, metric, value, ci_low, ci_high, n, n_turns,
-    n_failed, if_all_wrong, if_all_right.
+    """Means of all `METRICS` by arm: `by`, metric, value, ci_low, ci_high, n, n_turns, n_failed,
+    bound_low, bound_high.
 
-    accuracy, missing and hallucination are shares of turns as they were answered, with
-    "_stopped" after `stop` has ended conversations, in [0, 1]. truthfulness is the mean
-    score of a conversation's turns after the stop, then over conversations, on the
-    judge's scale; early_stop the share of conversations that were ended, be it at their
-    last turn, and early_stop_with_turns_left of those that had turns left;
-    successful_turns the right turns after the stop, per conversation. Of single
-    questions truthfulness is accuracy less hallucination.
+    accuracy, missing and hallucination are shares of turns before early stopping, with
+    "_early_stopped" after it, in [0, 1]. truthfulness is the mean score of a conversation's turns
+    after early stopping, then over conversations, on the judge's scale; early_stop the share of
+    conversations that `stop` ended, possibly at their last turn, and early_stop_before_last_turn
+    the share ended with turns left; successful_turns the correct turns after early stopping, per
+    conversation. For single questions truthfulness is accuracy − hallucination.
 
-    n counts conversations, n_turns their turns; the interval is over groups. n_failed
-    counts conversations that are unscored (see `with_stop`; before the stop, those with
-    any turn without a verdict), once for each draw and sample; if_all_wrong and
-    if_all_right are the values if each of their turns without a verdict were wrong, or
-    right. Where turns after a stop were not asked, the shares before it are NaN, of no
-    conversation. Raises as `with_stop` does.
+    n counts conversations, n_turns their turns; the interval is over groups. n_failed counts
+    conversations that are unscored (see `apply_early_stop`; before early stopping, those with any
+    turn without a verdict), once for each draw and sample; bound_low and bound_high are the values
+    if each of their turns without a verdict were incorrect, or correct. Where turns after a stop
+    were not generated, the shares before it are NaN, with n = 0. Raises as `apply_early_stop` does.
     """
     scale, keys = scale_of(judged), list(by)
-    three = _three(with_stop(judged, benchmark, stop, by=by), stop, scale)
+    three = _three(apply_early_stop(judged, benchmark, stop, by=by), stop, scale)
     turns = [_by_turn(rows, keys, scale) for rows in three]
-    talks = [_by_talk(rows, keys, scale) for rows in three]
+    talks = [_conversation_groups(rows, keys, scale) for rows in three]
     tables = [_numbers(turns, metric, keys, SHARES) for metric in (*BEFORE, *AFTER)]
     for metric in PER_CONVERSATION:
         tables.append(_numbers(talks, metric, keys, _scale(metric, three[0], scale)))
@@ -72,16 +70,16 @@ def conversation_values(
     metric: str = "truthfulness",
     by: Sequence[str] = ARM,
 ) -> pd.DataFrame:
-    """What `compare` takes, of one metric of `conversation_means`: `by`, query_id, group,
-    value, worst, best; a row for each turn of shares of turns, else for each
-    conversation, whose name is the query_id. NaN where the conversation is unscored.
-    Raises `VragError` for an unknown metric, and as `with_stop` does.
+    """Values of one metric of `conversation_means`, in the form of `paired_differences`: `by`,
+    query_id, group, value, score_min, score_max. Shares of turns have a row for each turn, others
+    for each conversation, whose name is the query_id. NaN where the conversation is unscored.
+    Raises `VragError` for an unknown metric, and as `apply_early_stop` does.
     """
     if metric not in METRICS:
         raise VragError(f"metric is {metric!r}; expected one of {', '.join(METRICS)}.")
     keys, scale = list(by), scale_of(judged)
-    rows = with_stop(judged, benchmark, stop, by=by)
-    units = _by_talk if metric in PER_CONVERSATION else _by_turn
+    rows = apply_early_stop(judged, benchmark, stop, by=by)
+    units = _conversation_groups if metric in PER_CONVERSATION else _by_turn
     found = _named(units(rows, keys, scale), metric, _scale(metric, rows, scale))
     return found[[*keys, *_UNIT, "value", *_ENDS]]
 
@@ -97,14 +95,13 @@ def slice_means(
     """Truthfulness by slice: `by`, slice, metric ("truthfulness") and the numbers of
     `conversation_means`; n counts the conversations that have such turns.
 
-    `labels` names the slice of every query. A value is the mean score of a
-    conversation's turns in the slice, after the stop, then over conversations. The stop
-    is that of the whole conversation: turns are taken apart after it, so that none
-    become neighbours that were not. Raises `VragError` for a query without a label, and
-    as `with_stop` does.
+    `labels` names the slice of every query. A value is the mean score of a conversation's turns in
+    the slice, after early stopping, then over conversations. Early stopping applies to the whole
+    conversation, before its turns are split into slices. Raises `VragError` for a query without a
+    label, and as `apply_early_stop` does.
     """
     scale, keys = scale_of(judged), [*by, "slice"]
-    three = _three(_sliced(with_stop(judged, benchmark, stop, by=by), labels), stop, scale)
+    three = _three(_sliced(apply_early_stop(judged, benchmark, stop, by=by), labels), stop, scale)
     table = _numbers([_truth(rows, keys) for rows in three], "truthfulness", keys, scale)
     failed = _unscored(three[0], keys, three[0]["after_stop"].isna())
     return table.merge(failed, on=keys)[[*keys, "metric", *_NUMBERS]]
@@ -118,10 +115,10 @@ def slice_values(
     *,
     by: Sequence[str] = ARM,
 ) -> pd.DataFrame:
-    """What `compare` takes, of `slice_means`: `by`, slice, query_id (the conversation),
-    group, value, worst, best.
+    """Values of `slice_means`, in the form of `paired_differences`: `by`, slice, query_id (the
+    conversation), group, value, score_min, score_max.
     """
-    rows, keys = _sliced(with_stop(judged, benchmark, stop, by=by), labels), [*by, "slice"]
+    rows, keys = _sliced(apply_early_stop(judged, benchmark, stop, by=by), labels), [*by, "slice"]
     found = _named(_truth(rows, keys), "truthfulness", scale_of(judged))
     return found[[*keys, *_UNIT, "value", *_ENDS]]
 
@@ -140,7 +137,7 @@ def _three(rows: pd.DataFrame, stop: StopRule, scale: Scale) -> list[pd.DataFram
     """The rows as they are, and with what has no verdict as wrong, and as right."""
     lost = rows["asked"] & rows["score"].isna()
     filled = [rows.assign(score=rows["score"].mask(lost, end)) for end in (scale.worst, scale.best)]
-    return [rows, *(ended(each, stop) for each in filled)]
+    return [rows, *(mark_stopped(each, stop) for each in filled)]
 
 
 def _numbers(
@@ -148,7 +145,7 @@ def _numbers(
 ) -> pd.DataFrame:
     """One metric's numbers but for n_failed, from the units of the rows of `_three`."""
     found = _named(three[0], metric, scale)
-    table = summarise(found, keys).drop(columns=["n", "n_failed"]).assign(metric=metric)
+    table = cluster_means(found, keys).drop(columns=["n", "n_failed"]).assign(metric=metric)
     for name, units in zip(_BOUNDS, three[1:], strict=True):
         means = units.groupby(keys, sort=False, dropna=False)[metric].mean()
         table = table.merge(means.rename(name).reset_index(), on=keys)
@@ -163,7 +160,7 @@ def _numbers(
 
 def _named(units: pd.DataFrame, metric: str, scale: Scale) -> pd.DataFrame:
     """The units with one metric as their value, and its scale."""
-    return units.assign(value=units[metric], worst=scale.worst, best=scale.best)
+    return units.assign(value=units[metric], score_min=scale.worst, score_max=scale.best)
 
 
 def _scale(metric: str, rows: pd.DataFrame, scale: Scale) -> Scale:
@@ -202,7 +199,7 @@ def _by_turn(rows: pd.DataFrame, keys: list[str], scale: Scale) -> pd.DataFrame:
     return _over_runs(rows.assign(**shares, n_turns=1), keys, [*BEFORE, *AFTER])
 
 
-def _by_talk(rows: pd.DataFrame, keys: list[str], scale: Scale) -> pd.DataFrame:
+def _conversation_groups(rows: pd.DataFrame, keys: list[str], scale: Scale) -> pd.DataFrame:
     """keys, conversation, query_id (the same), group, n_turns and `PER_CONVERSATION`, by
     conversation.
     """
@@ -210,7 +207,7 @@ def _by_talk(rows: pd.DataFrame, keys: list[str], scale: Scale) -> pd.DataFrame:
     told = {
         "truthfulness": after,
         "early_stop": stopped_at.notna(),
-        "early_stop_with_turns_left": stopped_at < rows["turns"] - 1,
+        "early_stop_before_last_turn": stopped_at < rows["turns"] - 1,
         "successful_turns": rows["turns"] * after.eq(scale.best),  # its mean is their number
     }
     known = {name: column.astype(float).where(after.notna()) for name, column in told.items()}
@@ -218,7 +215,9 @@ def _by_talk(rows: pd.DataFrame, keys: list[str], scale: Scale) -> pd.DataFrame:
 
 
 def _truth(rows: pd.DataFrame, keys: list[str]) -> pd.DataFrame:
-    """Truthfulness of each conversation's turns among the rows, as `_by_talk` has it."""
+    """Truthfulness of each conversation's turns among the rows, as `_conversation_groups` has
+    it.
+    """
     return _by_conversation(rows.assign(truthfulness=rows["after_stop"]), keys, ["truthfulness"])
 
 

@@ -1,4 +1,4 @@
-"""Every turn of every conversation with its score, before and after a rule ends it."""
+"""Scores of every turn of every conversation, before and after early stopping."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from collections.abc import Callable, Sequence
 import numpy as np
 import pandas as pd
 
-from vrag_kit.analysis.accuracy import ARM
-from vrag_kit.errors import CertainError, VragError
+from vrag_kit.analysis.means import ARM
+from vrag_kit.errors import SetupError, VragError
 from vrag_kit.frames import require_columns
 from vrag_kit.judging.scale import Scale, scale_of
 from vrag_kit.types import Benchmark, Query, Status
@@ -19,44 +19,43 @@ StopRule = Callable[[Sequence[float]], int | None]
 None where it does not. That turn keeps its score; all later ones become missing.
 """
 RUN = ["draw", "sample"]
-"""What tells the ways apart that one arm went through a conversation."""
+"""Columns that distinguish the passes of one arm through a conversation."""
 
 
-def with_stop(
+def apply_early_stop(
     judged: pd.DataFrame, benchmark: Benchmark, stop: StopRule, *, by: Sequence[str] = ARM
 ) -> pd.DataFrame:
-    """The table of judged answers, one row for every turn of each conversation that has
-    one there, in order, with the columns conversation, turn (from 0), turns (of the
-    whole conversation), asked, stopped_at and after_stop.
+    """Applies early stopping to the judged answers: one row for every turn of each conversation
+    that has one there, in order. Adds the columns conversation, turn (from 0), turns (of the whole
+    conversation), asked, stopped_at and after_stop.
 
-    A score is the best of the scale (right), 0 (missing) or the worst (wrong).
-    after_stop is the score once `stop` has ended the conversation: 0 for all turns after
-    stopped_at, which is NaN where nothing ends it. A turn whose call failed, or whose
-    verdict could not be read, leaves its conversation unscored, unless that was over
-    before it: both are NaN in all its rows. `by` tells the arms apart; in each, every
-    draw and sample goes its own way. A query outside of conversations is one of a single
-    turn.
+    A score is the best of the scale (correct), 0 (missing) or the worst (incorrect). after_stop is
+    the score once `stop` has ended the conversation: 0 for all turns after stopped_at, which is NaN
+    where nothing ends it. A turn whose call failed, or whose verdict could not be parsed, leaves
+    its conversation unscored, unless that ended before it: both are NaN in all its rows. `by` names
+    the columns of an arm, whose draws and samples are separate. A query outside of conversations is
+    one of a single turn.
 
-    Turns after a stop need not have been asked: they have no row in `judged`, or the
-    status "stopped". Raises `VragError` for a turn that is there twice, or missing with
-    no stop before it; for a benchmark whose own turns have a gap or stand double; and
-    for other scores, as a mean over several verdicts may be.
+    Turns after a stop need no answer: they have no row in `judged`, or the status "stopped". Raises
+    `VragError` for a turn that is duplicated, or missing with no stop before it; for a benchmark
+    whose own turns have gaps or duplicates; and for other scores, such as a mean over several
+    verdicts.
     """
-    rows = whole_conversations(judged, benchmark, by)
-    found = ended(rows, stop)
+    rows = complete_conversations(judged, benchmark, by)
+    found = mark_stopped(rows, stop)
     absent = ~found["asked"] & found["stopped_at"].isna()
     if absent.any():
         raise _missing(found[absent].iloc[0])
     return found
 
 
-def whole_conversations(
+def complete_conversations(
     judged: pd.DataFrame, benchmark: Benchmark, by: Sequence[str]
 ) -> pd.DataFrame:
-    """A row for every turn of each conversation that has one in `judged`, with the
-    columns conversation, turn, turns and asked; raises as `with_stop` does.
+    """Completes the conversations of `judged` to a row for every turn, with the columns
+    conversation, turn, turns and asked. Raises as `apply_early_stop` does.
     """
-    require_columns(judged, ["query_id", "group", "status", "score"], "with_stop")
+    require_columns(judged, ["query_id", "group", "status", "score"], "apply_early_stop")
     _check_scores(judged["score"], scale_of(judged))
     turns = _turns(benchmark)
     run = [*by, *(name for name in RUN if name in judged and name not in by)]
@@ -76,8 +75,8 @@ def whole_conversations(
     return rows
 
 
-def ended(rows: pd.DataFrame, stop: StopRule) -> pd.DataFrame:
-    """The rows of `whole_conversations` with the columns stopped_at and after_stop."""
+def mark_stopped(rows: pd.DataFrame, stop: StopRule) -> pd.DataFrame:
+    """Adds the columns stopped_at and after_stop to the rows of `complete_conversations`."""
     scores, asked = rows["score"].to_numpy(float), rows["asked"].to_numpy(bool)
     lengths = rows["turns"].to_numpy(int)
     stopped_at, after = np.full(len(rows), np.nan), np.full(len(rows), np.nan)
@@ -120,8 +119,9 @@ def _turns(benchmark: Benchmark) -> pd.DataFrame:
 def _check_scores(scores: pd.Series, scale: Scale) -> None:
     """Raise `VragError` unless every score says right, missing or wrong."""
     if not scale.worst < scale.nothing < scale.best:
-        raise CertainError(
-            f"with_stop: the scores are on a scale from {scale.worst:g} to {scale.best:g}, which"
+        raise SetupError(
+            f"apply_early_stop: the scores are on a scale from {scale.worst:g} to {scale.best:g},"
+            " which"
             " does not tell wrong from missing; expected a judge whose worst is below 0 by as much"
             " as its best is above, as on (-1, 1)."
         )
@@ -129,7 +129,8 @@ def _check_scores(scores: pd.Series, scale: Scale) -> None:
     odd = scores.notna() & ~scores.isin(allowed)
     if odd.any():
         raise VragError(
-            f"with_stop: row {scores.index[odd][0]}: found the score {scores[odd].iloc[0]:g},"
+            f"apply_early_stop: row {scores.index[odd][0]}: found the score"
+            f" {scores[odd].iloc[0]:g},"
             f" expected one of {', '.join(f'{each:g}' for each in allowed)}. A mean over several"
             " verdicts is none of them: judge once (judge_samples = 1)."
         )
@@ -140,20 +141,23 @@ def _check_rows(judged: pd.DataFrame, keys: Sequence[str], known: pd.Index, benc
     odd = ~judged["query_id"].isin(known)
     if odd.any():
         raise VragError(
-            f"with_stop: {judged['query_id'][odd].iloc[0]!r} is no query of {benchmark}; give the"
+            f"apply_early_stop: {judged['query_id'][odd].iloc[0]!r} is no query of {benchmark};"
+            " give the"
             " benchmark that was asked."
         )
     double = judged.duplicated(list(keys))
     if double.any():
         raise VragError(
-            f"with_stop: found two answers to {judged['query_id'][double].iloc[0]!r}, expected one"
+            f"apply_early_stop: found two answers to {judged['query_id'][double].iloc[0]!r},"
+            " expected one"
             f" for each {', '.join(keys)}. Name in `by` what tells them apart."
         )
 
 
 def _missing(row: pd.Series) -> VragError:
     return VragError(
-        f"with_stop: conversation {row['conversation']!r} of {row['turns']} turns: there is no"
+        f"apply_early_stop: conversation {row['conversation']!r} of {row['turns']} turns: there is"
+        " no"
         f" answer to turn {row['turn']} ({row['query_id']!r}), and nothing stopped it before."
         " Give the answers to all its turns."
     )

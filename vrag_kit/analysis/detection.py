@@ -1,5 +1,5 @@
-"""Declining as detection: does a model tell the contexts that cannot answer from those
-that can, how readily does it decline, and how right is it when it does not.
+"""Abstention as signal detection: contexts with and without evidence, the criterion, and selective
+accuracy.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from collections.abc import Sequence
 import numpy as np
 import pandas as pd
 
-from vrag_kit.analysis.intervals import Estimate, estimate, resampled_times
+from vrag_kit.analysis.estimates import Estimate, bootstrap_counts, estimate
 from vrag_kit.errors import VragError
 from vrag_kit.frames import require_columns
 from vrag_kit.judging.scale import SHARES, scale_of
@@ -17,33 +17,32 @@ from vrag_kit.types import Benchmark
 
 LEVEL = 0.95
 FEWEST = 5
-"""Groups with trials of either sort, below which resamples are too much alike to tell."""
+"""The fewest groups with trials of either sort; resamples of fewer are too similar."""
 _TINY = 1e-12
 """Resamples that differ by less agree."""
 _NEEDED = ["query_id", "group", "score", "abstained"]
 
 
-def with_evidence(judged: pd.DataFrame, benchmark: Benchmark) -> pd.DataFrame:
-    """The table of judged answers with the column evidence: whether one of the documents
-    that the model was shown answers the question, by the benchmark's labels.
+def add_has_evidence(judged: pd.DataFrame, benchmark: Benchmark) -> pd.DataFrame:
+    """Adds the column clue_in_context to the judged answers: whether the context has a relevant
+    document, by the benchmark's labels.
     """
-    require_columns(judged, ["query_id", "doc_ids"], "with_evidence")
+    require_columns(judged, ["query_id", "doc_ids"], "add_has_evidence")
     clues = {query_id: set(benchmark.relevant(query_id)) for query_id in set(judged["query_id"])}
     there = [
         not clues[query_id].isdisjoint(doc_ids)
         for query_id, doc_ids in zip(judged["query_id"], judged["doc_ids"], strict=True)
     ]
-    return judged.assign(evidence=there)
+    return judged.assign(clue_in_context=there)
 
 
 def d_prime(hits: int, signals: int, false_alarms: int, noises: int) -> tuple[float, float]:
-    """(d′, criterion) of `hits` of `signals` and `false_alarms` of `noises`; NaN where
-    one of the two was never tried.
+    """Computes (d′, criterion) from `hits` of `signals` and `false_alarms` of `noises`; NaN without
+    signals or without noises.
 
-    d′ = z(H) − z(F), criterion = −(z(H) + z(F)) / 2, with z the normal quantile and the
-    log-linear correction H = (hits + ½) / (signals + 1), which keeps both finite: so d′
-    is limited by the number of trials. d′ 0 is no discrimination; a criterion below 0
-    declines readily.
+    d′ = z(H) − z(F), criterion = −(z(H) + z(F)) / 2, with z the normal quantile and the log-linear
+    correction H = (hits + ½) / (signals + 1), which keeps both finite, so d′ is limited by the
+    number of trials. d′ = 0 is no discrimination; a criterion below 0 is a bias towards abstention.
 
     Hautus (1995), "Corrections for extreme proportions and their biasing effects on
     estimated values of d′", Behavior Research Methods 27(1).
@@ -53,26 +52,24 @@ def d_prime(hits: int, signals: int, false_alarms: int, noises: int) -> tuple[fl
     return float(both[0]), float(both[1])
 
 
-def detection(judged: pd.DataFrame, *, by: Sequence[str], seed: int = 0) -> pd.DataFrame:
-    """How answers decline where no evidence is and where some is: `by`, metric, value,
-    ci_low, ci_high, n, n_failed.
+def abstention_detection(judged: pd.DataFrame, *, by: Sequence[str], seed: int = 0) -> pd.DataFrame:
+    """Detection metrics of abstention without and with evidence: `by`, metric, value, ci_low,
+    ci_high, n, n_failed.
 
-    `judged` of `with_evidence`. A hit is an answer that declines without evidence, a
-    false alarm one that declines with some; an answer declines when at least half of
-    its verdicts say so, one without a word does not. metric: hit_rate and
-    false_alarm_rate in [0, 1] with intervals as `estimate` gives them, d_prime and
-    criterion of their counts (`d_prime`) with percentile bootstrap intervals, whole
-    groups drawn 4,000 times. They have none (NaN) where a rate is 0 or 1 or all groups
-    are alike, of which all resamples agree, and where fewer than five groups have answers
-    of either sort. n
-    counts answers, of the rate or of both; n_failed those without a verdict, which are
-    left out.
+    `judged` of `add_has_evidence`. A hit is an abstention without evidence, a false alarm one with
+    evidence; an answer abstains when at least half of its verdicts say so, an empty one does not.
+    metric: abstention_hit_rate and abstention_false_alarm_rate in [0, 1] with intervals as
+    `estimate` gives them, d_prime and criterion of their counts (`d_prime`) with percentile
+    bootstrap intervals, whole groups resampled 4,000 times. These are NaN where a rate is 0 or 1 or
+    all groups are equal, since all resamples then agree, and where fewer than five groups have
+    answers of either sort. n counts answers, of the rate or of both; n_failed those without a
+    verdict, which are left out.
     """
-    require_columns(judged, _NEEDED, "detection")
-    if "evidence" not in judged:
+    require_columns(judged, _NEEDED, "abstention_detection")
+    if "clue_in_context" not in judged:
         raise VragError(
-            "detection: the table has no column 'evidence'; expected that of"
-            " with_evidence(judged, benchmark)."
+            "abstention_detection: the table has no column 'clue_in_context'; expected that of"
+            " add_has_evidence(judged, benchmark)."
         )
     rows = []
     for key, part in judged.groupby(list(by), sort=False, dropna=False):
@@ -84,15 +81,15 @@ def detection(judged: pd.DataFrame, *, by: Sequence[str], seed: int = 0) -> pd.D
 
 
 def risk_coverage(judged: pd.DataFrame, *, by: Sequence[str]) -> pd.DataFrame:
-    """Accuracy of the answers given over the share of prompts that get one: `by`,
-    threshold, coverage, coverage_low, coverage_high, value, ci_low, ci_high, n, n_failed.
+    """Selective accuracy over coverage, the share of prompts that get an answer: `by`, threshold,
+    coverage, coverage_low, coverage_high, value, ci_low, ci_high, n, n_failed.
 
-    A prompt (query and draw) is answered when at most the share `threshold` of its
-    samples declines; value is the mean score, on the judge's scale, of the samples that
-    do not decline (those without a word earn the worst), over the `n` prompts answered;
-    NaN when none is. With one sample a prompt there is one row, the operating point at
-    threshold 0; with several a curve: one row for each share that occurs. Risk is the
-    scale's best less value. n_failed counts prompts without a verdict.
+    A prompt (query and draw) is answered when at most the share `threshold` of its samples
+    abstains; value is the mean score, on the judge's scale, of the samples that do not abstain
+    (empty ones have the worst), over the `n` prompts answered; NaN when none is. With one sample a
+    prompt there is one row, the operating point at threshold 0; with several a curve: one row for
+    each share that occurs. Risk is the scale's best − value. n_failed counts prompts without a
+    verdict.
 
     El-Yaniv & Wiener (2010), "On the foundations of noise-free selective
     classification", JMLR 11.
@@ -133,10 +130,16 @@ def _found(part: pd.DataFrame, seed: int) -> dict[str, Estimate]:
     known = part[part["abstained"].notna()]
     declined = (part["abstained"] >= 0.5).astype(float).where(part["abstained"].notna())
     rates = {}
-    for metric, chosen in (("hit_rate", ~part["evidence"]), ("false_alarm_rate", part["evidence"])):
+    for metric, chosen in (
+        ("abstention_hit_rate", ~part["clue_in_context"]),
+        ("abstention_false_alarm_rate", part["clue_in_context"]),
+    ):
         rates[metric] = estimate(declined[chosen].to_numpy(), part["group"][chosen])
     clusters, member = np.unique(known["group"], return_inverse=True)
-    signal, declines = ~known["evidence"].to_numpy(bool), (known["abstained"] >= 0.5).to_numpy()
+    signal, declines = (
+        ~known["clue_in_context"].to_numpy(bool),
+        (known["abstained"] >= 0.5).to_numpy(),
+    )
     trials = np.column_stack([declines & signal, signal, declines & ~signal, ~signal])
     counts = np.zeros((len(clusters), 4))
     np.add.at(counts, member, trials.astype(float))
@@ -160,7 +163,7 @@ def _interval(
     tried = (counts[:, [1, 3]] > 0).sum(axis=0).min()
     if tried < FEWEST or not all(0 < value < 1 for value in values):
         return unknown, unknown
-    draws = [_detected(times @ counts) for times in resampled_times(len(counts), seed)]
+    draws = [_detected(times @ counts) for times in bootstrap_counts(len(counts), seed)]
     drawn = np.concatenate(draws)
     drawn = drawn[np.isfinite(drawn).all(axis=1)]  # a resample may lack one of the two
     low, high = np.quantile(drawn, [(1 - LEVEL) / 2, (1 + LEVEL) / 2], axis=0)

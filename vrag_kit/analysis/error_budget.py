@@ -1,5 +1,5 @@
-"""Points lost between the question and the verdict, told apart by what one clue alone
-earns in place of the images retrieved, net.
+"""Error budget of top-k answers: the accuracy lost in each part, net, by comparison with answers to
+one clue alone.
 """
 
 from __future__ import annotations
@@ -9,36 +9,34 @@ from collections.abc import Sequence
 import numpy as np
 import pandas as pd
 
-from vrag_kit.analysis.intervals import summarise
+from vrag_kit.analysis.estimates import cluster_means
 from vrag_kit.errors import VragError
 from vrag_kit.frames import require_columns
 from vrag_kit.judging.scale import Scale, scale_of
 from vrag_kit.types import Benchmark
 
-WON_BACK = "no clue retrieved: one would win back, net"
-LOST_TOO = "no clue retrieved: lost with one too"
-MISREAD = "clue retrieved: lost with it alone too"
-WORDED = "clue retrieved: won back by the wording of one image, net"
-COMPANY = "clue retrieved: won back by showing it alone, net"
-PARTS = (WON_BACK, LOST_TOO, MISREAD, WORDED, COMPANY)
-"""What an answer among k images lost. Where no clue is among them:
+WON_BACK = "missed_gain"
+LOST_TOO = "missed_lost"
+MISREAD = "misread"
+WORDED = "clue retrieved: prompt for several images, net"
+DISTRACTORS = "distractors"
+PARTS = (WON_BACK, LOST_TOO, MISREAD, WORDED, DISTRACTORS)
+"""The parts of the accuracy that an answer with k images lost. Where no clue is among these:
 
 * `WON_BACK`: a clue alone in this k's wording − the answer;
 * `LOST_TOO`: best − a clue alone in this k's wording.
 
-Where there is one, the best ranked clue is held against it:
+Where there is one, the answer is compared with that to the best ranked clue alone:
 
 * `MISREAD`: best − that clue alone as one image;
 * `WORDED`: that − the same clue alone in this k's wording;
-* `COMPANY`: that − the answer.
+* `DISTRACTORS`: that − the answer.
 """
-NET = (WON_BACK, WORDED, COMPANY)
+NET = (WON_BACK, WORDED, DISTRACTORS)
 """The parts that are differences of two answers, and may be negative."""
-DOUBT = "apart: spread of the judge's verdicts"
+JUDGE_NOISE = "judge_noise"
 WORDINGS = ("one image", "several images")
-"""How one clue alone is asked about: in the wording of a GT clue, and in that in which
-several images are shown.
-"""
+"""The templates for one clue alone: that of a single GT clue, and that of several images."""
 _FOUND = [f"first_clue in {wording}" for wording in WORDINGS]
 _ANY = [f"gt_clue in {wording}" for wording in WORDINGS]
 _KEYS = ["model", "k", "query_id", "group"]
@@ -65,29 +63,27 @@ def error_budget(
     *,
     one_wording: bool = False,
 ) -> pd.DataFrame:
-    """The points that each top-k answer lost, in `PARTS`: model, k, query_id, group,
-    part, metric, value; over the parts (metric "lost") they add up to the scale's best
-    − score.
+    """Splits the accuracy that each top-k answer lost into `PARTS`: model, k, query_id, group,
+    part, metric, value. Over the parts (metric "accuracy_lost") the values add up to the scale's
+    best − score.
 
-    `retrieved` are the judged top-k answers, `alone` those to one clue: the best ranked
-    one (setting first_clue) and, in the mean over draws, any (gt_clue), each asked about
-    in both of `WORDINGS`, as its column wording says. `ranks` are those of
-    `first_clue_rank`. Those in `NET` keep their sign, so that chance, which helps either
-    answer alike, cancels in the mean: a negative one says that the answer earns more
-    than what it is held against. At k = 1 there is no company, and no row of it: the
-    answer is itself that to a clue alone in this k's wording, and the clue that might
-    help is asked about as one image.
+    `retrieved` are the judged top-k answers, `alone` those to one clue: the best ranked one
+    (setting first_clue) and, in the mean over draws, any (gt_clue), each with both templates of
+    `WORDINGS`, as in its column wording. `ranks` are those of `first_clue_rank`. Parts in `NET`
+    keep their sign: chance, which helps either answer equally, cancels in the mean, and a negative
+    part means that the answer scores more than the one it is compared with. At k = 1 there are no
+    distractors, and no rows of them: the answer is itself that to a clue alone, and the clue that
+    might help has the template of one image.
 
-    Where the judge gave several verdicts (judge_samples > 1), rows with the part `DOUBT`
-    and the metric "spread" tell the standard deviation of those on each top-k answer; it
-    is in no sum.
+    Where the judge gave several verdicts (judge_samples > 1), rows with the part `JUDGE_NOISE` and
+    the metric "spread" give the standard deviation of those on each top-k answer; it is in no sum.
 
-    A question for which a verdict is missing, for any model and k, is NaN for all: they
-    are about the same questions, and what is left out is counted. A model and k without
-    any verdict leave the others alone. Raises `VragError` where `alone` lacks a wording.
+    A question that lacks a verdict for some model and k is NaN for all of them: means are over the
+    same questions, and what is left out is counted. A model and k without any verdict do not affect
+    the others. Raises `VragError` where `alone` lacks a wording.
 
-    Where a protocol words one picture and several alike (`one_wording`), `alone` needs no
-    column of wordings, and there are no rows of `WORDED`.
+    Where a protocol has one template for one image and several (`one_wording`), `alone` needs no
+    column wording, and there are no rows of `WORDED`.
     """
     require_columns(retrieved, ["setting", *_KEYS, "score", "spread"], "error_budget")
     scale = scale_of(retrieved)
@@ -100,10 +96,10 @@ def error_budget(
     values = _parts(table, there, scale, one_wording)
     unknown = _unknown(table, pd.DataFrame(values).isna().any(axis=1))
     if table["spread"].notna().any():
-        values[DOUBT] = table["spread"]
+        values[JUDGE_NOISE] = table["spread"]
     rows = [_rows(table, part, value.mask(unknown), scale) for part, value in values.items()]
     budget = pd.concat(rows, ignore_index=True)
-    nobody = (budget["part"] == COMPANY) & (budget["k"] == 1)
+    nobody = (budget["part"] == DISTRACTORS) & (budget["k"] == 1)
     unworded = (budget["part"] == WORDED) & one_wording
     return budget[~(nobody | unworded)].reset_index(drop=True)
 
@@ -112,10 +108,10 @@ def _rows(table: pd.DataFrame, part: str, value: pd.Series, scale: Scale) -> pd.
     """The rows of one part of the budget."""
     return table[_KEYS].assign(
         part=part,
-        metric="spread" if part == DOUBT else "lost",
+        metric="spread" if part == JUDGE_NOISE else "accuracy_lost",
         value=value,
-        worst=-scale.width if part in NET else 0.0,
-        best=scale.width,
+        score_min=-scale.width if part in NET else 0.0,
+        score_max=scale.width,
     )
 
 
@@ -156,7 +152,7 @@ def _parts(
         LOST_TOO: (scale.best - given).mask(there, 0.0),
         MISREAD: (scale.best - found).where(there, 0.0),
         WORDED: (found - in_words).where(there, 0.0),
-        COMPANY: (in_words - table["score"]).where(there, 0.0),
+        DISTRACTORS: (in_words - table["score"]).where(there, 0.0),
     }
 
 
@@ -167,17 +163,17 @@ def _unknown(table: pd.DataFrame, missing: pd.Series) -> pd.Series:
     return missing | counts.groupby(table["query_id"]).transform("any")
 
 
-def mean_budget(budget: pd.DataFrame, *, by: Sequence[str] = ("model", "k")) -> pd.DataFrame:
-    """Mean points a question in each part, over all questions: `by`, part, metric
-    ("lost", or "spread" of the judge), value, ci_low, ci_high, n, n_failed.
+def mean_error_budget(budget: pd.DataFrame, *, by: Sequence[str] = ("model", "k")) -> pd.DataFrame:
+    """Mean accuracy lost in each part, over all questions: `by`, part, metric ("accuracy_lost", or
+    "spread" of the judge), value, ci_low, ci_high, n, n_failed.
     """
-    return summarise(budget, [*by, "part", "metric"])
+    return cluster_means(budget, [*by, "part", "metric"])
 
 
 def accuracy_given_clue(retrieved: pd.DataFrame, ranks: pd.Series) -> pd.DataFrame:
-    """Accuracy apart for questions with and without a clue among the first k: model, k,
-    clue ("yes" or "no"), metric, value on the judge's scale, ci_low, ci_high, n,
-    n_failed. `ranks` are those of `first_clue_rank`.
+    """Accuracy of questions with and without a clue among the first k: model, k, clue ("yes" or
+    "no"), metric, value on the judge's scale, ci_low, ci_high, n, n_failed. `ranks` are those of
+    `first_clue_rank`.
 
     The two sets of questions differ, and change with k: with a clue are the easier ones
     for the retriever, which may be easier for the model too.
@@ -188,5 +184,5 @@ def accuracy_given_clue(retrieved: pd.DataFrame, ranks: pd.Series) -> pd.DataFra
     rows = rows.assign(clue=np.where(there, "yes", "no"))
     queries = rows.groupby(["model", "k", "clue", "query_id", "group"], sort=False)
     means = queries["score"].mean().rename("value").reset_index()
-    means = means.assign(worst=scale.worst, best=scale.best)
-    return summarise(means, ["model", "k", "clue"]).assign(metric="accuracy")
+    means = means.assign(score_min=scale.worst, score_max=scale.best)
+    return cluster_means(means, ["model", "k", "clue"]).assign(metric="accuracy")

@@ -5,11 +5,10 @@ As section 5.3 of Visual-RAG defines it:
 
 gCUE(k; λ) = (A_k − B) / (A_GT − B),   B = λ A_Z + (1 − λ) A_NC
 
-A_k is the 1-in-k accuracy, A_GT that of one clue alone, A_Z zero-shot, A_NC with one
-non-clue. 1 means that the whole benefit of the clue is left among k − 1 distractors, 0
-that none is. Where the clue has no benefit there is nothing to be left, and the ratio
-says nothing: so it is told only where A_GT − B is above 0 by its interval, which is
-then enough for an interval of the ratio that has two ends.
+A_k is the 1-in-k accuracy, A_GT that of one clue alone, A_Z zero-shot, A_NC with one non-clue. 1
+means that the whole benefit of the clue remains among k − 1 distractors, 0 that none is. Where the
+clue has no benefit the ratio is meaningless: it is reported only where A_GT − B is above 0 by its
+interval, which is then enough for a bounded interval of the ratio.
 """
 
 from __future__ import annotations
@@ -21,18 +20,18 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
-from vrag_kit.analysis.accuracy import per_query
-from vrag_kit.analysis.cells import interval_cells, interval_end
-from vrag_kit.analysis.clusters import moments
-from vrag_kit.analysis.intervals import Estimate, estimate
+from vrag_kit.analysis.clusters import clustered_moments
+from vrag_kit.analysis.estimates import Estimate, estimate
+from vrag_kit.analysis.means import per_query
+from vrag_kit.analysis.report_tables import ci_cells, format_ci_bound
 from vrag_kit.errors import VragError
 from vrag_kit.frames import require_columns
 from vrag_kit.judging.scale import Scale, scale_of
 
 LAMBDAS = (0.0, 0.5, 1.0)
-NO_HELP = "a clue does not help here"
-UNSURE = "a clue may not help here"
-NOTHING = "nothing is answered here"
+NO_HELP = "clue does not help"
+UNSURE = "clue may not help"
+NOTHING = "all accuracies are 0"
 TOO_FEW = "too few groups ({}) to say whether a clue helps"
 NO_QUESTION = "no question has all four arms"
 _FIXED = {"a_zero_shot": "zero_shot", "a_non_clue": "non_clue", "a_gt": "gt_clue"}
@@ -66,9 +65,11 @@ class Ratio:
     ci_high: float
 
 
-def gcue_of(a_k: float, a_gt: float, a_zero_shot: float, a_non_clue: float, lam: float) -> float:
-    """gCUE from four accuracies in any one unit; any real number, NaN when A_GT equals
-    the baseline B but for rounding.
+def gcue_from_means(
+    a_k: float, a_gt: float, a_zero_shot: float, a_non_clue: float, lam: float
+) -> float:
+    """gCUE from four accuracies in the same unit. It is any real number, or NaN when A_GT equals
+    the baseline B up to rounding.
     """
     baseline = lam * a_zero_shot + (1 - lam) * a_non_clue
     if abs(a_gt - baseline) <= _ZERO * max(1.0, abs(a_gt)):
@@ -85,12 +86,12 @@ def fieller(
 ) -> Ratio:
     """Ratio of the means of two paired samples, with Fieller's interval over clusters.
 
-    It holds every r for which mean(numerator − r · denominator) = 0 is not rejected by
-    a t test with the variance and degrees of freedom of `moments`. Value and interval
-    are NaN where the denominator's mean may be 0 by the same test, for the set would
-    then be unbounded; and for one cluster, or none. The interval alone is NaN where the
-    one is the same multiple of the other everywhere: nothing then varies, and only the
-    ends of a scale can tell how far off the ratio may be (`share_of_benefit`).
+    It contains every r for which mean(numerator − r · denominator) = 0 is not rejected by a t test
+    with the variance and degrees of freedom of `clustered_moments`. Value and interval are NaN
+    where the denominator's mean may be 0 by the same test, for the set would then be unbounded; and
+    for one cluster, or none. Only the interval is NaN where one sample is a constant multiple of
+    the other: nothing then varies, and only the ends of a scale bound the error of the ratio
+    (`share_of_benefit`).
 
     Fieller (1954), "Some problems in interval estimation", J. R. Stat. Soc. B 16(2).
     """
@@ -100,7 +101,7 @@ def fieller(
     unknown = Ratio(math.nan, math.nan, math.nan)
     if len(both) == 0:
         return unknown
-    found = moments(both, np.asarray(groups))
+    found = clustered_moments(both, np.asarray(groups))
     x, y = found.means
     t2 = float(stdtrit(found.freedom, (1 + level) / 2)) ** 2
     # a r² − 2 b r + c ≤ 0
@@ -119,14 +120,13 @@ def fieller(
 def share_of_benefit(
     gained: pd.Series, benefit: pd.Series, scale: Scale, *, level: float = 0.95
 ) -> tuple[Ratio, Estimate]:
-    """(the mean of `gained` as a share of the mean of `benefit`, that mean itself), both
-    with intervals of `level`.
+    """The mean of `gained` as a share of the mean of `benefit`, and the latter mean, both with
+    intervals of `level`.
 
-    The two are paired differences of scores by query, on `scale`, with the index level
-    `group`, without NaN. Where the benefit is not above 0 by its interval the ratio is
-    NaN: there is nothing to have a share of. Where each gain is the same multiple r of
-    its benefit, unseen groups may still differ, by up to 1 + |r| times the scale: as
-    many as `estimate` allows for, over the smallest benefit in its interval.
+    The two are paired differences of scores by query, on `scale`, with the index level `group`,
+    without NaN. Where the benefit is not above 0 by its interval the ratio is NaN. Where each gain
+    is the same multiple r of its benefit, unseen groups may still differ, by up to 1 + |r| times
+    the scale: as many as `estimate` allows for, over the smallest benefit in its interval.
     """
     groups = benefit.index.get_level_values("group").to_numpy()
     whole = estimate(benefit.to_numpy(float), groups, level=level, scale=scale)
@@ -144,19 +144,17 @@ def share_of_benefit(
 def gcue(
     judged: pd.DataFrame, *, by: Sequence[str] = ("model",), lambdas: Sequence[float] = LAMBDAS
 ) -> pd.DataFrame:
-    """gCUE of every `by`, k and λ, all four accuracies on the queries that have a
-    verdict in all four arms.
+    """gCUE of every `by`, k and λ, over the queries that have a verdict in all four arms.
 
-    Columns: `by`, k, lambda, value, ci_low, ci_high, interval (in words), half_width,
-    the four accuracies on the judge's scale, denominator (A_GT − B) with its interval
-    denominator_low and denominator_high, n queries, n_failed answers of these arms
-    without a verdict. Where the denominator is not above 0 by its interval there is no
-    ratio: value and its interval are NaN, and `interval` says why: `NO_HELP` where the
-    denominator's interval ends at or below 0, `NOTHING` where no answer of the four arms
-    scores above 0, `TOO_FEW` where the groups are so few that no benefit, however large,
-    would do, `NO_QUESTION`, else `UNSURE`. `judged` holds the
-    settings zero_shot, non_clue, gt_clue and one_in_k. Raises `VragError` when one of
-    them is missing for a model.
+    Columns: `by`, k, lambda, value, ci_low, ci_high, interval (in words), half_width, the four
+    accuracies on the judge's scale, denominator (A_GT − B) with its interval denominator_low and
+    denominator_high, n queries, n_failed answers of these arms without a verdict. Where the
+    denominator is not above 0 by its interval there is no ratio: value and its interval are NaN,
+    and `interval` says why: `NO_HELP` where the denominator's interval ends at or below 0,
+    `NOTHING` where no answer of the four arms scores above 0, `TOO_FEW` where the groups are too
+    few to show any benefit, however large, `NO_QUESTION`, else `UNSURE`. `judged` holds the
+    settings zero_shot, non_clue, gt_clue and one_in_k. Raises `VragError` when one of them is
+    missing for a model.
     """
     require_columns(judged, ["model", "setting", "k", "query_id", "group", "score"], "gcue")
     _check_arms(judged)
@@ -217,7 +215,7 @@ def _row(table: pd.DataFrame, lam: float, differences: Scale) -> tuple[object, .
     baseline = lam * table["a_zero_shot"] + (1 - lam) * table["a_non_clue"]
     gained, possible = table["a_k"] - baseline, table["a_gt"] - baseline
     ratio, benefit = share_of_benefit(gained, possible, differences)
-    told_ends = f"[{interval_end(ratio.ci_low, 2)}, {interval_end(ratio.ci_high, 2)}]"
+    told_ends = f"[{format_ci_bound(ratio.ci_low, 2)}, {format_ci_bound(ratio.ci_high, 2)}]"
     interval = _why(benefit, table, differences) if math.isnan(ratio.value) else told_ends
     half = (ratio.ci_high - ratio.ci_low) / 2
     told = (ratio.value, ratio.ci_low, ratio.ci_high, interval, half)
@@ -226,14 +224,14 @@ def _row(table: pd.DataFrame, lam: float, differences: Scale) -> tuple[object, .
 
 
 def gcue_table(curves: pd.DataFrame) -> pd.DataFrame:
-    """`gcue` as people read it: a row for each λ of whatever stands before k, with the
-    benefit A_GT − B on the judge's scale and n; columns k, cells "0.84 [0.76, 0.93]",
-    or why there is no ratio.
+    """Formats `gcue` as a table: a row for each λ of the columns before k, with the benefit A_GT −
+    B on the judge's scale and n. Columns are k, cells "0.84 [0.76, 0.93]", or why there is no
+    ratio.
     """
     by = list(curves.columns[: list(curves.columns).index("k")])
     columns = {"denominator": "value", "denominator_low": "ci_low", "denominator_high": "ci_high"}
-    benefit = interval_cells(curves[list(columns)].rename(columns=columns), decimals=2)
-    cells = curves.assign(cell=gcue_cells(curves), benefit=benefit)
+    benefit = ci_cells(curves[list(columns)].rename(columns=columns), decimals=2)
+    cells = curves.assign(cell=format_gcue(curves), benefit=benefit)
     cells = cells.rename(columns={"benefit": "A_GT − B"})
     index = [*by, "lambda", "A_GT − B", "n"]
     return cells.pivot_table(
@@ -241,7 +239,7 @@ def gcue_table(curves: pd.DataFrame) -> pd.DataFrame:
     ).fillna("")
 
 
-def gcue_cells(curves: pd.DataFrame) -> pd.Series:
-    """Each row's ratio with its interval, "0.84 [0.76, 0.93]", or why there is none."""
+def format_gcue(curves: pd.DataFrame) -> pd.Series:
+    """Formats each row's ratio with its interval, "0.84 [0.76, 0.93]", or why there is none."""
     told = curves["value"].map("{:.2f} ".format).where(curves["value"].notna(), "")
     return told + curves["interval"]

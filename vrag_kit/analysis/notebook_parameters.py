@@ -1,4 +1,4 @@
-"""The parameters of the notebook that is at work, to be kept with its answers."""
+"""The parameters of the running notebook, for saving with its answers."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from collections.abc import Iterator
 
 
 def notebook_parameters() -> str:
-    """What this notebook was given, as JSON, {name: value as it is now}; "" outside of a
+    """The parameters of the running notebook as JSON, {name: current value}; "" outside of a
     notebook.
 
-    Parameters are what its cells assign that assign plain values and do nothing else: its
-    cell of parameters, and the one that papermill adds. Names that end in `_dir`, by
-    convention where things are written, are left out.
+    Parameters are the names assigned by cells that only assign plain values: the cell of
+    parameters, and the one that papermill adds. Names that end in `_dir`, by convention output
+    folders, are left out.
     """
     if "IPython" not in sys.modules:
         return ""

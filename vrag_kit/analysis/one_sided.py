@@ -1,4 +1,4 @@
-"""What only one of two sides was asked, and so is not compared: in words."""
+"""Descriptions of the answers that only one of two sides has, and that are not compared."""
 
 from __future__ import annotations
 
@@ -8,35 +8,35 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from vrag_kit.analysis.two_arms import Choice, in_words, match
+from vrag_kit.analysis.run_comparison import Choice, format_setting, match_answers
 
 _MOST = 8
 """Things of a side that are named; of more the number."""
 
 
-def only_one_side(
+def unmatched_counts(
     a: pd.DataFrame,
     b: pd.DataFrame,
     *,
     choose_a: Choice | None = None,
     choose_b: Choice | None = None,
 ) -> list[str]:
-    """What `paired_answers` leaves out of these answers, since the other side lacks it, a
-    line a side: "only in A: moody (03, 04); steady in 04". Whole data sets and models
-    come first, then models in an experiment, then ways of asking, then the number of
-    single answers; [] where each has its counterpart. Raises as `match`.
+    """Describes the answers that `paired_answers` leaves out because the other side lacks them, one
+    line per side: "only in A: moody (03, 04); steady in 04". Whole data sets and models come first,
+    then models in an experiment, then conditions, then the number of single answers; [] where each
+    has its counterpart. Raises as `match_answers`.
     """
-    matched = match(a, b, choose_a=choose_a, choose_b=choose_b)
+    matched = match_answers(a, b, choose_a=choose_a, choose_b=choose_b)
     lines = []
     for side, mine, other in zip("AB", matched.sides, matched.sides[::-1], strict=True):
         left = mine[_lacking(mine, other, matched.keys)]
-        if told := list(_told(left, other, matched.by)):
+        if told := list(_descriptions(left, other, matched.by)):
             more = [f"and {len(told) - _MOST} more"] if len(told) > _MOST else []
             lines.append(f"only in {side}: {'; '.join([*told[:_MOST], *more])}")
     return lines
 
 
-def _told(left: pd.DataFrame, other: pd.DataFrame, by: Sequence[str]) -> Iterator[str]:
+def _descriptions(left: pd.DataFrame, other: pd.DataFrame, by: Sequence[str]) -> Iterator[str]:
     """The widest first, each answer once."""
     for columns in (["benchmark"], ["model"], ["model", "experiment"], by):
         names = [name for name in columns if name in by]
@@ -56,7 +56,7 @@ def _groups(lacking: pd.DataFrame, names: Sequence[str], by: Sequence[str]) -> I
     for _, part in lacking.groupby(what or list(names), sort=False, dropna=False):
         values = part[what].to_dict("records")[0] if what else {}
         words = ", ".join(
-            filter(None, (in_words(str(name), each) for name, each in values.items()))
+            filter(None, (format_setting(str(name), each) for name, each in values.items()))
         )
         where = ", ".join(map(_short, part["experiment"].unique())) if "experiment" in by else ""
         if words and where:

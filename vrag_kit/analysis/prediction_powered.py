@@ -3,12 +3,11 @@
 corrected = mean of the judge's score over all answers
     + Σ over strata of their share of all answers · mean of (human − judge) in them
 
-The judge's mean is precise, since all answers have a verdict, but off by the judge's
-bias; the labelled sample estimates that bias, with the doubt that its size leaves.
-Strata are models, settings and k. An answer that is empty or cut off earns the worst
-without a judge, so that no bias is there to correct. Angelopoulos et al. (2023),
-"Prediction-powered inference", Science 382; survey statistics knows it as the
-(post-stratified) difference estimator.
+The judge's mean is precise, since all answers have a verdict, but off by the judge's bias; the
+labelled sample estimates that bias, with the uncertainty of its size. Strata are models, settings
+and k. An empty or truncated answer has the worst score without a judge, and no bias to correct.
+Angelopoulos et al. (2023), "Prediction-powered inference", Science 382; survey statistics knows it
+as the (post-stratified) difference estimator.
 """
 
 from __future__ import annotations
@@ -20,36 +19,34 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
-from vrag_kit.analysis.accuracy import ARM
-from vrag_kit.analysis.intervals import Estimate, estimate
+from vrag_kit.analysis.estimates import Estimate, estimate
+from vrag_kit.analysis.means import ARM
 from vrag_kit.errors import VragError
 from vrag_kit.frames import require_columns
-from vrag_kit.judging.labels import score_of_label
+from vrag_kit.judging.human_labels import score_of_label
 from vrag_kit.judging.scale import Scale, scale_of
 
 
 def corrected_accuracy(
     judged: pd.DataFrame, pairs: pd.DataFrame, *, by: Sequence[str] = ARM
 ) -> pd.DataFrame:
-    """The judge's mean and the corrected one of every arm: `by`, metric ("judge" or
+    """The judge's mean and the corrected mean of every arm: `by`, metric ("uncorrected" or
     "corrected"), value, ci_low, ci_high, n, n_failed, n_labelled.
 
-    `judged` holds all answers, `pairs` the labelled ones as `labelled` gives them.
-    Assumed is that within a model, setting and k `pairs` is a random sample of the rows
-    of `judged` whose status is "ok", as `sample_to_label` draws, be it as many of each or
-    at random from all: answers picked by hand, or left unlabelled because they are
-    hard, bias the correction. Each stratum is corrected by its own labels only, so that
-    the judge may be off differently in each; nothing else is assumed of the judge.
-    Means are over answers; the corrected one and its interval are cut to the judge's
-    scale.
+    `judged` holds all answers, `pairs` the labelled ones of `join_labels`. It is assumed that
+    within a model, setting and k `pairs` is a random sample of the rows of `judged` whose status is
+    "ok", as `annotation_sample` draws, as many of each or at random from all: answers picked by
+    hand, or left unlabelled because they are hard, bias the correction. Each stratum is corrected
+    by its own labels only, so the bias of the judge may differ between them; nothing else is
+    assumed of the judge. Means are over answers; the corrected one and its interval are cut to the
+    judge's scale.
 
-    Both parts vary together over groups; the interval is Student's, whose degrees of
-    freedom are the fewest labelled groups of a stratum, less one. Where all labels of an
-    arm agree with the judge they show no variance: the interval then adds, as
-    independent, how many disagreements as many groups without one allow
-    (Clopper-Pearson, as in `estimate`), which for a few labels is a lot. Without a label
-    in a stratum the corrected mean is NaN; so is the interval with a stratum's labels of
-    one group, or all off by the same amount unless all true scores are equal.
+    Both parts vary together over groups; the interval is Student's, whose degrees of freedom are
+    the fewest labelled groups of a stratum, less one. Where all labels of an arm agree with the
+    judge they show no variance: the interval then adds, as independent, the disagreements that so
+    many groups without one allow (Clopper-Pearson, as in `estimate`), which for a few labels is a
+    lot. Without a label in a stratum the corrected mean is NaN; so is the interval with a stratum's
+    labels of one group, or all off by the same amount unless all true scores are equal.
 
     A mean at an end of the scale, or labels whose true scores are all equal, show less
     variance than there may be. There the interval is extended to that of the labelled
@@ -63,7 +60,7 @@ def corrected_accuracy(
     for key, part in judged.groupby(arm, sort=False):
         own = labels.get(key, pairs.iloc[:0])
         judge = estimate(part["score"].to_numpy(), part["group"], scale=scale)
-        means = {"judge": (judge.value, judge.ci_low, judge.ci_high)}
+        means = {"uncorrected": (judge.value, judge.ci_low, judge.ci_high)}
         means["corrected"] = corrected_mean(part, own, judge, scale)
         for metric, (value, low, high) in means.items():
             counts = (judge.n, judge.n_failed, len(own))
@@ -72,25 +69,23 @@ def corrected_accuracy(
     return pd.DataFrame(rows, columns=[*arm, "metric", "value", "ci_low", "ci_high", *counted])
 
 
-def gains_beside_judge(
+def judge_bias_check(
     judged: pd.DataFrame, pairs: pd.DataFrame, *, baseline: str = "zero_shot"
 ) -> pd.DataFrame:
-    """What each arm gains over the setting `baseline`, beside the judge's *differential*
-    bias: how much more it gives than people do in the arm, less the same in the
-    baseline. A bias that is the same in both cancels; a differential one of the gain's
-    size cancels the gain.
+    """Gain of each arm over the setting `baseline`, and the judge's *differential* bias: its bias
+    (judge − human) in the arm minus that in the baseline. A bias that is the same in both cancels;
+    a differential one of the gain's size cancels the gain.
 
-    model, setting, k, metric, value, ci_low, ci_high, n. All is about the questions that
-    have a verdict in both arms. metric is "gain" (by the judge, paired over them, with
-    the interval of `compare`), "bias that cancels it" (that size, without an interval),
-    "bias by labels" and "corrected gain" (gain less bias), found as in
-    `corrected_accuracy`; n counts these questions, and the labels of both arms on them.
-    Questions weigh alike, whatever the number of their answers, in a gain; answers do in
-    a bias. An arm without such a question has NaN. Raises `VragError` for a model
-    without the baseline, or with several k of it.
+    model, setting, k, metric, value, ci_low, ci_high, n. All metrics are over the questions that
+    have a verdict in both arms. metric is "gain" (by the judge, paired over them, with the interval
+    of `paired_differences`), "break_even_bias" (that size, without an interval), "estimated_bias"
+    and "corrected_gain" (gain − bias), found as in `corrected_accuracy`; n counts these
+    questions, and the labels of both arms on them. In a gain all questions have equal weight, in a
+    bias all answers. An arm without such a question has NaN. Raises `VragError` for a model without
+    the baseline, or with several k of it.
     """
     needed = [*ARM, "query_id", "group", "status", "score"]
-    require_columns(judged, needed, "gains_beside_judge")
+    require_columns(judged, needed, "judge_bias_check")
     scale = scale_of(judged)
     pairs = _with_off(pairs, scale)
     labels = dict(list(pairs.groupby(ARM, sort=False)))
@@ -100,13 +95,13 @@ def gains_beside_judge(
         first = [key for key in arms if key[1] == baseline]
         if len(first) != 1:
             raise VragError(
-                f"gains_beside_judge: {model} has {len(first)} arms in the setting {baseline!r},"
+                f"judge_bias_check: {model} has {len(first)} arms in the setting {baseline!r},"
                 f" expected one; its settings are {', '.join(part['setting'].unique())}."
             )
         sides = {key: (arms[key], labels.get(key, pairs.iloc[:0])) for key in arms}
         base = sides.pop(first[0])
         for key, side in sides.items():
-            rows += [(*key, *row) for row in _beside(side, base, scale)]
+            rows += [(*key, *row) for row in _corrected_gain(side, base, scale)]
     return pd.DataFrame(rows, columns=[*ARM, "metric", "value", "ci_low", "ci_high", "n"])
 
 
@@ -150,7 +145,7 @@ def _side(part: pd.DataFrame, own: pd.DataFrame, scale: Scale) -> _Side:
     return _Side(_mean(known["score"], known["group"]), _off(known, own, scale))
 
 
-def _beside(
+def _corrected_gain(
     side: tuple[pd.DataFrame, pd.DataFrame], base: tuple[pd.DataFrame, pd.DataFrame], scale: Scale
 ) -> list[tuple[object, ...]]:
     """metric, value, ci_low, ci_high, n of one arm against the baseline, each given as
@@ -176,19 +171,19 @@ def _beside(
     corrected = gain.plus(bias, -1.0)
     return [
         ("gain", paired.value, paired.ci_low, paired.ci_high, paired.n),
-        ("bias that cancels it", paired.value, math.nan, math.nan, paired.n),
-        ("bias by labels", bias.value, *bias.interval(), labels),
-        ("corrected gain", corrected.value, *corrected.interval(), labels),
+        ("break_even_bias", paired.value, math.nan, math.nan, paired.n),
+        ("estimated_bias", bias.value, *bias.interval(), labels),
+        ("corrected_gain", corrected.value, *corrected.interval(), labels),
     ]
 
 
 def corrected_mean(
     part: pd.DataFrame, own: pd.DataFrame, judge: Estimate, scale: Scale
 ) -> tuple[float, float, float]:
-    """(mean, low, high) of the answers `part` of one arm, with the columns `ARM`, group,
-    status and score, whose mean is `judge`; NaN without a label.
+    """The corrected (mean, low, high) of the answers `part` of one arm, with the columns `ARM`,
+    group, status and score, whose mean is `judge`; NaN without a label.
 
-    `own` holds those that are labelled, with the column off: what is true less the score.
+    `own` holds the labelled ones, with the column off: true score − score.
     """
     if own.empty:
         return np.nan, np.nan, np.nan
@@ -249,13 +244,13 @@ def _off(known: pd.DataFrame, own: pd.DataFrame, scale: Scale) -> _Part:
 
 def _with_off(pairs: pd.DataFrame, scale: Scale) -> pd.DataFrame:
     """The labelled answers with the column off: human − judge."""
-    human = np.array([score_of_label(label, scale) for label in pairs["human"]], float)
+    human = np.array([score_of_label(label, scale) for label in pairs["human_label"]], float)
     return pairs.assign(off=human - pairs["score"].to_numpy(float))
 
 
 def _mean(values: pd.Series, groups: pd.Series) -> _Part:
-    """The mean of values; a group with h of them counts for 1 / √(1 − h) of its sum, as
-    in `moments`. NaN without values.
+    """The mean of values; a group with h of them counts for 1 / √(1 − h) of its sum, as in
+    `clustered_moments`. NaN without values.
     """
     if values.empty:
         return _Part(math.nan, pd.Series(dtype=float), freedom=math.nan)

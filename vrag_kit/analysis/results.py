@@ -1,4 +1,4 @@
-"""The tidy results of all notebooks as one table."""
+"""Loads the tidy results of all notebooks as one table."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from vrag_kit.workspace import path as project_path
 COLUMNS = (
     "model",
     "retriever",
-    "judged_by",
+    "judge",
     "setting",
     "baseline",
     "k",
@@ -24,19 +24,19 @@ COLUMNS = (
     "value",
     "ci_low",
     "ci_high",
-    "runs_low",
-    "runs_high",
+    "ci_low_runs",
+    "ci_high_runs",
     "n",
     "n_failed",
 )
-"""The columns that the papers' tables and ours share, in this order everywhere."""
+"""The columns that the papers' tables and the kit's share, in this order everywhere."""
 FIRST = ("folder", "experiment", "source", *COLUMNS, "unit")
 """The columns that come first, in this order; the others follow as the files have them.
 """
 TABLE = ".table.csv"
-"""How files end that hold a table as it is shown; they are no results."""
+"""The suffix of files with a formatted table, which are no results."""
 _NAMES = (
-    *("folder", "experiment", "source", "model", "retriever", "judged_by"),
+    *("folder", "experiment", "source", "model", "retriever", "judge"),
     *("setting", "baseline", "metric", "unit"),
 )
 _COUNTS = ("k", "m", "draw", "n", "n_failed")
@@ -44,17 +44,16 @@ _NUMBERS = (*_COUNTS, "value", "ci_low", "ci_high")
 
 
 def load_results(folder: Path | str) -> pd.DataFrame:
-    """Every CSV that the notebooks saved in `folder` and below it (`NN_name.csv`), one
-    below the other; column `experiment` is the file's name, `folder` says where below it
-    lies, as in "visual_rag" ("" at the top).
+    """Loads every CSV that notebooks saved in `folder` and below it (`NN_name.csv`) as one table.
+    The column `experiment` is the file's name, `folder` its subfolder, as in "visual_rag" ("" at
+    the top).
 
-    `source` says of which data a row is: a benchmark's name, or "Visual-RAG, as printed";
-    in results of several data sets `dataset` or `benchmark` does. `retriever` says who
-    found what was shown, `judged_by` who scored the answers, by the names that runs and
-    judges have in tables; "" where nobody did, and for what is printed. A row that has a
-    `baseline` is a difference from it, and its metric is called so ("difference in
-    accuracy", in points); without one, `value` is the metric itself, but for claims, whose
-    sentence (`says`) tells what is compared.
+    `source` names the data of a row: a benchmark's name, or "Visual-RAG, reported"; in results of
+    several data sets `dataset` or `benchmark` does. `retriever` names the retriever of the
+    evidence, `judge` the judge of the answers, as in tables; "" where there is none, and for
+    published numbers. A row with a `baseline` is a difference from it, and its metric is named so
+    ("difference in accuracy", in points); without one, `value` is the metric itself, except for
+    statements of a paper, whose sentence (`statement`) says what is compared.
 
     Rows are as in the files, columns those of any file, `FIRST` first. Counts (k, m,
     draw, n, n_…) are Int64 where all are whole; other numbers are float64; True and
@@ -86,7 +85,7 @@ def load_results(folder: Path | str) -> pd.DataFrame:
 
 
 def result_files(folder: Path) -> list[Path]:
-    """The tables of results below a folder of figures, by name."""
+    """The CSV files of results in a folder of figures and below it, sorted by path."""
     found = sorted(folder.rglob("[0-9][0-9]_*.csv"))
     return [file for file in found if not file.name.endswith(TABLE)]
 

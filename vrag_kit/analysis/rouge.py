@@ -1,5 +1,5 @@
-"""ROUGE-1 recall beside the judge (Visual-RAG appendix E, Tables 14 and 16): does the
-one follow the other, answer by answer and arm by arm?
+"""Correlation of ROUGE-1 recall with the judge's score, by answer and by arm (Visual-RAG appendix
+E, Tables 14 and 16).
 """
 
 from __future__ import annotations
@@ -13,14 +13,14 @@ from vrag_kit.analysis.association import association
 from vrag_kit.frames import require_columns
 
 
-def rouge_follows(judged: pd.DataFrame, *, seed: int = 0) -> pd.DataFrame:
+def rouge_score_correlation(judged: pd.DataFrame, *, seed: int = 0) -> pd.DataFrame:
     """Rank correlation of rouge and score over the answers of every model: model,
     measure ("spearman", "kendall"), value in [−1, 1], ci_low, ci_high, n, n_failed.
 
     Intervals are over groups. n counts answers, n_failed those without a score or
     without ROUGE. NaN where one of the two never changes.
     """
-    require_columns(judged, ["model", "group", "score"], "rouge_follows")
+    require_columns(judged, ["model", "group", "score"], "rouge_score_correlation")
     rows = []
     for model, part in judged.groupby("model", sort=False):
         for measure in ("spearman", "kendall"):
@@ -32,15 +32,14 @@ def rouge_follows(judged: pd.DataFrame, *, seed: int = 0) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=columns)
 
 
-def arm_correlation(arms: pd.DataFrame, by: Sequence[str]) -> pd.DataFrame:
+def rouge_mean_correlation(arms: pd.DataFrame, by: Sequence[str]) -> pd.DataFrame:
     """Spearman's ρ of mean accuracy and mean ROUGE: `by`, value in [−1, 1], n arms.
 
     `by` ["model"] correlates within models, ["setting", "k"] across them.
 
-    `arms` has the columns model, setting, k, metric ("accuracy", "rouge") and value,
-    one row an arm and metric. NaN for fewer than three arms, and where a mean never
-    changes. No interval: the arms share their questions, and printed means tell nothing
-    of that.
+    `arms` has the columns model, setting, k, metric ("accuracy", "rouge") and value, one row an arm
+    and metric. NaN for fewer than three arms, and where a mean never changes. No interval: the arms
+    share their questions, and published means do not account for that.
     """
     wide = arms.pivot_table(
         index=["model", "setting", "k"], columns="metric", values="value", sort=False

@@ -1,5 +1,5 @@
-"""The judged answers of a notebook as files beside its figures, to be compared later: a
-table, and what holds for all its rows.
+"""Saves the judged answers of a notebook with its figures, and loads them: a table, and the values
+common to all rows.
 """
 
 from __future__ import annotations
@@ -17,30 +17,30 @@ from vrag_kit.analysis.notebook_parameters import notebook_parameters
 from vrag_kit.benchmarks.images import find_damaged
 from vrag_kit.errors import VragError
 from vrag_kit.files import write_file
-from vrag_kit.forecast import current_forecast
+from vrag_kit.forecast import current_dry_run
 from vrag_kit.frames import require_columns
 from vrag_kit.generation import AnswerStore
-from vrag_kit.generation.served import SERVED, served_names
-from vrag_kit.judging.judge import judge_words
+from vrag_kit.generation.served import served_names
+from vrag_kit.judging.judge import judge_prompt
 from vrag_kit.plain import Json
 from vrag_kit.types import Benchmark
+from vrag_kit.workspace import display_path
 from vrag_kit.workspace import path as project_path
-from vrag_kit.workspace import shown
 
 SUFFIX = ".answers.jsonl.gz"
-"""How the file of the table ends …"""
+"""The suffix of the file of the table …"""
 ABOUT = ".answers.about.json"
-"""… and the one beside it, with what holds for all rows: column → value, and `_OF`."""
+"""… and of the one with what is common to all rows: column → value, and `_OF`."""
 NEEDED = ["query_id", "group", "doc_ids", "answer", "status", "score"]
-"""The columns of judged answers without which they are not saved."""
-HOW = ("parameters", "judge_words")
-"""Columns of saved answers that are long and mostly the same in all rows: the parameters of
-the notebook that saved them (`notebook_parameters`), and what its judge was asked.
+"""The columns of judged answers that saving requires."""
+HOW = ("parameters", "judge_prompt")
+"""Columns of saved answers that are long and mostly the same in all rows: the parameters of the
+notebook that saved them (`notebook_parameters`), and its judge's prompt.
 """
 _OF = "sha256"
 """The hash of the table that a file `ABOUT` belongs to."""
-_FORMER = "in all rows"
-"""The one name in the first line of a former file, whose `relevant` were paths."""
+_FORMER = ("in all rows", "judged_by")
+"""A name in the first line of a file of a former form."""
 
 
 def save_answers(
@@ -50,35 +50,33 @@ def save_answers(
     name: str,
     answers_dir: Path | str,
 ) -> None:
-    """Write the table of `judge_all` into `folder`, a notebook's `figures_dir`, as
-    <name>.answers.jsonl.gz: a row a line, with the columns of `with_questions`. What is
-    the same in all rows of `HOW`, the notebook's parameters and what the judge was asked,
-    lies beside it in <name>.answers.about.json. The same answers and parameters give the
-    same bytes.
+    """Saves the table of `judge_answers` in `folder`, a notebook's `figures_dir`, as
+    <name>.answers.jsonl.gz: one line per row, with the columns of `add_questions`. What is the same
+    in all rows of `HOW`, the notebook's parameters and the judge's prompt, is in
+    <name>.answers.about.json. The same answers and parameters give the same bytes.
 
-    What stands before the column query_id says how a row was asked: who compares
-    matches answers by these columns. Raises `VragError` for a table without verdicts,
-    and when the folder cannot be written. In a forecast, and of no answers, nothing is
-    written.
+    The columns before query_id are the condition of a row: comparisons match answers by them.
+    Raises `VragError` for a table without verdicts, and when the folder cannot be written. In a dry
+    run, and without answers, nothing is written.
     """
-    save_suite_answers({"": judged}, {"": benchmark}, folder, name, answers_dir)
+    save_collection_answers({"": judged}, {"": benchmark}, folder, name, answers_dir)
 
 
-def save_suite_answers(
+def save_collection_answers(
     judged: Mapping[str, pd.DataFrame],
     suite: Mapping[str, Benchmark],
     folder: Path | str,
     name: str,
     answers_dir: Path | str,
 ) -> None:
-    """`save_answers` of several data sets in one file: of each its table, by its name in
-    both mappings. Raises as that does.
+    """Saves the judged answers of several data sets in one file, each under its name in both
+    mappings. Raises as `save_answers` does.
     """
     for table in judged.values():
         require_columns(table, NEEDED, "save_answers")
-    if current_forecast() or not any(map(len, judged.values())):
+    if current_dry_run() or not any(map(len, judged.values())):
         return
-    tables = [with_questions(judged[each], suite[each], answers_dir) for each in judged]
+    tables = [add_questions(judged[each], suite[each], answers_dir) for each in judged]
     rows = pd.concat(tables, ignore_index=True)
     alike = {name: rows[name].iloc[0] for name in HOW if rows[name].nunique() == 1}
     rows = rows.drop(columns=list(alike))
@@ -89,7 +87,7 @@ def save_suite_answers(
     about = {**alike, _OF: hashlib.sha256(data).hexdigest()}
     try:
         write_file(place, data)
-        write_file(_beside(place), json.dumps(about, ensure_ascii=False, indent=1))
+        write_file(_about_file(place), json.dumps(about, ensure_ascii=False, indent=1))
     except OSError as error:
         raise VragError(
             f"{place}: the answers cannot be saved ({error.strerror}). Choose another"
@@ -98,14 +96,14 @@ def save_suite_answers(
     print(f"saved {len(rows):,} answers in {place.name}", flush=True)
 
 
-def with_questions(
+def add_questions(
     judged: pd.DataFrame, benchmark: Benchmark, answers_dir: Path | str
 ) -> pd.DataFrame:
-    """The table of `judge_all` with question, references (what is accepted), relevant
-    (those of its doc_ids that answer the question), relevant_pixels (of each the hash of its
-    picture, as its prompt names it; "" for a text), and store, where its prompts can be read
-    back; served, where an endpoint gave the model's name; and `HOW`. The column benchmark says
-    whose the questions are, whatever corpus they were asked over.
+    """Adds to the table of `judge_answers` question, references (accepted answers), relevant (the
+    relevant ones of its doc_ids), relevant_pixel_hashes (of each the hash of its image, as in its
+    prompt; "" for a text), and store, the answer store with its prompts; served_model, where an
+    endpoint gave the model's name; and `HOW`. The column benchmark names that of the questions,
+    whatever corpus was searched.
     """
     queries = [benchmark.queries[query_id] for query_id in judged["query_id"]]
     served = served_names(judged, answers_dir)
@@ -120,22 +118,22 @@ def with_questions(
         question=[query.text for query in queries],
         references=[" | ".join(query.answers) for query in queries],
         relevant=pd.Series(relevant, judged.index, dtype=object),
-        relevant_pixels=pd.Series(pixels, judged.index, dtype=object),
-        store=shown(Path(answers_dir) / "answers.sqlite"),
-        **({SERVED: served} if served.any() else {}),
+        relevant_pixel_hashes=pd.Series(pixels, judged.index, dtype=object),
+        store=display_path(Path(answers_dir) / "answers.sqlite"),
+        **({"served_model": served} if served.any() else {}),
         parameters=notebook_parameters(),
-        judge_words=judged["judge_key"].map(judge_words) if "judge_key" in judged else "",
+        judge_prompt=judged["judge_id"].map(judge_prompt) if "judge_id" in judged else "",
     )
 
 
 def load_answers(place: Path | str, *, only: str = "") -> pd.DataFrame:
-    """The judged answers that notebooks saved in a folder and below it, or in one file:
-    the columns of `with_questions`, and before them `experiment`, the file's place
+    """Loads the judged answers that notebooks saved in a folder and below it, or in one file: the
+    columns of `add_questions`, and before them `experiment`, the file's path
     ("visual_rag/03_baselines").
 
-    `only` takes the files whose place contains it. `place` is looked for here and then
-    in the project. Raises `VragError` when there is none, and, with file and line, for
-    a file that is damaged, or of a former form.
+    `only` selects the files whose path contains it. `place` is looked for here and then in the
+    project. Raises `VragError` when there is none, and, with file and line, for a file that is
+    damaged, or in a former format.
     """
     there = Path(place).expanduser()
     there = there if there.exists() else project_path(str(place))
@@ -154,7 +152,7 @@ def load_answers(place: Path | str, *, only: str = "") -> pd.DataFrame:
     return pd.concat(tables, ignore_index=True)
 
 
-def _beside(place: Path) -> Path:
+def _about_file(place: Path) -> Path:
     """The file `ABOUT` of a table."""
     return place.with_name(place.name.removesuffix(SUFFIX) + ABOUT)
 
@@ -179,10 +177,10 @@ def _pixels(benchmark: Benchmark, relevant: list[list[str]], store: Path) -> dic
 
 def _table(file: Path, name: str) -> pd.DataFrame:
     rows = list(_rows(file))
-    if rows and _FORMER in rows[0]:
+    if found := [name for name in _FORMER if rows and name in rows[0]]:
         raise VragError(
-            f"{file} line 1: found {_FORMER!r}, as files had it before relevant pictures were"
-            " known by their ids. Run its notebook again: the answers are stored."
+            f"{file} line 1: found {found[0]!r}; expected 'judge', as in files of this version."
+            " Run its notebook again: the answers are stored."
         )
     table = pd.DataFrame(rows).assign(**_about(file))
     if missing := [name for name in NEEDED if name not in table]:
@@ -197,7 +195,7 @@ def _table(file: Path, name: str) -> pd.DataFrame:
 
 def _about(file: Path) -> Json:
     """What holds for all rows of a table; nothing where the file beside it is not there."""
-    beside = _beside(file)
+    beside = _about_file(file)
     try:
         about: Json = json.loads(beside.read_text(encoding="utf-8"))
         belongs = about.pop(_OF) == hashlib.sha256(file.read_bytes()).hexdigest()

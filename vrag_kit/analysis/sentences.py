@@ -1,5 +1,5 @@
-"""Text out of data as Markdown, and what a difference says in a sentence that claims nothing
-which its interval does not.
+"""Escapes text for Markdown, and describes a difference in a sentence that claims no more than its
+interval.
 """
 
 from __future__ import annotations
@@ -12,21 +12,21 @@ from typing import Any
 
 import pandas as pd
 
-from vrag_kit.analysis.cells import LEVEL, interval_end
+from vrag_kit.analysis.report_tables import LEVEL, format_ci_bound
 
 _MARKUP = re.compile(r"[\\`*_{}\[\]|~$]|:(?=//)")
 
 
-def as_markdown(text: str) -> str:
-    """Markdown that shows a text out of data as it is: nothing of it becomes a tag, a link,
-    emphasis or a cell, and it stays on its line.
+def escape_markdown(text: str) -> str:
+    """Escapes a text from data for Markdown: nothing of it becomes a tag, a link, emphasis or a
+    cell, and it stays on its line.
     """
     return _MARKUP.sub(r"\\\g<0>", escape(" ".join(text.split()), quote=False))
 
 
 @dataclass(frozen=True, slots=True)
-class Prose:
-    """A text that Jupyter and the report show as Markdown."""
+class MarkdownText:
+    """A text that Jupyter and the report render as Markdown."""
 
     text: str
 
@@ -38,10 +38,10 @@ class Prose:
 
 
 def finding(row: Mapping[Hashable, Any], arm: str, baseline: str) -> str:
-    """What a row of `in_percent(compare(…))` says of `arm` against `baseline`, as a title.
+    """A title for a row of `to_percent(paired_differences(…))`: `arm` against `baseline`.
 
-    "Higher" and "lower" need a 95 % interval that leaves out 0; where p_holm is not
-    below 0.05 the sentence says that the difference does not last after correction.
+    "Higher" and "lower" need a 95 % interval that excludes 0; where p_holm is not below 0.05 the
+    sentence says that the difference does not last after correction.
     """
     if pd.isna(row["value"]):
         return f"{arm} and {baseline} have no scores to compare"
@@ -53,7 +53,7 @@ def finding(row: Mapping[Hashable, Any], arm: str, baseline: str) -> str:
         return f"no difference of {arm} to {baseline} shown (95 % interval {reach})"
     word = "higher" if row["value"] > 0 else "lower"
     unit = "points" if row["unit"] == "percent" else row["unit"]
-    nearest, furthest = map(interval_end, sorted([abs(low), abs(high)]))
+    nearest, furthest = map(format_ci_bound, sorted([abs(low), abs(high)]))
     size = f"{abs(row['value']):.1f} {unit} [{nearest}, {furthest}]"
     lasts = "" if row["p_holm"] < LEVEL else ", but not after correction"
     return f"{arm} is {word} than {baseline} by {size}{lasts}"

@@ -1,4 +1,4 @@
-"""Answer quality as papers lay it out: settings down, models across."""
+"""Tables of answer quality in the layout of papers: settings down, models across."""
 
 from __future__ import annotations
 
@@ -7,65 +7,64 @@ from typing import Any
 
 import pandas as pd
 
-from vrag_kit.analysis.cells import interval_cell
+from vrag_kit.analysis.report_tables import format_ci
 from vrag_kit.errors import VragError
 
 _TOLD_BY = (
-    *("folder", "experiment", "metric", "judged_by", "retriever"),
-    *("clue_place", "corpus", "baseline"),
+    *("folder", "experiment", "metric", "judge", "retriever"),
+    *("clue_position", "corpus", "baseline"),
 )
-"""What may tell numbers of one place apart, which have no rows of their own."""
+"""Columns that may distinguish the numbers of one cell, and that have no rows of their own."""
 TINY = 1e-9
-"""Two means that differ by less are one mean, summed in another order."""
+"""Means that differ by less are one mean, summed in another order."""
 Row = dict[Hashable, Any]
 """A row of a table: values of any type, by column."""
 SETTING_NAMES = {
     "zero_shot": "zero-shot (no image)",
-    "gt_clue": "GT clue (1 image)",
-    "first_clue": "best ranked clue (1 image)",
+    "gt_clue": "clue (1 image)",
+    "first_clue": "top-ranked clue (1 image)",
     "non_clue": "non-clue (1 image)",
     "top_k": "top-k",
     "one_in_k": "1-in-k",
     "one_in_k_easy": "1-in-k, easy negatives",
     "rag_best": "best top-k",
     "text_rag": "text passages",
-    "own_page": "the right page's passages",
+    "gold_page": "gold page's passages",
     "m_gt": "m clues alone",
-    "m_in_k": "m clues among others",
+    "m_in_k": "m clues in k",
     "no_rag": "no examples",
-    "gt_rag": "GT examples",
+    "gt_rag": "gold examples",
     "retrieved_rag": "retrieved examples",
-    "swapped_rag": "another question's examples",
+    "mismatched_rag": "mismatched examples",
 }
 
 
-_PLACES = {0: "first", 1: "second", 2: "third", -2: "last but one", -1: "last"}
-"""What `clue_position` is called; others by their number."""
+_PLACES = {0: "first", 1: "second", 2: "third", -2: "second to last", -1: "last"}
+"""`clue_position` → its name; others are named by number."""
 
 
 def settings_table(
     results: pd.DataFrame, paper: pd.DataFrame | None = None, *, same_data: bool = False
 ) -> pd.DataFrame:
-    """Rows (setting, k), or (stratum, setting, k) where `results` are by stratum,
-    columns models; our cells read "mean [low, high]", with n where it is not the same in
-    all rows, and how many answers are empty or cut off, or failed, where some are.
+    """Formats results as a table: rows (setting, k), or (stratum, setting, k) where `results` are
+    by stratum, and columns models. Cells read "mean [low, high]", with n where it may differ
+    between rows, and the empty, truncated or failed answers, if any.
 
-    Where `results` are of several sources, as of a notebook's file in `load_results`, the
-    source comes first in the rows ("Visual-RAG, as printed"), in place of a stratum that
-    it tells.
+    Where `results` are of several sources, as of a notebook's file in `load_results`, the source
+    comes first in the rows ("Visual-RAG, reported"), in place of a stratum that follows from it.
 
-    Beside that stand the means if all failed answers were wrong, or right, and if those
-    that a provider refused were wrong. Both in percent: `results` as
-    `in_percent(accuracy(…))` of one metric, `paper` in the same form. The paper's columns
-    hold the same rows; they are marked as on different data, unless `same_data`. Raises
-    `VragError` where two different numbers of `results` would stand in one cell.
+    Cells also give the means if all failed answers were incorrect, or correct, and if those that a
+    provider refused were incorrect. Both are in percent: `results` as `to_percent(mean_scores(…))`
+    of one metric, `paper` in the same form. The paper's columns hold the same rows; they are marked
+    as on different data, unless `same_data`. Raises `VragError` where two different numbers of
+    `results` would be in one cell.
     """
     apart = _apart(results)
     ours = results.assign(cell=[_cell(row, apart) for row in results.to_dict("records")])
     _check_single(ours, apart)
     tables = [_best(ours)]
     if paper is not None:
-        mark = "(paper)" if same_data else "(paper, different data)"
+        mark = "(reported)" if same_data else "(reported, other data)"
         keys = ["setting", "k", *(["m"] if "m" in results and "m" in paper else [])]
         there = [*(name for name in apart if name == "source"), *keys]
         cells = paper["value"].map("{:.2f}".format)
@@ -119,18 +118,18 @@ def _best(table: pd.DataFrame) -> pd.DataFrame:
 
 
 def _cell(row: Row, apart: list[str]) -> str:
-    cell = interval_cell(row["value"], row["ci_low"], row["ci_high"])
+    cell = format_ci(row["value"], row["ci_low"], row["ci_high"])
     failed = _count(row, "n_failed")
-    silent = {"empty": _count(row, "n_empty"), "cut off": _count(row, "n_cut_off")}
+    silent = {"empty": _count(row, "n_empty"), "truncated": _count(row, "n_truncated")}
     notes = [f"{count} {name}" for name, count in silent.items() if count]
     if failed or apart:
         notes.append(f"n = {row['n']}")
     if failed:
         notes.append(f"{failed} failed")
-    if failed and pd.notna(row.get("if_all_wrong")):
-        notes.append(f"{row['if_all_wrong']:.1f} to {row['if_all_right']:.1f} with them")
-    if row["value"] - row.get("if_refusals_wrong", row["value"]) > TINY:
-        notes.append(f"{row['if_refusals_wrong']:.1f} with refusals as wrong")
+    if failed and pd.notna(row.get("bound_low")):
+        notes.append(f"{row['bound_low']:.1f} to {row['bound_high']:.1f} with them")
+    if row["value"] - row.get("if_refusals_incorrect", row["value"]) > TINY:
+        notes.append(f"{row['if_refusals_incorrect']:.1f} with refusals as wrong")
     return f"{cell} ({', '.join(notes)})" if notes else cell
 
 
@@ -141,19 +140,19 @@ def _count(row: Row, name: str) -> int:
 
 
 def setting_name(setting: str) -> str:
-    """What a setting is called in tables and figures: as `SETTING_NAMES` has it, and one
-    of one's own by its name, "clue_last" as "clue last".
+    """The name of a setting in tables and figures, as in `SETTING_NAMES`. A custom setting keeps
+    its name, "clue_last" as "clue last".
     """
     return SETTING_NAMES.get(setting, setting.replace("_", " "))
 
 
-def with_clue_place(results: pd.DataFrame, clue_position: int) -> pd.DataFrame:
-    """The table with the column clue_place: where in 1-in-k the clue stood, "first" for
-    0, "last" for −1; "" in other settings.
+def add_clue_position(results: pd.DataFrame, clue_position: int) -> pd.DataFrame:
+    """Adds the column clue_position: the position of the clue in 1-in-k, "first" for 0, "last" for
+    −1; "" in other settings.
     """
     others = f"number {clue_position + 1}" if clue_position > 0 else f"at {clue_position}"
     place = _PLACES.get(clue_position, others)
-    return results.assign(clue_place=results["setting"].map({"one_in_k": place}).fillna(""))
+    return results.assign(clue_position=results["setting"].map({"one_in_k": place}).fillna(""))
 
 
 def _name(row: Row) -> str:

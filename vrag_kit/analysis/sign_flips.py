@@ -1,5 +1,5 @@
-"""Two arms on the same queries: an exact p-value of no difference, and the smallest
-difference that as many queries are likely to show.
+"""Two arms on the same queries: an exact p-value of no difference, and the minimum detectable
+difference.
 """
 
 from __future__ import annotations
@@ -13,21 +13,20 @@ import pandas as pd
 from vrag_kit.judging.scale import Scale
 
 MOST = 2**22
-"""Sums that are told apart at once: 32 MiB of them."""
+"""The most distinct sums at once: 32 MiB of them."""
 _DECIMALS = 6
 """Sums that differ by less are one sum, added in another order."""
 
 
-def sign_flip_p(differences: np.ndarray, groups: np.ndarray | pd.Series) -> float:
-    """Exact two-sided p-value, in (0, 1], of `differences` (one a query, without NaN)
-    whose arms might as well be called by each other's names.
+def sign_flip_test(differences: np.ndarray, groups: np.ndarray | pd.Series) -> float:
+    """Exact two-sided p-value, in (0, 1], of the sign-flip test of `differences` (one per query,
+    without NaN). The null hypothesis is that the two arms are exchangeable.
 
-    Then the sum of each group has either sign with probability 1/2, whatever else is
-    true of it; p is the share of all signs under which the sum of all is at least as
-    far from 0 as it is. Where scores are 0 or 1 and each query is a group of its own,
-    this is McNemar's exact test: 2 · P(Binomial(flips, 1/2) ≥ the more frequent
-    direction), at most 1. Without differences p is 1. NaN where sums take more than
-    `MOST` values, as with many groups of arbitrary real scores.
+    The sum of each group then has either sign with probability 1/2, whatever its size; p is the
+    share of all signs under which the total is at least as far from 0 as observed. Where scores are
+    0 or 1 and each query is a group of its own, this is McNemar's exact test: 2 · P(Binomial(flips,
+    1/2) ≥ the more frequent direction), at most 1. Without differences p is 1. NaN where sums take
+    more than `MOST` values, as with many groups of arbitrary real scores.
 
     Fisher (1935), The Design of Experiments, section 21; McNemar (1947), Psychometrika
     12(2).
@@ -53,26 +52,25 @@ def sign_flip_p(differences: np.ndarray, groups: np.ndarray | pd.Series) -> floa
 _POWER = 0.8
 
 
-def smallest_difference(
+def minimum_detectable_difference(
     differences: np.ndarray,
     groups: np.ndarray | pd.Series,
     scale: Scale,
     *,
     level: float = 0.05,
 ) -> float:
-    """The smallest true difference of two means on `scale` that a two-sided paired test
-    at `level` finds with a probability of 80 %, with as many queries whose scores differ
-    as much as these `differences` (one a query, without NaN, at least one).
+    """The smallest true difference of two means on `scale` that a two-sided paired test at `level`
+    detects with a power of 80 %. It assumes as many queries, and as much variation, as in
+    `differences` (one per query, without NaN, at least one).
 
-    It is the δ that solves Connor's formula for McNemar's test,
-    n = (z_α √ψ + z_β √(ψ − δ²))² / δ², where ψ is the share of queries that flip; here
-    the mean squared difference, which is the same for scores of 0 and 1, as a share of
-    the scale. δ cannot be larger than ψ: where so few flip that none would be found,
-    ψ = δ, the smallest δ of flips in one direction alone. n is divided by the design
-    effect Σ (sum of a group)² / Σ difference² where that is above 1; without any
-    difference, n is the number of groups. NaN where no difference could be found: n
-    below 4, or so few groups that even all signs alike, one of 2^(groups − 1) equally
-    likely ways, are no surprise at `level`.
+    It is the δ that solves Connor's formula for McNemar's test, n = (z_α √ψ + z_β √(ψ − δ²))² / δ²,
+    where ψ is the share of queries that flip; here the mean squared difference, which is the same
+    for scores of 0 and 1, as a share of the scale. δ cannot be larger than ψ: where so few flip
+    that none would be found, ψ = δ, the smallest δ of flips in one direction alone. n is divided by
+    the design effect Σ (sum of a group)² / Σ difference² where that is above 1; without any
+    difference, n is the number of groups. NaN where no difference could be found: n below 4, or so
+    few groups that even all signs alike, one of 2^(groups − 1) equally likely ways, are not
+    significant at `level`.
 
     Connor (1987), "Sample size for testing differences in proportions for the
     paired-sample design", Biometrics 43(1); Kish (1965), Survey Sampling, section 8.2.

@@ -1,8 +1,8 @@
-"""Answers apart by what a model knew before it was shown anything.
+"""Strata of answers by what a model knew before it was shown any evidence.
 
-A clue can help only where a model does not know the answer; where it does, an image can
-only confuse. The mean over both kinds of questions is the mean of opposite effects, so
-the two stand apart before they are pooled.
+A clue can help only where a model does not know the answer; where it does, an image can only
+confuse. The mean over both kinds of questions is the mean of opposite effects, so the two are
+reported separately before they are pooled.
 """
 
 from __future__ import annotations
@@ -15,68 +15,68 @@ import pandas as pd
 from vrag_kit.errors import VragError
 from vrag_kit.judging.scale import scale_of
 
-TOLD, NOT_TOLD = "told in training", "not told"
+IN_TRAINING, NOT_IN_TRAINING = "in training data", "not in training data"
 KNOWN, UNKNOWN = "right without an image", "wrong without an image"
 LEFT_OUT = " (that answer is not counted)"
 NO_VERDICT = "no verdict without an image"
 ALL = "all questions"
-UNTOLD = ""
-"""In place of a stratum: nothing tells it, or the answer itself chose it."""
-STRATA = (TOLD, NOT_TOLD, KNOWN, KNOWN + LEFT_OUT, UNKNOWN, UNKNOWN + LEFT_OUT, NO_VERDICT, ALL)
+NO_STRATUM = ""
+"""No stratum: it is unknown, or the answer itself assigned it."""
+_WITHOUT_IMAGE = (KNOWN, KNOWN + LEFT_OUT, UNKNOWN, UNKNOWN + LEFT_OUT, NO_VERDICT)
+STRATA = (IN_TRAINING, NOT_IN_TRAINING, *_WITHOUT_IMAGE, ALL)
 _KEYS = ["model", "query_id"]
 
 
-def with_strata(
+def expand_strata(
     table: pd.DataFrame,
-    told: Mapping[str, Collection[str]],
+    trained: Mapping[str, Collection[str]],
     zero_shot: pd.DataFrame | None = None,
 ) -> pd.DataFrame:
-    """The rows of `table` with a column `stratum`, one stratum after the other, and then
-    all rows again as `ALL`, as they were: what is computed by stratum has both.
+    """Repeats the rows of `table` by stratum, with a column `stratum`, and then all rows as `ALL`.
+    Whatever is computed by stratum then has both.
 
-    `told` names what each model was told in training, as groups (species); see
-    `told_facts`. A question about one of these is `TOLD`, any other `NOT_TOLD`. For a
-    model that is not in `told` a question is `KNOWN` where it earns more than the middle
-    of the scale without an image, and else `UNKNOWN`; where such answers have no
-    verdict, `NO_VERDICT`. They are read from the setting zero_shot of `zero_shot` (None:
-    of `table`).
+    `trained` names the groups (species) in the training data of each model; see `trained_groups`. A
+    question about one of these is `IN_TRAINING`, any other `NOT_IN_TRAINING`. For a model that is
+    not in `trained` a question is `KNOWN` where it scores more than the middle of the scale without
+    an image, and else `UNKNOWN`; where such answers have no verdict, `NO_VERDICT`. They are read
+    from the setting zero_shot of `zero_shot` (None: of `table`).
 
-    What chose a stratum is no evidence within it: a question that was right by luck is
-    less often right again. So of several zero-shot answers to a question one half
-    chooses, and only the other half stays in the stratum; the halves change places from
-    question to question. Where a question has only one, that answer chooses: its
-    stratum then has no zero-shot, and its name says so (`LEFT_OUT`).
+    Answers that assigned a stratum are not counted within it: a question that was correct by luck
+    is less often correct again. So one half of a question's zero-shot answers assigns its stratum,
+    and only the other half stays in it; the halves alternate from question to question. A single
+    answer assigns the stratum, which then has no zero-shot, and is named so (`LEFT_OUT`).
 
-    `table` has the columns model, query_id and group. Raises `VragError` when a model
-    was not told anything and has no zero-shot answers.
+    `table` has the columns model, query_id and group. Raises `VragError` when a model is not in
+    `trained` and has no zero-shot answers.
     """
     asked = _without_image(table if zero_shot is None else zero_shot)
-    if odd := [each for each in table["model"].unique() if each not in {*told, *asked["model"]}]:
+    if odd := [each for each in table["model"].unique() if each not in {*trained, *asked["model"]}]:
         raise VragError(
-            f"with_strata: what {odd[0]} was told is not recorded, and there are no answers without"
+            f"expand_strata: what {odd[0]} was told is not recorded, and there are no answers"
+            " without"
             " an image to tell what it knows. Ask with `zero_shot(benchmark)` too."
         )
-    placed = _by_model(table, told, asked)
-    every = pd.concat([placed[placed["stratum"] != UNTOLD], table.assign(stratum=ALL)])
+    placed = _by_model(table, trained, asked)
+    every = pd.concat([placed[placed["stratum"] != NO_STRATUM], table.assign(stratum=ALL)])
     order = every["stratum"].map(list(STRATA).index)
     return every.iloc[np.argsort(order, kind="stable")].reset_index(drop=True)
 
 
-def with_stratum(
+def assign_stratum(
     table: pd.DataFrame,
-    told: Mapping[str, Collection[str]],
+    trained: Mapping[str, Collection[str]],
     zero_shot: pd.DataFrame | None = None,
 ) -> pd.DataFrame:
-    """The rows of `table`, each once and in their order, with a column `stratum` as
-    `with_strata` has it: what is saved, so that two runs are compared by stratum. "" in
-    answers that chose one, and where neither `told` nor zero-shot answers tell.
+    """Adds a column `stratum`, as in `expand_strata`, to the rows of `table`, each once and in
+    their order. It is saved with answers, to compare two runs by stratum. "" in answers that
+    assigned one, and where neither `trained` nor zero-shot answers determine it.
     """
     asked = _without_image(table if zero_shot is None else zero_shot)
-    return _by_model(table.reset_index(drop=True), told, asked).sort_index()
+    return _by_model(table.reset_index(drop=True), trained, asked).sort_index()
 
 
-def strata_in_order(names: Iterable[str]) -> list[str]:
-    """The names, each once, as `STRATA` orders them; then others, and "" last."""
+def sort_strata(names: Iterable[str]) -> list[str]:
+    """Sorts the names, each once, in the order of `STRATA`; then others, and "" last."""
     places = {name: place for place, name in enumerate(STRATA)}
     unknown = len(places)
     return sorted(set(names), key=lambda name: (name == "", places.get(name, unknown), name))
@@ -87,13 +87,17 @@ def _without_image(table: pd.DataFrame) -> pd.DataFrame:
 
 
 def _by_model(
-    table: pd.DataFrame, told: Mapping[str, Collection[str]], asked: pd.DataFrame
+    table: pd.DataFrame, trained: Mapping[str, Collection[str]], asked: pd.DataFrame
 ) -> pd.DataFrame:
-    """The rows, model by model, with their stratum, `UNTOLD` where they have none."""
-    parts = [table.assign(stratum=UNTOLD)[:0]]
+    """The rows, model by model, with their stratum, `NO_STRATUM` where they have none."""
+    parts = [table.assign(stratum=NO_STRATUM)[:0]]
     for model, part in table.groupby("model", sort=False):
-        if model in told:
-            strata = part["group"].isin(list(told[str(model)])).map({True: TOLD, False: NOT_TOLD})
+        if model in trained:
+            strata = (
+                part["group"]
+                .isin(list(trained[str(model)]))
+                .map({True: IN_TRAINING, False: NOT_IN_TRAINING})
+            )
             parts.append(part.assign(stratum=strata))
         else:
             parts.append(_by_zero_shot(part, asked[asked["model"] == model]))
@@ -101,9 +105,9 @@ def _by_model(
 
 
 def _by_zero_shot(part: pd.DataFrame, asked: pd.DataFrame) -> pd.DataFrame:
-    """One model's rows by what it knew, and `UNTOLD` in the answers that told so."""
+    """One model's rows by what it knew, and `NO_STRATUM` in the answers that told so."""
     if asked.empty:
-        return part.assign(stratum=UNTOLD)
+        return part.assign(stratum=NO_STRATUM)
     choosing = _choosing(asked)
     earned = asked[choosing].groupby("query_id", sort=False)["score"].mean()
     single = asked["query_id"].value_counts().reindex(earned.index) == 1
@@ -116,7 +120,7 @@ def _by_zero_shot(part: pd.DataFrame, asked: pd.DataFrame) -> pd.DataFrame:
         return part.assign(stratum=found)
     used = pd.MultiIndex.from_frame(asked.loc[choosing, ours])
     out = (part["setting"] == "zero_shot") & pd.MultiIndex.from_frame(part[ours]).isin(used)
-    return part.assign(stratum=found.mask(out.to_numpy(), UNTOLD))
+    return part.assign(stratum=found.mask(out.to_numpy(), NO_STRATUM))
 
 
 def _choosing(asked: pd.DataFrame) -> pd.Series:
@@ -131,9 +135,9 @@ def _choosing(asked: pd.DataFrame) -> pd.Series:
     return first.where((question % 2 == 0) | ~several, ~first)
 
 
-def by_stratum(results: pd.DataFrame, *, pooled: bool = True) -> dict[str, pd.DataFrame]:
-    """The rows of each stratum, as figures take their panels: stratum → table; without
-    that of all questions unless `pooled`.
+def split_by_stratum(results: pd.DataFrame, *, pooled: bool = True) -> dict[str, pd.DataFrame]:
+    """Splits results by stratum, for the panels of figures: stratum → table; without that of all
+    questions unless `pooled`.
     """
     found = dict(list(results.groupby("stratum", sort=False)))
     return {str(name): part for name, part in found.items() if pooled or name != ALL}

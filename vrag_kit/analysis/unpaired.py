@@ -1,4 +1,4 @@
-"""The difference of two means of other queries, whose clusters may be the same ones."""
+"""The difference of two means over different queries, which may share clusters."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ from vrag_kit.analysis.clusters import ClusterMean, cluster_mean
 from vrag_kit.judging.scale import Scale
 
 _STEPS = 40
+_LEVELS = (0.5, 0.8, 0.9, 0.95, 0.98, 0.99, 0.999, 0.9999, 1 - 1e-6, 1 - 1e-9)
 _SMALLEST = -15.0  # decimal exponent of the smallest p
 
 
 @dataclass(frozen=True, slots=True)
 class ClusterDifference:
-    """The first mean less the second; interval and p-value of one test.
+    """The first mean minus the second, with the interval and p-value of one test.
 
-    Neither query is paired with another. The interval joins those of the two means
-    (`ClusterMean`): each end lies as far off as the root of the sum of their squared
-    distances, less what the means share through clusters that are in both. The p-value
-    is that of the narrowest such interval that leaves 0 out.
+    Queries are not paired. The interval combines those of the two means (`ClusterMean`): each end
+    lies as far off as the root of the sum of their squared distances, minus what the means share
+    through common clusters. The p-value is that of the narrowest such interval that excludes 0.
 
     Zou & Donner (2008), "Construction of confidence limits about effect measures: a
     general approach", Statistics in Medicine 27(10).
@@ -38,14 +38,21 @@ class ClusterDifference:
         return self.first.value - self.second.value
 
     def interval(self, level: float = 0.95) -> tuple[float, float]:
-        """(low, high); NaN where one mean has no interval."""
+        """The interval (low, high); NaN where one mean has no interval. It contains those of lower
+        levels: where the interval of one mean ends at its scale, the combined one may shrink.
+        """
+        ends = [self._combined(each) for each in (*(x for x in _LEVELS if x < level), level)]
+        low, high = np.array(ends).T
+        return float(low.min()), float(high.max())
+
+    def _combined(self, level: float) -> tuple[float, float]:
         low, high = self.first.interval(level)
         other_low, other_high = self.second.interval(level)
         below = self._joined(self.first.value - low, other_high - self.second.value)
         above = self._joined(high - self.first.value, self.second.value - other_low)
         return self.value - below, self.value + above
 
-    def p(self) -> float:
+    def p_value(self) -> float:
         """Two-sided p-value of no difference; NaN where there is no interval."""
         if math.isnan(self.interval()[0]):
             return math.nan
@@ -67,8 +74,8 @@ class ClusterDifference:
 def cluster_difference(
     values: np.ndarray, groups: pd.Series, first: np.ndarray, scale: Scale
 ) -> ClusterDifference:
-    """The mean of the `values` of which `first` is true less that of the others, on
-    `scale`, without NaN, at least one of either; `groups` names the cluster of each.
+    """The mean of the `values` where `first` is true minus that of the others, on `scale`, without
+    NaN, at least one of either. `groups` names the cluster of each.
     """
     names = np.asarray(groups)
     one = cluster_mean(values[first], names[first], scale)
@@ -83,7 +90,7 @@ def cluster_difference(
 
 
 def _residuals(values: np.ndarray, groups: np.ndarray) -> pd.Series:
-    """What each cluster adds to the error of the mean; see `moments`."""
+    """What each cluster adds to the error of the mean; see `clustered_moments`."""
     clusters = pd.Series(values - values.mean()).groupby(groups)
     shares = clusters.size().to_numpy(float) / len(values)
     added: pd.Series = clusters.sum().div(np.sqrt(1 - shares) * len(values))

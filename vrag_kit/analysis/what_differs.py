@@ -1,5 +1,5 @@
-"""What differs between two sides whose answers are compared: what they were asked with,
-who judged them and in which words, and the parameters of their notebooks.
+"""Differences in configuration between two compared sides: conditions, judges and their prompts,
+and notebook parameters.
 """
 
 from __future__ import annotations
@@ -11,37 +11,36 @@ from typing import Any
 
 import pandas as pd
 
-from vrag_kit.analysis.two_arms import Choice, match
-from vrag_kit.generation.served import SERVED, counted
+from vrag_kit.analysis.run_comparison import Choice, match_answers
+from vrag_kit.generation.served import quote_with_counts
 from vrag_kit.plain import Json
-from vrag_kit.workspace import named_from_project
+from vrag_kit.workspace import portable_path
 
-COLUMNS = ("what differs", "A", "B")
+COLUMNS = ("setting", "A", "B")
 ABSENT = "–"
-"""What stands for a parameter that one side has not."""
-NOT_KEPT = "not kept: saved outside of a notebook, or copied without *.answers.about.json"
+"""The text for a parameter that one side lacks."""
+NOT_KEPT = "not recorded"
 Line = tuple[str, str, str]
 
 
-def what_differs(
+def config_diff(
     a: pd.DataFrame,
     b: pd.DataFrame,
     *,
     choose_a: Choice | None = None,
     choose_b: Choice | None = None,
 ) -> pd.DataFrame:
-    """Two sides of answers (of `load_answers`, or `with_questions`), as `paired_answers`
-    chooses them: a line for each thing that is not the same, in the columns `COLUMNS`,
-    texts whole; no row where nothing differs.
+    """Compares the configurations of two sides of answers (of `load_answers`, or `add_questions`),
+    selected as in `paired_answers`. There is one row per difference, in the columns `COLUMNS`, with
+    full texts; no row where nothing differs.
 
-    First come the columns that are compared, then the models that endpoints say answered,
-    then the judges where they are not the same one (`judge_key`), and what each was asked
-    where that is known and differs, then parameters of the notebooks that saved the
-    answers, key by key where they are mappings ("run_with.max_new_tokens"), with the
-    experiment behind the name where not all of them differ so. Where a side's parameters
-    were not kept, a line says so. Raises as `match`.
+    First come the columns that are compared, then the models that endpoints report, then the judges
+    where they are not the same (`judge_id`), and their prompts where these are known and differ,
+    then parameters of the notebooks that saved the answers, key by key where they are mappings
+    ("decoding.max_new_tokens"), with the experiment after the name where not all of them differ so.
+    Where a side's parameters were not recorded, a row says so. Raises as `match_answers`.
     """
-    matched = match(a, b, choose_a=choose_a, choose_b=choose_b)
+    matched = match_answers(a, b, choose_a=choose_a, choose_b=choose_b)
     compared = [name for name in matched.values if name not in matched.by]
     lines = [_line(name, *matched.values[name]) for name in compared]
     sides = matched.sides
@@ -71,7 +70,7 @@ def _in_words(value: object) -> str:
 
 def _named(value: Any) -> Any:  # Any: of a parameter
     if isinstance(value, str):
-        return named_from_project(value)
+        return portable_path(value)
     if isinstance(value, list):
         return [_named(each) for each in value]
     if isinstance(value, Mapping):
@@ -81,16 +80,16 @@ def _named(value: Any) -> Any:  # Any: of a parameter
 
 def _served(a: pd.DataFrame, b: pd.DataFrame) -> Iterator[Line]:
     """The models that endpoints say answered, where both sides have some, and others."""
-    names = [Counter(side.get(SERVED, pd.Series(dtype=object)).dropna()) for side in (a, b)]
+    names = [Counter(side.get("served_model", pd.Series(dtype=object)).dropna()) for side in (a, b)]
     for each in names:
         each.pop("", None)
     if all(names) and set(names[0]) != set(names[1]):
-        yield "served model", counted(names[0]), counted(names[1])
+        yield "served model", quote_with_counts(names[0]), quote_with_counts(names[1])
 
 
 def _judges(a: pd.DataFrame, b: pd.DataFrame) -> Iterator[Line]:
     """The judges of both sides, and their words, where they are not the same."""
-    judges = [_once(side, "judged_by", "judge_key") for side in (a, b)]
+    judges = [_once(side, "judge", "judge_id") for side in (a, b)]
     names = [[name for name, _ in told] for told in judges]
     if names[0] == names[1]:
         known = all(key for _, key in [*judges[0], *judges[1]])
@@ -100,7 +99,7 @@ def _judges(a: pd.DataFrame, b: pd.DataFrame) -> Iterator[Line]:
     if not all(judges):
         return
     yield _line("judge", *names)
-    words = [[each for (each,) in _once(side, "judge_words")] for side in (a, b)]
+    words = [[each for (each,) in _once(side, "judge_prompt")] for side in (a, b)]
     if words[0] != words[1]:
         yield _line("what the judge is asked", *("\n\n".join(each) or ABSENT for each in words))
 

@@ -1,7 +1,7 @@
-"""Benchmarks: questions, documents and labels, read from the files their authors publish.
+"""Loaders for benchmarks: queries, corpora and labels, read from the authors' published files.
 
-One module a data set; what they share is in `images`, `articles`, `knowledge` (a text
-for each entity) and `other_corpus` (the same questions over other images).
+Each data set has its own module. They share `images`, `articles`, `knowledge_base` (article
+chunks per species) and `other_corpus` (the same queries over another image corpus).
 """
 
 from vrag_kit.benchmarks.articles import Article, chunk_article, parse_article, read_articles
@@ -9,23 +9,23 @@ from vrag_kit.benchmarks.chart_mrag import load_chart_mrag
 from vrag_kit.benchmarks.crag_mm import load_crag_mm
 from vrag_kit.benchmarks.crag_mm_index import read_image_index, read_web_index
 from vrag_kit.benchmarks.gold_evidence import with_gold_evidence
-from vrag_kit.benchmarks.ids import original_id, safe_id
+from vrag_kit.benchmarks.ids import decode_id, encode_id
 from vrag_kit.benchmarks.images import ImageFile, decode
-from vrag_kit.benchmarks.knowledge import (
+from vrag_kit.benchmarks.knowledge_base import (
     Page,
     knowledge_base,
-    load_pages,
+    load_species_pages,
+    match_counts,
     match_pages,
-    match_table,
     read_species,
 )
-from vrag_kit.benchmarks.modality import documents_of
+from vrag_kit.benchmarks.modality import restrict_to_modality
 from vrag_kit.benchmarks.mrag_bench import load_mrag_bench
-from vrag_kit.benchmarks.mrag_bench_classes import example_pools, read_labels
+from vrag_kit.benchmarks.mrag_bench_classes import example_pools, read_class_labels
 from vrag_kit.benchmarks.mrag_bench_texts import load_mrag_texts
-from vrag_kit.benchmarks.other_corpus import load_other_corpus
+from vrag_kit.benchmarks.other_corpus import load_inat_corpus
 from vrag_kit.benchmarks.page_benchmark import load_page_benchmark
-from vrag_kit.benchmarks.suite import load_suite
+from vrag_kit.benchmarks.suite import load_collection
 from vrag_kit.benchmarks.visual_rag import load_visual_rag
 from vrag_kit.benchmarks.webqa import captions_only, load_webqa
 from vrag_kit.benchmarks.webqa_images import TsvImage
@@ -38,28 +38,28 @@ __all__ = [
     "captions_only",
     "chunk_article",
     "decode",
-    "documents_of",
+    "decode_id",
+    "encode_id",
     "example_pools",
     "knowledge_base",
     "load_chart_mrag",
+    "load_collection",
     "load_crag_mm",
+    "load_inat_corpus",
     "load_mrag_bench",
     "load_mrag_texts",
-    "load_other_corpus",
     "load_page_benchmark",
-    "load_pages",
-    "load_suite",
+    "load_species_pages",
     "load_visual_rag",
     "load_webqa",
+    "match_counts",
     "match_pages",
-    "match_table",
-    "original_id",
     "parse_article",
     "read_articles",
+    "read_class_labels",
     "read_image_index",
-    "read_labels",
     "read_species",
     "read_web_index",
-    "safe_id",
+    "restrict_to_modality",
     "with_gold_evidence",
 ]

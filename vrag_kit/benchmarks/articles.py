@@ -1,6 +1,6 @@
-"""Encyclopedia articles: read, split into sections, cut into chunks a retriever can find.
+"""Read encyclopedia articles, split them into sections, and chunk them for retrieval.
 
-As Visual-RAG's appendix B.1 describes it.
+The procedure follows Visual-RAG's appendix B.1.
 """
 
 from __future__ import annotations
@@ -15,9 +15,9 @@ from typing import Any
 from vrag_kit.errors import VragError
 
 CHUNK_TOKENS = 150
-"""Length of a chunk in Visual-RAG; it does not say in whose tokens.
+"""Length of a chunk in Visual-RAG, whose paper does not name the tokenizer.
 
-Ours are words and punctuation marks.
+The kit counts words and punctuation marks.
 """
 DROPPED = frozenset(
     {
@@ -43,8 +43,8 @@ DROPPED = frozenset(
         "references and notes",
     }
 )
-"""Sections without sentences that inform, in lower case; the paper names three of them
-and "etc.".
+"""Headings of sections without informative sentences, in lower case; the paper names three
+of them and "etc.".
 """
 _MARKED = re.compile(r"^\s*(?:={2,}\s*(.+?)\s*={2,}|#{2,}\s*(.+?))\s*$")
 _ENDS = re.compile(r"[.!?:;,…][\"'”’)\]]*$")
@@ -60,19 +60,19 @@ Section = tuple[str, str]
 
 @dataclass(frozen=True, slots=True)
 class Article:
-    """One page of an encyclopedia."""
+    """An encyclopedia article: its title and its sections."""
 
     title: str
     sections: tuple[Section, ...]  # in order
 
     @property
     def text(self) -> str:
-        """All of it, with headings."""
+        """The headings and texts of all sections, joined by newlines."""
         return "\n".join(filter(None, chain.from_iterable(self.sections)))
 
 
 def parse_article(title: str, text: str) -> Article:
-    """Split a page into sections.
+    """Split the plain text of an article into sections.
 
     A heading is "== Heading ==", "## Heading", or, as in the plain text of Hugging
     Face's Wikipedia, a line of at most ten words without closing punctuation that
@@ -100,8 +100,7 @@ def _is_bare_heading(lines: Sequence[str], number: int) -> bool:
 
 
 def read_articles(source: Path | str) -> tuple[int, Iterator[Article]]:
-    """(number of articles, the articles one by one) of a folder of files, or of a
-    Hugging Face data set.
+    """Read articles from a folder or a Hugging Face data set; returns (count, iterator).
 
     A folder holds .txt or .md files, one article each, in order of their names; the
     title is a first line "# Title", else the file's name. A data set has the columns
@@ -163,12 +162,12 @@ def _data_set(source: str) -> Any:  # a `datasets.Dataset`, which has no types
 
 
 def count_tokens(text: str) -> int:
-    """Words and punctuation marks."""
+    """Count the words and punctuation marks in a text."""
     return len(re.findall(r"\w+|[^\w\s]", text))
 
 
-def sentences(text: str) -> list[str]:
-    """The sentences of a text, in order; an abbreviation or an initial ends none."""
+def split_sentences(text: str) -> list[str]:
+    """Split a text into sentences, in order; abbreviations and initials do not end one."""
     found: list[str] = []
     for piece in _BREAK.split(text):
         if found and _ABBREVIATED.search(found[-1]):
@@ -179,13 +178,13 @@ def sentences(text: str) -> list[str]:
 
 
 def chunk_article(article: Article, tokens: int = CHUNK_TOKENS) -> list[str]:
-    """Chunks of about `tokens` tokens, each "Title. Section: sentences".
+    """Split an article into chunks of about `tokens` tokens, each "Title. Section: sentences".
 
     Sections of `DROPPED` are left out. Adjacent sections that together are shorter than
-    `tokens` become one chunk, their headings kept. A longer section is cut behind
-    sentences, into chunks of at most `tokens` (but for a sentence that is longer
-    itself); no chunk crosses from a long section into another. Headings and title are
-    not counted. Raises `VragError` for a length below 1.
+    `tokens` become one chunk, their headings kept. A longer section is split after
+    sentences, into chunks of at most `tokens` (except for a single longer sentence); no
+    chunk crosses from a long section into another. Headings and title are not counted.
+    Raises `VragError` if `tokens` is below 1.
     """
     if tokens < 1:
         raise VragError(f"a chunk of {tokens} tokens cannot be; expected 1 or more.")
@@ -195,7 +194,7 @@ def chunk_article(article: Article, tokens: int = CHUNK_TOKENS) -> list[str]:
             chunks.append(" ".join(_headed(heading, text) for heading, text in group))
         else:
             ((heading, text),) = group
-            chunks += [_headed(heading, piece) for piece in _pieces(sentences(text), tokens)]
+            chunks += [_headed(heading, piece) for piece in _pieces(split_sentences(text), tokens)]
     return [f"{article.title}. {chunk}" for chunk in chunks]
 
 

@@ -1,5 +1,5 @@
-"""Chart-MRAG: questions that charts and sentences of documents answer, with statements
-of what each piece of evidence says (Yang et al. 2025, arXiv 2502.14864).
+"""Chart-MRAG: questions answered by charts and sentences, with a gold statement for each
+piece of evidence (Yang et al. 2025, arXiv 2502.14864).
 """
 
 from __future__ import annotations
@@ -13,19 +13,19 @@ from typing import NamedTuple
 from vrag_kit.benchmarks.chart_rows import (
     ChartRow,
     charts_folder,
-    document_of,
-    find_arrows,
+    find_arrow_files,
+    images_in_row,
     parse_row,
-    pictures_in,
-    read_rows,
+    read_arrow_rows,
     read_sentences,
+    source_document,
 )
+from vrag_kit.benchmarks.image_cache import cache_image, cached_rows, image_cache_dir
 from vrag_kit.benchmarks.images import ImageFile
 from vrag_kit.benchmarks.page_texts import read_page_texts
-from vrag_kit.benchmarks.revisions import say_revision
-from vrag_kit.benchmarks.row_pictures import keep_picture, picture_store, read_once
+from vrag_kit.benchmarks.revisions import log_revision
 from vrag_kit.errors import VragError
-from vrag_kit.types import Benchmark, DocId, Evidence, Query
+from vrag_kit.types import Benchmark, DocId, Document, Query
 
 _WHAT = "Chart-MRAG"
 _HOPS = {"single-point": 1, "intra-document": 2, "inter-document": 2}
@@ -46,35 +46,35 @@ def load_chart_mrag(
     name: str = "chart-mrag",
     cache_dir: Path | str | None = None,
 ) -> Benchmark:
-    """Read Chart-MRAG from the folder that `save_to_disk` left, or from the hub
-    ("ymyang/Chart-MRAG@<revision>"), over its charts and the sentences of `texts`
-    (`text_corpus.jsonl`); says the revision and how many there are.
+    """Load Chart-MRAG over the corpus of its charts and of the sentences in `texts`.
 
-    Labels are 1 for the evidence that `gt_keypoints` names; its statements are
-    `gold_claims` in the metadata, which also hold `hops` (1 for a single point, 2 within
-    or between documents, None where the id does not tell), `needs` ("image", "text" or
-    "both", by the kinds of evidence), `reference` (the answer, a sentence, which is also
-    `answers`), `scope`, `documents` and `where`. `group` is the document, the first one
-    of a question between documents.
+    `rows` is a folder of `save_to_disk`, or a hub name ("ymyang/Chart-MRAG@<revision>");
+    `texts` is `text_corpus.jsonl`. The revision and the counts are printed.
 
-    A chart's picture is the one in the row that names it alone, else in any that does; it
-    is written once to `cache_dir` (runs/row_pictures). `text` of a chart is what
-    `chart_texts`, JSON Lines of {"doc_id", "text"}, says of it. Left out, and counted,
-    are questions whose evidence is not there; counted are questions without any.
+    Labels are 1 for the evidence in `gt_keypoints`; its statements are `gold_claims` in the
+    metadata, which also hold `hops` (1 for a single point, 2 within or between documents,
+    None if the id does not state it), `required_modality` ("image", "text" or "both", by
+    the kinds of evidence), `reference` (the answer, a sentence, which is also `answers`),
+    `scope`, `documents` and `where`. `group` is the first source document.
 
-    Raises `VragError` at the first row or line that cannot be used, and an id that came
-    before; `vrag check` lists all.
+    The image of a chart comes from a row that names only this chart, else from any row that
+    names it; it is written once to `cache_dir` (runs/row_pictures). `text` of a chart comes
+    from `chart_texts`, JSON Lines of {"doc_id", "text"}. Questions whose evidence is missing
+    are left out and counted; questions without gold evidence are kept and counted.
+
+    Raises `VragError` at the first unusable row or line, and at a duplicate id; `vrag check`
+    lists all.
     """
     folder = charts_folder(rows)
-    arrows = find_arrows(folder)
-    store = picture_store(cache_dir)
+    arrows = find_arrow_files(folder)
+    store = image_cache_dir(cache_dir)
     kept = _read(arrows, store)
     sentences = read_sentences(texts)
-    charts = chart_pictures([(each.row, each.pictures) for each in kept])
+    charts = chart_images([(each.row, each.pictures) for each in kept])
     bars = read_page_texts(chart_texts, list(charts), name) if chart_texts else {}
     asked = _with_evidence([each.row for each in kept], {*sentences, *charts}, name, texts)
     holds = f"{len(asked):,} questions, {len(charts):,} charts, {len(sentences):,} sentences"
-    say_revision(name, folder, arrows, holds)
+    log_revision(name, folder, arrows, holds)
     corpus = {
         chart: _document(chart, bars.get(chart), store / picture)
         for chart, picture in charts.items()
@@ -90,12 +90,12 @@ def load_chart_mrag(
     )
 
 
-def chart_pictures(rows: Sequence[tuple[ChartRow, Sequence[str]]]) -> dict[DocId, str]:
-    """Chart → its picture, of rows with the pictures that lie in them.
+def chart_images(rows: Sequence[tuple[ChartRow, Sequence[str]]]) -> dict[DocId, str]:
+    """Map each chart to its image, given the rows and the images stored in them.
 
-    Rows that name one chart and hold one picture tell first. Of others, the charts that
-    are not known yet get, in order, the pictures that are not known to be others' of the
-    row, when there are as many; a chart that no row settles is absent.
+    Rows that name one chart and hold one image are used first. In other rows, charts without
+    an image get, in order, the images that no other chart of the row has, if the two numbers
+    are equal; a chart that no row settles is absent.
     """
     found: dict[DocId, str] = {}
     by_count = sorted(rows, key=lambda each: len(each[0].charts) > 1)
@@ -115,7 +115,7 @@ def _read(arrows: Sequence[Path], store: Path) -> list[_Kept]:
         seen: dict[str, str] = {}
         found: list[list[object]] = []
         for arrow in arrows:
-            for where, values in read_rows(arrow):
+            for where, values in read_arrow_rows(arrow):
                 row = parse_row(values, where)
                 if row.row_id in seen:
                     raise VragError(
@@ -123,13 +123,13 @@ def _read(arrows: Sequence[Path], store: Path) -> list[_Kept]:
                         " `vrag check` lists all."
                     )
                 seen[row.row_id] = where
-                pictures = [keep_picture(each, store) for each in pictures_in(values)]
+                pictures = [cache_image(each, store) for each in images_in_row(values)]
                 told = [row.where, row.row_id, row.query, row.answer, row.keypoints]
                 found.append([pictures, *told])
         return found
 
     kept = []
-    for pictures, where, row_id, query, answer, points in read_once(arrows, store, _WHAT, read):
+    for pictures, where, row_id, query, answer, points in cached_rows(arrows, store, _WHAT, read):
         keypoints = tuple((doc_id, statement) for doc_id, statement in points)
         kept.append(_Kept(pictures, ChartRow(where, row_id, query, answer, keypoints)))
     return kept
@@ -160,10 +160,10 @@ def _with_evidence(
 
 
 def _query(row: ChartRow) -> Query:
-    documents = tuple(dict.fromkeys(document_of(each) for each in row.evidence))
+    documents = tuple(dict.fromkeys(source_document(each) for each in row.evidence))
     told = {
         "hops": _HOPS.get(row.scope),
-        "needs": row.needs,
+        "required_modality": row.needs,
         "reference": row.answer,
         "gold_claims": tuple(statement for _, statement in row.keypoints),
         "scope": row.scope,
@@ -179,14 +179,14 @@ def _query(row: ChartRow) -> Query:
     )
 
 
-def _document(doc_id: DocId, text: str | None, picture: Path | None) -> Evidence:
+def _document(doc_id: DocId, text: str | None, picture: Path | None) -> Document:
     image = ImageFile(picture) if picture else None
-    told = {"document": document_of(doc_id)}
-    return Evidence(doc_id=doc_id, image=image, text=text, metadata=told)
+    told = {"document": source_document(doc_id)}
+    return Document(doc_id=doc_id, image=image, text=text, metadata=told)
 
 
 def _fingerprint(
-    rows: Iterable[ChartRow], charts: Mapping[DocId, str], corpus: Mapping[DocId, Evidence]
+    rows: Iterable[ChartRow], charts: Mapping[DocId, str], corpus: Mapping[DocId, Document]
 ) -> str:
     """Hash of what is asked of which charts and sentences; not of where they lie."""
     digest = hashlib.sha256()

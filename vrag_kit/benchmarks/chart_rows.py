@@ -1,4 +1,4 @@
-"""Rows of Chart-MRAG, as `save_to_disk` leaves them, and the sentences beside them."""
+"""Rows of Chart-MRAG, as written by `save_to_disk`, and its file of sentences."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from vrag_kit.benchmarks.ids import read_id
+from vrag_kit.benchmarks.ids import parse_id
+from vrag_kit.benchmarks.image_cache import encoded_image
 from vrag_kit.benchmarks.json_lines import parse_object, read_lines
-from vrag_kit.benchmarks.literals import read_literal
-from vrag_kit.benchmarks.row_pictures import encoded_picture
+from vrag_kit.benchmarks.literals import parse_literal
 from vrag_kit.benchmarks.shards import local_folder
-from vrag_kit.errors import VragError, short
-from vrag_kit.files import inside
+from vrag_kit.errors import VragError, short_repr
+from vrag_kit.files import safe_join
 from vrag_kit.plain import Json
 from vrag_kit.types import DocId
 
@@ -30,73 +30,73 @@ _FETCH = "Fetch it again by `vrag fetch suite`."
 
 @dataclass(frozen=True, slots=True)
 class ChartRow:
-    """One question; its pictures are apart."""
+    """One question of Chart-MRAG, without its images."""
 
     where: str
     row_id: str
     query: str
     answer: str
     keypoints: tuple[tuple[DocId, str], ...]
-    """(evidence, statement); evidence stands there once for each of its statements."""
+    """(evidence id, statement) pairs; an id occurs once for each of its statements."""
 
     @property
     def evidence(self) -> tuple[DocId, ...]:
-        """The evidence of the keypoints, each once."""
+        """The distinct evidence ids of the keypoints, in order."""
         return tuple(dict.fromkeys(doc_id for doc_id, _ in self.keypoints))
 
     @property
     def charts(self) -> tuple[DocId, ...]:
-        """Those of the evidence that are charts."""
-        return tuple(each for each in self.evidence if kind_of(each) == CHART)
+        """The evidence ids that are charts."""
+        return tuple(each for each in self.evidence if evidence_kind(each) == CHART)
 
     @property
     def scope(self) -> str:
-        """ "single-point", "intra-document" or "inter-document", as the row's id tells;
-        "" for another id.
+        """The scope in the row's id: "single-point", "intra-document" or "inter-document"; "" for
+        an id of another form.
         """
-        return _told_by_id(self.row_id)[0]
+        return _source_from_id(self.row_id)[0]
 
     @property
-    def told_needs(self) -> str:
-        """ "image", "text" or "both", as the row's id tells; "" for another id."""
-        return _NEEDS.get(_told_by_id(self.row_id)[1], "")
+    def labelled_modality(self) -> str:
+        """The modality in the row's id: "image", "text" or "both"; "" for other ids."""
+        return _NEEDS.get(_source_from_id(self.row_id)[1], "")
 
     @property
     def needs(self) -> str:
-        """The same, as the kinds of its evidence tell; by the id where it has none."""
-        kinds = {kind_of(each) for each in self.evidence}
+        """The modality of the evidence: "image", "text" or "both"; without any, the id's."""
+        kinds = {evidence_kind(each) for each in self.evidence}
         if len(kinds) == 2:
             return "both"
-        return {CHART: "image", PARAGRAPH: "text"}[kinds.pop()] if kinds else self.told_needs
+        return {CHART: "image", PARAGRAPH: "text"}[kinds.pop()] if kinds else self.labelled_modality
 
 
-def kind_of(evidence: DocId) -> str:
-    """ "chart" or "paragraph"."""
+def evidence_kind(evidence: DocId) -> str:
+    """Return the kind in an evidence id: "chart" or "paragraph"."""
     return evidence.partition("_")[0]
 
 
-def document_of(evidence: DocId) -> str:
-    """The document that evidence is of: "00058" for "chart_00058_09"; for an id of
-    another form the id.
+def source_document(evidence: DocId) -> str:
+    """Return the document in an evidence id: "00058" for "chart_00058_09". An id without an
+    underscore is returned unchanged.
     """
     return evidence.split("_")[1] if "_" in evidence else evidence
 
 
 def charts_folder(rows: Path | str) -> Path:
-    """The folder of the rows; that of the hub's cache for the name of a data set."""
+    """Return the folder of the rows; for the name of a data set, that of the hub cache."""
     return local_folder(rows, "Chart-MRAG's data-00000-of-00001.arrow", ["*.arrow", "*.json"])
 
 
-def find_arrows(folder: Path) -> list[Path]:
-    """The files that `state.json` names, in order, or all there are without it.
+def find_arrow_files(folder: Path) -> list[Path]:
+    """List the Arrow files named in `state.json`, in order; without it, all in the folder.
 
-    Raises `VragError` when there are none, or one is missing.
+    Raises `VragError` if there are none, or if one is missing.
     """
     state = folder / "state.json"
     if state.is_file():
         try:
             told = json.loads(state.read_text(encoding="utf-8"))["_data_files"]
-            found = [inside(folder, str(each["filename"]), str(state)) for each in told]
+            found = [safe_join(folder, str(each["filename"]), str(state)) for each in told]
         except (ValueError, KeyError, TypeError) as error:
             raise VragError(f"{state}: cannot be read ({error!r}). {_FETCH}") from error
     else:
@@ -108,10 +108,10 @@ def find_arrows(folder: Path) -> list[Path]:
     return found
 
 
-def read_rows(arrow: Path) -> Iterator[tuple[str, Json]]:
-    """(where, row as it stands) of every row of a file.
+def read_arrow_rows(arrow: Path) -> Iterator[tuple[str, Json]]:
+    """Yield (where, unparsed row) for every row of an Arrow file.
 
-    Raises `VragError` for a file that is cut short or damaged, and for missing columns.
+    Raises `VragError` for a truncated or damaged file, and for missing columns.
     """
     import pyarrow as pa  # heavy
 
@@ -136,25 +136,24 @@ def read_rows(arrow: Path) -> Iterator[tuple[str, Json]]:
 
 
 def parse_row(row: Json, where: str) -> ChartRow:
-    """A row of which everything but the pictures is there; `gt_keypoints` may be an
-    object, or one written as text.
+    """Parse and check a row apart from its images; `gt_keypoints` may be an object or text.
 
-    Raises `VragError`, naming the row, for a text that is missing, a statement that is
-    empty, and evidence that is neither a chart nor a paragraph.
+    Raises `VragError`, naming the row, for a missing text, an empty statement, and evidence
+    that is neither a chart nor a paragraph.
     """
-    row_id = read_id(row.get("id"), "id", where)
+    row_id = parse_id(row.get("id"), "id", where)
     named = f"{where} (query {row_id})"
     texts = {}
     for column in ("query", "gt_answer"):
         value = row.get(column)
         if not isinstance(value, str) or not value.strip():
-            raise VragError(f"{named}: {column} is {short(value)}, expected a text. {_FETCH}")
+            raise VragError(f"{named}: {column} is {short_repr(value)}, expected a text. {_FETCH}")
         texts[column] = value.strip()
     told = row.get("gt_keypoints")
-    points = read_literal(told) if isinstance(told, str) and told.strip() else told or {}
+    points = parse_literal(told) if isinstance(told, str) and told.strip() else told or {}
     if not isinstance(points, dict):
         raise VragError(
-            f"{named}: gt_keypoints is {short(told)}, expected an object of evidence and"
+            f"{named}: gt_keypoints is {short_repr(told)}, expected an object of evidence and"
             f" statements. {_FETCH}"
         )
     keypoints: list[tuple[DocId, str]] = []
@@ -164,31 +163,31 @@ def parse_row(row: Json, where: str) -> ChartRow:
     return ChartRow(named, row_id, texts["query"], texts["gt_answer"], tuple(keypoints))
 
 
-def pictures_in(row: Json) -> list[object]:
-    """The fields of a row that hold a picture: none, one or a list."""
+def images_in_row(row: Json) -> list[object]:
+    """Return the `gt_chart` values of a row that hold an image: none, one or several."""
     value = row.get("gt_chart")
     values = value if isinstance(value, list) else [value]
-    return [each for each in values if encoded_picture(each)]
+    return [each for each in values if encoded_image(each)]
 
 
-def row_oddities(row: ChartRow, pictures: int) -> list[str]:
-    """What is worth knowing of a row and does not keep it from being asked."""
+def row_warnings(row: ChartRow, pictures: int) -> list[str]:
+    """Return warnings about a row that is unusual but usable."""
     odd = []
     if not row.keypoints:
         odd.append("no gold evidence: gt_keypoints is empty")
     if not row.scope:
         odd.append("the id tells neither hops nor modality")
-    elif row.keypoints and row.told_needs != row.needs:
-        odd.append(f"the id says {row.told_needs}, the evidence {row.needs}")
+    elif row.keypoints and row.labelled_modality != row.needs:
+        odd.append(f"the id says {row.labelled_modality}, the evidence {row.needs}")
     if len(row.charts) != pictures:
         odd.append(f"{pictures} pictures for {len(row.charts)} charts")
     return odd
 
 
 def read_sentences(path: Path | str) -> dict[DocId, str]:
-    """Paragraph's sentence → its text, in the order of the file (`text_corpus.jsonl`).
+    """Read `text_corpus.jsonl` as a mapping from sentence id to text, in file order.
 
-    Raises `VragError` for a line that cannot be used, and an id with two texts.
+    Raises `VragError` for an unusable line, an id with two texts, and an empty file.
     """
     found: dict[DocId, str] = {}
     for where, line in read_lines(Path(path).expanduser(), "file of sentences"):
@@ -201,18 +200,18 @@ def read_sentences(path: Path | str) -> dict[DocId, str]:
 
 
 def parse_sentence(line: str, where: str) -> tuple[DocId, str]:
-    """(id, text) of a line; raises `VragError`, which begins with `where`."""
+    """Parse a line into (id, text); raises `VragError`, which begins with `where`."""
     row = parse_object(line, where, ("id", "text"))
-    doc_id = read_id(row.get("id"), "id", where)
+    doc_id = parse_id(row.get("id"), "id", where)
     text = row.get("text")
     if not isinstance(text, str) or not text.strip():
-        raise VragError(f"{where} ({doc_id}): text is {short(text)}, expected a sentence.")
+        raise VragError(f"{where} ({doc_id}): text is {short_repr(text)}, expected a sentence.")
     return doc_id, text.strip()
 
 
 def _keypoints(evidence: object, statement: object, where: str) -> list[tuple[DocId, str]]:
     """The statements of one piece of evidence."""
-    doc_id = read_id(evidence, "a key of gt_keypoints", where)
+    doc_id = parse_id(evidence, "a key of gt_keypoints", where)
     if not _EVIDENCE.fullmatch(doc_id):
         raise VragError(
             f"{where}: evidence {doc_id!r} in gt_keypoints; expected an id such as chart_00058_09"
@@ -221,11 +220,13 @@ def _keypoints(evidence: object, statement: object, where: str) -> list[tuple[Do
     found = []
     for each in statement if isinstance(statement, list) else [statement]:
         if not isinstance(each, str) or not each.strip():
-            raise VragError(f"{where}: the claim of {doc_id} is {short(each)}, expected a text.")
+            raise VragError(
+                f"{where}: the claim of {doc_id} is {short_repr(each)}, expected a text."
+            )
         found.append((doc_id, each.strip()))
     return found
 
 
-def _told_by_id(row_id: str) -> tuple[str, str]:
+def _source_from_id(row_id: str) -> tuple[str, str]:
     match = _ROW_ID.fullmatch(row_id.lower().replace("_", "-"))
     return (match[1], match[2]) if match else ("", "")

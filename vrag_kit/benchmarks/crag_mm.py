@@ -1,5 +1,5 @@
-"""CRAG-MM: questions, alone or in conversations, on pictures mostly taken by smart
-glasses, over a knowledge graph of pictures and a web corpus (arXiv 2510.26160).
+"""CRAG-MM: single-turn and multi-turn questions on mostly egocentric images, over an image
+knowledge graph and a web corpus (arXiv 2510.26160).
 """
 
 from __future__ import annotations
@@ -11,25 +11,25 @@ from dataclasses import replace
 from pathlib import Path
 
 from vrag_kit.benchmarks.crag_mm_images import (
-    Kept,
-    Squeezed,
+    CachedSession,
+    ResizedImage,
     all_sessions,
-    authors_choices,
+    author_overrides,
     images_folder,
 )
 from vrag_kit.benchmarks.crag_mm_index import index_problem, read_image_index, read_web_index
-from vrag_kit.benchmarks.crag_mm_marks import MARKS, read_marks
+from vrag_kit.benchmarks.crag_mm_marks import MARKS, read_annotations
 from vrag_kit.benchmarks.crag_mm_rows import find_split, rows_folder
 from vrag_kit.benchmarks.images import ImageFile
 from vrag_kit.errors import VragError
 from vrag_kit.plain import JsonView
-from vrag_kit.types import Benchmark, DocId, Evidence, LazyImage, Query, QueryId
+from vrag_kit.types import Benchmark, DocId, Document, LazyImage, Query, QueryId
 from vrag_kit.workspace import path as project_path
 
 EGO_SIZE = (960, 1280)
-"""To which the authors' code squeezes egocentric pictures: width and height."""
+"""Width and height to which the authors' code resizes egocentric images."""
 STORE = "runs/crag_mm"
-"""Where pictures are for rows of the hub's cache, from the project's root."""
+"""Image folder for rows from the hub cache, relative to the project's root."""
 
 
 def load_crag_mm(
@@ -39,27 +39,27 @@ def load_crag_mm(
     image_index: Path | str | None = None,
     web_index: Path | str | None = None,
     images: Path | str | None = None,
-    ego_size: tuple[int, int] | None = None,
+    egocentric_size: tuple[int, int] | None = None,
 ) -> Benchmark:
-    """Read a split of CRAG-MM's single- or multi-turn data, one query a turn, from the
-    folder of its rows, or from the hub ("crag-mm-2025/crag-mm-single-turn-public@v0.1.2").
+    """Load a split of CRAG-MM's single-turn or multi-turn data, with one query per turn.
 
+    `rows` is a folder, or a hub name ("crag-mm-2025/crag-mm-single-turn-public@v0.1.2").
     `query_id` is the interaction, `group` the session, and in multi-turn data
     `conversation_id` too, with `turn` from 0. `answers` is the one full answer. The
     metadata hold session_id, domain, query_category, dynamism and image_quality (names),
-    egocentric (the picture lies in the row and has no address), where, and what
-    `marks.jsonl` beside the rows tells, of which `entity` is the query's. The corpus are
-    the documents of the indexes given; labels are 1 for the entries and pages of the
-    marked entity, and there are none without marks.
+    egocentric (the image is in the row and has no URL), where, and the annotations of
+    `marks.jsonl` (with the rows), of which `entity` is the query's. The corpus holds the
+    documents of the given indexes; labels are 1 for the entries and pages of the annotated
+    entity, and empty without annotations.
 
-    `images` is the folder of the picture files, the folder "images" beside the rows
-    unless named: fetched ones, and those that lie in rows, which are written there once.
-    They are turned as their EXIF data say; the authors' code does not turn those with an
-    address. `ego_size` (`EGO_SIZE` in that code) squeezes egocentric ones. Left out, and
-    said, are questions whose picture is not there, and sessions that the authors drop.
+    `images` is the folder of the image files, by default "images" next to the rows' folder.
+    It holds fetched images and those stored in rows, which are written there once. EXIF
+    orientation is applied; the authors' code does not apply it to images with a URL.
+    `egocentric_size` (`EGO_SIZE` in that code) resizes egocentric images. Questions without
+    an image file, and sessions that the authors drop, are left out, with a message.
 
-    Raises `VragError` at the first row that cannot be used, for missing shards, and for
-    the index of another split; `vrag check` lists all.
+    Raises `VragError` at the first unusable row, for missing shards, and for the index of
+    another split; `vrag check` lists all.
     """
     shards = find_split(rows, split)
     place = _images(rows, images)
@@ -67,15 +67,15 @@ def load_crag_mm(
     is_multi = any(len(each.session.turns) > 1 for each in kept)
     kind = "multi-turn" if is_multi else "single-turn"
     name = f"crag-mm-{kind}-{split.replace('_', '-')}"
-    marks = read_marks(rows_folder(rows, split) / MARKS)
+    marks = read_annotations(rows_folder(rows, split) / MARKS)
     queries: dict[QueryId, Query] = {}
     for each in _usable(kept, place, name):
-        queries |= _queries(each, _picture(each, place, ego_size), marks, is_multi)
+        queries |= _queries(each, _picture(each, place, egocentric_size), marks, is_multi)
     corpus = _documents(image_index, web_index, split)
     pictures = {each.session.session_id: each.picture for each in kept}
     return Benchmark(
         name=name,
-        fingerprint=_fingerprint(queries, pictures, ego_size, corpus),
+        fingerprint=_fingerprint(queries, pictures, egocentric_size, corpus),
         queries=queries,
         corpus=corpus,
         qrels=_labels(queries, corpus),
@@ -90,9 +90,9 @@ def _images(rows: Path | str, images: Path | str | None) -> Path:
     return images_folder(rows) if Path(rows).expanduser().is_dir() else project_path(STORE)
 
 
-def _usable(kept: Sequence[Kept], place: Path, name: str) -> list[Kept]:
+def _usable(kept: Sequence[CachedSession], place: Path, name: str) -> list[CachedSession]:
     """The sessions to ask; says which were left out."""
-    dropped = authors_choices()[0]
+    dropped = author_overrides()[0]
     asked = [each for each in kept if each.session.session_id not in dropped]
     usable = [each for each in asked if each.picture and (place / each.picture).is_file()]
     count = sum(len(each.session.turns) for each in kept)
@@ -110,13 +110,19 @@ def _usable(kept: Sequence[Kept], place: Path, name: str) -> list[Kept]:
     return usable
 
 
-def _picture(kept: Kept, place: Path, ego_size: tuple[int, int] | None) -> LazyImage:
+def _picture(
+    kept: CachedSession, place: Path, egocentric_size: tuple[int, int] | None
+) -> LazyImage:
     picture = ImageFile(place / kept.picture)
-    return Squeezed(picture, ego_size) if ego_size and not kept.session.image_url else picture
+    return (
+        ResizedImage(picture, egocentric_size)
+        if egocentric_size and not kept.session.image_url
+        else picture
+    )
 
 
 def _queries(
-    kept: Kept, image: LazyImage, marks: Mapping[QueryId, JsonView], is_multi: bool
+    kept: CachedSession, image: LazyImage, marks: Mapping[QueryId, JsonView], is_multi: bool
 ) -> dict[QueryId, Query]:
     """The turns of a session, in order."""
     session = kept.session
@@ -146,7 +152,7 @@ def _queries(
 
 def _documents(
     image_index: Path | str | None, web_index: Path | str | None, split: str
-) -> dict[DocId, Evidence]:
+) -> dict[DocId, Document]:
     for folder in (image_index, web_index):
         if folder and (problem := index_problem(folder, split)):
             raise VragError(problem)
@@ -156,7 +162,7 @@ def _documents(
 
 
 def _labels(
-    queries: Mapping[QueryId, Query], corpus: Mapping[DocId, Evidence]
+    queries: Mapping[QueryId, Query], corpus: Mapping[DocId, Document]
 ) -> dict[QueryId, dict[DocId, int]]:
     """Query → the documents of its entity, where marks name it."""
     of_entity: dict[str, dict[DocId, int]] = {"": {}}
@@ -175,11 +181,11 @@ def _plain(name: str) -> str:
 def _fingerprint(
     queries: Mapping[QueryId, Query],
     pictures: Mapping[str, str],
-    ego_size: tuple[int, int] | None,
-    corpus: Mapping[DocId, Evidence],
+    egocentric_size: tuple[int, int] | None,
+    corpus: Mapping[DocId, Document],
 ) -> str:
     """Hash of what is asked, of which pictures and documents; not of where they lie."""
-    digest = hashlib.sha256(json.dumps(ego_size).encode())
+    digest = hashlib.sha256(json.dumps(egocentric_size).encode())
     for query in queries.values():
         told = {key: value for key, value in query.metadata.items() if key != "where"}
         asked = [query.query_id, query.text, query.answers, query.entity, told]

@@ -1,5 +1,5 @@
-"""CRAG-MM's pictures as files: those that lie in rows, written once, and those that have
-an address, which `vrag fetch crag-mm` fetches.
+"""Image files of CRAG-MM: images stored in rows, written once, and images with a URL, which
+`vrag fetch crag-mm` fetches.
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ from PIL import Image
 from vrag_kit.benchmarks.crag_mm_rows import (
     CragSession,
     CragTurn,
-    names_in,
+    image_bytes,
     parse_session,
-    picture_in,
+    read_label_names,
     read_rows,
 )
 from vrag_kit.benchmarks.images import SUFFIXES
 from vrag_kit.errors import VragError
-from vrag_kit.files import one_at_a_time, write_file
+from vrag_kit.files import lock_folder, write_file
 from vrag_kit.plain import Json
 from vrag_kit.types import LazyImage
 
@@ -37,77 +37,75 @@ _RULE = 1
 
 
 @dataclass(frozen=True, slots=True)
-class Kept:
-    """A conversation, and the file of its picture."""
+class CachedSession:
+    """A conversation and the name of its image file."""
 
     session: CragSession
     picture: str  # below the folder of pictures; "" where the row tells of none
 
 
 @dataclass(frozen=True, slots=True)
-class Squeezed:
-    """A picture brought to one size, whatever its shape; implements `LazyImage`."""
+class ResizedImage:
+    """An image resized to fixed dimensions, whatever its shape; implements `LazyImage`."""
 
     image: LazyImage
     size: tuple[int, int]  # width and height in pixels
 
     @property
     def where(self) -> str:
-        """Names the other picture."""
+        """The `where` of the original image."""
         return self.image.where
 
     @property
     def stamp(self) -> str:
-        """Changes with the other picture's, and the size."""
+        """The stamp of the original image, followed by the size."""
         return f"{self.image.stamp}-{self.size[0]}x{self.size[1]}"
 
     def data(self) -> bytes:
-        """The picture as a PNG file."""
+        """Return the resized image as a PNG file."""
         file = io.BytesIO()
         self.open().save(file, "PNG")
         return file.getvalue()
 
     def open(self) -> Image.Image:
-        """The picture of that size, RGB (bicubic)."""
+        """Return the resized image, RGB (bicubic)."""
         return self.image.open().resize(self.size, Image.Resampling.BICUBIC)
 
 
 @cache
-def authors_choices() -> tuple[frozenset[str], dict[str, str]]:
-    """(sessions that the authors drop, session → where they take its picture from)."""
+def author_overrides() -> tuple[frozenset[str], dict[str, str]]:
+    """Return (sessions that the authors drop, session → URL template for its image)."""
     told = json.loads(_SESSIONS.read_text(encoding="utf-8"))
     return frozenset(told["dropped"]), dict(told["fetched_elsewhere"])
 
 
-def picture_url(session: CragSession) -> str:
-    """Where a session's picture is fetched: its address, but for the one session whose
-    picture the authors take from an archive; "" for a picture that lies in the row.
+def image_url(session: CragSession) -> str:
+    """Return the URL of a session's image, which for one session is the web archive's, as in the
+    authors' code; "" for an image stored in the row.
     """
-    elsewhere = authors_choices()[1].get(session.session_id)
+    elsewhere = author_overrides()[1].get(session.session_id)
     if elsewhere and session.image_url:
         return elsewhere.format(url=session.image_url)
     return session.image_url
 
 
-def url_file(url: str) -> str:
-    """The file of a picture below the folder of pictures: "url/" and a hash of the whole
-    address, for addresses that differ only in what follows a "?" give different
-    pictures.
+def cached_image_name(url: str) -> str:
+    """Return an image's file name below the image folder: "url/" and a hash of the whole URL. URLs
+    that differ only after the "?" give different images.
     """
     return f"url/{hashlib.sha256(url.encode()).hexdigest()[:40]}{_suffix(urlsplit(url).path)}"
 
 
 def images_folder(rows: Path | str) -> Path:
-    """The folder "images" beside that of the rows: single- and multi-turn data share it."""
+    """Return the folder "images" next to the rows', shared by single- and multi-turn data."""
     return Path(rows).expanduser().absolute().parent / "images"
 
 
-def all_sessions(shards: Sequence[Path], images: Path) -> list[Kept]:
-    """The conversations of all shards, in order; pictures that lie in rows are written to
-    `images`/rows once, and what was read is kept in `images`/.read.
+def all_sessions(shards: Sequence[Path], images: Path) -> list[CachedSession]:
+    """Read the conversations of all shards, in order, and cache them in `images`/.read.
 
-    Raises `VragError` at the first row that cannot be used, for a session or an
-    interaction that came before, and for a folder that cannot be written.
+    Images stored in rows are written to `images`/rows once. Raises `VragError` at the first
+    unusable row, for a duplicate session or interaction, and for an unwritable folder.
     """
     note = images / ".read" / f"{_digest(shards)}.json"
     if note.is_file():
@@ -116,7 +114,7 @@ def all_sessions(shards: Sequence[Path], images: Path) -> list[Kept]:
         if all(path.is_file() for path in written):
             return kept
     try:
-        with one_at_a_time(images, "reading CRAG-MM"):
+        with lock_folder(images, "reading CRAG-MM"):
             kept = _read(shards, images)
             write_file(note, json.dumps([asdict(each) for each in kept], ensure_ascii=False))
     except OSError as error:
@@ -127,14 +125,14 @@ def all_sessions(shards: Sequence[Path], images: Path) -> list[Kept]:
     return kept
 
 
-class Once:
-    """Notices a session or an interaction that came before."""
+class DuplicateIds:
+    """Detects sessions and interactions that occur more than once."""
 
     def __init__(self) -> None:
         self._seen: dict[str, str] = {}
 
     def check(self, session: CragSession) -> None:
-        """Raises `VragError`, naming both places."""
+        """Raise `VragError`, naming both places, if an id of the session occurred before."""
         names = [f"session {session.session_id}"]
         names += [f"interaction {turn.interaction_id}" for turn in session.turns]
         for name in names:
@@ -146,29 +144,29 @@ class Once:
                 )
 
 
-def _read(shards: Sequence[Path], images: Path) -> list[Kept]:
-    once = Once()
+def _read(shards: Sequence[Path], images: Path) -> list[CachedSession]:
+    once = DuplicateIds()
     kept = []
     for shard in shards:
-        names = names_in(shard)
+        names = read_label_names(shard)
         for where, row in read_rows(shard):
             try:
                 session = parse_session(row, where, names)
             except VragError:
-                if row.get("session_id") in authors_choices()[0]:
+                if row.get("session_id") in author_overrides()[0]:
                     continue  # nobody misses it
                 raise
             once.check(session)
-            kept.append(Kept(session, _picture(row, session, images)))
+            kept.append(CachedSession(session, _picture(row, session, images)))
     return kept
 
 
 def _picture(row: Json, session: CragSession, images: Path) -> str:
     """The file of a row's picture, which is written where it lies in the row."""
-    data = picture_in(row)
+    data = image_bytes(row)
     if not data:
-        url = picture_url(session)
-        return url_file(url) if url else ""
+        url = image_url(session)
+        return cached_image_name(url) if url else ""
     suffix = _suffix(str(row["image"].get("path") or ""))
     name = f"{_ROWS}{hashlib.sha256(data).hexdigest()[:40]}{suffix}"
     path = images / name
@@ -192,7 +190,7 @@ def _digest(shards: Sequence[Path]) -> str:
     return digest.hexdigest()[:20]
 
 
-def _from_json(kept: Json) -> Kept:
+def _from_json(kept: Json) -> CachedSession:
     session = kept["session"]
     turns = tuple(CragTurn(**turn) for turn in session["turns"])
-    return Kept(CragSession(**{**session, "turns": turns}), cast(str, kept["picture"]))
+    return CachedSession(CragSession(**{**session, "turns": turns}), cast(str, kept["picture"]))

@@ -1,4 +1,4 @@
-"""CRAG-MM's labels: names by the features that a parquet file carries, never by number.
+"""CRAG-MM's label names, taken from the features in a parquet file, never from fixed numbers.
 
 The single-turn and the multi-turn data number the same names differently.
 """
@@ -9,7 +9,7 @@ import json
 import re
 from collections.abc import Mapping, Sequence
 
-from vrag_kit.errors import VragError, short
+from vrag_kit.errors import VragError, short_repr
 
 NAMES = {
     "domain": (
@@ -38,11 +38,11 @@ NAMES = {
     "dynamism": ("static", "slow-changing", "fast-changing", "real-time"),
     "image_quality": ("normal", "low light", "blurred", "truncated", "occluded", "rotated"),
 }
-"""Column → the names of its labels (the multi-turn data card)."""
+"""Column → its label names (from the multi-turn data card)."""
 
 
 def label_names(metadata: Mapping[bytes, bytes] | None) -> dict[str, tuple[str, ...]]:
-    """Column → names in the order of their numbers, from the metadata of a parquet file
+    """Map each column to its label names in numerical order, from the metadata of a parquet file
     that `datasets` wrote; columns without names are absent.
     """
     told = (metadata or {}).get(b"huggingface")
@@ -56,17 +56,17 @@ def label_names(metadata: Mapping[bytes, bytes] | None) -> dict[str, tuple[str, 
 
 
 def read_label(column: str, value: object, names: Sequence[str] | None, where: str) -> str:
-    """The name of a label, spelled as in `NAMES`; a value may be a name itself.
+    """Return the name of a label, spelled as in `NAMES`; `value` is a number or a name.
 
-    Raises `VragError`, which begins with `where`, for a number where the file carries
-    no names, a number beyond them, and a name that is none of `NAMES`.
+    Raises `VragError`, which begins with `where`, for a number if the file has no names, a
+    number out of range, and a name that is not in `NAMES`.
     """
     if isinstance(value, int) and not isinstance(value, bool):
         value = _named(column, value, names, where)
     spelled = {_plain(name): name for name in NAMES[column]}
     if not isinstance(value, str) or _plain(value) not in spelled:
         raise VragError(
-            f"{where}: {column} is {short(value)}, an unknown label; expected one of"
+            f"{where}: {column} is {short_repr(value)}, an unknown label; expected one of"
             f" {', '.join(NAMES[column])}. `vrag check` lists all such rows."
         )
     return spelled[_plain(value)]

@@ -1,5 +1,5 @@
-"""What CRAG-MM's public data do not tell of a question, from a file of marks: entity,
-popularity, whether it needs the history, a query to search for, the asked region.
+"""Annotations that CRAG-MM's public data lack, from a file: entity, popularity, whether the
+question needs the history, a reference query, and the image region in question.
 """
 
 from __future__ import annotations
@@ -8,16 +8,16 @@ import json
 from collections.abc import Mapping
 from pathlib import Path
 
-from vrag_kit.benchmarks.crag_mm_index import without_white_space
+from vrag_kit.benchmarks.crag_mm_index import percent_encode_spaces
 from vrag_kit.benchmarks.json_lines import parse_object, read_lines
 from vrag_kit.benchmarks.shards import read_shard
-from vrag_kit.errors import VragError, short
+from vrag_kit.errors import VragError, short_repr
 from vrag_kit.files import write_file
 from vrag_kit.plain import Json, JsonView
 from vrag_kit.types import QueryId
 
 MARKS = "marks.jsonl"
-"""The file, in the folder of the rows."""
+"""The annotation file in the folder of the rows."""
 KEYS = (
     "interaction_id",
     "entity",
@@ -29,24 +29,23 @@ KEYS = (
 )
 POPULARITY = ("head", "torso", "tail")
 DIAGNOSTIC = "McGill-NLP/crag-mm-diagnostic"
-"""Marks of some of the public questions, by others, on the hub (split test)."""
+"""Third-party annotations of some of the public questions, on the hub (split test)."""
 _NUMBERS = {"region": 4, "image_size": 2}
 _TEXTS = ("entity", "reference_query")
 
 
-def read_marks(path: Path) -> dict[QueryId, Json]:
-    """Interaction → its marks; empty when there is no such file.
+def read_annotations(path: Path) -> dict[QueryId, Json]:
+    """Read annotations, keyed by interaction; empty if there is no such file.
 
-    Every key but interaction_id may be absent or null, and is absent then. `region` is
-    x1, y1, x2, y2 in pixels of a picture of `image_size` (width, height). Raises
-    `VragError` at the first line that cannot be used, and for an interaction that came
-    before.
+    Keys other than interaction_id are optional, and null values are dropped. `region` is
+    x1, y1, x2, y2 in pixels of an image of `image_size` (width, height). Raises `VragError`
+    at the first unusable line, and for a duplicate interaction.
     """
     if not path.is_file():
         return {}
     found: dict[QueryId, Json] = {}
     for where, line in read_lines(path, "file of marks"):
-        marks = parse_marks(parse_object(line, where, KEYS), where)
+        marks = parse_annotations(parse_object(line, where, KEYS), where)
         name = marks.pop("interaction_id")
         if name in found:
             raise VragError(f"{where}: marks of {name} came before, expected them once.")
@@ -54,24 +53,24 @@ def read_marks(path: Path) -> dict[QueryId, Json]:
     return found
 
 
-def parse_marks(row: JsonView, where: str) -> Json:
-    """The marks of a line, less what is null; raises `VragError`, which begins with
-    `where`, for an unknown key and a value of another kind.
+def parse_annotations(row: JsonView, where: str) -> Json:
+    """Return the annotations of a row without its null values. Raises `VragError`, which begins
+    with `where`, for an unknown key and a value of another type.
     """
     if unknown := [key for key in row if key not in KEYS]:
         raise VragError(f"{where}: {unknown[0]!r} is no mark; expected {', '.join(KEYS)}.")
     marks = {key: value for key, value in row.items() if value is not None}
     name = marks.get("interaction_id")
     if not isinstance(name, str) or not name.strip():
-        raise VragError(f"{where}: 'interaction_id' is {short(name)}, expected a text.")
+        raise VragError(f"{where}: 'interaction_id' is {short_repr(name)}, expected a text.")
     for key, value in marks.items():
         if problem := _problem(key, value):
-            raise VragError(f"{where}: {key!r} is {short(value)}, expected {problem}.")
-    return {**marks, "interaction_id": without_white_space(name.strip())}
+            raise VragError(f"{where}: {key!r} is {short_repr(value)}, expected {problem}.")
+    return {**marks, "interaction_id": percent_encode_spaces(name.strip())}
 
 
-def write_marks(path: Path, marks: Mapping[QueryId, JsonView]) -> None:
-    """Write marks that `read_marks` reads. Raises `OSError` when they cannot be."""
+def write_annotations(path: Path, marks: Mapping[QueryId, JsonView]) -> None:
+    """Write annotations for `read_annotations`; raises `OSError` if that fails."""
     lines = []
     for name, told in marks.items():
         lines.append(json.dumps({"interaction_id": name, **told}, ensure_ascii=False))
@@ -79,11 +78,11 @@ def write_marks(path: Path, marks: Mapping[QueryId, JsonView]) -> None:
 
 
 def read_diagnostic(folder: Path | str) -> dict[QueryId, Json]:
-    """The marks in the parquet files of `DIAGNOSTIC`, in a folder or its folder "data":
-    entity (the asked object's name), reference_query (the question without its picture),
-    region and image_size.
+    """Read the annotations in `DIAGNOSTIC`'s parquet files, in a folder or its folder "data".
 
-    Raises `VragError` when there are no such files, and at a row of another form.
+    They are entity (the target object's name), reference_query (the question without its
+    image), region and image_size. Raises `VragError` if there are no such files, and for a
+    row of another form.
     """
     folder = Path(folder).expanduser()
     shards = sorted(folder.glob("test-*.parquet")) or sorted(folder.glob("data/test-*.parquet"))
@@ -92,7 +91,7 @@ def read_diagnostic(folder: Path | str) -> dict[QueryId, Json]:
     found: dict[QueryId, Json] = {}
     for shard in shards:
         for where, row in read_shard(shard, ("id", "metadata"), DIAGNOSTIC):
-            marks = parse_marks(_diagnosed(row, where), where)
+            marks = parse_annotations(_diagnosed(row, where), where)
             found[marks.pop("interaction_id")] = marks
     return found
 
@@ -102,7 +101,7 @@ def _diagnosed(row: JsonView, where: str) -> Json:
     if isinstance(told, str):
         told = parse_object(told, where, ("target_roi_bbox", "image_size"))
     if not isinstance(told, dict):
-        raise VragError(f"{where}: 'metadata' is {short(told)}, expected an object.")
+        raise VragError(f"{where}: 'metadata' is {short_repr(told)}, expected an object.")
     return {
         "interaction_id": row["id"],
         "entity": told.get("target_object_name") or None,

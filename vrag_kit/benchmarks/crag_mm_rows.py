@@ -1,8 +1,7 @@
-"""The rows of CRAG-MM: one a conversation, out of the parquet shards of a split, in both
-published revisions.
+"""Read CRAG-MM's rows, one per conversation, from a split's parquet shards.
 
-v0.1.2 holds turns and answers as an object of lists, v0.1.1 as a list of objects, and
-the image's quality beside the turns.
+Both published revisions are read: v0.1.2 stores turns and answers as an object of lists,
+v0.1.1 as a list of objects, with the image quality outside the turns.
 """
 
 from __future__ import annotations
@@ -11,24 +10,24 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from vrag_kit.benchmarks.crag_mm_index import SPLITS, without_white_space
+from vrag_kit.benchmarks.crag_mm_index import SPLITS, percent_encode_spaces
 from vrag_kit.benchmarks.crag_mm_labels import NAMES, label_names, read_label
 from vrag_kit.benchmarks.shards import by_number, local_folder, read_shard, shards_problem
-from vrag_kit.errors import VragError, short
+from vrag_kit.errors import VragError, short_repr
 from vrag_kit.plain import Json
 
 COLUMNS = ("session_id", "image", "image_url", "turns", "answers")
-"""The columns of a row; v0.1.1 has image_quality too."""
+"""The columns of a row; v0.1.1 also has image_quality."""
 SINGLE = "crag-mm-2025/crag-mm-single-turn-public@v0.1.2"
 MULTI = "crag-mm-2025/crag-mm-multi-turn-public@v0.1.2"
 Names = Mapping[str, Sequence[str]]
-"""Column → the names of its labels, as a file carries them."""
+"""Column → its label names, as stored in a file."""
 _FETCH = "Fetch it again; `vrag check` lists all that is wrong."
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CragTurn:
-    """One question of a conversation, and its answer."""
+    """One question of a conversation, with its answer and labels."""
 
     interaction_id: str
     question: str
@@ -38,7 +37,7 @@ class CragTurn:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CragSession:
-    """One conversation about one picture; in single-turn data one question."""
+    """A conversation about one image; in single-turn data it has one question."""
 
     where: str  # shard and row, as messages name it
     session_id: str
@@ -47,11 +46,10 @@ class CragSession:
 
 
 def find_split(rows: Path | str, split: str) -> list[Path]:
-    """The shards of a split in a folder, or in its folder "data", by number; `rows` may
-    also name a data set of the hub, as `SINGLE` does, whose shards are fetched once.
+    """List a split's shards by number, in a folder or its folder "data".
 
-    Raises `VragError` for another split, when there are none, and when their names tell
-    that some are missing.
+    `rows` may also be a hub name such as `SINGLE`, whose shards are fetched once. Raises
+    `VragError` for an unknown split, for no shards, and if shards are missing by number.
     """
     found = list_split(rows, split)
     if problem := shards_problem(found):
@@ -60,7 +58,7 @@ def find_split(rows: Path | str, split: str) -> list[Path]:
 
 
 def list_split(rows: Path | str, split: str) -> list[Path]:
-    """As `find_split`, be they all there or not."""
+    """List a split's shards as `find_split` does, complete or not."""
     if split not in SPLITS:
         raise VragError(f"split is {split!r}; expected {' or '.join(SPLITS)}.")
     folder = rows_folder(rows, split)
@@ -75,23 +73,21 @@ def list_split(rows: Path | str, split: str) -> list[Path]:
 
 
 def rows_folder(rows: Path | str, split: str) -> Path:
-    """The folder of single- or multi-turn data; that of the hub's cache for a name."""
+    """Return the folder of single- or multi-turn data; for a name, that of the hub cache."""
     patterns = (f"{split}-*.parquet", f"data/{split}-*.parquet")
     return local_folder(rows, "CRAG-MM's single- or multi-turn shards", patterns)
 
 
 def read_rows(shard: Path) -> Iterator[tuple[str, Json]]:
-    """(where, row as it stands) of every row; memory holds a few at a time.
+    """Yield (where, unparsed row) for every row, with only a few in memory at a time.
 
-    Raises `VragError` for a file that is cut short or damaged, and for missing columns.
+    Raises `VragError` for a truncated or damaged file, and for missing columns.
     """
     return read_shard(shard, COLUMNS, "CRAG-MM")
 
 
-def names_in(shard: Path) -> Names:
-    """The names of the labels that a shard carries; raises `VragError` when it cannot be
-    read.
-    """
+def read_label_names(shard: Path) -> Names:
+    """Read the label names stored in a shard; raises `VragError` if it is unreadable."""
     import pyarrow as pa  # heavy
     import pyarrow.parquet as pq
 
@@ -105,11 +101,10 @@ def names_in(shard: Path) -> Names:
 
 
 def parse_session(row: Json, where: str, names: Names) -> CragSession:
-    """A row of which everything but the picture is there; answers are joined to turns by
-    their ids, whatever their order.
+    """Parse and check a row apart from its image; answers are matched to turns by id.
 
-    Raises `VragError`, naming the row, for a text that is missing, an unknown label,
-    ids that stand twice, a turn without an answer, and an answer without its turn.
+    Raises `VragError`, naming the row, for a missing text, an unknown label, duplicate ids, a
+    turn without an answer, and an answer without a turn.
     """
     session_id = _id(row.get("session_id"), "session_id", where)
     named = f"{where} (session {session_id})"
@@ -121,7 +116,7 @@ def parse_session(row: Json, where: str, names: Names) -> CragSession:
     for number, turn in enumerate(turns):
         place = f"{named} turn {number}"
         if "image_quality" not in turn:  # v0.1.1
-            turn = {**turn, "image_quality": _beside(row.get("image_quality"), number)}
+            turn = {**turn, "image_quality": _turn_value(row.get("image_quality"), number)}
         name = _id(turn.get("interaction_id"), "interaction_id", place)
         if name in parsed:
             raise VragError(f"{place}: interaction {name} came before, expected it once. {_FETCH}")
@@ -132,7 +127,9 @@ def parse_session(row: Json, where: str, names: Names) -> CragSession:
         raise VragError(f"{named}: the answer of {lost[0]} has no question. {_FETCH}")
     url = row.get("image_url")
     if url is not None and not isinstance(url, str):
-        raise VragError(f"{named}: image_url is {short(url)}, expected a text or null. {_FETCH}")
+        raise VragError(
+            f"{named}: image_url is {short_repr(url)}, expected a text or null. {_FETCH}"
+        )
     return CragSession(
         where=named,
         session_id=session_id,
@@ -141,8 +138,8 @@ def parse_session(row: Json, where: str, names: Names) -> CragSession:
     )
 
 
-def session_oddities(row: Json, session: CragSession) -> list[str]:
-    """What is worth knowing of a row and does not keep it from being asked."""
+def session_warnings(row: Json, session: CragSession) -> list[str]:
+    """Return warnings about a row that is unusual but usable."""
     asked = [turn.interaction_id for turn in session.turns]
     answered = list(_answers(row, session.where))
     odd = []
@@ -150,13 +147,13 @@ def session_oddities(row: Json, session: CragSession) -> list[str]:
         odd.append("the answers stand in another order than the turns")
     if len(asked) == 1 and asked[0] != session.session_id:
         odd.append("the only turn's id is not the session's")
-    if session.image_url and picture_in(row):
+    if session.image_url and image_bytes(row):
         odd.append("a picture in the row and an address of one")
     return odd
 
 
-def picture_in(row: Json) -> bytes:
-    """The encoded picture of a row; b"" where there is none."""
+def image_bytes(row: Json) -> bytes:
+    """Return the encoded image of a row; b"" if there is none."""
     picture = row.get("image")
     data = picture.get("bytes") if isinstance(picture, dict) else None
     return data if isinstance(data, bytes) else b""
@@ -196,13 +193,13 @@ def _objects(value: object, column: str, where: str) -> list[Json]:
         )
     if not isinstance(value, list) or not all(isinstance(each, dict) for each in value):
         raise VragError(
-            f"{where}: {column} is {short(value)}, expected an object of lists, or a list of"
+            f"{where}: {column} is {short_repr(value)}, expected an object of lists, or a list of"
             f" objects. {_FETCH}"
         )
     return value
 
 
-def _beside(value: object, number: int) -> object:
+def _turn_value(value: object, number: int) -> object:
     """A turn's part of what stands beside the turns: one value for all, or a list."""
     if isinstance(value, list):
         return value[number] if number < len(value) else None
@@ -210,10 +207,10 @@ def _beside(value: object, number: int) -> object:
 
 
 def _id(value: object, column: str, where: str) -> str:
-    return without_white_space(_text(value, column, where))
+    return percent_encode_spaces(_text(value, column, where))
 
 
 def _text(value: object, column: str, where: str) -> str:
     if not isinstance(value, str) or not value.strip():
-        raise VragError(f"{where}: {column} is {short(value)}, expected a text. {_FETCH}")
+        raise VragError(f"{where}: {column} is {short_repr(value)}, expected a text. {_FETCH}")
     return value.strip()

@@ -1,4 +1,4 @@
-"""Which questions have all of their gold evidence, and which do not, and why."""
+"""Select the questions whose gold evidence is complete, and list the others with a reason."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ LEFT_OUT = ("dataset", "query_id", "reason", "doc_id")
 def with_gold_evidence(
     datasets: Mapping[str, Benchmark],
 ) -> tuple[dict[str, Benchmark], pd.DataFrame]:
-    """The data sets without the questions that cannot be shown their gold evidence, and a
-    row for each that is left out: dataset, query_id, reason, doc_id (of the first gold
-    document that is missing; "" where none is labelled).
+    """Drop questions whose gold evidence is missing; returns the data sets and a table.
 
-    A label of 1 or more is gold. A data set of which nothing is left is not among them.
+    The table has a row per dropped question: dataset, query_id, reason, doc_id (the first
+    missing gold document; "" if none is labelled). A label of 1 or more is gold. A data set
+    without remaining questions is left out.
     """
     kept: dict[str, Benchmark] = {}
     rows: list[tuple[str, str, str, str]] = []

@@ -1,4 +1,4 @@
-"""Pictures in files: always RGB, upright, decoded only when needed, never skipped."""
+"""Image files: decoded only when needed, to upright RGB; an unreadable one is never skipped."""
 
 from __future__ import annotations
 
@@ -20,17 +20,17 @@ from vrag_kit.errors import VragError
 from vrag_kit.types import LazyImage
 
 SUFFIXES = (".jpg", ".jpeg", ".png", ".webp")
-"""Endings, in any case, of the files in a folder that are its pictures."""
+"""Suffixes, in any case, of the files in a folder that count as images."""
 
 MOST_PIXELS = 100_000_000
-"""Of a picture: far above any data set's here, while a file of 20 KB may hold one that fills
-the memory.
+"""Maximum pixels of an image. It is far above any data set's here; a file of 20 KB may decode
+to an image that fills the memory.
 """
-warnings.simplefilter("ignore", Image.DecompressionBombWarning)  # `opened` says it, and where
+warnings.simplefilter("ignore", Image.DecompressionBombWarning)  # `open_image` says it, and where
 
 
 def list_images(folder: Path) -> list[Path]:
-    """The picture files in a folder, by name; hidden ones are left out."""
+    """List the image files in a folder by name, without hidden files."""
     return sorted(
         path
         for path in folder.iterdir()
@@ -40,8 +40,8 @@ def list_images(folder: Path) -> list[Path]:
 
 @dataclass(frozen=True, slots=True, init=False, repr=False)
 class ImageFile:
-    """A picture in a file; implements `LazyImage`. Those of one folder share its name in
-    memory.
+    """An image in a file; implements `LazyImage`. Images of one folder share the string of its
+    name in memory.
     """
 
     _folder: str
@@ -53,8 +53,8 @@ class ImageFile:
         object.__setattr__(self, "_name", name)
 
     @classmethod
-    def inside(cls, folder: str, name: str) -> ImageFile:
-        """A file in a folder, whose path is written as `Path` writes it; for millions."""
+    def from_folder(cls, folder: str, name: str) -> ImageFile:
+        """Create an image quickly; `folder` must be written as `Path` writes it."""
         image = cls.__new__(cls)
         object.__setattr__(image, "_folder", folder)
         object.__setattr__(image, "_name", name)
@@ -62,12 +62,12 @@ class ImageFile:
 
     @property
     def path(self) -> Path:
-        """The file."""
+        """The path of the file."""
         return Path(self._folder, self._name)
 
     @property
     def where(self) -> str:
-        """The file's path."""
+        """The path of the file as text."""
         return os.path.join(self._folder, self._name)
 
     def __repr__(self) -> str:
@@ -83,21 +83,21 @@ class ImageFile:
         return f"{stat.st_size}-{stat.st_mtime_ns}"
 
     def data(self) -> bytes:
-        """The file's bytes."""
+        """Return the bytes of the file."""
         try:
             return self.path.read_bytes()
         except OSError as error:
             raise _unreadable(self.path, error) from error
 
     def open(self) -> Image.Image:
-        """The decoded picture: RGB, EXIF orientation applied."""
+        """Return the decoded image: RGB, with EXIF orientation applied."""
         return decode(self.data(), self.where)
 
 
-def opened(file: bytes | Path, where: str) -> Image.Image:
-    """A picture of which only the head is read; every one is opened here. Raises
-    `VragError`, which begins with `where`, for one of more than `MOST_PIXELS`, and
-    `OSError` for what is no picture.
+def open_image(file: bytes | Path, where: str) -> Image.Image:
+    """Open an image and read only its header; all images are opened here. Raises `VragError`,
+    which begins with `where`, for more than `MOST_PIXELS` pixels, and `OSError` for data that
+    are not an image.
     """
     try:
         picture = Image.open(io.BytesIO(file) if isinstance(file, bytes) else file)
@@ -121,7 +121,7 @@ def decode(data: bytes, where: str) -> Image.Image:
     naming `where` when it is damaged or too large.
     """
     try:
-        with opened(data, where) as image:
+        with open_image(data, where) as image:
             upright = ImageOps.exif_transpose(image)
             if upright.mode.startswith("I"):  # 16 bits a pixel, which Pillow would clip to white
                 shades = np.asarray(upright).astype(np.uint32) >> 8
@@ -141,15 +141,14 @@ def decode(data: bytes, where: str) -> Image.Image:
         ) from error
 
 
-def find_strangers(files: Iterable[Path]) -> list[Path]:
-    """The files that do not even begin as a picture does, in order; only heads are read,
-    so that a picture which is damaged further on is not among them. Raises `VragError` for
-    one that is too large.
+def find_non_images(files: Iterable[Path]) -> list[Path]:
+    """List the files whose header is not that of an image, in order. Only headers are read, which
+    misses later damage. Raises `VragError` for an image that is too large.
     """
 
     def begins(file: Path) -> bool:
         try:
-            with opened(file, str(file)):
+            with open_image(file, str(file)):
                 return True
         except (UnidentifiedImageError, OSError):
             return False
@@ -160,19 +159,19 @@ def find_strangers(files: Iterable[Path]) -> list[Path]:
 
 
 def stored_size(image: LazyImage, data: bytes) -> tuple[int, int]:
-    """Width and height as stored, of which the head of the image's `data` tells; raises
-    `VragError` that names a damaged one.
+    """Return width and height as stored, from the header in the image's `data`. Raises
+    `VragError`, naming the image, if it is damaged.
     """
     try:
-        with opened(data, image.where) as picture:
+        with open_image(data, image.where) as picture:
             return picture.size
     except (UnidentifiedImageError, OSError):
         return image.open().size
 
 
-def shrunk(size: tuple[int, int], side: int | None) -> tuple[int, int]:
-    """The size of a picture (width, height) when its longer side is brought to at most
-    `side`; as it is for None.
+def shrunk_size(size: tuple[int, int], side: int | None) -> tuple[int, int]:
+    """Return the (width, height) of an image after shrinking its longer side to at most `side`;
+    unchanged if `side` is None.
     """
     longer = max(size)
     if side is None or longer <= side:
@@ -182,15 +181,15 @@ def shrunk(size: tuple[int, int], side: int | None) -> tuple[int, int]:
 
 
 def shrink(picture: Image.Image, side: int | None) -> Image.Image:
-    """The picture with its longer side at most `side` pixels (Lanczos); itself when it
-    is not larger.
+    """Shrink an image to at most `side` pixels on its longer side (Lanczos); an image that is not
+    larger is returned itself.
     """
-    size = shrunk(picture.size, side)
+    size = shrunk_size(picture.size, side)
     return picture if size == picture.size else picture.resize(size, Image.Resampling.LANCZOS)
 
 
 def find_damaged(images: Iterable[LazyImage], *, workers: int = 4) -> list[str]:
-    """One message for each picture that is missing or damaged, in order; opens all."""
+    """Return a message for each missing or damaged image, in order; opens all images."""
 
     def problem(image: LazyImage) -> str | None:
         try:
@@ -211,7 +210,7 @@ def _unreadable(path: Path, error: OSError) -> VragError:
 
 
 def pixel_hash(picture: Image.Image) -> str:
-    """Hash of a picture's size and pixels: the same picture in another file, or format
-    of the same pixels, is the same picture.
+    """Hash the size and pixels of an image. Files with the same pixels get the same hash, in any
+    format.
     """
     return hashlib.sha256(f"{picture.size}".encode() + picture.tobytes()).hexdigest()

@@ -1,4 +1,4 @@
-"""JSON Lines: one object a line, each with the place that messages name."""
+"""JSON Lines files: one object per line, read with the place that messages name."""
 
 from __future__ import annotations
 
@@ -7,16 +7,15 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
-from vrag_kit.errors import VragError, short
+from vrag_kit.errors import VragError, short_repr
 from vrag_kit.plain import Json
 
 
 def read_lines(path: Path, what: str = "annotation file") -> Iterator[tuple[str, str]]:
-    """(where, text) of every line of a file that is not blank; `what` the file is, as
-    messages say it.
+    """Yield (where, text) for every non-blank line of a file.
 
-    `where` is "<path> line <number>". A byte order mark is no text. Raises `VragError`
-    for a file that is not there, or not UTF-8.
+    `where` is "<path> line <number>"; `what` names the kind of file in messages. A byte order
+    mark is skipped. Raises `VragError` for a file that is missing, a folder, or not UTF-8.
     """
     try:
         with path.open(encoding="utf-8-sig") as lines:
@@ -39,11 +38,10 @@ def read_lines(path: Path, what: str = "annotation file") -> Iterator[tuple[str,
 
 
 def parse_object(line: str, where: str, keys: Iterable[str]) -> Json:
-    """The JSON object of a line, its fields unchecked; `keys` are named to who gives
-    something else.
+    """Parse a line as a JSON object without checking its fields; messages list `keys`.
 
-    Raises `VragError` at a name that stands twice in an object with different values, and
-    as `check_text` does.
+    Raises `VragError` for anything else, for a key that occurs twice in an object with
+    different values, and as `check_surrogates` does.
     """
 
     def once(pairs: list[tuple[str, Any]]) -> Json:
@@ -66,13 +64,13 @@ def parse_object(line: str, where: str, keys: Iterable[str]) -> Json:
             f"{where}: found a JSON {type(row).__name__}, expected an object with the keys"
             f" {', '.join(keys)}."
         )
-    check_text(row, line, where)
+    check_surrogates(row, line, where)
     return row
 
 
-def check_text(found: object, text: str, where: str) -> None:
-    """Raise `VragError`, which begins with `where`, where the JSON `text` that was read as
-    `found` escapes half a surrogate pair: nobody can be asked that, and no file holds it.
+def check_surrogates(found: object, text: str, where: str) -> None:
+    """Raise `VragError`, which begins with `where`, if the JSON `text` escapes half a surrogate
+    pair. `found` is its parsed value; such text cannot be encoded as UTF-8.
     """
     if "\\u" not in text:
         return
@@ -92,7 +90,7 @@ def _firsts(pairs: list[tuple[str, Any]], where: str) -> Json:
         before = found.setdefault(name, value)
         if before is not value and before != value:
             raise VragError(
-                f"{where}: {name!r} stands twice in one object, as {short(before)} and"
-                f" {short(value)}; expected it once. Keep the right one."
+                f"{where}: {name!r} stands twice in one object, as {short_repr(before)} and"
+                f" {short_repr(value)}; expected it once. Keep the right one."
             )
     return found

@@ -1,4 +1,4 @@
-"""Lists and objects that a column holds as text, as JSON or as Python writes them."""
+"""Parse lists and objects that a column stores as text, in JSON or Python syntax."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ import ast
 import json
 
 
-def read_literal(text: str) -> object:
-    """The value that a text writes down, as JSON or else as Python does; the text itself
-    where it is neither.
+def parse_literal(text: str) -> object:
+    """Parse a text as JSON, else as a Python literal; returns the text itself if it is
+    neither.
     """
     try:
         return json.loads(text)

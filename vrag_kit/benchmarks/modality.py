@@ -1,4 +1,4 @@
-"""A benchmark of the documents of one modality, as a search of it needs it."""
+"""Restrict a benchmark to documents of one modality for retrieval."""
 
 from __future__ import annotations
 
@@ -9,13 +9,12 @@ from vrag_kit.errors import VragError
 from vrag_kit.types import MODALITIES, Benchmark, DocId, QueryId
 
 
-def documents_of(benchmark: Benchmark, modality: str) -> Benchmark:
-    """The same questions over the documents of a modality ("image" or "text", as
-    `Evidence.modality` has it): corpus, labels and pools hold no others.
+def restrict_to_modality(benchmark: Benchmark, modality: str) -> Benchmark:
+    """Restrict corpus, labels and pools to one modality; the questions stay the same.
 
-    Queries whose labels are all of the other modality stay, and have none: metrics of
-    retrieval leave them out. Raises `VragError` for an unknown modality, and where there
-    is no such document.
+    `modality` is "image" or "text", as in `Evidence.modality`. Queries whose labels are all
+    of the other modality stay without labels; retrieval metrics leave them out. Raises
+    `VragError` for an unknown modality, and if there is no such document.
     """
     if modality not in MODALITIES:
         raise VragError(f"modality is {modality!r}; expected one of {', '.join(MODALITIES)}.")

@@ -1,5 +1,5 @@
-"""MRAG-Bench: questions with four options on a picture that hides the answer, over a
-corpus of pictures of which some show it (Hu et al., ICLR 2025).
+"""MRAG-Bench (Hu et al., ICLR 2025): four-option questions on images that hide the answer,
+over an image corpus in which some images show it.
 """
 
 from __future__ import annotations
@@ -12,17 +12,17 @@ from pathlib import Path
 from urllib.parse import quote
 
 from vrag_kit.benchmarks.images import ImageFile, list_images
-from vrag_kit.benchmarks.mrag_bench_matching import MatchedRow, match_rows, place_of
+from vrag_kit.benchmarks.mrag_bench_matching import MatchedRow, match_cache_dir, match_rows
 from vrag_kit.benchmarks.mrag_bench_rows import LABELS, LETTERS, find_shards
-from vrag_kit.benchmarks.shared_groups import shared_groups
+from vrag_kit.benchmarks.shared_groups import connected_groups
 from vrag_kit.errors import VragError
-from vrag_kit.types import Benchmark, Evidence, Query
+from vrag_kit.types import Benchmark, Document, Query
 from vrag_kit.workspace import path as project_path
 
 CORPUS = "image_corpus"
-"""The folder of pictures in the corpus' archive."""
+"""The image folder in the archive of the corpus."""
 STORE = "runs/mrag_bench"
-"""Where the matching is kept unless another folder is named, from the project's root."""
+"""Default folder of the cached matching, relative to the project's root."""
 
 
 def load_mrag_bench(
@@ -32,37 +32,39 @@ def load_mrag_bench(
     cache_dir: Path | str | None = None,
     name: str = "mrag-bench",
 ) -> Benchmark:
-    """Read MRAG-Bench from a folder of its parquet shards, or from the hub
-    ("uclanlp/MRAG-Bench@43620fd"), over the folder of its corpus; without one the
-    documents are the pictures of the rows, ground truth and retrieved.
+    """Load MRAG-Bench from a folder of parquet shards or from the hub, over an image corpus.
 
-    A query has `image` and `choices`, `answers` is the right option's text, `group` the
-    questions that share ground-truth pictures, directly or through others. Labels are 1
-    for ground truth. The metadata hold `scenario` (as the paper says it, lower case:
-    "Obstruction" is "occlusion"), `label` (as the row says it), `aspect`, `letter` (of
-    the right option), `retrieved` (the row's documents, best first), `image_type`,
-    `source` and `where`. Queries come in the order of their ids, whatever the shards'.
+    A hub name is "uclanlp/MRAG-Bench@43620fd"; `corpus` is the folder of the corpus. Without
+    it the documents are the images of the rows, ground truth and retrieved.
 
-    A document's id is the file's name, percent-encoded: many hold spaces, and some the
-    answer, so show them to no model. The pictures of rows carry no usable name: they are
-    matched to the corpus by their bytes, else by their pixels, which is kept in
-    `cache_dir` (runs/mrag_bench); a picture in neither becomes a document "row-…".
+    A query has `image` and `choices`; `answers` is the text of the correct option, `group`
+    the questions that share ground-truth images, directly or through others. Labels are 1
+    for ground truth. The metadata hold `scenario` (as in the paper, lower case:
+    "Obstruction" is "occlusion"), `label` (as in the row), `aspect`, `letter` (of the
+    correct option), `retrieved` (the row's documents, best first), `image_type`, `source`
+    and `where`. Queries are sorted by id, whatever the order of the shards.
 
-    A query may not find its own picture, which lies in the corpus (`left_out`). The
-    paper does not say what it excludes.
+    A document's id is the file's name, percent-encoded; many hold spaces, and some the
+    answer, so show them to no model. Images of rows carry no usable name: they are matched
+    to the corpus by their bytes, else by their pixels, and the matching is cached in
+    `cache_dir` (runs/mrag_bench); an image without a match becomes a document "row-…". A
+    query may not retrieve its own image, which is in the corpus (`left_out`). The paper does
+    not say what it excludes.
 
-    Raises `VragError` at the first row that cannot be used, for shards that are missing
-    or cut short, and for a corpus without pictures; `vrag check` lists all.
+    Raises `VragError` at the first unusable row, for missing or truncated shards, and for a
+    corpus without images; `vrag check` lists all.
     """
     store = Path(cache_dir) if cache_dir else project_path(STORE)
     folder = corpus_folder(corpus) if corpus else None
     found = _find(find_shards(rows), folder, store)
-    groups = shared_groups({row.texts["id"]: row.gt_images for row in found.rows})
+    groups = connected_groups({row.texts["id"]: row.gt_images for row in found.rows})
     return Benchmark(
         name=name,
         fingerprint=_fingerprint(found.rows, found.documents),
         queries={row.texts["id"]: _query(row, found.places, groups) for row in found.rows},
-        corpus={doc_id_of(each): _document(each, found.places) for each in found.documents},
+        corpus={
+            doc_id_from_filename(each): _document(each, found.places) for each in found.documents
+        },
         qrels={row.texts["id"]: _labels(row) for row in found.rows},
         left_out=_left_out(found),
         groups_are="sets of questions that share pictures",
@@ -79,7 +81,7 @@ class _Found:
 
 
 def _find(shards: Sequence[Path], corpus: Path | None, store: Path) -> _Found:
-    place = place_of(shards, corpus, store)
+    place = match_cache_dir(shards, corpus, store)
     matched = match_rows(shards, corpus, place)
     rows = sorted(matched.rows, key=lambda row: _order(row.texts["id"]))
     files = {path.name: path for path in list_images(corpus)} if corpus else {}
@@ -93,9 +95,9 @@ def _find(shards: Sequence[Path], corpus: Path | None, store: Path) -> _Found:
 
 
 def corpus_folder(corpus: Path | str) -> Path:
-    """The folder with the corpus' pictures: this one, or "image_corpus" in it.
+    """Return the folder of the corpus' images: `corpus` itself or "image_corpus" in it.
 
-    Raises `VragError` when there are no pictures.
+    Raises `VragError` if there are no images.
     """
     folder = Path(corpus).expanduser()
     for place in (folder, folder / CORPUS):
@@ -108,8 +110,8 @@ def corpus_folder(corpus: Path | str) -> Path:
     )
 
 
-def doc_id_of(name: str) -> str:
-    """A file's name without spaces and signs that TREC files or addresses cannot hold."""
+def doc_id_from_filename(name: str) -> str:
+    """Percent-encode a file name, including its spaces and slashes, as a document id."""
     return quote(name, safe="")
 
 
@@ -122,7 +124,7 @@ def _left_out(found: _Found) -> dict[str, frozenset[str]]:
     """Query → its own picture, where that is a document."""
     documents = set(found.documents)
     return {
-        row.texts["id"]: frozenset({doc_id_of(row.image)})
+        row.texts["id"]: frozenset({doc_id_from_filename(row.image)})
         for row in found.rows
         if row.image in documents
     }
@@ -137,11 +139,11 @@ def _query(row: MatchedRow, places: Mapping[str, Path], groups: Mapping[str, str
         answers=(texts[texts["answer_choice"]],),
         choices=tuple(texts[letter] for letter in LETTERS),
         group=groups[texts["id"]],
-        metadata={**_told(row), "left_out": "own"},
+        metadata={**_metadata(row), "excluded": "query_image"},
     )
 
 
-def _told(row: MatchedRow) -> dict[str, object]:
+def _metadata(row: MatchedRow) -> dict[str, object]:
     """What a row tells beside the question."""
     texts = row.texts
     return {
@@ -150,18 +152,20 @@ def _told(row: MatchedRow) -> dict[str, object]:
         "label": texts["scenario"],
         "aspect": texts["aspect"],
         "letter": texts["answer_choice"],
-        "retrieved": [doc_id_of(each) for each in row.retrieved_images],
+        "retrieved": [doc_id_from_filename(each) for each in row.retrieved_images],
         "image_type": texts["image_type"],
         "source": texts["source"],
     }
 
 
-def _document(name: str, places: Mapping[str, Path]) -> Evidence:
-    return Evidence(doc_id=doc_id_of(name), image=ImageFile(places[name]), metadata={"file": name})
+def _document(name: str, places: Mapping[str, Path]) -> Document:
+    return Document(
+        doc_id=doc_id_from_filename(name), image=ImageFile(places[name]), metadata={"file": name}
+    )
 
 
 def _labels(row: MatchedRow) -> dict[str, int]:
-    return {doc_id_of(picture): 1 for picture in row.gt_images}
+    return {doc_id_from_filename(picture): 1 for picture in row.gt_images}
 
 
 def _fingerprint(rows: Iterable[MatchedRow], documents: Iterable[str]) -> str:

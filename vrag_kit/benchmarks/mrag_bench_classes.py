@@ -1,5 +1,5 @@
-"""More pictures like a question's ground truth, as the number of examples beyond five
-asks for: those of the corpus that are of the same class, by file name or label file.
+"""Pools of images of the same classes as a question's ground truth, for more than five
+examples; classes come from file names or from a label file.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ _IN_NAMES = (  # groups of the corpus whose file names tell the class
 )
 
 
-def read_labels(path: Path | str) -> dict[str, str]:
-    """File of the corpus → its class, from a CSV file with the columns file and label:
-    for ImageNet's and Flowers' pictures, whose names tell none.
+def read_class_labels(path: Path | str) -> dict[str, str]:
+    """Read the classes of corpus files from a CSV file with the columns file and label.
 
-    Raises `VragError` for a file that cannot be read, or has other columns.
+    ImageNet's and Flowers' images need it. Raises `VragError` for an unreadable file or other
+    columns.
     """
     try:
         with Path(path).open(encoding="utf-8", newline="") as file:
@@ -37,8 +37,8 @@ def read_labels(path: Path | str) -> dict[str, str]:
 
 
 def class_of(file: str, labels: Mapping[str, str]) -> str:
-    """The class of a picture of the corpus; "" when neither `labels` nor its name tell
-    it, and for queries' pictures.
+    """Return the class of a corpus image, from `labels` or its file name; "" for an unknown
+    class, and for query images.
     """
     if file in labels:
         return labels[file]
@@ -51,11 +51,11 @@ def class_of(file: str, labels: Mapping[str, str]) -> str:
 def example_pools(
     benchmark: Benchmark, labels: Mapping[str, str] | None = None
 ) -> dict[QueryId, tuple[DocId, ...]]:
-    """For each query of an MRAG-Bench its ground truth, in order, and behind it the
-    corpus' other pictures of the same classes, by name; never a query's own picture.
+    """Build each query's pool: its ground truth, then other corpus images of the same classes.
 
-    The paper draws up to 20 examples from such pools and does not say how they are made;
-    it prints their mean sizes, 20.4 in Perspective and 5.9 in Transformative.
+    Within a class they are sorted by id; query images are left out. The paper takes up to 20
+    examples from such pools without saying how they are made; it reports their mean sizes, 20.4
+    in Perspective and 5.9 in Transformative.
     """
     own = frozenset[DocId]().union(*benchmark.left_out.values())
     members: dict[str, list[DocId]] = defaultdict(list)

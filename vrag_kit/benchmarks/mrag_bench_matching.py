@@ -1,5 +1,5 @@
-"""Which file of a corpus each picture of a row is: the same bytes, or else the same
-pixels; what is in neither is written to files of its own. Found once, then read back.
+"""Match each image of a row to a file of the corpus, by its bytes or else by its pixels.
+Unmatched images are written to separate files; the matching is cached.
 """
 
 from __future__ import annotations
@@ -11,10 +11,10 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from vrag_kit.benchmarks.images import decode, list_images, opened, pixel_hash
-from vrag_kit.benchmarks.mrag_bench_rows import MragRow, parse_row, read_rows
+from vrag_kit.benchmarks.images import decode, list_images, open_image, pixel_hash
+from vrag_kit.benchmarks.mrag_bench_rows import MragRow, parse_row, read_shard_rows
 from vrag_kit.errors import VragError
-from vrag_kit.files import one_at_a_time, write_file
+from vrag_kit.files import lock_folder, write_file
 from vrag_kit.plain import Json
 from vrag_kit.progress import track
 
@@ -25,7 +25,7 @@ _RULE = 1
 
 @dataclass(frozen=True, slots=True)
 class MatchedRow:
-    """A row whose pictures are names of files, in the corpus or in `Matched.folder`."""
+    """A row whose images are names of files, in the corpus or in `MatchedRows.written`."""
 
     where: str
     texts: dict[str, str]
@@ -35,8 +35,8 @@ class MatchedRow:
 
 
 @dataclass(frozen=True, slots=True)
-class Matched:
-    """All rows, and how their pictures were found in the corpus."""
+class MatchedRows:
+    """All rows, with counts of how their images were matched to the corpus."""
 
     rows: tuple[MatchedRow, ...]
     by_bytes: int  # different pictures of the rows that are a file of the corpus
@@ -52,14 +52,13 @@ class Matched:
 
 
 def all_rows(shards: Iterable[Path]) -> Iterator[MragRow]:
-    """The rows of all shards, with their pictures, a few at a time.
+    """Yield the rows of all shards with their images, only a few in memory at a time.
 
-    Raises `VragError` at the first row that cannot be used, and for an id that came
-    before.
+    Raises `VragError` at the first unusable row, and for a duplicate id.
     """
     seen: dict[str, str] = {}
     for path in shards:
-        for where, values in read_rows(path):
+        for where, values in read_shard_rows(path):
             row = parse_row(values, where)
             if row.id in seen:
                 raise VragError(
@@ -70,9 +69,9 @@ def all_rows(shards: Iterable[Path]) -> Iterator[MragRow]:
             yield row
 
 
-def place_of(shards: Sequence[Path], corpus: Path | None, cache_dir: Path) -> Path:
-    """The folder for what is found out about these files; another one as soon as one of
-    them changes.
+def match_cache_dir(shards: Sequence[Path], corpus: Path | None, cache_dir: Path) -> Path:
+    """Return the cache folder for the matching of these files, which differs if one of them
+    changes.
     """
     digest = hashlib.sha256(f"{_RULE} {corpus and corpus.absolute()}".encode())
     for path in [*shards, *(list_images(corpus) if corpus else [])]:
@@ -81,23 +80,23 @@ def place_of(shards: Sequence[Path], corpus: Path | None, cache_dir: Path) -> Pa
     return cache_dir / digest.hexdigest()[:32]
 
 
-def match_rows(shards: Sequence[Path], corpus: Path | None, place: Path) -> Matched:
-    """`match` over all rows, once: kept in `place`, which is `place_of` these files."""
+def match_rows(shards: Sequence[Path], corpus: Path | None, place: Path) -> MatchedRows:
+    """Run `match` over all rows and cache its result in `place`, a `match_cache_dir`."""
     found = _read(place)
     if found is not None:
         return found
-    with one_at_a_time(place, "matching MRAG-Bench's pictures"):
+    with lock_folder(place, "matching MRAG-Bench's pictures"):
         found = match(all_rows(shards), corpus, place)
         write_file(place / _ROWS, json.dumps(asdict(found)))
     print(f"MRAG-Bench: {found}", flush=True)
     return found
 
 
-def match(rows: Iterable[MragRow], corpus: Path | None, store: Path) -> Matched:
-    """Match the pictures of `rows`, and write those that no file shows to `store`;
+def match(rows: Iterable[MragRow], corpus: Path | None, store: Path) -> MatchedRows:
+    """Match the images of `rows` to the corpus, and write the unmatched ones to `store`;
     without a corpus, all.
 
-    Raises `VragError`, naming the row, for a picture that cannot be decoded.
+    Raises `VragError`, naming the row, for an image that cannot be decoded.
     """
     pictures = _Pictures(corpus, store)
     matched = []
@@ -109,7 +108,9 @@ def match(rows: Iterable[MragRow], corpus: Path | None, store: Path) -> Matched:
     shown = pictures.by_pixels()
     renamed = [_renamed(row, shown) for row in matched]
     written = tuple(name for name in pictures.loose if name not in shown)
-    return Matched(tuple(renamed), pictures.by_bytes, len(shown), written, tuple(pictures.copies))
+    return MatchedRows(
+        tuple(renamed), pictures.by_bytes, len(shown), written, tuple(pictures.copies)
+    )
 
 
 def _renamed(row: MatchedRow, names: dict[str, str]) -> MatchedRow:
@@ -185,7 +186,7 @@ class _Pictures:
         pixels = pixel_hash(picture)
         if pixels in self._shown:
             return self._shown[pixels]
-        with opened(data, where) as header:
+        with open_image(data, where) as header:
             kind = (header.format or "png").lower().replace("jpeg", "jpg").replace("mpo", "jpg")
         name = f"row-{digest[:16]}.{kind}"
         self.loose[name] = picture.size
@@ -196,7 +197,7 @@ class _Pictures:
 
 def _size(data: bytes) -> tuple[int, int] | None:
     try:
-        with opened(data, "") as header:
+        with open_image(data, "") as header:
             return header.size
     except Exception:  # decoders raise what they like (see `decode`); `vrag check` names the file
         return None
@@ -215,13 +216,13 @@ def _stored(row: Json) -> MatchedRow:
     return MatchedRow(row["where"], row["texts"], row["image"], gt_images, retrieved)
 
 
-def _read(place: Path) -> Matched | None:
+def _read(place: Path) -> MatchedRows | None:
     """What was matched before; None when there is nothing, or files of it are gone."""
     try:
         stated = json.loads((place / _ROWS).read_text(encoding="utf-8"))
         rows = tuple(_stored(row) for row in stated["rows"])
         counts = stated["by_bytes"], stated["by_pixels"]
-        found = Matched(rows, *counts, tuple(stated["written"]), tuple(stated["copies"]))
+        found = MatchedRows(rows, *counts, tuple(stated["written"]), tuple(stated["copies"]))
     except (OSError, ValueError, KeyError, TypeError, AttributeError):
         return None
     return found if all((place / name).is_file() for name in found.written) else None

@@ -1,8 +1,8 @@
-"""The rows of MRAG-Bench, out of parquet shards in whatever order their names sort.
+"""Read the rows of MRAG-Bench from parquet shards, in the order of the shards' numbers.
 
 Shards are named test-00000-of-000028 … test-00009-of-000028, test-000010-of-000028 …:
 sorted by name, the eleventh comes after the second, and so do its rows. Each row has an
-id; nothing else orders them.
+id, which alone defines their order.
 """
 
 from __future__ import annotations
@@ -13,14 +13,14 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from vrag_kit.benchmarks.shards import by_number, local_folder, read_shard, shards_problem
-from vrag_kit.errors import VragError, short
+from vrag_kit.errors import VragError, short_repr
 from vrag_kit.plain import Json
 
 LETTERS = ("A", "B", "C", "D")
 TEXTS = ("id", "aspect", "scenario", "question", *LETTERS, "answer_choice", "answer")
 PICTURES = ("gt_images", "retrieved_images")
 COLUMNS = (*TEXTS, "image", *PICTURES)
-"""The columns that are read; image_type and source are kept where there are any."""
+"""The columns that are required; image_type and source are optional."""
 LABELS = {
     "angle": "angle",
     "partial": "partial",
@@ -33,13 +33,13 @@ LABELS = {
     "biological": "biological",
     "others": "others",
 }
-"""A label of the column `scenario` in lower case → the paper's name."""
+"""Label of the column `scenario`, in lower case → the paper's name."""
 _FETCH = "Fetch it again; `vrag check` lists all that is wrong."
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MragRow:
-    """One row whose texts are in order; pictures are encoded files."""
+    """A checked row, with its images as encoded files."""
 
     where: str  # shard and row, as messages name it
     texts: Mapping[str, str]  # TEXTS, image_type and source
@@ -54,7 +54,7 @@ class MragRow:
 
     @property
     def scenario(self) -> str:
-        """The paper's name of its scenario."""
+        """The paper's name of the row's scenario."""
         return LABELS[self.texts["scenario"].lower()]
 
     @property
@@ -64,11 +64,10 @@ class MragRow:
 
 
 def find_shards(rows: Path | str) -> list[Path]:
-    """The shards in a folder, or in its folder "data", by number; `rows` may also name a
-    data set of the hub, "uclanlp/MRAG-Bench@<revision>", whose shards are fetched once.
+    """List the shards in a folder or its folder "data", by number.
 
-    Raises `VragError` when there are none, and when their names tell that some are
-    missing.
+    `rows` may also be a hub name, "uclanlp/MRAG-Bench@<revision>", whose shards are fetched
+    once. Raises `VragError` if there are none, or if shards are missing by number.
     """
     found = list_shards(rows)
     if problem := shards_problem(found):
@@ -77,7 +76,7 @@ def find_shards(rows: Path | str) -> list[Path]:
 
 
 def list_shards(rows: Path | str) -> list[Path]:
-    """As `find_shards`, be they all there or not."""
+    """List the shards as `find_shards` does, complete or not."""
     patterns = ("*.parquet", "data/*.parquet")
     folder = local_folder(rows, "MRAG-Bench's shards", patterns)
     found = list(folder.glob("*.parquet")) or list(folder.glob("data/*.parquet"))
@@ -90,26 +89,26 @@ def list_shards(rows: Path | str) -> list[Path]:
     return by_number(found)
 
 
-def read_rows(path: Path) -> Iterator[tuple[str, Json]]:
-    """(where, row as it stands) of every row of a shard; memory holds a few at a time.
+def read_shard_rows(path: Path) -> Iterator[tuple[str, Json]]:
+    """Yield (where, unparsed row) for every row, with only a few in memory at a time.
 
-    Raises `VragError` for a file that is cut short or damaged, and for missing columns.
+    Raises `VragError` for a truncated or damaged file, and for missing columns.
     """
     return read_shard(path, COLUMNS, "MRAG-Bench")
 
 
 def parse_row(row: Json, where: str) -> MragRow:
-    """A row of which everything needed is there.
+    """Parse and check a row, including its images.
 
-    Raises `VragError`, naming the row, for a text that is missing, an unknown scenario,
-    an answer that is none of the options, or that two options share, and for a picture
-    without bytes.
+    Raises `VragError`, naming the row, for a missing text, an unknown scenario, an answer
+    that is none of the options or is shared by two options, and for an image without
+    bytes.
     """
     texts: dict[str, str] = {}
     for name in TEXTS:
         value = row.get(name)
         if not isinstance(value, str) or not value.strip():
-            raise VragError(f"{where}: {name} is {short(value)}, expected a text. {_FETCH}")
+            raise VragError(f"{where}: {name} is {short_repr(value)}, expected a text. {_FETCH}")
         texts[name] = value.strip()
     for name in ("image_type", "source"):
         texts[name] = str(row.get(name) or "")
@@ -167,8 +166,8 @@ def _plain(option: str) -> str:
     return " ".join(re.sub("[_-]", " ", option).casefold().split())
 
 
-def row_oddities(row: MragRow) -> list[str]:
-    """What is worth knowing of a row and does not keep it from being asked."""
+def row_warnings(row: MragRow) -> list[str]:
+    """Return warnings about a row that is unusual but usable."""
     odd = []
     plain = [_plain(option) for option in row.options]
     if repeated := [option for option in row.options if plain.count(_plain(option)) > 1]:

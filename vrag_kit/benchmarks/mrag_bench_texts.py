@@ -1,10 +1,10 @@
-"""MRAG-Bench's questions over passages of text instead of pictures (Table 4).
+"""Load MRAG-Bench's questions over text passages instead of images (Table 4).
 
-    <folder>/passages.csv        passage,text: a name without white space, and its words
+    <folder>/passages.csv        passage,text: a name without white space, and its text
     <folder>/ground_truth.csv    question,passage: the id of a row and a passage that
                                  answers it, the one to show before any others
 
-The paper searches a Wikipedia of 2023, and does not tell what its ground-truth text was.
+The paper searches a Wikipedia of 2023, and does not describe its ground-truth text.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ from dataclasses import replace
 from pathlib import Path
 
 from vrag_kit.errors import VragError
-from vrag_kit.tables import read_rows
-from vrag_kit.types import Benchmark, Evidence
+from vrag_kit.tables import read_csv_rows
+from vrag_kit.types import Benchmark, Document
 
 PASSAGES = "passages.csv"
 PASSAGE_COLUMNS = ("passage", "text")
@@ -29,13 +29,12 @@ _ADVICE = (
 
 
 def load_mrag_texts(benchmark: Benchmark, folder: Path | str) -> Benchmark:
-    """The benchmark's questions over the passages in a folder, all of which are searched;
-    labels are 1 for passages that answer, in the order of the file.
+    """Load text passages from a folder as the corpus for the benchmark's questions.
 
-    A question may have none; rows about questions that the benchmark does not have are
-    passed over. Raises `VragError` naming file and line for a file that is missing or
-    malformed, a passage that is empty, named twice, of no good name or not there, and
-    when the benchmark has none of the questions.
+    Labels are 1 for passages that answer, in the order of the file. A question may have
+    none; rows about other questions are ignored. Raises `VragError`, naming file and line,
+    for a missing or malformed file, a passage that is empty, duplicate, badly named or
+    missing, and if the ground truth names no question of the benchmark.
     """
     folder = Path(folder).expanduser()
     corpus = _passages(folder / PASSAGES)
@@ -54,9 +53,9 @@ def load_mrag_texts(benchmark: Benchmark, folder: Path | str) -> Benchmark:
     )
 
 
-def _passages(path: Path) -> dict[str, Evidence]:
-    corpus: dict[str, Evidence] = {}
-    for line, row in read_rows(path, PASSAGE_COLUMNS, "the passages", _ADVICE):
+def _passages(path: Path) -> dict[str, Document]:
+    corpus: dict[str, Document] = {}
+    for line, row in read_csv_rows(path, PASSAGE_COLUMNS, "the passages", _ADVICE):
         name, text = row["passage"], row["text"].strip()
         if not name or name.split() != [name] or name in corpus:
             raise VragError(
@@ -65,17 +64,17 @@ def _passages(path: Path) -> dict[str, Evidence]:
             )
         if not text:
             raise VragError(f"{path} line {line}: passage {name!r} says nothing; expected text.")
-        corpus[name] = Evidence(doc_id=name, text=text)
+        corpus[name] = Document(doc_id=name, text=text)
     if not corpus:
         raise VragError(f"{path}: holds no passage. {_ADVICE}")
     return corpus
 
 
 def _labels(
-    path: Path, benchmark: Benchmark, corpus: dict[str, Evidence]
+    path: Path, benchmark: Benchmark, corpus: dict[str, Document]
 ) -> dict[str, dict[str, int]]:
     qrels: dict[str, dict[str, int]] = {query_id: {} for query_id in benchmark.queries}
-    for line, row in read_rows(path, GROUND_TRUTH_COLUMNS, "the ground truth", _ADVICE):
+    for line, row in read_csv_rows(path, GROUND_TRUTH_COLUMNS, "the ground truth", _ADVICE):
         if row["passage"] not in corpus:
             raise VragError(
                 f"{path} line {line}: passage {row['passage']!r} is not in {PASSAGES}. Write its"

@@ -1,6 +1,6 @@
-"""The same questions over other images of their species: an image folder without labels.
+"""Load an unlabelled image corpus of the same species for a benchmark's questions.
 
-Such as iNaturalist 2024 (Visual-RAG, Table 5).
+An example is iNaturalist 2024 (Visual-RAG, Table 5).
 """
 
 from __future__ import annotations
@@ -13,21 +13,20 @@ from pathlib import Path
 import numpy as np
 
 from vrag_kit.benchmarks.images import list_images
-from vrag_kit.benchmarks.photographs import photographs, pools_of
+from vrag_kit.benchmarks.species_images import build_pools, species_images
 from vrag_kit.errors import VragError
-from vrag_kit.names import Names
+from vrag_kit.names import StringIndex
 from vrag_kit.types import Benchmark
 
 
-def load_other_corpus(benchmark: Benchmark, image_root: Path | str, *, name: str) -> Benchmark:
-    """The queries of `benchmark` whose species has a folder in `image_root`, each
-    searched in that folder's images; there are no labels, so qrels are empty.
+def load_inat_corpus(benchmark: Benchmark, image_root: Path | str, *, name: str) -> Benchmark:
+    """Load the queries of `benchmark` over the images of their species' folders in `image_root`.
 
-    Folders are named as in iNaturalist,
-    NNNNN_Kingdom_Phylum_Class_Order_Family_Genus_species; numbers may differ from those
-    of the benchmark, the scientific name counts. Queries without a folder are left out:
-    `len(benchmark.queries)` before and after tells how many. Raises `VragError` when
-    the folder is missing, or no species is found in it.
+    A query's pool is its species' folder; there are no labels, so qrels are empty. Folders are
+    named as in iNaturalist, NNNNN_Kingdom_Phylum_Class_Order_Family_Genus_species; they are
+    matched by scientific name, and numbers may differ. Queries without images are left out:
+    compare `len(benchmark.queries)` before and after. Raises `VragError` if the folder is
+    missing, or if no species is found in it.
     """
     root = Path(image_root)
     folders = _folders(root)
@@ -53,13 +52,13 @@ def load_other_corpus(benchmark: Benchmark, image_root: Path | str, *, name: str
         part,
         name=name,
         fingerprint=digest.hexdigest(),
-        corpus=photographs(names, root),
+        corpus=species_images(names, root),
         qrels={query_id: {} for query_id in part.queries},
-        pools=pools_of(names, pools),
+        pools=build_pools(names, pools),
     )
 
 
-def _images(folders: Mapping[str, Path]) -> tuple[Names, dict[str, np.ndarray]]:
+def _images(folders: Mapping[str, Path]) -> tuple[StringIndex, dict[str, np.ndarray]]:
     """The images in species' folders, and for each species the numbers of its own."""
     counts: list[int] = []
 
@@ -69,7 +68,7 @@ def _images(folders: Mapping[str, Path]) -> tuple[Names, dict[str, np.ndarray]]:
             counts.append(len(images))
             yield from (f"{folder.name}/{path.name}" for path in images)
 
-    names = Names(files())
+    names = StringIndex(files())
     numbers = np.split(np.arange(len(names), dtype=np.int32), np.cumsum(counts)[:-1])
     return names, dict(zip(folders, numbers, strict=False))  # without folders one, of none
 

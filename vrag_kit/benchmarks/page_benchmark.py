@@ -1,5 +1,5 @@
-"""Page benchmarks: questions over pictures of pages, as VisRAG, ViDoRe and MTEB's copies
-of them publish: three configs, `corpus`, `queries` and `qrels`.
+"""Load page benchmarks (questions over page images) in the layout of VisRAG, ViDoRe and
+MTEB's copies, with the configs `corpus`, `queries` and `qrels`.
 """
 
 from __future__ import annotations
@@ -11,7 +11,8 @@ from itertools import chain
 from pathlib import Path
 from typing import NamedTuple
 
-from vrag_kit.benchmarks.ids import original_id
+from vrag_kit.benchmarks.ids import decode_id
+from vrag_kit.benchmarks.image_cache import cache_image, cached_rows, image_cache_dir
 from vrag_kit.benchmarks.images import ImageFile
 from vrag_kit.benchmarks.page_rows import (
     CONFIGS,
@@ -24,11 +25,10 @@ from vrag_kit.benchmarks.page_rows import (
     read_config,
 )
 from vrag_kit.benchmarks.page_texts import read_page_texts
-from vrag_kit.benchmarks.revisions import say_revision
-from vrag_kit.benchmarks.row_pictures import keep_picture, picture_store, read_once
-from vrag_kit.benchmarks.shared_groups import shared_groups
+from vrag_kit.benchmarks.revisions import log_revision
+from vrag_kit.benchmarks.shared_groups import connected_groups
 from vrag_kit.errors import VragError
-from vrag_kit.types import Benchmark, DocId, Evidence, Query, QueryId
+from vrag_kit.types import Benchmark, DocId, Document, Query, QueryId
 
 Labels = dict[QueryId, dict[DocId, int]]
 
@@ -49,39 +49,39 @@ def load_page_benchmark(
     ocr: Path | str | None = None,
     cache_dir: Path | str | None = None,
 ) -> Benchmark:
-    """Read questions over pages from a folder, or from the hub
-    ("openbmb/VisRAG-Ret-Test-PlotQA@<revision>"); says the revision, and how many
-    questions, pages and labels it has, for revisions of a name differ.
+    """Load questions over page images from a folder or the hub.
 
-    Ids may be numbers or texts; white space in them is percent-encoded (`original_id`
-    gives them back). A query's `answers` are the texts of `answer`, one or a list; of a
-    question with options the right option's text, never its letter, and `choices` are
-    the options without letters. There are none where the data have no answers, as
-    ViDoRe's. `group` are the questions that share gold pages, or pages of one document
-    where the corpus has such a column, directly or through others. The metadata hold
-    `hops` (gold pages; None without any), `needs` ("image"), `reference` (""),
-    `gold_claims` (()), `is_numerical` (None unless told) and `where`.
+    A hub name is "openbmb/VisRAG-Ret-Test-PlotQA@<revision>". The revision and the numbers of
+    questions, pages and labels are printed, because revisions of a data set differ.
 
-    `image` of a page is its picture, written once to `cache_dir` (runs/row_pictures);
-    `text` what `ocr`, a JSON Lines file of {"doc_id", "text"}, says of it. Left out, and
-    counted, are questions whose answer is none of their options; counted are questions
-    without a gold page, and labels of questions that are not there.
+    Ids may be numbers or texts; white space in them is percent-encoded (`decode_id` restores
+    it). A query's `answers` are the texts of `answer`, one or a list. For a question with
+    options they are the text of the correct option, never its letter, and `choices` are
+    the options without letters. `answers` is empty if the data have none, as in ViDoRe.
+    `group` are the questions that share gold pages, or pages of one document if the corpus
+    has such a column, directly or through others. The metadata hold
+    `hops` (gold pages; None without any), `required_modality` ("image"), `reference` (""),
+    `gold_claims` (()), `is_numerical` (None if not in the data) and `where`.
 
-    Raises `VragError` at the first row that cannot be used, an id that came before, a
-    label of a page that is not there, and for shards that are missing; `vrag check` lists
-    all.
+    `image` of a page is written once to `cache_dir` (runs/row_pictures); `text` comes from
+    `ocr`, a JSON Lines file of {"doc_id", "text"}. Questions whose answer is none of their
+    options are left out and counted; questions without a gold page, and labels of questions
+    that do not exist, are counted.
+
+    Raises `VragError` at the first unusable row, for a duplicate id, for a label of a missing
+    page, and for missing shards; `vrag check` lists all.
     """
     folder = page_folder(rows, split)
     shards = {config: find_config(folder, config, split) for config in CONFIGS}
     name = name or folder.name
-    store = picture_store(cache_dir)
+    store = image_cache_dir(cache_dir)
     pages = _pages(shards["corpus"], store)
     texts = read_page_texts(ocr, [page.doc_id for page in pages], name) if ocr else {}
     queries = _queries(shards["queries"], name)
     labels = _labels(shards["qrels"], queries, pages, name)
     count = sum(map(len, labels.values()))
     holds = f"{len(queries):,} questions, {len(pages):,} pages, {count:,} labels"
-    say_revision(name, folder, chain(*shards.values()), holds)
+    log_revision(name, folder, chain(*shards.values()), holds)
     return Benchmark(
         name=name,
         fingerprint=_fingerprint(queries, labels, pages, texts),
@@ -106,11 +106,11 @@ def _pages(shards: Sequence[Path], store: Path) -> list[_Page]:
                     " Are two revisions in one folder? `vrag check` lists all."
                 )
             seen[page.doc_id] = where
-            picture = keep_picture(page.picture, store)
+            picture = cache_image(page.picture, store)
             found.append(_Page([picture], page.doc_id, page.document))
         return found
 
-    return [_Page(*row) for row in read_once(shards, store, "pages", read)]
+    return [_Page(*row) for row in cached_rows(shards, store, "pages", read)]
 
 
 def _queries(shards: Sequence[Path], name: str) -> dict[QueryId, PageQuery]:
@@ -173,7 +173,7 @@ def _groups(labels: Labels, pages: Iterable[_Page]) -> dict[QueryId, str]:
         query_id: [document[doc_id] for doc_id, label in found.items() if label]
         for query_id, found in labels.items()
     }
-    return shared_groups(gold)
+    return connected_groups(gold)
 
 
 def _asked(
@@ -188,7 +188,7 @@ def _query(row: PageQuery, group: str, labels: Mapping[DocId, int]) -> Query:
     gold = sum(label > 0 for label in labels.values())
     told = {
         "hops": gold or None,
-        "needs": "image",
+        "required_modality": "image",
         "reference": "",
         "gold_claims": (),
         "is_numerical": row.is_numerical,
@@ -204,11 +204,11 @@ def _query(row: PageQuery, group: str, labels: Mapping[DocId, int]) -> Query:
     )
 
 
-def _document(page: _Page, store: Path, texts: Mapping[DocId, str]) -> Evidence:
-    told = {"id": original_id(page.doc_id)}
+def _document(page: _Page, store: Path, texts: Mapping[DocId, str]) -> Document:
+    told = {"id": decode_id(page.doc_id)}
     if page.document:
         told["document"] = page.document
-    return Evidence(
+    return Document(
         doc_id=page.doc_id,
         image=ImageFile(store / page.pictures[0]),
         text=texts.get(page.doc_id),

@@ -1,5 +1,5 @@
-"""Rows of page benchmarks: the three configs `corpus`, `queries` and `qrels`, as VisRAG,
-ViDoRe and MTEB's copies lay them out in parquet.
+"""Rows of page benchmarks in parquet: the configs `corpus`, `queries` and `qrels`, in the
+layout of VisRAG, ViDoRe and MTEB's copies.
 """
 
 from __future__ import annotations
@@ -8,12 +8,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from vrag_kit.benchmarks.ids import read_id
-from vrag_kit.benchmarks.literals import read_literal
-from vrag_kit.benchmarks.options import option_texts, right_option
-from vrag_kit.benchmarks.row_pictures import encoded_picture
+from vrag_kit.benchmarks.ids import parse_id
+from vrag_kit.benchmarks.image_cache import encoded_image
+from vrag_kit.benchmarks.literals import parse_literal
+from vrag_kit.benchmarks.options import correct_option, option_texts
 from vrag_kit.benchmarks.shards import by_number, local_folder, read_shard, shards_problem
-from vrag_kit.errors import VragError, short
+from vrag_kit.errors import VragError, short_repr
 from vrag_kit.plain import Json
 
 CONFIGS = ("corpus", "queries", "qrels")
@@ -58,17 +58,17 @@ class PageRow:
 
 
 def page_folder(rows: Path | str, split: str) -> Path:
-    """The folder of a benchmark; that of the hub's cache for the name of a data set."""
+    """Return the folder of a benchmark; for the name of a data set, that of the hub cache."""
     patterns = [f"{config}/{split}-*.parquet" for config in CONFIGS]
     patterns += [f"{config}/{split}/*.parquet" for config in CONFIGS]
     return local_folder(rows, _WHAT, patterns)
 
 
 def find_config(folder: Path, config: str, split: str) -> list[Path]:
-    """The shards of a split of a config, by number.
+    """List the shards of a config's split, by number.
 
-    Raises `VragError` when there are none, when some are missing, and when there are
-    those of two revisions, laid out differently.
+    Raises `VragError` if there are none, if some are missing, and if two revisions with
+    different layouts are in the folder.
     """
     found = list_config(folder, config, split)
     if problem := shards_problem(found):
@@ -77,7 +77,7 @@ def find_config(folder: Path, config: str, split: str) -> list[Path]:
 
 
 def list_config(folder: Path, config: str, split: str) -> list[Path]:
-    """As `find_config`, be they all there or not."""
+    """List the shards of a config's split as `find_config` does, complete or not."""
     beside = list(folder.glob(f"{config}/{split}-*.parquet"))
     below = list(folder.glob(f"{config}/{split}/*.parquet"))
     if beside and below:
@@ -98,15 +98,15 @@ def list_config(folder: Path, config: str, split: str) -> list[Path]:
 
 
 def splits_in(folder: Path) -> list[str]:
-    """The splits that a folder has questions of."""
+    """List the splits for which a folder has questions."""
     names = {path.name.split("-")[0] for path in folder.glob("queries/*-*.parquet")}
     return sorted(names | {path.parent.name for path in folder.glob("queries/*/*.parquet")})
 
 
 def read_config(shards: Sequence[Path]) -> Iterator[tuple[str, Json]]:
-    """(where, row as it stands) of every row of a config; memory holds a few at a time.
+    """Yield (where, unparsed row) for every row of a config, with only a few in memory.
 
-    Raises `VragError` for a file that is cut short or damaged.
+    Raises `VragError` for a truncated or damaged file.
     """
     for shard in shards:
         for place, row in read_shard(shard, (), "a page benchmark"):
@@ -114,36 +114,36 @@ def read_config(shards: Sequence[Path]) -> Iterator[tuple[str, Json]]:
 
 
 def parse_page(row: Json, where: str) -> PageRow:
-    """A row of `corpus` that has a picture.
+    """Parse a row of `corpus` and check that it has an image.
 
-    Raises `VragError`, naming the row, when it or the id is missing.
+    Raises `VragError`, naming the row, if the image or the id is missing.
     """
     column, value = _first(row, _PAGE_IDS, where)
-    doc_id = read_id(value, column, where)
+    doc_id = parse_id(value, column, where)
     named = f"{where} (page {doc_id})"
-    if not encoded_picture(row.get("image")):
+    if not encoded_image(row.get("image")):
         raise VragError(f"{named}: no picture (no bytes in image). {_FETCH}")
     document = next((row[name] for name in _DOCUMENTS if row.get(name) is not None), "")
     return PageRow(named, doc_id, str(document), row["image"])
 
 
 def parse_query(row: Json, where: str) -> PageQuery:
-    """A row of which id and question are there.
+    """Parse a row of `queries` and check that it has an id and a question.
 
-    Raises `VragError`, naming the row, when they are not, and for answers or options of
+    Raises `VragError`, naming the row, if one is missing, and for answers or options of
     another type.
     """
     column, value = _first(row, _QUERY_IDS, where)
-    query_id = read_id(value, column, where)
+    query_id = parse_id(value, column, where)
     named = f"{where} (query {query_id})"
     text = row.get("query") if row.get("query") is not None else row.get("text")
     if not isinstance(text, str) or not text.strip():
-        raise VragError(f"{named}: query is {short(text)}, expected a question.")
+        raise VragError(f"{named}: query is {short_repr(text)}, expected a question.")
     options = _texts(row.get("options"), "options", named)
     answers = _texts(row.get("answer", row.get("answers")), "answer", named)
     problem = ""
     if options and answers:
-        found = [right_option(answer, options) for answer in answers]
+        found = [correct_option(answer, options) for answer in answers]
         problem = next((why for _, why in found if why), "")
         answers = () if problem else tuple(dict.fromkeys(option for option, _ in found))
     told = row.get("is_numerical")
@@ -159,22 +159,24 @@ def parse_query(row: Json, where: str) -> PageQuery:
 
 
 def parse_label(row: Json, where: str) -> PageLabel:
-    """A row of `qrels`; raises `VragError`, naming the row, for a label that is no whole
-    number from 0 on, and for an id that is missing.
+    """Parse a row of `qrels`. Raises `VragError`, naming the row, for a label that is not a
+    non-negative whole number, and for a missing id.
     """
     column, value = _first(row, ("query-id", "query_id"), where)
-    query_id = read_id(value, column, where)
+    query_id = parse_id(value, column, where)
     named = f"{where} (query {query_id})"
     column, value = _first(row, ("corpus-id", "corpus_id"), named)
     score = row.get("score")
     if isinstance(score, bool) or not isinstance(score, int | float) or not _is_whole(score):
-        raise VragError(f"{named}: score is {short(score)}, expected a whole number from 0 on.")
-    doc_id = read_id(value, column, named)
+        raise VragError(
+            f"{named}: score is {short_repr(score)}, expected a whole number from 0 on."
+        )
+    doc_id = parse_id(value, column, named)
     return PageLabel(where=named, query_id=query_id, doc_id=doc_id, label=int(score))
 
 
-def query_oddities(query: PageQuery) -> list[str]:
-    """What is worth knowing of a question and does not keep it from being asked."""
+def query_warnings(query: PageQuery) -> list[str]:
+    """Return warnings about a question that is unusual but usable."""
     plain = [" ".join(choice.casefold().split()) for choice in query.choices]
     repeated = [each for each in plain if plain.count(each) > 1]
     return [f"two options are {repeated[0]!r}"] if repeated else []
@@ -199,10 +201,10 @@ def _texts(value: object, column: str, where: str) -> tuple[str, ...]:
     written as text; without blanks.
     """
     if isinstance(value, str) and value.strip().startswith("["):
-        written = read_literal(value)
+        written = parse_literal(value)
         value = written if isinstance(written, list) else value
     values = value if isinstance(value, list) else [value]
     for each in values:
         if each is not None and not isinstance(each, str | int | float):
-            raise VragError(f"{where}: {column} is {short(value)}, expected texts.")
+            raise VragError(f"{where}: {column} is {short_repr(value)}, expected texts.")
     return tuple(str(each).strip() for each in values if each is not None and str(each).strip())

@@ -1,5 +1,5 @@
-"""Texts of pages that a sidecar file brings: JSON Lines of {"doc_id", "text"}, such as
-an OCR program's.
+"""Texts of pages from a sidecar file: JSON Lines of {"doc_id", "text"}, such as the output of
+an OCR program.
 """
 
 from __future__ import annotations
@@ -7,18 +7,18 @@ from __future__ import annotations
 from collections.abc import Collection
 from pathlib import Path
 
-from vrag_kit.benchmarks.ids import read_id
+from vrag_kit.benchmarks.ids import parse_id
 from vrag_kit.benchmarks.json_lines import parse_object, read_lines
-from vrag_kit.errors import VragError, short
+from vrag_kit.errors import VragError, short_repr
 from vrag_kit.types import DocId
 
 
 def read_page_texts(path: Path | str, pages: Collection[DocId], name: str) -> dict[DocId, str]:
-    """Page → its text, of those of these `pages` that the file has; says how many it
-    lacks, and how many it has of other pages.
+    """Read the texts of `pages` from a sidecar file, keyed by page.
 
-    Ids are the data set's own, or as the kit writes them. Raises `VragError` for a line
-    that cannot be used, a page that came before, and a file of other pages only.
+    Missing texts and texts of other pages are counted and printed. Ids are those of the data
+    set, or as encoded by the kit. Raises `VragError` for an unusable line, a duplicate page,
+    and a file of other pages only.
     """
     file = Path(path).expanduser()
     found: dict[DocId, str] = {}
@@ -48,8 +48,10 @@ def read_page_texts(path: Path | str, pages: Collection[DocId], name: str) -> di
 def _parse(line: str, where: str, pages: Collection[DocId]) -> tuple[DocId, str]:
     row = parse_object(line, where, ("doc_id", "text"))
     given = row.get("doc_id")
-    doc_id = given if isinstance(given, str) and given in pages else read_id(given, "doc_id", where)
+    doc_id = (
+        given if isinstance(given, str) and given in pages else parse_id(given, "doc_id", where)
+    )
     text = row.get("text")
     if not isinstance(text, str):
-        raise VragError(f"{where} (page {doc_id}): text is {short(text)}, expected a text.")
+        raise VragError(f"{where} (page {doc_id}): text is {short_repr(text)}, expected a text.")
     return doc_id, text

@@ -1,4 +1,4 @@
-"""Which revision of a data set of the hub files are, as far as their places tell."""
+"""Find the hub revision of a data set's files from the places where they are stored."""
 
 from __future__ import annotations
 
@@ -9,10 +9,9 @@ from pathlib import Path
 _COMMIT = re.compile(r"[0-9a-f]{40}")
 
 
-def revision_of(folder: Path, files: Iterable[Path]) -> str:
-    """The commit of these files of `folder`, seven digits of it, as the hub's cache or
-    its download into a folder note it; several, with commas, where they differ; "" where
-    nothing is noted.
+def hub_revision(folder: Path, files: Iterable[Path]) -> str:
+    """Return the commit of `files` in `folder`, seven digits long, as the hub's cache or download
+    folder records it. Different commits are joined by commas; "" if none is recorded.
     """
     cached = folder.resolve().name
     if _COMMIT.fullmatch(cached):
@@ -26,11 +25,11 @@ def revision_of(folder: Path, files: Iterable[Path]) -> str:
     return ", ".join(sorted(found))
 
 
-def say_revision(name: str, folder: Path, files: Iterable[Path], holds: str) -> None:
-    """Print of which revision a data set is, and what it holds: revisions of one name
+def log_revision(name: str, folder: Path, files: Iterable[Path], holds: str) -> None:
+    """Print the revision and the contents of a data set, because revisions of one data set
     differ.
     """
-    revision = revision_of(folder, files)
+    revision = hub_revision(folder, files)
     told = f"revision {revision}" if revision else "unknown revision"
     if "," in revision:
         told = f"files of several revisions ({revision})"

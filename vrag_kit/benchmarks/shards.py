@@ -1,4 +1,4 @@
-"""Parquet shards of a data set: in a folder or on the hub, complete, row by row."""
+"""Parquet shards of a data set, in a folder or on the hub: find, order and read them."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ _SHARD = re.compile(r"(.+)-(\d+)-of-(\d+)\.parquet")
 
 
 def local_folder(rows: Path | str, what: str, patterns: Sequence[str]) -> Path:
-    """The folder; that of the hub's cache for the name of a data set,
-    "<owner>/<name>@<revision>", whose files of these `patterns` are fetched once.
+    """Return a folder of rows; for a hub name, fetch the files of `patterns` once to its cache.
 
-    Raises `VragError`, which says `what` is expected, for one that is neither.
+    A hub name is "<owner>/<name>@<revision>". Raises `VragError`, with `what` as the
+    expected content, for anything else.
     """
     folder = Path(rows).expanduser()
     name = str(rows)
@@ -43,13 +43,13 @@ def local_folder(rows: Path | str, what: str, patterns: Sequence[str]) -> Path:
 
 
 def by_number(shards: Iterable[Path]) -> list[Path]:
-    """Shards in the order of the numbers in their names, whatever their digits."""
+    """Sort shards by the numbers in their names, whatever their digits."""
     return sorted(shards, key=_number)
 
 
 def shards_problem(shards: Sequence[Path]) -> str:
-    """What the numbers in the names of shards tell to be missing or too many; "" when
-    they are complete, or have no numbers.
+    """Describe which shards are missing or too many by the numbers in their names; "" if they
+    are complete or have no numbers.
     """
     counts = {_number(path)[1] for path in shards}
     numbers = [_number(path)[0] for path in shards]
@@ -66,11 +66,10 @@ def shards_problem(shards: Sequence[Path]) -> str:
 
 
 def read_shard(path: Path, columns: Sequence[str], what: str) -> Iterator[tuple[str, Json]]:
-    """(where, row as it stands) of every row, of all columns; memory holds a few at a
-    time. `what` data set it is, as messages say it.
+    """Yield (where, unparsed row) for every row, with all columns and a few rows in memory.
 
-    Raises `VragError` for a file that is cut short or damaged, and where one of these
-    `columns` is missing.
+    `what` names the data set in messages. Raises `VragError` for a truncated or damaged file,
+    and if one of `columns` is missing.
     """
     import pyarrow as pa  # heavy
     import pyarrow.parquet as pq

@@ -1,4 +1,4 @@
-"""Clusters of questions that share what answers them."""
+"""Groups of questions that share evidence."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ from collections import defaultdict
 from collections.abc import Collection, Mapping
 
 
-def shared_groups(keys: Mapping[str, Collection[str]]) -> dict[str, str]:
-    """Question → the first of all questions that share a key with it, directly or through
-    others: the components of the graph of questions and keys, each named by its first.
-    A question without keys is a group of its own.
+def connected_groups(keys: Mapping[str, Collection[str]]) -> dict[str, str]:
+    """Map each question to the first of its group: questions that share keys, also indirectly.
+    Groups are the connected components of the graph of questions and keys. A question without
+    keys is a group by itself.
     """
     having: dict[str, list[str]] = defaultdict(list)
     for name, its in keys.items():

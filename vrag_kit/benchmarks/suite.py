@@ -1,12 +1,11 @@
-"""Several data sets in one schema: any of the layouts that the kit reads, each under the
-name and domain that it is given.
+"""Load several data sets of any supported layout into one schema, each under a configured
+name and domain.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from difflib import get_close_matches
 from pathlib import Path
 
 from vrag_kit.benchmarks.chart_mrag import load_chart_mrag
@@ -14,22 +13,23 @@ from vrag_kit.benchmarks.mrag_bench import load_mrag_bench
 from vrag_kit.benchmarks.page_benchmark import load_page_benchmark
 from vrag_kit.benchmarks.visual_rag import load_visual_rag
 from vrag_kit.benchmarks.webqa import load_webqa
-from vrag_kit.errors import VragError, short
+from vrag_kit.errors import VragError, short_repr
 from vrag_kit.plain import JsonView
+from vrag_kit.spelling import did_you_mean
 from vrag_kit.types import Benchmark, Query
 from vrag_kit.workspace import path as project_path
 
 Entry = Mapping[str, str]
-"""`layout`, one of `LAYOUTS`, with that layout's keys; and `domain`, unless it is ""."""
+"""`layout`, one of `LAYOUTS`, with the keys of that layout, and an optional `domain`."""
 SCHEMA: JsonView = {
     "domain": "",
     "hops": None,
-    "needs": "image",
+    "required_modality": "image",
     "reference": "",
     "gold_claims": (),
 }
-"""What the metadata of every query of a suite hold, and what stands there where a loader
-tells nothing.
+"""Metadata keys of every query in a collection, with the values for keys that a loader does
+not set.
 """
 _OF_ALL = ("layout", "domain")
 _ANSWERS = ("options", "open")
@@ -37,7 +37,7 @@ _ANSWERS = ("options", "open")
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """One layout: the keys of its entries, and what reads them."""
+    """A layout: the keys of its entries and its loader."""
 
     needed: tuple[str, ...]
     optional: tuple[str, ...]
@@ -45,12 +45,12 @@ class Layout:
 
     @property
     def keys(self) -> tuple[str, ...]:
-        """All keys that an entry may have."""
+        """All keys that an entry of this layout may have."""
         return (*_OF_ALL, *self.needed, *self.optional)
 
 
-def load_suite(entries: Mapping[str, Entry]) -> dict[str, Benchmark]:
-    """Name → benchmark of each entry, in their order.
+def load_collection(entries: Mapping[str, Entry]) -> dict[str, Benchmark]:
+    """Load the benchmark of each entry, keyed by name, in their order.
 
     An entry is {"layout": "pages", "rows": …} for `load_page_benchmark` (also split,
     ocr), {"layout": "charts", "rows": …, "texts": …} for `load_chart_mrag` (also
@@ -58,14 +58,14 @@ def load_suite(entries: Mapping[str, Entry]) -> dict[str, Benchmark]:
     split, and questions, "all" unless given), {"layout": "visual-rag", "annotations": …,
     "image_root": …} for `load_visual_rag`, or {"layout": "mrag-bench", "rows": …} for
     `load_mrag_bench` (also corpus and answers, "options" unless given; "open"
-    shows none, and the right option's text is the accepted answer); paths begin at the
-    project's root, and `rows` may name data sets of the hub. Any may have a `domain`,
-    which is what the queries' metadata say.
+    shows none, and the correct option's text is the accepted answer). Paths are relative to
+    the project's root, and `rows` may be a hub name. Any entry may have a `domain`, which
+    the queries' metadata hold.
 
-    The metadata of every query hold domain, hops (None where the data do not tell), needs
-    ("image", "text" or "both"), reference ("" without) and gold_claims (() without).
-    Raises `VragError` for an unknown layout or key and a missing one, and as the loaders
-    do.
+    The metadata of every query hold domain, hops (None if unknown),
+    required_modality ("image", "text" or "both"), reference ("" without) and gold_claims
+    (() without). Raises `VragError` for an unknown layout, an unknown or missing key, and as
+    the loaders do.
     """
     if not entries:
         raise VragError('suite is empty; expected data sets: {"name": {"layout": …, …}, …}.')
@@ -74,9 +74,9 @@ def load_suite(entries: Mapping[str, Entry]) -> dict[str, Benchmark]:
     return {name: _load(name, entry) for name, entry in entries.items()}
 
 
-def in_schema(benchmark: Benchmark, domain: str = "") -> Benchmark:
-    """The same benchmark, the metadata of whose queries hold all of `SCHEMA`; what a
-    loader told stays.
+def to_common_schema(benchmark: Benchmark, domain: str = "") -> Benchmark:
+    """Add the keys of `SCHEMA` to the metadata of all queries; values that a loader set
+    stay.
     """
     queries = {name: _filled(query, domain) for name, query in benchmark.queries.items()}
     return replace(benchmark, queries=queries)
@@ -89,38 +89,33 @@ def _filled(query: Query, domain: str) -> Query:
 
 def _load(name: str, entry: Entry) -> Benchmark:
     benchmark = LAYOUTS[entry["layout"]].load(name, entry)
-    return in_schema(benchmark, entry.get("domain", ""))
+    return to_common_schema(benchmark, entry.get("domain", ""))
 
 
 def _check(name: str, entry: Entry) -> None:
     """Raise `VragError` for an entry that cannot be read."""
     if not isinstance(entry, Mapping):
-        raise VragError(f"suite: {name} is {short(entry)}; expected a mapping with `layout`.")
+        raise VragError(f"suite: {name} is {short_repr(entry)}; expected a mapping with `layout`.")
     layout = entry.get("layout", "")
     if layout not in LAYOUTS:
         expected = ", ".join(LAYOUTS)
         raise VragError(
             f"suite: {name} has layout {layout!r}; expected one of {expected}."
-            f"{_near(str(layout), LAYOUTS)}"
+            f"{did_you_mean(str(layout), LAYOUTS)}"
         )
     known = LAYOUTS[layout]
     for key, value in entry.items():
         if key not in known.keys:
             raise VragError(
                 f"suite: {name} has an unknown key {key!r}; {layout} takes"
-                f" {', '.join(known.keys)}.{_near(key, known.keys)}"
+                f" {', '.join(known.keys)}.{did_you_mean(key, known.keys)}"
             )
         if not isinstance(value, str):
-            raise VragError(f"suite: {key} of {name} is {short(value)}; expected a text.")
+            raise VragError(f"suite: {key} of {name} is {short_repr(value)}; expected a text.")
     if missing := [key for key in known.needed if not entry.get(key)]:
         raise VragError(
             f"suite: {name} lacks {missing[0]}; {layout} needs {', '.join(known.needed)}."
         )
-
-
-def _near(word: str, known: Mapping[str, object] | tuple[str, ...]) -> str:
-    near = get_close_matches(word, list(known), 1)
-    return f" Did you mean {near[0]!r}?" if near else ""
 
 
 def _rows(entry: Entry) -> Path | str:
@@ -179,4 +174,4 @@ LAYOUTS = {
     "visual-rag": Layout(("annotations", "image_root"), (), _visual_rag),
     "mrag-bench": Layout(("rows",), ("corpus", "answers"), _mrag_bench),
 }
-"""Layout → how its entries are read."""
+"""Layout → its keys and its loader."""

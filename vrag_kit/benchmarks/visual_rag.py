@@ -1,4 +1,4 @@
-"""The Visual-RAG benchmark: annotations over folders laid out like iNaturalist 2021."""
+"""Load Visual-RAG: annotations over image folders in the layout of iNaturalist 2021."""
 
 from __future__ import annotations
 
@@ -16,24 +16,24 @@ from pathlib import Path
 import numpy as np
 
 from vrag_kit.benchmarks.json_lines import read_lines
-from vrag_kit.benchmarks.photographs import labels_of, photographs, pools_of
-from vrag_kit.benchmarks.visual_rag_rows import KEYS_V2, Row, no_rows, parse_row
+from vrag_kit.benchmarks.species_images import build_pools, build_qrels, species_images
+from vrag_kit.benchmarks.visual_rag_rows import KEYS_V2, Row, empty_file_error, parse_row
 from vrag_kit.errors import VragError
-from vrag_kit.files import git_blob, leaves
-from vrag_kit.forecast import read_once
-from vrag_kit.names import Names
+from vrag_kit.files import escapes_folder, git_blob_id
+from vrag_kit.forecast import read_memoized
+from vrag_kit.names import StringIndex
 from vrag_kit.types import Benchmark, Query
 
 Listing = Callable[[str], frozenset[str] | None]
-"""The names in a species folder; None where there is no such folder."""
+"""Returns the names in a species folder, or None if there is no such folder."""
 _LISTED = 256
-"""Folders whose names are in memory at most."""
+"""Maximum number of folders whose names stay in memory."""
 
 
 def load_visual_rag(
     annotations: Path | str, image_root: Path | str, *, name: str = "visual-rag"
 ) -> Benchmark:
-    """Read a benchmark from annotation JSON Lines and the image folders they name.
+    """Load Visual-RAG from a JSON Lines annotation file and the image folders that it names.
 
     Each row is one query: `question`, `answer` (list of accepted answers), `sn`
     (scientific name) and `images` ({"<species folder>/<file>": 0 or 1}, 1 marking a
@@ -41,18 +41,18 @@ def load_visual_rag(
     query's metadata. A query's candidates are the images of its row, as in section 5.1
     of the paper; its group is the species.
 
-    Raises `VragError` at the first row that cannot be used, naming file and line;
+    Raises `VragError` at the first unusable row, naming file and line;
     `check_visual_rag` finds all of them. Images are checked for presence here and
     decoded only when used.
     """
     annotations, image_root = Path(annotations), Path(image_root)
-    return read_once(
+    return read_memoized(
         lambda: _read(annotations, image_root, name), annotations, str(image_root), name
     )
 
 
 def _read(annotations: Path, image_root: Path, name: str) -> Benchmark:
-    listing = listing_of(image_root)
+    listing = make_folder_lister(image_root)
     queries: dict[str, Query] = {}
     labels: dict[str, np.ndarray] = {}
     told = hashlib.sha256(b"[")
@@ -62,42 +62,42 @@ def _read(annotations: Path, image_root: Path, name: str) -> Benchmark:
             row = parse_row(line, where)
             _check_images(row["images"], image_root, listing, where)
             query = _query(row, where, queries)
-            told.update(_told(query, row, first=not queries))
+            told.update(_query_bytes(query, row, first=not queries))
             queries[query.query_id] = query
             labels[query.query_id] = np.array(list(row["images"].values()), np.int8)
             yield from row["images"]
 
-    names, numbers = Names(images()).once()
+    names, numbers = StringIndex(images()).unique()
     if not queries:
-        raise no_rows(annotations)
+        raise empty_file_error(annotations)
     ends = np.cumsum([len(each) for each in labels.values()])
     own = np.split(numbers.astype(np.int32), ends[:-1])
-    pools = pools_of(names, dict(zip(queries, own, strict=True)))
+    pools = build_pools(names, dict(zip(queries, own, strict=True)))
     told.update(b"]")
     found = Benchmark(
         name=name,
         fingerprint=told.hexdigest(),
         queries=queries,
-        corpus=photographs(names, image_root),
-        qrels=labels_of(pools, labels),
+        corpus=species_images(names, image_root),
+        qrels=build_qrels(pools, labels),
         pools=pools,
         groups_are="species",
     )
-    return replace(found, read_from=(found.fingerprint, git_blob(annotations)))
+    return replace(found, read_from=(found.fingerprint, git_blob_id(annotations)))
 
 
-def query_id_of(scientific_name: str, question: str) -> str:
-    """The id of a question: the species, and a hash of the words, so that it does not
-    change when other rows do ("branta-leucopsis-1f3a9c").
+def make_query_id(scientific_name: str, question: str) -> str:
+    """Build a question's id from the species and a hash of the question, which does not depend on
+    other rows ("branta-leucopsis-1f3a9c").
     """
     species = re.sub(r"[^a-z0-9]+", "-", scientific_name.lower()).strip("-")
     return f"{species}-{hashlib.sha256(question.encode()).hexdigest()[:6]}"
 
 
-def name_problem(name: str, root: Path) -> str:
-    """Why an image cannot go by this name below `root`; "" when it can."""
+def image_name_problem(name: str, root: Path) -> str:
+    """Describe why `name` is not a valid image name below `root`; "" if it is valid."""
     parts = name.split("/")
-    if len(parts) < 2 or leaves(name) or not {"", "."}.isdisjoint(parts):
+    if len(parts) < 2 or escapes_folder(name) or not {"", "."}.isdisjoint(parts):
         return f"image {name!r} points outside {root}; expected '<species folder>/<file>'."
     if re.search(r"\s", name):
         return (
@@ -107,8 +107,8 @@ def name_problem(name: str, root: Path) -> str:
     return ""
 
 
-def listing_of(root: Path) -> Listing:
-    """Lists species folders below `root`; those asked for last, only once."""
+def make_folder_lister(root: Path) -> Listing:
+    """Return a function that lists species folders below `root`, with an LRU cache."""
 
     def listed(folder: str) -> frozenset[str] | None:
         place = root / folder
@@ -120,7 +120,7 @@ def listing_of(root: Path) -> Listing:
 def _check_images(names: Iterable[str], root: Path, listing: Listing, where: str) -> None:
     """Raise `VragError` at an image that does not lie below `root`."""
     for name in names:
-        if problem := name_problem(name, root):
+        if problem := image_name_problem(name, root):
             raise VragError(f"{where}: {problem}")
         folder, file = name.rsplit("/", 1)
         there = listing(folder)
@@ -143,7 +143,7 @@ def _query(row: Row, where: str, others: Mapping[str, Query]) -> Query:
     version = "v2" if "y_rate" in row else "v1"
     ((folder, _),) = folders.most_common(1)
     return Query(
-        query_id=_free_id(query_id_of(row["sn"], row["question"]), others),
+        query_id=_free_id(make_query_id(row["sn"], row["question"]), others),
         text=row["question"],
         answers=tuple(row["answer"]),
         entity=row["sn"],
@@ -159,7 +159,7 @@ def _free_id(stem: str, taken: Mapping[str, Query]) -> str:
     return next(f"{stem}-{number}" for number in count(2) if f"{stem}-{number}" not in taken)
 
 
-def _told(query: Query, row: Row, *, first: bool) -> bytes:
+def _query_bytes(query: Query, row: Row, *, first: bool) -> bytes:
     """What of a query counts for the fingerprint: an element of a JSON list."""
     told = [query.text, query.answers, query.entity, sorted(row["images"].items())]
     before = "" if first else ", "

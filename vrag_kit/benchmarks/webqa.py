@@ -1,7 +1,7 @@
-"""WebQA (Chang et al., CVPR 2022): questions that images with captions answer, and
-questions that snippets of text answer.
+"""WebQA (Chang et al., CVPR 2022): questions answered by images with captions or by
+snippets of text.
 
-Read from the files that its authors publish. WebQA_train_val.json is one object,
+It is read from the authors' published files. WebQA_train_val.json is one object,
 
     {Guid: {"Q": "\\"question\\"", "A": ["\\"answer\\""], "topic": …, "Qcate": …,
             "split": "train" or "val", "Guid": …,
@@ -11,7 +11,7 @@ Read from the files that its authors publish. WebQA_train_val.json is one object
             "txt_posFacts": [{"snippet_id": …, "fact": …, "title": …, "url": …}],
             "txt_negFacts": [the same]}}
 
-imgs.tsv has the pictures (389,750 lines, about 51 GB), as `webqa_images` tells. These
+imgs.tsv has the images (389,750 lines, about 51 GB); see `webqa_images`. These
 names, the quotes around questions and answers, and the rule of the line were read in
 the authors' own notebook and in several independent programs that read the files; the
 files themselves were not at hand.
@@ -28,12 +28,12 @@ from pathlib import Path
 
 from vrag_kit.benchmarks.webqa_facts import facts, read_image, read_snippet
 from vrag_kit.benchmarks.webqa_images import TsvFile
-from vrag_kit.benchmarks.webqa_rows import Row, check_row, read_annotations, unquoted
+from vrag_kit.benchmarks.webqa_rows import Row, check_row, read_annotations, strip_quotes
 from vrag_kit.errors import VragError
-from vrag_kit.types import Benchmark, Evidence, Query
+from vrag_kit.types import Benchmark, Document, Query
 
 QUESTIONS = {"image": ("img",), "text": ("txt",), "all": ("img", "txt")}
-"""Which questions → the kinds of evidence that may answer them."""
+"""Value of `questions` → the kinds of evidence that may answer them."""
 _NEEDS = {("img",): "image", ("txt",): "text", ("img", "txt"): "both"}
 
 
@@ -45,34 +45,35 @@ def load_webqa(
     name: str = "webqa",
     questions: str = "image",
 ) -> Benchmark:
-    """The questions of a split that images answer, and all images named by them, each
-    with its caption as text.
+    """Load a split's questions that images answer, over all images that they name. The text of
+    each image is its caption.
 
-    `images` is imgs.tsv, with imgs.lineidx beside it; pictures are read one by one when
-    they are used. Queries are those with at least one positive image (Appendix A of the
+    `images` is imgs.tsv, with imgs.lineidx in the same folder; images are read one by one
+    when they are used. Queries are those with at least one positive image (Appendix A of the
     Visual-RAG paper: "queries having images as knowledge source"); each is searched in
     the whole corpus: every positive and negative image of these queries. The label is 1
     for a positive image, 0 for a negative one. The text is the caption, or the title
     where there is no caption; an image named twice keeps its first. A query's group is
-    its topic, because questions on one topic are asked about the same pictures; its
-    Guid where there is no topic. The metadata hold `category`, `hops` (positive
-    documents), `needs` ("image", "text" or "both"), `reference` (the first answer, a
+    its topic, because questions on one topic are about the same images; its Guid
+    if there is no topic. The metadata hold `category`, `hops` (positive
+    documents), `required_modality`
+    ("image", "text" or "both"), `reference` (the first answer, a
     sentence), `gold_claims` (()) and `where`.
 
-    With `questions` "text" those with a positive snippet are asked instead, with "all"
+    `questions` "text" selects questions with a positive snippet instead, "all" selects
     both; then snippets are documents too, with `title` and `url` in their metadata, and
     so are the images of all these questions. `images` may be None for text questions,
     whose documents are then snippets alone.
 
-    Raises `VragError` for a file that is missing or not as described above, and for a
-    split without such questions.
+    Raises `VragError` for a missing file, a file of another form, and a split without
+    such questions.
     """
     _check_sort(questions, images)
     rows = _rows(Path(annotations), split, questions)
     where = {guid: f"{annotations}: question {guid!r}" for guid in rows}
     queries = {guid: _query(guid, row, where[guid]) for guid, row in rows.items()}
     pictures = None if images is None else TsvFile(Path(images))
-    corpus: dict[str, Evidence] = {}
+    corpus: dict[str, Document] = {}
     qrels: dict[str, dict[str, int]] = {guid: {} for guid in rows}
     for guid, row in rows.items():
         if pictures:
@@ -90,10 +91,9 @@ def load_webqa(
 
 
 def captions_only(benchmark: Benchmark) -> Benchmark:
-    """The same questions over the texts of the documents, without their images: what a
-    text-to-caption search is run on.
+    """Return the benchmark with text-only documents, for text-to-caption search.
 
-    Raises `VragError` for a document without text.
+    The questions stay the same. Raises `VragError` for a document without text.
     """
     for doc_id, document in benchmark.corpus.items():
         if not (document.text or "").strip():
@@ -140,7 +140,7 @@ def _rows(path: Path, split: str, questions: str) -> dict[str, Row]:
 
 
 def _add_images(
-    row: Row, where: str, pictures: TsvFile, corpus: dict[str, Evidence], labels: dict[str, int]
+    row: Row, where: str, pictures: TsvFile, corpus: dict[str, Document], labels: dict[str, int]
 ) -> None:
     """The images of a question, as documents and with their labels."""
     for fact in facts(row, "img", where):
@@ -149,11 +149,11 @@ def _add_images(
         labels.setdefault(doc_id, fact.label)
         if doc_id not in corpus:
             image = pictures.image(image_id, fact.where)
-            corpus[doc_id] = Evidence(doc_id=doc_id, image=image, text=caption)
+            corpus[doc_id] = Document(doc_id=doc_id, image=image, text=caption)
 
 
 def _add_snippets(
-    row: Row, guid: str, where: str, corpus: dict[str, Evidence], labels: dict[str, int]
+    row: Row, guid: str, where: str, corpus: dict[str, Document], labels: dict[str, int]
 ) -> None:
     """The snippets of a question, likewise."""
     for fact in facts(row, "txt", where):
@@ -164,19 +164,19 @@ def _add_snippets(
 
 def _query(guid: str, row: Row, where: str) -> Query:
     topic = str(row.get("topic") or "").strip()
-    answers = tuple(map(unquoted, row["A"]))
+    answers = tuple(map(strip_quotes, row["A"]))
     gold = {kind: len(row.get(f"{kind}_posFacts") or []) for kind in ("img", "txt")}
     told = {
         "where": where,
         "category": row.get("Qcate", ""),
         "hops": sum(gold.values()),
-        "needs": _NEEDS[tuple(kind for kind, count in gold.items() if count)],
+        "required_modality": _NEEDS[tuple(kind for kind, count in gold.items() if count)],
         "reference": answers[0] if answers else "",
         "gold_claims": (),
     }
     return Query(
         query_id=guid,
-        text=unquoted(row["Q"]),
+        text=strip_quotes(row["Q"]),
         answers=answers,
         entity=topic,
         group=topic or guid,
@@ -187,7 +187,7 @@ def _query(guid: str, row: Row, where: str) -> Query:
 def _fingerprint(
     queries: Mapping[str, Query],
     qrels: Mapping[str, Mapping[str, int]],
-    corpus: Mapping[str, Evidence],
+    corpus: Mapping[str, Document],
 ) -> str:
     asked = [
         [guid, query.text, query.answers, query.group, sorted(qrels[guid].items())]

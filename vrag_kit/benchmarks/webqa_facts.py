@@ -1,4 +1,4 @@
-"""What WebQA's rows name as evidence: images with captions, and snippets of text."""
+"""Evidence in WebQA's rows: images with captions, and snippets of text."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from vrag_kit.benchmarks.ids import safe_id
-from vrag_kit.errors import VragError, short
+from vrag_kit.benchmarks.ids import encode_id
+from vrag_kit.errors import VragError, short_repr
 from vrag_kit.plain import JsonView
-from vrag_kit.types import DocId, Evidence
+from vrag_kit.types import DocId, Document
 
 _LABELS = {"posFacts": 1, "negFacts": 0}
 _FETCH = "Fetch WebQA_train_val.json again."
@@ -17,7 +17,7 @@ _FETCH = "Fetch WebQA_train_val.json again."
 
 @dataclass(frozen=True, slots=True)
 class Fact:
-    """One entry of a list of evidence."""
+    """An entry of an evidence list in a row."""
 
     kind: str  # "img" or "txt"
     label: int  # 1 in the list of positive ones
@@ -27,7 +27,7 @@ class Fact:
 
 
 def facts(row: JsonView, kind: str, where: str) -> Iterator[Fact]:
-    """The images ("img") or snippets ("txt") of a question, positive ones first."""
+    """Yield the images ("img") or snippets ("txt") of a question, positive ones first."""
     for suffix, label in _LABELS.items():
         key = f"{kind}_{suffix}"
         for number, entry in enumerate(row.get(key) or []):
@@ -35,12 +35,12 @@ def facts(row: JsonView, kind: str, where: str) -> Iterator[Fact]:
 
 
 def read_image(fact: Fact) -> tuple[int, str]:
-    """(image_id, caption) of an image; raises `VragError`, naming it."""
+    """Return (image_id, caption) of an image; raises `VragError`, naming it."""
     entry = fact.entry if isinstance(fact.entry, dict) else {}
     image_id = entry.get("image_id")
     if isinstance(image_id, bool) or not re.fullmatch(r"\d+", str(image_id), re.ASCII):
         raise VragError(
-            f"{fact.where}: 'image_id' is {short(image_id)}, expected a whole number such as"
+            f"{fact.where}: 'image_id' is {short_repr(image_id)}, expected a whole number such as"
             " 30000007."
         )
     texts = [str(entry.get(key) or "").strip() for key in ("caption", "title")]
@@ -53,21 +53,21 @@ def read_image(fact: Fact) -> tuple[int, str]:
     return int(str(image_id)), caption
 
 
-def read_snippet(fact: Fact, guid: str, corpus: Mapping[DocId, Evidence]) -> Evidence:
-    """A snippet, under its `snippet_id`; under "<Guid>_txt_pos_<number>" ("…_neg_…") when
-    it has none, or the id is another document's of `corpus`.
+def read_snippet(fact: Fact, guid: str, corpus: Mapping[DocId, Document]) -> Document:
+    """Return a snippet as a document with its `snippet_id`. The id is "<Guid>_txt_pos_<number>"
+    ("…_neg_…") if there is none, or if a document of `corpus` with another text has it.
 
-    Raises `VragError`, naming it, for one without a text.
+    Raises `VragError`, naming the snippet, if it has no text.
     """
     entry = fact.entry if isinstance(fact.entry, dict) else {}
     text = entry.get("fact")
     if not isinstance(text, str) or not text.strip():
-        raise VragError(f"{fact.where}: 'fact' is {short(text)}, expected a text. {_FETCH}")
+        raise VragError(f"{fact.where}: 'fact' is {short_repr(text)}, expected a text. {_FETCH}")
     told = {key: str(entry.get(key) or "").strip() for key in ("title", "url")}
     given = str(entry.get("snippet_id") or "").strip()
     sign = "pos" if fact.label else "neg"
     made = f"{guid}_txt_{sign}_{fact.number}"
-    doc_id = safe_id(given) or made
+    doc_id = encode_id(given) or made
     if doc_id in corpus and corpus[doc_id].text != text.strip():
         doc_id = made
-    return Evidence(doc_id=doc_id, text=text.strip(), metadata=told)
+    return Document(doc_id=doc_id, text=text.strip(), metadata=told)

@@ -1,8 +1,8 @@
-"""Pictures in WebQA's imgs.tsv, one line each, read one by one when they are used.
+"""Images in WebQA's imgs.tsv, one per line, read one by one when they are used.
 
 An image is in the line of its id modulo 10,000,000, counted from 0: the same id, a tab,
-the picture's file as base64. imgs.lineidx beside it has the byte at which each line
-begins, one number a line.
+the image file as base64. imgs.lineidx in the same folder has the byte at which each line
+begins, one number per line.
 """
 
 from __future__ import annotations
@@ -16,16 +16,16 @@ from pathlib import Path
 from PIL import Image
 
 from vrag_kit.benchmarks.images import decode
-from vrag_kit.errors import VragError, short
+from vrag_kit.errors import VragError, short_repr
 
 LINES = 10_000_000
-"""An image's id modulo this is its line."""
+"""An image's line is its id modulo this number."""
 _FETCH = "Fetch all parts again and unpack them by `7z x imgs.7z.001`."
 
 
 @dataclass(frozen=True, slots=True)
 class TsvImage:
-    """A picture in a line of imgs.tsv; implements `LazyImage`."""
+    """An image in a line of imgs.tsv; implements `LazyImage`."""
 
     path: Path
     image_id: int
@@ -33,13 +33,13 @@ class TsvImage:
 
     @property
     def where(self) -> str:
-        """The file, the image and the byte where its line begins."""
+        """The file, the image id and the byte offset of its line."""
         return f"{self.path}, image {self.image_id} at byte {self.offset:,}"
 
     @property
     def stamp(self) -> str:
-        """Size and modification time of the whole file, and the byte where the line
-        begins: in a replaced file every picture gets a new stamp.
+        """Size and modification time of the whole file, and the offset of the line: in a replaced
+        file every image gets a new stamp.
         """
         try:
             stat = self.path.stat()
@@ -48,9 +48,9 @@ class TsvImage:
         return f"{stat.st_size}-{stat.st_mtime_ns}-{self.offset}"
 
     def data(self) -> bytes:
-        """The picture's file; reads one line.
+        """Return the bytes of the image file; reads one line.
 
-        Raises `VragError` when the line is another image's or not base64.
+        Raises `VragError` if the line belongs to another image or is not base64.
         """
         try:
             with self.path.open("rb") as file:
@@ -75,7 +75,7 @@ class TsvImage:
             ) from error
 
     def open(self) -> Image.Image:
-        """The decoded picture: RGB, EXIF orientation applied."""
+        """Return the decoded image: RGB, with EXIF orientation applied."""
         return decode(self.data(), self.where)
 
     def _unreadable(self, error: OSError) -> VragError:
@@ -85,8 +85,8 @@ class TsvImage:
 _WHERE = re.compile(r"(?P<file>.+), image (?P<id>\d+) at byte (?P<byte>[\d,]+)")
 
 
-def tsv_image_at(where: str) -> TsvImage | None:
-    """The picture whose `where` it is; None for another kind's."""
+def tsv_image_from_uri(where: str) -> TsvImage | None:
+    """Return the image with this `where`, or None for another kind of image."""
     found = _WHERE.fullmatch(where)
     if found is None:
         return None
@@ -95,11 +95,11 @@ def tsv_image_at(where: str) -> TsvImage | None:
 
 
 class TsvFile:
-    """imgs.tsv with its index: where the line of each image begins."""
+    """The file imgs.tsv with its index of line offsets."""
 
     def __init__(self, path: Path) -> None:
-        """Reads the index; raises `VragError` when it or the file is not there, or it
-        holds anything but numbers.
+        """Read the index. Raises `VragError` if it or the file is missing, or if it contains
+        anything but numbers.
         """
         self.path = path
         self.index = path.with_suffix(".lineidx")
@@ -114,16 +114,17 @@ class TsvFile:
         for number, line in enumerate(lines, start=1):
             if not line.strip().isdigit():
                 raise VragError(
-                    f"{self.index} line {number}: found {short(line)}, expected the byte at which a"
+                    f"{self.index} line {number}: found {short_repr(line)}, expected the byte at"
+                    " which a"
                     f" line of {path.name} begins. {_FETCH}"
                 )
         self._offsets = [int(line) for line in lines]
 
     def image(self, image_id: int, where: str) -> TsvImage:
-        """The image of that id.
+        """Return the image with this id.
 
-        Raises `VragError`, which begins with `where`, for one that index or file do not
-        reach.
+        Raises `VragError`, which begins with `where`, for an image beyond the end of the index
+        or the file.
         """
         line = image_id % LINES
         if line >= len(self._offsets):

@@ -1,4 +1,4 @@
-"""Rows of WebQA_train_val.json: read, checked, and without the quotes around texts."""
+"""Read and check the rows of WebQA_train_val.json, and strip the quotes around its texts."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import re
 from pathlib import Path
 from typing import Any
 
-from vrag_kit.errors import VragError, short
+from vrag_kit.errors import VragError, short_repr
 
 Row = dict[str, Any]  # as JSON gives it; `check_row` looks at the types of _KEYS
 _KEYS = {"Q": str, "A": list, "img_posFacts": list, "img_negFacts": list}
@@ -15,9 +15,9 @@ _TEXT_KEYS = {"txt_posFacts": list, "txt_negFacts": list}
 
 
 def read_annotations(path: Path) -> dict[str, Row]:
-    """Guid → row as it stands, of WebQA_train_val.json.
+    """Read WebQA_train_val.json as a mapping from Guid to unparsed row.
 
-    Raises `VragError` for a file that is not there, or not one object of objects.
+    Raises `VragError` for a missing file, or one that is not an object of objects.
     """
     try:
         content = json.loads(path.read_text(encoding="utf-8"))
@@ -39,8 +39,8 @@ def read_annotations(path: Path) -> dict[str, Row]:
 
 
 def check_row(guid: str, row: Row, where: str, *, texts: bool) -> None:
-    """Raise `VragError`, which begins with `where`, for a row that lacks something, or
-    whose Guid TREC files cannot hold; with `texts` its lists of snippets are needed too.
+    """Raise `VragError`, which begins with `where`, for an incomplete row and for a Guid that TREC
+    files cannot hold; with `texts` the lists of snippets are required too.
     """
     keys = _KEYS | _TEXT_KEYS if texts else _KEYS
     if re.search(r"\s", guid) or not guid:
@@ -58,15 +58,16 @@ def check_row(guid: str, row: Row, where: str, *, texts: bool) -> None:
             )
         if not isinstance(row[key], kind):
             expected = "text" if kind is str else "list"
-            raise VragError(f"{where}: {key!r} is {short(row[key])}, expected a {expected}.")
-    if not unquoted(row["Q"]) or not all(isinstance(answer, str) for answer in row["A"]):
+            raise VragError(f"{where}: {key!r} is {short_repr(row[key])}, expected a {expected}.")
+    if not strip_quotes(row["Q"]) or not all(isinstance(answer, str) for answer in row["A"]):
         raise VragError(
-            f"{where}: 'Q' is {short(row['Q'])} and 'A' is {short(row['A'])}, expected a question"
+            f"{where}: 'Q' is {short_repr(row['Q'])} and 'A' is {short_repr(row['A'])}, expected a"
+            " question"
             " and a list of texts."
         )
 
 
-def unquoted(text: str) -> str:
-    """The text without the quotes that WebQA puts around questions and answers."""
+def strip_quotes(text: str) -> str:
+    """Strip the quotes that WebQA puts around questions and answers."""
     text = text.strip()
     return text[1:-1].strip() if len(text) > 1 and text[0] == text[-1] == '"' else text

@@ -1,4 +1,4 @@
-"""How far annotators agree, and where they do not: what an adjudicator must see
+"""Agreement of annotators, and the disputes that an adjudicator must see
 (Visual-RAG, section 4.2, stage 2).
 """
 
@@ -13,20 +13,18 @@ from pathlib import Path
 import pandas as pd
 
 from vrag_kit.analysis.association import association
+from vrag_kit.building.annotations import AnnotationLog, Vote, read_annotation_log
 from vrag_kit.building.folders import SpeciesFolder
-from vrag_kit.building.log import AnnotationLog, Vote, read_log
 from vrag_kit.errors import VragError
 
 SHOWN_CLUES = 9
-"""Clues that all agree on and that the adjudicator of a question sees beside the
-disputed images.
-"""
+"""Maximum number of undisputed clues that an adjudicator sees per question."""
 
 
 @dataclass(frozen=True, slots=True)
 class Disputes:
-    """What an adjudicator must see, by question: `images`, `ticked`, `remarks` and
-    `answers` of the annotation panel.
+    """What an adjudicator must see, by question.
+    It holds `images`, `ticked`, `remarks` and `answers` of the annotation panel.
     """
 
     images: Mapping[str, tuple[str, ...]]
@@ -35,24 +33,24 @@ class Disputes:
     answers: Mapping[str, str]
 
 
-def read_logs(
+def read_annotation_logs(
     paths: Sequence[Path | str], questions: pd.DataFrame, folders: Sequence[SpeciesFolder]
 ) -> list[AnnotationLog]:
-    """The logs of several annotators: what they say of `questions` (question_id) and of
-    the images that are in `folders`. What else they hold is told and left out.
+    """Read the logs of several annotators, restricted to `questions` and to images in `folders`.
+    Questions match by question_id. A printed note counts what else the logs hold; it is left out.
 
-    A question that was reworded after it was annotated is another one: its ticks were
-    for the old words. Images that were added to a folder since are not "no clue"; they
-    have no label, which is told too. Raises `VragError` as `read_log`, when a
-    file is not there yet, and when two logs are of one annotator.
+    A question that was reworded after its annotation is a new one: its ticks were for the old
+    words. Images added to a folder after the annotation are not "no clue"; they have no label,
+    which is printed too. Raises `VragError` as `read_annotation_log`, for a missing file, and for
+    two logs of one annotator.
     """
     for file in map(Path, paths):
         if not file.exists():
             raise VragError(
                 f"{file}: nobody has ticked as {file.stem} yet. Open the notebook with the"
-                f" parameter annotator: {file.stem}, or take the file off annotations_made."
+                f" parameter annotator: {file.stem}, or take the file off annotation_files."
             )
-    logs = [read_log(path) for path in paths]
+    logs = [read_annotation_log(path) for path in paths]
     by_annotator: dict[str, Path | str] = {}
     for path, log in zip(paths, logs, strict=True):
         if log.annotator in by_annotator:
@@ -81,13 +79,14 @@ def _unseen(vote: Vote, images: Mapping[str, frozenset[str]]) -> int:
     return len(images.get(vote.folder, frozenset()) - set(vote.shown) - vote.unreadable)
 
 
-def read_ruling(
+def read_adjudication(
     path: Path | str, questions: pd.DataFrame, folders: Sequence[SpeciesFolder]
 ) -> AnnotationLog:
-    """The log of an adjudicator, who was shown disputed images alone; held against
-    questions and folders as `read_logs` does. Raises `VragError` as `read_log`.
+    """Read the log of an adjudicator, who was shown disputed images only.
+    It is restricted to questions and folders as in `read_annotation_logs`. Raises `VragError` as
+    `read_annotation_log`.
     """
-    return _current(read_log(path), questions, folders)
+    return _current(read_annotation_log(path), questions, folders)
 
 
 def _current(
@@ -138,13 +137,13 @@ AGREEMENT_COLUMNS = [
 
 
 def annotator_agreement(logs: Sequence[AnnotationLog], *, seed: int = 0) -> pd.DataFrame:
-    """Cohen's kappa of every two annotators on the images of the questions that both
-    finished, with a 95 % interval over species.
+    """Return Cohen's kappa of every two annotators, with a 95 % interval over species.
+    It covers the images of the questions that both finished.
 
-    Columns first, second, kappa, ci_low, ci_high (in [−1, 1]; NaN as in `association`),
-    n (images), questions, both, only_first, only_second, neither (images ticked by
-    whom). Clues are rare, so that two annotators who tick nothing in common still agree
-    on most images: kappa takes that out. Empty for fewer than two logs.
+    Columns first, second, kappa, ci_low, ci_high (in [−1, 1]; NaN as in `association`), n (images),
+    questions, both, only_first, only_second, neither (images by who ticked them). Clues are rare:
+    two annotators without a common tick still agree on most images. Kappa corrects for that. Empty
+    for fewer than two logs.
     """
     rows = [_agreement(first, second, seed) for first, second in combinations(logs, 2)]
     return pd.DataFrame(rows, columns=AGREEMENT_COLUMNS)
@@ -157,7 +156,7 @@ def _agreement(first: AnnotationLog, second: AnnotationLog, seed: int) -> dict[s
     y: list[int] = []
     species: list[str] = []
     for question_id in first.votes:
-        votes = finished([first, second], question_id)
+        votes = finished_votes([first, second], question_id)
         if len(votes) < 2:
             continue
         questions += 1
@@ -183,15 +182,15 @@ def _agreement(first: AnnotationLog, second: AnnotationLog, seed: int) -> dict[s
 
 
 def find_disputes(logs: Sequence[AnnotationLog]) -> Disputes:
-    """The questions on which annotators differ, with what to show: disputed images
-    first, then up to `SHOWN_CLUES` clues on which all agree, ticked.
+    """Return the questions on which annotators differ, with the images to show.
+    Disputed images come first, then up to `SHOWN_CLUES` undisputed clues, ticked.
     """
     images: dict[str, tuple[str, ...]] = {}
     ticked: dict[str, frozenset[str]] = {}
     remarks: dict[str, dict[str, str]] = {}
     answers: dict[str, str] = {}
     for question_id in _in_order(logs):
-        votes = given(logs, question_id)
+        votes = votes_with_skips(logs, question_id)
         disputed = disputed_images(votes)
         if disputed or answers_differ(votes):
             agreed = [doc_id for doc_id, label in agreed_labels(votes).items() if label]
@@ -200,7 +199,7 @@ def find_disputes(logs: Sequence[AnnotationLog]) -> Disputes:
             images[question_id] = shown
             ticked[question_id] = frozenset(agreed)
             remarks[question_id] = {doc_id: _remark(votes, doc_id) for doc_id in shown}
-            answers[question_id] = " | ".join(answers_of(votes))
+            answers[question_id] = " | ".join(accepted_answers(votes))
     return Disputes(images, ticked, remarks, answers)
 
 
@@ -212,8 +211,8 @@ def _in_order(logs: Sequence[AnnotationLog]) -> list[str]:
     return list(every)
 
 
-def finished(logs: Iterable[AnnotationLog], question_id: str) -> dict[str, Vote]:
-    """Annotator → vote of those who finished the question."""
+def finished_votes(logs: Iterable[AnnotationLog], question_id: str) -> dict[str, Vote]:
+    """Return annotator → vote, for the annotators who finished the question."""
     return {
         log.annotator: log.votes[question_id]
         for log in logs
@@ -221,9 +220,9 @@ def finished(logs: Iterable[AnnotationLog], question_id: str) -> dict[str, Vote]
     }
 
 
-def given(logs: Iterable[AnnotationLog], question_id: str) -> dict[str, Vote]:
-    """The same with those who skipped it, where anybody finished it: a skip says that
-    clues are not rare, which the others must answer.
+def votes_with_skips(logs: Iterable[AnnotationLog], question_id: str) -> dict[str, Vote]:
+    """Return annotator → vote of those who finished or skipped a question that anybody finished.
+    A skip claims that clues are not rare, which the others must answer.
     """
     votes = {
         log.annotator: log.votes[question_id]
@@ -234,8 +233,8 @@ def given(logs: Iterable[AnnotationLog], question_id: str) -> dict[str, Vote]:
 
 
 def disputed_images(votes: Mapping[str, Vote]) -> list[str]:
-    """The images on which votes differ, and those that one has ticked and another who
-    finished was not shown; by name.
+    """Return the images on which votes differ, sorted by name.
+    An image that one annotator ticked and another, who finished, was not shown is one too.
     """
     every: set[str] = set()
     for vote in votes.values():
@@ -253,8 +252,8 @@ def _differ(votes: Mapping[str, Vote], doc_id: str) -> bool:
 
 
 def agreed_labels(votes: Mapping[str, Vote]) -> dict[str, int]:
-    """Image → label, for those that everybody was shown who finished, and that are not
-    in dispute; by name.
+    """Return image → label, sorted by name, for the undisputed images.
+    Every annotator who finished was shown them.
     """
     done = [vote for vote in votes.values() if vote.status == "done"]
     shared = set.intersection(*(set(vote.shown) for vote in done)) if done else set()
@@ -265,7 +264,7 @@ def agreed_labels(votes: Mapping[str, Vote]) -> dict[str, int]:
 
 
 def answers_differ(votes: Mapping[str, Vote]) -> bool:
-    """Whether those who ticked clues and finished accept different answers."""
+    """Return whether annotators who ticked clues and finished accept different answers."""
     said = [
         {answer.lower() for answer in split_answers(vote.answer)}
         for vote in votes.values()
@@ -274,15 +273,15 @@ def answers_differ(votes: Mapping[str, Vote]) -> bool:
     return any(each != said[0] for each in said)
 
 
-def answers_of(votes: Mapping[str, Vote]) -> tuple[str, ...]:
-    """All answers of those who ticked clues and finished, each once."""
+def accepted_answers(votes: Mapping[str, Vote]) -> tuple[str, ...]:
+    """Return the distinct answers of the annotators who ticked clues and finished."""
     said = [vote.answer for vote in votes.values() if vote.clues and vote.status == "done"]
     return split_answers("|".join(said))
 
 
 def split_answers(text: str) -> tuple[str, ...]:
-    """The answers in a text, in order, each once without regard to case; they are
-    separated by "|". Blanks and a full stop around them do not count.
+    """Split a text into answers at "|", in order, without duplicates that differ in case only.
+    Blanks and a full stop around them are stripped.
     """
     unique: dict[str, str] = {}
     for piece in text.split("|"):

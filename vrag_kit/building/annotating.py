@@ -1,5 +1,5 @@
-"""What an annotator sees and does, without the screen: the view of a page, always made
-from what the disk holds, and the rules of the paper's appendix C.
+"""State and rules of the annotation panel, without the screen (appendix C of the paper).
+The view of a page is always made from what the disk holds.
 """
 
 from __future__ import annotations
@@ -10,23 +10,23 @@ from itertools import chain
 from pathlib import Path
 
 from vrag_kit.benchmarks.images import ImageFile
+from vrag_kit.building.annotations import AnnotationWriter, Vote
 from vrag_kit.building.assignment import PAGE, Assignment
-from vrag_kit.building.log import LogFile, Vote
 from vrag_kit.errors import VragError
 from vrag_kit.plain import Json, JsonView
-from vrag_kit.widgets.pictures import jpeg
-from vrag_kit.workspace import shown
+from vrag_kit.widgets.images import to_jpeg
+from vrag_kit.workspace import display_path
 
 
-class Annotating:
-    """One annotator at work on some questions.
+class AnnotationSession:
+    """One annotator's session on some questions.
 
-    `do` takes an action, `view` says what is on the screen then.
+    `handle` executes an action, `view` returns the state of the screen after it.
     """
 
-    def __init__(self, tasks: list[Assignment], file: LogFile) -> None:
-        """Opens at the first question that is neither done nor skipped, on its first
-        page with an image that was not on the screen yet.
+    def __init__(self, tasks: list[Assignment], file: AnnotationWriter) -> None:
+        """Opens at the first question that is neither done nor skipped.
+        Its first page with an image that was not shown yet is on the screen.
         """
         self.thumbnails: dict[str, bytes] = {}  # of the page on the screen, by doc_id
         self._tasks, self._file = tasks, file
@@ -37,9 +37,9 @@ class Annotating:
         self._announced: set[str] = set()
         self._turn_to(self._next_open(0))
 
-    def do(self, message: JsonView) -> str:
-        """Do what `AnnotationPanel.receive` describes; returns why it was not done, or
-        "".
+    def handle(self, message: JsonView) -> str:
+        """Execute a message of `AnnotationPanel.receive`.
+        Returns the reason why it was not executed, or "".
         """
         try:
             self._file.refresh()
@@ -55,7 +55,7 @@ class Annotating:
             )
 
     def view(self) -> Json:
-        """What is on the screen, in words, numbers and doc_ids."""
+        """Return the state of the screen: texts, numbers and doc_ids."""
         task, vote = self._task, self._vote
         clues = vote.clues if vote else frozenset()
         return {
@@ -74,16 +74,16 @@ class Annotating:
             "clues": len(clues),
             "answer": vote.answer if vote else task.proposal,
             "suggestion": vote.suggestion if vote else "",
-            "not_done": task.why_not_done(vote),
-            "not_skipped": task.why_not_skipped(vote),
+            "not_done": task.incomplete_reason(vote),
+            "not_skipped": task.skip_refused_reason(vote),
             "tiles": [
                 self._tile(number, doc_id)
                 for number, doc_id in enumerate(self._page_images(), start=self._page * PAGE + 1)
             ],
         }
 
-    def path_of(self, doc_id: str) -> Path:
-        """The file of an image of the question on the screen."""
+    def image_path(self, doc_id: str) -> Path:
+        """Return the path of an image of the question on the screen."""
         return self._task.root / doc_id
 
     def _tile(self, number: int, doc_id: str) -> Json:
@@ -103,13 +103,13 @@ class Annotating:
     def _vote(self) -> Vote | None:
         return self._file.log.votes.get(self._task.question_id)
 
-    def finished(self) -> str:
-        """What is to be said when all questions are decided; "" before."""
+    def completion_message(self) -> str:
+        """Return the closing message once all questions are decided; "" before."""
         if any(not self._decided(task.question_id) for task in self._tasks):
             return ""
         return (
             f"All {len(self._tasks)} questions are done or skipped: thank you. What you ticked is"
-            f" in {shown(self._file.path)}; name this file among those that count."
+            f" in {display_path(self._file.path)}; name this file among those that count."
         )
 
     def _do(self, kind: str, question_id: str, message: JsonView) -> str:
@@ -192,9 +192,9 @@ class Annotating:
     def _decide(self, kind: str) -> str:
         """Done or skipped, if the rules allow it; then on to the next open question."""
         task, vote = self._task, self._vote
-        event, why_not = "skipped", task.why_not_skipped
+        event, why_not = "skipped", task.skip_refused_reason
         if kind == "done":
-            event, why_not = "done", task.why_not_done
+            event, why_not = "done", task.incomplete_reason
         reason = why_not(vote)
         if reason or vote is None:  # what nobody opened has a reason
             return f"not {event}: {reason}"
@@ -240,7 +240,7 @@ class Annotating:
         self._announced.discard(self._task.question_id)
         to_see: set[str] = set()
         if not self._decided(self._task.question_id):
-            to_see.update(self._task.to_see(self._vote))
+            to_see.update(self._task.unseen_images(self._vote))
         pages = enumerate(self._task.pages())
         self._open_page(next((number for number, page in pages if to_see & set(page)), 0))
 
@@ -261,7 +261,7 @@ class Annotating:
 
     def _read(self, doc_id: str) -> bytes | VragError:
         try:
-            return jpeg(ImageFile(self.path_of(doc_id)))
+            return to_jpeg(ImageFile(self.image_path(doc_id)))
         except VragError as error:
             return error
 
@@ -277,5 +277,5 @@ class Annotating:
         return (
             f"question {self._place + 1} of {len(self._tasks)}, {status['done']} done,"
             f" {status['skipped']} skipped; images {first}–{last} of {len(self._task.images)};"
-            f" {clues} clue{plural}; saved in {shown(self._file.path)}"
+            f" {clues} clue{plural}; saved in {display_path(self._file.path)}"
         )

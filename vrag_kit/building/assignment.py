@@ -1,6 +1,4 @@
-"""What an annotator is given: questions, each with its images in a random order of the
-annotator's own.
-"""
+"""Assignments of an annotator: questions with their images, in a random order per annotator."""
 
 from __future__ import annotations
 
@@ -12,19 +10,27 @@ from pathlib import Path
 import pandas as pd
 
 from vrag_kit.building.agreement import Disputes
+from vrag_kit.building.annotations import Vote
 from vrag_kit.building.folders import SpeciesFolder
-from vrag_kit.building.log import Vote
 from vrag_kit.errors import VragError
 from vrag_kit.order import ordered
 
 PAGE = 27  # images on the screen at once; the paper's "first 27" are the first page
 MANY = 9  # of a whole page; a question with more clues may be skipped (appendix C)
-COLUMNS = ["question_id", "species", "folder", "question", "explanation", "feature", "rate"]
+COLUMNS = [
+    "question_id",
+    "species",
+    "folder",
+    "question",
+    "explanation",
+    "feature",
+    "estimated_clue_rate",
+]
 
 
 @dataclass(frozen=True, slots=True)
 class Assignment:
-    """One question with the images to look at."""
+    """One question with the images to annotate."""
 
     question_id: str
     species: str  # scientific name
@@ -33,8 +39,8 @@ class Assignment:
     question: str
     explanation: str
     feature: str
-    rate: float  # the coarse filter's estimate in [0, 1]; NaN if there is none
-    unjudged: int  # images that it could not judge
+    estimated_clue_rate: float  # the coarse filter's estimate in [0, 1]; NaN if there is none
+    n_unjudged: int  # images that it could not judge
     root: Path  # the image root
     images: tuple[str, ...]  # doc_ids in random order, never empty
     remarks: Mapping[str, str] = field(default_factory=dict)  # doc_id → what is said below it
@@ -42,36 +48,37 @@ class Assignment:
     ticked: frozenset[str] = frozenset()  # images that are ticked to begin with
 
     def pages(self) -> list[tuple[str, ...]]:
-        """The images in pages of `PAGE`, the last one shorter."""
+        """Return the images in pages of `PAGE`; the last one may be shorter."""
         return [self.images[start : start + PAGE] for start in range(0, len(self.images), PAGE)]
 
     @property
     def rate_in_words(self) -> str:
-        """The coarse filter's estimate, as it is shown."""
-        if math.isnan(self.rate):
+        """The coarse filter's estimate as display text."""
+        if math.isnan(self.estimated_clue_rate):
             return "estimated clue rate unknown"
-        left = f", which could not judge {self.unjudged} images" if self.unjudged else ""
-        return f"estimated clue rate {100 * self.rate:.1f} % (by the coarse filter{left})"
+        left = f", which could not judge {self.n_unjudged} images" if self.n_unjudged else ""
+        percent = 100 * self.estimated_clue_rate
+        return f"estimated clue rate {percent:.1f} % (by the coarse filter{left})"
 
-    def to_see(self, vote: Vote | None) -> list[str]:
-        """The images that were not on the screen yet, in order."""
+    def unseen_images(self, vote: Vote | None) -> list[str]:
+        """Return the images that were not shown yet, in order."""
         return [
             doc_id
             for doc_id in self.images
             if vote is None or (doc_id not in vote.shown and doc_id not in vote.unreadable)
         ]
 
-    def why_not_done(self, vote: Vote | None) -> str:
-        """What is missing before the question can be done; "" if nothing is."""
-        if left := len(self.to_see(vote)):
+    def incomplete_reason(self, vote: Vote | None) -> str:
+        """Return what is missing before the question can be done; "" if nothing is."""
+        if left := len(self.unseen_images(vote)):
             return f"{left:,} of {len(self.images):,} images were not on the screen yet"
         if vote is None or not vote.shown:
             return "none of the images can be shown"
         return "the clues have no answer yet" if vote.clues and not vote.answer.strip() else ""
 
-    def why_not_skipped(self, vote: Vote | None) -> str:
-        """Why the question cannot be skipped; "" if it can: a third of the first page has
-        clues, and more. Of a smaller folder, all images are the first page.
+    def skip_refused_reason(self, vote: Vote | None) -> str:
+        """Return why the question cannot be skipped; "" if it can.
+        More than a third of the first page must be clues; a smaller folder is one page.
         """
         first = self.images[:PAGE]
         clues = len(vote.clues & set(first)) if vote else 0
@@ -84,7 +91,7 @@ class Assignment:
         )
 
 
-def assignments(
+def make_assignments(
     questions: pd.DataFrame,
     folders: Sequence[SpeciesFolder],
     annotator: str,
@@ -92,32 +99,32 @@ def assignments(
     seed: int = 0,
     disputes: Disputes | None = None,
 ) -> list[Assignment]:
-    """The rows of `questions` (columns question_id, species, folder, question,
-    explanation, feature, rate), each with its folder's images in an order that seed,
-    question and annotator determine; a file added to the folder moves no other. A
-    column `unjudged` tells how many images the rate leaves out.
+    """Return an assignment for each row of `questions`, with its folder's images in random order.
+    Columns question_id, species, folder, question, explanation, feature, estimated_clue_rate. Seed,
+    question and annotator determine the order; a new file in the folder moves no other. A column
+    `n_unjudged` gives the number of images that the rate leaves out.
 
-    With `disputes`, the images of a question are those that annotators differ on, with
-    what they said. Raises `VragError` for a missing column, no or a repeated question,
-    a folder that is not in `folders`, an image that is not in its folder, and a rate
-    outside [0, 1].
+    With `disputes`, the images of a question are the disputed ones and some undisputed clues, with
+    the annotators' remarks. Raises `VragError` for a missing column, no or a repeated question, a
+    folder not in `folders`, an image not in its folder, and a rate outside [0, 1].
     """
     _check(questions)
     by_name = {folder.name: folder for folder in folders}
-    table = questions.assign(unjudged=questions.get("unjudged", 0))
+    table = questions.assign(n_unjudged=questions.get("n_unjudged", 0))
     tasks = []
-    for row in table[[*COLUMNS, "unjudged"]].to_dict("records"):
+    for row in table[[*COLUMNS, "n_unjudged"]].to_dict("records"):
         name = row["question_id"]
         folder = by_name.get(row["folder"])
         if folder is None:
             raise VragError(
                 f"question {name!r}: found the folder {row['folder']!r}, which is none of the"
-                f" {len(by_name):,} species folders. Read them with `read_folders`."
+                f" {len(by_name):,} species folders. Read them with `read_species_folders`."
             )
-        if not pd.isna(row["rate"]) and not 0 <= row["rate"] <= 1:
+        rate = row["estimated_clue_rate"]
+        if not pd.isna(rate) and not 0 <= rate <= 1:
             raise VragError(
-                f"question {name!r}: found the rate {row['rate']}, expected 0 to 1, or NaN if there"
-                " is no estimate."
+                f"question {name!r}: found the estimated_clue_rate {rate}, expected 0 to 1, or NaN"
+                " if there is no estimate."
             )
         task = Assignment(
             **{str(column): value for column, value in row.items()},
@@ -141,7 +148,7 @@ def _check(questions: pd.DataFrame) -> None:
     if missing := [name for name in COLUMNS if name not in questions]:
         raise VragError(
             f"the questions have no column {', '.join(missing)}; expected {', '.join(COLUMNS)}. A"
-            " column `rate` of NaN says that no estimate is known."
+            " column `estimated_clue_rate` of NaN says that no estimate is known."
         )
     if questions.empty:
         raise VragError(

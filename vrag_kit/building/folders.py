@@ -1,4 +1,4 @@
-"""Species folders with pictures: named as in iNaturalist, or any tree
+"""Species folders with images: named as in iNaturalist, or any tree
 `entity/image.jpg`.
 """
 
@@ -12,7 +12,7 @@ from pathlib import Path
 
 from vrag_kit.benchmarks.images import SUFFIXES, list_images
 from vrag_kit.errors import VragError
-from vrag_kit.tally import note
+from vrag_kit.run_log import log_note
 
 # NNNNN_Kingdom_Phylum_Class_Order_Family_Genus_species
 _INATURALIST = re.compile(r"\d+_(?:[A-Z][^_]*_){6}[^_].*")
@@ -22,7 +22,7 @@ _NAMED = 3
 
 @dataclass(frozen=True, slots=True)
 class SpeciesFolder:
-    """One species, or any other thing with a folder of its own, and its pictures."""
+    """A species, or any other entity with its own folder, and its images."""
 
     root: Path  # the image root, in which the folder lies
     name: str  # of the folder
@@ -34,25 +34,24 @@ class SpeciesFolder:
 
     @property
     def called(self) -> str:
-        """The common name with the scientific one behind it, as questions say it; the
-        scientific one alone where there is no other.
+        """The common name followed by the scientific name, as in questions.
+        The scientific name alone where there is no other.
         """
         if self.common in ("", self.scientific):
             return self.scientific
         return f"{self.common} (scientific name: {self.scientific})"
 
 
-def read_folders(
+def read_species_folders(
     image_root: Path | str, common_names: Mapping[str, str] | None = None
 ) -> list[SpeciesFolder]:
-    """The folders in `image_root` that hold pictures, by name.
+    """Return the folders in `image_root` that hold images, sorted by name.
 
-    `common_names` maps scientific to common names, as `read_species` does. Files that do
-    not end as pictures do are passed over, and a printed line says so.
+    `common_names` maps scientific to common names, as `read_species` does. Files without an image
+    suffix are skipped, and a printed line says so.
 
-    Raises `VragError` when the folder is missing or holds no such folder, when two of
-    them are of one species, and for a name with white space, which TREC files cannot
-    hold.
+    Raises `VragError` when `image_root` is missing or holds no such folder, when two folders are of
+    one species, and for a name with white space, which TREC files cannot hold.
     """
     root = Path(image_root)
     if not root.is_dir():
@@ -67,7 +66,7 @@ def read_folders(
     ]
     found = [_read(folder, common_names or {}) for folder in subfolders]
     kept = [folder for folder in found if folder.images]
-    passed = [words for folder in subfolders if (words := passed_over(folder))]
+    passed = [words for folder in subfolders if (words := skipped_files(folder))]
     if not kept:
         others = f" {_in_all(passed)}." if passed else ""
         raise VragError(
@@ -75,7 +74,7 @@ def read_folders(
             f" expected <species>/<picture>. Is this one folder too high or too low?{others}"
         )
     if passed:
-        note(_in_all(passed))
+        log_note(_in_all(passed))
     _check_names(root, kept)
     return kept
 
@@ -116,9 +115,9 @@ def _read(folder: Path, common_names: Mapping[str, str]) -> SpeciesFolder:
     )
 
 
-def passed_over(folder: Path) -> str:
-    """What of a folder is passed over, as "moth/ has 3 files, none of them .jpg, …
-    (.heic)"; "" where all of its files end as pictures do. Hidden ones do not count.
+def skipped_files(folder: Path) -> str:
+    """Describe the files of a folder without an image suffix; "" if there are none.
+    For example "moth/ has 3 files, none of them .jpg, … (.heic)". Hidden files do not count.
     """
     files = [path for path in folder.iterdir() if path.is_file() and path.name[0] != "."]
     others = [path for path in files if path.suffix.lower() not in SUFFIXES]
@@ -132,7 +131,7 @@ def passed_over(folder: Path) -> str:
 
 
 def _in_all(passed: Sequence[str]) -> str:
-    """The first few lines of `passed_over`, how many more there are, and what to do."""
+    """The first few lines of `skipped_files`, how many more there are, and what to do."""
     more = len(passed) - _NAMED
     rest = f", and so in {more:,} more folders" if more > 0 else ""
     words = "; ".join(passed[:_NAMED])

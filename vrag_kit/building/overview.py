@@ -1,4 +1,4 @@
-"""Where the questions went, and how the coarse filter did, as tables."""
+"""Tables of the question funnel, the decisions, and the coarse filter's accuracy."""
 
 from __future__ import annotations
 
@@ -7,30 +7,30 @@ from collections.abc import Sequence
 import numpy as np
 import pandas as pd
 
-from vrag_kit.analysis.intervals import estimate
-from vrag_kit.building.deciding import FATES, Decision
-from vrag_kit.building.log import AnnotationLog
+from vrag_kit.analysis.estimates import estimate
+from vrag_kit.building.annotations import AnnotationLog
+from vrag_kit.building.decisions import STATUSES, Decision
 
 _DECISION_COLUMNS = [
     "question_id",
     "species",
     "question",
-    "fate",
-    "why",
-    "estimated",
+    "status",
+    "reason",
+    "estimated_clue_rate",
     "clue_rate",
-    "clues",
-    "images",
+    "n_clues",
+    "n_images",
     "annotators",
     "answers",
 ]
 
 
 def decisions_table(decisions: Sequence[Decision]) -> pd.DataFrame:
-    """One row a question, in order.
+    """Return the decisions as a table, one row per question, in order.
 
-    Columns question_id, species, question, fate, why, estimated, clue_rate (both in [0,
-    1]), clues, images, annotators (who finished it), answers (both joined by " | ").
+    Columns question_id, species, question, status, reason, estimated_clue_rate, clue_rate (both in
+    [0, 1]), n_clues, n_images, annotators (who finished it), answers (both joined by " | ").
     """
     return pd.DataFrame([_row(each) for each in decisions], columns=_DECISION_COLUMNS)
 
@@ -40,20 +40,20 @@ def _row(decision: Decision) -> dict[str, object]:
         "question_id": decision.question_id,
         "species": decision.species,
         "question": decision.question,
-        "fate": decision.fate,
-        "why": decision.why,
-        "estimated": decision.estimated,
+        "status": decision.status,
+        "reason": decision.reason,
+        "estimated_clue_rate": decision.estimated_clue_rate,
         "clue_rate": decision.clue_rate,
-        "clues": sum(decision.labels.values()),
-        "images": len(decision.labels),
+        "n_clues": sum(decision.labels.values()),
+        "n_images": len(decision.labels),
         "annotators": " | ".join(decision.annotators),
         "answers": " | ".join(decision.answers),
     }
 
 
-def suggestions(logs: Sequence[AnnotationLog]) -> pd.DataFrame:
-    """The new questions that annotators suggest: annotator, species, instead_of (the
-    question they looked at), suggestion. Empty when there are none.
+def suggested_questions(logs: Sequence[AnnotationLog]) -> pd.DataFrame:
+    """Return the new questions that annotators suggest; empty when there are none.
+    Columns annotator, species, instead_of (the question on their screen), suggestion.
     """
     rows = []
     for log in logs:
@@ -63,34 +63,34 @@ def suggestions(logs: Sequence[AnnotationLog]) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=["annotator", "species", "instead_of", "suggestion"])
 
 
-def funnel(species: int, chosen: int, decisions: Sequence[Decision]) -> pd.DataFrame:
-    """What is left after each step, of so many species of which so many were chosen:
-    columns step, what ("species" or "questions"), n.
+def question_funnel(species: int, chosen: int, decisions: Sequence[Decision]) -> pd.DataFrame:
+    """Return how many species and questions are left after each step.
+    Columns step, unit_of_n ("species" or "questions"), n. `species` and `chosen` are counts.
     """
-    ranks = [FATES.index(each.fate) for each in decisions]
+    ranks = [STATUSES.index(each.status) for each in decisions]
     rows = [
-        ("with a folder", "species", species),
+        ("with images", "species", species),
         ("chosen", "species", chosen),
         ("written", "questions", len(ranks)),
     ]
-    for step, fate in (
-        ("past the screen", "dropped before"),
-        ("past the coarse filter", "dropped by the filter"),
-        ("annotated", "waits for adjudication"),
-        ("kept", "too common"),
+    for step, status in (
+        ("passed screening", "dropped_earlier"),
+        ("passed coarse filter", "dropped_by_filter"),
+        ("annotated", "awaiting_adjudication"),
+        ("kept", "too_common"),
     ):
-        left = sum(rank < FATES.index(fate) for rank in ranks)
+        left = sum(rank < STATUSES.index(status) for rank in ranks)
         rows.append((step, "questions", left))
-    return pd.DataFrame(rows, columns=["step", "what", "n"])
+    return pd.DataFrame(rows, columns=["step", "unit_of_n", "n"])
 
 
-def filter_beside_annotators(presence: pd.DataFrame, decisions: Sequence[Decision]) -> pd.DataFrame:
-    """How the coarse filter (`ask_presence`) does on images that annotators labelled,
-    with 95 % intervals over species.
+def filter_vs_annotators(presence: pd.DataFrame, decisions: Sequence[Decision]) -> pd.DataFrame:
+    """Evaluate the coarse filter (`detect_feature`) on images that annotators labelled.
+    Intervals are 95 %, over species.
 
-    Columns metric, value, ci_low, ci_high, n (images), n_failed (unjudged). "clues
-    found" is the share of clues that it says are visible, "false alarms" that of other
-    images, both in [0, 1]; NaN where there are none.
+    Columns metric, value, ci_low, ci_high, n (images), n_failed (unjudged). "clues found" is the
+    share of clues that it calls visible, "false alarms" that of other images, both in [0, 1]; NaN
+    where there are none.
     """
     species = {each.question_id: each.species for each in decisions}
     labels_of = {each.question_id: each.labels for each in decisions}

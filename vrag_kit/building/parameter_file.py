@@ -1,6 +1,4 @@
-"""The parameter file beside a benchmark of one's own: the notebooks that run on it, and
-what they are given.
-"""
+"""Parameter file of a custom benchmark: the notebooks that run on it, and their parameters."""
 
 from __future__ import annotations
 
@@ -11,25 +9,25 @@ from vrag_kit.types import Benchmark
 
 _MODELS: JsonView = {
     "models": ["field-guide-vlm-few", "field-guide-vlm-many"],
-    "answerer": "field-guide-vlm-many",
+    "tour_model": "field-guide-vlm-many",
     "retrievers": ["field-guide-clip-64", "field-guide-clip-32"],
     "retriever": "field-guide-clip-64",
     "text_retriever": "field-guide-clip-64",
 }
 """The notebooks' own."""
-_STAY = (*_MODELS, "judge", "run_with")
+_STAY = (*_MODELS, "judge", "decoding", "hardware")
 _FOR = {
-    "query_number": "00_tour",
-    "answerer": "00_tour",
+    "query_index": "00_tour",
+    "tour_model": "00_tour",
     "retriever": "04_top_k_vs_one_in_k",
-    "most_clues": "06_number_of_clues",
+    "max_clues": "06_number_of_clues",
     "articles": "09_wikipedia_text_rag",
     "text_retriever": "09_wikipedia_text_rag",
 }
 """Parameter → the notebook without which it is not in the file."""
 _ABOVE = """\
 # 20_build_a_benchmark writes this file anew whenever it runs. What you change of models,
-# retrievers, judge and run_with stays; for other changes copy the file.
+# retrievers, judge, decoding and hardware stays; for other changes copy the file.
 """
 _BY_WHOM = """\
 # These small models know the drawn Field Guide alone: what they say of other pictures means
@@ -38,20 +36,20 @@ _BY_WHOM = """\
 """
 
 
-def parameter_file(benchmark: Benchmark, name: str, data: JsonView, before: JsonView) -> str:
-    """The text of a parameter file for `vrag run`: the notebooks that run on the
-    benchmark (the others in a comment, each with its reason), `data` (where it is, and
-    articles where there are any), and the notebooks' own models, or those of `before`,
-    the values of the file that is replaced. Results go to folders that end with `name`.
+def parameter_file_text(benchmark: Benchmark, name: str, data: JsonView, before: JsonView) -> str:
+    """Return the text of a parameter file for `vrag run` on a benchmark.
+    It lists the notebooks that can run (the others in a comment, each with its reason), `data` (its
+    location, and articles where there are any), and the default models. The models of `before`, the
+    values of the replaced file, have precedence. Results go to folders that end with `name`.
     """
-    from vrag_kit.papers.visual_rag.pools import most_clues, why_not  # heavy
+    from vrag_kit.papers.visual_rag.pools import max_clues, unmet_requirements  # heavy
 
-    reasons = why_not(benchmark, articles="articles" in data)
+    reasons = unmet_requirements(benchmark, articles="articles" in data)
     run = [book for book, reason in reasons.items() if not reason]
     values = {
         **data,
-        "query_number": 0,
-        "most_clues": most_clues(benchmark),
+        "query_index": 0,
+        "max_clues": max_clues(benchmark),
         "figures_dir": f"runs/figures-{name}",
         "trec_dir": f"runs/trec-{name}",
     }

@@ -1,5 +1,5 @@
-"""Candidate questions in a CSV file that a person edits: words rewritten, questions
-dropped or added (the paper's human filtering and rewriting, appendix C).
+"""Candidate questions in a CSV file that a person edits: rewrites, drops or adds
+(the paper's human filtering and rewriting, appendix C).
 """
 
 from __future__ import annotations
@@ -10,30 +10,29 @@ from pathlib import Path
 
 import pandas as pd
 
-from vrag_kit.benchmarks.visual_rag import query_id_of
-from vrag_kit.building.folders import SpeciesFolder, passed_over
+from vrag_kit.benchmarks.visual_rag import make_query_id
+from vrag_kit.building.folders import SpeciesFolder, skipped_files
 from vrag_kit.building.template_writer import NAME as TEMPLATE
 from vrag_kit.building.writing import COLUMNS
 from vrag_kit.errors import VragError
-from vrag_kit.tables import read_rows, write_rows
-from vrag_kit.workspace import shown
+from vrag_kit.tables import read_csv_rows, write_csv_rows
+from vrag_kit.workspace import display_path
 
 NEEDED = ("species", "question", "feature", "writer")
-"""Columns that a file of a person's own has to have; without the others it is as if they
-were empty.
+"""Required columns of a hand-written file.
+The other columns default to empty.
 """
 
 
-def questions_file(
+def load_or_write_questions(
     path: Path | str, make: Callable[[], pd.DataFrame], folders: Sequence[SpeciesFolder]
 ) -> pd.DataFrame:
-    """The candidate questions in the file at `path`; where there is none, those that
-    `make` gives are written there first.
+    """Return the candidate questions in the file at `path`.
+    If it is missing, the questions that `make` returns are written there first.
 
-    So what a person edited is never written over. Only a species of which the file
-    holds no question, since its writer failed, is written anew. Says what was done.
-    Raises `VragError` as `read_questions` does, when no question goes on, and when the
-    file cannot be written.
+    An edited file is never overwritten. Only a species without a question in it, as after a failed
+    writer, is written again. Prints what was done. Raises `VragError` as `read_questions` does,
+    when no question is left, and when the file cannot be written.
     """
     path, made = Path(path), not Path(path).exists()
     questions = None if made else read_questions(path, folders)
@@ -69,9 +68,9 @@ def questions_file(
     print(
         f"{good:,} of {len(questions):,} questions (by {writers}) "
         + (
-            f"written to {shown(path)}; edit it, then run this again"
+            f"written to {display_path(path)}; edit it, then run this again"
             if made
-            else f"read from {shown(path)}; delete it to have them written anew"
+            else f"read from {display_path(path)}; delete it to have them written anew"
         ),
         flush=True,
     )
@@ -97,34 +96,33 @@ def _none_goes_on(path: Path, questions: pd.DataFrame, *, made: bool) -> str:
 
 
 def save_questions(path: Path | str, candidates: pd.DataFrame) -> None:
-    """Write candidate questions as `read_questions` reads them, replacing the file only
-    once the new one is complete. Raises `OSError` when it cannot be written.
+    """Write candidate questions in the format of `read_questions`; raises `OSError` when it fails.
+    An existing file is replaced only once the new one is complete.
     """
-    write_rows(Path(path), COLUMNS, candidates[COLUMNS].itertuples(index=False))
+    write_csv_rows(Path(path), COLUMNS, candidates[COLUMNS].itertuples(index=False))
 
 
 def read_questions(path: Path | str, folders: Sequence[SpeciesFolder]) -> pd.DataFrame:
-    """The candidate questions in a CSV file, as a person left them: the columns `NEEDED`,
-    and of the others that `write_questions` gives any or none, in any order; commas or
-    semicolons between.
+    """Read the candidate questions in a CSV file that a person may have edited.
+    It needs the columns `NEEDED`; the others of `write_questions` are optional, in any order.
+    Commas or semicolons separate them.
 
-    Each question_id is made anew of species and words, so that it may be left empty and
-    follows what is rewritten; folder and common name are those of the species, which
-    may be named as its folder is. Raises
-    `VragError` naming the line for a column that is missing or unknown, a row that is
-    too long or too short, a species without a folder, a row without a writer, and, of
-    rows that are not dropped, one without question or feature, and a question that
-    stands there twice; and for a file that is missing or not UTF-8.
+    Each question_id is computed from species and question; it may be empty, and follows edits.
+    Folder and common name are those of the species, which may be given by its folder's name. Raises
+    `VragError` naming the line for a missing or unknown column, a row that is too long or too
+    short, a species without a folder, and a row without a writer; of rows that are not dropped,
+    also for one without question or feature, and for a duplicate question. Also raises it for a
+    file that is missing or not UTF-8.
     """
     known = {folder.name: folder for folder in folders}
     known |= {folder.scientific: folder for folder in folders}
     lines: dict[str, int] = {}
     rows = []
-    for number, row in read_rows(
+    for number, row in read_csv_rows(
         Path(path),
         NEEDED,
         "questions",
-        "Have them written by `questions_file`, or give the path of another file.",
+        "Have them written by `load_or_write_questions`, or give the path of another file.",
         optional=[name for name in COLUMNS if name not in NEEDED],
     ):
         where = f"{path} line {number}"
@@ -164,7 +162,7 @@ def _checked(row: dict[str, str], known: dict[str, SpeciesFolder], where: str) -
                 f"{where}: the {name} is empty; fill it in, or say in `dropped` why not to go on"
                 " with this row."
             )
-    question_id = query_id_of(folder.scientific, row["question"]) if row["question"] else ""
+    question_id = make_query_id(folder.scientific, row["question"]) if row["question"] else ""
     of_folder = {"species": folder.scientific, "folder": folder.name, "common": folder.common}
     return {**row, **of_folder, "question_id": question_id}
 
@@ -175,6 +173,6 @@ def _without_pictures(species: str, known: dict[str, SpeciesFolder]) -> str:
     """
     root = next(iter(known.values())).root
     for name in (species, species.replace(" ", "_")):
-        if name and (root / name).is_dir() and (words := passed_over(root / name)):
+        if name and (root / name).is_dir() and (words := skipped_files(root / name)):
             return f"{words}: convert them"
     return ""

@@ -1,5 +1,5 @@
-"""Which species to ask about: those of whose articles summary and description are a
-small part (Visual-RAG, appendix C).
+"""Select species whose articles have little summary and description
+(Visual-RAG, appendix C).
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 import pandas as pd
 
 from vrag_kit.benchmarks.articles import Article
-from vrag_kit.benchmarks.knowledge import Page
+from vrag_kit.benchmarks.knowledge_base import Page
 from vrag_kit.building.folders import SpeciesFolder
 from vrag_kit.errors import VragError
 
@@ -39,25 +39,34 @@ DESCRIPTIONS = frozenset(
         "physical features",
     }
 )
-"""Headings of a description, in lower case.
+"""Headings of description sections, in lower case.
 
-Their subsections are not among them: articles are read without the level of a heading.
+Their subsections are not included: articles are parsed without the level of a heading.
 """
-COLUMNS = ("folder", "species", "common", "images", "title", "words", "share", "chosen", "why")
+COLUMNS = (
+    "folder",
+    "species",
+    "common",
+    "n_images",
+    "title",
+    "n_words",
+    "description_share",
+    "chosen",
+    "reason",
+)
 
 
-def choose_species(
+def select_species(
     folders: Sequence[SpeciesFolder], pages: Mapping[str, Page], limit: float = 0.5
 ) -> pd.DataFrame:
-    """One row a species: which to ask about, and why.
+    """Return one row per species, with whether it is chosen, and why.
 
-    Columns folder, species (scientific name), common, images (how many), title and
-    words of its article ("" and 0 without one), share (`described_share`, in [0, 1],
-    NaN without an article), chosen and why. A species is chosen when its share is at
-    most `limit`, as in appendix C: of species with much else to tell, what they look
-    like is said in few words. One without an article is not chosen, as nothing tells
-    how well it is described; but when `pages` is empty, all are. No folders give no
-    rows. Raises `VragError` for a limit outside [0, 1].
+    Columns folder, species (scientific name), common, n_images, title and n_words of its article
+    ("" and 0 without one), description_share (`description_share`, in [0, 1], NaN without an
+    article), chosen and reason. A species is chosen when that share is at most `limit`, as in
+    appendix C: an article with much other content describes the looks in few words. One without an
+    article is not chosen, as nothing shows how well it is described; but when `pages` is empty, all
+    are. No folders give no rows. Raises `VragError` for a limit outside [0, 1].
     """
     if not 0 <= limit <= 1:
         raise VragError(
@@ -67,7 +76,7 @@ def choose_species(
     rows = []
     for folder in folders:
         article = pages[folder.scientific].article if folder.scientific in pages else None
-        share = described_share(article) if article else math.nan
+        share = description_share(article) if article else math.nan
         chosen = not pages or share <= limit
         title, words = (article.title, len(article.text.split())) if article else ("", 0)
         why = _why(article, share, limit) if pages else "no articles given"
@@ -76,21 +85,21 @@ def choose_species(
     return pd.DataFrame(rows, columns=list(COLUMNS))
 
 
-def described_share(article: Article) -> float:
-    """How much of an article is summary and description: their characters over those of
-    the whole page, in [0, 1]; NaN for an empty page.
+def description_share(article: Article) -> float:
+    """Return the share of summary and description in an article, in [0, 1]; NaN for an empty page.
+    It divides their characters by those of the whole page.
 
-    The whole page is "the entire Wikipedia article" of appendix C: headings, references
-    and all other sections count.
+    The whole page is "the entire Wikipedia article" of appendix C: headings, references and all
+    other sections count.
     """
     if not article.text:
         return math.nan
     return sum(len(text) for _, text in _described(article)) / len(article.text)
 
 
-def described(article: Article) -> str:
-    """The summary and the description of an article, a paragraph each; "" when it has
-    neither.
+def description_text(article: Article) -> str:
+    """Return the summary and the description of an article, one paragraph per section.
+    "" when it has neither.
     """
     return "\n".join(text for _, text in _described(article))
 

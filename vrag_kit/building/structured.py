@@ -1,4 +1,4 @@
-"""Read the JSON that a writer was asked for as questions."""
+"""Parse the JSON in which a writer model returns questions."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _FENCED = re.compile(r"```(?:json)?(.*)```", re.DOTALL)
 
 @dataclass(frozen=True, slots=True)
 class ParsedQuestion:
-    """One question in a writer's words, or what looks like one."""
+    """One question of a writer's reply, or an item that resembles one."""
 
     question: str  # in one line; of one that cannot be used what there is
     explanation: str = ""  # "" where none is given
@@ -22,12 +22,12 @@ class ParsedQuestion:
 
 
 def read_questions_json(text: str) -> list[ParsedQuestion]:
-    """The questions of `{"questions": [{"question": …, "explanation": …, "feature": …}]}`,
-    in order; [] for anything else.
+    """Parse the questions in a JSON reply, in order; [] for anything else.
+    Format: `{"questions": [{"question": …, "explanation": …, "feature": …}]}`.
 
-    Nothing may stand around the JSON but thoughts in <think> tags and a code fence. An
-    item without a question, a question mark or a feature is returned with its
-    `problem`; an explanation may be lacking.
+    Only thoughts in <think> tags and a code fence may surround the JSON. An item without a
+    question, a question mark or a feature is returned with its `problem`; an explanation is
+    optional.
     """
     words = _THOUGHT.sub("", text).strip()
     fenced = _FENCED.fullmatch(words)

@@ -1,5 +1,5 @@
-"""A writer of questions for when no language model is at hand: one question for each
-part that photographs of such an organism rarely show.
+"""Write questions from templates, without a language model.
+There is one question per part that photographs of such an organism rarely show.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from vrag_kit.building.structured import ParsedQuestion
 from vrag_kit.plain import Json
 
 NAME = "template"
-"""How the writer is called in parameters and tables."""
+"""Name of the writer in parameters and tables."""
 _DATA = json.loads((Path(__file__).parent / "template_parts.json").read_text(encoding="utf-8"))
 PARTS: dict[str, list[Json]] = {}
 for row in _DATA["table"]:
@@ -22,11 +22,11 @@ for row in _DATA["table"]:
 """
 
 
-def write_by_template(folder: SpeciesFolder) -> list[ParsedQuestion]:
-    """Questions about a species, each with its feature.
+def write_template_questions(folder: SpeciesFolder) -> list[ParsedQuestion]:
+    """Return questions about a species, each with its feature.
 
-    The parts are those of the most specific rank of its lineage that the table knows.
-    [] when it knows none, as for folders without a lineage.
+    They cover the parts of the most specific rank of its lineage that the table knows. [] when it
+    knows none, as for folders without a lineage.
     """
     rank = next((rank for rank in reversed(folder.lineage) if rank in PARTS), "")
     return [_question(part, folder.called) for part in PARTS.get(rank, ())]

@@ -1,5 +1,5 @@
-"""Questions about what photographs rarely show, written by a language model with the
-paper's instructions (Table 10) or by the template writer.
+"""Write questions about features that photographs rarely show, with a language model and the
+paper's instructions (Table 10), or with the template writer.
 """
 
 from __future__ import annotations
@@ -12,18 +12,19 @@ from typing import Any
 
 import pandas as pd
 
-from vrag_kit.benchmarks.knowledge import Page
-from vrag_kit.benchmarks.visual_rag import query_id_of
+from vrag_kit.benchmarks.knowledge_base import Page
+from vrag_kit.benchmarks.visual_rag import make_query_id
 from vrag_kit.building.folders import SpeciesFolder
-from vrag_kit.building.running import how_to_run
-from vrag_kit.building.species import described
+from vrag_kit.building.species import description_text
 from vrag_kit.building.structured import ParsedQuestion, read_questions_json
-from vrag_kit.building.template_writer import NAME, write_by_template
+from vrag_kit.building.template_writer import NAME, write_template_questions
+from vrag_kit.config import hardware_of
 from vrag_kit.generation.answers import AnswerStore
-from vrag_kit.generation.asking import ask_prompts
-from vrag_kit.generation.asking_options import Asking, Round
+from vrag_kit.generation.ask import ask_prompts
+from vrag_kit.generation.asking_options import Task
 from vrag_kit.generation.loading import load_generator
 from vrag_kit.options import Entry
+from vrag_kit.plain import JsonView
 from vrag_kit.types import Answer, Message, Prompt
 
 COLUMNS = [
@@ -37,11 +38,11 @@ COLUMNS = [
     "writer",
     "dropped",
 ]
-"""Of a table of candidate questions; `dropped` is "" or the reason why not to go on
-with one.
+"""Columns of a table of candidate questions.
+`dropped` is "" or the reason why one is dropped.
 """
 PAPER = json.loads((Path(__file__).parent / "question_writer.json").read_text(encoding="utf-8"))
-"""The instructions, verbatim, with their source; what is ours in them is marked."""
+"""The instructions, verbatim, with their source; our additions are marked."""
 
 _UNKNOWN = (
     "the template writer knows no parts of {}; give a model as `writer`, or fill in question and"
@@ -55,34 +56,31 @@ def write_questions(
     pages: Mapping[str, Page],
     answers_dir: Path | str,
     *,
-    run_with: Mapping[str, Any] | None = None,  # Any: as a notebook's parameters have it
+    hardware: Mapping[str, Any] | None = None,  # Any: as a notebook's parameters have it
 ) -> pd.DataFrame:
-    """Candidate questions about each species: a table with `COLUMNS`, in the
-    order of `folders`; no folders give no rows.
+    """Write candidate questions about each species; returns a table with `COLUMNS`.
+    Rows are in the order of `folders`; no folders give no rows.
 
-    `writer` is "template", which knows parts of iNaturalist's ranks and asks no model,
-    or any model that `load_generator` takes. A model is told names and, from `pages`,
-    the summary and description, and answers as JSON. Its words are kept in
-    `answers.sqlite` in `answers_dir` and read anew each time, so that no species is
-    asked about twice. A species whose call failed, or whose answer holds no question,
-    has one row without a question that says so in `dropped`; so has each question that
-    cannot be used or was asked before. How many go on is printed. Of `run_with` device,
-    batch_size and retry_failures count; answers have 1,024 tokens at most, unless the
-    writer's entry says otherwise. Raises `VragError` as `load_generator` and the
-    generator do.
+    `writer` is "template", which knows parts of iNaturalist's ranks and calls no model, or any
+    model that `load_generator` takes. A model receives names and, from `pages`, the summary and
+    description, and answers as JSON. Its replies are stored in `answers.sqlite` in `answers_dir`
+    and parsed at each use: no species is requested twice. A species whose call failed, or whose
+    answer holds no question, has one row without a question and the reason in `dropped`. A question
+    that is unusable or a duplicate has its reason there too. The number of usable questions is
+    printed. `hardware` names fields of `Hardware`; answers have 1,024 tokens at most, unless the
+    writer's entry says otherwise. Raises `VragError` as `load_generator` and the generator do.
     """
     paragraphs = {}
     for folder in folders:
         if folder.scientific in pages:
-            paragraphs[folder.scientific] = described(pages[folder.scientific].article)
+            paragraphs[folder.scientific] = description_text(pages[folder.scientific].article)
     if writer == NAME:
-        name, written = NAME, [write_by_template(folder) for folder in folders]
+        name, written = NAME, [write_template_questions(folder) for folder in folders]
         failures = [_UNKNOWN.format(folder.scientific) for folder in folders]
     else:
         told = [paragraphs.get(folder.scientific, "") for folder in folders]
         prompts = [question_prompt(*each) for each in zip(folders, told, strict=True)]
-        how = how_to_run(run_with, Asking(max_new_tokens=1024))
-        name, answers = _ask(writer, prompts, Path(answers_dir), how)
+        name, answers = _ask(writer, prompts, Path(answers_dir), hardware)
         written = [read_questions_json(answer.raw or "") for answer in answers]
         failures = [_failure(answer) for answer in answers]
     rows: list[tuple[str, ...]] = []
@@ -96,16 +94,10 @@ def write_questions(
 
 
 def _ask(
-    writer: Entry, prompts: Sequence[Prompt], answers_dir: Path, how: Asking
+    writer: Entry, prompts: Sequence[Prompt], answers_dir: Path, hardware: JsonView | None
 ) -> tuple[str, list[Answer]]:
     """The writer's name, and what it answers."""
-    generator = load_generator(
-        writer,
-        device=how.device,
-        decoding=how.decoding,
-        max_new_tokens=how.max_new_tokens,
-        concurrency=how.batch_size,
-    )
+    generator = load_generator(writer, decoding={"max_new_tokens": 1024}, hardware=hardware)
     if not prompts:
         return generator.name, []
     with AnswerStore(answers_dir / "answers.sqlite") as store:
@@ -113,17 +105,17 @@ def _ask(
             generator,
             prompts,
             store,
-            how=how,
-            this=Round(what="questions", read=lambda raw: {}),
+            how=hardware_of(hardware),
+            this=Task(what="questions", read=lambda raw: {}),
         )
     return generator.name, answers
 
 
 def question_prompt(folder: SpeciesFolder, paragraph: str) -> Prompt:
-    """What a model is asked about one species: instructions, examples, its names, and
-    the paragraph on one line (or that there is none).
+    """Return the prompt for questions about one species.
+    It has instructions, examples, names, and the paragraph on one line (or that there is none).
 
-    They are the paper's, but for the last instruction: JSON is asked for, not prose.
+    They are the paper's, except the last instruction: JSON is requested, not prose.
     """
     instructions = [*PAPER["instructions"][:-1], PAPER["json_ours"]["instruction"]]
     examples = []
@@ -164,7 +156,7 @@ def _rows(
     """The rows of one species; one that says `failure` when there is no question."""
     who = folder.scientific, folder.common, folder.name
     for each in questions:
-        question_id = query_id_of(folder.scientific, each.question) if each.question else ""
+        question_id = make_query_id(folder.scientific, each.question) if each.question else ""
         words = (each.question, each.explanation, each.feature)
         yield (question_id, *who, *words, writer, each.problem)
     if not questions:

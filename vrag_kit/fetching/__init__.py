@@ -1,4 +1,4 @@
-"""Fetching: images out of archives that resume; what is missing, damaged or changed."""
+"""Fetch images from archives with resume, and check for missing, damaged or changed data."""
 
 from vrag_kit.fetching.data_folder import find_data
 from vrag_kit.fetching.fetching import fetch_images

@@ -1,38 +1,38 @@
-"""A walk over Chart-MRAG that notes what is wrong with it, and goes on."""
+"""Check Chart-MRAG and collect every problem, without stopping at the first."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
 
-from vrag_kit.benchmarks.chart_mrag import chart_pictures
+from vrag_kit.benchmarks.chart_mrag import chart_images
 from vrag_kit.benchmarks.chart_rows import (
     ChartRow,
-    find_arrows,
+    find_arrow_files,
+    images_in_row,
     parse_row,
     parse_sentence,
-    pictures_in,
-    read_rows,
-    row_oddities,
+    read_arrow_rows,
+    row_warnings,
 )
+from vrag_kit.benchmarks.image_cache import encoded_image, image_filename
 from vrag_kit.benchmarks.images import decode
 from vrag_kit.benchmarks.json_lines import read_lines
-from vrag_kit.benchmarks.revisions import revision_of
-from vrag_kit.benchmarks.row_pictures import encoded_picture, picture_name
+from vrag_kit.benchmarks.revisions import hub_revision
 from vrag_kit.errors import VragError
 from vrag_kit.fetching.health import Finding
 from vrag_kit.plain import Json
 
 SENTENCES = "text_corpus.jsonl"
-"""The file of sentences, in the folder of the rows or beside it."""
+"""The file of sentences, in the checked folder or its parent folder."""
 
 
 def check_charts(name: str, folder: Path, found: list[Finding]) -> Iterator[Json]:
-    """Add to `found` what is wrong with Chart-MRAG; what it holds."""
+    """Append the problems of Chart-MRAG to `found`; yields one row of counts."""
     walk = _Walk(name, folder, found)
     walk.walk()
     arrows = folder.glob("*.arrow")
-    yield {"split": "", "revision": revision_of(folder, arrows), **walk.counts}
+    yield {"split": "", "revision": hub_revision(folder, arrows), **walk.counts}
 
 
 class _Walk:
@@ -47,10 +47,10 @@ class _Walk:
         self._seen: dict[str, str] = {}
 
     def walk(self) -> None:
-        """Look at every row and every sentence."""
+        """Check every row and every sentence."""
         for where, values in self._values():
             self._look_at(values, where)
-        charts = chart_pictures(self._rows)
+        charts = chart_images(self._rows)
         sentences = self._sentences()
         for row, _ in self._rows:
             for evidence in row.evidence:
@@ -66,8 +66,8 @@ class _Walk:
     def _values(self) -> Iterator[tuple[str, Json]]:
         rows = self._folder / "rows" if (self._folder / "rows").is_dir() else self._folder
         try:
-            for arrow in find_arrows(rows):
-                yield from read_rows(arrow)
+            for arrow in find_arrow_files(rows):
+                yield from read_arrow_rows(arrow)
         except VragError as error:
             kind = "row" if "cannot be read" in str(error) else "missing"
             self._note(kind, "rows", "", str(error))
@@ -82,15 +82,15 @@ class _Walk:
         if before != where:
             self._note("row", row.where, "", f"it came before, in {before}")
             return
-        pictures = pictures_in(values)
+        pictures = images_in_row(values)
         for each in pictures:
             try:
-                decode(encoded_picture(each), row.where)
+                decode(encoded_image(each), row.where)
             except VragError as error:
                 self._note("damaged", row.where, "gt_chart", str(error))
-        for oddity in row_oddities(row, len(pictures)):
+        for oddity in row_warnings(row, len(pictures)):
             self._note("odd", row.where, "", oddity)
-        self._rows.append((row, [picture_name(each) for each in pictures]))
+        self._rows.append((row, [image_filename(each) for each in pictures]))
 
     def _sentences(self) -> dict[str, str]:
         """Those that can be used."""

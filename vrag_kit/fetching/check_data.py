@@ -1,4 +1,4 @@
-"""`vrag check` of a benchmark's data: what was found, as a terminal shows it."""
+"""Check a benchmark's data and print the findings (`vrag check`)."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import pandas as pd
 
 from vrag_kit.benchmarks.mrag_bench import CORPUS
 from vrag_kit.errors import VragError
-from vrag_kit.fetching.crag_mm_health import check_crag_mm, data_sets
+from vrag_kit.fetching.crag_mm_health import check_crag_mm, find_datasets
 from vrag_kit.fetching.data_folder import find_data
 from vrag_kit.fetching.health import KINDS, check_visual_rag
 from vrag_kit.fetching.mrag_bench_health import check_mrag_bench
@@ -16,22 +16,21 @@ from vrag_kit.fetching.suite_health import check_suite, suite_sets
 from vrag_kit.files import write_file
 
 MOST_ROWS = 50
-"""Rows of a table that are printed; `--csv` writes all."""
+"""Maximum rows of a printed table; `--csv` writes all."""
 
 _NAMES = {"row": "bad rows", "missing": "missing", "damaged": "damaged", "odd": "odd"}
 
 
 def check_data(target: Path, image_root: Path | None, *, csv: Path | None = None) -> bool:
-    """Print what is wrong with a benchmark's files; whether there are faults (odd
-    findings are none).
+    """Print the problems of a benchmark's files; returns whether there are faults.
 
-    `target` is an annotation file with its `image_root`, or, alone, a folder that
-    `find_data` understands; or a folder of MRAG-Bench's shards, with the folder of its
-    corpus unless that lies in it; or one of CRAG-MM, with the folder of its pictures
-    unless that is "images" beside the rows; or of pages, charts and WebQA. `csv` gets
+    Odd findings are not faults. `target` is an annotation file with its `image_root`, or,
+    alone, a folder that `find_data` understands; or a folder of MRAG-Bench's shards, with the
+    folder of its corpus unless it is inside; or one of CRAG-MM, with the folder of its images
+    unless it is "images" next to the rows; or one of pages, charts and WebQA. `csv` receives
     every finding.
     """
-    if data_sets(target):
+    if find_datasets(target):
         return _check_crag_mm(target, image_root, csv)
     if image_root is None and suite_sets(target):
         return _check_suite(target, csv)
@@ -74,7 +73,7 @@ def _check_mrag_bench(rows: Path, corpus: Path | None, csv: Path | None) -> bool
 
 def _check_crag_mm(folder: Path, images: Path | None, csv: Path | None) -> bool:
     """The same of CRAG-MM's rows, pictures and indexes; with counts of labels."""
-    print(f"CRAG-MM: {', '.join(map(str, data_sets(folder).values()))}", flush=True)
+    print(f"CRAG-MM: {', '.join(map(str, find_datasets(folder).values()))}", flush=True)
     check = check_crag_mm(folder, images)
     print("\n".join(_lines(check.counts.astype(object))))
     print(_summary(check.findings))

@@ -1,4 +1,4 @@
-"""Requests to addresses that stand in data: to public hosts only, and never without end."""
+"""Open URLs that come from data: only on public hosts, and with a time limit."""
 
 from __future__ import annotations
 
@@ -27,22 +27,22 @@ Connections = Callable[..., http.client.HTTPConnection]
 
 
 class PrivateHostError(OSError):
-    """A host without a public address, such as this machine or one of the local network."""
+    """Raised for a host without a public address: this machine or the local network."""
 
 
-class TooSlowError(OSError):
-    """A response that was not complete in time."""
+class DeadlineExceededError(OSError):
+    """Raised if a response is not complete in time."""
 
 
 @contextmanager
-def opened(
+def open_url(
     request: Request, *, seconds: float, silence: float, allow_private: bool = False
 ) -> Iterator[http.client.HTTPResponse]:
-    """The response to a request, redirects followed. It has to be read within `seconds`
-    in all, with at most `silence` seconds between two bytes.
+    """Open a request, following redirects, and yield the response.
 
-    Raises `TooSlowError`; `PrivateHostError` for a host, also of a redirect, without a
-    public address, unless `allow_private`; and what `urllib.request.urlopen` raises.
+    It must be read within `seconds`, with at most `silence` seconds between two bytes. Raises
+    `DeadlineExceededError`; `PrivateHostError` for a host, also of a redirect, without a public
+    address, unless `allow_private`; and what `urllib.request.urlopen` raises.
     """
     fetch = _Fetch(seconds, allow_private)
     opener = OpenerDirector()  # without urllib's handlers of ftp, files and data
@@ -80,18 +80,18 @@ class _Fetch:
         self._timer.start()
 
     def check(self) -> None:
-        """Raise `TooSlowError` if time is over."""
+        """Raise `DeadlineExceededError` if time is over."""
         if self._is_over:
-            raise TooSlowError(f"not complete after {self._seconds:g} s")
+            raise DeadlineExceededError(f"not complete after {self._seconds:g} s")
 
     def end(self) -> None:
-        """Let go of the connections."""
+        """Close the connections."""
         self._timer.cancel()
         for each in self._sockets:
             each.close()
 
     def connections(self, kind: Connections, request: Request) -> Connections:
-        """Connections for a request, to the very addresses that were checked."""
+        """Return a factory of connections for a request, limited to checked addresses."""
         target = urlsplit(request.full_url)
         is_proxied = request.host != target.netloc
         if is_proxied:

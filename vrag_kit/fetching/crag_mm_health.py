@@ -1,5 +1,5 @@
-"""What is wrong with CRAG-MM's files, as one table: bad rows, shards cut short, pictures
-that are missing or damaged, and what is odd; and how many questions have which label.
+"""Check CRAG-MM's files: a table of unusable rows, truncated shards, missing or damaged images,
+and oddities; and the number of questions per label.
 """
 
 from __future__ import annotations
@@ -11,32 +11,37 @@ from pathlib import Path
 
 import pandas as pd
 
-from vrag_kit.benchmarks.crag_mm_images import Once, images_folder, picture_url, url_file
+from vrag_kit.benchmarks.crag_mm_images import (
+    DuplicateIds,
+    cached_image_name,
+    image_url,
+    images_folder,
+)
 from vrag_kit.benchmarks.crag_mm_index import SPLITS
 from vrag_kit.benchmarks.crag_mm_marks import MARKS
 from vrag_kit.benchmarks.crag_mm_rows import (
     CragSession,
     Names,
-    names_in,
+    image_bytes,
     parse_session,
-    picture_in,
+    read_label_names,
     read_rows,
-    session_oddities,
+    session_warnings,
 )
 from vrag_kit.benchmarks.images import decode
 from vrag_kit.benchmarks.shards import by_number, shards_problem
 from vrag_kit.errors import VragError
-from vrag_kit.fetching.crag_mm_index_health import index_findings, mark_findings
+from vrag_kit.fetching.crag_mm_index_health import check_annotations, check_indexes
 from vrag_kit.fetching.health import COLUMNS, KINDS, Finding
 from vrag_kit.plain import Json
 from vrag_kit.progress import track
 
 KIND_FOLDERS = ("single-turn", "multi-turn")
-"""Where `vrag fetch crag-mm` puts the two data sets."""
+"""The folders to which `vrag fetch crag-mm` writes the two data sets."""
 TURNS = range(2, 7)
-"""Of a published conversation."""
+"""Numbers of turns of the published conversations."""
 QUESTIONS = 1938
-"""Of the published single-turn validation data."""
+"""Number of questions in the published single-turn validation data."""
 PUBLISHED = {
     "query_category": {
         "reasoning": 220,
@@ -57,38 +62,37 @@ PUBLISHED = {
     },
     "picture": {"egocentric": 1423, "with an address": 515},
 }
-"""Its questions by label, counted in an export of the hub's rows of v0.1.2."""
+"""Questions of that data by label, counted in an export of the hub's rows of v0.1.2."""
 
 
 @dataclass(frozen=True, slots=True)
 class CragCheck:
-    """What `check_crag_mm` found."""
+    """The result of `check_crag_mm`."""
 
     findings: pd.DataFrame
-    """Columns and kinds are those of `check_visual_rag`."""
+    """The findings, with the columns and kinds of `check_visual_rag`."""
     counts: pd.DataFrame
-    """Questions by data (folder), split, column and label; `published` where that is
-    known, else None.
+    """Number of questions by data (folder), split, column and label; `published` is None if
+    unknown.
     """
 
 
 def check_crag_mm(folder: Path | str, images: Path | str | None = None) -> CragCheck:
-    """Everything that is wrong or odd with a folder of CRAG-MM: rows of both data sets
-    and splits, marks, pictures and indexes, as far as they are there; or with the rows of
-    one data set.
+    """Check a folder of CRAG-MM, or of one of its data sets, for faults and oddities.
 
-    Faults are `row`: one that `load_crag_mm` would refuse (unknown label, turn without an
-    answer, answer without its turn, turn or session that came before), a shard that is
-    cut short, a line of an index or of marks; `missing`: shards, pictures that were not
-    fetched or that a row lacks; `damaged`: pictures that cannot be decoded. Odd, and no
-    faults: answers in another order than turns, conversations of other lengths than 2 to
-    6, pages that say nothing, an index of a split without rows, marks of no question; of
-    a data set of 1,938 single questions also other counts of labels than published.
+    Rows of both data sets and splits, annotations, images and indexes are checked if present.
+    Faults are `row`: a row that `load_crag_mm` would refuse (unknown label, turn without an
+    answer, answer without its turn, duplicate turn or session), a truncated shard, a line of
+    an index or of annotations; `missing`: shards, and images that were not fetched or that a
+    row lacks; `damaged`: images that cannot be decoded. Odd, and no faults: answers in another
+    order than turns, conversations of other lengths than 2 to 6, pages without text, an index
+    of a split without rows, annotations of unknown questions; in a data set of 1,938 single
+    questions also label counts that differ from the published ones.
 
-    Raises `VragError` when there are no rows.
+    Raises `VragError` if there are no rows.
     """
     folder = Path(folder).expanduser()
-    sets = data_sets(folder)
+    sets = find_datasets(folder)
     if not sets:
         raise VragError(
             f"{folder}: no rows of CRAG-MM; expected single-turn or multi-turn, or shards"
@@ -109,21 +113,21 @@ def check_crag_mm(folder: Path | str, images: Path | str | None = None) -> CragC
             sessions = list(walk.sessions(shards))
             asked.update(walk.asked)
             counts += _counts(name, split, sessions, found)
-        found += mark_findings(rows / MARKS, asked)
-    found += index_findings(folder, [split for split in SPLITS if _has_split(sets, split)])
+        found += check_annotations(rows / MARKS, asked)
+    found += check_indexes(folder, [split for split in SPLITS if _has_split(sets, split)])
     ordered = sorted(found, key=lambda finding: KINDS.index(finding[0]))
     return CragCheck(pd.DataFrame(ordered, columns=COLUMNS), pd.DataFrame(counts))
 
 
-def data_sets(folder: Path) -> dict[str, Path]:
-    """Name → folder of the data sets of CRAG-MM in a folder, which may be one itself."""
+def find_datasets(folder: Path) -> dict[str, Path]:
+    """Find the data sets of CRAG-MM in a folder, or the folder itself: name → folder."""
     below = {name: folder / name for name in KIND_FOLDERS}
     places = {**below, folder.absolute().name: folder}
     return {name: place for name, place in places.items() if _has_split({name: place}, *SPLITS)}
 
 
 def split_shards(rows: Path, split: str) -> list[Path]:
-    """The shards of a split, by number; none when there are none."""
+    """List the shards of a split by number; empty if there are none."""
     pattern = f"{split}-*.parquet"
     return by_number(list(rows.glob(pattern)) or list(rows.glob(f"data/{pattern}")))
 
@@ -140,14 +144,14 @@ class _Walk:
         self._name = name
         self._images = images
         self._found = found
-        self._once = Once()
+        self._once = DuplicateIds()
         self._checked: dict[str, str] = {}  # fetched file → what is wrong with it
 
     def sessions(self, shards: Sequence[Path]) -> Iterator[CragSession]:
-        """The rows that can be used, be their pictures there or not."""
+        """Yield the usable rows, with or without their images."""
         for shard in track(shards, self._name, len(shards), "shards"):
             try:
-                names = names_in(shard)
+                names = read_label_names(shard)
                 for where, row in read_rows(shard):
                     if session := self._session(row, where, names):
                         yield session
@@ -164,21 +168,21 @@ class _Walk:
             self._note("row", place, "", words.removeprefix(f"{place}: "))
             return None
         self.asked.update(turn.interaction_id for turn in session.turns)
-        for oddity in session_oddities(row, session):
+        for oddity in session_warnings(row, session):
             self._note("odd", session.where, "", oddity)
         self._look_at(row, session)
         return session
 
     def _look_at(self, row: Json, session: CragSession) -> None:
         """Whether a row's picture can be opened."""
-        data = picture_in(row)
-        url = picture_url(session)
+        data = image_bytes(row)
+        url = image_url(session)
         if data:
             self._note_damage(session.where, "image", self._damage(data, session.where))
         elif not url:
             self._note("missing", session.where, "image", "neither a picture nor an address")
         else:
-            name = url_file(url)
+            name = cached_image_name(url)
             path = self._images / name
             if not path.is_file():
                 words = f"the picture at {url} was not fetched; expected {path}"

@@ -1,4 +1,4 @@
-"""What is wrong with CRAG-MM's indexes and marks, line by line."""
+"""Check CRAG-MM's indexes and annotations, line by line."""
 
 from __future__ import annotations
 
@@ -13,18 +13,18 @@ from vrag_kit.benchmarks.crag_mm_index import (
     parse_entry,
     parse_page,
 )
-from vrag_kit.benchmarks.crag_mm_marks import KEYS, parse_marks
+from vrag_kit.benchmarks.crag_mm_marks import KEYS, parse_annotations
 from vrag_kit.benchmarks.images import find_damaged
 from vrag_kit.benchmarks.json_lines import parse_object, read_lines
 from vrag_kit.errors import VragError
 from vrag_kit.fetching.health import Finding
-from vrag_kit.types import Evidence
+from vrag_kit.types import Document
 
 
-def index_findings(folder: Path, splits: Collection[str]) -> list[Finding]:
-    """What is wrong or odd with all indexes in a folder: lines that cannot be read or came
-    before, pictures that are missing or damaged, pages that say nothing, entries without
-    an entity, and indexes of other splits than these.
+def check_indexes(folder: Path, splits: Collection[str]) -> list[Finding]:
+    """Check all indexes in a folder. Findings are unreadable or duplicate lines, missing or damaged
+    images, pages without text, entries without an entity, and indexes of splits that are not in
+    `splits`.
     """
     found: list[Finding] = []
     for path in sorted(folder.glob(f"*/{ENTRIES}")):
@@ -36,8 +36,8 @@ def index_findings(folder: Path, splits: Collection[str]) -> list[Finding]:
     return found
 
 
-def mark_findings(path: Path, asked: Collection[str]) -> list[Finding]:
-    """What is wrong with a file of marks, and how many are of no question."""
+def check_annotations(path: Path, asked: Collection[str]) -> list[Finding]:
+    """Check an annotation file, and count its annotations of unknown questions."""
     if not path.is_file():
         return []
     found: list[Finding] = []
@@ -45,7 +45,7 @@ def mark_findings(path: Path, asked: Collection[str]) -> list[Finding]:
     for where, line in read_lines(path, "file of marks"):
         place = where.removeprefix(f"{path.parent}/")
         try:
-            name = parse_marks(parse_object(line, where, KEYS), where)["interaction_id"]
+            name = parse_annotations(parse_object(line, where, KEYS), where)["interaction_id"]
         except VragError as error:
             found.append(("row", place, "", str(error).removeprefix(f"{where}: ")))
             continue
@@ -59,7 +59,7 @@ def mark_findings(path: Path, asked: Collection[str]) -> list[Finding]:
 
 
 def _findings(
-    path: Path, what: str, parse: Callable[[str, str, Path], Evidence]
+    path: Path, what: str, parse: Callable[[str, str, Path], Document]
 ) -> Iterator[Finding]:
     seen: dict[str, str] = {}
     name = f"{path.parent.name}/{path.name}"
@@ -79,7 +79,7 @@ def _findings(
         yield "row", name, "", str(error)
 
 
-def _of_document(document: Evidence, place: str) -> Iterator[Finding]:
+def _of_document(document: Document, place: str) -> Iterator[Finding]:
     told = document.metadata
     if document.image is not None:
         image = document.image

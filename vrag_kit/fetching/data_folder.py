@@ -1,4 +1,4 @@
-"""Where annotation files and images lie in a folder of Visual-RAG's data."""
+"""Find the annotation file and the image folder in a folder of Visual-RAG's data."""
 
 from __future__ import annotations
 
@@ -8,18 +8,18 @@ from pathlib import Path
 from vrag_kit.benchmarks.json_lines import read_lines
 from vrag_kit.benchmarks.visual_rag_rows import Row
 from vrag_kit.errors import VragError
-from vrag_kit.files import leaves
+from vrag_kit.files import escapes_folder
 
 _BY_HAND = "Or name both: `vrag check ANNOTATIONS IMAGE_FOLDER`."
 
 
 def find_data(folder: Path | str) -> tuple[Path, Path]:
-    """The annotation file and the image folder in `folder`.
+    """Find the annotation file and the image folder in `folder`.
 
     The annotation file is the one `.jsonl` file directly in it that has a row with
     `images` and `question`. The image folder is `folder` itself or a folder in it, the
-    one that holds most images of the first row; that species' folder has to be there.
-    Raises `VragError` saying what was found otherwise.
+    one with most images of the first row; it must have the species folder of the first
+    image. Otherwise raises `VragError`, which says what was found.
     """
     folder = Path(folder)
     if not folder.is_dir():
@@ -57,7 +57,7 @@ def _first_row(path: Path) -> Row | None:
             continue
         if isinstance(row, dict) and "question" in row:
             images = row.get("images")
-            if isinstance(images, dict) and images and not any(map(leaves, images)):
+            if isinstance(images, dict) and images and not any(map(escapes_folder, images)):
                 return row
     return None
 

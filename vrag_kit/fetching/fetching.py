@@ -1,4 +1,4 @@
-"""Images out of the archive of all images, which is read once and never kept."""
+"""Extract images from the archive of all images, which is streamed and never stored."""
 
 from __future__ import annotations
 
@@ -8,41 +8,41 @@ from pathlib import Path
 
 from vrag_kit.errors import VragError
 from vrag_kit.fetching.filling import ImageFolder, is_image_name
-from vrag_kit.fetching.inventory import Inventory, find_damage, look_around
-from vrag_kit.fetching.search import Search
-from vrag_kit.files import one_at_a_time
+from vrag_kit.fetching.inventory import Inventory, find_damaged_images, scan_folder
+from vrag_kit.fetching.search import Extraction
+from vrag_kit.files import lock_folder
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Fetched:
-    """What a run of `fetch_images` found and did."""
+class FetchReport:
+    """The result of fetching images, by `fetch_images` or `download_images`."""
 
     wanted: int
-    """Images that are wanted, each counted once."""
+    """Number of distinct images that are wanted."""
     had: int
-    """Of these, there before this run."""
+    """Wanted images that existed before this run."""
     by_size: int
-    """Of these, listed in manifest.csv, so that this run compared their sizes and did
-    not open them.
+    """Existing images that manifest.csv lists; this run compared their sizes and did not
+    open them.
     """
     extracted: int = 0
-    """Written by this run, out of an archive."""
+    """Images that this run extracted from an archive."""
     fetched: int | None = None
-    """Written by this run, each from its own address; None where an archive was read."""
+    """Images that this run downloaded by URL; None if an archive was read."""
     refused: tuple[str, ...] = ()
-    """Members of the archive that point outside, or cannot be the image that they are
-    named like: "<name>: <why>".
+    """Archive members that point outside, or cannot be the image that their name says:
+    "<name>: <reason>".
     """
     repeated: int = 0
-    """Members passed over, for this run had written an image of that name before."""
+    """Members skipped because this run had already written an image of that name."""
     missing: Mapping[str, str] = field(default_factory=dict)
-    """Images that are not there → why."""
+    """Missing image → reason."""
     damaged: Mapping[str, str] = field(default_factory=dict)
-    """Images that are there and cannot be opened → why."""
+    """Existing image that cannot be opened → reason."""
 
     @property
     def complete(self) -> bool:
-        """Whether every image is there and none is known to be damaged."""
+        """Whether every image exists and none is known to be damaged."""
         return not self.missing and not self.damaged
 
     def __str__(self) -> str:
@@ -67,23 +67,21 @@ class Fetched:
         return "\n".join(lines)
 
 
-def fetch_images(wanted: Iterable[str], archive: Path | str, to: Path | str) -> Fetched:
-    """Extract the `wanted` images, "<folder>/<file>", from a gzip tar, a file or an
-    http(s) URL, to `to`/<folder>/<file>.
+def fetch_images(wanted: Iterable[str], archive: Path | str, to: Path | str) -> FetchReport:
+    """Extract the `wanted` images, "<folder>/<file>", from a gzip tar to `to`/<folder>/<file>.
 
-    The archive is streamed and not kept; reading stops as soon as all images are there.
-    Members are known by the last two parts of their names. Images that are in `to`
-    already are not fetched again. After an interruption the next run goes on near the
-    place where the last one stopped, where the server sends parts of files (Range) and
-    the archive is the same; else it reads from the beginning, and what was extracted
-    stays. Every image that is new is opened, `to`/manifest.csv lists the good ones
-    (image, bytes, sha256), and `to`/missing.txt what is missing or damaged. Of those
-    that the manifest lists, later runs compare the size alone. An image that was
-    damaged after it was written is fetched again; one that is damaged in the archive is
-    reported, and sought again in another archive only.
+    The archive, a file or an http(s) URL, is streamed and not stored; reading stops as soon
+    as all images are found. Members are matched by the last two parts of their names.
+    Existing images are not fetched again. After an interruption the next run resumes near
+    the place where the last one stopped, if the server supports Range and the archive is the
+    same; else it reads from the beginning, and extracted images stay. Every new image is
+    opened, `to`/manifest.csv lists the good ones (image, bytes, sha256), and
+    `to`/missing.txt the missing or damaged ones. Later runs compare only the sizes of images
+    in the manifest. An image that was damaged after it was written is fetched again; one
+    that is damaged in the archive is reported, and sought only in another archive.
 
-    Raises `VragError` for a name of another form, an archive that cannot be read, and a
-    folder that cannot be written.
+    Raises `VragError` for a name of another form, an unreadable archive, and an unwritable
+    folder.
     """
     names = sorted(set(wanted))
     for name in names:
@@ -91,23 +89,23 @@ def fetch_images(wanted: Iterable[str], archive: Path | str, to: Path | str) -> 
             raise VragError(f"image {name!r} cannot be fetched; expected '<folder>/<file>'.")
     root = Path(to).expanduser()
     folder = ImageFolder(root)
-    with one_at_a_time(root, "fetching images"):
-        there = look_around(folder, names)
+    with lock_folder(root, "fetching images"):
+        there = scan_folder(folder, names)
         if len(there.good) == len(names):
             folder.finish(there.good, {})
             sizes = ", of the sizes in manifest.csv" if there.by_size else ""
             print(
                 f"{root}: all {len(names):,} images are there{sizes}; nothing to fetch", flush=True
             )
-            return Fetched(wanted=len(names), had=len(names), by_size=there.by_size)
-        search = Search(folder, str(archive), names, there)
+            return FetchReport(wanted=len(names), had=len(names), by_size=there.by_size)
+        search = Extraction(folder, str(archive), names, there)
         search.run()
         return _conclude(folder, names, there, search)
 
 
 def _conclude(
-    folder: ImageFolder, names: Sequence[str], there: Inventory, search: Search
-) -> Fetched:
+    folder: ImageFolder, names: Sequence[str], there: Inventory, search: Extraction
+) -> FetchReport:
     """Open what is new, and write down what is good and what is not."""
     had = len(there.good) + len(search.suspect)
     new = [name for name in names if name in search.found and name not in there.good]
@@ -119,7 +117,7 @@ def _conclude(
     }
     good = {name: copy for name, copy in search.found.items() if name not in damaged}
     folder.finish(good, missing | damaged)
-    before = Fetched(wanted=len(names), had=had, by_size=there.by_size)
+    before = FetchReport(wanted=len(names), had=had, by_size=there.by_size)
     return replace(
         before,
         extracted=len(search.found) - had,
@@ -130,11 +128,11 @@ def _conclude(
     )
 
 
-def _damage(folder: ImageFolder, search: Search, names: Sequence[str]) -> dict[str, str]:
+def _damage(folder: ImageFolder, search: Extraction, names: Sequence[str]) -> dict[str, str]:
     """Those of the new images that cannot be opened → why, and what to do."""
-    damaged = find_damage(folder, names, "opening what was extracted")
+    damaged = find_damaged_images(folder, names, "opening what was extracted")
     for name in damaged:
-        if folder.unchanged(name, search.found[name]):
+        if folder.matches_checksum(name, search.found[name]):
             damaged[name] += f" It is damaged in {search.name}; give another archive for it."
     return damaged
 

@@ -1,4 +1,4 @@
-"""A folder that is being filled with images: what it holds, and what was noted of it.
+"""A folder that is filled with images, with its manifest, journal and resume state.
 
 Nothing is written outside it.
 """
@@ -20,45 +20,45 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 
 from vrag_kit.errors import VragError
-from vrag_kit.fetching.archive import Place
-from vrag_kit.files import leaves, write_file
+from vrag_kit.fetching.resumable_tar import ResumePoint
+from vrag_kit.files import escapes_folder, write_file
 
 COLUMNS = ("image", "bytes", "sha256")
-"""Of the manifest and of the journal."""
+"""Columns of the manifest and of the journal."""
 
 
 def is_image_name(name: str) -> bool:
-    """Whether this is "<folder>/<file>", printable, without steps out of the folder."""
+    """Return whether `name` is a printable "<folder>/<file>" that stays in the folder."""
     parts = name.split("/")
-    steps = leaves(name) or not {"", "."}.isdisjoint(parts)
+    steps = escapes_folder(name) or not {"", "."}.isdisjoint(parts)
     return len(parts) == 2 and not steps and not re.search(r"[\x00-\x1f\x7f]", name)
 
 
 @dataclass(frozen=True, slots=True)
-class Copy:
-    """What is known of a file."""
+class FileRecord:
+    """The recorded size and hash of a file."""
 
     bytes: int
     sha256: str
 
 
 @dataclass(frozen=True, slots=True)
-class Stop:
-    """Where a run stopped reading an archive."""
+class ResumeState:
+    """The state in which a run stopped reading an archive."""
 
     archive: Mapping[str, Any]  # what tells it from others: texts and numbers
     wanted: str  # hash of the names that were looked for
-    place: Place
+    place: ResumePoint
     ended: bool  # whether all of it was read
 
 
 class ImageFolder:
-    """Images below `root`, named "<folder>/<file>", with three files beside the folders.
+    """Images below `root`, named "<folder>/<file>", with three record files.
 
-    `manifest.csv` lists the images that were opened and found good;
-    `.fetch-journal.csv` those that were written since, each as soon as it is complete;
-    `.fetch-stop.json` where the reading of the archive stopped. Only one process at a
-    time may write there. What cannot be written raises `VragError`.
+    `manifest.csv` lists the images that were opened and found good; `.fetch-journal.csv`
+    lists images written after that, each as soon as it is complete; `.fetch-stop.json` holds
+    the resume state. Only one process at a time may write there. A file or folder that
+    cannot be written raises `VragError`.
     """
 
     def __init__(self, root: Path) -> None:
@@ -67,50 +67,53 @@ class ImageFolder:
         self._missing = root / "missing.txt"
         self._journal = root / ".fetch-journal.csv"
         self._stop = root / ".fetch-stop.json"
-        with writing(root):
+        with catch_write_errors(root):
             root.mkdir(parents=True, exist_ok=True)
             tempfile.TemporaryFile(dir=root).close()  # whether it can be written
 
-    def listed(self) -> dict[str, Copy]:
-        """The images of the manifest, as they were."""
+    def read_manifest(self) -> dict[str, FileRecord]:
+        """Read the records in the manifest, which may be out of date."""
         return _read_rows(self._manifest)
 
-    def journal(self) -> dict[str, Copy]:
-        """The images of the journal, as they were; a row that a crash cut off is left
-        out.
+    def read_journal(self) -> dict[str, FileRecord]:
+        """Read the records in the journal, which may be out of date; a row that a crash
+        truncated is left out.
         """
         return _read_rows(self._journal)
 
-    def holds(self, name: str, copy: Copy) -> bool:
-        """Whether the file is there with the size that was noted."""
+    def has_file(self, name: str, copy: FileRecord) -> bool:
+        """Return whether the file exists with the recorded size."""
         try:
             return (self.root / name).stat().st_size == copy.bytes
         except OSError:
             return False
 
-    def unchanged(self, name: str, copy: Copy) -> bool:
-        """Whether the file still is, byte for byte, what was noted."""
+    def matches_checksum(self, name: str, copy: FileRecord) -> bool:
+        """Return whether the file has the recorded size and hash."""
         try:
-            return self.look(name) == copy
+            return self.checksum(name) == copy
         except OSError:
             return False
 
-    def look(self, name: str) -> Copy:
-        """Size and hash of a file that is there."""
+    def checksum(self, name: str) -> FileRecord:
+        """Return the size and hash of an existing file."""
         with (self.root / name).open("rb") as file:
             size = os.fstat(file.fileno()).st_size
-            return Copy(size, hashlib.file_digest(file, "sha256").hexdigest())
+            return FileRecord(size, hashlib.file_digest(file, "sha256").hexdigest())
 
-    def note(self, copies: Mapping[str, Copy]) -> None:
-        """Add to the journal."""
-        with writing(self._journal), self._journal.open("a", encoding="utf-8", newline="") as file:
+    def append_to_journal(self, copies: Mapping[str, FileRecord]) -> None:
+        """Append records to the journal."""
+        with (
+            catch_write_errors(self._journal),
+            self._journal.open("a", encoding="utf-8", newline="") as file,
+        ):
             file.write(_csv(_rows(copies)))
 
-    def forget(self, names: Collection[str]) -> None:
-        """Strike images off manifest and journal, and the note of where the reading
-        stopped: they may lie before that place.
+    def drop(self, names: Collection[str]) -> None:
+        """Remove images from manifest and journal, and delete the resume state: they may precede
+        its place in the archive.
         """
-        with writing(self.root):
+        with catch_write_errors(self.root):
             self._stop.unlink(missing_ok=True)  # first: a crash after it costs time, and no image
             for path in (self._manifest, self._journal):
                 rows = _read_rows(path)
@@ -119,8 +122,8 @@ class ImageFolder:
                     write_file(path, _csv([COLUMNS, *_rows(left)]))
 
     def check_folders(self, names: Iterable[str]) -> None:
-        """Raise `VragError` for a folder of these images that is a link: what is
-        written there would lie elsewhere.
+        """Raise `VragError` if the folder of one of these images is a symbolic link, because files
+        would be written elsewhere.
         """
         for folder in sorted({PurePosixPath(name).parts[0] for name in names}):
             if (path := self.root / folder).is_symlink():
@@ -129,40 +132,40 @@ class ImageFolder:
                     f" {self.root}. Remove the link, or choose another folder."
                 )
 
-    def put(self, name: str, pieces: Iterator[bytes]) -> Copy:
-        """Write an image, hashed on the way; it gets its name once it is complete.
+    def write_image(self, name: str, pieces: Iterator[bytes]) -> FileRecord:
+        """Write and hash an image, which gets its name only when it is complete.
 
-        It is not forced to the disk, which would take an hour for 100,000: the journal
-        is, and tells by the size what a power cut took.
+        The file is not synced to disk, which would take an hour for 100,000. The journal is
+        synced, and its sizes show which files a power cut lost.
         """
         target = self.root / name
         self.check_folders([name])
         # one name, which nobody else writes to, so that what a kill leaves is written over
         part = target.with_name(f".{target.name}.part")
-        with writing(target):
+        with catch_write_errors(target):
             target.parent.mkdir(exist_ok=True)
             part.unlink(missing_ok=True)
             file = part.open("xb")  # never through a link
         digest = hashlib.sha256()
         size = 0
         try:
-            with writing(target), file:  # closing writes what is buffered
+            with catch_write_errors(target), file:  # closing writes what is buffered
                 for piece in pieces:
                     file.write(piece)
                     digest.update(piece)
                     size += len(piece)
-            with writing(target):
+            with catch_write_errors(target):
                 os.replace(part, target)
         except BaseException:
             part.unlink(missing_ok=True)
             raise
-        copy = Copy(size, digest.hexdigest())
-        self.note({name: copy})
+        copy = FileRecord(size, digest.hexdigest())
+        self.append_to_journal({name: copy})
         return copy
 
-    def stop_at(self, stop: Stop) -> None:
-        """Note where the reading stopped; the journal is on the disk before it."""
-        with writing(self._stop):
+    def save_resume_state(self, stop: ResumeState) -> None:
+        """Save the resume state, after syncing the journal to disk."""
+        with catch_write_errors(self._stop):
             if self._journal.exists():
                 with self._journal.open("rb") as file:
                     os.fsync(file.fileno())
@@ -175,15 +178,15 @@ class ImageFolder:
             }
             write_file(self._stop, json.dumps({**noted, "sha256": _digest(noted)}))
 
-    def stop(self) -> Stop | None:
-        """Where the last run stopped; None when it left no note, or, which is said, one
-        that is damaged.
+    def load_resume_state(self) -> ResumeState | None:
+        """Load the resume state of the last run; None if there is none, or, with a message, if it
+        is damaged.
         """
         try:
             noted = json.loads(self._stop.read_text(encoding="utf-8"))
             if noted.pop("sha256") == _digest(noted):
-                place = Place(noted["offset"], base64.b64decode(noted["index"]))
-                return Stop(noted["archive"], noted["wanted"], place, noted["ended"])
+                place = ResumePoint(noted["offset"], base64.b64decode(noted["index"]))
+                return ResumeState(noted["archive"], noted["wanted"], place, noted["ended"])
         except FileNotFoundError:
             return None
         except (OSError, ValueError, KeyError, TypeError, AttributeError):
@@ -195,23 +198,23 @@ class ImageFolder:
         )
         return None
 
-    def reasons(self) -> dict[str, str]:
-        """What missing.txt says: image → why."""
+    def read_missing(self) -> dict[str, str]:
+        """Read missing.txt: image → reason."""
         try:
             lines = self._missing.read_text(encoding="utf-8").splitlines()
         except (OSError, ValueError):
             return {}
         return {name: reason for name, _, reason in (line.partition("\t") for line in lines)}
 
-    def finish(self, good: Mapping[str, Copy], faults: Mapping[str, str]) -> None:
-        """Add to the manifest, less what is gone, and write the list of faults
-        (missing.txt: image, tab, reason); without faults, drop journal and note.
+    def finish(self, good: Mapping[str, FileRecord], faults: Mapping[str, str]) -> None:
+        """Update the manifest, without missing files, and write the faults to missing.txt (image,
+        tab, reason); without faults, delete journal and resume state.
         """
         rows = dict(good)
-        for name, copy in self.listed().items():
-            if name not in good and name not in faults and self.holds(name, copy):
+        for name, copy in self.read_manifest().items():
+            if name not in good and name not in faults and self.has_file(name, copy):
                 rows[name] = copy
-        with writing(self.root):
+        with catch_write_errors(self.root):
             write_file(self._manifest, _csv([COLUMNS, *sorted(_rows(rows))]))
             if faults:
                 lines = [f"{name}\t{' '.join(faults[name].split())}\n" for name in sorted(faults)]
@@ -223,8 +226,8 @@ class ImageFolder:
 
 
 @contextmanager
-def writing(path: Path) -> Iterator[None]:
-    """Turn what the system says of a path that cannot be written into `VragError`."""
+def catch_write_errors(path: Path) -> Iterator[None]:
+    """Convert an `OSError` while writing `path` into a `VragError`."""
     try:
         yield
     except OSError as error:
@@ -239,7 +242,7 @@ def _digest(noted: Mapping[str, object]) -> str:
     return hashlib.sha256(json.dumps(noted, sort_keys=True).encode()).hexdigest()
 
 
-def _rows(copies: Mapping[str, Copy]) -> list[tuple[str, int, str]]:
+def _rows(copies: Mapping[str, FileRecord]) -> list[tuple[str, int, str]]:
     return [(name, copy.bytes, copy.sha256) for name, copy in copies.items()]
 
 
@@ -249,13 +252,13 @@ def _csv(rows: Iterable[Iterable[object]]) -> str:
     return content.getvalue()
 
 
-def _read_rows(path: Path) -> dict[str, Copy]:
+def _read_rows(path: Path) -> dict[str, FileRecord]:
     try:
         with path.open(encoding="utf-8", errors="replace", newline="") as file:
             rows = [row for row in csv.reader(file) if _is_row(row)]
     except (OSError, csv.Error):
         return {}
-    return {name: Copy(int(size), sha256) for name, size, sha256 in rows}
+    return {name: FileRecord(int(size), sha256) for name, size, sha256 in rows}
 
 
 def _is_row(row: list[str]) -> bool:

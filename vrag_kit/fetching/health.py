@@ -1,4 +1,4 @@
-"""What is wrong with Visual-RAG's files, as one table: bad rows, and bad or odd images."""
+"""Check Visual-RAG's files: a table of unusable rows and of missing, damaged or odd images."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ from pathlib import Path, PurePosixPath
 import pandas as pd
 
 from vrag_kit.benchmarks.json_lines import read_lines
-from vrag_kit.benchmarks.visual_rag import Listing, listing_of, name_problem
-from vrag_kit.benchmarks.visual_rag_rows import no_rows, parse_row
+from vrag_kit.benchmarks.visual_rag import Listing, image_name_problem, make_folder_lister
+from vrag_kit.benchmarks.visual_rag_rows import empty_file_error, parse_row
 from vrag_kit.errors import VragError
-from vrag_kit.fetching.pictures import examine
+from vrag_kit.fetching.images import inspect_images
 from vrag_kit.progress import track
 
 KINDS = ("row", "missing", "damaged", "odd")
-"""What a finding can be, worst first; all but "odd" are faults."""
+"""The kinds of findings, worst first; all but "odd" are faults."""
 COLUMNS = ["kind", "where", "image", "found"]
 
 _NO_QUESTION = "HOLD"  # stands in some rows of v1, as the authors' page says
@@ -25,21 +25,20 @@ Finding = tuple[str, str, str, str]
 
 
 def check_visual_rag(annotations: Path | str, image_root: Path | str) -> pd.DataFrame:
-    """Everything that is wrong or odd with annotations and their images; one row a
-    finding, empty when all is well.
+    """Check annotations and their images; returns one row per finding, empty without any.
 
     Columns: kind; where ("line 2", or all the lines that name the image: "line 1, 3");
     image ("" for a whole row); found. Kinds, in this order: `row`, a row that
-    `load_visual_rag` would refuse (its images are looked at once it is mended);
-    `missing`, an image that is not there; `damaged`, one that cannot be decoded; `odd`,
-    worth knowing and not wrong. Odd are an EXIF orientation other than upright and any
-    mode but RGB (the kit turns and converts both), a shorter side under 32 pixels, a
-    longer one over 8,000, sides of more than 5 to 1, a format other than the file's
-    ending says, a species and question that came before, and the question "HOLD".
+    `load_visual_rag` would refuse (its images are checked only after it is corrected);
+    `missing`, an image that does not exist; `damaged`, one that cannot be decoded; `odd`,
+    unusual but usable. Odd are an EXIF orientation other than upright and any mode but RGB
+    (the kit rotates and converts both), a shorter side under 32 pixels, a longer one over
+    8,000, sides of more than 5 to 1, a format that contradicts the file's suffix, a
+    duplicate of species and question, and the question "HOLD".
 
     Each image is opened once, however many rows name it, by four threads: some
-    1,000 photographs of 500 pixels a second on two cores. Raises `VragError` when the
-    file or the folder is not there, or the file holds no rows.
+    1,000 photographs of 500 pixels a second on two cores. Raises `VragError` if the
+    file or the folder is missing, or if the file has no rows.
     """
     annotations = Path(annotations)
     root = Path(image_root)
@@ -50,15 +49,15 @@ def check_visual_rag(annotations: Path | str, image_root: Path | str) -> pd.Data
         )
     found, lines = _read(annotations)
     present: dict[str, str] = {}
-    listing = listing_of(root)
+    listing = make_folder_lister(root)
     for name, where in lines.items():
-        if problem := name_problem(name, root):
+        if problem := image_name_problem(name, root):
             found.append(("row", where, name, problem))
         elif problem := _absence(name, listing):
             found.append(("missing", where, name, problem))
         else:
             present[name] = where
-    results = examine(list(present), root)
+    results = inspect_images(list(present), root)
     for name, findings in track(results, annotations.name, len(present), "images"):
         found += [(kind, present[name], name, text) for kind, text in findings]
     rows = sorted(found, key=lambda finding: KINDS.index(finding[0]))
@@ -87,7 +86,7 @@ def _read(annotations: Path) -> tuple[list[Finding], dict[str, str]]:
         for name in row["images"]:
             lines[name] = f"{lines[name]}, {number}" if name in lines else place
     if not where:
-        raise no_rows(annotations)
+        raise empty_file_error(annotations)
     return found, lines
 
 

@@ -1,4 +1,4 @@
-"""Files of a data set on the Hugging Face hub, once, in a folder of one's own."""
+"""Download files of a data set from the Hugging Face hub to a local folder."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from pathlib import Path
 from vrag_kit.errors import VragError
 
 
-def from_hub(rows: str, to: Path, patterns: Sequence[str]) -> None:
-    """Fetch the files of these patterns of a data set, "<owner>/<name>@<revision>", to
-    `to`; those that are there already are not fetched again.
+def download_from_hub(rows: str, to: Path, patterns: Sequence[str]) -> None:
+    """Download the files that match `patterns` from a hub data set to the folder `to`.
 
-    Raises `VragError` for a name that cannot be fetched.
+    `rows` is "<owner>/<name>@<revision>"; existing files are not fetched again. Raises
+    `VragError` if the download fails.
     """
     from huggingface_hub import snapshot_download
 

@@ -1,4 +1,4 @@
-"""What a folder of images holds before it is filled: what is good, damaged, or gone."""
+"""Inventory of an image folder before it is filled: good, damaged and missing images."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from vrag_kit.benchmarks.images import ImageFile, find_damaged
-from vrag_kit.fetching.filling import Copy, ImageFolder
+from vrag_kit.fetching.filling import FileRecord, ImageFolder
 from vrag_kit.progress import track
 
 _AT_ONCE = 256  # pictures opened between two looks at the clock
@@ -14,33 +14,35 @@ _AT_ONCE = 256  # pictures opened between two looks at the clock
 
 @dataclass(frozen=True, slots=True)
 class Inventory:
-    """Which of the wanted images are there."""
+    """The wanted images that exist in a folder."""
 
-    good: dict[str, Copy]
-    """They are there and can be opened."""
+    good: dict[str, FileRecord]
+    """Images that exist and can be opened."""
     by_size: int
-    """Of these, known by their sizes in the manifest, and not opened."""
-    suspect: dict[str, Copy]
-    """They are damaged, and yet just as an archive gave them."""
+    """Good images that were accepted by their size in the manifest, unopened."""
+    suspect: dict[str, FileRecord]
+    """Damaged images whose bytes are still those from the archive."""
 
 
-def look_around(folder: ImageFolder, wanted: Sequence[str]) -> Inventory:
-    """What `folder` holds of the `wanted`; what was noted of images that are gone or
-    damaged since is forgotten.
+def scan_folder(folder: ImageFolder, wanted: Sequence[str]) -> Inventory:
+    """Find the `wanted` images in `folder`, and drop the records of images that are missing or
+    damaged now.
     """
-    listed = folder.listed()
-    journal = folder.journal()
+    listed = folder.read_manifest()
+    journal = folder.read_journal()
     good = {
-        name: listed[name] for name in wanted if name in listed and folder.holds(name, listed[name])
+        name: listed[name]
+        for name in wanted
+        if name in listed and folder.has_file(name, listed[name])
     }
     by_size = len(good)
     held = {}
     for name in wanted:
-        if name not in good and name in journal and folder.holds(name, journal[name]):
+        if name not in good and name in journal and folder.has_file(name, journal[name]):
             held[name] = journal[name]
-    damaged = find_damage(folder, list(held), "opening images of the last run")
+    damaged = find_damaged_images(folder, list(held), "opening images of the last run")
     good |= {name: copy for name, copy in held.items() if name not in damaged}
-    suspect = {name: held[name] for name in damaged if folder.unchanged(name, held[name])}
+    suspect = {name: held[name] for name in damaged if folder.matches_checksum(name, held[name])}
     unknown = [name for name in wanted if name not in good and name not in held]
     good |= _found_by_hand(folder, unknown)
 
@@ -52,12 +54,12 @@ def look_around(folder: ImageFolder, wanted: Sequence[str]) -> Inventory:
             " gone or damaged",
             flush=True,
         )
-        folder.forget(gone)
+        folder.drop(gone)
     return Inventory(good, by_size, suspect)
 
 
-def find_damage(folder: ImageFolder, names: Sequence[str], label: str) -> dict[str, str]:
-    """Those of the images that cannot be opened → why."""
+def find_damaged_images(folder: ImageFolder, names: Sequence[str], label: str) -> dict[str, str]:
+    """Return the images that cannot be opened, with the reason."""
     found: dict[str, str] = {}
     if not names:
         return found
@@ -72,11 +74,11 @@ def find_damage(folder: ImageFolder, names: Sequence[str], label: str) -> dict[s
     return found
 
 
-def _found_by_hand(folder: ImageFolder, names: Iterable[str]) -> dict[str, Copy]:
+def _found_by_hand(folder: ImageFolder, names: Iterable[str]) -> dict[str, FileRecord]:
     """Those of the images that lie there though nothing was noted of them, and open."""
     there = [name for name in names if (folder.root / name).is_file()]
-    damaged = find_damage(folder, there, "opening images that were there")
-    copies = {name: folder.look(name) for name in there if name not in damaged}
+    damaged = find_damaged_images(folder, there, "opening images that were there")
+    copies = {name: folder.checksum(name) for name in there if name not in damaged}
     if copies:
-        folder.note(copies)
+        folder.append_to_journal(copies)
     return copies

@@ -1,5 +1,5 @@
-"""MRAG-Bench's rows from the hub, and its corpus out of an archive: a file that was
-downloaded by hand, or an address.
+"""Fetch MRAG-Bench's rows from the hub, and its corpus from an archive: a manual download or
+a URL.
 """
 
 from __future__ import annotations
@@ -12,22 +12,22 @@ from vrag_kit.benchmarks.images import SUFFIXES
 from vrag_kit.benchmarks.mrag_bench import CORPUS
 from vrag_kit.benchmarks.mrag_bench_rows import find_shards
 from vrag_kit.errors import VragError
-from vrag_kit.fetching.hub import from_hub
+from vrag_kit.fetching.archives import DAMAGED, Member, iter_members, write_atomically
+from vrag_kit.fetching.hub import download_from_hub
 from vrag_kit.fetching.search import LARGEST_IMAGE, Archive, open_archive
-from vrag_kit.fetching.unpacking import DAMAGED, Member, members, put
-from vrag_kit.files import leaves, one_at_a_time
+from vrag_kit.files import escapes_folder, lock_folder
 from vrag_kit.progress import progress
 
 ROWS = "uclanlp/MRAG-Bench@43620fd"
-"""The published rows, as they were when this was written."""
+"""The published rows, in the revision that was current when this was written."""
 CORPUS_PAGE = "https://drive.google.com/file/d/1atwkNXH3aEtCLuqimZoB1Mifj5CwL3CL"
-"""Where the authors offer the archive of the corpus (3.7 GB)."""
+"""The authors' download page for the archive of the corpus (3.7 GB)."""
 _MB = 1_000_000
 
 
 @dataclass(slots=True)
-class CorpusFetched:
-    """What `fetch_corpus` found and did."""
+class CorpusFetchReport:
+    """The result of `fetch_corpus`."""
 
     had: int = 0  # pictures there before, of the size in the archive
     extracted: int = 0
@@ -40,28 +40,26 @@ class CorpusFetched:
 
 
 def fetch_rows(rows: str, to: Path) -> list[Path]:
-    """The shards of a data set of the hub, "<owner>/<name>@<revision>", in `to`/data;
-    those that are there already are not fetched again.
+    """Fetch the shards of a hub data set, "<owner>/<name>@<revision>", to `to`/data.
 
-    Raises `VragError` for a name that cannot be fetched, and for shards that are
-    missing.
+    Existing shards are not fetched again; returns the paths of all. Raises `VragError` if the
+    download fails, and for missing shards.
     """
-    from_hub(rows, to, ["data/*.parquet"])
+    download_from_hub(rows, to, ["data/*.parquet"])
     return find_shards(to)
 
 
-def fetch_corpus(archive: str, to: Path) -> CorpusFetched:
-    """Extract all pictures of an archive (.zip, .tar.gz or .tar; a file or an http(s)
-    URL) to `to`/image_corpus, whatever folders it has; a file of the right size that is
-    there stays.
+def fetch_corpus(archive: str, to: Path) -> CorpusFetchReport:
+    """Extract all images of an archive to `to`/image_corpus.
 
-    Each picture gets its name once it is complete, so that a run that was interrupted is
-    simply run again. Raises `VragError` for an archive that cannot be read, such as the
-    page on which Google Drive asks whether one really wants it.
+    The archive is .zip, .tar.gz or .tar, a file or an http(s) URL; its folders are ignored.
+    An existing file of the same size stays. Each image gets its name only when it is
+    complete, and an interrupted run is simply run again. Raises `VragError` for an unreadable
+    archive, such as the confirmation page of Google Drive.
     """
-    fetched = CorpusFetched()
+    fetched = CorpusFetchReport()
     folder = to / CORPUS
-    with one_at_a_time(folder, "fetching the corpus"), open_archive(archive) as file:
+    with lock_folder(folder, "fetching the corpus"), open_archive(archive) as file:
         try:
             _extract(file, folder, fetched)
         except DAMAGED as error:
@@ -74,12 +72,12 @@ def fetch_corpus(archive: str, to: Path) -> CorpusFetched:
     return fetched
 
 
-def _extract(file: Archive, folder: Path, fetched: CorpusFetched) -> None:
+def _extract(file: Archive, folder: Path, fetched: CorpusFetchReport) -> None:
     """Write all pictures of the archive that are not there."""
     seen: set[str] = set()
     length = file.seek(0, io.SEEK_END)
     bar = progress(f"reading {Path(str(file.name)).name}", length // _MB, "MB")
-    for member in members(file, CORPUS_PAGE):
+    for member in iter_members(file, CORPUS_PAGE):
         bar.set_postfix_str(f"{len(seen):,} pictures", refresh=False)
         bar.update(max(0, file.tell() // _MB - bar.n))
         plain = PurePosixPath(member.name).name
@@ -93,14 +91,14 @@ def _extract(file: Archive, folder: Path, fetched: CorpusFetched) -> None:
         if target.is_file() and target.stat().st_size == member.size:
             fetched.had += 1
         else:
-            put(target, member.pieces())
+            write_atomically(target, member.pieces())
             fetched.extracted += 1
     bar.close()
 
 
 def _problem(member: Member, plain: str, seen: set[str]) -> str:
     """Why a member cannot be a picture of the corpus; "" when it can."""
-    if leaves(member.name):
+    if escapes_folder(member.name):
         return "its name points outside the folder"
     if plain in seen:
         return "a picture of this name came before"

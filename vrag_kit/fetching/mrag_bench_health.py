@@ -1,5 +1,5 @@
-"""What is wrong with MRAG-Bench's files, as one table: bad rows, shards cut short,
-pictures that are missing or damaged, and what is odd.
+"""Check MRAG-Bench's files: a table of unusable rows, truncated shards, missing or damaged
+images, and oddities.
 """
 
 from __future__ import annotations
@@ -13,22 +13,22 @@ import pandas as pd
 
 from vrag_kit.benchmarks.images import decode, list_images
 from vrag_kit.benchmarks.mrag_bench import corpus_folder
-from vrag_kit.benchmarks.mrag_bench_matching import Matched, match
+from vrag_kit.benchmarks.mrag_bench_matching import MatchedRows, match
 from vrag_kit.benchmarks.mrag_bench_rows import (
     MragRow,
     list_shards,
     parse_row,
-    read_rows,
-    row_oddities,
+    read_shard_rows,
+    row_warnings,
 )
 from vrag_kit.benchmarks.shards import shards_problem
 from vrag_kit.errors import VragError
 from vrag_kit.fetching.health import COLUMNS, KINDS, Finding
-from vrag_kit.fetching.pictures import examine
+from vrag_kit.fetching.images import inspect_images
 from vrag_kit.progress import track
 
 ROWS = 1353
-"""Of the published data set."""
+"""Number of rows in the published data set."""
 PUBLISHED = {
     "angle": 322,
     "partial": 246,
@@ -44,20 +44,19 @@ PUBLISHED = {
 
 
 def check_mrag_bench(rows: Path | str, corpus: Path | str | None = None) -> pd.DataFrame:
-    """Everything that is wrong or odd with MRAG-Bench's rows and corpus; one row a
-    finding, empty when all is well.
+    """Check MRAG-Bench's rows and corpus; returns one row per finding, empty without any.
 
-    Columns and kinds are those of `check_visual_rag`. Faults are `row`: one that
-    `load_mrag_bench` would refuse, an id that came before, a shard that is cut short;
-    `missing`: shards, and ids between the first and the last; `damaged`: a picture of a
-    row or of the corpus that cannot be decoded. Odd, and no faults: equal options,
-    another number of ground-truth pictures than five (Incomplete: one), one that stands
-    there twice or is the query's own, a picture of a row that is not in the corpus
-    (Partial's queries are crops, and never are), files of the corpus that are the same,
-    and the oddities of single pictures; of a data set of 1,353 rows also another number
-    of questions in a scenario than published.
+    Columns and kinds are those of `check_visual_rag`. Faults are `row`: a row that
+    `load_mrag_bench` would refuse, a duplicate id, a truncated shard; `missing`: shards, and
+    ids between the first and the last; `damaged`: an image of a row or of the corpus that
+    cannot be decoded. Odd, and no faults: equal options, a number of ground-truth images
+    other than five (Incomplete: one), a ground-truth image that occurs twice or is the
+    query's, an image of a row that is not in the corpus (Partial's queries are crops, and
+    never are), files of the corpus that are the same, and the oddities of single images; in
+    a data set of 1,353 rows also a number of questions in a scenario that differs from the
+    published one.
 
-    Raises `VragError` when there are no shards, or no corpus at the place given.
+    Raises `VragError` if there are no shards, or no corpus at the given place.
     """
     folder = corpus_folder(corpus) if corpus else None
     shards = list_shards(rows)
@@ -72,7 +71,7 @@ def check_mrag_bench(rows: Path | str, corpus: Path | str | None = None) -> pd.D
     if folder:
         found += _not_there(matched)
         names = [path.name for path in list_images(folder)]
-        results = examine(names, folder)
+        results = inspect_images(names, folder)
         for name, findings in track(results, folder.name, len(names), "pictures"):
             found += [(kind, "corpus", name, text) for kind, text in findings]
     ordered = sorted(found, key=lambda finding: KINDS.index(finding[0]))
@@ -88,10 +87,10 @@ class _Reading:
         self._found = found
 
     def good_rows(self, shards: list[Path]) -> Iterator[MragRow]:
-        """The rows that can be used."""
+        """Yield the usable rows."""
         for path in shards:
             try:
-                for where, values in read_rows(path):
+                for where, values in read_shard_rows(path):
                     if row := self._good(where, values):
                         yield row
             except VragError as error:
@@ -110,7 +109,7 @@ class _Reading:
             return None
         self.ids[row.id] = where
         self.scenarios[row.scenario] += 1
-        self._found += [("odd", row.where, "", oddity) for oddity in row_oddities(row)]
+        self._found += [("odd", row.where, "", oddity) for oddity in row_warnings(row)]
         return row if self._decodes(row) else None
 
     def _decodes(self, row: MragRow) -> bool:
@@ -149,7 +148,7 @@ def _counts(scenarios: Counter[str]) -> list[Finding]:
     ]
 
 
-def _not_there(matched: Matched) -> list[Finding]:
+def _not_there(matched: MatchedRows) -> list[Finding]:
     """Pictures of rows that no file of the corpus shows, and files that are the same."""
     written = set(matched.written)
     found: list[Finding] = []

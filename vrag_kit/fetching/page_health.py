@@ -1,22 +1,22 @@
-"""A walk over a page benchmark that notes what is wrong with it, and goes on."""
+"""Check a page benchmark and collect every problem, without stopping at the first."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+from vrag_kit.benchmarks.image_cache import encoded_image
 from vrag_kit.benchmarks.images import decode
 from vrag_kit.benchmarks.page_rows import (
     list_config,
     parse_label,
     parse_page,
     parse_query,
-    query_oddities,
+    query_warnings,
     read_config,
     splits_in,
 )
-from vrag_kit.benchmarks.revisions import revision_of
-from vrag_kit.benchmarks.row_pictures import encoded_picture
+from vrag_kit.benchmarks.revisions import hub_revision
 from vrag_kit.benchmarks.shards import shards_problem
 from vrag_kit.errors import VragError
 from vrag_kit.fetching.health import Finding
@@ -24,11 +24,11 @@ from vrag_kit.plain import Json
 
 
 def check_pages(name: str, folder: Path, found: list[Finding]) -> Iterator[Json]:
-    """Add to `found` what is wrong with a page benchmark; what each split holds."""
+    """Append the problems of a page benchmark to `found`; yields counts for each split."""
     for split in splits_in(folder):
         walk = _Walk(f"{name} {split}".strip(), folder, split, found)
         walk.walk()
-        revision = revision_of(folder, walk.shards)
+        revision = hub_revision(folder, walk.shards)
         yield {"split": split, "revision": revision, **walk.counts}
 
 
@@ -47,7 +47,7 @@ class _Walk:
         self._gold: set[str] = set()
 
     def walk(self) -> None:
-        """Look at every row of the three configs."""
+        """Check every row of the three configs."""
         for where, row in self._rows("corpus"):
             self._look_at_page(row, where)
         for where, row in self._rows("queries"):
@@ -90,7 +90,7 @@ class _Walk:
         if not self._is_new(page.doc_id, where, self._pages):
             return
         try:
-            decode(encoded_picture(page.picture), page.where)
+            decode(encoded_image(page.picture), page.where)
         except VragError as error:
             self._note("damaged", where, page.doc_id, str(error))
 
@@ -104,7 +104,7 @@ class _Walk:
             return
         if query.problem:
             self._note("row", query.where, "", query.problem)
-        for oddity in query_oddities(query):
+        for oddity in query_warnings(query):
             self._note("odd", query.where, "", oddity)
 
     def _look_at_label(self, row: Json, where: str, others: dict[str, str]) -> None:

@@ -1,4 +1,4 @@
-"""A file on a web server, read as if it lay here: from any place, and on after a break."""
+"""A seekable file on a web server, which reconnects after a broken connection."""
 
 from __future__ import annotations
 
@@ -15,31 +15,31 @@ from urllib.request import Request, urlopen
 from vrag_kit.errors import VragError
 
 PAUSES: tuple[float, ...] = (1, 2, 5, 10, 30, 60, 120, 300)
-"""Seconds before each new try to connect; a byte of progress starts them over, and
-after the last the file gives up.
+"""Seconds to wait before each retry to connect; a received byte resets them, and after the
+last retry reading fails.
 """
 TIMEOUT = 60.0
 """Seconds of silence after which a connection counts as broken."""
 KEPT = 16 << 20
-"""Bytes before the place of reading that stay in memory, so that a short step back asks
-the server for nothing.
+"""Bytes before the current position that stay in memory, which saves a request for a short
+backward seek.
 """
 LATER = (408, 425, 429, 500, 502, 503, 504)
-"""Statuses after which another try may help."""
+"""HTTP statuses after which a retry may succeed."""
 _PIECE = 1 << 20
 
 
 @dataclass(frozen=True, slots=True)
-class Identity:
-    """What tells one state of a file from another."""
+class RemoteFileIdentity:
+    """Identifies one version of a remote file."""
 
     size: int
     etag: str = ""  # "" where the server sends none
     modified: str = ""  # as the server words it
 
-    def same(self, other: Identity) -> bool:
-        """Whether nothing speaks against it: equal sizes, and equal tags and times
-        where both have one.
+    def matches(self, other: RemoteFileIdentity) -> bool:
+        """Return whether two identities may be the same file: equal sizes, and equal tags and times
+        if both have one.
         """
         same_tag = self.etag == other.etag or not (self.etag and other.etag)
         same_time = self.modified == other.modified or not (self.modified and other.modified)
@@ -49,11 +49,10 @@ class Identity:
 class RemoteFile(io.RawIOBase):
     """A read-only, seekable file over HTTP; use it in a `with` block or close it.
 
-    A broken connection is made again, with growing pauses, and asked for the rest
-    (Range). A server that sends no parts sends the beginning again, which is skipped.
-    Raises `VragError` when the file is not there, cannot be reached, does not tell its
-    size, is no longer the file that it was, and when several tries in a row have
-    brought no byte.
+    A broken connection is reopened, with growing pauses, from the current position (Range).
+    A server without Range support sends the file from the beginning, and the known part is
+    skipped. Raises `VragError` if the file is missing, unreachable, of unknown size, or
+    replaced by another version, and if several retries in a row bring no byte.
     """
 
     def __init__(self, url: str) -> None:
@@ -68,25 +67,25 @@ class RemoteFile(io.RawIOBase):
         self.identity, self.sends_parts = self._look()
 
     def readable(self) -> bool:
-        """It is."""
+        """Return True."""
         return True
 
     def seekable(self) -> bool:
-        """It is, whether or not the server helps."""
+        """Return True, whether or not the server supports Range."""
         return True
 
     def tell(self) -> int:
-        """The place of the next byte."""
+        """Return the position of the next byte."""
         return self._place
 
     def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
-        """Move; nothing is asked for before the next read."""
+        """Set the position; no request is sent before the next read."""
         origins = {io.SEEK_SET: 0, io.SEEK_CUR: self._place, io.SEEK_END: self.identity.size}
         self._place = origins[whence] + offset
         return self._place
 
     def read(self, size: int | None = -1) -> bytes:
-        """The next `size` bytes, fewer only at the end of the file."""
+        """Return the next `size` bytes, fewer only at the end of the file."""
         left = max(0, self.identity.size - self._place)
         if size is not None and size >= 0:
             left = min(size, left)
@@ -98,7 +97,7 @@ class RemoteFile(io.RawIOBase):
         return b"".join(pieces)
 
     def close(self) -> None:
-        """End the connection."""
+        """Close the connection."""
         self._drop()
         super().close()
 
@@ -120,7 +119,7 @@ class RemoteFile(io.RawIOBase):
                     return piece
                 reason = "the server ended it early"
             except (OSError, http.client.HTTPException) as error:
-                reason = in_words(error)
+                reason = describe_error(error)
             self._drop()
             if pause is None:
                 raise VragError(
@@ -145,11 +144,11 @@ class RemoteFile(io.RawIOBase):
             headers = {"Range": f"bytes={self._place}-", "If-Range": tag or self.identity.modified}
         response = self._ask(headers)
         found, first = _read_head(response, self.name)
-        if not found.same(self.identity):
+        if not found.matches(self.identity):
             response.close()
             raise VragError(
                 f"{self.name}: the archive on the server was replaced while it was read (it had"
-                f" {_told(self.identity)}, now {_told(found)})."
+                f" {_identity_text(self.identity)}, now {_identity_text(found)})."
             )
         if self._place != self._next:
             self._kept.clear()
@@ -169,7 +168,7 @@ class RemoteFile(io.RawIOBase):
         self._response = response
         return response
 
-    def _look(self) -> tuple[Identity, bool]:
+    def _look(self) -> tuple[RemoteFileIdentity, bool]:
         """The file's identity, and whether the server sends parts of it."""
         for pause in (*PAUSES, None):
             try:
@@ -177,15 +176,18 @@ class RemoteFile(io.RawIOBase):
                     return _read_head(response, self.name)[0], response.status == 206
             except HTTPError as error:
                 if pause is None:
-                    tries = f"{len(PAUSES) + 1} tries ({in_words(error)})"
+                    tries = f"{len(PAUSES) + 1} tries ({describe_error(error)})"
                     raise VragError(
                         f"{self.name}: gave up after {tries}. Try again later."
                     ) from error
-                print(f"{self.name}: {in_words(error)}; trying again in {pause:g} s", flush=True)
+                print(
+                    f"{self.name}: {describe_error(error)}; trying again in {pause:g} s", flush=True
+                )
                 time.sleep(pause)
             except (OSError, http.client.HTTPException, ValueError) as error:
                 raise VragError(
-                    f"{self.name}: the server cannot be reached ({in_words(error)}). Check the"
+                    f"{self.name}: the server cannot be reached ({describe_error(error)}). Check"
+                    " the"
                     " address and the network."
                 ) from error
         raise AssertionError("the last try returns or raises")
@@ -210,7 +212,7 @@ class RemoteFile(io.RawIOBase):
                 416: "The file is empty, or shorter than before: it was replaced.",
             }
             raise VragError(
-                f"{self.name}: the server refuses it ({in_words(error)})."
+                f"{self.name}: the server refuses it ({describe_error(error)})."
                 f" {hint.get(error.code, 'Check the address, and whether it is still valid.')}"
             ) from error
 
@@ -246,7 +248,7 @@ def _name(url: str) -> str:
     return name
 
 
-def _read_head(response: http.client.HTTPResponse, name: str) -> tuple[Identity, int]:
+def _read_head(response: http.client.HTTPResponse, name: str) -> tuple[RemoteFileIdentity, int]:
     """The file's identity, and the place of the first byte that is sent."""
     headers = response.headers
     first = "0"
@@ -263,7 +265,9 @@ def _read_head(response: http.client.HTTPResponse, name: str) -> tuple[Identity,
             f"{name}: the server does not say how large the archive is (status {response.status})."
             " Download it by other means, and give the file."
         )
-    identity = Identity(int(size), headers.get("ETag", ""), headers.get("Last-Modified", ""))
+    identity = RemoteFileIdentity(
+        int(size), headers.get("ETag", ""), headers.get("Last-Modified", "")
+    )
     return identity, int(first)
 
 
@@ -275,9 +279,9 @@ def _skip(response: http.client.HTTPResponse, count: int) -> None:
         count -= len(piece)
 
 
-def in_words(error: BaseException) -> str:
-    """What went wrong, in words that repeat no address: the server may send us on to
-    one with a key in it.
+def describe_error(error: BaseException) -> str:
+    """Describe an error without repeating a URL, because the server may redirect to one that
+    contains a key.
     """
     if isinstance(error, HTTPError):
         return f"{error.code} {http.client.responses.get(error.code, '')}".strip()
@@ -288,7 +292,7 @@ def in_words(error: BaseException) -> str:
     return str(error) or type(error).__name__
 
 
-def _told(identity: Identity) -> str:
+def _identity_text(identity: RemoteFileIdentity) -> str:
     tag = identity.etag and f"tag {identity.etag}"
     return ", ".join(filter(None, [f"{identity.size:,} bytes", tag, identity.modified]))
 

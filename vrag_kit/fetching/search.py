@@ -1,4 +1,4 @@
-"""One reading of an archive for the images that a folder still lacks."""
+"""Extract the images that a folder still lacks, in one pass over an archive."""
 
 from __future__ import annotations
 
@@ -12,27 +12,27 @@ from dataclasses import asdict
 from pathlib import Path
 
 from vrag_kit.errors import VragError
-from vrag_kit.fetching.archive import Place, read_members
-from vrag_kit.fetching.filling import Copy, ImageFolder, Stop
+from vrag_kit.fetching.filling import FileRecord, ImageFolder, ResumeState
 from vrag_kit.fetching.inventory import Inventory
 from vrag_kit.fetching.remote import RemoteFile
-from vrag_kit.files import leaves
+from vrag_kit.fetching.resumable_tar import ResumePoint, read_members
+from vrag_kit.files import escapes_folder
 from vrag_kit.plain import Json, JsonView
 from vrag_kit.progress import progress
 
 LARGEST_IMAGE = 1_000_000_000
-"""Bytes: a member of the archive that would be a larger image is refused."""
+"""Maximum bytes of an image; a larger member of the archive is refused."""
 _MB = 1_000_000
 
 Archive = io.FileIO | RemoteFile
 
 
-class Search:
+class Extraction:
     """Reads an archive until all wanted images are `found`, or to its end.
 
-    `suspect` images, damaged as they came, are left alone if it was this archive that
-    they came from. `reasons` says of images that were refused why, `name` is the
-    archive's in messages.
+    `suspect` images are damaged as extracted; they are skipped if they came from this
+    archive. `reasons` maps refused images to the reason; `name` is the archive's name in
+    messages.
     """
 
     def __init__(
@@ -41,8 +41,8 @@ class Search:
         self.folder = folder
         self.archive = archive
         self.name = ""
-        self.found: dict[str, Copy] = dict(there.good)
-        self.suspect: Mapping[str, Copy] = there.suspect
+        self.found: dict[str, FileRecord] = dict(there.good)
+        self.suspect: Mapping[str, FileRecord] = there.suspect
         self.refused: list[str] = []
         self.reasons: dict[str, str] = {}
         self.repeated = 0
@@ -52,27 +52,27 @@ class Search:
         self._digest = hashlib.sha256("\n".join(wanted).encode()).hexdigest()
 
     def run(self) -> None:
-        """Read until all images are found, or to the end; notes the place now and then."""
+        """Read until all images are found, or to the end; saves the resume state regularly."""
         with open_archive(self.archive) as file:
             identity = _identity(file, self.archive)
             self.name = str(file.name)
-            noted = self.folder.stop()
+            noted = self.folder.load_resume_state()
             if self.suspect and (noted is None or noted.archive != identity):
                 self._open |= self.suspect.keys()
-                self.folder.forget(self.suspect)
+                self.folder.drop(self.suspect)
                 self.suspect = {}
             self.found |= self.suspect
             self.folder.check_folders(self._open)
             stop = self._where_to_begin(identity, noted)
             if stop.ended or not self._open:
-                self.reasons = self.folder.reasons()
+                self.reasons = self.folder.read_missing()
                 self._say_that_all_is_known()
                 return
             self._read_on(file, stop)
 
-    def _where_to_begin(self, identity: JsonView, stop: Stop | None) -> Stop:
+    def _where_to_begin(self, identity: JsonView, stop: ResumeState | None) -> ResumeState:
         """Where the last run stopped, if that helps; why not, in words."""
-        start = Stop(identity, self._digest, Place(), False)
+        start = ResumeState(identity, self._digest, ResumePoint(), False)
         if stop is None:
             return start
         reason = ""
@@ -103,14 +103,14 @@ class Search:
             flush=True,
         )
 
-    def _read_on(self, file: Archive, stop: Stop) -> None:
+    def _read_on(self, file: Archive, stop: ResumeState) -> None:
         """Read from where a run stopped, and note how far it came."""
         last = stop.place
 
-        def note(place: Place, *, ended: bool = False) -> None:
+        def note(place: ResumePoint, *, ended: bool = False) -> None:
             nonlocal last
             last = place
-            self.folder.stop_at(Stop(stop.archive, self._digest, place, ended))
+            self.folder.save_resume_state(ResumeState(stop.archive, self._digest, place, ended))
 
         try:
             self._read(file, stop.archive["size"], stop.place, note)
@@ -121,7 +121,9 @@ class Search:
                 f" {self.folder.root}; run the same command again to go on."
             ) from error
 
-    def _read(self, file: Archive, size: int, place: Place, note: Callable[[Place], None]) -> None:
+    def _read(
+        self, file: Archive, size: int, place: ResumePoint, note: Callable[[ResumePoint], None]
+    ) -> None:
         label = f"reading {Path(self.name).name}"
         bar = progress(label, size // _MB, "MB", start=place.reached // _MB)
         with closing(read_members(file, self.name, place, note)) as members:
@@ -145,7 +147,7 @@ class Search:
         name = self._checked(info)
         self.repeated += name in self._written
         if name in self._open:
-            self.found[name] = self.folder.put(name, pieces())
+            self.found[name] = self.folder.write_image(name, pieces())
             self._written.add(name)
             self._open.remove(name)
 
@@ -154,7 +156,7 @@ class Search:
         parts = info.name.split("/")
         name = "/".join(parts[-2:])
         reason = ""
-        if leaves(info.name):
+        if escapes_folder(info.name):
             reason = "its name points outside the folder"
         elif name in self._open:
             reason = _fault(info)
@@ -167,8 +169,8 @@ class Search:
 
 
 def open_archive(archive: str) -> Archive:
-    """The archive, to be read; nothing that may be a password or key is repeated in an
-    error.
+    """Open an archive for reading; error messages repeat nothing that may be a password or
+    key.
     """
     if re.match(r"https?://", archive, re.IGNORECASE):
         return RemoteFile(archive)

@@ -1,30 +1,30 @@
-"""What MRAG-Suite takes from the hub, each data set in a folder of its own; and where the
-others are.
+"""Fetch MRAG-Suite's data sets from the hub, each to its own folder, and print where to get
+the others.
 """
 
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
-from difflib import get_close_matches
 from pathlib import Path
 
 from vrag_kit.benchmarks.chart_rows import read_sentences
-from vrag_kit.benchmarks.revisions import revision_of
+from vrag_kit.benchmarks.revisions import hub_revision
 from vrag_kit.errors import VragError
 from vrag_kit.fetching.by_address import download
 from vrag_kit.fetching.chart_health import SENTENCES
-from vrag_kit.fetching.filling import writing
-from vrag_kit.fetching.hub import from_hub
+from vrag_kit.fetching.filling import catch_write_errors
+from vrag_kit.fetching.hub import download_from_hub
 from vrag_kit.fetching.mrag_bench import ROWS as MRAG_ROWS
 from vrag_kit.files import write_file
+from vrag_kit.spelling import did_you_mean
 
 _CONFIGS = tuple(f"{config}/train-*.parquet" for config in ("corpus", "queries", "qrels"))
 
 
 @dataclass(frozen=True, slots=True)
-class Source:
-    """One data set of the hub."""
+class HubDataset:
+    """A data set on the hub, with the files to fetch."""
 
     rows: str  # <owner>/<name>@<revision>; the newest without one
     patterns: tuple[str, ...]  # of its files
@@ -33,11 +33,11 @@ class Source:
     sentences: str = ""  # address of a file beside
 
 
-def _visrag(rows: str, questions: int) -> Source:
-    return Source(f"openbmb/VisRAG-Ret-Test-{rows}", _CONFIGS, _CONFIGS[1], questions)
+def _visrag(rows: str, questions: int) -> HubDataset:
+    return HubDataset(f"openbmb/VisRAG-Ret-Test-{rows}", _CONFIGS, _CONFIGS[1], questions)
 
 
-CHARTS = Source(
+CHARTS = HubDataset(
     rows="ymyang/Chart-MRAG",
     patterns=("*.arrow", "state.json", "dataset_info.json"),
     counted="*.arrow",
@@ -51,9 +51,9 @@ SOURCES = {
     "visrag-slide": _visrag("SlideVQA", 556),
     "visrag-doc": _visrag("MP-DocVQA@3ebd091c458cf04161f78cd7b12ea101f83e2529", 591),
     "chart-rag": CHARTS,
-    "mrag-bench": Source(MRAG_ROWS, ("data/*.parquet",), "data/*.parquet", 1353),
+    "mrag-bench": HubDataset(MRAG_ROWS, ("data/*.parquet",), "data/*.parquet", 1353),
 }
-"""Name → where it is fetched."""
+"""Name → data set on the hub."""
 ELSEWHERE = {
     "webqa": (
         "WebQA_train_val.json, imgs.tsv and imgs.lineidx: from its authors' page,"
@@ -62,25 +62,24 @@ ELSEWHERE = {
     "visual-rag": "its annotations, and `vrag fetch visual-rag` for the pictures",
     "mrag-bench": "its corpus: `vrag fetch mrag-bench --rows '' --corpus ARCHIVE`",
 }
-"""Name → where that is which no address gives."""
+"""Name → how to get the data that `fetch_suite` does not fetch."""
 
 
 def fetch_suite(
-    to: Path, only: Collection[str] = (), sources: dict[str, Source] | None = None
+    to: Path, only: Collection[str] = (), sources: dict[str, HubDataset] | None = None
 ) -> bool:
-    """Fetch each of the `sources` (`SOURCES`), or `only` these, to `to`/<name>, printing
-    revision and questions beside those that are published; whether one failed, which ends
-    none of the others. Files that are there are not fetched again.
+    """Fetch the data sets in `sources` to `to`/<name>; returns whether one of them failed.
 
-    Raises `VragError` for an unknown name.
+    `sources` is `SOURCES` by default, and `only` selects some by name. Revision and questions
+    are printed, with the published number if it differs. A failure does not end the others;
+    existing files are not fetched again. Raises `VragError` for an unknown name.
     """
     known = SOURCES if sources is None else sources
     for name in only:
         if name not in known:
-            near = get_close_matches(name, known, 1)
-            hint = f" Did you mean {near[0]!r}?" if near else ""
             raise VragError(
-                f"no data set {name!r} to fetch; expected one of {', '.join(known)}.{hint}"
+                f"no data set {name!r} to fetch; expected one of {', '.join(known)}."
+                + did_you_mean(name, known)
             )
     failed = []
     for name in only or known:
@@ -95,9 +94,9 @@ def fetch_suite(
     return bool(failed)
 
 
-def _fetch(source: Source, folder: Path) -> str:
+def _fetch(source: HubDataset, folder: Path) -> str:
     """Fetch one; what it holds, in words."""
-    from_hub(source.rows, folder, source.patterns)
+    download_from_hub(source.rows, folder, source.patterns)
     files = sorted(folder.glob(source.counted))
     if not files:
         raise VragError(
@@ -105,7 +104,7 @@ def _fetch(source: Source, folder: Path) -> str:
             f" it by hand into {folder}."
         )
     count = _count(files)
-    revision = revision_of(folder, files) or "unknown"
+    revision = hub_revision(folder, files) or "unknown"
     told = f"{count:,} questions, revision {revision}, in {folder}"
     if count != source.questions:
         told += f" (MRAG-Suite prints {source.questions:,}: another revision of the data)"
@@ -140,7 +139,7 @@ def _fetch_sentences(address: str, path: Path) -> int:
     if path.is_file():
         return len(read_sentences(path))
     data = download(address, allow_private=True)  # the address is ours, not out of data
-    with writing(path):
+    with catch_write_errors(path):
         write_file(path, data)
     try:
         return len(read_sentences(path))

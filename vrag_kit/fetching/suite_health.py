@@ -1,6 +1,5 @@
-"""What is wrong with the data sets of MRAG-Suite, as one table: rows that cannot be used,
-shards cut short, labels of pages that are not there, pictures that are missing or damaged,
-and what is odd; and how much each holds, in which revision.
+"""Check the data sets of MRAG-Suite: a table of unusable rows, truncated shards, labels of
+missing pages, missing or damaged images, and oddities; and the size and revision of each.
 """
 
 from __future__ import annotations
@@ -24,31 +23,28 @@ WEBQA = "webqa"
 
 @dataclass(frozen=True, slots=True)
 class SuiteCheck:
-    """What `check_suite` found."""
+    """The result of `check_suite`."""
 
     findings: pd.DataFrame
-    """Columns and kinds are those of `check_visual_rag`."""
+    """The findings, with the columns and kinds of `check_visual_rag`."""
     counts: pd.DataFrame
-    """One row a data set and split: data, layout, split, revision ("" unknown), questions,
-    documents, labels, of rows that can be used.
+    """One row per data set and split: data, layout, split, revision ("" if unknown), and the
+    usable questions, documents and labels.
     """
 
 
 def check_suite(folder: Path | str) -> SuiteCheck:
-    """Everything that is wrong or odd with page benchmarks, Chart-MRAG and WebQA in a
-    folder, which may be one itself.
+    """Check page benchmarks, Chart-MRAG and WebQA in a folder, which may be one itself.
 
-    Faults are `row`: one that loading would refuse or leave out (a text that is missing,
-    an answer that is none of the options, an id that came before, a label of a page that
-    is not there, evidence without its sentence or chart, a claim that is empty), a shard
-    that cannot be read, two revisions in one folder; `missing`: shards, and a page
-    without a picture; `damaged`: pictures that cannot be decoded (WebQA's are looked for
-    in the index of imgs.tsv, and not opened). Odd, and no faults:
-    questions without gold evidence, labels of questions that are not there, equal
-    options, a row's id that says something else than its evidence, more charts than
-    pictures.
+    Faults are `row`: a row that loading would refuse or leave out (a missing text, an answer
+    that is none of the options, a duplicate id, a label of a missing page, evidence without
+    its sentence or chart, an empty claim), an unreadable shard, two revisions in one folder;
+    `missing`: shards, and a page without an image; `damaged`: images that cannot be decoded
+    (WebQA's are looked up in the index of imgs.tsv, and not opened). Odd, and no faults:
+    questions without gold evidence, labels of unknown questions, equal options, a row's id
+    that contradicts its evidence, numbers of charts and images that differ.
 
-    Raises `VragError` when there is none of them.
+    Raises `VragError` if there is none of them.
     """
     folder = Path(folder).expanduser()
     sets = suite_sets(folder)
@@ -69,9 +65,9 @@ def check_suite(folder: Path | str) -> SuiteCheck:
 
 
 def suite_sets(folder: Path) -> dict[str, tuple[str, Path]]:
-    """Name → (layout, folder) of the page benchmarks, charts and WebQA in a folder; "" for
-    the folder itself. None for a folder of WebQA beside other things, such as a drawn
-    Field Guide.
+    """Map the name of each page benchmark, chart set and WebQA in a folder to (layout, folder); ""
+    is the folder itself. Empty if its subfolders hold only WebQA, as in the synthetic Field
+    Guide.
     """
     if layout := _layout(folder):
         return {"": (layout, folder)}

@@ -1,4 +1,4 @@
-"""What is wrong with WebQA's files: rows, evidence, and lines of pictures."""
+"""Check WebQA's files: rows, evidence, and the lines of images."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from vrag_kit.fetching.health import Finding
 from vrag_kit.plain import Json
 
 ANNOTATIONS = "WebQA_train_val.json"
-"""The file of questions."""
+"""The annotation file."""
 
 
 def check_webqa(name: str, folder: Path, found: list[Finding]) -> Iterator[Json]:
-    """Add to `found` what is wrong with WebQA's rows, and, where imgs.tsv lies beside
-    them, with the lines of their pictures; what each split holds.
+    """Append the problems of WebQA's rows to `found`; yields counts for each split. The lines of
+    images are checked too if imgs.tsv is in the folder.
     """
     walk = _Walk(name, folder, found)
     try:
@@ -50,7 +50,7 @@ class _Walk:
                 self.note("missing", "imgs.tsv", str(error))
 
     def look_at(self, guid: str, row: Row) -> None:
-        """One question."""
+        """Check one question."""
         where = f"question {guid!r}"
         split = str(row.get("split"))
         counts = self.counts.setdefault(split, {"questions": 0, "documents": 0, "labels": 0})

@@ -1,17 +1,15 @@
-"""Generation: which images a question is asked with, how it is worded, which model
-answers, and where answers are kept.
-"""
+"""Generate answers: evidence contexts, prompts, models, and the answer store."""
 
+from vrag_kit.config import Decoding, Hardware
 from vrag_kit.generation.answers import AnswerStore
-from vrag_kit.generation.arms import baselines, gcue_arms
-from vrag_kit.generation.asking import ask_prompts
-from vrag_kit.generation.asking_options import Asking, Round
-from vrag_kit.generation.company import clue_among, company, with_blanks
+from vrag_kit.generation.arms import baseline_contexts, gcue_contexts
+from vrag_kit.generation.ask import ask_prompts
+from vrag_kit.generation.asking_options import Task
 from vrag_kit.generation.contexts import (
     ONE_IN_K,
     TOP_K,
-    clue_moved,
-    enough_clues,
+    clue_position_sweep,
+    cutoffs_above_one,
     first_clue,
     gt_clue,
     m_gt,
@@ -19,25 +17,36 @@ from vrag_kit.generation.contexts import (
     non_clue,
     one_in_k,
     one_in_k_easy,
-    over_one,
     top_k,
+    with_min_clues,
     zero_shot,
 )
-from vrag_kit.generation.cutting import Cut
-from vrag_kit.generation.evidence import MODES, evidence_modes, side_by_side
-from vrag_kit.generation.experiment import ask_all, ask_conversations, ask_models, prompt_of, to_ask
-from vrag_kit.generation.generator import Forecast, Generator, Reply
+from vrag_kit.generation.conversation_config import ConversationConfig, EarlyStop
+from vrag_kit.generation.cutting import TokenLimit
+from vrag_kit.generation.distractors import (
+    clue_with_distractors,
+    distractor_sets,
+    with_blank_images,
+)
+from vrag_kit.generation.evidence_modes import MODES, evidence_modes, top_k_per_modality
+from vrag_kit.generation.experiment import (
+    ask_conversations,
+    ask_model,
+    ask_models,
+    build_prompt,
+    pending_answers,
+)
+from vrag_kit.generation.generator import CostEstimate, Generator, Reply
 from vrag_kit.generation.loading import load_generator
-from vrag_kit.generation.local.model import LocalGenerator
-from vrag_kit.generation.parts import Decomposed, Part
-from vrag_kit.generation.people import people_answers, read_choices
+from vrag_kit.generation.local.generator import LocalGenerator
+from vrag_kit.generation.parts import DecomposedBenchmark, SubQuestion
+from vrag_kit.generation.people import load_human_answers, read_choices
 from vrag_kit.generation.probabilities import reply_probabilities
-from vrag_kit.generation.remote.endpoint import EndpointGenerator
+from vrag_kit.generation.remote.generator import EndpointGenerator
 from vrag_kit.generation.rendering import render
 from vrag_kit.generation.rewriting import load_rewriter
-from vrag_kit.generation.talk import EarlyStop, Talk
-from vrag_kit.generation.told import told_facts
-from vrag_kit.generation.wording import Wording, read_wording
+from vrag_kit.generation.training_facts import trained_groups
+from vrag_kit.generation.wording import PromptSet, read_prompts
 from vrag_kit.outcomes import Failure, Status
 
 __all__ = [
@@ -45,52 +54,53 @@ __all__ = [
     "ONE_IN_K",
     "TOP_K",
     "AnswerStore",
-    "Asking",
-    "Cut",
-    "Decomposed",
+    "ConversationConfig",
+    "CostEstimate",
+    "Decoding",
+    "DecomposedBenchmark",
     "EarlyStop",
     "EndpointGenerator",
     "Failure",
-    "Forecast",
     "Generator",
+    "Hardware",
     "LocalGenerator",
-    "Part",
+    "PromptSet",
     "Reply",
-    "Round",
     "Status",
-    "Talk",
-    "Wording",
-    "ask_all",
+    "SubQuestion",
+    "Task",
+    "TokenLimit",
     "ask_conversations",
+    "ask_model",
     "ask_models",
     "ask_prompts",
-    "baselines",
-    "clue_among",
-    "clue_moved",
-    "company",
-    "enough_clues",
+    "baseline_contexts",
+    "build_prompt",
+    "clue_position_sweep",
+    "clue_with_distractors",
+    "cutoffs_above_one",
+    "distractor_sets",
     "evidence_modes",
     "first_clue",
-    "gcue_arms",
+    "gcue_contexts",
     "gt_clue",
     "load_generator",
+    "load_human_answers",
     "load_rewriter",
     "m_gt",
     "m_in_k",
     "non_clue",
     "one_in_k",
     "one_in_k_easy",
-    "over_one",
-    "people_answers",
-    "prompt_of",
+    "pending_answers",
     "read_choices",
-    "read_wording",
+    "read_prompts",
     "render",
     "reply_probabilities",
-    "side_by_side",
-    "to_ask",
-    "told_facts",
     "top_k",
-    "with_blanks",
+    "top_k_per_modality",
+    "trained_groups",
+    "with_blank_images",
+    "with_min_clues",
     "zero_shot",
 ]

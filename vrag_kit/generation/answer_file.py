@@ -1,8 +1,7 @@
-"""The SQLite file under an answer store: opened, read and written, with errors in plain
-words.
+"""`AnswerFile`: opens, reads and writes the SQLite file of an answer store.
 
-The journal is SQLite's default, not WAL, so that the file may lie on a network disk;
-that disk must know file locks, and the machines' clocks must agree to within a lease.
+The journal is SQLite's default, not WAL, so that the file may lie on a network disk. That disk must
+support file locks, and the machines' clocks must agree to within a lease.
 """
 
 from __future__ import annotations
@@ -16,11 +15,11 @@ from pathlib import Path
 from typing import Any
 
 from vrag_kit.errors import VragError
-from vrag_kit.forecast import STAND_IN, current_forecast, once
+from vrag_kit.forecast import STAND_IN, current_dry_run, memoize_dry_run
 from vrag_kit.outcomes import Status
 
 VERSION = 5
-"""Of the tables' layout; a store of another one is refused."""
+"""Version of the table layout; a store with another version is refused."""
 _SCHEMA = """
 CREATE TABLE IF NOT EXISTS about (version INTEGER NOT NULL);
 CREATE TABLE IF NOT EXISTS answers (
@@ -76,9 +75,7 @@ _WRITTEN = (
 )
 """Columns of the table `answers`."""
 COLUMNS = (*_WRITTEN, "prompt")
-"""Columns of `answers_table`. A prompt is kept once, however many models and samples have
-answered it.
-"""
+"""Columns of `visible_answers_sql`. A prompt is stored once, for all models and samples."""
 _PUT = (
     f"INSERT OR REPLACE INTO answers ({', '.join(_WRITTEN)})"
     f" VALUES ({', '.join(f':{name}' for name in _WRITTEN)})"
@@ -108,25 +105,25 @@ _AT_ONCE = 500
 Row = tuple[Any, ...]  # Any: what SQLite holds
 
 
-def answers_table() -> str:
-    """The table of what stands as an answer or a failure: all but the stand-ins that
-    another forecast left.
+def visible_answers_sql() -> str:
+    """Return the SQL subquery of all answers and failures that are visible. Placeholders of other
+    dry runs are left out.
     """
     mark = f"json_extract(fields, '$.{STAND_IN}')"
-    forecast = current_forecast()
+    forecast = current_dry_run()
     own = f" OR {mark} = '{forecast.mark}'" if forecast else ""
     whole = "answers LEFT JOIN prompts USING (prompt_id)"  # not read where nobody asks for it
     return f"(SELECT {', '.join(COLUMNS)} FROM {whole} WHERE {mark} IS NULL{own})"
 
 
 def prompt_id(prompt: str) -> str:
-    """What a prompt, in JSON, is kept under: its hash."""
+    """Return the id of a prompt in JSON: its SHA-256 hash."""
     return hashlib.sha256(prompt.encode()).hexdigest()
 
 
-def put_answer(db: sqlite3.Connection, row: Mapping[str, Any]) -> None:  # Any: what SQLite holds
-    """Write an answer and its prompt, in the place of what stands under its id; `row` has
-    `COLUMNS`, but that the prompt's id is reckoned here.
+def insert_answer(db: sqlite3.Connection, row: Mapping[str, Any]) -> None:  # Any: what SQLite holds
+    """Insert an answer and its prompt, replacing any row with the same id. `row` has `COLUMNS`; the
+    prompt's id is computed here.
     """
     prompt = row["prompt"]
     name = None if prompt is None else prompt_id(prompt)
@@ -135,20 +132,20 @@ def put_answer(db: sqlite3.Connection, row: Mapping[str, Any]) -> None:  # Any: 
     db.execute(_PUT, {**row, "prompt_id": name})
 
 
-def make_tables(db: sqlite3.Connection) -> None:
-    """Make the tables of a store."""
+def create_tables(db: sqlite3.Connection) -> None:
+    """Create the tables of a store."""
     for statement in _SCHEMA.split(";"):
         db.execute(statement)
 
 
 class AnswerFile:
-    """An open answer store's file, for one process and its threads."""
+    """The open file of an answer store, for one process and its threads."""
 
     def __init__(self, path: Path) -> None:
-        """Open or make it, in the layout of `VERSION`.
+        """Open or create the file, in the layout of `VERSION`.
 
-        Raises `VragError` for a file that is no store, is damaged, has another layout, or
-        cannot be written.
+        Raises `VragError` for a file that is not a store, is damaged, has another layout, or cannot
+        be written.
         """
         self.path = path
         self._lock = threading.RLock()
@@ -166,8 +163,8 @@ class AnswerFile:
             version = _version(db, path)
         if not version:
             self._make()
-        once(self._check, "quick_check", str(path))
-        once(self._check_rows, "check_rows", str(path))
+        memoize_dry_run(self._check, "quick_check", str(path))
+        memoize_dry_run(self._check_rows, "check_rows", str(path))
 
     def _check(self) -> None:
         """Raise `VragError` for a damaged file; it is read as a whole."""
@@ -189,7 +186,7 @@ class AnswerFile:
         """Make the tables of a new file, unless another process was faster."""
         with self.writing() as db:
             if not _version(db, self.path):
-                make_tables(db)
+                create_tables(db)
                 db.execute("INSERT INTO about VALUES (?)", (VERSION,))
 
     def close(self) -> None:
@@ -198,15 +195,15 @@ class AnswerFile:
 
     @contextmanager
     def reading(self) -> Iterator[sqlite3.Connection]:
-        """The connection, for reading; no other process has to wait for it. Threads take
-        turns: what one of them reads would keep another from waiting until it can write.
+        """Yield the connection for reading; no other process has to wait. Threads take turns: a
+        read in one thread would keep another one from waiting for its write.
         """
         with self._clearly(), self._lock:
             yield self._db
 
     @contextmanager
     def writing(self, kind: str = "IMMEDIATE") -> Iterator[sqlite3.Connection]:
-        """The connection in one write transaction: all or nothing."""
+        """Yield the connection in one write transaction: all or nothing."""
         with self._clearly(), self._lock:
             self._db.execute(f"BEGIN {kind}")
             try:
@@ -220,7 +217,7 @@ class AnswerFile:
     def rows(
         self, columns: str, table: str, names: Collection[str], named: str = "answer_id"
     ) -> list[Row]:
-        """The rows of `table` whose column `named` is one of `names`, in no particular
+        """Return the rows of `table` whose column `named` is one of `names`, in no particular
         order.
         """
         found = []

@@ -1,11 +1,10 @@
-"""The answer store: one SQLite file in which every answer is kept once, so that nothing
-is ever asked twice.
+"""The answer store: one SQLite file in which every answer is generated and kept once.
 
-An answer's key is what determines it (`AnswerKeys`). Workers claim questions with a
-lease that they keep renewing; when a worker dies, another one asks: at once on the same
-machine, elsewhere when the lease has run out. Failures are kept as failures, with their
-reason, and asked again when told so; a failure stays until its retry has an answer. What
-an answer's words mean is read anew each time, so that a better reader reaches old answers.
+An answer's key is what determines it (`AnswerKeys`). Workers claim questions with a lease that they
+renew. When a worker dies, another one takes over: at once on the same machine, elsewhere when the
+lease has expired. Failures are stored with their reason, and retried on request; a failure stays
+until its retry has an answer. Answers are parsed each time they are read, so that an improved
+parser also applies to old answers.
 """
 
 from __future__ import annotations
@@ -24,17 +23,23 @@ from typing import Any
 
 from vrag_kit.benchmarks.images import pixel_hash
 from vrag_kit.errors import VragError
-from vrag_kit.forecast import STAND_IN, current_forecast, may_keep_stand_ins, once
-from vrag_kit.generation.answer_file import AnswerFile, Row, answers_table, prompt_id, put_answer
-from vrag_kit.generation.keys import Picture, StoredPrompt
-from vrag_kit.generation.store_copies import place_of_store
-from vrag_kit.processes import has_ended, this_process
+from vrag_kit.forecast import STAND_IN, current_dry_run, is_scratch_path, memoize_dry_run
+from vrag_kit.generation.answer_file import (
+    AnswerFile,
+    Row,
+    insert_answer,
+    prompt_id,
+    visible_answers_sql,
+)
+from vrag_kit.generation.keys import ImageInfo, StoredPrompt
+from vrag_kit.generation.store_copies import store_path
+from vrag_kit.processes import has_ended, process_name
 from vrag_kit.progress import track
 from vrag_kit.types import Answer, Failure, LazyImage, Status
 
 _PICTURES_AT_ONCE = 512
 _COLUMNS = "answer_id, status, detail, sample, raw, fields, sent, tokens"
-"""What is read of an answer."""
+"""Columns that are read for an answer."""
 _SPEND = (
     "INSERT INTO spending VALUES (?, ?, ?) ON CONFLICT (writer, model) DO UPDATE SET"
     " dollars = dollars + excluded.dollars"
@@ -49,36 +54,38 @@ class _Seen:
     image: LazyImage
     stamp: str
     """What it had then."""
-    picture: Picture
+    picture: ImageInfo
 
     def stands(self, image: LazyImage) -> bool:
         """Whether it is known without another look: in a forecast, which takes seconds."""
-        return self.image is image and current_forecast() is not None
+        return self.image is image and current_dry_run() is not None
 
 
 class AnswerStore:
-    """Answers on disk, shared by all notebooks and processes that open the same file;
-    use it in a `with` block or close it.
+    """Stores answers on disk, shared by all notebooks and processes that open the same file. Use it
+    in a `with` block or close it.
     """
 
     def __init__(self, path: Path | str, *, lease: float = 30.0) -> None:
-        """Open or make the store; in a forecast, a copy that is thrown away.
+        """Open or create the store; in a dry run, open a temporary copy.
 
-        `lease` is how long, in seconds, questions stay reserved of a worker on another
-        machine that has died.
+        `lease` is how long, in seconds, questions stay reserved for a worker on another machine
+        that has died.
 
-        Raises `VragError` for a file that is no store, is damaged, was made by another
+        Raises `VragError` for a file that is not a store, is damaged, was written by another
         version, or cannot be written.
         """
-        self.path = place_of_store(Path(path))
+        self.path = store_path(Path(path))
         self.lease = lease
         self._writer = secrets.token_hex(8)
-        self.owner = f"{this_process()} {self._writer}"
+        self.owner = f"{process_name()} {self._writer}"
         self._file = AnswerFile(self.path)
-        self._seen: dict[str, _Seen] = once(dict, "pictures", str(self.path))  # by `where`
+        self._seen: dict[str, _Seen] = memoize_dry_run(
+            dict, "pictures", str(self.path)
+        )  # by `where`
 
     def close(self) -> None:
-        """Give back what this process has claimed and close the file."""
+        """Release the claims of this process and close the file."""
         if self._has_claims():
             with self._file.writing() as db:
                 db.execute("DELETE FROM claims WHERE owner = ?", (self.owner,))
@@ -92,15 +99,18 @@ class AnswerStore:
 
     def __repr__(self) -> str:
         with self._file.reading() as db:
-            count = f"SELECT COUNT(*), COUNT(*) FILTER (WHERE status = 'ok') FROM {answers_table()}"
+            count = (
+                "SELECT COUNT(*), COUNT(*) FILTER (WHERE status = 'ok') FROM"
+                f" {visible_answers_sql()}"
+            )
             every, ok = db.execute(count).fetchone()
         return f"AnswerStore({self.path.name}: {ok:,} answers, {every - ok:,} failures)"
 
-    def pictures(self, images: Iterable[LazyImage]) -> dict[str, Picture]:
-        """Pixel hash and size of each image, by its `where`; a picture that has not
+    def pictures(self, images: Iterable[LazyImage]) -> dict[str, ImageInfo]:
+        """Return the pixel hash and size of each image, by its `where`. An image that has not
         changed is decoded only the first time, by threads.
         """
-        known: dict[str, Picture] = {}
+        known: dict[str, ImageInfo] = {}
         unseen: dict[str, LazyImage] = {}
         for image in images:
             where = image.where
@@ -115,23 +125,23 @@ class AnswerStore:
             known |= self._stored(unseen)
         return known
 
-    def _stored(self, images: Mapping[str, LazyImage]) -> dict[str, Picture]:
+    def _stored(self, images: Mapping[str, LazyImage]) -> dict[str, ImageInfo]:
         """Pictures that this process has not seen yet, stored or decoded, by `where`."""
         stamps = {where: image.stamp for where, image in images.items()}
         columns = "place, stamp, pixels, width, height"
-        found: dict[str, Picture] = {}
+        found: dict[str, ImageInfo] = {}
         for place, stamp, pixels, *size in self._file.rows(columns, "pictures", stamps, "place"):
             if stamp == stamps[place]:
-                found[place] = Picture(pixels, (size[0], size[1]))
+                found[place] = ImageInfo(pixels, (size[0], size[1]))
         if new := [image for where, image in images.items() if where not in found]:
             found |= self._look_at(new)
         for where, picture in found.items():
             self._seen[where] = _Seen(images[where], stamps[where], picture)
         return found
 
-    def _look_at(self, images: Sequence[LazyImage]) -> dict[str, Picture]:
+    def _look_at(self, images: Sequence[LazyImage]) -> dict[str, ImageInfo]:
         """Decode pictures, and remember what is known of them, part by part."""
-        found: dict[str, Picture] = {}
+        found: dict[str, ImageInfo] = {}
         starts = range(0, len(images), _PICTURES_AT_ONCE)
         with ThreadPoolExecutor() as pool:
             for start in track(
@@ -148,59 +158,62 @@ class AnswerStore:
                 found.update((image.where, look) for image, look in zip(part, looks, strict=True))
         return found
 
-    def spent(self, model: str) -> float:
-        """US dollars that a model's calls have cost, those of failures that were asked
-        again included.
+    def total_cost(self, model: str) -> float:
+        """Return what a model's calls have cost, in US dollars. The calls of failures that were
+        retried are included.
         """
         with self._file.reading() as db:
             query = "SELECT TOTAL(dollars) FROM spending WHERE model = ?"
             return float(db.execute(query, (model,)).fetchone()[0])
 
     def read(self, answer_ids: Sequence[str]) -> dict[str, Answer]:
-        """The answers and failures that are there, by id; `fields` are what the call
-        told, nothing that was read out of `raw`.
+        """Return the stored answers and failures, by id. Their `fields` hold what the call
+        returned, nothing that was parsed from `raw`.
         """
         parsed: dict[str, Any] = {}
-        rows = self._file.rows(_COLUMNS, answers_table(), answer_ids)
+        rows = self._file.rows(_COLUMNS, visible_answers_sql(), answer_ids)
         return {row[0]: _answer(row, parsed) for row in rows}
 
-    def knows(self, model: str) -> bool:
-        """Whether it holds words of a model of this name."""
+    def has_model(self, model: str) -> bool:
+        """Return whether the store holds a successful answer of the model."""
         with self._file.reading() as db:
-            query = f"SELECT 1 FROM {answers_table()} WHERE model = ? AND status = 'ok' LIMIT 1"
+            query = (
+                f"SELECT 1 FROM {visible_answers_sql()} WHERE model = ? AND status = 'ok' LIMIT 1"
+            )
             return db.execute(query, (model,)).fetchone() is not None
 
     def prompt(self, answer_id: str) -> StoredPrompt:
-        """What was asked: messages with role and parts, pictures as {"image": where,
-        "pixels": hash}. Raises `VragError` for an answer that is not there.
+        """Return the stored prompt of an answer: messages with role and parts. Images are {"image":
+        where, "pixels": hash}. Raises `VragError` if the prompt is not stored.
         """
-        for prompt, name in self._file.rows("prompt, prompt_id", answers_table(), [answer_id]):
+        for prompt, name in self._file.rows(
+            "prompt, prompt_id", visible_answers_sql(), [answer_id]
+        ):
             if prompt is not None and prompt_id(prompt) == name:
                 return list(json.loads(prompt))
         raise VragError(f"{self.path}: no answer {answer_id!r}, or none whose prompt was kept.")
 
-    def places(self, pixels: str) -> list[str]:
-        """Where pictures of that pixel hash were, the `where` of each."""
+    def image_uris(self, pixels: str) -> list[str]:
+        """Return the `where` of each known image with this pixel hash."""
         with self._file.reading() as db:
             rows = db.execute("SELECT DISTINCT place FROM pictures WHERE pixels = ?", (pixels,))
             return [str(place) for (place,) in rows]
 
     def failures(self, answer_ids: Iterable[str]) -> dict[str, float]:
-        """Which of these questions have failed, and when that was written down, in
-        seconds; what `claim` needs to ask them again.
+        """Return which of these answers are failures, with the time of storing, in seconds. `claim`
+        needs these times to retry them.
         """
-        rows = self._file.rows("answer_id, status, stored", answers_table(), list(answer_ids))
+        rows = self._file.rows("answer_id, status, stored", visible_answers_sql(), list(answer_ids))
         return {answer_id: stored for answer_id, status, stored in rows if status != Status.OK}
 
     def claim(
         self, answer_ids: Sequence[str], *, again: Mapping[str, float] | None = None
     ) -> list[str]:
-        """Reserve the questions that nobody else has answered or is asking; returns
-        those that are now ours, in order.
+        """Reserve the questions that no other process has answered or is asking.
 
-        A failure is reserved when it is in `again` as `failures` gave it, and so has
-        not been asked again by another process since; it stays until its answer is
-        written. Where nothing is free, nothing is written and nobody has to wait.
+        Returns the reserved ids, in order. A failure is reserved if `again` holds it with the time
+        that `failures` returned, so that no other process has retried it; it stays until its answer
+        is written. If nothing is free, nothing is written and no process has to wait.
         """
         if not self.free(answer_ids, again=again):
             return []
@@ -216,25 +229,25 @@ class AnswerStore:
     def free(
         self, answer_ids: Sequence[str], *, again: Mapping[str, float] | None = None
     ) -> list[str]:
-        """The questions that `claim` would reserve, in order; only looks."""
+        """Return the questions that `claim` would reserve, in order, without reserving them."""
         again, now = again or {}, time.time()
         claims = self._file.rows("answer_id, owner, lease_until", "claims", answer_ids)
         held = [(answer_id, owner) for answer_id, owner, until in claims if until >= now]
         owners = {owner for _, owner in held} - {self.owner}
         living = {owner for owner in owners if not has_ended(owner.partition(" ")[0])}
         taken = {answer_id for answer_id, owner in held if owner in living}
-        rows = self._file.rows("answer_id, status, stored", answers_table(), answer_ids)
+        rows = self._file.rows("answer_id, status, stored", visible_answers_sql(), answer_ids)
         for answer_id, status, stored in rows:
             if status == Status.OK or again.get(answer_id) != stored:
                 taken.add(answer_id)
         return [answer_id for answer_id in answer_ids if answer_id not in taken]
 
     @contextmanager
-    def renewing(self) -> Iterator[None]:
-        """Keep our leases alive while a batch is being answered, however long it takes.
+    def renew_leases(self) -> Iterator[None]:
+        """Renew the leases of this process while a batch is being answered.
 
-        When a lease cannot be renewed, that is said and tried again: no answer is lost,
-        but another process may ask the same questions.
+        A lease that cannot be renewed is reported and retried: no answer is lost, but another
+        process may ask the same questions.
         """
         done = threading.Event()
 
@@ -270,15 +283,15 @@ class AnswerStore:
             db.execute("UPDATE claims SET lease_until = ? WHERE owner = ?", (until, self.owner))
 
     def write(self, answers: Iterable[Answer], prompts: Mapping[str, StoredPrompt]) -> None:
-        """Keep answers and failures with their prompts (by answer id); an answer that
-        is already there stays as it is, a failure is replaced.
+        """Store answers and failures with their prompts, by answer id. An answer that is already
+        stored is kept; a failure is replaced.
 
-        Raises `VragError` for an answer without words that is not marked as a failure,
-        and for a forecast's stand-in, unless this store is the forecast's own.
+        Raises `VragError` for an empty answer that is not marked as a failure, and for a
+        placeholder of a dry run, unless this store is the dry run's own.
         """
         answers = list(answers)
         stands_in = any(answer.fields.get(STAND_IN) for answer in answers)
-        if stands_in and not may_keep_stand_ins(self.path):
+        if stands_in and not is_scratch_path(self.path):
             raise VragError(
                 f"{self.path}: a forecast's stand-in answers are not kept in a real store. Open"
                 " it within the forecast, which then works with a copy."
@@ -301,7 +314,7 @@ class AnswerStore:
 
 
 def _write(db: sqlite3.Connection, answer: Answer, prompt: StoredPrompt) -> None:
-    stands = f"SELECT 1 FROM {answers_table()} WHERE answer_id = ? AND status = 'ok'"
+    stands = f"SELECT 1 FROM {visible_answers_sql()} WHERE answer_id = ? AND status = 'ok'"
     if db.execute(stands, (answer.answer_id,)).fetchone() is not None:
         return
     row = {
@@ -317,7 +330,7 @@ def _write(db: sqlite3.Connection, answer: Answer, prompt: StoredPrompt) -> None
         "tokens": json.dumps(dict(answer.tokens)),
         "stored": time.time(),
     }
-    put_answer(db, row)
+    insert_answer(db, row)
 
 
 def _answer(row: Row, parsed: dict[str, Any]) -> Answer:  # Any: what JSON holds
@@ -338,6 +351,6 @@ def _answer(row: Row, parsed: dict[str, Any]) -> Answer:  # Any: what JSON holds
     )
 
 
-def _look(image: LazyImage) -> Picture:
+def _look(image: LazyImage) -> ImageInfo:
     picture = image.open()
-    return Picture(pixel_hash(picture), picture.size)
+    return ImageInfo(pixel_hash(picture), picture.size)

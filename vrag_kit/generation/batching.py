@@ -1,4 +1,4 @@
-"""`batches`: in which order prompts are asked, and which of them together."""
+"""`make_batches`: orders prompts and groups them into batches."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from itertools import groupby
 from typing import TypeVar
 
-from vrag_kit.generation.generator import Generator, images_of, text_of
+from vrag_kit.generation.generator import Generator, prompt_images, prompt_text
 from vrag_kit.types import Prompt
 
 _BLOCK = 16
@@ -21,25 +21,27 @@ Key = TypeVar("Key", bound=Hashable)
 
 
 @dataclass(frozen=True, slots=True)
-class Owned:
-    """A prompt and whose it is."""
+class QueryPrompt:
+    """A prompt and its owner, such as a query id."""
 
     owner: str
     prompt: Prompt
 
     @property
     def load(self) -> tuple[int, int]:
-        """Its pictures, and about how many words."""
-        return len(images_of(self.prompt)), len(text_of(self.prompt)) // _ALIKE
+        """Number of images, and text length in thousands of characters."""
+        return len(prompt_images(self.prompt)), len(prompt_text(self.prompt)) // _ALIKE
 
 
-def batches(asked: Mapping[Key, Owned], size: int, generator: Generator) -> Iterator[Sequence[Key]]:
-    """Keys of prompts in batches of at most `size`, those of a few owners at a time.
+def make_batches(
+    asked: Mapping[Key, QueryPrompt], size: int, generator: Generator
+) -> Iterator[Sequence[Key]]:
+    """Yield keys of prompts in batches of at most `size`, for a few owners at a time.
 
-    Where prompts are read together that are nested (see `Generator.nests`), those are
-    in one batch; else those with as many pictures and about as many words, with little
-    padding. A model that is asked about each alone is asked about the longest first:
-    what nested prompts share is then in its server's cache when the shorter ones come.
+    If the generator nests prompts (see `Generator.nests`), nested prompts share a batch; otherwise
+    a batch holds prompts of similar size, with little padding. A generator that is not batched gets
+    the longest prompts first: their shared prefix is then in the server's cache when shorter ones
+    follow.
     """
     owners = {owner: place for place, owner in enumerate(dict.fromkeys(_owners(asked)))}
 
@@ -54,11 +56,11 @@ def batches(asked: Mapping[Key, Owned], size: int, generator: Generator) -> Iter
             yield from (together[at : at + size] for at in range(0, len(together), size))
 
 
-def _owners(asked: Mapping[Key, Owned]) -> Iterator[str]:
+def _owners(asked: Mapping[Key, QueryPrompt]) -> Iterator[str]:
     return (each.owner for each in asked.values())
 
 
-def _chains(keys: Sequence[Key], asked: Mapping[Key, Owned]) -> list[list[Key]]:
+def _chains(keys: Sequence[Key], asked: Mapping[Key, QueryPrompt]) -> list[list[Key]]:
     """`keys` so that prompts stand together, longest first, of which each is nested in
     the first; in the order of the first ones' loads.
     """
@@ -66,10 +68,10 @@ def _chains(keys: Sequence[Key], asked: Mapping[Key, Owned]) -> list[list[Key]]:
     alike: dict[tuple[str, str], list[Key]] = {}
     for key in reversed(keys):
         prompt = asked[key].prompt
-        images = images_of(prompt)
-        longer = alike.setdefault((asked[key].owner, text_of(prompt)), [])
+        images = prompt_images(prompt)
+        longer = alike.setdefault((asked[key].owner, prompt_text(prompt)), [])
         for first in longer:
-            if images and images_of(asked[first].prompt)[: len(images)] == images:
+            if images and prompt_images(asked[first].prompt)[: len(images)] == images:
                 chains[first].append(key)
                 break
         else:

@@ -1,10 +1,9 @@
-"""Which evidence a question is asked with: the settings of the Visual-RAG paper
-(section 5.3, appendices A and B) as contexts.
+"""Contexts: the evidence for each query in the settings of the Visual-RAG paper.
 
-Random choices are orders, not samples: each stream ("clue", "non-clue", "easy") orders
-a query's documents by a hash of seed, query, stream, draw and document. Adding or
-removing a query, a document or a k therefore moves nothing else, and the contexts of
-one draw are nested over k and m: comparisons across them are paired.
+The settings are those of section 5.3 and appendices A and B. Random choices are orders, not
+samples: each stream ("clue", "non-clue", "easy") orders a query's documents by a hash of seed,
+query, stream, draw and document. Adding or removing a query, a document or a k therefore changes
+nothing else. The contexts of one draw are nested over k and m: comparisons across them are paired.
 """
 
 from __future__ import annotations
@@ -16,9 +15,9 @@ from itertools import chain, product, zip_longest
 
 import pandas as pd
 
-from vrag_kit.depths import cut_to, held
+from vrag_kit.depths import clip_cutoffs, describe_run_depth
 from vrag_kit.errors import VragError
-from vrag_kit.forecast import Same, once
+from vrag_kit.forecast import IdentityKey, memoize_dry_run
 from vrag_kit.order import ordered
 from vrag_kit.types import Benchmark, Context
 
@@ -29,15 +28,15 @@ CLUES = (1, 2, 3, 4, 5)
 
 
 def zero_shot(benchmark: Benchmark) -> list[Context]:
-    """No image: one context a query."""
+    """Return one context per query, without images."""
     return [Context(query_id=query_id, setting="zero_shot", k=0) for query_id in benchmark.queries]
 
 
 def gt_clue(benchmark: Benchmark, *, draws: int = DRAWS, seed: int = 0) -> list[Context]:
-    """One clue a draw.
+    """Return one context with a single clue per query and draw.
 
-    Draw r takes item r mod R of the query's R clues in random order, so that draws
-    differ while there are clues (footnote 4).
+    Draw r takes item r mod R of the query's R clues in random order, so that the first R draws
+    differ (footnote 4).
     """
     return [
         Context(
@@ -52,9 +51,9 @@ def gt_clue(benchmark: Benchmark, *, draws: int = DRAWS, seed: int = 0) -> list[
 
 
 def non_clue(benchmark: Benchmark, *, draws: int = DRAWS, seed: int = 0) -> list[Context]:
-    """One image that is no clue; draw 0 alone is the paper's single run.
+    """Return one context with a single non-clue image per query and draw.
 
-    Raises `VragError` for a query without non-clues.
+    Draw 0 alone is the paper's single run. Raises `VragError` for a query without non-clues.
     """
     return [
         Context(
@@ -76,12 +75,12 @@ def top_k(
     setting: str = "top_k",
     full_depth: bool = False,
 ) -> list[Context]:
-    """The first k documents of a run, best first; with `setting` "text_rag" they are
-    passages.
+    """Return contexts with the first k documents of a run, best first.
 
-    A query for which fewer were found gets those, perhaps none. With `full_depth`, as a
-    comparison over k needs it, a k is cut, for all queries, to the fewest that any
-    query has (a printed line says so), and none at all raise `VragError`.
+    With `setting` "text_rag" the documents are passages. A query with fewer retrieved documents
+    gets those, possibly none. With `full_depth`, which a comparison over k needs, every k is
+    clipped to the fewest documents of any query (a printed line says so); if that is none, raises
+    `VragError`.
     """
     ranked: dict[str, list[str]] = {query_id: [] for query_id in benchmark.queries}
     for query_id, part in run.groupby("query_id", sort=False):
@@ -94,7 +93,7 @@ def top_k(
                 f"the run holds no document for query {fewest!r}, so there is no k to compare all"
                 " queries at. Leave the query out with `benchmark.subset(query_ids)`."
             )
-        ks = cut_to(ks, depth, held("the run", depth, benchmark, fewest))
+        ks = clip_cutoffs(ks, depth, describe_run_depth("the run", depth, benchmark, fewest))
     contexts = []
     for query_id in benchmark.queries:
         for k in ks:
@@ -103,10 +102,10 @@ def top_k(
     return contexts
 
 
-def over_one(ks: Sequence[int]) -> list[int]:
-    """Those of `ks` at which a clue has company, above 1, as `one_in_k` takes them.
+def cutoffs_above_one(ks: Sequence[int]) -> list[int]:
+    """Return the values of `ks` above 1, at which `one_in_k` shows non-clues.
 
-    Raises `VragError` where there is none.
+    Raises `VragError` if there is none.
     """
     among = [k for k in ks if k > 1]
     if not among:
@@ -125,15 +124,15 @@ def one_in_k(
     seed: int = 0,
     clue_position: int = 0,
 ) -> list[Context]:
-    """One clue and k − 1 non-clues, the clue first as in the paper.
+    """Return contexts with one clue and k − 1 non-clues, the clue first as in the paper.
 
-    The clue of a draw is that of `gt_clue`, the non-clues are the front of the order
-    that `non_clue` takes its one from. `clue_position` moves the clue: 0 is first, −1
-    last, a position behind the end is an error. k = 1 gives the clue alone. A k is
-    cut, for all queries, to what the fewest non-clues of a query allow, and a printed
-    line says so. Raises `VragError` for k above 1 and a query without non-clues.
+    The clue of a draw is that of `gt_clue`; the non-clues are the first in the order of `non_clue`.
+    `clue_position` moves the clue: 0 is first, −1 last; a position outside the images raises
+    `VragError`. k = 1 shows the clue alone. Each k is clipped, for all queries, to what the fewest
+    non-clues of a query allow, and a printed line says so. Raises `VragError` for k above 1 and a
+    query without non-clues.
     """
-    ks = _beside_non_clues(benchmark, ks, 1)
+    ks = _cutoffs_with_non_clues(benchmark, ks, 1)
     if not all(-k <= clue_position < k for k in ks):
         raise VragError(
             f"clue_position {clue_position} lies outside {min(ks)} images; expected −{min(ks)} to"
@@ -155,13 +154,12 @@ def one_in_k(
 def one_in_k_easy(
     benchmark: Benchmark, *, ks: Sequence[int] = ONE_IN_K, draws: int = DRAWS, seed: int = 0
 ) -> list[Context]:
-    """The clue of `one_in_k`, first, and k − 1 images of other groups (species): easy
-    negatives (Table 7).
+    """Return contexts with the clue of `one_in_k`, first, and k − 1 easy negatives (Table 7).
 
-    The other groups are put in random order, each gives one image in turn, so that up
-    to as many images as there are groups all differ in group. A k is cut, for all queries,
-    to what there are (a printed line says so). Raises `VragError` for k above 1 where
-    there are none.
+    Easy negatives are images of other groups (species). These groups are put in random order, and
+    each gives one image in turn, so that a group recurs only after all others. Each k is clipped,
+    for all queries, to the images available (a printed line says so). Raises `VragError` for k
+    above 1 if there are none.
     """
     images: dict[str, dict[str, None]] = defaultdict(dict)
     for query_id, query in benchmark.queries.items():
@@ -169,14 +167,14 @@ def one_in_k_easy(
     largest = max(images, key=lambda group: len(images[group]))
     elsewhere = sum(map(len, images.values())) - len(images[largest])
     there = f"there are {elsewhere} images of other species than {largest!r}"
-    ks = cut_to(ks, 1 + max(elsewhere, 1), there)
+    ks = clip_cutoffs(ks, 1 + max(elsewhere, 1), there)
     contexts = []
     for query_id, query in benchmark.queries.items():
         for draw in range(draws):
             clue = _clues(benchmark, query_id, draw, seed, 1)[0]
-            what = ("easy", Same(benchmark), query_id, draw, seed, max(ks))
+            what = ("easy", IdentityKey(benchmark), query_id, draw, seed, max(ks))
             drawn = partial(_easy, images, query_id, query.group, draw, seed, max(ks) - 1)
-            others = once(drawn, *what)
+            others = memoize_dry_run(drawn, *what)
             for k in ks:
                 arm = Context(
                     query_id=query_id,
@@ -190,8 +188,8 @@ def one_in_k_easy(
 
 
 def first_clue(benchmark: Benchmark, run: pd.DataFrame) -> list[Context]:
-    """The best ranked clue of a run alone: what the model makes of the very clue that
-    top-k shows it. Queries for which the run has none are left out.
+    """Return contexts with only the best-ranked clue of a run. They test the model on the very clue
+    that top-k shows it. Queries without one are left out.
     """
     found: dict[str, str] = {}
     for query_id, doc_id in run.sort_values("rank")[["query_id", "doc_id"]].itertuples(index=False):
@@ -204,13 +202,13 @@ def first_clue(benchmark: Benchmark, run: pd.DataFrame) -> list[Context]:
     ]
 
 
-def clue_moved(
+def clue_position_sweep(
     benchmark: Benchmark, *, ks: Sequence[int] = ONE_IN_K, draws: int = DRAWS, seed: int = 0
 ) -> dict[str, list[Context]]:
-    """1-in-k with the same images and the clue at three places: "first", in the "middle"
-    (k // 2 images before it) and "last". A k is cut as `one_in_k` says.
+    """Return 1-in-k contexts with the same images and the clue at three positions. The keys are
+    "first", "middle" (k // 2 images before it) and "last". k is clipped as in `one_in_k`.
     """
-    ks = _beside_non_clues(benchmark, ks, 1)
+    ks = _cutoffs_with_non_clues(benchmark, ks, 1)
     moved: dict[str, list[Context]] = {"first": [], "middle": [], "last": []}
     for k in ks:
         for name, place in (("first", 0), ("middle", k // 2), ("last", -1)):
@@ -218,16 +216,16 @@ def clue_moved(
     return moved
 
 
-def enough_clues(benchmark: Benchmark, m: int) -> Benchmark:
-    """The queries with at least `m` clues: the one fixed subset on which numbers of
-    clues are compared (Table 6). Raises `VragError` when there is none.
+def with_min_clues(benchmark: Benchmark, m: int) -> Benchmark:
+    """Return the benchmark with only the queries that have at least `m` clues. Numbers of clues are
+    compared on this fixed subset (Table 6). Raises `VragError` if it is empty.
     """
     kept = [query_id for query_id in benchmark.queries if len(benchmark.relevant(query_id)) >= m]
     if not kept:
         most = max(len(benchmark.relevant(query_id)) for query_id in benchmark.queries)
         raise VragError(
             f"no query of {benchmark.name} has {m} clues; the most are {most}. Ask for"
-            f" {most} at most, in a parameter file by `most_clues: {most}`."
+            f" {most} at most, in a parameter file by `max_clues: {most}`."
         )
     return benchmark.subset(kept)
 
@@ -235,9 +233,9 @@ def enough_clues(benchmark: Benchmark, m: int) -> Benchmark:
 def m_gt(
     benchmark: Benchmark, *, ms: Sequence[int] = CLUES, draws: int = DRAWS, seed: int = 0
 ) -> list[Context]:
-    """m clues and nothing else (Table 6): those from the draw's place on in the clue
-    order, so that 1 GT is `gt_clue`. Raises `VragError` for a query with fewer than m
-    clues.
+    """Return contexts with m clues and nothing else (Table 6). The clues follow the clue order from
+    the draw's position on, so that 1 GT is `gt_clue`. Raises `VragError` for a query with fewer
+    than m clues.
     """
     contexts = []
     for query_id, draw, m in product(benchmark.queries, range(draws), ms):
@@ -255,14 +253,14 @@ def m_in_k(
     draws: int = DRAWS,
     seed: int = 0,
 ) -> list[Context]:
-    """The m clues of `m_gt`, first, and k − m non-clues from the front of their order
-    (Table 6, "m-in-10"); m = 1 is `one_in_k`, and k is cut as there, to what the
-    smallest m allows.
+    """Return contexts with the m clues of `m_gt`, first, and k − m non-clues. The non-clues are the
+    first of their order (Table 6, "m-in-10"). m = 1 is `one_in_k`; k is clipped as there, to what
+    the smallest m allows.
 
-    Raises `VragError` for a query with fewer than m clues or without non-clues where
-    any are to be shown, and for m above k.
+    Raises `VragError` for a query with fewer than m clues or without the non-clues that it needs,
+    and for m above k.
     """
-    (k,) = _beside_non_clues(benchmark, [k], min(ms))
+    (k,) = _cutoffs_with_non_clues(benchmark, [k], min(ms))
     if max(ms) > k:
         raise VragError(f"{max(ms)} clues do not fit into k = {k} images.")
     contexts = []
@@ -285,20 +283,20 @@ def _clues(benchmark: Benchmark, query_id: str, draw: int, seed: int, count: int
     if len(clues) < count:
         raise VragError(
             f"query {query_id!r} has {len(clues)} clues, fewer than the {count} asked for;"
-            f" `enough_clues(benchmark, {count})` leaves such queries out."
+            f" `with_min_clues(benchmark, {count})` leaves such queries out."
         )
     start = draw % len(clues)
     return (clues[start:] + clues[:start])[:count]
 
 
-def _beside_non_clues(benchmark: Benchmark, ks: Sequence[int], clues: int) -> list[int]:
+def _cutoffs_with_non_clues(benchmark: Benchmark, ks: Sequence[int], clues: int) -> list[int]:
     """`ks`, cut to `clues` and as many non-clues as every query has; one at least, so
     that a query without any raises.
     """
     counts = {query_id: len(_all_non_clues(benchmark, query_id)) for query_id in benchmark.queries}
     fewest = min(counts, key=lambda query_id: counts[query_id])
     there = f"query {fewest!r} has {counts[fewest]} images that are no clue"
-    return cut_to(ks, clues + max(counts[fewest], 1), there)
+    return clip_cutoffs(ks, clues + max(counts[fewest], 1), there)
 
 
 def _easy(
@@ -324,8 +322,8 @@ def _non_clues(benchmark: Benchmark, query_id: str, draw: int, seed: int, count:
             " asked for. Ask for a smaller k, or leave the query out with"
             " `benchmark.subset(query_ids)`."
         )
-    what = ("non-clue", Same(benchmark), query_id, draw, seed, count)
-    return once(lambda: ordered(others, seed, query_id, "non-clue", draw)[:count], *what)
+    what = ("non-clue", IdentityKey(benchmark), query_id, draw, seed, count)
+    return memoize_dry_run(lambda: ordered(others, seed, query_id, "non-clue", draw)[:count], *what)
 
 
 def _all_non_clues(benchmark: Benchmark, query_id: str) -> list[str]:

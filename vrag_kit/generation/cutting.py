@@ -1,4 +1,4 @@
-"""Answers cut to a number of tokens, whatever model gave them."""
+"""`TokenLimit`: truncates answers to a number of tokens, the same for all models."""
 
 from __future__ import annotations
 
@@ -14,26 +14,25 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class Cut:
-    """Keeps the first tokens of a text, as one tokenizer counts them."""
+class TokenLimit:
+    """Truncates a text to its first tokens, as one tokenizer counts them."""
 
     tokens: int
-    """At most so many, with those that the tokenizer sets before every text."""
+    """Maximum number of tokens, including those that the tokenizer puts before every text."""
     tokenizer: str
     """A folder with a `tokenizer.json`, or a name on the hub."""
 
     def __post_init__(self) -> None:
-        """Raise `VragError` for less than a token."""
+        """Raise `VragError` for a limit below 1."""
         if self.tokens < 1:
-            raise VragError(f"answer_tokens is {self.tokens}; expected 1 or more.")
+            raise VragError(f"max_answer_tokens is {self.tokens}; expected 1 or more.")
 
     def __call__(self, text: str) -> tuple[str, bool]:
-        """(the text up to the end of its last token that counts, whether it has as many
-        tokens as count, or had more).
+        """Return (the text up to its last counted token, whether it reaches the limit).
 
         Raises `VragError` when the tokenizer cannot be read.
         """
-        encoding = opened(self.tokenizer).encode(text)
+        encoding = load_tokenizer(self.tokenizer).encode(text)
         own = [place for place, special in enumerate(encoding.special_tokens_mask) if not special]
         before = own[0] if own else 0  # what is set behind a text does not count
         room = self.tokens - before
@@ -46,10 +45,8 @@ class Cut:
 
 
 @lru_cache(maxsize=4)
-def opened(name: str) -> Tokenizer:
-    """The tokenizer in a folder, or on the hub; raises `VragError` where it cannot be
-    had.
-    """
+def load_tokenizer(name: str) -> Tokenizer:
+    """Load a tokenizer from a folder or the hub; raises `VragError` if that fails."""
     from tokenizers import Tokenizer
 
     folder = project_path(name)

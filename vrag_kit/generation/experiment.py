@@ -1,4 +1,4 @@
-"""From contexts to a table of answers: every model is asked every prompt."""
+"""Generate a table of answers from contexts: every model is asked every prompt."""
 
 from __future__ import annotations
 
@@ -6,104 +6,111 @@ import gc
 import sys
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
 
+from vrag_kit.config import Hardware, decoding_of, hardware_of
 from vrag_kit.errors import VragError
-from vrag_kit.forecast import current_forecast
+from vrag_kit.forecast import current_dry_run
 from vrag_kit.generation.answers import AnswerStore
-from vrag_kit.generation.asking_options import Asking
-from vrag_kit.generation.conversations import without_later_turns
-from vrag_kit.generation.generator import Generator, images_of
+from vrag_kit.generation.conversation import drop_later_turns
+from vrag_kit.generation.conversation_config import ConversationConfig
+from vrag_kit.generation.conversation_runner import (
+    COLUMNS,
+    CONVERSATION_COLUMNS,
+    ConversationRunner,
+)
+from vrag_kit.generation.generator import Generator, prompt_images
 from vrag_kit.generation.loading import load_generator
-from vrag_kit.generation.own_answerer import AnswererClass
-from vrag_kit.generation.rendering import Rendered, render
-from vrag_kit.generation.talk import Talk
-from vrag_kit.generation.talking import COLUMNS, TALK_COLUMNS, Inquiry
-from vrag_kit.generation.wording import Wording
+from vrag_kit.generation.own_answerer import CustomGenerator
+from vrag_kit.generation.rendering import RenderedPrompt, render
+from vrag_kit.generation.wording import PromptSet
 from vrag_kit.options import Entry, check_list
+from vrag_kit.plain import JsonView
 from vrag_kit.types import Benchmark, Context, Prompt, Turn
 
 
-def prompt_of(
-    benchmark: Benchmark, context: Context, wording: Wording, history: Sequence[Turn] = ()
+def build_prompt(
+    benchmark: Benchmark, context: Context, wording: PromptSet, history: Sequence[Turn] = ()
 ) -> Prompt:
-    """What a model is sent for a context, after what was said before; raises as
-    `render` does.
-    """
+    """Return the prompt of a context, after the earlier turns; raises as `render` does."""
     evidence = [benchmark.corpus[doc_id] for doc_id in context.doc_ids]
     query = benchmark.queries[context.query_id]
-    return render(wording.template_of(context), query, evidence, history)
+    return render(wording.template_for(context), query, evidence, history)
 
 
-def ask_all(
+def ask_model(
     generator: Generator,
     benchmark: Benchmark,
     contexts: Sequence[Context],
     store: AnswerStore,
     *,
-    wording: Wording,
-    how: Asking | None = None,
+    wording: PromptSet,
+    how: Hardware | None = None,
+    samples: int = 1,
 ) -> pd.DataFrame:
-    """One row a context and sample, that needs nothing beside it: benchmark, model,
-    setting, k, m (missing but in m_gt and m_in_k), draw, sample, query_id, group,
-    doc_ids (tuple, in the order shown; those that found no room are not among them),
-    template, answer, status, detail, answer_id.
+    """Ask a model about contexts; return a self-contained table, one row per context and sample.
 
-    `status` is a `Status`, and `answer` what was said: what will be judged where it is
-    "ok", "" where it is "empty", the words so far where it is "truncated", and None
-    otherwise, where nothing was; `detail` says why, in words. See `ask_prompts` for
-    what is printed and raised; raises `VragError` also for several samples of a model
-    that decodes greedily.
+    Its columns are benchmark, model, setting, k, m (missing except in m_gt and m_in_k), draw,
+    sample, query_id, group, doc_ids (tuple, in the order shown, without those that a budget leaves
+    out), template, answer, status, detail, answer_id.
+
+    `status` is a `Status`. `answer` is the text to be judged where it is "ok", "" where it is
+    "empty", the text so far where it is "truncated", and None otherwise; `detail` gives the reason.
+    See `ask_prompts` for what is printed and raised; raises `VragError` also for several samples of
+    a model that decodes greedily.
     """
-    inquiry = Inquiry(
+    inquiry = ConversationRunner(
         generator=generator,
         benchmark=benchmark,
         store=store,
-        talk=Talk(wording=wording),
-        how=how or Asking(),
+        conversation=ConversationConfig(wording=wording),
+        how=how or Hardware(),
+        samples=samples,
     )
-    return inquiry.table(contexts)[list(COLUMNS)]
+    return inquiry.run(contexts)[list(COLUMNS)]
 
 
 def ask_models(
-    models: Sequence[Entry | AnswererClass],
+    models: Sequence[Entry | CustomGenerator],
     benchmark: Benchmark,
     contexts: Sequence[Context],
     answers_dir: Path | str,
     *,
-    wording: Wording,
-    run_with: Mapping[str, Any] | None = None,  # Any: as a notebook's parameters have it
+    wording: PromptSet,
+    decoding: Mapping[str, Any] | None = None,  # Any: as a notebook's parameters have it
+    hardware: Mapping[str, Any] | None = None,
 ) -> pd.DataFrame:
-    """`ask_all` for several models (what `load_generator` takes, also objects), one after another,
-    over the store `answers.sqlite` in `answers_dir`.
+    """Ask several models about contexts, one after another, as `ask_model` does.
 
-    `run_with` names fields of `Asking`: device, decoding, max_new_tokens, batch_size,
-    samples, retry_failures. `max_images` in a model's entry leaves out prompts with
-    more images, as Visual-RAG did with two models. Raises `VragError`, before any is
-    asked, for an entry that cannot be read, and when two models have the same name.
+    `models` holds what `load_generator` takes, also objects. Answers are stored in `answers.sqlite`
+    in `answers_dir`. `decoding` names fields of `Decoding`, which are part of a stored answer's
+    key, and `hardware` fields of `Hardware`, which are not; omitted fields have their defaults.
+    `max_images` in a model's entry leaves out prompts with more images, as Visual-RAG did with two
+    models. Raises `VragError`, before any is asked, for an entry that cannot be read, and when two
+    models have the same name.
     """
-    talk = Talk(wording=wording)
-    table = ask_conversations(
-        models, benchmark, contexts, answers_dir, talk=talk, run_with=run_with
-    )
+    talk = ConversationConfig(wording=wording)
+    what = (models, benchmark, contexts, answers_dir)
+    table = ask_conversations(*what, conversation=talk, decoding=decoding, hardware=hardware)
     return table[list(COLUMNS)]
 
 
-def to_ask(
-    models: Sequence[Entry | AnswererClass],
+def pending_answers(
+    models: Sequence[Entry | CustomGenerator],
     benchmark: Benchmark,
     contexts: Sequence[Context],
     *,
-    run_with: Mapping[str, Any] | None = None,  # Any: as a notebook's parameters have it
+    decoding: Mapping[str, Any] | None = None,  # Any: as a notebook's parameters have it
+    hardware: Mapping[str, Any] | None = None,
 ) -> pd.DataFrame:
-    """The table that `ask_models` gives for one sample, before anything is asked: without
-    words (answer ""), status "not asked", no answer_id, and score, which is missing. What
-    is done with answers can be tried on it. Raises as `ask_models` for an entry.
+    """Return the table of `ask_models` for one sample, before any model is asked. It has empty
+    answers (""), the status "not asked", no answer_id, and a score, which is missing. Use it to try
+    out an analysis of answers. Raises as `ask_models` for an entry.
     """
-    how = Asking.of(run_with or {})
     check_list(models, "models")
     arms = [
         (each.setting, each.k, each.m, each.draw, 0, each.query_id, each.doc_ids)
@@ -113,60 +120,69 @@ def to_ask(
     table = pd.DataFrame(arms, columns=names).astype({"m": "Int64"})
     groups = table["query_id"].map(benchmark.groups)
     table = table.assign(group=groups, answer="", status="not asked", score=float("nan"))
-    parts = [table.assign(model=_load(entry, how).name) for entry in models]
+    parts = [
+        table.assign(model=each.name)
+        for each in (
+            load_generator(entry, decoding=decoding, hardware=hardware) for entry in models
+        )
+    ]
     planned = pd.concat(parts or [table.assign(model="")[:0]], ignore_index=True)
     return planned.assign(benchmark=benchmark.name)[["benchmark", "model", *table.columns]]
 
 
 def ask_conversations(
-    models: Sequence[Entry | AnswererClass],
+    models: Sequence[Entry | CustomGenerator],
     benchmark: Benchmark,
     contexts: Sequence[Context],
     answers_dir: Path | str,
     *,
-    talk: Talk,
-    run_with: Mapping[str, Any] | None = None,  # Any: as a notebook's parameters have it
+    conversation: ConversationConfig,
+    decoding: Mapping[str, Any] | None = None,  # Any: as a notebook's parameters have it
+    hardware: Mapping[str, Any] | None = None,
 ) -> pd.DataFrame:
-    """As `ask_models`, turn by turn as `talk` says: with a history, a search for every
-    turn, an early stop, answers cut.
+    """Ask several models as `ask_models` does, turn by turn, following `conversation`.
 
-    The columns are those of `ask_all`, and `TALK_COLUMNS`. The status of a turn that was
-    not asked is "stopped" after an early stop and "earlier_turn" after a failed call.
+    It sets the history, a search before each turn, early stopping, and the token limit of answers.
+    The columns are those of `ask_model`, and `CONVERSATION_COLUMNS`. The status of a turn that was
+    not asked is "early_stopped" after an early stop and "skipped" after a failed call.
     """
-    how = Asking.of(run_with or {})
+    samples = decoding_of(decoding).samples
     check_list(models, "models")
     contexts = _each_once(contexts)
     for context in contexts:  # what cannot be asked is said before anything is loaded
-        talk.wording.template_of(context)
+        conversation.wording.template_for(context)
         _check_known(context, benchmark)
-    generators = _opened(models, how)
+    generators = _opened(models, decoding, hardware)
     tables = []
-    prompts: dict[Context, Rendered] = {}
+    prompts: dict[Context, RenderedPrompt] = {}
     with AnswerStore(Path(answers_dir) / "answers.sqlite") as store:
         for entry in models:
             model = generators.pop(0)
-            chosen = _few_enough(entry, model.name, benchmark, contexts, talk.wording)
-            inquiry = Inquiry(
+            chosen = _few_enough(entry, model.name, benchmark, contexts, conversation.wording)
+            how = hardware_of(hardware)
+            inquiry = ConversationRunner(
                 generator=model,
                 benchmark=benchmark,
                 store=store,
-                talk=talk,
+                conversation=conversation,
                 how=how,
-                prompts=prompts,
             )
-            tables.append(inquiry.table(chosen))
+            inquiry = replace(inquiry, samples=samples, prompts=prompts)
+            tables.append(inquiry.run(chosen))
             del model, inquiry  # before the next is loaded: two large ones may not fit together
-            if "torch" in sys.modules and not current_forecast():  # weights may have been loaded
+            if "torch" in sys.modules and not current_dry_run():  # weights may have been loaded
                 gc.collect()
     if not tables:
         print("note: no model is named, so nothing is asked", flush=True)
-        return pd.DataFrame(columns=[*COLUMNS, *TALK_COLUMNS])
+        return pd.DataFrame(columns=[*COLUMNS, *CONVERSATION_COLUMNS])
     return pd.concat(tables, ignore_index=True)
 
 
-def _opened(models: Sequence[Entry | AnswererClass], how: Asking) -> list[Generator]:
+def _opened(
+    models: Sequence[Entry | CustomGenerator], decoding: JsonView | None, hardware: JsonView | None
+) -> list[Generator]:
     """All models, without their weights; what one lacks is printed."""
-    generators = [_load(entry, how) for entry in models]
+    generators = [load_generator(entry, decoding=decoding, hardware=hardware) for entry in models]
     _check_names([generator.name for generator in generators])
     for generator in generators:
         if missing := generator.missing():
@@ -176,16 +192,6 @@ def _opened(models: Sequence[Entry | AnswererClass], how: Asking) -> list[Genera
                 flush=True,
             )
     return generators
-
-
-def _load(entry: Entry | AnswererClass, how: Asking) -> Generator:
-    return load_generator(
-        entry,
-        device=how.device,
-        decoding=how.decoding,
-        max_new_tokens=how.max_new_tokens,
-        concurrency=how.batch_size,
-    )
 
 
 def _each_once(contexts: Sequence[Context]) -> list[Context]:
@@ -226,11 +232,11 @@ def _check_names(names: Sequence[str]) -> None:
 
 
 def _few_enough(
-    entry: Entry | AnswererClass,
+    entry: Entry | CustomGenerator,
     name: str,
     benchmark: Benchmark,
     contexts: Sequence[Context],
-    wording: Wording,
+    wording: PromptSet,
 ) -> Sequence[Context]:
     """The contexts whose prompts have no more images than the model's entry allows; of
     a conversation those before its first prompt with more.
@@ -241,11 +247,11 @@ def _few_enough(
     wide = {
         context
         for context in contexts
-        if len(images_of(prompt_of(benchmark, context, wording))) > most
+        if len(prompt_images(build_prompt(benchmark, context, wording))) > most
     }
     if not wide:
         return contexts
-    chosen = without_later_turns(benchmark, contexts, wide)
+    chosen = drop_later_turns(benchmark, contexts, wide)
     later = len(contexts) - len(chosen) - len(wide)
     turns = f", with {later:,} later turns of their conversations" if later else ""
     print(

@@ -1,4 +1,4 @@
-"""What a model that answers must offer: the protocol `Generator`."""
+"""`Generator`: the protocol of a model that answers prompts."""
 
 from __future__ import annotations
 
@@ -11,47 +11,46 @@ from vrag_kit.checkpoints import Options
 from vrag_kit.types import Failure, LazyImage, Prompt
 
 Size = tuple[int, int]
-"""(width, height) of an upright picture, in pixels."""
+"""(width, height) of an upright image, in pixels."""
 PROBABILITY = "probability"
-"""In a reply's fields: how probable the model holds these words, in [0, 1]."""
+"""Field of a reply: the model's probability of its own text, in [0, 1]."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reply:
-    """What a model returned for one prompt, before it becomes an `Answer`."""
+    """A model's reply to one prompt, before it becomes an `Answer`."""
 
     raw: str | None
-    """The model's words; None when there are none."""
+    """The generated text; None when there is none."""
     failure: Failure | None = None
     """Why there is no usable answer; None when there is one."""
     fields: Options = field(default_factory=dict)
-    """Anything to note, such as the resolution that each picture was seen in."""
+    """Further data to store, such as the resolution at which each image was seen."""
     tokens: Mapping[str, int] = field(default_factory=dict)
     """Token counts: prompt, completion, visual."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Forecast:
-    """What asking some prompts will take, told before the first is asked."""
+class CostEstimate:
+    """The estimated cost of asking some prompts, computed before the first call."""
 
     calls: int
     images: int
     tokens: int
-    """Of all prompts together; an estimate where the endpoint counts."""
+    """Tokens of all prompts; an estimate if the endpoint counts them."""
     notes: tuple[str, ...] = ()
-    """What to know before the run: the longest prompt, memory, money, and what will not
-    fit.
+    """Notes to read before the run: the longest prompt, memory, money, and prompts that do not fit.
     """
     misfits: int = 0
-    """Prompts that the model cannot hold."""
+    """Prompts that do not fit into the model's context."""
     cost: float | None = None
-    """About so many US dollars; None where no price is known."""
+    """Estimated US dollars; None if no price is known."""
     uncounted: str = ""
     """What the cost leaves out: "pictures", or "calls" where no price is known."""
     answer_tokens: int = 0
-    """Of all answers together, as long as they are expected; 0 where that is not told."""
+    """Expected tokens of all answers; 0 if there is no estimate."""
     hours: float = 0.0
-    """About so many; 0 where how long a call takes is not told."""
+    """Estimated hours; 0 if the duration of a call is not known."""
 
     def __str__(self) -> str:
         answers = f" and {self.answer_tokens:,} of answers" if self.answer_tokens else ""
@@ -69,91 +68,84 @@ class Forecast:
 class Generator(Protocol):
     """A multimodal model that answers prompts.
 
-    Optional are `nests`, told after `prepare`: whether of prompts that come together and
-    begin alike, such as 1-in-k's, the common beginning is read once; and `at_once`: how many
-    prompts it is handed at once, whatever the batch size.
+    Optional are `nests`, valid after `prepare`: whether the shared prefix of prompts in one call,
+    such as those of 1-in-k, is computed once; and `at_once`: how many prompts a call gets, whatever
+    the batch size.
     """
 
     name: str
-    """Appears in tables, file names and colours."""
+    """The name in tables, file names and colours."""
     fingerprint: str
-    """Changes whenever answers may: weights, processor, precision, endpoint."""
+    """Changes whenever answers may change: weights, processor, precision, endpoint."""
     batched: bool
-    """Whether prompts are answered faster together; else each is handed over alone, so
-    that its answer is kept at once.
+    """Whether prompts are answered faster in batches; otherwise each is passed alone, so that its
+    answer is stored at once.
     """
 
     concurrency: int
     """How many calls of `generate` may run at once."""
     max_cost: float | None
-    """Stop when this model's calls have cost so many US dollars in this store; None for
-    no such limit.
-    """
+    """US dollars of this model's calls in one store at which asking stops; None for no limit."""
 
     @property
     def decoding(self) -> Options:
-        """How answers are decoded, as it is sent; part of an answer's key."""
+        """Decoding parameters as they are sent; part of an answer's key."""
 
     @property
     def sent(self) -> Options:
-        """What else is recorded with each answer and is no part of its key: the
-        endpoint, the order of parts.
+        """Other data recorded with each answer and not part of its key: the endpoint, the order of
+        parts.
         """
 
     @property
     def deterministic(self) -> bool:
-        """True when repeating a prompt gives the same words, so that samples would be
-        copies.
-        """
+        """Whether a repeated prompt gives the same text, so that samples would be copies."""
 
-    def forecast(self, prompts: Sequence[Prompt], sizes: Mapping[str, Size]) -> Forecast:
-        """What these prompts will take; `sizes` has every picture's by its `where`.
+    def forecast(self, prompts: Sequence[Prompt], sizes: Mapping[str, Size]) -> CostEstimate:
+        """Estimate the cost of prompts; `sizes` has the size of every image by its `where`.
 
-        Asks nothing and loads no weights.
+        Sends no request and loads no weights.
         """
 
     def prepare(self) -> None:
-        """Get ready: load the weights, or make one call to the endpoint.
+        """Prepare for the first prompt: load the weights, or make one call to the endpoint.
 
         Raises `VragError` when that fails.
         """
 
     def generate(self, prompts: Sequence[Prompt], *, sample: int = 0) -> list[Reply]:
-        """One reply a prompt, in order.
+        """Return one reply per prompt, in order.
 
-        A prompt that fails gets a reply that says why; the others are answered all the
-        same.
+        A prompt that fails gets a reply with a failure; the others are answered all the same.
 
-        Raises `VragError` when asking on makes no sense, as with a key that is no
-        longer accepted.
+        Raises `VragError` when further calls cannot succeed, as with a key that is no longer
+        accepted.
         """
 
     def cost(self, tokens: Mapping[str, int]) -> float:
-        """US dollars for so many tokens; 0 where nothing is paid."""
+        """Return the cost of these tokens in US dollars; 0 if nothing is paid."""
 
     def missing(self) -> str:
-        """What this machine lacks to ask the model, such as a key; "" when nothing."""
+        """Return what this machine lacks to query the model, such as a key; "" if nothing."""
 
 
-def images_of(prompt: Prompt) -> list[LazyImage]:
-    """The pictures of a prompt, in order."""
+def prompt_images(prompt: Prompt) -> list[LazyImage]:
+    """Return the images of a prompt, in order."""
     return [part for part in _parts(prompt) if not isinstance(part, str)]
 
 
-def all_images(prompts: Iterable[Prompt]) -> Iterator[LazyImage]:
-    """The pictures of some prompts, in order, with repeats."""
-    return chain.from_iterable(images_of(prompt) for prompt in prompts)
+def iter_images(prompts: Iterable[Prompt]) -> Iterator[LazyImage]:
+    """Iterate over the images of some prompts, in order, with repeats."""
+    return chain.from_iterable(prompt_images(prompt) for prompt in prompts)
 
 
-def text_of(prompt: Prompt) -> str:
-    """The words of a prompt, in order."""
+def prompt_text(prompt: Prompt) -> str:
+    """Return the text parts of a prompt, joined in order."""
     return "".join(part for part in _parts(prompt) if isinstance(part, str))
 
 
 def images_before_text(prompt: Prompt) -> Prompt:
-    """The same prompt with each message's pictures before its text, both in their
-    order.
-    """
+    """Return the prompt with each message's images before its text, both in their order."""
     messages = []
     for message in prompt:
         images = [part for part in message.parts if not isinstance(part, str)]

@@ -1,4 +1,4 @@
-"""What an answer is kept under: a hash of everything that determines it."""
+"""Keys of stored answers: a hash of everything that determines an answer."""
 
 from __future__ import annotations
 
@@ -12,15 +12,13 @@ from vrag_kit.plain import Json, JsonView
 from vrag_kit.types import Message, Prompt
 
 StoredPrompt = list[dict[str, Any]]  # Any: what JSON holds
-"""A prompt as it is stored: messages with role and parts, pictures as {"image": where,
-"pixels": hash}.
-"""
+"""A stored prompt: messages with role and parts, images as {"image": where, "pixels": hash}."""
 _JSON = json.JSONEncoder(sort_keys=True, ensure_ascii=False)
 
 
 @dataclass(frozen=True, slots=True)
-class Picture:
-    """What is known of a picture without decoding it again."""
+class ImageInfo:
+    """The pixel hash and size of an image, cached to avoid decoding it again."""
 
     pixels: str
     """Hash of its upright RGB pixels."""
@@ -28,38 +26,38 @@ class Picture:
     """Width and height, upright."""
 
 
-def stored_prompt(prompt: Prompt, pictures: Mapping[str, Picture]) -> StoredPrompt:
-    """A prompt as it is stored; `pictures` has each of its images by `where`."""
+def serialize_prompt(prompt: Prompt, pictures: Mapping[str, ImageInfo]) -> StoredPrompt:
+    """Return a prompt in its stored form; `pictures` has each of its images by `where`."""
     return [_stored_message(message, pictures) for message in prompt]
 
 
 @dataclass(frozen=True, slots=True)
 class AnswerKeys:
-    """What the answers of one model are kept under, sample by sample."""
+    """Computes the keys of one model's answers, for one sample."""
 
     fingerprint: str
-    """The model's."""
+    """The model's fingerprint."""
     decoding: JsonView
     sample: int
 
-    def of(self, asked: Iterable[bytes]) -> list[str]:
-        """The ids of the answers to prompts, as `asked_text` has them: each a hash of the
-        model's fingerprint, every part of the prompt in order (pictures by their
-        pixels), the decoding and the sample.
+    def answer_ids(self, asked: Iterable[bytes]) -> list[str]:
+        """Return the answer ids of prompts, given as `prompt_key_json` returns them. An id is a
+        hash of the model's fingerprint, every part of the prompt in order (images by their pixels),
+        the decoding and the sample.
         """
         before = f"[{_JSON.encode(self.fingerprint)}, ".encode()
         behind = f", {_JSON.encode(dict(self.decoding))}, {_JSON.encode(self.sample)}]".encode()
         return [hashlib.sha256(before + text + behind).hexdigest() for text in asked]
 
 
-def asked_text(prompt: Prompt, pictures: Mapping[str, Picture]) -> bytes:
-    """The JSON, in UTF-8, of what determines the answer in a prompt; `pictures` has each of its
-    images by `where`. Names of files are not in it: the same pixels are the same question.
+def prompt_key_json(prompt: Prompt, pictures: Mapping[str, ImageInfo]) -> bytes:
+    """Return what determines the answer in a prompt, as JSON in UTF-8. `pictures` has each of its
+    images by `where`. File names are not included: equal pixels make equal keys.
     """
     return f"[{', '.join(_asked_message(message, pictures) for message in prompt)}]".encode()
 
 
-def _asked_message(message: Message, pictures: Mapping[str, Picture]) -> str:
+def _asked_message(message: Message, pictures: Mapping[str, ImageInfo]) -> str:
     """A message's JSON, put together by hand: there are many pictures, and all alike."""
     parts = [
         _JSON.encode(part)
@@ -70,7 +68,7 @@ def _asked_message(message: Message, pictures: Mapping[str, Picture]) -> str:
     return f'{{"parts": [{", ".join(parts)}], "role": {_JSON.encode(message.role)}}}'
 
 
-def _stored_message(message: Message, pictures: Mapping[str, Picture]) -> Json:
+def _stored_message(message: Message, pictures: Mapping[str, ImageInfo]) -> Json:
     parts: list[str | dict[str, str]] = []
     for part in message.parts:
         if isinstance(part, str):

@@ -1,21 +1,23 @@
-"""Find the model that a parameter names: a checkpoint that runs here, or an endpoint."""
+"""Load the model that a parameter names: a local checkpoint, or an endpoint."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
 from vrag_kit.checkpoints import DTYPES, Options
+from vrag_kit.config import GREEDY, SAMPLING, decoding_of, hardware_of
 from vrag_kit.errors import VragError
-from vrag_kit.forecast import current_forecast
+from vrag_kit.forecast import current_dry_run
 from vrag_kit.generation.generator import Generator
-from vrag_kit.generation.local.checkpoint import LOADING, SAMPLING
-from vrag_kit.generation.local.model import load_local
-from vrag_kit.generation.own_answerer import AnswererClass, own_answerer
-from vrag_kit.generation.remote.endpoint import ENDPOINT_OPTIONS, load_endpoint
-from vrag_kit.generation.remote.endpoints import usual_endpoint
-from vrag_kit.generation.remote.secrets import without_password
-from vrag_kit.generation.stand_in import StandIn
+from vrag_kit.generation.local.checkpoint import LOADING
+from vrag_kit.generation.local.generator import load_local_generator
+from vrag_kit.generation.own_answerer import CustomGenerator, load_custom_generator
+from vrag_kit.generation.remote.generator import ENDPOINT_OPTIONS, load_endpoint_generator
+from vrag_kit.generation.remote.providers import default_endpoint
+from vrag_kit.generation.remote.secrets import refuse_password
+from vrag_kit.generation.stand_in import DryRunGenerator
 from vrag_kit.options import Entry, read_entry
+from vrag_kit.plain import JsonView
 from vrag_kit.workspace import path as project_path
 
 _HOW = ("name", "decoding", "max_new_tokens", "max_image_side", "max_images")
@@ -92,58 +94,54 @@ _DECODING["no_repeat_ngram_size"] = _MAYBE_NONE
 
 
 def load_generator(
-    entry: Entry | AnswererClass,
+    entry: Entry | CustomGenerator,
     *,
-    device: str = "cpu",
-    decoding: str | Options = "checkpoint",
-    max_new_tokens: int = 128,
-    concurrency: int = 8,
+    decoding: JsonView | None = None,
+    hardware: JsonView | None = None,
 ) -> Generator:
-    """The model that `entry` names: "<folder or hub name>", "<model>@<endpoint>",
-    "<package.module>:<Class>" (`AnswererClass`), or a mapping {"model": one of them,
-    option: value, …}; or an object of such a class.
+    """Load the model that `entry` names, without its weights.
 
-    A checkpoint runs here, through transformers. An endpoint is a name in
+    An entry is "<folder or hub name>", "<model>@<endpoint>", "<package.module>:<Class>"
+    (`CustomGenerator`), a mapping {"model": one of them, option: value, …}, or an object of such a
+    class. A checkpoint runs locally, through transformers. An endpoint is a name in
     `endpoints.json` ("gpt-4o@openai"), a URL
-    ("Qwen/Qwen2.5-VL-7B-Instruct@http://localhost:8000/v1"), or a list of URLs that serve
-    the same model ("…@[http://node1:8000/v1, http://node2:8000/v1]"). `decoding`: "checkpoint"
-    decodes as the model's own defaults say (the paper's way), "greedy" takes the most
-    probable token, a mapping such as {"temperature": 0.7, "top_p": 0.9} samples so. An
-    entry's options come before the arguments here. A class is given those arguments that
-    it has parameters for. No weights are read and nothing is
-    sent yet.
+    ("Qwen/Qwen2.5-VL-7B-Instruct@http://localhost:8000/v1"), or a list of URLs that serve the same
+    model ("…@[http://node1:8000/v1, http://node2:8000/v1]"). `decoding` names fields of `Decoding`
+    ({"temperature": 0, "max_new_tokens": 16}), `hardware` fields of `Hardware`; an entry's options
+    take precedence. A class gets those arguments that it has parameters for. No request is sent
+    yet.
 
-    Raises `VragError` for an unknown option, a checkpoint that is missing, and an unknown
-    endpoint. What is only needed to ask (weights, processor, device, key) is checked by the
-    generator's `prepare`, so that stored answers can be read without it. In a forecast a
-    `StandIn` is returned in the model's place.
+    Raises `VragError` for an unknown option, a checkpoint that is missing, and an unknown endpoint.
+    What is needed only for new answers (weights, processor, device, key) is checked by the
+    generator's `prepare`, so that stored answers can be read without it. In a dry run, returns a
+    `DryRunGenerator` instead.
     """
-    how = {"device": device, "decoding": decoding, "max_new_tokens": max_new_tokens}
-    if (own := own_answerer(entry, how)) is not None:
+    common, machine = decoding_of(decoding), hardware_of(hardware)
+    how = {
+        "device": machine.device,
+        "decoding": common.sampling,
+        "max_new_tokens": common.max_new_tokens,
+    }
+    if (own := load_custom_generator(entry, how)) is not None:
         return _in_forecast(own)
-    spec, options = read_model(entry, decoding=decoding, max_new_tokens=max_new_tokens)
+    spec, options = parse_model_entry(entry, decoding)
     model: Generator
     if _is_remote(spec):
-        model = load_endpoint(spec, {"concurrency": concurrency, **options})
+        model = load_endpoint_generator(spec, {"concurrency": machine.batch_size, **options})
     else:
-        model = load_local(spec, {"device": device, **options})
+        model = load_local_generator(spec, {"device": machine.device, **options})
     return _in_forecast(model)
 
 
-def read_model(
-    entry: object,
-    *,
-    decoding: str | Options = "checkpoint",
-    max_new_tokens: int = 128,
-) -> tuple[str, Options]:
-    """(model, options) of an entry that names no class; nothing is opened.
-
-    Raises `VragError` for an unknown option, for a value of the wrong kind, and for a
+def parse_model_entry(entry: object, decoding: JsonView | None = None) -> tuple[str, Options]:
+    """Return (model, options) of an entry that names no class; nothing is loaded. `decoding`
+    applies where the entry has none. The option "decoding" holds the sampling fields that are
+    given. Raises `VragError` for an unknown option, for a value of the wrong kind, and for a
     provider's model without its endpoint.
     """
     named = entry.get("model") if isinstance(entry, Mapping) else None
-    spec = without_password(named if isinstance(named, str) else read_entry(entry, (), "model")[0])
-    if (endpoint := usual_endpoint(spec)) and not project_path(spec).exists() and "@" not in spec:
+    spec = refuse_password(named if isinstance(named, str) else read_entry(entry, (), "model")[0])
+    if (endpoint := default_endpoint(spec)) and not project_path(spec).exists() and "@" not in spec:
         raise VragError(
             f"model {spec!r}: there is no such folder, and the hub's names are <owner>/<name>. Did"
             f" you mean {f'{spec}@{endpoint}'!r}?"
@@ -153,9 +151,11 @@ def read_model(
     given = {
         name: value for name, value in options.items() if value is not None or name == "max_cost"
     }  # null: as if it were not there, but max_cost: null lifts the limit
-    options = {"decoding": decoding, "max_new_tokens": max_new_tokens, **given}
+    common = decoding_of(decoding)
+    options = {"decoding": common.sampling, "max_new_tokens": common.max_new_tokens, **given}
     _check(spec, options)
-    return spec, options
+    stated = {name: value for name, value in options["decoding"].items() if value is not None}
+    return spec, {**options, "decoding": stated}
 
 
 def _is_remote(spec: str) -> bool:
@@ -165,12 +165,12 @@ def _is_remote(spec: str) -> bool:
 
 def _in_forecast(model: Generator) -> Generator:
     """The model, or what takes its place in a forecast."""
-    forecast = current_forecast()
+    forecast = current_dry_run()
     if forecast is None:
         return model
     if not forecast.asks:
         raise VragError(f"{model.name} is not asked: only what is searched is looked for.")
-    stand_in = StandIn(model, forecast.mark)
+    stand_in = DryRunGenerator(model, forecast.mark)
     forecast.models.append(stand_in)
     return stand_in
 
@@ -178,17 +178,16 @@ def _in_forecast(model: Generator) -> Generator:
 def _check(spec: str, options: Options) -> None:
     """Raise `VragError` for a value of the wrong kind."""
     decoding = options["decoding"]
-    if isinstance(decoding, Mapping):
-        if unknown := sorted(set(decoding) - set(SAMPLING)):
-            raise VragError(
-                f"model {spec!r}: decoding knows no {unknown[0]!r}; expected {', '.join(SAMPLING)}."
-            )
-        _check_values(spec, decoding)
-    elif decoding not in ("checkpoint", "greedy"):
+    if not isinstance(decoding, Mapping):
         raise VragError(
-            f'decoding is {decoding!r}; expected "checkpoint", "greedy", or fields such as'
-            " {temperature: 0.7, top_p: 0.9}."
+            f"model {spec!r}: decoding is {decoding!r}; expected sampling fields, such as"
+            " {temperature: 0}."
         )
+    if unknown := sorted(set(decoding) - set(SAMPLING)):
+        raise VragError(
+            f"model {spec!r}: decoding knows no {unknown[0]!r}; expected {', '.join(SAMPLING)}."
+        )
+    _check_values(spec, decoding)
     for name, value in options.items():
         fits, words = _KINDS.get(name, _TEXT)
         if name != "decoding" and value is not None and not fits(value):
@@ -203,9 +202,8 @@ def _check_values(spec: str, decoding: Options) -> None:
             raise VragError(
                 f"model {spec!r}: in its decoding {name} is {value!r}; expected {words}."
             )
-    draws = decoding.get("do_sample") is not False
-    if draws and decoding.get("temperature") == 0 and not _is_remote(spec):
+    if decoding.get("temperature") == 0 and decoding != GREEDY and not _is_remote(spec):
         raise VragError(
             f"model {spec!r}: in its decoding temperature is 0, at which a model that runs here"
-            " draws nothing; say `decoding: greedy`."
+            " decodes greedily; leave out the other fields."
         )

@@ -1,7 +1,7 @@
-"""Many answer stores as one: each answer once, no answer lost.
+"""Merge answer stores into one, which keeps each answer once and loses none.
 
-Nodes that cannot share a disk with file locks ask into a store each; the stores are
-merged afterwards, in any order, and again when they have grown.
+Nodes that cannot share a disk with file locks write to a store each. The stores are merged
+afterwards, in any order, and again when they have grown.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ from vrag_kit.files import write_file
 from vrag_kit.generation.answer_file import (
     COLUMNS,
     AnswerFile,
-    answers_table,
+    insert_answer,
     prompt_id,
-    put_answer,
+    visible_answers_sql,
 )
 from vrag_kit.generation.keys import StoredPrompt
 from vrag_kit.processes import has_ended
@@ -50,19 +50,19 @@ Row = dict[str, Any]  # Any: what SQLite holds
 
 @dataclass(frozen=True, slots=True)
 class Conflict:
-    """Two answers under one key; the first one written stands."""
+    """Two different answers under one key, of which the first one written is kept."""
 
     answer_id: str
     model: str
     asked: str
-    """The end of the question."""
+    """The end of the prompt's text."""
     kept: str
-    """The words of the answer that stands."""
+    """The text of the answer that is kept."""
     kept_in: Path
     other: str
     other_in: Path
     may_differ: bool
-    """Whether the words are drawn anew each time: sampled, or from an endpoint."""
+    """Whether generation may differ between calls: sampled, or from an endpoint."""
 
     def __str__(self) -> str:
         kept, other = self.kept[:_SHOWN], self.other[:_SHOWN]
@@ -73,23 +73,23 @@ class Conflict:
 
 
 @dataclass(slots=True)
-class Merged:
-    """What came of one store, in answers and failures."""
+class MergeReport:
+    """The result of merging one store, in numbers of answers and failures."""
 
     path: Path
     """The store that was merged."""
     new: int = 0
-    """Were not in the target."""
+    """Not in the target before."""
     there: int = 0
-    """Were in it already, word by word, or as a later failure."""
+    """Already in the target, with the same text or as a failure."""
     answered: int = 0
-    """Answers that took the place of a failure."""
+    """Answers that replaced a failure."""
     outdone: int = 0
-    """Failures that have an answer in the target."""
+    """Failures for which the target has an answer."""
     conflicts: list[Conflict] = field(default_factory=list)
-    """Those with another answer in the target."""
+    """Answers that differ from the target's."""
     asking: int = 0
-    """Questions that somebody is asking into it just now."""
+    """Questions that processes are asking into the store at present."""
 
     def __str__(self) -> str:
         told = [
@@ -111,28 +111,27 @@ class Merged:
         return line
 
 
-def merge_answers(
+def merge_stores(
     stores: Sequence[Path | str],
     *,
     to: Path | str,
     keep_first: bool = False,
     conflicts: Path | str | None = None,
-) -> list[Merged]:
-    """Put what `stores` hold into the store at `to`, which is made if there is none:
-    answers and failures with all that is kept of them, what is known of pictures, and
-    what was spent. Returns what came of each store.
+) -> list[MergeReport]:
+    """Merge `stores` into the store at `to`, which is created if it does not exist.
 
-    An answer takes the place of a failure, a later failure that of an earlier one. Of
-    answers that differ the one written first stands where words are drawn anew each
-    time (sampled, or behind an endpoint), and everywhere with `keep_first`. What is just
-    being asked stays with who asks it. All is merged in one step, or nothing; merging
-    again changes nothing. The stores themselves stay as they are. The target may be among
-    them, and is passed over. Where nothing is merged, no target is left that was not there.
-    The file `conflicts` gets a row for each answer that differs, as CSV, also of a merge
-    that is refused.
+    Merges answers and failures with all their data, image hashes, and spending. Returns a report
+    for each store.
 
-    Raises `VragError` for a file that is no store, is damaged or has another layout, where
-    the target alone is named, and for two answers to one question that should be the same.
+    An answer replaces a failure, and a later failure an earlier one. Of different answers, the one
+    written first is kept if generation may differ between calls (sampled, or behind an endpoint),
+    and always with `keep_first`. Claims are not merged. The merge is atomic; repeating it changes
+    nothing. The stores themselves are not changed. The target may be among them, and is skipped. If
+    nothing is merged, no new target is left. The file `conflicts` gets a row for each answer that
+    differs, as CSV, even if the merge is refused.
+
+    Raises `VragError` for a file that is not a store, is damaged or has another layout, if the
+    target alone is named, and for two answers to one question that should be equal.
     """
     target = Path(to)
     paths = [Path(store) for store in stores]
@@ -155,7 +154,7 @@ def merge_answers(
 
 def _merged(
     paths: Sequence[Path], target: Path, keep_first: bool, conflicts: Path | None
-) -> list[Merged]:
+) -> list[MergeReport]:
     """All stores at `paths` in the one at `target`, in one step."""
     with ExitStack() as stack:
         sources = [stack.enter_context(closing(_opened(path))) for path in paths]
@@ -205,9 +204,9 @@ class _Merge:
     earlier: Sequence[AnswerFile]
     """Those that were merged before it."""
 
-    def all(self, db: sqlite3.Connection) -> Merged:
+    def all(self, db: sqlite3.Connection) -> MergeReport:
         """Merge everything, within the target's transaction."""
-        outcome = Merged(path=self.source.path, asking=self._asking())
+        outcome = MergeReport(path=self.source.path, asking=self._asking())
         for rows in self._answers():
             there = self._there([row["answer_id"] for row in rows])
             for row in rows:
@@ -217,7 +216,7 @@ class _Merge:
                         " one that was asked. Restore a copy of the store; nothing was merged."
                     )
                 if self._is_taken(row, there.get(row["answer_id"]), outcome):
-                    put_answer(db, row)
+                    insert_answer(db, row)
         with self.source.reading() as theirs:
             pictures = theirs.execute("SELECT place, stamp, pixels, width, height FROM pictures")
             db.executemany("INSERT OR IGNORE INTO pictures VALUES (?, ?, ?, ?, ?)", pictures)
@@ -237,7 +236,7 @@ class _Merge:
         between two of them.
         """
         query = (
-            f"SELECT {', '.join(COLUMNS)} FROM {answers_table()} WHERE answer_id > ?"
+            f"SELECT {', '.join(COLUMNS)} FROM {visible_answers_sql()} WHERE answer_id > ?"
             f" ORDER BY answer_id LIMIT {_AT_ONCE}"
         )
         last = ""
@@ -251,10 +250,10 @@ class _Merge:
 
     def _there(self, answer_ids: Sequence[str]) -> dict[str, Row]:
         """What the target holds of these, by id."""
-        rows = self.target.rows(", ".join(_STANDING), answers_table(), answer_ids)
+        rows = self.target.rows(", ".join(_STANDING), visible_answers_sql(), answer_ids)
         return {row[0]: dict(zip(_STANDING, row, strict=True)) for row in rows}
 
-    def _is_taken(self, row: Row, there: Row | None, outcome: Merged) -> bool:
+    def _is_taken(self, row: Row, there: Row | None, outcome: MergeReport) -> bool:
         """Whether a row is to be written; counts it."""
         if there is None:
             outcome.new += 1
@@ -279,7 +278,7 @@ class _Merge:
         holders = [
             each.path
             for each in self.earlier
-            if (there["raw"],) in each.rows("raw", answers_table(), [row["answer_id"]])
+            if (there["raw"],) in each.rows("raw", visible_answers_sql(), [row["answer_id"]])
         ]
         ours = (row["raw"] or "", self.source.path)
         theirs = (there["raw"] or "", (holders or [self.target.path])[0])

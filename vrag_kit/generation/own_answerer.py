@@ -1,4 +1,4 @@
-"""A model of one's own that answers, with all that the kit wants of one."""
+"""Custom models: adapt a user's class that answers prompts to `Generator`."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from dataclasses import replace
 from typing import Protocol
 
 from vrag_kit.checkpoints import Options
-from vrag_kit.errors import VragError, short
-from vrag_kit.generation.generator import Forecast, Reply, Size, all_images, text_of
+from vrag_kit.errors import VragError, short_repr
+from vrag_kit.generation.generator import CostEstimate, Reply, Size, iter_images, prompt_text
 from vrag_kit.options import Entry
-from vrag_kit.own_classes import Own, open_own, own_code
+from vrag_kit.own_classes import CustomObject, catch_custom_errors, load_custom
 from vrag_kit.plain import JsonView
 from vrag_kit.types import Failure, Prompt, Status
 
@@ -24,27 +24,27 @@ _FAILED = 'Reply(raw=None, failure=Failure(Status.ERROR, "why"))'
 _SILENT = Failure(Status.EMPTY, "the model ended without a word")
 
 
-class AnswererClass(Protocol):
-    """What a class must have whose objects answer.
+class CustomGenerator(Protocol):
+    """The protocol of a custom class that answers prompts.
 
-    Optional are `name`, `fingerprint`, `batched` (true: prompts come several at once;
-    false unless it says so), `deterministic` (false: samples of one prompt differ, and
-    where `generate` has a parameter `sample`, it is told which this is; true unless it
-    says so), and `missing()`: what this machine lacks to ask it, "" for nothing.
+    Optional are `name`, `fingerprint`, `batched` (true: `generate` gets several prompts at once;
+    false by default), `deterministic` (false: samples of one prompt differ, and a parameter
+    `sample` of `generate` gets the sample's number; true by default), and `missing()`: what this
+    machine lacks to query it, "" for nothing.
     """
 
     def generate(self, prompts: Sequence[Prompt]) -> Sequence[str | Reply]:
-        """For each prompt its words, or a `Reply`, which can say that a call failed.
+        """Return a text for each prompt, or a `Reply`, which can record a failed call.
 
-        Words that are none, "", are an answer, and a bad one.
+        An empty text, "", counts as an incorrect answer.
         """
 
 
-class OwnAnswerer:
-    """Fits an object of somebody's own class to `Generator`."""
+class CustomGeneratorAdapter:
+    """Adapts an object of a custom class to `Generator`."""
 
-    def __init__(self, own: Own) -> None:
-        """`own` has the method of `AnswererClass`."""
+    def __init__(self, own: CustomObject) -> None:
+        """Wrap `own`, which has the method of `CustomGenerator`."""
         self._made = own.made
         self._counts_samples = "sample" in inspect.signature(own.made.generate).parameters
         self.name = own.name
@@ -56,37 +56,38 @@ class OwnAnswerer:
         self.sent: Options = {}
         self.deterministic = bool(getattr(own.made, "deterministic", True))
 
-    def forecast(self, prompts: Sequence[Prompt], sizes: Mapping[str, Size]) -> Forecast:
-        """Calls and pictures; tokens by the letters of the text alone."""
-        letters = sum(len(text_of(prompt)) for prompt in prompts)
-        images = sum(1 for _ in all_images(prompts))
-        return Forecast(calls=len(prompts), images=images, tokens=letters // _LETTERS)
+    def forecast(self, prompts: Sequence[Prompt], sizes: Mapping[str, Size]) -> CostEstimate:
+        """Count calls and images; estimate tokens from the length of the text alone."""
+        letters = sum(len(prompt_text(prompt)) for prompt in prompts)
+        images = sum(1 for _ in iter_images(prompts))
+        return CostEstimate(calls=len(prompts), images=images, tokens=letters // _LETTERS)
 
     def prepare(self) -> None:
-        """Nothing: its class gets ready when it is first asked."""
+        """Do nothing: a custom class prepares itself on its first call."""
 
     def generate(self, prompts: Sequence[Prompt], *, sample: int = 0) -> list[Reply]:
-        """One reply a prompt; raises `VragError` for another number, for what is neither
-        a text nor a `Reply`, and for what its class raises.
+        """Return one reply per prompt. Raises `VragError` for a wrong number of replies, for a
+        reply that is neither a text nor a `Reply`, and for an error of the custom class.
         """
         told = {"sample": sample} if self._counts_samples else {}
         hint = f" To record a failed call and go on, return {_FAILED}."
-        with own_code(f"model {self.name}: generate", self._made, hint=hint):
+        with catch_custom_errors(f"model {self.name}: generate", self._made, hint=hint):
             found = self._made.generate(prompts, **told)
             replies = [] if isinstance(found, str | bytes | Mapping) else list(found)
         if len(replies) != len(prompts):
             raise VragError(
-                f"model {self.name}: generate returned {short(found)} for {len(prompts)} prompts;"
+                f"model {self.name}: generate returned {short_repr(found)} for {len(prompts)}"
+                " prompts;"
                 " expected a list with a reply for each, in order."
             )
         return [self._reply(each) for each in replies]
 
     def cost(self, tokens: Mapping[str, int]) -> float:
-        """Not known: 0."""
+        """Return 0: the cost is not known."""
         return 0.0
 
     def missing(self) -> str:
-        """As its class says; "" where it says nothing."""
+        """Return what the custom class reports as missing; "" if it does not."""
         missing = getattr(self._made, "missing", None)
         return "" if missing is None else str(missing())
 
@@ -101,10 +102,12 @@ class OwnAnswerer:
         )
 
 
-def own_answerer(entry: Entry | AnswererClass, how: JsonView) -> OwnAnswerer | None:
-    """The model of an entry that names one's own class, or of an object; None for a
-    checkpoint's or endpoint's. Of `how` (device, decoding, max_new_tokens) the class is
-    given what it has parameters for. Raises as `open_own`.
+def load_custom_generator(
+    entry: Entry | CustomGenerator, how: JsonView
+) -> CustomGeneratorAdapter | None:
+    """Load the model of an entry that names a custom class, or adapt a custom object. Returns None
+    for a checkpoint or an endpoint. The class gets those of `how` (device, decoding,
+    max_new_tokens) that it has parameters for. Raises as `load_custom`.
     """
-    own = open_own(entry, "model", ("generate",), ours=_OURS, offered=how)
-    return None if own is None else OwnAnswerer(own.to_keep("model"))
+    own = load_custom(entry, "model", ("generate",), ours=_OURS, offered=how)
+    return None if own is None else CustomGeneratorAdapter(own.require_fingerprint("model"))

@@ -1,8 +1,7 @@
-"""Long answers of models that only know short ones: the same context is asked one short
-question a part, and what is replied is joined.
+"""Compose long answers from short ones: one short question per part, with joined replies.
 
-Nothing is trained for it, and a long answer errs as the short ones do. Each reply is
-kept in the store like any other answer.
+This is for models that know only short answers. Nothing is trained for it, and a long answer has
+the errors of its short ones. Each reply is stored like any other answer.
 """
 
 from __future__ import annotations
@@ -21,34 +20,34 @@ from vrag_kit.types import Benchmark, Context, Query, QueryId, Status
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
-    """One part of what a long answer tells."""
+class SubQuestion:
+    """One part of a long answer, with its own question."""
 
     question: str
-    """What is asked for it."""
+    """The question for this part."""
     sentence: Callable[[str], str] = str
-    """The reply as a sentence of the long answer; "" where it says nothing, as when it
-    declines. By default the reply itself.
+    """Maps the reply to a sentence of the long answer; "" if it says nothing, as when the model
+    abstains. By default the reply itself.
     """
 
 
 @dataclass(frozen=True)
-class Decomposed:
-    """A benchmark whose questions are asked part by part:
+class DecomposedBenchmark:
+    """A benchmark whose questions are split into sub-questions:
 
-    asked = Decomposed(benchmark, parts)
+    asked = DecomposedBenchmark(benchmark, parts)
     replies = ask_models(models, asked.questions, asked.contexts(contexts), …)
-    long = asked.joined(replies)
+    long = asked.join_answers(replies)
     """
 
     benchmark: Benchmark
-    parts: Callable[[Query], Sequence[Part]]
-    """What is asked instead of a query; at least one part each."""
+    parts: Callable[[Query], Sequence[SubQuestion]]
+    """Maps a query to its sub-questions, at least one each."""
 
     @cached_property
     def questions(self) -> Benchmark:
-        """The same documents and labels, with a query a part: its question about the
-        query's picture, without options and accepted answers, in no conversation.
+        """The benchmark with one query per part: its question about the query's image. Documents
+        and labels stay the same; the queries have no options, accepted answers or conversation.
 
         Raises `VragError` for a query without parts.
         """
@@ -78,21 +77,21 @@ class Decomposed:
         )
 
     def contexts(self, contexts: Sequence[Context]) -> list[Context]:
-        """Each context once a part of its query, with the same documents."""
+        """Return each context once per part of its query, with the same documents."""
         asked: list[Context] = []
         for context in contexts:
             parts = self._parts_of[context.query_id]
             asked += [replace(context, query_id=part_id) for part_id in parts]
         return asked
 
-    def joined(self, replies: pd.DataFrame) -> pd.DataFrame:
-        """The table of long answers: the columns of `replies` and parts, the answer ids
-        of the replies (tuple), a row a context of the query and sample.
+    def join_answers(self, replies: pd.DataFrame) -> pd.DataFrame:
+        """Join replies into a table of long answers, one row per query's context and sample.
 
-        The answer are the sentences of the parts in order; where none has one, the
-        replies as they are, each once. It fails as its first part that failed does; it
-        is cut off where one was, and empty where nothing was said. Raises `VragError`
-        for replies to other questions, and where one of a query's parts is missing.
+        The columns are those of `replies`, and parts: the answer ids of the replies (tuple). An
+        answer joins the sentences of the parts in order; if none has one, the distinct replies. It
+        fails as its first failed part does; it is truncated if a part was, and empty if nothing was
+        said. Raises `VragError` for replies to other questions, and if one of a query's parts is
+        missing.
         """
         needed = ["model", "setting", "k", "m", "draw", "sample", "query_id", "status", "answer"]
         require_columns(replies, needed, "joined")
@@ -145,9 +144,9 @@ class Decomposed:
         return found
 
     @cached_property
-    def _parts(self) -> dict[QueryId, tuple[QueryId, Part]]:
+    def _parts(self) -> dict[QueryId, tuple[QueryId, SubQuestion]]:
         """Part's id → query's id, and part."""
-        found: dict[QueryId, tuple[QueryId, Part]] = {}
+        found: dict[QueryId, tuple[QueryId, SubQuestion]] = {}
         for query_id, query in self.benchmark.queries.items():
             parts = self.parts(query)
             if not parts:

@@ -1,4 +1,4 @@
-"""How probable models hold their own words, where that was noted when they were asked."""
+"""The probability that a model assigns to its own reply, as recorded in the answer store."""
 
 from __future__ import annotations
 
@@ -11,12 +11,11 @@ from vrag_kit.generation.generator import PROBABILITY
 
 
 def reply_probabilities(answers: pd.DataFrame, answers_dir: Path | str) -> pd.Series:
-    """Of each row of answers how probable its model holds the whole reply, in [0, 1]: the
-    product over its tokens, the end among them.
+    """Return each reply's probability under its model, in [0, 1], for each row of answers.
 
-    NaN where that was not noted: models behind endpoints, sampled answers, and those that
-    an earlier version of the kit stored. `answers` come from `ask_models` with the same
-    `answers_dir`.
+    It is the product over the reply's tokens, including the end token. NaN if it was not recorded:
+    for models behind endpoints, sampled answers, and answers stored by an earlier version of the
+    kit. `answers` come from `ask_models` with the same `answers_dir`.
     """
     with AnswerStore(Path(answers_dir) / "answers.sqlite") as store:
         stored = store.read(list(answers["answer_id"].dropna().unique()))

@@ -1,4 +1,4 @@
-"""Prompts: a template's slots filled with query, evidence and earlier turns."""
+"""Render prompts: fill a template's slots with query, evidence and earlier turns."""
 
 from __future__ import annotations
 
@@ -11,20 +11,20 @@ from typing import Any
 from vrag_kit.errors import VragError
 from vrag_kit.generation.slots import FIELD, Slot, all_slots
 from vrag_kit.generation.wording import Template
-from vrag_kit.types import Evidence, LazyImage, Message, Prompt, Query, Turn
+from vrag_kit.types import Document, LazyImage, Message, Prompt, Query, Turn
 
 Part = str | LazyImage
 Fields = Mapping[str, Any]  # Any: metadata may hold what JSON holds
 
 
 @dataclass(frozen=True, slots=True)
-class Rendered:
-    """A prompt, and what of the evidence is in it."""
+class RenderedPrompt:
+    """A prompt, and the documents that it shows."""
 
     prompt: Prompt
     doc_ids: tuple[str, ...]
-    """The documents that a slot shows, in the order in which they first appear; without
-    those that a budget or `unique` leaves out.
+    """The documents shown, in the order of first appearance, without those that a budget or
+    `unique` leaves out.
     """
 
 
@@ -33,7 +33,7 @@ class _Filling:
     """What slots are filled with."""
 
     query: Query
-    evidence: Sequence[Evidence]
+    evidence: Sequence[Document]
     history: Sequence[Turn]
     shown: dict[int, str] = field(default_factory=dict)
     """Place in the evidence → doc_id of what was shown so far; filled by the slots."""
@@ -42,25 +42,24 @@ class _Filling:
 def render(
     template: Template,
     query: Query,
-    evidence: Sequence[Evidence] = (),
+    evidence: Sequence[Document] = (),
     history: Sequence[Turn] = (),
 ) -> Prompt:
-    """What a model is sent: the prompt of `rendered`, which raises."""
-    return rendered(template, query, evidence, history).prompt
+    """Return the prompt of `render_with_documents`; raises as it does."""
+    return render_with_documents(template, query, evidence, history).prompt
 
 
-def rendered(
+def render_with_documents(
     template: Template,
     query: Query,
-    evidence: Sequence[Evidence] = (),
+    evidence: Sequence[Document] = (),
     history: Sequence[Turn] = (),
-) -> Rendered:
-    """What a model is sent, and the documents in it: the template's slots, filled, in
-    order; text beside text becomes one part, slots of one role one message.
+) -> RenderedPrompt:
+    """Fill a template's slots in order, and return the prompt with its documents.
 
-    A documents slot takes the evidence that has what its item shows, in order, within
-    its budget. A slot without items vanishes with its header. Raises `VragError` for
-    evidence that no slot takes.
+    Adjacent texts become one part, adjacent slots of one role one message. A documents slot takes
+    the documents that have the fields of its item, in order, within its budget. A slot without
+    items is omitted with its header. Raises `VragError` for evidence that no slot takes.
     """
     filling = _Filling(query, evidence, history)
     messages: list[tuple[str, list[Part]]] = []
@@ -78,7 +77,7 @@ def rendered(
         messages[-1][1].extend(parts)
     _check_taken(template, filling)
     prompt = tuple(Message(role=role, parts=_joined(parts)) for role, parts in messages)
-    return Rendered(prompt, tuple(filling.shown.values()))
+    return RenderedPrompt(prompt, tuple(filling.shown.values()))
 
 
 def _there(slots: Sequence[Slot], filling: _Filling) -> list[Slot]:
@@ -165,7 +164,7 @@ def _given(slot: Slot, filling: _Filling) -> Iterator[tuple[int | None, Fields]]
                 yield place, entry
 
 
-def _entries(slot: Slot, document: Evidence) -> Iterator[Fields]:
+def _entries(slot: Slot, document: Document) -> Iterator[Fields]:
     """The fields of a document, or of each of its entries."""
     if slot.source and document.metadata.get("source") != slot.source:
         return
@@ -240,7 +239,7 @@ def _check_taken(template: Template, filling: _Filling) -> None:
             )
 
 
-def _has(document: Evidence) -> str:
+def _has(document: Document) -> str:
     has = [
         name
         for name, value in (("an image", document.image), ("a text", document.text))

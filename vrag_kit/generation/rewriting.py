@@ -1,6 +1,4 @@
-"""Questions said anew by a model, so that they can be searched for: without the picture
-that they are asked about, and without the turns before.
-"""
+"""Query rewriting: a model rewrites questions for search, without image and earlier turns."""
 
 from __future__ import annotations
 
@@ -12,72 +10,72 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from vrag_kit.config import GREEDY, Hardware, hardware_of
 from vrag_kit.forecast import STAND_IN
 from vrag_kit.generation.answers import AnswerStore
-from vrag_kit.generation.asking import ask_prompts
-from vrag_kit.generation.asking_options import Asking, Round
+from vrag_kit.generation.ask import ask_prompts
+from vrag_kit.generation.asking_options import Task
 from vrag_kit.generation.generator import Generator
 from vrag_kit.generation.loading import load_generator
-from vrag_kit.generation.reading import Fields
-from vrag_kit.generation.wording import Wording
+from vrag_kit.generation.parsers import Fields
+from vrag_kit.generation.wording import PromptSet
 from vrag_kit.options import Entry
 from vrag_kit.types import Answer, Failure, Prompt
 
 REWRITTEN = "rewritten"
-UNSURE = "unsure"
-UNREADABLE = "unreadable"
+NO_ENTITY = "no_entity"
+UNPARSED = "unparsed"
 MOST_TOKENS = 256
-"""Longest reply."""
+"""Maximum tokens of a reply."""
 _KEYS = {"entity_name", "updated_question"}
 _THOUGHT = re.compile(r"<think>.*?(?:</think>|$)", re.DOTALL)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Rewritten:
-    """What became of one question."""
+class RewriteResult:
+    """The result of rewriting one question."""
 
     text: str
-    """What is searched for: the new question, or the old one where there is none."""
+    """The search query: the rewritten question, or the original if there is none."""
     outcome: str
-    """"rewritten", "unsure" (the model names no entity), "unreadable" (not one JSON
-    object as it was asked for).
+    """"rewritten", "no_entity" (the model names none), "unparsed" (not the requested JSON object).
     """
     failure: Failure | None = None
-    """Why the model did not answer at all; None when it did."""
+    """Why the model did not answer; None when it did."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rewriter:
-    """A model that says questions anew; its words are kept, and read anew each time."""
+    """A model that rewrites questions; its replies are stored, and parsed each time."""
 
     generator: Generator
-    wording: Wording
-    """Setting → what the model is told and shown."""
+    wording: PromptSet
+    """The prompt set, with a template for each setting."""
     store: Path
-    """The file of answers in which its words are kept."""
-    how: Asking
+    """The file of the answer store that keeps its replies."""
+    how: Hardware
     lease: float = 30.0
-    """As that of an `AnswerStore`."""
+    """The lease of the `AnswerStore`, in seconds."""
 
-    def rewrite(self, prompts: Sequence[Prompt], questions: Sequence[str]) -> list[Rewritten]:
-        """What became of each question, whose prompt asks for it to be said anew.
+    def rewrite(self, prompts: Sequence[Prompt], questions: Sequence[str]) -> list[RewriteResult]:
+        """Return the result for each question, whose prompt asks for a rewriting.
 
-        Prints how many stay as they are.
+        Prints how many stay unchanged.
         """
         if not prompts:
             return []
-        this = Round(what="rewritten questions", read=read_rewriting, silence_counts=True)
+        this = Task(what="rewritten questions", read=parse_rewriting, silence_counts=True)
         with AnswerStore(self.store, lease=self.lease) as store:
             replies = ask_prompts(self.generator, prompts, store, how=self.how, this=this)
         pairs = zip(questions, replies, strict=True)
         found = [_rewritten(question, reply) for question, reply in pairs]
         counts = Counter(each.outcome for each in found if each.failure is None)
-        stay = counts[UNSURE] + counts[UNREADABLE]
+        stay = counts[NO_ENTITY] + counts[UNPARSED]
         if stay and not any(reply.fields.get(STAND_IN) for reply in replies):
             print(
                 f"rewriting by {self.generator.name}: {stay:,} of {len(found):,} questions are"
-                f" searched as they are ({counts[UNSURE]:,} without an entity,"
-                f" {counts[UNREADABLE]:,} unreadable)",
+                f" searched as they are ({counts[NO_ENTITY]:,} without an entity,"
+                f" {counts[UNPARSED]:,} unparsed)",
                 flush=True,
             )
         return found
@@ -87,34 +85,25 @@ def load_rewriter(
     entry: Entry,
     answers_dir: Path | str,
     *,
-    wording: Wording,
-    run_with: Mapping[str, Any] | None = None,  # Any: as a notebook's parameters have it
+    wording: PromptSet,
+    hardware: Mapping[str, Any] | None = None,  # Any: as a notebook's parameters have it
 ) -> Rewriter:
-    """The model that `entry` names as `load_generator` takes it, which decodes greedily
-    unless its entry says otherwise; its words are kept in `answers_dir`, as answers are.
-
-    Of `run_with` device, batch_size and retry_failures count here too. Raises
-    `VragError` as `load_generator` does.
+    """Load a rewriter with the model that `entry` names, as `load_generator` takes it. It decodes
+    greedily unless its entry says otherwise; its replies are stored in `answers_dir`, like answers.
+    `hardware` names fields of `Hardware`. Raises `VragError` as `load_generator` does.
     """
-    default = Asking(decoding="greedy", max_new_tokens=MOST_TOKENS)
-    how = Asking.beside_answerers(run_with or {}, default)
-    generator = load_generator(
-        entry,
-        device=how.device,
-        decoding=how.decoding,
-        max_new_tokens=how.max_new_tokens,
-        concurrency=how.batch_size,
-    )
+    decoding = {**GREEDY, "max_new_tokens": MOST_TOKENS}
+    generator = load_generator(entry, decoding=decoding, hardware=hardware)
     store = Path(answers_dir) / "answers.sqlite"
-    return Rewriter(generator=generator, wording=wording, store=store, how=how)
+    return Rewriter(generator=generator, wording=wording, store=store, how=hardware_of(hardware))
 
 
-def read_rewriting(raw: str) -> Fields:
-    """outcome, and question where there is a new one.
+def parse_rewriting(raw: str) -> Fields:
+    """Return the field outcome and, if there is a new one, question.
 
-    Words may stand before the JSON object `{"entity_name": …, "updated_question": …}`,
-    but no brace; behind it nothing but the end of a code fence. It has these two keys,
-    once each. An empty name, or null, is unsure; all else is unreadable.
+    Text without a brace may precede the JSON object `{"entity_name": …, "updated_question": …}`;
+    only the end of a code fence may follow it. It has these two keys, once each. An empty name, or
+    null, is "no_entity"; anything else is "unparsed".
     """
     words = _THOUGHT.sub("", raw)
     begin = words.find("{")
@@ -122,16 +111,16 @@ def read_rewriting(raw: str) -> Fields:
         found, end = _DECODER.raw_decode(words, max(begin, 0))
         json.dumps(found, ensure_ascii=False).encode()  # half a character is none
     except (ValueError, RecursionError):
-        return {"outcome": UNREADABLE}
+        return {"outcome": UNPARSED}
     if words[end:].strip() not in ("", "```") or not isinstance(found, dict):
-        return {"outcome": UNREADABLE}
+        return {"outcome": UNPARSED}
     if set(found) != _KEYS:
-        return {"outcome": UNREADABLE}
+        return {"outcome": UNPARSED}
     name, question = found["entity_name"], found["updated_question"]
     if name is None or (isinstance(name, str) and not name.strip()):
-        return {"outcome": UNSURE}
+        return {"outcome": NO_ENTITY}
     if not isinstance(name, str) or not isinstance(question, str) or not question.strip():
-        return {"outcome": UNREADABLE}
+        return {"outcome": UNPARSED}
     return {"outcome": REWRITTEN, "question": " ".join(question.split())}
 
 
@@ -145,8 +134,8 @@ def _once_each(pairs: list[tuple[str, Any]]) -> dict[str, Any]:  # Any: what JSO
 _DECODER = json.JSONDecoder(object_pairs_hook=_once_each)
 
 
-def _rewritten(question: str, reply: Answer) -> Rewritten:
+def _rewritten(question: str, reply: Answer) -> RewriteResult:
     if not reply.status.is_answer:
-        return Rewritten(text=question, outcome="", failure=reply.failure)
+        return RewriteResult(text=question, outcome="", failure=reply.failure)
     text = str(reply.fields.get("question", question))
-    return Rewritten(text=text, outcome=str(reply.fields["outcome"]))
+    return RewriteResult(text=text, outcome=str(reply.fields["outcome"]))

@@ -1,4 +1,4 @@
-"""The slots of a prompt: what each holds, and how a wording's file says it."""
+"""`Slot`: a part of a prompt template, and how a prompt file defines it."""
 
 from __future__ import annotations
 
@@ -20,86 +20,85 @@ KINDS = {
     "turns": "",
     "section": "",
 }
-"""What a slot holds → its item, where the wording gives none.
+"""Kind of slot → its default item.
 
-text: fixed words. question, choices, query_image: the query's. documents: evidence, an
-item each. history: earlier turns as text; turns: as messages of their own. section:
-other slots, with one budget.
+text: fixed text. question, choices, query_image: from the query. documents: one item per document.
+history: earlier turns as text; turns: as separate messages. section: other slots, with one budget.
 """
 
 FIELD = re.compile(r"\{(\w+)\}")
-"""A place in an item that is filled."""
+"""A field of an item, to be filled in."""
 
 WHEN = ("", "alone", "talk", "first", "later")
-"""When a slot is there: always; where the question stands alone, or is a turn of a
-conversation; where no earlier turn is told, or some are.
+"""When a slot is shown: always; for a standalone question, or a turn of a conversation; without
+earlier turns, or with some.
 """
 _IN_HEADERS = {"question"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Slot:
-    """A part of a prompt: header, items, footer. Without an item it vanishes whole."""
+    """A part of a prompt: header, items, footer. It is omitted if it has no items."""
 
     kind: str
     """One of `KINDS`."""
     name: str = ""
-    """What the wording's file calls it; "" where it stands within a template."""
+    """Its name in the prompt file; "" for a slot within a template."""
     role: str = "user"
-    """Who says it: "user" or "system"."""
+    """Role of its message: "user" or "system"."""
     when: str = ""
     """One of `WHEN`."""
     apart: bool = False
-    """Whether a message of its own begins here."""
+    """Whether it begins a new message."""
     text: str = ""
-    """Fixed words, as they stand; only for the kind "text"."""
+    """Fixed text, as it is; only for the kind "text"."""
     header: str = ""
-    """Before the items; {question} is filled in."""
+    """Text before the items; {question} is filled in."""
     item: str = ""
-    """One item, with fields in braces: {question}, {letter}, {choice}, {answer},
-    {number}, {image} (the picture itself), {text}, and those of a document's metadata.
-    What lacks a field that the item shows is passed over.
+    """One item, with fields in braces: {question}, {letter}, {choice}, {answer}, {number}, {image}
+    (the image itself), {text}, and those of a document's metadata. Documents that lack a field of
+    the item are skipped.
     """
     between: str = ""
-    """Between two items."""
+    """Text between two items."""
     silence: str = ""
-    """In the place of an answer without words; only for the kind "turns"."""
+    """Text in place of an empty answer; only for the kind "turns"."""
     footer: str = ""
-    """After the items; {question} is filled in."""
+    """Text after the items; {question} is filled in."""
     source: str = ""
-    """Takes only documents whose metadata's "source" is this; "" takes any."""
+    """Shows only documents whose metadata has this "source"; "" shows any."""
     modality: str = ""
-    """Takes only documents of this modality (`Evidence.modality`), "image" or "text", so
-    that a caption is no passage; "" takes any.
+    """Shows only documents of this modality (`Document.modality`), "image" or "text", so that a
+    caption is not a passage; "" shows any.
     """
     entries: str = ""
     """A list in a document's metadata, each of whose entries is an item."""
     unique: str = ""
-    """A field whose values are shown once each."""
+    """A field whose values are shown only once each."""
     first: int = 1
-    """{number} of the first item."""
+    """The {number} of the first item."""
     budget: int | None = None
-    """Characters at most, header and footer included; None for no limit."""
+    """Maximum number of characters, including header and footer; None for no limit."""
     overflow: str = "skip"
-    """What does not fit is passed over ("skip"), or ends the slot ("stop")."""
+    """Items that do not fit are skipped ("skip"), or end the slot ("stop")."""
     slots: tuple[Slot, ...] = ()
-    """What a section holds."""
+    """The slots of a section."""
 
     def __post_init__(self) -> None:
-        """Without an item, that of its kind."""
+        """Use the default item of its kind if none is given."""
         if not self.item:
             object.__setattr__(self, "item", KINDS.get(self.kind, ""))
 
 
 def all_slots(slots: Sequence[Slot]) -> Iterator[Slot]:
-    """Slots, each before those within it."""
+    """Iterate over slots, each before the slots within it."""
     for slot in slots:
         yield slot
         yield from all_slots(slot.slots)
 
 
 def read_slot(value: str | JsonView, named: Mapping[str, Slot], where: str) -> Slot:
-    """A slot as a wording's file has it: a mapping, or the name of one of those `named`.
+    """Return a slot from its form in a prompt file: a mapping, or the name of one in `named`.
 
     Raises `VragError`, beginning with `where`, for an unknown kind, field or slot.
     """

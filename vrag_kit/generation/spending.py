@@ -1,4 +1,4 @@
-"""What a model may cost: a cap on the money that its answers in a store have taken."""
+"""Cost limits: a cap on what a model's answers in a store may cost."""
 
 from __future__ import annotations
 
@@ -8,17 +8,17 @@ from math import ceil
 
 from vrag_kit.errors import VragError
 from vrag_kit.generation.answers import AnswerStore
-from vrag_kit.generation.generator import Forecast, Generator, Reply
+from vrag_kit.generation.generator import CostEstimate, Generator, Reply
 
 _FRESH = 30.0
 """Seconds after which other processes' spending is looked up again."""
 
 
-def check_forecast(generator: Generator, forecast: Forecast, store: AnswerStore) -> None:
-    """Raise `VragError` when a forecast passes what may still be spent."""
+def check_budget(generator: Generator, forecast: CostEstimate, store: AnswerStore) -> None:
+    """Raise `VragError` when a cost estimate exceeds what may still be spent."""
     if generator.max_cost is None or forecast.cost is None:
         return
-    spent = store.spent(generator.name)
+    spent = store.total_cost(generator.name)
     if spent + forecast.cost > generator.max_cost:
         raise VragError(
             f"{generator.name}: this will cost about {forecast.cost:,.2f} US dollars, after"
@@ -28,9 +28,9 @@ def check_forecast(generator: Generator, forecast: Forecast, store: AnswerStore)
         )
 
 
-class Purse:
-    """What a model's answers in a store have cost, in US dollars, so that a run stops
-    at its cap; other processes' spending is seen within half a minute.
+class Budget:
+    """Tracks what a model's answers in a store have cost, in US dollars, and enforces its cap.
+    Spending of other processes is included within half a minute.
     """
 
     def __init__(self, generator: Generator, store: AnswerStore) -> None:
@@ -47,7 +47,7 @@ class Purse:
             return
         with self._lock:
             if time.monotonic() - self._read_at > _FRESH:
-                self._spent = self._store.spent(self._generator.name)
+                self._spent = self._store.total_cost(self._generator.name)
                 self._read_at = time.monotonic()
             if self._spent >= cap:
                 raise VragError(
@@ -56,8 +56,8 @@ class Purse:
                     " raise max_cost in the model's entry to go on."
                 )
 
-    def pay(self, reply: Reply) -> None:
-        """Count a reply that was just stored."""
+    def spend(self, reply: Reply) -> None:
+        """Add the cost of a reply that was just stored."""
         if cost := self._generator.cost(reply.tokens):
             with self._lock:
                 self._spent += cost

@@ -1,6 +1,4 @@
-"""A model that is asked nothing: it notes its prompts and gives words of its own, each
-other than the last.
-"""
+"""`DryRunGenerator`: records prompts and returns distinct placeholders, without a model."""
 
 from __future__ import annotations
 
@@ -8,27 +6,27 @@ import itertools
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from vrag_kit.forecast import STAND_IN, stand_in_words
-from vrag_kit.generation.generator import Forecast, Generator, Reply, Size
+from vrag_kit.forecast import STAND_IN, placeholder_text
+from vrag_kit.generation.generator import CostEstimate, Generator, Reply, Size
 from vrag_kit.types import Prompt
 
 _counter = itertools.count(1)
 
 
-class StandIn:
-    """Takes the place of a model in a forecast; implements `Generator`."""
+class DryRunGenerator:
+    """Replaces a model in a dry run; implements `Generator`."""
 
     def __init__(self, model: Generator, mark: str) -> None:
-        """`mark` is that of the forecast."""
+        """`mark` identifies the dry run."""
         self._mark = mark
         self.model = model
-        """Whose place this is; it says what asking would take."""
+        """The replaced model, which estimates the cost."""
         self.prompts: list[Prompt] = []
-        """What it was asked, in order."""
+        """The prompts that it received, in order."""
         self.sizes: dict[str, Size] = {}
-        """Of the pictures in them, by their `where`."""
+        """Sizes of the images in them, by `where`."""
         self.may_repair = 0
-        """How many prompts are asked once more where the reply cannot be read."""
+        """Number of prompts that are asked again if the reply cannot be parsed."""
         self.name = model.name
         self.fingerprint = model.fingerprint
         self.decoding = model.decoding
@@ -39,13 +37,13 @@ class StandIn:
         self.concurrency = 1
         self.max_cost: float | None = None  # the sum is held against it in the end
 
-    def forecast(self, prompts: Sequence[Prompt], sizes: Mapping[str, Size]) -> Forecast:
-        """Nothing is asked now; see `whole_forecast`."""
+    def forecast(self, prompts: Sequence[Prompt], sizes: Mapping[str, Size]) -> CostEstimate:
+        """Record image sizes and return zero costs; see `total_cost_estimate`."""
         self.sizes.update(sizes)
-        return Forecast(calls=0, images=0, tokens=0)
+        return CostEstimate(calls=0, images=0, tokens=0)
 
-    def whole_forecast(self) -> Forecast:
-        """What all prompts that came by would take."""
+    def total_cost_estimate(self) -> CostEstimate:
+        """Return the estimated cost of all recorded prompts."""
         forecast = self.model.forecast(self.prompts, self.sizes)
         if not self.may_repair:
             return forecast
@@ -55,22 +53,22 @@ class StandIn:
         return replace(forecast, notes=(*forecast.notes, note))
 
     def prepare(self) -> None:
-        """Nothing is loaded."""
+        """Do nothing: no weights are loaded."""
 
     def generate(self, prompts: Sequence[Prompt], *, sample: int = 0) -> list[Reply]:
-        """Words about as many as an answer's; no two replies are alike, so that a judge
-        would be asked about each.
+        """Return placeholders about as long as an answer. No two are equal, so that a judge would
+        be asked about each.
         """
         self.prompts += prompts
         return [
-            Reply(raw=f"Answer: {stand_in_words(next(_counter))}", fields={STAND_IN: self._mark})
+            Reply(raw=f"Answer: {placeholder_text(next(_counter))}", fields={STAND_IN: self._mark})
             for _ in prompts
         ]
 
     def cost(self, tokens: Mapping[str, int]) -> float:
-        """Nothing is paid."""
+        """Return 0: nothing is paid."""
         return 0.0
 
     def missing(self) -> str:
-        """As the model does."""
+        """Return what the replaced model reports as missing."""
         return self.model.missing()

@@ -1,4 +1,4 @@
-"""Copies of answer stores: of one moment, and the one that a forecast works with."""
+"""Copies of answer stores: snapshots, and the working copy of a dry run."""
 
 from __future__ import annotations
 
@@ -8,19 +8,19 @@ from contextlib import closing
 from pathlib import Path
 
 from vrag_kit.errors import VragError
-from vrag_kit.forecast import current_forecast, may_keep_stand_ins
+from vrag_kit.forecast import current_dry_run, is_scratch_path
 
 
-def place_of_store(path: Path) -> Path:
-    """Where a store is opened: at `path`, but in a forecast at a copy of its own, which
-    is thrown away, wherever the real one lies and however its folder's parameter is
-    called.
+def store_path(path: Path) -> Path:
+    """Return where to open a store: at `path`, or in a dry run at a temporary copy.
+
+    This is independent of where the store lies and which parameter names its folder.
     """
-    forecast = current_forecast()
+    forecast = current_dry_run()
     if forecast is None or path.is_dir():
         return path
     place = path
-    if not may_keep_stand_ins(path):
+    if not is_scratch_path(path):
         name = hashlib.sha256(str(path.resolve()).encode()).hexdigest()[:16]
         place = forecast.scratch / name / path.name
         place.parent.mkdir(exist_ok=True)
@@ -31,8 +31,8 @@ def place_of_store(path: Path) -> Path:
 
 
 def copy_store(store: Path, target: Path) -> None:
-    """Copy a store; one whose last writer was killed is first rolled back by SQLite,
-    which has to write for that. Raises `VragError` for what is no store.
+    """Copy a store to `target`. SQLite first rolls back a store whose last writer was killed, which
+    needs write access. Raises `VragError` for a file that is not a store.
     """
     try:
         try:

@@ -1,13 +1,13 @@
-"""How questions are worded, as data: which slots a prompt has, and what fills them.
+"""Prompt sets as data: the slots of each template, and the template of each setting.
 
-A wording is a JSON file:
+A prompt set is a JSON file:
 
-    {"source": "…", "answer": name of a reader, "slots": {name: slot, …},
+    {"source": "…", "answer": name of a parser, "slots": {name: slot, …},
      "templates": {name: [slot or name of a slot, …], …},
      "settings": {setting: template, or {"1": template at k = 1, "otherwise": template}}}
 
-A slot is a mapping with the fields of `Slot`, all of its own or but for some that of a
-named slot: {"like": name, field: value}. `render` fills a template's slots.
+A slot is a mapping with the fields of `Slot`, or with changes to a named slot: {"like": name,
+field: value}. `render` fills a template's slots.
 """
 
 from __future__ import annotations
@@ -19,27 +19,27 @@ from pathlib import Path
 from typing import Any
 
 from vrag_kit.errors import VragError
-from vrag_kit.generation.reading import READERS, Reader, read_tagged
+from vrag_kit.generation.parsers import READERS, Reader, parse_tagged
 from vrag_kit.generation.slots import Slot, all_slots, read_slot
 from vrag_kit.plain import JsonView
 from vrag_kit.types import Context
 from vrag_kit.workspace import path as project_path
 
 Worded = str | Mapping[str, str] | Sequence[str | JsonView]
-"""How a setting is worded: see `Wording.with_settings`."""
+"""The template of a setting: see `PromptSet.with_settings`."""
 
 
 @dataclass(frozen=True, slots=True)
 class Template:
-    """One way to word a question."""
+    """A prompt template: a name and its slots."""
 
     name: str
     slots: tuple[Slot, ...]
     asks: bool = field(init=False, compare=False)
-    """Whether the question is in it, in words or as a picture."""
+    """Whether the question is in it, as text or as an image."""
 
     def __post_init__(self) -> None:
-        """Look for the question once; every prompt and row wants to know."""
+        """Compute `asks` once, since every prompt and row needs it."""
         asks = any(
             (slot.kind == "question" and "{question}" in slot.item)
             or slot.kind == "query_image"
@@ -50,39 +50,39 @@ class Template:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
-class Wording:
+class PromptSet:
     """The templates of a protocol, and which of them each setting uses."""
 
     templates: Mapping[str, Template]
-    """By name."""
+    """Templates by name."""
     settings: Mapping[str, Mapping[int | None, str]]
     """Setting → k → template's name; None stands for every other k."""
-    read: Reader = read_tagged
-    """Finds the answer in a model's words, in the form that the wording asks for: one of
+    read: Reader = parse_tagged
+    """Parses the answer from a model's text, in the form that the templates ask for: one of
     `READERS`, or a protocol's own function (`replace(wording, read=…)`).
     """
 
     def __post_init__(self) -> None:
-        """Raise `VragError` for a setting whose template there is not."""
+        """Raise `VragError` for a setting whose template does not exist."""
         _check_settings(self.settings, self.templates)
 
     def __repr__(self) -> str:
-        """The names of its templates and settings; what they say is in the file."""
+        """Return the names of its templates and settings; their text is in the file."""
         return (
-            f"Wording(templates {', '.join(self.templates)}; settings {', '.join(self.settings)})"
+            f"PromptSet(templates {', '.join(self.templates)}; settings {', '.join(self.settings)})"
         )
 
     def template(self, name: str) -> Template:
-        """The template of this name; raises `VragError` when there is none."""
+        """Return the template of this name; raises `VragError` when there is none."""
         if name not in self.templates:
             raise VragError(
                 f"unknown template {name!r}; expected one of {', '.join(self.templates)}."
             )
         return self.templates[name]
 
-    def template_of(self, context: Context) -> Template:
-        """The template that a context is asked with; raises `VragError` for a setting, or
-        a k of it, that has none, and for one without the question.
+    def template_for(self, context: Context) -> Template:
+        """Return the template of a context; raises `VragError` for a setting, or a k of it, that
+        has none, and for a template without the question.
         """
         setting, k = context.setting, context.k
         by_k = self.settings.get(setting, {})
@@ -102,14 +102,13 @@ class Wording:
             )
         return template
 
-    def with_settings(self, own: Mapping[str, Worded]) -> Wording:
-        """The same, and how settings of one's own are worded, or known ones otherwise, as
-        a wording's file says it: the name of a template, {"1": name, "otherwise": name}
-        by k, or a list of slots, each a mapping or the name of a slot of these templates,
-        which becomes a template called as its setting.
+    def with_settings(self, own: Mapping[str, Worded]) -> PromptSet:
+        """Return a copy with templates for further settings, or other ones for known settings.
 
-        Raises `VragError`, naming the setting, for an unknown template, kind, field or
-        slot.
+        A value of `own` is as in a prompt file: the name of a template, {"1": name, "otherwise":
+        name} by k, or a list of slots, each a mapping or the name of a slot of these templates. A
+        list becomes a template named after its setting. Raises `VragError`, naming the setting, for
+        an unknown template, kind, field or slot.
         """
         named = self.named_slots()
         templates, settings = dict(self.templates), dict(self.settings)
@@ -124,16 +123,16 @@ class Wording:
         return replace(self, templates=templates, settings=settings)
 
     def named_slots(self) -> dict[str, Slot]:
-        """The slots that have a name in the file, by it."""
+        """Return the slots that have a name in the file, by name."""
         named: dict[str, Slot] = {}
         for template in self.templates.values():
             named |= {slot.name: slot for slot in all_slots(template.slots) if slot.name}
         return named
 
-    def only(self, name: str) -> Wording:
-        """The same templates, with this one for every setting that shows documents; one
-        without any, such as zero-shot, keeps its own. Raises `VragError` when there is
-        none of this name.
+    def use_template(self, name: str) -> PromptSet:
+        """Return a copy that uses this template for every setting with documents. Settings without
+        any, such as zero-shot, keep their own. Raises `VragError` when there is no template of this
+        name.
         """
         self.template(name)
         settings = dict(self.settings)
@@ -142,9 +141,9 @@ class Wording:
                 settings[setting] = {None: name}
         return replace(self, settings=settings)
 
-    def within(self, budgets: Mapping[str, int]) -> Wording:
-        """The same templates with other budgets, in characters, for slots by their name
-        in the file. Raises `VragError` for a name that no template uses.
+    def with_budgets(self, budgets: Mapping[str, int]) -> PromptSet:
+        """Return a copy with other budgets, in characters, for slots by their name in the file.
+        Raises `VragError` for a name that no template uses.
         """
         names = set(self.named_slots())
         if unknown := sorted(set(budgets) - names):
@@ -159,11 +158,11 @@ class Wording:
         return replace(self, templates=templates)
 
 
-def open_wording(name: str, known: Mapping[str, Wording], what: str) -> Wording:
-    """The wording that a parameter names: one of `known`, or a JSON file of one's own,
-    read over the first of them (`read_wording`).
+def open_prompt_set(name: str, known: Mapping[str, PromptSet], what: str) -> PromptSet:
+    """Open the prompt set that a parameter names: one of `known`, or a custom JSON file.
 
-    Raises `VragError`, beginning with `what`, for what is neither, and as that does.
+    A file is read over the first of `known` (`read_prompts`). Raises `VragError`, beginning with
+    `what`, for a name that is neither, and as `read_prompts` does.
     """
     if name in known:
         return known[name]
@@ -173,15 +172,15 @@ def open_wording(name: str, known: Mapping[str, Wording], what: str) -> Wording:
             f"{what} is {name!r}; expected {', '.join(known)}, or a JSON file of your own, and"
             f" {file} is none."
         )
-    return read_wording(file, next(iter(known.values())))
+    return read_prompts(file, next(iter(known.values())))
 
 
-def read_wording(path: Path | str, over: Wording | None = None) -> Wording:
-    """The wording in a JSON file; what it leaves out of slots, templates, settings and
-    answer is that of `over`.
+def read_prompts(path: Path | str, over: PromptSet | None = None) -> PromptSet:
+    """Read a prompt set from a JSON file, with omitted entries taken from `over`.
 
-    Raises `VragError`, naming the file and the place, for what is no JSON object, and for
-    an unknown kind, field, slot, template or reader.
+    These are slots, templates, settings and answer. Raises `VragError`, naming the file and the
+    entry, for a file without a JSON object, and for an unknown kind, field, slot, template or
+    parser.
     """
     path = Path(path)
     data, where = _object(path), str(path)
@@ -201,10 +200,10 @@ def read_wording(path: Path | str, over: Wording | None = None) -> Wording:
     if reader and reader not in READERS:
         raise VragError(
             f"{where}: answer is {reader!r}; expected one of {', '.join(READERS)}, or none of them"
-            " and a function: replace(read_wording(…), read=…)."
+            " and a function: replace(read_prompts(…), read=…)."
         )
     read = READERS[reader] if reader or over is None else over.read
-    return Wording(templates=templates, settings=settings, read=read)
+    return PromptSet(templates=templates, settings=settings, read=read)
 
 
 def _object(path: Path) -> dict[str, Any]:

@@ -1,51 +1,51 @@
-"""Judging: how right an answer is, and whether it declined to answer."""
+"""Judges that score answers and claims: metrics, rubrics, abstention and human labels."""
 
-from vrag_kit.judging.abstention import declines
-from vrag_kit.judging.claim_labels import (
-    Held,
-    read_annotators,
-    read_claim_labels,
-    write_claim_labels,
-)
-from vrag_kit.judging.claims import (
-    Checking,
-    ClaimChecker,
-    ClaimExtractor,
-    Extraction,
-    Relation,
-    Said,
-    related,
-    relation_of,
-    statement,
-)
-from vrag_kit.judging.claims_by_model import load_checker, load_extractor, refuse_own_eyes
-from vrag_kit.judging.claims_by_rule import RuleChecker, RuleExtractor, Sentences
-from vrag_kit.judging.judge import Judge, judge_all, judge_some
-from vrag_kit.judging.keypoints import keypoint_coverage
-from vrag_kit.judging.labels import (
-    LABELS,
-    label_of_score,
-    labelled,
-    labels_in_hand,
-    read_labels,
-    sample_to_label,
-    score_of_label,
-    write_labels,
-)
-from vrag_kit.judging.loading import JUDGES, load_judge
-from vrag_kit.judging.own_metrics import (
+from vrag_kit.judging.abstention import is_abstention
+from vrag_kit.judging.answer_metrics import (
     OWN_METRICS,
     MetricJudge,
     choice_accuracy,
     normalised_em,
     relaxed_accuracy,
 )
-from vrag_kit.judging.page_tells import page_tells, told_by_words
-from vrag_kit.judging.rouge import rouge_all, rouge_recall
-from vrag_kit.judging.rubric import Rubric, Unreadable, Verdict
+from vrag_kit.judging.claim_labels import (
+    ClaimPair,
+    read_annotator_labels,
+    read_claim_labels,
+    write_claim_labels,
+)
+from vrag_kit.judging.claims import (
+    AnswerText,
+    ClaimChecker,
+    ClaimExtraction,
+    ClaimExtractor,
+    EntailmentLabel,
+    EntailmentRequest,
+    answer_document,
+    entailment_label,
+    verdict,
+)
+from vrag_kit.judging.claims_by_model import forbid_self_check, load_checker, load_extractor
+from vrag_kit.judging.claims_by_rule import RuleChecker, RuleExtractor, SentenceGrammar
+from vrag_kit.judging.human_labels import (
+    LABELS,
+    annotation_sample,
+    join_labels,
+    label_of_score,
+    read_human_labels,
+    score_of_label,
+    select_labels,
+    write_human_labels,
+)
+from vrag_kit.judging.judge import Judge, judge_answers, judge_subset
+from vrag_kit.judging.keypoints import keypoint_coverage
+from vrag_kit.judging.loading import JUDGES, load_judge
+from vrag_kit.judging.page_tells import answer_in_page, page_relevance
+from vrag_kit.judging.rouge import add_rouge, rouge_recall
+from vrag_kit.judging.rubric import Rubric, UnparsedError, Verdict
 from vrag_kit.judging.rule_judge import RuleJudge
 from vrag_kit.judging.scale import SHARES, TRUTH, Scale, scale_of
-from vrag_kit.judging.truth_rules import TruthRuleJudge
+from vrag_kit.judging.truth_rules import TruthfulnessRuleJudge
 from vrag_kit.judging.webqa_score import webqa_f1
 
 __all__ = [
@@ -54,52 +54,52 @@ __all__ = [
     "OWN_METRICS",
     "SHARES",
     "TRUTH",
-    "Checking",
+    "AnswerText",
     "ClaimChecker",
+    "ClaimExtraction",
     "ClaimExtractor",
-    "Extraction",
-    "Held",
+    "ClaimPair",
+    "EntailmentLabel",
+    "EntailmentRequest",
     "Judge",
     "MetricJudge",
-    "Relation",
     "Rubric",
     "RuleChecker",
     "RuleExtractor",
     "RuleJudge",
-    "Said",
     "Scale",
-    "Sentences",
-    "TruthRuleJudge",
-    "Unreadable",
+    "SentenceGrammar",
+    "TruthfulnessRuleJudge",
+    "UnparsedError",
     "Verdict",
+    "add_rouge",
+    "annotation_sample",
+    "answer_document",
+    "answer_in_page",
     "choice_accuracy",
-    "declines",
-    "judge_all",
-    "judge_some",
+    "entailment_label",
+    "forbid_self_check",
+    "is_abstention",
+    "join_labels",
+    "judge_answers",
+    "judge_subset",
     "keypoint_coverage",
     "label_of_score",
-    "labelled",
-    "labels_in_hand",
     "load_checker",
     "load_extractor",
     "load_judge",
     "normalised_em",
-    "page_tells",
-    "read_annotators",
+    "page_relevance",
+    "read_annotator_labels",
     "read_claim_labels",
-    "read_labels",
-    "refuse_own_eyes",
-    "related",
-    "relation_of",
+    "read_human_labels",
     "relaxed_accuracy",
-    "rouge_all",
     "rouge_recall",
-    "sample_to_label",
     "scale_of",
     "score_of_label",
-    "statement",
-    "told_by_words",
+    "select_labels",
+    "verdict",
     "webqa_f1",
     "write_claim_labels",
-    "write_labels",
+    "write_human_labels",
 ]

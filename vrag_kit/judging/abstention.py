@@ -1,4 +1,4 @@
-"""Whether an answer declines to answer, read from its words."""
+"""Detect abstentions by a regular expression."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ _DECLINES = re.compile(
 )
 
 
-def declines(text: str) -> bool:
-    """Whether the words say "I don't know", "not enough information" or the like; a
-    guess may follow them all the same.
+def is_abstention(text: str) -> bool:
+    """Return whether a text abstains ("I don't know", "not enough information" or similar).
+    A guess may follow the abstention.
     """
     return bool(_DECLINES.search(text.lower().replace("’", "'")))

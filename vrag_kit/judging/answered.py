@@ -1,4 +1,4 @@
-"""The rows of a table of answers that hold one, and a check that they can be scored."""
+"""Select the successful answers of a table, and check that they can be scored."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from vrag_kit.errors import VragError
 from vrag_kit.types import Benchmark, Failure, Judgment, Query, Status
 
 
-def answered(benchmark: Benchmark, answers: pd.DataFrame) -> pd.DataFrame:
-    """The rows with the status "ok".
+def ok_answers(benchmark: Benchmark, answers: pd.DataFrame) -> pd.DataFrame:
+    """Return the rows with the status "ok".
 
-    Raises `VragError` when one of them is no text, or answers no query of `benchmark`.
+    Raises `VragError` if an answer is no text, or its query is not in `benchmark`.
     """
     good = answers[answers["status"] == "ok"]
     for row, query_id, answer in zip(good.index, good["query_id"], good["answer"], strict=True):
@@ -24,7 +24,7 @@ def answered(benchmark: Benchmark, answers: pd.DataFrame) -> pd.DataFrame:
     return good
 
 
-def hidden(query: Query) -> Judgment:
-    """That a query whose answers are hidden cannot be judged."""
+def no_reference_failure(query: Query) -> Judgment:
+    """Return a failed verdict: the query has no accepted answer to compare with."""
     words = f"query {query.query_id!r} has no accepted answer to compare with"
     return Judgment(answer_id="", label="", score=None, failure=Failure(Status.ERROR, words))

@@ -1,9 +1,8 @@
-"""Claims and what evidence says about them: the protocols `ClaimExtractor` and
-`ClaimChecker`, and the words that pass between them.
+"""Protocols for extracting and checking claims: `ClaimExtractor` and `ClaimChecker`.
 
-An answer is taken apart into claims, and each claim is held against each item of
-evidence. Whoever implements the two protocols, a language model or rules, gets all
-metrics of `vrag_kit.analysis.claims` with them.
+An answer is split into claims, and each claim is checked against each item of evidence. A language
+model or rules can implement the two protocols; all metrics of `vrag_kit.analysis.claims` work with
+either.
 """
 
 from __future__ import annotations
@@ -13,23 +12,23 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Protocol
 
-from vrag_kit.types import Evidence, Failure, Judgment, QueryId, Status
+from vrag_kit.types import Document, Failure, Judgment, QueryId, Status
 
 
-class Relation(StrEnum):
-    """What an item of evidence says about a claim."""
+class EntailmentLabel(StrEnum):
+    """Relation of a claim to an item of evidence."""
 
     ENTAILMENT = "ENTAILMENT"
-    """Who sees the item knows that the claim is true."""
+    """The item shows that the claim is true."""
     NEUTRAL = "NEUTRAL"
-    """The item does not settle it."""
+    """The item does not settle whether the claim is true."""
     CONTRADICTION = "CONTRADICTION"
-    """Who sees the item knows that the claim is false."""
+    """The item shows that the claim is false."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Said:
-    """Words to take apart, and the question that they answer."""
+class AnswerText:
+    """A text to split into claims, and the question that it answers."""
 
     query_id: QueryId
     question: str
@@ -37,59 +36,65 @@ class Said:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Extraction:
-    """The claims in some words, or why they could not be told."""
+class ClaimExtraction:
+    """The claims of a text, or the reason why the extraction failed."""
 
     claims: tuple[str, ...] = ()
-    """One fact each, self-contained; none twice, none empty."""
+    """One fact each, self-contained; without duplicates, none empty."""
     raw: str | None = None
-    """The extractor's words, unchanged; None when the call failed."""
+    """The extractor's raw reply; None when the call failed."""
     failure: Failure | None = None
-    """Why the claims are unknown; None when they are known, be they none."""
+    """Why the extraction failed; None where it succeeded, even without a claim."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Checking:
-    """Claims to hold against one item of evidence."""
+class EntailmentRequest:
+    """Claims to check against one item of evidence."""
 
     query_id: QueryId
     claims: tuple[str, ...]
     """At least one."""
-    item: Evidence
-    """A picture, a passage, or a picture with its caption, as the answerer saw it."""
+    item: Document
+    """An image, a passage, or an image with its caption, as the answerer saw it."""
 
 
 class ClaimExtractor(Protocol):
-    """Takes words apart into claims."""
+    """Extracts the claims of texts."""
 
     name: str
 
-    def extract(self, said: Sequence[Said]) -> list[Extraction]:
-        """The claims in each of them, in order; words without a fact, such as a
-        refusal, have none.
+    def extract(self, texts: Sequence[AnswerText]) -> list[ClaimExtraction]:
+        """Return the claims of each text, in order.
+        A text without a fact, such as an abstention, has none.
         """
 
 
 class ClaimChecker(Protocol):
-    """Says what items of evidence say about claims, from what they show alone."""
+    """Checks claims against items of evidence, from these items alone."""
 
     name: str
     fingerprint: str
-    """Whose eyes judge pictures: that of the model, which may not be the answerer's;
+    """Identifies the model that judges images, which may not be the answerer's.
     "" where no model does.
     """
 
-    def check(self, checkings: Sequence[Checking]) -> list[tuple[Judgment, ...]]:
-        """For each checking one judgment a claim, in order, as `related` and `unrelated`
-        make them.
+    def check(self, checkings: Sequence[EntailmentRequest]) -> list[tuple[Judgment, ...]]:
+        """Return for each request one judgment per claim, in order.
+        `verdict` and `failed_verdict` build them.
         """
 
 
-def related(claim: str, item: Evidence, relation: Relation, raw: str | None = None) -> Judgment:
-    """The judgment that `item` bears this relation to a claim: `Judgment.label` is the
-    relation, score 1, 0 or −1, target (claim, doc_id).
+def verdict(
+    claim: str, item: Document, relation: EntailmentLabel, raw: str | None = None
+) -> Judgment:
+    """Return the judgment that `item` has this relation to a claim.
+    `Judgment.label` is the relation; score is 1, 0 or −1; target is (claim, doc_id).
     """
-    scores = {Relation.ENTAILMENT: 1.0, Relation.NEUTRAL: 0.0, Relation.CONTRADICTION: -1.0}
+    scores = {
+        EntailmentLabel.ENTAILMENT: 1.0,
+        EntailmentLabel.NEUTRAL: 0.0,
+        EntailmentLabel.CONTRADICTION: -1.0,
+    }
     return Judgment(
         answer_id="",
         target=(claim, item.doc_id),
@@ -99,19 +104,21 @@ def related(claim: str, item: Evidence, relation: Relation, raw: str | None = No
     )
 
 
-def unrelated(claim: str, item: Evidence, failure: Failure, raw: str | None = None) -> Judgment:
-    """A judgment that could not be had or read: without label and score."""
+def failed_verdict(
+    claim: str, item: Document, failure: Failure, raw: str | None = None
+) -> Judgment:
+    """Return a judgment without label and score, for a failed or unparsed reply."""
     target = (claim, item.doc_id)
     return Judgment(answer_id="", target=target, label="", score=None, raw=raw, failure=failure)
 
 
-def relation_of(judgment: Judgment) -> Relation | None:
-    """The relation in a checker's judgment; None, never NEUTRAL, where there is none."""
-    return None if judgment.status is not Status.OK else Relation(judgment.label)
+def entailment_label(judgment: Judgment) -> EntailmentLabel | None:
+    """Return the relation in a checker's judgment; None, never NEUTRAL, for a failed one."""
+    return None if judgment.status is not Status.OK else EntailmentLabel(judgment.label)
 
 
-def statement(name: str, question: str, words: str) -> Evidence:
-    """An answer as an item that claims are held against: the question and the words, so
-    that a bare "red" tells of what; its doc_id is `name`.
+def answer_document(name: str, question: str, words: str) -> Document:
+    """Return an answer as a document that claims can be checked against.
+    Its text is question and answer, which gives a bare "red" its context; its doc_id is `name`.
     """
-    return Evidence(doc_id=name, text=f"{question} {words}")
+    return Document(doc_id=name, text=f"{question} {words}")

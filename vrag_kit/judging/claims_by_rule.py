@@ -1,73 +1,73 @@
-"""Claims by rule: extractor and checker for texts in a language that a grammar reads."""
+"""Rule-based claim extractor and checker, for texts that a grammar can parse."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import Protocol
 
-from vrag_kit.benchmarks.articles import sentences
+from vrag_kit.benchmarks.articles import split_sentences
 from vrag_kit.judging.claims import (
-    Checking,
+    AnswerText,
     ClaimChecker,
-    Extraction,
-    Relation,
-    Said,
-    related,
-    unrelated,
+    ClaimExtraction,
+    EntailmentLabel,
+    EntailmentRequest,
+    failed_verdict,
+    verdict,
 )
-from vrag_kit.types import Evidence, Failure, Judgment, Status
+from vrag_kit.types import Document, Failure, Judgment, Status
 
 RULE = "rule"
-"""What parameters call extractor and checker by rule."""
+"""Parameter value that selects the rule-based extractor and checker."""
 
 
 class Grammar(Protocol):
-    """What rules know of a language."""
+    """Splits the texts of a language into claims, and relates claims to texts."""
 
     def claims(self, question: str, words: str) -> Sequence[str]:
-        """The facts in words that answer a question, a sentence each, each once; empty
-        where they tell none.
+        """Return the facts in an answer to a question, one sentence each, without duplicates.
+        Empty for an answer without a fact.
         """
 
-    def relation(self, claim: str, text: str) -> Relation | None:
-        """What a text says about one of these sentences; None for a claim that the
-        grammar cannot read.
+    def relation(self, claim: str, text: str) -> EntailmentLabel | None:
+        """Return the relation of a text to one of these claims.
+        None for a claim that the grammar cannot parse.
         """
 
 
-class Sentences:
-    """Knows of a language where its sentences end, and nothing else; implements
-    `Grammar`.
+class SentenceGrammar:
+    """Splits texts into sentences, and knows no other rule.
+    Implements `Grammar`.
     """
 
     def claims(self, question: str, words: str) -> Sequence[str]:
-        """Every sentence is a claim, whatever was asked."""
-        return tuple(dict.fromkeys(sentences(words)))
+        """Return every distinct sentence as a claim; the question is ignored."""
+        return tuple(dict.fromkeys(split_sentences(words)))
 
-    def relation(self, claim: str, text: str) -> Relation | None:
-        """None: what a text says about a sentence it cannot tell."""
+    def relation(self, claim: str, text: str) -> EntailmentLabel | None:
+        """Return None: the relation of a text to a sentence is unknown."""
         return None
 
 
 class RuleExtractor:
-    """Takes words apart as a grammar does; implements `ClaimExtractor`."""
+    """Extracts claims with a grammar; implements `ClaimExtractor`."""
 
     name = RULE
 
     def __init__(self, grammar: Grammar) -> None:
         self._grammar = grammar
 
-    def extract(self, said: Sequence[Said]) -> list[Extraction]:
-        """The claims that the grammar finds in each."""
-        found = [self._grammar.claims(each.question, each.words) for each in said]
-        return [Extraction(claims=tuple(claims)) for claims in found]
+    def extract(self, texts: Sequence[AnswerText]) -> list[ClaimExtraction]:
+        """Return the claims that the grammar finds in each text."""
+        found = [self._grammar.claims(each.question, each.words) for each in texts]
+        return [ClaimExtraction(claims=tuple(claims)) for claims in found]
 
 
 class RuleChecker:
-    """Holds claims against texts as a grammar does; implements `ClaimChecker`.
+    """Checks claims against texts with a grammar; implements `ClaimChecker`.
 
-    Rules read no pictures: those go to `pictures`, with their captions if the answerer
-    saw these. Without it claims about them stay without a label.
+    Rules cannot read images. Items with an image go to the checker `pictures`, with their captions
+    if the answerer saw these; without that checker, claims about them get no label.
     """
 
     name = RULE
@@ -76,8 +76,8 @@ class RuleChecker:
         self.fingerprint = pictures.fingerprint if pictures else ""
         self._grammar, self._pictures = grammar, pictures
 
-    def check(self, checkings: Sequence[Checking]) -> list[tuple[Judgment, ...]]:
-        """For each checking one judgment a claim."""
+    def check(self, checkings: Sequence[EntailmentRequest]) -> list[tuple[Judgment, ...]]:
+        """Return for each request one judgment per claim."""
         shown = [each for each in checkings if each.item.image is not None]
         seen = iter(self._pictures.check(shown) if self._pictures and shown else ())
         judged = []
@@ -88,12 +88,12 @@ class RuleChecker:
                 judged.append(tuple(self._read(claim, each.item) for claim in each.claims))
         return judged
 
-    def _read(self, claim: str, item: Evidence) -> Judgment:
+    def _read(self, claim: str, item: Document) -> Judgment:
         if item.image is not None or item.text is None:
             words = f"{item.doc_id}: rules read texts only"
-            return unrelated(claim, item, Failure(Status.ERROR, words))
+            return failed_verdict(claim, item, Failure(Status.ERROR, words))
         relation = self._grammar.relation(claim, item.text)
         if relation is None:
             words = f"{claim!r} is no sentence of the grammar"
-            return unrelated(claim, item, Failure(Status.UNREADABLE, words))
-        return related(claim, item, relation)
+            return failed_verdict(claim, item, Failure(Status.UNREADABLE, words))
+        return verdict(claim, item, relation)

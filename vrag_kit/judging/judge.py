@@ -1,4 +1,4 @@
-"""The protocol `Judge`, and `judge_all`: answers get verdicts."""
+"""The protocol `Judge`, and `judge_answers`, which adds verdicts to a table of answers."""
 
 from __future__ import annotations
 
@@ -10,18 +10,18 @@ from typing import Protocol, cast
 import numpy as np
 import pandas as pd
 
-from vrag_kit.errors import VragError, short
-from vrag_kit.forecast import current_forecast
+from vrag_kit.errors import VragError, short_repr
+from vrag_kit.forecast import current_dry_run
 from vrag_kit.frames import require_columns
-from vrag_kit.judging.abstention import declines
-from vrag_kit.judging.answered import answered
+from vrag_kit.judging.abstention import is_abstention
+from vrag_kit.judging.answered import ok_answers
 from vrag_kit.judging.llm_judge import LLMJudge
-from vrag_kit.judging.own_judge import JudgeClass, own_judge
+from vrag_kit.judging.own_judge import CustomJudge, load_custom_judge
 from vrag_kit.judging.scale import SHARES, TRUTH, Scale
-from vrag_kit.tally import tell_verdicts
+from vrag_kit.run_log import log_verdicts
 from vrag_kit.types import Benchmark, Failure, Judgment, Status
 
-_AGAIN = "Calls that failed are asked again with `run_with: {retry_failures: true}`"
+_AGAIN = "Calls that failed are asked again with `retry_failures: true` in `hardware`"
 _CUT = "Verdicts that are cut off need a larger `max_new_tokens` of the judge's entry or class"
 _NOT_READ = "What could not be read twice stays so: take a stronger judge, or a plainer rubric"
 _NEARLY_ALL = 0.9
@@ -29,64 +29,62 @@ _NEARLY_ALL = 0.9
 
 
 class Judge(Protocol):
-    """Says how right answers are.
+    """Scores the correctness of answers.
 
-    Optional are `shown`, the scale that its scores are brought to (see `judge_all`),
-    `fingerprint`, a text that changes whenever its verdicts may, and `words`, what it is
-    asked (`judge_words`).
+    Optional are `shown`, the scale to which its scores are converted (see `judge_answers`),
+    `fingerprint`, a text that changes whenever its verdicts may, and `words`, its prompt
+    (`judge_prompt`).
     """
 
     name: str
     scale: Scale
 
     def judge(self, benchmark: Benchmark, answers: pd.DataFrame) -> list[tuple[Judgment, ...]]:
-        """For each row of answers, all to queries of the benchmark, one verdict a
-        sample: on the scale with its marks, or one whose failure says why there is none.
+        """Return for each row of answers, all to queries of the benchmark, one verdict per sample.
+        A verdict has a score on the scale and marks, or a failure with the reason.
         """
 
 
 _JUDGED_BY = ["query_id", "status", "answer", "detail"]
 """The columns of answers that tell what becomes of them."""
 SILENCE = {Status.EMPTY: "empty", Status.TRUNCATED: "cut off"}
-"""How an answer is marked that the model left empty, or that was cut off."""
+"""Mark of an answer that is empty, or that was truncated."""
 _WORDS: dict[str, str] = {}
-"""judge_key → what that judge is asked, of those that judged in this process."""
+"""judge_id → what that judge is asked, of those that judged in this process."""
 
 
-def judge_words(judge_key: str) -> str:
-    """What the judge of this key was asked in this process (`Rubric.words`); "" of one
-    that is no model, and of one that has judged elsewhere.
+def judge_prompt(judge_id: str) -> str:
+    """Return the prompt of the judge with this key in this process (`Rubric.words`).
+    "" for a judge that is no model, or that judged in another process.
     """
-    return _WORDS.get(judge_key, "")
+    return _WORDS.get(judge_id, "")
 
 
-def judge_all(
-    judge: Judge | JudgeClass, benchmark: Benchmark, answers: pd.DataFrame
+def judge_answers(
+    judge: Judge | CustomJudge, benchmark: Benchmark, answers: pd.DataFrame
 ) -> pd.DataFrame:
-    """The table of answers with the columns score, spread, abstained, marked, marks and
-    verdict added, worst and best: the ends of the scale that score is on, judged_by: the
-    judge's name, and judge_key, which tells judges of one name apart: a hash of name,
-    fingerprint (model, rubric or class) and scale.
+    """Return the table of answers with the scores and verdicts of a judge added.
 
-    That is [0, 1], to which the scores of a judge on another scale are brought,
-    (score − worst) / (best − worst); or [−1, 1], truthfulness, of a judge whose worst is
-    below 0 by as much as its best is above, unless its `shown` says otherwise. verdict
-    has the judge's own words.
+    Added columns: score, spread, abstained, flagged, marks, verdict (the judge's raw reply),
+    score_min and score_max (the ends of the scale of score), judge (the judge's name) and judge_id.
+    judge_id distinguishes judges of one name: a hash of name, fingerprint (model, rubric or class)
+    and scale.
 
-    score, abstained and marked (of one verdict 1.0 or 0.0) are means over the readable
-    verdicts of an answer, and NaN where the call failed or no verdict could be read: such
-    rows are counted and left out of means. An answer that the model left empty, or that
-    was cut off, needs no judge: it earns the worst, and its mark is "empty" or "cut off".
-    spread is the standard deviation over an answer's verdicts, NaN for fewer than two. An
-    answer is marked when the judge says that it declines ("No Answer"); it abstains when
-    it is marked, or when it earns nothing and its words decline: what costs was taken as
-    an answer. Equal answers to a query are judged once.
+    Scores are converted to [0, 1] by (score − worst) / (best − worst). Those of a judge whose scale
+    is symmetric about 0 are converted to [−1, 1], truthfulness. Its `shown` overrides both.
 
-    Raises `VragError` for a row that is no answer to a query, and when not one answer
-    got a verdict.
+    score, abstained and flagged (1.0 or 0.0 for one verdict) are means over the parsed verdicts of
+    an answer. They are NaN where the call failed or no verdict could be parsed: such rows are
+    counted and left out of means. An empty or truncated answer is not sent to the judge: it gets
+    the worst score, and its mark is "empty" or "cut off". spread is the standard deviation over an
+    answer's verdicts, NaN for fewer than two. An answer is flagged when the judge calls it an
+    abstention ("No Answer"). It abstains when it is flagged, or when it scores `Scale.nothing` and
+    its text abstains, unless marked as a hallucination. Equal answers to a query are judged once.
+
+    Raises `VragError` for a row that answers no query, and when no answer got a verdict.
     """
     judge = _fitted(judge)
-    judged = judge_some(judge, benchmark, answers)
+    judged = judge_subset(judge, benchmark, answers)
     good = judged[judged["status"] == "ok"].drop_duplicates(["query_id", "answer"])
     if len(good) and good["score"].isna().all():
         helps = _what_helps(judge, good["verdict"].str.partition(":")[0])
@@ -100,15 +98,15 @@ def judge_all(
     return judged
 
 
-def judge_some(
-    judge: Judge | JudgeClass, benchmark: Benchmark, answers: pd.DataFrame
+def judge_subset(
+    judge: Judge | CustomJudge, benchmark: Benchmark, answers: pd.DataFrame
 ) -> pd.DataFrame:
-    """As `judge_all`, of a part of the answers, such as one turn of conversations: it may
-    be that none of them gets a verdict.
+    """Judge a part of the answers, such as one turn of conversations, as `judge_answers` does.
+    Unlike there, it is no error if none of them gets a verdict.
     """
     judge = _fitted(judge)
-    require_columns(answers, ["query_id", "status"], "judge_all")
-    good = answered(benchmark, answers).drop_duplicates(["query_id", "answer"])
+    require_columns(answers, ["query_id", "status"], "judge_answers")
+    good = ok_answers(benchmark, answers).drop_duplicates(["query_id", "answer"])
     found = judge.judge(benchmark, good)
     shown = getattr(judge, "shown", TRUTH if judge.scale.signed else SHARES)
     comparable = [bool(benchmark.queries[query_id].answers) for query_id in good["query_id"]]
@@ -135,10 +133,10 @@ def judge_some(
         _WORDS[key] = getattr(judge, "words", "")
     return answers.assign(
         **{str(name): column for name, column in columns.items()},
-        worst=shown.worst,
-        best=shown.best,
-        judged_by=judge.name,
-        judge_key=key,
+        score_min=shown.worst,
+        score_max=shown.best,
+        judge=judge.name,
+        judge_id=key,
     )
 
 
@@ -154,14 +152,14 @@ def _key(judge: Judge, shown: Scale) -> str:
     return hashlib.sha256(repr(told).encode()).hexdigest()[:12]
 
 
-def _fitted(judge: Judge | JudgeClass) -> Judge:
+def _fitted(judge: Judge | CustomJudge) -> Judge:
     """The judge, or what fits an object of one's own class to it."""
     if callable(getattr(judge, "judge", None)):
         return cast(Judge, judge)
-    own = None if isinstance(judge, str | Mapping) else own_judge(cast(JudgeClass, judge))
+    own = None if isinstance(judge, str | Mapping) else load_custom_judge(cast(CustomJudge, judge))
     if own is None:
         raise VragError(
-            f"judge_all: found {judge!r}, which scores nothing; expected a judge, as"
+            f"judge_answers: found {judge!r}, which scores nothing; expected a judge, as"
             " load_judge(…) gives it, or an object with the method score."
         )
     return own
@@ -171,7 +169,7 @@ _NOTHING: dict[str, float | str] = {
     "score": np.nan,
     "spread": np.nan,
     "abstained": np.nan,
-    "marked": np.nan,
+    "flagged": np.nan,
     "marks": "",
     "verdict": "",
 }
@@ -182,8 +180,8 @@ def _cells(
     verdicts: Sequence[Judgment], answer: str, scale: Scale, shown: Scale
 ) -> dict[str, float | str]:
     """The columns of one answer, from its verdicts on `scale`, brought to that shown."""
-    cells = {**_NOTHING, "verdict": " / ".join(_said(verdict) for verdict in verdicts)}
-    scores = [scale.brought_to(shown, score) for score in _scores(verdicts)]
+    cells = {**_NOTHING, "verdict": " / ".join(_verdict_text(verdict) for verdict in verdicts)}
+    scores = [scale.rescale(shown, score) for score in _scores(verdicts)]
     if not scores:
         return cells
     readable = [verdict for verdict in verdicts if verdict.score is not None]
@@ -193,7 +191,7 @@ def _cells(
         "score": float(np.mean(scores)),
         "spread": float(np.std(scores, ddof=1)) if len(scores) > 1 else np.nan,
         "abstained": float(np.mean([_abstains(verdict, answer, scale) for verdict in readable])),
-        "marked": float(np.mean(["abstention" in verdict.marks for verdict in readable])),
+        "flagged": float(np.mean(["abstention" in verdict.marks for verdict in readable])),
         "marks": ", ".join(sorted(marks)),
     }
 
@@ -206,14 +204,14 @@ def _without_verdict(failure: Failure, scale: Scale | None) -> dict[str, float |
     if scale is None or not failure.kind.is_answer:
         return cells
     marks = SILENCE[failure.kind]
-    return {**cells, "score": scale.worst, "abstained": 0.0, "marked": 0.0, "marks": marks}
+    return {**cells, "score": scale.worst, "abstained": 0.0, "flagged": 0.0, "marks": marks}
 
 
 def _scores(verdicts: Sequence[Judgment]) -> list[float]:
     return [verdict.score for verdict in verdicts if verdict.score is not None]
 
 
-def _said(verdict: Judgment) -> str:
+def _verdict_text(verdict: Judgment) -> str:
     """The judge's words on one line, or why there are none."""
     return str(verdict.failure) if verdict.failure else " ".join((verdict.raw or "").split())
 
@@ -222,17 +220,17 @@ def _abstains(verdict: Judgment, answer: str, scale: Scale) -> bool:
     if "abstention" in verdict.marks:
         return True
     nothing = verdict.score == scale.nothing
-    return nothing and "hallucination" not in verdict.marks and declines(answer)
+    return nothing and "hallucination" not in verdict.marks and is_abstention(answer)
 
 
 def _note_unread(judged: pd.DataFrame) -> None:
     """Print which models' answers, nearly all, are no answers to a judge that says so."""
-    if current_forecast() is not None or "model" not in judged:
+    if current_dry_run() is not None or "model" not in judged:
         return
     for model, answers in judged.groupby("model", sort=False):
-        unread = answers["marks"].str.contains("unreadable")
+        unread = answers["marks"].str.contains("unparsed")
         if unread.mean() >= _NEARLY_ALL:
-            said = short(answers.loc[unread, "answer"].iloc[0])
+            said = short_repr(answers.loc[unread, "answer"].iloc[0])
             print(
                 f"note: {model}: {unread.sum():,} of {len(answers):,} answers are unreadable and"
                 f" earn the worst, such as {said}. See whether it says what is asked for, such as"
@@ -247,7 +245,7 @@ def _note_lost(judge: Judge, found: Sequence[Sequence[Judgment]]) -> None:
     lost = [verdict.failure for verdict in given if verdict.failure]
     again = _what_helps(judge, [failure.kind for failure in lost])
     if given:
-        tell_verdicts(judge.name, len(given), lost, again)
+        log_verdicts(judge.name, len(given), lost, again)
     if lost:
         print(
             f"judge {judge.name}: {len(lost):,} of {len(given):,} verdicts are missing, such as"

@@ -10,22 +10,22 @@ import pandas as pd
 
 from vrag_kit.errors import VragError
 from vrag_kit.forecast import STAND_IN
-from vrag_kit.judging.answered import hidden
-from vrag_kit.judging.rubric import Rubric, Verdict, label_of
-from vrag_kit.judging.strict import Asked, Reading, StrictAsker
+from vrag_kit.judging.answered import no_reference_failure
+from vrag_kit.judging.rubric import Rubric, Verdict, verdict_label
+from vrag_kit.judging.strict import ParsedReply, Request, StructuredAsker
 from vrag_kit.types import Benchmark, Judgment, Prompt, Query
 
 if TYPE_CHECKING:
-    from vrag_kit.generation.asking_options import Asking
+    from vrag_kit.config import Hardware
     from vrag_kit.generation.generator import Generator
 
 
 class LLMJudge:
-    """Scores answers by asking a model; implements `Judge`.
+    """Scores answers with a language model and a rubric; implements `Judge`.
 
-    It is asked as `StrictAsker` asks: nothing twice, and what cannot be read once more.
-    With several `samples` each answer is judged so
-    often: how far they differ is the judge's own noise.
+    `StructuredAsker` sends the prompts: stored replies are reused, unparsed ones requested once
+    more. With several `samples` each answer is judged that many times: the spread is the judge's
+    own noise.
     """
 
     def __init__(
@@ -34,44 +34,44 @@ class LLMJudge:
         rubric: Rubric,
         answers_dir: Path | str,
         *,
-        how: Asking,
+        how: Hardware,
+        samples: int = 1,
     ) -> None:
-        """Verdicts are kept in `answers.sqlite` in `answers_dir`; `how` says how many
-        samples.
+        """Verdicts are stored in `answers.sqlite` in `answers_dir`, `samples` per answer.
 
         Raises `VragError` for several samples of a model that decodes greedily.
         """
-        if how.samples < 1:
-            raise VragError(f"judge_samples is {how.samples}; expected 1 or more.")
-        if how.samples > 1 and generator.deterministic:
+        if samples < 1:
+            raise VragError(f"judge_samples is {samples}; expected 1 or more.")
+        if samples > 1 and generator.deterministic:
             raise VragError(
-                f"judge {generator.name!r}: {how.samples} samples are asked for, but it decodes"
+                f"judge {generator.name!r}: {samples} samples are asked for, but it decodes"
                 " greedily, so that they would be copies. Set judge_samples to 1, or another"
                 " `decoding` in the judge's entry."
             )
         self.name, self.scale = generator.name, rubric.scale
-        self.samples = how.samples
+        self.samples = samples
         decoding = sorted(generator.decoding.items())
         self.fingerprint = repr((generator.fingerprint, decoding, rubric.fingerprint))
         self.words = rubric.words
         self._rubric = rubric
-        self._asker = StrictAsker(
+        self._asker = StructuredAsker(
             generator=generator,
             answers_dir=Path(answers_dir),
             how=how,
             what="verdicts",
-            repair=rubric.again,
+            repair=rubric.build_repair,
         )
 
     def judge(self, benchmark: Benchmark, answers: pd.DataFrame) -> list[tuple[Judgment, ...]]:
-        """For each row of answers its verdicts, one a sample. What the rubric settles
-        gets that one verdict, and a query whose answers are hidden one that says so.
+        """Return the verdicts of each row of answers, one per sample.
+        An answer that needs no judge gets one; a query without accepted answers gets a failure.
         """
         rows = zip(answers["query_id"], answers["answer"], strict=True)
         pairs = [(benchmark.queries[query_id], answer) for query_id, answer in rows]
         known = [self._without_asking(query, answer) for query, answer in pairs]
         asked = [pair for pair, verdict in zip(pairs, known, strict=True) if verdict is None]
-        prompts = [self._rubric.asked(query, answer) for query, answer in asked]
+        prompts = [self._rubric.build_prompt(query, answer) for query, answer in asked]
         rounds = [self._round(prompts, sample) for sample in range(self.samples)] if prompts else []
         verdicts = iter(zip(*rounds, strict=True))
         return [next(verdicts) if verdict is None else (verdict,) for verdict in known]
@@ -79,17 +79,17 @@ class LLMJudge:
     def _without_asking(self, query: Query, answer: str) -> Judgment | None:
         """The verdict that needs no model; None where it is to be asked."""
         if not query.answers:
-            return hidden(query)
-        verdict = self._rubric.settled(query, answer)
+            return no_reference_failure(query)
+        verdict = self._rubric.run_precheck(query, answer)
         return None if verdict is None else self._judgment(verdict, "no judge was asked")
 
     def _round(self, prompts: Sequence[Prompt], sample: int) -> list[Judgment]:
         """One verdict a prompt."""
-        asked = [Asked(prompt=prompt, read=self._rubric.verdict) for prompt in prompts]
+        asked = [Request(prompt=prompt, read=self._rubric.parse_verdict) for prompt in prompts]
         readings = self._asker.ask(asked, sample=sample, samples=self.samples)
         return [self._verdict(reading) for reading in readings]
 
-    def _verdict(self, reading: Reading[Verdict]) -> Judgment:
+    def _verdict(self, reading: ParsedReply[Verdict]) -> Judgment:
         """The verdict in a reply, or why there is none. In a forecast the worst, marked."""
         if reading.value is not None:
             return self._judgment(reading.value, reading.raw)
@@ -106,7 +106,7 @@ class LLMJudge:
         )
 
     def _judgment(self, verdict: Verdict, raw: str | None) -> Judgment:
-        label = label_of(verdict, self.scale)
+        label = verdict_label(verdict, self.scale)
         return Judgment(
             answer_id="", label=label, score=verdict.score, marks=verdict.marks, raw=raw
         )

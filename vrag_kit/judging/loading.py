@@ -1,4 +1,4 @@
-"""The table `JUDGES`, and `load_judge`: the judge that a parameter names."""
+"""The table `JUDGES`, and `load_judge`, which loads the judge that a parameter names."""
 
 from __future__ import annotations
 
@@ -8,64 +8,73 @@ from pathlib import Path
 from typing import Any, cast
 
 from vrag_kit.errors import VragError
+from vrag_kit.judging.answer_metrics import OWN_METRICS, MetricJudge
 from vrag_kit.judging.judge import Judge
 from vrag_kit.judging.llm_judge import LLMJudge
-from vrag_kit.judging.own_judge import JudgeClass, check_signed, own_judge
-from vrag_kit.judging.own_metrics import OWN_METRICS, MetricJudge
+from vrag_kit.judging.own_judge import CustomJudge, load_custom_judge, require_signed_scale
 from vrag_kit.judging.rubric import Rubric
+from vrag_kit.judging.rubric_template import (
+    RUBRIC,
+    judge_name,
+    rubric_from_template,
+    rubric_text,
+    without_rubric,
+)
 from vrag_kit.judging.rule_judge import RuleJudge
-from vrag_kit.judging.told_rubric import RUBRIC, in_words, name_of, without_rubric, words_of
-from vrag_kit.judging.truth_rules import TruthRuleJudge
-from vrag_kit.options import Entry, check_word, read_entry
+from vrag_kit.judging.truth_rules import TruthfulnessRuleJudge
+from vrag_kit.options import Entry, check_choice, read_entry
+from vrag_kit.plain import JsonView
 
 MOST_TOKENS = 256
-"""Longest verdict."""
+"""Maximum length of a verdict, in tokens."""
 JUDGES: dict[str, Callable[[], Judge]] = {
     RuleJudge.name: RuleJudge,
-    TruthRuleJudge.name: TruthRuleJudge,
+    TruthfulnessRuleJudge.name: TruthfulnessRuleJudge,
     **{name: partial(MetricJudge, name) for name in OWN_METRICS},
 }
-"""The judges that are no models, by the name that a parameter gives them."""
+"""Judges without a language model, by their name in parameters."""
 
 
 def load_judge(
-    entry: Entry | JudgeClass,
+    entry: Entry | CustomJudge,
     answers_dir: Path | str = "runs/answers",
     *,
     rubric: Rubric | None = None,
     samples: int = 1,
     max_new_tokens: int = MOST_TOKENS,
-    run_with: Mapping[str, Any] | None = None,  # a notebook's parameter: values of any type
+    hardware: Mapping[str, Any] | None = None,  # a notebook's parameter: values of any type
 ) -> Judge:
-    """The judge that a parameter names: one of `JUDGES`, a class of one's own
-    (`JudgeClass`) or an object of it, or any model that `load_generator` takes, with the
-    `rubric` of a paper; in other words where the entry has the option "rubric" (see
-    `told_rubric`), which its name then says.
-    Scores of a class are brought to [0, 1], unless the rubric is of truthfulness: then
-    its scale must go from below 0 to as much above, and they are brought to [−1, 1].
+    """Load the judge that a parameter names.
+    It is one of `JUDGES`, a custom class (`CustomJudge`) or an object of it, or any model that
+    `load_generator` takes, with the `rubric` of a paper. The option "rubric" of the entry replaces
+    that rubric's prompt (see `rubric_text`), and the judge's name says so. Scores of a custom class
+    are converted to [0, 1]. With a rubric of truthfulness its scale must be symmetric about 0, and
+    they are converted to [−1, 1].
 
-    The model decodes as its own defaults say, unless its entry says otherwise; its
-    verdicts are kept in `answers_dir`, as answers are. `samples` repeats every verdict.
-    Of `run_with`, which says how the answerers are run, device, batch_size and
-    retry_failures count here too. No weights are read.
+    The model decodes with its own defaults unless its entry says otherwise; its verdicts are stored
+    in `answers_dir`, as answers are. `samples` repeats every verdict. `hardware` names fields of
+    `Hardware`. No weights are loaded.
 
-    Raises `VragError` for a model that cannot be asked, as without its key, unless words of
-    it are stored; for one without a rubric; for another scale where the rubric is of
-    truthfulness; for words that are no rubric; and as `load_generator` does.
+    Raises `VragError` for a model that cannot be called, as without its key, unless replies of it
+    are stored; for one without a rubric; for another scale where the rubric is of truthfulness; for
+    a text that is no rubric; and as `load_generator` does.
     """
     if rubric is not None and not isinstance(rubric, Rubric):
         raise VragError(f"load_judge: rubric is {rubric!r}; expected a vrag_kit.judging.Rubric.")
     known = _without_rubric(entry, signed=rubric is not None and rubric.scale.signed)
-    how = {"samples": samples, "max_new_tokens": max_new_tokens}
-    return known or _model(cast(Entry, entry), Path(answers_dir), rubric, how, run_with or {})
+    if known:
+        return known
+    hardware = {"batch_size": 8, **(hardware or {})}
+    decoding = {"max_new_tokens": max_new_tokens, "samples": samples}
+    return _model(cast(Entry, entry), Path(answers_dir), rubric, decoding, hardware)
 
 
-def word_of(entry: Entry | JudgeClass) -> str | None:
-    """The word by which an entry names one of `JUDGES`, alone or as its "model"; None for
-    a model, a class or an object.
+def builtin_judge_name(entry: Entry | CustomJudge) -> str | None:
+    """Return the key of `JUDGES` that an entry names, alone or as its "model".
+    None for a model, a class or an object.
 
-    Raises `VragError` for a mapping without a model, and for a rubric or another option
-    beside such a word.
+    Raises `VragError` for a mapping without a model, and for a rubric or another option with such a
+    key.
     """
     if not isinstance(entry, Mapping):
         return entry if isinstance(entry, str) and entry in JUDGES else None
@@ -86,15 +95,15 @@ def word_of(entry: Entry | JudgeClass) -> str | None:
     return word
 
 
-def _without_rubric(entry: Entry | JudgeClass, *, signed: bool) -> Judge | None:
+def _without_rubric(entry: Entry | CustomJudge, *, signed: bool) -> Judge | None:
     """The judge of an entry that needs nobody's rubric; None for a model."""
-    if word := word_of(entry):
+    if word := builtin_judge_name(entry):
         judge = JUDGES[word]()
         if signed:
-            check_signed(judge.scale, f"judge {word!r}")
+            require_signed_scale(judge.scale, f"judge {word!r}")
         return judge
-    words = words_of(entry)
-    own = own_judge(without_rubric(cast(Entry, entry)) if words else entry, signed=signed)
+    words = rubric_text(entry)
+    own = load_custom_judge(without_rubric(cast(Entry, entry)) if words else entry, signed=signed)
     if own is not None and words:
         raise VragError(f"judge {own.name!r} scores by itself; expected no rubric beside it.")
     return own
@@ -104,28 +113,24 @@ def _model(
     entry: Entry,
     answers_dir: Path,
     rubric: Rubric | None,
-    how: Mapping[str, Any],  # fields of `Asking`
-    run_with: Mapping[str, Any],
+    decoding: JsonView,
+    hardware: JsonView,
 ) -> LLMJudge:
     """The model of an entry as judge: by the rubric, or in the entry's own words."""
-    from vrag_kit.generation.asking_options import Asking
+    from vrag_kit.config import hardware_of
     from vrag_kit.generation.loading import load_generator
 
-    check_word(entry, JUDGES, "judge")
+    check_choice(entry, JUDGES, "judge")
     if rubric is None:
         raise VragError(
             f"judge {entry!r} is a model, and nothing says what it is asked; expected one of"
             f" {', '.join(JUDGES)}, or rubric=…, such as vrag_kit.papers.visual_rag.RUBRIC."
         )
-    asking = Asking.beside_answerers(run_with, Asking(batch_size=8, **how))
-    generator = load_generator(
-        without_rubric(entry),
-        device=asking.device,
-        max_new_tokens=asking.max_new_tokens,
-        concurrency=asking.batch_size,
+    generator = load_generator(without_rubric(entry), decoding=decoding, hardware=hardware)
+    words = rubric_text(entry)
+    rubric = rubric_from_template(rubric, words) if words else rubric
+    judge = LLMJudge(
+        generator, rubric, answers_dir, how=hardware_of(hardware), samples=int(decoding["samples"])
     )
-    words = words_of(entry)
-    rubric = in_words(rubric, words) if words else rubric
-    judge = LLMJudge(generator, rubric, answers_dir, how=asking)
-    judge.name = name_of(generator.name, words) if words else judge.name
+    judge.name = judge_name(generator.name, words) if words else judge.name
     return judge

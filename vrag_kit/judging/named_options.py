@@ -1,4 +1,4 @@
-"""Where the options of a question are named in a text, and what in it is denied."""
+"""Find where a text names the options of a question, and which parts it negates."""
 
 from __future__ import annotations
 
@@ -18,53 +18,53 @@ _DENIED = re.compile(
 
 
 @dataclass(frozen=True, slots=True)
-class Named:
-    """An option where it is named in a text."""
+class OptionMention:
+    """A mention of an option in a text."""
 
     place: int
-    """Of the option, from 0."""
+    """Index of the option, from 0."""
     start: int
     end: int
     denied: bool
 
 
-def plain_option(text: str) -> str:
-    """An option's text without what spelling may change: case, `_`, `-`, spaces, and
-    signs at its ends.
-    """
+def normalize_option(text: str) -> str:
+    """Normalise an option's text: drops case, `_`, `-`, spaces, and punctuation at its ends."""
     return re.sub(r"[\s_-]+", "", text.strip(" \t\n.,;:!?")).casefold()
 
 
-def denied_parts(text: str) -> list[range]:
-    """Where a clause is denied: from "not", "no", "neither", "nor", "never", "rather
-    than", "instead of" or a word that rules out, to its end.
+def negated_spans(text: str) -> list[range]:
+    """Return the spans of negated clauses: from "not", "no", "neither", "nor", "never", "rather
+    than", "instead of" or a word that rules out, to the clause's end.
     """
     return [range(*found.span()) for found in _DENIED.finditer(text)]
 
 
-def is_denied(place: int, parts: Sequence[range]) -> bool:
-    """Whether a place of the text lies in one of the denied parts."""
+def is_negated(place: int, parts: Sequence[range]) -> bool:
+    """Return whether a position of the text lies in one of the negated spans."""
     return any(place in part for part in parts)
 
 
-def named_options(text: str, choices: Sequence[str]) -> list[Named]:
-    """Every place where an option of two letters or more is named, in order.
+def find_options(text: str, choices: Sequence[str]) -> list[OptionMention]:
+    """Return every mention of an option with two letters or more, in order of position.
 
-    Whole words count, whatever their case and whether `_`, `-`, a space or nothing
-    stands between them; of a scientific name also "D. plexippus". What lies inside a
-    longer option's name does not count.
+    Whole words match, whatever their case and whether `_`, `-`, a space or nothing separates them.
+    A scientific name also matches as "D. plexippus". A mention inside a longer option's name does
+    not count.
     """
-    denied = denied_parts(text)
+    denied = negated_spans(text)
     found = []
     for place, choice in enumerate(choices):
         pattern = _pattern(choice)
         for hit in pattern.finditer(text) if pattern else ():
-            found.append(Named(place, hit.start(), hit.end(), is_denied(hit.start(), denied)))
+            found.append(
+                OptionMention(place, hit.start(), hit.end(), is_negated(hit.start(), denied))
+            )
     kept = [each for each in found if not any(_inside(each, other) for other in found)]
     return sorted(kept, key=lambda each: (each.start, each.place))
 
 
-def _inside(one: Named, other: Named) -> bool:
+def _inside(one: OptionMention, other: OptionMention) -> bool:
     longer = other.end - other.start > one.end - one.start
     return longer and other.start <= one.start and one.end <= other.end
 

@@ -1,4 +1,4 @@
-"""Numbers in words, with their units: "4.3 cm" is as much as "43 mm"."""
+"""Parse numbers with units from texts: "4.3 cm" equals "43 mm"."""
 
 from __future__ import annotations
 
@@ -31,18 +31,18 @@ _CLOSE = 0.01
 
 @dataclass(frozen=True, slots=True)
 class Number:
-    """A number as it was said."""
+    """A number with its unit, as written in a text."""
 
     value: float
-    """In the unit that others of its dimension are reckoned in."""
+    """In the base unit of its dimension."""
     dimension: str
-    """ "length", "$", …; "" where no unit was said."""
+    """ "length", "$", …; "" without a unit."""
     unit: str
-    """As it was said."""
+    """As written."""
 
     def equals(self, other: Number) -> bool:
-        """Whether both say the same. Without a unit only the figures count; in the same
-        unit they are equal, in different ones within 1 %.
+        """Return whether two numbers are equal; in different units within 1 %.
+        If either has no unit, only the figures are compared.
         """
         if not self.dimension or not other.dimension:
             return self._figure == other._figure
@@ -58,8 +58,8 @@ class Number:
 
 
 def numbers_in(text: str, *, words: bool) -> list[Number]:
-    """The numbers in a text, in order; `words`: those written as words too ("two").
-    Decades ("1830s") and ordinals are none.
+    """Return the numbers in a text, in order; with `words` also those in words ("two").
+    Decades ("1830s") and ordinals are left out.
     """
     found = []
     for match in _NUMBER.finditer(text.lower()):
@@ -74,8 +74,8 @@ def numbers_in(text: str, *, words: bool) -> list[Number]:
 
 
 def number_word(word: str) -> int | None:
-    """The whole number that one word in lower case stands for, such as "twelve" or
-    "hundred"; None for any other.
+    """Return the whole number that a lower-case word means, such as "twelve" or "hundred".
+    None for any other word.
     """
     return _ONE_WORD.get(word)
 

@@ -1,4 +1,4 @@
-"""A judge of one's own, with all that the kit wants of one."""
+"""Load custom judges, and adapt them to the protocol `Judge`."""
 
 from __future__ import annotations
 
@@ -7,53 +7,59 @@ from typing import Protocol
 
 import pandas as pd
 
-from vrag_kit.errors import CertainError, VragError
-from vrag_kit.forecast import current_forecast
+from vrag_kit.errors import SetupError, VragError
+from vrag_kit.forecast import current_dry_run
 from vrag_kit.judging.scale import SHARES, TRUTH, Scale
 from vrag_kit.options import Entry
-from vrag_kit.own_classes import Own, open_class, open_own, own_code, own_spec
+from vrag_kit.own_classes import (
+    CustomObject,
+    catch_custom_errors,
+    custom_spec,
+    load_class,
+    load_custom,
+)
 from vrag_kit.types import Benchmark, Failure, Judgment, Query, Status
 
 
-class JudgeClass(Protocol):
-    """What a class must have whose objects judge.
+class CustomJudge(Protocol):
+    """Interface of a custom judge.
 
-    Optional are `name`, and `scale`, the two ends (0, 1) unless it says otherwise; where
-    accuracy is shown, a score is (score − worst) / (best − worst).
+    Optional are `name`, and `scale`, its two ends, by default (0, 1). Where accuracy is shown, a
+    score is converted to (score − worst) / (best − worst).
     """
 
     def score(self, query: Query, answer: str) -> float | None:
-        """How right an answer is, on the scale; None where that cannot be said."""
+        """Return the score of an answer, on the scale; None where it cannot be scored."""
 
 
-class OwnJudge:
-    """Fits an object of somebody's own class to `Judge`."""
+class CustomJudgeAdapter:
+    """Adapts an object of a custom class to `Judge`."""
 
-    def __init__(self, own: Own, owner: str, *, signed: bool = False) -> None:
-        """`own` has the method of `JudgeClass`, and messages call it `owner`; `signed`
-        where truthfulness is asked for, in which a wrong answer costs. Raises `VragError`
-        for a scale that is none, or not one of truthfulness then.
+    def __init__(self, own: CustomObject, owner: str, *, signed: bool = False) -> None:
+        """`own` has the method of `CustomJudge`, and messages call it `owner`.
+        `signed` requires a scale of truthfulness, on which an incorrect answer costs. Raises
+        `VragError` for an invalid scale, or then one that is not symmetric about 0.
         """
         self._made = own.made
         self.name, self.fingerprint = own.name, own.fingerprint
         self.scale = _scale(getattr(own.made, "scale", SHARES), owner)
         if signed:
-            check_signed(self.scale, owner)
+            require_signed_scale(self.scale, owner)
         self.shown = TRUTH if signed else SHARES
 
     def judge(self, benchmark: Benchmark, answers: pd.DataFrame) -> list[tuple[Judgment, ...]]:
-        """One verdict for each row of answers; in a forecast its class is shown the first
-        alone, and all earn the worst. Raises `VragError` for a score that is not on the
-        scale, and for what the class raises, but in a forecast.
+        """Return one verdict for each row of answers.
+        In a dry run the class scores the first answer only, and all get the worst score. Raises
+        `VragError` for a score off the scale, and, except in a dry run, for an error of the class.
         """
-        if current_forecast() is not None:
+        if current_dry_run() is not None:
             self._check_one(benchmark, answers)
             return [(self._scored(self.scale.worst),) for _ in range(len(answers))]
         pairs = zip(answers["query_id"], answers["answer"], strict=True)
         return [(self._verdict(benchmark.queries[name], answer),) for name, answer in pairs]
 
     def _check_one(self, benchmark: Benchmark, answers: pd.DataFrame) -> None:
-        """Raise `CertainError` for a score of the first answer that is off the scale; its
+        """Raise `SetupError` for a score of the first answer that is off the scale; its
         words may stand in for an answer, so what the class raises of them is no fault.
         """
         for name, answer in zip(answers["query_id"][:1], answers["answer"][:1], strict=True):
@@ -65,10 +71,10 @@ class OwnJudge:
             try:
                 self._read(found, query, answer)
             except VragError as error:
-                raise CertainError(str(error)) from error
+                raise SetupError(str(error)) from error
 
     def _verdict(self, query: Query, answer: str) -> Judgment:
-        with own_code(f"judge {self.name}: score", self._made):
+        with catch_custom_errors(f"judge {self.name}: score", self._made):
             found = self._made.score(query, answer)
         return self._read(found, query, answer)
 
@@ -98,22 +104,25 @@ class OwnJudge:
         return Judgment(answer_id="", label=f"{value:g}", score=value, raw=words)
 
 
-def own_judge(entry: Entry | JudgeClass, *, signed: bool = False) -> OwnJudge | None:
-    """The judge of an entry that names one's own class; None for a word or a model, also
-    a class of one's own that answers. Raises as `open_own`, and for a scale as `OwnJudge`.
+def load_custom_judge(
+    entry: Entry | CustomJudge, *, signed: bool = False
+) -> CustomJudgeAdapter | None:
+    """Load the judge of an entry that names a custom class.
+    Returns None for a built-in judge, a model, or a custom class that generates answers. Raises as
+    `load_custom`, and for a scale as `CustomJudgeAdapter`.
     """
-    spec = own_spec(entry)
+    spec = custom_spec(entry)
     owner = f"judge {type(entry).__name__}(…)" if spec is None else f"judge {spec!r}"
-    made_by = entry if spec is None else open_class(spec, owner)[0]
+    made_by = entry if spec is None else load_class(spec, owner)[0]
     if hasattr(made_by, "generate") and not hasattr(made_by, "score"):
         return None
-    own = open_own(entry, "judge", ("score",))
-    return None if own is None else OwnJudge(own, owner, signed=signed)
+    own = load_custom(entry, "judge", ("score",))
+    return None if own is None else CustomJudgeAdapter(own, owner, signed=signed)
 
 
-def check_signed(scale: Scale, owner: str) -> None:
-    """Raise `VragError` for a judge whose scale does not tell wrong from missing, where
-    truthfulness is asked for.
+def require_signed_scale(scale: Scale, owner: str) -> None:
+    """Raise `VragError` unless a judge's scale is symmetric about 0.
+    Truthfulness needs it to distinguish incorrect from missing answers.
     """
     if not scale.signed:
         raise VragError(
@@ -122,13 +131,13 @@ def check_signed(scale: Scale, owner: str) -> None:
         )
 
 
-def _scale(told: object, owner: str) -> Scale:
+def _scale(given: object, owner: str) -> Scale:
     """The scale that a class tells."""
-    if isinstance(told, Scale):
-        return told
+    if isinstance(given, Scale):
+        return given
     try:
-        return Scale(*map(float, told))  # type: ignore[call-overload]  # of any type, until here
+        return Scale(*map(float, given))  # type: ignore[call-overload]  # of any type, until here
     except (TypeError, ValueError, VragError) as error:
         raise VragError(
-            f"{owner}: its scale is {told!r}; expected its ends, the worst first, as in (0, 1)."
+            f"{owner}: its scale is {given!r}; expected its ends, the worst first, as in (0, 1)."
         ) from error

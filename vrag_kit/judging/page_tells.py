@@ -1,4 +1,4 @@
-"""Whether a page tells the answer to a question: by a judge, or by words for the demo."""
+"""Decide whether a page contains the answer to a question, by a judge or by its words (demo)."""
 
 from __future__ import annotations
 
@@ -7,29 +7,29 @@ from collections.abc import Callable, Sequence
 import pandas as pd
 
 from vrag_kit.judging.judge import Judge
-from vrag_kit.judging.truth_rules import TruthRuleJudge
-from vrag_kit.judging.truth_words import content, plain, plain_words
-from vrag_kit.types import Benchmark, Evidence, Query
+from vrag_kit.judging.text import content_words, normalize_word, normalized_words
+from vrag_kit.judging.truth_rules import TruthfulnessRuleJudge
+from vrag_kit.types import Benchmark, Document, Query
 
 PARTS = ("snippets", "full pages")
-"""What of a page may be read."""
-Pair = tuple[Query, Evidence]
+"""The parts of a page that may be read."""
+Pair = tuple[Query, Document]
 Tells = Callable[[Sequence[Pair]], list[bool | None]]
-"""As `retrieval.search_recall` asks it."""
+"""The relevance function that `retrieval.entity_recall.hit_rate` takes."""
 
 
-def page_tells(judge: Judge, benchmark: Benchmark, part: str) -> Tells:
-    """Tells whether a page's snippet (`part` "snippets") or its full text ("full pages",
-    the snippet where there is none) holds the answer to a query of the benchmark.
+def page_relevance(judge: Judge, benchmark: Benchmark, part: str) -> Tells:
+    """Return a function that decides whether a page contains the answer to a query.
+    `part` is "snippets", or "full pages" (the snippet of a page without full text).
 
-    A model reads it as if it were the answer, and the judge's verdict counts: true where
-    that is the best of its scale, None where it could not be read; each text is read
-    once. The rule judge of truthfulness, which expects an answer of a sentence, gives
-    way to `told_by_words`. A page without text tells nothing.
+    A text is judged as if it were the answer. It is relevant if the verdict is the best of the
+    judge's scale, and None if that could not be parsed; each text is judged once. The truthfulness
+    rule judge expects an answer of one sentence, and is replaced by `answer_in_page`. A page
+    without text is not relevant.
     """
-    if isinstance(judge, TruthRuleJudge):
+    if isinstance(judge, TruthfulnessRuleJudge):
         return lambda pairs: [
-            told_by_words(query, page, _text(page, part)) for query, page in pairs
+            answer_in_page(query, page, _text(page, part)) for query, page in pairs
         ]
 
     def tells(pairs: Sequence[Pair]) -> list[bool | None]:
@@ -47,26 +47,28 @@ def page_tells(judge: Judge, benchmark: Benchmark, part: str) -> Tells:
     return tells
 
 
-def told_by_words(query: Query, page: Evidence, text: str) -> bool:
-    """Whether a page names the query's entity, in its title or text, and its text has
-    every content word of an accepted answer that the question has not; where it has all,
-    every content word.
+def answer_in_page(query: Query, page: Document, text: str) -> bool:
+    """Return whether a page names the query's entity and contains an accepted answer.
+    The entity may be in its title or text. The text must have every content word of an accepted
+    answer that the question lacks; where it lacks none, every content word.
 
-    Of a query whose entity is not known the name is not asked for. It is a rule for
-    regular sentences: a real page says the same in other words.
+    A query without a known entity needs no name. This rule suits regular sentences: real pages
+    paraphrase.
     """
     title = str(page.metadata.get("page_name") or "")
-    there = plain_words(text)
-    if query.entity and not plain_words(query.entity) <= plain_words(f"{title} {text}"):
+    there = normalized_words(text)
+    if query.entity and not normalized_words(query.entity) <= normalized_words(f"{title} {text}"):
         return False
     for answer in query.answers:
-        words = {plain(word) for word in content(answer, plain_words(query.text))}
-        wanted = words or plain_words(answer)
+        words = {
+            normalize_word(word) for word in content_words(answer, normalized_words(query.text))
+        }
+        wanted = words or normalized_words(answer)
         if wanted and wanted <= there:
             return True
     return False
 
 
-def _text(page: Evidence, part: str) -> str:
+def _text(page: Document, part: str) -> str:
     snippet = page.text or ""
     return snippet if part == PARTS[0] else str(page.metadata.get("page_result") or snippet)

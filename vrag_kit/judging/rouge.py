@@ -1,9 +1,9 @@
-"""ROUGE-1 recall, as the package `rouge`, version 1.0.1, counts it: the paper's second
-measure of an answer (Visual-RAG, Tables 14 and 16).
+"""ROUGE-1 recall as in the package `rouge`, version 1.0.1: Visual-RAG's second metric of an answer
+(Tables 14 and 16).
 
-The package splits at full stops and white space, and nothing else: "black," is another
-word than "black", and so is "Black". A word counts once, however often it stands there.
-Numbers of other ROUGE packages are not comparable.
+The package splits at full stops and white space, and nothing else: "black," and "Black" differ from
+"black". A word counts once, whatever its frequency. Values of other ROUGE packages are not
+comparable.
 """
 
 from __future__ import annotations
@@ -13,17 +13,16 @@ from collections.abc import Sequence
 
 import pandas as pd
 
-from vrag_kit.judging.answered import answered
+from vrag_kit.judging.answered import ok_answers
 from vrag_kit.types import Benchmark, Status
 
 
 def rouge_recall(answer: str, references: Sequence[str]) -> float:
-    """The share of a reference's distinct words that the answer holds, in [0, 1]; of
-    several references the highest, which is our choice: the paper does not say.
+    """Return the share of a reference's distinct words that the answer has, in [0, 1].
+    Of several references the highest counts, which is our choice: the paper does not say.
 
-    Texts go in as they are. The package refuses texts that are empty or only full
-    stops: here such an answer has 0, and such a reference is left out. NaN without any
-    other reference: there is nothing to recall.
+    Texts are not preprocessed. The package rejects texts that are empty or only full stops: here
+    such an answer has 0, and such a reference is left out. NaN without any other reference.
 
     Lin (2004), "ROUGE: A Package for Automatic Evaluation of Summaries".
     """
@@ -38,15 +37,13 @@ def rouge_recall(answer: str, references: Sequence[str]) -> float:
     return max(float(score["rouge-1"]["r"]) for score in scores)
 
 
-def rouge_all(benchmark: Benchmark, answers: pd.DataFrame) -> pd.DataFrame:
-    """The table of answers, judged or not, with the column rouge added: `rouge_recall`
-    in [0, 1], NaN where the call failed or the query's answers are hidden. An answer that
-    is empty or was cut off has 0.
+def add_rouge(benchmark: Benchmark, answers: pd.DataFrame) -> pd.DataFrame:
+    """Add the column rouge to a table of answers, judged or not: `rouge_recall`, in [0, 1].
+    NaN where the call failed or the query's answers are hidden. An empty or truncated answer has 0.
 
-    Equal answers to a query are compared once. Raises `VragError` for a row that is no
-    answer to a query.
+    Equal answers to a query are scored once. Raises `VragError` for a row that answers no query.
     """
-    good = answered(benchmark, answers)
+    good = ok_answers(benchmark, answers)
     pairs = set(zip(good["query_id"], good["answer"], strict=True))
     found = {
         (query_id, answer): rouge_recall(answer, benchmark.queries[query_id].answers)

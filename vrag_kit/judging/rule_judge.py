@@ -1,9 +1,9 @@
-"""A judge without a model: deterministic, in the form of Visual-RAG's rubric (Table 12),
-for the demo and for tests.
+"""Deterministic judge without a model, in the form of Visual-RAG's rubric (Table 12).
+It is meant for the demo and for tests.
 
-It knows colours and patterns (`words.json`, words that mean nearly the same together,
-as the rubric asks) and otherwise compares words. It does not understand sentences: real
-answers need a language model as judge.
+It treats near synonyms of colours and patterns as equal (`words.json`), as the rubric asks, and
+otherwise compares words. It does not understand sentences: real answers need a language model as
+judge.
 """
 
 from __future__ import annotations
@@ -15,16 +15,16 @@ from pathlib import Path
 
 import pandas as pd
 
-from vrag_kit.forecast import without_number
-from vrag_kit.judging.abstention import declines
-from vrag_kit.judging.answered import hidden
-from vrag_kit.judging.rubric import Verdict, label_of
+from vrag_kit.forecast import strip_placeholder_number
+from vrag_kit.judging.abstention import is_abstention
+from vrag_kit.judging.answered import no_reference_failure
+from vrag_kit.judging.rubric import Verdict, verdict_label
 from vrag_kit.judging.scale import SHARES
 from vrag_kit.types import Benchmark, Judgment, Query
 
 _WORDS = json.loads((Path(__file__).parent / "words.json").read_text(encoding="utf-8"))
 TRAITS: dict[str, dict[str, list[str]]] = _WORDS["traits"]
-"""Kind of trait ("color", "pattern") → name → the words for it."""
+"""Kind of trait ("color", "pattern") → name → its synonyms."""
 Trait = tuple[str, str]
 Word = str | Trait
 """A word, or the (kind, name) of a trait."""
@@ -42,8 +42,8 @@ def _canonical() -> dict[str, Trait]:
 _CANONICAL = _canonical()
 
 
-def canonical(word: str) -> str:
-    """The name of the colour or pattern that a word stands for; other words as they are."""
+def canonical_trait(word: str) -> str:
+    """Return the canonical name of a colour or pattern; other words are unchanged."""
     return _CANONICAL[word][1] if word in _CANONICAL else word
 
 
@@ -67,8 +67,10 @@ class RuleJudge:
     scale = SHARES
 
     def judge(self, benchmark: Benchmark, answers: pd.DataFrame) -> list[tuple[Judgment, ...]]:
-        """One verdict for each row of answers."""
-        pairs = list(zip(answers["query_id"], map(without_number, answers["answer"]), strict=True))
+        """Return one verdict for each row of answers."""
+        pairs = list(
+            zip(answers["query_id"], map(strip_placeholder_number, answers["answer"]), strict=True)
+        )
         verdicts = {
             (query_id, answer): self.verdict(benchmark.queries[query_id], answer)
             for query_id, answer in dict.fromkeys(pairs)
@@ -76,20 +78,18 @@ class RuleJudge:
         return [(verdicts[pair],) for pair in pairs]
 
     def verdict(self, query: Query, answer: str) -> Judgment:
-        """The best verdict over the accepted answers, any one of which is right.
+        """Return the best verdict over the accepted answers.
 
-        Score: the share of the accepted answer's parts that are there, less 0.5 for a
-        trait of the asked kind that it does not list (mark "hallucination"), at least
-        0. Traits of another kind are marked "redundant" and cost nothing. Declining
-        scores 0, mark "abstention". Text in brackets of an accepted answer may be
-        mentioned and need not be. Neither what is denied ("no spots or bands") nor the
-        subject's name ("the Red Fox") counts as said. The raw verdict reads as that
-        rubric's: "Score: 0.5 | Likely Hallucination". To a yes-or-no question the first
-        yes or no is the answer. A query whose answers are hidden gets no score, and the
-        status says so.
+        Score: the share of the accepted answer's parts that the answer has, minus 0.5 for a trait
+        of the asked kind that the accepted answer does not list (mark "hallucination"), at least 0.
+        Traits of another kind are marked "redundant" and cost nothing. An abstention scores 0, mark
+        "abstention". Text in brackets of an accepted answer is optional. Negated words ("no spots
+        or bands") and the subject's name ("the Red Fox") are ignored. The raw verdict has that
+        rubric's format: "Score: 0.5 | Likely Hallucination". For a yes-or-no question the first yes
+        or no is the answer. A query whose answers are hidden gets a failure without score.
         """
         if not query.answers:
-            return hidden(query)
+            return no_reference_failure(query)
         return _verdict_on(answer, query.text, query.entity, tuple(query.answers))
 
 
@@ -100,7 +100,7 @@ def _verdict_on(answer: str, question: str, entity: str, accepted: tuple[str, ..
         said = said - {"yes", "no"} | {first[0]}
     lower_case = " ".join(re.findall(r"\b[a-z]+\b", question))  # names are capitalised
     asked = _words(lower_case)
-    if declines(answer) and not any(word in _TRAIT_WORDS for word in said - asked):
+    if is_abstention(answer) and not any(word in _TRAIT_WORDS for word in said - asked):
         return _verdict(0.0, frozenset({"abstention"}))
     verdicts = [_against(reference, said, asked) for reference in accepted]
     score, marks = max(verdicts, key=lambda verdict: (verdict[0], -len(verdict[1])))
@@ -119,16 +119,16 @@ def _without_names(answer: str, question: str, entity: str) -> str:
 
 
 def _against(
-    reference: str, said: frozenset[Word], asked: frozenset[Word]
+    reference: str, answer: frozenset[Word], asked: frozenset[Word]
 ) -> tuple[float, frozenset[str]]:
     core = re.sub(r"\([^)]*\)", " ", reference)
     parts = _parts(core)
     if not parts:
         return SHARES.worst, frozenset()
-    found = sum(part <= said for part in parts) / len(parts)
+    found = sum(part <= answer for part in parts) / len(parts)
     listed = _words(reference)
     kinds = {word[0] for word in frozenset().union(*parts) & _TRAIT_WORDS}
-    extra = (said - listed - asked) & _TRAIT_WORDS
+    extra = (answer - listed - asked) & _TRAIT_WORDS
     invented = any(word[0] in kinds for word in extra)
     score = max(SHARES.worst, found - 0.5 * invented)
     if invented:
@@ -160,7 +160,7 @@ def _words(text: str) -> frozenset[Word]:
 def _verdict(score: float, marks: frozenset[str]) -> Judgment:
     return Judgment(
         answer_id="",
-        label=label_of(Verdict(score, marks), SHARES),
+        label=verdict_label(Verdict(score, marks), SHARES),
         score=score,
         marks=marks,
         raw=" | ".join([f"Score: {score:g}", *(_MARKS[mark] for mark in sorted(marks))]),

@@ -1,4 +1,4 @@
-"""The scale of a judge: what the worst and the best answer earn."""
+"""The scale of a judge: the scores of the worst and the best answer."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class Scale:
 
     @property
     def width(self) -> float:
-        """How far apart the ends lie: the largest difference of two scores."""
+        """The difference between the ends: the largest difference of two scores."""
         return self.best - self.worst
 
     @property
@@ -34,22 +34,22 @@ class Scale:
 
     @property
     def middle(self) -> float:
-        """Half way between the ends."""
+        """The midpoint of the scale."""
         return (self.worst + self.best) / 2
 
     @property
     def nothing(self) -> float:
-        """What an answer earns that neither gains nor costs: 0, or the end next to it."""
+        """The score of an answer that neither gains nor costs: 0, or the end next to it."""
         return min(max(0.0, self.worst), self.best)
 
     @property
     def signed(self) -> bool:
-        """Whether a wrong answer costs what a right one earns, as in truthfulness."""
+        """Whether an incorrect answer costs what a correct one gains, as in truthfulness."""
         return self.middle == 0
 
-    def brought_to(self, other: Scale, score: float) -> float:
-        """A score of this scale on another: worst to worst, best to best, and evenly
-        between; (score − worst) / (best − worst) on that of shares.
+    def rescale(self, other: Scale, score: float) -> float:
+        """Convert a score of this scale linearly to another: worst to worst, best to best.
+        On `SHARES` it becomes (score − worst) / (best − worst).
         """
         if self == other:
             return score
@@ -57,23 +57,23 @@ class Scale:
 
 
 SHARES = Scale(0.0, 1.0)
-"""The scale of shares, and of what no judge scored."""
+"""The scale of shares, and of tables that were not judged."""
 TRUTH = Scale(-1.0, 1.0)
-"""From wrong to right; an answer that is missing earns 0."""
+"""From incorrect to correct; a missing answer scores 0."""
 
 
 def scale_of(table: pd.DataFrame) -> Scale:
-    """The scale of a table's scores, from its columns worst and best, which `judge_all`
-    writes; `SHARES` where there are none, or no rows.
+    """Return the scale of a table's scores, from its columns score_min and score_max.
+    `judge_answers` writes them; without them, or without rows, the scale is `SHARES`.
 
-    Raises `VragError` when rows are on different scales, whose means would mean nothing.
+    Raises `VragError` when rows are on different scales, whose means would be meaningless.
     """
-    if "worst" not in table or table.empty:
+    if "score_min" not in table or table.empty:
         return SHARES
-    worst, best = float(table["worst"].iloc[0]), float(table["best"].iloc[0])
-    if not ((table["worst"] == worst).all() and (table["best"] == best).all()):
-        ends = table[["worst", "best"]].drop_duplicates()
-        found = " and ".join(f"[{row.worst:g}, {row.best:g}]" for row in ends.itertuples())
+    worst, best = float(table["score_min"].iloc[0]), float(table["score_max"].iloc[0])
+    if not ((table["score_min"] == worst).all() and (table["score_max"] == best).all()):
+        ends = table[["score_min", "score_max"]].drop_duplicates()
+        found = " and ".join(f"[{row.score_min:g}, {row.score_max:g}]" for row in ends.itertuples())
         raise VragError(
             f"the scores of one table are on different scales: {found}. Judge all its answers by"
             " judges of one scale, or take the tables apart."

@@ -1,6 +1,6 @@
-"""Asking a model whose words must have a form: what cannot be read is asked for once
-more, with the reason; then it is unreadable. A model that does not keep the form is asked
-nothing further.
+"""Query a model for replies in a required format.
+An unparsed reply is requested once more, with the reason; then it is a failure. A model whose
+replies nearly all fail is not queried further.
 """
 
 from __future__ import annotations
@@ -12,13 +12,14 @@ from pathlib import Path
 from threading import Lock
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
-from vrag_kit.errors import CertainError, VragError, short
-from vrag_kit.forecast import STAND_IN, current_forecast
-from vrag_kit.judging.rubric import Unreadable
+from vrag_kit.errors import SetupError, VragError, short_repr
+from vrag_kit.forecast import STAND_IN, current_dry_run
+from vrag_kit.judging.rubric import UnparsedError
 from vrag_kit.types import Answer, Failure, Message, Prompt, Status
 
 if TYPE_CHECKING:
-    from vrag_kit.generation.asking_options import Asking, Watch
+    from vrag_kit.config import Hardware
+    from vrag_kit.generation.asking_options import Watch
     from vrag_kit.generation.generator import Generator
 
 T = TypeVar("T")
@@ -31,35 +32,35 @@ _NO_REPLY = (Status.TIMEOUT, Status.RATE_LIMITED, Status.ERROR, Status.TOO_LONG,
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Asked(Generic[T]):
-    """A prompt, and how the reply to it is read."""
+class Request(Generic[T]):
+    """A prompt, and the parser of its reply."""
 
     prompt: Prompt
     read: Callable[[str], T]
-    """What a reply says; raises `Unreadable` with the reason."""
+    """Parses a reply; raises `UnparsedError` with the reason."""
     owner: str = ""
-    """The query; prompts of one share pictures."""
+    """The query; prompts of one query share images."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Reading(Generic[T]):
-    """What a model's words say."""
+class ParsedReply(Generic[T]):
+    """A model's reply, parsed."""
 
     value: T | None
-    """None with a failure, and in a forecast, where nobody is asked."""
+    """None after a failure, and in a dry run, in which no model is called."""
     raw: str | None
-    """The model's words, unchanged; None when the call failed."""
+    """The model's reply, unchanged; None when the call failed."""
     failure: Failure | None
-    """Why nothing could be read; None where something was, or in a forecast."""
+    """Why nothing could be parsed; None on success, or in a dry run."""
 
     @property
     def foreseen(self) -> bool:
-        """Whether this stands in a forecast for what would be read."""
+        """Whether this is the placeholder of a dry run."""
         return self.value is None and self.failure is None
 
     @property
     def unreadable(self) -> bool:
-        """Whether the model replied, but not in the form."""
+        """Whether the model replied, but not in the required format."""
         return self.failure is not None and self.failure.kind not in _NO_REPLY
 
 
@@ -71,12 +72,12 @@ class _Form(Generic[T]):
     """How many do, and how many do not."""
     example: str = ""
     """One that does not, in words."""
-    unreadable: list[tuple[Asked[T], Reading[T]]] = field(default_factory=list)
+    unreadable: list[tuple[Request[T], ParsedReply[T]]] = field(default_factory=list)
 
-    def note(self, asked: Asked[T], reading: Reading[T]) -> None:
+    def note(self, asked: Request[T], reading: ParsedReply[T]) -> None:
         """Count a reply; a failed call, or a stand-in of a forecast, is none."""
         if reading.unreadable:
-            self.example = f"{short(reading.raw or '')} ({reading.failure})"
+            self.example = f"{short_repr(reading.raw or '')} ({reading.failure})"
             self.unreadable.append((asked, reading))
         if reading.unreadable or reading.value is not None:
             self.counts[not reading.unreadable] += 1
@@ -89,19 +90,19 @@ class _Form(Generic[T]):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class StrictAsker:
-    """A model, the store that keeps its words, and how it is asked for them again."""
+class StructuredAsker:
+    """Queries a model for replies in a format, stores them, and retries unparsed ones."""
 
     generator: Generator
     answers_dir: Path
-    """Words are kept in its `answers.sqlite` as they are and read anew each time, so
-    that nothing is asked twice.
+    """Its `answers.sqlite` stores the raw replies, which are parsed at each use.
+    No reply is requested twice.
     """
-    how: Asking
+    how: Hardware
     what: str
-    """What is asked for, in messages: "verdicts"."""
+    """What is requested, in messages: "verdicts"."""
     repair: Callable[[str], str]
-    """What is asked once more when a reply cannot be read, for that reason."""
+    """Builds the message that follows an unparsed reply, from the reason."""
     _before: _Form[Any] = field(default_factory=_Form, init=False, repr=False)
     """What replies to earlier calls of `ask` came to in the end."""
 
@@ -109,7 +110,7 @@ class StrictAsker:
         """Raise `VragError` for a model that cannot be asked, as without its key, before
         others are asked for what it is to read; where words of it are stored, only say so.
         """
-        missing = self.generator.missing() if current_forecast() is None else ""
+        missing = self.generator.missing() if current_dry_run() is None else ""
         if not missing:
             return
         told = f"model {self.generator.name!r} cannot be asked for {self.what}: {missing}"
@@ -125,16 +126,16 @@ class StrictAsker:
         if not path.is_file():
             return False
         with AnswerStore(path) as store:
-            return store.knows(self.generator.name)
+            return store.has_model(self.generator.name)
 
     def ask(
-        self, asked: Sequence[Asked[T]], *, sample: int = 0, samples: int = 1
-    ) -> list[Reading[T]]:
-        """What each reply says, in order; cut-off words say nothing. Prints how many had
-        to be asked for again.
+        self, asked: Sequence[Request[T]], *, sample: int = 0, samples: int = 1
+    ) -> list[ParsedReply[T]]:
+        """Return the parsed reply to each request, in order; a truncated reply is a failure.
+        Prints how many had to be requested again.
 
-        Raises `VragError` before the next call, or before any is asked again, when nearly
-        all of at least 20 replies are unreadable; they are kept.
+        Raises `VragError` before the next call, or before the retries, when nearly all of at least
+        20 replies are unparsed; they stay stored.
         """
         if not asked:
             return []
@@ -156,16 +157,18 @@ class StrictAsker:
         self._before.counts, self._before.example = known.counts, known.example
         return readings
 
-    def _form_of(self, asked: Sequence[Asked[T]], readings: Sequence[Reading[T]]) -> _Form[T]:
+    def _form_of(self, asked: Sequence[Request[T]], readings: Sequence[ParsedReply[T]]) -> _Form[T]:
         """The form of these and of all before."""
         form: _Form[T] = _Form(Counter(self._before.counts), self._before.example)
         for each, reading in zip(asked, readings, strict=True):
             form.note(each, reading)
         return form
 
-    def _first(self, asked: Sequence[Asked[T]], sample: int, samples: int) -> list[Reading[T]]:
+    def _first(
+        self, asked: Sequence[Request[T]], sample: int, samples: int
+    ) -> list[ParsedReply[T]]:
         """What each first reply says; in a forecast it is noted that they may be asked again."""
-        from vrag_kit.generation.stand_in import StandIn
+        from vrag_kit.generation.stand_in import DryRunGenerator
 
         form: _Form[T] = self._form_of((), ())
         by_prompt = {id(each.prompt): each for each in asked}
@@ -178,9 +181,9 @@ class StrictAsker:
                     form.note(each, _read(each, reply))
                 self._check(form, sample, asks_on=True)
 
-        before = len(self.generator.prompts) if isinstance(self.generator, StandIn) else 0
+        before = len(self.generator.prompts) if isinstance(self.generator, DryRunGenerator) else 0
         replies = self._replies(asked, self.what, sample, samples, watch)
-        if isinstance(self.generator, StandIn):
+        if isinstance(self.generator, DryRunGenerator):
             self.generator.may_repair += len(self.generator.prompts) - before
         return [_read(each, reply) for each, reply in zip(asked, replies, strict=True)]
 
@@ -189,7 +192,7 @@ class StrictAsker:
         again; without `asks_on` only where one was not asked again yet.
         """
         from vrag_kit.generation.answers import AnswerStore
-        from vrag_kit.generation.asking import stored_answers
+        from vrag_kit.generation.ask import stored_answers
 
         if not form.is_lost:
             return
@@ -202,7 +205,7 @@ class StrictAsker:
         form.counts.update({True: mended, False: -mended})
         form.unreadable.clear()
         if form.is_lost and (asks_on or len(known) < len(repairs)):
-            raise CertainError(
+            raise SetupError(
                 f"{self.what} of {self.generator.name!r}: {form.counts[False]:,} of"
                 f" {form.counts.total():,} replies cannot be read, such as {form.example}. Stopped"
                 " before it is asked further, or again; replies are kept. Take a stronger model,"
@@ -212,24 +215,24 @@ class StrictAsker:
 
     def _replies(
         self,
-        asked: Sequence[Asked[T]],
+        asked: Sequence[Request[T]],
         what: str,
         sample: int,
         samples: int,
         watch: Watch | None = None,
     ) -> list[Answer]:
         from vrag_kit.generation.answers import AnswerStore
-        from vrag_kit.generation.asking import ask_prompts
-        from vrag_kit.generation.asking_options import Round
+        from vrag_kit.generation.ask import ask_prompts
+        from vrag_kit.generation.asking_options import Task
 
-        this = Round(what=what, read=lambda raw: {}, sample=sample, samples=samples, watch=watch)
+        this = Task(what=what, read=lambda raw: {}, sample=sample, samples=samples, watch=watch)
         prompts, owners = [each.prompt for each in asked], [each.owner for each in asked]
         with AnswerStore(self.answers_dir / "answers.sqlite") as store:
             return ask_prompts(
                 self.generator, prompts, store, owners=owners, how=self.how, this=this
             )
 
-    def _repair(self, asked: Asked[T], reading: Reading[T]) -> Asked[T]:
+    def _repair(self, asked: Request[T], reading: ParsedReply[T]) -> Request[T]:
         """The prompt, what the model said to it, and what is wrong with that."""
         failure = reading.failure
         unreadable = failure is not None and failure.kind == Status.UNREADABLE
@@ -237,21 +240,21 @@ class StrictAsker:
         said = Message(role="assistant", parts=(reading.raw or "",))
         again = Message(role="user", parts=(self.repair(reason),))
         prompt = (*asked.prompt, said, again)
-        return Asked(prompt=prompt, read=asked.read, owner=asked.owner)
+        return Request(prompt=prompt, read=asked.read, owner=asked.owner)
 
 
-def _read(asked: Asked[T], reply: Answer) -> Reading[T]:
+def _read(asked: Request[T], reply: Answer) -> ParsedReply[T]:
     if reply.fields.get(STAND_IN):
-        return Reading(value=None, raw=reply.raw, failure=None)
+        return ParsedReply(value=None, raw=reply.raw, failure=None)
     if reply.failure is not None:
-        return Reading(value=None, raw=reply.raw, failure=reply.failure)
+        return ParsedReply(value=None, raw=reply.raw, failure=reply.failure)
     try:
-        return Reading(value=asked.read(reply.raw or ""), raw=reply.raw, failure=None)
-    except Unreadable as error:
+        return ParsedReply(value=asked.read(reply.raw or ""), raw=reply.raw, failure=None)
+    except UnparsedError as error:
         failure = Failure(Status.UNREADABLE, str(error))
-        return Reading(value=None, raw=reply.raw, failure=failure)
+        return ParsedReply(value=None, raw=reply.raw, failure=failure)
 
 
-def _can_repair(reading: Reading[T]) -> bool:
+def _can_repair(reading: ParsedReply[T]) -> bool:
     """Whether there are words, but nothing could be read in them."""
     return bool(reading.raw) and reading.failure is not None

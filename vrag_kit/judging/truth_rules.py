@@ -1,9 +1,8 @@
-"""A judge of truthfulness without a model, for the demo and for tests: it compares yes and
-no, numbers, lists and names, and says by which rule.
+"""Rule-based judge of truthfulness, for the demo and for tests.
+It compares yes and no, numbers, lists and names, and reports which rule decided.
 
-It knows question, accepted answer and answer, and nothing of the world. What its rules
-are is in `RULES`; what they miss is told by answers labelled by hand. Real answers need a
-language model as judge.
+It uses question, accepted answer and answer, without world knowledge. `RULES` lists its rules;
+answers labelled by hand show what they miss. Real answers need a language model as judge.
 """
 
 from __future__ import annotations
@@ -15,23 +14,23 @@ from itertools import chain
 
 import pandas as pd
 
-from vrag_kit.judging.abstention import declines
-from vrag_kit.judging.answered import hidden
+from vrag_kit.judging.abstention import is_abstention
+from vrag_kit.judging.answered import no_reference_failure
 from vrag_kit.judging.numbers import Number, numbers_in
-from vrag_kit.judging.rubric import DECLINING, Verdict, label_of
+from vrag_kit.judging.rubric import DECLINING, Verdict, verdict_label
 from vrag_kit.judging.scale import TRUTH
-from vrag_kit.judging.truth_words import (
-    asserted,
+from vrag_kit.judging.text import (
+    asserted_clauses,
     conclusion,
-    content,
-    denies,
-    main_part,
-    phrase_in,
-    plain,
-    plain_words,
-    words_of,
+    contains_phrase,
+    content_words,
+    has_negation,
+    head_phrase,
+    normalize_word,
+    normalized_words,
+    text_words,
 )
-from vrag_kit.judging.truthfulness import Declines, right_or_wrong, settled
+from vrag_kit.judging.truthfulness import Declines, precheck, truth_verdict
 from vrag_kit.types import Benchmark, Judgment, Query
 
 RULES = {
@@ -65,52 +64,52 @@ _RANGE = re.compile(r"\bfrom (\w+) (?:to|until|through) (\w+)", re.IGNORECASE)
 _MONTHS = tuple(month.lower() for month in calendar.month_name[1:])
 
 
-class TruthRuleJudge:
-    """Says by rule whether an answer is right, missing or wrong; implements `Judge`.
+class TruthfulnessRuleJudge:
+    """Judges by rule whether an answer is correct, missing or incorrect; implements `Judge`.
 
-    A verdict's marks name its rule, one of `RULES`; its words say what was compared
-    ("right by name: Norland").
+    A verdict's marks name its rule, one of `RULES`; its raw text says what was compared ("right by
+    name: Norland").
     """
 
     name = "truth_rule"
     scale = TRUTH
 
-    def __init__(self, declines: Declines = declines) -> None:
-        """`declines` tells which answers are missing."""
+    def __init__(self, declines: Declines = is_abstention) -> None:
+        """`declines` decides which answers are missing."""
         self._declines = declines
 
     @property
     def fingerprint(self) -> str:
-        """Changes with the reading of what declines."""
+        """Changes with the rule that detects abstentions."""
         return repr([said for said in DECLINING if self._declines(said)])
 
     def judge(self, benchmark: Benchmark, answers: pd.DataFrame) -> list[tuple[Judgment, ...]]:
-        """One verdict for each row of answers."""
+        """Return one verdict for each row of answers."""
         pairs = zip(answers["query_id"], answers["answer"], strict=True)
         return [(self.verdict(benchmark.queries[name], answer),) for name, answer in pairs]
 
     def verdict(self, query: Query, answer: str) -> Judgment:
-        """What one answer earns: the best over the accepted answers; none for a query
-        whose answers are hidden.
+        """Return the best verdict over the accepted answers.
+        A query whose answers are hidden gets a failure.
         """
         if not query.answers:
-            return hidden(query)
-        found = settled(query, answer, self._declines)
+            return no_reference_failure(query)
+        found = precheck(query, answer, self._declines)
         if found is not None:
             return _judgment(found, "")
         tried = [_by_rule(query.text, reference, answer) for reference in query.answers]
         best = max(tried, key=lambda ruling: ruling.right)
-        return _judgment(right_or_wrong(best.right, frozenset({best.rule})), best.wanted)
+        return _judgment(truth_verdict(best.right, frozenset({best.rule})), best.wanted)
 
 
 @dataclass(frozen=True, slots=True)
-class Ruling:
-    """What a rule decides of an answer that is neither missing nor equal."""
+class RuleDecision:
+    """A rule's decision on an answer that is neither missing nor equal."""
 
     right: bool
     rule: str
     wanted: str
-    """What was looked for."""
+    """What the rule searched for."""
 
 
 def _judgment(verdict: Verdict, wanted: str) -> Judgment:
@@ -118,29 +117,29 @@ def _judgment(verdict: Verdict, wanted: str) -> Judgment:
     raw = f"{word} by {', '.join(verdict.marks)}"
     if wanted:
         raw += f": {wanted}"
-    label = label_of(verdict, TRUTH)
+    label = verdict_label(verdict, TRUTH)
     return Judgment(answer_id="", label=label, score=verdict.score, marks=verdict.marks, raw=raw)
 
 
-def _by_rule(question: str, reference: str, answer: str) -> Ruling:
-    said = asserted(conclusion(answer))
+def _by_rule(question: str, reference: str, answer: str) -> RuleDecision:
+    said = asserted_clauses(conclusion(answer))
     if re.search(r"\bor\b", said) and not re.search(r"\bor\b", reference):
-        return Ruling(False, "two answers", reference)
+        return RuleDecision(False, "two answers", reference)
     if match := re.match(r"\W*(yes|no)\b", reference.lower()):
         return _yes_or_no(question, reference, answer, match[1])
-    asked = plain_words(question)
+    asked = normalized_words(question)
     counted = bool(_COUNTS.search(question.lower()))
     numbers = _new_numbers(reference, question, words=counted)
     if numbers:
-        return Ruling(_number(numbers[0], answer), "number", reference)
+        return RuleDecision(_number(numbers[0], answer), "number", reference)
     and_other = bool(_AND_OTHER.match(question))
     items = _items(reference, asked, last=and_other)
     if len(items) > 1:
         listed = "; ".join(" ".join(item) for item in items)
-        return Ruling(_list(items, said, asked), "list", listed)
+        return RuleDecision(_list(items, said, asked), "list", listed)
     wanted = items[0] if items else []
     if not and_other:
-        wanted = _proper(reference, content(reference, asked)) or _choice(question, reference)
+        wanted = _proper(reference, content_words(reference, asked)) or _choice(question, reference)
     return _name(wanted, said, reference)
 
 
@@ -154,36 +153,36 @@ def _new_numbers(text: str, question: str, *, words: bool) -> list[Number]:
 def _number(wanted: Number, answer: str) -> bool:
     """Whether the number is asserted; not as a bound ("more than 43 mm")."""
     for text in (conclusion(answer), answer):  # "two moons: Phobos and Deimos"
-        free = _BOUND.sub("bound", asserted(text))
+        free = _BOUND.sub("bound", asserted_clauses(text))
         found = numbers_in(free, words=True)
         if found or numbers_in(text, words=True):
             return any(each.equals(wanted) for each in found)
     return False
 
 
-def _yes_or_no(question: str, reference: str, answer: str, wanted: str) -> Ruling:
+def _yes_or_no(question: str, reference: str, answer: str, wanted: str) -> RuleDecision:
     last = conclusion(answer)
     said = set(_YES_OR_NO.findall(last.lower())) or set(_YES_OR_NO.findall(answer.lower()))
     if not said:
         said = {_without_the_word(question, reference, last)}
     right = said == {wanted} and not _other_reason(question, reference, answer)
-    return Ruling(right, "yes or no", wanted)
+    return RuleDecision(right, "yes or no", wanted)
 
 
-def _without_the_word(question: str, reference: str, said: str) -> str:
+def _without_the_word(question: str, reference: str, answer: str) -> str:
     """ "yes", "no" or "" of an answer that says neither: sure, a denial, the question's own
     words as a statement, or the numbers of the reason.
     """
-    if _SURE.match(said.lower()):
+    if _SURE.match(answer.lower()):
         return "yes"
-    if denies(said):
+    if has_negation(answer):
         return "no"
-    stated = plain_words(question) - plain_words("this moth")
+    stated = normalized_words(question) - normalized_words("this moth")
     reasons = _new_numbers(reference, question, words=False)
-    numbers = numbers_in(said, words=False)
+    numbers = numbers_in(answer, words=False)
     if reasons and all(any(each.equals(number) for number in numbers) for each in reasons):
         return "yes" if reference.lower().startswith("yes") else "no"
-    return "yes" if stated and stated <= plain_words(said) else ""
+    return "yes" if stated and stated <= normalized_words(answer) else ""
 
 
 def _other_reason(question: str, reference: str, answer: str) -> bool:
@@ -202,7 +201,7 @@ def _other_reason(question: str, reference: str, answer: str) -> bool:
 
 def _names_behind(text: str) -> dict[tuple[str, str], str]:
     """Two words → the capitalised word that follows them."""
-    words, found = words_of(text), {}
+    words, found = text_words(text), {}
     for place, name in enumerate(words[2:]):
         if name[0].isupper():
             found[words[place].lower(), words[place + 1].lower()] = name
@@ -215,11 +214,11 @@ def _items(reference: str, asked: frozenset[str], *, last: bool) -> list[list[st
     """
     pieces = [reference]
     if re.search(r",|\band\b|&", reference):
-        pieces = re.split(r",|;|\band\b|&", main_part(reference))
+        pieces = re.split(r",|;|\band\b|&", head_phrase(reference))
     if last:
         tail = _SMALL_WORD.split(pieces[0])[-1]
-        pieces[0] = tail if content(tail) else words_of(reference)[0]
-    items = [content(piece, asked) for piece in pieces]
+        pieces[0] = tail if content_words(tail) else text_words(reference)[0]
+    items = [content_words(piece, asked) for piece in pieces]
     return [item for item in items if item]
 
 
@@ -227,7 +226,7 @@ def _proper(reference: str, words: list[str]) -> list[str]:
     """Of content words the first name inside the sentence, with what belongs to it; all
     where there is none.
     """
-    first = words_of(reference)[:1]
+    first = text_words(reference)[:1]
     start = next((n for n, word in enumerate(words) if word[0].isupper() and [word] != first), None)
     if start is None:
         return words
@@ -237,14 +236,14 @@ def _proper(reference: str, words: list[str]) -> list[str]:
     return words[start:end]
 
 
-def _list(items: list[list[str]], said: str, asked: frozenset[str]) -> bool:
+def _list(items: list[list[str]], answer: str, asked: frozenset[str]) -> bool:
     """Whether each item is said, and nothing else is listed."""
-    text = _RANGE.sub(_months_between, main_part(said))
-    if not all(phrase_in(item, text) for item in items):
+    text = _RANGE.sub(_months_between, head_phrase(answer))
+    if not all(contains_phrase(item, text) for item in items):
         return False
-    wanted = {plain(word) for word in chain.from_iterable(items)}
-    pieces = [content(piece, asked) for piece in re.split(r",|;|/|\band\b|&", text)]
-    others = [piece for piece in pieces if piece and not wanted & set(map(plain, piece))]
+    wanted = {normalize_word(word) for word in chain.from_iterable(items)}
+    pieces = [content_words(piece, asked) for piece in re.split(r",|;|/|\band\b|&", text)]
+    others = [piece for piece in pieces if piece and not wanted & set(map(normalize_word, piece))]
     return not others
 
 
@@ -262,25 +261,27 @@ def _choice(question: str, reference: str) -> list[str]:
     """The name that a reference chooses among those of the question: the most words in a
     row, the first a capital, that stand in both.
     """
-    words, best = words_of(reference), list[str]()
+    words, best = text_words(reference), list[str]()
     for start, word in enumerate(words):
         for end in range(start + len(best) + 1, len(words) + 1):
-            if word[0].isupper() and phrase_in(words[start:end], question):
+            if word[0].isupper() and contains_phrase(words[start:end], question):
                 best = words[start:end]
     return best
 
 
-def _name(wanted: list[str], said: str, reference: str) -> Ruling:
+def _name(wanted: list[str], answer: str, reference: str) -> RuleDecision:
     """One thing: a name or a word together and in order, or several words of prose."""
     if not wanted:
-        return Ruling(False, "name", reference)
+        return RuleDecision(False, "name", reference)
     named = any(word[0].isupper() for word in wanted)
     text = (
-        said if re.search(r"\b(?:with|where|which|who|because)\b", reference) else main_part(said)
+        answer
+        if re.search(r"\b(?:with|where|which|who|because)\b", reference)
+        else head_phrase(answer)
     )
     if named or len(wanted) == 1:
-        return Ruling(phrase_in(wanted, text), "name", " ".join(wanted))
-    words = {plain(word) for word in wanted}
-    found = len(words & plain_words(said))
+        return RuleDecision(contains_phrase(wanted, text), "name", " ".join(wanted))
+    words = {normalize_word(word) for word in wanted}
+    found = len(words & normalized_words(answer))
     needed = len(words) if len(words) <= 2 else len(words) / 2
-    return Ruling(found >= needed, "prose", ", ".join(sorted(words)))
+    return RuleDecision(found >= needed, "prose", ", ".join(sorted(words)))

@@ -1,5 +1,5 @@
-"""Truthfulness: a right answer earns 1, a missing one 0, a wrong one costs 1; and what
-needs no judge to be told.
+"""Truthfulness: a correct answer scores 1, a missing one 0, an incorrect one −1.
+Some answers need no judge.
 """
 
 from __future__ import annotations
@@ -11,17 +11,17 @@ from vrag_kit.judging.scale import TRUTH
 from vrag_kit.types import Query
 
 EQUAL = "equal"
-"""The mark of an answer that is the accepted one, letter for letter."""
+"""Mark of an answer that equals an accepted one, ignoring case."""
 Declines = Callable[[str], bool]
-"""Whether an answer says that it does not know."""
+"""Whether an answer abstains."""
 
 
-def settled(query: Query, answer: str, declines: Declines) -> Verdict | None:
-    """The verdict of an answer that no judge has to read: one that declines is missing
-    (mark "abstention"), one that equals an accepted answer but for case and white space
-    at its ends is right (mark "equal"); None for all others.
+def precheck(query: Query, answer: str, declines: Declines) -> Verdict | None:
+    """Return the verdict of an answer that needs no judge; None for all others.
+    One that abstains is missing (mark "abstention"). One that equals an accepted answer, ignoring
+    case and white space at its ends, is correct (mark "equal").
 
-    Where the accepted answer itself declines, an answer equal to it is right, once.
+    Where the accepted answer itself abstains, an equal answer is correct.
     """
     said = _plain(answer)
     if said in map(_plain, query.answers):
@@ -31,8 +31,8 @@ def settled(query: Query, answer: str, declines: Declines) -> Verdict | None:
     return None
 
 
-def right_or_wrong(right: bool, marks: frozenset[str] = frozenset()) -> Verdict:
-    """The verdict of an answer that was given."""
+def truth_verdict(right: bool, marks: frozenset[str] = frozenset()) -> Verdict:
+    """Return the verdict of an answer that is not missing."""
     return Verdict(TRUTH.best if right else TRUTH.worst, marks)
 
 

@@ -1,4 +1,4 @@
-"""WebQA's own measure of an answer: the words that its question's category counts."""
+"""WebQA's metric of an answer: F1 of the words of its question's category, or recall of all."""
 
 from __future__ import annotations
 
@@ -26,16 +26,14 @@ _PLURAL = re.compile(r"(?<=[a-z]{3})(?<![sui])s\b")
 
 
 def webqa_f1(query: Query, answer: str) -> float:
-    """How much of the words of an accepted answer there is, in [0, 1]: F1 of the words
-    that count in the question's category (metadata "category") color, shape, number or
-    YesNo; in any other the share of the accepted answer's words that the answer has.
-    The best over the accepted answers.
+    """Return WebQA's score of an answer, in [0, 1]: the best over the accepted answers.
+    For the categories color, shape, number and YesNo (metadata "category") it is the F1 of the
+    words that count in them. For any other it is the recall of the accepted answer's words.
 
-    NaN where none of them has a word that counts. Follows WebQA's own script (Chang et
-    al. 2022), with three differences: that compares with key words, which only hidden
-    test answers have, and its authors take the answer itself on public ones, as here; it
-    takes lemmas by a language model, where here the s of a plural is dropped; and it
-    gives 0 where here is NaN.
+    NaN where no accepted answer has a word that counts. Follows WebQA's own script (Chang et al.
+    2022), with three differences. That script compares with key words, which only hidden test
+    answers have; on public ones its authors use the answer itself, as here. It takes lemmas by a
+    language model; here the s of a plural is dropped. It gives 0 where here is NaN.
     """
     category = str(query.metadata.get("category", ""))
     said = _counted(answer, category)
@@ -45,9 +43,9 @@ def webqa_f1(query: Query, answer: str) -> float:
     return max(scores, default=math.nan)
 
 
-def _score(said: Counter[str], wanted: Counter[str], *, f1: bool) -> float:
-    same = (said & wanted).total()
-    return 2 * same / (said.total() + wanted.total()) if f1 else same / wanted.total()
+def _score(found: Counter[str], wanted: Counter[str], *, f1: bool) -> float:
+    same = (found & wanted).total()
+    return 2 * same / (found.total() + wanted.total()) if f1 else same / wanted.total()
 
 
 def _counted(text: str, category: str) -> Counter[str]:

@@ -1,6 +1,4 @@
-"""Papers: one folder each, with its wording, its rubric and its printed numbers as
-data, and what it alone defines.
-"""
+"""One subpackage per paper: its prompts, rubric and published numbers as data, and its own code."""
 
 from vrag_kit.papers.published import published
 

@@ -1,4 +1,4 @@
-"""The numbers that the papers print, as tidy tables."""
+"""Published tables of the papers as tidy DataFrames."""
 
 from __future__ import annotations
 
@@ -13,15 +13,14 @@ _FOLDER = Path(__file__).parent
 
 
 def published(paper: str, table: int | str) -> pd.DataFrame:
-    """A published table as a tidy DataFrame: `published("visual_rag", table=3)`; one
-    observation a row, values as printed (percent for shares).
+    """Returns a published table as a tidy DataFrame: `published("visual_rag", table=3)`. Each row
+    is one observation; values are as published (percent for shares).
 
-    `paper` is a folder here, such as visual_rag. `table` is a table's
-    number, or the name of one of the files, such as "figure02" or "section3"
-    (`README.md` here lists them). Where a table prints runs beside their summary, all
-    are given: single values have neither `run` nor `statistic`, runs have a `run`,
-    printed means and deviations a `statistic` ("avg", "std"). Raises `VragError` with
-    the list of tables for an unknown name.
+    `paper` is a folder here, such as visual_rag. `table` is a table's number, or the name of one of
+    the files, such as "figure02" or "section3" (`README.md` here lists them). Where a table has
+    both runs and their summary, all rows are returned: single values have neither `run` nor
+    `statistic`, runs have a `run`, published means and deviations a `statistic` ("avg", "std").
+    Raises `VragError` with the list of tables for an unknown name.
     """
     stem = f"table{table:02d}" if isinstance(table, int) else table
     files = sorted(
@@ -38,8 +37,8 @@ def published(paper: str, table: int | str) -> pd.DataFrame:
     return pd.concat([pd.read_csv(file) for file in files], ignore_index=True)
 
 
-def spread_in_words(table: pd.DataFrame, by: Sequence[str], *, column: str = "value") -> pd.Series:
-    """What the printed values of a column reach, by `by`: "−22.4 to 7.9, median −13.1"."""
+def format_spread(table: pd.DataFrame, by: Sequence[str], *, column: str = "value") -> pd.Series:
+    """Formats a column's range and median in each group of `by`: "−22.4 to 7.9, median −13.1"."""
     spread = table.groupby(list(by), sort=False)[column].agg(["min", "max", "median"])
     cells = [_reach(*map(float, row)) for row in spread.itertuples(index=False)]
     return pd.Series(cells, spread.index)

@@ -1,68 +1,72 @@
-"""Figures: one look, one way to save, one function each."""
+"""Figures in one style: one function for each, and one to save them."""
 
-from vrag_kit.plotting.across import across_figure
+from vrag_kit.plotting.across import score_matrix
 from vrag_kit.plotting.agreement import agreement_figure
-from vrag_kit.plotting.answering import accuracy_figure, baseline_figure, side_by_side
-from vrag_kit.plotting.arms import arms_figure
-from vrag_kit.plotting.building import building_figure
-from vrag_kit.plotting.captions import captions_figure
-from vrag_kit.plotting.cases import cases_figure
-from vrag_kit.plotting.claims import checker_figure, claims_figure, corrected_figure
-from vrag_kit.plotting.classes import classes_figure
-from vrag_kit.plotting.company import company_figure
-from vrag_kit.plotting.curves import curves_figure
+from vrag_kit.plotting.answering import accuracy_figure, baseline_figure, concat_sources
+from vrag_kit.plotting.arms import paired_tests_figure
+from vrag_kit.plotting.building import funnel_figure
+from vrag_kit.plotting.captions import caption_retrieval_figure
+from vrag_kit.plotting.cases import error_gallery
+from vrag_kit.plotting.claims import (
+    checker_confusion_figure,
+    claims_figure,
+    corrected_claims_figure,
+)
+from vrag_kit.plotting.classes import class_metrics_figure
+from vrag_kit.plotting.curves import curve_panels
 from vrag_kit.plotting.detection import detection_figure
-from vrag_kit.plotting.differences import differences_figure
-from vrag_kit.plotting.error_budget import budget_figure
+from vrag_kit.plotting.differences import forest_plot
+from vrag_kit.plotting.distractors import distractor_cost_figure
+from vrag_kit.plotting.error_budget import error_budget_figure
 from vrag_kit.plotting.gcue import gcue_figure
-from vrag_kit.plotting.latex import as_latex
-from vrag_kit.plotting.levels import levels_figure
-from vrag_kit.plotting.pictures import asked_figure
-from vrag_kit.plotting.retrieval import contact_sheet, retrieved_figure, retriever_figure
+from vrag_kit.plotting.images import question_images
+from vrag_kit.plotting.latex import to_latex
+from vrag_kit.plotting.levels import point_plot
+from vrag_kit.plotting.retrieval import contact_sheet, retrieved_images, retriever_figure
 from vrag_kit.plotting.rouge import rouge_figure
 from vrag_kit.plotting.save import save_figure
 from vrag_kit.plotting.save_table import save_table
-from vrag_kit.plotting.shares import shares_figure
-from vrag_kit.plotting.slices import slices_figure
-from vrag_kit.plotting.style import colors_of
-from vrag_kit.plotting.swaps import outcomes_figure, swapped_figure
+from vrag_kit.plotting.shares import label_share_figure
+from vrag_kit.plotting.slices import slice_forest_plot
+from vrag_kit.plotting.style import model_colors
+from vrag_kit.plotting.swaps import counterfactual_images, outcome_shares_figure
 from vrag_kit.plotting.thresholds import threshold_figure
-from vrag_kit.plotting.variants import variants_figure
+from vrag_kit.plotting.variants import line_plot
 
 __all__ = [
     "accuracy_figure",
-    "across_figure",
     "agreement_figure",
-    "arms_figure",
-    "as_latex",
-    "asked_figure",
     "baseline_figure",
-    "budget_figure",
-    "building_figure",
-    "captions_figure",
-    "cases_figure",
-    "checker_figure",
+    "caption_retrieval_figure",
+    "checker_confusion_figure",
     "claims_figure",
-    "classes_figure",
-    "colors_of",
-    "company_figure",
+    "class_metrics_figure",
+    "concat_sources",
     "contact_sheet",
-    "corrected_figure",
-    "curves_figure",
+    "corrected_claims_figure",
+    "counterfactual_images",
+    "curve_panels",
     "detection_figure",
-    "differences_figure",
+    "distractor_cost_figure",
+    "error_budget_figure",
+    "error_gallery",
+    "forest_plot",
+    "funnel_figure",
     "gcue_figure",
-    "levels_figure",
-    "outcomes_figure",
-    "retrieved_figure",
+    "label_share_figure",
+    "line_plot",
+    "model_colors",
+    "outcome_shares_figure",
+    "paired_tests_figure",
+    "point_plot",
+    "question_images",
+    "retrieved_images",
     "retriever_figure",
     "rouge_figure",
     "save_figure",
     "save_table",
-    "shares_figure",
-    "side_by_side",
-    "slices_figure",
-    "swapped_figure",
+    "score_matrix",
+    "slice_forest_plot",
     "threshold_figure",
-    "variants_figure",
+    "to_latex",
 ]

@@ -1,5 +1,5 @@
-"""Benchmarks down, metrics across: a mean with its interval and n in each cell, or a
-letter that stands for the reason why there is none.
+"""Matrix of benchmarks and metrics: a mean with its interval and n in each cell, or a letter for
+the reason why there is none.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 
-from vrag_kit.plotting.style import DARK, GREY, colors_of, new_figure
+from vrag_kit.plotting.style import DARK, GREY, model_colors, new_figure
 
 _WIDTH, _HEIGHT = 1.3, 0.66  # of a cell, inches
 _LEFT, _TOP = 3.1, 0.95  # for names of rows and of columns
@@ -61,9 +61,9 @@ class _Track:
         return f"{self.low:.1f} to {self.high:.1f}".replace("-", "−")
 
 
-def across_figure(table: pd.DataFrame, names: Mapping[str, str]) -> Figure:
-    """A row for each benchmark and model of `across`, a column for each metric of
-    `names` (metric → its title): the mean, its 95 % interval in numbers and on a scale,
+def score_matrix(table: pd.DataFrame, names: Mapping[str, str]) -> Figure:
+    """Draws a row for each benchmark and model of `cross_benchmark_scores`, and a column for each
+    of `names` (metric → title). Cells show the mean, its 95 % interval in numbers and on a scale,
     and n; or a letter, with the reason below. A mean of fewer than 15 is faint.
 
     Shares are drawn from 0 to 100 %, truthfulness from −100 %, a ratio as far as its
@@ -81,7 +81,7 @@ def across_figure(table: pd.DataFrame, names: Mapping[str, str]) -> Figure:
     axis.set_position((_LEFT / size[0], notes / size[1], width, height))
     axis.set(xlim=(0, len(names)), ylim=(len(lines) - 0.5, -0.5))
     axis.set_axis_off()
-    colors = colors_of(table["model"])
+    colors = model_colors(table["model"])
     _name_rows(axis, lines, colors)
     for column, (metric, title) in enumerate(names.items()):
         cells = shown[shown["metric"] == metric]
@@ -159,7 +159,7 @@ def _draw(axis: Axes, at: tuple[int, int], row: Row, track: _Track, color: str) 
     axis.text(column + 0.38, place - 0.1, value, alpha=faint, **number)
     beside: Style = {"fontsize": 8, "color": DARK, "ha": "left", "va": "baseline"}
     axis.text(column + 0.41, place - 0.1, interval, alpha=faint, **beside)
-    counted = "" if row["counted"] == "questions" else f" {row['counted']}"
+    counted = "" if row["unit_of_n"] == "questions" else f" {row['unit_of_n']}"
     below: Style = {"fontsize": 7.5, "color": _FAINT, "ha": "center", "va": "center"}
     axis.text(column + 0.5, place + 0.37, f"n = {row['n']:,}{counted}", **below)
 
@@ -186,7 +186,7 @@ def _explain(figure: Figure, letters: Mapping[str, str], *, hollow: bool, few: b
         y = (0.2 + _LINE * (lines - below)) / height
         figure.text(x, y, letter, fontsize=9, fontstyle="italic", color=_FAINT)
         figure.text(x + 0.22 / width, y, reason, fontsize=9, color=DARK)
-    told = "Bars: 95 % intervals over questions that belong together."
+    told = "Bars: 95 % intervals, clustered by group."
     if hollow:
         told += " Hollow: some answers failed."
     if few:

@@ -1,5 +1,5 @@
-"""Figures about the judge: where it disagrees with people, and accuracy before and
-after the correction.
+"""Figures of judge agreement: confusion matrices with human labels, and accuracy before and after
+the correction.
 """
 
 from __future__ import annotations
@@ -12,22 +12,22 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from vrag_kit.analysis.settings_table import setting_name
-from vrag_kit.plotting.style import DARK, colors_of, new_figure
+from vrag_kit.plotting.style import DARK, model_colors, new_figure
 
 Arm = tuple[str, str, int]
 FEW = 15
-"""Labels below which a corrected mean is drawn faint."""
+"""The number of labels below which a corrected mean is drawn faint."""
 _ARM = ["model", "setting", "k"]
-_MARKS = {"judge": "s", "corrected": "o"}
+_MARKS = {"uncorrected": "s", "corrected": "o"}
 
 
 def agreement_figure(
     matrices: Mapping[str, pd.DataFrame], corrected: pd.DataFrame, name: str
 ) -> Figure:
-    """Left the confusion matrices (title → `confusion`), right the judge's mean and the
-    corrected mean of every model and setting, with 95 % intervals.
+    """Draws the confusion matrices (title → `confusion_matrix`) on the left, and the judge's mean
+    and the corrected mean of every model and setting on the right, with 95 % intervals.
 
-    `corrected` is `in_percent(corrected_accuracy(…))`. A corrected mean of fewer than
+    `corrected` is `to_percent(corrected_accuracy(…))`. A corrected mean of fewer than
     `FEW` labels is faint; one that has no interval, for want of labels, is not drawn.
     """
     rows = corrected[_ARM].drop_duplicates()
@@ -39,23 +39,24 @@ def agreement_figure(
         width_ratios=[1] * len(matrices) + [1.7],
     )
     for axis, (title, matrix) in zip(axes, matrices.items(), strict=False):
-        draw_matrix(axis, title, matrix)
+        draw_confusion_matrix(axis, title, matrix)
     _means(axes[-1], corrected, arms)
     axes[-1].set(title=f"{name} (n = {_range(corrected['n'])} answers each)")
     figure.supxlabel("Bars: 95 % intervals.", fontsize=9)
     return figure
 
 
-def draw_matrix(
+def draw_confusion_matrix(
     axis: Axes,
     title: str,
     matrix: pd.DataFrame,
     *,
     counted: str = "answers",
-    truth: str = "labelled as",
+    truth: str = "human label",
+    predicted: str = "judge's label",
 ) -> None:
-    """Counts in a grid, shaded by their share of all that is `counted`; rows are what is
-    true, columns what was judged.
+    """Draws a confusion matrix as a grid of counts, shaded by their share of all that is `counted`.
+    Rows are true labels, columns predicted ones.
     """
     total = int(matrix.to_numpy().sum())
     axis.imshow(matrix / max(total, 1), cmap="Blues", vmin=0, vmax=0.6)
@@ -69,7 +70,7 @@ def draw_matrix(
             fontsize=13,
             color="white" if count > 0.33 * total else DARK,
         )
-    axis.set(title=f"{title}\n(n = {total} {counted})", xlabel="judged as", ylabel=truth)
+    axis.set(title=f"{title}\n(n = {total} {counted})", xlabel=predicted, ylabel=truth)
     axis.set_xticks(range(matrix.shape[1]), matrix.columns)
     axis.set_yticks(range(matrix.shape[0]), matrix.index, rotation=90, va="center")
     axis.grid(False)
@@ -77,14 +78,14 @@ def draw_matrix(
 
 def _means(axis: Axes, corrected: pd.DataFrame, arms: Sequence[Arm]) -> None:
     """The judge's mean and the corrected mean of every arm, one below the other."""
-    colors = colors_of(corrected["model"])
-    for metric, shift in (("judge", -0.14), ("corrected", 0.14)):
+    colors = model_colors(corrected["model"])
+    for metric, shift in (("uncorrected", -0.14), ("corrected", 0.14)):
         rows = corrected[corrected["metric"] == metric].set_index(_ARM)
         for place, arm in enumerate(arms):
             row, color = rows.xs(arm), colors[arm[0]]
             below, above = row["value"] - row["ci_low"], row["ci_high"] - row["value"]
             whiskers = np.nan_to_num([[below], [above]])
-            if metric == "judge" or whiskers.any():
+            if metric == "uncorrected" or whiskers.any():
                 axis.errorbar(
                     row["value"],
                     place + shift,
@@ -96,8 +97,8 @@ def _means(axis: Axes, corrected: pd.DataFrame, arms: Sequence[Arm]) -> None:
                     linewidth=1.6,
                     alpha=0.3 if metric == "corrected" and row["n_labelled"] < FEW else 1.0,
                 )
-    axis.plot([], [], _MARKS["judge"], color=DARK, label="judge's mean")
-    axis.plot([], [], _MARKS["corrected"], color=DARK, label="corrected by labels")
+    axis.plot([], [], _MARKS["uncorrected"], color=DARK, label="uncorrected (judge)")
+    axis.plot([], [], _MARKS["corrected"], color=DARK, label="corrected (prediction-powered)")
     if (corrected["n_failed"] > 0).any():
         axis.plot([], [], "o", color=DARK, markerfacecolor="white", label="some answers failed")
     labelled = corrected.groupby(_ARM)["n_labelled"].first()

@@ -1,6 +1,6 @@
 """Figures of answer quality: the baselines, and accuracy over k.
 
-Ours and printed numbers go through the same functions.
+The same functions draw computed and published numbers.
 """
 
 from __future__ import annotations
@@ -16,28 +16,28 @@ from matplotlib.figure import Figure
 
 from vrag_kit.analysis.settings_table import SETTING_NAMES, setting_name
 from vrag_kit.plotting.agreement import FEW
-from vrag_kit.plotting.marks import (
+from vrag_kit.plotting.panels import (
     MARKERS,
-    Look,
-    apart,
-    draw_levels,
+    Mark,
+    dodge,
+    draw_categories,
     draw_means,
-    fitted,
+    interval_note,
     legend_columns,
-    note,
-    number_axis,
+    numeric_axis,
     percent_limits,
     point_size,
     text_width,
+    wrap_title,
 )
-from vrag_kit.plotting.style import DARK, colors_of, new_figure
+from vrag_kit.plotting.style import DARK, model_colors, new_figure
 
 BASELINES = {"zero_shot": "zero-shot (no image)", "gt_clue": "one clue", "non_clue": "one non-clue"}
 _BESIDE = {"zero_shot": "no\nimage", "gt_clue": "one\nclue", "non_clue": "one\nnon-clue"}
 """The same in few words, as ticks beside the curves."""
 _OVER_K = {
-    "top_k": ("top-k", "images shown, the first k retrieved"),
-    "one_in_k": ("1-in-k", "images shown, one of k a clue"),
+    "top_k": ("top-k", "images shown, k (top-k)"),
+    "one_in_k": ("1-in-k", "images shown, k (one clue)"),
 }
 """The panels of `accuracy_figure`: setting → its name, and its x axis."""
 _PANEL = 5.0  # inches from a panel over k to the next
@@ -46,21 +46,21 @@ _NAME = 36  # letters of a line of a model's name
 _FAINT = 0.4
 _WIDEST = 0.9  # all models of one k, in images
 Arm = tuple[str, int | None]
-"""A setting, and its k; None where it is shown at any."""
+"""A setting and its k; None for any k."""
 
 
-def side_by_side(sources: Mapping[str, pd.DataFrame], settings: Sequence[str] = ()) -> pd.DataFrame:
-    """The tables behind a figure as one, with their title in the column `source`; of
-    some settings only, when they are given.
+def concat_sources(
+    sources: Mapping[str, pd.DataFrame], settings: Sequence[str] = ()
+) -> pd.DataFrame:
+    """Concatenates the tables of a figure, with their title in the column `source`; only the given
+    settings, if any.
     """
     table = pd.concat(sources, names=["source"]).reset_index("source").reset_index(drop=True)
     return table[table["setting"].isin(settings)] if settings else table
 
 
 def panel_title(title: str, table: pd.DataFrame) -> str:
-    """The title of a panel with its n, or the fewest and most queries behind its
-    points.
-    """
+    """The title of a panel with its n, or with the smallest and the largest n of its points."""
     fewest, most = int(table["n"].min()), int(table["n"].max())
     return f"{title} (n = {most})" if fewest == most else f"{title} (n = {fewest} to {most})"
 
@@ -70,13 +70,13 @@ def baseline_figure(
     *,
     settings: Mapping[str, str] | None = None,
 ) -> Figure:
-    """One panel a source (title → table with model, setting, k, value, ci_low, ci_high,
-    in percent): every model in each of `settings` (setting → its name), each with its
-    marker, all on one y axis.
+    """Draws one panel per source (title → table with model, setting, k, value, ci_low, ci_high, in
+    percent): every model in each of `settings` (setting → its name), each with its marker, all on
+    one y axis.
 
-    Without `settings` these are the three baselines, and behind them settings that are
-    not the kit's, as they come, each at each of its k. Points are hollow where answers
-    failed (`draw_means`), and faint where n is below `FEW`.
+    Without `settings` these are the three baselines, followed by custom settings in the order of
+    the tables, each at each of its k. Points are hollow where answers failed (`draw_means`), and
+    faint where n is below `FEW`.
     """
     arms = _arms(list(sources.values()), settings)
     widths = [max(2, table["model"].nunique()) for table in sources.values()]
@@ -85,17 +85,17 @@ def baseline_figure(
     figure, axes = new_figure(1, len(sources), (wide, 4.7), sharey=True, width_ratios=widths)
     each = (wide - 0.3 - _AXIS * len(sources)) / sum(widths)
     for axis, (title, table), width in zip(axes[0], sources.items(), widths, strict=True):
-        colors = colors_of(table["model"])
+        colors = model_colors(table["model"])
         for place, (model, color) in enumerate(colors.items()):
-            shifts = apart(len(arms), step)
+            shifts = dodge(len(arms), step)
             for arm, marker, shift in zip(arms, cycle(MARKERS), shifts, strict=False):
                 rows = table[(table["model"] == model) & _of_arm(table, arm)]
                 for is_few, alpha in ((False, 1.0), (True, _FAINT)):
                     some = rows[(rows["n"] < FEW) == is_few]
-                    look = Look(color, marker, size=8.0, alpha=alpha)
+                    look = Mark(color, marker, size=8.0, alpha=alpha)
                     draw_means(axis, np.full(len(some), place + shift), some, look)
         axis.set(
-            title=fitted(panel_title(title, table), _AXIS + each * width),
+            title=wrap_title(panel_title(title, table), _AXIS + each * width),
             xlim=(-0.6, len(colors) - 0.4),
         )
         names = [textwrap.fill(model.replace("field-guide-", ""), _NAME) for model in colors]
@@ -115,7 +115,7 @@ def baseline_figure(
     columns = legend_columns(wide, 4)
     figure.legend(handles, labels, loc="outside upper center", ncols=columns, fontsize=9)
     few = any((table["n"] < FEW).any() for table in tables)
-    figure.supxlabel(note(tables) + (f" Faint: n below {FEW}." if few else ""), fontsize=9)
+    figure.supxlabel(interval_note(tables) + (f" Faint: n below {FEW}." if few else ""), fontsize=9)
     return figure
 
 
@@ -144,14 +144,13 @@ def _others(tables: Sequence[pd.DataFrame], known: Collection[str]) -> dict[str,
 
 
 def accuracy_figure(sources: Mapping[str, pd.DataFrame], metric: str = "Accuracy") -> Figure:
-    """One row a source (title → table with model, setting, k, value, ci_low, ci_high,
-    in percent): what is shown without retrieval at the side, then top-k and 1-in-k over
-    k, or the one that there is; all on one y axis.
+    """Draws one row per source (title → table with model, setting, k, value, ci_low, ci_high, in
+    percent): settings without retrieval at the side, then top-k and 1-in-k over k, where they
+    exist; all on one y axis.
 
-    The title of 1-in-k says where the clue stands, unless that is first
-    (`with_clue_place`). Other settings, as one's own, stand behind these where they have
-    several k, and else at the side. Bars are 95 % intervals where there are any. Points
-    are hollow where answers failed (`draw_means`).
+    The title of 1-in-k gives the position of the clue, unless that is first (`add_clue_position`).
+    Custom settings follow these where they have several k, and else are at the side. Bars are 95 %
+    intervals where there are any. Points are hollow where answers failed (`draw_means`).
     """
     tables = list(sources.values())
     found = set(pd.concat(tables)["setting"])
@@ -172,41 +171,41 @@ def accuracy_figure(sources: Mapping[str, pd.DataFrame], metric: str = "Accuracy
         width_ratios=(0.2 * max(1, len(beside)), *[1.0] * len(panels), 0.28),
     )
     for row, (title, table) in zip(axes, sources.items(), strict=True):
-        draw_levels(row[0], table, beside, "setting")
+        draw_categories(row[0], table, beside, "setting")
         row[0].set(title="baselines", ylabel=f"{metric} (%)")
         for axis, (setting, (label, shown)) in zip(row[1:-1], panels.items(), strict=True):
             _over_k(axis, table, setting)
             told = f"{panel_title(title, table)}: {label}{_clue_place(table, setting)}"
-            axis.set(title=fitted(told, _PANEL - 1), xlabel=shown)
+            axis.set(title=wrap_title(told, _PANEL - 1), xlabel=shown)
         for axis in row[:-1]:
             axis.tick_params(labelleft=True)
-        legend_beside(row[-1], table)
+        legend_in_empty_panel(row[-1], table)
     axes[0][0].set_ylim(percent_limits(tables))
-    figure.supxlabel(note(tables), fontsize=9)
+    figure.supxlabel(interval_note(tables), fontsize=9)
     return figure
 
 
 def _clue_place(table: pd.DataFrame, setting: str) -> str:
-    """Where the clue of a setting stands, of `with_clue_place`; "" where that is as usual."""
-    if "clue_place" not in table:
+    """Where the clue of a setting stands, of `add_clue_position`; "" where that is as usual."""
+    if "clue_position" not in table:
         return ""
-    places = table.loc[table["setting"] == setting, "clue_place"].unique()
+    places = table.loc[table["setting"] == setting, "clue_position"].unique()
     return "".join(f", clue {place}" for place in places if place not in ("", "first"))
 
 
 def _over_k(axis: Axes, table: pd.DataFrame, setting: str) -> None:
     """A line a model over the k of a setting, the models a little apart."""
-    colors, shown = colors_of(table["model"]), table[table["setting"] == setting]
+    colors, shown = model_colors(table["model"]), table[table["setting"] == setting]
     step, size = min(0.25, _WIDEST / max(1, len(colors))), point_size(len(colors))
-    for shift, (model, color) in zip(apart(len(colors), step), colors.items(), strict=True):
+    for shift, (model, color) in zip(dodge(len(colors), step), colors.items(), strict=True):
         line = shown[shown["model"] == model].sort_values("k")
-        draw_means(axis, line["k"].to_numpy(float) + shift, line, Look(color, line="-", size=size))
-    number_axis(axis, shown["k"])
+        draw_means(axis, line["k"].to_numpy(float) + shift, line, Mark(color, line="-", size=size))
+    numeric_axis(axis, shown["k"])
 
 
-def legend_beside(axis: Axes, table: pd.DataFrame) -> None:
-    """The legend of a row's models in its last and else empty panel."""
+def legend_in_empty_panel(axis: Axes, table: pd.DataFrame) -> None:
+    """Draws the legend of a row's models in its last panel, which is otherwise empty."""
     axis.axis("off")
-    for model, color in colors_of(table["model"]).items():
+    for model, color in model_colors(table["model"]).items():
         axis.plot([], [], "o-", color=color, label=model)
     axis.legend(fontsize=9, loc="center left")

@@ -1,5 +1,5 @@
-"""Two arms side by side: how many questions changed in which direction, and the paired
-difference beside what could have been seen.
+"""Figure of two arms: how many questions changed in which direction, and the paired difference with
+the minimum detectable one.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Patch
 from matplotlib.ticker import MaxNLocator
 
-from vrag_kit.analysis.two_arms import in_words, side_name
-from vrag_kit.plotting.style import DARK, GREY, colors_of, new_figure
+from vrag_kit.analysis.run_comparison import format_setting, side_name
+from vrag_kit.plotting.style import DARK, GREY, model_colors, new_figure
 
 _BEFORE = "metric"
 """The columns before it say how both arms were asked."""
@@ -24,16 +24,16 @@ _ROOM = 44
 """Letters of a line beside a row."""
 
 
-def arms_figure(differences: pd.DataFrame, a: str, b: str) -> Figure:
-    """`in_percent(arm_differences(…))` of the arms `a` and `b`, a line a row: on the left
-    the questions that score higher in either, on the right the difference in points
-    with its 95 % interval, and as a grey band what is too small to be found: hatched
-    where that is a floor, and all, where nothing could be.
+def paired_tests_figure(differences: pd.DataFrame, a: str, b: str) -> Figure:
+    """Draws `to_percent(paired_tests(…))` of the arms `a` and `b`, one line per row. On the left
+    are the questions that score higher in either, on the right the difference in points with its 95
+    % interval. A grey band is below the minimum detectable difference: hatched where that is a
+    lower bound, full where nothing is detectable.
     """
     names = list(differences.columns[: differences.columns.get_loc(_BEFORE)])
     varying = [name for name in names if differences[name].nunique() > 1] or names[:1]
     lines = [textwrap.fill(_line(row), _ROOM) for row in differences[varying].to_dict("records")]
-    colors = list(colors_of([a, b]).values())
+    colors = list(model_colors([a, b]).values())
     heights = [0.42 + 0.12 * line.count("\n") for line in lines]
     figure, ((changed, apart),) = new_figure(1, 2, (9.6, sum(heights) + 2.2), sharey=True)
     y = np.arange(len(differences))
@@ -44,7 +44,7 @@ def arms_figure(differences: pd.DataFrame, a: str, b: str) -> Figure:
     for axis in (changed, apart):
         axis.axvline(0, color=DARK, linewidth=1)
         axis.grid(axis="y", visible=False)
-    changed.set_title("questions that score higher", fontsize=9)
+    changed.set_title("questions that improved", fontsize=9)
     n = differences["n"]
     counts = f"{n.min():,}" if n.min() == n.max() else f"{n.min():,} to {n.max():,}"
     apart.set_title(f"B − A (n = {counts} questions)", fontsize=9)
@@ -57,31 +57,31 @@ def arms_figure(differences: pd.DataFrame, a: str, b: str) -> Figure:
 
 def _note(differences: pd.DataFrame) -> str:
     """What bars are, and what of the grey there is."""
-    blind = differences["smallest"].isna()
+    blind = differences["mde"].isna()
     words = ["Bars: 95 % intervals."]
     if not blind.all():
-        words.append("Grey: differences too small to be found with a power of 80 %.")
-    if differences["floor"].any():
-        words[-1] += " Hatched: floors, as so few questions changed."
+        words.append("Grey: below the minimum detectable difference (power 80 %).")
+    if differences["mde_is_lower_bound"].any():
+        words[-1] += " Hatched: lower bounds (few questions changed)."
     if blind.any():
-        words.append("Grey from end to end: so few questions could have shown none.")
+        words.append("Fully grey: too few questions to detect any difference.")
     return "\n".join([" ".join(words[:2]), *words[2:]])
 
 
 def _line(row: Mapping[Hashable, object]) -> str:
     """A way of asking in words: "top_k, k = 5"."""
-    words = [in_words(str(name), value) for name, value in row.items()]
+    words = [format_setting(str(name), value) for name, value in row.items()]
     return ", ".join(word for word in words if word)
 
 
 def _changed(axis: Axes, table: pd.DataFrame, y: np.ndarray, colors: list[str]) -> None:
     """Questions lost to the left in A's colour, gained to the right in B's."""
-    axis.barh(y, -table["lost"], color=colors[0], height=0.6)
-    axis.barh(y, table["gained"], color=colors[-1], height=0.6)
-    for at, lost, gained in zip(y, table["lost"], table["gained"], strict=True):
+    axis.barh(y, -table["n_worsened"], color=colors[0], height=0.6)
+    axis.barh(y, table["n_improved"], color=colors[-1], height=0.6)
+    for at, lost, gained in zip(y, table["n_worsened"], table["n_improved"], strict=True):
         axis.annotate(f"{lost} ", (-lost, at), ha="right", va="center", fontsize=9)
         axis.annotate(f" {gained}", (gained, at), ha="left", va="center", fontsize=9)
-    most = 1.2 * max(1, table["lost"].max(), table["gained"].max())
+    most = 1.2 * max(1, table["n_worsened"].max(), table["n_improved"].max())
     axis.set(xlim=(-most, most), xlabel="questions")
     axis.xaxis.set_major_locator(MaxNLocator(integer=True))
     axis.xaxis.set_major_formatter(lambda count, _: f"{abs(count):g}")
@@ -90,11 +90,11 @@ def _changed(axis: Axes, table: pd.DataFrame, y: np.ndarray, colors: list[str]) 
 def _apart(axis: Axes, table: pd.DataFrame, y: np.ndarray, color: str) -> None:
     axis.hlines(y, table["ci_low"], table["ci_high"], color=color, linewidth=1.6)
     axis.plot(table["value"], y, "o", color=color, markersize=6)
-    ends = np.nan_to_num(table[["ci_low", "ci_high", "smallest"]].to_numpy(float))
+    ends = np.nan_to_num(table[["ci_low", "ci_high", "mde"]].to_numpy(float))
     bound = 1.06 * max(1.0, float(abs(ends).max()))
-    unseen = table["smallest"].fillna(bound)
+    unseen = table["mde"].fillna(bound)
     bands = axis.barh(y, 2 * unseen, left=-unseen, height=0.6, linewidth=0, zorder=0)
-    for band, floor in zip(bands, table["floor"], strict=True):
+    for band, floor in zip(bands, table["mde_is_lower_bound"], strict=True):
         band.set(facecolor=to_rgba(GREY, 0.25), edgecolor=to_rgba(GREY, 0.6))
         band.set_hatch("///" if floor else None)
-    axis.set(xlim=(-bound, bound), xlabel="difference in points")
+    axis.set(xlim=(-bound, bound), xlabel="B − A (percentage points)")

@@ -1,5 +1,5 @@
-"""Recall of text-to-image against text-to-caption retrieval over k; ours and printed
-numbers go through the same function.
+"""Figure of recall over k by text-to-image and by text-to-caption retrieval. The same function
+draws computed and published numbers.
 """
 
 from __future__ import annotations
@@ -11,24 +11,24 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import NullLocator
 
-from vrag_kit.plotting.marks import legends_below
-from vrag_kit.plotting.style import colors_of, new_figure
+from vrag_kit.plotting.panels import legends_below
+from vrag_kit.plotting.style import model_colors, new_figure
 from vrag_kit.types import Benchmark
 
-TASK_NAMES = {"t2i": "question to image", "t2t": "question to caption"}
+TASK_NAMES = {"t2i": "text-to-image (t2i)", "t2t": "text-to-text (t2t)"}
 
 
-def captions_figure(sources: Mapping[str, pd.DataFrame], benchmark: Benchmark) -> Figure:
-    """Curves over k, one panel a source: title → table with retriever, task, k, value,
-    in percent, and where there are any ci_low, ci_high and n.
+def caption_retrieval_figure(sources: Mapping[str, pd.DataFrame], benchmark: Benchmark) -> Figure:
+    """Draws curves over k, one panel per source: title → table with retriever, task, k, value, in
+    percent, and optionally ci_low, ci_high and n.
 
-    Captions are drawn solid, images dashed, both in the colour of their retriever; rows
-    of any other task (the random order) dotted. The legend of a panel goes retriever by
-    retriever, and says n. Lines with intervals (bars) stand a little apart, so that the
-    bars can be told apart. Intervals are over the groups of `benchmark`.
+    Captions are drawn solid, images dashed, both in the colour of their retriever; rows of any
+    other task (the random order) dotted. The legend of a panel goes retriever by retriever, and
+    says n. Lines with intervals (bars) are shifted a little to keep the bars distinct. Intervals
+    are over the groups of `benchmark`.
     """
     figure, axes = new_figure(1, len(sources), (5.6 * len(sources), 5.4), sharey=True)
-    colors = colors_of(pd.concat([table["retriever"] for table in sources.values()]))
+    colors = model_colors(pd.concat([table["retriever"] for table in sources.values()]))
     for axis, (title, table) in zip(axes[0], sources.items(), strict=True):
         lines = _in_order(table)
         for number, line in enumerate(lines):
@@ -42,11 +42,11 @@ def captions_figure(sources: Mapping[str, pd.DataFrame], benchmark: Benchmark) -
         axis.tick_params(labelleft=True)
     legends_below(axes[0], 5.6, most=1, down=-0.17, room=6)
     for axis, table in zip(axes[0], sources.values(), strict=True):
-        n = f"n = {int(table['n'].max())} questions" if "n" in table else "n not printed"
+        n = f"n = {int(table['n'].max())} questions" if "n" in table else "n not reported"
         axis.get_legend().set_title(n, prop={"size": 9})
     figure.suptitle(
-        f"Mean over questions; bars are 95 % intervals over {benchmark.groups_are}, of which the"
-        " paper prints none",
+        f"Mean over questions; bars are 95 % intervals over {benchmark.groups_are} (none for"
+        " reported numbers)",
         fontsize=10,
     )
     return figure

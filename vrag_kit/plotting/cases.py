@@ -1,6 +1,6 @@
-"""A sheet of wrong answers, each with the image that the model saw.
+"""Gallery of incorrect answers, each with the image that the model saw.
 
-As Visual-RAG shows them (Table 17).
+It follows Visual-RAG (Table 17).
 """
 
 from __future__ import annotations
@@ -11,19 +11,19 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from vrag_kit.analysis.cases import sample_cases
-from vrag_kit.plotting.retrieval import picture_on
+from vrag_kit.plotting.retrieval import draw_document_image
 from vrag_kit.plotting.style import CLUE, GREY, new_figure
 from vrag_kit.types import Benchmark
 
 COLUMNS = 4
 
 
-def cases_figure(
+def error_gallery(
     benchmark: Benchmark, cases: pd.DataFrame, *, most: int = 8, seed: int = 0
 ) -> Figure:
-    """Up to `most` of the cases (from `error_cases`) that `sample_cases` draws, each
-    with its first image: clues in a green frame, below it question, accepted answers
-    and what was said.
+    """Draws up to `most` of the cases (from `error_cases`), as `sample_cases` chooses them, each
+    with its first image. Clues have a green frame; below are the question, accepted answers and the
+    model's answer.
     """
     chosen = sample_cases(cases, most, seed=seed)
     rows = max(1, -(-len(chosen) // COLUMNS))
@@ -32,24 +32,24 @@ def cases_figure(
         axis.axis("off")
     for axis, (_, case) in zip(axes.flat, chosen.iterrows(), strict=False):
         clue = case["doc_ids"][0] in benchmark.relevant(case["query_id"])
-        picture_on(
+        draw_document_image(
             axis,
             benchmark,
             case["doc_ids"][0],
-            "clue" if clue else "not a clue",
+            "clue" if clue else "non-clue",
             CLUE if clue else GREY,
         )
         words = [
             textwrap.fill(case["question"], 48),
-            f"accepted: {textwrap.shorten(case['references'], 44)}",
-            f"{case['model']}: {textwrap.shorten(case['answer'], 34) or '(not a word)'}",
+            f"accepted answers: {textwrap.shorten(case['references'], 44)}",
+            f"{case['model']}: {textwrap.shorten(case['answer'], 34) or '(empty)'}",
         ]
         axis.set_xlabel("\n".join(words), fontsize=8)
-    declined = int((cases["kind"] == "declined").sum())
+    declined = int((cases["outcome"] == "abstained").sum())
     figure.suptitle(
-        f"{benchmark.name}: {len(chosen)} of the {len(cases) - declined} different wrong or partly"
-        f" right answers under one clue, drawn at random (seed {seed}), one a question;\n"
-        f"{declined} that decline are left out",
+        f"{benchmark.name}: {len(chosen)} of the {len(cases) - declined} incorrect or partially"
+        f" correct answers with one clue (random sample, seed {seed}), one a question;\n"
+        f"{declined} abstentions excluded",
         fontsize=11,
     )
     return figure

@@ -1,4 +1,4 @@
-"""A judge's classes against labels: precision, recall and F1 of each."""
+"""Figure of a judge's classes against labels: precision, recall and F1 of each."""
 
 from __future__ import annotations
 
@@ -7,19 +7,19 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from vrag_kit.plotting.marks import apart
+from vrag_kit.plotting.panels import dodge
 from vrag_kit.plotting.style import GREY, PALETTE, new_figure
 
 _STEP = 0.22
 
 
-def classes_figure(
+def class_metrics_figure(
     classes: pd.DataFrame, printed: pd.DataFrame | None = None, *, printed_is: str = ""
 ) -> Figure:
-    """One panel a class (`label`): its metrics in percent with 95 % intervals, each with
-    its n; `printed` (label, metric, value) as grey ticks, which `printed_is` names.
+    """Draws one panel per class (`label`): its metrics in percent with 95 % intervals, each with
+    its n. `printed` (label, metric, value) is drawn as grey ticks, which `printed_is` names.
 
-    A class that was never labelled, or never said, has no mark there.
+    A class that was never labelled, or never predicted, has no mark there.
     """
     labels = list(dict.fromkeys(classes["label"]))
     metrics = list(dict.fromkeys(classes["metric"]))
@@ -47,7 +47,7 @@ def classes_figure(
 
 
 def _bars(axis: Axes, table: pd.DataFrame) -> None:
-    left, _ = apart(2, 2 * _STEP)
+    left, _ = dodge(2, 2 * _STEP)
     x = np.arange(len(table)) + left / 2
     axis.vlines(x, table["ci_low"], table["ci_high"], color=PALETTE[0], linewidth=1.4)
     axis.plot(x, table["value"], "o", color=PALETTE[0], markersize=7, clip_on=False, zorder=3)

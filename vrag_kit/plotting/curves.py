@@ -1,4 +1,4 @@
-"""Lines over k in panels, ours with intervals and printed ones dotted beside them."""
+"""Panels of lines over k: computed ones with intervals, published ones dotted."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from vrag_kit.plotting.marks import apart, legends_below
+from vrag_kit.plotting.panels import dodge, legends_below
 from vrag_kit.plotting.style import DARK, GREY, PALETTE, new_figure
 from vrag_kit.types import Benchmark
 
@@ -17,7 +17,7 @@ _COLUMNS = 3
 _SPREAD = 0.5  # of the distance between two k, over which all lines stand apart
 
 
-def curves_figure(
+def curve_panels(
     panels: Mapping[str, pd.DataFrame],
     benchmark: Benchmark,
     *,
@@ -25,9 +25,9 @@ def curves_figure(
     xlabel: str,
     limits: Mapping[str, float] | None = None,
 ) -> Figure:
-    """A panel for each of `panels`: title → columns line, k, value, ci_low, ci_high, n, in
-    percent, and printed (true for a paper's line, dotted, in the colour of ours of that
-    name).
+    """Draws a panel for each of `panels`: title → table with series, k, value, ci_low, ci_high, n,
+    in percent, and printed (true for a published line, dotted, in the colour of the computed one of
+    that name).
 
     `limits` draws a dashed line in the first panel for each name → value. Intervals are
     over the groups of `benchmark`.
@@ -46,21 +46,21 @@ def curves_figure(
         axes.flat[0].axhline(value, color=color, linestyle="--", linewidth=1.2, label=name)
     legends_below(list(axes.flat)[: len(panels)], 4.6, most=2, down=-0.14, size=8.5)
     figure.supxlabel(
-        f"{benchmark.name}; bars: 95 % intervals over {benchmark.groups_are}; dotted: as printed,"
-        " on the paper's data",
+        f"{benchmark.name}; bars: 95 % intervals over {benchmark.groups_are}; dotted: reported"
+        " (the paper's data)",
         fontsize=9,
     )
     return figure
 
 
 def _panel(axis: Axes, table: pd.DataFrame) -> None:
-    lines = list(dict.fromkeys(table["line"]))
+    lines = list(dict.fromkeys(table["series"]))
     colors = {name: PALETTE[place % len(PALETTE)] for place, name in enumerate(lines)}
     ours = table[~table["printed"].astype(bool)]
     cutoffs = sorted(table["k"].unique())
     gap = min((b - a for a, b in pairwise(cutoffs)), default=1)
-    shifts = dict(zip(lines, apart(len(lines), _SPREAD * gap / max(1, len(lines))), strict=True))
-    for name, line in ours.sort_values("k").groupby("line", sort=False):
+    shifts = dict(zip(lines, dodge(len(lines), _SPREAD * gap / max(1, len(lines))), strict=True))
+    for name, line in ours.sort_values("k").groupby("series", sort=False):
         x = line["k"] + shifts[name]
         label = f"{name} (n = {int(line['n'].max()):,})"
         axis.plot(
@@ -68,7 +68,7 @@ def _panel(axis: Axes, table: pd.DataFrame) -> None:
         )
         axis.vlines(x, line["ci_low"], line["ci_high"], color=colors[name], linewidth=1.1)
     theirs = table[table["printed"].astype(bool)]
-    for name, line in theirs.sort_values("k").groupby("line", sort=False):
-        label = f"{name}, as printed"
+    for name, line in theirs.sort_values("k").groupby("series", sort=False):
+        label = f"{name}, reported"
         axis.plot(line["k"], line["value"], ":", color=colors[name], linewidth=1.8, label=label)
     axis.set_xticks(cutoffs, [f"{k:g}" for k in cutoffs])

@@ -1,4 +1,4 @@
-"""Paired differences by part of the questions: a line a part, a panel an arm."""
+"""Forest plot of paired differences: a line per part of the questions, a panel per arm."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from matplotlib.lines import Line2D
 
 from vrag_kit.plotting.agreement import FEW
 from vrag_kit.plotting.answering import panel_title
-from vrag_kit.plotting.marks import apart, legend_columns
-from vrag_kit.plotting.style import DARK, GREY, colors_of, new_figure
+from vrag_kit.plotting.panels import dodge, legend_columns
+from vrag_kit.plotting.style import DARK, GREY, model_colors, new_figure
 
 _BETWEEN = 0.1
 """The room between panels, in widths of a panel: two numbers of ticks do not touch."""
@@ -23,7 +23,7 @@ _MARKS = ("o", "s", "^", "D")
 """Of the values of the column `marks`, in order."""
 
 
-def differences_figure(
+def forest_plot(
     differences: pd.DataFrame,
     panels: Mapping[str, str],
     *,
@@ -32,19 +32,18 @@ def differences_figure(
     others: pd.DataFrame | None = None,
     others_are: str = "",
 ) -> Figure:
-    """Differences in points with 95 % intervals, model by model: a panel for each of
-    `panels` (setting → title), a line for each value of the columns `lines`, whose last
-    one names it, and whose first one groups lines.
+    """Draws differences in points with 95 % intervals, by model: a panel for each of `panels`
+    (setting → title), a line for each combination of the columns `lines`. The last of these columns
+    names the line, and the first groups lines.
 
-    `differences` are `in_percent(compare(…))` with model, setting and `lines`; `marks`
-    names a column whose values stand apart by their mark. `others` are differences on
-    other data, as small grey ticks: setting, value, and `lines`; `others_are` says what
-    they are. A mark is hollow where some answers failed, and faint where n is below
-    `FEW`; the caption says so where there is one. The axis of a panel names its metric,
-    where it has one.
+    `differences` are `to_percent(paired_differences(…))` with model, setting and `lines`; `marks`
+    names a column whose values have different marks. `others` are differences on other data, as
+    small grey ticks: setting, value, and `lines`; `others_are` says what they are. A mark is hollow
+    where some answers failed, and faint where n is below `FEW`; the caption says so where there is
+    one. The axis of a panel names its metric, where it has one.
     """
     names = list(differences[list(lines)].drop_duplicates().itertuples(index=False, name=None))
-    colors = colors_of(differences["model"])
+    colors = model_colors(differences["model"])
     kinds = list(dict.fromkeys(differences[marks])) if marks else [""]
     height = 0.24 + 0.12 * len(colors) * len(kinds)
     size = (4.3 * len(panels) + 1.6, height * len(names) + 2.1)
@@ -57,7 +56,7 @@ def differences_figure(
         if others is not None:
             _ticks(axis, others[others["setting"] == setting], names, lines)
         arms = list(product(colors, kinds))
-        for shift, (model, kind) in zip(apart(len(arms), 0.7 / len(arms)), arms, strict=True):
+        for shift, (model, kind) in zip(dodge(len(arms), 0.7 / len(arms)), arms, strict=True):
             chosen = mine["model"] == model
             if marks:
                 chosen &= mine[marks] == kind
@@ -82,7 +81,8 @@ def differences_figure(
 def _difference(table: pd.DataFrame) -> str:
     """What an x axis shows: a difference in the one metric there is, or in each its own."""
     metrics = list(table["metric"].unique()) if "metric" in table else ["accuracy"]
-    return f"difference in {metrics[0]} (points)" if len(metrics) == 1 else "difference (points)"
+    what = f"difference in {metrics[0]}" if len(metrics) == 1 else "difference"
+    return f"{what} (percentage points)"
 
 
 def _places(table: pd.DataFrame, names: list[tuple[str, ...]], lines: Sequence[str]) -> np.ndarray:

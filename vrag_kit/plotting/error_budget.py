@@ -1,4 +1,4 @@
-"""What top-k answers lost, part by part, over the number of images; net parts go below 0."""
+"""Figure of the error budget of top-k answers over k; net parts can be below 0."""
 
 from __future__ import annotations
 
@@ -8,23 +8,28 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.patches import Patch
 
-from vrag_kit.analysis.error_budget import PARTS
+from vrag_kit.analysis.error_budget import DISTRACTORS, LOST_TOO, MISREAD, PARTS, WON_BACK
 from vrag_kit.plotting.answering import panel_title
-from vrag_kit.plotting.marks import fitted
+from vrag_kit.plotting.panels import wrap_title
 from vrag_kit.plotting.style import DARK, PALETTE, new_figure
 
 _COLORS = dict(zip(PARTS, (PALETTE[0], "#BFD9EC", PALETTE[4], PALETTE[2], PALETTE[3]), strict=True))
+_NAMES = {
+    WON_BACK: "clue missed, recoverable (net)",
+    LOST_TOO: "clue missed, still wrong with one",
+    MISREAD: "clue shown, still wrong with the clue alone",
+    DISTRACTORS: "clue shown, lost among distractors (net)",
+}
 _COLUMNS = 2
 _PANEL = 5.2  # inches from a panel to the next
 _HIGHEST = 100.0
 _WIDTH = 0.8
 
 
-def budget_figure(budget: pd.DataFrame) -> Figure:
-    """One panel a model: for each k the points in each part, in percent: those that are
-    lost upwards from 0, one upon the other, and net parts below 0 downwards; a diamond
-    is their sum, all that is lost. Takes `in_percent(mean_budget(…))`, whose doubt of
-    the judge is not drawn.
+def error_budget_figure(budget: pd.DataFrame) -> Figure:
+    """Draws one panel per model: for each k the accuracy lost in each part, in percent. Losses are
+    stacked upwards from 0, negative net parts downwards; a diamond is their sum. Takes
+    `to_percent(mean_error_budget(…))`, whose judge noise is not drawn.
 
     A whisker is the 95 % interval of its own segment, counted from the segment's base.
     Parts that are 0 everywhere are not drawn.
@@ -45,22 +50,26 @@ def budget_figure(budget: pd.DataFrame) -> Figure:
         low, high = _bars(axis, table, parts)
         lowest, highest = min(lowest, low), max(highest, high)
         axis.set(
-            title=fitted(panel_title(model, table), _PANEL - 1),
-            xlabel="images shown, the first k retrieved",
-            ylabel="points lost a question (of 100)",
+            title=wrap_title(panel_title(model, table), _PANEL - 1),
+            xlabel="images shown, k (top-k)",
+            ylabel="accuracy lost (points)",
         )
         axis.grid(axis="x", visible=False)
         axis.yaxis.set_tick_params(labelleft=True)
     axes.flat[0].set_ylim(1.05 * lowest, highest)  # below 0, so that its end is seen
-    handles: list[Artist] = [Patch(color=_COLORS[part], label=part) for part in parts]
+    handles: list[Artist] = [
+        Patch(color=_COLORS[part], label=_NAMES.get(part, part)) for part in parts
+    ]
     handles += axes.flat[0].get_legend_handles_labels()[0]  # that of the sum
     figure.legend(handles=handles, loc="outside upper center", ncols=2, fontsize=9)
     note = (
         "A whisker is the 95 % interval of its own segment, counted from the segment's base.\n"
         "Below 0: the answer earns more than the clue alone that it is held against."
     )
-    if not_drawn := [part for part in PARTS if part in largest and part not in parts]:
-        note += f"\nNot drawn, since its mean is 0 at every k: {'; '.join(not_drawn)}."
+    if not_drawn := [
+        _NAMES.get(part, part) for part in PARTS if part in largest and part not in parts
+    ]:
+        note += f"\nNot shown (0 at every k): {'; '.join(not_drawn)}."
     figure.supxlabel(note, fontsize=9)
     return figure
 
@@ -85,7 +94,7 @@ def _bars(axis: Axes, table: pd.DataFrame, parts: list[str]) -> tuple[float, flo
         above, below = above + values.clip(lower=0.0), below + values.clip(upper=0.0)
         ends += [*low.dropna(), *high.dropna()]
     total = table.groupby("k")["value"].sum(min_count=1).reindex(ticks)
-    (sums,) = axis.plot(places, total, "D", color=DARK, label="sum: all that is lost")
+    (sums,) = axis.plot(places, total, "D", color=DARK, label="total lost")
     sums.set(markeredgecolor="white", clip_on=False, zorder=3)
     axis.axhline(0, color=DARK, linewidth=0.8)
     axis.set_xticks(places, [str(k) for k in ticks])

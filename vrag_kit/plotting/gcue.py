@@ -1,4 +1,4 @@
-"""gCUE over k, one panel a source; ours and printed numbers go through the same function."""
+"""Figure of gCUE over k, one panel per source, for computed and published numbers."""
 
 from __future__ import annotations
 
@@ -9,19 +9,19 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from vrag_kit.analysis.cells import interval_cell
+from vrag_kit.analysis.report_tables import format_ci
 from vrag_kit.plotting.answering import panel_title
-from vrag_kit.plotting.marks import (
-    Look,
-    apart,
+from vrag_kit.plotting.panels import (
+    Mark,
+    dodge,
     draw_means,
-    fitted,
+    interval_note,
     legends_below,
-    note,
-    number_axis,
+    numeric_axis,
     point_size,
+    wrap_title,
 )
-from vrag_kit.plotting.style import DARK, colors_of, new_figure
+from vrag_kit.plotting.style import DARK, model_colors, new_figure
 
 _RANGE = (-1.0, 3.0)
 _PANEL = 4.6  # inches from a panel to the next
@@ -30,8 +30,8 @@ _STEP = 0.3  # between models, in images
 
 
 def gcue_figure(sources: Mapping[str, pd.DataFrame], *, lam: float = 0.5) -> Figure:
-    """gCUE at one λ over k, one panel a source (title → table of `gcue`), all on one y
-    axis, which ends at −1 and 3 at most.
+    """Draws gCUE at one λ over k, one panel per source (title → table of `gcue`). All panels share
+    one y axis, which ends at −1 and 3 at most.
 
     Bars are 95 % Fieller intervals; one that is cut says where it ends. Points outside
     the axis sit at its edge as triangles, with their value. Points are hollow where
@@ -44,20 +44,20 @@ def gcue_figure(sources: Mapping[str, pd.DataFrame], *, lam: float = 0.5) -> Fig
     for axis, (title, table) in zip(axes[0], shown.items(), strict=True):
         _panel(axis, table, within)
         axis.set(
-            title=fitted(panel_title(title, table), _PANEL), xlabel="images shown, one of k a clue"
+            title=wrap_title(panel_title(title, table), _PANEL), xlabel="images shown, k (one clue)"
         )
         axis.tick_params(labelleft=True)
     axes[0][0].set(ylabel=f"gCUE (λ = {lam:g})", ylim=within)
     legends_below(axes[0], _PANEL)
-    said = [note(list(shown.values())), _lines(pd.concat(list(shown.values())), within)]
-    lines = [fitted(line, _PANEL * len(shown)) for line in "\n".join(said).splitlines()]
+    said = [interval_note(list(shown.values())), _lines(pd.concat(list(shown.values())), within)]
+    lines = [wrap_title(line, _PANEL * len(shown)) for line in "\n".join(said).splitlines()]
     figure.supxlabel("\n".join(lines), fontsize=9)
     return figure
 
 
 def _lines(table: pd.DataFrame, within: tuple[float, float]) -> str:
     """What the lines across the panels say, and the marks at their edges, if any."""
-    said = "At 1 all that one clue is worth is left, at 0 (dotted) nothing."
+    said = "1: full benefit of one clue; 0 (dotted): none."
     ends = table[["ci_low", "ci_high"]].to_numpy(float)
     if np.any(ends[:, 0] < within[0]) or np.any(ends[:, 1] > within[1]):
         said += "\nNumbers at an edge: where a bar that is cut ends (∞: it has no end)."
@@ -76,14 +76,14 @@ def _within(table: pd.DataFrame) -> tuple[float, float]:
 def _panel(axis: Axes, table: pd.DataFrame, within: tuple[float, float]) -> None:
     axis.axhline(1, color=DARK, linewidth=1)
     axis.axhline(0, color=DARK, linewidth=1, linestyle=":")
-    colors = colors_of(table["model"])
+    colors = model_colors(table["model"])
     step, size = min(_STEP, 0.9 / len(colors)), point_size(len(colors))
-    for shift, (model, color) in zip(apart(len(colors), step), colors.items(), strict=True):
+    for shift, (model, color) in zip(dodge(len(colors), step), colors.items(), strict=True):
         line = table[table["model"] == model].sort_values("k")
-        look = Look(color, line="-", size=size, within=within)
+        look = Mark(color, line="-", size=size, within=within)
         draw_means(axis, line["k"].to_numpy(float) + shift, line, look)
         axis.plot([], [], "o-", color=color, label=f"{model}{_without(line)}")
-    number_axis(axis, table["k"])
+    numeric_axis(axis, table["k"])
 
 
 def _without(line: pd.DataFrame) -> str:
@@ -93,6 +93,6 @@ def _without(line: pd.DataFrame) -> str:
     first = line.iloc[0]
     why, ends = first["interval"], first[["denominator", "denominator_low", "denominator_high"]]
     if ends.notna().all():
-        benefit = f"A_GT − B = {interval_cell(*ends, decimals=2)}".replace("-", "−")
+        benefit = f"A_GT − B = {format_ci(*ends, decimals=2)}".replace("-", "−")
         why += f"; {benefit.replace(' ', _NO_BREAK)}"
-    return f" (no ratio: {why})"
+    return f" (gCUE undefined: {why})"

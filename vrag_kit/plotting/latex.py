@@ -1,4 +1,4 @@
-r"""A table as a LaTeX `tabular` with booktabs' rules."""
+r"""Converts a table to a LaTeX `tabular` with booktabs' rules."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ _SIGNS = str.maketrans(
 _MINUS = re.compile(r"(?<![\w.])-(?=[\d.])")
 
 
-def as_latex(table: pd.DataFrame) -> str:
-    r"""The table as a LaTeX `tabular`: numbers flush right with two decimals, whole ones
+def to_latex(table: pd.DataFrame) -> str:
+    r"""Converts a table to a LaTeX `tabular`: numbers flush right with two decimals, whole ones
     without, "–" where there is none; named row labels first; all text escaped.
 
     More than 40 rows are a `longtable`, which breaks over pages and stands outside of a

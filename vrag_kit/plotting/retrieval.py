@@ -1,4 +1,4 @@
-"""Figures about retrieval: quality over cut-offs, and what was found for one question."""
+"""Figures of retrieval: quality over cutoffs, and the images retrieved for one question."""
 
 from __future__ import annotations
 
@@ -14,20 +14,20 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import NullLocator
 
 from vrag_kit.frames import require_columns
-from vrag_kit.plotting.marks import apart, fitted
+from vrag_kit.plotting.panels import dodge, wrap_title
 from vrag_kit.plotting.style import (
     CLUE,
     DARK,
     GREY,
     METRIC_NAMES,
     REFERENCES,
-    colors_of,
+    model_colors,
     new_figure,
 )
 from vrag_kit.types import Benchmark, LazyImage
 
 ASKED = "asked about"
-"""The title of a question's own picture."""
+"""The title of a question's own image."""
 _LINE = ["value", "ci_low", "ci_high", "n"]
 _PANELS = ("recall", "hit", "hit_count", "ndcg", "ndcg_visual_rag")
 _WIDE = 3.5  # inches of an x axis of `retriever_figure`, about
@@ -38,21 +38,21 @@ _APART = 1.05  # from one retriever to the next, times k
 def retriever_figure(
     results: pd.DataFrame, paper: pd.DataFrame, benchmark: Benchmark, *, same_data: bool = False
 ) -> Figure:
-    """Curves over k for five metrics, and behind them for any other of `results`, with
-    95 % intervals as bars, all shares on one y axis; a paper's retrievers as dotted
-    lines, marked as on other data unless `same_data`. Where n differs, as by a metric
-    without a value for some query, the title says the range, and each panel its own.
+    """Draws curves over k for five metrics, then for any other of `results`, with 95 % intervals as
+    bars. All shares have one y axis; a paper's retrievers are dotted lines, marked as on other data
+    unless `same_data`. Where n differs, as by a metric without a value for some query, the title
+    gives the range, and each panel its own.
 
     `results` has the columns retriever, metric, k, value, ci_low, ci_high and n, shares
-    in percent; `paper` likewise (`printed_retrieval`).
+    in percent; `paper` likewise (`published_retrieval`).
     """
     require_columns(results, ["retriever", "metric", "k", *_LINE], "retriever_figure")
     others = [metric for metric in results["metric"].unique() if metric not in _PANELS]
     panels = [*_PANELS, *others]
     columns = len(panels) // 2 + 1  # with a place for the legend
     figure, axes = new_figure(2, columns, (13 / 3 * columns, 8.0))
-    colors = colors_of([*paper["retriever"], *results["retriever"]])
-    mark = " (paper)" if same_data else " (paper, other data)"
+    colors = model_colors([*paper["retriever"], *results["retriever"]])
+    mark = " (reported)" if same_data else " (reported, other data)"
     both = pd.concat([results.assign(mark=""), paper.assign(mark=mark)], ignore_index=True)
     cutoffs = sorted(both["k"].unique())
     fewest, most = results["n"].min(), results["n"].max()
@@ -67,11 +67,11 @@ def retriever_figure(
         title = METRIC_NAMES.get(metric, metric)
         if not shown.empty and fewest < most:
             whole = f"{title}, n = {_span(shown)}"
-            fits = fitted(whole, _WIDE) == whole
-            title = whole if fits else f"{fitted(title, _WIDE)},\nn = {_span(shown)}"
+            fits = wrap_title(whole, _WIDE) == whole
+            title = whole if fits else f"{wrap_title(title, _WIDE)},\nn = {_span(shown)}"
         axis.set(title=title)
         axis.set(xlabel="images retrieved, k")
-        axis.set(ylabel="clue images found" if count else "share (%)")
+        axis.set(ylabel="clue images retrieved" if count else "share (%)")
         axis.set_ylim(bottom=0, top=None if count else 103)
     handles, labels = axes[0][0].get_legend_handles_labels()
     for axis in axes.flat[len(panels) :]:
@@ -82,10 +82,7 @@ def retriever_figure(
         f" intervals over {benchmark.groups_are}",
         fontsize=11,
     )
-    figure.supxlabel(
-        "Bars of the paper's means: as if every query were independent, and scored 0 or 1",
-        fontsize=9,
-    )
+    figure.supxlabel("Reported: binomial intervals from the reported mean", fontsize=9)
     return figure
 
 
@@ -112,7 +109,7 @@ def _metric(axis: Axes, table: pd.DataFrame, colors: Mapping[str, str]) -> None:
     """
     lines = list(table.sort_values("k").groupby(["mark", "retriever"], sort=False))
     measured = [name for name, _ in lines if name[1] not in REFERENCES]
-    shifts = dict(zip(measured, apart(len(measured), 1.0), strict=True))
+    shifts = dict(zip(measured, dodge(len(measured), 1.0), strict=True))
     for (mark, name), line in lines:
         color, label = colors[str(name)], f"{name}{mark}"
         if name in REFERENCES:
@@ -128,17 +125,17 @@ def _metric(axis: Axes, table: pd.DataFrame, colors: Mapping[str, str]) -> None:
             bars.set_linewidth(0.8)
 
 
-def retrieved_figure(
+def retrieved_images(
     benchmark: Benchmark, query_id: str, runs: dict[str, pd.DataFrame], k: int = 6
 ) -> Figure:
-    """The first k images that each retriever found for one question; clues have a green
-    frame. A question about a picture shows it, in a column before them.
+    """Draws the first k images that each retriever returned for one question; clues have a green
+    frame. The question's own image, if any, is in a column before them.
     """
     clues, query = set(benchmark.relevant(query_id)), benchmark.queries[query_id]
     columns = k if query.image is None else k + 1
     figure, axes = new_figure(len(runs), columns, (1.45 * columns, 1.75 * len(runs) + 0.9))
     if query.image is not None:
-        show_picture(axes[0, 0], query.image, ASKED, GREY)
+        draw_image(axes[0, 0], query.image, ASKED, GREY)
         for axis in axes[1:, 0]:
             axis.set_axis_off()
     for row, (name, run) in zip(axes[:, columns - k :], runs.items(), strict=True):
@@ -146,26 +143,28 @@ def retrieved_figure(
         ranked = found[["doc_id", "rank"]].itertuples(index=False)
         for axis, (doc_id, rank) in zip(row, ranked, strict=False):
             if doc_id in clues:
-                picture_on(axis, benchmark, doc_id, f"rank {rank} · clue", CLUE)
+                draw_document_image(axis, benchmark, doc_id, f"rank {rank} · clue", CLUE)
             else:
-                picture_on(axis, benchmark, doc_id, f"rank {rank}", GREY)
+                draw_document_image(axis, benchmark, doc_id, f"rank {rank}", GREY)
         for axis in row[len(found) :]:
             axis.set(xticks=[], yticks=[], frame_on=False)
         row[0].set_ylabel(textwrap.fill(name, 16), fontsize=9)
     title = textwrap.fill(query.text, 110)
-    accepted = f"accepted: {', '.join(query.answers[:3])}"
+    accepted = f"accepted answers: {', '.join(query.answers[:3])}"
     counts = f"{len(clues)} clues among {len(benchmark.qrels[query_id])} images"
     figure.suptitle(f"{title}\n{accepted}; {counts}", fontsize=10)
     return figure
 
 
-def picture_on(axis: Axes, benchmark: Benchmark, doc_id: str, title: str, frame: str) -> None:
-    """Draw one document's image with a coloured frame."""
-    show_picture(axis, benchmark.corpus[doc_id].image, title, frame)
+def draw_document_image(
+    axis: Axes, benchmark: Benchmark, doc_id: str, title: str, frame: str
+) -> None:
+    """Draws one document's image with a coloured frame."""
+    draw_image(axis, benchmark.corpus[doc_id].image, title, frame)
 
 
-def show_picture(axis: Axes, image: LazyImage | None, title: str, frame: str) -> None:
-    """Draw a picture with a coloured frame; the frame alone for None."""
+def draw_image(axis: Axes, image: LazyImage | None, title: str, frame: str) -> None:
+    """Draws an image with a coloured frame; only the frame for None."""
     if image is not None:
         picture = image.open()
         picture.thumbnail((256, 256))
@@ -178,8 +177,8 @@ def show_picture(axis: Axes, image: LazyImage | None, title: str, frame: str) ->
 
 
 def contact_sheet(benchmark: Benchmark, query_id: str) -> Figure:
-    """Four clues and eight other candidates of one question, in the order of the
-    annotations; before them the picture that it is asked about, if there is one.
+    """Draws up to four clues and eight other candidates of one question, in the order of the
+    annotations. The question's own image, if any, comes before them.
     """
     labels, asked = benchmark.qrels[query_id], benchmark.queries[query_id].image
     relevant = [doc_id for doc_id, label in labels.items() if label > 0]
@@ -191,9 +190,9 @@ def contact_sheet(benchmark: Benchmark, query_id: str) -> Figure:
     for axis in axes.flat[first + len(chosen) :]:
         axis.set_axis_off()
     if asked is not None:
-        show_picture(axes.flat[0], asked, ASKED, GREY)
+        draw_image(axes.flat[0], asked, ASKED, GREY)
     for axis, doc_id in zip(axes.flat[first:], chosen, strict=False):
-        title, frame = ("clue", CLUE) if labels[doc_id] > 0 else ("not a clue", GREY)
-        picture_on(axis, benchmark, doc_id, title, frame)
+        title, frame = ("clue", CLUE) if labels[doc_id] > 0 else ("non-clue", GREY)
+        draw_document_image(axis, benchmark, doc_id, title, frame)
     figure.suptitle(textwrap.fill(benchmark.queries[query_id].text, 95), fontsize=10)
     return figure

@@ -1,6 +1,6 @@
-"""ROUGE-1 recall against accuracy: one point an arm.
+"""Figure of ROUGE-1 recall against accuracy: one point per arm.
 
-Ours and printed numbers go through the same function.
+The same function draws computed and published numbers.
 """
 
 from __future__ import annotations
@@ -15,15 +15,15 @@ from matplotlib.figure import Figure
 
 from vrag_kit.analysis.settings_table import setting_name
 from vrag_kit.plotting.answering import panel_title
-from vrag_kit.plotting.marks import (
+from vrag_kit.plotting.panels import (
     MARKERS,
+    has_failures,
+    interval_note,
     legend_columns,
     legends_below,
-    note,
     percent_limits,
-    some_failed,
 )
-from vrag_kit.plotting.style import DARK, colors_of, new_figure, rows_and_columns
+from vrag_kit.plotting.style import DARK, grid_shape, model_colors, new_figure
 
 _MANY = 40
 """From here on the intervals of so many arms are drawn as hairlines."""
@@ -32,16 +32,16 @@ _FIRST = ("zero_shot", "gt_clue", "non_clue", "top_k", "one_in_k")
 
 
 def rouge_figure(sources: Mapping[str, pd.DataFrame]) -> Figure:
-    """One panel a source (title → table with model, setting, k, metric "accuracy" or
-    "rouge", value, ci_low, ci_high, n, in percent), all on the same axes, from four sources
-    on in two columns.
+    """Draws one panel per source (title → table with model, setting, k, metric "accuracy" or
+    "rouge", value, ci_low, ci_high, n, in percent), all on the same axes. Four or more sources are
+    in two columns.
 
-    A point is the mean of one model in one setting at one k: colours are models,
-    markers settings. Thin lines are 95 % intervals, where there are any. A point is
-    hollow where answers failed; a dark line then reaches from the accuracy if all of
-    them were wrong to that if all were right.
+    A point is the mean of one model in one setting at one k: colours are models, markers settings.
+    Thin lines are 95 % intervals, where there are any. A point is hollow where answers failed; a
+    dark line then reaches from the accuracy if all of them were incorrect to that if all were
+    correct.
     """
-    rows, columns = rows_and_columns(len(sources))
+    rows, columns = grid_shape(len(sources))
     wide = 5.8 * columns
     figure, grid = new_figure(rows, columns, (wide, 6.2 * rows), sharey=True)
     axes = list(grid.flat)[: len(sources)]
@@ -64,8 +64,8 @@ def rouge_figure(sources: Mapping[str, pd.DataFrame]) -> Figure:
         handles += axes[0].plot([], [], marker, color=DARK, markersize=7)
     columns = legend_columns(wide, 5)
     figure.legend(handles, names, loc="outside upper center", ncols=columns, fontsize=9)
-    without_runs = [t.assign(runs_low=np.nan) if "runs_low" in t else t for t in tables]
-    figure.supxlabel(note(without_runs), fontsize=9)  # too short to be seen here
+    without_runs = [t.assign(ci_low_runs=np.nan) if "ci_low_runs" in t else t for t in tables]
+    figure.supxlabel(interval_note(without_runs), fontsize=9)  # too short to be seen here
     return figure
 
 
@@ -81,7 +81,7 @@ def _markers(tables: Sequence[pd.DataFrame]) -> dict[str, str]:
 
 def _panel(axis: Axes, table: pd.DataFrame, markers: Mapping[str, str]) -> None:
     """The points of one source."""
-    colors = colors_of(table["model"])
+    colors = model_colors(table["model"])
     arm = ["model", "setting", "k"]
     of_x, of_y = table["metric"] == "accuracy", table["metric"] == "rouge"
     both = table[of_x].merge(table[of_y], on=arm, suffixes=("", "_rouge"))
@@ -91,9 +91,9 @@ def _panel(axis: Axes, table: pd.DataFrame, markers: Mapping[str, str]) -> None:
         x, y = arms["value"].to_numpy(float), arms["value_rouge"].to_numpy(float)
         axis.hlines(y, arms["ci_low"], arms["ci_high"], color=color, linewidth=width)
         axis.vlines(x, arms["ci_low_rouge"], arms["ci_high_rouge"], color=color, linewidth=width)
-        failed = some_failed(arms)
-        if failed.any() and "if_all_wrong" in arms:
-            ends = arms.loc[failed, ["if_all_wrong", "if_all_right"]].to_numpy(float)
+        failed = has_failures(arms)
+        if failed.any() and "bound_low" in arms:
+            ends = arms.loc[failed, ["bound_low", "bound_high"]].to_numpy(float)
             axis.hlines(y[failed], *ends.T, color=DARK, linewidth=1)
         for some, face, edge in ((~failed, color, "white"), (failed, "white", color)):
             if some.any():

@@ -1,4 +1,4 @@
-"""Save a figure as PNG and SVG with the numbers behind it as tidy CSV."""
+"""Saves a figure as PNG and SVG with the numbers behind it as tidy CSV."""
 
 from __future__ import annotations
 
@@ -13,28 +13,28 @@ import matplotlib as mpl
 import pandas as pd
 from matplotlib.figure import Figure
 
-from vrag_kit.analysis.accuracy import BOUNDS
+from vrag_kit.analysis.means import BOUNDS
 from vrag_kit.analysis.results import COLUMNS
 from vrag_kit.errors import VragError
 from vrag_kit.files import write_file
-from vrag_kit.forecast import current_forecast
-from vrag_kit.plotting.made_by import Finder, made_by
-from vrag_kit.workspace import named_from_project, shown
+from vrag_kit.forecast import current_dry_run
+from vrag_kit.plotting.provenance import Finder, add_provenance
+from vrag_kit.workspace import display_path, portable_path
 
 _CLIP = re.compile(r'<clipPath id="(p[0-9a-f]{10})">\s*(.*?)\s*</clipPath>', re.DOTALL)
 _PLACE = re.compile(r"(?<![\d.])[1-9]\d*\.\d{5,6}(?!\d)")
 _ASIDE = 1.37e-5
 """Added before rounding: half a digit, at which it is a toss-up, is a likely place."""
 LAST = (*COLUMNS, *BOUNDS)
-"""Columns of the papers' tables and ours, in this order; others come before them."""
+"""Columns of the papers' tables and the kit's, in this order; others come before them."""
 
 
-def tidy(data: pd.DataFrame) -> pd.DataFrame:
-    """The columns in their standard order: source, those of this figure alone, then what
-    it has of `LAST`.
+def order_columns(data: pd.DataFrame) -> pd.DataFrame:
+    """Puts the columns in their standard order: source, those of this figure alone, then those of
+    `LAST`.
 
-    A row with a `baseline` is a difference from it (`compare`), and is named what it is:
-    "difference in accuracy", in points where that is in percent. Cells are `plain_cells`.
+    A row with a `baseline` is a difference from it (`paired_differences`), and its metric is named
+    so: "difference in accuracy", in points where that is in percent. Cells are `plain_cells`.
     """
     data = plain_cells(data)
     if {"baseline", "metric"} <= set(data.columns):
@@ -45,8 +45,8 @@ def tidy(data: pd.DataFrame) -> pd.DataFrame:
 
 
 def plain_cells(data: pd.DataFrame) -> pd.DataFrame:
-    """The table without Python's lists: their parts joined by " | "; parts that are paths
-    are named from the project, and by their file alone where they lie elsewhere.
+    """Converts lists in cells to text, their parts joined by " | ". Parts that are paths become
+    relative to the project, or file names where they lie elsewhere.
     """
     held = [name for name in data if data[name].map(_has_parts).any()]
     return data.assign(**{str(name): data[name].map(_plain) for name in held})
@@ -59,7 +59,7 @@ def _has_parts(cell: object) -> bool:
 def _plain(cell: object) -> object:
     if not isinstance(cell, list | tuple):
         return cell
-    return " | ".join(named_from_project(str(part)) for part in cell)
+    return " | ".join(portable_path(str(part)) for part in cell)
 
 
 def _named(data: pd.DataFrame) -> pd.DataFrame:
@@ -78,19 +78,17 @@ def save_figure(
     name: str,
     data: pd.DataFrame,
     *,
-    judged_by: str = "",
+    judge: str = "",
     found_by: Mapping[str, Finder] = MappingProxyType({}),
 ) -> None:
-    """Write <name>.png, <name>.svg and <name>.csv into `folder`; the same figure gives
-    the same bytes. `judged_by`, the judge's name, and `found_by`, setting → run or
-    retriever, are columns of the CSV (`made_by`): by these results of several runs are
-    told apart.
+    """Writes <name>.png, <name>.svg and <name>.csv into `folder`; the same figure gives the same
+    bytes. `judge`, the judge's name, and `found_by`, setting → run or retriever, are columns of the
+    CSV (`add_provenance`) and distinguish results of several runs.
 
-    Each file is replaced only when its new version is complete. Raises `VragError` when
-    the folder cannot be written. In a forecast nothing is drawn and written, since it is
-    thrown away.
+    Each file is replaced only when its new version is complete. Raises `VragError` when the folder
+    cannot be written. In a dry run nothing is drawn or written.
     """
-    if current_forecast():
+    if current_dry_run():
         return
     folder = Path(folder)
     picture, drawing = io.BytesIO(), io.StringIO()
@@ -101,7 +99,7 @@ def save_figure(
         )
     drawn = _steady(drawing.getvalue())
     lines = "\n".join(line.rstrip() for line in drawn.splitlines()) + "\n"
-    csv = tidy(made_by(data, judged_by, found_by)).to_csv(
+    csv = order_columns(add_provenance(data, judge, found_by)).to_csv(
         index=False, float_format="%.6g", lineterminator="\n"
     )
     try:
@@ -116,7 +114,7 @@ def save_figure(
             f"{folder / name}: the figure cannot be saved ({error.strerror}). Choose another"
             " `figures_dir`, or free space; older figures are kept."
         ) from error
-    print(f"saved {name}.png, .svg and .csv in {shown(folder)}/", flush=True)
+    print(f"saved {name}.png, .svg and .csv in {display_path(folder)}/", flush=True)
 
 
 def _steady(svg: str) -> str:

@@ -1,4 +1,4 @@
-"""Save a table that a notebook shows as CSV and as LaTeX for a paper (booktabs)."""
+"""Saves a table of a notebook as CSV and as LaTeX for a paper (booktabs)."""
 
 from __future__ import annotations
 
@@ -8,31 +8,32 @@ from typing import TYPE_CHECKING
 import pandas as pd
 
 from vrag_kit.analysis.results import TABLE
-from vrag_kit.errors import VragError, short
+from vrag_kit.errors import VragError, short_repr
 from vrag_kit.files import write_file
-from vrag_kit.forecast import current_forecast
-from vrag_kit.plotting.latex import as_latex
-from vrag_kit.workspace import shown as from_project
+from vrag_kit.forecast import current_dry_run
+from vrag_kit.plotting.latex import to_latex
+from vrag_kit.workspace import display_path as from_project
 
 if TYPE_CHECKING:
     from pandas.io.formats.style import Styler
 
 
 def save_table(table: pd.DataFrame | Styler, folder: Path | str, name: str) -> None:
-    """Write a table as it is shown into `folder`, as <name>.table.csv and <name>.tex.
+    """Saves a displayed table in `folder`, as <name>.table.csv and <name>.tex.
 
-    The CSV has full numbers, and row labels where they are named. The LaTeX is
-    that of `as_latex`, to be put by \\input into a `table` of yours. `load_results`
-    leaves such a CSV out: its cells are for reading. Raises `VragError` for what is no
-    table, and when the folder cannot be written. In a forecast nothing is written.
+    The CSV has full numbers, and row labels where they are named. The LaTeX is that of `to_latex`,
+    to be put by \\input into a `table` of yours. `load_results` leaves such a CSV out: its cells
+    are for reading. Raises `VragError` for what is no table, and when the folder cannot be written.
+    In a dry run nothing is written.
     """
-    if current_forecast():
+    if current_dry_run():
         return
     # pandas' stubs do not know the data of a styled table
     shown = table if isinstance(table, pd.DataFrame) else getattr(table, "data", None)
     if not isinstance(shown, pd.DataFrame):
         raise VragError(
-            f"save_table: found {short(table)} where the table should be; expected a table, then a"
+            f"save_table: found {short_repr(table)} where the table should be; expected a table,"
+            " then a"
             ' folder and a name: save_table(table, "runs/mine", "01_mine").'
         )
     labelled = any(label is not None for label in shown.index.names)
@@ -40,7 +41,7 @@ def save_table(table: pd.DataFrame | Styler, folder: Path | str, name: str) -> N
     folder = Path(folder)
     try:
         write_file(folder / f"{name}{TABLE}", csv)
-        write_file(folder / f"{name}.tex", as_latex(shown))
+        write_file(folder / f"{name}.tex", to_latex(shown))
     except OSError as error:
         raise VragError(
             f"{folder / name}: the table cannot be saved ({error.strerror}). Choose another"

@@ -1,4 +1,4 @@
-"""How often labels occur, in panels of bars, beside what was printed."""
+"""Figure of label shares in panels of bars, compared with published shares."""
 
 from __future__ import annotations
 
@@ -15,20 +15,20 @@ _WIDTH = 0.8
 _COLUMNS = 3
 
 
-def shares_figure(table: pd.DataFrame, titles: Mapping[str, str], printed: str) -> Figure:
-    """A panel for each value of the column `of`, under its title: bars of share (percent)
-    by label, a colour for each part, n in its legend; what was printed (`paper`, NaN for
-    nothing) as diamonds, called `printed`.
+def label_share_figure(table: pd.DataFrame, titles: Mapping[str, str], printed: str) -> Figure:
+    """Draws a panel for each value of the column facet, under its title: bars of share (percent) by
+    label, a colour for each population, n in its legend. Published shares (`published`, NaN for
+    nothing) are diamonds, called `printed`.
 
-    `table` has the columns of, label, part, n, share and paper.
+    `table` has the columns facet, label, population, n, share and published.
     """
-    panels = [(title, table[table["of"] == of]) for of, title in titles.items()]
+    panels = [(title, table[table["facet"] == facet]) for facet, title in titles.items()]
     rows = -(-len(panels) // _COLUMNS)
     most = max(len(panel["label"].unique()) for _, panel in panels)
     size = (4.6 * _COLUMNS, rows * (1.5 + 0.3 * most))
     figure, axes = new_figure(rows, _COLUMNS, size)
-    parts = list(dict.fromkeys(table["part"]))
-    colors = {part: PALETTE[place] for place, part in enumerate(parts)}
+    populations = list(dict.fromkeys(table["population"]))
+    colors = {name: PALETTE[place] for place, name in enumerate(populations)}
     for axis, (title, panel) in zip(axes.flat, panels, strict=False):
         _panel(axis, panel, colors, printed)
         axis.set(title=title, xlabel="share (%)")
@@ -39,16 +39,16 @@ def shares_figure(table: pd.DataFrame, titles: Mapping[str, str], printed: str) 
 
 def _panel(axis: Axes, panel: pd.DataFrame, colors: Mapping[str, str], printed: str) -> None:
     labels = list(dict.fromkeys(panel["label"]))
-    parts = list(dict.fromkeys(panel["part"]))
-    height = _WIDTH / len(parts)
+    populations = list(dict.fromkeys(panel["population"]))
+    height = _WIDTH / len(populations)
     named = printed
-    for number, part in enumerate(parts):
-        rows = panel[panel["part"] == part].set_index("label").reindex(labels)
-        y = np.arange(len(labels)) + height * (number - (len(parts) - 1) / 2)
+    for number, name in enumerate(populations):
+        rows = panel[panel["population"] == name].set_index("label").reindex(labels)
+        y = np.arange(len(labels)) + height * (number - (len(populations) - 1) / 2)
         n = int(rows["n"].sum())
-        axis.barh(y, rows["share"], height, color=colors[part], label=f"{part} (n = {n:,})")
-        if rows["paper"].notna().any():
-            axis.plot(rows["paper"], y, "D", color=DARK, markersize=4, label=named)
+        axis.barh(y, rows["share"], height, color=colors[name], label=f"{name} (n = {n:,})")
+        if rows["published"].notna().any():
+            axis.plot(rows["published"], y, "D", color=DARK, markersize=4, label=named)
             named = ""  # once in the legend
     axis.set_yticks(range(len(labels)), labels, fontsize=10)
     axis.invert_yaxis()

@@ -1,4 +1,4 @@
-"""Means by slice of the questions: a line a slice, a panel a benchmark."""
+"""Forest plot of means by slice of the questions: a line per slice, a panel per benchmark."""
 
 from __future__ import annotations
 
@@ -11,21 +11,23 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
-from vrag_kit.plotting.marks import MARKERS, apart, some_failed
-from vrag_kit.plotting.style import DARK, colors_of, new_figure
+from vrag_kit.plotting.panels import MARKERS, dodge, has_failures
+from vrag_kit.plotting.style import DARK, model_colors, new_figure
 
 _ROW = 0.34  # inches of a line of one arm
 _BOUNDS = ["value", "ci_low", "ci_high"]
 
 
-def slices_figure(sources: Mapping[str, pd.DataFrame], settings: Mapping[str, str]) -> Figure:
-    """One panel a source (title → table with model, setting, of, slice, metric, value,
-    ci_low, ci_high, n, n_failed, in percent): a line for each slice with its n, grouped
-    by what is sliced by (`of`); every model in each of `settings` (setting → its
-    name), each with its mark, 95 % intervals as bars.
+def slice_forest_plot(
+    sources: Mapping[str, pd.DataFrame], settings: Mapping[str, str], *, xlabel: str = ""
+) -> Figure:
+    """Draws one panel per source (title → table with model, setting, facet, slice, metric, value,
+    ci_low, ci_high, n, n_failed, in percent): a line for each slice with its n, grouped by facet.
+    Every model in each of `settings` (setting → its name) has its mark, with 95 % intervals as
+    bars.
 
     n is that of the arm with the most. A mark is hollow where some conversations failed.
-    Panels have one x axis.
+    Panels have one x axis, named by `xlabel` or else by its metrics.
     """
     lines = {title: _lines(table) for title, table in sources.items()}
     most = max(len(names) for names in lines.values())
@@ -35,30 +37,30 @@ def slices_figure(sources: Mapping[str, pd.DataFrame], settings: Mapping[str, st
     low, high = _ends(list(sources.values()))
     colors: dict[str, str] = {}
     for axis, (title, table) in zip(axes, sources.items(), strict=True):
-        own = colors_of(table["model"])
+        own = model_colors(table["model"])
         colors |= own
         looks = dict(zip(settings, cycle(MARKERS), strict=False))
         there = [name for name in looks if name in set(table["setting"])]
         ways = list(product(own, there))
-        for shift, (model, setting) in zip(apart(len(ways), 0.72 / len(ways)), ways, strict=True):
+        for shift, (model, setting) in zip(dodge(len(ways), 0.72 / len(ways)), ways, strict=True):
             chosen = (table["model"] == model) & (table["setting"] == setting)
             _marks(axis, table[chosen], lines[title], shift, (own[model], looks[setting]))
         _frame(axis, lines[title], most)
         metrics = " or ".join(table["metric"].unique())
-        axis.set(title=title, xlabel=f"{metrics} (%)", xlim=(low, high))
+        axis.set(title=title, xlabel=xlabel or f"{metrics} (%)", xlim=(low, high))
     figure.legend(
         handles=_handles(colors, settings), loc="outside upper center", ncols=4, fontsize=9
     )
-    figure.supxlabel(
-        "Bars: 95 % intervals. In brackets: n. Hollow: some answers failed.", fontsize=9
-    )
+    failed = any((table["n_failed"] > 0).any() for table in sources.values())
+    words = " Hollow: some answers failed." if failed else ""
+    figure.supxlabel(f"Bars: 95 % intervals. In brackets: n.{words}", fontsize=9)
     return figure
 
 
 def _lines(table: pd.DataFrame) -> dict[tuple[str, str], int]:
-    """(what is sliced by, slice) → its n, in the order of the table."""
-    counts = table.groupby(["of", "slice"], sort=False)["n"].max().reset_index()
-    names = zip(counts["of"], counts["slice"], strict=True)
+    """(facet, slice) → its n, in the order of the table."""
+    counts = table.groupby(["facet", "slice"], sort=False)["n"].max().reset_index()
+    names = zip(counts["facet"], counts["slice"], strict=True)
     return dict(zip(names, counts["n"].astype(int), strict=True))
 
 
@@ -78,11 +80,11 @@ def _marks(
     look: tuple[str, str],
 ) -> None:
     places = {name: place for place, name in enumerate(lines)}
-    keys = table[["of", "slice"]].itertuples(index=False, name=None)
+    keys = table[["facet", "slice"]].itertuples(index=False, name=None)
     y = np.array([places[key] for key in keys], float) + shift
     color, marker = look
     axis.hlines(y, table["ci_low"], table["ci_high"], color=color, linewidth=1.3)
-    failed = some_failed(table)
+    failed = has_failures(table)
     for some, face in ((~failed, color), (failed, "white")):
         (drawn,) = axis.plot(table["value"][some], y[some], marker, color=color, markersize=5.5)
         drawn.set(markerfacecolor=face, zorder=3)
@@ -90,7 +92,7 @@ def _marks(
 
 
 def _frame(axis: Axes, lines: Mapping[tuple[str, str], int], most: int) -> None:
-    """The slices' names, rules between ways to slice, and a line at 0."""
+    """The slices' names, rules between facets, and a line at 0."""
     names = list(lines)
     axis.set_yticks(range(len(names)), [f"{name[1]} ({lines[name]:,})" for name in names])
     axis.tick_params(axis="y", labelsize=9.5)
@@ -101,7 +103,7 @@ def _frame(axis: Axes, lines: Mapping[tuple[str, str], int], most: int) -> None:
             axis.text(
                 1.01,
                 place - 0.45,
-                name[0],
+                name[0].replace("_", " "),
                 transform=axis.get_yaxis_transform(),
                 rotation=270,
                 ha="left",

@@ -1,5 +1,5 @@
-"""One look for all figures: a colour-blind-safe palette, and the same colour for the
-same model everywhere.
+"""The style of all figures: a colour-blind-safe palette, and the same colour for the same model
+everywhere.
 """
 
 from __future__ import annotations
@@ -35,14 +35,14 @@ PALETTE = (
     "#AA4499",
     "#661100",
 )
-"""Okabe and Ito's colours, then others for long legends, the last ones for models that
-have no place of their own; what is more than these gets them darker, then lighter.
+"""Okabe and Ito's colours, then others for long legends, the last ones for models without a fixed
+place. Further colours are darker, then lighter ones of these.
 """
 GREY = "#8A8A8A"
 DARK = "#3B3B3B"
 CLUE = "#009E73"
 SETTING_MARKERS = {"zero_shot": "o", "gt_clue": "^", "non_clue": "X"}
-"""What a marker means where these are drawn, whichever others there are."""
+"""Setting → its fixed marker, whichever others are drawn."""
 REFERENCES = {"random order": GREY, "perfect order": DARK}
 _LOOK: dict[str, Any] = {  # matplotlib's settings have values of many types
     "figure.dpi": 110,
@@ -89,22 +89,22 @@ not wait for seaborn.
 METRIC_NAMES = {
     "recall": "Recall",
     "ndcg": "nDCG (standard)",
-    "ndcg_visual_rag": "nDCG (ideal: best order of those found)",
+    "ndcg_visual_rag": "nDCG (ideal over retrieved)",
     "hit": "Hit rate",
     "hit_count": "Hit count",
 }
 
 
-def colors_of(models: Iterable[str]) -> dict[str, str]:
+def model_colors(models: Iterable[str]) -> dict[str, str]:
     """The colours of the models, retrievers or reference orders that share a panel, all
     different.
 
-    A name in some `colors.json` of the kit (a paper's models, the demo's) has that
-    place in the palette everywhere. Any other has a place that none of these has, be it
-    in this panel or in another: the one that a hash of its name says, or if another in
-    the panel has it, the next that is free; darker and lighter colours come last.
+    A name in some `colors.json` of the kit (a paper's models, the demo's) has that place in the
+    palette everywhere. Any other has a place that none of these has, in any panel: the one that a
+    hash of its name gives, or if another in the panel has it, the next that is free; darker and
+    lighter colours come last.
     """
-    names, places = list(dict.fromkeys(map(str, models))), named_places()
+    names, places = list(dict.fromkeys(map(str, models))), named_colors()
     chosen = {name: places[name] for name in names if name in places}
     rings = 3 + len(names) // len(PALETTE)
     free = [place for place in range(rings * len(PALETTE)) if place not in set(places.values())]
@@ -121,9 +121,9 @@ def colors_of(models: Iterable[str]) -> dict[str, str]:
 
 
 @cache
-def named_places() -> dict[str, int]:
-    """The names that have their own place in the palette, from 0: what the files
-    `colors.json` of papers and of the demo say.
+def named_colors() -> dict[str, int]:
+    """The names with a fixed place in the palette, from 0, as in the files `colors.json` of papers
+    and of the demo.
     """
     places: dict[str, int] = {}
     kit = Path(__file__).parents[1]
@@ -133,8 +133,8 @@ def named_places() -> dict[str, int]:
 
 
 def palette_color(place: int) -> str:
-    """The colour at a place from 0; past the palette's end it begins anew, darker and
-    lighter by turns, and never quite the same again.
+    """The colour at a place in the palette, from 0. Past its end the colours repeat, darker and
+    lighter by turns, and never quite the same.
     """
     ring, at = divmod(place, len(PALETTE))
     if ring == 0:
@@ -153,10 +153,9 @@ def new_figure(
     sharey: bool | Literal["row"] = False,
     width_ratios: Sequence[float] | None = None,
 ) -> tuple[Figure, np.ndarray]:
-    """A figure of `size` inches in the kit's look, and its axes, shape (rows, columns).
+    """Creates a figure of `size` inches in the kit's style, and its axes, shape (rows, columns).
 
-    It is closed for pyplot, so that a notebook shows it once: where it is the value of
-    a cell.
+    It is closed in pyplot: a notebook then shows it once, where it is the value of a cell.
     """
     use_style()
     figure, axes = plt.subplots(
@@ -172,12 +171,12 @@ def new_figure(
     return figure, axes
 
 
-def rows_and_columns(panels: int) -> tuple[int, int]:
-    """How panels stand: side by side, from four on in two columns."""
+def grid_shape(panels: int) -> tuple[int, int]:
+    """The rows and columns of a grid of panels: side by side, from four on in two columns."""
     columns = panels if panels < 4 else 2
     return -(-panels // columns), columns
 
 
 def use_style() -> None:
-    """Set the look of all figures drawn from here on."""
+    """Sets the style of all figures drawn from here on."""
     plt.style.use({**_LOOK, "axes.prop_cycle": cycler(color=PALETTE)})

@@ -1,5 +1,5 @@
-"""Pictures beside the same pictures with another fact, and what answers do before
-either, and before none.
+"""Figures of counterfactual images below the original ones, and of the outcomes of answers to
+either and to no image.
 """
 
 from __future__ import annotations
@@ -14,27 +14,27 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
 from vrag_kit.plotting.answering import panel_title
-from vrag_kit.plotting.marks import Look, draw_means, note
-from vrag_kit.plotting.retrieval import picture_on
-from vrag_kit.plotting.style import CLUE, DARK, PALETTE, colors_of, new_figure
+from vrag_kit.plotting.panels import Mark, draw_means, interval_note
+from vrag_kit.plotting.retrieval import draw_document_image
+from vrag_kit.plotting.style import CLUE, DARK, PALETTE, model_colors, new_figure
 from vrag_kit.types import Benchmark, Context
 
-_MARKS = {"original": "o", "swapped": "s", "none": "X"}
+_MARKS = {"original": "o", "counterfactual": "s", "none": "X"}
 """The mark of each picture."""
 _NAMES = {
-    "original": "the clue as it is",
-    "swapped": "the clue with another value",
-    "none": "no picture",
+    "original": "original clue",
+    "counterfactual": "counterfactual clue",
+    "none": "no image",
 }
 
 
-def swapped_figure(
+def counterfactual_images(
     benchmark: Benchmark,
     world: Benchmark,
     pairs: Sequence[tuple[Context, Context]],
 ) -> Figure:
-    """The first picture of some six contexts, spread evenly over `pairs`, above that of the
-    same contexts in another `world`, each with the answer that it shows.
+    """Draws the first image of up to six contexts, spread evenly over `pairs`, above that of the
+    same contexts in another `world`. Each is titled with the answer that it shows.
     """
     step = max(1, len(pairs) // 6)
     chosen = list(pairs)[::step][:6]
@@ -43,23 +43,22 @@ def swapped_figure(
         rows = ((above, benchmark, pair[0], CLUE), (below, world, pair[1], PALETTE[1]))
         for axis, place, context, color in rows:
             answer = place.queries[context.query_id].answers[0]
-            picture_on(axis, place, context.doc_ids[0], answer, color)
-    axes[0, 0].set_ylabel("the clue as it is")
-    axes[1, 0].set_ylabel("drawn again")
+            draw_document_image(axis, place, context.doc_ids[0], answer, color)
+    axes[0, 0].set_ylabel("original clue")
+    axes[1, 0].set_ylabel("counterfactual")
     return figure
 
 
-def outcomes_figure(shares: pd.DataFrame, *, panels: str, title: str = "") -> Figure:
-    """One panel a value of the column `panels`: the share of the answers of each model
-    that do one thing or another (column metric), before each `picture` ("original",
-    "swapped", "none").
+def outcome_shares_figure(shares: pd.DataFrame, *, panels: str, title: str = "") -> Figure:
+    """Draws one panel per value of the column `panels`: the share of each model's answers with each
+    outcome (column metric), for each `image` ("original", "counterfactual", "none").
 
     `shares` are means in percent with ci_low, ci_high and n, as `column_means` gives
     them; bars are 95 % intervals, a point is hollow where answers failed.
     """
     names = list(dict.fromkeys(shares[panels]))
-    things, colors = list(dict.fromkeys(shares["metric"])), colors_of(shares["model"])
-    pictures = [name for name in _MARKS if name in set(shares["picture"])]
+    things, colors = list(dict.fromkeys(shares["metric"])), model_colors(shares["model"])
+    pictures = [name for name in _MARKS if name in set(shares["image"])]
     width = 1.4 + 0.22 * len(colors) * len(pictures) * len(things)
     figure, axes = new_figure(1, len(names), (max(4.0, width) * len(names), 4.6), sharey=True)
     for axis, name in zip(axes[0], names, strict=True):
@@ -78,7 +77,7 @@ def outcomes_figure(shares: pd.DataFrame, *, panels: str, title: str = "") -> Fi
         for each in pictures
     ]
     figure.legend(handles=[*models, *marks], loc="outside lower center", ncols=5, fontsize=9)
-    figure.suptitle(f"{title}\n{note([shares])}".strip(), fontsize=10)
+    figure.suptitle(f"{title}\n{interval_note([shares])}".strip(), fontsize=10)
     return figure
 
 
@@ -89,12 +88,12 @@ def _points(
     arms = list(product(pictures, colors))
     places = np.linspace(-0.32, 0.32, len(arms)) if len(arms) > 1 else np.zeros(1)
     for (picture, model), place in zip(arms, places, strict=True):
-        mine = panel[(panel["model"] == model) & (panel["picture"] == picture)]
+        mine = panel[(panel["model"] == model) & (panel["image"] == picture)]
         rows = mine.set_index("metric").reindex(things)
         x = np.arange(len(things)) + place
-        draw_means(axis, x, rows, Look(colors[model], _MARKS[picture]))
+        draw_means(axis, x, rows, Mark(colors[model], _MARKS[picture]))
 
 
 def _broken(words: str) -> str:
     """Words of a tick on two lines."""
-    return words.replace("names the ", "names the\n").replace("anything ", "anything\n")
+    return words.replace("_", "\n")

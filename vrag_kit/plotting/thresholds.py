@@ -1,4 +1,4 @@
-"""What a threshold of scores keeps, and the one that is best by its own account."""
+"""Figure of precision, recall and F1 over a similarity threshold."""
 
 from __future__ import annotations
 
@@ -8,18 +8,14 @@ from matplotlib.figure import Figure
 
 from vrag_kit.plotting.style import DARK, PALETTE, new_figure
 
-_LINES = {
-    "precision": "right ones among those kept",
-    "kept": "of the right ones kept",
-    "f1": "F1 of both",
-}
+_LINES = {"precision": "precision", "recall": "recall", "f1": "F1"}
 
 
 def threshold_figure(curve: pd.DataFrame, marks: dict[str, float], of: str) -> Figure:
-    """Precision, share kept and their F1, in percent, over the threshold; dashed lines at
-    `marks` (name → threshold; NaN draws none).
+    """Draws precision, recall and F1, in percent, over the threshold; dashed lines at `marks` (name
+    → threshold; NaN draws none).
 
-    `curve` as `threshold_curve` gives it; `of` says of what it is, with n.
+    `curve` as `threshold_curve` gives it; `of` is the title, with n.
     """
     figure, ((axis,),) = new_figure(1, 1, (7.2, 4.2))
     for (column, name), color in zip(_LINES.items(), PALETTE, strict=False):
@@ -29,6 +25,6 @@ def threshold_figure(curve: pd.DataFrame, marks: dict[str, float], of: str) -> F
     for (name, value), style in zip(known.items(), styles, strict=False):
         label = f"{name}: {value:.2f}"
         axis.axvline(value, color=DARK, linestyle=style, linewidth=1.3, label=label)
-    axis.set(xlabel="threshold of the score", ylabel="share (%)", ylim=(0, 103), title=of)
+    axis.set(xlabel="similarity threshold", ylabel="percent", ylim=(0, 103), title=of)
     axis.legend(fontsize=9, loc="center left", bbox_to_anchor=(1.01, 0.5))
     return figure

@@ -1,4 +1,4 @@
-"""Accuracy of each model in two or three variants over a number of images: solid,
+"""Line plot of the accuracy of each model in two or three variants over a number of images: solid,
 dashed and dotted lines of one colour.
 """
 
@@ -13,23 +13,23 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
 from vrag_kit.plotting.answering import panel_title
-from vrag_kit.plotting.marks import (
-    Look,
-    apart,
-    draw_levels,
+from vrag_kit.plotting.panels import (
+    Mark,
+    dodge,
+    draw_categories,
     draw_means,
+    interval_note,
     legends_below,
-    note,
-    number_axis,
+    numeric_axis,
     percent_limits,
 )
-from vrag_kit.plotting.style import DARK, colors_of, new_figure, rows_and_columns
+from vrag_kit.plotting.style import DARK, grid_shape, model_colors, new_figure
 
 _STYLES: tuple[tuple[Literal["-", "--", ":"], str], ...] = (("-", "o"), ("--", "s"), (":", "^"))
 """Line and marker of each variant."""
 
 
-def variants_figure(
+def line_plot(
     sources: Mapping[str, pd.DataFrame],
     variants: Mapping[str, str],
     *,
@@ -38,16 +38,16 @@ def variants_figure(
     xlabel: str,
     levels: Mapping[str, str] | None = None,
 ) -> Figure:
-    """One panel a source (title → table with model, `by`, `x`, value, ci_low, ci_high,
-    n, in percent), all on one y axis, from four sources on in two columns.
+    """Draws one panel per source (title → table with model, `by`, `x`, value, ci_low, ci_high, n,
+    in percent), all on one y axis. Four or more sources are in two columns.
 
-    `variants` maps the values of the column `by` to the names of their lines, `levels`
-    likewise for what has no place on the x axis, such as zero-shot: it stands at the
-    side. Lines stand a little apart, so that their bars, 95 % intervals, can be told
-    apart; points are hollow where answers failed (`draw_means`).
+    `variants` maps the values of the column `by` to the names of their lines, `levels` likewise for
+    what has no position on the x axis, such as zero-shot, which is at the side. Lines are shifted a
+    little to keep their bars, 95 % intervals, distinct; points are hollow where answers failed
+    (`draw_means`).
     """
     beside = 1 if levels else 0
-    rows, columns = rows_and_columns(len(sources))
+    rows, columns = grid_shape(len(sources))
     figure, grid = new_figure(
         rows,
         (1 + beside) * columns,
@@ -66,7 +66,7 @@ def variants_figure(
         axis.set(title=panel_title(title, table), xlabel=xlabel)
         if levels:
             names = {level: name.replace(" ", "\n", 1) for level, name in levels.items()}
-            draw_levels(axes[2 * place], table, names, "variant")
+            draw_categories(axes[2 * place], table, names, "variant")
         axes[(1 + beside) * place].set(ylabel="Accuracy (%)")
     shown = [
         table[table["variant"].isin([*variants, *(levels or {})])] for table in tables.values()
@@ -80,21 +80,21 @@ def variants_figure(
         for (line, marker), name in zip(_STYLES, variants.values(), strict=False)
     ]
     figure.legend(handles=styles, loc="outside upper center", ncols=3, fontsize=9)
-    figure.supxlabel(note(shown), fontsize=9)
+    figure.supxlabel(interval_note(shown), fontsize=9)
     return figure
 
 
 def _lines(axis: Axes, table: pd.DataFrame, variants: list[str]) -> None:
     """Every model's variants."""
-    colors = colors_of(table["model"])
+    colors = model_colors(table["model"])
     known = table[table["variant"].isin(variants)]
     step = 0.015 * max(1, known["at"].max() - known["at"].min())
-    shifts = iter(apart(len(colors) * len(variants), step))
+    shifts = iter(dodge(len(colors) * len(variants), step))
     for model, color in colors.items():
         for variant, (style, marker) in zip(variants, _STYLES, strict=False):
             line = known[(known["model"] == model) & (known["variant"] == variant)]
             line = line.sort_values("at")
-            look = Look(color, marker, style)
+            look = Mark(color, marker, style)
             draw_means(axis, line["at"].to_numpy(float) + next(shifts), line, look)
         axis.plot([], [], color=color, linewidth=4, label=model)
-    number_axis(axis, known["at"])
+    numeric_axis(axis, known["at"])

@@ -1,4 +1,4 @@
-"""Pictures and texts searched side by side, each by its own retrievers, and fused."""
+"""Searches images and texts with separate retrievers, and fuses the runs of each modality."""
 
 from __future__ import annotations
 
@@ -7,22 +7,22 @@ from pathlib import Path
 
 import pandas as pd
 
-from vrag_kit.benchmarks.modality import documents_of
+from vrag_kit.benchmarks.modality import restrict_to_modality
 from vrag_kit.errors import VragError
 from vrag_kit.options import Entry
 from vrag_kit.retrieval.bm25 import bm25_run
-from vrag_kit.retrieval.comparison import score_runs, search_all
-from vrag_kit.retrieval.fusion import fuse
-from vrag_kit.retrieval.run import make_run
+from vrag_kit.retrieval.compare import score_runs, search_all
+from vrag_kit.retrieval.fusion import reciprocal_rank_fusion
+from vrag_kit.retrieval.runs import make_run
 from vrag_kit.types import MODALITIES, Benchmark
 
 BM25 = "bm25"
 FUSED = "fused"
 Runs = dict[str, dict[str, pd.DataFrame]]
-"""Modality → name of a retriever → run."""
+"""Modality → retriever name → run."""
 
 
-def search_each(
+def search_by_modality(
     benchmark: Benchmark,
     retrievers: Mapping[str, Sequence[Entry]],
     *,
@@ -30,13 +30,13 @@ def search_each(
     cache_dir: Path | str,
     device: str = "cpu",
 ) -> Runs:
-    """The runs of each modality's retrievers over the documents of that modality, at most
-    k a query, and "fused" (`fuse`), where there are several, behind them.
+    """Searches the documents of each modality with its own retrievers, at most k results per query.
+    "fused" (`reciprocal_rank_fusion`) follows where a modality has several runs.
 
-    `retrievers` are what `search_all` takes, by modality, and "bm25", which searches what
-    documents say: passages, captions, the text of pages. It is left out where none says
-    anything, and a modality where there are no such documents or no retrievers. Raises
-    `VragError` for an unknown modality, and as `search_all` does.
+    `retrievers` maps a modality to what `search_all` takes, and "bm25", which searches passages,
+    captions and page text. "bm25" is omitted where no document has text, and a modality where there
+    are no documents or no retrievers. Raises `VragError` for an unknown modality, and as
+    `search_all` does.
     """
     if unknown := [each for each in retrievers if each not in MODALITIES]:
         raise VragError(
@@ -48,35 +48,35 @@ def search_each(
     for modality in MODALITIES:
         if modality not in there:
             continue
-        part = documents_of(benchmark, modality)
+        part = restrict_to_modality(benchmark, modality)
         entries = list(retrievers.get(modality, ()))
         runs: dict[str, pd.DataFrame] = {}
         if BM25 in entries and any((each.text or "").strip() for each in part.corpus.values()):
-            runs[BM25] = run_by_words(part, k)
+            runs[BM25] = bm25_pool_run(part, k)
         dense = [entry for entry in entries if entry != BM25]
         runs |= search_all(part, dense, k=k, cache_dir=cache_dir, device=device)
         if len(runs) > 1:
-            runs[FUSED] = fuse(runs)
+            runs[FUSED] = reciprocal_rank_fusion(runs)
         if runs:
             found[modality] = runs
     return found
 
 
-def score_each(benchmark: Benchmark, runs: Runs, *, cutoffs: Sequence[int]) -> pd.DataFrame:
-    """The table of `score_runs` for each modality, with the column modality before it:
-    labels are those of the modality's documents.
+def score_by_modality(benchmark: Benchmark, runs: Runs, *, cutoffs: Sequence[int]) -> pd.DataFrame:
+    """Returns the table of `score_runs` for each modality, with modality as the first column.
+    Labels are those of the modality's documents.
     """
     tables = []
     for modality, by_name in runs.items():
-        scores = score_runs(documents_of(benchmark, modality), by_name, cutoffs=cutoffs)
+        scores = score_runs(restrict_to_modality(benchmark, modality), by_name, cutoffs=cutoffs)
         scores.insert(0, "modality", modality)
         tables.append(scores)
     return pd.concat(tables, ignore_index=True)
 
 
-def run_by_words(benchmark: Benchmark, k: int) -> pd.DataFrame:
-    """A BM25 run over the benchmark's documents, each query among its candidates and
-    without what is left out for it.
+def bm25_pool_run(benchmark: Benchmark, k: int) -> pd.DataFrame:
+    """Returns a BM25 run over the benchmark, restricted to each query's candidates. Documents in
+    `left_out` are excluded.
     """
     queries = benchmark.queries.values()
     if benchmark.pools is None and not benchmark.left_out:

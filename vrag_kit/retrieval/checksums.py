@@ -1,4 +1,4 @@
-"""Checksums of files, read once for each size and time that a file has."""
+"""Checksums of files, cached by path, size, modification time and inode."""
 
 from __future__ import annotations
 
@@ -11,20 +11,20 @@ _BLOCK = 1 << 22
 Version = tuple[int, int, int]
 
 
-def version_of(path: Path) -> Version:
-    """Size, time and inode of a file: the same as long as nobody writes to it."""
+def file_version(path: Path) -> Version:
+    """Returns size, modification time and inode of a file, the same until it is written."""
     status = path.stat()
     return status.st_size, status.st_mtime_ns, status.st_ino
 
 
 def file_crc32(path: Path) -> str:
-    """Eight hexadecimal digits: fast enough for gigabytes; for damage, not for forgery."""
-    return _crc32(path, version_of(path))
+    """Returns eight hexadecimal digits: fast for gigabytes; for damage, not for forgery."""
+    return _crc32(path, file_version(path))
 
 
 def file_sha256(path: Path) -> str:
-    """As `sha256sum` prints it."""
-    return _sha256(path, version_of(path))
+    """Returns the SHA-256 in hexadecimal, as `sha256sum` prints it."""
+    return _sha256(path, file_version(path))
 
 
 @cache

@@ -1,4 +1,4 @@
-"""Exact search in an index that `convert_chroma` wrote: vectors of others, our encoder."""
+"""Exact search in an index converted by `chroma.py`: published vectors, queries encoded here."""
 
 from __future__ import annotations
 
@@ -11,42 +11,41 @@ from pathlib import Path, PurePosixPath
 import numpy as np
 
 from vrag_kit.errors import VragError
-from vrag_kit.files import inside
-from vrag_kit.forecast import current_forecast
-from vrag_kit.names import Names
+from vrag_kit.files import safe_join
+from vrag_kit.forecast import current_dry_run
+from vrag_kit.names import StringIndex
 from vrag_kit.options import Entry, read_entry
 from vrag_kit.plain import Json
 from vrag_kit.retrieval.checksums import file_sha256
+from vrag_kit.retrieval.dense import FlatRetriever
 from vrag_kit.retrieval.embeddings import Embeddings
 from vrag_kit.retrieval.finding import OPTIONS
 from vrag_kit.retrieval.known import open_encoder
 from vrag_kit.retrieval.manifests import embeddings_folder
-from vrag_kit.retrieval.page_chunks import page_of
-from vrag_kit.retrieval.search import FlatRetriever
-from vrag_kit.retrieval.services import Index, IndexService, asked_by
-from vrag_kit.retrieval.vectors import Places
-from vrag_kit.types import DocId, Evidence
+from vrag_kit.retrieval.page_chunks import page_of_chunk
+from vrag_kit.retrieval.services import Index, IndexService, with_query_modality
+from vrag_kit.retrieval.vectors import VectorLocations
+from vrag_kit.types import DocId, Document
 
 
-def converted_service(
+def chroma_service(
     folder: Path | str,
-    documents: Mapping[DocId, Evidence],
+    documents: Mapping[DocId, Document],
     entry: Entry,
     cache_dir: Path | str,
     *,
     device: str = "cpu",
 ) -> IndexService:
-    """A search by the picture, or by the text, of a query in the converted index in
-    `folder`, whose documents were read from there; of chunks, as `text_service` does.
+    """Returns a search over the converted index in `folder`, by a query's image or text.
+    `documents` were read from the same folder; text search is over chunks, as in `text_service`.
 
-    `entry` is the retriever (`load_encoder`) that made the vectors; what it makes of the
-    queries' pictures is kept in `cache_dir`. The score is the cosine. Raises `VragError`
-    for a folder without vectors or with damaged ones, and for an index of another encoder
-    or of other documents.
+    `entry` is the retriever (`load_encoder`) that made the vectors; vectors of query images are
+    cached in `cache_dir`. The score is the cosine. Raises `VragError` for a folder without vectors
+    or with damaged ones, and for an index of another encoder or of other documents.
     """
     index = _read(Path(folder).expanduser())
     _check(index, documents, entry)
-    encoder = open_encoder(asked_by(index.by, entry), cache_dir, device=device)
+    encoder = open_encoder(with_query_modality(index.by, entry), cache_dir, device=device)
 
     def make_index() -> Index:
         known = _embeddings(index)
@@ -66,23 +65,23 @@ def converted_service(
 
 @dataclass(frozen=True, slots=True)
 class _Converted:
-    """What a manifest says."""
+    """The contents of a manifest."""
 
     folder: Path
     by: str
     encoder: str
     dim: int
     documents: Path
-    """The file of documents, which lies beside the folder, and its hash."""
+    """The file of documents, in the parent folder; `sha256` is its hash."""
     sha256: str
     shards: dict[Path, int]
-    """Rows of each file …"""
+    """Number of rows of each file."""
     checksums: dict[str, str]
-    """… and the SHA-256 of each, and of the ids where it is known."""
+    """SHA-256 of each file, and of the ids where it is known."""
     told: str
 
     def pieces(self) -> list[str]:
-        """The id of each vector."""
+        """Returns the id of each vector."""
         path = self.folder / "pieces.txt"
         try:
             self.hold(path)
@@ -91,7 +90,7 @@ class _Converted:
             raise _damaged(path, str(error)) from error
 
     def hold(self, path: Path) -> None:
-        """Raise `VragError` for a file that is not as it was written, or cannot be read."""
+        """Raise `VragError` for a file that fails its checksum, or cannot be read."""
         stated = self.checksums.get(path.name)
         try:
             whole = stated is None or file_sha256(path) == stated
@@ -101,8 +100,8 @@ class _Converted:
             raise _damaged(path, "its SHA-256 is not that in manifest.json")
 
     def document_of(self, piece: str) -> DocId:
-        """The document of a vector."""
-        return page_of(piece) if self.by == "text" else piece
+        """Returns the document that a vector belongs to."""
+        return page_of_chunk(piece) if self.by == "text" else piece
 
 
 def _read(folder: Path) -> _Converted:
@@ -117,7 +116,7 @@ def _read(folder: Path) -> _Converted:
             by=told["by"],
             encoder=str(told["encoder"]),
             dim=int(told["dim"]),
-            documents=inside(folder, str(told["documents"]["file"]), str(path)),
+            documents=safe_join(folder, str(told["documents"]["file"]), str(path)),
             sha256=str(told["documents"]["sha256"]),
             shards=dict(_shard(path, each) for each in told["shards"]),
             checksums={
@@ -129,21 +128,21 @@ def _read(folder: Path) -> _Converted:
     except FileNotFoundError as error:
         raise VragError(
             f"{path}: not there, so that {folder} holds no converted index. Write one by"
-            " vrag_kit/retrieval/convert_chroma.py, whose first lines say how."
+            " vrag_kit/retrieval/chroma.py, whose first lines say how."
         ) from error
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise _damaged(path, str(error)) from error
 
 
-def _shard(manifest: Path, told: Json) -> tuple[Path, int]:
-    return inside(manifest.parent, str(told["file"]), str(manifest)), int(told["rows"])
+def _shard(manifest: Path, entry: Json) -> tuple[Path, int]:
+    return safe_join(manifest.parent, str(entry["file"]), str(manifest)), int(entry["rows"])
 
 
-def _check(index: _Converted, documents: Mapping[DocId, Evidence], entry: Entry) -> None:
+def _check(index: _Converted, documents: Mapping[DocId, Document], entry: Entry) -> None:
     """Raise `VragError` when vectors, documents and encoder do not belong together."""
     spec = read_entry(entry, OPTIONS, "retriever")[0]
     another = PurePosixPath(spec).name != PurePosixPath(index.encoder).name
-    if another and not current_forecast():  # there, another may stand in for one not here
+    if another and not current_dry_run():  # there, another may stand in for one not here
         raise VragError(
             f"{index.folder}: {index.encoder} made these vectors, but the retriever is {spec!r}."
             " Name that one (a folder of its name will do)."
@@ -167,7 +166,7 @@ def _check(index: _Converted, documents: Mapping[DocId, Evidence], entry: Entry)
 
 
 def _embeddings(index: _Converted) -> Embeddings:
-    """The vector of each piece."""
+    """Returns the vector of each piece."""
     pieces = index.pieces()
     for path, count in index.shards.items():
         try:
@@ -181,12 +180,12 @@ def _embeddings(index: _Converted) -> Embeddings:
     if sum(counts) != len(set(pieces)):
         raise _damaged(index.folder, f"{sum(counts)} vectors for {len(set(pieces))} ids")
     row = [np.arange(count) for count in counts]
-    places = Places(
+    places = VectorLocations(
         shards=tuple(path.stem for path in index.shards),
         shard=np.repeat(np.arange(len(counts)), counts),
         row=np.concatenate(row),
     )
-    return Embeddings(index.folder, Names(pieces), places, index.dim)
+    return Embeddings(index.folder, StringIndex(pieces), places, index.dim)
 
 
 def _damaged(path: Path, found: str) -> VragError:

@@ -1,4 +1,4 @@
-"""What would be embedded, noted instead: by a forecast, which embeds nothing."""
+"""Records planned embeddings in a dry run, which embeds nothing."""
 
 from __future__ import annotations
 
@@ -6,41 +6,43 @@ from collections.abc import Collection
 from dataclasses import dataclass
 from pathlib import Path
 
-from vrag_kit.forecast import current_forecast
+from vrag_kit.forecast import current_dry_run
 from vrag_kit.options import Entry
 from vrag_kit.retrieval.encoders import Encoder
-from vrag_kit.retrieval.known import known_encoder, open_encoder
-from vrag_kit.retrieval.own_encoder import EncoderClass
-from vrag_kit.types import Evidence
+from vrag_kit.retrieval.known import cached_encoder, open_encoder
+from vrag_kit.retrieval.own_encoder import CustomEncoder
+from vrag_kit.types import Document
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Corpus:
-    """Documents, and the retriever whose vectors of them are wanted."""
+class PlannedEmbedding:
+    """Documents to embed, and the retriever that would embed them."""
 
-    entry: Entry | EncoderClass
-    documents: Collection[Evidence]
+    entry: Entry | CustomEncoder
+    documents: Collection[Document]
     root: Path | str
-    """The folder in which embeddings are kept."""
+    """The folder of cached embeddings."""
     device: str
 
     def open(self) -> Encoder:
-        """The encoder, as `open_encoder` gives it."""
+        """Returns the encoder, as `open_encoder` does."""
         return open_encoder(self.entry, self.root, device=self.device)
 
-    def known(self) -> Encoder | None:
-        """The encoder where it was loaded before, as `known_encoder` gives it."""
-        return known_encoder(self.entry, self.root)
+    def cached_encoder(self) -> Encoder | None:
+        """Returns the encoder if it was loaded before, as `cached_encoder` does."""
+        return cached_encoder(self.entry, self.root)
 
 
-def note_corpus(
-    entry: Entry | EncoderClass,
-    documents: Collection[Evidence],
+def note_planned_embedding(
+    entry: Entry | CustomEncoder,
+    documents: Collection[Document],
     root: Path | str,
     *,
     device: str,
 ) -> None:
-    """Note in the forecast that is being made, if one is, what would be embedded."""
-    forecast = current_forecast()
+    """Record a planned embedding in the current dry run, if there is one."""
+    forecast = current_dry_run()
     if forecast is not None:
-        forecast.corpora.append(Corpus(entry=entry, documents=documents, root=root, device=device))
+        forecast.corpora.append(
+            PlannedEmbedding(entry=entry, documents=documents, root=root, device=device)
+        )

@@ -1,4 +1,4 @@
-"""Vectors that are directions: nothing else is kept or searched by."""
+"""Validation of embeddings: only finite, non-zero vectors are stored or searched."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from vrag_kit.errors import VragError
 from vrag_kit.retrieval.encoders import Encoder
 
 
-def check_vectors(vectors: np.ndarray, names: Sequence[str], encoder: Encoder) -> None:
+def validate_embeddings(vectors: np.ndarray, names: Sequence[str], encoder: Encoder) -> None:
     """Raise `VragError` naming the first document or query whose vector is NaN,
     infinite, zero, or not of unit length where it should be.
     """
@@ -20,18 +20,18 @@ def check_vectors(vectors: np.ndarray, names: Sequence[str], encoder: Encoder) -
             f"{encoder.name} returned {vectors.shape} {vectors.dtype} for {len(names)} inputs;"
             " expected float32 with one row each."
         )
-    if (wrong := wrong_lengths(vectors, encoder.normalized)) is not None:
+    if (wrong := find_invalid_rows(vectors, encoder.normalized)) is not None:
         raise VragError(
             f"{encoder.name}: the embedding of {names[wrong.row]!r} has {wrong} in this batch."
             " Half precision can overflow: try float32; else look at the picture or text."
         )
 
 
-class WrongLengths(NamedTuple):
-    """Rows that are not directions."""
+class InvalidRows(NamedTuple):
+    """Rows that are not valid embeddings."""
 
     row: int
-    """The first of them …"""
+    """Position of the first invalid row; `length` is its length."""
     length: float
     expected: str
     rows: int
@@ -40,8 +40,8 @@ class WrongLengths(NamedTuple):
         return f"length {self.length:.4g}, expected {self.expected} ({self.rows:,} such rows)"
 
 
-def wrong_lengths(vectors: np.ndarray, normalized: bool) -> WrongLengths | None:
-    """The rows that are NaN, infinite, zero or, if `normalized`, not of unit length."""
+def find_invalid_rows(vectors: np.ndarray, normalized: bool) -> InvalidRows | None:
+    """Find rows that are NaN, infinite, zero or, if `normalized`, not of unit length."""
     lengths = np.sqrt(np.einsum("ij,ij->i", vectors, vectors))
     wrong = ~np.isfinite(lengths) | (lengths == 0)
     if normalized:
@@ -50,4 +50,4 @@ def wrong_lengths(vectors: np.ndarray, normalized: bool) -> WrongLengths | None:
         return None
     first = int(np.argmax(wrong))
     expected = "1" if normalized else "a finite number above 0"
-    return WrongLengths(first, float(lengths[first]), expected, int(wrong.sum()))
+    return InvalidRows(first, float(lengths[first]), expected, int(wrong.sum()))

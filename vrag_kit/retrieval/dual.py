@@ -1,4 +1,4 @@
-"""Dual encoders of transformers: CLIP, SigLIP, SigLIP 2, BGE-VL-large, and their like."""
+"""Dual encoders from transformers, such as CLIP, SigLIP, SigLIP 2 and BGE-VL-large."""
 
 from __future__ import annotations
 
@@ -8,17 +8,17 @@ import torch
 
 from vrag_kit.checkpoints import Made, Options
 from vrag_kit.errors import VragError
-from vrag_kit.retrieval.parts import Shown
-from vrag_kit.retrieval.source import Source, longest_text
-from vrag_kit.retrieval.towers import TwoTowers
+from vrag_kit.retrieval.parts import InputModalities
+from vrag_kit.retrieval.source import CheckpointSource, max_text_tokens
+from vrag_kit.retrieval.towers import DualEncoderBase
 
 _PADDED = ("siglip", "siglip2")
 """Families trained on texts padded to full length, with the padding attended to."""
 
 
-class DualEncoder(TwoTowers):
-    """Texts through `get_text_features`; pictures through the checkpoint's own
-    preprocessing and `get_image_features`; unit length.
+class DualEncoder(DualEncoderBase):
+    """Encodes texts by `get_text_features` and images by `get_image_features`, at unit length. The
+    checkpoint's own image processor preprocesses images.
     """
 
     def __init__(
@@ -27,7 +27,7 @@ class DualEncoder(TwoTowers):
         tokenizer: Made,
         images: Made,
         *,
-        source: Source,
+        source: CheckpointSource,
         options: Options,
         query_prompt: str = "{text}",
     ) -> None:
@@ -41,7 +41,7 @@ class DualEncoder(TwoTowers):
         self.name = source.name
         self.fingerprint = source.fingerprint(options)
         self.documents = source.documents(options)
-        self.shown: Shown = source.shown
+        self.shown: InputModalities = source.shown
         self.prompts: Mapping[str, str] = {"query": query_prompt}
 
     @property
@@ -51,16 +51,16 @@ class DualEncoder(TwoTowers):
             return int(_features(self._model.get_text_features(**self._tokens("a"))).shape[-1])
 
     def pixels(self, picture: torch.Tensor) -> dict[str, torch.Tensor]:
-        """What the checkpoint's image processor hands to the model, each with one row."""
+        """Returns the image processor's inputs for the model, each with one row."""
         return dict(self._images(images=[picture], return_tensors="pt"))
 
     def text_features(self, texts: list[str]) -> torch.Tensor:
-        """One at a time, so that company changes nothing."""
+        """Encodes texts one at a time; the result does not depend on other texts."""
         features = [self._model.get_text_features(**self._tokens(text)) for text in texts]
         return torch.cat([_features(each) for each in features])
 
-    def picture_features(self, pictures: list[Mapping[str, torch.Tensor]]) -> torch.Tensor:
-        """All at once: pictures that stack."""
+    def image_features(self, pictures: list[Mapping[str, torch.Tensor]]) -> torch.Tensor:
+        """Encodes all images in one batch; they must have the same shape."""
         batch = {}
         for name in pictures[0]:
             rows = torch.cat([inputs[name] for inputs in pictures])
@@ -72,7 +72,7 @@ class DualEncoder(TwoTowers):
         tokens = self._tokenizer(
             [text],
             truncation=True,
-            max_length=longest_text(self._tokenizer, self._model.config),
+            max_length=max_text_tokens(self._tokenizer, self._model.config),
             padding="max_length" if self._padded else False,
             padding_side="right",
             return_tensors="pt",
@@ -80,9 +80,9 @@ class DualEncoder(TwoTowers):
         return {"input_ids": tokens["input_ids"]} if self._padded else dict(tokens)
 
 
-def load_dual(source: Source, *, query_prompt: str = "{text}") -> DualEncoder:
-    """Load a model with `get_text_features` and `get_image_features`, its tokenizer and
-    its image processor; raises `VragError` as `Source.read` does.
+def load_dual_encoder(source: CheckpointSource, *, query_prompt: str = "{text}") -> DualEncoder:
+    """Load a model with `get_text_features` and `get_image_features`, its tokenizer and its image
+    processor. Raises `VragError` as `CheckpointSource.read` does.
     """
     from transformers import AutoImageProcessor, AutoModel, AutoTokenizer
 
@@ -104,7 +104,7 @@ def load_dual(source: Source, *, query_prompt: str = "{text}") -> DualEncoder:
 
 
 def _features(output: Made) -> torch.Tensor:
-    """The projected features: transformers 5 returns an object, code that comes with a
-    checkpoint often the bare tensor.
+    """Returns the projected features. transformers 5 returns an object; code that comes with a
+    checkpoint often returns the bare tensor.
     """
     return output if isinstance(output, torch.Tensor) else output.pooler_output

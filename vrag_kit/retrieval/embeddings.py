@@ -1,4 +1,4 @@
-"""Vectors of a corpus, read from disk when they are asked for."""
+"""Document vectors of a corpus, read from disk on demand."""
 
 from __future__ import annotations
 
@@ -8,40 +8,41 @@ from pathlib import Path
 import numpy as np
 
 from vrag_kit.errors import VragError
-from vrag_kit.names import Names
-from vrag_kit.retrieval.vectors import Places, Vectors
+from vrag_kit.names import StringIndex
+from vrag_kit.retrieval.vectors import VectorLocations, Vectors
 
 
 class Embeddings(Vectors):
-    """Vectors of a corpus: in memory are ids and places."""
+    """Vectors of a corpus; only ids and vector locations are in memory."""
 
-    def __init__(self, folder: Path, doc_ids: Names, places: Places, dim: int) -> None:
-        """`doc_ids`: in the order of the corpus; `places`: where in `folder` the vector of
-        each is; `dim`: its number of components. Raises `VragError` where two have the
-        same id.
+    def __init__(
+        self, folder: Path, doc_ids: StringIndex, places: VectorLocations, dim: int
+    ) -> None:
+        """`doc_ids` are in corpus order, `places` locates each vector in `folder`, `dim` is its
+        number of components. Raises `VragError` when two documents have the same id.
         """
         super().__init__(folder, places, dim)
         self._ids = doc_ids
-        again = np.flatnonzero(doc_ids.firsts() != np.arange(len(doc_ids)))
+        again = np.flatnonzero(doc_ids.first_positions() != np.arange(len(doc_ids)))
         if len(again):
-            twice = doc_ids.at(again[:1])[0]
+            twice = doc_ids.take(again[:1])[0]
             raise VragError(f"two documents are called {twice!r}. Give each its own `doc_id`.")
 
     @property
     def doc_ids(self) -> tuple[str, ...]:
-        """All documents."""
+        """Ids of all documents, in corpus order."""
         return tuple(self._ids)
 
-    def names(self, positions: np.ndarray) -> list[str]:
-        """The documents at some positions in the corpus."""
-        return self._ids.at(positions)
+    def doc_ids_at(self, positions: np.ndarray) -> list[str]:
+        """Returns the ids of the documents at some positions in the corpus."""
+        return self._ids.take(positions)
 
     def positions(self, doc_ids: Sequence[str]) -> np.ndarray:
-        """Where documents are in the corpus, int64, shape (n,).
+        """Returns the position of each document in the corpus, int64, shape (n,).
 
         Raises `VragError` for a document that was not embedded.
         """
-        found = self._ids.numbers(doc_ids)
+        found = self._ids.get_indexer(doc_ids)
         if len(missing := np.flatnonzero(found < 0)):
             raise VragError(
                 f"{len(missing)} documents were not embedded, the first is"
@@ -50,10 +51,9 @@ class Embeddings(Vectors):
         return found
 
     def vectors(self, doc_ids: Sequence[str]) -> np.ndarray:
-        """float32, shape (n, d), in the order of `doc_ids`.
+        """Returns the vectors of documents, float32, shape (n, d), in the order of `doc_ids`.
 
-        Raises `VragError` for a document that was not embedded, and for a file that
-        cannot be read.
+        Raises `VragError` for a document that was not embedded, and for a file that cannot be read.
         """
         return self.rows(self.positions(doc_ids))
 

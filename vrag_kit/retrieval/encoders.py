@@ -1,4 +1,4 @@
-"""Encoders place questions and documents in one space, where near is relevant."""
+"""The interface of encoders, which map questions and documents to vectors in one space."""
 
 from __future__ import annotations
 
@@ -7,19 +7,17 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from vrag_kit.retrieval.parts import DocumentSide, Shown
-from vrag_kit.types import Evidence, Query
+from vrag_kit.retrieval.parts import DocumentKey, InputModalities
+from vrag_kit.types import Document, Query
 
 Prepared = Any
-"""What an encoder makes of a document before it encodes: only it knows."""
+"""A preprocessed document; its type depends on the encoder."""
 
 
 class Encoder(Protocol):
-    """Two verbs, because real encoders differ between the sides in prompt, weights and
-    modality.
+    """Encodes queries and documents, which may differ in prompt, weights and modality.
 
-    Preparing (decoding, resizing) is apart from encoding, so that it can run ahead in
-    threads.
+    Preparing (decoding, resizing) is separate from encoding, and can run ahead in threads.
     """
 
     @property
@@ -28,13 +26,13 @@ class Encoder(Protocol):
 
     @property
     def fingerprint(self) -> str:
-        """Hash of all that determines an embedding: weights, prompts, preprocessing,
-        number type, and what is shown.
+        """Hash of everything that determines an embedding: weights, prompts, preprocessing, number
+        type and encoded parts.
         """
 
     @property
-    def documents(self) -> DocumentSide:
-        """The same of documents alone."""
+    def documents(self) -> DocumentKey:
+        """Name and fingerprint of the document vectors alone."""
 
     @property
     def normalized(self) -> bool:
@@ -42,25 +40,25 @@ class Encoder(Protocol):
 
     @property
     def prompts(self) -> Mapping[str, str]:
-        """What is said around a question ("query", with "{text}" for the question) and
-        a document ("document"); empty where nothing is.
+        """Prompt templates of a question ("query", with "{text}" for the question) and a document
+        ("document"); empty without prompts.
         """
 
     @property
-    def shown(self) -> Shown:
+    def shown(self) -> InputModalities:
         """Which parts of questions and documents are encoded."""
 
     def encode_queries(self, queries: Sequence[Query]) -> np.ndarray:
-        """float32, shape (n, d); (0, d) for no queries.
+        """Returns query vectors, float32, shape (n, d); (0, d) for no queries.
 
-        Raises `VragError` naming a query without a picture that is to be encoded.
+        Raises `VragError` naming a query without an image that is to be encoded.
         """
 
-    def prepare(self, document: Evidence) -> Prepared:
-        """Whatever `encode_documents` needs of one document; runs in threads.
+    def prepare(self, document: Document) -> Prepared:
+        """Preprocesses one document for `encode_documents`; runs in threads.
 
         Raises `VragError` naming the document.
         """
 
     def encode_documents(self, prepared: Sequence[Prepared]) -> np.ndarray:
-        """float32, shape (n, d), one row for each prepared document."""
+        """Returns vectors, float32, shape (n, d), one row per prepared document."""

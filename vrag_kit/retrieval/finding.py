@@ -1,6 +1,6 @@
-"""Where a retriever's checkpoint lies, and what it is told: all that determines it.
+"""Resolves a retriever entry to its checkpoint and options, without loading weights.
 
-The libraries that read weights are not touched here.
+The libraries that read weights are not imported here.
 """
 
 from __future__ import annotations
@@ -17,16 +17,16 @@ from pathlib import Path
 from vrag_kit.checkpoints import (
     DTYPES,
     Options,
-    check_formats,
-    check_headers,
-    files_fingerprint,
+    check_safetensors_headers,
+    checkpoint_fingerprint,
     find_checkpoint,
+    require_safetensors,
 )
 from vrag_kit.errors import VragError
 from vrag_kit.options import read_entry
-from vrag_kit.retrieval.own_kinds import base_of, own_kind
+from vrag_kit.retrieval.own_kinds import base_encoder, builtin_architecture
 from vrag_kit.retrieval.parts import DOCUMENT_PARTS, QUERY_PARTS
-from vrag_kit.retrieval.source import name_of
+from vrag_kit.retrieval.source import short_name
 from vrag_kit.workspace import path as project_path
 
 OPTIONS = (
@@ -47,9 +47,9 @@ OPTIONS = (
 depends on its family.
 """
 OF_OPEN_CLIP = ("document", "query", "revision")
-"""Those that open_clip's models take."""
+"""Options that open_clip models take."""
 _KNOWN_BY = ("config.json", "adapter_config.json", "modules.json", "open_clip_config.json")
-"""Files of which each checkpoint has one."""
+"""Files of which each checkpoint has at least one."""
 _READERS = ("open_clip_torch", "sentence-transformers", "transformers")
 _KINDS: dict[str, tuple[type | tuple[type, ...], str]] = {
     "trust_remote_code": (bool, "true or false"),
@@ -62,15 +62,15 @@ _CHOICES = {"dtype": DTYPES, "query": QUERY_PARTS, "document": DOCUMENT_PARTS}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Found:
-    """A retriever before anything is loaded."""
+class EncoderSpec:
+    """A resolved retriever entry, before anything is loaded."""
 
     spec: str
     """The name in the parameters."""
     options: Options
-    """What it is told, with what its authors say of known models; without revision."""
+    """Options of the entry, and its authors' options for a known model; without revision."""
     folder: Path | None
-    """Its files; None for a model that open_clip knows by name and tag."""
+    """The checkpoint folder; None for a model that open_clip knows by name and tag."""
     partner: Path | None = None
     """The files of a second checkpoint that belongs to it: the base of an adapter or
     head, or the encoder of the document side.
@@ -78,29 +78,29 @@ class Found:
 
     @property
     def by_open_clip(self) -> bool:
-        """Whether open_clip reads it."""
+        """Whether open_clip loads the checkpoint."""
         return self.folder is None or _is_open_clips(self.folder, self.spec)
 
-    def recipe(self) -> str:
-        """Hash of all that determines the encoder: files, options, name, and the
+    def cache_key(self) -> str:
+        """Returns a hash of everything that determines the encoder: files, options, name, and the
         versions of the libraries that read it.
 
-        A model known by name and tag is what its tag says, for good.
+        A model known by name and tag is assumed never to change.
         """
         told = {
-            "name": name_of(self.spec),
+            "name": short_name(self.spec),
             "options": self.options,
             "readers": {reader: version(reader) for reader in _READERS},
         }
         folders = [folder for folder in (self.folder, self.partner) if folder is not None]
-        return files_fingerprint(folders, told)
+        return checkpoint_fingerprint(folders, told)
 
 
-def find_encoder(entry: object) -> Found:
-    """Find the checkpoint that an entry names, fetching it from the hub if need be.
+def resolve_encoder(entry: object) -> EncoderSpec:
+    """Find the checkpoint that an entry names, downloading it from the hub if necessary.
 
-    Raises `VragError` for an entry that is malformed, an option that does not exist or
-    has a wrong value, and a checkpoint that is not there.
+    Raises `VragError` for a malformed entry, an unknown option or one with an invalid value, and a
+    missing checkpoint.
     """
     spec, given = read_entry(entry, OPTIONS, "retriever")
     options = {**_known(spec, given.get("query", "text")), **given}
@@ -112,14 +112,16 @@ def find_encoder(entry: object) -> Found:
                 f"retriever {spec!r}: a model of open_clip has a tag, and no revision"
                 f" {revision!r}. Remove the option `revision`."
             )
-        return Found(spec=spec, options=options, folder=None)
+        return EncoderSpec(spec=spec, options=options, folder=None)
     folder = find_checkpoint(spec, revision=revision)
-    return Found(spec=spec, options=options, folder=folder, partner=_partner(spec, folder, options))
+    return EncoderSpec(
+        spec=spec, options=options, folder=folder, partner=_partner(spec, folder, options)
+    )
 
 
-def check_files(spec: str, folder: Path) -> None:
-    """Raise `VragError` for the checkpoint of a retriever without configuration, whose
-    weights are cut, or no safetensors.
+def check_encoder_files(spec: str, folder: Path) -> None:
+    """Raise `VragError` for a checkpoint without configuration, or whose weights are truncated or
+    not safetensors.
     """
     owner = f"retriever {spec!r}"
     if not any((folder / name).is_file() for name in _KNOWN_BY):
@@ -128,13 +130,13 @@ def check_files(spec: str, folder: Path) -> None:
         raise VragError(
             f"{owner}: neither {', '.join(most)} nor {last} in {folder}; found {inside}."
         )
-    check_formats(folder, owner)
-    check_headers(folder, owner)
+    require_safetensors(folder, owner)
+    check_safetensors_headers(folder, owner)
 
 
 def open_clip_models() -> list[str]:
-    """The names of the models that open_clip can build, by the files that describe
-    them: importing it takes seconds.
+    """Returns the names of the models that open_clip can build. They are read from its
+    configuration files: importing it takes seconds.
     """
     found = find_spec("open_clip")
     places = found.submodule_search_locations if found is not None else None
@@ -145,8 +147,8 @@ def open_clip_models() -> list[str]:
 
 
 def _is_tagged(spec: str) -> bool:
-    """Whether `spec` is, or nearly is, a model's name and tag in open_clip, which then
-    says why it cannot load it.
+    """Whether `spec` is, or nearly is, a model's name and tag in open_clip. If it is nearly one,
+    open_clip reports why it cannot load it.
     """
     folder = project_path(spec)
     if folder.is_dir() or spec.startswith((".", "/", "~")) or spec.count("/") != 1:
@@ -168,8 +170,8 @@ def _partner(spec: str, folder: Path, options: Options) -> Path | None:
     if "documents" in options:
         other, told = read_entry(options["documents"], ("revision",), "documents")
         return find_checkpoint(other, revision=told.get("revision"))
-    if own_kind(folder) == "magiclens":
-        return find_checkpoint(base_of(folder))
+    if builtin_architecture(folder) == "magiclens":
+        return find_checkpoint(base_encoder(folder))
     adapter = folder / "adapter_config.json"
     if not adapter.is_file():
         return None
@@ -185,15 +187,15 @@ def _partner(spec: str, folder: Path, options: Options) -> Path | None:
 
 
 def _known(spec: str, query: object) -> Options:
-    """The options that a model's authors give, for what is encoded of a question."""
+    """Returns the authors' options for a model and the encoded part of a question."""
     text = files("vrag_kit.retrieval").joinpath("retrievers.json").read_text(encoding="utf-8")
     stated = json.loads(text).get(spec, {})
     return {**stated.get("options", {}), **stated.get("by_query", {}).get(query, {})}
 
 
 def _check_values(spec: str, options: Options) -> None:
-    """Raise `VragError` for a value of the wrong kind, and for a prompt without a place
-    for the question.
+    """Raise `VragError` for a value of the wrong type, and for a prompt without "{text}" for the
+    question.
     """
     for name, value in options.items():
         kind, words = _KINDS.get(name, (str, "a text"))

@@ -1,4 +1,4 @@
-"""Several runs made one by reciprocal rank: what many rank high comes first."""
+"""Reciprocal rank fusion of several runs."""
 
 from __future__ import annotations
 
@@ -11,22 +11,21 @@ import pandas as pd
 
 from vrag_kit.errors import VragError
 from vrag_kit.frames import require_columns
-from vrag_kit.retrieval.run import make_run
+from vrag_kit.retrieval.runs import make_run
 
 K0 = 60
-"""As Cormack, Clarke & Büttcher chose it."""
+"""The constant k of Cormack, Clarke & Büttcher."""
 
 
-def fuse(runs: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
-    """One run of all that several runs (by name) found: the score of a document is the
-    sum over the runs of 1 / (60 + rank), to which a run that did not find it adds
-    nothing; ties by doc_id descending.
+def reciprocal_rank_fusion(runs: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
+    """Fuses several runs (by name) into one run by reciprocal rank. A document's score is the sum
+    of 1 / (60 + rank) over the runs that found it; ties are ordered by doc_id descending.
 
-    Sums do not hang on the order of the runs. Raises `VragError` without a run, and for a
-    document that a run ranks twice for a query.
+    The order of the runs does not matter. Raises `VragError` without a run, and for a document that
+    a run ranks twice for a query.
 
-    Cormack, Clarke & Büttcher (2009), "Reciprocal rank fusion outperforms Condorcet and
-    individual rank learning methods", SIGIR.
+    Cormack, Clarke & Büttcher (2009), "Reciprocal rank fusion outperforms Condorcet and individual
+    rank learning methods", SIGIR.
     """
     if not runs:
         raise VragError("fuse: 0 runs; expected at least one.")

@@ -1,10 +1,9 @@
-"""A run from elsewhere in the place of a retriever: a TREC file, held against a benchmark."""
+"""Reads an external TREC run in place of a retriever, and checks it against a benchmark."""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
-from difflib import get_close_matches
 from itertools import chain
 from pathlib import Path
 
@@ -12,39 +11,40 @@ import pandas as pd
 
 from vrag_kit.errors import VragError
 from vrag_kit.options import read_entry
-from vrag_kit.retrieval.run import RunRow, make_run, run_rows
+from vrag_kit.retrieval.runs import RunRow, make_run, run_rows
+from vrag_kit.spelling import did_you_mean
 from vrag_kit.types import Benchmark
+from vrag_kit.workspace import display_path
 from vrag_kit.workspace import path as project_path
-from vrag_kit.workspace import shown
 
 ENDINGS = (".run", ".run.gz", ".trec", ".trec.gz")
-"""Of names that are meant as a run, also where there is no such file."""
+"""File extensions that mark an entry as a run, even if the file does not exist."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunFile:
-    """A run that an entry names."""
+    """A TREC run file named by an entry."""
 
     path: Path
     name: str
-    """In tables and file names: the entry's `name`, else the file's without its ending."""
+    """The entry's `name`, else the file name without extension; used in tables and file names."""
 
     def rows(self) -> list[RunRow]:
-        """What it ranks; raises `VragError` for a file that is missing, and as `read_run` does."""
+        """Returns its rows; raises `VragError` for a missing file, and as `read_run` does."""
         if not self.path.is_file():
             there = [file.name for file in self.path.parent.glob("*") if file.is_file()]
-            near = get_close_matches(self.path.name, there, 1)
-            hint = f" Did you mean {near[0]!r}?" if near else ""
+            hint = did_you_mean(self.path.name, there)
             raise VragError(
-                f"retriever {shown(self.path)!r}: there is no such file; expected a TREC run with"
+                f"retriever {display_path(self.path)!r}: there is no such file; expected a TREC"
+                " run with"
                 f" lines 'query_id Q0 doc_id rank score tag'.{hint}"
             )
         return run_rows(self.path)
 
 
-def run_file(entry: object) -> RunFile | None:
-    """The run that an entry of `retrievers` names: a file, or what ends as one of
-    `ENDINGS`; None for every other entry.
+def find_run_file(entry: object) -> RunFile | None:
+    """Returns the run file that an entry of `retrievers` names; None for any other entry. A run is
+    an existing file, or a name that ends in one of `ENDINGS`.
 
     Raises `VragError` for an option other than `name`.
     """
@@ -62,13 +62,13 @@ def run_file(entry: object) -> RunFile | None:
     return RunFile(path=place, name=name)
 
 
-def given_run(file: RunFile, benchmark: Benchmark, k: int) -> pd.DataFrame:
-    """The first k documents of each question, as deep as the file is, among those that a
-    search would find: its candidates. A printed line says how many there are.
+def external_run(file: RunFile, benchmark: Benchmark, k: int) -> pd.DataFrame:
+    """Returns each question's first k documents in the file that are among its candidates. The run
+    is as deep as the file; a printed line says how deep.
 
-    A file may rank more questions than the benchmark asks. Raises `VragError` as
-    `RunFile.rows` does, for a question that it ranks nothing for, a document that the
-    benchmark does not have, and a question without any of its candidates.
+    The file may rank further questions. Raises `VragError` as `RunFile.rows` does, for a question
+    without ranked documents, a document that the benchmark does not have, and a question without
+    any of its candidates.
     """
     rows = file.rows()
     asked = [row for row in rows if row.query_id in benchmark.queries]
@@ -84,7 +84,8 @@ def given_run(file: RunFile, benchmark: Benchmark, k: int) -> pd.DataFrame:
     for query_id, ranked in kept.items():
         if not ranked:
             raise VragError(
-                f"{shown(file.path)}: none of the documents that it ranks for query {query_id!r} is"
+                f"{display_path(file.path)}: none of the documents that it ranks for query"
+                f" {query_id!r} is"
                 f" a candidate of it in {benchmark.name}, such as"
                 f" {next(iter(_pool(benchmark, query_id)), None)!r}. Rank its candidates."
             )
@@ -97,11 +98,11 @@ def given_run(file: RunFile, benchmark: Benchmark, k: int) -> pd.DataFrame:
 
 
 READ_FROM = "read from"
-"""In a run's `attrs`: the file that it was read from, so that nothing writes over it."""
+"""Key in a run's `attrs`: the file that it was read from, which must not be overwritten."""
 
 
 def _pool(benchmark: Benchmark, query_id: str) -> Collection[str]:
-    """What a query is searched in, and may find."""
+    """Returns the documents that a query may find."""
     pool = benchmark.candidates(query_id)
     there: Collection[str] = benchmark.corpus if pool is None else pool
     left_out = benchmark.left_out.get(query_id, frozenset())
@@ -119,13 +120,13 @@ def _check_queries(
     stranger = next((row for row in rows if row.query_id not in benchmark.queries), None)
     if stranger is None:
         raise VragError(
-            f"{shown(file.path)}: {lack} of {benchmark.name}; expected a document at least for"
+            f"{display_path(file.path)}: {lack} of {benchmark.name}; expected a document at least"
+            " for"
             " each. Search for these too, and write the run again."
         )
-    near = get_close_matches(stranger.query_id, missing, 1)
-    hint = f" Did you mean {near[0]!r}?" if near else ""
+    hint = did_you_mean(stranger.query_id, missing)
     raise VragError(
-        f"{shown(file.path)} line {stranger.line}: query {stranger.query_id!r} is none of"
+        f"{display_path(file.path)} line {stranger.line}: query {stranger.query_id!r} is none of"
         f" {benchmark.name}, and {lack}.{hint} Write the run with the benchmark's ids of queries."
     )
 
@@ -134,11 +135,11 @@ def _check_document(file: RunFile, benchmark: Benchmark, row: RunRow) -> None:
     if row.doc_id in benchmark.corpus:
         return
     among = list(_pool(benchmark, row.query_id))
-    near = get_close_matches(row.doc_id, among, 1)
     example = f" Its documents are called such as {among[0]!r}." if among else ""
-    hint = f" Did you mean {near[0]!r}?" if near else example
+    hint = did_you_mean(row.doc_id, among) or example
     raise VragError(
-        f"{shown(file.path)} line {row.line}: document {row.doc_id!r} of query {row.query_id!r} is"
+        f"{display_path(file.path)} line {row.line}: document {row.doc_id!r} of query"
+        f" {row.query_id!r} is"
         f" none of the {len(benchmark.corpus):,} of {benchmark.name}.{hint} Write the run with the"
         " benchmark's ids of documents; it belongs to one corpus."
     )

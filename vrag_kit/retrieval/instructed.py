@@ -1,7 +1,7 @@
-"""Embedders made of multimodal language models, as VLM2Vec: the last token's state.
+"""Embedding models based on multimodal language models, such as VLM2Vec: the last token's state.
 
-Question, document or both stand within an instruction, with the picture where the
-model's image token is.
+The question or document is inserted into an instruction prompt, its image where the model's image
+token is.
 """
 
 from __future__ import annotations
@@ -16,20 +16,18 @@ from torch.nn.utils.rnn import pad_sequence
 
 from vrag_kit.checkpoints import Made, Options, check_weights
 from vrag_kit.errors import VragError
-from vrag_kit.retrieval.parts import Content
-from vrag_kit.retrieval.pictures import decode_rgb, unit_rows
+from vrag_kit.retrieval.parts import EncoderInput
+from vrag_kit.retrieval.pictures import decode_rgb, normalize_rows
 from vrag_kit.retrieval.pooling import pool
-from vrag_kit.retrieval.source import Source
-from vrag_kit.types import Evidence, Query
+from vrag_kit.retrieval.source import CheckpointSource
+from vrag_kit.types import Document, Query
 
 POSITIONS = ("model", "sequential")
 _OF_TOKENS = ("input_ids", "attention_mask", "token_type_ids", "mm_token_type_ids")
 
 
-class InstructedEncoder:
-    """Prompts as plain text, without chat template; the state of the last token, at
-    unit length.
-    """
+class VLMEncoder:
+    """Encodes a plain-text prompt, without chat template, as the last token's unit-length state."""
 
     normalized = True
 
@@ -38,18 +36,18 @@ class InstructedEncoder:
         model: Made,
         processor: Made,
         *,
-        source: Source,
+        source: CheckpointSource,
         options: Options,
         prompts: Mapping[str, str],
         positions: str = "model",
     ) -> None:
-        """`model` gives `last_hidden_state`.
+        """`model` returns `last_hidden_state`.
 
-        `prompts` has one for a "query" and one for a "document", with "{text}" where a
-        text goes and the processor's image token where a picture goes.
+        `prompts` has one for a "query" and one for a "document", with "{text}" where a text goes
+        and the processor's image token where an image goes.
 
-        `positions`: "model" counts the tokens of a picture as the model does (Qwen2-VL:
-        in a grid), "sequential" one after the other, as text.
+        `positions`: "model" numbers the tokens of an image as the model does (Qwen2-VL: in a grid),
+        "sequential" one after the other, as text.
         """
         self._model = model
         self._processor = processor
@@ -63,8 +61,8 @@ class InstructedEncoder:
 
     @torch.inference_mode()
     def encode_queries(self, queries: Sequence[Query]) -> np.ndarray:
-        """Unit-length rows, float32, shape (n, d); one at a time, so that company
-        changes nothing.
+        """Returns unit-length rows, float32, shape (n, d). Queries are encoded one at a time, so
+        the result does not depend on other queries.
         """
         rows = []
         for query in queries:
@@ -74,11 +72,11 @@ class InstructedEncoder:
             return np.empty((0, self._model.config.get_text_config().hidden_size), np.float32)
         return np.concatenate(rows)
 
-    def prepare(self, document: Evidence) -> dict[str, torch.Tensor]:
-        """Tokens and pixels of what is shown of the document within its prompt."""
+    def prepare(self, document: Document) -> dict[str, torch.Tensor]:
+        """Returns tokens and pixels of the document's encoded parts within its prompt."""
         return self._inputs("document", self.shown.of_document(document, self.name))
 
-    def _inputs(self, side: str, content: Content) -> dict[str, torch.Tensor]:
+    def _inputs(self, side: str, content: EncoderInput) -> dict[str, torch.Tensor]:
         prompt = self.prompts[side]
         if content.text is not None:
             prompt = prompt.replace("{text}", content.text)
@@ -90,8 +88,8 @@ class InstructedEncoder:
 
     @torch.inference_mode()
     def encode_documents(self, prepared: Sequence[Mapping[str, torch.Tensor]]) -> np.ndarray:
-        """Unit-length rows, float32, shape (n, d); a batch that does not fit into
-        memory is halved. Raises `VragError` when one picture does not fit.
+        """Returns unit-length rows, float32, shape (n, d). A batch that does not fit into memory is
+        halved. Raises `VragError` when one image does not fit.
         """
         shapes = {_shapes(inputs) for inputs in prepared}
         if len(shapes) > 1:  # pictures that keep their own size do not stack
@@ -115,12 +113,10 @@ class InstructedEncoder:
         if self._positions == "sequential":
             batch["position_ids"] = (batch["attention_mask"].cumsum(1) - 1).clamp(min=0)
         states = self._model(**batch, use_cache=False).last_hidden_state
-        return unit_rows(pool(states, batch["attention_mask"], "last"))
+        return normalize_rows(pool(states, batch["attention_mask"], "last"))
 
     def _batch(self, inputs: Sequence[Mapping[str, torch.Tensor]]) -> dict[str, torch.Tensor]:
-        """Texts padded at the end, which a causal model does not see; pixels one after
-        the other.
-        """
+        """Pads texts at the end, which a causal model does not see, and concatenates pixels."""
         batch = {}
         for name in inputs[0]:
             parts = [each[name] for each in inputs]
@@ -140,19 +136,19 @@ def _shapes(inputs: Mapping[str, torch.Tensor]) -> tuple[tuple[str, torch.Size],
     return tuple((name, inputs[name].shape[1:]) for name in pixels)
 
 
-def load_instructed(
-    source: Source,
+def load_vlm_encoder(
+    source: CheckpointSource,
     *,
     query_prompt: str | None = None,
     document_prompt: str | None = None,
     positions: str = "model",
     image_size: Mapping[str, int] | None = None,
-) -> InstructedEncoder:
+) -> VLMEncoder:
     """Load an image-text-to-text checkpoint, or a LoRA adapter of one, as an embedder.
 
-    `image_size` replaces the size that the image processor brings pictures to. Raises
-    `VragError` as `Source.read` does, when a prompt is missing or has no place for the
-    question or picture, and for an adapter that does not fit its base model.
+    `image_size` replaces the size that the image processor resizes images to. Raises `VragError` as
+    `CheckpointSource.read` does, when a prompt is missing or has no place for the question or
+    image, and for an adapter that does not fit its base model.
     """
     from transformers import AutoModelForImageTextToText, AutoProcessor
 
@@ -179,7 +175,7 @@ def load_instructed(
         "positions": positions,
         "image_size": dict(image_size) if image_size else None,
     }
-    return InstructedEncoder(
+    return VLMEncoder(
         model.base_model,
         processor,
         source=source,
@@ -189,7 +185,7 @@ def load_instructed(
     )
 
 
-def _prompts(source: Source, query: str | None, document: str | None) -> dict[str, str]:
+def _prompts(source: CheckpointSource, query: str | None, document: str | None) -> dict[str, str]:
     """The two prompts; raises `VragError` when one is missing."""
     if query is None or document is None:
         raise VragError(
@@ -202,8 +198,8 @@ def _prompts(source: Source, query: str | None, document: str | None) -> dict[st
 
 
 def _fill_in(processor: Made, config: Made) -> None:
-    """Tell a LLaVA processor saved by an older transformers, as E5-V's, what it counts
-    a picture's tokens by: the model's own patches, features, and CLIP's first token.
+    """Set what a LLaVA processor of older transformers, such as E5-V's, needs to count image
+    tokens. These are the model's own patches, features, and CLIP's first token.
     """
     if getattr(processor, "patch_size", 0) is not None:
         return
@@ -213,9 +209,9 @@ def _fill_in(processor: Made, config: Made) -> None:
     processor.num_additional_image_tokens = int(has_first)
 
 
-def _check_prompts(source: Source, prompts: Mapping[str, str], processor: Made) -> None:
-    """Raise `VragError` for a prompt without a place for what is encoded, or with one
-    for a picture that is not.
+def _check_prompts(source: CheckpointSource, prompts: Mapping[str, str], processor: Made) -> None:
+    """Raise `VragError` for a prompt that lacks a place for an encoded part. The same holds for one
+    with a place for an image that is not encoded.
     """
     names = [getattr(processor, name, None) for name in ("image_token", "boi_token")]
     tokens = [token for token in names if token]
@@ -234,9 +230,9 @@ def _check_prompts(source: Source, prompts: Mapping[str, str], processor: Made) 
                 )
 
 
-def _merge(model: Made, source: Source) -> None:
-    """Add the adapter's weights to the model's; every weight of the adapter must find
-    its place, and every place its weight.
+def _merge(model: Made, source: CheckpointSource) -> None:
+    """Merge the adapter's weights into the model's. Every weight of the adapter must find its
+    place, and every place its weight.
     """
     from peft.tuners.tuners_utils import BaseTunerLayer
 

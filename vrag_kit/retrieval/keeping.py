@@ -1,4 +1,4 @@
-"""Things and their vectors in a folder: which are missing, and where all of them are."""
+"""Embeds the items whose vectors a folder lacks, and locates the vectors of all of them."""
 
 from __future__ import annotations
 
@@ -13,19 +13,19 @@ from typing import NamedTuple, TypeVar
 import numpy as np
 
 from vrag_kit.errors import VragError
-from vrag_kit.names import Names
-from vrag_kit.retrieval.ahead import cut
-from vrag_kit.retrieval.kept import read_kept, read_whole
-from vrag_kit.retrieval.lookup import hashes
-from vrag_kit.retrieval.units import Pace, Source, Work
-from vrag_kit.retrieval.vectors import Places
+from vrag_kit.names import StringIndex
+from vrag_kit.retrieval.kept import read_stored_vectors, read_verified_vectors
+from vrag_kit.retrieval.lookup import hash_texts
+from vrag_kit.retrieval.prefetch import batched
+from vrag_kit.retrieval.units import BatchSizes, EmbeddingJob, EmbeddingSource
+from vrag_kit.retrieval.vectors import VectorLocations
 
 Thing = TypeVar("Thing")
 _BLOCK = 4096
 
 
-class Part(NamedTuple):
-    """The `number`-th of `of` parts, from 1: of every `of` shards one."""
+class ShardPart(NamedTuple):
+    """Part `number` of `of` parts, counted from 1: one shard out of every `of`."""
 
     number: int
     of: int
@@ -34,97 +34,101 @@ class Part(NamedTuple):
         return f", part {self.number}/{self.of}" if self.of > 1 else ""
 
 
-WHOLE = Part(1, 1)
+WHOLE = ShardPart(1, 1)
 
 
-class Columns(NamedTuple):
-    """What things are known by."""
+class ItemKeys(NamedTuple):
+    """Ids of items, and hashes of their ids and stamps."""
 
-    ids: Names
+    ids: StringIndex
     doc_ids: np.ndarray
-    """Hashes of them, uint64, shape (n,) …"""
+    """Hashes of the ids, uint64, shape (n,)."""
     stamps: np.ndarray
-    """… and of what changes with the things."""
+    """Hashes of the stamps, which change with the items, uint64, shape (n,)."""
 
     def digest(self) -> str:
-        """The same for the same things in the same order."""
+        """Returns a hash that is the same for the same items in the same order."""
         return hashlib.sha256(self.doc_ids.tobytes() + self.stamps.tobytes()).hexdigest()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Found:
-    """Where the vectors of things are, and what it took."""
+class CacheResult:
+    """Locations of the items' vectors, and the number of newly encoded items."""
 
-    ids: Names
-    places: Places
+    ids: StringIndex
+    places: VectorLocations
     dim: int
     new: int
-    """How many were encoded."""
+    """Number of items that were encoded."""
 
 
-def columns_of(source: Source[Thing], things: Collection[Thing]) -> Columns:
-    """What things are known by."""
+def item_keys(source: EmbeddingSource[Thing], things: Collection[Thing]) -> ItemKeys:
+    """Returns the ids of items, and hashes of their ids and stamps."""
     doc_ids = np.empty(len(things), np.uint64)
     stamps = np.empty(len(things), np.uint64)
 
     def named() -> Iterator[str]:
         start = 0
-        for block in cut(things, _BLOCK):
+        for block in batched(things, _BLOCK):
             here = slice(start, start := start + len(block))
             names = [source.doc_id(thing) for thing in block]
-            doc_ids[here] = hashes(names)
-            stamps[here] = hashes(source.stamp(thing) for thing in block)
+            doc_ids[here] = hash_texts(names)
+            stamps[here] = hash_texts(source.stamp(thing) for thing in block)
             yield from names
 
-    return Columns(Names(named()), doc_ids, stamps)
+    return ItemKeys(StringIndex(named()), doc_ids, stamps)
 
 
-def keep(source: Source[Thing], things: Collection[Thing], folder: Path, pace: Pace) -> Found:
-    """Embed those things of which `folder` has no vector, and say where all of them are.
+def embed_all(
+    source: EmbeddingSource[Thing], things: Collection[Thing], folder: Path, pace: BatchSizes
+) -> CacheResult:
+    """Embed the items without a vector in `folder`; return the locations of all vectors.
 
     Raises `VragError` as `embed_documents` does.
     """
-    columns = columns_of(source, things)
+    columns = item_keys(source, things)
     new = embed_missing(source, things, columns, folder, pace)
-    kept = read_kept(folder)
+    kept = read_stored_vectors(folder)
     found = kept.find(columns.doc_ids, columns.stamps)
     if len(gone := np.flatnonzero(found < 0)):
         raise VragError(
             f"{len(gone):,} {source.unit} changed before they could be embedded, the first is"
-            f" {columns.ids.at(gone[:1])[0]!r}. Search again."
+            f" {columns.ids.take(gone[:1])[0]!r}. Search again."
         )
-    return Found(ids=columns.ids, places=kept.places.of(found), dim=kept.dim, new=new)
+    return CacheResult(ids=columns.ids, places=kept.places.take(found), dim=kept.dim, new=new)
 
 
 def embed_missing(
-    source: Source[Thing],
+    source: EmbeddingSource[Thing],
     things: Iterable[Thing],
-    columns: Columns,
+    columns: ItemKeys,
     folder: Path,
-    pace: Pace,
-    part: Part = WHOLE,
+    pace: BatchSizes,
+    part: ShardPart = WHOLE,
 ) -> int:
-    """Embed what `folder` lacks of a part of the things; returns how many were encoded.
+    """Embed the items of a part that `folder` lacks; return how many were encoded.
 
-    Those that changed meanwhile are named. Raises `VragError` as `embed_documents` does.
+    Items that changed meanwhile are reported. Raises `VragError` as `embed_documents` does.
     """
-    with storing(folder):
+    with catch_disk_errors(folder):
         folder.mkdir(parents=True, exist_ok=True)
         shard = np.arange(len(columns.stamps)) // pace.shard
         mine = shard % part.of == part.number - 1
-        kept = read_whole(folder, columns.doc_ids[mine], columns.stamps[mine], source.space)
+        kept = read_verified_vectors(
+            folder, columns.doc_ids[mine], columns.stamps[mine], source.space
+        )
         missing = mine & (kept.find(columns.doc_ids, columns.stamps) < 0)
         if not missing.any():
             return 0
-        work = Work(source, folder, kept, pace)
+        work = EmbeddingJob(source, folder, kept, pace)
         work.embed(compress(things, missing), int(missing.sum()))
     _tell_changed(work.changed, source.unit)
     return work.new
 
 
 @contextmanager
-def storing(folder: Path) -> Iterator[None]:
-    """Turn an error of the disk into one that says what to do."""
+def catch_disk_errors(folder: Path) -> Iterator[None]:
+    """Convert an `OSError` into a `VragError` that says what to do."""
     try:
         yield
     except OSError as error:

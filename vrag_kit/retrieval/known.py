@@ -1,8 +1,8 @@
-"""Retrievers that were loaded before, known again without their weights.
+"""Identifies a retriever that was loaded before without reading its weights.
 
-The manifest of a retriever's embeddings notes the recipes (`Found.recipe`) that led to
-it. An entry whose recipe stands there has that name and fingerprint; its weights are
-read when something is left to encode.
+The manifest of a retriever's embeddings lists the recipes (`EncoderSpec.cache_key`) that led to it.
+An entry whose recipe is listed has that name and fingerprint; its weights are read when something
+is left to encode.
 """
 
 from __future__ import annotations
@@ -18,20 +18,20 @@ from vrag_kit.checkpoints import Options
 from vrag_kit.errors import VragError
 from vrag_kit.options import Entry
 from vrag_kit.retrieval.encoders import Encoder, Prepared
-from vrag_kit.retrieval.finding import Found, find_encoder
-from vrag_kit.retrieval.loading import load_found
+from vrag_kit.retrieval.finding import EncoderSpec, resolve_encoder
+from vrag_kit.retrieval.loading import load_encoder_spec
 from vrag_kit.retrieval.manifests import embeddings_folder, write_manifest
-from vrag_kit.retrieval.own_encoder import EncoderClass, own_encoder
-from vrag_kit.retrieval.parts import DocumentSide, Shown
-from vrag_kit.types import Evidence, Query
+from vrag_kit.retrieval.own_encoder import CustomEncoder, load_custom_encoder
+from vrag_kit.retrieval.parts import DocumentKey, InputModalities
+from vrag_kit.types import Document, Query
 
 
-class KnownEncoder:
-    """An encoder whose weights are read when the first thing is encoded."""
+class LazyEncoder:
+    """An encoder whose weights are loaded on first use."""
 
     def __init__(self, manifest: Path, stated: Options, load: Callable[[], Encoder]) -> None:
-        """`stated` is what the manifest says; raises `KeyError` or `TypeError` where it
-        says too little.
+        """`stated` is the content of the manifest; raises `KeyError` or `TypeError` where it is
+        incomplete.
         """
         self._manifest = manifest
         self._load = load
@@ -41,19 +41,19 @@ class KnownEncoder:
         self.fingerprint = str(stated["fingerprint"])
         self.normalized = bool(stated["normalized"])
         self.prompts: Mapping[str, str] = dict(stated["prompts"])
-        self.shown = Shown(**stated["shown"])
-        self.documents = DocumentSide(**stated["documents"])
+        self.shown = InputModalities(**stated["shown"])
+        self.documents = DocumentKey(**stated["documents"])
 
     def encode_queries(self, queries: Sequence[Query]) -> np.ndarray:
-        """As the encoder does."""
+        """Calls the encoder's `encode_queries`, loading it if necessary."""
         return self._encoder().encode_queries(queries)
 
-    def prepare(self, document: Evidence) -> Prepared:
-        """As the encoder does."""
+    def prepare(self, document: Document) -> Prepared:
+        """Calls the encoder's `prepare`, loading it if necessary."""
         return self._encoder().prepare(document)
 
     def encode_documents(self, prepared: Sequence[Prepared]) -> np.ndarray:
-        """As the encoder does."""
+        """Calls the encoder's `encode_documents`, loading it if necessary."""
         return self._encoder().encode_documents(prepared)
 
     def _encoder(self) -> Encoder:
@@ -75,23 +75,22 @@ class KnownEncoder:
             )
 
 
-def open_encoder(entry: Entry | EncoderClass, root: Path | str, *, device: str = "cpu") -> Encoder:
-    """The encoder of an entry, loaded only when it has something to encode, if it was
-    loaded before for embeddings below `root`; else loaded now, and noted there. One's
-    own class, or object, is used as it is.
+def open_encoder(entry: Entry | CustomEncoder, root: Path | str, *, device: str = "cpu") -> Encoder:
+    """Returns the encoder of an entry; one that is recorded below `root` is loaded on first use.
+    Any other is loaded now, and recorded there. A custom class or object is used as it is.
 
     Raises `VragError` as `load_encoder` does, now or when it is loaded.
     """
-    if (own := own_encoder(entry, device=device)) is not None:
+    if (own := load_custom_encoder(entry, device=device)) is not None:
         return own
-    found = find_encoder(entry)
+    found = resolve_encoder(entry)
     known = _known(found, root, device)
     if known is not None:
         return known
-    encoder = load_found(found, device=device)
+    encoder = load_encoder_spec(found, device=device)
     folder = embeddings_folder(encoder, root)
     try:
-        write_manifest(folder, encoder, recipe=found.recipe())
+        write_manifest(folder, encoder, recipe=found.cache_key())
     except OSError as error:
         raise VragError(
             f"{folder}: cannot be written ({error.strerror or error}). Free space or choose another"
@@ -100,23 +99,25 @@ def open_encoder(entry: Entry | EncoderClass, root: Path | str, *, device: str =
     return encoder
 
 
-def known_encoder(entry: Entry | EncoderClass, root: Path | str) -> Encoder | None:
-    """The encoder of an entry if it was loaded before for embeddings below `root`; loads
-    no checkpoint. Raises `VragError` for an entry without a checkpoint here, and for one's
-    own class as `load_encoder` does.
+def cached_encoder(entry: Entry | CustomEncoder, root: Path | str) -> Encoder | None:
+    """Returns the encoder of an entry if it was loaded before for embeddings below `root`. Loads no
+    checkpoint. Raises `VragError` for an entry without a checkpoint here, and for a custom class as
+    `load_encoder` does.
     """
-    if (own := own_encoder(entry)) is not None:
+    if (own := load_custom_encoder(entry)) is not None:
         return own
-    return _known(find_encoder(entry), root, "cpu")
+    return _known(resolve_encoder(entry), root, "cpu")
 
 
-def _known(found: Found, root: Path | str, device: str) -> KnownEncoder | None:
-    recipe = found.recipe()
+def _known(found: EncoderSpec, root: Path | str, device: str) -> LazyEncoder | None:
+    recipe = found.cache_key()
     for manifest in sorted(Path(root).glob("*/manifest.json")):
         try:
             stated = json.loads(manifest.read_text(encoding="utf-8"))
             if recipe in stated["recipes"]:
-                return KnownEncoder(manifest, stated, lambda: load_found(found, device=device))
+                return LazyEncoder(
+                    manifest, stated, lambda: load_encoder_spec(found, device=device)
+                )
         except (OSError, ValueError, KeyError, TypeError):
             continue  # a damaged one: it is written anew
     return None

@@ -1,30 +1,30 @@
-"""Load a retriever of any family: its files say which, the entry's options the rest.
+"""Loads a retriever of any model family, chosen by its files and the entry's options.
 
 | option | meaning |
 |---|---|
 | query | what is encoded of a question: "text", "image" or "both" |
 | document | what is encoded of a document: "image", "text", "both", or "auto", the
-picture, and the text of a document without one |
+image, or the text of a document without one |
 | dtype | number type of the weights: "auto" (the checkpoint's own), "float32",
 "float16", "bfloat16" |
 | revision | branch, tag or commit on the hub |
 | trust_remote_code | true lets code that comes with the checkpoint run |
-| query_prompt | what is said around a question, "{text}" being the question, and the
-model's image token its picture |
-| document_prompt | what is said around a document: "{text}" for a text, the model's
-image token for a picture |
-| positions | of a picture's tokens in an instructed model: "model" or "sequential" |
-| image_size | the size that an instructed model's preprocessing brings pictures to, as
-its image processor words it |
+| query_prompt | prompt of a question: "{text}" for the question, the model's image
+token for its image |
+| document_prompt | prompt of a document: "{text}" for a text, the model's image token
+for an image |
+| positions | of an image's tokens in an instructed model: "model" or "sequential" |
+| image_size | the size that an instructed model's preprocessing resizes images to, in
+the format of its image processor |
 | documents | the encoder of the document side, where there are two: a name, or a
 mapping with "model" and "revision" |
-| pooling | which token's state stands for a text: "cls", "mean", "last"; of a
-sentence-transformers folder, that its own modules are passed over |
+| pooling | how token states become a text's vector: "cls", "mean", "last"; for a
+sentence-transformers folder, replaces its own modules |
 | normalize | whether text vectors are brought to unit length |
 
-"both" is, in a dual encoder, the sum of the two unit vectors at unit length; an
-instructed model reads picture and text in one prompt. Visual-RAG's CLIP is asked by the
-text; that of MRAG-Bench, and of CRAG-MM's image search, by the picture alone.
+In a dual encoder, "both" is the sum of the two unit vectors at unit length; an
+instructed model reads image and text in one prompt. Visual-RAG's CLIP encodes the text
+of a question; that of MRAG-Bench, and of CRAG-MM's image search, the image alone.
 """
 
 from __future__ import annotations
@@ -32,62 +32,65 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
-from vrag_kit.checkpoints import Made, check_device, fitting
+from vrag_kit.checkpoints import Made, catch_out_of_memory, check_device
 from vrag_kit.errors import VragError
 from vrag_kit.options import Entry
 from vrag_kit.retrieval.encoders import Encoder
-from vrag_kit.retrieval.finding import OF_OPEN_CLIP, Found, check_files, find_encoder
-from vrag_kit.retrieval.own_encoder import EncoderClass, own_encoder
-from vrag_kit.retrieval.own_kinds import own_kind
-from vrag_kit.retrieval.parts import DOCUMENT_PARTS, QUERY_PARTS, Shown
-from vrag_kit.retrieval.source import Source
+from vrag_kit.retrieval.finding import (
+    OF_OPEN_CLIP,
+    EncoderSpec,
+    check_encoder_files,
+    resolve_encoder,
+)
+from vrag_kit.retrieval.own_encoder import CustomEncoder, load_custom_encoder
+from vrag_kit.retrieval.own_kinds import builtin_architecture
+from vrag_kit.retrieval.parts import DOCUMENT_PARTS, QUERY_PARTS, InputModalities
+from vrag_kit.retrieval.source import CheckpointSource
 
 _OF_ALL = ("document", "dtype", "query", "revision", "trust_remote_code")
 
 
 @dataclass(frozen=True, slots=True)
 class _Family:
-    """A kind of model."""
+    """Loader and options of a model family."""
 
     load: Callable[..., Encoder]  # each takes options of its own
     options: tuple[str, ...]
     query: tuple[str, ...]
-    """What it can encode of a question, the usual first."""
+    """Query parts that it can encode, the default first."""
     document: tuple[str, ...]
-    """What it can encode of a document, the usual first."""
+    """Document parts that it can encode, the default first."""
 
 
-def load_encoder(entry: Entry | EncoderClass, *, device: str = "cpu") -> Encoder:
-    """Load what a parameter names: "<folder>", "<open_clip model>/<tag>", "<name on the
-    hub>", "<package.module>:<Class>" (`EncoderClass`), or a mapping with "model" and
-    options (`OPTIONS`; those of a class are its own).
+def load_encoder(entry: Entry | CustomEncoder, *, device: str = "cpu") -> Encoder:
+    """Loads the encoder that an entry names. An entry is "<folder>", "<open_clip model>/<tag>",
+    "<name on the hub>", "<package.module>:<Class>" (`CustomEncoder`), or a mapping with "model" and
+    options (`OPTIONS`; a class has its own).
 
-    A folder with open_clip_config.json, a name on the hub with that and no config.json,
-    and the name of an open_clip model, are open_clip's; everything else is read by
-    transformers as the family that its files show: dual encoder, instructed multimodal
-    model (also as LoRA adapter), sentence-transformers folder, plain text encoder; or it
-    is of a kind that is built here, as its config.json says (`own_kinds`). For the models
-    in retrievers.json, the options that their authors give are filled in.
-    Raises `VragError` for anything that cannot be loaded, and for an option that the
-    family does not take.
+    open_clip loads a folder with open_clip_config.json, a name on the hub with that and no
+    config.json, and the name of an open_clip model. transformers loads everything else as the
+    family that its files show: dual encoder, instructed multimodal model (also as LoRA adapter),
+    sentence-transformers folder, plain text encoder, or a built-in architecture, as its config.json
+    says (`own_kinds`). Models in retrievers.json have their authors' options by default. Raises
+    `VragError` for anything that cannot be loaded, and for an option that the family does not take.
     """
     check_device(device)
-    own = own_encoder(entry, device=device)
-    return load_found(find_encoder(entry), device=device) if own is None else own
+    own = load_custom_encoder(entry, device=device)
+    return load_encoder_spec(resolve_encoder(entry), device=device) if own is None else own
 
 
-def load_found(found: Found, *, device: str = "cpu") -> Encoder:
-    """Load a retriever whose checkpoint was found; raises as `load_encoder`."""
+def load_encoder_spec(found: EncoderSpec, *, device: str = "cpu") -> Encoder:
+    """Loads the encoder of a resolved entry; raises as `load_encoder` does."""
     check_device(device)
     for folder in (found.folder, found.partner):
         if folder is not None:
-            check_files(found.spec, folder)
+            check_encoder_files(found.spec, folder)
     advice = "Free it, or use a smaller number type or model."
-    with fitting(f"retriever {found.spec!r}", device, advice):
+    with catch_out_of_memory(f"retriever {found.spec!r}", device, advice):
         return _open_clip(found, device) if found.by_open_clip else _transformers(found, device)
 
 
-def _open_clip(found: Found, device: str) -> Encoder:
+def _open_clip(found: EncoderSpec, device: str) -> Encoder:
     from vrag_kit.retrieval.openclip import load_open_clip
 
     if strange := sorted(set(found.options) - set(OF_OPEN_CLIP)):
@@ -95,16 +98,16 @@ def _open_clip(found: Found, device: str) -> Encoder:
             f"retriever {found.spec!r}: open_clip models take no option {strange[0]!r}; expected"
             f" {', '.join(OF_OPEN_CLIP)}. Remove it."
         )
-    shown = Shown(**found.options)
+    shown = InputModalities(**found.options)
     return load_open_clip(found.spec, folder=found.folder, device=device, shown=shown)
 
 
-def _transformers(found: Found, device: str) -> Encoder:
+def _transformers(found: EncoderSpec, device: str) -> Encoder:
     if found.folder is None:
         raise ValueError(f"{found.spec} has no folder")
     options = dict(found.options)
     document = options.pop("document", "auto")
-    source = Source(
+    source = CheckpointSource(
         spec=found.spec,
         folder=found.folder,
         partner=found.partner,
@@ -134,25 +137,25 @@ def _transformers(found: Found, device: str) -> Encoder:
                 f"{source.owner}: {name} is {part!r}, which this kind of model cannot encode;"
                 f" expected {' or '.join(map(repr, parts))}."
             )
-    shown = Shown(query=query, document=document, usual=usual, usual_query=family.query[0])
+    shown = InputModalities(
+        query=query, document=document, usual=usual, usual_query=family.query[0]
+    )
     options.pop("documents", None)  # found already: it is the partner
     return family.load(replace(source, shown=shown), **options)
 
 
 def _family(kind: str) -> _Family:
-    """What there is to know of a kind of model; its module is imported when it is
-    needed.
-    """
+    """Returns the loader and options of a model family; its module is imported only when needed."""
     prompts = ("query_prompt", "document_prompt")
     if kind == "dual":
-        from vrag_kit.retrieval.dual import load_dual
+        from vrag_kit.retrieval.dual import load_dual_encoder
 
-        return _Family(load_dual, ("query_prompt",), QUERY_PARTS, DOCUMENT_PARTS)
+        return _Family(load_dual_encoder, ("query_prompt",), QUERY_PARTS, DOCUMENT_PARTS)
     if kind == "instructed":
-        from vrag_kit.retrieval.instructed import load_instructed
+        from vrag_kit.retrieval.instructed import load_vlm_encoder
 
         return _Family(
-            load_instructed,
+            load_vlm_encoder,
             (*prompts, "positions", "image_size"),
             QUERY_PARTS,
             ("image", "text", "both"),
@@ -167,22 +170,22 @@ def _family(kind: str) -> _Family:
         parts = ("both", "image", "text")
         return _Family(load_vista, (), parts, ("image", "both", "text"))
     if kind == "sentence":
-        from vrag_kit.retrieval.texts import load_sentence
+        from vrag_kit.retrieval.texts import load_sentence_transformer
 
-        return _Family(load_sentence, (*prompts, "normalize"), ("text",), ("text",))
-    from vrag_kit.retrieval.texts import load_text
+        return _Family(load_sentence_transformer, (*prompts, "normalize"), ("text",), ("text",))
+    from vrag_kit.retrieval.texts import load_text_encoder
 
     options = (*prompts, "documents", "pooling", "normalize")
-    return _Family(load_text, options, ("text",), ("text",))
+    return _Family(load_text_encoder, options, ("text",), ("text",))
 
 
-def _kind(source: Source) -> str:
-    """One of `own_kinds.KINDS`, "dual", "instructed", "sentence" or "text", by the
+def _kind(source: CheckpointSource) -> str:
+    """Returns one of `own_kinds.KINDS`, "dual", "instructed", "sentence" or "text", by the
     checkpoint's files.
     """
     from transformers import MODEL_FOR_IMAGE_TEXT_TO_TEXT_MAPPING
 
-    if own := own_kind(source.folder):
+    if own := builtin_architecture(source.folder):
         return own
     if (source.folder / "adapter_config.json").is_file():
         return "instructed"
@@ -196,8 +199,8 @@ def _kind(source: Source) -> str:
     return "text"
 
 
-def _embeds_both(config: Made, source: Source) -> bool:
-    """Whether the model that would be loaded has features of texts and of pictures."""
+def _embeds_both(config: Made, source: CheckpointSource) -> bool:
+    """Whether the model to be loaded has features of texts and of images."""
     from transformers import MODEL_MAPPING
     from transformers.dynamic_module_utils import get_class_from_dynamic_module
 

@@ -1,13 +1,12 @@
-"""MagicLens: a dual encoder's two vectors of a picture and an instruction, made one by a
-small head.
+"""MagicLens: a small head fuses a dual encoder's image and instruction vectors into one.
 
-The two stand as tokens in a small transformer, and a learned query pools what comes out
+The two vectors are tokens of a small transformer, whose output a learned query pools
 (Zhang et al. 2024, "MagicLens: Self-Supervised Image Retrieval with Open-Ended
 Instructions", ICML; layers as in the authors' code of 2024).
 
 A checkpoint of this kind is a folder with
 
-    config.json         model_type "magiclens", the fields of `HeadSizes`, and "base":
+    config.json         model_type "magiclens", the fields of `HeadConfig`, and "base":
                         the dual encoder in open_clip's layout, a folder in here or
                         a retriever's name
     model.safetensors   the head's weights
@@ -33,45 +32,45 @@ from torch import nn
 from vrag_kit.checkpoints import Options
 from vrag_kit.errors import VragError
 from vrag_kit.retrieval.openclip import OpenClipEncoder, load_open_clip
-from vrag_kit.retrieval.own_weights import own_config, read_own
-from vrag_kit.retrieval.parts import Content
-from vrag_kit.retrieval.pictures import decode_rgb, unit_rows
-from vrag_kit.retrieval.source import Source
-from vrag_kit.retrieval.towers import Both
-from vrag_kit.types import Evidence, Query
+from vrag_kit.retrieval.own_weights import load_builtin_weights, read_architecture_config
+from vrag_kit.retrieval.parts import EncoderInput
+from vrag_kit.retrieval.pictures import decode_rgb, normalize_rows
+from vrag_kit.retrieval.source import CheckpointSource
+from vrag_kit.retrieval.towers import TextAndImage
+from vrag_kit.types import Document, Query
 
 _CAP = 50.0
-"""What attention's logits cannot leave: x becomes 50 tanh(x / 50)."""
+"""Cap of the attention logits: x becomes 50 tanh(x / 50)."""
 _EPSILON = 1e-6
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class HeadSizes:
-    """How large a head is; the usual sizes follow from the first three."""
+class HeadConfig:
+    """Sizes of the head; the usual ones follow from `width`, `layers` and `heads`."""
 
     width: int
-    """Components of the two vectors, and of the one: 512 or 768."""
+    """Components of the two input vectors, and of the output: 512 or 768."""
     layers: int = 4
     heads: int = 8
-    """Of attention, also of the pooling: 8 or 16."""
+    """Attention heads, also of the pooling: 8 or 16."""
     hidden: int = 0
     """Components between a layer's two linear maps; 0: four times the width."""
     pooled: int = 0
-    """Components in which the pooling attends; 0: four times the width."""
+    """Components of the pooling's attention; 0: four times the width."""
     stage: int = 0
-    """The stage of the picture tower whose map is the picture's token, by a linear map
-    of each channel's mean and maximum; 0, as the authors': the tower's vector is.
+    """The image tower's stage whose map gives the image token, by a linear map of each channel's
+    mean and maximum. With 0, as the authors', the token is the tower's vector.
     """
     channels: int = 0
-    """Of that stage."""
+    """Channels of that stage."""
 
 
 class MagicLensHead(nn.Module):
-    """(n, width) of pictures and (n, width) of texts → (n, width), as it comes; with a
-    stage, pictures are (n, 2 channels).
+    """Maps image and text vectors, each (n, width), to fused vectors (n, width), not normalised.
+    With a `stage`, images are (n, 2 channels).
     """
 
-    def __init__(self, sizes: HeadSizes) -> None:
+    def __init__(self, sizes: HeadConfig) -> None:
         super().__init__()
         wide = 4 * sizes.width
         self.layers = nn.ModuleList(
@@ -83,8 +82,8 @@ class MagicLensHead(nn.Module):
         self.norm = nn.LayerNorm(sizes.width, eps=_EPSILON)
 
     def forward(self, pictures: torch.Tensor, texts: torch.Tensor) -> torch.Tensor:
-        """The picture comes first; no positions are added, so that the vectors alone
-        tell which is which.
+        """Fuses image and text, with the image token first. No positions are added: the vectors
+        alone distinguish the two.
         """
         tokens = torch.stack([self.of_map(pictures), texts], dim=1)  # (n, 2, width)
         for layer in self.layers:
@@ -95,7 +94,7 @@ class MagicLensHead(nn.Module):
 
 
 class _Layer(nn.Module):
-    """Attention, then two linear maps with ReLU between, each after a norm and added."""
+    """Attention, then a two-layer ReLU network, each with pre-norm and residual connection."""
 
     def __init__(self, width: int, heads: int, hidden: int) -> None:
         super().__init__()
@@ -130,7 +129,7 @@ class _Attention(nn.Module):
         self.scale = nn.Parameter(torch.zeros(inner // heads)) if scale_each else None
 
     def forward(self, asking: torch.Tensor, tokens: torch.Tensor) -> torch.Tensor:
-        """(n, t, width) asking, (n, s, width) asked → (n, t, width)."""
+        """Maps queries (n, t, width) and tokens (n, s, width) to (n, t, width)."""
         query = self._split(self.of_query(asking))
         key = self._split(self.of_key(tokens))
         query = query / math.sqrt(query.shape[-1])
@@ -149,7 +148,7 @@ class _Attention(nn.Module):
 
 
 class MagicLensEncoder:
-    """Questions as picture and text, documents as picture and empty text, unit length."""
+    """Encodes questions as image and text, documents as image and empty text; unit length."""
 
     normalized = True
 
@@ -159,12 +158,12 @@ class MagicLensEncoder:
         head: MagicLensHead,
         *,
         stage: int,
-        source: Source,
+        source: CheckpointSource,
         options: Options,
         query_prompt: str = "{text}",
     ) -> None:
-        """`towers` give the vectors as long as they come, or, with a `stage`, that map
-        of a picture; `query_prompt` has "{text}" where the question goes.
+        """`towers` return vectors that are not normalised, or that map of an image with a `stage`.
+        `query_prompt` has "{text}" where the question goes.
         """
         self._towers = towers
         self._stage = stage
@@ -176,54 +175,55 @@ class MagicLensEncoder:
         self.prompts: Mapping[str, str] = {"query": query_prompt}
 
     def encode_queries(self, queries: Sequence[Query]) -> np.ndarray:
-        """Unit-length rows, float32, shape (n, d); the question within its prompt.
+        """Returns unit-length rows, float32, shape (n, d), of questions within their prompt.
 
-        One at a time, so that company changes nothing.
+        Queries are encoded one at a time, so the result does not depend on other queries.
         """
         rows = []
         for query in queries:
             text, image = self.shown.of_query(query, self.name)
             if text is not None:
                 text = self.prompts["query"].replace("{text}", text)
-            rows.append(self.encode_documents([self._prepared(Content(text, image))]))
+            rows.append(self.encode_documents([self._prepared(EncoderInput(text, image))]))
         return np.concatenate(rows) if rows else np.empty((0, self._towers.dim), np.float32)
 
-    def prepare(self, document: Evidence) -> Both:
-        """The picture as its tower takes it, and the text, empty unless it is shown.
+    def prepare(self, document: Document) -> TextAndImage:
+        """Returns the preprocessed image, and the text, empty unless it is encoded.
 
-        Raises `VragError` naming a document without it, or with a damaged picture.
+        Raises `VragError` naming a document that lacks an encoded part, or has a damaged image.
         """
         return self._prepared(self.shown.of_document(document, self.name))
 
-    def _prepared(self, content: Content) -> Both:
+    def _prepared(self, content: EncoderInput) -> TextAndImage:
         text, image = content
         if image is None:
             raise ValueError(f"{self.name} has no vector of a text alone")
         pixels = self._towers.pixels(decode_rgb(image.data(), image.where))
-        return Both(text or "", pixels)
+        return TextAndImage(text or "", pixels)
 
     @torch.inference_mode()
-    def encode_documents(self, prepared: Sequence[Both]) -> np.ndarray:
-        """Unit-length rows, float32, shape (n, d)."""
+    def encode_documents(self, prepared: Sequence[TextAndImage]) -> np.ndarray:
+        """Returns unit-length rows, float32, shape (n, d)."""
         pixels = [each.pixels for each in prepared]
         if self._stage:
             pictures = self._towers.stage_features(pixels, self._stage)
         else:
-            pictures = self._towers.picture_features(pixels)
+            pictures = self._towers.image_features(pixels)
         said = list(dict.fromkeys(each.text for each in prepared))
         texts = self._towers.text_features(said)
         texts = texts[[said.index(each.text) for each in prepared]]
-        return unit_rows(self._head(pictures.float(), texts.float()))
+        return normalize_rows(self._head(pictures.float(), texts.float()))
 
 
-def load_magiclens(source: Source, *, query_prompt: str = "{text}") -> MagicLensEncoder:
-    """Load a head and the dual encoder that it stands on, `source.partner`, which is in
-    open_clip's layout.
+def load_magiclens(source: CheckpointSource, *, query_prompt: str = "{text}") -> MagicLensEncoder:
+    """Load a head and its base, `source.partner`, a dual encoder in open_clip's layout.
 
-    Raises `VragError` as `load_open_clip` and `read_own` do, and for a head that is as
-    wide as another dual encoder's vectors.
+    Raises `VragError` as `load_open_clip` and `load_builtin_weights` do, and for a head whose width
+    is not that of the base's vectors.
     """
-    sizes = HeadSizes(**own_config(source, [field.name for field in fields(HeadSizes)]))
+    sizes = HeadConfig(
+        **read_architecture_config(source, [field.name for field in fields(HeadConfig)])
+    )
     base = source.partner or source.folder
     towers = load_open_clip(str(base), folder=base, device=source.device)
     if towers.dim != sizes.width:
@@ -232,7 +232,7 @@ def load_magiclens(source: Source, *, query_prompt: str = "{text}") -> MagicLens
             f" base {base.name} have {towers.dim}. Correct `base` in"
             f" {source.folder / 'config.json'}, or train the head on this base."
         )
-    head = read_own(MagicLensHead(sizes), source)
+    head = load_builtin_weights(MagicLensHead(sizes), source)
     options = {"family": "magiclens", "query_prompt": query_prompt}
     return MagicLensEncoder(
         towers,

@@ -1,16 +1,16 @@
-"""Where an encoder's embeddings lie, and what is noted about it there.
+"""Folders of an encoder's embeddings, and their manifests.
 
     <root>/<encoder>-<fingerprint>/
-        manifest.json    encoder, fingerprint, normalized, number type, prompts, what is
-                         shown, what documents are known by, and the recipes of entries
+        manifest.json    encoder, fingerprint, normalized, number type, prompts, encoded
+                         parts, key of document vectors, and the recipes of entries
                          that lead here
-        queries/         shards of questions asked by their picture (`query_vectors`)
+        queries/         shards of query vectors that use an image (`query_vectors`)
         runs/            finished searches (`searches`)
     <root>/<name>-<fingerprint of `Encoder.documents`>/
         shard-*          vectors of documents (`shards`)
 
-The second is the first for an encoder that is asked as usual. Others that differ in
-questions alone share it with that one.
+Both are the same folder for an encoder with default query options. Encoders that differ
+only on the query side share the second.
 """
 
 from __future__ import annotations
@@ -19,25 +19,25 @@ import json
 from dataclasses import asdict
 from pathlib import Path
 
-from vrag_kit.files import one_at_a_time, write_file
+from vrag_kit.files import lock_folder, write_file
 from vrag_kit.retrieval.encoders import Encoder
 
 
 def embeddings_folder(encoder: Encoder, root: Path | str) -> Path:
-    """Where everything lies that `encoder` alone has made below `root`."""
+    """Returns the folder below `root` of everything that this encoder alone has made."""
     return Path(root) / f"{encoder.name}-{encoder.fingerprint[:12]}"
 
 
 def documents_folder(encoder: Encoder, root: Path | str) -> Path:
-    """Where the vectors of its documents lie."""
+    """Returns the folder of the encoder's document vectors."""
     return Path(root) / f"{encoder.documents.name}-{encoder.documents.fingerprint[:12]}"
 
 
 def write_manifest(folder: Path, encoder: Encoder, *, recipe: str | None = None) -> None:
-    """Say in `folder` what made the embeddings there, and which recipes lead to it:
-    those that stood there, and `recipe`. Others wait only while this is written.
+    """Writes the manifest of `folder`: its encoder, and the recipes that lead to it. Recipes that
+    it lists already are kept; other processes wait only while it is written.
     """
-    with one_at_a_time(folder, "writing the manifest"):
+    with lock_folder(folder, "writing the manifest"):
         path = folder / "manifest.json"
         try:
             recipes = set(json.loads(path.read_text(encoding="utf-8"))["recipes"])

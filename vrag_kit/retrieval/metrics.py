@@ -1,4 +1,4 @@
-"""Retrieval metrics of every query at several cut-offs at once.
+"""Retrieval metrics of every query at several cutoffs.
 
 They are those of the Visual-RAG paper (section 5.1, Table 2).
 
@@ -10,14 +10,14 @@ They are those of the Visual-RAG paper (section 5.1, Table 2).
 | ndcg | [0, 1] | DCG over the DCG of the best order of *all* relevant documents
 (trec_eval's ndcg_cut) |
 | ndcg_visual_rag | [0, 1] | DCG over the DCG of the best order of the *30 retrieved*,
-cut at k; 0 when none of the 30 is relevant; none (NaN) of a run that is too shallow |
+cut at k; 0 when none of the 30 is relevant; NaN for a run that is too shallow |
 
 DCG sums label / log2(rank + 1) (Järvelin & Kekäläinen 2002, ACM TOIS 20(4)). The last
 definition is the one that fits the paper's Table 2; the standard one cannot reach its
 values. A query without any relevant document has no value (NaN) and is left out of
-means; a query without results has found nothing (0), as in `trec_eval -c`. Nor has
-`ndcg_visual_rag` a value where fewer than 30 were retrieved, though more have a label:
-that smaller ideal would be reached more easily (`too_shallow`). Relevant means a label
+means; a query without results has the value 0, as in `trec_eval -c`. `ndcg_visual_rag` has
+no value either if fewer than 30 were retrieved although more have a label: the smaller
+ideal would be reached more easily (`shallow_queries`). Relevant means a label
 of 1 or more; labels below 0 count as 0.
 """
 
@@ -29,12 +29,12 @@ import numpy as np
 import pandas as pd
 
 from vrag_kit.errors import VragError
-from vrag_kit.retrieval.own_metric import RetrievalMetric, measure, open_metrics
-from vrag_kit.retrieval.run import Qrels
+from vrag_kit.retrieval.own_metric import RetrievalMetric, apply_metric, load_metrics
+from vrag_kit.retrieval.runs import Qrels
 
 CUTOFFS = (1, 5, 10, 20, 30)
 BY_DEPTH = "ndcg_visual_rag"
-"""The metric that knows only what was retrieved, and so needs all of `DEPTH`."""
+"""The metric whose ideal uses only retrieved documents, and so needs all of `DEPTH`."""
 METRICS = ("recall", "ndcg", BY_DEPTH, "hit", "hit_count")
 DEPTH = 30
 """Number of retrieved documents whose best order is the ideal of `ndcg_visual_rag`."""
@@ -47,39 +47,39 @@ def evaluate(
     cutoffs: Sequence[int] = CUTOFFS,
     metrics: Sequence[str | RetrievalMetric] = (),
 ) -> pd.DataFrame:
-    """Every metric of every query of `qrels`: columns query_id, metric, k, value; behind
-    the kit's those of one's own, `metrics`: functions, or "module:function".
+    """Returns every metric of every query of `qrels`: columns query_id, metric, k, value. Custom
+    `metrics`, functions or "module:function", follow the kit's.
 
-    A run may be shallow: what was not found is not relevant, and a query without any
-    result has 0; those `too_shallow` have no `ndcg_visual_rag`. Queries of the run that
-    have no labels are ignored. Raises `VragError` for a cut-off below 1, when a run with
-    results shares no query with the labels, which means that the two files do not belong
-    together, and as `open_metrics` and `measure` do.
+    A run may be shallow: missing ranks count as not relevant, and a query without results has 0;
+    those of `shallow_queries` have no `ndcg_visual_rag`. Queries of the run without labels are
+    ignored. Raises `VragError` for a cutoff below 1, when a run with results shares no query with
+    the labels, which means that the two files do not belong together, and as `load_metrics` and
+    `apply_metric` do.
     """
-    own = open_metrics(metrics, METRICS)
+    own = load_metrics(metrics, METRICS)
     _check(run, qrels, cutoffs)
     depth = max(*cutoffs, DEPTH)
     gains = _gains(run, qrels, depth)
     ideal, relevant = _ideal(qrels, depth)
     judged = np.where(relevant > 0, 1.0, np.nan)
-    shallow = list(too_shallow(run, qrels))
+    shallow = list(shallow_queries(run, qrels))
     lacking = np.where(np.isin(list(qrels), shallow), np.nan, 1.0)
     tables = []
     for k in cutoffs:
         values = _measured(gains, ideal, relevant, k)
         values[BY_DEPTH] = values[BY_DEPTH] * lacking
         for name, function in own.items():
-            values[name] = measure(name, function, gains[:, :k] > 0, relevant, list(qrels))
+            values[name] = apply_metric(name, function, gains[:, :k] > 0, relevant, list(qrels))
         for metric in (*METRICS, *own):
             rows = {"query_id": list(qrels), "metric": metric, "k": k}
             tables.append(pd.DataFrame({**rows, "value": values[metric] * judged}))
     return pd.concat(tables, ignore_index=True)
 
 
-def too_shallow(run: pd.DataFrame, qrels: Qrels) -> dict[str, int]:
-    """Query → how many documents the run holds for it, where these are some, but fewer
-    than 30 and fewer than have a label: the best order of the 30 retrieved is not known.
-    Where that is so of all queries with results, those without are among them.
+def shallow_queries(run: pd.DataFrame, qrels: Qrels) -> dict[str, int]:
+    """Returns the number of retrieved documents of each query too shallow for `ndcg_visual_rag`.
+    Such a query has results, but fewer than 30 and fewer than have a label: the best order of the
+    30 is unknown. If all queries with results are shallow, those without are included.
     """
     held = run["query_id"].value_counts()
     found = {query_id: int(held.get(query_id, 0)) for query_id in qrels}
@@ -92,10 +92,10 @@ def too_shallow(run: pd.DataFrame, qrels: Qrels) -> dict[str, int]:
     return found if shallow and len(shallow) == np.count_nonzero(list(found.values())) else shallow
 
 
-def cut_at(run: pd.DataFrame, qrels: Qrels) -> int | None:
-    """The most results that the run holds for a query, where it may go on behind them, so
-    that nothing is known of a larger k; None without results, and where those queries
-    have pools that are ranked to their end: all documents with a label, also of 0.
+def truncated_depth(run: pd.DataFrame, qrels: Qrels) -> int | None:
+    """Returns the most results that the run holds for a query, if it may be truncated there.
+    Nothing is then known of a larger k. None without results, and where those queries have pools
+    that are ranked to their end: all documents with a label, also of 0.
     """
     held = run["query_id"].value_counts()
     if held.empty:
@@ -120,8 +120,8 @@ def _check(run: pd.DataFrame, qrels: Qrels, cutoffs: Sequence[int]) -> None:
 def _measured(
     gains: np.ndarray, ideal: np.ndarray, relevant: np.ndarray, k: int
 ) -> dict[str, np.ndarray]:
-    """The kit's metrics at one cut-off, a value a query, shape (queries,). Labels by rank,
-    as found and in the best order, have the shape (queries, depth).
+    """Returns the kit's metrics at one cutoff, a value per query, shape (queries,). Labels by rank,
+    as retrieved and in the best order, have the shape (queries, depth).
     """
     found = (gains[:, :k] > 0).sum(axis=1)
     shallow = min(k, DEPTH)
@@ -169,8 +169,8 @@ def _ideal(qrels: Qrels, depth: int) -> tuple[np.ndarray, np.ndarray]:
 
 
 def mean_metrics(per_query: pd.DataFrame) -> pd.DataFrame:
-    """Means over queries that have a value: columns metric, k, value, n, in the order
-    of `per_query`.
+    """Returns means over queries that have a value: columns metric, k, value, n. Rows are in the
+    order of `per_query`.
     """
     means = (
         per_query.groupby(["metric", "k"], sort=False)["value"]

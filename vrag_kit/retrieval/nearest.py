@@ -1,4 +1,4 @@
-"""Exact nearest neighbours by inner product, with ties in order."""
+"""Exact nearest-neighbour search by inner product, with ordered ties."""
 
 from __future__ import annotations
 
@@ -11,29 +11,29 @@ import numpy as np
 from vrag_kit.retrieval.embeddings import Embeddings
 
 FEW = 4096
-"""Documents of which all are compared one by one, so that nothing has to be read twice."""
+"""Up to this many documents, all are compared one by one, and nothing is read twice."""
 QUERIES = 512
-"""Queries that are compared at once with a piece of documents."""
+"""Queries per block that is compared with a block of documents."""
 
 Hit = tuple[float, str]  # score, doc_id
 
 
-def nearest(
+def nearest_neighbors(
     vectors: np.ndarray, known: Embeddings, k: int, pool: np.ndarray | None = None
 ) -> list[list[Hit]]:
-    """The k best (score, doc_id) of each query, best first, equal scores by doc_id
-    descending; all documents where there are fewer than k.
+    """Returns the k best (score, doc_id) of each query, best first, ties by doc_id descending.
+    Returns all documents where there are fewer than k.
 
-    `vectors`: float32, shape (queries, d); `pool`: the positions in `known` that are
-    searched, by default all. A product of all with all, read once, tells which documents
-    may be among the best; those are then compared one by one.
+    `vectors`: float32, shape (queries, d); `pool`: the positions in `known` to search, by default
+    all. One matrix product selects the documents that may be among the best; those are then
+    compared one by one.
     """
     wanted = np.arange(len(known)) if pool is None else pool
     if len(wanted) <= FEW:
         rows = known.rows(wanted)
         return [_best(vector, wanted, rows, known, k) for vector in vectors]
     hits: list[list[Hit]] = []
-    promising = _promising(vectors, known.pieces(pool), k)
+    promising = _promising(vectors, known.iter_blocks(pool), k)
     for first in range(0, len(vectors), QUERIES):
         block = promising[first : first + QUERIES]
         places = np.unique(np.concatenate(block))
@@ -48,12 +48,12 @@ def _best(
     vector: np.ndarray, places: np.ndarray, rows: np.ndarray, known: Embeddings, k: int
 ) -> list[Hit]:
     """The k best of some documents, whose vectors are `rows`."""
-    scores, order = best_products(vector, rows, k + 1)
+    scores, order = top_inner_products(vector, rows, k + 1)
     if len(scores) > k and scores[k] == scores[k - 1]:  # a tie at the cut
-        scores, order = best_products(vector, rows, len(rows))
+        scores, order = top_inner_products(vector, rows, len(rows))
         reached = scores >= scores[k - 1]
         scores, order = scores[reached], order[reached]
-    names = known.names(places[order])
+    names = known.doc_ids_at(places[order])
     return sorted(zip(scores.tolist(), names, strict=True), reverse=True)[:k]
 
 
@@ -100,7 +100,7 @@ class _Products(NamedTuple):
 
 
 class _Candidates:
-    """What may be among the k best of each query, cut now and then."""
+    """Documents that may be among the k best of each query, pruned now and then."""
 
     def __init__(self, queries: int, k: int) -> None:
         self._k = k
@@ -113,7 +113,7 @@ class _Candidates:
     def add(
         self, first: int, positions: np.ndarray, products: np.ndarray, doubts: np.ndarray
     ) -> None:
-        """Note what is good enough in a block of products, of the queries from `first`."""
+        """Add the products of a block that may be among the best; queries begin at `first`."""
         asked = slice(first, first + len(products))
         if products.shape[1] >= self._k and np.isneginf(self._kth[asked]).any():
             kth = np.partition(products, -self._k, axis=1)[:, -self._k]
@@ -124,14 +124,14 @@ class _Candidates:
         self._found.append(_Products(query + first, positions[place], products.ravel()[good]))
 
     def tighten(self, doubts: np.ndarray, seen: int) -> None:
-        """Forget what is not good enough any more; each time that twice as many were seen."""
+        """Drop products that are no longer among the best, each time the number seen doubles."""
         self._seen += seen
         if self._seen >= self._cut_at:
             self._cut_at = 2 * self._seen
             self._cut(doubts)
 
     def of_each(self, doubts: np.ndarray) -> list[np.ndarray]:
-        """The positions for each query."""
+        """Returns the positions for each query."""
         found = self._cut(doubts)
         return np.split(found.position, np.searchsorted(found.query, np.arange(1, len(self._kth))))
 
@@ -148,10 +148,12 @@ class _Candidates:
         return found
 
 
-def best_products(vector: np.ndarray, rows: np.ndarray, k: int) -> tuple[np.ndarray, np.ndarray]:
-    """The k largest inner products of `vector` with the rows as FAISS computes them, one
-    pair at a time, and their places: neither other queries nor other documents change a
-    bit of one, so that equal documents have equal scores.
+def top_inner_products(
+    vector: np.ndarray, rows: np.ndarray, k: int
+) -> tuple[np.ndarray, np.ndarray]:
+    """Returns the k largest inner products of `vector` with the rows, and their positions. FAISS
+    computes them one pair at a time: other queries and documents do not change a bit of one, and
+    equal documents have equal scores.
     """
     k = min(k, len(rows))
     if not k:

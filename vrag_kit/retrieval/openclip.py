@@ -1,4 +1,4 @@
-"""open_clip's models: by name and pretrained tag, or from a folder in its layout."""
+"""open_clip models, by name and pretrained tag or from a folder in open_clip's layout."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ import torch
 
 from vrag_kit.checkpoints import Made, Options, check_device, check_weights
 from vrag_kit.errors import VragError
-from vrag_kit.retrieval.parts import DocumentSide, Shown
+from vrag_kit.retrieval.parts import DocumentKey, InputModalities
 from vrag_kit.retrieval.pictures import resize_for
-from vrag_kit.retrieval.source import name_of
-from vrag_kit.retrieval.towers import TwoTowers
+from vrag_kit.retrieval.source import short_name
+from vrag_kit.retrieval.towers import DualEncoderBase
 from vrag_kit.workspace import path as project_path
 
 
-class OpenClipEncoder(TwoTowers):
-    """A dual encoder of open_clip; questions stand without a prompt."""
+class OpenClipEncoder(DualEncoderBase):
+    """A dual encoder from open_clip, which encodes questions without a prompt."""
 
     def __init__(
         self,
@@ -33,9 +33,9 @@ class OpenClipEncoder(TwoTowers):
         *,
         name: str,
         device: str = "cpu",
-        shown: Shown | None = None,
+        shown: InputModalities | None = None,
     ) -> None:
-        """`name` is the checkpoint's; what is shown may be added to it."""
+        """`name` is the checkpoint's; non-default encoded parts are appended to it."""
         self._model = model.eval().to(device)
         self._tokenizer = tokenizer
         self._device = device
@@ -45,7 +45,7 @@ class OpenClipEncoder(TwoTowers):
         self._dtype = next(model.parameters()).dtype
         self._mean = self._channels("mean")
         self._std = self._channels("std")
-        self.shown = shown or Shown()
+        self.shown = shown or InputModalities()
         self.name = self.shown.named(name)
         self._checkpoint = name
         self.prompts: Mapping[str, str] = {}
@@ -56,16 +56,16 @@ class OpenClipEncoder(TwoTowers):
 
     @cached_property
     def fingerprint(self) -> str:  # type: ignore[override]  # read once, when it is asked for
-        """Hash of weights, preprocessing, tokenizer, and of what is shown."""
+        """Hash of weights, preprocessing, tokenizer, and encoded parts."""
         return self._fingerprint(self.shown)
 
     @cached_property
-    def documents(self) -> DocumentSide:  # type: ignore[override]  # as the fingerprint
-        """The same, but of what is shown of questions."""
+    def documents(self) -> DocumentKey:  # type: ignore[override]  # as the fingerprint
+        """Name and fingerprint of document vectors, without the query side."""
         alone = self.shown.of_documents()
-        return DocumentSide(alone.named(self._checkpoint), self._fingerprint(alone))
+        return DocumentKey(alone.named(self._checkpoint), self._fingerprint(alone))
 
-    def _fingerprint(self, shown: Shown) -> str:
+    def _fingerprint(self, shown: InputModalities) -> str:
         told = shown.told()
         if not told:
             return self._weights
@@ -82,23 +82,23 @@ class OpenClipEncoder(TwoTowers):
         return int(self._model.encode_text(self._tokenizer(["a"]).to(self._device)).shape[-1])
 
     def pixels(self, picture: torch.Tensor) -> torch.Tensor:
-        """uint8, shape (3, height, width) of the model's input."""
+        """Resizes an image to the model's input size: uint8, shape (3, height, width)."""
         mode = self._config.get("resize_mode", "shortest")
         interpolation = self._config.get("interpolation", "bicubic")
         return resize_for(picture, self._size, mode, interpolation)
 
     def text_features(self, texts: list[str]) -> torch.Tensor:
-        """All at once: each is padded to the model's length."""
+        """Encodes all texts in one batch, each padded to the model's length."""
         tokens = self._tokenizer(texts).to(self._device)
         return _rows(self._model.encode_text(tokens))
 
-    def picture_features(self, pictures: list[torch.Tensor]) -> torch.Tensor:
-        """All at once."""
+    def image_features(self, pictures: list[torch.Tensor]) -> torch.Tensor:
+        """Encodes all images in one batch."""
         return _rows(self._model.encode_image(self._batch(pictures)))
 
     def stage_features(self, pictures: list[torch.Tensor], stage: int) -> torch.Tensor:
-        """Each channel's mean and maximum in the map of a stage of the picture tower,
-        counted from 1: float32, shape (n, 2 channels).
+        """Returns each channel's mean and maximum in the map of a stage of the image tower. Stages
+        are counted from 1; float32, shape (n, 2 channels).
         """
         tower = self._model.visual
         told = tower.forward_intermediates(self._batch(pictures), [stage], intermediates_only=True)
@@ -116,16 +116,19 @@ def _rows(features: Made) -> torch.Tensor:
 
 
 def load_open_clip(
-    spec: str, *, folder: Path | None = None, device: str = "cpu", shown: Shown | None = None
+    spec: str,
+    *,
+    folder: Path | None = None,
+    device: str = "cpu",
+    shown: InputModalities | None = None,
 ) -> OpenClipEncoder:
-    """Load "<model>/<pretrained tag>", such as "ViT-L-14-336-quickgelu/openai", or a
-    folder with `open_clip_config.json`: the one that `spec` names, or `folder`, where
-    what `spec` names on the hub lies.
+    """Loads an open_clip model by "<model>/<pretrained tag>", or from a folder. Examples are
+    "ViT-L-14-336-quickgelu/openai", and a folder with `open_clip_config.json`: the one that `spec`
+    names, or `folder`, the download of a hub name in `spec`.
 
-    Raises `VragError` for an unknown model or tag, weights that are missing or not
-    finite, and a model whose activation (QuickGELU) is not the one its weights were
-    trained with, of which open_clip only warns, and a device that this machine does not
-    have.
+    Raises `VragError` for an unknown model or tag, weights that are missing or not finite, a model
+    whose activation (QuickGELU) is not the one its weights were trained with, of which open_clip
+    only warns, and a device that this machine does not have.
     """
     import open_clip
 
@@ -155,7 +158,7 @@ def load_open_clip(
             " tag trained without it."
         )
     check_weights(model, f"retriever {spec!r}")
-    return OpenClipEncoder(model, tokenizer, name=name_of(spec), device=device, shown=shown)
+    return OpenClipEncoder(model, tokenizer, name=short_name(spec), device=device, shown=shown)
 
 
 def _read(spec: str, source: str, tag: str, device: str) -> tuple[Made, Made]:

@@ -1,4 +1,4 @@
-"""An encoder of one's own, with all that the kit wants of one."""
+"""Adapts a custom encoder class to the `Encoder` interface."""
 
 from __future__ import annotations
 
@@ -7,80 +7,80 @@ from typing import Protocol
 
 import numpy as np
 
-from vrag_kit.errors import CertainError, VragError
+from vrag_kit.errors import SetupError, VragError
 from vrag_kit.options import Entry
-from vrag_kit.own_classes import Own, open_own, own_code
-from vrag_kit.retrieval.directions import check_vectors
+from vrag_kit.own_classes import CustomObject, catch_custom_errors, load_custom
+from vrag_kit.retrieval.directions import validate_embeddings
 from vrag_kit.retrieval.encoders import Prepared
-from vrag_kit.retrieval.parts import Content, DocumentSide, Shown, content_hash
-from vrag_kit.types import Evidence, Query
+from vrag_kit.retrieval.parts import DocumentKey, EncoderInput, InputModalities, content_hash
+from vrag_kit.types import Document, Query
 
 _NEEDED = ("encode_queries", "encode_documents")
 
 
-class EncoderClass(Protocol):
-    """What a class must have whose objects are retrievers; the nearest is what has the
-    largest dot product.
+class CustomEncoder(Protocol):
+    """The interface of a custom retriever class; documents are ranked by dot product.
 
-    Optional are `name`, `fingerprint`, `normalized` (true: every vector has unit
-    length, which is then checked; false unless it says so), and `prepare(document)`,
-    which runs in threads ahead of `encode_documents`, and whose results that is then
-    given in the place of the documents.
+    Optional are `name`, `fingerprint`, `normalized` (true: every vector has unit length, which is
+    then checked; default false), and `prepare(document)`. The latter runs in threads, and its
+    results replace the documents in `encode_documents`.
     """
 
     def encode_queries(self, queries: Sequence[Query]) -> np.ndarray:
-        """One row a question, shape (n, d)."""
+        """Returns one row per question, shape (n, d)."""
 
-    def encode_documents(self, documents: Sequence[Evidence]) -> np.ndarray:
-        """One row a document, shape (n, d)."""
+    def encode_documents(self, documents: Sequence[Document]) -> np.ndarray:
+        """Returns one row per document, shape (n, d)."""
 
 
-class OwnEncoder:
-    """Fits an object of somebody's own class to `Encoder`."""
+class CustomEncoderAdapter:
+    """Adapts an object of a custom class to `Encoder`."""
 
     normalized: bool
     prompts: Mapping[str, str]
 
-    def __init__(self, own: Own) -> None:
-        """`own` has the methods of `EncoderClass`."""
+    def __init__(self, own: CustomObject) -> None:
+        """`own` has the methods of `CustomEncoder`."""
         self._made = own.made
         self.name = own.name
         self.fingerprint = own.fingerprint
         self.normalized = bool(getattr(own.made, "normalized", False))
         self.prompts = dict(getattr(own.made, "prompts", {}))
-        self.shown: Shown = _Whole(query="both", document="both", usual="both", usual_query="both")
-        self.documents = DocumentSide(self.name, self.fingerprint)
+        self.shown: InputModalities = _Whole(
+            query="both", document="both", usual="both", usual_query="both"
+        )
+        self.documents = DocumentKey(self.name, self.fingerprint)
 
     def encode_queries(self, queries: Sequence[Query]) -> np.ndarray:
-        """float32, shape (n, d); raises `VragError` for another number of rows, and where
-        its class fails.
+        """Returns query vectors, float32, shape (n, d). Raises `VragError` for another number of
+        rows, and where the custom class fails.
         """
-        with own_code(f"retriever {self.name!r}: encode_queries", self._made):
+        with catch_custom_errors(f"retriever {self.name!r}: encode_queries", self._made):
             rows = _items(self._made.encode_queries(queries))
         return self._rows(rows, len(queries), "queries")
 
-    def prepare(self, document: Evidence) -> Prepared:
-        """What its class makes of a document, or the document; raises `VragError` where
-        its class fails.
+    def prepare(self, document: Document) -> Prepared:
+        """Returns the result of the class's `prepare`, or the document if it has none. Raises
+        `VragError` where the class fails.
         """
         prepare = getattr(self._made, "prepare", None)
         if prepare is None:
             return document
         owner = f"retriever {self.name!r}, document {document.doc_id!r}: prepare"
-        with own_code(owner, self._made):
+        with catch_custom_errors(owner, self._made):
             return prepare(document)
 
     def encode_documents(self, prepared: Sequence[Prepared]) -> np.ndarray:
-        """float32, shape (n, d), of what `prepare` gave; raises `VragError` for another
-        number of rows, and where its class fails.
+        """Returns vectors of prepared documents, float32, shape (n, d). Raises `VragError` for
+        another number of rows, and where the custom class fails.
         """
-        with own_code(f"retriever {self.name!r}: encode_documents", self._made):
+        with catch_custom_errors(f"retriever {self.name!r}: encode_documents", self._made):
             rows = _items(self._made.encode_documents(prepared))
         return self._rows(rows, len(prepared), "documents")
 
-    def check_one(self, query: Query, document: Evidence) -> None:
-        """Raise `CertainError` for vectors of one question and one document that no search
-        takes. What its class raises is left to the run, whose device may be another.
+    def check_one(self, query: Query, document: Document) -> None:
+        """Raise `SetupError` if the vectors of one question and one document cannot be searched.
+        Exceptions of the custom class are left to the run, whose device may differ.
         """
         try:
             asked = _items(self._made.encode_queries([query]))
@@ -91,12 +91,12 @@ class OwnEncoder:
         try:
             questions = self._rows(asked, 1, "queries")
             documents = self._rows(shown, 1, "documents")
-            check_vectors(questions, [query.query_id], self)
-            check_vectors(documents, [document.doc_id], self)
+            validate_embeddings(questions, [query.query_id], self)
+            validate_embeddings(documents, [document.doc_id], self)
         except VragError as error:
-            raise CertainError(str(error)) from error
+            raise SetupError(str(error)) from error
         if questions.shape != documents.shape:
-            raise CertainError(
+            raise SetupError(
                 f"retriever {self.name!r}: its vectors of questions have {questions.shape[1]}"
                 f" components, those of documents {documents.shape[1]}; expected as many."
             )
@@ -122,21 +122,23 @@ def _items(rows: object) -> object:
     return list(rows) if isinstance(rows, Iterator) else rows
 
 
-class _Whole(Shown):
-    """Everything that a question or document has: it is not known what of it counts."""
+class _Whole(InputModalities):
+    """All parts of a question or document: those that a custom class uses are unknown."""
 
-    def of_query(self, query: Query, encoder: str) -> Content:
-        """Its text, and its picture where it has one."""
-        return Content(query.text, query.image)
+    def of_query(self, query: Query, encoder: str) -> EncoderInput:
+        """Returns the question's text, and its image if it has one."""
+        return EncoderInput(query.text, query.image)
 
-    def content(self, document: Evidence, encoder: str) -> str:
-        """Of its text, its picture and its name."""
-        return content_hash(Content(document.text, document.image), document.doc_id)
+    def content(self, document: Document, encoder: str) -> str:
+        """Returns a hash of the document's text, image and id."""
+        return content_hash(EncoderInput(document.text, document.image), document.doc_id)
 
 
-def own_encoder(entry: Entry | EncoderClass, *, device: str = "cpu") -> OwnEncoder | None:
-    """The encoder of an entry that names one's own class, or of an object; None for a
-    checkpoint's. A class with a parameter `device` is given that. Raises as `open_own`.
+def load_custom_encoder(
+    entry: Entry | CustomEncoder, *, device: str = "cpu"
+) -> CustomEncoderAdapter | None:
+    """Returns the encoder of a custom class or object; None for the entry of a checkpoint. A class
+    with a parameter `device` receives it. Raises as `load_custom` does.
     """
-    own = open_own(entry, "retriever", _NEEDED, offered={"device": device})
-    return None if own is None else OwnEncoder(own.to_keep("retriever"))
+    own = load_custom(entry, "retriever", _NEEDED, offered={"device": device})
+    return None if own is None else CustomEncoderAdapter(own.require_fingerprint("retriever"))

@@ -1,4 +1,4 @@
-"""Which checkpoints have an architecture that is built here, by their config.json."""
+"""Detects checkpoints whose architecture is built into the kit, by their config.json."""
 
 from __future__ import annotations
 
@@ -6,14 +6,14 @@ import json
 from pathlib import Path
 
 from vrag_kit.errors import VragError
-from vrag_kit.files import leaves
+from vrag_kit.files import escapes_folder
 
 KINDS = ("magiclens", "vista")
-"""Values of "model_type" in config.json that mean one of ours."""
+"""Values of "model_type" in config.json that denote a built-in architecture."""
 
 
-def own_kind(folder: Path) -> str | None:
-    """Which of `KINDS` the checkpoint in a folder is; None for all others."""
+def builtin_architecture(folder: Path) -> str | None:
+    """Returns which of `KINDS` the checkpoint in a folder is; None for all others."""
     try:
         stated = json.loads((folder / "config.json").read_text(encoding="utf-8"))
         kind = stated.get("model_type")
@@ -22,10 +22,10 @@ def own_kind(folder: Path) -> str | None:
     return kind if kind in KINDS else None
 
 
-def base_of(folder: Path) -> str:
-    """The retriever that config.json names as "base": a folder in this one, or a name.
+def base_encoder(folder: Path) -> str:
+    """Returns the retriever named as "base" in config.json: a subfolder, or a name.
 
-    Raises `VragError` where it names none.
+    Raises `VragError` if it names none.
     """
     stated = json.loads((folder / "config.json").read_text(encoding="utf-8"))
     base = stated.get("base")
@@ -34,5 +34,5 @@ def base_of(folder: Path) -> str:
             f"{folder / 'config.json'}: base is {base!r}; expected the name of a folder in"
             f" {folder}, or of a retriever."
         )
-    there = not leaves(base) and (folder / base).is_dir()
+    there = not escapes_folder(base) and (folder / base).is_dir()
     return str(folder / base) if there else base

@@ -1,4 +1,4 @@
-"""Checkpoints whose architecture is built here: config.json, and model.safetensors."""
+"""Loads checkpoints of built-in architectures: config.json and model.safetensors."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ from torch import nn
 
 from vrag_kit.checkpoints import Options, check_weights
 from vrag_kit.errors import VragError
-from vrag_kit.retrieval.source import Source
+from vrag_kit.retrieval.source import CheckpointSource
 
 WEIGHTS = "model.safetensors"
 _Module = TypeVar("_Module", bound=nn.Module)
 
 
-def own_config(source: Source, numbers: Sequence[str]) -> Options:
-    """Those of `numbers` that config.json says, each a whole number.
+def read_architecture_config(source: CheckpointSource, numbers: Sequence[str]) -> Options:
+    """Returns the fields in `numbers` that config.json sets, each a whole number.
 
-    Raises `VragError` for a wrong one, and for a key that is none of them.
+    Raises `VragError` for an invalid value, and for an unknown key.
     """
     path = source.folder / "config.json"
     stated = json.loads(path.read_text(encoding="utf-8"))
@@ -33,11 +33,11 @@ def own_config(source: Source, numbers: Sequence[str]) -> Options:
     return found
 
 
-def read_own(module: _Module, source: Source) -> _Module:
-    """The module with the weights of model.safetensors, on the device, ready to encode.
+def load_builtin_weights(module: _Module, source: CheckpointSource) -> _Module:
+    """Returns the module with the weights of model.safetensors, on the device, in evaluation mode.
 
-    Raises `VragError` when the file is missing or damaged, and for weights that are
-    missing, strange, of another shape, NaN or infinite.
+    Raises `VragError` when the file is missing or damaged, and for weights that are missing,
+    unexpected, of another shape, NaN or infinite.
     """
     from safetensors.torch import load_file
 

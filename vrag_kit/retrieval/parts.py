@@ -1,4 +1,4 @@
-"""What an encoder is shown of a question or document: text, picture, or both."""
+"""Selects what an encoder encodes of a question or document: text, image, or both."""
 
 from __future__ import annotations
 
@@ -8,52 +8,50 @@ from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 from vrag_kit.errors import VragError
-from vrag_kit.types import Evidence, LazyImage, Query
+from vrag_kit.types import Document, LazyImage, Query
 
 QUERY_PARTS = ("text", "image", "both")
 DOCUMENT_PARTS = ("auto", "image", "text", "both")
 
 
-class DocumentSide(NamedTuple):
-    """What makes the vectors of documents; encoders that differ in questions alone have
-    the same one, and share them.
+class DocumentKey(NamedTuple):
+    """Identifies document vectors by name and fingerprint. Encoders that differ only on the query
+    side have the same key, and share the vectors.
     """
 
     name: str
-    """Begins the name of their folder."""
+    """Prefix of the name of their folder."""
     fingerprint: str
-    """Hash of all that determines them."""
+    """Hash of everything that determines the vectors."""
 
 
-class Content(NamedTuple):
-    """A text, a picture, or both."""
+class EncoderInput(NamedTuple):
+    """A text, an image, or both."""
 
     text: str | None
     image: LazyImage | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Shown:
+class InputModalities:
     """Which parts of questions and documents are encoded."""
 
     query: str = "text"
     """One of `QUERY_PARTS`."""
     document: str = "auto"
-    """One of `DOCUMENT_PARTS`; "auto" is the picture, and the text of a document
-    without one.
-    """
+    """One of `DOCUMENT_PARTS`; "auto" is the image, or the text of a document without one."""
 
     usual: str = "auto"
-    """What this kind of encoder encodes of a document unless it is told otherwise."""
+    """The default of `document` for this kind of encoder."""
     usual_query: str = "text"
-    """And of a question."""
+    """The default of `query` for this kind of encoder."""
 
-    def of_documents(self) -> Shown:
-        """The same without anything unusual about questions."""
+    def of_documents(self) -> InputModalities:
+        """Returns a copy with the default query part."""
         return replace(self, query=self.usual_query)
 
     def told(self) -> dict[str, str]:
-        """What is not as usual: part of the fingerprint."""
+        """Returns the parts that are not the defaults; they enter the fingerprint."""
         told = {}
         if self.query != self.usual_query:
             told["query"] = self.query
@@ -62,7 +60,7 @@ class Shown:
         return told
 
     def named(self, name: str) -> str:
-        """The encoder's name with what is not as usual: "clip-by-image",
+        """Returns the encoder's name with the parts that are not the defaults: "clip-by-image",
         "clip-of-text".
         """
         told = self.told()
@@ -70,21 +68,21 @@ class Shown:
         of = f"-of-{told['document']}" if "document" in told else ""
         return f"{name}{by}{of}"
 
-    def of_query(self, query: Query, encoder: str) -> Content:
-        """What `encoder` is shown of a question; raises `VragError` naming one without
-        a picture where it needs one.
+    def of_query(self, query: Query, encoder: str) -> EncoderInput:
+        """Returns what `encoder` encodes of a question. Raises `VragError` naming a question
+        without an image that it needs.
         """
         if self.query == "text":
-            return Content(query.text, None)
+            return EncoderInput(query.text, None)
         if query.image is None:
             raise VragError(
                 f"query {query.query_id!r} has no image, which {encoder} encodes: its option"
                 f" `query` is {self.query!r}. Ask by text, or load questions with images."
             )
-        return Content(query.text if self.query == "both" else None, query.image)
+        return EncoderInput(query.text if self.query == "both" else None, query.image)
 
-    def of_document(self, document: Evidence, encoder: str) -> Content:
-        """What `encoder` is shown of a document; raises `VragError` naming one that
+    def of_document(self, document: Document, encoder: str) -> EncoderInput:
+        """Returns what `encoder` encodes of a document. Raises `VragError` naming a document that
         lacks it.
         """
         text = document.text if (document.text or "").strip() else None
@@ -103,29 +101,29 @@ class Shown:
         if missing:
             raise VragError(f"document {document.doc_id!r} has no {missing.format(encoder)}.")
         if self.document == "both":
-            return Content(text, image)
+            return EncoderInput(text, image)
         if self.document == "text" or image is None:
-            return Content(text, None)
-        return Content(None, image)
+            return EncoderInput(text, None)
+        return EncoderInput(None, image)
 
-    def stamp(self, document: Evidence) -> str:
-        """Changes whenever what is encoded of a document may have changed."""
+    def stamp(self, document: Document) -> str:
+        """Returns a stamp that changes whenever the encoded parts may have changed."""
         if document.image is None or self.document == "text":
             return _hash(document.text)
         picture = document.image.stamp
         return f"{picture} {_hash(document.text)}" if self.document == "both" else picture
 
-    def content(self, document: Evidence, encoder: str) -> str:
-        """Hash of what `encoder` encodes of a document, 32 hexadecimal digits: the same
-        for the same picture and text, wherever they are; reads the picture.
+    def content(self, document: Document, encoder: str) -> str:
+        """Returns a hash of what `encoder` encodes of a document, 32 hexadecimal digits. It is the
+        same for the same image and text, wherever they are; reads the image.
 
         Raises `VragError` as `of_document` does.
         """
         return content_hash(self.of_document(document, encoder))
 
 
-def content_hash(shown: Content, *more: str) -> str:
-    """Hash of a text, a picture's stored bytes, and `more`: 32 hexadecimal digits."""
+def content_hash(shown: EncoderInput, *more: str) -> str:
+    """Returns a hash of a text, an image's stored bytes, and `more`: 32 hexadecimal digits."""
     picture = b"" if shown.image is None else shown.image.data()
     told = [shown.text, shown.image is not None, len(picture), *more]
     return hashlib.blake2b(json.dumps(told).encode() + picture, digest_size=16).hexdigest()

@@ -1,4 +1,4 @@
-"""Pictures as tensors: decoded upright, and resized as open_clip does."""
+"""Images as tensors: decoded upright, and resized as open_clip does."""
 
 from __future__ import annotations
 
@@ -8,22 +8,22 @@ from torchvision.io import ImageReadMode, decode_image
 from torchvision.transforms.v2 import InterpolationMode
 from torchvision.transforms.v2 import functional as pixels_of
 
-from vrag_kit.benchmarks.images import decode, opened
+from vrag_kit.benchmarks.images import decode, open_image
 from vrag_kit.errors import VragError
 
 FAST = (b"\xff\xd8\xff", b"\x89PNG\r\n\x1a\n")
-"""How JPEG and PNG files begin, which torchvision decodes faster than Pillow."""
+"""First bytes of JPEG and PNG files, which torchvision decodes faster than Pillow."""
 
 
 def decode_rgb(data: bytes, where: str) -> torch.Tensor:
-    """Decode to uint8 RGB, shape (3, height, width), EXIF orientation applied; by
-    torchvision, and by Pillow for formats it lacks.
+    """Decode an image to uint8 RGB, shape (3, height, width), with EXIF orientation applied.
+    torchvision decodes it, or Pillow for formats that torchvision lacks.
 
-    Raises `VragError` naming `where` for a damaged picture.
+    Raises `VragError` naming `where` for a damaged image.
     """
     if data.startswith(FAST):
         try:
-            opened(data, where)
+            open_image(data, where)
             encoded = torch.frombuffer(bytearray(data), dtype=torch.uint8)
             image: torch.Tensor = decode_image(
                 encoded, ImageReadMode.RGB, apply_exif_orientation=True
@@ -38,8 +38,8 @@ def decode_rgb(data: bytes, where: str) -> torch.Tensor:
 def resize_for(
     image: torch.Tensor, size: tuple[int, int], mode: str, interpolation: str
 ) -> torch.Tensor:
-    """Bring a uint8 image to `size` (height, width) as open_clip does: "shortest" side
-    and centre crop, or "squash".
+    """Resize a uint8 image to `size` (height, width) as open_clip does: "shortest" side and centre
+    crop, or "squash".
 
     Returns uint8, shape (3, *size).
     """
@@ -60,9 +60,9 @@ def resize_for(
     return cropped
 
 
-def unit_rows(vectors: torch.Tensor) -> np.ndarray:
-    """Each row at unit length, float32; a row with a NaN or an infinite value becomes
-    NaN, which the store refuses.
+def normalize_rows(vectors: torch.Tensor) -> np.ndarray:
+    """Returns each row at unit length, float32. A row with a NaN or an infinite value becomes NaN,
+    which validation rejects.
     """
     rows: np.ndarray = torch.nn.functional.normalize(vectors.float(), dim=-1).cpu().numpy()
     return rows

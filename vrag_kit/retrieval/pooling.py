@@ -1,4 +1,4 @@
-"""One vector of many: a text's token states, pooled, wherever its padding is."""
+"""Pools a text's token states into one vector, wherever its padding is."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ POOLINGS = ("cls", "mean", "last")
 
 
 def pool(states: torch.Tensor, mask: torch.Tensor, how: str) -> torch.Tensor:
-    """Rows of shape (n, d) from token states of shape (n, length, d) and their mask of
-    shape (n, length), 1 where a token is real.
+    """Pools token states of shape (n, length, d) into rows of shape (n, d). The mask, shape (n,
+    length), is 1 where a token is real.
 
-    `how` is one of `POOLINGS`: the first real token, the mean of the real ones, the
-    last real one. Each text has at least one real token.
+    `how` is one of `POOLINGS`: the first real token, the mean of the real ones, the last real one.
+    Each text has at least one real token.
     """
     rows = torch.arange(len(states), device=states.device)
     if how == "cls":

@@ -1,4 +1,4 @@
-"""Vectors of questions; of those asked by their picture, each is made once and kept."""
+"""Query vectors; those that use an image are cached on disk."""
 
 from __future__ import annotations
 
@@ -8,35 +8,35 @@ from pathlib import Path
 
 import numpy as np
 
-from vrag_kit.retrieval.directions import check_vectors
+from vrag_kit.retrieval.directions import validate_embeddings
 from vrag_kit.retrieval.encoders import Encoder
-from vrag_kit.retrieval.keeping import keep
+from vrag_kit.retrieval.keeping import embed_all
 from vrag_kit.retrieval.parts import content_hash
 from vrag_kit.retrieval.shards import VectorSpace
-from vrag_kit.retrieval.units import Pace
+from vrag_kit.retrieval.units import BatchSizes
 from vrag_kit.retrieval.vectors import Vectors
 from vrag_kit.types import Query
 
 PART = 128
-"""Questions that an interruption can cost at most."""
+"""Queries per shard, which is the most that an interruption can lose."""
 
 
 def query_vectors(encoder: Encoder, queries: Sequence[Query], folder: Path) -> np.ndarray:
-    """float32, shape (n, d), in the order of `queries`, at least one.
+    """Returns query vectors, float32, shape (n, d), in the order of `queries`, at least one.
 
-    Where the encoder is shown pictures they are kept in `folder`, which is the encoder's
-    own (`embeddings_folder`), and made again when the picture or the question beside it
-    changes. Raises `VragError` as `check_vectors` does, naming a query.
+    If the encoder encodes query images, they are cached in `folder`, the encoder's own
+    (`embeddings_folder`), and computed again when the image or its question changes. Raises
+    `VragError` as `validate_embeddings` does, naming a query.
     """
     if encoder.shown.query == "text":
         return _encoded(encoder, queries)
-    pace = Pace(shard=PART, batch=PART, workers=1)
-    found = keep(_Questions(encoder), queries, folder / "queries", pace)
+    pace = BatchSizes(shard=PART, batch=PART, workers=1)
+    found = embed_all(_Questions(encoder), queries, folder / "queries", pace)
     return Vectors(folder / "queries", found.places, found.dim).rows(np.arange(len(queries)))
 
 
 class _Questions:
-    """Questions as an encoder is shown them."""
+    """Queries as an embedding source."""
 
     def __init__(self, encoder: Encoder) -> None:
         self._encoder = encoder
@@ -48,7 +48,7 @@ class _Questions:
         return query.query_id
 
     def stamp(self, query: Query) -> str:
-        """Changes whenever its vector may."""
+        """Returns a stamp that changes whenever the query's vector may change."""
         text, image = self._encoder.shown.of_query(query, self._encoder.name)
         told = hashlib.sha256((text or "").encode()).hexdigest()
         stamp = "" if image is None else image.stamp
@@ -66,5 +66,5 @@ class _Questions:
 
 def _encoded(encoder: Encoder, queries: Sequence[Query]) -> np.ndarray:
     vectors = encoder.encode_queries(queries)
-    check_vectors(vectors, [query.query_id for query in queries], encoder)
+    validate_embeddings(vectors, [query.query_id for query in queries], encoder)
     return vectors

@@ -1,4 +1,4 @@
-"""The ends of the scale: a random order, in exact expectation, and the perfect one."""
+"""Reference scores: the exact expectation of a random order, and the perfect order."""
 
 from __future__ import annotations
 
@@ -11,23 +11,23 @@ import pandas as pd
 
 from vrag_kit.errors import VragError
 from vrag_kit.retrieval.metrics import CUTOFFS, DEPTH
-from vrag_kit.retrieval.run import Qrels, make_run
+from vrag_kit.retrieval.runs import Qrels, make_run
 from vrag_kit.types import Benchmark
 
 
-def random_reference(
+def random_baseline(
     qrels: Qrels, pool_sizes: Mapping[str, int], *, cutoffs: Sequence[int] = CUTOFFS
 ) -> pd.DataFrame:
-    """Expected value of every metric under a uniformly random order of the candidates;
-    no sampling.
+    """Returns the exact expectation of every metric under a uniformly random order of candidates.
+    Nothing is sampled.
 
-    `pool_sizes` gives the number of candidates of each query; labels must be 0 or 1,
-    and all relevant documents are among the candidates. Returns query_id, metric, k,
-    value as `evaluate` does, NaN for a query without relevant documents.
+    `pool_sizes` gives the number of candidates of each query; labels must be 0 or 1, and all
+    relevant documents are among the candidates. Returns query_id, metric, k, value as `evaluate`
+    does, NaN for a query without relevant documents.
 
-    With R relevant among N candidates the number found in the first k is
-    hypergeometric. For `ndcg_visual_rag` the number H among the first 30 is; given H,
-    each of the 30 ranks is relevant with probability H / 30.
+    With R relevant among N candidates, the number found in the first k is hypergeometric. For
+    `ndcg_visual_rag`, the number H among the first 30 is; given H, each of the 30 ranks is relevant
+    with probability H / 30.
     """
     rows = []
     for query_id, labels in qrels.items():
@@ -62,16 +62,16 @@ def _expected(pool: int, relevant: int, k: int) -> dict[str, float]:
 
 
 def _chance(found: int, pool: int, relevant: int, drawn: int) -> float:
-    """The hypergeometric probability that `found` of `drawn` documents are relevant:
-    whole numbers, divided once.
+    """Returns the hypergeometric probability that `found` of `drawn` documents are relevant. It is
+    a ratio of whole numbers, divided once.
     """
     ways = comb(relevant, found) * comb(pool - relevant, drawn - found)
     return ways / comb(pool, drawn)
 
 
-def any_order(benchmark: Benchmark, k: int) -> pd.DataFrame:
-    """A run of the first k candidates of each query as they come: as many documents as a
-    search finds, but not what it finds.
+def arbitrary_run(benchmark: Benchmark, k: int) -> pd.DataFrame:
+    """Returns a placeholder run of the first k candidates of each query, in their given order. It
+    has as many documents as a search finds, but not the same ones.
     """
     rows: list[tuple[str, str, float]] = []
     corpus = tuple(islice(benchmark.corpus, k))
@@ -82,9 +82,9 @@ def any_order(benchmark: Benchmark, k: int) -> pd.DataFrame:
     return make_run(rows)
 
 
-def perfect_run(qrels: Qrels, k: int | None = None) -> pd.DataFrame:
-    """The run that ranks every judged document by its label: the best any retriever can
-    do; the first `k` of each query, by default all.
+def oracle_run(qrels: Qrels, k: int | None = None) -> pd.DataFrame:
+    """Returns the perfect run, which ranks every judged document by its label. It holds the first
+    `k` documents of each query, by default all.
     """
     rows: list[tuple[str, str, float]] = []
     for query_id, labels in qrels.items():

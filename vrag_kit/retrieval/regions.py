@@ -1,4 +1,4 @@
-"""Search by parts of a picture: a document's score is its best over the crops."""
+"""Search by regions of an image: a document's score is its maximum over the crops."""
 
 from __future__ import annotations
 
@@ -11,36 +11,36 @@ import pandas as pd
 from PIL import Image
 
 from vrag_kit.errors import VragError
-from vrag_kit.retrieval.run import make_run
-from vrag_kit.retrieval.services import AroundService, SearchService, check_asked
+from vrag_kit.retrieval.runs import make_run
+from vrag_kit.retrieval.services import SearchService, ServiceWrapper, check_queries
 from vrag_kit.types import LazyImage, Query
 
 Box = tuple[float, float, float, float]
-"""Left, upper, right and lower edge, as fractions of the picture's width and height."""
+"""Left, upper, right and lower edge, as fractions of the image's width and height."""
 Regions = Callable[[Query], Sequence[Box]]
 WHOLE: Box = (0.0, 0.0, 1.0, 1.0)
 
 
 @dataclass(frozen=True, slots=True)
 class Crop:
-    """A region of a picture; implements `LazyImage`."""
+    """A region of an image; implements `LazyImage`."""
 
     image: LazyImage
     box: Box
 
     @property
     def where(self) -> str:
-        """The picture's, and the region."""
-        return f"{self.image.where} {_told(self.box)}"
+        """The image's `where`, followed by the region."""
+        return f"{self.image.where} {_box_text(self.box)}"
 
     @property
     def stamp(self) -> str:
-        """The picture's, and the region."""
-        return f"{self.image.stamp} {_told(self.box)}"
+        """The image's `stamp`, followed by the region."""
+        return f"{self.image.stamp} {_box_text(self.box)}"
 
     def open(self) -> Image.Image:
-        """The region, with every pixel that it touches; raises `VragError` for one
-        without area or wholly outside.
+        """Returns the region, with every pixel that it touches. Raises `VragError` for a region
+        without area or wholly outside the image.
         """
         picture = self.image.open()
         width, height = picture.size
@@ -52,42 +52,43 @@ class Crop:
         )
         if edges[0] >= edges[2] or edges[1] >= edges[3]:
             raise VragError(
-                f"{self.image.where}: the region {_told(self.box)} holds no pixel of it; expected"
+                f"{self.image.where}: the region {_box_text(self.box)} holds no pixel of it;"
+                " expected"
                 " left, upper, right, lower as fractions in [0, 1], left before right."
             )
         return picture.crop(edges)
 
     def data(self) -> bytes:
-        """The region as PNG."""
+        """Returns the region as PNG."""
         file = io.BytesIO()
         self.open().save(file, "PNG")
         return file.getvalue()
 
 
 @dataclass(frozen=True)
-class RegionService(AroundService):
-    """An image service that is asked by each region of a query's picture."""
+class RegionService(ServiceWrapper):
+    """An image service that searches by each region of a query's image."""
 
     regions: Regions
     margin: float = 0.0
-    """How far a region is widened on each side, as a share of its own width and height."""
+    """Margin on each side of a region, as a share of its own width and height."""
 
     @property
     def name(self) -> str:
-        """The service's, "by region", with the margin if there is one."""
+        """The service's name with "-by-region", and the margin if there is one."""
         beyond = f"-and-{self.margin:g}" if self.margin else ""
         return f"{self.service.name}-by-region{beyond}"
 
     @property
     def fingerprint(self) -> str:
-        """As the service's: which regions a query has is the caller's to know."""
+        """The service's fingerprint, which does not cover the regions of a query."""
         return self.service.fingerprint
 
     def search(self, queries: Sequence[Query], k: int) -> pd.DataFrame:
-        """As `SearchService.search` says; a query without regions is asked by its whole
-        picture. Raises `VragError` for a region that holds no pixel.
+        """Implements `SearchService.search`; a query without regions is searched by its whole
+        image. Raises `VragError` for a region that holds no pixel.
         """
-        check_asked(self, queries, k)
+        check_queries(self, queries, k)
         crops: list[Query] = []
         owners: dict[str, str] = {}
         for query in queries:
@@ -103,9 +104,8 @@ class RegionService(AroundService):
 
 
 def with_regions(service: SearchService, regions: Regions, *, margin: float = 0.0) -> RegionService:
-    """The image service, asked by the regions of each query's picture; a `margin` widens
-    them on each side by that share of their own width and height, as far as the picture
-    goes.
+    """Returns a service that searches by the regions of each query's image. A `margin` widens them
+    on each side by that share of their own width and height, within the image.
 
     Raises `VragError` for a service that reads texts, and for a margin below 0.
     """
@@ -121,12 +121,12 @@ def with_regions(service: SearchService, regions: Regions, *, margin: float = 0.
     return RegionService(service, regions, margin)
 
 
-def marked_region(query: Query) -> list[Box]:
-    """The region that the data mark in a query's picture (`region` in the metadata: left,
-    upper, right, lower in pixels of a picture of `image_size`, by default its own); none
-    where they mark none.
+def annotated_region(query: Query) -> list[Box]:
+    """Returns the annotated region of a query's image, or an empty list if there is none. It is
+    `region` in the metadata: left, upper, right, lower in pixels of an image of `image_size`, by
+    default the image's own size.
 
-    Raises `VragError` for a mark that is no four numbers.
+    Raises `VragError` for an annotation that is not four numbers.
     """
     region = query.metadata.get("region")
     if not region:
@@ -154,7 +154,7 @@ def _cropped(query: Query, number: int, box: Box) -> Query:
 
 
 def _widened(box: Box, margin: float) -> Box:
-    """The box with its margin, within the picture; without one as it is."""
+    """Returns the box with its margin, within the image; without a margin, the box as it is."""
     if not margin:
         return box
     across, down = margin * (box[2] - box[0]), margin * (box[3] - box[1])
@@ -162,5 +162,5 @@ def _widened(box: Box, margin: float) -> Box:
     return left, upper, min(1.0, box[2] + across), min(1.0, box[3] + down)
 
 
-def _told(box: Box) -> str:
+def _box_text(box: Box) -> str:
     return ",".join(f"{edge:.6g}" for edge in box)

@@ -1,7 +1,7 @@
-"""Replies of search services on disk: what was asked once is read back.
+"""Cache of search results on disk: a repeated query is read back.
 
-<folder>/replies.sqlite holds the hits of each reply under a hash of the service's
-fingerprint, k, and what was asked: a text, or the pixels of a picture.
+<folder>/replies.sqlite holds the hits of each query under a hash of the service's fingerprint, k,
+and the query's text or the pixels of its image.
 """
 
 from __future__ import annotations
@@ -19,46 +19,46 @@ import pandas as pd
 
 from vrag_kit.benchmarks.images import pixel_hash
 from vrag_kit.errors import VragError
-from vrag_kit.forecast import Forecast, current_forecast
+from vrag_kit.forecast import Forecast, current_dry_run
 from vrag_kit.retrieval.regions import RegionService
-from vrag_kit.retrieval.run import make_run
-from vrag_kit.retrieval.services import AroundService, SearchService, check_asked
+from vrag_kit.retrieval.runs import make_run
+from vrag_kit.retrieval.services import SearchService, ServiceWrapper, check_queries
 from vrag_kit.types import Query
 
 PART = 64
-"""Replies that an interruption can cost at most."""
+"""Queries per batch, which is the most that an interruption can lose."""
 
 Hits = list[tuple[str, float]]  # doc_id, score
 
 
-def cached(service: SearchService, folder: Path | str) -> SearchService:
-    """The same service, which asks for what it has no reply to in `folder`, and once for
-    queries that ask the same.
+def cached_service(service: SearchService, folder: Path | str) -> SearchService:
+    """Returns a service that caches search results in `folder`. Queries with the same text or image
+    are searched once.
 
-    Of a service with regions, the replies to the single crops are kept. Searching raises
-    `VragError` where replies cannot be read or stored.
+    For a service with regions, the results of the single crops are cached. Searching raises
+    `VragError` where results cannot be read or stored.
     """
     if isinstance(service, RegionService):
-        return replace(service, service=cached(service.service, folder))
+        return replace(service, service=cached_service(service.service, folder))
     return CachedService(service, Path(folder).expanduser())
 
 
 @dataclass(frozen=True)
-class CachedService(AroundService):
-    """A service whose replies are kept."""
+class CachedService(ServiceWrapper):
+    """A search service whose results are cached."""
 
     folder: Path
 
     def search(self, queries: Sequence[Query], k: int) -> pd.DataFrame:
-        """As `SearchService.search` says; the same to the last bit when read back.
+        """Implements `SearchService.search`; cached results are read back bit for bit.
 
-        In a forecast nothing is searched: in the place of replies that are not there
-        stand as many documents, in any order.
+        A dry run searches nothing: if results are missing, it returns arbitrary documents, k per
+        query.
         """
-        check_asked(self, queries, k)
+        check_queries(self, queries, k)
         keys = {query.query_id: self._key(query, k) for query in queries}
         asked = {keys[query.query_id]: query for query in queries}
-        forecast, place = current_forecast(), self.folder / "replies.sqlite"
+        forecast, place = current_dry_run(), self.folder / "replies.sqlite"
         if forecast is not None and not place.exists():
             return self._any_order(queries, k, forecast)
         with _open(place) as stored:
@@ -83,7 +83,7 @@ class CachedService(AroundService):
         return make_run(found)
 
     def _any_order(self, queries: Sequence[Query], k: int, forecast: Forecast) -> pd.DataFrame:
-        """What stands for the replies in a forecast."""
+        """Returns the arbitrary documents that replace results in a dry run."""
         forecast.any_order.add(self.name)
         first = list(islice(self.corpus, k))
         rows: list[tuple[str, str, float]] = []
@@ -92,7 +92,7 @@ class CachedService(AroundService):
         return make_run(rows)
 
     def _replies(self, asked: Mapping[str, Query], k: int) -> dict[str, Hits]:
-        """The service's hits for each query, under its key."""
+        """Returns the service's hits for each query, under its key."""
         replies: dict[str, Hits] = {key: [] for key in asked}
         key_of = {query.query_id: key for key, query in asked.items()}
         run = self.service.search(list(asked.values()), k)
@@ -123,7 +123,7 @@ def _open(path: Path) -> Iterator[sqlite3.Connection]:
 
 
 def _known(stored: sqlite3.Connection, keys: Sequence[str]) -> Iterator[tuple[str, Hits]]:
-    """(key, hits) of the replies that are there."""
+    """Yields (key, hits) of the cached results."""
     for start in range(0, len(keys), 500):
         part = keys[start : start + 500]
         places = ",".join("?" * len(part))

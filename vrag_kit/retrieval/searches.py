@@ -1,8 +1,8 @@
-"""Finished searches on disk: what was searched is read back, and nothing is loaded.
+"""Cache of finished searches on disk: a cached run is read back without loading a model.
 
-<root>/<encoder>-<fingerprint>/runs/<key>.json holds the rows of a run. The key is made
-of all that determines them: the encoder, what it is shown of each question, the
-candidates, the stamps of the documents, and k.
+<root>/<encoder>-<fingerprint>/runs/<key>.json holds the rows of a run. The key is a hash of
+everything that determines them: the encoder, the encoded parts of each question, the candidates,
+the stamps of the documents, and k.
 """
 
 from __future__ import annotations
@@ -17,18 +17,18 @@ import pandas as pd
 from vrag_kit.errors import VragError
 from vrag_kit.files import write_file
 from vrag_kit.retrieval.encoders import Encoder
-from vrag_kit.retrieval.run import make_run
+from vrag_kit.retrieval.runs import make_run
 from vrag_kit.types import Benchmark
 
 _RULE = 1
-"""Counts the ways in which this module's key, or the search itself, has changed."""
+"""Version of this module's key, and of the search itself."""
 
 
 def search_key(benchmark: Benchmark, encoder: Encoder, k: int) -> str:
-    """Hash of all that determines what `encoder` finds for the benchmark's queries.
+    """Returns a hash of everything that determines the encoder's results for the benchmark.
 
-    Raises `VragError` for a question without what the encoder is shown, and for a
-    picture whose file is missing.
+    Raises `VragError` for a question without a part that is encoded, and for an image whose file is
+    missing.
     """
     digest = hashlib.sha256()
 
@@ -47,9 +47,9 @@ def search_key(benchmark: Benchmark, encoder: Encoder, k: int) -> str:
     return digest.hexdigest()
 
 
-def read_search(folder: Path, key: str) -> pd.DataFrame | None:
-    """The run of a finished search; None when there is none, or one that is damaged or
-    has no checksum, as those that were made before vectors had one.
+def read_cached_run(folder: Path, key: str) -> pd.DataFrame | None:
+    """Returns the run of a finished search; None if it is missing, damaged or without checksum.
+    Searches made before vectors had checksums have none.
     """
     try:
         stored = json.loads(_path(folder, key).read_text(encoding="utf-8"))
@@ -60,8 +60,8 @@ def read_search(folder: Path, key: str) -> pd.DataFrame | None:
         return None
 
 
-def write_search(folder: Path, key: str, run: pd.DataFrame) -> None:
-    """Keep a finished search; scores are written so that they are read to the last bit.
+def write_cached_run(folder: Path, key: str, run: pd.DataFrame) -> None:
+    """Stores a finished search, whose scores are read back bit for bit.
 
     Raises `VragError` when it cannot be written.
     """

@@ -1,7 +1,7 @@
-"""Search services: pictures find entries by their likeness, questions find pages by text.
+"""Search services: image search by similarity, and page search by text.
 
-Whatever lies behind, an index of ours or a converted one, a service is asked in one way
-and answers with a run over its documents.
+Services over an index of the kit or a converted one have the same interface, and return a run over
+their documents.
 """
 
 from __future__ import annotations
@@ -18,23 +18,23 @@ import pandas as pd
 
 from vrag_kit.errors import VragError
 from vrag_kit.options import Entry
-from vrag_kit.own_classes import own_spec
+from vrag_kit.own_classes import custom_spec
 from vrag_kit.retrieval.bm25 import Bm25Index
-from vrag_kit.retrieval.corpora import note_corpus
+from vrag_kit.retrieval.corpora import note_planned_embedding
+from vrag_kit.retrieval.dense import FlatRetriever
 from vrag_kit.retrieval.embedding import embed_documents
 from vrag_kit.retrieval.encoders import Encoder
-from vrag_kit.retrieval.given_run import run_file
+from vrag_kit.retrieval.given_run import find_run_file
 from vrag_kit.retrieval.known import open_encoder
-from vrag_kit.retrieval.page_chunks import page_chunks, page_of
-from vrag_kit.retrieval.run import make_run, matched_run
-from vrag_kit.retrieval.search import FlatRetriever
-from vrag_kit.retrieval.tfidf import WordIndex
-from vrag_kit.types import Benchmark, DocId, Evidence, Query
-from vrag_kit.workspace import shown
+from vrag_kit.retrieval.page_chunks import page_chunks, page_of_chunk
+from vrag_kit.retrieval.runs import lexical_run, make_run
+from vrag_kit.retrieval.tfidf import TfidfIndex
+from vrag_kit.types import Benchmark, DocId, Document, Query
+from vrag_kit.workspace import display_path
 
 
 class SearchService(Protocol):
-    """Answers what is asked with documents of its own."""
+    """Searches its own documents for queries."""
 
     @property
     def name(self) -> str:
@@ -42,77 +42,73 @@ class SearchService(Protocol):
 
     @property
     def fingerprint(self) -> str:
-        """Hash of all that determines what is found: documents, and how they are
-        compared.
-        """
+        """Hash of everything that determines the results: documents, and how they are compared."""
 
     @property
     def reads(self) -> str:
-        """The one part of a query that it looks at: "image" or "text"."""
+        """The only part of a query that is searched: "image" or "text"."""
 
     @property
-    def corpus(self) -> Mapping[DocId, Evidence]:
-        """Everything that it can find."""
+    def corpus(self) -> Mapping[DocId, Document]:
+        """All documents that the service can find."""
 
     def search(self, queries: Sequence[Query], k: int) -> pd.DataFrame:
-        """The best documents of each query as a run (see `retrieval.run`), at most k a
-        query; ties by doc_id descending, also at the cut.
+        """Returns the best documents of each query as a run (see `retrieval.runs`), at most k per
+        query. Ties are ordered by doc_id descending, also at the cutoff.
 
-        Empty for no query. Raises `VragError` when k is below 1, for two queries of one
-        id, and for a query without the part that is looked at.
+        Empty for no query. Raises `VragError` when k is below 1, for two queries with the same id,
+        and for a query without the part that is searched.
         """
 
 
 @dataclass(frozen=True)
-class AroundService:
-    """A service around another, whose name, fingerprint and documents it has unless it
-    says otherwise.
-    """
+class ServiceWrapper:
+    """A service that wraps another, and by default has its name, fingerprint and documents."""
 
     service: SearchService
 
     @property
     def name(self) -> str:
-        """As the service's."""
+        """Name of the wrapped service."""
         return self.service.name
 
     @property
     def fingerprint(self) -> str:
-        """As the service's."""
+        """Fingerprint of the wrapped service."""
         return self.service.fingerprint
 
     @property
     def reads(self) -> str:
-        """As the service's."""
+        """Query part that the wrapped service reads."""
         return self.service.reads
 
     @property
-    def corpus(self) -> Mapping[DocId, Evidence]:
-        """As the service's."""
+    def corpus(self) -> Mapping[DocId, Document]:
+        """Documents of the wrapped service."""
         return self.service.corpus
 
 
 Index = Callable[[Sequence[Query], int], pd.DataFrame]
-"""What ranks the pieces of documents for queries: as `FlatRetriever.search`."""
+"""Ranks indexed documents or chunks for queries, as `FlatRetriever.search` does."""
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class IndexService:
-    """A service over an index, which is made when it is first asked."""
+    """A search service over an index that is built at the first search."""
 
     name: str
     fingerprint: str
     reads: str
-    corpus: Mapping[DocId, Evidence]
+    corpus: Mapping[DocId, Document]
     make_index: Callable[[], Index]
     document_of: Callable[[str], DocId] = str
-    """The document that a piece in the index belongs to. Pieces are cut to k first and
-    then made unique by document, so that fewer than k documents may come.
+    """Returns the document of an indexed piece. The k best pieces are then deduplicated by
+    document, and fewer than k documents may remain.
     """
 
     def search(self, queries: Sequence[Query], k: int) -> pd.DataFrame:
-        """As `SearchService.search` says."""
-        check_asked(self, queries, k)
+        """Implements `SearchService.search`."""
+        check_queries(self, queries, k)
         if not queries:
             return make_run([])
         pieces = self._index(queries, k)
@@ -128,36 +124,36 @@ class IndexService:
 
 
 def image_service(
-    documents: Mapping[DocId, Evidence], entry: Entry, cache_dir: Path | str, *, device: str = "cpu"
+    documents: Mapping[DocId, Document], entry: Entry, cache_dir: Path | str, *, device: str = "cpu"
 ) -> IndexService:
-    """A search by the picture of a query, and by nothing else, among the pictures of
-    `documents`; each picture is encoded once, and kept in `cache_dir`.
+    """Returns a search among the images of `documents` by the image of a query alone. Each image is
+    encoded once, and cached in `cache_dir`.
 
-    `entry` is a retriever (`load_encoder`), whose query side is told to encode the
-    picture alone, as it encodes the documents. The score is the inner product. Raises
-    `VragError` as `load_encoder` does, and for no documents.
+    `entry` is a retriever (`load_encoder`), whose query side is set to encode the image alone, as
+    it encodes the documents. The score is the inner product. Raises `VragError` as `load_encoder`
+    does, and for no documents.
     """
-    told = asked_by("image", entry)
-    note_corpus(told, documents.values(), cache_dir, device=device)
+    told = with_query_modality("image", entry)
+    note_planned_embedding(told, documents.values(), cache_dir, device=device)
     encoder = open_encoder(told, cache_dir, device=device)
     return _dense(encoder, documents, list(documents.values()), cache_dir, reads="image")
 
 
 def text_service(
-    documents: Mapping[DocId, Evidence], entry: Entry, cache_dir: Path | str, *, device: str = "cpu"
+    documents: Mapping[DocId, Document], entry: Entry, cache_dir: Path | str, *, device: str = "cpu"
 ) -> IndexService:
-    """A search by the text of a query, and by nothing else, among the chunks of pages
-    (`page_chunks`); a page is found by its best chunk, and has that chunk's score.
+    """Returns a search among chunks of pages (`page_chunks`) by the text of a query alone. A page
+    has the score of its best chunk.
 
-    `entry` is "bm25" (`Bm25Index`), "words" (cosine of tf-idf weights, `WordIndex`), or
-    a retriever (`load_encoder`), whose vectors are kept in `cache_dir`. Chunks that
-    share no word with the question are not found by the first two. Raises `VragError` as
-    `load_encoder` does, for no documents, and for an empty page.
+    `entry` is "bm25" (`Bm25Index`), "words" (cosine of tf-idf weights, `TfidfIndex`), or a
+    retriever (`load_encoder`), whose vectors are cached in `cache_dir`. The first two do not find
+    chunks that share no word with the question. Raises `VragError` as `load_encoder` does, for no
+    documents, and for an empty page.
     """
     chunks = list(page_chunks(documents.values()))
     if not isinstance(entry, str) or entry not in WORD_INDEXES:
-        told = asked_by("text", entry)
-        note_corpus(told, chunks, cache_dir, device=device)
+        told = with_query_modality("text", entry)
+        note_planned_embedding(told, chunks, cache_dir, device=device)
         encoder = open_encoder(told, cache_dir, device=device)
         return _dense(encoder, documents, chunks, cache_dir, reads="text")
     _check_documents(chunks)
@@ -168,18 +164,21 @@ def text_service(
         reads="text",
         corpus=documents,
         make_index=lambda: _word_index(WORD_INDEXES[entry], chunks),
-        document_of=page_of,
+        document_of=page_of_chunk,
     )
 
 
-WORD_INDEXES: dict[str, type[Bm25Index] | type[WordIndex]] = {"bm25": Bm25Index, "words": WordIndex}
-"""Searches of texts that need no model."""
+WORD_INDEXES: dict[str, type[Bm25Index] | type[TfidfIndex]] = {
+    "bm25": Bm25Index,
+    "words": TfidfIndex,
+}
+"""Lexical indexes, which need no model."""
 _RULE = 1
-"""Counts the ways in which a service's chunks or scores have changed."""
+"""Version of a service's chunks and scores."""
 
 
-def check_asked(service: SearchService, queries: Sequence[Query], k: int) -> None:
-    """Raise `VragError` for what no service answers, naming the query."""
+def check_queries(service: SearchService, queries: Sequence[Query], k: int) -> None:
+    """Raise `VragError` for k below 1, a repeated id, or a query without the searched part."""
     if k < 1:
         raise VragError(f"search by {service.name}: k is {k}; expected 1 or more.")
     seen: set[str] = set()
@@ -199,8 +198,8 @@ def check_asked(service: SearchService, queries: Sequence[Query], k: int) -> Non
 
 
 def check_corpus(service: SearchService, benchmark: Benchmark) -> None:
-    """Raise `VragError` for a service that finds what the benchmark's corpus does not
-    hold, or holds otherwise: the index of another split.
+    """Raise `VragError` if a document of the service is missing or different in the corpus. The
+    index then belongs to another split.
     """
     for doc_id, document in service.corpus.items():
         held = benchmark.corpus.get(doc_id)
@@ -212,17 +211,18 @@ def check_corpus(service: SearchService, benchmark: Benchmark) -> None:
             )
 
 
-def asked_by(part: str, entry: Entry) -> Entry:
-    """The entry with its query side told to encode "image" or "text" alone; that of a
-    class of one's own as it is, which says itself what it encodes.
+def with_query_modality(part: str, entry: Entry) -> Entry:
+    """Returns the entry with the option `query` set to "image" or "text". The entry of a custom
+    class, which decides itself what it encodes, is unchanged.
 
-    Raises `VragError` where it says otherwise, and for a run.
+    Raises `VragError` where the entry sets another part, and for a run.
     """
-    if own_spec(entry):
+    if custom_spec(entry):
         return entry
-    if (run := run_file(entry)) is not None:
+    if (run := find_run_file(entry)) is not None:
         raise VragError(
-            f"retriever {shown(run.path)!r} is a run, which ranks questions as they stand; here"
+            f"retriever {display_path(run.path)!r} is a run, which ranks questions as they stand;"
+            " here"
             " regions of pictures and new wordings are searched too. Name a retriever."
         )
     options = {"model": entry} if isinstance(entry, str) else dict(entry)
@@ -236,8 +236,8 @@ def asked_by(part: str, entry: Entry) -> Entry:
 
 def _dense(
     encoder: Encoder,
-    documents: Mapping[DocId, Evidence],
-    pieces: Sequence[Evidence],
+    documents: Mapping[DocId, Document],
+    pieces: Sequence[Document],
     cache_dir: Path | str,
     *,
     reads: str,
@@ -255,23 +255,23 @@ def _dense(
         reads=reads,
         corpus=documents,
         make_index=make_index,
-        document_of=page_of if reads == "text" else str,
+        document_of=page_of_chunk if reads == "text" else str,
     )
 
 
-def _check_documents(pieces: Sequence[Evidence]) -> None:
+def _check_documents(pieces: Sequence[Document]) -> None:
     if not pieces:
         raise VragError("there are no documents to search. Check the index's folder.")
 
 
-def _fingerprint(told: Sequence[object], stamps: Iterable[tuple[str, str]]) -> str:
-    digest = hashlib.sha256(json.dumps(told).encode())
+def _fingerprint(parts: Sequence[object], stamps: Iterable[tuple[str, str]]) -> str:
+    digest = hashlib.sha256(json.dumps(parts).encode())
     for stamp in stamps:
         digest.update(json.dumps(stamp).encode())
     return digest.hexdigest()
 
 
-def _word_index(kind: type[Bm25Index] | type[WordIndex], chunks: Sequence[Evidence]) -> Index:
+def _word_index(kind: type[Bm25Index] | type[TfidfIndex], chunks: Sequence[Document]) -> Index:
     names = [chunk.doc_id for chunk in chunks]
     index = kind(chunk.text or "" for chunk in chunks)
-    return lambda queries, k: matched_run(queries, names, index.scores, k)
+    return lambda queries, k: lexical_run(queries, names, index.scores, k)

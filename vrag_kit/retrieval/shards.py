@@ -1,11 +1,11 @@
-"""One shard of embeddings on disk: vectors, and in columns whose they are.
+"""A shard of embeddings on disk: vectors, and columns that identify their documents.
 
     <shard>.npy      float32, shape (rows, d)
     <shard>.arrow    columns doc_id, stamp and content, a row for each vector, and the
-                     checksums of both files; written last, it makes the shard count
+                     checksums of both files; written last, it completes the shard
 
-A shard is called by its documents and their stamps, so that one that is made twice, be
-it at once, is one shard, whole. A damaged one, or one without checksums, is set aside as
+A shard is named by a hash of its documents and their stamps: one that is made twice, even
+concurrently, is one complete shard. A damaged one, or one without checksums, is set aside as
 *.damaged.
 """
 
@@ -27,56 +27,58 @@ import pyarrow as pa
 
 from vrag_kit.errors import VragError
 from vrag_kit.files import write_file
-from vrag_kit.retrieval.checksums import Version, file_crc32, version_of
-from vrag_kit.retrieval.directions import WrongLengths, wrong_lengths
+from vrag_kit.retrieval.checksums import Version, file_crc32, file_version
+from vrag_kit.retrieval.directions import InvalidRows, find_invalid_rows
 
 DAMAGED = "shard-*.damaged"
-"""Files of damaged shards that were set aside."""
+"""Pattern of the files of damaged shards that were set aside."""
 _DAMAGE = ValueError, KeyError, TypeError, EOFError, OverflowError, TokenError, FileNotFoundError
 
 
 class VectorSpace(NamedTuple):
-    """What the vectors of a folder have in common."""
+    """Properties that the vectors of a folder share."""
 
     fingerprint: str
-    """Of the encoder that made them."""
+    """Fingerprint of the encoder that made them."""
     normalized: bool
 
 
-class Rows(NamedTuple):
-    """Whose the vectors of a shard are; texts, a column each."""
+class ShardRows(NamedTuple):
+    """Columns that identify the vectors of a shard; each is an array of texts."""
 
     doc_ids: np.ndarray
     stamps: np.ndarray
-    """Change whenever what is encoded may have changed."""
+    """Stamps, which change whenever the encoded content may have changed."""
     contents: np.ndarray
-    """Hash of what is encoded; "" where it is not known."""
+    """Hash of the encoded content; "" where unknown."""
 
     @classmethod
-    def of(cls, doc_ids: Sequence[str], stamps: Sequence[str], contents: Sequence[str]) -> Rows:
-        """Columns of lists."""
+    def from_lists(
+        cls, doc_ids: Sequence[str], stamps: Sequence[str], contents: Sequence[str]
+    ) -> ShardRows:
+        """Builds the columns from lists."""
         return cls(*(np.array(list(each), object) for each in (doc_ids, stamps, contents)))
 
 
 def shard_name(doc_ids: Sequence[str], stamps: Sequence[str]) -> str:
-    """What the shard of these documents is called."""
+    """Returns the name of the shard of these documents."""
     told = json.dumps([list(doc_ids), list(stamps)])
     return f"shard-{hashlib.sha256(told.encode()).hexdigest()[:16]}"
 
 
-def is_shard(folder: Path, shard: str) -> bool:
-    """Whether a shard is there."""
+def has_shard(folder: Path, shard: str) -> bool:
+    """Returns whether a shard exists."""
     return (folder / f"{shard}.arrow").is_file()
 
 
 def list_shards(folder: Path) -> list[Path]:
-    """The index file of each shard, by name."""
+    """Returns the index file of each shard, sorted by name."""
     return sorted(folder.glob("shard-*.arrow"))
 
 
-def write_shard(folder: Path, rows: Rows, vectors: np.ndarray, encoder: str) -> str:
-    """Keep vectors, shape (n, d), under their rows; returns the shard's name. `encoder`:
-    the fingerprint of what made them.
+def write_shard(folder: Path, rows: ShardRows, vectors: np.ndarray, encoder: str) -> str:
+    """Writes vectors, shape (n, d), with their rows as a shard; returns its name. `encoder` is the
+    fingerprint of the encoder that made the vectors.
     """
     shard = folder / shard_name(rows.doc_ids.tolist(), rows.stamps.tolist())
     file = io.BytesIO()
@@ -88,22 +90,22 @@ def write_shard(folder: Path, rows: Rows, vectors: np.ndarray, encoder: str) -> 
 
 
 class _Seal(NamedTuple):
-    """What the metadata of a shard's columns say."""
+    """Metadata of a shard's columns."""
 
     vectors: str
     """Checksum of the file of vectors."""
     encoder: str
     rows: str
-    """Checksum of the columns and of what stands above."""
+    """Checksum of the columns and of the two fields above."""
 
     @classmethod
-    def of(cls, rows: Rows, vectors: str, encoder: str) -> _Seal:
-        """The seal of a shard."""
+    def of(cls, rows: ShardRows, vectors: str, encoder: str) -> _Seal:
+        """Returns the seal of a shard."""
         content = json.dumps([*(column.tolist() for column in rows), vectors, encoder])
         return cls(vectors, encoder, f"{zlib.crc32(content.encode()):08x}")
 
 
-def _columns(rows: Rows, vectors: str, encoder: str) -> bytes:
+def _columns(rows: ShardRows, vectors: str, encoder: str) -> bytes:
     names = ("doc_id", "stamp", "content")
     columns = [pa.array(column, pa.string()) for column in rows]
     table = pa.table(dict(zip(names, columns, strict=True)))
@@ -116,12 +118,11 @@ def _columns(rows: Rows, vectors: str, encoder: str) -> bytes:
     return content
 
 
-def read_rows(index: Path) -> tuple[Rows, int] | None:
-    """Whose the vectors of a shard are, and their number of components; None for a
-    damaged shard, which is set aside. The vectors themselves are not read: see `is_whole`.
+def read_rows(index: Path) -> tuple[ShardRows, int] | None:
+    """Returns a shard's rows and number of components; None for a damaged shard, which is set
+    aside. The vectors are not read: see `is_intact`.
 
-    Raises `VragError` for a file that is there but cannot be opened: that says nothing
-    about what is in it.
+    Raises `VragError` for a file that exists but cannot be opened: its content may be intact.
     """
     with _setting_aside(index):
         rows, _ = _read(index)
@@ -132,19 +133,19 @@ def read_rows(index: Path) -> tuple[Rows, int] | None:
     return None
 
 
-def is_whole(folder: Path, shard: str, space: VectorSpace) -> bool:
-    """Whether the vectors of a shard are those that were written; damaged ones are set
-    aside. Each version of a file is read once.
+def is_intact(folder: Path, shard: str, space: VectorSpace) -> bool:
+    """Returns whether a shard's vectors match their checksum; damaged ones are set aside. Each
+    version of a file is read once.
 
-    Raises `VragError` for vectors of another encoder, for those that were written
-    without being directions, and as `read_rows` does.
+    Raises `VragError` for vectors of another encoder, for those that were invalid when written, and
+    as `read_rows` does.
     """
     index = folder / f"{shard}.arrow"
     with _setting_aside(index):
         vectors = index.with_suffix(".npy")
         seal = _seal_of(index)
         _hold(vectors, seal)
-        wrong = _wrong_lengths(vectors, version_of(vectors), space.normalized)
+        wrong = _wrong_lengths(vectors, file_version(vectors), space.normalized)
         if seal.encoder != space.fingerprint:
             raise VragError(
                 f"{vectors}: the encoder with the fingerprint {seal.encoder[:12]} made these"
@@ -161,8 +162,8 @@ def is_whole(folder: Path, shard: str, space: VectorSpace) -> bool:
 
 
 @cache
-def _wrong_lengths(path: Path, version: Version, normalized: bool) -> WrongLengths | None:
-    return wrong_lengths(_map(path), normalized)
+def _wrong_lengths(path: Path, version: Version, normalized: bool) -> InvalidRows | None:
+    return find_invalid_rows(_map(path), normalized)
 
 
 @contextmanager
@@ -180,7 +181,7 @@ def _setting_aside(index: Path) -> Iterator[None]:
         ) from error
 
 
-def _read(index: Path) -> tuple[Rows, _Seal]:
+def _read(index: Path) -> tuple[ShardRows, _Seal]:
     """Raises `ValueError` for other columns than were written."""
     # bytes first: an error of the disk is an OSError, and of what is in them a ValueError
     content = pa.BufferReader(index.read_bytes())
@@ -190,21 +191,21 @@ def _read(index: Path) -> tuple[Rows, _Seal]:
         table.validate(full=True)  # damaged offsets would end the process
     except (OSError, MemoryError) as error:
         raise ValueError(str(error)) from error
-    rows = Rows(*(table[name].to_numpy() for name in ("doc_id", "stamp", "content")))
-    seal = _told(table.schema)
+    rows = ShardRows(*(table[name].to_numpy() for name in ("doc_id", "stamp", "content")))
+    seal = _seal_of_schema(table.schema)
     if seal != _Seal.of(rows, seal.vectors, seal.encoder):
         raise ValueError("its documents are not those that were written: the checksum differs")
     return rows, seal
 
 
-def _told(schema: pa.Schema) -> _Seal:
+def _seal_of_schema(schema: pa.Schema) -> _Seal:
     if schema.metadata is None:
         raise ValueError("it has no checksums")
     return _Seal(*(schema.metadata[key.encode()].decode() for key in _Seal._fields))
 
 
 def _seal_of(index: Path) -> _Seal:
-    return _read_seal(index, version_of(index))
+    return _read_seal(index, file_version(index))
 
 
 @cache
@@ -218,10 +219,10 @@ def _hold(vectors: Path, seal: _Seal) -> None:
 
 
 def open_vectors(folder: Path, shard: str) -> np.ndarray:
-    """A shard's vectors, float32, shape (rows, d), read where they are looked at; the
-    file is open as long as the array lives.
+    """Returns a shard's vectors as a memory map, float32, shape (rows, d). The file is open as long
+    as the array lives.
 
-    Raises `ValueError` where its checksum differs; a converted index has checksums of its own.
+    Raises `ValueError` where its checksum differs; a converted index has its own checksums.
     """
     path = folder / f"{shard}.npy"
     index = path.with_suffix(".arrow")

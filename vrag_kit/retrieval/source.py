@@ -1,4 +1,4 @@
-"""Sources: a retriever's checkpoint of transformers, and how its parts are read."""
+"""Transformers checkpoints of retrievers, and how their parts are loaded."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from pathlib import Path
 from vrag_kit.checkpoints import (
     Made,
     Options,
+    catch_load_errors,
     check_weights,
-    files_fingerprint,
+    checkpoint_fingerprint,
     load_config,
     load_model,
-    reading,
 )
-from vrag_kit.retrieval.parts import DocumentSide, Shown
+from vrag_kit.retrieval.parts import DocumentKey, InputModalities
 from vrag_kit.workspace import path as project_path
 
 _UNLIMITED = (
@@ -29,13 +29,13 @@ _EXPECTED = (
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Source:
-    """Where a checkpoint lies and how its weights are read."""
+class CheckpointSource:
+    """Location of a checkpoint, and the settings for loading it."""
 
     spec: str
     """The name in the parameters."""
     folder: Path
-    """Its files."""
+    """The checkpoint folder."""
     partner: Path | None = None
     """The files of a second checkpoint that belongs to it: the base of an adapter or
     head, or the encoder of the document side.
@@ -45,21 +45,21 @@ class Source:
     """Number type, one of `checkpoints.DTYPES`."""
     trust_remote_code: bool = False
     """Whether code that comes with the checkpoint may run."""
-    shown: Shown = field(default_factory=Shown)
+    shown: InputModalities = field(default_factory=InputModalities)
     """Which parts of questions and documents are encoded."""
 
     @property
     def name(self) -> str:
         """Short name for tables and files."""
-        return self.shown.named(name_of(self.spec))
+        return self.shown.named(short_name(self.spec))
 
     @property
     def owner(self) -> str:
-        """How error messages begin."""
+        """Prefix of error messages."""
         return f"retriever {self.spec!r}"
 
     def config(self) -> Made:
-        """The checkpoint's configuration, or None without config.json.
+        """Returns the checkpoint's configuration; None without config.json.
 
         Raises `VragError` for one that needs code of its own which may not run.
         """
@@ -69,11 +69,11 @@ class Source:
             return load_config(self.folder, self.owner, trusted=self.trust_remote_code)
 
     def read(self, auto: Made, *, unused: tuple[str, ...] = ()) -> Made:
-        """The model that `auto` (a class with `from_pretrained`) makes of the
-        checkpoint, on the device, ready to encode.
+        """Loads the model by `auto` (a class with `from_pretrained`), on the device, in evaluation
+        mode.
 
-        Raises `VragError` for weights that are missing (but for those beginning with
-        `unused`), or NaN.
+        Raises `VragError` for weights that are missing (but for those beginning with `unused`), or
+        NaN.
         """
         how = {"dtype": self.dtype, "trust_remote_code": self.trust_remote_code}
         with self.reading():
@@ -82,8 +82,8 @@ class Source:
         return model.to(self.device).eval()
 
     def read_part(self, auto: Made, *, image_size: Mapping[str, int] | None = None) -> Made:
-        """The tokenizer or processor that `auto` makes of the checkpoint; `image_size`
-        replaces the size that it brings pictures to.
+        """Loads the tokenizer or processor by `auto`. `image_size` replaces the size that it
+        resizes images to.
         """
         size = {"size": dict(image_size)} if image_size else {}
         with self.reading():
@@ -91,35 +91,35 @@ class Source:
             return auto.from_pretrained(self.folder, trust_remote_code=trusted, **size)
 
     def reading(self) -> AbstractContextManager[None]:
-        """The context in which the checkpoint's files are read."""
-        return reading(self.owner, _EXPECTED)
+        """Returns a context manager that converts loading errors into `VragError`."""
+        return catch_load_errors(self.owner, _EXPECTED)
 
     def fingerprint(self, options: Options) -> str:
-        """Hash of all files, also the partner's, and of the options that change an
+        """Returns a hash of all files, including the partner's, and of the options that change an
         embedding.
         """
         folders = [self.folder] if self.partner is None else [self.folder, self.partner]
         trusted = {"trust_remote_code": self.trust_remote_code}
-        return files_fingerprint(folders, {**options, **trusted, **self.shown.told()})
+        return checkpoint_fingerprint(folders, {**options, **trusted, **self.shown.told()})
 
-    def documents(self, options: Options) -> DocumentSide:
-        """What the vectors of documents are known by: as `fingerprint`, but that nothing
-        counts which is done with questions alone.
+    def documents(self, options: Options) -> DocumentKey:
+        """Returns the key of document vectors: as `fingerprint`, but without options that affect
+        questions alone.
         """
         alone = replace(self, shown=self.shown.of_documents())
         usual = {"query_prompt": "{text}"} if "query_prompt" in options else {}
-        return DocumentSide(alone.name, alone.fingerprint({**options, **usual}))
+        return DocumentKey(alone.name, alone.fingerprint({**options, **usual}))
 
 
-def name_of(spec: str) -> str:
-    """Short name for tables and files: that of the folder, or the one on the hub."""
+def short_name(spec: str) -> str:
+    """Returns a short name for tables and files: that of the folder, or the one on the hub."""
     folder = project_path(spec)
     return folder.name if folder.is_dir() else spec.replace("/", "-")
 
 
-def longest_text(tokenizer: Made, config: Made) -> int:
-    """Number of tokens at which a text is cut: what both the tokenizer and the model's
-    positions allow.
+def max_text_tokens(tokenizer: Made, config: Made) -> int:
+    """Returns the number of tokens at which a text is truncated. Both the tokenizer and the model's
+    positions limit it.
     """
     positions = getattr(config.get_text_config(), "max_position_embeddings", None) or _UNLIMITED
     return int(min(tokenizer.model_max_length, positions, _UNLIMITED))

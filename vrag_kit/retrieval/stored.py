@@ -1,4 +1,4 @@
-"""What is there of a corpus' embeddings, and what else lies beside them."""
+"""Status of stored embeddings: vectors of a corpus, stale ones, and those of others."""
 
 from __future__ import annotations
 
@@ -8,26 +8,26 @@ from pathlib import Path
 
 import numpy as np
 
-from vrag_kit.retrieval.keeping import Columns
-from vrag_kit.retrieval.kept import read_kept, read_whole
+from vrag_kit.retrieval.keeping import ItemKeys
+from vrag_kit.retrieval.kept import read_stored_vectors, read_verified_vectors
 from vrag_kit.retrieval.shards import DAMAGED, VectorSpace, list_shards
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Stored:
-    """Vectors in one folder."""
+class EmbeddingStatus:
+    """Status of the vectors in one folder."""
 
     folder: Path
     wanted: int
-    """Documents that are wanted …"""
+    """Number of documents of the corpora."""
     there: int
-    """… and of how many of them there is a vector, by their stamps."""
+    """Number of these documents that have a vector, by their stamps."""
     stale: int
-    """Vectors of wanted documents as they were, or were elsewhere."""
+    """Vectors of these documents with another stamp: changed, or moved."""
     others: int
     """Vectors of other documents."""
     bytes: int
-    """Of all vectors."""
+    """Size of all vectors."""
 
     def __str__(self) -> str:
         fingerprint = self.folder.name.rpartition("-")[2]
@@ -40,20 +40,26 @@ class Stored:
         return f"{name}, fingerprint {fingerprint}: {there}; {size}"
 
 
-def stored_of(folder: Path, corpora: Sequence[Columns], space: VectorSpace | None = None) -> Stored:
-    """What `folder` holds of some corpora, which may share documents; with `space`, the
-    vectors of these are held against their checksums, and damaged shards are set aside.
+def folder_status(
+    folder: Path, corpora: Sequence[ItemKeys], space: VectorSpace | None = None
+) -> EmbeddingStatus:
+    """Returns how many documents of some corpora have vectors in `folder`. Corpora may share
+    documents. With `space`, vectors are verified by checksum, and damaged shards are set aside.
     """
     none = np.empty((0, 2), np.uint64)
     pairs = [np.column_stack([each.doc_ids, each.stamps]) for each in corpora]
     wanted = np.unique(np.concatenate([none, *pairs]), axis=0)
     doc_ids, stamps = wanted.T
-    kept = read_whole(folder, doc_ids, stamps, space) if space else read_kept(folder)
+    kept = (
+        read_verified_vectors(folder, doc_ids, stamps, space)
+        if space
+        else read_stored_vectors(folder)
+    )
     found = kept.find(doc_ids, stamps)
     rest = np.ones(len(kept.doc_ids), bool)
     rest[found[found >= 0]] = False
     old = rest & np.isin(kept.doc_ids, doc_ids)
-    return Stored(
+    return EmbeddingStatus(
         folder=folder,
         wanted=len(wanted),
         there=int((found >= 0).sum()),
@@ -63,8 +69,8 @@ def stored_of(folder: Path, corpora: Sequence[Columns], space: VectorSpace | Non
     )
 
 
-def damaged_below(root: Path) -> str:
-    """How many damaged shards were set aside, in words; "" for none."""
+def describe_damaged_shards(root: Path) -> str:
+    """Returns a message on the damaged shards that were set aside; "" for none."""
     files = list(root.rglob(DAMAGED))
     shards = {file.with_name(file.name.partition(".")[0]) for file in files}
     size = sum(file.stat().st_size for file in files) / 2**20
@@ -76,6 +82,6 @@ def damaged_below(root: Path) -> str:
     )
 
 
-def folders_below(root: Path) -> list[Path]:
-    """The folders that hold vectors of documents."""
+def embedding_folders(root: Path) -> list[Path]:
+    """Returns the folders below `root` that hold document vectors."""
     return [folder for folder in sorted(root.glob("*/")) if list_shards(folder)]

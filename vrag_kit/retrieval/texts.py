@@ -1,6 +1,6 @@
-"""Encoders of texts: sentence-transformers folders, and plain checkpoints.
+"""Text encoders: sentence-transformers folders, and plain transformers checkpoints.
 
-The plain ones are pooled as told, with one encoder a side if need be (DRAGON+).
+Plain checkpoints are pooled by an option, with one encoder per side if necessary (DRAGON+).
 """
 
 from __future__ import annotations
@@ -14,34 +14,34 @@ import torch
 
 from vrag_kit.checkpoints import Made, Options, check_weights
 from vrag_kit.errors import VragError
-from vrag_kit.files import inside
-from vrag_kit.retrieval.pictures import unit_rows
+from vrag_kit.files import safe_join
+from vrag_kit.retrieval.pictures import normalize_rows
 from vrag_kit.retrieval.pooling import POOLINGS, pool
-from vrag_kit.retrieval.source import Source, longest_text
-from vrag_kit.types import Evidence, Query
+from vrag_kit.retrieval.source import CheckpointSource, max_text_tokens
+from vrag_kit.types import Document, Query
 
 
 @dataclass(frozen=True, slots=True)
-class Side:
-    """What encodes questions, or documents."""
+class TextTower:
+    """Model, tokenizer and prompt of one side: questions or documents."""
 
     model: Made
     tokenizer: Made
     prompt: str
-    """With "{text}" where the text goes."""
+    """Prompt with "{text}" where the text goes."""
 
 
 class TextEncoder:
-    """Token states of a transformers model, pooled; questions and documents by the same
-    model, or by one each.
+    """Pools the token states of a transformers model. Questions and documents have the same model,
+    or one each.
     """
 
     def __init__(
         self,
-        questions: Side,
-        documents: Side,
+        questions: TextTower,
+        documents: TextTower,
         *,
-        source: Source,
+        source: CheckpointSource,
         options: Options,
         pooling: str,
         normalized: bool,
@@ -60,9 +60,9 @@ class TextEncoder:
         self.shown = source.shown
 
     def encode_queries(self, queries: Sequence[Query]) -> np.ndarray:
-        """float32, shape (n, d); texts are cut at the model's length.
+        """Returns query vectors, float32, shape (n, d); texts are truncated at the model's length.
 
-        One at a time, so that company changes nothing.
+        Queries are encoded one at a time, so the result does not depend on other queries.
         """
         prompt = self._questions.prompt
         texts = [prompt.replace("{text}", query.text) for query in queries]
@@ -70,21 +70,21 @@ class TextEncoder:
             return np.empty((0, self._questions.model.config.hidden_size), np.float32)
         return np.concatenate([self._embed([text], self._questions) for text in texts])
 
-    def prepare(self, document: Evidence) -> str:
-        """The text within its prompt."""
+    def prepare(self, document: Document) -> str:
+        """Returns the document's text within its prompt."""
         text = self.shown.of_document(document, self.name).text or ""
         return self._documents.prompt.replace("{text}", text)
 
     def encode_documents(self, prepared: Sequence[str]) -> np.ndarray:
-        """float32, shape (n, d)."""
+        """Returns document vectors, float32, shape (n, d)."""
         return self._embed(prepared, self._documents)
 
     @torch.inference_mode()
-    def _embed(self, texts: Sequence[str], side: Side) -> np.ndarray:
+    def _embed(self, texts: Sequence[str], side: TextTower) -> np.ndarray:
         tokens = side.tokenizer(
             list(texts),
             truncation=True,
-            max_length=longest_text(side.tokenizer, side.model.config),
+            max_length=max_text_tokens(side.tokenizer, side.model.config),
             padding=True,
             padding_side="right",
             return_tensors="pt",
@@ -93,16 +93,14 @@ class TextEncoder:
         return _rows(pool(states, tokens["attention_mask"], self._pooling), self.normalized)
 
 
-class SentenceEncoder:
-    """A model of the sentence-transformers library, which pools, and says its prompts,
-    as its folder tells it to.
-    """
+class SentenceTransformerEncoder:
+    """A sentence-transformers model, with the pooling and prompts of its folder."""
 
     def __init__(
         self,
         model: Made,
         *,
-        source: Source,
+        source: CheckpointSource,
         options: Options,
         normalized: bool,
     ) -> None:
@@ -118,7 +116,7 @@ class SentenceEncoder:
         self.shown = source.shown
 
     def encode_queries(self, queries: Sequence[Query]) -> np.ndarray:
-        """float32, shape (n, d); one at a time, so that company changes nothing."""
+        """Returns query vectors, float32, shape (n, d), encoded one at a time."""
         rows = []
         for query in queries:
             vectors = self._model.encode_query(
@@ -129,12 +127,12 @@ class SentenceEncoder:
             return np.empty((0, self._model.get_embedding_dimension()), np.float32)
         return np.concatenate(rows)
 
-    def prepare(self, document: Evidence) -> str:
-        """The text."""
+    def prepare(self, document: Document) -> str:
+        """Returns the document's text."""
         return self.shown.of_document(document, self.name).text or ""
 
     def encode_documents(self, prepared: Sequence[str]) -> np.ndarray:
-        """float32, shape (n, d)."""
+        """Returns document vectors, float32, shape (n, d)."""
         vectors = self._model.encode_document(
             list(prepared), convert_to_tensor=True, show_progress_bar=False
         )
@@ -142,22 +140,22 @@ class SentenceEncoder:
 
 
 def _rows(vectors: torch.Tensor, normalized: bool) -> np.ndarray:
-    rows: np.ndarray = unit_rows(vectors) if normalized else vectors.float().cpu().numpy()
+    rows: np.ndarray = normalize_rows(vectors) if normalized else vectors.float().cpu().numpy()
     return rows
 
 
-def load_text(
-    source: Source,
+def load_text_encoder(
+    source: CheckpointSource,
     *,
     pooling: str | None = None,
     normalize: bool = True,
     query_prompt: str = "{text}",
     document_prompt: str = "{text}",
 ) -> TextEncoder:
-    """Load a plain text checkpoint, with its partner, if it has one, as the encoder of
-    the document side; rows have unit length unless `normalize` is false.
+    """Loads a plain text checkpoint, with its partner, if any, as the document encoder. Rows have
+    unit length unless `normalize` is false.
 
-    Raises `VragError` as `Source.read` does, for an unknown pooling, and for a document
+    Raises `VragError` as `CheckpointSource.read` does, for an unknown pooling, and for a document
     prompt without a place for the text.
     """
     if pooling not in POOLINGS:
@@ -172,10 +170,10 @@ def load_text(
             ' "{text}" in it, where the document\'s text goes.'
         )
     model, tokenizer = _read(source)
-    questions = Side(model, tokenizer, query_prompt)
+    questions = TextTower(model, tokenizer, query_prompt)
     if source.partner is not None:
         model, tokenizer = _read(replace(source, folder=source.partner))
-    documents = Side(model, tokenizer, document_prompt)
+    documents = TextTower(model, tokenizer, document_prompt)
     chosen = {
         "family": "text",
         "dtype": str(questions.model.dtype),
@@ -194,26 +192,26 @@ def load_text(
     )
 
 
-def _read(source: Source) -> tuple[Made, Made]:
+def _read(source: CheckpointSource) -> tuple[Made, Made]:
     """(model, tokenizer)."""
     from transformers import AutoModel, AutoTokenizer
 
     return source.read(AutoModel, unused=("pooler.",)), source.read_part(AutoTokenizer)
 
 
-def load_sentence(
-    source: Source,
+def load_sentence_transformer(
+    source: CheckpointSource,
     *,
     normalize: bool | None = None,
     query_prompt: str | None = None,
     document_prompt: str | None = None,
-) -> SentenceEncoder:
-    """Load a folder of the sentence-transformers library.
+) -> SentenceTransformerEncoder:
+    """Loads a folder of the sentence-transformers library.
 
-    Prompts given here replace the folder's own; the library puts them before the text,
-    so "{text}" ends them. `normalize` None does as the folder's modules do. Raises
-    `VragError` as `Source.read` does, for a prompt that ends otherwise, and when
-    `normalize` is false but the modules normalize.
+    Prompts given here replace the folder's own; the library puts them before the text, so "{text}"
+    ends them. `normalize` None does as the folder's modules do. Raises `VragError` as
+    `CheckpointSource.read` does, for a prompt that ends otherwise, and when `normalize` is false
+    but the modules normalize.
     """
     from sentence_transformers.sentence_transformer.modules import Normalize
 
@@ -240,18 +238,20 @@ def load_sentence(
         "normalize": normalized,
         "prompts": model.prompts,
     }
-    return SentenceEncoder(model.eval(), source=source, options=chosen, normalized=normalized)
+    return SentenceTransformerEncoder(
+        model.eval(), source=source, options=chosen, normalized=normalized
+    )
 
 
-def _read_sentence(source: Source) -> Made:
-    """The library's model; raises `VragError` as `Source.read` does."""
+def _read_sentence(source: CheckpointSource) -> Made:
+    """Returns the library's model; raises `VragError` as `CheckpointSource.read` does."""
     from sentence_transformers import SentenceTransformer
     from sentence_transformers.sentence_transformer.modules import Transformer
 
     modules = source.folder / "modules.json"
     with source.reading():
         parts = json.loads(modules.read_text(encoding="utf-8"))
-        folders = [inside(source.folder, part["path"], str(modules)) for part in parts]
+        folders = [safe_join(source.folder, part["path"], str(modules)) for part in parts]
         model = SentenceTransformer(
             str(source.folder),
             device=source.device,

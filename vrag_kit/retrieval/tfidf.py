@@ -1,6 +1,6 @@
-"""Search by the words that question and document share.
+"""Lexical search by tf-idf weights.
 
-It is what any retriever of texts has to beat, and all that names need.
+It is a baseline for any text retriever, and sufficient for names.
 """
 
 from __future__ import annotations
@@ -11,13 +11,13 @@ import numpy as np
 import pandas as pd
 
 from vrag_kit.errors import VragError
-from vrag_kit.retrieval.run import best_scores, make_run
+from vrag_kit.retrieval.runs import make_run, top_k_scores
 from vrag_kit.types import Benchmark
 
 
-class WordIndex:
-    """The tf-idf weights of some texts: occurrences of a word, in lower case, times
-    ln((1 + N) / (1 + texts with it)) + 1 for N texts (scikit-learn's `TfidfVectorizer`).
+class TfidfIndex:
+    """Index of tf-idf weights of texts (scikit-learn's `TfidfVectorizer`). A weight is a word's
+    count, in lower case, times ln((1 + N) / (1 + texts with it)) + 1, for N texts.
     """
 
     def __init__(self, texts: Iterable[str]) -> None:
@@ -28,22 +28,21 @@ class WordIndex:
         self._texts = self._weights.fit_transform(texts)
 
     def scores(self, question: str) -> np.ndarray:
-        """float64, shape (texts,), in their order: the cosine with each, in [0, 1].
+        """Returns the cosine with each text, in order: float64, shape (texts,), in [0, 1].
 
-        Words that no text has count for nothing.
+        Words that occur in no text are ignored.
         """
         products = self._texts @ self._weights.transform([question]).T
         found: np.ndarray = products.toarray().ravel()
         return found
 
 
-def word_run(benchmark: Benchmark, *, k: int) -> pd.DataFrame:
-    """The k documents of the whole corpus whose texts share most with each question, as
-    a run; ties by doc_id descending, also at the cut.
+def tfidf_run(benchmark: Benchmark, *, k: int) -> pd.DataFrame:
+    """Returns the k documents of the whole corpus that match each question best, as a run. Ties are
+    ordered by doc_id descending, also at the cutoff.
 
-    The score is the cosine, in [0, 1], of tf-idf weights (see `WordIndex`). All documents
-    where there are fewer than k. Raises `VragError` for a document without text, and for
-    a k below 1.
+    The score is the cosine, in [0, 1], of tf-idf weights (see `TfidfIndex`). Returns all documents
+    where there are fewer than k. Raises `VragError` for a document without text, and for k below 1.
     """
     for doc_id, document in benchmark.corpus.items():
         if not (document.text or "").strip():
@@ -57,9 +56,9 @@ def word_run(benchmark: Benchmark, *, k: int) -> pd.DataFrame:
             " Choose k of at least 1, and load a benchmark with documents."
         )
     names = list(benchmark.corpus)
-    index = WordIndex(document.text or "" for document in benchmark.corpus.values())
+    index = TfidfIndex(document.text or "" for document in benchmark.corpus.values())
     rows: list[tuple[str, str, float]] = []
     for query_id, query in benchmark.queries.items():
-        best = best_scores(index.scores(query.text), names, k)
+        best = top_k_scores(index.scores(query.text), names, k)
         rows += [(query_id, doc_id, score) for score, doc_id in best]
     return make_run(rows)

@@ -1,4 +1,4 @@
-"""Dual encoders of every make: a tower for texts, one for pictures, one space."""
+"""Base class of dual encoders: a text tower and an image tower in one vector space."""
 
 from __future__ import annotations
 
@@ -10,31 +10,31 @@ import numpy as np
 import torch
 
 from vrag_kit.retrieval.encoders import Prepared
-from vrag_kit.retrieval.parts import Content, DocumentSide, Shown
-from vrag_kit.retrieval.pictures import decode_rgb, unit_rows
-from vrag_kit.types import Evidence, Query
+from vrag_kit.retrieval.parts import DocumentKey, EncoderInput, InputModalities
+from vrag_kit.retrieval.pictures import decode_rgb, normalize_rows
+from vrag_kit.types import Document, Query
 
 
 @dataclass(frozen=True, slots=True)
-class Both:
-    """A text and a picture that become one vector."""
+class TextAndImage:
+    """A text and an image that are encoded as one vector."""
 
     text: str
     pixels: Prepared
 
 
-class TwoTowers(ABC):
-    """Texts through one tower, pictures through the other, unit length.
+class DualEncoderBase(ABC):
+    """Encodes texts with one tower and images with the other, at unit length.
 
-    A text and a picture together are the sum of their two vectors, at unit length: a
-    query then finds what is near to either.
+    A text and an image together are encoded as the sum of their two vectors, at unit length: a
+    query then finds documents near either.
     """
 
     name: str
     fingerprint: str
-    documents: DocumentSide
+    documents: DocumentKey
     prompts: Mapping[str, str]
-    shown: Shown
+    shown: InputModalities
     normalized = True
 
     @property
@@ -44,23 +44,23 @@ class TwoTowers(ABC):
 
     @abstractmethod
     def pixels(self, picture: torch.Tensor) -> Prepared:
-        """What the tower takes of a picture: uint8, upright, shape (3, height, width)."""
+        """Preprocesses an image for the tower: uint8, upright, shape (3, height, width)."""
 
     @abstractmethod
     def text_features(self, texts: list[str]) -> torch.Tensor:
-        """Rows of shape (n, d), as long as the model makes them; texts are cut at its
+        """Returns text vectors, shape (n, d), not normalised; texts are truncated at the model's
         length.
         """
 
     @abstractmethod
-    def picture_features(self, pictures: list[Prepared]) -> torch.Tensor:
-        """Rows of shape (n, d), as long as the model makes them."""
+    def image_features(self, pictures: list[Prepared]) -> torch.Tensor:
+        """Returns image vectors, shape (n, d), not normalised."""
 
     def encode_queries(self, queries: Sequence[Query]) -> np.ndarray:
-        """Unit-length rows, float32, shape (n, d), of what `shown` says; the question
-        within its prompt.
+        """Returns unit-length rows, float32, shape (n, d), of the parts that `shown` selects. A
+        question is encoded within its prompt.
 
-        One at a time, so that company changes nothing.
+        Queries are encoded one at a time, so the result does not depend on other queries.
         """
         rows = [self._row(query) for query in queries]
         return np.concatenate(rows) if rows else np.empty((0, self.dim), np.float32)
@@ -69,48 +69,48 @@ class TwoTowers(ABC):
         text, image = self.shown.of_query(query, self.name)
         if text is not None:
             text = self.prompts.get("query", "{text}").replace("{text}", text)
-        return self.encode_documents([self._prepared(Content(text, image))])
+        return self.encode_documents([self._prepared(EncoderInput(text, image))])
 
-    def prepare(self, document: Evidence) -> Prepared:
-        """The text, the picture as its tower takes it, or `Both`, as `shown` says.
+    def prepare(self, document: Document) -> Prepared:
+        """Returns the text, the preprocessed image, or `TextAndImage`, as `shown` selects.
 
-        Raises `VragError` naming a document without it, or with a damaged picture.
+        Raises `VragError` naming a document that lacks it, or has a damaged image.
         """
         return self._prepared(self.shown.of_document(document, self.name))
 
-    def _prepared(self, content: Content) -> Prepared:
+    def _prepared(self, content: EncoderInput) -> Prepared:
         text, image = content
         if image is None:
             return text
         pixels = self.pixels(decode_rgb(image.data(), image.where))
-        return pixels if text is None else Both(text, pixels)
+        return pixels if text is None else TextAndImage(text, pixels)
 
     @torch.inference_mode()
     def encode_documents(self, prepared: Sequence[Prepared]) -> np.ndarray:
-        """Unit-length rows, float32, shape (n, d); texts stand without a prompt."""
+        """Returns unit-length rows, float32, shape (n, d); no prompt is added."""
         texts: dict[int, str] = {}
         pictures: dict[int, Prepared] = {}
         for place, each in enumerate(prepared):
             if isinstance(each, str):
                 texts[place] = each
-            elif isinstance(each, Both):
+            elif isinstance(each, TextAndImage):
                 texts[place] = each.text
                 pictures[place] = each.pixels
             else:
                 pictures[place] = each
         rows: dict[int, np.ndarray] = {}
         if texts:
-            found = unit_rows(self.text_features(list(texts.values())))
+            found = normalize_rows(self.text_features(list(texts.values())))
             rows = dict(zip(texts, found, strict=True))
         if pictures:
-            found = unit_rows(self.picture_features(list(pictures.values())))
+            found = normalize_rows(self.image_features(list(pictures.values())))
             for place, row in zip(pictures, found, strict=True):
                 rows[place] = _together(rows[place], row) if place in rows else row
         return np.stack([rows[place] for place in range(len(prepared))])
 
 
 def _together(text: np.ndarray, picture: np.ndarray) -> np.ndarray:
-    """The sum at unit length; zero, which the store refuses, where they are opposite."""
+    """Returns the sum at unit length; zero, which validation rejects, where they are opposite."""
     total: np.ndarray = text + picture
     length = np.linalg.norm(total)
     return total / length if length else total

@@ -1,7 +1,7 @@
-"""Units of embedding: what is missing, cut into shards that may be made twice.
+"""Embeds missing items in units, one shard each, that may be made twice.
 
-Several processes may be at it, also on machines that share the folder: a unit that
-another one holds is left to it, and made in the end if that one died.
+Several processes may work at the same time, also on machines that share the folder. A unit locked
+by another process is left to it, and made in the end if that process died.
 """
 
 from __future__ import annotations
@@ -17,14 +17,14 @@ import numpy as np
 from filelock import FileLock, Timeout
 
 from vrag_kit.progress import track
-from vrag_kit.retrieval.ahead import ahead, cut
 from vrag_kit.retrieval.encoders import Prepared
-from vrag_kit.retrieval.kept import Kept
+from vrag_kit.retrieval.kept import StoredVectors
+from vrag_kit.retrieval.prefetch import batched, prefetch
 from vrag_kit.retrieval.shards import (
-    Rows,
+    ShardRows,
     VectorSpace,
-    is_shard,
-    is_whole,
+    has_shard,
+    is_intact,
     shard_name,
     write_shard,
 )
@@ -34,40 +34,40 @@ Thing = TypeVar("Thing")
 _Contra = TypeVar("_Contra", contravariant=True)
 
 
-class Source(Protocol[_Contra]):
-    """What is embedded, and how."""
+class EmbeddingSource(Protocol[_Contra]):
+    """The interface of items to embed, and how to encode them."""
 
     @property
     def label(self) -> str:
-        """What is done, as progress says it …"""
+        """Label of the progress bar."""
 
     @property
     def unit(self) -> str:
-        """… and what is counted, as in "documents"."""
+        """Plural name of the items, such as "documents"."""
 
     @property
     def space(self) -> VectorSpace:
-        """Of the vectors."""
+        """Vector space of the encoded items."""
 
     def doc_id(self, thing: _Contra) -> str:
-        """What its vector is found by."""
+        """Returns the id by which the item's vector is found."""
 
     def stamp(self, thing: _Contra) -> str:
-        """Changes whenever its vector may."""
+        """Returns a stamp that changes whenever the item's vector may change."""
 
     def content(self, thing: _Contra) -> str:
-        """Hash of what its vector is made of, 32 hexadecimal digits; reads it."""
+        """Returns a hash of the encoded content, 32 hexadecimal digits; reads the content."""
 
     def prepare(self, thing: _Contra) -> Prepared:
-        """What `encode` needs of it; runs in threads."""
+        """Preprocesses an item for `encode`; runs in threads."""
 
     def encode(self, prepared: Sequence[Prepared], names: Sequence[str]) -> np.ndarray:
-        """float32, shape (n, d); raises `VragError` naming one whose vector is none."""
+        """Returns vectors, float32, shape (n, d); raises `VragError` naming an invalid one."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Pace:
-    """How embedding is cut, and by how many threads it is prepared."""
+class BatchSizes:
+    """Shard size, batch size, and number of threads that prepare items."""
 
     shard: int
     batch: int
@@ -87,7 +87,7 @@ class _Unit(Generic[Thing]):
     vectors: list[np.ndarray] = field(default_factory=list)
 
     def let_go(self) -> None:
-        """Let others have it; who waited finds it made, or makes it."""
+        """Releases the lock; a waiting process finds the shard, or makes it."""
         Path(self.lock.lock_file).unlink(missing_ok=True)
         self.lock.release(force=True)
 
@@ -102,11 +102,13 @@ class _Ready(NamedTuple):
     prepared: Prepared
 
 
-class Work(Generic[Thing]):
+class EmbeddingJob(Generic[Thing]):
     """Embeds things into shards of a folder."""
 
-    def __init__(self, source: Source[Thing], folder: Path, kept: Kept, pace: Pace) -> None:
-        """`kept`: what the folder holds; a vector of the same content is taken from there."""
+    def __init__(
+        self, source: EmbeddingSource[Thing], folder: Path, kept: StoredVectors, pace: BatchSizes
+    ) -> None:
+        """`kept` indexes the folder's vectors; one with the same content is reused."""
         self._source = source
         self._folder = folder
         self._kept = kept
@@ -114,14 +116,14 @@ class Work(Generic[Thing]):
         self._pace = pace
         self._one_at_a_time = threading.Lock()
         self.new = 0
-        """Things that were encoded."""
+        """Number of items that were encoded."""
         self.changed: list[str] = []
-        """Things that changed meanwhile: their vectors may be of either version."""
+        """Items that changed meanwhile: their vectors may be of either version."""
 
     def embed(self, things: Iterable[Thing], total: int) -> None:
-        """Make every unit a shard, or see it made by another process."""
+        """Makes every unit a shard, or waits until another process has made it."""
         later: list[_Unit[Thing]] = []
-        units = (self._unit(each) for each in cut(things, self._pace.shard))
+        units = (self._unit(each) for each in batched(things, self._pace.shard))
         self._make((unit for unit in units if self._is_ours(unit, later)), total)
         for unit in later:
             print(f"waiting: another process is embedding in {self._folder}", flush=True)
@@ -137,21 +139,21 @@ class Work(Generic[Thing]):
         return _Unit(things, doc_ids, stamps, shard, lock)
 
     def _is_ours(self, unit: _Unit[Thing], later: list[_Unit[Thing]]) -> bool:
-        """Whether a unit is to be made here, and now; then its lock is held."""
+        """Whether to make a unit here and now; if so, its lock is held."""
         try:
             unit.lock.acquire(timeout=0)
         except Timeout:
             later.append(unit)
             return False
-        if is_shard(self._folder, unit.shard):  # another process was faster
+        if has_shard(self._folder, unit.shard):  # another process was faster
             unit.let_go()
             return False
         return True
 
     def _make(self, units: Iterable[_Unit[Thing]], total: int) -> None:
-        """Embed the things of units that are held, and let go of them."""
+        """Embeds the items of locked units, and releases the units."""
         begun: deque[_Unit[Thing]] = deque()
-        batches = ahead(self._ready, self._batches(units, begun), self._pace.workers)
+        batches = prefetch(self._ready, self._batches(units, begun), self._pace.workers)
         label = self._source.label
         try:
             for _, ready in track(
@@ -172,7 +174,7 @@ class Work(Generic[Thing]):
     ) -> Iterator[list[Thing]]:
         for unit in units:
             begun.append(unit)
-            yield from cut(unit.things, self._pace.batch)
+            yield from batched(unit.things, self._pace.batch)
 
     def _ready(self, thing: Thing) -> _Ready:
         content = self._source.content(thing)
@@ -181,17 +183,17 @@ class Work(Generic[Thing]):
         return _Ready(self._source.doc_id(thing), content, known, prepared)
 
     def _known(self, content: str) -> int:
-        """The position of a whole vector of the same content; −1 for none."""
+        """Returns the position of an intact vector with the same content; −1 for none."""
         known = self._kept.find_content(content)
         if known < 0:
             return -1
         shard = self._kept.shard_of(known)
         with self._one_at_a_time:
-            return known if is_whole(self._folder, shard, self._source.space) else -1
+            return known if is_intact(self._folder, shard, self._source.space) else -1
 
     def _encoded(self, ready: Sequence[_Ready]) -> np.ndarray:
-        """The vectors of a batch, float32, shape (n, d); of content that was embedded
-        before, as they are.
+        """Returns the vectors of a batch, float32, shape (n, d). Vectors of content that was
+        embedded before are reused.
         """
         fresh = [each for each in ready if each.known < 0]
         self.new += len(fresh)
@@ -216,6 +218,6 @@ class Work(Generic[Thing]):
             if now[place] != unit.stamps[place]:
                 unit.contents[place] = ""
                 self.changed.append(doc_id)
-        rows = Rows.of(unit.doc_ids, unit.stamps, unit.contents)
+        rows = ShardRows.from_lists(unit.doc_ids, unit.stamps, unit.contents)
         vectors = np.concatenate(unit.vectors)
         write_shard(self._folder, rows, vectors, self._source.space.fingerprint)

@@ -13,31 +13,31 @@ from vrag_kit.errors import VragError
 from vrag_kit.retrieval.shards import open_vectors
 
 PIECE = 1 << 26
-"""Bytes of vectors that are read at once at most."""
+"""Maximum number of bytes of vectors that are read at once."""
 _OPEN = 16
 """Shards held open at most: there may be more than a process may hold open."""
 
 
 @dataclass(frozen=True)
-class Places:
-    """Where vectors are, in 8 bytes for each."""
+class VectorLocations:
+    """Locations of vectors by shard and row, in 8 bytes for each."""
 
     shards: tuple[str, ...]
     shard: np.ndarray
-    """Number of the shard of each, int32, shape (n,)."""
+    """Shard number of each vector, int32, shape (n,)."""
     row: np.ndarray
-    """Its row there, int32, shape (n,)."""
+    """Row of each vector in its shard, int32, shape (n,)."""
 
-    def of(self, positions: np.ndarray) -> Places:
-        """Those at some positions, in that order."""
-        return Places(self.shards, self.shard[positions], self.row[positions])
+    def take(self, positions: np.ndarray) -> VectorLocations:
+        """Returns the locations at some positions, in that order."""
+        return VectorLocations(self.shards, self.shard[positions], self.row[positions])
 
 
 class Vectors:
-    """Vectors of a folder, by their positions in some order."""
+    """Vectors of a folder, accessed by position."""
 
-    def __init__(self, folder: Path, places: Places, dim: int) -> None:
-        """`places`: where in `folder` each is; `dim`: its number of components."""
+    def __init__(self, folder: Path, places: VectorLocations, dim: int) -> None:
+        """`places` locates each vector in `folder`; `dim` is its number of components."""
         self.folder = folder
         self.dim = dim
         self._places = places
@@ -47,12 +47,12 @@ class Vectors:
         return len(self._places.row)
 
     def rows(self, positions: np.ndarray) -> np.ndarray:
-        """The vectors at some positions, float32, shape (n, d); where they lie side by
-        side in one shard, as they are on disk.
+        """Returns the vectors at some positions, float32, shape (n, d). Consecutive rows of one
+        shard are returned as they are on disk.
 
         Raises `VragError` for a file that cannot be read.
         """
-        places = self._places.of(positions)
+        places = self._places.take(positions)
         if len(positions) and (places.shard == places.shard[0]).all():
             return self._opened(int(places.shard[0]))[_shorter(places.row)]
         found = np.empty((len(positions), self.dim), np.float32)
@@ -63,14 +63,14 @@ class Vectors:
             found[_shorter(run)] = shard[_shorter(places.row[run])]
         return found
 
-    def pieces(
+    def iter_blocks(
         self, positions: np.ndarray | None = None
     ) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-        """(positions, vectors) of all, or of those at some positions, in the order of
-        the disk; each of `PIECE` bytes at most.
+        """Yields (positions, vectors) of all vectors, or of some positions, in disk order. Each
+        block has at most `PIECE` bytes.
         """
         wanted = np.arange(len(self)) if positions is None else positions
-        places = self._places.of(wanted)
+        places = self._places.take(wanted)
         ordered = wanted[np.lexsort((places.row, places.shard))]
         size = max(1, PIECE // (4 * max(1, self.dim)))
         for start in range(0, len(ordered), size):

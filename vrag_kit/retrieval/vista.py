@@ -1,15 +1,15 @@
-r"""VISTA: questions and documents as a picture, a text, or a picture before a text.
+r"""VISTA: encodes an image, a text, or an image before a text as one vector.
 
 Zhou et al. 2024, "VISTA: Visualized Text Embedding for Universal Multi-Modal Retrieval",
 ACL; the order of tokens as in the authors' code (FlagEmbedding, visual BGE).
 
 A checkpoint of this kind is a folder with
 
-    config.json         model_type "vista", and the fields of `TowerSizes`
+    config.json         model_type "vista", and the fields of `VisionConfig`
     model.safetensors   all weights
     text/               config.json and tokenizer of the text encoder
 
-The defaults of `TowerSizes` are those of Visualized BGE base; BGE m3 has patch 14,
+The defaults of `VisionConfig` are those of Visualized BGE base; BGE m3 has patch 14,
 layers 24, heads 16, hidden 2730. The text encoders are BAAI/bge-base-en-v1.5 and
 BAAI/bge-m3. These lines, tried on random weights only, write model.safetensors from the
 authors' file:
@@ -54,12 +54,12 @@ from torch import nn
 
 from vrag_kit.checkpoints import Made, Options
 from vrag_kit.errors import VragError
-from vrag_kit.retrieval.own_weights import own_config, read_own
-from vrag_kit.retrieval.parts import Content
-from vrag_kit.retrieval.pictures import decode_rgb, resize_for, unit_rows
-from vrag_kit.retrieval.source import Source, longest_text
-from vrag_kit.retrieval.towers import Both
-from vrag_kit.types import Evidence, Query
+from vrag_kit.retrieval.own_weights import load_builtin_weights, read_architecture_config
+from vrag_kit.retrieval.parts import EncoderInput
+from vrag_kit.retrieval.pictures import decode_rgb, normalize_rows, resize_for
+from vrag_kit.retrieval.source import CheckpointSource, max_text_tokens
+from vrag_kit.retrieval.towers import TextAndImage
+from vrag_kit.types import Document, Query
 
 TEXT = "text"
 """The folder of the text encoder's configuration and tokenizer."""
@@ -76,12 +76,12 @@ _EVA02: Options = {
     "use_post_transformer_norm": False,
     "ref_feat_shape": (16, 16),  # the grid of rotary positions, whatever the patch size
 }
-"""What is the same in all of EVA02-CLIP's towers."""
+"""Options that all EVA02-CLIP towers share."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class TowerSizes:
-    """How large the picture tower is; as wide as the text encoder."""
+class VisionConfig:
+    """Sizes of the image tower, which is as wide as the text encoder."""
 
     image_size: int = 224
     patch: int = 16
@@ -93,10 +93,10 @@ class TowerSizes:
 
 
 class Vista(nn.Module):
-    """Pixels and token ids → the state of the first token, (n, width), as it comes."""
+    """Maps pixels and token ids to the first token's state, (n, width), not normalised."""
 
-    def __init__(self, text: Made, sizes: TowerSizes) -> None:
-        """`text` is BERT, or XLM-RoBERTa, of transformers, without its pooling."""
+    def __init__(self, text: Made, sizes: VisionConfig) -> None:
+        """`text` is BERT or XLM-RoBERTa of transformers, without its pooling."""
         super().__init__()
         width = text.config.hidden_size
         self.text = text
@@ -105,12 +105,12 @@ class Vista(nn.Module):
 
     @property
     def n_patches(self) -> int:
-        """Tokens of a picture."""
+        """Number of tokens of an image."""
         return int(self.tower.patch_embed.num_patches)
 
     def forward(self, pixels: torch.Tensor | None, ids: torch.Tensor) -> torch.Tensor:
-        """`pixels` (n, 3, side, side) or None; `ids` (n, length) with their first and
-        last marks, all of one length.
+        """Returns the first token's states, (n, width), for `pixels` (n, 3, side, side) or None.
+        `ids` (n, length) include their first and last special tokens, all of one length.
         """
         if pixels is None:
             tokens = self.text.embeddings(input_ids=ids)
@@ -141,7 +141,7 @@ class Vista(nn.Module):
         return states[:, 1:]
 
 
-def _tower(width: int, sizes: TowerSizes) -> Made:
+def _tower(width: int, sizes: VisionConfig) -> Made:
     """EVA02-CLIP's picture tower up to its last layer, without the norm that follows:
     the authors take the states as they are.
     """
@@ -159,14 +159,20 @@ def _tower(width: int, sizes: TowerSizes) -> Made:
 
 
 class VistaEncoder:
-    """The first token's state at unit length; a picture alone is asked with an empty
-    text.
+    """Encodes inputs as the first token's state at unit length. An image alone is encoded with an
+    empty text.
     """
 
     normalized = True
 
     def __init__(
-        self, model: Vista, tokenizer: Made, sizes: TowerSizes, *, source: Source, options: Options
+        self,
+        model: Vista,
+        tokenizer: Made,
+        sizes: VisionConfig,
+        *,
+        source: CheckpointSource,
+        options: Options,
     ) -> None:
         self._model = model
         self._tokenizer = tokenizer
@@ -179,8 +185,8 @@ class VistaEncoder:
         self.prompts: Mapping[str, str] = {}
 
     def encode_queries(self, queries: Sequence[Query]) -> np.ndarray:
-        """Unit-length rows, float32, shape (n, d); one at a time, so that company
-        changes nothing.
+        """Returns unit-length rows, float32, shape (n, d). Queries are encoded one at a time, so
+        the result does not depend on other queries.
         """
         rows = []
         for query in queries:
@@ -189,25 +195,25 @@ class VistaEncoder:
         width = self._model.text.config.hidden_size
         return np.concatenate(rows) if rows else np.empty((0, width), np.float32)
 
-    def prepare(self, document: Evidence) -> Both:
-        """The text, and the picture as the tower takes it, None without one.
+    def prepare(self, document: Document) -> TextAndImage:
+        """Returns the text and the preprocessed image, which is None for a text alone.
 
-        Raises `VragError` naming a document without it, or with a damaged picture.
+        Raises `VragError` naming a document that lacks an encoded part, or has a damaged image.
         """
         return self._prepared(self.shown.of_document(document, self.name))
 
-    def _prepared(self, content: Content) -> Both:
+    def _prepared(self, content: EncoderInput) -> TextAndImage:
         text, image = content
         if image is None:
-            return Both(text or "", None)
+            return TextAndImage(text or "", None)
         picture = decode_rgb(image.data(), image.where)
         pixels = resize_for(picture, (self._side, self._side), "shortest", "bicubic")
-        return Both(text or "", pixels)
+        return TextAndImage(text or "", pixels)
 
     @torch.inference_mode()
-    def encode_documents(self, prepared: Sequence[Both]) -> np.ndarray:
-        """Unit-length rows, float32, shape (n, d); pictures without a text all at once,
-        anything else one at a time.
+    def encode_documents(self, prepared: Sequence[TextAndImage]) -> np.ndarray:
+        """Returns unit-length rows, float32, shape (n, d). Images without a text are encoded in one
+        batch, anything else one at a time.
         """
         bare = all(each.pixels is not None and not each.text for each in prepared)
         if len(prepared) > 1 and not bare:
@@ -215,11 +221,11 @@ class VistaEncoder:
         pictured = prepared[0].pixels is not None
         ids = self._ids(prepared[0].text, pictured).expand(len(prepared), -1)
         pixels = self._normalised([each.pixels for each in prepared]) if pictured else None
-        return unit_rows(self._model(pixels, ids))
+        return normalize_rows(self._model(pixels, ids))
 
     def _ids(self, text: str, pictured: bool) -> torch.Tensor:
         """(1, length): cut where positions end, of which a picture takes its part."""
-        longest = longest_text(self._tokenizer, self._model.text.config)
+        longest = max_text_tokens(self._tokenizer, self._model.text.config)
         if pictured:
             longest -= self._model.n_patches
         tokens = self._tokenizer([text], truncation=True, max_length=longest, return_tensors="pt")
@@ -232,25 +238,27 @@ class VistaEncoder:
         return (pixels - mean) / torch.tensor(STD, device=self._device).view(3, 1, 1)
 
 
-def load_vista(source: Source) -> VistaEncoder:
-    """Load a checkpoint in the layout above; raises `VragError` as `read_own` does, and
-    for a text encoder whose positions end before the picture's tokens do.
+def load_vista(source: CheckpointSource) -> VistaEncoder:
+    """Loads a checkpoint in the module's layout. Raises `VragError` as `load_builtin_weights` does,
+    and for a text encoder whose positions end before the image's tokens do.
     """
     import transformers
 
     auto: Made = transformers
-    sizes = TowerSizes(**own_config(source, [field.name for field in fields(TowerSizes)]))
+    sizes = VisionConfig(
+        **read_architecture_config(source, [field.name for field in fields(VisionConfig)])
+    )
     with source.reading():
         config = auto.AutoConfig.from_pretrained(source.folder / TEXT)
         tokenizer = auto.AutoTokenizer.from_pretrained(source.folder / TEXT)
         text = auto.AutoModel.from_config(config, add_pooling_layer=False)
         model = Vista(text, sizes)
-    room = longest_text(tokenizer, config) - model.n_patches
+    room = max_text_tokens(tokenizer, config) - model.n_patches
     if room < 2:
         raise VragError(
             f"{source.owner}: a picture takes {model.n_patches} tokens, but the text encoder has"
             f" {room + model.n_patches} positions. Correct image_size and patch in"
             f" {source.folder / 'config.json'}, or the configuration in {source.folder / TEXT}."
         )
-    model = read_own(model, source)
+    model = load_builtin_weights(model, source)
     return VistaEncoder(model, tokenizer, sizes, source=source, options={"family": "vista"})

@@ -1,4 +1,4 @@
-"""`python -m vrag_kit.runner` is `vrag`."""
+"""Entry point of `python -m vrag_kit.runner`, which is the same as `vrag`."""
 
 from vrag_kit.runner.cli import main
 

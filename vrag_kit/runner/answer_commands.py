@@ -1,4 +1,4 @@
-"""`vrag answers`: what looks after stored answers."""
+"""`vrag answers`: commands for stored answers."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def merge(
     """Put several stores' answers into one; again when they have grown. Nothing is lost,
     and the stores stay as they are.
     """
-    from vrag_kit.generation.merging import merge_answers
+    from vrag_kit.generation.merging import merge_stores
 
-    for merged in merge_answers(stores, to=to, keep_first=keep_first, conflicts=csv):
+    for merged in merge_stores(stores, to=to, keep_first=keep_first, conflicts=csv):
         print(merged)

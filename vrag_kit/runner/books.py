@@ -1,6 +1,6 @@
-"""Notebooks as they lie on the disk: read as the JSON that they are, which takes no time.
+"""Fast reading of notebooks as plain JSON.
 
-nbformat holds each against a schema, by libraries that take seconds to import.
+nbformat validates each against a schema, with libraries that take seconds to import.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from vrag_kit.plain import Json
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """A cell."""
+    """A cell of a notebook."""
 
     cell_type: str  # "code", "markdown" or "raw"
     source: str
@@ -27,13 +27,13 @@ class Cell:
 
     @property
     def tags(self) -> set[str]:
-        """Its tags."""
+        """The cell's tags."""
         return set(self.metadata.get("tags", []))
 
 
 @dataclass(frozen=True, slots=True)
-class Book:
-    """A notebook."""
+class Notebook:
+    """The cells and metadata of a notebook."""
 
     cells: list[Cell]
     metadata: Json
@@ -41,30 +41,30 @@ class Book:
 
 @dataclass(frozen=True, slots=True)
 class Parameter:
-    """A line of a notebook's parameters."""
+    """A parameter that a notebook declares."""
 
     name: str
     default: Any  # parameters are of any type
     meaning: str  # the comment behind it
 
 
-def read_book(path: Path) -> Book:
-    """A notebook; raises `OSError`, and `ValueError` for what is no notebook of the format
-    that JupyterLab writes (4).
+def read_notebook(path: Path) -> Notebook:
+    """Read a notebook. Raises `OSError`, and `ValueError` for a file that is not a notebook of
+    format 4, which JupyterLab writes.
     """
     told = json.loads(path.read_text(encoding="utf-8"))
     if not isinstance(told, dict) or told.get("nbformat") != 4:
         raise ValueError(f"{path}: no notebook of format 4; save it in JupyterLab")
     try:
-        return Book([_cell(each) for each in told["cells"]], told["metadata"])
+        return Notebook([_cell(each) for each in told["cells"]], told["metadata"])
     except (AttributeError, KeyError, TypeError) as error:
         raise ValueError(f"{path}: a notebook without its {error}") from error
 
 
-def _cell(told: Json) -> Cell:
-    outputs = [_joined(each) for each in told.get("outputs", [])]
-    count = told.get("execution_count")
-    return Cell(told["cell_type"], _text(told["source"]), told["metadata"], outputs, count)
+def _cell(source: Json) -> Cell:
+    outputs = [_joined(each) for each in source.get("outputs", [])]
+    count = source.get("execution_count")
+    return Cell(source["cell_type"], _text(source["source"]), source["metadata"], outputs, count)
 
 
 def _joined(output: Json) -> Json:
@@ -85,9 +85,9 @@ def _text(lines: Any) -> Any:  # of lines, or as it is
     return "".join(lines) if isinstance(lines, list) else lines
 
 
-def parameters_of(book: Book) -> Iterator[Parameter]:
-    """What the first cell with the tag "parameters" assigns, in its order; nothing where
-    there is none. Raises `ValueError` for what is no plain value, and for no Python.
+def parse_parameters_cell(book: Notebook) -> Iterator[Parameter]:
+    """Yield the parameters that the first cell with the tag "parameters" assigns, in order; nothing
+    without such a cell. Raises `ValueError` for a value that is no literal, and for invalid Python.
     """
     source = next((cell.source for cell in book.cells if "parameters" in cell.tags), "")
     lines = source.split("\n")
@@ -115,8 +115,8 @@ def parameters_of(book: Book) -> Iterator[Parameter]:
             yield Parameter(name, default, meaning)
 
 
-def names_kernel(metadata: Mapping[str, Any]) -> bool:
-    """Whether a notebook's metadata tell its kernel, and the language of it."""
+def has_kernel(metadata: Mapping[str, Any]) -> bool:
+    """Return whether a notebook's metadata name its kernel and its language."""
     kernel = metadata.get("kernelspec", {})
     language = metadata.get("language_info", {}).get("name") or kernel.get("language")
     return bool(kernel.get("name") and language)

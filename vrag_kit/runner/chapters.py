@@ -1,5 +1,5 @@
-"""What a report tells of one notebook: how its run ended, its parameters, and its text,
-tables and figures.
+"""Report sections of notebooks: how the run ended, the parameters, and the text, tables and
+figures.
 """
 
 from __future__ import annotations
@@ -12,16 +12,16 @@ from typing import Any
 
 from markupsafe import Markup
 
-from vrag_kit.runner.books import Book, parameters_of, read_book
-from vrag_kit.runner.copies import ADDED, ended_well, read_copy, what_is_wrong
-from vrag_kit.runner.execution import tally_of
-from vrag_kit.runner.plan import name_of
-from vrag_kit.runner.shown import opening, shown
-from vrag_kit.tally import all_failed, lost_verdicts
+from vrag_kit.run_log import failed_verdicts, models_without_answers
+from vrag_kit.runner.books import Notebook, parse_parameters_cell, read_notebook
+from vrag_kit.runner.copies import ADDED, problems, read_executed, succeeded
+from vrag_kit.runner.job import status_file
+from vrag_kit.runner.plan import notebook_name
+from vrag_kit.runner.shown import notebook_title, render_outputs
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Setting:
+class ParameterValue:
     """One parameter of a run."""
 
     name: str
@@ -31,8 +31,8 @@ class Setting:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Chapter:
-    """One notebook on the page."""
+class NotebookSection:
+    """The section of one notebook in a report."""
 
     name: str  # "visual_rag/03_baselines"
     anchor: str  # its name on the page
@@ -42,47 +42,52 @@ class Chapter:
     finished: str = ""  # "2026-11-21 10:35 UTC"
     seconds: float = 0.0
     python: str = ""
-    settings: tuple[Setting, ...] = ()
+    settings: tuple[ParameterValue, ...] = ()
     body: Markup | str = ""  # text, tables and figures in order
     code: str = ""
 
 
-def chapter_of(notebook: Path, given: Mapping[str, Any], folder: Path, anchor: str) -> Chapter:
-    """What the page tells of one notebook, from its executed copy in `folder`."""
-    name, source = name_of(notebook), read_book(notebook)
+def notebook_section(
+    notebook: Path, given: Mapping[str, Any], folder: Path, anchor: str
+) -> NotebookSection:
+    """Create the report section of one notebook from its executed copy in `folder`."""
+    name, source = notebook_name(notebook), read_notebook(notebook)
     copy = folder / f"{name}.ipynb"
-    title = opening(source).title or name
-    wrong = what_is_wrong(copy, notebook, given) | _unanswered(copy)
+    title = notebook_title(source).title or name
+    wrong = problems(copy, notebook, given) | _unanswered(copy)
     state, notes = next(iter(wrong), "done"), tuple(wrong.values())
-    book = read_copy(copy)
+    book = read_executed(copy)
     if book is None:
-        return Chapter(name=name, anchor=anchor, title=title, state=state, notes=notes)
+        return NotebookSection(name=name, anchor=anchor, title=title, state=state, notes=notes)
     run = book.metadata.get("papermill", {})
-    return Chapter(
+    return NotebookSection(
         name=name,
         anchor=anchor,
-        title=opening(book).title or name,
+        title=notebook_title(book).title or name,
         state=state,
         notes=notes,
         finished=_minute(run.get("end_time")),
         seconds=run.get("duration") or 0.0,
         python=book.metadata.get("language_info", {}).get("version", ""),
         settings=_settings(book, run.get("parameters", {})),
-        body=shown(book, copy.stem, stops=not ended_well(copy)),
+        body=render_outputs(book, copy.stem, stops=not succeeded(copy)),
         code="\n\n\n".join(_code(book)),
     )
 
 
 def _unanswered(copy: Path) -> dict[str, str]:
     """State → note of the models of which a run has no answer, and of failed verdicts."""
-    lost, unjudged = all_failed(tally_of(copy)).items(), lost_verdicts(tally_of(copy)).items()
+    lost, unjudged = (
+        models_without_answers(status_file(copy)).items(),
+        failed_verdicts(status_file(copy)).items(),
+    )
     silent = [f"Every answer of {model!r} failed, {how}." for model, how in lost]
     without = [f"Verdicts of {judge!r} failed, {how}." for judge, how in unjudged]
     states = {"a model without answers": silent, "answers without verdicts": without}
     return {state: " ".join(said) for state, said in states.items() if said}
 
 
-def _code(book: Book) -> list[str]:
+def _code(book: Notebook) -> list[str]:
     cells = [cell for cell in book.cells if cell.cell_type == "code"]
     return [cell.source for cell in cells if not cell.tags & ADDED]
 
@@ -91,11 +96,13 @@ def _minute(time: str | None) -> str:
     return f"{datetime.fromisoformat(time):%Y-%m-%d %H:%M} UTC" if time else ""
 
 
-def _settings(book: Book, given: Mapping[str, Any]) -> tuple[Setting, ...]:
+def _settings(book: Notebook, given: Mapping[str, Any]) -> tuple[ParameterValue, ...]:
     """The parameters in the order of the notebook, with the values of this run."""
     settings = []
-    for each in parameters_of(book):
+    for each in parse_parameters_cell(book):
         value = repr(given.get(each.name, each.default))
         there = each.name in given
-        settings.append(Setting(name=each.name, value=value, given=there, meaning=each.meaning))
+        settings.append(
+            ParameterValue(name=each.name, value=value, given=there, meaning=each.meaning)
+        )
     return tuple(settings)

@@ -1,5 +1,5 @@
-"""What a parameter file needs before it runs: data, models, keys and memory that are
-missing, and what it will ask. Nothing is run or fetched, and no model is asked.
+"""Checks of a parameter file before a run: missing data, models, keys and memory, and the expected
+calls. Nothing is run or fetched, and no model is called.
 """
 
 from __future__ import annotations
@@ -11,80 +11,86 @@ from typing import Any
 
 from vrag_kit.building.template_writer import NAME as TEMPLATE
 from vrag_kit.checkpoints import check_device
+from vrag_kit.config import decoding_of, hardware_of
 from vrag_kit.errors import VragError
 from vrag_kit.generation.generator import Generator
 from vrag_kit.generation.loading import load_generator
 from vrag_kit.judging import JUDGES, RuleJudge
 from vrag_kit.judging.claims_by_rule import RULE
-from vrag_kit.judging.loading import word_of
-from vrag_kit.judging.own_judge import own_judge
-from vrag_kit.judging.told_rubric import without_rubric
+from vrag_kit.judging.loading import builtin_judge_name
+from vrag_kit.judging.own_judge import load_custom_judge
+from vrag_kit.judging.rubric_template import without_rubric
 from vrag_kit.options import Entry
 from vrag_kit.retrieval.services import WORD_INDEXES
-from vrag_kit.runner.at_hand import not_here, of_open_clip, pictures_problem, retriever_problem
-from vrag_kit.runner.foresight import Asked, Foresight, foresee
-from vrag_kit.runner.parameters import RARELY, RUN_WITH, WITHIN, declared
-from vrag_kit.runner.plan import Plan, narrowed, read_plan, wrong_names
+from vrag_kit.runner.availability import (
+    images_problem,
+    is_open_clip_model,
+    missing_checkpoint,
+    retriever_problem,
+)
+from vrag_kit.runner.dry_run import DryRunReport, ModelCost, dry_run_notebooks
+from vrag_kit.runner.params import WITHIN, declared_parameters
+from vrag_kit.runner.plan import Plan, read_plan, select_notebooks, unknown_data_names
 from vrag_kit.runner.totals import total_line
 from vrag_kit.runner.values import (
     SEARCHING,
-    folder_refusals,
-    judge_refusals,
-    model_refusal,
+    invalid_judges,
+    invalid_model_reason,
+    invalid_parameters,
+    invalid_retriever_reason,
+    merged_parameters,
     models_in,
-    refusals,
-    retriever_refusal,
-    together,
+    unwritable_folders,
 )
 from vrag_kit.workspace import path as project_path
 
 _ASKED = {
-    "answerer": "answerer",
+    "tour_model": "answerer",
     "checker": "checker",
     "extractor": "extractor",
     "judge": "judge",
     "rewriter": "rewriter",
-    "writer": "writer",
+    "question_writer": "writer",
     "filter_model": "filter",
-    "assessors": "assessor",
+    "detectors": "detector",
     "rewriters": "rewriter",
     "filter_models": "filter",
     "models": "model",
 }
 """Parameters that name one model each, or a list, and what it is called in messages."""
 _ANY_RETRIEVER = "field-guide-clip-64"
-"""Comes with the kit; stands in for those that are not here, whose order is not known."""
+"""Shipped retriever that replaces missing ones, whose rankings are unknown."""
 BUT = "but: "
-"""Begins the last finding where nothing is missing, and yet something is wrong."""
+"""Prefix of the last finding if nothing is missing, but cells failed in the dry run."""
 _NAMED = 3
-"""Notebooks that are named where a finding is of several."""
+"""Maximum number of notebooks named in a finding."""
 _INSTEAD: dict[str, tuple[str, Any]] = {
     "judge": ("judge", "rule"),
-    "rewriter": ("web", {"rewrite": "none"}),
-    "writer": ("writer", TEMPLATE),
+    "rewriter": ("web_search", {"rewrite": "none"}),
+    "question_writer": ("question_writer", TEMPLATE),
     "filter_model": ("filter_model", ""),
     "extractor": ("extractor", ""),
     "checker": ("checker", RULE),
-    "assessors": ("assessors", [RULE]),
+    "detectors": ("detectors", [RULE]),
     "rewriters": ("rewriters", []),
 }
-"""A model that is not here → the parameter and its value, or its keys, without it."""
+"""Missing model → the parameter and its value, or its keys, without that model."""
 
 
 @dataclass(slots=True)
 class _Report:
-    """Lines to print, and values that a forecast takes in the place of what is not here."""
+    """Lines to print, and values that replace missing models in a dry run."""
 
     found: list[str] = field(default_factory=list)
     missing: list[str] = field(default_factory=list)
     instead: dict[str, Any] = field(default_factory=dict)
     unsearched: list[str] = field(default_factory=list)
-    """Retrievers that are not here yet, in whose place `_ANY_RETRIEVER` stands."""
+    """Missing retrievers, which `_ANY_RETRIEVER` replaces."""
     refused: bool = False
-    """Whether it stands in the place of one that no run takes, too."""
+    """Whether it also replaces a retriever that no run accepts."""
 
     def replace(self, name: str, value: Any) -> None:  # Any: parameters are of any type
-        """Note what a forecast takes for a parameter; of a mapping, for some of its keys."""
+        """Set the value of a parameter in a dry run; of a mapping, some of its keys."""
         if mapping := WITHIN.get(name):
             name, value = mapping, {name: value}
         if isinstance(value, Mapping):
@@ -93,38 +99,36 @@ class _Report:
 
 
 def check_parameters(parameter_file: Path, only: Sequence[str] = ()) -> tuple[list[str], list[str]]:
-    """(what there is and how much it will ask, what is missing): lines to print; of the
-    notebooks of `only` (`narrowed`), or of all.
+    """Return (findings and expected calls, what is missing) as lines to print. They cover the
+    notebooks of `only` (`select_notebooks`), or all.
 
     Raises `VragError` for a file that no notebook could run with.
     """
-    (plan,) = narrowed([read_plan(parameter_file, data=False)], only)
-    if faults := wrong_names(plan):
-        raise VragError("\n".join([*faults, *refusals(plan)]))
+    (plan,) = select_notebooks([read_plan(parameter_file, data=False)], only)
+    if faults := unknown_data_names(plan):
+        raise VragError("\n".join([*faults, *invalid_parameters(plan)]))
     report = _Report([f"{parameter_file}: every name is declared by a notebook"])
-    values = together(plan)
-    how = {**RARELY, **values.get(RUN_WITH, {})}
-    if "device" in how:
-        try:
-            check_device(how["device"])
-        except VragError as error:
-            report.missing.append(str(error))
-    report.missing += folder_refusals(plan)
+    values = merged_parameters(plan)
+    try:
+        check_device(hardware_of(values.get("hardware")).device)
+    except VragError as error:
+        report.missing.append(str(error))
+    report.missing += unwritable_folders(plan)
     _check_retrievers(values, report)
-    _check_models(values, how, report)
+    _check_models(values, report)
     for name, entry in models_in(values):
         if name != "models":
-            _check_one(name, entry, how, report)
+            _check_one(name, entry, values, report)
     if "judge" in report.instead:
         report.replace("judge", _own_judge(plan))
-    for line in judge_refusals(plan):
+    for line in invalid_judges(plan):
         _once(report.missing, line)
         report.replace("judge", _own_judge(plan))
-    _check_tokenizer(values.get("talk", {}).get("answer_tokenizer", ""), report)
-    if problem := pictures_problem(values.get("pictures")):
+    _check_tokenizer(values.get("conversation", {}).get("answer_tokenizer", ""), report)
+    if problem := images_problem(values.get("image_source")):
         report.missing.append(problem)
     try:
-        _tell(foresee(plan, report.instead), report)
+        _tell(dry_run_notebooks(plan, report.instead), report)
     except VragError as error:  # a checkpoint whose processor cannot be read
         report.missing.append(str(error))
     if not report.missing:
@@ -150,13 +154,13 @@ def _check_some(value: Any, report: _Report) -> bool:  # a parameter: one retrie
     for entry in value if isinstance(value, list) else [value]:
         if not entry or entry in list(WORD_INDEXES):
             continue
-        if of_open_clip(entry):
+        if is_open_clip_model(entry):
             line = f"retriever {entry!r}: open_clip fetches its weights on the first run, unless"
             _once(report.found, f"{line} they are in its cache")
-        elif refused := retriever_refusal(entry) or retriever_problem(entry):
+        elif refused := invalid_retriever_reason(entry) or retriever_problem(entry):
             _once(report.missing, refused)
             report.refused = lacking = True
-        elif absent := not_here(entry, "retriever"):
+        elif absent := missing_checkpoint(entry, "retriever"):
             _once(report.missing, absent)
             told = entry.get("model") if isinstance(entry, Mapping) else entry
             _once(report.unsearched, str(told))
@@ -164,13 +168,13 @@ def _check_some(value: Any, report: _Report) -> bool:  # a parameter: one retrie
     return lacking
 
 
-def _check_models(values: Mapping[str, Any], how: Mapping[str, Any], report: _Report) -> None:
+def _check_models(values: Mapping[str, Any], report: _Report) -> None:
     """Note what speaks against `models`; those that can be opened are left to ask."""
     if "models" not in values:
         return
     usable, names = [], []
     for entry in values["models"]:
-        model = _opened(entry, "models", how, report)
+        model = _opened(entry, "models", values, report)
         if model is None:
             continue
         names.append(model.name)
@@ -178,25 +182,25 @@ def _check_models(values: Mapping[str, Any], how: Mapping[str, Any], report: _Re
             problem = f"models: two are named {model.name!r}; list it once, or give one a `name`"
             _once(report.missing, f"{problem} in its entry")
             continue
-        samples = how["samples"]
+        samples = decoding_of(values.get("decoding")).samples
         if samples > 1 and model.deterministic:
             wrong = (
                 f"model {model.name!r}: samples is {samples}; expected 1, as it decodes greedily"
             )
             report.missing.append(f"{wrong}, or another `decoding`")
-            report.replace(RUN_WITH, {"samples": 1})
+            report.replace("decoding", {"samples": 1})
         usable.append(entry)
     if len(usable) < len(values["models"]):
         report.replace("models", usable)
 
 
-def _check_one(name: str, entry: Entry, how: Mapping[str, Any], report: _Report) -> None:
+def _check_one(name: str, entry: Entry, values: Mapping[str, Any], report: _Report) -> None:
     try:
         if name == "judge":
-            if word_of(entry) or own_judge(without_rubric(entry)) is not None:
+            if builtin_judge_name(entry) or load_custom_judge(without_rubric(entry)) is not None:
                 return
             entry = without_rubric(entry)
-        here = _opened(entry, name, how, report) is not None
+        here = _opened(entry, name, values, report) is not None
     except VragError as error:
         _once(report.missing, str(error))
         here = False
@@ -206,7 +210,10 @@ def _check_one(name: str, entry: Entry, how: Mapping[str, Any], report: _Report)
 
 def _own_judge(plan: Plan) -> str:
     """The judge without a model that the notebooks name by themselves."""
-    names = [*(declared(notebook).get("judge") for notebook in plan.given), RuleJudge.name]
+    names = [
+        *(declared_parameters(notebook).get("judge") for notebook in plan.given),
+        RuleJudge.name,
+    ]
     usual = [name for name in names if name in list(JUDGES)]
     signed = [name for name in usual if JUDGES[name]().scale.signed]
     return (signed or usual)[0]  # where one is of truthfulness, no other is taken
@@ -225,22 +232,23 @@ def _check_tokenizer(name: str, report: _Report) -> None:
         words = "it is not on this machine yet; the first run fetches it, or"
         words = f"{words} `hf download {name} tokenizer.json` does now"
     report.missing.append(f"answer_tokenizer {name!r}: {words}")
-    report.replace("talk", {"answer_tokenizer": ""})
+    report.replace("conversation", {"answer_tokenizer": ""})
 
 
-def _opened(entry: Entry, name: str, how: Mapping[str, Any], report: _Report) -> Generator | None:
+def _opened(
+    entry: Entry, name: str, values: Mapping[str, Any], report: _Report
+) -> Generator | None:
     """The model that a parameter names, when all its files are here; what is missing is
     noted.
     """
     what = _ASKED[name]
-    if problem := model_refusal(entry, name, how) or not_here(entry, what):
+    decoding, hardware = values.get("decoding", {}), values.get("hardware", {})
+    if problem := invalid_model_reason(entry, name, decoding) or missing_checkpoint(entry, what):
         _once(report.missing, problem)
         return None
-    options = {key: how[key] for key in ("device", "decoding", "max_new_tokens") if key in how}
-    if what != "model" and what != "answerer":
-        options = {"device": how.get("device", "cpu")}
+    given = decoding if what in ("model", "answerer") else None
     try:
-        model = load_generator(entry, **options)
+        model = load_generator(entry, decoding=given, hardware=hardware)
     except VragError as error:
         _once(report.missing, str(error))
         return None
@@ -254,19 +262,19 @@ def _opened(entry: Entry, name: str, how: Mapping[str, Any], report: _Report) ->
     return model
 
 
-def _tell(foresight: Foresight, report: _Report) -> None:
-    counted = foresight.models or foresight.stored or not foresight.undrawn
+def _tell(dry_run: DryRunReport, report: _Report) -> None:
+    counted = dry_run.models or dry_run.stored or not dry_run.undrawn
     if counted:
-        stored = f"{foresight.stored:,} answers that the notebooks use are stored already"
+        stored = f"{dry_run.stored:,} answers that the notebooks use are stored already"
         report.found.append(stored)
-    for asked in foresight.models:
+    for asked in dry_run.models:
         _tell_model(asked, report)
-    if counted and not foresight.models and not foresight.failed:
+    if counted and not dry_run.models and not dry_run.failed:
         report.found.append("no model is asked anything")
-    report.found += _by_words((words, name) for name, words in foresight.undrawn.items())
-    if total := total_line(foresight):
+    report.found += _by_words((words, name) for name, words in dry_run.undrawn.items())
+    if total := total_line(dry_run):
         report.found.append(total)
-    unsearched = list(foresight.any_order)
+    unsearched = list(dry_run.any_order)
     if report.unsearched or report.refused:
         others = [name for name in unsearched if not name.startswith(_ANY_RETRIEVER)]
         unsearched = [*others, *report.unsearched] if unsearched else []
@@ -276,17 +284,17 @@ def _tell(foresight: Foresight, report: _Report) -> None:
             f" {', '.join(unsearched)} will find"
         )
     cut: list[tuple[str, str]] = []
-    for name, lines in foresight.cut.items():
+    for name, lines in dry_run.cut.items():
         cut += [(line, name) for line in lines]
     report.found += _by_words(cut)
     partly = []
-    for name, fault in foresight.partly.items():
+    for name, fault in dry_run.partly.items():
         partly.append((f"counted without what a cell would have asked, if anything; {fault}", name))
     report.found += _by_words(partly)
     if partly:
         cells = "one cell fails" if len(partly) == 1 else f"{len(partly)} cells fail"
         report.found.append(f"{BUT}{cells} in the rehearsal (above): look at it before you pay")
-    failed = [(fault, name) for name, fault in foresight.failed.items()]
+    failed = [(fault, name) for name, fault in dry_run.failed.items()]
     failed = [each for each in failed if not any(each[0] in line for line in report.missing)]
     report.missing += _by_words(failed)
 
@@ -308,7 +316,7 @@ def _with_books(words: str, names: Sequence[str]) -> str:
     return f"{words} ({len(names)} notebooks: {', '.join(first)}, …)"
 
 
-def _tell_model(asked: Asked, report: _Report) -> None:
+def _tell_model(asked: ModelCost, report: _Report) -> None:
     forecast = asked.forecast
     report.found.append(f"{asked.name}\n  {forecast}")
     if forecast.misfits:

@@ -1,4 +1,4 @@
-"""`vrag check` and `forecast`: what is missing or wrong, and what would be asked, before it is."""
+"""`vrag check` and `vrag forecast`: missing and invalid inputs, and the calls a run would make."""
 
 from __future__ import annotations
 
@@ -68,8 +68,8 @@ def forecast(
 
 
 def _print_check(file: Path, only: Sequence[str] = ()) -> tuple[bool, bool]:
-    """Print what a parameter file, or those notebooks of it alone, asks and lacks; returns
-    whether nothing is missing, and whether all notebooks are counted.
+    """Print the expected calls and missing inputs of a parameter file, or of some of its notebooks.
+    Returns whether nothing is missing, and whether all notebooks are counted.
     """
     # read when the hub's library is imported, which is below: a check fetches nothing
     os.environ["HF_HUB_OFFLINE"] = "1"

@@ -1,4 +1,4 @@
-"""`vrag claims`: both families of metrics of a file of RAGChecker's."""
+"""`vrag claims`: RAGChecker's and MM-RAGChecker's metrics of a RAGChecker file."""
 
 from __future__ import annotations
 
@@ -15,61 +15,61 @@ from tempfile import TemporaryDirectory
 import pandas as pd
 
 from vrag_kit.analysis import (
-    ClaimsFile,
-    ClaimSheet,
-    check_claims_file,
+    ClaimVerdicts,
+    RagCheckerFile,
+    add_ragchecker_metrics,
     claim_means,
-    ragchecker_groups,
-    read_claims_file,
-    sheet_rows,
-    unchecked,
-    with_metrics,
-    write_claims_file,
+    complete_ragchecker_json,
+    count_unchecked,
+    metric_rows,
+    ragchecker_means,
+    read_ragchecker_json,
+    write_ragchecker_json,
 )
-from vrag_kit.analysis.cells import interval_cells
 from vrag_kit.analysis.claims_means import BOUNDS
-from vrag_kit.forecast import forecasting
+from vrag_kit.analysis.report_tables import ci_cells
+from vrag_kit.forecast import dry_run
 from vrag_kit.generation.answers import AnswerStore
 from vrag_kit.generation.store_copies import copy_store
 from vrag_kit.judging import ClaimChecker, ClaimExtractor, load_checker, load_extractor
-from vrag_kit.runner.foresight import would_ask
+from vrag_kit.runner.dry_run import model_costs
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Readers:
-    """Who takes answers apart and checks their claims, where a file lacks that."""
+class ClaimModels:
+    """Models that extract and check claims where a file lacks them."""
 
     extractor: str
-    """A model, as parameters name it; "" for nobody."""
+    """A model, as parameters name it; "" for none."""
     checker: str = ""
     """Likewise; "" for the extractor's model."""
     answers_dir: Path
-    """Where their words are kept, so that nothing is asked twice."""
+    """Folder in which the models' answers are stored and reused."""
     device: str = "cpu"
 
-    def open(self, answers_dir: Path) -> tuple[ClaimExtractor, ClaimChecker]:
-        """Both, with the folder in which words are kept."""
-        run_with = {"device": self.device}
-        extractor = load_extractor(self.extractor, answers_dir, run_with=run_with)
+    def load(self, answers_dir: Path) -> tuple[ClaimExtractor, ClaimChecker]:
+        """Load the extractor and the checker, which store answers in `answers_dir`."""
+        hardware = {"device": self.device}
+        extractor = load_extractor(self.extractor, answers_dir, hardware=hardware)
         named = self.checker or self.extractor
-        return extractor, load_checker(named, answers_dir, run_with=run_with)
+        return extractor, load_checker(named, answers_dir, hardware=hardware)
 
 
-def print_claims(file: Path, readers: Readers, *, as_json: bool, to: Path | None) -> None:
-    """Print the metrics of a file, as JSON or as a table of means with intervals, and
-    notes about it to stderr; with `to`, write it with RAGChecker's metrics. What a file
-    lacks the `readers` get first. Raises `VragError` as `check_claims_file` and
-    `read_claims_file` do.
+def print_claims(file: Path, readers: ClaimModels, *, as_json: bool, to: Path | None) -> None:
+    """Print the metrics of a file, as JSON or as a table of means with intervals; notes go to
+    stderr. With `to`, also write the file with RAGChecker's metrics. The `readers` first add
+    missing claims and labels. Raises `VragError` as `complete_ragchecker_json` and
+    `read_ragchecker_json` do.
     """
     found = _whole(file, readers)
     if as_json:
-        print(json.dumps(as_object(found.sheets), indent=1))
+        print(json.dumps(claims_json(found.sheets), indent=1))
     else:
         print(_table(found.sheets))
     notes = _notes(found)
     if to is not None:
-        document, left_out = with_metrics(found)
-        write_claims_file(to, document)
+        document, left_out = add_ragchecker_metrics(found)
+        write_ragchecker_json(to, document)
         if left_out:
             notes.append(
                 f"{left_out} results have verdicts missing, which RAGChecker does not know: left"
@@ -79,31 +79,31 @@ def print_claims(file: Path, readers: Readers, *, as_json: bool, to: Path | None
         print(f"note: {note}", file=sys.stderr)
 
 
-def print_forecast(file: Path, readers: Readers) -> None:
-    """Print what the readers would be asked; nobody is asked, and nothing is kept. How
-    many claims an answer makes is a guess by its words.
+def print_dry_run(file: Path, readers: ClaimModels) -> None:
+    """Print the calls that the readers would make; no model is called, and nothing is stored. The
+    number of claims of an answer is estimated from its words.
     """
-    with TemporaryDirectory() as scratch, forecasting(Path(scratch)) as forecast:
+    with TemporaryDirectory() as scratch, dry_run(Path(scratch)) as forecast:
         copy = Path(scratch) / "answers.sqlite"
         if (readers.answers_dir / copy.name).is_file():
             copy_store(readers.answers_dir / copy.name, copy)
         with redirect_stdout(io.StringIO()):
-            if unchecked(file):
-                check_claims_file(file, *readers.open(Path(scratch)))
+            if count_unchecked(file):
+                complete_ragchecker_json(file, *readers.load(Path(scratch)))
         with AnswerStore(copy) as store:
-            models = would_ask(forecast, [store])
+            models = model_costs(forecast, [store])
     for asked in models:
         print(f"{asked.name}\n  {asked.forecast}")
     if not models:
         print("no model is asked anything")
 
 
-def _whole(file: Path, readers: Readers) -> ClaimsFile:
+def _whole(file: Path, readers: ClaimModels) -> RagCheckerFile:
     """The file with all claims and labels; progress goes to stderr."""
-    if not unchecked(file) or not readers.extractor:
-        return read_claims_file(file)
+    if not count_unchecked(file) or not readers.extractor:
+        return read_ragchecker_json(file)
     with redirect_stdout(sys.stderr):
-        made = check_claims_file(file, *readers.open(readers.answers_dir))
+        made = complete_ragchecker_json(file, *readers.load(readers.answers_dir))
         print(f"claims of {made.asked:,} results extracted and checked")
     if made.lost:
         print(
@@ -114,28 +114,28 @@ def _whole(file: Path, readers: Readers) -> ClaimsFile:
     return made.file
 
 
-def as_object(sheets: Sequence[ClaimSheet]) -> dict[str, object]:
-    """{"answers": n, "ragchecker": three groups in percent, "rows": one for each answer
-    and metric: query_id, family, metric, modality, value, which is None without one}.
+def claims_json(sheets: Sequence[ClaimVerdicts]) -> dict[str, object]:
+    """Return {"answers": n, "ragchecker": three groups in percent, "rows": one per answer and
+    metric}. A row has query_id, family, metric, modality and value, which is None if there is none.
     """
     rows: list[dict[str, object]] = []
     for sheet in sheets:
-        for family, metric, modality, value, _ in sheet_rows(sheet, empty="zero"):
+        for family, metric, modality, value, _ in metric_rows(sheet, empty="zero"):
             names = {"query_id": sheet.query_id, "family": family, "metric": metric}
             known = None if math.isnan(value) else value
             rows.append({**names, "modality": modality, "value": known})
-    return {"answers": len(sheets), "ragchecker": ragchecker_groups(sheets), "rows": rows}
+    return {"answers": len(sheets), "ragchecker": ragchecker_means(sheets), "rows": rows}
 
 
-def _table(sheets: Sequence[ClaimSheet]) -> str:
+def _table(sheets: Sequence[ClaimVerdicts]) -> str:
     """Means with intervals over queries."""
     if not sheets:
         return "no results"
     queries = [sheet.query_id for sheet in sheets]
     checked = pd.DataFrame({"query_id": queries, "group": queries, "sheet": list(sheets)})
     means = claim_means(checked, by=[], empty="zero")
-    means["mean [95 %]"] = interval_cells(means, decimals=3)
-    shown = ["family", "metric", "modality", "mean [95 %]", "n", "n_unknown"]
+    means["mean [95 %]"] = ci_cells(means, decimals=3)
+    shown = ["family", "metric", "modality", "mean [95 %]", "n", "n_unparsed"]
     if any(sheet.unread for sheet in sheets):
         means = means.round(dict.fromkeys(BOUNDS, 3))
         shown += BOUNDS
@@ -143,7 +143,7 @@ def _table(sheets: Sequence[ClaimSheet]) -> str:
     return f"{head}\n{means[shown].to_string(index=False)}"
 
 
-def _notes(found: ClaimsFile) -> list[str]:
+def _notes(found: RagCheckerFile) -> list[str]:
     """What is odd about a file without being wrong."""
     bare = [sheet.query_id for sheet in found.sheets if not sheet.items]
     odd: list[tuple[str, str]] = []

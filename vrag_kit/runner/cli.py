@@ -1,7 +1,6 @@
-"""`vrag`: the commands.
+"""The `vrag` command line.
 
-Each is a few lines over the package; errors come as one clear message and a non-zero
-exit.
+Each command is a few lines over the package; an error is one clear message and a non-zero exit.
 """
 
 from __future__ import annotations
@@ -51,8 +50,8 @@ def draw(
         str,
         typer.Argument(
             help=(
-                "full or small, of the Field Guide; mrag-drawn, worn-drawn or suite-drawn, or one"
-                " of these with -small behind it"
+                "field-guide, field-guide-mrag-bench, field-guide-crag-mm or"
+                " field-guide-mrag-suite, or one of these with -small behind it"
             )
         ),
     ],
@@ -61,9 +60,9 @@ def draw(
     """Draw an edition of the Field Guide, the bundled benchmark, or of what is drawn with
     its organisms in the layouts of MRAG-Bench, CRAG-MM and MRAG-Suite.
     """
-    from vrag_kit.fieldguide.by_name import draw_named
+    from vrag_kit.synthetic.registry import generate_edition
 
-    print(draw_named(edition, folder))
+    print(generate_edition(edition, folder))
 
 
 _COMMANDS: tuple[Callable[..., None], ...] = (
@@ -78,7 +77,7 @@ app.add_typer(answers, name="answers")
 
 
 def _end(number: int, _: object) -> None:
-    """End, so that notebooks end with us; told twice, as `timeout` does, end once."""
+    """Exit on a signal, which ends notebooks too; a second signal, as of `timeout`, is ignored."""
     signal.signal(number, signal.SIG_IGN)
     sys.exit(128 + number)
 

@@ -1,6 +1,6 @@
-"""What the workers of a Dask cluster do for a runner.
+"""Execution of a runner's work by the workers of a Dask cluster.
 
-All machines see the project's folder under the same path, on a disk that they share.
+All machines see the project folder under the same path, on a shared disk.
 """
 
 from __future__ import annotations
@@ -15,11 +15,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from vrag_kit.cores import cores
+from vrag_kit.cores import available_cores
 from vrag_kit.errors import VragError
-from vrag_kit.runner.clusters import Cluster
-from vrag_kit.runner.execution import THREADS, Crew, Ended
-from vrag_kit.runner.finished import kit_key
+from vrag_kit.runner.cluster import Cluster
+from vrag_kit.runner.job import THREADS, JobResult, LocalPool
+from vrag_kit.runner.stamp import package_hash
 from vrag_kit.workspace import project_root
 
 if TYPE_CHECKING:
@@ -27,12 +27,12 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 _RETRIES = 2
-"""How often work is tried again where a worker cannot do it."""
+"""Number of retries if a worker fails."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Employer:
-    """What a worker is told of the runner."""
+class WorkerContext:
+    """The runner's settings that are sent to a worker."""
 
     root: Path  # the project's folder
     kit: str  # hash of its package
@@ -41,8 +41,8 @@ class Employer:
 
 
 @dataclass(slots=True)
-class Afar:
-    """The workers of a cluster, to whom work is handed."""
+class DaskPool:
+    """A pool that submits work to the workers of a Dask cluster."""
 
     cluster: Cluster
     stopped: bool = False
@@ -51,32 +51,31 @@ class Afar:
 
     @property
     def begins(self) -> str:
-        """What is said of a notebook when it is handed over."""
+        """Message for a notebook that is submitted."""
         return f"handed to {self.cluster.name}"
 
-    def execute(self, notebook: Path, output: Path, parameters: Mapping[str, object]) -> Ended:
-        """How a worker fared with a notebook, as `done`."""
+    def execute(self, notebook: Path, output: Path, parameters: Mapping[str, object]) -> JobResult:
+        """Execute a notebook on a worker; raises `VragError` as `wait` does."""
         try:
-            return self.done(execute_there, notebook, output, dict(parameters))
+            return self.wait(run_on_worker, notebook, output, dict(parameters))
         except CancelledError:
-            return Ended(status=1, seconds=0.0, starved=False, stopped=True)
+            return JobResult(status=1, seconds=0.0, starved=False, stopped=True)
 
-    def done(self, work: Callable[..., T], *told: object) -> T:
-        """What a worker made of work; where one dies, another begins it again.
+    def wait(self, work: Callable[..., T], *arguments: object) -> T:
+        """Run a function on a worker and return its result; if a worker dies, another one retries.
 
-        Raises `VragError` when none brought it to an end, and `CancelledError` where we
-        were stopped.
+        Raises `VragError` if no worker finishes it, and `CancelledError` if this pool was stopped.
         """
         if self._lost:
             raise VragError(self._lost)
-        us = Employer(
+        us = WorkerContext(
             root=project_root(),
-            kit=kit_key(),
+            kit=package_hash(),
             at_once=self.cluster.at_once,
             threads={name: os.environ[name] for name in THREADS if name in os.environ},
         )
         client = self.cluster.client
-        future = client.submit(work, us, *told, retries=_RETRIES, pure=False)
+        future = client.submit(work, us, *arguments, retries=_RETRIES, pure=False)
         self._handed.append(future)
         try:
             result: T = future.result()
@@ -99,25 +98,25 @@ class Afar:
         return result
 
     def stop(self) -> None:
-        """Hand over no more, and wait for nothing."""
+        """Cancel the submitted work, without waiting for it."""
         self.stopped = True
         self.cluster.client.cancel(self._handed)
 
 
-def execute_there(
-    us: Employer, notebook: Path, output: Path, parameters: Mapping[str, object]
-) -> Ended:
-    """On a worker: execute a notebook as `vrag run` does on its own machine; it ends when
-    this process does. Raises as `crew_of`.
+def run_on_worker(
+    us: WorkerContext, notebook: Path, output: Path, parameters: Mapping[str, object]
+) -> JobResult:
+    """On a worker, execute a notebook as `vrag run` does locally; it ends with this process. Raises
+    as `pool_on_worker` does.
     """
-    return crew_of(us).execute(notebook, output, parameters)
+    return pool_on_worker(us).execute(notebook, output, parameters)
 
 
-def crew_of(us: Employer) -> Crew:
-    """On a worker: what executes the work of a runner.
+def pool_on_worker(us: WorkerContext) -> LocalPool:
+    """On a worker, create the pool that executes a runner's work.
 
-    Raises `VragError` for a worker that does not see the project's folder, or has another
-    version of the kit.
+    Raises `VragError` if the worker does not see the project folder, or has another version of the
+    kit.
     """
     here = platform.node()
     if not us.root.is_dir():
@@ -125,13 +124,13 @@ def crew_of(us: Employer) -> Crew:
             f"the worker on {here} does not see the project's folder {us.root}. All machines need"
             " it under the same path, on a disk that they share."
         )
-    if kit_key() != us.kit:
+    if package_hash() != us.kit:
         raise VragError(
             f"the worker on {here} has another version of vrag_kit than the runner. Start it in"
             " the environment of the runner."
         )
-    threads = max(1, cores() // us.at_once) if us.at_once else None
-    return Crew(threads, root=us.root, given={**_own_environment(), **us.threads})
+    threads = max(1, available_cores() // us.at_once) if us.at_once else None
+    return LocalPool(threads, root=us.root, given={**_own_environment(), **us.threads})
 
 
 def _own_environment() -> dict[str, str]:

@@ -1,7 +1,6 @@
-"""Embedding by the workers of a Dask cluster: each is handed parts of what the notebooks
-of a parameter file search, and makes them as `vrag embed --part i/n` does.
+"""Embedding by the workers of a Dask cluster, in parts as of `vrag embed --part i/n`.
 
-runs/visual_rag/paper/embedding/3_of_8.log    all that a part printed
+runs/visual_rag/paper/embedding/3_of_8.log    the output of a part
 """
 
 from __future__ import annotations
@@ -14,43 +13,47 @@ from pathlib import Path
 from vrag_kit.errors import VragError
 from vrag_kit.files import write_file
 from vrag_kit.retrieval.embedding import SHARD
-from vrag_kit.retrieval.keeping import Part
-from vrag_kit.runner.clusters import open_cluster, read_cluster
-from vrag_kit.runner.elsewhere import Afar, Employer, crew_of
-from vrag_kit.runner.embedding import corpora_of, embed_parameters, embedding_status, read_part
-from vrag_kit.runner.execution import attend, go_first
-from vrag_kit.runner.locks import alone
+from vrag_kit.retrieval.keeping import ShardPart
+from vrag_kit.runner.cluster import open_cluster, parse_cluster
+from vrag_kit.runner.elsewhere import DaskPool, WorkerContext, pool_on_worker
+from vrag_kit.runner.embed import (
+    corpora_to_embed,
+    embed_parameters,
+    embedding_status,
+    parse_part,
+)
+from vrag_kit.runner.job import exit_with_parent, run_logged
+from vrag_kit.runner.locks import run_lock
 from vrag_kit.runner.plan import read_plan
 
 _A_WORKER = 4
-"""Parts for each: who is fast makes more of them, though each reads the data anew."""
+"""Parts per worker: a faster worker does more of them, though each part reads the data again."""
 _WORKERS = 8
-"""Of a cluster to which none has come yet."""
+"""Assumed number of workers of a cluster that has none yet."""
 _APART = (
-    "import sys; from vrag_kit.runner.embedding_elsewhere import embed_apart;"
-    " embed_apart(*sys.argv[1:])"
+    "import sys; from vrag_kit.runner.embedding_elsewhere import embed_in_process;"
+    " embed_in_process(*sys.argv[1:])"
 )
 
 
-def embed_elsewhere(file: Path, cluster: str, *, only: Sequence[str] = ()) -> None:
-    """Embed every corpus that the notebooks of a file search by vectors, by the workers
-    of a cluster: "local:2", or the address of a Dask scheduler.
+def embed_on_cluster(file: Path, cluster: str, *, only: Sequence[str] = ()) -> None:
+    """Embed every corpus that a file's notebooks search by vectors, on the workers of a cluster.
+    Its name is "local:2", or the address of a Dask scheduler.
 
-    They share the project's folder. A part whose worker dies goes to another one; finished
-    shards are kept in every case. Prints what is there in the end, as the disk says. Raises
-    `VragError` as `embed_parameters`, when a part came to no end, after all others, and when
-    a vector is not there.
+    The workers share the project folder. A part whose worker dies goes to another one; finished
+    shards are always kept. Prints the status on disk at the end. Raises `VragError` as
+    `embed_parameters`, if a part failed, after all others, and if a vector is missing.
     """
     file = file.absolute()
-    corpora = list(corpora_of(file, only))
+    corpora = list(corpora_to_embed(file, only))
     shards = max(-(-len(corpus.documents) // SHARD) for corpus in corpora)
     folder = read_plan(file).folder / "embedding"
     with (
-        alone(folder / ".lock", f"vrag embed {file} --cluster"),
-        open_cluster(read_cluster(cluster, "--cluster")) as opened,
+        run_lock(folder / ".lock", f"vrag embed {file} --cluster"),
+        open_cluster(parse_cluster(cluster, "--cluster")) as opened,
     ):
         count = min(shards, _A_WORKER * (opened.slots or _WORKERS))
-        _hand_out(Afar(opened), folder, file, count, only)
+        _hand_out(DaskPool(opened), folder, file, count, only)
     status = embedding_status(corpora)
     print(*status.lines, sep="\n", flush=True)
     if status.lacking:
@@ -60,18 +63,18 @@ def embed_elsewhere(file: Path, cluster: str, *, only: Sequence[str] = ()) -> No
         )
 
 
-def _hand_out(hands: Afar, folder: Path, file: Path, count: int, only: Sequence[str]) -> None:
-    """Have all parts made; raises `VragError` that counts those that were not. Where we
-    are stopped, nothing is said of those that were under way.
+def _hand_out(hands: DaskPool, folder: Path, file: Path, count: int, only: Sequence[str]) -> None:
+    """Submit all parts; raises `VragError` with the number of parts that failed. After a stop,
+    parts that were running are not reported.
     """
     print(f"{count} parts: {hands.begins}", flush=True)
     faults: list[str] = []
 
     def embed(number: int) -> None:
-        part = Part(number, count)
+        part = ShardPart(number, count)
         output = folder / f"{number}_of_{count}"
         try:
-            fault = hands.done(embed_there, file, part, tuple(only), output)
+            fault = hands.wait(embed_on_worker, file, part, tuple(only), output)
         except VragError as error:
             fault = str(error)
         if fault:
@@ -90,27 +93,29 @@ def _hand_out(hands: Afar, folder: Path, file: Path, count: int, only: Sequence[
         raise VragError(f"{faults[0]}{others}")
 
 
-def embed_there(us: Employer, file: Path, part: Part, only: Sequence[str], output: Path) -> str:
-    """On a worker: embed a part in a process of its own, which ends when this one does;
-    `output`: where its log is, without ".log". Returns why it was not made, "" when it was.
+def embed_on_worker(
+    us: WorkerContext, file: Path, part: ShardPart, only: Sequence[str], output: Path
+) -> str:
+    """On a worker, embed a part in a separate process, which ends when this one does. Its log is
+    `output` with ".log". Returns why the part failed, "" if it succeeded.
 
-    Raises `VragError` as `crew_of` does.
+    Raises `VragError` as `pool_on_worker` does.
     """
     fault = output.with_suffix(".fault")
     fault.unlink(missing_ok=True)
     command = [sys.executable, "-c", _APART, str(file), f"{part.number}/{part.of}", str(fault)]
     name = f"part {part.number}/{part.of}"
-    status = attend([*command, *only], name, output, crew_of(us))
+    status = run_logged([*command, *only], name, output, pool_on_worker(us))
     if fault.is_file():
         return fault.read_text(encoding="utf-8")
     return f"its process ended with {status}; see {output.with_suffix('.log')}" if status else ""
 
 
-def embed_apart(file: str, part: str, fault: str, *only: str) -> None:
-    """In a process that a worker has started: embed a part, or tell `fault` why not."""
-    go_first()
+def embed_in_process(file: str, part: str, fault: str, *only: str) -> None:
+    """In a process started by a worker, embed a part, or write to `fault` why it failed."""
+    exit_with_parent()
     try:
-        embed_parameters(Path(file), read_part(part), only)
+        embed_parameters(Path(file), parse_part(part), only)
     except VragError as error:
         write_file(Path(fault), str(error))
         sys.exit(f"error: {error}")

@@ -7,15 +7,15 @@ from contextlib import suppress
 from pathlib import Path
 from signal import strsignal
 
-from vrag_kit.runner.books import Cell, read_book
+from vrag_kit.runner.books import Cell, read_notebook
 
 _ADDED = {"injected-parameters", "papermill-error-cell-tag"}
 """Tags of cells that papermill adds."""
 
 
-def memory_kills() -> int | None:
-    """How many processes the system has ended for want of memory since it started; None
-    where it does not tell (it is not Linux).
+def oom_kills() -> int | None:
+    """Return how many processes the system has killed for lack of memory, counted from boot. The
+    result is None if it is unknown (not on Linux).
     """
     with suppress(OSError):
         for line in Path("/proc/vmstat").read_text(encoding="ascii").splitlines():
@@ -24,11 +24,10 @@ def memory_kills() -> int | None:
     return None
 
 
-def why_it_failed(output: Path, status: int, *, starved: bool) -> str:
-    """The failing cell of an executed notebook: its number in the notebook as written,
-    its first line that is no comment, and its error; or else how papermill ended.
-    `starved`: memory may have been short meanwhile, as far as that can be told
-    (`memory_kills`).
+def failure_reason(output: Path, status: int, *, starved: bool) -> str:
+    """Return the failing cell of an executed notebook, or else how papermill ended. A cell is given
+    by its number in the notebook as written, its first line that is no comment, and its error. With
+    `starved`, memory may have been short (`oom_kills`).
     """
     log = output.with_suffix(".log")
     memory = "perhaps out of memory" if starved else "and not for want of memory"
@@ -38,7 +37,7 @@ def why_it_failed(output: Path, status: int, *, starved: bool) -> str:
     ended = f"{killed or _last_words(log) or f'papermill ended with status {status}'}; see {log}"
     died = f"the kernel died, {memory}"
     try:
-        book = read_book(output)
+        book = read_notebook(output)
     except (OSError, ValueError):
         return ended  # nothing was written yet, or only half of it
     number = 0
@@ -52,7 +51,7 @@ def why_it_failed(output: Path, status: int, *, starved: bool) -> str:
 
 
 def _first_line(source: str) -> str:
-    """A cell's first line that is no comment; its first one where all are."""
+    """Return a cell's first line that is no comment; its first line if all are."""
     lines = [line for line in source.splitlines() if line.strip()]
     said = (line for line in lines if not line.lstrip().startswith("#"))
     return next(said, next(iter(lines), ""))

@@ -1,4 +1,4 @@
-"""`vrag fetch`: a command for each benchmark, which fetches what has an address."""
+"""`vrag fetch`: one command per benchmark, which fetches what can be downloaded."""
 
 from __future__ import annotations
 
@@ -115,10 +115,10 @@ def fetch_crag_mm(
     """Fetch CRAG-MM's rows, and once the pictures that they name by address; run again,
     it goes on. Exits with 1 when some pictures are missing.
     """
-    from vrag_kit.fetching.crag_mm import Sources, fetch_all
+    from vrag_kit.fetching.crag_mm import CragMMSources, fetch_all
 
     try:
-        sources = Sources(single=single, multi=multi, diagnostic=diagnostic)
+        sources = CragMMSources(single=single, multi=multi, diagnostic=diagnostic)
         fetched = fetch_all(sources, to, split=split, agent=agent, allow_private=allow_private)
     except KeyboardInterrupt:
         print(f"interrupted: what was fetched is in {to}; run the command again", file=sys.stderr)

@@ -1,4 +1,4 @@
-"""What speaks against the value of a parameter: its type, its range, what it leaves out."""
+"""Validation of parameter values: types, ranges, and required items."""
 
 from __future__ import annotations
 
@@ -8,35 +8,49 @@ from collections.abc import Mapping
 from typing import Any
 
 ENTRIES = (
-    *("answerer", "checker", "extractor", "filter_model", "judge"),
-    *("image_service", "retriever", "rewriter", "text_retriever", "web_service", "writer"),
+    *("tour_model", "checker", "extractor", "filter_model", "judge"),
+    *("image_service", "retriever", "rewriter", "text_retriever", "web_service", "question_writer"),
 )
-"""Parameters that name a model, and so may be a mapping with "model" and options."""
-_SOURCES = ("articles", "data", "other_corpus", "pictures", "suite", "webqa")
-"""Parameters that name data, and so may be a mapping of files, or of data sets."""
+"""Parameters that name a model: a name, or a mapping with "model" and options."""
+_SOURCES = ("articles", "data", "second_corpus", "image_source", "mrag_suite", "webqa")
+"""Parameters that name data, and may be a mapping of files or data sets."""
 _FROM_ONE = frozenset(
     (
-        *("draws", "example_draws", "swap_draws"),
+        *("draws", "example_draws", "counterfactual_draws"),
         *("batch_size", "chunk_tokens", "image", "image_k", "judge_samples", "max_new_tokens"),
-        *("most_clues", "samples", "text", "votes", "web_k"),
+        *("max_clues", "samples", "text", "min_votes", "web_k"),
     )
 )
-"""Numbers of which there is one at least; of others, such as questions, 0 may mean all."""
-_FROM_NOUGHT = frozenset(("margin",))
-"""Numbers that may be small, and not below 0."""
+"""Whole numbers of at least 1."""
+_FROM_NOUGHT = frozenset(("equivalence_margin", "region_margin"))
+"""Numbers of at least 0."""
 _ASKED = {"models": "what models answer", "retrievers": "what retrievers find"}
-"""Lists of which a notebook takes one item at least, where it names some itself → what it
-shows of them.
+"""Lists that need at least one item in a notebook whose default has some → what it shows of them.
 """
+_ALL = frozenset(
+    (
+        *("per_dataset", "per_scenario", "questions_per_dataset", "questions_per_scenario"),
+        *("max_questions", "mismatched_conversations", "mismatched_questions"),
+        *("panel_questions_per_scenario", "web_questions"),
+    )
+)
+"""Numbers of questions; null means all, as it does for the lists `datasets` and `prompts`."""
 _WITHOUT = ("33_mrag_retrievers", "36_mrag_choice_reader", "37_mrag_human_panel")
-"""Notebooks that show something without `models`: searches, labelled answers, people's."""
+"""Notebooks that need no `models`: searches, labelled answers, human answers."""
 
 
-def misfit(name: str, value: Any, default: Any, notebook: str = "") -> str:
-    """Why a parameter cannot be `value` where a notebook has `default`, as in "is 0;
-    expected a whole number from 1 on."; "" when nothing speaks against it.
+def invalid_value_reason(name: str, value: Any, default: Any, notebook: str = "") -> str:
+    """Return why a parameter cannot be `value` if a notebook has `default`; "" if it can. An
+    example is "is 0; expected a whole number from 1 on.".
     """
     # Any: parameters are of any type
+    if name in _ALL and not isinstance(default, dict):
+        fits = value is None or _is_count(value)
+        return "" if fits else f"is {value!r}; expected a whole number from 1 on, or null for all."
+    if name in ("datasets", "prompts") and not isinstance(default, dict):
+        named = value and isinstance(value, list) and all(isinstance(each, str) for each in value)
+        fits = value is None or bool(named)
+        return "" if fits else f"is {value!r}; expected a list of names, or null for all."
     if _counts(default) and isinstance(value, list):
         return "" if _counts(value) else _no_counts(name, value, default)
     if name in _FROM_ONE and type(value) is int and value < 1:
@@ -75,9 +89,9 @@ def _goes_without(name: str, notebook: str) -> bool:
     return name == "models" and notebook.removesuffix(".ipynb") in _WITHOUT
 
 
-def misplaced_clue(values: Mapping[str, Any]) -> str:
-    """Why the clue cannot lie at `clue_position` among the fewest images of `ks` in which
-    it has company; "" when it can, or nothing is said of it.
+def invalid_clue_position(values: Mapping[str, Any]) -> str:
+    """Return why `clue_position` is out of range for the smallest of `ks` above 1; "" if it is in
+    range or not set.
     """
     among = [k for k in values.get("ks", ()) if k > 1]
     place = values.get("clue_position")

@@ -1,4 +1,4 @@
-"""What one process at a time writes: a run's folder, a notebook's copy."""
+"""Locks for what one process at a time writes: a run's folder, a notebook's copy."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from vrag_kit.errors import VragError
 
 
 @contextmanager
-def alone(lock: Path, what: str) -> Iterator[None]:
-    """No other process holds `lock` while the block lasts; raises `VragError` where one
-    does, and where the lock's folder cannot be written.
+def run_lock(lock: Path, what: str) -> Iterator[None]:
+    """Hold `lock` exclusively within the block. Raises `VragError` if another process holds it, or
+    its folder cannot be written.
     """
-    with refusing_full(lock.parent):
+    with report_disk_full(lock.parent):
         lock.parent.mkdir(parents=True, exist_ok=True)
         held = FileLock(lock, timeout=0)
         try:
@@ -32,8 +32,8 @@ def alone(lock: Path, what: str) -> Iterator[None]:
 
 
 @contextmanager
-def refusing_full(folder: Path) -> Iterator[None]:
-    """An error of the disk in the block is one that says which folder it is about."""
+def report_disk_full(folder: Path) -> Iterator[None]:
+    """Convert an `OSError` in the block to a `VragError` that names the folder."""
     try:
         yield
     except OSError as error:

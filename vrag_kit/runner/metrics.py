@@ -1,4 +1,4 @@
-"""`print_metrics`: what `vrag metrics` shows of a TREC run."""
+"""Retrieval metrics of a TREC run, as `vrag metrics` prints them."""
 
 from __future__ import annotations
 
@@ -8,18 +8,17 @@ from collections.abc import Sequence, Sized
 from pathlib import Path
 
 from vrag_kit.retrieval import evaluate, mean_metrics, read_qrels, read_run
-from vrag_kit.retrieval.metrics import BY_DEPTH, DEPTH, cut_at, too_shallow
+from vrag_kit.retrieval.metrics import BY_DEPTH, DEPTH, shallow_queries, truncated_depth
 
 
 def print_metrics(qrels: Path, run_file: Path, metrics: Sequence[str], *, as_json: bool) -> None:
-    """Print the means of a run's metrics, `metrics` of one's own besides; notes of what
-    was left out or counted as 0 go to the error stream. Where k is more than the run holds
-    for any query (`cut_at`), there is no value. Raises `VragError` for files that cannot
-    be read and for what is no metric.
+    """Print the mean metrics of a run, including custom `metrics`. Notes on queries left out or
+    counted as 0 go to stderr. There is no value where k exceeds the depth of the run
+    (`truncated_depth`). Raises `VragError` for unreadable files and unknown metrics.
     """
     labels, results = read_qrels(qrels), read_run(run_file)
     per_query = evaluate(results, labels, metrics=metrics)
-    deepest = cut_at(results, labels)
+    deepest = truncated_depth(results, labels)
     beyond = per_query["k"] > (per_query["k"].max() if deepest is None else deepest)
     table = mean_metrics(per_query.assign(value=per_query["value"].mask(beyond)))
     if as_json:
@@ -35,7 +34,7 @@ def print_metrics(qrels: Path, run_file: Path, metrics: Sequence[str], *, as_jso
     )
     _note(ranked - labelled, "queries of the run have no labels: left out")
     _note(
-        too_shallow(results, labels),
+        shallow_queries(results, labels),
         f"queries have fewer than {DEPTH} results, though more labels: they have no {BY_DEPTH}",
     )
     _note(without_answer, "queries have no relevant document: left out of the means")

@@ -1,72 +1,71 @@
-"""What a parameter file runs: its notebooks in order, and what each of them is given.
+"""Plan of a parameter file: its notebooks in order, each with its parameters.
 
-params/visual_rag/demo.yaml    a parameter file, of the folder visual_rag
-notebooks/visual_rag/02_….ipynb    the notebook that is called "visual_rag/02_…"
-runs/visual_rag/demo/visual_rag/02_….ipynb    its copy that was run with that file
+params/visual_rag/demo.yaml    a parameter file in the folder visual_rag
+notebooks/visual_rag/02_….ipynb    the notebook named "visual_rag/02_…"
+runs/visual_rag/demo/visual_rag/02_….ipynb    its copy, executed with that file
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
 from vrag_kit.errors import VragError
-from vrag_kit.runner.clusters import CLUSTER, read_cluster
-from vrag_kit.runner.parameters import SERVES, read_parameters, subsets
+from vrag_kit.runner.cluster import CLUSTER, parse_cluster
+from vrag_kit.runner.params import SERVES, read_parameters, split_by_notebook
+from vrag_kit.spelling import nearest
 from vrag_kit.workspace import project_root
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Plan:
-    """A parameter file and the notebooks that it is for."""
+    """A parameter file and its notebooks."""
 
     file: Path
     given: Mapping[Path, dict[str, Any]]
-    """Notebook → the parameters that it gets from the file, in the order of running."""
+    """Notebook → its parameters from the file, in the order of execution."""
     folder: Path
-    """Where executed copies go, each in the folder of its notebook."""
+    """Folder of the executed copies, each in the folder of its notebook."""
     cluster: str
-    """Whose workers execute them (`read_cluster`); "" for this machine."""
+    """The cluster that executes them (`parse_cluster`); "" for this machine."""
 
 
 def notebooks_folder() -> Path:
-    """The project's folder of notebooks."""
+    """Return the project's folder of notebooks."""
     return project_root() / "notebooks"
 
 
-def name_of(notebook: Path) -> str:
-    """A notebook's folder and file name, as in "visual_rag/03_baselines"."""
+def notebook_name(notebook: Path) -> str:
+    """Return a notebook's folder and file name, as in "visual_rag/03_baselines"."""
     return notebook.relative_to(notebooks_folder()).with_suffix("").as_posix()
 
 
 def all_notebooks() -> list[Path]:
-    """The project's numbered notebooks, those at the top first."""
+    """Return the project's numbered notebooks, those at the top level first."""
     found = [
         notebook
         for notebook in notebooks_folder().rglob("[0-9]*.ipynb")
         if ".ipynb_checkpoints" not in notebook.parts
     ]
-    return sorted(found, key=name_of)
+    return sorted(found, key=notebook_name)
 
 
 def read_plan(parameter_file: Path, *, data: bool = True) -> Plan:
-    """The plan of a parameter file.
+    """Read the plan of a parameter file.
 
-    Its line `notebooks:` names the notebooks that it is for, by a name, its beginning or
-    another part of it that no other has, or folders of them; without that line a file in
-    params/<folder>/ is for notebooks/<folder>/; `cluster:` names who executes them. Raises
-    `VragError`, a line for each fault, for a file that is neither, for a notebook that does
-    not exist, and for parameters that no notebook could run with (see `read_parameters`
-    and `subsets`), mistyped names of drawn data among them. Without `data` such names
-    alone are no fault, which spares what is finished the import of all that draws.
+    The key `notebooks:` lists its notebooks by name, by a unique prefix or part of the name, or by
+    folder. Without it, a file in params/<folder>/ is for notebooks/<folder>/; `cluster:` names the
+    cluster. Raises `VragError`, one line per fault, for a file that is neither, for an unknown
+    notebook, and for parameters that no notebook could run with (see `read_parameters` and
+    `split_by_notebook`), including mistyped names of synthetic data. With `data` false, such names
+    alone are no fault, which avoids a slow import for finished runs.
     """
     values = read_parameters(parameter_file)
     wanted = values.pop(SERVES, None)
     told = values.pop(CLUSTER, None)
-    cluster = read_cluster(told, f"{parameter_file}: {CLUSTER}") if told else ""
+    cluster = parse_cluster(told, f"{parameter_file}: {CLUSTER}") if told else ""
     params = project_root() / "params"
     below = parameter_file.absolute().resolve()
     inside = below.is_relative_to(params.resolve())
@@ -78,7 +77,7 @@ def read_plan(parameter_file: Path, *, data: bool = True) -> Plan:
     try:
         notebooks = _notebooks(wanted, values, parameter_file)
         others = [book for book in all_notebooks() if book not in notebooks]
-        given = subsets(notebooks, values, parameter_file, others)
+        given = split_by_notebook(notebooks, values, parameter_file, others)
     except VragError as error:
         faults.append(str(error))
     if data or faults:
@@ -93,29 +92,29 @@ def read_plan(parameter_file: Path, *, data: bool = True) -> Plan:
     )
 
 
-def narrowed(plans: Sequence[Plan], only: Sequence[str]) -> list[Plan]:
-    """Plans of those notebooks alone whose name contains one of `only`, of all without
-    any; "02,04" is "02" and "04". Raises `VragError` for a part that no name has.
+def select_notebooks(plans: Sequence[Plan], only: Sequence[str]) -> list[Plan]:
+    """Return the plans with only the notebooks whose name contains one of `only`; all if it is
+    empty. "02,04" means "02" and "04". Raises `VragError` for a part that no name contains.
     """
     parts = [part.strip() for part in ",".join(only).split(",") if part.strip()]
     if not parts:
         return list(plans)
     names: list[str] = []
     for plan in plans:
-        names += map(name_of, plan.given)
+        names += map(notebook_name, plan.given)
     for part in parts:
         if not any(part in name for name in names):
             raise VragError(f"no notebook {part!r}; found {', '.join(names)}.")
     found = []
     for plan in plans:
-        wanted = [book for book in plan.given if any(part in name_of(book) for part in parts)]
+        wanted = [book for book in plan.given if any(part in notebook_name(book) for part in parts)]
         found.append(replace(plan, given={book: plan.given[book] for book in wanted}))
     return found
 
 
-def wrong_names(plan: Plan) -> list[str]:
-    """Names of data that is not drawn, told before a notebook runs into them; what a built
-    benchmark has not got, only those notebooks miss that need it.
+def unknown_data_names(plan: Plan) -> list[str]:
+    """Return the faults of data names that cannot exist, before a notebook runs into them. Missing
+    parts of a built benchmark only affect the notebooks that need them.
     """
     values: dict[str, Any] = {}
     for given in plan.given.values():
@@ -124,13 +123,13 @@ def wrong_names(plan: Plan) -> list[str]:
 
 
 def _wrong_names(values: Mapping[str, Any], where: Path) -> list[str]:
-    from vrag_kit.fieldguide.checking import check_source  # heavy: it can draw
+    from vrag_kit.synthetic.checking import check_data_parameter  # heavy: it can draw
 
     faults = []
     for parameter, value in values.items():
         if isinstance(value, str | Mapping) and value != "":
             try:
-                check_source(parameter, value)
+                check_data_parameter(parameter, value)
             except VragError as error:
                 faults.append(f"{where}: {error}")
     return faults
@@ -140,7 +139,7 @@ def _notebooks(wanted: object, others: Mapping[str, Any], where: Path) -> list[P
     """The notebooks that names, or names of folders, stand for; `others` are the file's
     other lines.
     """
-    known = {name_of(notebook): notebook for notebook in all_notebooks()}
+    known = {notebook_name(notebook): notebook for notebook in all_notebooks()}
     if not known:
         raise VragError(
             f"{where}: there are no notebooks here to give parameters to. Run this in the"
@@ -165,8 +164,8 @@ def _no_list(wanted: object, others: Mapping[str, Any], folders: Sequence[str]) 
     """What to write where no list says which notebooks a file is for."""
     if isinstance(wanted, str | int) and wanted != "":
         return f"{SERVES} is {wanted!r}, and no list. Write it as `{SERVES}: [{wanted}]`."
-    near = get_close_matches(SERVES, others, 1)
-    hint = f" Did you mean `{SERVES}` by {near[0]!r}?" if near else ""
+    near = nearest(SERVES, others)
+    hint = f" Did you mean `{SERVES}` by {near!r}?" if near else ""
     return (
         f"which notebooks it is for, it does not say.{hint} Give it a line like"
         f" `{SERVES}: [{', '.join(folders)}]`, with names of notebooks or of their folders; or put"
@@ -187,10 +186,10 @@ def _named(entry: object, known: Iterable[str], folders: Sequence[str]) -> list[
         return found
     if found:
         raise VragError(f"a part of several names; say which:{_lines(found)}")
-    near = get_close_matches(part, [*known, *folders], 1)
+    near = nearest(part, [*known, *folders])
     if near:
         raise VragError(
-            f"neither a notebook nor a folder in {notebooks_folder()}. Did you mean {near[0]!r}?"
+            f"neither a notebook nor a folder in {notebooks_folder()}. Did you mean {near!r}?"
         )
     raise VragError(
         f"neither a notebook nor a folder in {notebooks_folder()}. There are:"

@@ -1,7 +1,7 @@
-"""One HTML page of executed notebooks, all tables and figures; opens offline.
+"""Report of executed notebooks: one HTML page with all tables and figures; opens offline.
 
-Its last line tells what it was made of, by which the same command leaves it as it is:
-nothing that takes long to import is imported before.
+Its last line identifies its inputs, and an unchanged report is kept. Slow imports happen only when
+a page is rendered.
 """
 
 from __future__ import annotations
@@ -16,23 +16,23 @@ from typing import NamedTuple
 
 from vrag_kit.errors import VragError
 from vrag_kit.files import write_file
-from vrag_kit.runner.copies import ended_well
-from vrag_kit.runner.execution import tally_of
-from vrag_kit.runner.finished import file_key, kit_key
-from vrag_kit.runner.parameters import declared
-from vrag_kit.runner.plan import Plan, name_of, read_plan, wrong_names
+from vrag_kit.runner.copies import succeeded
+from vrag_kit.runner.job import status_file
+from vrag_kit.runner.params import declared_parameters
+from vrag_kit.runner.plan import Plan, notebook_name, read_plan, unknown_data_names
+from vrag_kit.runner.stamp import file_fingerprint, package_hash
 from vrag_kit.workspace import path as project_path
 from vrag_kit.workspace import project_root
 
 _LIBRARIES = ("vrag_kit", "torch", "transformers", "nbconvert", "jinja2", "pandas")
-"""Those whose versions stand on the page, and those that draw it."""
+"""Libraries whose versions are on the page, and those that render it."""
 _LAST = "\n<!-- "
-"""What the last line begins with."""
+"""Prefix of the last line."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Told:
-    """What is told of a notebook on the page."""
+class SectionSummary:
+    """Summary of a notebook's section on the page."""
 
     name: str  # "visual_rag/03_baselines"
     anchor: str  # its name on the page
@@ -41,22 +41,22 @@ class Told:
 
 
 class Report(NamedTuple):
-    """A page."""
+    """A written report."""
 
     place: Path
-    chapters: list[Told]
+    chapters: list[SectionSummary]
     unchanged: bool  # it was there, and is as it was left
     without: list[Path]  # parameter files that are not on it: no notebook was executed
 
 
 def write_report(parameter_files: Sequence[Path], to: Path | None = None) -> Report:
-    """Write the page of the notebooks that `vrag run` left for some parameter files: to
-    `to`, or else beside the copies of one file, and for several to runs/report.html.
-    Nothing is written where it is there, made of the same runs by the same kit. Of several
-    parameter files, those that no notebook was run with yet are left out.
+    """Write the report of the notebooks that `vrag run` executed for some parameter files. By
+    default it goes next to the copies of one file, and for several to runs/report.html. A report of
+    the same runs by the same kit is kept. Of several parameter files, those without an executed
+    notebook are left out.
 
-    Raises `VragError` when no notebook was run with any of them yet, for a parameter file
-    that no notebook could run with, and when the page cannot be written.
+    Raises `VragError` if no notebook was executed with any of them, for a parameter file that no
+    notebook could run with, and if the page cannot be written.
     """
     given = [read_plan(file, data=False) for file in parameter_files]
     plans = [plan for plan in given if any(copy.is_file() for _, copy in _copies(plan))]
@@ -73,11 +73,11 @@ def write_report(parameter_files: Sequence[Path], to: Path | None = None) -> Rep
     if there is not None:
         return Report(to, there, unchanged=True, without=without)
     _refuse(plans)
-    from vrag_kit.runner.report_page import page_of  # heavy: it draws cells and tables
+    from vrag_kit.runner.report_page import render_report  # heavy: it draws cells and tables
 
-    page, chapters = page_of(plans)
+    page, chapters = render_report(plans)
     told = [
-        Told(
+        SectionSummary(
             name=each.name,
             anchor=each.anchor,
             state=each.state,
@@ -98,7 +98,7 @@ def write_report(parameter_files: Sequence[Path], to: Path | None = None) -> Rep
 def _refuse(plans: Sequence[Plan]) -> None:
     refused: list[str] = []
     for plan in plans:
-        refused += wrong_names(plan)
+        refused += unknown_data_names(plan)
     if refused:
         raise VragError("\n".join(refused))
 
@@ -106,7 +106,7 @@ def _refuse(plans: Sequence[Plan]) -> None:
 def _copies(plan: Plan) -> Iterator[tuple[Path, Path]]:
     """Each notebook with its executed copy."""
     for notebook in plan.given:
-        yield notebook, plan.folder / f"{name_of(notebook)}.ipynb"
+        yield notebook, plan.folder / f"{notebook_name(notebook)}.ipynb"
 
 
 def _made_of(plans: Sequence[Plan]) -> str:
@@ -118,32 +118,32 @@ def _made_of(plans: Sequence[Plan]) -> str:
     for plan in plans:
         for notebook, copy in _copies(plan):
             given = plan.given[notebook]
-            files = [_key(file) for file in (notebook, copy, tally_of(copy))]
-            runs.append([str(plan.file), given, ended_well(copy), *files])
-            settings = {**declared(notebook), **given}
+            files = [_key(file) for file in (notebook, copy, status_file(copy))]
+            runs.append([str(plan.file), given, succeeded(copy), *files])
+            settings = {**declared_parameters(notebook), **given}
             if "figures_dir" in settings:
                 folders.add(project_path(settings["figures_dir"]))
     tables: dict[str, str] = {}
     for folder in folders:
         tables |= {str(file): _key(file) for file in folder.rglob("*.csv")}
     libraries = [version(name) for name in _LIBRARIES]
-    everything = json.dumps([kit_key(), libraries, runs, tables], sort_keys=True, default=str)
+    everything = json.dumps([package_hash(), libraries, runs, tables], sort_keys=True, default=str)
     return hashlib.sha256(everything.encode()).hexdigest()
 
 
 def _key(file: Path) -> str:
-    return file_key(file) if file.is_file() else ""
+    return file_fingerprint(file) if file.is_file() else ""
 
 
-def _last_line(page: str, made_of: str, told: Sequence[Told]) -> str:
+def _last_line(page: str, made_of: str, sections: Sequence[SectionSummary]) -> str:
     """What a page was made of, a hash of it, and what it tells, as a comment."""
     whole = hashlib.sha256(page.encode()).hexdigest()
-    said = {"made of": made_of, "page": whole, "told": [asdict(each) for each in told]}
+    said = {"made of": made_of, "page": whole, "told": [asdict(each) for each in sections]}
     words = json.dumps(said).replace("-", "\\u002d")  # two of them would end the comment
     return f"{_LAST}{words} -->\n"
 
 
-def _there(place: Path, made_of: str) -> list[Told] | None:
+def _there(place: Path, made_of: str) -> list[SectionSummary] | None:
     """What the page there tells; None where it is made of something else, cut short or
     edited, and where there is none.
     """
@@ -152,7 +152,7 @@ def _there(place: Path, made_of: str) -> list[Told] | None:
         page = text.rpartition(_LAST)[0]
         last = text.removeprefix(page + _LAST)
         said = json.loads(last.removesuffix(" -->\n"))
-        told = [Told(**each) for each in said["told"]]
+        told = [SectionSummary(**each) for each in said["told"]]
     except (OSError, ValueError, KeyError, TypeError):
         return None
     same = said.get("made of") == made_of and last.endswith(" -->\n")

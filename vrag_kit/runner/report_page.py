@@ -1,4 +1,4 @@
-"""The report's page: the chapters of executed notebooks, and what papers say of them."""
+"""HTML page of a report: sections of executed notebooks, and statements of papers."""
 
 from __future__ import annotations
 
@@ -12,46 +12,46 @@ import jinja2
 
 from vrag_kit import papers
 from vrag_kit.analysis.results import result_files
-from vrag_kit.fieldguide.opening import title_of
-from vrag_kit.runner.chapters import Chapter, chapter_of
-from vrag_kit.runner.parameters import declared
-from vrag_kit.runner.plan import Plan, name_of
+from vrag_kit.runner.chapters import NotebookSection, notebook_section
+from vrag_kit.runner.params import declared_parameters
+from vrag_kit.runner.plan import Plan, notebook_name
+from vrag_kit.synthetic.opening import data_title
 from vrag_kit.workspace import path as project_path
 from vrag_kit.workspace import project_root
 
 
-def page_of(plans: Sequence[Plan]) -> tuple[str, list[Chapter]]:
-    """The page of some plans' notebooks as HTML, and the chapters that are on it. The same
-    runs give the same bytes.
+def render_report(plans: Sequence[Plan]) -> tuple[str, list[NotebookSection]]:
+    """Render the page of some plans' notebooks as HTML; returns it with its sections. The same runs
+    give the same bytes.
     """
-    chapters: list[Chapter] = []
+    chapters: list[NotebookSection] = []
     for plan in plans:
         chapters += _chapters(plan, alone=len(plans) == 1)
     return _page(plans, chapters), chapters
 
 
-def _chapters(plan: Plan, *, alone: bool) -> list[Chapter]:
+def _chapters(plan: Plan, *, alone: bool) -> list[NotebookSection]:
     # a notebook may stand on the page twice, run with two files
     before = "" if alone else f"{plan.folder.relative_to(project_root() / 'runs').as_posix()}/"
     return [
-        chapter_of(notebook, given, plan.folder, f"{before}{name_of(notebook)}")
+        notebook_section(notebook, given, plan.folder, f"{before}{notebook_name(notebook)}")
         for notebook, given in plan.given.items()
     ]
 
 
-def _page(plans: Sequence[Plan], chapters: Sequence[Chapter]) -> str:
+def _page(plans: Sequence[Plan], chapters: Sequence[NotebookSection]) -> str:
     benchmarks: dict[str, None] = {}
     results: dict[str, list[str]] = {}
     claims: dict[str, Rows] = {}
     for plan in plans:
         for notebook, given in plan.given.items():
-            settings = {**declared(notebook), **given}
+            settings = {**declared_parameters(notebook), **given}
             for name in _DATA:
                 if name in settings:
-                    benchmarks[title_of(settings[name])] = None
+                    benchmarks[data_title(settings[name])] = None
             if "figures_dir" in settings:
                 figures = settings["figures_dir"]
-                paper = name_of(notebook).partition("/")[0]
+                paper = notebook_name(notebook).partition("/")[0]
                 title = f"{paper}, {figures}"
                 if figures not in results:
                     results[figures] = _results(project_path(figures))
@@ -77,17 +77,17 @@ def _page(plans: Sequence[Plan], chapters: Sequence[Chapter]) -> str:
 _DATA = ("data", "mrag_rows")
 """Parameters that name the benchmark of a notebook."""
 Rows = list[dict[Hashable, Any]]
-"""The rows of a table: cells of any kind by their columns."""
+"""Rows of a table: column → cell of any type."""
 
 
 def _claims(paper: str, figures: Path) -> Rows:
     """What a paper says, on the results below a folder of figures: the rows of the
-    `claims_table` that the module claims in its folder may offer, with the columns says,
-    section, verdict, numbers, source and printed.
+    `statements_table` that the module statement_checks in its folder may offer, with the columns
+    statement, section, verdict, numbers, source and reported.
     """
-    if not (Path(papers.__path__[0]) / paper / "claims.py").is_file():
+    if not (Path(papers.__path__[0]) / paper / "statement_checks.py").is_file():
         return []
-    table = import_module(f"{papers.__name__}.{paper}.claims").claims_table(figures)
+    table = import_module(f"{papers.__name__}.{paper}.statement_checks").statements_table(figures)
     rows: Rows = table.to_dict("records")
     return rows
 

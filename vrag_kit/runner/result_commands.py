@@ -1,4 +1,4 @@
-"""`vrag compare`, `metrics` and `claims`: what is read out of results, and other people's files."""
+"""`vrag compare`, `metrics` and `claims`: analysis of results and of other tools' files."""
 
 from __future__ import annotations
 
@@ -38,10 +38,10 @@ def compare(
     of each prompt; whether it is a difference, and which one could have been seen.
     Writes compare.html, compare.csv, compare.tex, what_differs.csv and flips.csv.
     """
-    from vrag_kit.runner.comparing import APART, Sides, compare_runs
+    from vrag_kit.runner.compare import APART, RunComparison, compare_runs
 
     chosen = {"choose_a": choose_a or (), "choose_b": choose_b or ()}
-    sides = Sides(a=a, b=b or a, only=only, **chosen)
+    sides = RunComparison(a=a, b=b or a, only=only, **chosen)
     there = to or Path("runs/compare") / sides.folder()
     found = compare_runs(sides, there)
     print(found.table.to_string(index=False))
@@ -52,7 +52,7 @@ def compare(
     if found.judges:
         print(found.judges)
     apart = found.judges.startswith(APART)
-    if not apart and (found.table["changed (of n)"] == "+0 −0").all():
+    if not apart and (found.table["changed (+ / −)"] == "+0 −0").all():
         same = "no answer of B scores otherwise than A's"
         print(f"{same}, of those compared" if found.left_out else f"{same}: are both the same?")
     print(f"the page is {there / 'compare.html'}")
@@ -111,10 +111,12 @@ def claims(
     """Claim diagnostics of RAGChecker's files: its own metrics, and MM-RAGChecker's by
     modality, from the same verdicts. A file without claims needs --extractor.
     """
-    from vrag_kit.runner.claims import Readers, print_claims, print_forecast
+    from vrag_kit.runner.claims import ClaimModels, print_claims, print_dry_run
 
-    readers = Readers(extractor=extractor, checker=checker, answers_dir=answers_dir, device=device)
+    readers = ClaimModels(
+        extractor=extractor, checker=checker, answers_dir=answers_dir, device=device
+    )
     if only_forecast:
-        print_forecast(file, readers)
+        print_dry_run(file, readers)
     else:
         print_claims(file, readers, as_json=as_json, to=to)

@@ -1,4 +1,4 @@
-"""`vrag run`, `embed` and `report`: what is made of parameter files."""
+"""`vrag run`, `embed` and `report`: commands that take parameter files."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from vrag_kit.errors import VragError
-from vrag_kit.workspace import enter_project, shown
+from vrag_kit.workspace import display_path, enter_project
 
 Only = Annotated[
     list[str] | None,
@@ -20,7 +20,7 @@ Only = Annotated[
         )
     ),
 ]
-"""The notebooks of a parameter file that are meant."""
+"""The option `--only`: which notebooks of a parameter file to use."""
 
 
 def run(
@@ -40,7 +40,7 @@ def run(
     """Run the notebooks by papermill; skips what is finished and unchanged, exits with
     1 when one failed.
     """
-    from vrag_kit.runner.notebooks import run_notebooks, summary
+    from vrag_kit.runner.run import run_notebooks, summary
 
     try:
         files = enter_project(parameters)
@@ -72,24 +72,24 @@ def embed(
     """Embed what the notebooks search by vectors, before they run. Parts may run at once,
     overlap, die and be repeated.
     """
-    from vrag_kit.runner.embedding import (
-        corpora_of,
+    from vrag_kit.runner.embed import (
+        corpora_to_embed,
         embed_parameters,
         embedding_status,
-        read_part,
+        parse_part,
     )
-    from vrag_kit.runner.embedding_elsewhere import embed_elsewhere
+    from vrag_kit.runner.embedding_elsewhere import embed_on_cluster
     from vrag_kit.runner.plan import read_plan
 
-    share = read_part(part)
+    share = parse_part(part)
     if cluster and (part or status):
         raise VragError("--cluster embeds all parts: leave out --part and --status.")
     for file in enter_project(parameters):
         workers = cluster or ("" if part else read_plan(file).cluster)
         if status:
-            print(*embedding_status(corpora_of(file, only or ())).lines, sep="\n")
+            print(*embedding_status(corpora_to_embed(file, only or ())).lines, sep="\n")
         elif workers:
-            embed_elsewhere(file, workers, only=only or ())
+            embed_on_cluster(file, workers, only=only or ())
         else:
             embed_parameters(file, share, only or ())
 
@@ -114,4 +114,4 @@ def report(
     for file in written.without:
         print(f"{file}: no notebook was executed with it yet, and so none is in the report")
     unchanged = ", unchanged since it was written" if written.unchanged else ""
-    print(f"the report is in {shown(written.place)}{unchanged}")
+    print(f"the report is in {display_path(written.place)}{unchanged}")

@@ -10,19 +10,19 @@ from typing import Any
 
 import psutil
 
-from vrag_kit.cores import cores
-from vrag_kit.runner.parameters import MODELS, RUN_WITH
+from vrag_kit.cores import available_cores
+from vrag_kit.runner.params import MODELS
 from vrag_kit.workspace import path as project_path
 
 KERNEL = 2 * 2**30
-"""Bytes that a notebook needs beside its models' weights; the demo's reach 1.3 GiB."""
+"""Bytes that a notebook needs besides its models' weights; the demo's reach 1.3 GiB."""
 _IN_MEMORY = 2
-"""Bytes of memory for each byte of a checkpoint, half-precision weights being widened."""
+"""Bytes of memory per byte of a checkpoint, because half-precision weights are widened."""
 
 
 @dataclass(frozen=True, slots=True)
-class Share:
-    """What each of some notebooks gets."""
+class JobLimits:
+    """Number of notebooks at once, and of threads for each."""
 
     jobs: int  # notebooks at once
     threads: int | None  # of each; None: all cores, as its libraries like
@@ -32,20 +32,19 @@ class Share:
         return f"{self.jobs} notebooks at once, {each} each (`--jobs` says otherwise)"
 
 
-def shares(settings: Sequence[Mapping[str, Any]], jobs: int | None = None) -> Share:
-    """The share of each notebook that is to run, one of `settings` for each.
+def job_limits(settings: Sequence[Mapping[str, Any]], jobs: int | None = None) -> JobLimits:
+    """Return how many notebooks run at once, and the threads of each; `settings` has one item each.
 
-    `jobs` notebooks run at once, never more than there are; None: as many as there are
-    cores, and as have room in three quarters of the free memory with the weights that
-    they name; but one where a model is on another device, on an endpoint, or not here,
-    whose size nobody knows.
+    `jobs` notebooks run at once, never more than there are. None means one per core, within three
+    quarters of the free memory for their models' weights. It means 1 if a model is on another
+    device, on an endpoint, or not local, because its size is unknown.
     """
     if jobs is None:
-        here = all(all_here(each) for each in settings)
-        jobs = min(cores(), _room(settings)) if here else 1
+        here = all(all_local(each) for each in settings)
+        jobs = min(available_cores(), _room(settings)) if here else 1
     jobs = max(1, min(jobs, len(settings)))
-    all_of_them = jobs == 1 and cores() == os.cpu_count()
-    return Share(jobs, None if all_of_them else max(1, cores() // jobs))
+    all_of_them = jobs == 1 and available_cores() == os.cpu_count()
+    return JobLimits(jobs, None if all_of_them else max(1, available_cores() // jobs))
 
 
 def _room(settings: Sequence[Mapping[str, Any]]) -> int:
@@ -64,9 +63,9 @@ def _size(folder: Path) -> int:
     return sum(file.stat().st_size for file in folder.glob("**/*.safetensors"))
 
 
-def all_here(settings: Mapping[str, Any]) -> bool:
-    """Whether all models run on the processor, from folders that are here."""
-    if settings.get(RUN_WITH, {}).get("device", "cpu") != "cpu":
+def all_local(settings: Mapping[str, Any]) -> bool:
+    """Return whether all models run on the CPU, from local folders."""
+    if settings.get("hardware", {}).get("device", "cpu") != "cpu":
         return False
     elsewhere = [name for name in _models(settings) if "@" in name or "/" in name]
     return all(project_path(name).is_dir() for name in elsewhere)

@@ -1,6 +1,6 @@
-"""The text, tables and figures of an executed notebook as HTML, by nbconvert. Text of data is
-escaped where a notebook makes HTML of it; the page's Content-Security-Policy runs no script
-and loads nothing.
+"""Rendering of an executed notebook's text, tables and figures as HTML, by nbconvert. Text of data
+is escaped where a notebook makes HTML of it; the page's Content-Security-Policy runs no script and
+loads nothing.
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ from markupsafe import Markup
 from nbconvert import HTMLExporter
 from nbformat import NotebookNode
 
-from vrag_kit.analysis.sentences import as_markdown
+from vrag_kit.analysis.sentences import escape_markdown
 from vrag_kit.plain import Json
-from vrag_kit.runner.books import Book, Cell
+from vrag_kit.runner.books import Cell, Notebook
 from vrag_kit.runner.copies import ADDED
 
 _SAVED = re.compile(r'save_figure\(\s*(\w+).*?"((?:\w+/)*\d\d_\w+)"', re.DOTALL)
@@ -27,26 +27,26 @@ _KINDS = ("image/png", "image/jpeg", "image/svg+xml", "text/html", "text/markdow
 
 
 @dataclass(frozen=True, slots=True)
-class Opening:
-    """How a notebook begins."""
+class NotebookTitle:
+    """The title of a notebook, and the text below it."""
 
     title: str = ""
     why: str = ""  # the text below the title
     cell: int = -1  # in which both stand
 
 
-def opening(book: Book) -> Opening:
-    """A notebook's title and the text below it; empty where it has none."""
+def notebook_title(book: Notebook) -> NotebookTitle:
+    """Return a notebook's title and the text below it; empty if it has none."""
     for number, cell in enumerate(book.cells):
         if cell.cell_type == "markdown" and cell.source.startswith("# "):
             lines = cell.source.splitlines()
-            return Opening(lines[0][2:].strip(), "\n".join(lines[1:]).strip(), number)
-    return Opening()
+            return NotebookTitle(lines[0][2:].strip(), "\n".join(lines[1:]).strip(), number)
+    return NotebookTitle()
 
 
-def shown(book: Book, stem: str, *, stops: bool) -> Markup:
-    """Text, tables and figures in order, without headings that nothing stands below; of
-    a run that `stops`, all up to the cell that did not end well.
+def render_outputs(book: Notebook, stem: str, *, stops: bool) -> Markup:
+    """Render text, tables and figures in order, without the headings of empty sections. With
+    `stops`, the page ends at the first cell that did not succeed.
     """
     cells = list(_cells(book, stem, stops))
     trimmed = _node(cells=cells, metadata=_node(), nbformat=4, nbformat_minor=4)
@@ -65,9 +65,9 @@ def _exporter() -> HTMLExporter:
     )
 
 
-def _cells(book: Book, stem: str, stops: bool) -> Iterator[NotebookNode]:
+def _cells(book: Notebook, stem: str, stops: bool) -> Iterator[NotebookNode]:
     """The cells of a notebook as they are shown."""
-    begins = opening(book)
+    begins = notebook_title(book)
     section = stem
     heading = ""
     for number, cell in enumerate(book.cells):
@@ -90,7 +90,7 @@ def _cells(book: Book, stem: str, stops: bool) -> Iterator[NotebookNode]:
             yield _cell("code", "", outputs=outputs, execution_count=None)
         if stops and not _ended_well(cell):
             first = next(iter(cell.source.splitlines()), "")
-            code = f"<code>{as_markdown(first)}</code>"
+            code = f"<code>{escape_markdown(first)}</code>"
             words = f"The notebook stopped here, in the cell that begins with {code};"
             yield _text(f"{words} what follows it is left out.")
             return

@@ -1,5 +1,5 @@
-"""What a parameter file says that no notebook could run with: the run refuses it before
-one begins, and the check lists it, in the same words.
+"""Validation of parameter values that no notebook could run with. A run refuses them before it
+starts, and a check lists them, with the same messages.
 """
 
 from __future__ import annotations
@@ -11,64 +11,64 @@ from pathlib import Path
 from typing import Any
 
 from vrag_kit.building.template_writer import NAME as TEMPLATE
-from vrag_kit.checkpoints import find_checkpoint, near_name
+from vrag_kit.checkpoints import find_checkpoint, suggest_checkpoint
 from vrag_kit.errors import VragError
-from vrag_kit.generation.loading import read_model
-from vrag_kit.generation.remote.endpoints import find_endpoints
+from vrag_kit.generation.loading import parse_model_entry
+from vrag_kit.generation.remote.providers import find_endpoints
 from vrag_kit.judging import JUDGES
 from vrag_kit.judging.claims_by_rule import RULE
-from vrag_kit.judging.loading import word_of
-from vrag_kit.judging.own_judge import check_signed, own_judge
-from vrag_kit.judging.told_rubric import without_rubric
-from vrag_kit.options import Entry, check_word, read_entry
-from vrag_kit.own_classes import own_spec
+from vrag_kit.judging.loading import builtin_judge_name
+from vrag_kit.judging.own_judge import load_custom_judge, require_signed_scale
+from vrag_kit.judging.rubric_template import without_rubric
+from vrag_kit.options import Entry, check_choice, read_entry
+from vrag_kit.own_classes import custom_spec
 from vrag_kit.plain import JsonView
 from vrag_kit.retrieval import OPTIONS
-from vrag_kit.retrieval.given_run import run_file
+from vrag_kit.retrieval.given_run import find_run_file
 from vrag_kit.retrieval.services import WORD_INDEXES
-from vrag_kit.runner.parameters import BY_KEY, RUN_WITH, WITHIN, declared
+from vrag_kit.runner.params import BY_KEY, WITHIN, declared_parameters
 from vrag_kit.runner.plan import Plan
+from vrag_kit.workspace import display_path
 from vrag_kit.workspace import path as project_path
-from vrag_kit.workspace import shown
 
 NOBODY: dict[str, tuple[str, ...]] = {
     "judge": tuple(JUDGES),
     "rewriter": ("",),
-    "writer": (TEMPLATE,),
+    "question_writer": (TEMPLATE,),
     "filter_model": ("",),
     "extractor": ("", RULE),
     "checker": (RULE,),
-    "answerer": (),
+    "tour_model": (),
     "models": (),
     "filter_models": (),
-    "assessors": (RULE,),
+    "detectors": (RULE,),
     "rewriters": (),
 }
-"""Parameters that name one model each, or a list, and values of theirs that name none."""
+"""Parameters that name one model, or a list → their values that name no model."""
 SEARCHING = ("retrievers", "retriever", "text_retriever", "image_service", "web_service")
 """Parameters that name retrievers: one, several, or several of each modality."""
 
 
-def refusals(plan: Plan) -> list[str]:
-    """What a run would refuse, a line each: mistyped names, folders that are not there,
-    options that nothing takes, scales of judges. No model is opened, loaded or fetched.
+def invalid_parameters(plan: Plan) -> list[str]:
+    """Return what a run would refuse, one line each: mistyped names, missing folders, unknown
+    options, scales of judges. No model is opened, loaded or fetched.
     """
-    values = together(plan)
-    lines = folder_refusals(plan)
-    lines += [retriever_refusal(entry) for entry in retrievers_in(values)]
+    values = merged_parameters(plan)
+    lines = unwritable_folders(plan)
+    lines += [invalid_retriever_reason(entry) for entry in retrievers_in(values)]
     for name, entry in models_in(values):
-        lines.append(model_refusal(entry, name, values.get(RUN_WITH, {})))
-    lines += judge_refusals(plan)
+        lines.append(invalid_model_reason(entry, name, values.get("decoding", {})))
+    lines += invalid_judges(plan)
     return [line for line in dict.fromkeys(lines) if line]
 
 
-def folder_refusals(plan: Plan) -> list[str]:
-    """Which folders a run could not write to: those whose parameters end in `_dir`, and
-    that of its executed copies. Nothing is made.
+def unwritable_folders(plan: Plan) -> list[str]:
+    """Return the folders that a run could not write to. Checked are parameters that end in `_dir`,
+    and the folder of executed copies; nothing is created.
     """
-    folders = {("the folder of executed copies", shown(plan.folder)): None}
+    folders = {("the folder of executed copies", display_path(plan.folder)): None}
     for notebook, given in plan.given.items():
-        for name, value in {**declared(notebook), **given}.items():
+        for name, value in {**declared_parameters(notebook), **given}.items():
             if name.endswith("_dir"):
                 folders[name, value] = None
     lines = []
@@ -87,21 +87,21 @@ def _unwritable(folder: Path) -> str:
     while not os.path.lexists(there):
         there = there.parent
     if not os.path.isdir(there):
-        return f"found {shown(there)}, which is no folder"
+        return f"found {display_path(there)}, which is no folder"
     try:
         with tempfile.TemporaryFile(dir=there):
             return ""
     except OSError as error:
-        return f"found {shown(there)}, which takes no file ({error.strerror})"
+        return f"found {display_path(there)}, which takes no file ({error.strerror})"
 
 
-def together(plan: Plan) -> dict[str, Any]:  # Any: parameters are of any type
-    """The parameters of all notebooks in one: the mappings of `BY_KEY` with the keys of
-    all, and the names of `WITHIN` as if they stood beside them.
+def merged_parameters(plan: Plan) -> dict[str, Any]:  # Any: parameters are of any type
+    """Merge the parameters of all notebooks. Mappings of `BY_KEY` have the keys of all, and the
+    names of `WITHIN` are also at the top level.
     """
     values: dict[str, Any] = {}
     for notebook, given in plan.given.items():
-        own = {**declared(notebook), **given}
+        own = {**declared_parameters(notebook), **given}
         for mapping in own.keys() & set(BY_KEY):
             if isinstance(own[mapping], Mapping):
                 own[mapping] = {**values.get(mapping, {}), **own[mapping]}
@@ -113,7 +113,7 @@ def together(plan: Plan) -> dict[str, Any]:  # Any: parameters are of any type
 
 
 def retrievers_in(values: JsonView) -> Iterator[Entry]:
-    """The entries of all parameters that name retrievers, but for searches by words."""
+    """Yield the entries of all parameters that name retrievers, except lexical search."""
     for name in SEARCHING:
         value = values.get(name)
         by_modality = isinstance(value, Mapping) and "model" not in value
@@ -124,7 +124,7 @@ def retrievers_in(values: JsonView) -> Iterator[Entry]:
 
 
 def models_in(values: JsonView) -> Iterator[tuple[str, Entry]]:
-    """(parameter, entry) of all models that parameters name."""
+    """Yield (parameter, entry) of all models that parameters name."""
     for name, nobody in NOBODY.items():
         value = values.get(name, [])
         if name == "rewriter" and not _rewrites(values):
@@ -135,56 +135,51 @@ def models_in(values: JsonView) -> Iterator[tuple[str, Entry]]:
 
 
 def _rewrites(values: JsonView) -> bool:
-    """Whether a model is to say questions anew."""
-    return values.get("web", {}).get("rewrite") not in ("none", "given")
+    """Whether a model rewrites queries."""
+    return values.get("web_search", {}).get("rewrite") not in ("none", "given")
 
 
-def retriever_refusal(entry: Entry) -> str:
-    """Why a retriever cannot be searched with, as far as that is told by its entry; ""
-    when nothing speaks against it.
-    """
+def invalid_retriever_reason(entry: Entry) -> str:
+    """Return why a retriever cannot be used, as far as its entry shows; "" if no fault is found."""
     try:
-        if own_spec(entry) is None and run_file(entry) is None:
+        if custom_spec(entry) is None and find_run_file(entry) is None:
             spec, _ = read_entry(entry, OPTIONS, "retriever")
             _check_place(spec)
-            check_word(spec, tuple(WORD_INDEXES), "retriever")
+            check_choice(spec, tuple(WORD_INDEXES), "retriever")
     except VragError as error:
         return str(error)
     return ""
 
 
-def model_refusal(entry: Entry, name: str, how: JsonView) -> str:
-    """Why the model that the parameter `name` names cannot be asked, as far as that is
-    told by its entry and the `decoding` and `max_new_tokens` of `how`; "" when nothing
-    speaks against it.
+def invalid_model_reason(entry: Entry, name: str, decoding: JsonView) -> str:
+    """Return why the model of the parameter `name` cannot be called; "" if no fault is found. Only
+    its entry and `decoding`, that of answerers, are checked.
     """
-    told = {}
-    if name in ("models", "answerer"):
-        told = {key: how[key] for key in ("decoding", "max_new_tokens") if key in how}
+    given = decoding if name in ("models", "tour_model") else None
     try:
         if name == "judge":
-            if word_of(entry):
+            if builtin_judge_name(entry):
                 return ""
             entry = without_rubric(entry)
-        if own_spec(entry) is None:
-            spec, options = read_model(entry, **told)
+        if custom_spec(entry) is None:
+            spec, options = parse_model_entry(entry, given)
             if "@" in spec and not project_path(spec).is_dir():
                 find_endpoints(spec, options)
             else:
                 _check_place(spec)
-                check_word(spec, NOBODY[name], name)
+                check_choice(spec, NOBODY[name], name)
     except VragError as error:
         return str(error)
     return ""
 
 
-def judge_refusals(plan: Plan) -> list[str]:
-    """Why the judge of some notebook cannot judge there, by its scale; a notebook whose
-    own judge is of truthfulness takes none of another.
+def invalid_judges(plan: Plan) -> list[str]:
+    """Return why the judges of some notebooks cannot be used, by their scales. A notebook whose
+    default judge is of truthfulness accepts no other scale.
     """
     lines: list[str] = []
     for notebook, given in plan.given.items():
-        usual = declared(notebook).get("judge")
+        usual = declared_parameters(notebook).get("judge")
         if usual not in list(JUDGES):
             continue
         entry = given.get("judge", usual)
@@ -196,10 +191,10 @@ def judge_refusals(plan: Plan) -> list[str]:
 
 
 def _check_scale(entry: Entry, *, signed: bool) -> None:
-    if (word := word_of(entry)) is None:
-        own_judge(entry, signed=signed)
+    if (word := builtin_judge_name(entry)) is None:
+        load_custom_judge(entry, signed=signed)
     elif signed:
-        check_signed(JUDGES[word]().scale, f"judge {word!r}")
+        require_signed_scale(JUDGES[word]().scale, f"judge {word!r}")
 
 
 def _check_place(spec: str) -> None:
@@ -207,5 +202,5 @@ def _check_place(spec: str) -> None:
     that is nearly that of one which is here; no hub is asked.
     """
     is_path = spec.startswith((".", "/", "~")) or spec.count("/") > 1
-    if is_path or ("/" not in spec and near_name(spec)):
+    if is_path or ("/" not in spec and suggest_checkpoint(spec)):
         find_checkpoint(spec)

@@ -1,24 +1,24 @@
-"""Panels for what needs a person at the screen, each with a twin in HTML.
+"""Notebook panels for browsing and labelling, each with a static HTML version.
 
-The panels are plain ipywidgets; the twins are read without a kernel.
+The panels are plain ipywidgets; the static versions need no kernel.
 """
 
 from vrag_kit.widgets.cases import browse_cases, cases_page
-from vrag_kit.widgets.choosing import choices_page, choose_options
 from vrag_kit.widgets.claim_labelling import label_claims
 from vrag_kit.widgets.conversations import browse_conversations, conversations_page
-from vrag_kit.widgets.flips import flips_page
+from vrag_kit.widgets.disagreements import flips_page
 from vrag_kit.widgets.labelling import label_answers, labels_table
+from vrag_kit.widgets.multiple_choice import choices_page, multiple_choice_panel
 
 __all__ = [
     "browse_cases",
     "browse_conversations",
     "cases_page",
     "choices_page",
-    "choose_options",
     "conversations_page",
     "flips_page",
     "label_answers",
     "label_claims",
     "labels_table",
+    "multiple_choice_panel",
 ]

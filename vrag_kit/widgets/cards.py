@@ -1,4 +1,4 @@
-"""Pieces of HTML that cards are made of, and a page of cards; all text is escaped."""
+"""Build cards and pages of cards in HTML; all text is escaped."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ if TYPE_CHECKING:
     from IPython.display import HTML
 
 
-def facts(rows: Mapping[str, object]) -> str:
-    """A table of names and what they are, in the text's own lines."""
+def definition_list(rows: Mapping[str, object]) -> str:
+    """Return a table of names and values as HTML, with the line breaks of the text."""
     cells = [
         "<tr style='vertical-align:top'>"
         f"<td style='text-align:left;padding-right:1em'>{escape(name)}</td>"
@@ -22,8 +22,8 @@ def facts(rows: Mapping[str, object]) -> str:
     return f"<table>{''.join(cells)}</table>"
 
 
-def page_of(cards: Sequence[str], nothing: str) -> HTML:
-    """Cards below one another, to read without a kernel; `nothing` where there are none."""
+def page_html(cards: Sequence[str], nothing: str) -> HTML:
+    """Return cards as static HTML, one below another; `nothing` if there are none."""
     from IPython.display import HTML
 
     page = "<hr>".join(cards) or f"<p>{escape(nothing)}</p>"

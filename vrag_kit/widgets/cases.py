@@ -1,4 +1,4 @@
-"""Wrong answers one by one: question, images with the clues marked, answer, verdict."""
+"""Browse incorrect answers: question, images with the clues marked, answer, verdict."""
 
 from __future__ import annotations
 
@@ -9,23 +9,23 @@ from typing import TYPE_CHECKING
 import pandas as pd
 
 from vrag_kit.types import Benchmark
-from vrag_kit.widgets.browsing import Browsing
-from vrag_kit.widgets.cards import facts, page_of
-from vrag_kit.widgets.pictures import thumbnail
+from vrag_kit.widgets.browser import Browser
+from vrag_kit.widgets.cards import definition_list, page_html
+from vrag_kit.widgets.images import document_thumbnail
 
 if TYPE_CHECKING:
     from IPython.display import HTML
 
-FILTERS = ("model", "kind")
+FILTERS = ("model", "outcome")
 
 
-class CaseBrowser(Browsing[int]):
-    """A panel that shows one case at a time, of a model or kind or of all."""
+class CaseBrowser(Browser[int]):
+    """Panel that browses cases, filtered by model and outcome."""
 
     thing = "case"
 
     def __init__(self, benchmark: Benchmark, cases: pd.DataFrame) -> None:
-        """`cases` as `error_cases` gives them."""
+        """`cases` is the result of `error_cases`."""
         self.benchmark = benchmark
         self.cases = cases
         super().__init__({name: list(dict.fromkeys(cases[name])) for name in FILTERS})
@@ -34,38 +34,38 @@ class CaseBrowser(Browsing[int]):
         return f"case browser: {len(self.cases)} cases"
 
     def matching(self, wanted: Mapping[str, str]) -> Sequence[int]:
-        """The rows of such cases."""
+        """Return the row numbers of matching cases."""
         fits = pd.Series(True, index=self.cases.index)
         for name, value in wanted.items():
             fits &= self.cases[name] == value
         return [int(row) for row in fits.to_numpy().nonzero()[0]]
 
-    def card_of(self, thing: int) -> str:
-        """The case in that row."""
+    def render_card(self, thing: int) -> str:
+        """Return the case in row `thing` as HTML."""
         return _card(self.benchmark, self.cases.iloc[thing])
 
 
 def browse_cases(benchmark: Benchmark, cases: pd.DataFrame) -> CaseBrowser:
-    """A panel to turn over `cases` (from `error_cases`), of a model or kind or of all."""
+    """Return a panel to browse `cases` (`error_cases`), filtered by model and outcome."""
     return CaseBrowser(benchmark, cases)
 
 
 def cases_page(benchmark: Benchmark, cases: pd.DataFrame) -> HTML:
-    """The cases below one another, to read without a kernel; all text is escaped."""
-    return page_of([_card(benchmark, case) for _, case in cases.iterrows()], "no such case")
+    """Return the cases as static HTML, one below another; all text is escaped."""
+    return page_html([_card(benchmark, case) for _, case in cases.iterrows()], "no such case")
 
 
 def _card(benchmark: Benchmark, case: pd.Series) -> str:
     pictures = _pictures(benchmark, case["query_id"], case["doc_ids"])
     rows = {
-        "accepted": case["references"],
+        "accepted answers": case["references"],
         "answer": case["answer"],
-        "verdict": f"{case['verdict']} ({case['kind']})",
+        "verdict": f"{case['verdict']} ({case['outcome']})",
         "model": f"{case['model']}, draw {case['draw']}",
     }
     return (
         f"<div style='line-height:1.5'><p><b>{escape(case['question'])}</b></p>"
-        f"<div>{pictures}</div>{facts(rows)}</div>"
+        f"<div>{pictures}</div>{definition_list(rows)}</div>"
     )
 
 
@@ -77,7 +77,9 @@ def _pictures(benchmark: Benchmark, query_id: str, doc_ids: tuple[str, ...]) -> 
     shown = []
     for number, doc_id in enumerate(doc_ids, start=1):
         if doc_id in clues:
-            shown.append(thumbnail(benchmark, doc_id, caption="clue", frame=CLUE))
+            shown.append(document_thumbnail(benchmark, doc_id, caption="clue", frame=CLUE))
         else:
-            shown.append(thumbnail(benchmark, doc_id, caption=f"image {number}", frame=GREY))
+            shown.append(
+                document_thumbnail(benchmark, doc_id, caption=f"image {number}", frame=GREY)
+            )
     return "".join(shown)

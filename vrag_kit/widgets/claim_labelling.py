@@ -1,5 +1,5 @@
-"""Claims held against evidence by hand: one claim and item at a time, saved at every
-click.
+"""Panel to label claims against evidence by hand, one claim and item at a time.
+Every click is saved.
 """
 
 from __future__ import annotations
@@ -11,23 +11,23 @@ from pathlib import Path
 
 import pandas as pd
 
-from vrag_kit.analysis.claims_asked import references
-from vrag_kit.analysis.claims_checked import as_picture
-from vrag_kit.analysis.claims_labelled import to_label
+from vrag_kit.analysis.claims_asked import reference_text
+from vrag_kit.analysis.claims_checked import image_only
+from vrag_kit.analysis.claims_labelled import pairs_to_label
 from vrag_kit.errors import VragError
 from vrag_kit.judging.claim_labels import (
     ACCEPTED,
-    Held,
+    ClaimPair,
     read_claim_labels,
     write_claim_labels,
 )
-from vrag_kit.judging.claims import Relation
-from vrag_kit.types import Benchmark, Evidence
-from vrag_kit.widgets.one_by_one import OneByOne
-from vrag_kit.widgets.pictures import figure
+from vrag_kit.judging.claims import EntailmentLabel
+from vrag_kit.types import Benchmark, Document
+from vrag_kit.widgets.annotation import AnnotationPanel
+from vrag_kit.widgets.images import image_html
 
 SIDE = 512
-"""Pixels of a picture's longer side."""
+"""Longer side of an image, in pixels."""
 HINTS = {
     "ENTAILMENT": "what is shown says that the claim is true",
     "NEUTRAL": "what is shown does not settle it",
@@ -35,90 +35,89 @@ HINTS = {
     "skip": "leave it without a label for now",
     "back": "to the claim before",
 }
-"""What each button means."""
+"""Button → its tooltip."""
 
 
-class ClaimLabelling(OneByOne[Held]):
-    """The panel, with a button a label, skip and back."""
+class ClaimAnnotationPanel(AnnotationPanel[ClaimPair]):
+    """Panel to label claims, with a button per label, skip and back."""
 
     done_is = "labelled"
 
     def __init__(
         self,
         benchmark: Benchmark,
-        things: list[Held],
+        things: list[ClaimPair],
         path: Path,
-        labeller: str,
-        shown_as: Callable[[Evidence], Evidence],
+        annotator: str,
+        shown_as: Callable[[Document], Document],
     ) -> None:
         """Opens at the first of `things` without a label in `path`."""
         self.benchmark = benchmark
-        self.labeller = labeller
+        self.annotator = annotator
         self._shown_as = shown_as
         super().__init__(things, _words(self._labels(path)), path, HINTS)
         with suppress(OSError):  # the first click will tell
             if not path.exists():  # so that what reads the labels finds that there are none yet
-                write_claim_labels(path, {}, labeller=labeller)
+                write_claim_labels(path, {}, annotator=annotator)
 
-    def keep(self, thing: Held, name: str) -> dict[Held, str]:
-        """Put the label into the file."""
-        labels = self._labels(self.path) | {thing: Relation(name)}
-        write_claim_labels(self.path, labels, labeller=self.labeller)
+    def save(self, thing: ClaimPair, name: str) -> dict[ClaimPair, str]:
+        """Write the label to the file, and return all labels."""
+        labels = self._labels(self.path) | {thing: EntailmentLabel(name)}
+        write_claim_labels(self.path, labels, annotator=self.annotator)
         return _words(labels)
 
-    def card_of(self, thing: Held) -> str:
-        """The question, the claim, and what it is held against."""
+    def render_card(self, thing: ClaimPair) -> str:
+        """Return the question, the claim, and the item that it is checked against, as HTML."""
         question = self.benchmark.queries[thing.query_id].text
         return (
             f"<div style='line-height:1.5'><p>{escape(question)}</p><p style='font-size:130%'>"
             f"claim: <b>{escape(thing.claim)}</b></p>{self._shown(thing)}</div>"
         )
 
-    def _shown(self, thing: Held) -> str:
+    def _shown(self, thing: ClaimPair) -> str:
         if thing.item == ACCEPTED:
-            right = " | ".join(references(self.benchmark.queries[thing.query_id]))
-            return f"<p>accepted: {escape(right)}</p>"
+            right = " | ".join(reference_text(self.benchmark.queries[thing.query_id]))
+            return f"<p>accepted answers: {escape(right)}</p>"
         if thing.item not in self.benchmark.corpus:  # an answer's words
             return f"<p style='white-space:pre-wrap'>{escape(thing.item)}</p>"
         item = self._shown_as(self.benchmark.corpus[thing.item])
         text = escape(item.text or "")
-        picture = "" if item.image is None else figure(item.image, side=SIDE)
+        picture = "" if item.image is None else image_html(item.image, side=SIDE)
         return f"{picture}<p style='white-space:pre-wrap'>{text}</p>"
 
-    def _labels(self, path: Path) -> dict[Held, Relation]:
+    def _labels(self, path: Path) -> dict[ClaimPair, EntailmentLabel]:
         """The labels in a file that may not exist."""
-        return read_claim_labels(path, labeller=self.labeller) if path.exists() else {}
+        return read_claim_labels(path, annotator=self.annotator) if path.exists() else {}
 
 
 def label_claims(
     benchmark: Benchmark,
     sample: pd.DataFrame,
     path: Path | str,
-    labeller: str,
+    annotator: str,
     *,
     column: str = "answer",
-    shown_as: Callable[[Evidence], Evidence] = as_picture,
-) -> ClaimLabelling:
-    """A panel to hold the claims of `sample` (`sample_to_label` of a table of
-    `with_claims`) against what each answer was shown, and against the accepted answers;
-    labels go to the CSV file `path` after every click.
+    shown_as: Callable[[Document], Document] = image_only,
+) -> ClaimAnnotationPanel:
+    """Return a panel to label claims against the evidence of each answer and the accepted answers.
+    `sample` is `annotation_sample` of a table of `check_answers`. Labels are saved to the CSV file
+    `path` after every click.
 
-    `column` and `shown_as` are those of `with_claims`. The checker's verdict is never
-    shown, and what several answers have in common is shown once. A file that exists is
-    gone on with. Several people use a file each: raises `VragError` when `path` holds
-    labels of another `labeller`, for a query that `benchmark` lacks, and as
-    `read_claim_labels`.
+    `column` and `shown_as` are those of `check_answers`. The checker's verdict is never shown, and
+    a claim and item that several answers share is shown once. An existing file is continued. Each
+    annotator uses a separate file: raises `VragError` when `path` holds labels of another
+    `annotator`, for a query that `benchmark` lacks, and as `read_claim_labels`.
     """
-    if not labeller:
-        raise VragError("the labeller is empty; expected a name, which is kept with every label.")
-    things = to_label(sample, column=column)
+    if not annotator:
+        raise VragError("the annotator is empty; expected a name, which is kept with every label.")
+    things = pairs_to_label(sample, column=column)
     if unknown := [held.query_id for held in things if held.query_id not in benchmark.queries]:
         raise VragError(
             f"the sample holds an answer to {unknown[0]!r}, which is no query of {benchmark.name}."
             " Draw it from answers to this benchmark."
         )
-    return ClaimLabelling(benchmark, things, Path(path), labeller, shown_as)
+    return ClaimAnnotationPanel(benchmark, things, Path(path), annotator, shown_as)
 
 
-def _words(labels: dict[Held, Relation]) -> dict[Held, str]:
+def _words(labels: dict[ClaimPair, EntailmentLabel]) -> dict[ClaimPair, str]:
     return {held: label.value for held, label in labels.items()}

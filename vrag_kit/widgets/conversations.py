@@ -1,6 +1,4 @@
-"""Conversations one by one: the picture, what was asked, searched, found and said, and
-where each stopped.
-"""
+"""Browse conversations: image, questions, searches, hits and answers, and where each stopped."""
 
 from __future__ import annotations
 
@@ -9,37 +7,41 @@ from typing import TYPE_CHECKING
 
 import pandas as pd
 
-from vrag_kit.analysis.accuracy import ARM
+from vrag_kit.analysis.means import ARM
 from vrag_kit.types import Benchmark
-from vrag_kit.widgets.browsing import Browsing
-from vrag_kit.widgets.cards import page_of
-from vrag_kit.widgets.hits import Searches
-from vrag_kit.widgets.talk_cards import arms_of, counted, talk_card
+from vrag_kit.widgets.browser import Browser
+from vrag_kit.widgets.cards import page_html
+from vrag_kit.widgets.conversation_cards import (
+    conversation_card,
+    setting_labels,
+    turn_outcomes_after_stop,
+)
+from vrag_kit.widgets.hits import SearchHits
 
 if TYPE_CHECKING:
     from IPython.display import HTML
 
 FIELDS = {"quality": "image_quality", "type": "query_category"}
-"""Filter → the field of a query's metadata that it goes by."""
+"""Filter → the field of a query's metadata that it uses."""
 RUN = ("conversation", "draw", "sample")
-"""What one way through a conversation is, in an arm."""
+"""Columns that identify one run through a conversation, within an arm."""
 
 
-class ConversationBrowser(Browsing[int]):
-    """A panel that shows one conversation at a time, its turns below one another.
+class ConversationBrowser(Browser[int]):
+    """Panel that browses conversations, each with its turns below one another.
 
-    The filters choose conversations with a turn that has all that is wanted: model, arm,
-    score (right, missing, wrong, after the stop, no verdict, not asked), quality of the
-    picture, type of question.
+    The filters select conversations with a turn that matches all of them: model, arm, score (right,
+    missing, wrong, after the stop, no verdict, not asked), quality of the image, type of question.
     """
 
     thing = "conversation"
 
-    def __init__(self, talks: Talks) -> None:
+    def __init__(self, conversations: ConversationTable) -> None:
         """Opens at the first conversation."""
-        self.talks = talks
+        self.talks = conversations
         choices = {
-            str(name): list(dict.fromkeys(told.dropna())) for name, told in talks.labels.items()
+            str(name): list(dict.fromkeys(told.dropna()))
+            for name, told in conversations.labels.items()
         }
         super().__init__({name: values for name, values in choices.items() if values})
 
@@ -47,7 +49,7 @@ class ConversationBrowser(Browsing[int]):
         return f"conversation browser: {len(self.talks.places)} conversations"
 
     def matching(self, wanted: Mapping[str, str]) -> Sequence[int]:
-        """The conversations with such a turn."""
+        """Return the conversations with a turn that matches all filters."""
         labels = self.talks.labels
         fits = pd.Series(True, index=labels.index)
         for name, value in wanted.items():
@@ -56,15 +58,15 @@ class ConversationBrowser(Browsing[int]):
         places = enumerate(self.talks.places)
         return [number for number, place in places if not rows.isdisjoint(place)]
 
-    def card_of(self, thing: int) -> str:
-        """That conversation."""
-        return self.talks.card(thing)
+    def render_card(self, thing: int) -> str:
+        """Return the conversation as HTML."""
+        return self.talks.render_card(thing)
 
 
-class Talks:
-    """Conversations of a table, each as it went in one arm, draw and sample.
+class ConversationTable:
+    """Conversations of a table of turns, one for each arm, draw and sample.
 
-    `places` are the rows of each; `labels` is what the filters go by, a row a turn.
+    `places` are the row numbers of each; `labels` has the filter values, one row per turn.
     """
 
     def __init__(
@@ -74,22 +76,24 @@ class Talks:
         found: Mapping[str, pd.DataFrame],
         by: Sequence[str],
     ) -> None:
-        """As `browse_conversations`."""
+        """Takes the arguments of `browse_conversations`."""
         self.benchmark = benchmark
-        self.searches = Searches(benchmark, found)
-        arms = arms_of(turns, by)
+        self.searches = SearchHits(benchmark, found)
+        arms = setting_labels(turns, by)
         self.turns = turns.assign(arm=arms)
         keys = [*dict.fromkeys([*by, *(name for name in RUN if name in turns)])]
         self.places = list(turns.groupby(keys, sort=False, dropna=False).indices.values())
-        labels = {"model": turns["model"], "arm": arms, "score": counted(turns)}
+        labels = {"model": turns["model"], "arm": arms, "score": turn_outcomes_after_stop(turns)}
         for name, field in FIELDS.items():
             told = {key: query.metadata.get(field) for key, query in benchmark.queries.items()}
             labels[name] = turns["query_id"].map(told)
         self.labels = pd.DataFrame(labels)
 
-    def card(self, number: int) -> str:
-        """A conversation in HTML."""
-        return talk_card(self.benchmark, self.turns.iloc[self.places[number]], self.searches)
+    def render_card(self, number: int) -> str:
+        """Return a conversation as HTML."""
+        return conversation_card(
+            self.benchmark, self.turns.iloc[self.places[number]], self.searches
+        )
 
 
 def browse_conversations(
@@ -99,17 +103,16 @@ def browse_conversations(
     *,
     by: Sequence[str] = ARM,
 ) -> ConversationBrowser:
-    """A panel to turn over conversations: `turns`, from `with_stop`, whose `by` tells the
-    arms apart.
+    """Return a panel to browse conversations.
+    `turns` is the result of `apply_early_stop`; the columns `by` distinguish its arms.
 
-    `found` is setting → the runs of that arm's searches, one below the other: what a turn
-    kept of them (doc_ids) is told from what it passed over. Where a search hung on the
-    model's own answers, its run has the columns model, draw or sample too. Without the
-    runs only what was kept is shown. Documents that are not in the benchmark
-    (`with_documents`) are shown by their id. The words in the column searched, where
-    there is one, are shown when they are not the question.
+    `found` maps a setting to the runs of its searches, concatenated; they show which documents a
+    turn kept (doc_ids) and which it did not. Where a search depended on the model's own answers,
+    its run also has the columns model, draw or sample. Without the runs only kept documents are
+    shown. Documents that are not in the benchmark (`with_documents`) are shown by their id. The
+    column search_query, where there is one, is shown where it differs from the question.
     """
-    return ConversationBrowser(Talks(benchmark, turns, found or {}, by))
+    return ConversationBrowser(ConversationTable(benchmark, turns, found or {}, by))
 
 
 def conversations_page(
@@ -120,9 +123,9 @@ def conversations_page(
     by: Sequence[str] = ARM,
     most: int = 3,
 ) -> HTML:
-    """The first conversations of `turns`, at most so many, below one another, to read
-    without a kernel; else as `browse_conversations`.
+    """Return the first conversations of `turns`, at most `most`, as static HTML.
+    Otherwise as `browse_conversations`.
     """
-    talks = Talks(benchmark, turns, found or {}, by)
-    cards = [talks.card(number) for number in range(len(talks.places))[:most]]
-    return page_of(cards, "no such conversation")
+    talks = ConversationTable(benchmark, turns, found or {}, by)
+    cards = [talks.render_card(number) for number in range(len(talks.places))[:most]]
+    return page_html(cards, "no such conversation")

@@ -1,4 +1,4 @@
-"""What searches found for a turn, in HTML: by service and rank, kept or passed over."""
+"""Search hits of a turn in HTML, by service and rank, kept or not."""
 
 from __future__ import annotations
 
@@ -10,60 +10,60 @@ import pandas as pd
 
 from vrag_kit.frames import require_columns
 from vrag_kit.plain import JsonView
-from vrag_kit.types import Benchmark, DocId, Evidence
-from vrag_kit.widgets.pictures import figure
+from vrag_kit.types import Benchmark, DocId, Document
+from vrag_kit.widgets.images import image_html
 
 PATH = ("model", "draw", "sample")
-"""What a rewritten question may hang on, beside the turn."""
+"""Columns on which a rewritten query may depend, besides the turn."""
 SIDE = 72
-"""Pixels of the longer side of a hit's picture."""
+"""Longer side of a hit's image, in pixels."""
 LONGEST = 400
-"""Characters of a text that are shown, at most."""
+"""Maximum number of characters of a text that are shown."""
 
 
 @dataclass(frozen=True, slots=True)
-class Hit:
-    """One document that was found."""
+class RetrievedDocument:
+    """A document that a search returned."""
 
-    document: Evidence
+    document: Document
     score: float | None
-    """How near it is; None where the run does not say."""
+    """Its similarity; None where the run has no score."""
     kept: bool
-    """Whether it was among what the model was shown."""
+    """Whether it was in the context of the model."""
     relevant: bool
-    """Whether the benchmark says that it is about what is asked."""
+    """Whether the benchmark's qrels call it relevant."""
 
 
-Hits = Mapping[str, Sequence[Hit]]
-"""Service → what it found, best first."""
+Hits = Mapping[str, Sequence[RetrievedDocument]]
+"""Service → its hits, best first."""
 
 
-class Searches:
-    """What was found for each turn, in each arm."""
+class SearchHits:
+    """Looks up the search hits of turns, by setting."""
 
     def __init__(self, benchmark: Benchmark, found: Mapping[str, pd.DataFrame]) -> None:
-        """`found` is setting → run."""
+        """`found` maps each setting to its run."""
         self._benchmark = benchmark
         self._runs: dict[str, _Run] = {}
         for setting, run in found.items():
             require_columns(run, ["query_id", "doc_id", "rank"], "browse_conversations")
             self._runs[setting] = _Run(run)
 
-    def of(self, turn: JsonView) -> Hits:
-        """What was found for a row of turns; of an arm that is not among the runs, only
-        what it kept.
+    def hits_of_turn(self, turn: JsonView) -> Hits:
+        """Return the hits of a row of turns.
+        For a setting without a run, only the documents that the turn kept.
         """
         # after a failed turn a row may have none
         kept = turn["doc_ids"] if isinstance(turn["doc_ids"], tuple) else ()
         run = self._runs.get(turn["setting"])
         found = {} if run is None else run.of(turn)
         labels = self._benchmark.qrels.get(turn["query_id"], {})
-        hits: dict[str, list[Hit]] = {}
+        hits: dict[str, list[RetrievedDocument]] = {}
         for doc_id in dict.fromkeys([*found, *kept]):
-            document = self._benchmark.corpus.get(doc_id) or Evidence(doc_id=doc_id)
+            document = self._benchmark.corpus.get(doc_id) or Document(doc_id=doc_id)
             service = str(document.metadata.get("source", "search")).replace("_", " ")
             relevant = labels.get(doc_id, 0) > 0
-            hit = Hit(document, found.get(doc_id), doc_id in kept, relevant)
+            hit = RetrievedDocument(document, found.get(doc_id), doc_id in kept, relevant)
             hits.setdefault(service, []).append(hit)
         return hits
 
@@ -85,8 +85,8 @@ class _Run:
 
 
 def hits_html(hits: Hits, before: Hits) -> str:
-    """What each service found, folded, below a line that names what was kept; a service
-    that found the same as `before` only says so.
+    """Return the hits of each service as HTML, folded, below a line that names the kept ones.
+    A service with the same hits as `before` only says so.
     """
     parts = []
     for service, found in hits.items():
@@ -106,13 +106,13 @@ def hits_html(hits: Hits, before: Hits) -> str:
     return "".join(parts)
 
 
-def _item(rank: int, hit: Hit) -> str:
+def _item(rank: int, hit: RetrievedDocument) -> str:
     # imported here, for it brings the libraries that draw figures
     from vrag_kit.plotting.style import CLUE
 
     document = hit.document
     frame = CLUE if hit.relevant else "transparent"
-    picture = "" if document.image is None else figure(document.image, frame=frame, side=SIDE)
+    picture = "" if document.image is None else image_html(document.image, frame=frame, side=SIDE)
     near = "" if hit.score is None else f", {hit.score:.3g}"
     words = "<b>kept</b>" if hit.kept else "passed over"
     right = ", relevant" if hit.relevant else ""
@@ -127,11 +127,11 @@ def _item(rank: int, hit: Hit) -> str:
     )
 
 
-def _title(document: Evidence) -> str:
+def _title(document: Document) -> str:
     return ", ".join(name for name, _ in _entries(document))
 
 
-def _entries(document: Evidence) -> list[tuple[str, str]]:
+def _entries(document: Document) -> list[tuple[str, str]]:
     """What a document is about, and what it tells of that: the entities of a picture with
     their attributes, the title of a page with its snippet, else the document's name and
     text.

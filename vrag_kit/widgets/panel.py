@@ -1,6 +1,6 @@
-"""What all panels are: objects with parts of ipywidgets, shown by being a cell's last line.
+"""Base class of panels: objects with ipywidgets, shown as a cell's last line.
 
-ipywidgets is imported when a panel is made, so that their twins in HTML need none of it.
+ipywidgets is imported when a panel is made; the static HTML versions do not need it.
 """
 
 from __future__ import annotations

@@ -1,1 +1,1 @@
-"""Models that run here, through transformers."""
+"""Local models, run through transformers."""

@@ -1,5 +1,5 @@
-"""A checkpoint that answers here, as its small files tell: family, decoding, what
-answers are known by. Nothing heavy is imported, so that stored answers are read without.
+"""`Checkpoint`: a local model as its config files describe it, and its decoding. Nothing heavy is
+imported, so that stored answers can be read without it.
 """
 
 from __future__ import annotations
@@ -8,7 +8,8 @@ import json
 from dataclasses import dataclass
 from pathlib import Path
 
-from vrag_kit.checkpoints import Options, check_code, find_checkpoint
+from vrag_kit.checkpoints import Options, check_remote_code, find_checkpoint
+from vrag_kit.config import GREEDY, SAMPLING
 from vrag_kit.errors import VragError
 from vrag_kit.generation.local.families import Family, family_of
 from vrag_kit.plain import Json
@@ -18,26 +19,14 @@ EXPECTED = (
     "a folder with config.json, weights (*.safetensors) and processor, or a name on the hub, of a"
     " family that AutoModelForImageTextToText knows"
 )
-SAMPLING = (
-    "do_sample",
-    "temperature",
-    "top_p",
-    "top_k",
-    "min_p",
-    "typical_p",
-    "num_beams",
-    "repetition_penalty",
-    "no_repeat_ngram_size",
-)
-"""Fields of decoding that are read from a checkpoint, or given."""
 LOADING = ("device", "device_map", "dtype", "attention", "quantization", "trust_remote_code")
-"""Options of an entry that are fields of `Loading`."""
+"""Options of an entry that are fields of `LoadOptions`."""
 _PROCESSORS = ("processor_config.json", "preprocessor_config.json")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Loading:
-    """How weights are put into memory; the defaults are the checkpoint's own."""
+class LoadOptions:
+    """How weights are loaded; the defaults are the checkpoint's own."""
 
     device: str = "cpu"
     device_map: str | None = None
@@ -56,31 +45,31 @@ class Loading:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Checkpoint:
-    """Where a model lies, and how it is to be loaded and shown pictures."""
+    """The folder of a model, its loading options, and its limits on images."""
 
     spec: str
-    """As parameters name it."""
+    """The model's name in parameters."""
     folder: Path
     family: Family
-    loading: Loading
+    loading: LoadOptions
     max_image_side: int | None = None
-    """Pixels; larger pictures are made smaller first."""
+    """Maximum side in pixels; larger images are shrunk first."""
     max_image_tokens: int | None = None
-    """Tokens a picture takes at most."""
+    """Maximum tokens per image."""
 
     @property
     def owner(self) -> str:
-        """How messages begin."""
+        """The beginning of messages about this model."""
         return f"model {self.spec!r}"
 
 
 def open_checkpoint(spec: str, options: Options) -> Checkpoint:
-    """The checkpoint that `spec` names, with the options of its entry.
+    """Open the checkpoint that `spec` names, with the options of its entry.
 
-    Raises `VragError` for one that is missing or has no processor, for code of its own that
-    is not trusted, and for options that its family does not have.
+    Raises `VragError` for a checkpoint that is missing or has no processor, for custom code that is
+    not trusted, and for options that its family does not have.
     """
-    loading = Loading(**{name: options[name] for name in LOADING if name in options})
+    loading = LoadOptions(**{name: options[name] for name in LOADING if name in options})
     if loading.quantization not in (None, *QUANTIZATION):
         raise VragError(
             f"model {spec!r}: quantization is {loading.quantization!r}; expected"
@@ -96,16 +85,18 @@ def open_checkpoint(spec: str, options: Options) -> Checkpoint:
         max_image_tokens=options.get("max_image_tokens"),
     )
     _check(checkpoint)
-    check_code(folder, checkpoint.owner, trusted=loading.trust_remote_code)
+    check_remote_code(folder, checkpoint.owner, trusted=loading.trust_remote_code)
     return checkpoint
 
 
-def local_decoding(folder: Path, decoding: str | Options) -> Json:
-    """The sampling fields of transformers' `generate` for a checkpoint's folder."""
-    if decoding == "greedy":
+def local_decoding(folder: Path, sampling: Options) -> Json:
+    """Return the sampling fields for transformers' `generate`: those given, else the checkpoint's
+    own.
+    """
+    if sampling == GREEDY:
         return {"do_sample": False, "num_beams": 1}
-    if not isinstance(decoding, str):
-        return {"do_sample": True, **decoding}
+    if sampling:
+        return {"do_sample": True, **sampling}
     stated = _read(folder / "generation_config.json")
     return {name: stated[name] for name in SAMPLING if stated.get(name) is not None}
 

@@ -1,7 +1,7 @@
-"""`FAMILIES`: what is special about families of multimodal models, as one table.
+"""`FAMILIES`: a table of what is special about families of multimodal models.
 
-A family that is not listed loads by `AutoModelForImageTextToText` and takes its parts
-as they are written.
+A family that is not listed loads by `AutoModelForImageTextToText` and takes the parts of a prompt
+in their order.
 """
 
 from __future__ import annotations
@@ -15,20 +15,19 @@ from vrag_kit.checkpoints import Made, Options
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Family:
-    """Facts about one family."""
+    """The special properties of one model family."""
 
     auto: str = "AutoModelForImageTextToText"
-    """The class of transformers that loads it."""
+    """The transformers class that loads it."""
     images_first: bool = False
-    """Whether all pictures must come before the text."""
+    """Whether all images must come before the text."""
     text_apart: bool = False
-    """Whether a prompt without pictures must not share a batch with one that has some.
-    """
+    """Whether prompts with images and prompts without any must not share a batch."""
     adapter: tuple[str, str] | None = None
-    """(name, subfolder) of an adapter without which the model sees badly."""
+    """(name, subfolder) of an adapter that the model needs to see images well."""
     budget: Callable[[Made, int], Options] | None = None
-    """(processor, tokens) → options of its image processor under which a picture takes
-    at most so many tokens; None where there is no such option.
+    """(processor, tokens) → options of its image processor that limit an image to this number of
+    tokens; None if there is no such option.
     """
 
 
@@ -82,14 +81,14 @@ Pixtral is a llava with a pixtral tower.
 
 
 def family_of(config: Options) -> Family:
-    """The facts about a checkpoint, by its config.json."""
+    """Return the family of a checkpoint, by its config.json."""
     tower = (config.get("vision_config") or {}).get("model_type", "")
     return FAMILIES.get(config.get("model_type", "")) or FAMILIES.get(tower) or Family()
 
 
-def budget_of(family: Family, processor: Made, tokens: int | None) -> Options:
-    """Options of the image processor that keep a picture to `tokens`; none for None,
-    and where the family has no such option.
+def image_budget_options(family: Family, processor: Made, tokens: int | None) -> Options:
+    """Return options of the image processor that limit an image to `tokens`. Returns none for None,
+    and if the family has no such option.
     """
     if tokens is None or family.budget is None:
         return {}

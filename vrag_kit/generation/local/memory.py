@@ -1,6 +1,6 @@
-"""A model's weights and attention cache, held against its device's memory.
+"""Compare the memory of a model's weights and attention cache with that of its device.
 
-It is told before the weights are read.
+This is reported before the weights are loaded.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ _SHRINK = {None: 1.0, "8bit": 0.55, "4bit": 0.3}
 
 
 def weight_bytes(folder: Path, config: Made, *, dtype: str, quantization: str | None) -> int:
-    """Bytes that the weights of a checkpoint will take, from the size of its files."""
+    """Estimate the bytes of a checkpoint's weights from the size of its files."""
     stored = sum(file.stat().st_size for file in folder.glob("*.safetensors"))
     have = _size(getattr(config, "dtype", None) or torch.float32)
     want = have if dtype == "auto" else _size(getattr(torch, dtype))
@@ -25,7 +25,7 @@ def weight_bytes(folder: Path, config: Made, *, dtype: str, quantization: str | 
 
 
 def cache_bytes(config: Made, tokens: int, bytes_a_number: int) -> int:
-    """Bytes of keys and values that attention keeps for `tokens` tokens of one prompt."""
+    """Return the bytes of attention keys and values for `tokens` tokens of one prompt."""
     text = config.get_text_config()
     heads = getattr(text, "num_key_value_heads", None) or text.num_attention_heads
     width = getattr(text, "head_dim", None) or text.hidden_size // text.num_attention_heads
@@ -33,8 +33,8 @@ def cache_bytes(config: Made, tokens: int, bytes_a_number: int) -> int:
 
 
 def memory_note(config: Made, weights: int, tokens: int, device: str) -> str:
-    """One line: what weights and the longest prompt's cache need, and what the device
-    has free; "" where they need less than a tenth of it.
+    """Return a note on the memory that weights and the longest prompt's cache need, and what is
+    free on the device; "" if they need less than a tenth of it.
     """
     cache = cache_bytes(config, tokens, _size(getattr(config, "dtype", None)))
     if device.startswith("cuda") and torch.cuda.is_available():

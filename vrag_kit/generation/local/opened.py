@@ -1,4 +1,4 @@
-"""A checkpoint with its processor: prompts measured and laid out without weights."""
+"""`PromptProcessor`: measures and prepares prompts for a checkpoint, without its weights."""
 
 from __future__ import annotations
 
@@ -7,77 +7,81 @@ from dataclasses import dataclass
 
 from PIL import Image
 
-from vrag_kit.benchmarks.images import shrunk
+from vrag_kit.benchmarks.images import shrunk_size
 from vrag_kit.checkpoints import Made
-from vrag_kit.generation.generator import Forecast, Size, images_of, text_of
+from vrag_kit.generation.generator import CostEstimate, Size, prompt_images, prompt_text
 from vrag_kit.generation.local.checkpoint import Checkpoint
-from vrag_kit.generation.local.families import budget_of
+from vrag_kit.generation.local.families import image_budget_options
 from vrag_kit.generation.local.memory import memory_note, weight_bytes
-from vrag_kit.generation.local.ruler import (
+from vrag_kit.generation.local.token_counter import (
     ChatMessage,
-    Ruler,
-    Shown,
-    content,
+    ImageTokens,
+    TokenCounter,
+    chat_content,
     takes_only_strings,
 )
-from vrag_kit.generation.local.vision import Seen
-from vrag_kit.generation.local.weights import read_processor
+from vrag_kit.generation.local.vision_cache import ImageFeatures
+from vrag_kit.generation.local.weights import load_processor
 from vrag_kit.types import LazyImage, Prompt
 
-Pictures = dict[str, Image.Image | Seen]
-"""Key → a decoded picture, or what was seen of it before."""
+Pictures = dict[str, Image.Image | ImageFeatures]
+"""Key → a decoded image, or its cached features."""
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
-    """One prompt of a batch."""
+class PromptInput:
+    """One prompt of a batch, as the chat template takes it."""
 
     number: int
-    """Its place among the prompts."""
+    """Its index among the prompts."""
     conversation: list[ChatMessage]
     images: list[str]
-    """Keys of its pictures, in order."""
-    shown: list[Shown]
-    """How it sees each."""
+    """Keys of its images, in order."""
+    shown: list[ImageTokens]
+    """How the model sees each image."""
 
     def tokens(self, prompt: int) -> dict[str, int]:
-        """Token counts, of which `prompt` are the prompt's."""
+        """Return the token counts, given the number of the prompt's tokens."""
         if not self.shown:
             return {"prompt": prompt}
         visual = sum(shown.tokens + shown.outside for shown in self.shown)
         return {"prompt": prompt, "visual": visual}
 
     def fields(self) -> dict[str, list[list[int]]]:
-        """Of each picture: width and height seen (of a tile), tiles, visual tokens."""
+        """Return for each image: width and height seen (of a tile), tiles, visual tokens."""
         return {"images": [list(shown) for shown in self.shown]} if self.shown else {}
 
 
-class Opened:
-    """Config and processor of a checkpoint."""
+class PromptProcessor:
+    """The config and processor of a checkpoint."""
 
     def __init__(self, checkpoint: Checkpoint) -> None:
-        """Raises `VragError` for a checkpoint that cannot be read."""
+        """Load both; raises `VragError` for a checkpoint that cannot be read."""
         self.checkpoint = checkpoint
-        self.config, self.processor = read_processor(checkpoint)
+        self.config, self.processor = load_processor(checkpoint)
         self.processor.tokenizer.padding_side = "left"
-        self.budget = budget_of(checkpoint.family, self.processor, checkpoint.max_image_tokens)
+        self.budget = image_budget_options(
+            checkpoint.family, self.processor, checkpoint.max_image_tokens
+        )
         self.string = takes_only_strings(self.processor, checkpoint.owner)
-        self.ruler = Ruler(self.processor, self.config, self.budget, string_template=self.string)
+        self.ruler = TokenCounter(
+            self.processor, self.config, self.budget, string_template=self.string
+        )
         text = self.config.get_text_config()
         self.context = int(getattr(text, "max_position_embeddings", None) or 1 << 30)
-        """Tokens of prompt and answer together that the model can hold."""
+        """Maximum number of tokens of prompt and answer together."""
         self.near = _near(text)
-        """Longest prompt whose positions are told finely; in a batch with a longer one they
-        are told coarsely, too.
+        """Longest prompt with the short position scaling of LongRoPE; in a batch with a longer one
+        it has the long scaling, too.
         """
         self.image_token = _image_token(self.config)
-        """Id of the token that stands for pictures; None where the config names none."""
+        """Id of the token that stands for images; None if the config names none."""
         special = {getattr(self.processor, "image_token", None)}
         special.update(self.processor.tokenizer.all_special_tokens)
         self._control: list[str] = sorted(token for token in special if token)
 
     def weight_bytes(self) -> int:
-        """Bytes that the weights will take."""
+        """Estimate the bytes of the weights."""
         loading = self.checkpoint.loading
         return weight_bytes(
             self.checkpoint.folder,
@@ -87,30 +91,35 @@ class Opened:
         )
 
     def control_token(self, prompt: Prompt) -> str | None:
-        """The first control token of the model that the words of a prompt hold."""
-        words = text_of(prompt)
+        """Return a control token of the model that the prompt's text holds; None if none."""
+        words = prompt_text(prompt)
         return next((token for token in self._control if token in words), None)
 
-    def asked(self, number: int, prompt: Prompt, pictures: Pictures) -> Asked:
-        """A prompt as the chat template takes it, with what becomes of its pictures."""
-        keys = [key_of(part) for part in images_of(prompt)]
+    def asked(self, number: int, prompt: Prompt, pictures: Pictures) -> PromptInput:
+        """Prepare a prompt for the chat template, and measure its images."""
+        keys = [image_key(part) for part in prompt_images(prompt)]
         left = iter(keys)
         conversation = []
         for message in prompt:
             parts = [
                 part if isinstance(part, str) else pictures[next(left)] for part in message.parts
             ]
-            shown = content(parts, self.processor, string=self.string)
+            shown = chat_content(parts, self.processor, string=self.string)
             conversation.append({"role": message.role, "content": shown})
-        return Asked(number, conversation, keys, [self.ruler.shown(pictures[k].size) for k in keys])
+        return PromptInput(
+            number,
+            conversation,
+            keys,
+            [self.ruler.count_image_tokens(pictures[k].size) for k in keys],
+        )
 
     def forecast(
         self, prompts: Sequence[Prompt], sizes: Mapping[str, Size], longest_answer: int
-    ) -> Forecast:
-        """Prompts measured exactly, by the processor; which of them the model cannot
-        hold; and what must fit into memory.
+    ) -> CostEstimate:
+        """Measure prompts exactly, by the processor; report those that do not fit, and the memory
+        needed.
         """
-        images = [len(images_of(prompt)) for prompt in prompts]
+        images = [len(prompt_images(prompt)) for prompt in prompts]
         lengths = [self._length(prompt, sizes) for prompt in prompts]
         longest = max(range(len(prompts)), key=lengths.__getitem__)
         count = f"{images[longest]} image" if images[longest] == 1 else f"{images[longest]} images"
@@ -126,7 +135,7 @@ class Opened:
         misfits = [n for n, length in zip(images, lengths, strict=True) if length > room]
         if misfits:
             notes.append(_misfit_note(misfits))
-        return Forecast(
+        return CostEstimate(
             calls=len(prompts),
             images=sum(images),
             tokens=sum(lengths),
@@ -137,12 +146,17 @@ class Opened:
     def _length(self, prompt: Prompt, sizes: Mapping[str, Size]) -> int:
         """Tokens of a prompt."""
         side = self.checkpoint.max_image_side
-        shown = [self.ruler.shown(shrunk(sizes[each.where], side)) for each in images_of(prompt)]
-        return self.ruler.text(text_of(prompt)) + sum(each.tokens for each in shown)
+        shown = [
+            self.ruler.count_image_tokens(shrunk_size(sizes[each.where], side))
+            for each in prompt_images(prompt)
+        ]
+        return self.ruler.count_text_tokens(prompt_text(prompt)) + sum(
+            each.tokens for each in shown
+        )
 
 
-def key_of(image: LazyImage) -> str:
-    """What a picture is remembered under: where it lies, and its state."""
+def image_key(image: LazyImage) -> str:
+    """Return the cache key of an image: its `where` and `stamp`."""
     return f"{image.where} {image.stamp}"
 
 

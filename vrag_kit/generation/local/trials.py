@@ -1,5 +1,5 @@
-"""How a family of models works, tried when its weights are read: whether what is seen of
-a picture can be kept, and whether what prompts share can be read once.
+"""Test whether a model's vision features and shared prefixes can be cached. The tests run when its
+weights are loaded.
 """
 
 from __future__ import annotations
@@ -10,13 +10,13 @@ import torch
 from PIL import Image
 
 from vrag_kit.checkpoints import Made
-from vrag_kit.generation.local.beside import looked_once
-from vrag_kit.generation.local.opened import Asked, Pictures
-from vrag_kit.generation.local.prefixes import went_on
-from vrag_kit.generation.local.ruler import Inputs, content
+from vrag_kit.generation.local.cross_attention import cache_cross_attention
+from vrag_kit.generation.local.opened import Pictures, PromptInput
+from vrag_kit.generation.local.prefix_cache import fork_kv_cache
+from vrag_kit.generation.local.token_counter import Inputs, chat_content
 
 if TYPE_CHECKING:
-    from vrag_kit.generation.local.answering import Answering
+    from vrag_kit.generation.local.model import LoadedModel
 
 _TRIAL: Pictures = {
     "a": Image.new("RGB", (64, 48), (200, 90, 30)),
@@ -29,9 +29,9 @@ _OTHERWISE = "going on from what prompts share answers otherwise"
 
 
 @torch.inference_mode()
-def why_not_reused(answering: Answering) -> str:
-    """Why what was seen of pictures cannot be kept; "" when three pictures in one prompt
-    give the same logits from ready features as in the family's own way.
+def vision_cache_problem(answering: LoadedModel) -> str:
+    """Return why vision features cannot be cached; "" if they can. They can if three images in one
+    prompt give the same logits from cached features as from pixels.
     """
     if "mm_encoder_outputs" not in answering.takes:
         return "the model takes no ready features"
@@ -43,13 +43,13 @@ def why_not_reused(answering: Answering) -> str:
         own = answering.model(**answering.inputs(batch, dict(_TRIAL), reuse=False)).logits[:, -1]
     except Exception as error:  # whatever a family's code raises: it works another way
         return f"its processor or model {_another_way(error)}"
-    return "" if _alike(reused, own) else "ready features give other answers than pixels do"
+    return "" if _close(reused, own) else "ready features give other answers than pixels do"
 
 
 @torch.inference_mode()
-def why_not_nested(answering: Answering) -> str:
-    """Why what prompts share cannot be read once; "" when pictures, and the first of
-    them alone, give the same logits from one beginning as read apart.
+def prefix_cache_problem(answering: LoadedModel) -> str:
+    """Return why shared prefixes cannot be cached; "" if they can. They can if nested prompts give
+    the same logits from a shared prefix as when computed apart.
     """
     if answering.opened.image_token is None:
         return "its config names no image token"
@@ -57,27 +57,27 @@ def why_not_nested(answering: Answering) -> str:
     try:
         inputs = answering.inputs(batch, dict(_TRIAL))
         if answering.beside:
-            once = looked_once(answering.model, inputs, [asked.images for asked in batch])
+            once = cache_cross_attention(answering.model, inputs, [asked.images for asked in batch])
             together, apart = (_logits(answering.model, each) for each in (once, inputs))
-            return "" if _alike(together, apart) else _OTHERWISE
-        plan = answering.nested(batch, inputs)
+            return "" if _close(together, apart) else _OTHERWISE
+        plan = answering.plan_prefixes(batch, inputs)
         if len(plan.rows) < len(batch):
             return "a prompt with one picture does not begin that with more"
         inputs = answering.inputs([batch[each] for each in plan.rows], dict(_TRIAL))
         longest = answering.inputs([batch[each] for each in plan.longest], dict(_TRIAL))
-        together = _logits(answering.model, went_on(answering.model, inputs, longest, plan))
+        together = _logits(answering.model, fork_kv_cache(answering.model, inputs, longest, plan))
         apart = _logits(answering.model, inputs)
     except Exception as error:  # whatever a family's code raises: it works another way
         return f"it {_another_way(error)}"
-    return "" if _alike(together, apart) else _OTHERWISE
+    return "" if _close(together, apart) else _OTHERWISE
 
 
-def _asked(answering: Answering, keys: str) -> Asked:
+def _asked(answering: LoadedModel, keys: str) -> PromptInput:
     """A prompt that shows these pictures of `_TRIAL`."""
     opened = answering.opened
     parts = ["?", *(_TRIAL[key] for key in keys)]
-    shown = content(parts, opened.processor, string=opened.string)
-    return Asked(0, [{"role": "user", "content": shown}], list(keys), [])
+    shown = chat_content(parts, opened.processor, string=opened.string)
+    return PromptInput(0, [{"role": "user", "content": shown}], list(keys), [])
 
 
 def _logits(model: Made, inputs: Inputs) -> torch.Tensor:
@@ -93,7 +93,7 @@ def _logits(model: Made, inputs: Inputs) -> torch.Tensor:
     return torch.stack(out.logits)
 
 
-def _alike(one: torch.Tensor, other: torch.Tensor) -> bool:
+def _close(one: torch.Tensor, other: torch.Tensor) -> bool:
     """Within the rounding of half precision."""
     return torch.allclose(one, other, atol=0.02 * float(other.std()), rtol=0)
 

@@ -1,6 +1,4 @@
-"""Read the weights and the processor of a multimodal checkpoint, and refuse those that
-would answer wrongly.
-"""
+"""Load the weights and the processor of a multimodal checkpoint, and refuse defective ones."""
 
 from __future__ import annotations
 
@@ -10,29 +8,30 @@ import torch
 
 from vrag_kit.checkpoints import (
     Made,
+    catch_load_errors,
+    catch_out_of_memory,
     check_device,
     check_weights,
-    fitting,
     load_config,
     load_model,
-    reading,
 )
+from vrag_kit.config import SAMPLING
 from vrag_kit.errors import VragError
-from vrag_kit.generation.local.checkpoint import EXPECTED, SAMPLING, Checkpoint
+from vrag_kit.generation.local.checkpoint import EXPECTED, Checkpoint
 
 _ROOM = 'Free it, set quantization to "4bit" or device_map to "auto", or use a smaller model.'
 
 
-def read_processor(checkpoint: Checkpoint) -> tuple[Made, Made]:
-    """(config, processor) of a checkpoint.
+def load_processor(checkpoint: Checkpoint) -> tuple[Made, Made]:
+    """Load (config, processor) of a checkpoint.
 
-    Raises `VragError` for one that cannot be read, or has no chat template.
+    Raises `VragError` for a checkpoint that cannot be read, or has no chat template.
     """
     from transformers import AutoProcessor
 
     trusted, folder = checkpoint.loading.trust_remote_code, checkpoint.folder
     load: Made = AutoProcessor.from_pretrained
-    with reading(checkpoint.owner, EXPECTED):
+    with catch_load_errors(checkpoint.owner, EXPECTED):
         config = load_config(folder, checkpoint.owner, trusted=trusted)
         processor = load(folder, trust_remote_code=trusted)
     if not getattr(processor, "chat_template", None):
@@ -47,12 +46,11 @@ def read_processor(checkpoint: Checkpoint) -> tuple[Made, Made]:
     return config, processor
 
 
-def read_weights(checkpoint: Checkpoint) -> Made:
-    """The model on its device, ready to answer; weights come from safetensors only.
+def load_weights(checkpoint: Checkpoint) -> Made:
+    """Load a model onto its device, ready to answer; weights come from safetensors only.
 
-    Raises `VragError` for a checkpoint that is incomplete or of a family that takes no
-    images, for weights that are NaN, a missing adapter, a missing library, and a device
-    without room.
+    Raises `VragError` for a checkpoint that is incomplete or of a family that takes no images, for
+    weights that are NaN, a missing adapter, a missing library, and a device without enough memory.
     """
     import transformers
 
@@ -71,7 +69,7 @@ def read_weights(checkpoint: Checkpoint) -> Made:
     if loading.quantization:
         how["quantization_config"] = _quantization(owner, loading.quantization)
         how.setdefault("device_map", {"": loading.device})
-    with reading(owner, EXPECTED), fitting(owner, loading.device, _ROOM):
+    with catch_load_errors(owner, EXPECTED), catch_out_of_memory(owner, loading.device, _ROOM):
         auto = getattr(transformers, family.auto)
         model = load_model(auto, checkpoint.folder, owner, how)
         if family.adapter:

@@ -1,4 +1,4 @@
-"""What an endpoint sent back, as a `Reply`: words, refusal, tokens."""
+"""Parse an endpoint's chat completions into a `Reply`: text, refusal, tokens."""
 
 from __future__ import annotations
 
@@ -8,17 +8,17 @@ from vrag_kit.generation.generator import Reply
 from vrag_kit.types import Failure, Status
 
 Completion = Any
-"""A chat completion as the client hands it over: servers leave out, add and misspell
-fields, so that none of its types can be relied on.
+"""A chat completion as the client returns it: servers omit, add and misspell fields, so that none
+of its types can be relied on.
 """
 NOT_ANSWERED = (Status.TIMEOUT, Status.RATE_LIMITED, Status.ERROR)
-"""What may go better another time, or elsewhere."""
+"""Failures that a retry, or another server, may resolve."""
 
 
-def read_completion(completion: Completion, limit: int) -> Reply:
-    """A chat completion as a reply; `limit` is the longest answer, in tokens.
+def parse_completion(completion: Completion, limit: int) -> Reply:
+    """Parse a chat completion into a reply; `limit` is the longest answer, in tokens.
 
-    Raises ValueError for one whose words are of no known form.
+    Raises ValueError for a completion whose text has no known form.
     """
     tokens = count_tokens(completion)
     if not isinstance(completion.choices, list) or not completion.choices:
@@ -38,8 +38,8 @@ def read_completion(completion: Completion, limit: int) -> Reply:
 
 
 def count_tokens(completion: Completion) -> dict[str, int]:
-    """Tokens as the endpoint counts them; those of thinking are part of the completion,
-    also where it forgets them there, and those that its cache held part of the prompt.
+    """Return the token counts that the endpoint reports. Reasoning tokens are part of the
+    completion, even where the endpoint omits them there, and cached tokens are part of the prompt.
     """
     usage = getattr(completion, "usage", None)
     prompt = getattr(usage, "prompt_tokens", None)
@@ -60,8 +60,8 @@ def count_tokens(completion: Completion) -> dict[str, int]:
     return tokens
 
 
-def storable(words: str) -> str:
-    """Words that UTF-8 can hold: half a surrogate pair becomes a question mark."""
+def utf8_safe(words: str) -> str:
+    """Return text that UTF-8 can encode: half a surrogate pair becomes a question mark."""
     return words.encode("utf-8", "replace").decode("utf-8")
 
 
@@ -69,7 +69,7 @@ def _failure(choice: Completion, raw: str | None, limit: int) -> Failure | None:
     """Why a choice is no usable answer; None when it is one."""
     refusal = getattr(choice.message, "refusal", None)
     if refusal:
-        return Failure(Status.REFUSED, storable(str(refusal)))
+        return Failure(Status.REFUSED, utf8_safe(str(refusal)))
     if choice.finish_reason == "content_filter":
         return Failure(Status.REFUSED, "content filter")
     if choice.finish_reason == "length":
@@ -84,4 +84,4 @@ def _words(content: Completion) -> str | None:
         content = "".join(text for text in texts if isinstance(text, str))
     if content is not None and not isinstance(content, str):
         raise ValueError(f"its words are {str(content)[:40]!r}")
-    return storable((content or "").strip()) or None
+    return utf8_safe((content or "").strip()) or None

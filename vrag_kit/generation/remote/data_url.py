@@ -1,17 +1,17 @@
-"""Pictures as they travel to an endpoint."""
+"""Encode images as data URLs for an endpoint."""
 
 from __future__ import annotations
 
 import base64
 import io
 
-from vrag_kit.benchmarks.images import decode, opened, shrink
+from vrag_kit.benchmarks.images import decode, open_image, shrink
 from vrag_kit.types import LazyImage
 
 
 def data_url(image: LazyImage, side: int | None = None) -> str:
-    """The picture as a data URL whose pixels are those of `image.open()`: the file
-    itself where it is an upright RGB JPEG or PNG, else a new PNG.
+    """Return an image as a data URL with the pixels of `image.open()`. The file itself is used if
+    it is an upright RGB JPEG or PNG, otherwise a new PNG.
     """
     data = image.data()
     kind = _plain(data, image.where, side)
@@ -27,7 +27,7 @@ def _plain(data: bytes, where: str, side: int | None) -> str | None:
     upright RGB pixels; None for any other.
     """
     try:
-        with opened(data, where) as picture:
+        with open_image(data, where) as picture:
             small = side is None or max(picture.size) <= side
             upright = picture.getexif().get(0x0112, 1) == 1
             opaque = picture.mode == "RGB" and "transparency" not in picture.info

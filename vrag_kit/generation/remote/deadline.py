@@ -1,5 +1,5 @@
-"""An HTTP client whose answers must be complete within a time: a server that drips a byte
-now and then cannot hold a call for ever.
+"""An HTTP client with a deadline for whole answers. A server that sends a byte now and then cannot
+keep a call open for ever.
 """
 
 from __future__ import annotations
@@ -38,9 +38,9 @@ class _Watched(httpx2.SyncByteStream):
 
 
 def http_client(seconds: float, home: str, own: Iterable[str]) -> DefaultHttpxClient:
-    """For `openai.OpenAI(http_client=…)`: an answer begins within `seconds`, and is complete
-    within as many; httpx's own time-outs are for single reads. Where `home` sends a call
-    elsewhere, the headers that are named in `own` stay behind.
+    """Return a client for `openai.OpenAI(http_client=…)` with a deadline for whole answers. They
+    begin within `seconds`, and are complete within as many more; httpx's own timeouts are for
+    single reads. If `home` redirects a call elsewhere, the headers in `own` are dropped.
     """
     address = httpx2.URL(home)
 

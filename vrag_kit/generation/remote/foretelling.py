@@ -1,4 +1,4 @@
-"""What asking an endpoint takes, before the first call: tokens, money and hours."""
+"""Estimate the tokens, money and hours of endpoint calls, before the first call."""
 
 from __future__ import annotations
 
@@ -6,17 +6,17 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 
-from vrag_kit.benchmarks.images import shrunk
-from vrag_kit.generation.generator import Forecast, Size, all_images, text_of
-from vrag_kit.generation.remote.endpoints import Endpoint, image_tokens
-from vrag_kit.generation.remote.shared import shared_tokens
-from vrag_kit.progress import duration
+from vrag_kit.benchmarks.images import shrunk_size
+from vrag_kit.generation.generator import CostEstimate, Size, iter_images, prompt_text
+from vrag_kit.generation.remote.providers import Endpoint, image_tokens
+from vrag_kit.generation.remote.shared import cached_prompt_tokens
+from vrag_kit.progress import format_duration
 from vrag_kit.types import LazyImage, Prompt
 
 EXPECTED = 64
-"""Tokens of an answer, as forecasts count them."""
+"""Tokens of an answer that estimates assume."""
 SECONDS = 5
-"""That a call is taken to last, in forecasts."""
+"""Seconds per call that estimates assume."""
 _WORDS_ALONE = (
     "tokens are those of the words alone: how this endpoint counts pictures is not known here"
 )
@@ -27,35 +27,37 @@ _NO_PRICE = (
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Calling:
-    """How an endpoint is called; answers do not depend on it."""
+class CallOptions:
+    """Options for calling an endpoint; answers do not depend on them."""
 
     concurrency: int = 8
-    """Calls at once."""
+    """Parallel calls."""
     timeout: float = 300.0
-    """Seconds until a whole answer must be there."""
+    """Seconds within which a whole answer must arrive."""
     retries: int = 4
-    """Attempts after the first."""
+    """Retries after the first attempt."""
     max_cost: float | None = None
     """US dollars; None for no cap."""
 
 
-def endpoint_forecast(
+def estimate_endpoint_cost(
     prompts: Sequence[Prompt],
     sizes: Mapping[str, Size],
     endpoint: Endpoint,
     *,
     limit: int,
-    calling: Calling,
+    calling: CallOptions,
     max_image_side: int | None,
-) -> Forecast:
-    """Calls, images, tokens (pictures by the endpoint's rule, words at four letters a
-    token; of an answer `EXPECTED` and what is thought, at most `limit`), hours if a call
-    takes `SECONDS`, and, where prices are known, what this may cost.
+) -> CostEstimate:
+    """Estimate calls, images, tokens, hours and, if prices are known, cost. Images are counted by
+    the endpoint's rule, text at four characters a token; an answer takes `EXPECTED` and the
+    expected reasoning tokens, at most `limit`; a call takes `SECONDS`.
     """
     tokens_of = partial(_tokens_of, rule=endpoint.image_tokens, sizes=sizes, side=max_image_side)
-    images = list(all_images(prompts))
-    tokens = sum(len(text_of(prompt)) // 4 + 8 for prompt in prompts) + sum(map(tokens_of, images))
+    images = list(iter_images(prompts))
+    tokens = sum(len(prompt_text(prompt)) // 4 + 8 for prompt in prompts) + sum(
+        map(tokens_of, images)
+    )
     answers = len(prompts) * min(limit, EXPECTED + endpoint.thinking)
     hours = len(prompts) * SECONDS / calling.concurrency / 3600
     cost = None
@@ -69,18 +71,18 @@ def endpoint_forecast(
         cost = endpoint.prices.cost(likely)
         most = endpoint.prices.cost({**likely, "completion": len(prompts) * limit})
         word = "at least" if uncounted else "about"
-        notes.append(f"{word} {endpoint.prices.told(cost, most, calling.max_cost)}")
-        shared = shared_tokens(prompts, tokens_of)
+        notes.append(f"{word} {endpoint.prices.describe(cost, most, calling.max_cost)}")
+        shared = cached_prompt_tokens(prompts, tokens_of)
         least = endpoint.prices.cost({**likely, "cached": shared})
         if least < cost:
             notes.append(f"{least:,.2f} if the provider caches what prompts share")
     elif endpoint.key:
         notes.append(_NO_PRICE)
         uncounted = "calls"
-    about = f"about {duration(3600 * hours)} if a call takes {SECONDS} seconds"
+    about = f"about {format_duration(3600 * hours)} if a call takes {SECONDS} seconds"
     notes.append(f"{about}, {calling.concurrency} at once")
     counts = {"calls": len(prompts), "images": len(images), "tokens": tokens}
-    return Forecast(
+    return CostEstimate(
         **counts,
         notes=tuple(notes),
         cost=cost,
@@ -96,4 +98,4 @@ def _tokens_of(
     """Tokens of words, or of a picture by the endpoint's rule; 0 of one without a rule."""
     if isinstance(part, str):
         return len(part) // 4
-    return image_tokens(rule, shrunk(sizes[part.where], side)) if rule else 0
+    return image_tokens(rule, shrunk_size(sizes[part.where], side)) if rule else 0

@@ -1,4 +1,4 @@
-"""`Prices`: what an endpoint's tokens cost."""
+"""`Prices`: the prices of an endpoint's tokens."""
 
 from __future__ import annotations
 
@@ -8,30 +8,30 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Prices:
-    """US dollars for a million tokens."""
+    """Token prices, in US dollars per million tokens."""
 
     prompt: float
     answer: float
     cached: float
-    """Of a prompt's tokens that the endpoint had in its cache, as it says itself."""
+    """Price of prompt tokens that the endpoint reports as cached."""
 
     @classmethod
-    def of(cls, told: Sequence[float]) -> Prices:
-        """From two or three numbers: prompt, answer, and cached where that differs."""
-        cached = told[2] if len(told) > 2 else told[0]
-        return cls(told[0], told[1], cached)
+    def parse(cls, numbers: Sequence[float]) -> Prices:
+        """Return prices from two or three numbers: prompt, answer, and cached if it differs."""
+        cached = numbers[2] if len(numbers) > 2 else numbers[0]
+        return cls(numbers[0], numbers[1], cached)
 
     def cost(self, tokens: Mapping[str, int]) -> float:
-        """US dollars for tokens of a `prompt`, of which some were `cached`, and of a
-        `completion`; what is not named is 0.
+        """Return the US dollars for `prompt` tokens, some of them `cached`, and `completion`
+        tokens. Missing counts are 0.
         """
         cached = min(tokens.get("cached", 0), tokens.get("prompt", 0))
         new = tokens.get("prompt", 0) - cached
         answer = tokens.get("completion", 0)
         return (self.prompt * new + self.cached * cached + self.answer * answer) / 1e6
 
-    def told(self, likely: float, most: float, max_cost: float | None) -> str:
-        """What a forecast says of money, behind "about"."""
+    def describe(self, likely: float, most: float, max_cost: float | None) -> str:
+        """Return the text of an estimated cost, to follow "about"."""
         stops = "no max_cost stops it" if max_cost is None else f"stops at max_cost {max_cost:g}"
         return (
             f"{likely:,.2f} US dollars at {self};"

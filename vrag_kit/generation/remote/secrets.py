@@ -1,5 +1,5 @@
-"""Secrets that endpoints want beside a key: headers, whose values come from variables of the
-environment. What else an entry holds is stored with every answer, and so is looked through.
+"""Secrets in endpoint headers, whose values come from environment variables. Other fields of an
+entry are stored with every answer, and are therefore checked for secrets.
 """
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ _VARIED = 10
 
 
 def check_secrets(spec: str, options: Options) -> None:
-    """Raise `VragError`, which shows no value, for a header or a field of `body` that looks
-    like a secret, and for headers that are none.
+    """Raise `VragError` for a header or a field of `body` that looks like a secret. Also raises it
+    for invalid headers. The message shows no value.
     """
     for path, value in _texts(options.get("body", {}), "body"):
         if _looks_secret(path, value):
@@ -50,23 +50,23 @@ def check_secrets(spec: str, options: Options) -> None:
 
 
 def variables_in(headers: Mapping[str, str]) -> list[str]:
-    """The variables of the environment that headers name."""
+    """Return the environment variables that headers name."""
     return _VARIABLE.findall(" ".join(headers.values()))
 
 
-def filled(headers: Mapping[str, str]) -> dict[str, str]:
-    """Headers as they are sent."""
+def resolve_headers(headers: Mapping[str, str]) -> dict[str, str]:
+    """Return headers with the values of their environment variables."""
     return {name: _VARIABLE.sub(_value, value) for name, value in headers.items()}
 
 
-def secret_in(variable: str) -> str:
-    """What a variable of the environment holds, "" where it is not set."""
+def read_secret(variable: str) -> str:
+    """Return the value of an environment variable; "" if it is not set."""
     return os.environ.get(variable, "").strip()
 
 
-def without_password(spec: str) -> str:
-    """The name of a served model; raises `VragError`, which shows none, for an address
-    with a password or a query in it.
+def refuse_password(spec: str) -> str:
+    """Return the name of a served model, unless its address holds a password or a query. In that
+    case raises `VragError`, which shows neither.
     """
     shown = re.sub(r"(https?://)\S*@", r"\1…@", spec)
     shown = re.sub(r"(https?://[^\s?]*\?)[^\s,\]]*", r"\1…", shown)
@@ -80,7 +80,7 @@ def without_password(spec: str) -> str:
 
 
 def _value(match: re.Match[str]) -> str:
-    return secret_in(match[1])
+    return read_secret(match[1])
 
 
 def _wrong(name: object, value: object) -> str:

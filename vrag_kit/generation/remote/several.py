@@ -1,5 +1,5 @@
-"""Several servers of one model, asked as if they were one: each question goes to the
-server with the fewest under way, and to another one where that fails.
+"""Load balancing over several servers of one model. Each prompt goes to the server with the fewest
+calls in progress; if that fails, to another one.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 
 from vrag_kit.errors import VragError
 from vrag_kit.generation.generator import Reply
-from vrag_kit.generation.remote.calls import Calls, Fields
+from vrag_kit.generation.remote.client import EndpointClient, Fields
 from vrag_kit.generation.remote.completions import NOT_ANSWERED
 from vrag_kit.types import Failure, Status
 
@@ -23,37 +23,37 @@ _PAUSE = 1.0
 
 @dataclass(slots=True, eq=False)
 class _Server:
-    calls: Calls
+    calls: EndpointClient
     under_way: int = 0
     """Questions that it is being asked."""
     rests_until: float = 0.0
     """By the monotonic clock; 0 while all is well."""
 
 
-class SeveralCalls:
-    """Calls of several servers of one model, with what `Calls` offers; they may run in
-    several threads.
+class LoadBalancer:
+    """Distributes calls over several servers of one model; offers what `EndpointClient` does. Calls
+    may run in several threads.
     """
 
-    def __init__(self, servers: Sequence[Calls], owner: str, *, retries: int) -> None:
-        """`servers` try once; where all fail, all are asked again, `retries` times."""
+    def __init__(self, servers: Sequence[EndpointClient], owner: str, *, retries: int) -> None:
+        """`servers` try once; if all fail, all are tried again, `retries` times."""
         self._servers = [_Server(each) for each in servers]
         self._owner = owner
         self._retries = retries
         self._served = ""
         self._lock = threading.Lock()
 
-    def try_once(self, fields: Fields) -> Reply:
-        """One short call to each. Returns the reply of one, without tokens where one does
-        not count them.
+    def probe(self, fields: Fields) -> Reply:
+        """Make one short call to each server, and return the reply of one.
 
-        Raises `VragError` where all fail, and where two serve different models.
+        It has no token counts if a server does not report them. Raises `VragError` if all fail, and
+        if two serve different models.
         """
         replies: list[Reply] = []
         problems: list[str] = []
         for server in self._servers:
             try:
-                replies.append(server.calls.try_once(fields))
+                replies.append(server.calls.probe(fields))
             except VragError as error:
                 problems.append(str(error))
                 self._rest(server, str(error))
@@ -68,8 +68,10 @@ class SeveralCalls:
         self._served = "".join(served)
         return min(replies, key=lambda reply: bool(reply.tokens))
 
-    def reply(self, messages: Sequence[Fields], fields: Fields, limit: int) -> tuple[Reply, bool]:
-        """As `Calls.reply`; where servers fail, what the last one did."""
+    def complete(
+        self, messages: Sequence[Fields], fields: Fields, limit: int
+    ) -> tuple[Reply, bool]:
+        """Return as `EndpointClient.complete`; if all servers fail, the last one's failure."""
         for attempt in range(self._retries + 1):
             time.sleep(attempt * _PAUSE)
             tried: list[_Server] = []
@@ -103,7 +105,7 @@ class SeveralCalls:
         """What one server says; another model's words are a failure."""
         url = server.calls.url
         try:
-            reply, own_fault = server.calls.reply(messages, fields, limit)
+            reply, own_fault = server.calls.complete(messages, fields, limit)
         except VragError as error:
             return Reply(raw=None, failure=Failure(Status.ERROR, str(error))), False
         finally:

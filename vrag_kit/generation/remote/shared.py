@@ -1,4 +1,4 @@
-"""How much of some prompts an endpoint may have read before, as they begin alike."""
+"""Count the prompt tokens that an endpoint may cache, because prompts share prefixes."""
 
 from __future__ import annotations
 
@@ -7,10 +7,12 @@ from collections.abc import Callable, Iterable
 from vrag_kit.types import LazyImage, Prompt
 
 
-def shared_tokens(prompts: Iterable[Prompt], tokens_of: Callable[[str | LazyImage], int]) -> int:
-    """Tokens of those parts, texts and pictures, with which a prompt begins as another
-    one did, counted once less than they occur: of 1-in-3 and 1-in-5 all pictures of the
-    first. Whoever asks them in any order reads at most so many from a cache.
+def cached_prompt_tokens(
+    prompts: Iterable[Prompt], tokens_of: Callable[[str | LazyImage], int]
+) -> int:
+    """Return the prompt tokens that an endpoint can read from its cache at most. They are the texts
+    and images of prefixes that prompts share, counted once less than they occur: of 1-in-3 and
+    1-in-5 all images of the first. This holds for any order of calls.
     """
     seen: set[int] = set()
     shared = 0

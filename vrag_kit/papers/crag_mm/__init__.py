@@ -1,87 +1,93 @@
-"""CRAG-MM (Wang et al., 2025): its arms and their prompts, when a conversation stops,
-truthfulness and its judges, and the paper's printed numbers with their audit.
+"""CRAG-MM (Wang et al., 2025): settings and their prompts, early stopping, truthfulness and its
+judges, and the paper's published numbers with their audit.
 """
 
-from vrag_kit.papers.audit_rows import audit_summary, contradictions
-from vrag_kit.papers.claim_rows import show_claims
-from vrag_kit.papers.crag_mm.abstention import READINGS, with_readings
-from vrag_kit.papers.crag_mm.arms import Arms, arm_names
-from vrag_kit.papers.crag_mm.audit import audit, paper_tables
-from vrag_kit.papers.crag_mm.audit_counts import denominators, early_stops
+from vrag_kit.papers.audit import audit_summary, contradictions
+from vrag_kit.papers.crag_mm.abstention import READINGS, with_abstention_rules
+from vrag_kit.papers.crag_mm.audit import audit, published_tables
+from vrag_kit.papers.crag_mm.audit_counts import early_stop_rates, possible_denominators
 from vrag_kit.papers.crag_mm.audit_figure import audit_figure
-from vrag_kit.papers.crag_mm.claims import claims_on, claims_table, source_of
-from vrag_kit.papers.crag_mm.early_stop import early_stop
-from vrag_kit.papers.crag_mm.found_entities import SHOWN, found_entities, found_only, shares_found
-from vrag_kit.papers.crag_mm.independent_turns import independent_turns
-from vrag_kit.papers.crag_mm.judges import judged_by_reading, load_truth_judge
+from vrag_kit.papers.crag_mm.early_stop import early_stopping
+from vrag_kit.papers.crag_mm.found_entities import (
+    RETRIEVED,
+    entity_retrieval_shares,
+    entity_retrieval_status,
+    with_entity_retrieved,
+)
+from vrag_kit.papers.crag_mm.independent_turns import independent_turns_expectation
+from vrag_kit.papers.crag_mm.judge import judge_by_abstention_rule, load_truthfulness_judge
 from vrag_kit.papers.crag_mm.labelled_answers import (
-    judge_on_labelled,
-    labelled_answers,
-    rules_on_labelled,
+    evaluate_judge,
+    judge_test_set,
+    rule_accuracy,
 )
 from vrag_kit.papers.crag_mm.oracles import (
     ORACLES,
-    lost_to,
-    some_questions,
-    truth_budget,
-    with_oracles,
+    PARTS,
+    oracle_pipelines,
+    recovered_by,
+    sample_questions,
+    truthfulness_budget,
 )
 from vrag_kit.papers.crag_mm.printed import (
-    printed_gains,
-    printed_main,
-    printed_range,
-    printed_recall,
-    printed_systems,
-    truth_table,
+    published_gains,
+    published_main,
+    published_range,
+    published_recall,
+    published_systems,
+    truthfulness_table,
 )
+from vrag_kit.papers.crag_mm.prompts import WORDINGS, load_prompts, rewriting_prompts
 from vrag_kit.papers.crag_mm.recall import (
     CROPPED,
     WEB_CUTOFFS,
     WHOLE,
     WITH_MARGIN,
-    coverage,
     image_recall,
-    recall_numbers,
+    index_coverage,
+    recall_long_table,
     recall_panels,
     recall_table,
-    web_questions,
+    web_queries,
     web_recall,
 )
 from vrag_kit.papers.crag_mm.results import (
     COMPARED,
     STEPS,
-    slice_gains,
-    truth_gains,
-    truth_means,
-    truth_slices,
+    gains_by_slice,
+    truthfulness_by_slice,
+    truthfulness_gains,
+    truthfulness_means,
 )
-from vrag_kit.papers.crag_mm.rubric import truth_prompt, truth_rubric
+from vrag_kit.papers.crag_mm.rubric import truthfulness_prompt, truthfulness_rubric
+from vrag_kit.papers.crag_mm.search import SearchPipeline, setting_names
 from vrag_kit.papers.crag_mm.slices import (
     LOW_LESS_NORMAL,
     NEEDS_LESS_ALONE,
     slice_contrast,
     slice_labels,
-    sliced_truth,
+    truthfulness_by_all_slices,
 )
+from vrag_kit.papers.crag_mm.statement_checks import check_statements, data_source, statements_table
 from vrag_kit.papers.crag_mm.statements import STATEMENTS
 from vrag_kit.papers.crag_mm.statistics import (
+    annotation_coverage,
+    describe,
     distribution,
-    one_of_each_quality,
+    example_per_quality,
     quality_by_kind,
-    statistics,
-    told_marks,
 )
-from vrag_kit.papers.crag_mm.stop_rule import two_not_right
-from vrag_kit.papers.crag_mm.swapped import with_other_pictures
-from vrag_kit.papers.crag_mm.three_classes import printed_classes, three_classes
+from vrag_kit.papers.crag_mm.stop_rule import early_stopping_rule
+from vrag_kit.papers.crag_mm.swapped import with_mismatched_images
+from vrag_kit.papers.crag_mm.three_classes import judge_validation, published_judge_validation
 from vrag_kit.papers.crag_mm.turn_slices import (
     NEEDS_HISTORY,
-    before_and_after,
+    before_and_after_early_stop,
     needs_history,
-    turn_shares,
+    turn_outcome_rates,
 )
 from vrag_kit.papers.crag_mm.verdicts import read_json, read_result
-from vrag_kit.papers.crag_mm.wording import WORDINGS, rewriting_wording, wording_of
+from vrag_kit.papers.statements import show_statements
 
 __all__ = [
     "COMPARED",
@@ -90,78 +96,79 @@ __all__ = [
     "NEEDS_HISTORY",
     "NEEDS_LESS_ALONE",
     "ORACLES",
+    "PARTS",
     "READINGS",
-    "SHOWN",
+    "RETRIEVED",
     "STATEMENTS",
     "STEPS",
     "WEB_CUTOFFS",
     "WHOLE",
     "WITH_MARGIN",
     "WORDINGS",
-    "Arms",
-    "arm_names",
+    "SearchPipeline",
+    "annotation_coverage",
     "audit",
     "audit_figure",
     "audit_summary",
-    "before_and_after",
-    "claims_on",
-    "claims_table",
+    "before_and_after_early_stop",
+    "check_statements",
     "contradictions",
-    "coverage",
-    "denominators",
+    "data_source",
+    "describe",
     "distribution",
-    "early_stop",
-    "early_stops",
-    "found_entities",
-    "found_only",
+    "early_stop_rates",
+    "early_stopping",
+    "early_stopping_rule",
+    "entity_retrieval_shares",
+    "entity_retrieval_status",
+    "evaluate_judge",
+    "example_per_quality",
+    "gains_by_slice",
     "image_recall",
-    "independent_turns",
-    "judge_on_labelled",
-    "judged_by_reading",
-    "labelled_answers",
-    "load_truth_judge",
-    "lost_to",
+    "independent_turns_expectation",
+    "index_coverage",
+    "judge_by_abstention_rule",
+    "judge_test_set",
+    "judge_validation",
+    "load_prompts",
+    "load_truthfulness_judge",
     "needs_history",
-    "one_of_each_quality",
-    "paper_tables",
-    "printed_classes",
-    "printed_gains",
-    "printed_main",
-    "printed_range",
-    "printed_recall",
-    "printed_systems",
+    "oracle_pipelines",
+    "possible_denominators",
+    "published_gains",
+    "published_judge_validation",
+    "published_main",
+    "published_range",
+    "published_recall",
+    "published_systems",
+    "published_tables",
     "quality_by_kind",
     "read_json",
     "read_result",
-    "recall_numbers",
+    "recall_long_table",
     "recall_panels",
     "recall_table",
-    "rewriting_wording",
-    "rules_on_labelled",
-    "shares_found",
-    "show_claims",
+    "recovered_by",
+    "rewriting_prompts",
+    "rule_accuracy",
+    "sample_questions",
+    "setting_names",
+    "show_statements",
     "slice_contrast",
-    "slice_gains",
     "slice_labels",
-    "sliced_truth",
-    "some_questions",
-    "source_of",
-    "statistics",
-    "three_classes",
-    "told_marks",
-    "truth_budget",
-    "truth_gains",
-    "truth_means",
-    "truth_prompt",
-    "truth_rubric",
-    "truth_slices",
-    "truth_table",
-    "turn_shares",
-    "two_not_right",
-    "web_questions",
+    "statements_table",
+    "truthfulness_budget",
+    "truthfulness_by_all_slices",
+    "truthfulness_by_slice",
+    "truthfulness_gains",
+    "truthfulness_means",
+    "truthfulness_prompt",
+    "truthfulness_rubric",
+    "truthfulness_table",
+    "turn_outcome_rates",
+    "web_queries",
     "web_recall",
-    "with_oracles",
-    "with_other_pictures",
-    "with_readings",
-    "wording_of",
+    "with_abstention_rules",
+    "with_entity_retrieved",
+    "with_mismatched_images",
 ]

@@ -1,8 +1,8 @@
-"""The paper's audit: each number of Tables 2 to 11 and of the figures' labels that follows
-from others, computed again.
+"""Audit of the paper: each number of Tables 2 to 11 and of the figures' labels that follows from
+others is recomputed.
 
-It tells that two printed numbers contradict each other, never which of them is wrong,
-nor why. What rounding explains, and what rests on another definition, is none.
+It shows that two published numbers contradict each other, not which of them is incorrect, nor why.
+Differences explained by rounding or by another definition are no contradictions.
 """
 
 from __future__ import annotations
@@ -13,56 +13,55 @@ from itertools import chain
 import numpy as np
 import pandas as pd
 
-from vrag_kit.papers.audit_rows import (
+from vrag_kit.papers.audit import (
     NOT_COMPARABLE,
     SAME,
-    Allowed,
-    rows_of,
+    Tolerance,
+    audit_rows,
 )
-from vrag_kit.papers.crag_mm.audit_counts import conversation_counts, remainders
-from vrag_kit.papers.crag_mm.independent_turns import independent_turns
+from vrag_kit.papers.crag_mm.audit_counts import check_conversation_counts, check_remainders
+from vrag_kit.papers.crag_mm.independent_turns import independent_turns_expectation
 from vrag_kit.papers.crag_mm.printed import MULTI, SINGLE
-from vrag_kit.papers.crag_mm.printed_text import claims
+from vrag_kit.papers.crag_mm.printed_text import text_numbers
 from vrag_kit.papers.published import published
-from vrag_kit.papers.told_numbers import text_against_tables
+from vrag_kit.papers.text_numbers import check_text_numbers
 
 Tables = Mapping[int | str, pd.DataFrame]
 RESULTS = (4, 5, 8, 9, 10, 11)
-"""The tables of results."""
-_SUM = Allowed(1e-6, 0.15 + 1e-6)  # of three values, or of two against a third
-_MEAN = Allowed(0.05 + 1e-6, 0.1 + 1e-6)
+"""Numbers of the tables of results."""
+_SUM = Tolerance(1e-6, 0.15 + 1e-6)  # of three values, or of two against a third
+_MEAN = Tolerance(0.05 + 1e-6, 0.1 + 1e-6)
 _UNEQUAL = "shares are of turns before the stop, truthfulness is after it: other definitions"
 _KEPT = (
     "section 5.2.1: kept are the questions whose entity image search finds; Figure 3: it finds"
     " that of 51.9 %"
 )
 EGOCENTRIC_SHARE = 0.62
-"""The share of egocentric images that gives each whole-image recall from its two kinds."""
+"""Share of egocentric images for which the two image types give each whole-image recall."""
 
 
-def paper_tables() -> dict[int | str, pd.DataFrame]:
-    """The tables that are audited, as `published` gives them: number → table, and
-    "figure03_curves" and "figure07".
+def published_tables() -> dict[int | str, pd.DataFrame]:
+    """Returns the audited tables, as `published` gives them: number → table, "figure03_curves" and
+    "figure07".
     """
     names: tuple[int | str, ...] = (2, 3, 4, 5, 7, 8, 9, 10, 11, "figure03_curves", "figure07")
     return {name: published("crag_mm", name) for name in names}
 
 
 def audit(tables: Tables | None = None) -> pd.DataFrame:
-    """Every check of every printed number: check, table, where, printed, recomputed,
-    tolerance, finding, note; as in the other papers' audits (`audit_summary`,
-    `contradictions`).
+    """Runs every check of the audit. Columns: check, table, cell, reported, recomputed, tolerance,
+    finding, note; as in the other papers' audits (`audit_summary`, `contradictions`).
 
-    Values are in percent, or counts. Statements of the text stand under "text against
-    tables". `tables` are `paper_tables()` unless given.
+    Values are in percent, or counts. Statements of the text are in the check "text vs. tables".
+    `tables` are `published_tables()` by default.
     """
-    tables = paper_tables() if tables is None else tables
+    tables = published_tables() if tables is None else tables
     parts = chain.from_iterable(check(tables) for check in _CHECKS)
     return pd.concat(list(parts), ignore_index=True)
 
 
-def wide(table: pd.DataFrame) -> pd.DataFrame:
-    """A table of results with one row an arm: split, model, setting, and its metrics."""
+def pivot_results(table: pd.DataFrame) -> pd.DataFrame:
+    """Pivots a table of results to one row per arm: split, model, setting, and its metrics."""
     named = table.rename(columns={"system": "model", "task": "setting"})
     keys = [name for name in ("split", "model", "setting") if name in named]
     return named.pivot_table(index=keys, columns="metric", values="value", sort=False).reset_index()
@@ -71,9 +70,9 @@ def wide(table: pd.DataFrame) -> pd.DataFrame:
 def _shares(tables: Tables) -> Iterable[pd.DataFrame]:
     """Accuracy, missing and hallucination of each arm are all there is."""
     for number in RESULTS:
-        arms = wide(tables[number])
+        arms = pivot_results(tables[number])
         total = arms["accuracy"] + arms["missing"] + arms["hallucination"]
-        yield rows_of("shares add up to 100", number, arms, 100.0, total, _SUM)
+        yield audit_rows("shares add up to 100", number, arms, 100.0, total, _SUM)
 
 
 def _truthfulness(tables: Tables) -> Iterable[pd.DataFrame]:
@@ -81,12 +80,12 @@ def _truthfulness(tables: Tables) -> Iterable[pd.DataFrame]:
     it is not, by definition.
     """
     for number in RESULTS:
-        for split, arms in wide(tables[number]).groupby("split", sort=False):
+        for split, arms in pivot_results(tables[number]).groupby("split", sort=False):
             own = arms["accuracy"] - arms["hallucination"]
             check = "truthfulness, single questions"
             if split == MULTI:
                 check = "truthfulness, conversations"
-            rows = rows_of(check, number, arms, arms["truthfulness"], own, _SUM)
+            rows = audit_rows(check, number, arms, arms["truthfulness"], own, _SUM)
             if split == MULTI:
                 rows = rows.assign(finding=NOT_COMPARABLE, note=_UNEQUAL)
             yield rows
@@ -106,19 +105,19 @@ def _repeats(tables: Tables) -> Iterable[pd.DataFrame]:
             both = both.rename(columns={"task": "setting", "metric": "scenario"})
             tables_of = f"{number}, {other}"
             check = "the same cell in two tables"
-            yield rows_of(check, tables_of, both, both["value"], both["value_main"], SAME)
+            yield audit_rows(check, tables_of, both, both["value"], both["value_main"], SAME)
 
 
 def _stops(tables: Tables) -> Iterable[pd.DataFrame]:
     """Early stops beside those of turns that have nothing to do with each other."""
     for number in (5, 9):
-        arms = wide(tables[number])
+        arms = pivot_results(tables[number])
         arms = arms[arms["split"] == MULTI].dropna(subset="early_stop")
         rates = arms[["accuracy", "missing", "hallucination"]].to_numpy()
-        own = [100 * independent_turns(tuple(each))["early_stop"] for each in rates]
+        own = [100 * independent_turns_expectation(tuple(each))["early_stop"] for each in rates]
         check = "early stops, independent turns"
-        rows = rows_of(check, number, arms, arms["early_stop"], own, _MEAN)
-        fewer = rows["printed"] < rows["recomputed"] - 5
+        rows = audit_rows(check, number, arms, arms["early_stop"], own, _MEAN)
+        fewer = rows["reported"] < rows["recomputed"] - 5
         note = np.where(fewer, "far fewer than independent turns would stop", "")
         yield rows.assign(finding=NOT_COMPARABLE, note=note)
 
@@ -129,10 +128,10 @@ def _judge(tables: Tables) -> Iterable[pd.DataFrame]:
     labels = scores.drop(index="average")
     check = "average of three labels"
     where = [f"{name}, average" for name in scores]
-    yield rows_of(check, 7, where, scores.loc["average"], labels.mean(), _MEAN)
+    yield audit_rows(check, 7, where, scores.loc["average"], labels.mean(), _MEAN)
     both = 2 * labels["precision"] * labels["recall"] / (labels["precision"] + labels["recall"])
     names = [f"F1, {label}" for label in labels.index]
-    yield rows_of("F1 from precision and recall", 7, names, labels["f1"], both, _MEAN)
+    yield audit_rows("F1 from precision and recall", 7, names, labels["f1"], both, _MEAN)
 
 
 def _distributions(tables: Tables) -> Iterable[pd.DataFrame]:
@@ -148,7 +147,7 @@ def _distributions(tables: Tables) -> Iterable[pd.DataFrame]:
             totals = totals[totals.index.isin(own.index)]
             names = [" ".join(map(str, np.atleast_1d(name))) for name in totals.index]
             own = own.reindex(totals.index)
-            yield rows_of(f"sum over a {summed}", number, names, totals, own, SAME)
+            yield audit_rows(f"sum over a {summed}", number, names, totals, own, SAME)
 
 
 def _recall(tables: Tables) -> Iterable[pd.DataFrame]:
@@ -161,17 +160,17 @@ def _recall(tables: Tables) -> Iterable[pd.DataFrame]:
     own = EGOCENTRIC_SHARE * kinds["egocentric"] + (1 - EGOCENTRIC_SHARE) * kinds["normal"]
     where = [f"whole image, k={k}" for k in whole.index]
     note = f"with {EGOCENTRIC_SHARE:.0%} egocentric images"
-    allowed = Allowed(0.05 + 1e-6, 0.1 + 1e-6)
-    rows = rows_of("recall from its two kinds", "figure 3, 7", where, whole, own, allowed)
+    allowed = Tolerance(0.05 + 1e-6, 0.1 + 1e-6)
+    rows = audit_rows("recall from both image types", "figure 3, 7", where, whole, own, allowed)
     yield rows.assign(note=note)
     counts = tables[2].set_index(["image_quality", "image_type"])["count"]
     images = 100 * counts["total", "egocentric"] / counts["total", "total"]
-    rows = rows_of(
+    rows = audit_rows(
         "share of egocentric images", "2, 7", ["all"], images, [100 * EGOCENTRIC_SHARE], _MEAN
     )
     yield rows.assign(finding=NOT_COMPARABLE, note="of images; searched were those of questions")
-    rows = rows_of(
-        "share whose entity was found",
+    rows = audit_rows(
+        "share with entity retrieved",
         "10, figure 3",
         ["questions kept, k=30"],
         65.0,
@@ -183,9 +182,16 @@ def _recall(tables: Tables) -> Iterable[pd.DataFrame]:
 
 def _statements(tables: Tables) -> Iterable[pd.DataFrame]:
     """What the text says of its tables: see `claims`."""
-    return text_against_tables(claims(tables))
+    return check_text_numbers(text_numbers(tables))
 
 
-_OF_RESULTS = (_shares, _truthfulness, _repeats, remainders, conversation_counts, _stops)
+_OF_RESULTS = (
+    _shares,
+    _truthfulness,
+    _repeats,
+    check_remainders,
+    check_conversation_counts,
+    _stops,
+)
 _OF_THE_REST = (_judge, _distributions, _recall, _statements)
 _CHECKS = (*_OF_RESULTS, *_OF_THE_REST)

@@ -1,5 +1,5 @@
-"""The paper's shares as whole numbers of conversations, and what is left of the whole
-beside a part.
+"""Audit checks of shares as whole numbers of conversations, and of the remainder when a part is
+subtracted from the whole.
 """
 
 from __future__ import annotations
@@ -9,24 +9,24 @@ from collections.abc import Iterable, Mapping, Sequence
 import numpy as np
 import pandas as pd
 
-from vrag_kit.papers.audit_rows import AGREES, CONTRADICTS, NOT_COMPARABLE, Allowed, rows_of
+from vrag_kit.papers.audit import AGREES, CONTRADICTS, NOT_COMPARABLE, Tolerance, audit_rows
 
 CONVERSATIONS = 586
-"""Of the public test: of this number all early stops of Table 9 are whole shares."""
+"""Size of the public test set: all early-stop rates of Table 9 are whole shares of it."""
 FOUND = 495
-"""Of Table 11's part of them; 505 fits as well."""
+"""Size of Table 11's part of the public test set; 505 fits as well."""
 OF_INDUSTRY = 587
-"""Of the four industry systems of Table 5."""
+"""Denominator of the four industry systems of Table 5."""
 LEADERBOARD = ("Llama 3.2 11B RAG", "Winning team")
 PARTS = {10: (8, 0.65), 11: (9, 0.85)}
-"""A table of a part → the table of all, and the share of questions or conversations."""
+"""Maps the table of a part to the table of the whole, and the part's share."""
 _DIGIT = 0.05 + 1e-6
 _SHARE = 0.005
 Tables = Mapping[int | str, pd.DataFrame]
 
 
-def denominators(shares: Sequence[float], low: int, high: int) -> list[int]:
-    """The n from `low` to `high` of which all shares, in percent to one digit, are whole
+def possible_denominators(shares: Sequence[float], low: int, high: int) -> list[int]:
+    """Returns each n from `low` to `high` for which all shares, in percent to one digit, are whole
     numbers.
     """
     given = np.array(shares)
@@ -38,8 +38,8 @@ def denominators(shares: Sequence[float], low: int, high: int) -> list[int]:
     return fit
 
 
-def early_stops(tables: Tables) -> dict[int, pd.DataFrame]:
-    """The early stops of Tables 9 and 11, and of Table 5's industry systems: model,
+def early_stop_rates(tables: Tables) -> dict[int, pd.DataFrame]:
+    """Returns the early-stop rates of Tables 9 and 11, and of Table 5's industry systems: model,
     setting, value.
     """
     found = {}
@@ -50,24 +50,24 @@ def early_stops(tables: Tables) -> dict[int, pd.DataFrame]:
     return found
 
 
-def conversation_counts(tables: Tables) -> Iterable[pd.DataFrame]:
-    """Early stops as whole numbers of conversations; no number of them is printed."""
+def check_conversation_counts(tables: Tables) -> Iterable[pd.DataFrame]:
+    """Checks early-stop rates as whole numbers of conversations; the paper gives no such number."""
     for (number, rows), n in zip(
-        early_stops(tables).items(), (CONVERSATIONS, FOUND, OF_INDUSTRY), strict=True
+        early_stop_rates(tables).items(), (CONVERSATIONS, FOUND, OF_INDUSTRY), strict=True
     ):
         nearest = 100 / n * (rows["value"] * n / 100).round()
-        check = "a whole number of conversations"
-        table = rows_of(check, number, rows, rows["value"], nearest, Allowed(_DIGIT))
+        check = "count consistency (conversations)"
+        table = audit_rows(check, number, rows, rows["value"], nearest, Tolerance(_DIGIT))
         notes = [f"{share * n / 100:.0f} of {n}" for share in nearest]
         finding = table["finding"].replace(CONTRADICTS, NOT_COMPARABLE)
         yield table.assign(finding=finding, note=notes)
 
 
-def remainders(tables: Tables) -> Iterable[pd.DataFrame]:
-    """Values of all beside those of a part: whether the rest can have any.
+def check_remainders(tables: Tables) -> Iterable[pd.DataFrame]:
+    """Checks whether the rest can have any values that reconcile a part with the whole.
 
-    printed is the value of all, recomputed the nearest that the part allows, whatever
-    the rest; rounding of both, and of the part's share, is allowed for.
+    reported is the value of the whole, recomputed the nearest that the part allows, whatever the
+    rest; rounding of both, and of the part's share, is allowed for.
     """
     for number, (whole, share) in PARTS.items():
         key = ["task", "model", "metric"]
@@ -83,13 +83,13 @@ def remainders(tables: Tables) -> Iterable[pd.DataFrame]:
             distance = (allowed - both["value"]).abs()
             nearest = nearest.where(distance >= apart, allowed)
             apart = apart.mask(distance < apart, distance)
-        rows = rows_of(
-            "a whole and its part",
+        rows = audit_rows(
+            "part not larger than whole",
             f"{whole}, {number}",
             both,
             both["value"],
             nearest,
-            Allowed(0.1 + 1e-6),
+            Tolerance(0.1 + 1e-6),
         )
         implied = (both["value"] - share * both["value_part"]) / (1 - share)
         odd = rows["finding"] != AGREES

@@ -1,4 +1,4 @@
-"""What the audit of CRAG-MM's tables finds, in one look."""
+"""Figure of the audit of CRAG-MM's tables."""
 
 from __future__ import annotations
 
@@ -8,37 +8,37 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from vrag_kit.papers import audit_figure as shared
-from vrag_kit.papers.audit_rows import contradictions
+from vrag_kit.papers.audit import contradictions
 
 _COUNTS = ("domains", "question types")
 _SHORT = {
     "shares add up to 100": "sum of shares",
     "truthfulness, single questions": "truthfulness",
-    "a whole and its part": "whole and part",
-    "share whose entity was found": "share found",
-    "text against tables": "text",
+    "part not larger than whole": "whole and part",
+    "share with entity retrieved": "share retrieved",
+    "text vs. tables": "text",
 }
 _WIDTH = 34  # of a name, in letters
 
 
 def audit_figure(checks: pd.DataFrame) -> Figure:
-    """Left: what every check found, as shares of its rows with their numbers. Right: the
-    contradictions in points, the largest first, each beside what follows from the rest,
-    but for those of counts.
+    """Plots the audit: findings of each check (left) and contradictions in points, the largest
+    first (right). Left: shares of rows, with counts. Right: reported and recomputed numbers,
+    without contradictions between counts.
 
-    `checks` as `audit` gives them.
+    `checks` are the rows of `audit`.
     """
     found = contradictions(checks)
-    found = found[~found["where"].isin(_COUNTS)]
-    size = (found["printed"] - found["recomputed"]).abs()
+    found = found[~found["cell"].isin(_COUNTS)]
+    size = (found["reported"] - found["recomputed"]).abs()
     rows = []
     for row in found.loc[size.sort_values(ascending=False, kind="stable").index].to_dict("records"):
-        place = textwrap.fill(row["where"].replace("_", " "), _WIDTH)
+        place = textwrap.fill(row["cell"].replace("_", " "), _WIDTH)
         table = f"Table {row['table']}".replace("Table figure", "Figure")
         rows.append(
             {
                 "name": f"{place}\n{_SHORT.get(row['check'], row['check'])}, {table}",
-                "printed": row["printed"],
+                "reported": row["reported"],
                 "recomputed": row["recomputed"],
                 "otherwise": "recomputed",
             }

@@ -1,4 +1,4 @@
-"""What a stop rule does to conversations whose turns have nothing to do with each other."""
+"""Effect of an early-stopping rule on conversations whose turns are independent."""
 
 from __future__ import annotations
 
@@ -7,35 +7,34 @@ from itertools import product
 from math import prod
 
 from vrag_kit.analysis import StopRule
-from vrag_kit.papers.crag_mm.stop_rule import two_not_right
+from vrag_kit.papers.crag_mm.stop_rule import early_stopping_rule
 
 LENGTHS: Mapping[int, float] = {2: 3, 3: 7, 4: 20, 5: 37, 6: 33}
-"""Turns of a conversation → its weight; ours: with the paper's 2 to 6 turns and, as there,
-4.9 in the mean.
+"""Maps the number of turns of a conversation to its weight. The weights are ours: 2 to 6 turns,
+mean 4.9, as in the paper.
 """
 
 
-def independent_turns(
+def independent_turns_expectation(
     rates: tuple[float, float, float],
     *,
     lengths: Mapping[int, float] = LENGTHS,
-    stop: StopRule = two_not_right,
+    stop: StopRule = early_stopping_rule,
 ) -> dict[str, float]:
-    """The exact expectation where each turn is right, missing or wrong with the same
-    `rates`, whatever went before: early_stop, early_stop_with_turns_left, truthfulness,
-    missing_stopped (of the turns of all conversations) and successful_turns, as shares
-    and turns.
+    """Computes exact expectations for independent turns that are correct, missing or incorrect with
+    the same `rates`. Keys: early_stop, early_stop_before_last_turn, truthfulness,
+    missing_early_stopped (of the turns of all conversations) and successful_turns, as shares and
+    turns.
 
-    Rates are taken in proportion. Every sequence of turns is gone through, 3 to the
-    power of their number.
+    Rates are normalised. Every sequence of turns is enumerated, 3 to the power of their number.
     """
     chances = dict(zip((1.0, 0.0, -1.0), (rate / sum(rates) for rate in rates), strict=True))
     totals = dict.fromkeys(
         (
             "early_stop",
-            "early_stop_with_turns_left",
+            "early_stop_before_last_turn",
             "truthfulness",
-            "missing_stopped",
+            "missing_early_stopped",
             "successful_turns",
         ),
         0.0,
@@ -47,8 +46,9 @@ def independent_turns(
             turn = stop(scores)
             kept = scores if turn is None else scores[: turn + 1]
             totals["early_stop"] += chance * (turn is not None)
-            totals["early_stop_with_turns_left"] += chance * (len(kept) < length)
+            totals["early_stop_before_last_turn"] += chance * (len(kept) < length)
             totals["truthfulness"] += chance * sum(kept) / length
-            totals["missing_stopped"] += chance * (kept.count(0.0) + length - len(kept)) / turns
+            missing = kept.count(0.0) + length - len(kept)
+            totals["missing_early_stopped"] += chance * missing / turns
             totals["successful_turns"] += chance * kept.count(1.0)
     return totals

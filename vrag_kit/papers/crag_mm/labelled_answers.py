@@ -1,5 +1,5 @@
-"""Answers that were labelled before there was a rule judge, by the kit's makers, and what
-a judge makes of them.
+"""Test set of answers that the kit's authors labelled before the rule judge existed, and the
+evaluation of a judge on it.
 """
 
 from __future__ import annotations
@@ -10,39 +10,40 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from vrag_kit.analysis.cells import NOTHING
+from vrag_kit.analysis.report_tables import NOTHING
 from vrag_kit.judging import Judge
 from vrag_kit.judging.truth_rules import RULES
 from vrag_kit.types import Benchmark, Query
 
 _FILES = {
-    "before the judge": "answers_labelled.json",
-    "after": "answers_labelled_later.json",
+    "development": "answers_labelled.json",
+    "held_out": "answers_labelled_later.json",
 }
 OUTCOMES = {1.0: "right", 0.0: "missing", -1.0: "wrong"}
-"""What a score says."""
+"""Maps a score to its label."""
 
 
-def labelled_answers() -> pd.DataFrame:
-    """One row an answer: query_id, written ("before the judge", or "after", and not used
-    to mend it), kind ("name", "number", "yes or no", "list", "prose", "abstention"),
-    question, reference, answer, label ("right", "missing" or "wrong").
+def judge_test_set() -> pd.DataFrame:
+    """Returns the labelled answers, one per row: query_id, split ("development", or "held_out":
+    labelled after the rule judge was written, and not used to improve it), kind ("name", "number",
+    "yes or no", "list", "prose", "abstention"), question, reference, answer, label ("right",
+    "missing" or "wrong").
     """
     rows = []
-    for written, name in _FILES.items():
+    for split, name in _FILES.items():
         data = json.loads(Path(__file__).with_name(name).read_text(encoding="utf-8"))
         for number, row in enumerate(data["rows"]):
-            told = {"query_id": f"{name}-{number}", "written": written}
+            told = {"query_id": f"{name}-{number}", "split": split}
             told |= {column: row[column] for column in ("kind", "question", "reference")}
             rows += [{**told, "answer": answer, "label": label} for answer, label in row["answers"]]
     return pd.DataFrame(rows)
 
 
-def judge_on_labelled(judge: Judge) -> pd.DataFrame:
-    """`labelled_answers` with what a judge makes of each: judged ("right", "missing",
-    "wrong", or "" without a verdict), agrees, rule (its marks) and verdict (its words).
+def evaluate_judge(judge: Judge) -> pd.DataFrame:
+    """Judges `judge_test_set` and adds the columns judged ("right", "missing", "wrong", or ""
+    without a verdict), agrees, rule (its marks) and verdict (its text).
     """
-    table = labelled_answers()
+    table = judge_test_set()
     queries: dict[str, Query] = {}
     for row in table.to_dict("records"):
         name, reference = row["query_id"], row["reference"]
@@ -60,16 +61,16 @@ def judge_on_labelled(judge: Judge) -> pd.DataFrame:
     )
 
 
-def rules_on_labelled(judged: pd.DataFrame) -> pd.DataFrame:
-    """What `RULES` say, from the rows of `judge_on_labelled`: rule, says, and for each of
-    when answers were written "as labelled, of decided"; "–" where a rule decided none,
-    as of another judge than the rule judge.
+def rule_accuracy(judged: pd.DataFrame) -> pd.DataFrame:
+    """Computes the accuracy of each rule of `RULES` from the rows of `evaluate_judge`. Columns:
+    rule, says, and for each split "agreeing of decided"; "–" where a rule decided none, as for a
+    judge other than the rule judge.
     """
     rows = []
     for rule, says in RULES.items():
         row = {"rule": rule, "says": says}
-        for written in _FILES:
-            mine = judged[(judged["written"] == written) & judged["rule"].eq(rule)]
-            row[written] = f"{mine['agrees'].sum()} of {len(mine)}" if len(mine) else NOTHING
+        for split in _FILES:
+            mine = judged[(judged["split"] == split) & judged["rule"].eq(rule)]
+            row[split] = f"{mine['agrees'].sum()} of {len(mine)}" if len(mine) else NOTHING
         rows.append(row)
     return pd.DataFrame(rows)

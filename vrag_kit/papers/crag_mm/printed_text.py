@@ -1,4 +1,4 @@
-"""What the text of the paper says of its tables, and what they say."""
+"""Numbers in the paper's text and their values in its tables."""
 
 from __future__ import annotations
 
@@ -7,15 +7,15 @@ from collections.abc import Mapping
 import pandas as pd
 
 from vrag_kit.papers.crag_mm.printed import MULTI, SINGLE
-from vrag_kit.papers.told_numbers import Claim, Told, told_claims
+from vrag_kit.papers.text_numbers import TextNumber, TextNumberRow, collect_text_numbers
 
 _INDUSTRY = ("Claude Sonnet", "Gemini", "GPT-5", "SG MMAI")
 _TEAM, _BASE = "Winning team", "Llama 3.2 11B RAG"
 Tables = Mapping[int | str, pd.DataFrame]
 
 
-def claims(tables: Tables) -> list[Claim]:
-    """Every number of the text, and of the README of the authors' code, that can be
+def text_numbers(tables: Tables) -> list[TextNumber]:
+    """Returns every number of the text, and of the README of the authors' code, that can be
     computed from the tables.
     """
     told = [
@@ -25,7 +25,7 @@ def claims(tables: Tables) -> list[Claim]:
         *_data(tables),
         *_searches(tables),
     ]
-    return told_claims(told) + _stops_and_differences(tables)
+    return collect_text_numbers(told) + _stops_and_differences(tables)
 
 
 def _values(table: pd.DataFrame, split: str, metric: str, task: str = "") -> pd.Series:
@@ -36,7 +36,7 @@ def _values(table: pd.DataFrame, split: str, metric: str, task: str = "") -> pd.
     return rows.set_index("system" if "system" in rows else "model")["value"]
 
 
-def _straightforward(tables: Tables) -> list[Told]:
+def _straightforward(tables: Tables) -> list[TextNumberRow]:
     """The models alone, and with straightforward searches (section 5.2.1)."""
     single, multi = tables[8], tables[9]
     right = _values(single, SINGLE, "accuracy", "mm_llm")["GPT-5 Mini"]
@@ -63,7 +63,7 @@ def _straightforward(tables: Tables) -> list[Told]:
     ]
 
 
-def _found_entities(tables: Tables) -> list[Told]:
+def _found_entities(tables: Tables) -> list[TextNumberRow]:
     """Where the entity was found (section 5.2.1, A.6.2)."""
     told = [
         (10, SINGLE, "accuracy", 56),
@@ -71,7 +71,7 @@ def _found_entities(tables: Tables) -> list[Told]:
         (10, SINGLE, "truthfulness", 39),
         (11, MULTI, "truthfulness", 42),
     ]
-    rows: list[Told] = []
+    rows: list[TextNumberRow] = []
     for number, split, metric, printed in told:
         own = _values(tables[number], split, metric).max()
         says = f"with the entity found at most {printed}%"
@@ -79,9 +79,9 @@ def _found_entities(tables: Tables) -> list[Told]:
     return rows
 
 
-def _systems(tables: Tables) -> list[Told]:
+def _systems(tables: Tables) -> list[TextNumberRow]:
     """Winners of the challenge and industry's systems (section 5.2.2)."""
-    table, rows = tables[5], list[Told]()
+    table, rows = tables[5], list[TextNumberRow]()
     where = "5.2.2"
     for split, main, gain, team, lowest, highest in (
         (SINGLE, tables[8], 13, 28, 31, 49),
@@ -106,11 +106,11 @@ def _systems(tables: Tables) -> list[Told]:
     ]
 
 
-def _stops_and_differences(tables: Tables) -> list[Claim]:
+def _stops_and_differences(tables: Tables) -> list[TextNumber]:
     """Early stops (sections 5.2.3, A.6.1), and differences of rounded numbers (5.2.2)."""
     stops = _values(tables[5], MULTI, "early_stop")
     found = [
-        Claim(
+        TextNumber(
             name="fewest early stops",
             section="5.2.3",
             table=5,
@@ -118,7 +118,7 @@ def _stops_and_differences(tables: Tables) -> list[Claim]:
             printed=27,
             found=float(stops.min()),
         ),
-        Claim(
+        TextNumber(
             name="fewest stops, straightforward",
             section="A.6.1",
             table=9,
@@ -132,7 +132,7 @@ def _stops_and_differences(tables: Tables) -> list[Claim]:
         ours = _values(tables[5], split, "truthfulness").max()
         gain = ours - _values(tables[number], split, "truthfulness").max()
         found.append(
-            Claim(
+            TextNumber(
                 name=f"industry, truthfulness, {split}",
                 section="5.2.2",
                 table=f"5, {number}",
@@ -145,7 +145,7 @@ def _stops_and_differences(tables: Tables) -> list[Claim]:
     return found
 
 
-def _data(tables: Tables) -> list[Told]:
+def _data(tables: Tables) -> list[TextNumberRow]:
     """Shares of images and questions (section 1), and what the code counts."""
     images = tables[2].set_index(["image_quality", "image_type"])["count"]
     every, worn = images["total", "total"], images["total", "egocentric"]
@@ -170,7 +170,7 @@ def _data(tables: Tables) -> list[Told]:
     ]
 
 
-def _searches(tables: Tables) -> list[Told]:
+def _searches(tables: Tables) -> list[TextNumberRow]:
     """What searches find, and the judge (sections 3.3 and 4)."""
     recall = tables["figure03_curves"].groupby("setting")["value"].max()
     judge = tables[7].set_index(["label", "metric"])["value"]

@@ -1,4 +1,4 @@
-"""What the two searches find, as Figures 3 and 7 measure it, beside their labels."""
+"""Recall of image and web search, as in Figures 3 and 7, compared with the published labels."""
 
 from __future__ import annotations
 
@@ -8,52 +8,52 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 
-from vrag_kit.analysis import in_percent, summarise
+from vrag_kit.analysis import cluster_means, to_percent
 from vrag_kit.order import ordered
-from vrag_kit.papers.crag_mm.printed import printed_recall
+from vrag_kit.papers.crag_mm.printed import published_recall
 from vrag_kit.papers.published import published
-from vrag_kit.retrieval import SearchService, entity_coverage, entity_recall, search_recall
-from vrag_kit.retrieval.search_recall import Tells
+from vrag_kit.retrieval import SearchService, entity_coverage, entity_hit_rate, hit_rate
+from vrag_kit.retrieval.entity_recall import Tells
 from vrag_kit.types import Benchmark, Query
 
 IMAGE_CUTOFFS = (1, 5, 10, 15, 20, 25, 30)
 WEB_CUTOFFS = (5, 10, 15, 20, 25, 30, 35, 40, 45, 50)
-_PAGES = "Answer told"
+_PAGES = "answer hit rate"
 WHOLE, CROPPED = "whole image", "marked region"
 WITH_MARGIN = "region with margin"
-"""Ours: the marked region and some of what is around it."""
-KINDS = {True: "egocentric", False: "normal"}
+"""The annotated region with a margin around it (ours)."""
+KINDS = {True: "egocentric", False: "non-egocentric"}
 PRINTED = {
     "full_image_query": WHOLE,
     "manual_crop_query": CROPPED,
     "egocentric": "egocentric",
-    "normal": "normal",
+    "normal": "non-egocentric",
     "snippets": "snippets",
     "full_pages": "full pages",
 }
-"""Setting of `printed_recall` → the name of ours."""
+"""Maps a setting of `published_recall` to our name of it."""
 
 
 def image_recall(
     benchmark: Benchmark, services: Mapping[str, SearchService], k: int = IMAGE_CUTOFFS[-1]
 ) -> pd.DataFrame:
-    """Whether each service finds the asked entity among the first hits of a query's
-    picture: `entity_recall` at `IMAGE_CUTOFFS` up to k, and k, with the columns setting (the
-    services' names here), kind ("egocentric" or "normal") and image_quality.
+    """Computes whether each service returns the annotated entity among the first hits for a query's
+    image. Columns are those of `entity_hit_rate` at `IMAGE_CUTOFFS` up to k, and k, with setting
+    (the name of the service), image_type (of `KINDS`) and image_quality.
 
-    Queries whose entity the data do not tell are absent; the table may be empty.
+    Queries without an annotated entity are excluded; the table may be empty.
     """
     queries = [query for query in benchmark.queries.values() if query.entity]
     cutoffs = [*(each for each in IMAGE_CUTOFFS if each < k), k]
     tables = []
     for setting, service in services.items():
         run = service.search(queries, k)
-        found = entity_recall(run, queries, service.corpus, cutoffs=cutoffs)
+        found = entity_hit_rate(run, queries, service.corpus, cutoffs=cutoffs)
         tables.append(found.assign(setting=setting))
     table = pd.concat(tables, ignore_index=True)
     asked = table["query_id"].map(benchmark.queries.get)
     return table.assign(
-        kind=[KINDS[bool(query.metadata["egocentric"])] for query in asked],
+        image_type=[KINDS[bool(query.metadata["egocentric"])] for query in asked],
         image_quality=[query.metadata["image_quality"] for query in asked],
     )
 
@@ -64,101 +64,103 @@ def web_recall(
     tells: Mapping[str, Tells],
     k: int = WEB_CUTOFFS[-1],
 ) -> pd.DataFrame:
-    """Whether one of the first pages tells the answer: `search_recall` at `WEB_CUTOFFS`
-    up to k, and k, with the columns setting (a name of `tells`: of what is read) and asked (a
-    name of `asked`: of what is searched for).
+    """Computes whether one of the first pages contains the answer: `hit_rate` at `WEB_CUTOFFS` up
+    to k, and k. The column setting is a name of `tells` (the text that is read); asked is a name of
+    `asked` (the search queries).
     """
     cutoffs = [*(each for each in WEB_CUTOFFS if each < k), k]
     tables = []
     for name, queries in asked.items():
         run = service.search(queries, k)
         for setting, told in tells.items():
-            found = search_recall(run, queries, service.corpus, told, cutoffs=cutoffs)
+            found = hit_rate(run, queries, service.corpus, told, cutoffs=cutoffs)
             tables.append(found.assign(setting=setting, asked=name))
     return pd.concat(tables, ignore_index=True)
 
 
-def web_questions(benchmark: Benchmark, count: int = 0, *, seed: int = 0) -> dict[str, list[Query]]:
-    """What the web is searched for: "as asked" the questions as they are, "as meant" with
-    the reference query of the data, of questions that have one.
+def web_queries(
+    benchmark: Benchmark, count: int | None = None, *, seed: int = 0
+) -> dict[str, list[Query]]:
+    """Returns the web search queries by kind: "original query" is the question, "reference query"
+    the annotated one, for questions that have one.
 
-    `count` takes so many questions at random, 0 all. Without a reference query anywhere
-    "as meant" is absent.
+    `count` samples that many questions at random, None takes all. "reference query" is absent if no
+    question has one.
     """
-    chosen = ordered(benchmark.queries, seed, "web")[: count or None]
+    chosen = ordered(benchmark.queries, seed, "web")[:count]
     queries = [benchmark.queries[query_id] for query_id in chosen]
     meant = []
     for query in queries:
         if reference := query.metadata.get("reference_query"):
             meant.append(replace(query, text=str(reference)))
-    return {"as asked": queries, **({"as meant": meant} if meant else {})}
+    return {"original query": queries, **({"reference query": meant} if meant else {})}
 
 
 def recall_means(values: pd.DataFrame, by: Sequence[str]) -> pd.DataFrame:
-    """Means of `image_recall` or `web_recall` by the columns `by` and k, in percent, with
-    n and interval.
+    """Averages `image_recall` or `web_recall` by the columns `by` and k, in percent, with n and
+    interval.
     """
-    return in_percent(summarise(values, [*by, "k"]).assign(metric="recall"))
+    return to_percent(cluster_means(values, [*by, "k"]).assign(metric="hit_rate"))
 
 
 def recall_panels(images: pd.DataFrame, web: pd.DataFrame) -> dict[str, pd.DataFrame]:
-    """Title → lines over k, ours and the printed ones (`printed` true), for
-    `plotting.curves_figure`: whole images and marked regions, kinds of images, their
+    """Maps panel titles to lines over k, ours and the published ones (`printed` true), for
+    `plotting.curve_panels`. Panels: whole images and annotated regions, image types, image
     qualities, and pages.
     """
-    paper = printed_recall()
-    paper = paper.assign(line=paper["setting"].map(PRINTED), printed=True, metric="recall")
+    paper = published_recall()
+    paper = paper.assign(series=paper["setting"].map(PRINTED), printed=True, metric="hit_rate")
     whole = images[images["setting"] == WHOLE]
     ours = {
-        "Entity found, by image (Figure 3)": _lines(images, "setting"),
-        "Whole image, by kind (Figure 7)": _lines(whole, "kind"),
-        "Whole image, by quality": _lines(whole, "image_quality"),
+        "entity hit rate, image search (Figure 3)": _lines(images, "setting"),
+        "whole image, by image type (Figure 7)": _lines(whole, "image_type"),
+        "whole image, by image quality": _lines(whole, "image_quality"),
     }
     for asked, part in web.groupby("asked", sort=False):
-        ours[f"{_PAGES}, question {asked} (Figure 3)"] = _lines(part, "setting")
+        ours[f"{_PAGES}, {asked} (Figure 3)"] = _lines(part, "setting")
     panels = {}
     for title, lines in ours.items():
-        theirs = paper[paper["line"].isin(lines["line"]) & ("Figure" in title)]
+        theirs = paper[paper["series"].isin(lines["series"]) & ("Figure" in title)]
         panels[title] = pd.concat([lines, theirs], ignore_index=True)
     return panels
 
 
-def recall_numbers(
-    panels: Mapping[str, pd.DataFrame], name: str, *, web: str = "usual"
+def recall_long_table(
+    panels: Mapping[str, pd.DataFrame], name: str, *, web: str = "standard"
 ) -> pd.DataFrame:
-    """All lines of `recall_panels` in one table, in percent, with the columns panel and
-    source: the benchmark's `name`, of pages with a `web` that is not the usual one
-    ("…, larger web"), or "CRAG-MM, as printed".
+    """Concatenates all lines of `recall_panels` in percent, with the columns panel and source. The
+    source is the benchmark's `name`, for pages with the `web` unless standard ("…, large web"), or
+    "CRAG-MM, reported".
     """
-    columns = ["line", "metric", "k", "value", "ci_low", "ci_high", "n"]
+    columns = ["series", "metric", "k", "value", "ci_low", "ci_high", "n"]
     tables = []
     for title, lines in panels.items():
-        other_web = title.startswith(_PAGES) and web != "usual"
+        other_web = title.startswith(_PAGES) and web != "standard"
         ours = f"{name}, {web} web" if other_web else name
-        source = np.where(lines["printed"], "CRAG-MM, as printed", ours)
+        source = np.where(lines["printed"], "CRAG-MM, reported", ours)
         tables.append(lines[columns].assign(panel=title, unit="percent", source=source))
     return pd.concat(tables, ignore_index=True)
 
 
 def recall_table(panels: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
-    """Rows (panel, line), columns k: cells "mean [low, high]" in percent; below each line
-    what is printed, as "…, paper".
+    """Formats rows (panel, series) and columns k, with cells "mean [low, high]" in percent. The
+    published values follow each series as "…, paper".
     """
     tables = []
     for title, lines in panels.items():
-        named = lines["line"] + np.where(lines["printed"], ", paper", "")
+        named = lines["series"] + np.where(lines["printed"], ", paper", "")
         cells = [_cell(*row) for row in lines[["value", "ci_low", "ci_high"]].to_numpy(float)]
-        tables.append(lines.assign(panel=title, line=named, cell=cells))
+        tables.append(lines.assign(panel=title, series=named, cell=cells))
     table = pd.concat(tables, ignore_index=True)
-    rows = ["panel", "line"]
+    rows = ["panel", "series"]
     return table.pivot_table(
         index=rows, columns="k", values="cell", aggfunc="first", sort=False
     ).fillna("")
 
 
-def coverage(benchmark: Benchmark, service: SearchService) -> pd.DataFrame:
-    """Of how many asked entities the index holds a picture, beside what the paper prints
-    of its own, in percent: a row each of index and paper, columns value, n.
+def index_coverage(benchmark: Benchmark, service: SearchService) -> pd.DataFrame:
+    """Computes the share of annotated entities with an image in the index, and the paper's
+    published share, in percent: rows here and paper, columns value, n.
     """
     held = entity_coverage(benchmark.queries.values(), service.corpus)
     printed = published("crag_mm", "figure03_caption").set_index("setting")["value"]
@@ -168,8 +170,8 @@ def coverage(benchmark: Benchmark, service: SearchService) -> pd.DataFrame:
     return table.astype({"n": "Int64"})
 
 
-def _lines(values: pd.DataFrame, line: str) -> pd.DataFrame:
-    means = recall_means(values, [line]).rename(columns={line: "line"})
+def _lines(values: pd.DataFrame, series: str) -> pd.DataFrame:
+    means = recall_means(values, [series]).rename(columns={series: "series"})
     return means.assign(printed=False)
 
 

@@ -1,4 +1,4 @@
-"""Truthfulness by the paper's rules: means of every arm, slices, and paired differences."""
+"""Truthfulness by the paper's rules: means of every arm, by slice, and paired differences."""
 
 from __future__ import annotations
 
@@ -7,48 +7,48 @@ from collections.abc import Mapping, Sequence
 import pandas as pd
 
 from vrag_kit.analysis import (
-    compare,
     conversation_means,
     conversation_values,
+    paired_differences,
     slice_means,
     slice_values,
 )
-from vrag_kit.analysis.accuracy import ARM
-from vrag_kit.analysis.comparison import REPEATS
-from vrag_kit.papers.crag_mm.stop_rule import two_not_right
+from vrag_kit.analysis.comparisons import REPEATS
+from vrag_kit.analysis.means import ARM
+from vrag_kit.papers.crag_mm.stop_rule import early_stopping_rule
 from vrag_kit.types import Benchmark
 
 COMPARED = ("truthfulness", "accuracy", "missing", "hallucination")
-"""What arms are compared by."""
+"""Metrics by which arms are compared."""
 STEPS = (("mm_llm", "task_1"), ("mm_llm", "task_2"), ("task_1", "task_2"))
-"""Which arm of single questions is compared with which: baseline, arm."""
-_OF_STOPS = ("early_stop", "early_stop_with_turns_left", "successful_turns")
+"""Pairs of settings that are compared on single questions: baseline, arm."""
+_OF_STOPS = ("early_stop", "early_stop_before_last_turn", "successful_turns")
 
 
-def truth_means(
+def truthfulness_means(
     judged: pd.DataFrame, benchmark: Benchmark, *, by: Sequence[str] = ARM
 ) -> pd.DataFrame:
-    """`conversation_means` with the paper's stop, `two_not_right`; of single questions too,
-    but for what tells of stops, as a question alone has none.
+    """Computes `conversation_means` with the paper's `early_stopping_rule`. For single questions
+    the metrics of early stopping are dropped.
     """
-    means = conversation_means(judged, benchmark, two_not_right, by=by)
+    means = conversation_means(judged, benchmark, early_stopping_rule, by=by)
     if any(query.conversation_id for query in benchmark.queries.values()):
         return means
     return means[~means["metric"].isin(_OF_STOPS)].reset_index(drop=True)
 
 
-def truth_slices(
+def truthfulness_by_slice(
     judged: pd.DataFrame,
     benchmark: Benchmark,
     labels: Mapping[str, str],
     *,
     by: Sequence[str] = ARM,
 ) -> pd.DataFrame:
-    """`slice_means` with the paper's stop: `labels` name each query's slice."""
-    return slice_means(judged, benchmark, two_not_right, labels, by=by)
+    """Computes `slice_means` with the paper's early stopping; `labels` map queries to slices."""
+    return slice_means(judged, benchmark, early_stopping_rule, labels, by=by)
 
 
-def truth_gains(
+def truthfulness_gains(
     judged: pd.DataFrame,
     benchmark: Benchmark,
     *,
@@ -57,22 +57,22 @@ def truth_gains(
     by: Sequence[str] = ("model",),
     metrics: Sequence[str] = COMPARED,
 ) -> pd.DataFrame:
-    """Paired differences of each arm to `baseline`, of `metrics`: metric, baseline, arm,
-    `by`, value, ci_low, ci_high, n, n_failed, p, p_holm (see `compare`), as shares.
+    """Computes paired differences of each arm from `baseline` for `metrics`: metric, baseline, arm,
+    `by`, value, ci_low, ci_high, n, n_failed, p, p_holm (see `paired_differences`), as shares.
 
-    Truthfulness is paired by conversations, shares of turns by turns; intervals and
-    tests are over conversations. p_holm corrects within one metric, arm and baseline.
-    Raises `VragError` when `baseline` was not asked.
+    Truthfulness is paired by conversations, shares of turns by turns; intervals and tests are over
+    conversations. p_holm corrects within one metric, arm and baseline. Raises `VragError` if
+    `baseline` has no answers.
     """
     values = {}
     for metric in metrics:
         values[metric] = conversation_values(
-            judged, benchmark, two_not_right, metric=metric, by=[*by, arm]
+            judged, benchmark, early_stopping_rule, metric=metric, by=[*by, arm]
         )
     return _gains(values, baseline=baseline, arm=arm, by=by)
 
 
-def slice_gains(
+def gains_by_slice(
     judged: pd.DataFrame,
     benchmark: Benchmark,
     labels: Mapping[str, str],
@@ -81,13 +81,12 @@ def slice_gains(
     arm: str = "setting",
     by: Sequence[str] = ("model",),
 ) -> pd.DataFrame:
-    """`truth_gains` slice by slice, which `labels` name for each query: metric, baseline,
-    arm, `by`, slice and the numbers, as shares.
+    """Computes `truthfulness_gains` within each slice of `labels` (query → slice). Columns: metric,
+    baseline, arm, `by`, slice and the numbers, as shares.
 
-    Truthfulness is that of `truth_slices`, paired by conversations; accuracy, missing
-    and hallucination are of the turns as they were answered. p_holm corrects within one
-    metric, arm, baseline and slice. Raises as `slice_values` does, and when `baseline`
-    was not asked.
+    Truthfulness is that of `truthfulness_by_slice`, paired by conversations; accuracy, missing and
+    hallucination are of all turns, without early stopping. p_holm corrects within one metric, arm,
+    baseline and slice. Raises as `slice_values` does, and if `baseline` has no answers.
     """
     values = {}
     for metric in COMPARED:
@@ -98,12 +97,12 @@ def slice_gains(
 def _gains(
     values: Mapping[str, pd.DataFrame], *, baseline: str, arm: str, by: Sequence[str]
 ) -> pd.DataFrame:
-    """Metric → what `compare` takes: all differences in one table, metric and baseline
+    """Metric → what `paired_differences` takes: all differences in one table, metric and baseline
     first.
     """
     tables = []
     for metric, rows in values.items():
-        table = compare(rows, arm=arm, by=list(by), baseline=baseline, repeats=REPEATS)
+        table = paired_differences(rows, arm=arm, by=list(by), baseline=baseline, repeats=REPEATS)
         tables.append(table.assign(metric=metric))
     both = pd.concat(tables, ignore_index=True)
     return both[["metric", "baseline", *both.columns.drop(["metric", "baseline"])]]
@@ -116,8 +115,8 @@ def _slice_values(
     metric: str,
     by: Sequence[str],
 ) -> pd.DataFrame:
-    """What `compare` takes of a metric, with the column slice."""
+    """What `paired_differences` takes of a metric, with the column slice."""
     if metric == "truthfulness":
-        return slice_values(judged, benchmark, two_not_right, labels, by=by)
-    values = conversation_values(judged, benchmark, two_not_right, metric=metric, by=by)
+        return slice_values(judged, benchmark, early_stopping_rule, labels, by=by)
+    values = conversation_values(judged, benchmark, early_stopping_rule, metric=metric, by=by)
     return values.assign(slice=values["query_id"].map(labels))

@@ -1,4 +1,4 @@
-"""The paper's judge (A.5.2): what it is asked, and how its words are read."""
+"""The paper's judge (A.5.2): its prompt, and the parser of its verdicts."""
 
 from __future__ import annotations
 
@@ -10,25 +10,25 @@ from pathlib import Path
 from vrag_kit.errors import VragError
 from vrag_kit.judging import Rubric
 from vrag_kit.judging.scale import TRUTH
-from vrag_kit.judging.truthfulness import settled
+from vrag_kit.judging.truthfulness import precheck
 from vrag_kit.papers.crag_mm.abstention import READINGS
 from vrag_kit.papers.crag_mm.verdicts import read_json, read_result
 from vrag_kit.plain import JsonView
 from vrag_kit.types import Message, Prompt, Query
 
 _WORDS = json.loads((Path(__file__).parent / "rubric.json").read_text(encoding="utf-8"))
-"""The protocol's wording, verbatim, with its source; what is ours in it is marked."""
+"""Texts of the rubric, verbatim, with their source; our additions are marked in the file."""
 _READ = {"paper": read_result, "challenge": read_json}
 FORMS = tuple(_READ)
-"""How the judge gives its verdict: "Result: CORRECT", or {"accuracy": true}."""
+"""Formats of a verdict: "Result: CORRECT", or {"accuracy": true}."""
 
 
-def truth_rubric(*, abstention: str = "code", form: str = "paper") -> Rubric:
-    """What a model is asked as judge of truthfulness, on a scale from −1 to 1.
+def truthfulness_rubric(*, abstention: str = "code", form: str = "paper") -> Rubric:
+    """Returns the rubric of the truthfulness judge, on a scale from −1 to 1.
 
-    An answer that declines, in the reading `abstention` (one of `READINGS`), is missing
-    and not shown to the judge, nor is one that equals the accepted answer. `form` is
-    one of `FORMS`. Raises `VragError` for another of either.
+    An answer that abstains by the rule `abstention` (one of `READINGS`) is missing and not sent to
+    the judge, nor is one that equals the accepted answer. `form` is one of `FORMS`. Raises
+    `VragError` for an unknown rule or form.
     """
     for name, value, known in (("abstention", abstention, READINGS), ("form", form, _READ)):
         if value not in known:
@@ -36,16 +36,16 @@ def truth_rubric(*, abstention: str = "code", form: str = "paper") -> Rubric:
     words = _WORDS["forms"][form]
     return Rubric(
         scale=TRUTH,
-        prompt=partial(truth_prompt, form=form),
+        prompt=partial(truthfulness_prompt, form=form),
         read=_READ[form],
         repair=lambda reason: str(words["repair"]).replace("{reason}", reason),
-        settles=partial(settled, declines=READINGS[abstention]),
+        settles=partial(precheck, declines=READINGS[abstention]),
     )
 
 
-def truth_prompt(query: Query, answer: str, *, form: str = "paper") -> Prompt:
-    """What the judge is asked about one answer: the guidelines and examples as system
-    text, then question, ground truth and prediction, each on one line.
+def truthfulness_prompt(query: Query, answer: str, *, form: str = "paper") -> Prompt:
+    """Builds the judge's prompt for one answer: guidelines and examples as system text, then
+    question, ground truth and prediction, each on one line.
     """
     words = _WORDS["forms"][form]
     examples = [*_WORDS["examples"], *_WORDS["examples_ours"]["examples"]]

@@ -1,5 +1,5 @@
-"""What the text of CRAG-MM says of results, as data: a difference between two settings or
-slices, and the range in which the sentence puts it.
+"""Statements of the CRAG-MM paper about results, as data: a difference between two settings or
+slices, and its expected range.
 """
 
 from __future__ import annotations
@@ -9,47 +9,47 @@ import math
 from dataclasses import dataclass
 from pathlib import Path
 
-from vrag_kit.papers.claim_rows import Range
 from vrag_kit.papers.published import published
+from vrag_kit.papers.statements import ExpectedRange
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Statement:
-    """One sentence of the paper, in our words, and how to look it up."""
+    """One statement of the paper, paraphrased, and how to compute its number."""
 
     name: str
     section: str
     table: int
-    """Where its numbers are printed; 0 where only in figures without labels."""
+    """Table with its numbers; 0 if they are only in figures without labels."""
     notebook: str
-    """The number of the notebook whose differences it can be looked up in."""
+    """Number of the notebook whose differences can test it."""
     says: str
     metric: str
     setting: str
     baseline: str
-    """The number is the metric in `setting` less that in this one, in points."""
+    """Setting that is subtracted: the number is the difference of the metric, in points."""
     low: float = -math.inf
     high: float = math.inf
     of: tuple[str, ...] = ()
-    """It is about any model."""
+    """Models that it is about; () for any model."""
 
     @property
-    def range(self) -> Range:
-        """Where it holds."""
-        return Range(self.low, self.high)
+    def range(self) -> ExpectedRange:
+        """The expected range."""
+        return ExpectedRange(self.low, self.high)
 
     @property
     def expected(self) -> str:
-        """The range in words."""
+        """The expected range as text."""
         return str(self.range)
 
     @property
     def measured(self) -> tuple[str, str]:
-        """What its number is, and the unit."""
+        """Metric of its number, and the unit."""
         return f"difference in {self.metric}", "points"
 
-    def printed(self) -> list[str]:
-        """The verdicts of the paper's own numbers, one a model; they have no interval."""
+    def published_verdicts(self) -> list[str]:
+        """Returns the verdicts on the paper's own numbers, one per model, without intervals."""
         if not self.table:
             return []
         table = published("crag_mm", self.table)
@@ -63,4 +63,4 @@ STATEMENTS = tuple(
     Statement(**entry)
     for entry in json.loads(Path(__file__).with_name("statements.json").read_text(encoding="utf-8"))
 )
-"""In the order of the paper."""
+"""The statements, in the order of the paper."""

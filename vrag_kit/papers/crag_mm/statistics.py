@@ -1,5 +1,5 @@
-"""What a split consists of, beside what the paper prints of the whole benchmark (Tables 2
-and 3), and what its public data do not tell.
+"""Statistics of a split, compared with the published ones of the whole benchmark (Tables 2 and 3),
+and annotations missing from the public data.
 """
 
 from __future__ import annotations
@@ -18,10 +18,12 @@ from vrag_kit.types import Benchmark, Query
 SINGLE = "single questions"
 MULTI = "conversations"
 IMAGES = "images"
+KINDS = ("egocentric", "non-egocentric")
+_IN_TABLE_2 = {"non-egocentric": "normal"}
 MEAN_TURNS = 4.9
-"""Of a conversation (section 1)."""
+"""Mean number of turns of a conversation (section 1)."""
 MARKS = ("entity", "region", "popularity", "reference_query", "needs_history")
-"""What the authors know of their questions and do not publish."""
+"""Annotations that the authors have and did not publish."""
 _SPELLED = {  # as Table 3 has it → as the data have it
     "General Obj. Rec.": "general object recognition",
     "Math & Science": "math and science",
@@ -31,9 +33,9 @@ _SPELLED = {  # as Table 3 has it → as the data have it
 }
 
 
-def statistics(single: Benchmark, multi: Benchmark) -> pd.DataFrame:
-    """A split in numbers: columns statistic, value, unit, and `paper`, what is printed of
-    the whole benchmark, whose public splits are 30 % each (NaN where nothing is).
+def describe(single: Benchmark, multi: Benchmark) -> pd.DataFrame:
+    """Summarises a split as a table: columns statistic, value, unit, and `published`, the paper's
+    value for the whole benchmark, whose public splits are 30 % each (NaN if there is none).
     """
     lengths = list(_lengths(multi).values())
     sessions = [*_sessions(single), *_sessions(multi)]
@@ -53,39 +55,39 @@ def statistics(single: Benchmark, multi: Benchmark) -> pd.DataFrame:
     ]
     return pd.DataFrame(
         [(name, value, unit or name.split()[-1], paper) for name, value, paper, unit in rows],
-        columns=["statistic", "value", "unit", "paper"],
+        columns=["statistic", "value", "unit", "published"],
     )
 
 
 def distribution(single: Benchmark, multi: Benchmark) -> pd.DataFrame:
-    """How often each label is: columns of (what is labelled), label, part, n, share and
-    `paper`, in percent of the part; the paper's are of the whole benchmark, NaN where it
-    prints none.
+    """Counts each label. Columns: facet (the annotation), label, population, n, share and
+    `published`, in percent of the population; the paper's shares are of the whole benchmark, NaN if
+    unpublished.
 
-    Single questions and the turns of conversations have a type and a dynamism; domain,
-    image quality and kind are those of a conversation's first turn, as it has one image.
-    Labels that do not occur have n 0.
+    Single questions and turns of conversations have a type and a dynamism; domain, image quality
+    and kind are those of a conversation's first turn, as it has one image. Labels that do not occur
+    have n 0.
     """
-    parts = {SINGLE: list(single.queries.values()), MULTI: list(_sessions(multi))}
-    turns = {SINGLE: parts[SINGLE], "turns": list(multi.queries.values())}
-    images = {IMAGES: list(chain.from_iterable(parts.values()))}
+    sessions = {SINGLE: list(single.queries.values()), MULTI: list(_sessions(multi))}
+    turns = {SINGLE: sessions[SINGLE], "turns": list(multi.queries.values())}
+    images = {IMAGES: list(chain.from_iterable(sessions.values()))}
     paper = _printed_shares()
     tables = [
-        _shares("domain", parts, NAMES["domain"], paper),
+        _shares("domain", sessions, NAMES["domain"], paper),
         _shares("query_category", turns, NAMES["query_category"], paper),
         _shares("dynamism", turns, NAMES["dynamism"], paper),
         _shares("image_quality", images, NAMES["image_quality"], paper),
     ]
     kinds = [_kind(query) for query in images[IMAGES]]
-    tables.append(_counted("image_type", IMAGES, kinds, ("egocentric", "normal"), paper))
+    tables.append(_counted("image_type", IMAGES, kinds, KINDS, paper))
     lengths = [str(length) for length in _lengths(multi).values()]
     tables.append(_counted("turns", MULTI, lengths, tuple("23456"), paper))
     return pd.concat(tables, ignore_index=True)
 
 
 def quality_by_kind(single: Benchmark, multi: Benchmark) -> pd.DataFrame:
-    """Table 2: rows image qualities and their total, columns egocentric, normal and total
-    images, each beside the paper's share in percent.
+    """Computes Table 2: rows image qualities and their total, columns egocentric, non-egocentric
+    and total images, each with the paper's share in percent.
     """
     sessions = [*_sessions(single), *_sessions(multi)]
     found = Counter((query.metadata["image_quality"], _kind(query)) for query in sessions)
@@ -94,32 +96,33 @@ def quality_by_kind(single: Benchmark, multi: Benchmark) -> pd.DataFrame:
     rows = {}
     for quality in (*NAMES["image_quality"], "total"):
         row: dict[tuple[str, str], float] = {}
-        for kind in ("egocentric", "normal", "total"):
+        for kind in (*KINDS, "total"):
             n = _count(found, quality, kind)
             row[kind, "n"] = n
             row[kind, "%"] = 100 * n / len(sessions) if sessions else np.nan
-            row[kind, "paper, %"] = 100 * printed[quality.replace(" ", "_"), kind] / every
+            there = printed[quality.replace(" ", "_"), _IN_TABLE_2.get(kind, kind)]
+            row[kind, "paper, %"] = 100 * there / every
         rows[quality] = row
     return pd.DataFrame.from_dict(rows, orient="index")
 
 
-def told_marks(single: Benchmark, multi: Benchmark) -> pd.DataFrame:
-    """Of how many questions the data tell each of `MARKS`: rows marks, a column of single
-    questions and one of turns, as "told of all".
+def annotation_coverage(single: Benchmark, multi: Benchmark) -> pd.DataFrame:
+    """Counts the questions with each annotation of `MARKS`: rows annotations, a column of single
+    questions and one of turns, as "annotated of all".
     """
     rows = {}
     for mark in MARKS:
         row = {}
-        for part, benchmark in ((SINGLE, single), ("turns", multi)):
-            told = sum(_is_told(query, mark) for query in benchmark.queries.values())
-            row[part] = f"{told:,} of {len(benchmark.queries):,}"
+        for population, benchmark in ((SINGLE, single), ("turns", multi)):
+            told = sum(_is_annotated(query, mark) for query in benchmark.queries.values())
+            row[population] = f"{told:,} of {len(benchmark.queries):,}"
         rows[mark] = row
     return pd.DataFrame.from_dict(rows, orient="index")
 
 
-def one_of_each_quality(benchmark: Benchmark) -> dict[str, Query]:
-    """Quality → the first question whose picture is of it, egocentric ones first; absent
-    where there is none.
+def example_per_quality(benchmark: Benchmark) -> dict[str, Query]:
+    """Maps each image quality to the first question with such an image, egocentric ones first;
+    absent if there is none.
     """
     queries = sorted(benchmark.queries.values(), key=lambda each: not each.metadata["egocentric"])
     found: dict[str, Query] = {}
@@ -130,14 +133,14 @@ def one_of_each_quality(benchmark: Benchmark) -> dict[str, Query]:
     return found
 
 
-def _is_told(query: Query, mark: str) -> bool:
+def _is_annotated(query: Query, mark: str) -> bool:
     if mark == "entity":
         return bool(query.entity)
     return query.metadata.get(mark) not in (None, "")
 
 
 def _kind(query: Query) -> str:
-    return "egocentric" if query.metadata["egocentric"] else "normal"
+    return KINDS[not query.metadata["egocentric"]]
 
 
 def _count(found: Mapping[tuple[str, str], int], quality: str, kind: str) -> int:
@@ -159,21 +162,21 @@ def _lengths(multi: Benchmark) -> Mapping[str, int]:
 
 
 def _shares(
-    of: str,
-    parts: Mapping[str, Sequence[Query]],
+    facet: str,
+    populations: Mapping[str, Sequence[Query]],
     labels: Sequence[str],
     paper: Mapping[tuple[str, str, str], float],
 ) -> pd.DataFrame:
     tables = [
-        _counted(of, part, [str(query.metadata[of]) for query in queries], labels, paper)
-        for part, queries in parts.items()
+        _counted(facet, name, [str(query.metadata[facet]) for query in queries], labels, paper)
+        for name, queries in populations.items()
     ]
     return pd.concat(tables, ignore_index=True)
 
 
 def _counted(
-    of: str,
-    part: str,
+    facet: str,
+    population: str,
     found: Sequence[str],
     labels: Iterable[str],
     paper: Mapping[tuple[str, str, str], float],
@@ -181,21 +184,21 @@ def _counted(
     counts, rows = Counter(found), []
     for label in labels:
         share = 100 * counts[label] / len(found) if found else np.nan
-        printed = paper.get((of, part, label), np.nan)
-        rows.append((of, label, part, counts[label], share, printed))
-    return pd.DataFrame(rows, columns=["of", "label", "part", "n", "share", "paper"])
+        printed = paper.get((facet, population, label), np.nan)
+        rows.append((facet, label, population, counts[label], share, printed))
+    return pd.DataFrame(rows, columns=["facet", "label", "population", "n", "share", "published"])
 
 
 def _printed_shares() -> dict[tuple[str, str, str], float]:
-    """(what is labelled, part, label) → percent of the whole benchmark."""
+    """(facet, population, label) → percent of the whole benchmark."""
     shares: dict[tuple[str, str, str], float] = {}
     questions = published("crag_mm", 3)
-    for split, part in (("single_turn", SINGLE), ("multi_turn", MULTI)):
+    for split, population in (("single_turn", SINGLE), ("multi_turn", MULTI)):
         rows = questions[(questions["split"] == split) & (questions["question_type"] == "total")]
         counts = rows.set_index("domain")["count"]
         for domain, count in counts.drop("total").items():
             label = _SPELLED.get(str(domain), str(domain).lower())
-            shares["domain", part, label] = 100 * count / counts["total"]
+            shares["domain", population, label] = 100 * count / counts["total"]
     totals = questions[(questions["domain"] == "total") & (questions["split"] == "single_turn")]
     kinds = totals.set_index("question_type")["count"]
     for kind, count in kinds.drop("total").items():
@@ -208,7 +211,8 @@ def _printed_shares() -> dict[tuple[str, str, str], float]:
         if row["image_type"] == "total" and row["image_quality"] != "total":
             shares["image_quality", IMAGES, row["image_quality"].replace("_", " ")] = share
         if row["image_quality"] == "total" and row["image_type"] != "total":
-            shares["image_type", IMAGES, row["image_type"]] = share
+            kind = KINDS[row["image_type"] == "normal"]
+            shares["image_type", IMAGES, kind] = share
     return shares
 
 

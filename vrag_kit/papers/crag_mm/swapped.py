@@ -1,6 +1,4 @@
-"""The control of a gain by searching: the same questions, each with the picture of
-another thing.
-"""
+"""Control for gains from search: the same questions with mismatched images."""
 
 from __future__ import annotations
 
@@ -15,14 +13,13 @@ from vrag_kit.types import Benchmark, Query
 _OF_THE_PICTURE = ("egocentric", "image_quality", "image_size", "region", "where")
 
 
-def with_other_pictures(benchmark: Benchmark, *, seed: int = 0) -> Benchmark:
-    """The benchmark with the picture of another session at every query, and what its
-    metadata say of that; all turns of a conversation get the same one.
+def with_mismatched_images(benchmark: Benchmark, *, seed: int = 0) -> Benchmark:
+    """Replaces every query's image, and its metadata, by those of another session; all turns of a
+    conversation get the same one.
 
-    The other shows another entity, where the data name entities, and is of the same
-    domain where there is such a one. Which of several it is, `seed` and the session
-    determine. What is asked, answers and groups stay. Raises `VragError` for a session
-    that no other can lend a picture.
+    The new image shows another entity, where the data name entities, and is of the same domain if
+    possible. `seed` and the session determine the choice. Questions, answers and groups stay.
+    Raises `VragError` for a session without a possible replacement.
     """
     first: dict[str, Query] = {}
     for query in benchmark.queries.values():

@@ -1,28 +1,27 @@
-"""How well a judge tells right, missing and wrong answers, as Table 7 measures it."""
+"""Accuracy of a judge on correct, missing and incorrect answers, as in Table 7."""
 
 from __future__ import annotations
 
 import numpy as np
 import pandas as pd
 
-from vrag_kit.analysis.intervals import Estimate, estimate
+from vrag_kit.analysis.estimates import Estimate, estimate
 from vrag_kit.papers.published import published
 
 CLASSES = {"right": "accurate", "wrong": "hallucinated", "missing": "missing"}
-"""Label → what Table 7 calls it."""
+"""Maps a label to its name in Table 7."""
 AVERAGE = "average"
 QUALITIES = ("accuracy", "precision", "recall", "f1")
 
 
-def three_classes(labelled: pd.DataFrame) -> pd.DataFrame:
-    """Table 7 of any judge, from the rows of `judge_on_labelled`: label ("accurate",
+def judge_validation(labelled: pd.DataFrame) -> pd.DataFrame:
+    """Computes Table 7 for any judge, from the rows of `evaluate_judge`: label ("accurate",
     "hallucinated", "missing", "average"), metric, value, ci_low, ci_high, n, as shares.
 
-    Of each class against the other two: accuracy over all answers, precision over those
-    that the judge puts into it, recall over those that are labelled so, f1 over both.
-    Intervals are over questions, each of which has several answers; the average of the
-    three classes has none. A class that nobody names has no value (NaN). An answer
-    without a verdict is in no class of the judge's.
+    For each class against the other two: accuracy over all answers, precision over those that the
+    judge assigns to it, recall over those labelled so, f1 over both. Intervals are over questions,
+    each of which has several answers; the average of the three classes has none. A class that never
+    occurs has no value (NaN). An answer without a verdict is not assigned to any class.
     """
     rows = []
     for label, name in CLASSES.items():
@@ -41,8 +40,8 @@ def three_classes(labelled: pd.DataFrame) -> pd.DataFrame:
     return pd.concat([table, average[table.columns]], ignore_index=True)
 
 
-def printed_classes() -> pd.DataFrame:
-    """Table 7, the paper's judge against people, in percent: label, metric, value, unit."""
+def published_judge_validation() -> pd.DataFrame:
+    """Returns Table 7, the paper's judge against people, in percent: label, metric, value, unit."""
     return published("crag_mm", 7)[["label", "metric", "value"]].assign(unit="percent")
 
 

@@ -1,113 +1,125 @@
-"""MRAG-Bench (Hu et al., ICLR 2025): its wordings and settings, the reader of choices
-beside its own scorer, its results by scenario, the spelling of options, what retrievers
-find, and its printed numbers with their audit.
+"""MRAG-Bench (Hu et al., ICLR 2025): prompts and settings, option extraction and the official
+scorer, results by scenario, option format, retrieval, and published numbers with their audit.
 """
 
-from vrag_kit.judging.choice_reader import read_choice, right_letters
-from vrag_kit.papers.audit_rows import audit_summary, contradictions
-from vrag_kit.papers.claim_rows import show_claims
-from vrag_kit.papers.mrag_bench.across import among_retrieved, without_alike
+from vrag_kit.judging.multiple_choice import correct_letters, read_choice
+from vrag_kit.papers.audit import audit_summary, contradictions
+from vrag_kit.papers.mrag_bench.across import candidates_from_run, without_unlabelled_positives
 from vrag_kit.papers.mrag_bench.audit import (
     ASPECTS,
     QUESTIONS,
     audit,
-    by_questions,
-    paper_tables,
+    overall_means,
+    published_tables,
     smallest_denominator,
 )
 from vrag_kit.papers.mrag_bench.audit_figure import audit_figure
-from vrag_kit.papers.mrag_bench.choice_judge import ChoiceJudge
-from vrag_kit.papers.mrag_bench.claims import at_chance, claims_on, claims_table, gains_said
 from vrag_kit.papers.mrag_bench.examples_figure import examples_figure
 from vrag_kit.papers.mrag_bench.extraction import (
-    extracted_beside_ours,
+    compare_extractors,
     extraction_prompt,
-    with_extracted,
+    with_extracted_options,
 )
 from vrag_kit.papers.mrag_bench.found_and_right import (
-    found_and_right,
-    how_they_go_together,
-    printed_found_and_right,
-    with_found,
+    published_retrieval_vs_accuracy,
+    retrieval_accuracy_correlations,
+    retrieval_vs_accuracy,
+    with_retrieval_hit,
 )
-from vrag_kit.papers.mrag_bench.found_and_right_figure import found_and_right_figure
-from vrag_kit.papers.mrag_bench.labelled_choices import labelled_choices, readers_on_labelled
+from vrag_kit.papers.mrag_bench.found_and_right_figure import retrieval_vs_accuracy_figure
+from vrag_kit.papers.mrag_bench.judge import MultipleChoiceJudge
+from vrag_kit.papers.mrag_bench.labelled_choices import evaluate_extractors, extraction_test_set
 from vrag_kit.papers.mrag_bench.official_scorer import (
-    Official,
-    Outcome,
-    after_asking,
-    official_reading,
-    run_end,
+    OfficialExtraction,
+    ScorerOutcome,
+    after_model_call,
+    early_run_end,
+    extract_officially,
 )
-from vrag_kit.papers.mrag_bench.people import answerers_agree, both_means, printed_people
-from vrag_kit.papers.mrag_bench.positions import letters_chosen, over_rotations, with_letters
+from vrag_kit.papers.mrag_bench.option_leakage import (
+    normalise_option,
+    odd_format_option,
+    option_format_baseline,
+    option_format_by_scenario,
+    option_format_table,
+    with_normalised_options,
+    with_planted_cue,
+)
+from vrag_kit.papers.mrag_bench.people import (
+    inter_rater_agreement,
+    micro_and_macro_accuracy,
+    published_human_baseline,
+)
+from vrag_kit.papers.mrag_bench.positions import (
+    option_selection_rates,
+    rotation_consistency,
+    with_options,
+)
 from vrag_kit.papers.mrag_bench.printed_text import retriever_correlations
+from vrag_kit.papers.mrag_bench.prompts import WORDINGS, load_prompts
 from vrag_kit.papers.mrag_bench.readers import (
-    accuracy_by_reading,
-    official_runs,
-    rules_of,
-    with_official,
+    accuracy_by_extractor,
+    official_run_ends,
+    rule_counts,
+    with_official_score,
 )
-from vrag_kit.papers.mrag_bench.readers_figure import readers_figure
+from vrag_kit.papers.mrag_bench.readers_figure import extraction_figure
 from vrag_kit.papers.mrag_bench.results import (
     CHANCE,
     accuracy_by_scenario,
-    accuracy_of_choices,
+    data_source,
     gains_by_scenario,
-    is_papers_data,
-    papers_mix,
-    printed_gains,
-    printed_main,
-    printed_range,
+    is_paper_data,
+    multiple_choice_accuracy,
+    published_gains,
+    published_main,
+    published_range,
     scenario_table,
-    source_of,
+    scenario_weights,
     with_scenarios,
 )
 from vrag_kit.papers.mrag_bench.retrieval import (
-    is_listed,
-    planted_runs,
-    printed_hits,
+    is_evaluated_retriever,
+    published_hit_rates,
     retrieval_by_scenario,
-    rows_run,
+    runs_with_inserted_gold,
+    shipped_run,
 )
 from vrag_kit.papers.mrag_bench.settings import (
-    few_of_each,
-    gt_at_each_place,
-    gt_numbers,
+    gt_at_each_position,
     gt_rag,
-    in_reverse,
+    gt_rag_by_count,
     no_rag,
     retrieved_rag,
-    rotated,
-)
-from vrag_kit.papers.mrag_bench.spelling import (
-    guessed_table,
-    options_spelt_alike,
-    options_spelt_apart,
-    spelling_baseline,
-    spelling_by_scenario,
-    spelt_alike,
-    spelt_apart,
+    reversed_contexts,
+    rotate_options,
+    sample_per_scenario,
 )
 from vrag_kit.papers.mrag_bench.spelling_arms import (
-    by_spelling,
-    explained_by_spelling,
-    spelling_arms,
+    explained_by_cue,
+    option_format_variants,
+    with_cue_strata,
 )
-from vrag_kit.papers.mrag_bench.statistics import distribution, statistics
+from vrag_kit.papers.mrag_bench.statement_checks import (
+    check_statements,
+    settings_at_chance,
+    statement_differences,
+    statements_table,
+)
+from vrag_kit.papers.mrag_bench.statistics import describe, distribution
 from vrag_kit.papers.mrag_bench.statistics_figure import statistics_figure
-from vrag_kit.papers.mrag_bench.swapped import swapped_examples, swapped_rag
+from vrag_kit.papers.mrag_bench.swapped import mismatched_examples, mismatched_rag
 from vrag_kit.papers.mrag_bench.text_settings import (
     TEXT_OR_IMAGE,
     gt_image_and_text,
     gt_text,
-    printed_text_or_image,
-    printed_text_or_image_gains,
+    published_text_or_image,
+    published_text_or_image_gains,
     retrieved_text,
     with_passages,
 )
-from vrag_kit.papers.mrag_bench.turned import one_of_each, turned
-from vrag_kit.papers.mrag_bench.wording import WORDINGS, wording_of
+from vrag_kit.papers.mrag_bench.turned import answer_flips, example_per_scenario
+from vrag_kit.papers.statements import show_statements
 
 __all__ = [
     "ASPECTS",
@@ -115,97 +127,97 @@ __all__ = [
     "QUESTIONS",
     "TEXT_OR_IMAGE",
     "WORDINGS",
-    "ChoiceJudge",
-    "Official",
-    "Outcome",
-    "accuracy_by_reading",
+    "MultipleChoiceJudge",
+    "OfficialExtraction",
+    "ScorerOutcome",
+    "accuracy_by_extractor",
     "accuracy_by_scenario",
-    "accuracy_of_choices",
-    "after_asking",
-    "among_retrieved",
-    "answerers_agree",
-    "at_chance",
+    "after_model_call",
+    "answer_flips",
     "audit",
     "audit_figure",
     "audit_summary",
-    "both_means",
-    "by_questions",
-    "by_spelling",
-    "claims_on",
-    "claims_table",
+    "candidates_from_run",
+    "check_statements",
+    "compare_extractors",
     "contradictions",
+    "correct_letters",
+    "data_source",
+    "describe",
     "distribution",
+    "early_run_end",
+    "evaluate_extractors",
+    "example_per_scenario",
     "examples_figure",
-    "explained_by_spelling",
-    "extracted_beside_ours",
+    "explained_by_cue",
+    "extract_officially",
+    "extraction_figure",
     "extraction_prompt",
-    "few_of_each",
-    "found_and_right",
-    "found_and_right_figure",
+    "extraction_test_set",
     "gains_by_scenario",
-    "gains_said",
-    "gt_at_each_place",
+    "gt_at_each_position",
     "gt_image_and_text",
-    "gt_numbers",
     "gt_rag",
+    "gt_rag_by_count",
     "gt_text",
-    "guessed_table",
-    "how_they_go_together",
-    "in_reverse",
-    "is_listed",
-    "is_papers_data",
-    "labelled_choices",
-    "letters_chosen",
+    "inter_rater_agreement",
+    "is_evaluated_retriever",
+    "is_paper_data",
+    "load_prompts",
+    "micro_and_macro_accuracy",
+    "mismatched_examples",
+    "mismatched_rag",
+    "multiple_choice_accuracy",
     "no_rag",
-    "official_reading",
-    "official_runs",
-    "one_of_each",
-    "options_spelt_alike",
-    "options_spelt_apart",
-    "over_rotations",
-    "paper_tables",
-    "papers_mix",
-    "planted_runs",
-    "printed_found_and_right",
-    "printed_gains",
-    "printed_hits",
-    "printed_main",
-    "printed_people",
-    "printed_range",
-    "printed_text_or_image",
-    "printed_text_or_image_gains",
+    "normalise_option",
+    "odd_format_option",
+    "official_run_ends",
+    "option_format_baseline",
+    "option_format_by_scenario",
+    "option_format_table",
+    "option_format_variants",
+    "option_selection_rates",
+    "overall_means",
+    "published_gains",
+    "published_hit_rates",
+    "published_human_baseline",
+    "published_main",
+    "published_range",
+    "published_retrieval_vs_accuracy",
+    "published_tables",
+    "published_text_or_image",
+    "published_text_or_image_gains",
     "read_choice",
-    "readers_figure",
-    "readers_on_labelled",
+    "retrieval_accuracy_correlations",
     "retrieval_by_scenario",
+    "retrieval_vs_accuracy",
+    "retrieval_vs_accuracy_figure",
     "retrieved_rag",
     "retrieved_text",
     "retriever_correlations",
-    "right_letters",
-    "rotated",
-    "rows_run",
-    "rules_of",
-    "run_end",
+    "reversed_contexts",
+    "rotate_options",
+    "rotation_consistency",
+    "rule_counts",
+    "runs_with_inserted_gold",
+    "sample_per_scenario",
     "scenario_table",
-    "show_claims",
+    "scenario_weights",
+    "settings_at_chance",
+    "shipped_run",
+    "show_statements",
     "smallest_denominator",
-    "source_of",
-    "spelling_arms",
-    "spelling_baseline",
-    "spelling_by_scenario",
-    "spelt_alike",
-    "spelt_apart",
-    "statistics",
+    "statement_differences",
+    "statements_table",
     "statistics_figure",
-    "swapped_examples",
-    "swapped_rag",
-    "turned",
-    "with_extracted",
-    "with_found",
-    "with_letters",
-    "with_official",
+    "with_cue_strata",
+    "with_extracted_options",
+    "with_normalised_options",
+    "with_official_score",
+    "with_options",
     "with_passages",
+    "with_planted_cue",
+    "with_retrieval_hit",
     "with_scenarios",
-    "without_alike",
-    "wording_of",
+    "without_unlabelled_positives",
 ]

@@ -1,5 +1,5 @@
-"""MRAG-Bench in the form of Visual-RAG: ground truth as clues, and what was retrieved
-beside it as the pictures that are none.
+"""MRAG-Bench in the form of Visual-RAG: ground-truth images as clues, and other retrieved images as
+non-clues.
 """
 
 from __future__ import annotations
@@ -15,9 +15,11 @@ from vrag_kit.frames import require_columns
 from vrag_kit.types import Benchmark, DocId, QueryId
 
 
-def without_alike(benchmark: Benchmark, pools: Mapping[QueryId, Collection[DocId]]) -> Benchmark:
-    """The benchmark in whose searches a query does not find pictures of its `pools`
-    (`example_pools`) that are no ground truth: they show the same, and have no label.
+def without_unlabelled_positives(
+    benchmark: Benchmark, pools: Mapping[QueryId, Collection[DocId]]
+) -> Benchmark:
+    """Excludes unlabelled positives from each query's searches: images of its `pools`
+    (`example_pools`) that are no ground truth but show the same object.
     """
     left_out = dict(benchmark.left_out)
     for query_id in benchmark.queries:
@@ -28,14 +30,14 @@ def without_alike(benchmark: Benchmark, pools: Mapping[QueryId, Collection[DocId
     return replace(benchmark, left_out=left_out, fingerprint=_named(benchmark, told))
 
 
-def among_retrieved(benchmark: Benchmark, run: pd.DataFrame, *, depth: int) -> Benchmark:
-    """The benchmark whose queries have as candidates their ground truth, and the `depth`
-    best ranked pictures of a run that are none: the pictures that are no clue, and the
-    company of one clue, of the kit's settings.
+def candidates_from_run(benchmark: Benchmark, run: pd.DataFrame, *, depth: int) -> Benchmark:
+    """Returns the benchmark with candidate pools: each query's ground truth, and the `depth` best
+    ranked other images of a run. The latter serve as non-clues and distractors in the kit's
+    settings.
 
-    Raises `VragError` for a query for which the run holds fewer.
+    Raises `VragError` for a query for which the run has fewer.
     """
-    require_columns(run, ["query_id", "doc_id", "rank"], "among_retrieved")
+    require_columns(run, ["query_id", "doc_id", "rank"], "candidates_from_run")
     found: dict[QueryId, list[DocId]] = {query_id: [] for query_id in benchmark.queries}
     ranked = run.sort_values("rank")[["query_id", "doc_id"]]
     for query_id, doc_id in ranked.itertuples(index=False, name=None):
@@ -53,6 +55,6 @@ def among_retrieved(benchmark: Benchmark, run: pd.DataFrame, *, depth: int) -> B
     return replace(benchmark, pools=pools, fingerprint=_named(benchmark, told))
 
 
-def _named(benchmark: Benchmark, told: str) -> str:
+def _named(benchmark: Benchmark, suffix: str) -> str:
     """A fingerprint of its own for what differs."""
-    return hashlib.sha256(f"{benchmark.fingerprint}\n{told}".encode()).hexdigest()
+    return hashlib.sha256(f"{benchmark.fingerprint}\n{suffix}".encode()).hexdigest()

@@ -1,8 +1,8 @@
-"""The paper's audit: each number of Tables 3, 4, 6 and 7, of Figure 2 and of the text
-that follows from others, computed again.
+"""Audit of the paper: each number of Tables 3, 4, 6 and 7, of Figure 2 and of the text that follows
+from others is recomputed.
 
-It tells that two printed numbers contradict each other, never which of them is wrong,
-nor why. What rounding explains, or cutting off digits, is no contradiction.
+It shows that two published numbers contradict each other, not which of them is incorrect, nor why.
+Differences explained by rounding or truncation are no contradictions.
 """
 
 from __future__ import annotations
@@ -15,59 +15,56 @@ import numpy as np
 import pandas as pd
 
 from vrag_kit.fetching.mrag_bench_health import PUBLISHED
-from vrag_kit.papers.audit_rows import (
+from vrag_kit.papers.audit import (
     CONTRADICTS,
     SAME,
-    Allowed,
-    rows_of,
+    Tolerance,
+    audit_rows,
 )
-from vrag_kit.papers.mrag_bench.printed_text import claims
+from vrag_kit.papers.mrag_bench.printed_text import text_numbers
 from vrag_kit.papers.published import published
-from vrag_kit.papers.told_numbers import text_against_tables
+from vrag_kit.papers.text_numbers import check_text_numbers
 
 QUESTIONS = PUBLISHED
-"""Questions of each scenario: the whole numbers that Figure 2's shares stand for."""
+"""Number of questions of each scenario: the whole numbers behind Figure 2's shares."""
 ASPECTS = {
     "perspective": ("angle", "partial", "scope", "occlusion"),
     "transformative": ("temporal", "deformation", "incomplete", "biological"),
     "others": ("others",),
 }
-"""Aspect → its scenarios."""
+"""Maps each aspect to its scenarios."""
 _CELL = ["model", "setting", "modality"]
 _UNIT = 0.01
-_DIGIT = Allowed(_UNIT / 2 + 1e-4, _UNIT + 1e-4)
-_MEAN = Allowed(_UNIT / 2 + 1e-4, 1.5 * _UNIT + 1e-4)
-_SHARE = Allowed(0.0501)
+_DIGIT = Tolerance(_UNIT / 2 + 1e-4, _UNIT + 1e-4)
+_MEAN = Tolerance(_UNIT / 2 + 1e-4, 1.5 * _UNIT + 1e-4)
+_SHARE = Tolerance(0.0501)
 _OURS = {"LLaVA-Next-Interleave": "LLaVA-NeXT-Interleave-7B"}
 Tables = Mapping[int | str, pd.DataFrame]
 
 
-def paper_tables() -> dict[int | str, pd.DataFrame]:
-    """The tables that are audited, as `published` gives them: number → table, and
-    "figure02".
-    """
+def published_tables() -> dict[int | str, pd.DataFrame]:
+    """Returns the audited tables, as `published` gives them: number → table, and "figure02"."""
     return {name: published("mrag_bench", name) for name in (2, 3, 4, 6, 7, "figure02")}
 
 
 def audit(tables: Tables | None = None) -> pd.DataFrame:
-    """Every check of every printed number: check, table, where, printed, recomputed,
-    tolerance, finding, note; as in the other papers' audits (`audit_summary`,
-    `contradictions`).
+    """Runs every check of the audit. Columns: check, table, cell, reported, recomputed, tolerance,
+    finding, note; as in the other papers' audits (`audit_summary`, `contradictions`).
 
-    Values are in percent, or questions. The check "overall, all questions" weighs
-    scenarios by their questions, as the models' rows do; its `note` says so where the
-    printed number is the plain mean of the nine. Statements of the text stand under
-    "text against tables". `tables` are `paper_tables()` unless given.
+    Values are in percent, or questions. The check "overall, all questions" weights scenarios by
+    their questions (micro average), as the models' rows do; its `note` says if the published number
+    is the macro average of the nine. Statements of the text are in the check "text vs. tables".
+    `tables` are `published_tables()` by default.
     """
-    tables = paper_tables() if tables is None else tables
+    tables = published_tables() if tables is None else tables
     checks = (_deltas, _shares, _whole_numbers, _overall, _human_gains, _repeats, _statements)
     parts = chain.from_iterable(check(tables) for check in checks)
     return pd.concat(list(parts), ignore_index=True)
 
 
-def by_questions(cells: pd.DataFrame) -> pd.DataFrame:
-    """Rows of a table by scenario as one row each: the columns that name it, `printed`
-    (overall), `weighted` (mean over questions) and `plain` (mean of nine scenarios).
+def overall_means(cells: pd.DataFrame) -> pd.DataFrame:
+    """Computes the overall means of a table by scenario: its key columns, `reported` (overall),
+    `weighted` (micro average over questions) and `plain` (macro average of nine scenarios).
     """
     names = [name for name in ("retriever", *_CELL) if name in cells]
     wide = cells.pivot_table(index=names, columns="scenario", values="value", sort=False)
@@ -75,7 +72,7 @@ def by_questions(cells: pd.DataFrame) -> pd.DataFrame:
     weights = np.array(list(QUESTIONS.values()))
     return pd.DataFrame(
         {
-            "printed": wide["overall"],
+            "reported": wide["overall"],
             "weighted": scenarios.to_numpy() @ weights / weights.sum(),
             "plain": scenarios.mean(axis=1),
         }
@@ -83,8 +80,8 @@ def by_questions(cells: pd.DataFrame) -> pd.DataFrame:
 
 
 def smallest_denominator(values: Iterable[float], most: int = 400) -> int | None:
-    """The smallest number of questions of which all values, in percent to two digits,
-    are whole shares; None when there is none up to `most`.
+    """Returns the smallest number of questions of which all values, in percent to two digits, are
+    whole shares; None if there is none up to `most`.
     """
     shares = np.array(list(values))
     for n in range(1, most + 1):
@@ -103,7 +100,7 @@ def _deltas(tables: Tables) -> Iterable[pd.DataFrame]:
             alone, on=["model", "scenario"], suffixes=("", "_alone")
         )
         own = both["value"] - both["value_alone"]
-        rows = rows_of("difference from no RAG", number, both, both["delta"], own, _DIGIT)
+        rows = audit_rows("difference from no RAG", number, both, both["delta"], own, _DIGIT)
         yield rows.assign(note=_swapped(both, rows["finding"] == CONTRADICTS))
 
 
@@ -126,9 +123,9 @@ def _shares(tables: Tables) -> Iterable[pd.DataFrame]:
     for level, counts in (("scenario", QUESTIONS), ("aspect", _of_aspects())):
         part = figure[figure["level"] == level]
         own = [100 * counts[name] / total for name in part["scenario"]]
-        yield rows_of(f"share of each {level}", "figure 2", part, part["value"], own, _SHARE)
+        yield audit_rows(f"share of each {level}", "figure 2", part, part["value"], own, _SHARE)
     table = tables[2].set_index("statistic")["value"]
-    yield rows_of("sum of the scenarios", 2, ["all"], table["total_questions"], [total], SAME)
+    yield audit_rows("sum of the scenarios", 2, ["all"], table["total_questions"], [total], SAME)
 
 
 def _of_aspects() -> dict[str, int]:
@@ -144,8 +141,8 @@ def _whole_numbers(tables: Tables) -> Iterable[pd.DataFrame]:
         cells = tables[number][tables[number]["scenario"] != "overall"].reset_index(drop=True)
         n = cells["scenario"].map(QUESTIONS)
         nearest = 100 / n * (cells["value"] * n / 100).round()
-        check = "a whole number of questions"
-        rows = rows_of(check, number, cells, cells["value"], nearest, _DIGIT)
+        check = "count consistency (questions)"
+        rows = audit_rows(check, number, cells, cells["value"], nearest, _DIGIT)
         odd = rows["finding"] == CONTRADICTS
         notes = [
             f"nearest: {share * of / 100:.0f} of {of}" for share, of in zip(nearest, n, strict=True)
@@ -170,10 +167,10 @@ def _with_others(cells: pd.DataFrame, odd: pd.Series, notes: list[str]) -> list[
 def _overall(tables: Tables) -> Iterable[pd.DataFrame]:
     """The overall column as a mean over questions."""
     for number in (3, 4, 6, 7):
-        rows = by_questions(tables[number])
+        rows = overall_means(tables[number])
         check = "overall, all questions"
-        table = rows_of(check, number, rows, rows["printed"], rows["weighted"], _MEAN)
-        plain = (rows["printed"] - rows["plain"]).abs() <= _MEAN.exact
+        table = audit_rows(check, number, rows, rows["reported"], rows["weighted"], _MEAN)
+        plain = (rows["reported"] - rows["plain"]).abs() <= _MEAN.exact
         odd = (table["finding"] == CONTRADICTS) & plain
         yield table.assign(note=np.where(odd, "it is the plain mean of the nine scenarios", ""))
 
@@ -181,11 +178,11 @@ def _overall(tables: Tables) -> Iterable[pd.DataFrame]:
 def _human_gains(tables: Tables) -> Iterable[pd.DataFrame]:
     """People's gains on the scale of the models' overall column."""
     people = tables[3][tables[3]["model"] == "Human performance"]
-    means = by_questions(people).set_index("setting")
+    means = overall_means(people).set_index("setting")
     told = people[(people["scenario"] == "overall") & people["delta"].notna()]
     own = means["weighted"].reindex(told["setting"]) - means["weighted"]["no_rag"]
-    check = "gain of people, all questions"
-    rows = rows_of(check, 3, told, told["delta"], own.to_numpy(), _MEAN)
+    check = "human gain, all questions"
+    rows = audit_rows(check, 3, told, told["delta"], own.to_numpy(), _MEAN)
     yield rows.assign(note="the models' overall column weighs scenarios by their questions")
 
 
@@ -195,12 +192,12 @@ def _repeats(tables: Tables) -> Iterable[pd.DataFrame]:
     key = [*_CELL, "scenario"]
     main = tables[3][[*key, "value"]]
     both = tables[4].merge(main, on=key, suffixes=("", "_main"))
-    yield rows_of(check, "4, 3", both, both["value"], both["value_main"], SAME)
+    yield audit_rows(check, "4, 3", both, both["value"], both["value_main"], SAME)
     clip = tables[7][tables[7]["retriever"] == "CLIP"].replace({"model": _OURS})
     both = clip.merge(main, on=["model", "setting", "scenario"], suffixes=("", "_main"))
-    yield rows_of(check, "7, 3", both, both["value"], both["value_main"], SAME)
+    yield audit_rows(check, "7, 3", both, both["value"], both["value_main"], SAME)
 
 
 def _statements(tables: Tables) -> Iterable[pd.DataFrame]:
     """What the text says of its tables: see `claims`."""
-    return text_against_tables(claims(tables, _of_aspects()))
+    return check_text_numbers(text_numbers(tables, _of_aspects()))

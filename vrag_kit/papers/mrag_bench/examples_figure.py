@@ -1,4 +1,4 @@
-"""One question of each scenario in pictures, as in the paper's Figure 3."""
+"""Figure of one example question per scenario, as in the paper's Figure 3."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from vrag_kit.papers.mrag_bench.turned import SETTINGS, scores_by_setting
-from vrag_kit.plotting.retrieval import ASKED, show_picture
+from vrag_kit.plotting.retrieval import ASKED, draw_image
 from vrag_kit.plotting.style import CLUE, GREY, new_figure
 from vrag_kit.types import Benchmark, Query
 
@@ -23,9 +23,9 @@ _LINE = 0.13  # inches that it is high
 def examples_figure(
     benchmark: Benchmark, judged: pd.DataFrame, query_ids: Sequence[str], model: str
 ) -> Figure:
-    """A column for each question: its picture, a ground-truth one and the first that was
-    retrieved (green frame: ground truth too), its words and options (the right one
-    marked), and how the model fared (✓, ✗, – for none).
+    """Plots a column for each question: its image, a ground-truth one, the first retrieved one
+    (green frame: ground truth), its text and options (the correct one marked), and the model's
+    outcome (✓, ✗, – for none).
     """
     scores = scores_by_setting(judged[judged["model"] == model]).set_index("query_id")
     columns = len(query_ids)
@@ -38,7 +38,7 @@ def examples_figure(
     for column, query_id, text in zip(axes.T, query_ids, words, strict=True):
         query = benchmark.queries[query_id]
         relevant = benchmark.relevant(query_id)
-        show_picture(column[0], query.image, f"{query.metadata['scenario']}\n{ASKED}", GREY)
+        draw_image(column[0], query.image, f"{query.metadata['scenario']}\n{ASKED}", GREY)
         _document(column[1], benchmark, relevant[:1], relevant, "ground truth")
         found = tuple(query.metadata.get("retrieved", ()))[:1]
         _document(column[2], benchmark, found, relevant, "retrieved first")
@@ -60,7 +60,7 @@ def _document(
         axis.set_axis_off()
         return
     frame = CLUE if shown[0] in relevant else GREY
-    show_picture(axis, benchmark.corpus[shown[0]].image, title, frame)
+    draw_image(axis, benchmark.corpus[shown[0]].image, title, frame)
 
 
 def _words(query: Query, scores: Mapping[str, float]) -> str:

@@ -1,6 +1,5 @@
-"""How far a better retriever makes better answers (Figure 5, left): what retrievers find
-beside what is right with it, what four points are worth as a correlation, and the same
-asked of questions instead of retrievers.
+"""Relation of retrieval quality and accuracy (Figure 5, left): both by retriever, their correlation
+with exact p-values for four points, and accuracy by retrieval hit of each question.
 """
 
 from __future__ import annotations
@@ -12,28 +11,29 @@ import numpy as np
 import pandas as pd
 
 from vrag_kit.papers.mrag_bench.results import OVERALL
-from vrag_kit.papers.mrag_bench.retrieval import is_listed, printed_hits
+from vrag_kit.papers.mrag_bench.retrieval import is_evaluated_retriever, published_hit_rates
 from vrag_kit.papers.published import published
 from vrag_kit.types import Benchmark
 
 WITHIN = "within scenarios"
-"""All scenarios at once, each less its own means: what differs is the retriever alone."""
+"""All scenarios pooled, each minus its own means: only the retriever varies."""
+_X, _Y = "retrieval_score", "accuracy"
 _KEY = ["model", "retriever", "scenario", "metric"]
 _TINY = 1e-12
 _MOST = 8  # retrievers whose orders are all gone through: 40,320
 
 
-def found_and_right(hits: pd.DataFrame, results: pd.DataFrame) -> pd.DataFrame:
-    """Both shares of every model, retriever and scenario ("overall" too): model,
-    retriever, scenario, metric ("hit@5", "recall@5"), found, found_low, found_high,
-    right, right_low, right_high, n, n_failed.
+def retrieval_vs_accuracy(hits: pd.DataFrame, results: pd.DataFrame) -> pd.DataFrame:
+    """Joins retrieval scores and accuracies by model, retriever and scenario ("overall" too).
+    Columns: model, retriever, scenario, metric ("hit@5", "recall@5"), retrieval_score,
+    retrieval_score_low, retrieval_score_high, accuracy, accuracy_low, accuracy_high, n, n_failed.
 
     `hits` are `retrieval_by_scenario`, `results` accuracies of `accuracy_by_scenario` by
     model and retriever; aspects are left out.
     """
-    names = {"value": "found", "ci_low": "found_low", "ci_high": "found_high"}
+    names = {"value": _X, "ci_low": f"{_X}_low", "ci_high": f"{_X}_high"}
     found = hits.rename(columns=names)[["retriever", "scenario", "metric", *names.values()]]
-    names = {"value": "right", "ci_low": "right_low", "ci_high": "right_high"}
+    names = {"value": _Y, "ci_low": f"{_Y}_low", "ci_high": f"{_Y}_high"}
     right = results[(results["metric"] == "accuracy") & (results["level"] != "aspect")]
     right = right.rename(columns=names)
     right = right[["model", "retriever", "scenario", *names.values(), "n", "n_failed"]]
@@ -41,35 +41,34 @@ def found_and_right(hits: pd.DataFrame, results: pd.DataFrame) -> pd.DataFrame:
     return both[[*_KEY, *(name for name in both if name not in _KEY)]]
 
 
-def printed_found_and_right() -> pd.DataFrame:
-    """Tables 6 and 7 in the columns of `found_and_right`, as shares, without intervals;
-    Table 6's "Recall@5" under the name of what it is, "hit@5".
+def published_retrieval_vs_accuracy() -> pd.DataFrame:
+    """Returns Tables 6 and 7 in the columns of `retrieval_vs_accuracy`, as shares, without
+    intervals; Table 6's "Recall@5" is renamed to what it is, "hit@5".
     """
-    right = published("mrag_bench", 7).rename(columns={"value": "right"})
-    right = right.assign(right=right["right"] / 100).drop(columns="metric")
-    both = printed_hits().rename(columns={"value": "found"})
+    right = published("mrag_bench", 7).rename(columns={"value": _Y})
+    right = right.assign(accuracy=right[_Y] / 100).drop(columns="metric")
+    both = published_hit_rates().rename(columns={"value": _X})
     both = both.merge(right, on=["retriever", "scenario"], sort=False)
-    ends = dict.fromkeys(("found_low", "found_high", "right_low", "right_high"), math.nan)
+    ends = dict.fromkeys((f"{_X}_low", f"{_X}_high", f"{_Y}_low", f"{_Y}_high"), math.nan)
     both = both.assign(**ends, n_failed=0)
-    return both[[*_KEY, "found", *ends, "right", "n", "n_failed"]]
+    return both[[*_KEY, _X, *ends, _Y, "n", "n_failed"]]
 
 
-def how_they_go_together(both: pd.DataFrame) -> pd.DataFrame:
-    """Correlation of found and right over the retrievers: model, metric, scenario
-    ("overall", each, and "within scenarios"), n (retrievers), pearson, ci_low, ci_high,
-    p, p_least, spearman. Only listed retrievers count (`is_listed`).
+def retrieval_accuracy_correlations(both: pd.DataFrame) -> pd.DataFrame:
+    """Correlates retrieval_score and accuracy over the retrievers. Columns: model, metric, scenario
+    ("overall", each, and "within scenarios"), n (retrievers), pearson, ci_low, ci_high, p, p_least,
+    spearman. Only listed retrievers count (`is_evaluated_retriever`).
 
-    The interval is Fisher's, tanh(atanh r ± 1.96 / √(n − 3)); NaN below four retrievers
-    and within scenarios. p is exact: the share of all orders in which accuracies could
-    belong to the retrievers whose |r| is at least as large; p_least is the smallest that
-    so few retrievers allow. NaN where a column never changes, and beyond eight
-    retrievers p.
+    The interval is Fisher's, tanh(atanh r ± 1.96 / √(n − 3)); NaN below four retrievers and within
+    scenarios. p is exact: the share of all permutations of accuracies over the retrievers whose |r|
+    is at least as large; p_least is the smallest possible for this number of retrievers. NaN if a
+    column is constant, and p beyond eight retrievers.
     """
     rows: list[tuple[object, ...]] = []
-    retrievers = both[is_listed(both["retriever"])]
+    retrievers = both[is_evaluated_retriever(both["retriever"])]
     for (model, metric), part in retrievers.groupby(["model", "metric"], sort=False):
-        found = part.pivot_table(index="scenario", columns="retriever", values="found", sort=False)
-        right = part.pivot_table(index="scenario", columns="retriever", values="right", sort=False)
+        found = part.pivot_table(index="scenario", columns="retriever", values=_X, sort=False)
+        right = part.pivot_table(index="scenario", columns="retriever", values=_Y, sort=False)
         x, y = found.to_numpy(), right.loc[found.index, found.columns].to_numpy()
         for place, scenario in enumerate(found.index):
             one = slice(place, place + 1)
@@ -122,11 +121,11 @@ def _fisher(r: float, n: float) -> tuple[float, float]:
     return math.tanh(middle - half), math.tanh(middle + half)
 
 
-def with_found(judged: pd.DataFrame, benchmark: Benchmark) -> pd.DataFrame:
-    """The table of answers with the column found: "found" where a ground-truth picture
-    was among what was shown, else "missed".
+def with_retrieval_hit(judged: pd.DataFrame, benchmark: Benchmark) -> pd.DataFrame:
+    """Adds the column hit: "hit" if the evidence shown includes a ground-truth image,
+    else "miss".
     """
     relevant = {query_id: set(benchmark.relevant(query_id)) for query_id in benchmark.queries}
     shown = zip(judged["query_id"], judged["doc_ids"], strict=True)
-    found = ["found" if relevant[query] & set(doc_ids) else "missed" for query, doc_ids in shown]
-    return judged.assign(found=pd.Series(found, judged.index, dtype=object))
+    hits = ["hit" if relevant[query] & set(doc_ids) else "miss" for query, doc_ids in shown]
+    return judged.assign(hit=pd.Series(hits, judged.index, dtype=object))

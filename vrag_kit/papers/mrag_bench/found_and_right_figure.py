@@ -1,4 +1,4 @@
-"""Figure 5, left, with every scenario: what retrievers find, and what is right with it."""
+"""Figure 5, left, with every scenario: retrieval score and accuracy."""
 
 from __future__ import annotations
 
@@ -8,22 +8,23 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from vrag_kit.analysis.cells import p_cell
-from vrag_kit.papers.mrag_bench.found_and_right import how_they_go_together
+from vrag_kit.analysis.report_tables import format_p
+from vrag_kit.papers.mrag_bench.found_and_right import retrieval_accuracy_correlations
 from vrag_kit.papers.mrag_bench.results import OVERALL
-from vrag_kit.papers.mrag_bench.retrieval import is_listed, is_planted
-from vrag_kit.plotting.style import colors_of, new_figure
+from vrag_kit.papers.mrag_bench.retrieval import has_inserted_gold, is_evaluated_retriever
+from vrag_kit.plotting.style import model_colors, new_figure
 from vrag_kit.retrieval.parts import QUERY_PARTS
 
-_NUMBERS = ["found", "found_low", "found_high", "right", "right_low", "right_high"]
+_X, _Y = "retrieval_score", "accuracy"
+_NUMBERS = [*(_X, f"{_X}_low", f"{_X}_high"), *(_Y, f"{_Y}_low", f"{_Y}_high")]
 
 
-def found_and_right_figure(sources: Mapping[str, pd.DataFrame]) -> Figure:
-    """A panel for each source (title → `found_and_right`), model and measure: a small
-    point a retriever and scenario, a large one, with 95 % intervals, a retriever overall;
-    hollow where the ranking is planted.
+def retrieval_vs_accuracy_figure(sources: Mapping[str, pd.DataFrame]) -> Figure:
+    """Plots accuracy over retrieval score, a panel for each source, model and metric. `sources`
+    maps a title to `retrieval_vs_accuracy`. Small points: a retriever and scenario; large ones,
+    with 95 % intervals: a retriever overall; hollow where gold images are inserted.
 
-    Above each panel stands how the large points of the retrievers go together.
+    The panel's title gives the correlation of the retrievers' large points.
     """
     panels = []
     for title, table in sources.items():
@@ -31,8 +32,8 @@ def found_and_right_figure(sources: Mapping[str, pd.DataFrame]) -> Figure:
             panels.append((f"{title}, {model}".replace("field-guide-", ""), str(metric), part))
     figure, (axes,) = new_figure(1, len(panels), (4.5 * len(panels) + 0.6, 5.2), sharey=True)
     names = pd.concat(sources.values())["retriever"]
-    colors = colors_of(names)
-    planted = set(names[is_planted(names)])
+    colors = model_colors(names)
+    planted = set(names[has_inserted_gold(names)])
     fills = {name: "none" if name in planted else color for name, color in colors.items()}
     for axis, (title, metric, part) in zip(axes, panels, strict=True):
         for retriever, color in colors.items():
@@ -51,9 +52,9 @@ def found_and_right_figure(sources: Mapping[str, pd.DataFrame]) -> Figure:
         "Large: overall, with 95 % intervals where there are any; small: a scenario each."
         " r: of the large ones, in brackets its 95 % interval."
     )
-    if not is_listed(names).all():
-        caption += "\nNot counted in r: what the rows hold as retrieved"
-        caption += ", and hollow, where ground truth was planted." if planted else "."
+    if not is_evaluated_retriever(names).all():
+        caption += "\nExcluded from r: the retrieved set shipped with the data"
+        caption += ", and, hollow, where gold images were planted." if planted else "."
     figure.supxlabel(caption, fontsize=9)
     return figure
 
@@ -61,12 +62,12 @@ def found_and_right_figure(sources: Mapping[str, pd.DataFrame]) -> Figure:
 def _points(axis: Axes, table: pd.DataFrame, color: str, fill: str) -> None:
     """One ranking: its scenarios, then overall with its intervals."""
     whole = table["scenario"] == OVERALL
-    each = 100 * table.loc[~whole, ["found", "right"]]
-    axis.plot(each["found"], each["right"], "o", color=color, mfc=fill, markersize=3.5, alpha=0.6)
+    each = 100 * table.loc[~whole, [_X, _Y]]
+    axis.plot(each[_X], each[_Y], "o", color=color, mfc=fill, markersize=3.5, alpha=0.6)
     for row in (100 * table.loc[whole, _NUMBERS]).to_dict("records"):
-        axis.hlines(row["right"], row["found_low"], row["found_high"], color=color, linewidth=1.4)
-        axis.vlines(row["found"], row["right_low"], row["right_high"], color=color, linewidth=1.4)
-        axis.plot(row["found"], row["right"], "o", color=color, mfc=fill, markersize=9, zorder=3)
+        axis.hlines(row[_Y], row[f"{_X}_low"], row[f"{_X}_high"], color=color, linewidth=1.4)
+        axis.vlines(row[_X], row[f"{_Y}_low"], row[f"{_Y}_high"], color=color, linewidth=1.4)
+        axis.plot(row[_X], row[_Y], "o", color=color, mfc=fill, markersize=9, zorder=3)
 
 
 def _label(name: str, names: Collection[str]) -> str:
@@ -79,7 +80,7 @@ def _label(name: str, names: Collection[str]) -> str:
 
 def _in_words(table: pd.DataFrame) -> str:
     """How the overall points go together."""
-    rows = how_they_go_together(table).query("scenario == @OVERALL")
+    rows = retrieval_accuracy_correlations(table).query("scenario == @OVERALL")
     if rows.empty:
         return "no listed retriever"
     row = rows.iloc[0]
@@ -87,4 +88,4 @@ def _in_words(table: pd.DataFrame) -> str:
     if pd.notna(row["ci_low"]):
         told += f" [{row['ci_low']:.2f}, {row['ci_high']:.2f}]"
     told += f", {int(row['n'])} retrievers"
-    return told + (f", p = {p_cell(row['p'])}" if pd.notna(row["p"]) else "")
+    return told + (f", p = {format_p(row['p'])}" if pd.notna(row["p"]) else "")

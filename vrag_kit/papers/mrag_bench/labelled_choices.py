@@ -1,5 +1,5 @@
-"""Raw answers to choices that were labelled before there was a reader, by the kit's
-makers, and what both readers make of them.
+"""Test set of raw multiple-choice answers that the kit's authors labelled before the parser
+existed, and the evaluation of both extractors on it.
 """
 
 from __future__ import annotations
@@ -9,23 +9,23 @@ from pathlib import Path
 
 import pandas as pd
 
-from vrag_kit.judging.choice_reader import Reading, read_choice
-from vrag_kit.papers.mrag_bench.official_scorer import Outcome, official_reading
+from vrag_kit.judging.multiple_choice import ParsedChoice, read_choice
+from vrag_kit.papers.mrag_bench.official_scorer import ScorerOutcome, extract_officially
 
 _FILES = {
-    "rows of the rules": "choices_official.json",
+    "rule test cases": "choices_official.json",
     "adversarial": "choices_adversarial.json",
 }
-AS_LABELLED = "as labelled"
-ANOTHER = "another letter, or one where none is labelled"
-NO_LETTER = "no letter where one is labelled"
+AS_LABELLED = "correct"
+ANOTHER = "misread"
+NO_LETTER = "missing"
 
 
-def labelled_choices() -> pd.DataFrame:
-    """One row an answer: source ("rows of the rules", or "adversarial", ours), raw,
-    options (a tuple), outcome ("letter", "ambiguous", "declined", "unreadable" or
-    "empty"), letters (all it may be), rule (which of `RULES` decides), and `official`,
-    what the published scorer was seen to do with the first ("" for the others).
+def extraction_test_set() -> pd.DataFrame:
+    """Returns the labelled answers, one per row: source ("rule test cases", or "adversarial",
+    ours), raw, options (a tuple), outcome ("letter", "ambiguous", "declined", "unparsed" or
+    "empty"), letters (all it may be), rule (the deciding one of `RULES`), and `official`, the
+    published scorer's observed outcome for the first source ("" for the other).
     """
     rows = []
     for source, name in _FILES.items():
@@ -37,21 +37,21 @@ def labelled_choices() -> pd.DataFrame:
     return pd.DataFrame(rows)[columns]
 
 
-def readers_on_labelled() -> pd.DataFrame:
-    """`labelled_choices` with what both readers make of each: labelled, ours and official
-    in words, and ours_is and official_is: `AS_LABELLED`, `ANOTHER`, `NO_LETTER`, or the
-    official scorer's "crash" or "asks GPT-3.5".
+def evaluate_extractors() -> pd.DataFrame:
+    """Runs both extractors on `extraction_test_set`. Added columns: labelled, ours and official as
+    text, and ours_is and official_is: `AS_LABELLED`, `ANOTHER`, `NO_LETTER`, or the official
+    scorer's "crash" or "falls back to GPT-3.5".
 
-    The official scorer knows no more than four outcomes: where no letter is labelled, a
-    wrong answer is as labelled.
+    The official scorer has only four outcomes: where no letter is labelled, scoring the answer as
+    incorrect agrees with the label.
     """
-    table = labelled_choices().drop(columns="official")
+    table = extraction_test_set().drop(columns="official")
     cells = []
     for row in table.to_dict("records"):
-        ours, theirs = read_choice(row["raw"], row["options"]), official_reading(row["raw"])
-        labelled = Reading(row["rule"], row["letters"], ours.options_are_letters)
+        ours, theirs = read_choice(row["raw"], row["options"]), extract_officially(row["raw"])
+        labelled = ParsedChoice(row["rule"], row["letters"], ours.options_are_letters)
         chosen = labelled.letter or ""
-        broken = theirs.outcome in (Outcome.CRASH, Outcome.ASKS)
+        broken = theirs.outcome in (ScorerOutcome.CRASH, ScorerOutcome.ASKS)
         cells.append(
             {
                 "labelled": str(labelled),

@@ -1,7 +1,7 @@
-"""What MRAG-Bench's own scorer does with an answer, told and not done: its letter, or
-that it crashes, asks a model, or never ends.
+"""Simulation of MRAG-Bench's official scorer on an answer: its letter, a crash, a model call, or a
+hang.
 
-Read from the published `eval/score.py` and what it calls (last change 2025-01-22).
+Based on the published `eval/score.py` and what it calls (last change 2025-01-22).
 """
 
 from __future__ import annotations
@@ -15,26 +15,26 @@ _ENDS = ",.!?;:'"
 _MOST_WORDS = 5
 
 
-class Outcome(StrEnum):
-    """What becomes of an answer, or of the whole run."""
+class ScorerOutcome(StrEnum):
+    """Outcome of an answer, or of the whole run."""
 
     LETTER = "letter"
-    """A letter is found."""
+    """A letter is extracted."""
     WRONG = "wrong"
-    """It is counted as wrong, whatever it says."""
-    ASKS = "asks GPT-3.5"
-    """Its letter is whatever GPT-3.5 makes of it."""
+    """The answer counts as incorrect, whatever its text."""
+    ASKS = "falls back to GPT-3.5"
+    """GPT-3.5 extracts the letter."""
     CRASH = "crash"
     """An AttributeError ends the run, and no score is written."""
     HANG = "hang"
-    """The question to GPT-3.5 fails and is asked again, 10,000,000 times."""
+    """The call to GPT-3.5 fails and is retried 10,000,000 times."""
 
 
 @dataclass(frozen=True, slots=True)
-class Official:
-    """What the scorer makes of one answer."""
+class OfficialExtraction:
+    """Outcome of the official scorer for one answer."""
 
-    outcome: Outcome
+    outcome: ScorerOutcome
     letter: str = ""
     """A to D; "" unless the outcome is a letter."""
 
@@ -42,14 +42,14 @@ class Official:
         return self.letter or str(self.outcome)
 
 
-def official_reading(raw: str) -> Official:
-    """What the scorer makes of an answer, before anything is asked of a model.
+def extract_officially(raw: str) -> OfficialExtraction:
+    """Applies the official scorer's rules to an answer, before any model call.
 
-    White space is taken off both ends, then each of `, . ! ? ; : '` in turn. Candidates
-    are the letters in round brackets; without any, capitals between two spaces, the
-    article "A" included; of several the one that occurs last. Without any, an answer of
-    more than five words crashes, as options' texts are to be compared and a number
-    stands in their place; a shorter one goes to GPT-3.5, and one that is empty is wrong.
+    White space is stripped from both ends, then each of `, . ! ? ; : '` in turn. Candidates are
+    letters in round brackets; without any, capitals between two spaces, including the article "A";
+    of several, the last occurrence counts. Without any, an answer of more than five words crashes,
+    as the scorer compares options' texts but holds a number instead; a shorter one goes to GPT-3.5,
+    and an empty one is incorrect.
     """
     said = raw.strip()
     for sign in _ENDS:
@@ -59,31 +59,35 @@ def official_reading(raw: str) -> Official:
         places = {letter: said.rfind(shown.format(letter)) for letter in LETTERS}
         letter = max(places, key=lambda each: places[each])
         if places[letter] >= 0:
-            return Official(Outcome.LETTER, letter)
+            return OfficialExtraction(ScorerOutcome.LETTER, letter)
     if len(said.split()) > _MOST_WORDS:
-        return Official(Outcome.CRASH)
-    return Official(Outcome.ASKS if raw else Outcome.WRONG)
+        return OfficialExtraction(ScorerOutcome.CRASH)
+    return OfficialExtraction(ScorerOutcome.ASKS if raw else ScorerOutcome.WRONG)
 
 
-def after_asking(found: Official, reply: str | None) -> Official:
-    """What becomes of an answer that GPT-3.5 is asked about: a bare letter counts, any
-    other reply is wrong; without any reply (None: no key, or openai 1.0 and above) the
-    run hangs. All other outcomes stay.
+def after_model_call(found: OfficialExtraction, reply: str | None) -> OfficialExtraction:
+    """Returns the outcome after the call to GPT-3.5: a bare letter counts, any other reply is
+    incorrect; without a reply (None: no key, or openai 1.0 and above) the run hangs. All other
+    outcomes stay.
     """
-    if found.outcome is not Outcome.ASKS:
+    if found.outcome is not ScorerOutcome.ASKS:
         return found
     if reply is None:
-        return Official(Outcome.HANG)
+        return OfficialExtraction(ScorerOutcome.HANG)
     letter = reply.strip()
-    wrong = Official(Outcome.WRONG)
-    return Official(Outcome.LETTER, letter) if letter and letter in tuple(LETTERS) else wrong
+    wrong = OfficialExtraction(ScorerOutcome.WRONG)
+    return (
+        OfficialExtraction(ScorerOutcome.LETTER, letter)
+        if letter and letter in tuple(LETTERS)
+        else wrong
+    )
 
 
-def run_end(found: Sequence[Official]) -> tuple[Outcome, int] | None:
-    """How a run over these answers ends early, and at which place, from 0; None when it
-    reaches its end.
+def early_run_end(found: Sequence[OfficialExtraction]) -> tuple[ScorerOutcome, int] | None:
+    """Returns how a run over these answers ends early, and at which position, from 0; None if it
+    completes.
     """
     for place, each in enumerate(found):
-        if each.outcome in (Outcome.CRASH, Outcome.HANG):
+        if each.outcome in (ScorerOutcome.CRASH, ScorerOutcome.HANG):
             return each.outcome, place
     return None

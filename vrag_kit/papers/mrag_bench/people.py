@@ -1,5 +1,5 @@
-"""People who answer (Figures 6 and 7 and Table 3): their means in both weighings, since
-the paper's are not those of its models, and how often two answerers say the same.
+"""Human answers (Figures 6 and 7 and Table 3): micro and macro averages, since the paper averages
+people and models differently, and inter-rater agreement.
 """
 
 from __future__ import annotations
@@ -8,39 +8,39 @@ from itertools import combinations
 
 import pandas as pd
 
-from vrag_kit.analysis import Mix, estimate
-from vrag_kit.judging.choice_reader import read_choice
+from vrag_kit.analysis import PoststratificationWeights, estimate
+from vrag_kit.judging.multiple_choice import read_choice
 from vrag_kit.papers.mrag_bench.audit import QUESTIONS
-from vrag_kit.papers.mrag_bench.results import OVERALL, accuracy_of_choices, papers_mix
+from vrag_kit.papers.mrag_bench.results import OVERALL, multiple_choice_accuracy, scenario_weights
 from vrag_kit.papers.published import published
 from vrag_kit.types import Benchmark
 
-BY_QUESTIONS, PLAIN = "by questions", "plain mean"
-_EACH_ALIKE = Mix("scenario", dict.fromkeys(QUESTIONS, 1.0))
+MICRO, MACRO = "micro", "macro"
+_EACH_ALIKE = PoststratificationWeights("scenario", dict.fromkeys(QUESTIONS, 1.0))
 
 
-def both_means(judged: pd.DataFrame, benchmark: Benchmark) -> pd.DataFrame:
-    """`accuracy_of_choices` of every model and setting, weighing "by questions" (in the paper's
-    proportions, as its models' overall numbers are) and "plain mean" (of scenarios, as
-    its people's are): model, setting, weighing, and the columns from metric on.
+def micro_and_macro_accuracy(judged: pd.DataFrame, benchmark: Benchmark) -> pd.DataFrame:
+    """Computes `multiple_choice_accuracy` of every model and setting as "micro" and "macro"
+    average. Micro is over questions, in the paper's proportions, as for its models; macro is over
+    scenarios, as for its people. Columns: model, setting, average, and those from metric on.
 
     `judged` comes from `with_scenarios`.
     """
     keys = ["model", "setting"]
     tables = {
-        BY_QUESTIONS: accuracy_of_choices(judged, by=keys, mix=papers_mix(benchmark)),
-        PLAIN: accuracy_of_choices(judged, by=keys, mix=_EACH_ALIKE),
+        MICRO: multiple_choice_accuracy(judged, by=keys, weights=scenario_weights(benchmark)),
+        MACRO: multiple_choice_accuracy(judged, by=keys, weights=_EACH_ALIKE),
     }
-    both = pd.concat(tables, names=["weighing"]).reset_index("weighing").reset_index(drop=True)
+    both = pd.concat(tables, names=["average"]).reset_index("average").reset_index(drop=True)
     both = both[both["metric"] == "accuracy"]
-    return both[[*keys, "weighing", *(name for name in both if name not in (*keys, "weighing"))]]
+    return both[[*keys, "average", *(name for name in both if name not in (*keys, "average"))]]
 
 
-def printed_people() -> pd.DataFrame:
-    """Overall numbers of Table 3's people in both weighings, out of its nine cells, in
-    percent: model, setting, weighing, value, ci_low, ci_high (NaN), n (questions).
+def published_human_baseline() -> pd.DataFrame:
+    """Computes overall numbers of Table 3's people in both averages from its nine cells, in
+    percent: model, setting, average, value, ci_low, ci_high (NaN), n (questions).
 
-    Printed are the plain means: 38.47, 61.38 and 71.63.
+    Published are the macro averages: 38.47, 61.38 and 71.63.
     """
     table = published("mrag_bench", 3)
     cells = table[(table["model_group"] == "human") & (table["scenario"] != OVERALL)]
@@ -48,21 +48,21 @@ def printed_people() -> pd.DataFrame:
     for (model, setting), part in cells.groupby(["model", "setting"], sort=False):
         weight = part["scenario"].map(QUESTIONS)
         weighed = (part["value"] * weight).sum() / weight.sum()
-        values = {BY_QUESTIONS: weighed, PLAIN: part["value"].mean()}
-        for weighing, value in values.items():
-            rows.append((model, setting, weighing, value, float("nan"), float("nan")))
-    columns = ["model", "setting", "weighing", "value", "ci_low", "ci_high"]
+        values = {MICRO: weighed, MACRO: part["value"].mean()}
+        for average, value in values.items():
+            rows.append((model, setting, average, value, float("nan"), float("nan")))
+    columns = ["model", "setting", "average", "value", "ci_low", "ci_high"]
     return pd.DataFrame(rows, columns=columns).assign(n=sum(QUESTIONS.values()))
 
 
-def answerers_agree(judged: pd.DataFrame, benchmark: Benchmark) -> pd.DataFrame:
-    """How often two answerers choose the same option, right or wrong: setting, first,
-    second, value, ci_low, ci_high, n, n_failed, kappa; shares over the questions that
-    both were asked in a setting, with intervals over groups.
+def inter_rater_agreement(judged: pd.DataFrame, benchmark: Benchmark) -> pd.DataFrame:
+    """Computes how often two answerers choose the same option, correct or incorrect. Columns:
+    setting, first, second, value, ci_low, ci_high, n, n_failed, kappa; shares over the questions
+    that both answered in a setting, with intervals over groups.
 
-    n_failed counts questions of which one answer names no option, or several. kappa is
-    Cohen's: agreement beyond that of two who choose letters as often but at random; NaN
-    where that is all there can be. Raises as `read_choice`.
+    n_failed counts questions where one answer names no option, or several. kappa is Cohen's:
+    agreement beyond chance, given how often each chooses each letter; NaN if chance agreement is 1.
+    Raises as `read_choice`.
     """
     chosen = judged.drop_duplicates(["model", "setting", "query_id"])
     letters = []

@@ -1,4 +1,4 @@
-"""Which letters answers choose, and whether they keep to an option that changes its place."""
+"""Option selection rates by letter, and consistency of answers when options are rotated."""
 
 from __future__ import annotations
 
@@ -7,24 +7,23 @@ from string import ascii_uppercase
 
 import pandas as pd
 
-from vrag_kit.analysis import Mix, column_means
+from vrag_kit.analysis import PoststratificationWeights, column_means
 from vrag_kit.errors import VragError
-from vrag_kit.judging.choice_reader import read_choice, right_letters
+from vrag_kit.judging.multiple_choice import correct_letters, read_choice
 from vrag_kit.papers.mrag_bench.results import with_scenarios
 from vrag_kit.types import Benchmark, Query
 
 NO_LETTER = "none"
-"""Said of an answer in which no single letter was read."""
+"""Value of option where no single letter was parsed."""
 SAME, ALL_RIGHT = "same option in all", "right in all"
 _OF_QUERY = ["query_id", "group", "scenario", "aspect", "stratum"]
 
 
-def with_letters(judged: pd.DataFrame, benchmark: Benchmark) -> pd.DataFrame:
-    """The table of answers as `with_scenarios` gives it, with the columns right (the
-    letter of the right option), chosen (the letter that was read, or "none"; missing
-    where the call failed) and option (the text of the chosen one, or "").
+def with_options(judged: pd.DataFrame, benchmark: Benchmark) -> pd.DataFrame:
+    """Adds the columns of `with_scenarios`, correct_option (its letter), option (the parsed letter,
+    or "none"; missing where the call failed) and option_text (its text, or "").
 
-    `benchmark` is the one that was asked: rotated, where the options were.
+    `benchmark` is the one behind the answers: rotated, if the options were.
     """
     letters, options = [], []
     for query_id, answer in judged[["query_id", "answer"]].itertuples(index=False, name=None):
@@ -33,46 +32,52 @@ def with_letters(judged: pd.DataFrame, benchmark: Benchmark) -> pd.DataFrame:
         letters.append(letter)
         at = ascii_uppercase.find(letter) if letter and letter != NO_LETTER else None
         options.append("" if at is None else query.choices[at])
-    right = judged["query_id"].map(lambda query_id: right_letters(benchmark.queries[query_id]))
+    right = judged["query_id"].map(lambda query_id: correct_letters(benchmark.queries[query_id]))
     told = with_scenarios(judged, benchmark)
     chosen = pd.Series(letters, judged.index, dtype=object)
-    return told.assign(right=right, chosen=chosen, option=options)
+    return told.assign(correct_option=right, option=chosen, option_text=options)
 
 
-def letters_chosen(
-    judged: pd.DataFrame, *, mix: Mix | None, by: Sequence[str] = ("model", "setting")
+def option_selection_rates(
+    judged: pd.DataFrame,
+    *,
+    weights: PoststratificationWeights | None,
+    by: Sequence[str] = ("model", "setting"),
 ) -> pd.DataFrame:
-    """Share of the answers that choose each letter, or "none": `by`, letter, metric
-    ("chosen"), value, ci_low, ci_high, n, n_failed, as shares. Takes `with_letters`.
+    """Computes the share of answers that choose each letter, or "none": `by`, option, metric
+    ("selection_rate"), value, ci_low, ci_high, n, n_failed, as shares. Takes `with_options`.
     """
-    letters = [*sorted({*"ABCD", *judged["chosen"].dropna()} - {NO_LETTER}), NO_LETTER]
-    said = judged["chosen"].notna()
-    columns = {letter: (judged["chosen"] == letter).astype(float) for letter in letters}
+    letters = [*sorted({*"ABCD", *judged["option"].dropna()} - {NO_LETTER}), NO_LETTER]
+    said = judged["option"].notna()
+    columns = {letter: (judged["option"] == letter).astype(float) for letter in letters}
     marked = judged.assign(**{name: column.where(said) for name, column in columns.items()})
-    table = column_means(marked, letters, by=by, mix=mix)
-    return table.rename(columns={"metric": "letter"}).assign(metric="chosen")
+    table = column_means(marked, letters, by=by, weights=weights)
+    return table.rename(columns={"metric": "option"}).assign(metric="selection_rate")
 
 
-def over_rotations(
-    rotations: Mapping[int, pd.DataFrame], *, mix: Mix | None, by: Sequence[str] = ("model",)
+def rotation_consistency(
+    rotations: Mapping[int, pd.DataFrame],
+    *,
+    weights: PoststratificationWeights | None,
+    by: Sequence[str] = ("model",),
 ) -> pd.DataFrame:
-    """How steady answers are when the same options stand at other letters: `by`, metric,
-    value, ci_low, ci_high, n, n_failed, as shares of questions.
+    """Computes how consistent answers are under rotations of the options: `by`, metric, value,
+    ci_low, ci_high, n, n_failed, as shares of questions.
 
-    metric is `SAME` (one option was chosen, by its text, under all rotations) or
-    `ALL_RIGHT` (and it was the right one, which guessing does in 1 of 256). `rotations`
-    are tables of `with_letters`, by how far the options were rotated; a question without
-    an answer under one of them is none. Raises `VragError` for fewer than two.
+    metric is `SAME` (one option was chosen, by its text, under all rotations) or `ALL_RIGHT` (and
+    it was correct, which guessing achieves in 1 of 256). `rotations` maps the rotation of the
+    options to a table of `with_options`; a question without an answer under one of them is
+    excluded. Raises `VragError` for fewer than two.
     """
     if len(rotations) < 2:
         raise VragError(
-            f"over_rotations: {len(rotations)} rotation of the options; expected two or more."
+            f"rotation_consistency: {len(rotations)} rotation of the options; expected two or more."
         )
     every = pd.concat(list(rotations.values()), ignore_index=True)
     keys = list(dict.fromkeys([*by, *_OF_QUERY]))
     asked = every.groupby(keys, sort=False, dropna=False)
-    options = asked["option"].agg(["nunique", "min"])
-    answered = asked["chosen"].count() == len(rotations)
+    options = asked["option_text"].agg(["nunique", "min"])
+    answered = asked["option"].count() == len(rotations)
     same = (options["nunique"] == 1) & (options["min"] != "")
     steady = pd.DataFrame(
         {
@@ -80,7 +85,7 @@ def over_rotations(
             ALL_RIGHT: asked["score"].min().where(answered),
         }
     )
-    return column_means(steady.reset_index(), [SAME, ALL_RIGHT], by=by, mix=mix)
+    return column_means(steady.reset_index(), [SAME, ALL_RIGHT], by=by, weights=weights)
 
 
 def _letter(query: Query, answer: str | None) -> str | None:

@@ -1,4 +1,4 @@
-"""What the text of the paper says of its tables, and what they say."""
+"""Numbers in the paper's text and their values in its tables."""
 
 from __future__ import annotations
 
@@ -6,22 +6,24 @@ from collections.abc import Mapping
 
 import pandas as pd
 
-from vrag_kit.papers.told_numbers import Claim, Told, told_claims
+from vrag_kit.papers.text_numbers import TextNumber, TextNumberRow, collect_text_numbers
 
 _LLAVA = "LLaVA-NeXT-Interleave-7B"
 _GPT = "GPT-4-Turbo"
 
 
-def claims(tables: Mapping[int | str, pd.DataFrame], aspects: Mapping[str, int]) -> list[Claim]:
-    """Every number of the text that can be computed from the tables; `aspects` are
-    questions of each aspect.
+def text_numbers(
+    tables: Mapping[int | str, pd.DataFrame], aspects: Mapping[str, int]
+) -> list[TextNumber]:
+    """Returns every number of the text that can be computed from the tables; `aspects` maps each
+    aspect to its number of questions.
     """
     return [
         *_gains(tables[3]),
         *_open_models(tables[3]),
         *_text_or_image(tables[4]),
         *_retrievers(tables),
-        Claim(
+        TextNumber(
             name="questions of perspective and others",
             section="4.3",
             table="figure 2",
@@ -33,8 +35,8 @@ def claims(tables: Mapping[int | str, pd.DataFrame], aspects: Mapping[str, int])
 
 
 def retriever_correlations(tables: Mapping[int | str, pd.DataFrame]) -> pd.DataFrame:
-    """How recall@5 (Table 6) and accuracy (Table 7) go together over the four retrievers:
-    scenario ("overall" too), n, pearson, spearman. Four points each.
+    """Correlates recall@5 (Table 6) with accuracy (Table 7) over the four retrievers: scenario
+    ("overall" too), n, pearson, spearman. Four points each.
     """
     both = tables[6].merge(tables[7], on=["retriever", "scenario"], suffixes=("_recall", "_right"))
     rows = []
@@ -59,7 +61,7 @@ def _overall(table: pd.DataFrame, setting: str, of: str | None = None) -> pd.Ser
     return rows.set_index("model")["value"]
 
 
-def _gains(main: pd.DataFrame) -> list[Claim]:
+def _gains(main: pd.DataFrame) -> list[TextNumber]:
     """Gains over no RAG (section 3.2)."""
     alone, truth = _overall(main, "no_rag"), _overall(main, "gt_rag")
     found = _overall(main, "retrieved_rag")
@@ -80,10 +82,10 @@ def _gains(main: pd.DataFrame) -> list[Claim]:
         values.append((f"{model}, retrieved", says, retrieved, found[model] - alone[model]))
         values.append((f"{model}, ground truth", says, ground, truth[model] - alone[model]))
     told = [(name, "3.2", 3, says, number, own) for name, says, number, own in values]
-    return told_claims(told, unit=0.01)
+    return collect_text_numbers(told, unit=0.01)
 
 
-def _open_models(main: pd.DataFrame) -> list[Claim]:
+def _open_models(main: pd.DataFrame) -> list[TextNumber]:
     """How far the open models reach, and how far GPT-4o is ahead (sections 1 and 3.2)."""
     free = main[main["model_group"] == "open_source"]
     alone, truth = _overall(free, "no_rag"), _overall(free, "gt_rag")
@@ -101,10 +103,10 @@ def _open_models(main: pd.DataFrame) -> list[Claim]:
         ("lead of GPT-4o, GT", "1", lead, 15.52, ahead["gt_rag"]),
     ]
     told = [(name, section, 3, says, number, own) for name, section, says, number, own in values]
-    return told_claims(told, unit=0.01)
+    return collect_text_numbers(told, unit=0.01)
 
 
-def _text_or_image(table: pd.DataFrame) -> list[Claim]:
+def _text_or_image(table: pd.DataFrame) -> list[TextNumber]:
     """What pictures gain over text (section 4.1)."""
 
     def ahead(setting: str, model: str) -> float:
@@ -118,18 +120,18 @@ def _text_or_image(table: pd.DataFrame) -> list[Claim]:
         (f"ground truth, {_LLAVA}, preprint", "11.09%, in the preprint", 11.09, "gt_rag", _LLAVA),
         (f"ground truth, {_GPT}", "3.87% with image over text", 3.87, "gt_rag", _GPT),
     ]
-    told: list[Told] = []
+    told: list[TextNumberRow] = []
     for name, says, printed, setting, model in values:
         told.append((name, "4.1", 4, says, printed, ahead(setting, model)))
-    return told_claims(told, unit=0.01)
+    return collect_text_numbers(told, unit=0.01)
 
 
-def _retrievers(tables: Mapping[int | str, pd.DataFrame]) -> list[Claim]:
+def _retrievers(tables: Mapping[int | str, pd.DataFrame]) -> list[TextNumber]:
     """Recall and accuracy of the retrievers (section 4.2)."""
     right = tables[7][tables[7]["scenario"] == "overall"].set_index("retriever")["value"]
     together = retriever_correlations(tables).set_index("scenario")["pearson"]
     return [
-        Claim(
+        TextNumber(
             name="gap of CLIP and VISTA",
             section="4.2",
             table=7,
@@ -138,7 +140,7 @@ def _retrievers(tables: Mapping[int | str, pd.DataFrame]) -> list[Claim]:
             found=float(right["VISTA"] - right["CLIP"]),
             unit=0.01,
         ),
-        Claim(
+        TextNumber(
             name="recall@5 and accuracy",
             section="4.2",
             table="6, 7",

@@ -1,4 +1,4 @@
-"""The choice reader beside the official scorer, in one look."""
+"""Figure that compares our option parser with the official scorer."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from vrag_kit.papers.mrag_bench.labelled_choices import ANOTHER, AS_LABELLED, NO_LETTER
-from vrag_kit.papers.mrag_bench.official_scorer import Outcome
+from vrag_kit.papers.mrag_bench.official_scorer import ScorerOutcome
 from vrag_kit.papers.mrag_bench.readers import READINGS, RIGHT, WRONG
-from vrag_kit.plotting.marks import Look, apart, draw_means
-from vrag_kit.plotting.style import DARK, PALETTE, colors_of, new_figure
+from vrag_kit.plotting.panels import Mark, dodge, draw_means
+from vrag_kit.plotting.style import DARK, PALETTE, model_colors, new_figure
 
 _PALE, _PALER = "#B8B8B8", "#DDDDDD"
 _OUTCOMES = {  # what became of an answer → its colour
@@ -25,23 +25,23 @@ _OUTCOMES = {  # what became of an answer → its colour
     NO_LETTER: PALETTE[8],
     "ambiguous": PALETTE[6],
     "declined": PALETTE[5],
-    "unreadable": _PALE,
+    "unparsed": _PALE,
     "empty": _PALER,
-    str(Outcome.WRONG): _PALER,
-    str(Outcome.ASKS): PALETTE[3],
-    str(Outcome.CRASH): DARK,
+    str(ScorerOutcome.WRONG): _PALER,
+    str(ScorerOutcome.ASKS): PALETTE[3],
+    str(ScorerOutcome.CRASH): DARK,
 }
 _LIGHT = (_PALE, _PALER, PALETTE[4], PALETTE[5])
 _ROOM = 6  # percent of a bar that hold a number
 _READERS = {"official_is": "official", "ours_is": "ours"}
 
 
-def readers_figure(
+def extraction_figure(
     labelled: pd.DataFrame, read: pd.DataFrame, accuracy: pd.DataFrame, name: str
 ) -> Figure:
-    """Left: what both readers make of labelled answers (`readers_on_labelled`).
-    Middle: of each model's answers (`with_official`). Right: accuracy under each reading
-    (`accuracy_by_reading`), with 95 % intervals. Without answers the last two say so.
+    """Plots outcomes of both extractors and accuracy under each. Left: on labelled answers
+    (`evaluate_extractors`). Middle: on each model's answers (`with_official_score`). Right:
+    accuracy (`accuracy_by_extractor`), with 95 % intervals. Without answers the last two say so.
     """
     models = list(read["model"].unique())
     height = 2.6 + 0.62 * max(3, len(models))
@@ -101,17 +101,17 @@ def _bar(axis: Axes, y: int, counts: pd.Series) -> None:
 def _accuracy(axis: Axes, accuracy: pd.DataFrame) -> None:
     """The readings side by side, models beside one another."""
     if accuracy.empty:
-        return _nothing(axis, "Accuracy under each reading")
-    colors = colors_of(accuracy["model"])
-    readings = [reading for reading in READINGS.values() if reading in set(accuracy["reading"])]
-    for shift, (model, color) in zip(apart(len(colors), 0.16), colors.items(), strict=True):
-        rows = accuracy[accuracy["model"] == model].set_index("reading").reindex(readings)
+        return _nothing(axis, "Accuracy by extraction method")
+    colors = model_colors(accuracy["model"])
+    readings = [reading for reading in READINGS.values() if reading in set(accuracy["extraction"])]
+    for shift, (model, color) in zip(dodge(len(colors), 0.16), colors.items(), strict=True):
+        rows = accuracy[accuracy["model"] == model].set_index("extraction").reindex(readings)
         x = np.arange(len(readings)) + shift
-        draw_means(axis, x, rows, Look(color))
+        draw_means(axis, x, rows, Mark(color))
         axis.plot([], [], "o", color=color, label=f"{model} (n = {rows['n'].max():.0f})")
     words = [reading.replace(", ", ",\n").replace(" as ", "\nas ") for reading in readings]
     axis.set_xticks(range(len(words)), words, fontsize=9)
     axis.set_xlim(-0.6, len(words) - 0.4)
-    axis.set(title="Accuracy under each reading", ylabel="accuracy (%)", ylim=(0, 103))
+    axis.set(title="Accuracy by extraction method", ylabel="accuracy (%)", ylim=(0, 103))
     axis.grid(axis="x", visible=False)
     axis.legend(loc="upper center", bbox_to_anchor=(0.5, -0.24), fontsize=8.5)

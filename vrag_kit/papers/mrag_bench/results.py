@@ -1,6 +1,4 @@
-"""Main results in the form of Table 3: accuracy and gains overall, by aspect and by
-scenario.
-"""
+"""Main results in the form of Table 3: accuracy and gains overall, by aspect and by scenario."""
 
 from __future__ import annotations
 
@@ -9,98 +7,101 @@ from collections.abc import Hashable, Sequence
 
 import pandas as pd
 
-from vrag_kit.analysis import Mix, accuracy, compare, per_query
-from vrag_kit.analysis.accuracy import ARM
-from vrag_kit.analysis.cells import interval_cell, p_cell
-from vrag_kit.analysis.comparison import REPEATS
+from vrag_kit.analysis import PoststratificationWeights, mean_scores, paired_differences, per_query
+from vrag_kit.analysis.comparisons import REPEATS
+from vrag_kit.analysis.means import ARM
+from vrag_kit.analysis.report_tables import format_ci, format_p
 from vrag_kit.analysis.settings_table import Row
 from vrag_kit.papers.mrag_bench.audit import ASPECTS, QUESTIONS
-from vrag_kit.papers.mrag_bench.choice_judge import without_choice
-from vrag_kit.papers.published import published, spread_in_words
-from vrag_kit.papers.sources import Source, source_in
+from vrag_kit.papers.mrag_bench.judge import is_unparsed
+from vrag_kit.papers.published import format_spread, published
+from vrag_kit.papers.sources import DataSource, make_data_source
 from vrag_kit.types import Benchmark
 
 OVERALL = "overall"
 LEVELS = {OVERALL: [OVERALL], "aspect": list(ASPECTS), "scenario": list(QUESTIONS)}
-"""Level of a mean → its names in the column scenario, in the order of Table 3."""
+"""Maps each level of a mean to its names in the column scenario, in the order of Table 3."""
 EDITION = "MRAG-Bench, told by its counts of questions; release not known"
 CHANCE = 25.0
-"""Percent right by drawing one of four options."""
+"""Accuracy in percent of choosing one of four options at random."""
 _NOTED = {
     "n_failed": "failed",
     "n_empty": "empty",
-    "n_cut_off": "cut off",
-    "n_no_choice": "without a choice",
+    "n_truncated": "truncated",
+    "n_no_option": "no option chosen",
 }
-"""Count → what a cell calls it."""
+"""Maps a count to its label in a cell."""
+_STRATA = {"new": "unseen species", "known species": "seen species"}
+"""Maps a row's source in the synthetic data to its stratum."""
 _ASPECT_OF: dict[str, str] = {}
 for _aspect, _names in ASPECTS.items():
     _ASPECT_OF |= dict.fromkeys(_names, _aspect)
 
 
-def is_papers_data(benchmark: Benchmark) -> bool:
+def is_paper_data(benchmark: Benchmark) -> bool:
     """Whether every scenario of the benchmark has the paper's number of questions."""
     counts = Counter(str(query.metadata["scenario"]) for query in benchmark.queries.values())
     return all(QUESTIONS[scenario] == count for scenario, count in counts.items())
 
 
-def source_of(benchmark: Benchmark) -> Source:
-    """What statements of the paper are held against: its own data, or data on which there is
-    no verdict. The released files' hashes are not known here: counts tell.
+def data_source(benchmark: Benchmark) -> DataSource:
+    """Returns the data source of statement checks: the paper's own data, or data without a verdict.
+    The released files' hashes are unknown here; the data are identified by their counts.
     """
-    return source_in(benchmark, EDITION if is_papers_data(benchmark) else "")
+    return make_data_source(benchmark, EDITION if is_paper_data(benchmark) else "")
 
 
-def papers_mix(benchmark: Benchmark) -> Mix | None:
-    """The paper's proportions of the scenarios (Figure 2), in which means over several of
-    them are taken; None, for plain means over questions, on the paper's own data.
+def scenario_weights(benchmark: Benchmark) -> PoststratificationWeights | None:
+    """Returns the paper's proportions of the scenarios (Figure 2) as weights for means over several
+    of them; None, for unweighted means over questions, on the paper's own data.
     """
-    return None if is_papers_data(benchmark) else Mix("scenario", QUESTIONS)
+    return None if is_paper_data(benchmark) else PoststratificationWeights("scenario", QUESTIONS)
 
 
 def with_scenarios(judged: pd.DataFrame, benchmark: Benchmark) -> pd.DataFrame:
-    """The table of answers with the columns scenario, aspect and stratum of the query;
-    the stratum is the row's "source": "new" or "known species" in the drawn editions.
+    """Adds the columns scenario, aspect and stratum of each query. The stratum is the row's
+    "source": "unseen species" or "seen species" in the synthetic data.
     """
     told = {query_id: query.metadata for query_id, query in benchmark.queries.items()}
     scenarios = judged["query_id"].map(lambda query_id: told[query_id]["scenario"])
     sources = judged["query_id"].map(lambda query_id: told[query_id].get("source", ""))
+    strata = sources.replace(_STRATA)
     aspects = scenarios.map(_ASPECT_OF)
-    return judged.assign(scenario=scenarios, aspect=aspects, stratum=sources)
+    return judged.assign(scenario=scenarios, aspect=aspects, stratum=strata)
 
 
-def accuracy_of_choices(
-    judged: pd.DataFrame, *, by: Sequence[str], mix: Mix | None = None
+def multiple_choice_accuracy(
+    judged: pd.DataFrame, *, by: Sequence[str], weights: PoststratificationWeights | None = None
 ) -> pd.DataFrame:
-    """`accuracy` with n_no_choice, how many answers choose no option, or several, and so
-    earn nothing (`without_choice`); without that where `judged` has no marks.
+    """Computes `mean_scores` with n_no_option, the number of answers that choose no option, or
+    several, and score 0 (`is_unparsed`); without it if `judged` has no marks.
     """
-    table, arm = accuracy(judged, by=by, mix=mix), list(by)
+    table, arm = mean_scores(judged, by=by, weights=weights), list(by)
     if "marks" not in judged:
         return table
-    none = judged.assign(n_no_choice=without_choice(judged))
-    counts = none.groupby(arm, sort=False, dropna=False)["n_no_choice"].sum().reset_index()
+    none = judged.assign(n_no_option=is_unparsed(judged))
+    counts = none.groupby(arm, sort=False, dropna=False)["n_no_option"].sum().reset_index()
     return table.merge(counts, on=arm, how="left")
 
 
 def accuracy_by_scenario(
-    judged: pd.DataFrame, *, mix: Mix | None, by: Sequence[str] = ARM
+    judged: pd.DataFrame, *, weights: PoststratificationWeights | None, by: Sequence[str] = ARM
 ) -> pd.DataFrame:
-    """`accuracy` of each arm at three levels: `by`, level ("overall", "aspect" or
-    "scenario"), scenario (the name of either, or "overall"), and the columns of
-    `accuracy_of_choices` from metric on, as shares.
+    """Computes `multiple_choice_accuracy` of each arm at three levels, as shares. Columns: `by`,
+    level ("overall", "aspect" or "scenario"), scenario (the name of either, or "overall"), and
+    those of `multiple_choice_accuracy` from metric on.
 
-    `judged` comes from `with_scenarios`. Above the scenarios, means are over questions
-    in the proportions of `mix` (`papers_mix`; None: as they are), of those scenarios
-    that were asked, and the interval is that of a stratified sample over groups.
+    `judged` comes from `with_scenarios`. Above the scenarios, means over questions are weighted by
+    `weights` (`scenario_weights`; None: unweighted) over the scenarios present, with the interval
+    of a stratified sample over groups.
     """
     keys = list(by)
     tables = [
-        accuracy_of_choices(judged, by=keys, mix=mix).assign(scenario=OVERALL),
-        accuracy_of_choices(judged, by=[*keys, "aspect"], mix=mix).rename(
+        multiple_choice_accuracy(judged, by=keys, weights=weights).assign(scenario=OVERALL),
+        multiple_choice_accuracy(judged, by=[*keys, "aspect"], weights=weights).rename(
             columns={"aspect": "scenario"}
         ),
-        accuracy_of_choices(judged, by=[*keys, "scenario"]),
+        multiple_choice_accuracy(judged, by=[*keys, "scenario"]),
     ]
     return _levels(tables, keys)
 
@@ -108,19 +109,19 @@ def accuracy_by_scenario(
 def gains_by_scenario(
     judged: pd.DataFrame,
     *,
-    mix: Mix | None,
+    weights: PoststratificationWeights | None,
     arm: str = "setting",
     baseline: Hashable = "no_rag",
     by: Sequence[str] = ("model",),
 ) -> pd.DataFrame:
-    """Paired differences of every setting to `baseline` on the same questions, at the
-    levels of `accuracy_by_scenario`: `by`, level, scenario, setting, value, ci_low,
-    ci_high, n, n_failed, p, baseline, p_holm (see `compare`), as shares. Another column than
-    setting may be the `arm`, such as the number of examples or a place.
+    """Computes paired differences of every setting from `baseline` on the same questions, at the
+    levels of `accuracy_by_scenario`. Columns: `by`, level, scenario, setting, value, ci_low,
+    ci_high, n, n_failed, p, baseline, p_holm (see `paired_differences`), as shares. `arm` may be
+    another column than setting, such as the number of examples or a position.
 
-    p_holm corrects for the models of one setting, and within a level for its scenarios
-    too: in which of them a setting helps is one question with nine answers. So is
-    whether places differ: of another arm than setting it corrects for all values.
+    p_holm corrects for the models of one setting, and within a level for its scenarios too: in
+    which of them a setting helps is one question with nine answers. The same holds for positions:
+    for an arm other than setting it corrects for all values.
     """
     repeats = [*REPEATS, "scenario", "aspect"]
     if arm != "setting":
@@ -130,13 +131,13 @@ def gains_by_scenario(
     tables = []
     for level in LEVELS:
         asked = keys if level == OVERALL else [*keys, level]
-        table = compare(
+        table = paired_differences(
             values,
             arm=arm,
             by=asked,
             baseline=baseline,
             repeats=repeats,
-            mix=None if level == "scenario" else mix,
+            weights=None if level == "scenario" else weights,
         )
         name = {level: "scenario"}
         tables.append(table.rename(columns=name) if level in table else table)
@@ -144,14 +145,13 @@ def gains_by_scenario(
     return _levels(tables, keys)
 
 
-def printed_main() -> pd.DataFrame:
-    """Table 3 as printed: model_group ("random", "human", "open_source",
-    "proprietary"), model, setting, scenario ("overall" too), value and gain, in percent
-    and points.
+def published_main() -> pd.DataFrame:
+    """Returns Table 3 as published: model_group ("random", "human", "open_source", "proprietary"),
+    model, setting, scenario ("overall" too), value and gain, in percent and points.
 
-    `gain` is the value less the same model's without examples, computed from the table:
-    two printed differences of GPT-4o are off by another scenario's. People's overall
-    numbers are plain means of nine scenarios, models' are over questions.
+    `gain` is the value minus the same model's without examples, computed from the table: two
+    published differences of GPT-4o use another scenario's value. People's overall numbers are macro
+    averages of nine scenarios, models' are micro averages over questions.
     """
     table = published("mrag_bench", 3)
     key = ["model", "scenario"]
@@ -161,22 +161,22 @@ def printed_main() -> pd.DataFrame:
     return both[columns].assign(gain=both["value"] - both["alone"])
 
 
-def printed_gains() -> pd.DataFrame:
-    """The gains of the paper's 14 models in the columns of `gains_by_scenario`: model,
-    level, setting, scenario, baseline, metric, value, unit ("percent": of the accuracies
-    that are compared), in points.
+def published_gains() -> pd.DataFrame:
+    """Returns the gains of the paper's 14 models in the columns of `gains_by_scenario`, in points:
+    model, level, setting, scenario, baseline, metric, value, unit ("percent": of the compared
+    accuracies).
     """
-    table = printed_main()
+    table = published_main()
     models = table["model_group"].isin(["open_source", "proprietary"])
     table = table[models].assign(
         level=table["scenario"].where(table["scenario"] == OVERALL, "scenario")
     )
-    return gains_as_ours(table)
+    return to_gain_rows(table)
 
 
-def gains_as_ours(printed: pd.DataFrame) -> pd.DataFrame:
-    """The column gain of printed accuracies in the columns of `printed_gains`, without the
-    rows of what it is over, "no_rag".
+def to_gain_rows(printed: pd.DataFrame) -> pd.DataFrame:
+    """Converts the column gain of published accuracies to the columns of `published_gains`, without
+    the rows of the baseline, "no_rag".
     """
     gains = printed[printed["setting"] != "no_rag"]
     named = gains.assign(value=gains["gain"], baseline="no_rag", metric="accuracy", unit="percent")
@@ -184,18 +184,18 @@ def gains_as_ours(printed: pd.DataFrame) -> pd.DataFrame:
     return named[[*first, "baseline", "metric", "value", "unit"]]
 
 
-def printed_range(column: str = "value") -> pd.DataFrame:
-    """What the paper's 14 models reach, "26.8 to 68.7, median 53.9", and people, in
-    columns "<setting>: …", by scenario; of the column value or gain of `printed_main`.
+def published_range(column: str = "value") -> pd.DataFrame:
+    """Formats the range of the paper's 14 models, "26.8 to 68.7, median 53.9", and people's values,
+    in columns "<setting>: …", by scenario; `column` is value or gain of `published_main`.
     """
-    table = printed_main()
+    table = published_main()
     columns = {}
     for setting in ("no_rag", "retrieved_rag", "gt_rag"):
         if setting == "no_rag" and column == "gain":
             continue
         of_setting = table[table["setting"] == setting]
         models = of_setting[of_setting["model_group"].isin(["open_source", "proprietary"])]
-        spread = spread_in_words(models, ["scenario"], column=column)
+        spread = format_spread(models, ["scenario"], column=column)
         people = of_setting[of_setting["model_group"] == "human"].set_index("scenario")[column]
         columns[f"{setting}: 14 models"] = spread
         columns[f"{setting}: people"] = people.map("{:.1f}".format)
@@ -208,9 +208,9 @@ def scenario_table(
     rows: Sequence[str] = ("level", "scenario"),
     columns: Sequence[str] = ("model", "setting"),
 ) -> pd.DataFrame:
-    """`rows` and n down, `columns` across, cells "52.1 [43.0, 61.1]" of results in
-    percent, with Holm's p where there is one, how many answers failed, are
-    empty or choose nothing, and n where it is less than in the rest of the row.
+    """Formats results in percent: `rows` and n down, `columns` across, cells "52.1 [43.0, 61.1]".
+    Cells add Holm's p if there is one, how many answers failed, are empty or choose no option, and
+    n where it is less than in the rest of the row.
     """
     index = list(rows)
     most = results.groupby(index, sort=False)["n"].transform("max")
@@ -241,10 +241,10 @@ def _levels(tables: Sequence[pd.DataFrame], keys: Sequence[str]) -> pd.DataFrame
 
 def _cell(row: Row, usual: int) -> str:
     """One mean in words."""
-    cell = interval_cell(row["value"], row["ci_low"], row["ci_high"])
+    cell = format_ci(row["value"], row["ci_low"], row["ci_high"])
     notes = []
     if pd.notna(row.get("p_holm")):
-        notes.append(f"p {_equals(p_cell(row['p_holm']))}")
+        notes.append(f"p {_equals(format_p(row['p_holm']))}")
     if row["n"] != usual:
         notes.append(f"n = {row['n']}")
     for name, words in _NOTED.items():

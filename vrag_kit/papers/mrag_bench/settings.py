@@ -1,5 +1,5 @@
-"""Which examples a question is asked with: the settings of MRAG-Bench (Tables 3 and 7,
-Figure 5) as contexts, and questions whose options change places.
+"""Settings of MRAG-Bench (Tables 3 and 7, Figure 5) as contexts of examples, and questions with
+rotated options.
 """
 
 from __future__ import annotations
@@ -12,29 +12,29 @@ from string import ascii_uppercase
 
 import pandas as pd
 
-from vrag_kit.depths import cut_to
+from vrag_kit.depths import clip_cutoffs
 from vrag_kit.errors import VragError
 from vrag_kit.order import ordered
 from vrag_kit.types import Benchmark, Context, DocId, Query, QueryId
 
 TOP = 5
-"""Examples a question (section 3.1); one in the scenario "incomplete"."""
+"""Examples per question (section 3.1); one in the scenario "incomplete"."""
 NUMBERS = (1, 2, 3, 5, 10, 20)
 """Numbers of ground-truth examples (Figure 5)."""
 
 
 def no_rag(benchmark: Benchmark) -> list[Context]:
-    """No example: one context a query."""
+    """Returns contexts without examples, one per query."""
     return [Context(query_id=query_id, setting="no_rag", k=0) for query_id in benchmark.queries]
 
 
 def gt_rag(benchmark: Benchmark, *, k: int = TOP) -> list[Context]:
-    """The first k ground-truth pictures, in the order of the row; one where the scenario
-    is "incomplete". A query with fewer gets those.
+    """Returns contexts with the first k ground-truth images, in the order of the row; one where the
+    scenario is "incomplete". A query with fewer gets those.
     """
     contexts = []
     for query_id, query in benchmark.queries.items():
-        shown = benchmark.relevant(query_id)[: shown_of(query, k)]
+        shown = benchmark.relevant(query_id)[: n_examples_shown(query, k)]
         contexts.append(Context(query_id=query_id, setting="gt_rag", k=k, doc_ids=shown))
     return contexts
 
@@ -42,11 +42,11 @@ def gt_rag(benchmark: Benchmark, *, k: int = TOP) -> list[Context]:
 def retrieved_rag(
     benchmark: Benchmark, run: pd.DataFrame | None = None, *, k: int = TOP
 ) -> list[Context]:
-    """The first k documents of a run, best first, or of what the row itself holds, the
+    """Returns contexts with the first k documents of a run, best first, or of the row's own, the
     paper's CLIP; one where the scenario is "incomplete".
 
-    k is cut, for all queries, to the fewest documents that one which is shown k has (a
-    printed line says so). Raises `VragError` for a query without any.
+    k is reduced, for all queries, to the fewest documents of any query that is shown k (a printed
+    line says so). Raises `VragError` for a query without any.
     """
     found = _retrieved(benchmark, run)
     depths = {query_id: len(found[query_id]) for query_id in benchmark.queries}
@@ -56,19 +56,19 @@ def retrieved_rag(
                 f"query {query_id!r}: no document was retrieved. Leave it out with"
                 " `benchmark.subset(query_ids)`."
             )
-    many = [name for name, query in benchmark.queries.items() if shown_of(query, k) == k]
+    many = [name for name, query in benchmark.queries.items() if n_examples_shown(query, k) == k]
     if many:
         fewest = min(many, key=lambda query_id: depths[query_id])
         there = f"{depths[fewest]} documents were retrieved for query {fewest!r}"
-        (k,) = cut_to([k], depths[fewest], there)
+        (k,) = clip_cutoffs([k], depths[fewest], there)
     contexts = []
     for query_id, query in benchmark.queries.items():
-        shown = found[query_id][: shown_of(query, k)]
+        shown = found[query_id][: n_examples_shown(query, k)]
         contexts.append(Context(query_id=query_id, setting="retrieved_rag", k=k, doc_ids=shown))
     return contexts
 
 
-def gt_numbers(
+def gt_rag_by_count(
     benchmark: Benchmark,
     more: Mapping[QueryId, Sequence[DocId]] | None = None,
     *,
@@ -76,12 +76,12 @@ def gt_numbers(
     draws: int = 3,
     seed: int = 0,
 ) -> list[Context]:
-    """k ground-truth pictures in random order (Figure 5, right; three draws as there).
+    """Returns contexts with k ground-truth images in random order (Figure 5, right; three draws).
 
-    They come from the row's own and from `more`, other pictures that show the same,
-    which the rows do not hold: without them no query has more than five. The contexts
-    of a draw are nested over k. Queries with fewer than the largest k are left out, so
-    that all k rest on the same; raises `VragError` when none is left.
+    Images are the row's own and from `more`, other images of the same object, which the rows do not
+    have: without them no query has more than five. The contexts of a draw are nested over k.
+    Queries with fewer than the largest k are excluded, for the same queries at all k; raises
+    `VragError` if none is left.
     """
     pools = {
         query_id: tuple(
@@ -105,14 +105,14 @@ def gt_numbers(
     return contexts
 
 
-def gt_at_each_place(
+def gt_at_each_position(
     benchmark: Benchmark, run: pd.DataFrame, *, k: int = TOP
 ) -> dict[int, list[Context]]:
-    """Place from 1 to k → one context a query: its first ground-truth picture at that
-    place, among the first k − 1 of the run that are none, in their order.
+    """Maps each position from 1 to k to one context per query: its first ground-truth image at that
+    position, among the first k − 1 other images of the run, in their order.
 
-    Everything but the place is the same. Raises `VragError` for a query without a
-    ground-truth picture, or for which the run holds too few others.
+    Only the position differs. Raises `VragError` for a query without a ground-truth image, or with
+    too few others in the run.
     """
     found = _retrieved(benchmark, run)
     places: dict[int, list[Context]] = {place: [] for place in range(1, k + 1)}
@@ -131,14 +131,14 @@ def gt_at_each_place(
     return places
 
 
-def in_reverse(contexts: Iterable[Context]) -> list[Context]:
-    """The same contexts with their documents from last to first."""
+def reversed_contexts(contexts: Iterable[Context]) -> list[Context]:
+    """Returns the same contexts with their documents in reverse order."""
     return [replace(context, doc_ids=context.doc_ids[::-1]) for context in contexts]
 
 
-def rotated(benchmark: Benchmark, by: int) -> Benchmark:
-    """The same questions with every option `by` places further on: what was (A) is (B)
-    when `by` is 1, and the last is (A). Also the letters in the metadata change.
+def rotate_options(benchmark: Benchmark, by: int) -> Benchmark:
+    """Returns the same questions with every option moved by `by` positions: what was (A) is (B)
+    when `by` is 1, and the last is (A). Letters in the metadata change too.
     """
     queries = {}
     for query_id, query in benchmark.queries.items():
@@ -148,8 +148,8 @@ def rotated(benchmark: Benchmark, by: int) -> Benchmark:
 
 
 def with_choices(query: Query, choices: tuple[str, ...]) -> Query:
-    """The query with these options, and the letter of the right one among them where
-    its metadata tell a letter.
+    """Returns the query with these options, and the letter of the correct one if its metadata have
+    a letter.
     """
     if "letter" not in query.metadata:
         return replace(query, choices=choices)
@@ -158,19 +158,19 @@ def with_choices(query: Query, choices: tuple[str, ...]) -> Query:
     return replace(query, choices=choices, metadata=metadata)
 
 
-def with_queries(benchmark: Benchmark, queries: Mapping[QueryId, Query], told: str) -> Benchmark:
-    """The benchmark with changed queries, under a fingerprint of its own; `told` says
-    what was changed.
+def with_queries(benchmark: Benchmark, queries: Mapping[QueryId, Query], tag: str) -> Benchmark:
+    """Returns the benchmark with changed queries and a new fingerprint; `tag` describes
+    the change.
     """
-    named = hashlib.sha256(f"{benchmark.fingerprint}\n{told}".encode()).hexdigest()
+    named = hashlib.sha256(f"{benchmark.fingerprint}\n{tag}".encode()).hexdigest()
     return replace(benchmark, queries=queries, fingerprint=named)
 
 
-def few_of_each(benchmark: Benchmark, count: int, *, seed: int = 0) -> Benchmark:
-    """The benchmark with at most `count` questions of each scenario, chosen by `seed`;
-    all of them when `count` is 0.
+def sample_per_scenario(benchmark: Benchmark, count: int | None, *, seed: int = 0) -> Benchmark:
+    """Samples at most `count` questions of each scenario by `seed`; all of them if
+    `count` is None.
     """
-    if count == 0:
+    if count is None:
         return benchmark
     of_scenario: dict[str, list[QueryId]] = {}
     for query_id, query in benchmark.queries.items():
@@ -181,8 +181,8 @@ def few_of_each(benchmark: Benchmark, count: int, *, seed: int = 0) -> Benchmark
     return benchmark.subset(kept)
 
 
-def shown_of(query: Query, k: int) -> int:
-    """How many examples a question is shown when k are asked for."""
+def n_examples_shown(query: Query, k: int) -> int:
+    """Returns the number of examples shown for a question at a given k."""
     return min(k, 1) if query.metadata.get("scenario") == "incomplete" else k
 
 

@@ -1,5 +1,5 @@
-"""What the text of MRAG-Bench says of models, as data: a difference between two
-settings, or a correlation, and the range in which the sentence puts it.
+"""Statements of the MRAG-Bench paper about models, as data: a difference between two settings, or a
+correlation, and its expected range.
 """
 
 from __future__ import annotations
@@ -13,79 +13,79 @@ from pathlib import Path
 
 import pandas as pd
 
-from vrag_kit.papers.claim_rows import Range
-from vrag_kit.papers.mrag_bench.results import OVERALL, printed_main
-from vrag_kit.papers.mrag_bench.text_settings import printed_text_or_image
+from vrag_kit.papers.mrag_bench.results import OVERALL, published_main
+from vrag_kit.papers.mrag_bench.text_settings import published_text_or_image
+from vrag_kit.papers.statements import ExpectedRange
 
 _TABLES: dict[int | str, Callable[[], pd.DataFrame]] = {
-    3: printed_main,
-    4: printed_text_or_image,
+    3: published_main,
+    4: published_text_or_image,
 }
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Statement:
-    """One sentence of the paper, in our words, and how to look it up."""
+    """One statement of the paper, paraphrased, and how to compute its number."""
 
     name: str
     section: str
     table: int | str
-    """Where its numbers are printed, or drawn."""
+    """Table or figure with its numbers."""
     notebook: str
-    """The number of the notebook whose differences it can be looked up in."""
+    """Number of the notebook whose differences can test it."""
     of: tuple[str, ...]
-    """The models that it is about, as in Table 3; () where any."""
+    """Models that it is about, as in Table 3; () for any model."""
     says: str
     setting: str
-    """Also a number of examples; or what is correlated with accuracy."""
+    """Setting, or a number of examples, or the quantity correlated with accuracy."""
     baseline: str
-    """The number is the accuracy in `setting` less that in this one, in points; "" where
-    it is a correlation.
+    """Setting that is subtracted: the number is the difference of accuracies, in points; "" for a
+    correlation.
     """
     low: float = -math.inf
     high: float = math.inf
     told: float | None = None
-    """The number of the sentence itself, where no table has it."""
+    """The number in the statement itself, where no table has it."""
 
     @property
-    def range(self) -> Range:
-        """Where it holds."""
-        return Range(self.low, self.high)
+    def range(self) -> ExpectedRange:
+        """The expected range."""
+        return ExpectedRange(self.low, self.high)
 
     @property
     def expected(self) -> str:
-        """The range in words."""
+        """The expected range as text."""
         return str(self.range)
 
     @property
     def measured(self) -> tuple[str, str]:
-        """What its number is, and the unit; a correlation has none."""
+        """Metric of its number, and the unit; a correlation has none."""
         if self.baseline:
             return "difference in accuracy", "points"
         return f"correlation of accuracy with {self.setting}", ""
 
-    def is_about(self, model: str) -> bool:
-        """Whether it speaks of a model, by the name that tables here give it."""
-        return not self.of or paper_name(model) in self.of
+    def applies_to(self, model: str) -> bool:
+        """Whether it is about a model, by the name used in our tables."""
+        return not self.of or published_name(model) in self.of
 
-    def printed(self) -> list[str]:
-        """The verdicts of the paper's own numbers, one a model; they have no interval."""
+    def published_verdicts(self) -> list[str]:
+        """Returns the verdicts on the paper's own numbers, one per model, without intervals."""
         if self.told is not None:
             return [self.range.verdict(self.told, self.told, self.told)]
         if self.table not in _TABLES:
             return []
         table = _TABLES[self.table]()
-        table = table[(table["scenario"] == OVERALL) & table["model"].isin(models_of_paper())]
+        table = table[(table["scenario"] == OVERALL) & table["model"].isin(published_models())]
         values = table.pivot(index="model", columns="setting", values="value")
         numbers = (values[self.setting] - values[self.baseline]).dropna().round(2)
-        about = [value for model, value in numbers.items() if self.is_about(str(model))]
+        about = [value for model, value in numbers.items() if self.applies_to(str(model))]
         return [self.range.verdict(value, value, value) for value in about]
 
 
 @cache
-def models_of_paper() -> dict[str, str]:
-    """The 14 models as Table 3 calls them → "open_source" or "proprietary"."""
-    table = printed_main().drop_duplicates("model").set_index("model")["model_group"]
+def published_models() -> dict[str, str]:
+    """Maps the 14 models of Table 3 to "open_source" or "proprietary"."""
+    table = published_main().drop_duplicates("model").set_index("model")["model_group"]
     models = table[table.isin(["open_source", "proprietary"])]
     return {str(name): str(group) for name, group in models.items()}
 
@@ -102,14 +102,14 @@ def _names() -> dict[str, str]:
     return names
 
 
-def paper_name(model: str) -> str:
-    """What Table 3 calls a model that tables here name so; itself where it is none."""
+def published_name(model: str) -> str:
+    """Returns the Table 3 name of a model in our tables; the same name if it has none."""
     return _names().get(model, model)
 
 
 def _statements() -> tuple[Statement, ...]:
     data = json.loads(Path(__file__).with_name("statements.json").read_text(encoding="utf-8"))
-    groups = models_of_paper()
+    groups = published_models()
     statements = []
     for entry in data:
         of = tuple(name for name, group in groups.items() if group == entry["of"])
@@ -118,7 +118,7 @@ def _statements() -> tuple[Statement, ...]:
 
 
 STATEMENTS = _statements()
-"""In the order of the paper.
+"""The statements, in the order of the paper.
 
-"Almost all open models decline" is asked of each: it is contradicted by one that gains.
+"Almost all open models decline" is tested for each: a model that gains contradicts it.
 """

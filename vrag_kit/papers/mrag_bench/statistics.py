@@ -1,6 +1,4 @@
-"""What the benchmark consists of, beside what the paper prints of its own (Table 2 and
-Figure 2).
-"""
+"""Statistics of the benchmark, compared with the published ones (Table 2 and Figure 2)."""
 
 from __future__ import annotations
 
@@ -33,12 +31,12 @@ _PRINTED = {  # our statistic → the row of Table 2 that it is
 }
 
 
-def statistics(benchmark: Benchmark) -> pd.DataFrame:
-    """The benchmark in numbers: columns statistic, value, unit, and `paper`, what Table 2
-    prints (NaN where it prints nothing).
+def describe(benchmark: Benchmark) -> pd.DataFrame:
+    """Summarises the benchmark as a table: columns statistic, value, unit, and `published`, the
+    value in Table 2 (NaN if there is none).
 
-    Pictures are the documents; different ones differ in a byte. The paper does not say in
-    what it counts lengths: here in words. A mean of nothing is NaN.
+    Images are those of documents; different ones differ in a byte. The paper does not state its
+    unit of length: here it is words. A mean of nothing is NaN.
     """
     queries = list(benchmark.queries.values())
     asked = [query.text for query in queries]
@@ -62,12 +60,12 @@ def statistics(benchmark: Benchmark) -> pd.DataFrame:
     ]
     printed = published("mrag_bench", table=2).set_index("statistic")["value"]
     table = pd.DataFrame(rows, columns=["statistic", "value", "unit"])
-    return table.assign(paper=table["statistic"].map(_PRINTED).map(printed))
+    return table.assign(published=table["statistic"].map(_PRINTED).map(printed))
 
 
 def distribution(benchmark: Benchmark) -> pd.DataFrame:
-    """Figure 2: aspect, scenario, n, share (percent), and `paper`, the share that it
-    prints; in the paper's order, scenarios without a question too.
+    """Counts questions by scenario (Figure 2): aspect, scenario, n, share (percent), and
+    `published`, the published share; in the paper's order, scenarios without a question too.
     """
     named = [str(query.metadata["scenario"]) for query in benchmark.queries.values()]
     counts = pd.Series(named, dtype=str).value_counts()
@@ -79,7 +77,7 @@ def distribution(benchmark: Benchmark) -> pd.DataFrame:
             n = int(counts.get(scenario, 0))
             share = 100 * n / len(named) if named else math.nan
             rows.append((aspect, scenario, n, share, float(figure[scenario])))
-    return pd.DataFrame(rows, columns=["aspect", "scenario", "n", "share", "paper"])
+    return pd.DataFrame(rows, columns=["aspect", "scenario", "n", "share", "published"])
 
 
 def _lengths(what: str, texts: list[str]) -> list[tuple[str, float, str]]:

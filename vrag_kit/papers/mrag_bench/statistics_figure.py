@@ -1,4 +1,4 @@
-"""Figure 2 of the paper, beside what the spelling of the options alone would score."""
+"""Figure 2 of the paper, and the accuracy of guessing from option format alone."""
 
 from __future__ import annotations
 
@@ -11,15 +11,21 @@ from vrag_kit.papers.mrag_bench.results import CHANCE, OVERALL
 from vrag_kit.plotting.style import DARK, GREY, PALETTE, new_figure
 from vrag_kit.types import Benchmark
 
+_TITLES = {
+    "original": "Original options",
+    "normalised": "Normalised options",
+    "planted": "Format cue planted",
+}
+
 
 def statistics_figure(
     shares: pd.DataFrame, guessed: dict[str, pd.DataFrame], benchmark: Benchmark
 ) -> Figure:
-    """Left: the share of each scenario, the paper's as diamonds. Right, a panel for each
-    of `guessed` (title → table with scenario, value, ci_low, ci_high, n, all in percent):
-    what a guesser scores who sees nothing but the options' spelling.
+    """Plots the share of each scenario (left), the paper's as diamonds, and the accuracy from
+    option format alone (right). There is a panel for each of `guessed` (title → table with
+    scenario, value, ci_low, ci_high, n, all in percent).
 
-    `shares` as `distribution` gives them.
+    `shares` comes from `distribution`.
     """
     figure, (axes,) = new_figure(1, 1 + len(guessed), (4.4 + 4.2 * len(guessed), 4.6))
     _shares(axes[0], shares)
@@ -28,7 +34,7 @@ def statistics_figure(
         _guessed(axis, table.set_index("scenario").reindex(order), title)
     figure.supxlabel(
         f"{benchmark.name}: n = {shares['n'].sum()} questions, in brackets by scenario; bars:"
-        f" 95 % intervals over {benchmark.groups_are}; dashed: a draw among the options",
+        f" 95 % intervals over {benchmark.groups_are}; dashed: chance",
         fontsize=9,
     )
     return figure
@@ -42,11 +48,11 @@ def _shares(axis: Axes, shares: pd.DataFrame) -> None:
         total = shares["share"][part].sum()
         label = f"{aspect} ({total:.1f} %)"
         axis.barh(rows[part], shares["share"][part], 0.7, color=color, label=label)
-    axis.plot(shares["paper"], rows, "D", color=DARK, markersize=5, label="as printed (Figure 2)")
+    axis.plot(shares["published"], rows, "D", color=DARK, markersize=5, label="reported (Figure 2)")
     names = [f"{name} ({n})" for name, n in zip(shares["scenario"], shares["n"], strict=True)]
     axis.set_yticks(rows, names, fontsize=10)
     axis.invert_yaxis()
-    axis.set(title="What is asked", xlabel="share of questions (%)")
+    axis.set(title="Question type", xlabel="share of questions (%)")
     axis.grid(axis="y", visible=False)
     axis.legend(fontsize=9, loc="upper center", bbox_to_anchor=(0.5, -0.14), ncols=2)
 
@@ -58,5 +64,9 @@ def _guessed(axis: Axes, table: pd.DataFrame, title: str) -> None:
     axis.axvline(CHANCE, color=DARK, linestyle="--", linewidth=1)
     axis.set_yticks(rows, table.index, fontsize=10)
     axis.invert_yaxis()
-    axis.set(title=title, xlabel="accuracy by spelling alone (%)", xlim=(0, 103))
+    axis.set(
+        title=_TITLES.get(title, title),
+        xlabel="accuracy from option format alone (%)",
+        xlim=(0, 103),
+    )
     axis.grid(axis="y", visible=False)

@@ -1,23 +1,23 @@
-"""Examples of something else: each question gets another's ground truth, which shows that
-a gain comes from what examples show and not from their being there.
+"""Mismatched examples: the ground truth of another question as a control for gains due to the mere
+presence of examples.
 """
 
 from __future__ import annotations
 
 from vrag_kit.errors import VragError
 from vrag_kit.order import ordered
-from vrag_kit.papers.mrag_bench.settings import TOP, shown_of
+from vrag_kit.papers.mrag_bench.settings import TOP, n_examples_shown
 from vrag_kit.types import Benchmark, Context, DocId, Query, QueryId
 
 
-def swapped_examples(benchmark: Benchmark, *, seed: int = 0) -> dict[QueryId, tuple[DocId, ...]]:
-    """For each query the ground-truth pictures of another one, of which none is its own:
-    as many, or fewer where the other has fewer.
+def mismatched_examples(benchmark: Benchmark, *, seed: int = 0) -> dict[QueryId, tuple[DocId, ...]]:
+    """Maps each query to ground-truth images of another query, none of which is its own. There are
+    at most as many as its own.
 
-    The other is of another group and has another right answer. It asks the same words in
-    the same scenario if any such query does; else it is of the same scenario and sort of
-    picture (`image_type`), else of the same scenario. Which of several it is, `seed`
-    and the query determine. Raises `VragError` for a query without any.
+    The other query is of another group and has another correct answer. It has the same question
+    text in the same scenario if possible; else the same scenario and image type (`image_type`),
+    else the same scenario. `seed` and the query determine the choice. Raises `VragError` for a
+    query without any.
     """
     swapped = {}
     for query_id, query in benchmark.queries.items():
@@ -36,15 +36,15 @@ def swapped_examples(benchmark: Benchmark, *, seed: int = 0) -> dict[QueryId, tu
     return swapped
 
 
-def swapped_rag(benchmark: Benchmark, *, k: int = TOP, seed: int = 0) -> list[Context]:
-    """The first k of the `swapped_examples` of every query, one where the scenario is
-    "incomplete": as `gt_rag`, but for what is shown.
+def mismatched_rag(benchmark: Benchmark, *, k: int = TOP, seed: int = 0) -> list[Context]:
+    """Returns contexts with the first k of the `mismatched_examples` of every query, one where the
+    scenario is "incomplete": as `gt_rag`, except for the images.
     """
-    examples = swapped_examples(benchmark, seed=seed)
+    examples = mismatched_examples(benchmark, seed=seed)
     contexts = []
     for query_id, query in benchmark.queries.items():
-        shown = examples[query_id][: shown_of(query, k)]
-        contexts.append(Context(query_id=query_id, setting="swapped_rag", k=k, doc_ids=shown))
+        shown = examples[query_id][: n_examples_shown(query, k)]
+        contexts.append(Context(query_id=query_id, setting="mismatched_rag", k=k, doc_ids=shown))
     return contexts
 
 

@@ -1,6 +1,5 @@
-"""Text in the place of pictures, or beside them: the settings that Table 4 adds, and the
-table as printed. The paper does not tell what its ground-truth text was; here it is one
-passage.
+"""Settings of Table 4 with text instead of images, or both, and the published table. The paper does
+not describe its ground-truth text; here it is one passage.
 """
 
 from __future__ import annotations
@@ -10,19 +9,19 @@ from dataclasses import replace
 import pandas as pd
 
 from vrag_kit.errors import VragError
-from vrag_kit.papers.mrag_bench.results import OVERALL, gains_as_ours
+from vrag_kit.papers.mrag_bench.results import OVERALL, to_gain_rows
 from vrag_kit.papers.mrag_bench.settings import TOP, gt_rag, retrieved_rag
 from vrag_kit.papers.published import published
 from vrag_kit.types import Benchmark, Context
 
 TEXT_OR_IMAGE = {
     "retrieved_text": "retrieved text",
-    "retrieved_rag": "retrieved pictures",
-    "gt_text": "GT text",
-    "gt_rag": "GT pictures",
-    "gt_image_and_text": "GT pictures & text",
+    "retrieved_rag": "retrieved images",
+    "gt_text": "gold text",
+    "gt_rag": "gold images",
+    "gt_image_and_text": "gold images and text",
 }
-"""The settings of Table 4 beside "no_rag", in its order → what figures call them."""
+"""Maps the settings of Table 4 except "no_rag", in its order, to their names in figures."""
 _PRINTED = {
     ("no_rag", "none"): "no_rag",
     ("retrieved_rag", "text"): "retrieved_text",
@@ -31,19 +30,19 @@ _PRINTED = {
     ("gt_rag", "image"): "gt_rag",
     ("gt_rag", "image_text"): "gt_image_and_text",
 }
-"""(setting, modality) as Table 4 is stored → our setting."""
+"""Maps (setting, modality) in the stored Table 4 to our setting."""
 
 
 def retrieved_text(texts: Benchmark, run: pd.DataFrame, *, k: int = TOP) -> list[Context]:
-    """The first k passages of a run over `texts`, best first; one where the scenario is
-    "incomplete", as of pictures. Raises `VragError` for a query with fewer.
+    """Returns contexts with the first k passages of a run over `texts`, best first; one where the
+    scenario is "incomplete", as for images. Raises `VragError` for a query with fewer.
     """
     contexts = retrieved_rag(texts, run, k=k)
     return [replace(context, setting="retrieved_text") for context in contexts]
 
 
 def gt_text(texts: Benchmark) -> list[Context]:
-    """The first passage that answers each query. Raises `VragError` for queries without."""
+    """Returns contexts with each query's first relevant passage; raises `VragError` without one."""
     without = [query_id for query_id in texts.queries if not texts.relevant(query_id)]
     if without:
         raise VragError(
@@ -58,15 +57,15 @@ def gt_text(texts: Benchmark) -> list[Context]:
 
 
 def with_passages(benchmark: Benchmark, texts: Benchmark) -> Benchmark:
-    """The benchmark with the passages of `texts` in its corpus and their labels beside its
-    own, to be asked what shows pictures, passages or both.
+    """Adds the passages and labels of `texts` to the benchmark, for contexts with images, passages
+    or both.
     """
     labels = {each: {**benchmark.qrels[each], **texts.qrels[each]} for each in benchmark.queries}
     return replace(benchmark.with_documents(texts.corpus.values()), qrels=labels)
 
 
 def gt_image_and_text(benchmark: Benchmark, texts: Benchmark, *, k: int = TOP) -> list[Context]:
-    """The pictures of `gt_rag`, then the passage of `gt_text`: to be asked over
+    """Returns contexts with the images of `gt_rag`, then the passage of `gt_text`, for
     `with_passages(benchmark, texts)`.
     """
     passages = {context.query_id: context.doc_ids for context in gt_text(texts)}
@@ -77,12 +76,12 @@ def gt_image_and_text(benchmark: Benchmark, texts: Benchmark, *, k: int = TOP) -
     return contexts
 
 
-def printed_text_or_image() -> pd.DataFrame:
-    """Table 4 as printed, under our names of its settings: model, level ("overall" or
+def published_text_or_image() -> pd.DataFrame:
+    """Returns Table 4 as published, with our names of its settings: model, level ("overall" or
     "scenario"), setting, scenario, value and gain over "no_rag", in percent and points.
 
-    `gain` is computed from the table. How GPT-4-Turbo's cells come from counts of
-    questions, nine of them do not tell (`audit`).
+    `gain` is computed from the table. Nine of GPT-4-Turbo's cells are no whole number of questions
+    (`audit`).
     """
     table = published("mrag_bench", 4)
     key = ["model", "scenario"]
@@ -96,6 +95,6 @@ def printed_text_or_image() -> pd.DataFrame:
     return both[["model", "level", "setting", "scenario", "value", "gain"]]
 
 
-def printed_text_or_image_gains() -> pd.DataFrame:
-    """The gains of Table 4 in the columns of `printed_gains`, in points."""
-    return gains_as_ours(printed_text_or_image())
+def published_text_or_image_gains() -> pd.DataFrame:
+    """Returns the gains of Table 4 in the columns of `published_gains`, in points."""
+    return to_gain_rows(published_text_or_image())

@@ -1,4 +1,4 @@
-"""The paper's prompts about ambiguous questions (A.3, A.4, A.6), and how replies are read."""
+"""Prompts about ambiguous questions (A.3, A.4, A.6), and parsers of the replies."""
 
 from __future__ import annotations
 
@@ -9,16 +9,16 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from vrag_kit.judging.rubric import Unreadable
-from vrag_kit.types import Evidence, LazyImage, Message, Prompt, Query
+from vrag_kit.judging.rubric import UnparsedError
+from vrag_kit.types import Document, LazyImage, Message, Prompt, Query
 
 CLEAR, AMBIGUOUS = "CLEAR", "AMBIGUOUS"
 LONGEST = 30
-"""Words of an explanation, at most."""
+"""Maximum number of words of an explanation."""
 WORDS: dict[str, Any] = json.loads(  # Any: texts, lists and mappings of them
     Path(__file__).with_name("ambiguity.json").read_text(encoding="utf-8")
 )
-"""The prompts as data, with their source and what is ours."""
+"""The prompts as data, with their source; our additions are marked."""
 _THOUGHT = re.compile(r"<think>.*?(?:</think>|$)", re.DOTALL)
 _FENCED = re.compile(r"```(?:json)?(.*)```", re.DOTALL)
 _LABELLED = re.compile(r"(?:[-•*]|\d+[.)])\s|rewritten question\s*:|rewrite\s*:", re.IGNORECASE)
@@ -27,17 +27,17 @@ _POINTS = re.compile(r"according to the (?:evidence|image|chart|passage)", re.IG
 
 @dataclass(frozen=True, slots=True)
 class Detection:
-    """What an assessor says of a question."""
+    """A detector's result for a question."""
 
     status: str
     """`CLEAR` or `AMBIGUOUS`."""
     explanation: str
-    """`LONGEST` words at most."""
+    """At most `LONGEST` words."""
 
 
 def detection_prompt(query: Query) -> Prompt:
-    """What an assessor is asked about a question: A.3's words for one with a picture,
-    A.4's for one without; its first accepted answer is shown for reference.
+    """Builds the detection prompt for a question: A.3 for one with an image, A.4 for one without.
+    Its first accepted answer is included for reference.
     """
     answer = query.answers[0] if query.answers else ""
     case = _filled(WORDS["question_and_answer"], q_esc=query.text, a_esc=answer)
@@ -47,9 +47,9 @@ def detection_prompt(query: Query) -> Prompt:
     return (Message(role="user", parts=(query.image, WORDS["with_image"] + case)),)
 
 
-def query_rewrite_prompt(query: Query, evidence: Sequence[Evidence], explanation: str) -> Prompt:
-    """How a question is asked to be said anew (A.6), from evidence and the `explanation`
-    why it was flagged; its own picture stands first.
+def query_rewrite_prompt(query: Query, evidence: Sequence[Document], explanation: str) -> Prompt:
+    """Builds the prompt that rewrites a question (A.6) from evidence and the `explanation` why it
+    was flagged; its own image comes first.
     """
     pictures, listed = _listed(evidence)
     own = () if query.image is None else (query.image,)
@@ -64,41 +64,41 @@ def query_rewrite_prompt(query: Query, evidence: Sequence[Evidence], explanation
 
 
 def read_detection(raw: str) -> Detection:
-    """The one JSON object that a reply is, but for thoughts in tags and a code fence:
-    "status" and "explanation", once each. Raises `Unreadable` for all else.
+    """Parses a reply that is one JSON object, apart from thoughts in tags and a code fence. Keys
+    are "status" and "explanation", once each. Raises `UnparsedError` otherwise.
     """
     words = _THOUGHT.sub("", raw).strip()
     fenced = _FENCED.fullmatch(words)
     try:
         found = json.loads(fenced[1] if fenced else words, object_pairs_hook=_once_each)
     except (ValueError, RecursionError) as error:
-        raise Unreadable("it is not one JSON object") from error
+        raise UnparsedError("it is not one JSON object") from error
     if not isinstance(found, dict) or set(found) != {"status", "explanation"}:
-        raise Unreadable("its keys are not status and explanation")
+        raise UnparsedError("its keys are not status and explanation")
     status, explanation = found["status"], found["explanation"]
     if status not in (CLEAR, AMBIGUOUS):
-        raise Unreadable(f"status is {status!r}, not {CLEAR} or {AMBIGUOUS}")
+        raise UnparsedError(f"status is {status!r}, not {CLEAR} or {AMBIGUOUS}")
     if not isinstance(explanation, str) or len(explanation.split()) > LONGEST:
-        raise Unreadable(f"explanation is no text of at most {LONGEST} words")
+        raise UnparsedError(f"explanation is no text of at most {LONGEST} words")
     return Detection(status, " ".join(explanation.split()))
 
 
 def read_query_rewrite(raw: str) -> str:
-    """The one line that a reply to `query_rewrite_prompt` is. Raises `Unreadable` for
-    several lines or none, a label or bullet before it, and words that point at the
-    evidence, which the prompt forbids.
+    """Parses a reply to `query_rewrite_prompt`, which must be one line. Raises `UnparsedError` for
+    several lines or none, a label or bullet before it, and references to the evidence, which the
+    prompt forbids.
     """
     lines = [line.strip() for line in _THOUGHT.sub("", raw).splitlines() if line.strip()]
     if len(lines) != 1:
-        raise Unreadable(f"it has {len(lines)} lines, not one")
+        raise UnparsedError(f"it has {len(lines)} lines, not one")
     if _LABELLED.match(lines[0]):
-        raise Unreadable("a label or bullet stands before the question")
+        raise UnparsedError("a label or bullet stands before the question")
     if _POINTS.search(lines[0]):
-        raise Unreadable("it points at the evidence")
+        raise UnparsedError("it points at the evidence")
     return lines[0]
 
 
-def _listed(evidence: Sequence[Evidence]) -> tuple[list[LazyImage], str]:
+def _listed(evidence: Sequence[Document]) -> tuple[list[LazyImage], str]:
     """The pictures, and all items as a list."""
     pictures: list[LazyImage] = []
     listed = ""

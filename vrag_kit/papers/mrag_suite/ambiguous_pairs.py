@@ -1,4 +1,4 @@
-"""Ambiguous questions beside clear ones that are like them (Table 8), compared as pairs."""
+"""Ambiguous questions matched with similar clear ones (Table 8), compared as pairs."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Collection, Mapping, Sequence
 import numpy as np
 import pandas as pd
 
-from vrag_kit.analysis.intervals import estimate
+from vrag_kit.analysis.estimates import estimate
 from vrag_kit.analysis.unpaired import cluster_difference
 from vrag_kit.errors import VragError
 from vrag_kit.judging.scale import scale_of
@@ -17,27 +17,28 @@ from vrag_kit.papers.mrag_suite.ambiguity import AMBIGUOUS, CLEAR
 from vrag_kit.types import Benchmark
 
 
-def clear_partners(
+def match_clear_questions(
     benchmark: Benchmark,
     statuses: pd.DataFrame,
-    told: Mapping[str, Collection[str]] | None = None,
+    memorised: Mapping[str, Collection[str]] | None = None,
     *,
     seed: int = 0,
 ) -> pd.DataFrame:
-    """A clear question of the same data set for each ambiguous one: ambiguous, clear, group
-    and clear_group (of either question), words_apart.
+    """Matches each ambiguous question with a clear one of the same data set. Columns: ambiguous,
+    clear, group and clear_group (of either question), words_apart.
 
-    `statuses` has query_id and status. Where `told` says which groups each model learned
-    in training (`told_facts`), partners are alike in that. They have the nearest number of
-    words, and are taken once each; the ambiguous ones choose in an order by hash, and
-    among equals the hash decides. Those for which none is left are without a pair. The
-    paper calls its clear questions "matched", or "random", without saying how.
+    `statuses` has query_id and status. If `memorised` gives the groups in each model's training
+    data (`trained_groups`), partners agree in that. Partners have the nearest number of words, and
+    are used once each; the ambiguous questions choose in an order by hash, which also breaks ties.
+    Those for which none is left have no pair. The paper calls its clear questions "matched", or
+    "random", without saying how.
     """
     status = statuses.set_index("query_id")["status"]
     groups = benchmark.groups
     length = {name: len(query.text.split()) for name, query in benchmark.queries.items()}
     knows = {
-        name: [groups[name] in of_model for of_model in (told or {}).values()] for name in length
+        name: [groups[name] in of_model for of_model in (memorised or {}).values()]
+        for name in length
     }
     free = ordered(status.index[status == CLEAR], seed, "clear partner")
     rows = []
@@ -53,24 +54,24 @@ def clear_partners(
     return pd.DataFrame(rows, columns=columns)
 
 
-def ambiguous_less_clear(
+def ambiguous_minus_clear(
     values: pd.DataFrame, pairs: pd.DataFrame, *, by: Sequence[str] = ("model",)
 ) -> pd.DataFrame:
-    """Means over the pairs: `by`, split ("clear", "ambiguous", "difference"), value,
+    """Computes means over the pairs: `by`, split ("clear", "ambiguous", "difference"), value,
     ci_low, ci_high, n (pairs), n_failed, p (of the difference; NaN for its sides).
 
-    `values` come from `per_query` (query_id, value, worst and best, `by`). A pair
-    without a value on one side is in none of the three means, and counted in n_failed; one
-    that was not asked on both sides, as in another stratum, is not counted.
+    `values` come from `per_query` (query_id, value, score_min and score_max, `by`). A pair without
+    a value on one side is in none of the three means, and counted in n_failed; one without rows on
+    both sides, as in another stratum, is not counted.
 
     Each side's interval is over its own groups, and the difference's over those of both
-    (`cluster_difference`): a group may have questions on either side. That partners have
-    like lengths is left out of it: what they have in common only narrows the truth. Raises
-    `VragError` without pairs.
+    (`cluster_difference`): a group may have questions on either side. Matching by length is
+    ignored: a correlation of partners would only narrow the interval. Raises `VragError` without
+    pairs.
     """
     if pairs.empty:
         raise VragError(
-            "ambiguous_less_clear: there are no pairs; both ambiguous and clear questions of one"
+            "ambiguous_minus_clear: there are no pairs; both ambiguous and clear questions of one"
             " data set are needed."
         )
     scale = scale_of(values)
@@ -92,23 +93,25 @@ def ambiguous_less_clear(
         groups = pd.concat([asked["group"][both], asked["clear_group"][both]])
         first = np.arange(len(joined)) < counts[0]
         difference = cluster_difference(joined, groups, first, scale)
-        numbers = (difference.value, *difference.interval(), *counts, difference.p())
+        numbers = (difference.value, *difference.interval(), *counts, difference.p_value())
         rows.append((*key, "difference", *numbers))
     columns = [*by, "split", "value", "ci_low", "ci_high", "n", "n_failed", "p"]
     return pd.DataFrame(rows, columns=columns)
 
 
-def pairs_of_suite(
+def match_suite_questions(
     suite: Mapping[str, Benchmark],
     statuses: Mapping[str, pd.DataFrame],
-    told: Mapping[str, Mapping[str, Collection[str]]] | None = None,
+    memorised: Mapping[str, Mapping[str, Collection[str]]] | None = None,
     *,
     seed: int = 0,
 ) -> pd.DataFrame:
-    """`clear_partners` of each data set, with the column dataset; `told` is by data set."""
+    """Runs `match_clear_questions` on each data set and adds the column dataset; `memorised` is by
+    data set.
+    """
     parts = []
     for name, benchmark in suite.items():
-        of_set = (told or {}).get(name)
-        pairs = clear_partners(benchmark, statuses[name], of_set, seed=seed)
+        of_set = (memorised or {}).get(name)
+        pairs = match_clear_questions(benchmark, statuses[name], of_set, seed=seed)
         parts.append(pairs.assign(dataset=name))
     return pd.concat(parts, ignore_index=True)

@@ -1,4 +1,4 @@
-"""All data sets asked at once: evidence side by side, and a table of answers for each."""
+"""Evaluation of all data sets of a suite: contexts by modality, and answers by data set."""
 
 from __future__ import annotations
 
@@ -9,45 +9,45 @@ from typing import Any
 
 import pandas as pd
 
-from vrag_kit.generation.evidence import GT_ONLY, side_by_side
+from vrag_kit.generation.evidence_modes import GT_ONLY, top_k_per_modality
 from vrag_kit.generation.experiment import ask_models
-from vrag_kit.generation.wording import Wording
+from vrag_kit.generation.wording import PromptSet
 from vrag_kit.judging.judge import Judge
 from vrag_kit.options import Entry
 from vrag_kit.order import ordered
-from vrag_kit.papers.mrag_suite.modes import judged_by_own
-from vrag_kit.retrieval.by_modality import search_each
+from vrag_kit.papers.mrag_suite.modes import judge_suite
+from vrag_kit.retrieval.by_modality import search_by_modality
 from vrag_kit.types import MODALITIES, Benchmark, Context, DocId
 
 DEPTH = 20
-"""Documents of a modality that a search ranks."""
+"""Number of documents per modality that a search ranks."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class SideBySide:
-    """How evidence is searched, and how much of it is shown."""
+class HybridContexts:
+    """Searches for evidence by modality, and builds contexts of the first k."""
 
     retrievers: Mapping[str, Sequence[Entry]]
-    """Of each modality, as `search_each` takes them; several are fused."""
+    """Retrievers of each modality, as in `search_by_modality`; several are fused."""
     k: Mapping[str, int]
-    """Documents of each modality that are shown."""
+    """Number of documents of each modality in a context."""
     cache_dir: Path | str = "runs/embeddings"
     device: str = "cpu"
 
     def contexts(self, benchmark: Benchmark) -> list[Context]:
-        """The first documents of each modality that the benchmark has, one context a
-        query (`side_by_side`). Raises as `search_each` does.
+        """Returns one context per query with the first documents of each modality that the
+        benchmark has (`top_k_per_modality`). Raises as `search_by_modality` does.
         """
-        runs = search_each(
+        runs = search_by_modality(
             benchmark, self.retrievers, k=DEPTH, cache_dir=self.cache_dir, device=self.device
         )
         last = {modality: list(by_name.values())[-1] for modality, by_name in runs.items()}
         there = {modality: k for modality, k in self.k.items() if modality in last}
-        return side_by_side(benchmark, last, ks=there)
+        return top_k_per_modality(benchmark, last, ks=there)
 
     def gold(self, benchmark: Benchmark) -> list[Context]:
-        """The gold documents alone, in the order of the labels, at most so many of each
-        modality: one context a query that has any, in the setting "gt_only".
+        """Returns contexts with gold documents only, in the order of the labels, at most k of each
+        modality: one per query that has any, in the setting "gt_only".
         """
         contexts = []
         for query_id in benchmark.queries:
@@ -71,60 +71,62 @@ def ask_suite(
     contexts: Mapping[str, Sequence[Context]],
     answers_dir: Path | str,
     *,
-    wordings: Mapping[str, Wording],
-    run_with: Mapping[str, Any] | None = None,  # a notebook's parameter: values of any type
+    wordings: Mapping[str, PromptSet],
+    decoding: Mapping[str, Any] | None = None,  # a notebook's parameter: values of any type
+    hardware: Mapping[str, Any] | None = None,
 ) -> dict[str, pd.DataFrame]:
-    """`ask_models` for each data set, with its contexts and its wording; raises as that
-    does.
+    """Runs `ask_models` on each data set, with its contexts and its prompts; raises as
+    that does.
     """
     found = {}
     for name, benchmark in suite.items():
         what = (models, benchmark, contexts[name], answers_dir)
-        found[name] = ask_models(*what, wording=wordings[name], run_with=run_with)
+        found[name] = ask_models(
+            *what, wording=wordings[name], decoding=decoding, hardware=hardware
+        )
     return found
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Asker:
-    """Which models are asked, in which words, and who judges."""
+class SuiteEvaluation:
+    """Models, prompts and judges of an evaluation of the suite."""
 
     models: Sequence[Entry]
-    wordings: Mapping[str, Wording]
-    """By data set."""
+    wordings: Mapping[str, PromptSet]
+    """Prompts by data set."""
     judges: Mapping[str, Judge]
-    """By data set; those with a metric of their own are scored by that."""
+    """Judges by data set; a data set with its own metric is scored by that."""
     scored_as: Mapping[str, Benchmark]
-    """By data set: the whole questions, to which answers to any version of them are scored:
-    metrics read the question too, such as what it tells already (`keypoint_coverage`)."""
+    """Original questions by data set: answers to any version are scored against them."""
     answers_dir: Path | str
-    run_with: Mapping[str, Any] | None = None  # a notebook's parameter: values of any type
+    decoding: Mapping[str, Any] | None = None  # a notebook's parameter: values of any type
+    hardware: Mapping[str, Any] | None = None
 
-    def judged(
+    def evaluate(
         self, suite: Mapping[str, Benchmark], contexts_of: Callable[[Benchmark], list[Context]]
     ) -> dict[str, pd.DataFrame]:
-        """Data set → judged answers (`judged_by_own`), asked with what `contexts_of` shows,
-        as `SideBySide` does, and judged as answers to `scored_as`; raises as `ask_suite` and
-        `judge_all` do.
+        """Maps each data set to judged answers (`judge_suite`) over the contexts of `contexts_of`,
+        such as `HybridContexts`. Answers are judged as answers to `scored_as`; raises as
+        `ask_suite` and `judge_answers` do.
         """
         contexts = {name: contexts_of(benchmark) for name, benchmark in suite.items()}
+        what = (self.models, suite, contexts, self.answers_dir)
         answers = ask_suite(
-            self.models,
-            suite,
-            contexts,
-            self.answers_dir,
+            *what,
             wordings=self.wordings,
-            run_with=self.run_with,
+            decoding=self.decoding,
+            hardware=self.hardware,
         )
-        return judged_by_own(self.scored_as, answers, self.judges)
+        return judge_suite(self.scored_as, answers, self.judges)
 
 
-def some_of_each(
-    suite: Mapping[str, Benchmark], questions: int, *, seed: int = 0
+def sample_per_dataset(
+    suite: Mapping[str, Benchmark], questions: int | None, *, seed: int = 0
 ) -> dict[str, Benchmark]:
-    """At most so many questions of each data set, those first in an order by hash, so that
-    more of them hold fewer; 0: all.
+    """Samples at most `questions` questions of each data set, the first in an order by hash, so
+    samples are nested; None: all.
     """
-    if questions == 0:
+    if questions is None:
         return dict(suite)
     return {
         name: benchmark.subset(ordered(benchmark.queries, seed, "some of each")[:questions])

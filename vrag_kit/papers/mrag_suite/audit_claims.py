@@ -1,4 +1,4 @@
-"""The paper's claim metrics held against its own equations, RAGChecker's, and each other."""
+"""Checks of the paper's claim metrics against its own equations, RAGChecker's, and each other."""
 
 from __future__ import annotations
 
@@ -7,22 +7,22 @@ from collections.abc import Iterable, Mapping
 import numpy as np
 import pandas as pd
 
-from vrag_kit.papers.audit_rows import (
+from vrag_kit.papers.audit import (
     AGREES,
     CONTRADICTS,
     NOT_COMPARABLE,
     SAME,
-    Allowed,
-    rows_of,
+    Tolerance,
+    audit_rows,
 )
 
 Tables = Mapping[int, pd.DataFrame]
 CLAIM_TABLES = (3, 14, 15)
-"""The tables of claim metrics."""
+"""Numbers of the tables of claim metrics."""
 _ROW = ["dataset", "model", "setting", "modality"]
 _HAIR = 1e-6
-_HARMONIC = Allowed(0.15)
-_OF_GAPS = Allowed(0.0551, 0.1051)  # of one printed number with one digit, and of two
+_HARMONIC = Tolerance(0.15)
+_OF_GAPS = Tolerance(0.0551, 0.1051)  # of one printed number with one digit, and of two
 _READ_AS = "RAGChecker: "
 _PAIR = 'hallucination is printed as "41.4/0"'
 _SELF = "an entailed claim has an item that entails it"
@@ -31,18 +31,18 @@ _PER_ITEM = "a mean of F1 over answers need not be the F1 of two means"
 _NO_MODE = "Table 3 does not state its retrieval mode"
 
 
-def places(rows: pd.DataFrame, *more: str) -> list[str]:
-    """The place of each row in words: data set, model, setting, modality, and `more`."""
+def row_labels(rows: pd.DataFrame, *more: str) -> list[str]:
+    """Returns a label of each row: data set, model, setting, modality, and `more`."""
     names = [name for name in (*_ROW, *more) if name in rows]
     return [", ".join(row) for row in rows[names].itertuples(index=False)]
 
 
-def claim_rows(table: pd.DataFrame) -> pd.DataFrame:
-    """A table of claim metrics with one row a data set, model, setting and modality, and
-    its metrics as columns.
+def pivot_claim_metrics(table: pd.DataFrame) -> pd.DataFrame:
+    """Pivots a table of claim metrics to one row per data set, model, setting and modality, with
+    metrics as columns.
 
-    Where one metric is printed as a pair and the others as one value (the hallucination
-    of Claude on VisRAG-ArXiv), the first of the pair stands in their row.
+    If one metric is published as a pair and the others as one value (the hallucination of Claude on
+    VisRAG-ArXiv), the first of the pair is in their row.
     """
     same = [name for name in ("dataset", "model", "setting", "metric") if name in table]
     whole = table[table["modality"] == "single"][["dataset", "model"]].drop_duplicates()
@@ -55,34 +55,34 @@ def claim_rows(table: pd.DataFrame) -> pd.DataFrame:
     return wide.reset_index()
 
 
-def definitions(tables: Tables) -> Iterable[pd.DataFrame]:
-    """What each row of the claim tables must obey: shares of one label, RAGChecker's
-    inequalities, the paper's self-knowledge, and F1.
+def check_definitions(tables: Tables) -> Iterable[pd.DataFrame]:
+    """Checks each row of the claim tables: shares of one label, RAGChecker's inequalities, the
+    paper's self-knowledge, and F1.
 
-    printed is the side that must not be more, recomputed the most that the rest allows.
-    The metrics are read twice: by the paper's equations, and as RAGChecker's of the same
-    names, of answers that were all shown some evidence.
+    reported is the smaller side of an inequality, recomputed the largest value that the rest
+    allows. The metrics are interpreted twice: by the paper's equations, and as RAGChecker's of the
+    same names, for answers that all had some evidence.
     """
     for number in CLAIM_TABLES:
-        rows = claim_rows(tables[number])
-        where = places(rows)
+        rows = pivot_claim_metrics(tables[number])
+        where = row_labels(rows)
         odd = (rows["dataset"] == "VisRAG-ArXiv") & (rows["model"] == "Claude 3.5")
         for check, (low, high, parts) in _bounds(rows).items():
-            allowed = Allowed(_HAIR, 0.05 * parts + _HAIR)
-            found = rows_of(check, number, where, low, np.minimum(low, high), allowed)
+            allowed = Tolerance(_HAIR, 0.05 * parts + _HAIR)
+            found = audit_rows(check, number, where, low, np.minimum(low, high), allowed)
             pair = odd & ("H" in check) & (number == 3)
             yield found.assign(note=np.where(pair, _PAIR, ""))
         own, f1 = rows["self_knowledge"], rows["f1"]
-        zero = Allowed(0.05 + _HAIR)
-        found = rows_of("the paper's equations: SK is 0", number, where, own, 0.0, zero)
+        zero = Tolerance(0.05 + _HAIR)
+        found = audit_rows("the paper's equations: SK is 0", number, where, own, 0.0, zero)
         yield found.assign(note=_SELF)
         both = 2 * rows["precision"] * rows["recall"] / (rows["precision"] + rows["recall"])
-        found = rows_of("F1 of printed P and R", number, where, f1, both, _HARMONIC)
+        found = audit_rows("F1 from reported P and R", number, where, f1, both, _HARMONIC)
         yield _at_most(found, _PER_ITEM)
 
 
 Bound = tuple[pd.Series, pd.Series, int]
-"""What must not be more than what, and how many printed numbers are in them."""
+"""An inequality: smaller side, larger side, and the number of published values in them."""
 
 
 def _bounds(rows: pd.DataFrame) -> dict[str, Bound]:
@@ -101,39 +101,38 @@ def _bounds(rows: pd.DataFrame) -> dict[str, Bound]:
 
 
 def inequalities(tables: Tables) -> pd.DataFrame:
-    """The rows of the claim tables, read as RAGChecker's: table, where, inequality, above
-    (by how many points what must not be more is more; below 0 where it is less), obeys
-    (up to rounding).
+    """Evaluates RAGChecker's inequalities on the rows of the claim tables. Columns: table, cell,
+    inequality, excess (smaller side minus larger side in points; above 0 is a violation), holds (up
+    to rounding).
     """
     parts = []
     for number in CLAIM_TABLES:
-        rows = claim_rows(tables[number])
-        named = pd.DataFrame({"table": str(number), "where": places(rows)})
+        rows = pivot_claim_metrics(tables[number])
+        named = pd.DataFrame({"table": str(number), "cell": row_labels(rows)})
         for check, (low, high, count) in _bounds(rows).items():
             if check.startswith(_READ_AS):
-                above = low - high
-                obeys = above <= 0.05 * count + _HAIR
+                excess = low - high
+                holds = excess <= 0.05 * count + _HAIR
                 name = check.removeprefix(_READ_AS)
-                parts.append(named.assign(inequality=name, above=above, obeys=obeys))
+                parts.append(named.assign(inequality=name, excess=excess, holds=holds))
     return pd.concat(parts, ignore_index=True)
 
 
-def readings(tables: Tables) -> pd.DataFrame:
-    """How many complete rows of the claim tables could be what either reading says: table,
-    rows, ragchecker, paper. Left out is the row of Table 3 with a damaged cell, Claude on
-    VisRAG-ArXiv, whose hallucination is printed as "41.4/0".
+def consistent_definitions(tables: Tables) -> pd.DataFrame:
+    """Counts the complete rows of the claim tables that are consistent with either definition:
+    table, rows, ragchecker, paper. Excluded is the row of Table 3 with a damaged cell, Claude on
+    VisRAG-ArXiv, whose hallucination is published as "41.4/0".
 
-    A row counts where it passes, up to rounding, all of `definitions` that name the
-    reading.
+    A row counts if it passes, up to rounding, all of `check_definitions` that name the definition.
     """
-    checks = pd.concat(list(definitions(tables)), ignore_index=True)
-    named = pd.MultiIndex.from_frame(checks[["table", "where"]])
+    checks = pd.concat(list(check_definitions(tables)), ignore_index=True)
+    named = pd.MultiIndex.from_frame(checks[["table", "cell"]])
     checks = checks[~named.isin(named[checks["note"] == _PAIR])]
     odd = checks["finding"] == CONTRADICTS
     columns = {}
     for name, start in (("ragchecker", _READ_AS), ("paper", "the paper's equations:")):
         part = checks[checks["check"].str.startswith(start)]
-        fails = odd[part.index].groupby([part["table"], part["where"]]).any()
+        fails = odd[part.index].groupby([part["table"], part["cell"]]).any()
         of_tables = fails.groupby(level="table")
         columns["rows"] = of_tables.size()
         columns[name] = of_tables.size() - of_tables.sum()
@@ -141,11 +140,11 @@ def readings(tables: Tables) -> pd.DataFrame:
     return table.rename_axis("table").reset_index()
 
 
-def gaps(tables: Tables) -> Iterable[pd.DataFrame]:
-    """Table 4 by the paper's equations: from Tables 14 and 15, and within itself."""
+def check_gaps(tables: Tables) -> Iterable[pd.DataFrame]:
+    """Checks Table 4 by the paper's equations: from Tables 14 and 15, and within itself."""
     wide = tables[4].pivot(index=["dataset", "model"], columns="metric", values="value")
     told = wide.reset_index()
-    own = pd.concat([claim_rows(tables[number]) for number in (14, 15)])
+    own = pd.concat([pivot_claim_metrics(tables[number]) for number in (14, 15)])
     own = own[own["setting"] == "gt_plus_distractors"].set_index(["dataset", "model", "modality"])
     for row in told.to_dict("records"):
         place = (
@@ -162,20 +161,20 @@ def gaps(tables: Tables) -> Iterable[pd.DataFrame]:
         where = [f"{row['dataset']}, {row['model']}, {name}" for name in follows]
         printed = [row[name] for name in follows]
         number = "4, 15" if "ChartMRAG-Bench" in place else "4, 14"
-        check = "Table 4 from the rows of its tables"
-        yield rows_of(check, number, where, printed, list(follows.values()), _OF_GAPS)
+        check = "Table 4 recomputed from its rows"
+        yield audit_rows(check, number, where, printed, list(follows.values()), _OF_GAPS)
     gap = told["vis_hit_at_k"] - (100 - told["txt_miss_rate"])
     check = "the paper's equations: ΔCP of Table 4"
-    where = places(told)
-    yield rows_of(check, 4, where, told["delta_cp"], gap, Allowed(0.0151))
+    where = row_labels(told)
+    yield audit_rows(check, 4, where, told["delta_cp"], gap, Tolerance(0.0151))
     for name, equation in (("v_hr", 10), ("d_hr", 11)):
         check = "the paper's equations: V-HR and D-HR are 0"
-        rows = rows_of(check, 4, where, told[name], 0.0, Allowed(0.005 + _HAIR))
+        rows = audit_rows(check, 4, where, told[name], 0.0, Tolerance(0.005 + _HAIR))
         yield rows.assign(note=f"eq. {equation}: {_ATTRIBUTED}")
 
 
-def between_modes(tables: Tables) -> Iterable[pd.DataFrame]:
-    """Table 3's cells beside the least and most of the three modes of Tables 14 and 15."""
+def check_mode_ranges(tables: Tables) -> Iterable[pd.DataFrame]:
+    """Checks that Table 3's cells lie within the range of the three modes of Tables 14 and 15."""
     both = pd.concat([tables[14], tables[15]]).replace(
         {"dataset": {"ChartMRAG-Bench": "Chart-MRAG"}}
     )
@@ -183,18 +182,17 @@ def between_modes(tables: Tables) -> Iterable[pd.DataFrame]:
     spread = both.groupby(key)["value"].agg(["min", "max"]).reset_index()
     cells = tables[3].merge(spread, on=key)
     nearest = cells["value"].clip(cells["min"], cells["max"])
-    where = places(cells, "metric")
+    where = row_labels(cells, "metric")
     check = "Table 3 within the three modes"
-    yield _at_most(rows_of(check, "3, 14, 15", where, cells["value"], nearest, SAME), _NO_MODE)
+    yield _at_most(audit_rows(check, "3, 14, 15", where, cells["value"], nearest, SAME), _NO_MODE)
 
 
-def near_copies(tables: Tables) -> pd.DataFrame:
-    """The rows of two data sets that go together too well: Chart-MRAG's images (Table 15)
-    beside VisRAG-Plot (Table 14), over 18 models and modes.
+def near_duplicate_rows(tables: Tables) -> pd.DataFrame:
+    """Compares the near-duplicate rows of two data sets: Chart-MRAG's images (Table 15) and
+    VisRAG-Plot (Table 14), over 18 models and modes.
 
-    One row a metric: metric, n, lowest and highest (of VisRAG-Plot), least and most (the
-    difference, in points), pearson; text_least and text_most (Chart-MRAG's text less its
-    images).
+    One row per metric: metric, n, lowest and highest (of VisRAG-Plot), least and most (the
+    difference, in points), pearson; text_least and text_most (Chart-MRAG's text minus its images).
     """
     key = ["model", "setting", "metric"]
     plots = tables[14][tables[14]["dataset"] == "VisRAG-Plot"][[*key, "value"]]

@@ -1,6 +1,4 @@
-"""What the audit of MRAG-Suite's tables finds, in one look, and its inequalities row by
-row.
-"""
+"""Figures of the audit of MRAG-Suite's tables, and of its inequalities by row."""
 
 from __future__ import annotations
 
@@ -10,7 +8,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from vrag_kit.papers import audit_figure as shared
-from vrag_kit.papers.audit_rows import contradictions
+from vrag_kit.papers.audit import contradictions
 from vrag_kit.plotting.style import DARK, GREY, PALETTE, new_figure
 
 _SHORT = {
@@ -20,9 +18,9 @@ _SHORT = {
     ", single": "",
     "_": " ",
 }
-_NO_POINTS = ("what the data set's own paper prints", "text:")
-"""Beginnings of checks that are not drawn on the right: pixels, and orders that the text
-tells without a number.
+_NO_POINTS = ("the data set's own paper", "text:")
+"""Prefixes of checks that are not plotted on the right: pixels, and orders without numbers in the
+text.
 """
 _WORDS = {
     "H": "hallucination",
@@ -33,25 +31,25 @@ _WORDS = {
 
 
 def audit_figure(checks: pd.DataFrame) -> Figure:
-    """Left: what every check found, as shares of its rows with their numbers. Right: of
-    each check of percentages the largest contradiction, in points, beside what follows
-    from the rest.
+    """Plots the audit: findings of each check (left) and the largest contradiction of each check of
+    percentages (right). Left: shares of rows, with counts. Right: reported and recomputed numbers,
+    in points.
 
-    `checks` as `audit` gives them.
+    `checks` are the rows of `audit`.
     """
     found = contradictions(checks)
     found = found[~found["check"].str.startswith(_NO_POINTS)]
-    size = (found["printed"] - found["recomputed"]).abs()
+    size = (found["reported"] - found["recomputed"]).abs()
     ordered = found.loc[size.sort_values(ascending=False, kind="stable").index]
     rows = []
     for row in ordered.drop_duplicates("check").to_dict("records"):
-        place = row["where"]
+        place = row["cell"]
         for long, short in _SHORT.items():
             place = place.replace(long, short)
         rows.append(
             {
                 "name": f"{row['check']}\nTable {row['table']}: {place}",
-                "printed": row["printed"],
+                "reported": row["reported"],
                 "recomputed": row["recomputed"],
                 "otherwise": "recomputed",
             }
@@ -60,10 +58,10 @@ def audit_figure(checks: pd.DataFrame) -> Figure:
 
 
 def inequality_figure(rows: pd.DataFrame) -> Figure:
-    """The inequalities that RAGChecker's definitions imply, one dot a printed row of a
-    table: right of the line it cannot be what they define.
+    """Plots RAGChecker's inequalities, one dot per published row of a table: right of the line it
+    violates the definitions.
 
-    `rows` as `inequalities` gives them.
+    `rows` comes from `inequalities`.
     """
     names = list(rows["inequality"].unique())
     figure, axes = new_figure(1, len(names), (14, 3.8), sharey=True)
@@ -73,7 +71,7 @@ def inequality_figure(rows: pd.DataFrame) -> Figure:
     axes[0][0].set_ylabel("table")
     letters = ", ".join(f"{short} {word}" for short, word in _WORDS.items())
     words = "points above what RAGChecker's definitions allow (orange: not allowed)"
-    figure.supxlabel(f"{words}; above: rows that obey\n{letters}", fontsize=11)
+    figure.supxlabel(f"{words}; above: rows for which it holds\n{letters}", fontsize=11)
     return figure
 
 
@@ -82,9 +80,9 @@ def _dots(axis: Axes, rows: pd.DataFrame) -> None:
     rng = np.random.default_rng(0)
     tables = list(rows["table"].unique())
     y = rows["table"].map(tables.index) + rng.uniform(-0.3, 0.3, len(rows))
-    for obeys, color in ((True, GREY), (False, PALETTE[1])):
-        mine = rows["obeys"] == obeys
-        axis.scatter(rows["above"][mine], y[mine], 12, color=color, linewidth=0)
+    for holds, color in ((True, GREY), (False, PALETTE[1])):
+        mine = rows["holds"] == holds
+        axis.scatter(rows["excess"][mine], y[mine], 12, color=color, linewidth=0)
     axis.axvline(0, color=DARK, linewidth=1)
     axis.set_yticks(range(len(tables)), tables)
     axis.set_ylim(len(tables) - 0.5, -0.5)
@@ -92,5 +90,5 @@ def _dots(axis: Axes, rows: pd.DataFrame) -> None:
 
 
 def _share(rows: pd.DataFrame, name: str) -> str:
-    obeys = rows[rows["inequality"] == name]["obeys"]
-    return f"{obeys.sum()} of {len(obeys)}"
+    holds = rows[rows["inequality"] == name]["holds"]
+    return f"{holds.sum()} of {len(holds)}"

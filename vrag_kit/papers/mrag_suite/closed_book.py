@@ -1,4 +1,4 @@
-"""How models are asked without evidence, and how sure they are: what the filter goes by."""
+"""Closed-book prompts, without evidence, with a stated confidence: the input of the filter."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from pathlib import Path
 
 import pandas as pd
 
-from vrag_kit.generation.reading import READERS
+from vrag_kit.generation.parsers import READERS
 from vrag_kit.generation.slots import Slot
-from vrag_kit.generation.wording import Template, Wording
+from vrag_kit.generation.wording import PromptSet, Template
 
 CLOSED_BOOK = "zero_shot"
-"""The setting in which a closed book is asked."""
+"""Setting of closed-book answers."""
 _WORDS: dict[str, str] = json.loads(
     Path(__file__).with_name("closed_book.json").read_text(encoding="utf-8")
 )
@@ -21,11 +21,11 @@ _FORM = re.compile(r"\s*Answer:(?P<answer>.*)\n\s*Confidence:\s*(?P<sure>\S+)\s*
 _SHARE = re.compile(r"0?\.\d+|0\.?|1(?:\.0*)?")
 
 
-def closed_book_wording() -> Wording:
-    """How a model is asked without evidence, and how sure it is: a line "Answer: …" and a
-    line "Confidence: …", from 0 to 1; ours, as the paper prints none.
+def closed_book_prompts() -> PromptSet:
+    """Returns prompts without evidence that ask for an answer and a confidence: a line "Answer: …"
+    and a line "Confidence: …", from 0 to 1; ours, as the paper has none.
 
-    Answers come as they are; `with_confidence` takes them apart.
+    Answers are not split; `with_confidence` does that.
     """
     slots = (
         Slot(kind="query_image", item="{image}"),
@@ -35,17 +35,16 @@ def closed_book_wording() -> Wording:
     )
     name = "closed book"
     template = Template(name, slots)
-    return Wording(
+    return PromptSet(
         templates={name: template}, settings={CLOSED_BOOK: {None: name}}, read=READERS["whole"]
     )
 
 
 def with_confidence(answers: pd.DataFrame) -> pd.DataFrame:
-    """The answers to `closed_book_wording` with the answer's line as answer, and the
-    column confidence, in [0, 1].
+    """Splits the answers to `closed_book_prompts` into the answer and the column confidence, in [0,
+    1].
 
-    It is NaN where none is stated in the form that was asked for; what stands there is
-    then all an answer.
+    It is NaN if none is stated in the requested format; the whole reply is then the answer.
     """
     found = [_in_form(words) if isinstance(words, str) else None for words in answers["answer"]]
     pairs = zip(answers["answer"], found, strict=True)

@@ -1,4 +1,4 @@
-"""Which questions are ambiguous, by a model or a rule, and what a model makes of them."""
+"""Detection of ambiguous questions by a model or a rule, and their rewriting by a model."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from typing import Any, Protocol
 import pandas as pd
 
 from vrag_kit.analysis.association import association
-from vrag_kit.analysis.intervals import Estimate, estimate
-from vrag_kit.generation.asking_options import Asking
+from vrag_kit.analysis.estimates import Estimate, estimate
+from vrag_kit.config import GREEDY, hardware_of
 from vrag_kit.generation.loading import load_generator
-from vrag_kit.judging.strict import Asked, Reading, StrictAsker
+from vrag_kit.judging.strict import ParsedReply, Request, StructuredAsker
 from vrag_kit.options import Entry
 from vrag_kit.papers.mrag_suite.ambiguity import (
     AMBIGUOUS,
@@ -27,39 +27,39 @@ from vrag_kit.papers.mrag_suite.ambiguity import (
 from vrag_kit.types import Benchmark
 
 MOST_TOKENS = 512
-"""Longest reply."""
+"""Maximum number of tokens of a reply."""
 _COLUMNS = ["query_id", "group", "status", "explanation", "detail"]
 
 
-class RuleVerdict(Protocol):
-    """What a rule says of a question."""
+class DetectionLike(Protocol):
+    """Interface of a rule's result for a question."""
 
     @property
     def ambiguous(self) -> bool:
-        """Whether it takes the question for ambiguous."""
+        """Whether the rule flags the question as ambiguous."""
 
     @property
     def explanation(self) -> str:
-        """Why."""
+        """Reason of the rule."""
 
 
-class Assessor:
-    """A model that is asked about questions; its words are kept and read anew each time,
-    and what cannot be read is asked for once more.
+class AmbiguityDetector:
+    """Detects and rewrites ambiguous questions with a model; replies are stored and parsed again
+    each time, and an unparsed one is requested once more.
     """
 
-    def __init__(self, askers: Mapping[str, StrictAsker]) -> None:
-        """`askers` has "detection" and "query"."""
+    def __init__(self, askers: Mapping[str, StructuredAsker]) -> None:
+        """`askers` has the keys "detection" and "query"."""
         self.name = askers["detection"].generator.name
         self._askers = askers
 
     def detect(self, benchmark: Benchmark) -> pd.DataFrame:
-        """A row a question: query_id, group, status ("CLEAR", "AMBIGUOUS"; "" where none
-        could be read), explanation, detail (why there is none).
+        """Returns one row per question: query_id, group, status ("CLEAR", "AMBIGUOUS"; "" if
+        unparsed), explanation, detail (why there is none).
         """
         queries = list(benchmark.queries.values())
         asked = [
-            Asked(prompt=detection_prompt(query), read=read_detection, owner=query.query_id)
+            Request(prompt=detection_prompt(query), read=read_detection, owner=query.query_id)
             for query in queries
         ]
         rows = []
@@ -69,8 +69,8 @@ class Assessor:
         return pd.DataFrame(rows, columns=_COLUMNS)
 
     def rewrite_queries(self, benchmark: Benchmark, detections: pd.DataFrame) -> pd.DataFrame:
-        """Each question that `detections` flag said anew from its gold evidence:
-        query_id, original, question ("" where unreadable), detail.
+        """Rewrites each question that `detections` flag from its gold evidence: query_id, original,
+        question ("" if unparsed), detail.
         """
         flagged = detections[detections["status"] == AMBIGUOUS]
         asked, originals = [], []
@@ -78,7 +78,7 @@ class Assessor:
             query = benchmark.queries[query_id]
             gold = [benchmark.corpus[name] for name in benchmark.relevant(query_id)]
             prompt = query_rewrite_prompt(query, gold, why)
-            asked.append(Asked(prompt=prompt, read=read_query_rewrite, owner=query_id))
+            asked.append(Request(prompt=prompt, read=read_query_rewrite, owner=query_id))
             originals.append((query_id, query.text))
         found = self._askers["query"].ask(asked)
         rows = []
@@ -87,40 +87,34 @@ class Assessor:
         return pd.DataFrame(rows, columns=["query_id", "original", "question", "detail"])
 
 
-def load_assessor(
+def load_ambiguity_detector(
     entry: Entry,
     answers_dir: Path | str,
     *,
-    run_with: Mapping[str, Any] | None = None,  # a notebook's parameter: values of any type
-) -> Assessor:
-    """The model that `entry` names as `load_generator` takes it, which decodes greedily
-    unless its entry says otherwise (the paper judges at temperature 0); its words are
-    kept in `answers_dir`.
+    hardware: Mapping[str, Any] | None = None,  # a notebook's parameter: values of any type
+) -> AmbiguityDetector:
+    """Loads a detector with the model that `entry` names, as in `load_generator`. It decodes
+    greedily by default (the paper judges at temperature 0); its replies are stored in
+    `answers_dir`.
 
-    Of `run_with` device, batch_size and retry_failures count here too. Raises
-    `VragError` as `load_generator` does.
+    `hardware` names fields of `Hardware`. Raises `VragError` as `load_generator` does.
     """
-    default = Asking(decoding="greedy", max_new_tokens=MOST_TOKENS, batch_size=8)
-    how = Asking.beside_answerers(run_with or {}, default)
-    generator = load_generator(
-        entry,
-        device=how.device,
-        decoding=how.decoding,
-        max_new_tokens=how.max_new_tokens,
-        concurrency=how.batch_size,
-    )
+    hardware = {"batch_size": 8, **(hardware or {})}
+    decoding = {**GREEDY, "max_new_tokens": MOST_TOKENS}
+    generator = load_generator(entry, decoding=decoding, hardware=hardware)
+    how = hardware_of(hardware)
     whats = {"detection": "detections", "query": "new questions"}
     askers = {}
     for name, what in whats.items():
         repair: Callable[[str], str] = _repairs(WORDS["repair"][name])
-        askers[name] = StrictAsker(
+        askers[name] = StructuredAsker(
             generator=generator, answers_dir=Path(answers_dir), how=how, what=what, repair=repair
         )
-    return Assessor(askers)
+    return AmbiguityDetector(askers)
 
 
-def detected_by_rule(benchmark: Benchmark, rule: Callable[..., RuleVerdict]) -> pd.DataFrame:
-    """What a rule says of every question, in the columns of `Assessor.detect`; `rule`
+def detect_with_rule(benchmark: Benchmark, rule: Callable[..., DetectionLike]) -> pd.DataFrame:
+    """Applies a rule to every question, with the columns of `AmbiguityDetector.detect`; `rule`
     takes a query.
     """
     rows = []
@@ -132,8 +126,8 @@ def detected_by_rule(benchmark: Benchmark, rule: Callable[..., RuleVerdict]) -> 
 
 
 def flag_rates(detections: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
-    """Flagged questions of each data set, as Table 1 counts them: dataset, flagged, value
-    (their share of the readable ones), ci_low, ci_high (over groups), n, n_failed.
+    """Computes the share of flagged questions of each data set, as in Table 1: dataset, n_flagged,
+    value (share of the parsed ones), ci_low, ci_high (over groups), n, n_failed.
     """
     rows = []
     for name, table in detections.items():
@@ -141,14 +135,14 @@ def flag_rates(detections: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
         found = estimate(flags.to_numpy(), table["group"])
         numbers = (found.value, found.ci_low, found.ci_high, found.n, found.n_failed)
         rows.append((name, int(flags.sum()), *numbers))
-    columns = ["dataset", "flagged", "value", "ci_low", "ci_high", "n", "n_failed"]
+    columns = ["dataset", "n_flagged", "value", "ci_low", "ci_high", "n", "n_failed"]
     return pd.DataFrame(rows, columns=columns)
 
 
-def status_kappa(one: pd.Series, other: pd.Series, groups: Sequence[str] | pd.Series) -> Estimate:
-    """Cohen's kappa of two assessors' statuses of the same questions, in order, with an
-    interval over `groups` (`association`); pairs with an unreadable one are left out, and
-    counted in n_failed.
+def detector_kappa(one: pd.Series, other: pd.Series, groups: Sequence[str] | pd.Series) -> Estimate:
+    """Computes Cohen's kappa of two detectors' statuses of the same questions, in order, with an
+    interval over `groups` (`association`); pairs with an unparsed one are excluded, and counted in
+    n_failed.
     """
     return association(_as_numbers(one), _as_numbers(other), groups, measure="kappa")
 
@@ -158,7 +152,7 @@ def _as_numbers(statuses: pd.Series) -> pd.Series:
     return statuses.map({AMBIGUOUS: 1.0, CLEAR: 0.0}).astype(float)
 
 
-def _why(found: Reading[Any]) -> str:  # whatever was to be read
+def _why(found: ParsedReply[Any]) -> str:  # whatever was to be read
     return str(found.failure) if found.failure else ""
 
 

@@ -1,5 +1,5 @@
-"""MM-RAGChecker's equations 1 to 11 under the names that the paper prints: their words,
-what follows from them, and what they give.
+"""MM-RAGChecker's equations 1 to 11 under their published names: their text, what follows from
+them, and their values.
 """
 
 from __future__ import annotations
@@ -10,12 +10,12 @@ from pathlib import Path
 
 import pandas as pd
 
-from vrag_kit.analysis.accuracy import ARM
-from vrag_kit.analysis.claims import ClaimSheet
-from vrag_kit.analysis.claims_evidence import evidence_metrics, label_of
-from vrag_kit.analysis.claims_shares import Share, gap, share, some_entails
-from vrag_kit.analysis.intervals import summarise
-from vrag_kit.judging.claims import Relation
+from vrag_kit.analysis.claims import ClaimVerdicts
+from vrag_kit.analysis.claims_evidence import combined_label, evidence_metrics
+from vrag_kit.analysis.claims_shares import MetricValue, any_entails, difference, share
+from vrag_kit.analysis.estimates import cluster_means
+from vrag_kit.analysis.means import ARM
+from vrag_kit.judging.claims import EntailmentLabel
 
 _EQUATIONS: list[dict[str, str]] = json.loads(
     Path(__file__).with_name("equations.json").read_text(encoding="utf-8")
@@ -25,58 +25,58 @@ IN_PLACE = {
     "v_hr": ("error_support", "image"),
     "d_hr": ("error_support", "text"),
 }
-"""Printed name of what is 0 by its equation → the metric of ours that it may mean."""
+"""Maps the name of a metric that is 0 by its equation to our metric of its possible meaning."""
 _GAPS = ("delta_cr", "delta_cp")
 _ALWAYS_0 = ["self_knowledge", "delta_cr", "v_hr", "d_hr"]
-"""Where they have a value."""
+"""Metrics that are 0 wherever they have a value."""
 
 
 def definitions_table() -> pd.DataFrame:
-    """The equations in words, one a row (equation, printed name): as printed, what
-    follows, the metric of `evidence_metrics` that is the same or in its place, and
-    RAGChecker's of that name; "" where there is none.
+    """Returns the equations as text, one per row (equation, published name): as published, what
+    follows, the metric of `evidence_metrics` that is the same or in its place, and RAGChecker's of
+    that name; "" if there is none.
     """
     table = pd.DataFrame(_EQUATIONS).set_index(["equation", "name"])
     table.columns = pd.Index(["as printed", "what follows", "here", "RAGChecker's of that name"])
     return table
 
 
-def printed_equations(sheet: ClaimSheet) -> dict[str, Share]:
-    """Printed name → what its equation gives for an answer, over all items shown; in
-    [0, 1], delta_cr and delta_cp in [−1, 1]. NaN where it divides by 0, and where no
-    verdict is known that it needs.
+def paper_equations(sheet: ClaimVerdicts) -> dict[str, MetricValue]:
+    """Maps each published name to its equation's value for an answer, over all evidence shown.
+    Values are in [0, 1], delta_cr and delta_cp in [−1, 1]. NaN for a division by 0, and if no
+    verdict that it needs is known.
 
-    Three are 0 whatever the sheet holds, and so is delta_cr: see `definitions_table`.
-    MRAG-Suite, section 4.2.
+    Three are 0 for every sheet, and so is delta_cr: see `definitions_table`. MRAG-Suite, section
+    4.2.
     """
     metrics = evidence_metrics(sheet)
     rows = sheet.on_claims if sheet.items else ()
-    labelled = [(label_of(row), row) for row in rows]
-    entailed = [row for label, row in labelled if label is Relation.ENTAILMENT]
-    neutral = [row for label, row in labelled if label is Relation.NEUTRAL]
-    images, texts = sheet.shown("image"), sheet.shown("text")
+    labelled = [(combined_label(row), row) for row in rows]
+    entailed = [row for label, row in labelled if label is EntailmentLabel.ENTAILMENT]
+    neutral = [row for label, row in labelled if label is EntailmentLabel.NEUTRAL]
+    images, texts = sheet.item_positions("image"), sheet.item_positions("text")
     every = (*images, *texts)
-    recall, read = metrics["answer_claim_recall", "all"], metrics["evidence_used", "text"]
+    recall, read = metrics["answer_claim_recall", "all"], metrics["evidence_utilization", "text"]
     return {
         "hallucination": metrics["neutral_share", "all"],
         "faithfulness": metrics["entailed_share", "all"],
         "claim_recall": recall,
-        "context_precision": metrics["evidence_used", "all"],
-        "self_knowledge": share([not some_entails(row, every) for row in entailed]),
-        "delta_cr": gap(recall, recall),
-        "delta_cp": metrics["evidence_used_gap", "all"],
-        "vis_hit_at_k": metrics["evidence_used", "image"],
-        "txt_miss_rate": Share(1 - read.value, read.n, read.unknown),
+        "context_precision": metrics["evidence_utilization", "all"],
+        "self_knowledge": share([not any_entails(row, every) for row in entailed]),
+        "delta_cr": difference(recall, recall),
+        "delta_cp": metrics["evidence_utilization_gap", "all"],
+        "vis_hit_at_k": metrics["evidence_utilization", "image"],
+        "txt_miss_rate": MetricValue(1 - read.value, read.n, read.unknown),
         "cma": metrics["cross_modal_agreement", "all"],
-        "v_hr": share([some_entails(row, images) for row in neutral]),
-        "d_hr": share([some_entails(row, texts) for row in neutral]),
+        "v_hr": share([any_entails(row, images) for row in neutral]),
+        "d_hr": share([any_entails(row, texts) for row in neutral]),
     }
 
 
 def equation_means(checked: pd.DataFrame, *, by: Sequence[str] = ARM) -> pd.DataFrame:
-    """Mean of every equation over answers that have a value, with its interval over
-    groups: `by`, metric (the printed name), value, ci_low, ci_high, n, n_failed (queries
-    without a value). What can be nothing but 0 has the interval [0, 0].
+    """Averages every equation over answers with a value, with an interval over groups. Columns:
+    `by`, metric (the published name), value, ci_low, ci_high, n, n_failed (queries without a
+    value). A metric that is always 0 has the interval [0, 0].
 
     `checked` has the columns `by`, query_id, group and sheet; a query's draws are
     averaged first.
@@ -85,12 +85,12 @@ def equation_means(checked: pd.DataFrame, *, by: Sequence[str] = ARM) -> pd.Data
     rows: list[tuple[object, ...]] = []
     names = checked[keys].itertuples(index=False, name=None)
     for name, sheet in zip(names, checked["sheet"], strict=True):
-        found = printed_equations(sheet) if isinstance(sheet, ClaimSheet) else {}
+        found = paper_equations(sheet) if isinstance(sheet, ClaimVerdicts) else {}
         rows += [(*name, metric, each.value) for metric, each in found.items()]
     table = pd.DataFrame(rows, columns=[*keys, "metric", "value"])
     values = table.groupby([*keys, "metric"], sort=False)["value"].mean().reset_index()
     lowest = -1.0 * values["metric"].isin(_GAPS)
-    means = summarise(values.assign(worst=lowest, best=1.0), [*by, "metric"])
+    means = cluster_means(values.assign(score_min=lowest, score_max=1.0), [*by, "metric"])
     surely = means["metric"].isin(_ALWAYS_0) & (means["n"] > 0)
     means.loc[surely, ["ci_low", "ci_high"]] = 0.0
     return means

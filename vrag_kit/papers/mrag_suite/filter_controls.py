@@ -1,5 +1,5 @@
-"""What filtering does to a model's score beside what selection alone does: the filter
-without the evaluated model, and a random drop of as many questions.
+"""Controls for the effect of filtering on a model's score: the filter without the evaluated model,
+and a random drop of the same size.
 """
 
 from __future__ import annotations
@@ -9,44 +9,44 @@ from collections.abc import Callable
 import numpy as np
 import pandas as pd
 
-from vrag_kit.analysis.accuracy import per_query
-from vrag_kit.analysis.intervals import resampled_times
+from vrag_kit.analysis.estimates import bootstrap_counts
+from vrag_kit.analysis.means import per_query
 from vrag_kit.analysis.strata import ALL
 from vrag_kit.errors import VragError
 from vrag_kit.order import ordered
-from vrag_kit.papers.mrag_suite.difficulty_filter import FilterRules, filter_decisions
+from vrag_kit.papers.mrag_suite.filter import FilterRules, filter_decisions
 from vrag_kit.types import Benchmark
 
-FILTERED = "the filter"
-LEFT_OUT = "the filter without the evaluated model"
-AT_RANDOM = "a random drop of as many"
+FILTERED = "filtered"
+LEFT_OUT = "filtered, model left out"
+AT_RANDOM = "random drop (control)"
 DRAWS = 200
-"""Random drops."""
+"""Number of random drops."""
 _RESAMPLES = 2000
 _TINY = 1e-12
-"""Resamples that differ by less agree."""
+"""Resamples that differ by less count as equal."""
 Decide = Callable[[frozenset[str]], pd.DataFrame | None]
-"""Models that must not take part → the decisions (`filter_decisions`) of the others; None
-where there are too few others to decide.
+"""Function from excluded models to the decisions (`filter_decisions`) of the others; None if too
+few others are left.
 """
 
 
-def filter_without(
+def leave_out_filter(
     benchmark: Benchmark,
     closed_book: pd.DataFrame,
     rules: FilterRules | None = None,
     *,
     baseline: pd.DataFrame | None = None,
 ) -> Decide:
-    """What `filter_controls` decides by: `filter_decisions` without the answers of the
-    models that must not take part, in closed book and baseline; None when fewer models
-    are left than must know a question.
+    """Returns the decision function of `filter_controls`: `filter_decisions` without the answers of
+    the excluded models, in closed book and baseline; None if fewer models are left than
+    `min_votes`.
     """
     rules = rules or FilterRules()
 
     def decide(left_out: frozenset[str]) -> pd.DataFrame | None:
         others = closed_book[~closed_book["model"].isin(left_out)]
-        if others["model"].nunique() < rules.votes:
+        if others["model"].nunique() < rules.min_votes:
             return None
         of_others = None if baseline is None else baseline[~baseline["model"].isin(left_out)]
         return filter_decisions(benchmark, others, rules, baseline=of_others)
@@ -61,21 +61,19 @@ def filter_controls(
     draws: int = DRAWS,
     seed: int = 0,
 ) -> pd.DataFrame:
-    """Filtered less full for every evaluated model: model, control (the three above),
-    value, ci_low, ci_high, n (questions kept), n_full, n_failed, baseline ("all
-    questions"); on the judge's scale.
+    """Computes the filtered mean minus the full mean of every evaluated model. Columns: model,
+    control (the three above), value, ci_low, ci_high, n (questions kept), n_full, n_failed,
+    baseline ("all questions"); on the judge's scale.
 
-    `judged` are the answers to all questions in one arm. With a decided filter the
-    interval is a percentile bootstrap over groups of the mean over kept less that over
-    all questions; NaN for one group, and where all resamples agree, as of equal scores or
-    of groups alike: they would pretend to be sure; 0 to 0 where nothing is dropped. Of
-    the random drop, of as many questions of each domain as the filter drops, value is the
-    mean over `draws` drops, near 0 by construction, and the interval holds 95 % of them:
-    what a drop of this size does by chance. Questions without a score count in n_failed
-    and in no mean. Where too few others are left to decide, or no question of `judged` with
-    a score is kept, as in a stratum that a closed book knows, value is NaN and n is 0.
-    Raises `VragError` when no question at all is kept, all models together are too few, or
-    a model was asked in several arms.
+    `judged` are the answers to all questions in one arm. For the filters the interval is a
+    percentile bootstrap over groups of the difference of means; NaN for one group, and if all
+    resamples agree, as for equal scores or identical groups, where it would be falsely certain; 0
+    to 0 if nothing is dropped. The random drop has the filter's number of questions of each domain;
+    value is the mean over `draws` drops, near 0 by construction, and the interval holds 95 % of
+    them: the effect of chance for a drop of this size. Questions without a score count in n_failed
+    and in no mean. If too few others are left to decide, or no question of `judged` with a score is
+    kept, as in a memorised stratum, value is NaN and n is 0. Raises `VragError` if no question at
+    all is kept, all models together are too few, or a model has answers in several arms.
     """
     values = per_query(judged, by=["model"])
     arms = judged.groupby("model")[["setting", "k"]].nunique().max(axis=1)
@@ -126,7 +124,7 @@ def _change(known: pd.DataFrame, stays: np.ndarray, seed: int) -> tuple[float, f
     sums = np.zeros((len(names), 4))  # of a group: what stays, its number, all, their number
     columns = np.stack([values * stays, stays, values, np.ones(len(values))], axis=1)
     np.add.at(sums, member, columns)
-    drawn = [times @ sums for times in resampled_times(len(names), seed, _RESAMPLES)]
+    drawn = [times @ sums for times in bootstrap_counts(len(names), seed, _RESAMPLES)]
     totals = np.concatenate(drawn)
     totals = totals[totals[:, 1] > 0]
     changes = totals[:, 0] / totals[:, 1] - totals[:, 2] / totals[:, 3]

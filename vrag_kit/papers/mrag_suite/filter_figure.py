@@ -1,4 +1,4 @@
-"""What the filter drops of each data set and why, and what it keeps."""
+"""Figure of the questions that the filter keeps, and those dropped for each reason."""
 
 from __future__ import annotations
 
@@ -6,21 +6,20 @@ import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
-from vrag_kit.papers.mrag_suite.difficulty_filter import EASY, KNOWN, VERBATIM
+from vrag_kit.papers.mrag_suite.filter import EASY, KNOWN, VERBATIM
 from vrag_kit.plotting.style import DARK, GREY, PALETTE, new_figure
 
 _PARTS = {
-    "kept": ("kept", PALETTE[0]),
-    KNOWN: (f"step 1: {KNOWN}", PALETTE[1]),
-    VERBATIM: (f"step 1: {VERBATIM}", PALETTE[4]),
-    EASY: (f"step 2: {EASY}", GREY),
+    "n_kept": ("kept", PALETTE[0]),
+    KNOWN: ("step 1: correct without evidence", PALETTE[1]),
+    VERBATIM: ("step 1: answer in the question", PALETTE[4]),
+    EASY: ("step 2: easiest of its domain", GREY),
 }
 
 
 def kept_figure(shares: pd.DataFrame) -> Figure:
-    """A bar a data set of all its questions (percent), in parts: kept, and dropped for
-    each reason; diamonds are what the paper keeps of its own. `shares` as `kept_shares`
-    gives them.
+    """Plots a bar per data set of all its questions (percent), split into kept and dropped by
+    reason; diamonds are the shares that the paper keeps. `shares` comes from `kept_shares`.
     """
     rows = np.arange(len(shares))
     figure, ((axis,),) = new_figure(1, 1, (8.6, 2.2 + 0.42 * len(shares)))
@@ -29,11 +28,9 @@ def kept_figure(shares: pd.DataFrame) -> Figure:
         width = 100 * shares[part].to_numpy(float) / shares["n"].to_numpy(float)
         axis.barh(rows, width, 0.72, left=left, color=color, label=said)
         left += width
-    if shares["paper"].notna().any():
-        said = "as printed (Table 1), of the paper's questions"
-        axis.plot(
-            shares["paper"], rows, "D", color=DARK, markeredgecolor="white", label=f"kept {said}"
-        )
+    if shares["published"].notna().any():
+        look = {"color": DARK, "markeredgecolor": "white", "label": "kept: reported (Table 1)"}
+        axis.plot(shares["published"], rows, "D", **look)
     names = shares["dataset"] + " (n = " + shares["n"].map("{:,}".format) + ")"
     axis.set_yticks(rows, names)
     axis.invert_yaxis()

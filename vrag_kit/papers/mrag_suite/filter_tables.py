@@ -1,5 +1,5 @@
-"""What a closed book knows, how many questions the filter keeps, and what the paper prints
-of both.
+"""Tables of closed-book answers and of the questions that the filter keeps, with the published
+numbers.
 """
 
 from __future__ import annotations
@@ -9,21 +9,21 @@ from collections.abc import Mapping
 import numpy as np
 import pandas as pd
 
-from vrag_kit.analysis.percent import in_percent
+from vrag_kit.analysis.percent import to_percent
 from vrag_kit.analysis.strata import ALL
 from vrag_kit.judging.scale import scale_of
-from vrag_kit.papers.mrag_suite.difficulty_filter import FilterRules, keep_rates
-from vrag_kit.papers.mrag_suite.filter_controls import FILTERED, filter_controls, filter_without
-from vrag_kit.papers.mrag_suite.printed import printed_accuracy, printed_data
+from vrag_kit.papers.mrag_suite.filter import FilterRules, keep_rates
+from vrag_kit.papers.mrag_suite.filter_controls import FILTERED, filter_controls, leave_out_filter
+from vrag_kit.papers.mrag_suite.printed import published_accuracy, published_dataset_statistics
 from vrag_kit.types import Benchmark
 
 
 def closed_book_table(
     closed_book: Mapping[str, pd.DataFrame], confidence: float | None
 ) -> pd.DataFrame:
-    """What models answer without evidence: dataset, model, answers, right (with the best
-    score), without confidence, surer (with more confidence than `confidence`, where that
-    is one), right and surer; numbers of answers, no shares.
+    """Counts closed-book answers: dataset, model, answers, right (with the best score), without
+    confidence, surer (above `confidence`, if that is given), right and surer; numbers of answers,
+    no shares.
     """
     rows = []
     for name, judged in closed_book.items():
@@ -43,7 +43,7 @@ def closed_book_table(
     return pd.concat(rows, ignore_index=True).set_index(["dataset", "model"])
 
 
-def suite_controls(
+def filter_controls_by_dataset(
     suite: Mapping[str, Benchmark],
     judged: Mapping[str, pd.DataFrame],
     closed_book: Mapping[str, pd.DataFrame],
@@ -51,42 +51,44 @@ def suite_controls(
     *,
     seed: int = 0,
 ) -> pd.DataFrame:
-    """`filter_controls` of each data set and stratum, in points: dataset, stratum, model,
+    """Runs `filter_controls` on each data set and stratum, in points: dataset, stratum, model,
     setting (the control), metric, value, ci_low, ci_high, n, n_full, n_failed, baseline.
 
-    `judged` are the answers of each in one arm (`judged_by_own`, then `by_training`),
-    `closed_book` those that the filter goes by. What is dropped is decided for all strata
-    together. Raises as `filter_without` and `filter_controls` do.
+    `judged` are the answers of each in one arm (`judge_suite`, then `training_strata`),
+    `closed_book` those for the filter. Decisions are made for all strata together. Raises as
+    `leave_out_filter` and `filter_controls` do.
     """
     parts = []
     for name, benchmark in suite.items():
-        decide = filter_without(benchmark, closed_book[name], rules)
+        decide = leave_out_filter(benchmark, closed_book[name], rules)
         metric = judged[name]["metric"].iloc[0]
         for stratum, part in judged[name].groupby("stratum", sort=False):
             table = filter_controls(part, decide, seed=seed)
             parts.append(table.assign(dataset=name, stratum=stratum, metric=metric))
-    table = in_percent(pd.concat(parts, ignore_index=True))
+    table = to_percent(pd.concat(parts, ignore_index=True))
     return table.rename(columns={"control": "setting"})
 
 
 def kept_shares(decisions: pd.DataFrame) -> pd.DataFrame:
-    """`keep_rates` of each dataset, with `paper`: the share that is printed as kept, in
-    percent (Table 1), of a data set that the paper has, else NaN.
+    """Computes `keep_rates` of each dataset, with `published`: the paper's kept share in percent
+    (Table 1), NaN for a data set that is not in the paper.
 
     `decisions` are those of every data set, with the column dataset.
     """
     table = keep_rates(decisions, by=["dataset"])
-    printed = printed_data().pivot(index="dataset", columns="metric", values="value")
+    printed = published_dataset_statistics().pivot(
+        index="dataset", columns="metric", values="value"
+    )
     share = 100 * printed["n_filtered"] / printed["n_full"]
-    return table.assign(paper=share.reindex(table["dataset"]).to_numpy(float))
+    return table.assign(published=share.reindex(table["dataset"]).to_numpy(float))
 
 
-def printed_change() -> pd.DataFrame:
-    """Filtered less full as printed (Table 2), in points: dataset, model, setting (the
-    filter, as in `filter_controls`), baseline, metric, value, unit; of other models, and
-    of filters whose lists are not public.
+def published_filter_change() -> pd.DataFrame:
+    """Computes the published filtered minus full accuracy (Table 2), in points: dataset, model,
+    setting (the filter, as in `filter_controls`), baseline, metric, value, unit; of other models,
+    and of filters whose lists are not public.
     """
-    wide = printed_accuracy().pivot(index=["dataset", "model"], columns="split", values="value")
+    wide = published_accuracy().pivot(index=["dataset", "model"], columns="split", values="value")
     value = (wide["filtered"] - wide["full"]).rename("value").reset_index()
     of_what = {"setting": FILTERED, "baseline": ALL, "metric": "accuracy", "unit": "percent"}
     return value.assign(**of_what, n=np.nan)

@@ -1,5 +1,5 @@
-"""Retrievers on all data sets of a suite: each alone, fused, and pictures and texts side
-by side or in one list.
+"""Retrieval on all data sets of a suite: single retrievers, their fusion, and images and texts per
+modality or in a single list.
 """
 
 from __future__ import annotations
@@ -9,27 +9,27 @@ from pathlib import Path
 
 import pandas as pd
 
-from vrag_kit.analysis.comparison import by_question, compare
-from vrag_kit.generation import side_by_side
+from vrag_kit.analysis.comparisons import holm_by_family, paired_differences
+from vrag_kit.generation import top_k_per_modality
 from vrag_kit.options import Entry
 from vrag_kit.retrieval import (
     FUSED,
     PERFECT,
     RANDOM,
-    fuse,
     make_run,
-    score_each,
+    reciprocal_rank_fusion,
+    score_by_modality,
     score_runs,
-    search_each,
+    search_by_modality,
 )
 from vrag_kit.retrieval.by_modality import Runs
 from vrag_kit.types import MODALITIES, Benchmark
 
 ALL = "all"
-"""The data set that stands for all of them, pooled."""
-ALONE = {"image": "pictures alone", "text": "texts alone"}
-SIDE_BY_SIDE = "side by side"
-ONE_LIST = "one list"
+"""Name of all data sets pooled."""
+ALONE = {"image": "images alone", "text": "texts alone"}
+SIDE_BY_SIDE = "per modality"
+ONE_LIST = "single list"
 
 
 def search_suite(
@@ -40,9 +40,9 @@ def search_suite(
     cache_dir: Path | str,
     device: str = "cpu",
 ) -> dict[str, Runs]:
-    """`search_each` of every data set, by its name; raises as that does."""
+    """Runs `search_by_modality` on every data set, by its name; raises as that does."""
     return {
-        name: search_each(benchmark, retrievers, k=k, cache_dir=cache_dir, device=device)
+        name: search_by_modality(benchmark, retrievers, k=k, cache_dir=cache_dir, device=device)
         for name, benchmark in datasets.items()
     }
 
@@ -50,28 +50,27 @@ def search_suite(
 def score_suite(
     datasets: Mapping[str, Benchmark], runs: Mapping[str, Runs], ks: Mapping[str, int]
 ) -> pd.DataFrame:
-    """The tables of `score_each` below one another, each modality at its own k of `ks`,
-    with the column dataset first; ids and groups of two data sets are never the same.
+    """Concatenates the tables of `score_by_modality`, each modality at its own k of `ks`, with the
+    column dataset first; ids and groups are unique across data sets.
     """
     tables = []
     for name, found in runs.items():
         if not found:
             continue
-        scores = score_each(datasets[name], found, cutoffs=sorted(set(ks.values())))
+        scores = score_by_modality(datasets[name], found, cutoffs=sorted(set(ks.values())))
         wanted = scores["k"] == scores["modality"].map(ks)
         tables.append(_of_dataset(name, scores[wanted]))
     return pd.concat(tables, ignore_index=True)
 
 
-def fused_less_each(scores: pd.DataFrame) -> pd.DataFrame:
-    """What fusing gains over each retriever that was fused, on the same questions:
-    dataset, modality, than (the retriever), metric, k, value, ci_low, ci_high, n,
-    n_failed, p, p_holm.
+def fusion_gains(scores: pd.DataFrame) -> pd.DataFrame:
+    """Computes the gain of fusion over each fused retriever, on the same questions: dataset,
+    modality, baseline (the retriever), metric, k, value, ci_low, ci_high, n, n_failed, p, p_holm.
 
-    `scores` as `score_suite` gives them. First each data set and modality; then, where
-    there are several data sets, all together (dataset "all"), every question counting
-    once. p_holm corrects a metric for all data sets, modalities and retrievers; the
-    pooled rows are a family of their own. Without a fused run there are no rows.
+    `scores` comes from `score_suite`. First each data set and modality; then, if there are several
+    data sets, all together (dataset "all"), every question counting once. p_holm corrects a metric
+    for all data sets, modalities and retrievers; the pooled rows are a separate family. Without a
+    fused run there are no rows.
     """
     where = ["dataset", "modality"]
     there = scores.loc[scores["retriever"] == FUSED, where].drop_duplicates()
@@ -81,16 +80,16 @@ def fused_less_each(scores: pd.DataFrame) -> pd.DataFrame:
     return pd.concat([apart, pooled], ignore_index=True)
 
 
-def in_one_list(
+def single_list_recall(
     datasets: Mapping[str, Benchmark], runs: Mapping[str, Runs], ks: Mapping[str, int]
 ) -> pd.DataFrame:
-    """What the same number of documents, the sum of `ks`, holds of the gold evidence of
-    both modalities: the table of `score_runs` at that k, with dataset and needs (what the
-    question needs), for data sets with runs of both.
+    """Scores the gold evidence of both modalities in the same number of documents, the sum of `ks`.
+    The table is that of `score_runs` at that k, with dataset and required_modality (needed by the
+    question), for data sets with runs of both.
 
-    retriever is "pictures alone", "texts alone" (all documents of one modality, by its
-    last run, which is the fused one where there are several), "side by side" (`ks` of
-    each, `side_by_side`), "one list" (all retrievers of both modalities fused, each
+    retriever is "images alone", "texts alone" (all documents of one modality, by its
+    last run, which is the fused one where there are several), "per modality" (`ks` of
+    each, `top_k_per_modality`), "single list" (all retrievers of both modalities fused, each
     document competing with every other), "random order" or "perfect order".
     """
     k = sum(ks.values())
@@ -101,14 +100,19 @@ def in_one_list(
         benchmark = datasets[name]
         last = {modality: list(by_name.values())[-1] for modality, by_name in found.items()}
         arms = {ALONE[modality]: run for modality, run in last.items()}
-        arms[SIDE_BY_SIDE] = _beside(benchmark, last, ks)
-        arms[ONE_LIST] = fuse(_retrievers_of(found))
+        arms[SIDE_BY_SIDE] = _interleaved_run(benchmark, last, ks)
+        arms[ONE_LIST] = reciprocal_rank_fusion(_retrievers_of(found))
         scores = score_runs(benchmark, arms, cutoffs=[k])
-        needs = {each: query.metadata.get("needs") for each, query in benchmark.queries.items()}
-        scores.insert(0, "needs", scores["query_id"].map(needs))
+        needs = {
+            each: query.metadata.get("required_modality")
+            for each, query in benchmark.queries.items()
+        }
+        scores.insert(0, "required_modality", scores["query_id"].map(needs))
         tables.append(_of_dataset(name, scores))
     if not tables:
-        return pd.DataFrame(columns=["dataset", "needs", "retriever", "metric", "k", "value"])
+        return pd.DataFrame(
+            columns=["dataset", "required_modality", "retriever", "metric", "k", "value"]
+        )
     return pd.concat(tables, ignore_index=True)
 
 
@@ -124,20 +128,21 @@ def _of_dataset(name: str, scores: pd.DataFrame) -> pd.DataFrame:
 
 def _gains(scores: pd.DataFrame) -> pd.DataFrame:
     """The fused run against each other retriever, corrected for all of them."""
-    columns = ["dataset", "modality", "than", "metric", "k"]
+    columns = ["dataset", "modality", "metric", "k"]
     tables = []
     for name in scores["retriever"].unique():
         if name == FUSED:
             continue
         where = scores.loc[scores["retriever"] == name, ["dataset", "modality"]]
         pair = scores[scores["retriever"].isin([name, FUSED])]
-        pair = pair.merge(where.drop_duplicates(), on=list(where.columns)).assign(than=name)
-        found = compare(pair, arm="retriever", by=columns, baseline=name)
+        pair = pair.merge(where.drop_duplicates(), on=list(where.columns))
+        found = paired_differences(pair, arm="retriever", by=columns, baseline=name)
+        found.insert(2, "baseline", found.pop("baseline"))
         tables.append(found.drop(columns="retriever"))
     if not tables:
-        return pd.DataFrame(columns=[*columns, "value"])
+        return pd.DataFrame(columns=[*columns, "baseline", "value"])
     table = pd.concat(tables, ignore_index=True)
-    return table.assign(p_holm=by_question(table, ["metric"]))
+    return table.assign(p_holm=holm_by_family(table, ["metric"]))
 
 
 def _retrievers_of(found: Runs) -> dict[str, pd.DataFrame]:
@@ -149,12 +154,12 @@ def _retrievers_of(found: Runs) -> dict[str, pd.DataFrame]:
     return runs
 
 
-def _beside(
+def _interleaved_run(
     benchmark: Benchmark, runs: Mapping[str, pd.DataFrame], ks: Mapping[str, int]
 ) -> pd.DataFrame:
-    """`side_by_side` as a run, in the order in which documents are shown."""
+    """`top_k_per_modality` as a run, in the order in which documents are shown."""
     rows: list[tuple[str, str, float]] = []
-    for context in side_by_side(benchmark, runs, ks=ks):
+    for context in top_k_per_modality(benchmark, runs, ks=ks):
         for place, doc_id in enumerate(context.doc_ids):
             rows.append((context.query_id, doc_id, -float(place)))
     return make_run(rows)

@@ -1,4 +1,4 @@
-"""Retrievers of a suite as a picture: what each finds, and what fusing them changes."""
+"""Figure of retrieval on a suite: single retrievers, and the gain of fusion."""
 
 from __future__ import annotations
 
@@ -10,39 +10,38 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from vrag_kit.papers.mrag_suite.hybrid import ALL
-from vrag_kit.plotting.marks import apart
-from vrag_kit.plotting.style import DARK, REFERENCES, colors_of, new_figure
+from vrag_kit.plotting.panels import dodge
+from vrag_kit.plotting.style import DARK, REFERENCES, model_colors, new_figure
 
-_KINDS = {"image": "pictures", "text": "texts"}
+_KINDS = {"image": "images", "text": "texts"}
 Line = tuple[str, str]
 """(data set, modality)."""
 
 
 def hybrid_figure(results: pd.DataFrame, gains: pd.DataFrame) -> Figure:
-    """Left: a metric of every retriever, a line a data set and modality with its n; right:
-    what the fused run gains over each, in points, and below a rule for all data sets.
+    """Plots a metric of every retriever by data set and modality with n (left), and the gain of
+    fusion over each in points (right). The last rows are all data sets pooled.
 
-    `results` are `in_percent(summarise(…))` of one metric, with dataset, modality and
-    retriever; `gains` are `in_percent(fused_less_each(…))` of the same. A
-    line without a fused run has no gain. Bars are 95 % intervals; the random order is a
-    grey tick.
+    `results` are metric means in percent (`to_percent`) of one metric, with dataset, modality and
+    retriever; `gains` are `to_percent(fusion_gains(…))` of the same. A row without a fused run has
+    no gain. Bars are 95 % intervals; the random order is a grey tick.
     """
     known = results[results["n"] > 0]
     pooled = gains[gains["dataset"] == ALL]
     lines = {**_lines(known), **_lines(pooled)}
     places = {line: place for place, line in enumerate(lines)}
-    colors = colors_of(known.loc[~known["retriever"].isin(list(REFERENCES)), "retriever"])
+    colors = model_colors(known.loc[~known["retriever"].isin(list(REFERENCES)), "retriever"])
     size = (13.5, 0.52 * len(lines) + 2.0)
     figure, (axes,) = new_figure(1, 2, size, sharey=True)
     _marks(axes[0], known, "retriever", places, colors)
-    _marks(axes[1], gains, "than", places, colors)
+    _marks(axes[1], gains, "baseline", places, colors)
     chance = known[known["retriever"] == "random order"]
     rows = _rows(chance, places)
     axes[0].vlines(chance["value"], rows - 0.35, rows + 0.35, color=REFERENCES["random order"])
     told = f"{known['metric'].iloc[0]} of the first k = "
     told += " or ".join(map(str, sorted(known["k"].unique())))
-    axes[0].set(title="Each retriever", xlabel=f"{told} (%)", xlim=(0, 103))
-    axes[1].set(title="Fused, less each retriever", xlabel=f"difference in {told} (points)")
+    axes[0].set(title="Single retrievers and fusion", xlabel=f"{told} (%)", xlim=(0, 103))
+    axes[1].set(title="Fusion − single retriever", xlabel=f"difference in {told} (points)")
     axes[1].axvline(0, color=DARK, linewidth=1)
     _frame(axes, lines, len(lines) - len(_lines(pooled)))
     _legend(figure, axes[0], colors)
@@ -72,7 +71,7 @@ def _marks(
     colors: Mapping[str, str],
 ) -> None:
     """Means with their intervals, the retrievers a little apart."""
-    for shift, (name, color) in zip(apart(len(colors), 0.22), colors.items(), strict=True):
+    for shift, (name, color) in zip(dodge(len(colors), 0.22), colors.items(), strict=True):
         part = table[table[column] == name]
         if part.empty:
             continue

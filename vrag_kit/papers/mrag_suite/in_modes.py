@@ -1,4 +1,4 @@
-"""Questions in the three modes of evidence (section 3.5), over what retrievers find."""
+"""Contexts in the three modes of evidence (section 3.5), with distractors from retrieval."""
 
 from __future__ import annotations
 
@@ -9,43 +9,43 @@ from pathlib import Path
 from vrag_kit.generation import evidence_modes
 from vrag_kit.options import Entry
 from vrag_kit.order import ordered
-from vrag_kit.retrieval import search_each
+from vrag_kit.retrieval import search_by_modality
 from vrag_kit.types import Benchmark, Context
 
 _BEYOND = 20
-"""Documents a search goes beyond the gold ones, so that distractors are enough."""
+"""Number of documents ranked beyond the gold ones, for enough distractors."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class InModes:
-    """Which questions are asked, and from where distractors come."""
+class EvidenceModes:
+    """Samples questions and builds their contexts in the modes of evidence."""
 
     retrievers: Mapping[str, Sequence[Entry]]
-    """Of each modality, as `search_each` takes them; where there are several, distractors
-    are the best of them fused.
+    """Retrievers of each modality, as in `search_by_modality`; distractors are the best ranked,
+    after fusion if there are several.
     """
     k: Mapping[str, int]
-    """Documents of a modality that are shown, where a data set has it."""
-    questions: int = 0
-    """Of each data set at most; 0: all that have gold evidence."""
+    """Number of documents of a modality in a context, where a data set has it."""
+    questions: int | None = None
+    """Maximum number of questions per data set; None: all that have gold evidence."""
     seed: int = 0
-    """Of which questions, and of the order of what is shown."""
+    """Seed of the sample of questions, and of the order of documents."""
     cache_dir: Path | str
     device: str = "cpu"
 
-    def chosen(self, benchmark: Benchmark) -> Benchmark:
-        """The questions that are asked; a larger number of them holds a smaller one."""
+    def sample(self, benchmark: Benchmark) -> Benchmark:
+        """Samples the questions; a larger sample contains a smaller one."""
         there = [each for each in benchmark.queries if benchmark.relevant(each)]
-        return benchmark.subset(ordered(there, self.seed, "in modes")[: self.questions or None])
+        return benchmark.subset(ordered(there, self.seed, "in modes")[: self.questions])
 
     def contexts(self, benchmark: Benchmark) -> list[Context]:
-        """Each chosen question in the modes of `evidence_modes`, over the documents of the
-        modalities that the data set has. Raises `VragError` as that and `search_each` do.
+        """Returns each sampled question's contexts in the modes of `evidence_modes`, over the data
+        set's modalities. Raises `VragError` as that and `search_by_modality` do.
         """
-        few = self.chosen(benchmark)
+        few = self.sample(benchmark)
         most = max((len(few.relevant(each)) for each in few.queries), default=0)
         k = most + max(_BEYOND, *self.k.values())
-        runs = search_each(
+        runs = search_by_modality(
             benchmark, self.retrievers, k=k, cache_dir=self.cache_dir, device=self.device
         )
         ranked = {modality: list(by_name.values())[-1] for modality, by_name in runs.items()}

@@ -7,97 +7,97 @@ from dataclasses import replace
 
 import pandas as pd
 
-from vrag_kit.analysis.accuracy import column_means, per_query
-from vrag_kit.analysis.cells import NOTHING, differences_table, interval_cells
-from vrag_kit.analysis.comparison import by_question, compare
-from vrag_kit.analysis.strata import ALL, with_strata
-from vrag_kit.generation.told import told_facts
-from vrag_kit.judging import SHARES, Judge, judge_all, load_judge, scale_of
+from vrag_kit.analysis.comparisons import holm_by_family, paired_differences
+from vrag_kit.analysis.means import column_means, per_query
+from vrag_kit.analysis.report_tables import NOTHING, ci_cells, differences_table
+from vrag_kit.analysis.strata import ALL, expand_strata
+from vrag_kit.generation.training_facts import trained_groups
+from vrag_kit.judging import SHARES, Judge, judge_answers, load_judge, scale_of
 from vrag_kit.options import Entry
-from vrag_kit.papers.mrag_suite.own_metrics import own_metric
+from vrag_kit.papers.mrag_suite.datasets import dataset_metric
 from vrag_kit.papers.mrag_suite.printed import (
     MODES,
-    printed_claims,
-    printed_modes,
-    printed_range,
+    published_claims,
+    published_modes,
+    published_range,
 )
 from vrag_kit.types import Benchmark, Query
 
 ZERO_SHOT = "zero_shot"
 ABSTENTION = "abstention"
 ARMS = {
-    ZERO_SHOT: "nothing",
+    ZERO_SHOT: "no evidence",
     MODES[0]: "distractors only",
     MODES[1]: "gold and distractors",
     MODES[2]: "gold only",
 }
-"""Setting → what is shown, from nothing that answers to nothing else."""
+"""Maps a setting to the evidence shown, from none to gold only."""
 EFFECTS = (
     (MODES[2], ZERO_SHOT),
     (MODES[1], MODES[2]),
     (MODES[0], ZERO_SHOT),
 )
-"""(setting, the one it is set against): what gold evidence adds, what distractors cost
-beside it, and what they do alone.
+"""Pairs (setting, baseline): the gain of gold evidence, the cost of distractors added to it, and
+the effect of distractors alone.
 """
 _ARM = ["dataset", "metric", "model", "stratum", "setting"]
 
 
-def judged_by_own(
+def judge_suite(
     datasets: Mapping[str, Benchmark],
     answers: Mapping[str, pd.DataFrame],
     judge: Judge | Mapping[str, Judge],
 ) -> dict[str, pd.DataFrame]:
-    """Data set → its judged answers (`judge_all`) with the column metric: the data set's
-    own (`own_metric`), or, where it has none, what its `judge` gives, under that name.
+    """Maps each data set to its judged answers (`judge_answers`) with the column metric. The metric
+    is the data set's own (`dataset_metric`), or else the score of its `judge`, under that name.
     """
     judged = {}
     for name, table in answers.items():
         whose = judge[name] if isinstance(judge, Mapping) else judge
-        metric = own_metric(name, datasets[name])
+        metric = dataset_metric(name, datasets[name])
         own = load_judge(metric) if metric else whose
-        metric = metric or f"judged by {own.name}"
-        judged[name] = judge_all(own, datasets[name], table).assign(metric=metric)
+        metric = metric or f"score ({own.name})"
+        judged[name] = judge_answers(own, datasets[name], table).assign(metric=metric)
     return judged
 
 
-def by_training(
+def training_strata(
     judged: Mapping[str, pd.DataFrame], datasets: Mapping[str, Benchmark], models: Sequence[Entry]
 ) -> dict[str, pd.DataFrame]:
-    """The tables of `judged_by_own` with a column stratum: what a model was told in
-    training (`told_facts`, of the questions of all data sets together) and what not,
-    and then all questions, unless a data set has but one stratum. Where it is not
-    recorded what models were told, there is "all questions" alone.
+    """Adds the column stratum to the tables of `judge_suite`: in the model's training data or not
+    (`trained_groups`, of the questions of all data sets together). All questions follow again,
+    unless a data set has only one stratum. If the training data of some model are unknown, there is
+    "all questions" only.
     """
-    told = told_in_suite(models, datasets)
+    told = memorised_in_suite(models, datasets)
     found = {}
     for name, table in judged.items():
         if not set(table["model"]) <= set(told):
             found[name] = table.assign(stratum=ALL)
             continue
-        apart = with_strata(table, told)
+        apart = expand_strata(table, told)
         is_one = apart["stratum"].nunique() == 2  # it, and all questions
         found[name] = apart[apart["stratum"] != ALL] if is_one else apart
     return found
 
 
-def told_in_suite(
+def memorised_in_suite(
     models: Sequence[Entry], datasets: Mapping[str, Benchmark]
 ) -> dict[str, frozenset[str]]:
-    """`told_facts` about the questions of all data sets together: so a data set all of
-    whose species are outside training data is known to be so.
+    """Computes `trained_groups` on the questions of all data sets together. A data set whose
+    species are all outside the training data is then recognised as such.
     """
     queries: dict[str, Query] = {}
     for name, benchmark in datasets.items():
         queries |= {f"{name} {query_id}": each for query_id, each in benchmark.queries.items()}
     every = replace(next(iter(datasets.values())), name="the suite", queries=queries)
-    return told_facts(models, every)
+    return trained_groups(models, every)
 
 
 def mode_means(judged: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
-    """Means of a data set's own metric, then of how many answers decline (metric
-    "abstention"): dataset, metric, model, stratum (where the tables have one), setting,
-    value, ci_low, ci_high, n, n_failed (answers without a score, which are left out).
+    """Averages each data set's own metric, then the share of abstentions (metric "abstention"):
+    dataset, metric, model, stratum (if the tables have one), setting, value, ci_low, ci_high, n,
+    n_failed (answers without a score, which are excluded).
     """
     tables, by = [], _by(judged)
     for name, table in judged.items():
@@ -118,74 +118,73 @@ def _by(judged: Mapping[str, pd.DataFrame]) -> list[str]:
 
 
 def mode_effects(judged: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
-    """`EFFECTS` on the same questions: dataset, metric, model, stratum (where the tables
-    have one), setting, than (what it is set against), value, ci_low, ci_high, n,
-    n_failed, p, p_holm.
+    """Computes `EFFECTS` on the same questions: dataset, metric, model, stratum (if the tables have
+    one), setting, baseline, value, ci_low, ci_high, n, n_failed, p, p_holm.
 
-    A question is left out of an effect whose two settings show it the same documents, as
-    where gold evidence leaves no room for distractors. p_holm corrects each effect for all
-    data sets and models, the strata in one family and what pools them in another. No data
-    sets are pooled, as no two metrics are one.
+    A question is excluded from an effect whose two settings show it the same documents, as where
+    gold evidence leaves no room for distractors. p_holm corrects each effect for all data sets and
+    models, the strata in one family and the pooled rows in another. Data sets are not pooled, as
+    their metrics differ.
     """
     tables, by = [], _by(judged)
     for name, table in judged.items():
         values = per_query(table.assign(dataset=name), by=by)
-        for setting, than in EFFECTS:
-            same = _shown_alike(table, setting, than)
+        for setting, baseline in EFFECTS:
+            same = _same_documents(table, setting, baseline)
             keys = pd.MultiIndex.from_frame(values[["model", "query_id"]])
-            pair = values[values["setting"].isin([setting, than]) & ~keys.isin(same)]
+            pair = values[values["setting"].isin([setting, baseline]) & ~keys.isin(same)]
             if len(pair):
-                found = compare(pair, arm="setting", by=by[:-1], baseline=than)
-                tables.append(found.assign(than=than))
+                found = paired_differences(pair, arm="setting", by=by[:-1], baseline=baseline)
+                tables.append(found)
     table = pd.concat(tables, ignore_index=True)
     pools = table.assign(pools=table["stratum"].eq(ALL) if "stratum" in table else False)
-    table["p_holm"] = by_question(pools, ["setting", "than", "pools"])
-    first = [*by, "than"]
+    table["p_holm"] = holm_by_family(pools, ["setting", "baseline", "pools"])
+    first = [*by, "baseline"]
     return table[[*first, *(name for name in table if name not in first)]]
 
 
-def _shown_alike(judged: pd.DataFrame, setting: str, than: str) -> list[tuple[str, str]]:
+def _same_documents(judged: pd.DataFrame, setting: str, baseline: str) -> list[tuple[str, str]]:
     """(model, query_id) of the questions that both settings show the same documents."""
-    some = judged[judged["setting"].isin([setting, than]) & (judged["doc_ids"].str.len() > 0)]
+    some = judged[judged["setting"].isin([setting, baseline]) & (judged["doc_ids"].str.len() > 0)]
     sets = some.assign(shown=some["doc_ids"].map(frozenset))
     counts = sets.groupby(["model", "query_id"]).agg({"setting": "nunique", "shown": "nunique"})
     return list(counts.index[(counts["setting"] == 2) & (counts["shown"] == 1)])
 
 
 def effects_table(effects: pd.DataFrame) -> pd.DataFrame:
-    """`differences_table` of `in_percent(mode_effects(…))`, what is shown in words."""
+    """Formats `to_percent(mode_effects(…))` by `differences_table`, with settings as text."""
     shown = effects["setting"].map(ARMS)
-    return differences_table(effects.assign(setting=shown, than=effects["than"].map(ARMS)))
+    return differences_table(effects.assign(setting=shown, baseline=effects["baseline"].map(ARMS)))
 
 
-def modes_beside_print(means: pd.DataFrame) -> pd.DataFrame:
-    """Data sets, their metrics and what is shown down; our models' cells with n, and what
-    the paper's models reach on its data (`printed_range`): EM/Accuracy of Table 5, and
-    the F1 over claims of Tables 14 and 15, by modality where it prints two. "–" where it
-    prints none.
+def compare_modes_to_paper(means: pd.DataFrame) -> pd.DataFrame:
+    """Compares our means with the range of the paper's models on its data (`published_range`): rows
+    data sets, metrics and evidence shown. Columns are our models' cells with n, EM/Accuracy of
+    Table 5, and the F1 over claims of Tables 14 and 15, by modality if there are two. "–" where
+    nothing is published.
 
-    `means` are `in_percent(mode_means(…))`, of which the own metrics are shown.
+    `means` are `to_percent(mode_means(…))`, of which the data sets' own metrics are shown.
     """
     keys = [name for name in _ARM if name in means and name != "model"]
     own = means[means["metric"] != ABSTENTION]
-    cells = own.assign(cell=interval_cells(own, n=True))
+    cells = own.assign(cell=ci_cells(own, n=True))
     wide = cells.pivot_table(index=keys, columns="model", values="cell", aggfunc="first")
     known = cells[keys].drop_duplicates()
     table = wide.reindex(pd.MultiIndex.from_frame(known))[list(cells["model"].unique())]
     places = pd.MultiIndex.from_frame(known[["dataset", "setting"]])
     for title, paper in _printed().items():
-        spread = printed_range(paper, ["dataset", "setting"])
+        spread = published_range(paper, ["dataset", "setting"])
         table[f"{title}: {spread.name}"] = spread.reindex(places).to_numpy()
     return table.rename(index=ARMS, level="setting").fillna(NOTHING)
 
 
 def _printed() -> dict[str, pd.DataFrame]:
     """What the paper prints by mode, by title."""
-    claims = printed_claims(14, 15)
+    claims = published_claims(14, 15)
     f1 = claims[claims["metric"] == "f1"]
     texts = f1["modality"] == "text"
     return {
-        "Table 5, EM/Accuracy": printed_modes(),
+        "Table 5, EM/Accuracy": published_modes(),
         "Tables 14 and 15, F1, pictures": f1[~texts],
         "Tables 14 and 15, F1, texts": f1[texts],
     }

@@ -1,4 +1,4 @@
-"""The paper's printed numbers in the form of ours, each data set under one name."""
+"""Published numbers of the paper in our result format, each data set under one name."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 import pandas as pd
 
-from vrag_kit.analysis.cells import NOTHING
-from vrag_kit.papers.published import published, spread_in_words
+from vrag_kit.analysis.report_tables import NOTHING
+from vrag_kit.papers.published import format_spread, published
 
 DATASETS = (
     "WebQA",
@@ -19,7 +19,7 @@ DATASETS = (
     "VisRAG-Slide",
     "VisRAG-Doc",
 )
-"""The eight data sets, as Table 2 calls them."""
+"""The eight data sets, by their names in Table 2."""
 MODELS = (
     "Qwen2.5-VL-72B",
     "LLaVa-v1.6-34B",
@@ -39,15 +39,15 @@ _NAMES = {
 _MODALITIES = {"img": "image", "txt": "text", "single": "all"}
 
 
-def printed_data() -> pd.DataFrame:
-    """Table 1: dataset, domain, metric, value; counts, pixels, and lengths in a unit that
+def published_dataset_statistics() -> pd.DataFrame:
+    """Returns Table 1: dataset, domain, metric, value; counts, pixels, and lengths in a unit that
     the paper does not state.
     """
     return _named(1)
 
 
-def printed_accuracy(table: int = 2) -> pd.DataFrame:
-    """EM/Accuracy in percent: dataset, model, split ("filtered", "full"), metric, value.
+def published_accuracy(table: int = 2) -> pd.DataFrame:
+    """Returns EM/Accuracy in percent: dataset, model, split ("filtered", "full"), metric, value.
 
     `table` is 2, or 13 for the same cells as whole numbers. The paper does not say which
     data set is scored by exact match.
@@ -55,20 +55,20 @@ def printed_accuracy(table: int = 2) -> pd.DataFrame:
     return _named(table)
 
 
-def printed_modes() -> pd.DataFrame:
-    """Table 5, EM/Accuracy in percent: dataset, model, setting (of `MODES`), metric,
-    value, unit.
+def published_modes() -> pd.DataFrame:
+    """Returns Table 5, EM/Accuracy in percent: dataset, model, setting (of `MODES`), metric, value,
+    unit.
     """
     return _named(5).assign(unit="percent")
 
 
-def printed_claims(*tables: int) -> pd.DataFrame:
-    """Tables 3, 14 and 15, or those of them that are named, in percent: table, dataset,
-    model, setting (of `MODES`; "" in Table 3, which states none), modality, metric, value.
+def published_claims(*tables: int) -> pd.DataFrame:
+    """Returns Tables 3, 14 and 15, or the given ones, in percent: table, dataset, model, setting
+    (of `MODES`; "" in Table 3, which states none), modality, metric, value.
 
-    modality is "image" or "text" where a pair is printed (in one row of VisRAG-ArXiv for
-    the hallucination alone, "41.4/0"), and "all" where one value is. The metrics carry
-    RAGChecker's names; the paper's own equations are others.
+    modality is "image" or "text" if a pair is published (in one row of VisRAG-ArXiv for the
+    hallucination alone, "41.4/0"), and "all" if one value is. The metrics have RAGChecker's names;
+    the paper's own equations differ.
     """
     parts = []
     for number in tables or (3, 14, 15):
@@ -79,21 +79,21 @@ def printed_claims(*tables: int) -> pd.DataFrame:
     return table[["table", "dataset", "model", "setting", "modality", "metric", "value"]]
 
 
-def printed_gaps() -> pd.DataFrame:
-    """Table 4, across modalities, in percent and points: dataset, model, setting, metric
-    ("delta_cr", "delta_cp", "vis_hit_at_k", "txt_miss_rate", "cma", "v_hr", "d_hr"),
-    value.
+def published_gaps() -> pd.DataFrame:
+    """Returns Table 4, differences across modalities, in percent and points: dataset, model,
+    setting, metric ("delta_cr", "delta_cp", "vis_hit_at_k", "txt_miss_rate", "cma", "v_hr",
+    "d_hr"), value.
     """
     return _named(4)
 
 
-def printed_best_prompts() -> pd.DataFrame:
-    """Table 6, the best of twelve prompts and its mean over six models in percent:
-    dataset, nickname, prompt, prompt_of_table_11, value.
+def published_best_prompts() -> pd.DataFrame:
+    """Returns Table 6, the best of twelve prompts and its mean over six models in percent: dataset,
+    nickname, prompt, prompt_of_table_11, value.
 
-    `prompt` reads the digit of the nickname as the exemplar style, as section 5.5 does
-    ("expert-ex3-direct"); `prompt_of_table_11` looks the nickname up there, where
-    expert3 is ex6, and is "" for those that it does not have.
+    `prompt` interprets the digit of the nickname as the exemplar style, as section 5.5 does
+    ("expert-ex3-direct"); `prompt_of_table_11` looks the nickname up there, where expert3 is ex6,
+    and is "" for those not in it.
     """
     table = _named(6).rename(columns={"prompt": "nickname"})
     styles = published("mrag_suite", 11).set_index("prompt")["example_style"]
@@ -109,45 +109,45 @@ def printed_best_prompts() -> pd.DataFrame:
     return named[["dataset", "nickname", "prompt", "prompt_of_table_11", "value"]]
 
 
-def printed_retrievers() -> pd.DataFrame:
-    """Table 9, which retriever finds what: dataset, text, image; "–" where none is
-    named. No table prints how well they find it.
+def published_retrievers() -> pd.DataFrame:
+    """Returns Table 9, the retrievers by data set: dataset, text, image; "–" where none is named.
+    No table has their retrieval scores.
     """
     table = _named(9).rename(columns={"text_retriever": "text", "image_retriever": "image"})
     return table.replace({"": NOTHING}).fillna(NOTHING)
 
 
-def printed_ambiguous() -> pd.DataFrame:
-    """How many questions are marked as ambiguous: dataset, flagged, asked, share (in
-    percent), from Table 1, with Table 7's totals as "text-only", "image-conditioned" and
-    "all"; final is how many of these Table 7 keeps (NaN for a data set).
+def published_ambiguous() -> pd.DataFrame:
+    """Returns the number of questions marked as ambiguous: dataset, n_flagged, asked, share (in
+    percent), from Table 1, with Table 7's totals as "text-only", "image-conditioned" and "all".
+    final is how many of these Table 7 keeps (NaN for a data set).
     """
     of_sets = _named(1).pivot(index="dataset", columns="metric", values="value")
     counts = of_sets.loc[list(DATASETS), ["n_ambiguous", "n_full"]]
-    counts = counts.set_axis(["flagged", "asked"], axis=1)
+    counts = counts.set_axis(["n_flagged", "asked"], axis=1)
     totals = published("mrag_suite", 7).pivot(index="modality", columns="metric", values="count")
     totals = totals.loc[["text_only", "image_conditioned", "total"]]
     totals = totals[["marked_ambiguous", "candidates", "final_set"]]
-    totals = totals.set_axis(["flagged", "asked", "final"], axis=1)
+    totals = totals.set_axis(["n_flagged", "asked", "final"], axis=1)
     totals.index = pd.Index(["text-only", "image-conditioned", "all"])
     both = pd.concat([counts, totals]).rename_axis("dataset").reset_index()
-    return both.assign(share=100 * both["flagged"] / both["asked"])
+    return both.assign(share=100 * both["n_flagged"] / both["asked"])
 
 
-def printed_clear_and_ambiguous() -> pd.DataFrame:
-    """Table 8 in percent: split ("clear", "ambiguous"; 200 questions each), metric, value,
-    and printed differences as the split "difference", in points.
+def published_clear_and_ambiguous() -> pd.DataFrame:
+    """Returns Table 8 in percent: split ("clear", "ambiguous"; 200 questions each), metric, value,
+    and published differences as the split "difference", in points.
     """
     table = published("mrag_suite", 8)
     return table.replace({"split": {"delta_ambiguous_minus_clear": "difference"}})
 
 
-def printed_range(paper: pd.DataFrame, by: Sequence[str] = ("dataset",)) -> pd.Series:
-    """What the paper's models reach, "13.4 to 28.7, median 19.7 (6 models)", by `by`;
-    of a table of one metric, in percent.
+def published_range(paper: pd.DataFrame, by: Sequence[str] = ("dataset",)) -> pd.Series:
+    """Formats the range of the paper's models by `by`, "13.4 to 28.7, median 19.7 (6 models)";
+    `paper` is a table of one metric, in percent.
     """
     models = paper.groupby(list(by), sort=False).size().map(" ({} models)".format)
-    return (spread_in_words(paper, by) + models).rename("paper, other data")
+    return (format_spread(paper, by) + models).rename("reported, other data")
 
 
 def _named(number: int) -> pd.DataFrame:

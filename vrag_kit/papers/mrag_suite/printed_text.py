@@ -1,4 +1,4 @@
-"""What the text of the paper says of its tables, and what they say."""
+"""Numbers in the paper's text and their values in its tables."""
 
 from __future__ import annotations
 
@@ -6,30 +6,30 @@ from collections.abc import Mapping
 
 import pandas as pd
 
-from vrag_kit.papers.told_numbers import Claim, Told, told_claims
+from vrag_kit.papers.text_numbers import TextNumber, TextNumberRow, collect_text_numbers
 
 Tables = Mapping[int, pd.DataFrame]
 _BASE = "LLaVa-v1.6-34B"
 """The main baseline; the text calls it LLaVA-2."""
 
 
-def claims(tables: Tables) -> list[Claim]:
-    """Every number of the text that can be held against the tables.
+def text_numbers(tables: Tables) -> list[TextNumber]:
+    """Returns every number of the text that can be checked against the tables.
 
-    Where the text tells a mean over data sets, of which any weighting lies between the
-    least and the most printed value, the found number is the nearest of these.
+    If the text gives a mean over data sets, any weighting lies between the smallest and the largest
+    published value; the found number is the nearest of these.
     """
     whole = [*_accuracy(tables), *_ranks(tables), *_claim_metrics(tables), *_prompts(tables)]
-    return told_claims(whole)
+    return collect_text_numbers(whole)
 
 
-def _accuracy(tables: Tables) -> list[Told]:
+def _accuracy(tables: Tables) -> list[TextNumberRow]:
     """Accuracy of the baseline (section 5.2)."""
     main = tables[2][tables[2]["model"] == _BASE]
     full = main[main["split"] == "full"].set_index("dataset")["value"]
     part = main[main["split"] == "filtered"].set_index("dataset")["value"]
     mean = "any mean over data sets lies between their least and most"
-    told: list[Told] = [
+    told: list[TextNumberRow] = [
         ("overall, full", "5.2", 2, f"62.5% overall; {mean}", 62.5, _nearest(62.5, full)),
         ("overall, filtered", "5.2", 2, f"47.8% overall; {mean}", 47.8, _nearest(47.8, part)),
         ("drop by filtering", "5.2", "text", "–14.7 points", 14.7, 62.5 - 47.8),
@@ -43,7 +43,7 @@ def _accuracy(tables: Tables) -> list[Told]:
     return told
 
 
-def _ranks(tables: Tables) -> list[Told]:
+def _ranks(tables: Tables) -> list[TextNumberRow]:
     """Which data sets are easiest, hardest, and lose most (sections 5.2 and 5.4)."""
     main = tables[2][(tables[2]["model"] == _BASE) & (tables[2]["split"] == "filtered")]
     easiest = main.set_index("dataset")["value"].rank(ascending=False)
@@ -59,7 +59,7 @@ def _ranks(tables: Tables) -> list[Told]:
     ]
 
 
-def _claim_metrics(tables: Tables) -> list[Told]:
+def _claim_metrics(tables: Tables) -> list[TextNumberRow]:
     """Claim metrics of the baseline (section 5.3)."""
     main = tables[3][tables[3]["model"] == _BASE]
     by_metric = main.groupby("metric")["value"]
@@ -86,7 +86,7 @@ def _claim_metrics(tables: Tables) -> list[Told]:
     ]
 
 
-def _prompts(tables: Tables) -> list[Told]:
+def _prompts(tables: Tables) -> list[TextNumberRow]:
     """The prompts of the sweep (section 5.5)."""
     best = tables[6]["prompt"]
     first = '"top-1 on 3/6 datasets"; times that Table 6 has expert3 direct'
@@ -99,6 +99,6 @@ def _prompts(tables: Tables) -> list[Told]:
     ]
 
 
-def _nearest(told: float, values: pd.Series) -> float:
+def _nearest(value: float, values: pd.Series) -> float:
     """The value nearest to `told` between the least and the most of `values`."""
-    return float(min(max(told, values.min()), values.max()))
+    return float(min(max(value, values.min()), values.max()))

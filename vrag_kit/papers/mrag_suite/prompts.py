@@ -1,4 +1,4 @@
-"""The words of the paper's prompts (Tables 10 to 12), and the twelve of its sweep."""
+"""Parts of the paper's prompts (Tables 10 to 12), and the twelve prompts of its sweep."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from pathlib import Path
 import pandas as pd
 
 from vrag_kit.errors import VragError
-from vrag_kit.papers.mrag_suite.printed import printed_data
+from vrag_kit.papers.mrag_suite.printed import published_dataset_statistics
 
 _DATA = json.loads(Path(__file__).with_name("prompts.json").read_text(encoding="utf-8"))
 INIT: dict[str, str] = _DATA["init"]
-"""Table 10: initialisation style → its words; <DOMAIN> stands for Table 1's domain."""
+"""Table 10: initialisation style → its text; <DOMAIN> is replaced by Table 1's domain."""
 EXAMPLES: dict[str, str] = _DATA["examples"]
 """Table 11: exemplar style → its template, a hint at the form of an answer."""
 REASONING: dict[str, str] = _DATA["reasoning"]
@@ -35,25 +35,25 @@ class PromptDesign:
     """Of `REASONING`."""
 
     def __str__(self) -> str:
-        """Its name in tables: "expert-ex3-direct"."""
+        """Name in tables: "expert-ex3-direct"."""
         return f"{self.init}-{self.example}-{self.reasoning}"
 
     def opening(self, domain: str) -> str:
-        """The words of the initialisation, of an expert in `domain`."""
+        """Returns the text of the initialisation, for an expert in `domain`."""
         return INIT[self.init].replace("<DOMAIN>", domain)
 
 
 PROMPTS: dict[str, PromptDesign] = {
     str(PromptDesign(*parts)): PromptDesign(*parts) for parts in product(INIT, EXAMPLES, SWEPT)
 }
-"""The twelve of the sweep by their names; the paper's nicknames clash (Table 6 has some
-that Table 11 does not, and Table 11 maps expert3 to ex6).
+"""Maps the names of the sweep's twelve prompts to their designs; the paper's nicknames clash (Table
+6 has some that Table 11 does not, and Table 11 maps expert3 to ex6).
 """
 
 
 def prompt_design(name: str) -> PromptDesign:
-    """The design of this name; the four reasoning patterns outside of the sweep have one
-    too ("plain-ex1-verify"). Raises `VragError` for any other.
+    """Returns the design of this name, also for the four reasoning patterns outside of the sweep
+    ("plain-ex1-verify"). Raises `VragError` for any other.
     """
     parts = name.split("-")
     known = (INIT, EXAMPLES, REASONING)
@@ -67,9 +67,9 @@ def prompt_design(name: str) -> PromptDesign:
     return PromptDesign(*parts)
 
 
-def parts_table(prompts: Sequence[str]) -> pd.DataFrame:
-    """The parts of which these prompts are made: the column words, by part ("opens",
-    "style", "reasoning") and name. Raises as `prompt_design` does.
+def prompt_parts_table(prompts: Sequence[str]) -> pd.DataFrame:
+    """Returns the parts of these prompts: the column words, by part ("opens", "style", "reasoning")
+    and name. Raises as `prompt_design` does.
     """
     designs = [prompt_design(name) for name in prompts]
     used = {"opens": {each.init: INIT[each.init] for each in designs}}
@@ -80,10 +80,12 @@ def parts_table(prompts: Sequence[str]) -> pd.DataFrame:
 
 
 def domain_of(dataset: str) -> str:
-    """Table 1's domain of a data set, by its name in `DATASETS`; raises `VragError` for
+    """Returns Table 1's domain of a data set, by its name in `DATASETS`; raises `VragError` for
     another.
     """
-    domains = printed_data().drop_duplicates("dataset").set_index("dataset")["domain"]
+    domains = (
+        published_dataset_statistics().drop_duplicates("dataset").set_index("dataset")["domain"]
+    )
     if dataset not in domains.index:
         raise VragError(
             f"the paper names no domain of {dataset!r}; expected one of {', '.join(domains.index)}."

@@ -1,5 +1,5 @@
-"""A rubric for short answers of free text: what a model is asked as judge of a data set
-that has no metric of its own. It is ours: the paper reports "EM/Accuracy" and prints none.
+"""Rubric for free-text short answers, for the judge of a data set without its own metric. It is
+ours: the paper reports "EM/Accuracy" and gives none.
 """
 
 from __future__ import annotations
@@ -8,7 +8,7 @@ import json
 import re
 from pathlib import Path
 
-from vrag_kit.judging import SHARES, Rubric, Unreadable, Verdict
+from vrag_kit.judging import SHARES, Rubric, UnparsedError, Verdict
 from vrag_kit.types import Message, Prompt, Query
 
 _WORDS = json.loads((Path(__file__).parent / "short_answers.json").read_text(encoding="utf-8"))
@@ -20,8 +20,8 @@ _ROUND = " \t*_`\"'“”.!"
 
 
 def short_answer_prompt(query: Query, answer: str) -> Prompt:
-    """What the judge is asked about one answer: the grades, then question, accepted answers
-    (a JSON list) and the answer, each on one line.
+    """Builds the judge's prompt for one answer: the grades, then question, accepted answers (a JSON
+    list) and the answer, each on one line.
     """
     references = json.dumps(list(query.answers), ensure_ascii=False)
     told = {"question": query.text, "references": references, "answer": answer}
@@ -30,21 +30,21 @@ def short_answer_prompt(query: Query, answer: str) -> Prompt:
 
 
 def read_grade(raw: str) -> Verdict:
-    """The verdict in words whose last line is "Grade: CORRECT", PARTIAL, INCORRECT or NO
-    ANSWER (mark "abstention").
+    """Parses a verdict whose last line is "Grade: CORRECT", PARTIAL, INCORRECT or NO ANSWER (mark
+    "abstention").
 
-    Bold type, quotes, and thoughts in <think> tags are let pass. Raises `Unreadable` where
-    the last line gives no grade or one of another name, and where two lines differ.
+    Bold type, quotes, and thoughts in <think> tags are ignored. Raises `UnparsedError` if the last
+    line gives no grade or an unknown one, and if two lines differ.
     """
     lines = [line.strip(_ROUND) for line in _THOUGHT.sub("\n", raw).splitlines()]
     lines = [line for line in lines if line]
     grades = [found[1].strip(_ROUND).upper() for line in lines if (found := _GRADE.match(line))]
     if not grades or not _GRADE.match(lines[-1]):
-        raise Unreadable("the last line is no grade")
+        raise UnparsedError("the last line is no grade")
     if odd := [grade for grade in grades if grade not in _GRADES]:
-        raise Unreadable(f"“{odd[0][:30]}” is none of {', '.join(_GRADES)}")
+        raise UnparsedError(f"“{odd[0][:30]}” is none of {', '.join(_GRADES)}")
     if len(set(grades)) > 1:
-        raise Unreadable(f"it gives the grades {' and '.join(dict.fromkeys(grades))}")
+        raise UnparsedError(f"it gives the grades {' and '.join(dict.fromkeys(grades))}")
     marks = {"abstention"} if grades[-1] == "NO ANSWER" else set()
     return Verdict(_GRADES[grades[-1]], frozenset(marks))
 
@@ -55,4 +55,4 @@ SHORT_ANSWERS = Rubric(
     read=read_grade,
     repair=lambda reason: str(_WORDS["repair"]).replace("{reason}", reason),
 )
-"""Scores 1, 0.5 and 0, with the mark "abstention"."""
+"""The rubric: scores 1, 0.5 and 0, with the mark "abstention"."""

@@ -1,4 +1,4 @@
-"""What the data sets consist of, beside what the paper prints of its own (Table 1)."""
+"""Statistics of the data sets, compared with the published ones (Table 1)."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from itertools import chain
 import numpy as np
 import pandas as pd
 
-from vrag_kit.analysis.cells import NOTHING
+from vrag_kit.analysis.report_tables import NOTHING
 from vrag_kit.benchmarks.images import stored_size
-from vrag_kit.papers.mrag_suite.printed import DATASETS, printed_data
+from vrag_kit.papers.mrag_suite.printed import DATASETS, published_dataset_statistics
 from vrag_kit.types import Benchmark, LazyImage
 
 NEEDS = ("image", "text", "both")
-"""What a question needs, as the data of a suite say it."""
+"""Modalities that a question requires, as annotated in a suite."""
 _NEEDS = {"image": "a picture", "text": "a text", "both": "both"}
 _SAID = {  # Table 1's numbers, in words
     "n_full": "questions",
@@ -31,49 +31,48 @@ _SAID = {  # Table 1's numbers, in words
 _OTHER_NAMES = {"chart-rag": "Chart-MRAG"}
 
 
-def printed_name(dataset: str) -> str:
-    """The name in `DATASETS` of a data set that is called so but for case, or as Table 1
-    calls it ("chart-rag"); "" for one that the paper does not have.
+def published_name(dataset: str) -> str:
+    """Returns the name in `DATASETS` of a data set, ignoring case or by its name in Table 1
+    ("chart-rag"); "" for one that is not in the paper.
     """
     by_case = {name.casefold(): name for name in DATASETS} | _OTHER_NAMES
     return by_case.get(dataset.casefold(), "")
 
 
-def suite_statistics(suite: Mapping[str, Benchmark]) -> pd.DataFrame:
-    """Table 1, a number a row: dataset, metric (Table 1's), value, unit, n (what a mean is
-    over), and `paper`, what it prints of that data set (NaN where nothing).
+def describe_suite(suite: Mapping[str, Benchmark]) -> pd.DataFrame:
+    """Computes Table 1, one number per row: dataset, metric (Table 1's), value, unit, n (behind a
+    mean), and `published`, the paper's value for that data set (NaN if none).
 
-    Pictures are those of documents that answer a question; the paper does not say of
-    which its means are, nor in what it counts lengths: here in words, of accepted answers
-    the first. How many questions a filter keeps, or are ambiguous, the data do not
-    tell, so that these values are NaN. A mean of nothing is NaN.
+    Images are those of gold documents; the paper does not state which ones its means are over, nor
+    its unit of length: here it is words, of the first accepted answer. The numbers of filtered and
+    of ambiguous questions are not in the data: their values are NaN. A mean of nothing is NaN.
     """
     parts = [_of_one(benchmark).assign(dataset=name) for name, benchmark in suite.items()]
     table = pd.concat(parts, ignore_index=True)
-    printed = printed_data().set_index(["dataset", "metric"])["value"]
-    places = pd.MultiIndex.from_arrays([table["dataset"].map(printed_name), table["metric"]])
-    table["paper"] = printed.reindex(places).to_numpy()
-    return table[["dataset", "metric", "value", "unit", "n", "paper"]]
+    printed = published_dataset_statistics().set_index(["dataset", "metric"])["value"]
+    places = pd.MultiIndex.from_arrays([table["dataset"].map(published_name), table["metric"]])
+    table["published"] = printed.reindex(places).to_numpy()
+    return table[["dataset", "metric", "value", "unit", "n", "published"]]
 
 
 def statistics_table(statistics: pd.DataFrame) -> pd.DataFrame:
-    """Data sets down, Table 1's columns across, each as ("here", "as printed"), in words;
-    "–" where there is nothing.
+    """Formats statistics: data sets as rows, Table 1's columns, each as ("ours", "reported"), with
+    labels; "–" where there is nothing.
     """
     columns = {}
     for metric, said in _SAID.items():
         part = statistics[statistics["metric"] == metric].set_index("dataset")
-        for source, column in (("here", "value"), ("as printed", "paper")):
+        for source, column in (("ours", "value"), ("reported", "published")):
             if part[column].notna().any():
                 columns[said, source] = part[column].map(_cell)
     return pd.DataFrame(columns)
 
 
 def evidence_table(suite: Mapping[str, Benchmark]) -> pd.DataFrame:
-    """What the data tell of evidence: data sets down; columns documents with pictures and
-    without, documents that answer a question (mean), questions that need a picture, a
-    text or both, those of two hops or more, those with gold claims, with options, with
-    no document that answers them, and how many groups there are, of what.
+    """Counts evidence by data set (rows). Columns: documents with images and without, gold
+    documents (mean), questions that need an image, a text or both, those of two hops or more, those
+    with gold claims, with options, without a gold document, and the number of groups, with their
+    unit.
     """
     return pd.DataFrame({name: _evidence(benchmark) for name, benchmark in suite.items()}).T
 
@@ -116,7 +115,7 @@ def _evidence(benchmark: Benchmark) -> dict[str, str]:
     queries = list(benchmark.queries.values())
     documents = Counter(document.modality for document in benchmark.corpus.values())
     gold = [len(benchmark.relevant(query.query_id)) for query in queries]
-    needs = Counter(str(query.metadata["needs"]) for query in queries)
+    needs = Counter(str(query.metadata["required_modality"]) for query in queries)
     told = [query.metadata["hops"] for query in queries if query.metadata["hops"] is not None]
     counts = {
         "documents with a picture": documents["image"],

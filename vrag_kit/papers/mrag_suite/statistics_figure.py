@@ -1,4 +1,4 @@
-"""Table 1 as a picture, and one question of each data set with what answers it."""
+"""Figures of Table 1, and of one question per data set with its gold document."""
 
 from __future__ import annotations
 
@@ -10,24 +10,24 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from vrag_kit.plotting.retrieval import show_picture
+from vrag_kit.plotting.retrieval import draw_image
 from vrag_kit.plotting.style import CLUE, DARK, GREY, PALETTE, new_figure
-from vrag_kit.types import Benchmark, Evidence, Query
+from vrag_kit.types import Benchmark, Document, Query
 
 _PANELS = {  # metric → (title, unit, whether the axis is logarithmic)
     "n_full": ("Questions", "questions, logarithmic", True),
-    "avg_image_width_px": ("Width of a picture that answers", "pixels, mean", False),
-    "avg_question_length": ("Length of a question", "words, mean", False),
-    "avg_answer_length": ("Length of an answer", "words, mean", False),
+    "avg_image_width_px": ("Gold image width", "pixels, mean", False),
+    "avg_question_length": ("Question length", "words, mean", False),
+    "avg_answer_length": ("Answer length", "words, mean", False),
 }
 _COLUMNS = 4
 _LINE = 0.145  # inches of a line below a picture
 
 
 def statistics_figure(statistics: pd.DataFrame) -> Figure:
-    """A panel for each of four numbers, data sets down: bars are ours, diamonds what the
-    paper prints; at the right how many questions there are, or what a mean is over.
-    `statistics` as `suite_statistics` gives them.
+    """Plots four statistics, one panel each, with data sets as rows: bars are ours, diamonds the
+    paper's; at the right is the number of questions, or the n of a mean. `statistics` comes from
+    `describe_suite`.
     """
     names = list(dict.fromkeys(statistics["dataset"]))
     size = (3.7 * len(_PANELS), 1.6 + 0.42 * len(names))
@@ -43,10 +43,10 @@ def statistics_figure(statistics: pd.DataFrame) -> Figure:
     return figure
 
 
-def one_of_each_figure(suite: Mapping[str, Benchmark]) -> Figure:
-    """A question of each data set, the first that needs both pictures and texts, else
-    the first: a document that answers it, one with a picture where there is any, the
-    question, and its first accepted answer.
+def example_per_dataset_figure(suite: Mapping[str, Benchmark]) -> Figure:
+    """Plots a question of each data set, the first that needs both images and texts, else the
+    first. Shown are a gold document, with an image if there is any, the question, and its first
+    accepted answer.
     """
     rows = max(1, -(-len(suite) // _COLUMNS))
     shown = {name: _answered(benchmark) for name, benchmark in suite.items()}
@@ -63,14 +63,14 @@ def one_of_each_figure(suite: Mapping[str, Benchmark]) -> Figure:
         _document(axis, name, suite[name].corpus[one[1]])
         color = DARK if one[0].answers else GREY
         axis.set_xlabel(words[name], fontsize=8, color=color)
-    figure.supxlabel("Framed: a gold document. →: an accepted answer.", fontsize=9)
+    figure.supxlabel("Framed: gold document; →: accepted answer", fontsize=9)
     return figure
 
 
 def _panel(axis: Axes, part: pd.DataFrame, logarithmic: bool) -> None:
     rows = np.arange(len(part))
-    axis.barh(rows, part["value"], 0.7, color=PALETTE[0], label="here")
-    axis.plot(part["paper"], rows, "D", color=DARK, markersize=5, label="as printed (Table 1)")
+    axis.barh(rows, part["value"], 0.7, color=PALETTE[0], label="ours")
+    axis.plot(part["published"], rows, "D", color=DARK, markersize=5, label="reported (Table 1)")
     at_the_right = axis.get_yaxis_transform()
     for row, value, n in zip(rows, part["value"], part["n"], strict=True):
         told = f"{value:,.0f}" if np.isnan(n) else f"n = {n:,.0f}"
@@ -81,8 +81,8 @@ def _panel(axis: Axes, part: pd.DataFrame, logarithmic: bool) -> None:
     axis.grid(axis="y", visible=False)
 
 
-def _document(axis: Axes, name: str, document: Evidence) -> None:
-    show_picture(axis, document.image, name, CLUE)
+def _document(axis: Axes, name: str, document: Document) -> None:
+    draw_image(axis, document.image, name, CLUE)
     if document.image is None:
         words = textwrap.fill(document.text or "", 34, max_lines=12, placeholder=" (and more)")
         axis.text(0.5, 0.5, words, ha="center", va="center", fontsize=8, transform=axis.transAxes)
@@ -96,7 +96,9 @@ def _words(query: Query) -> str:
 
 def _answered(benchmark: Benchmark) -> tuple[Query, str] | None:
     """The question to show, and a document that answers it; None where nothing does."""
-    queries = sorted(benchmark.queries.values(), key=lambda each: each.metadata["needs"] != "both")
+    queries = sorted(
+        benchmark.queries.values(), key=lambda each: each.metadata["required_modality"] != "both"
+    )
     for query in queries:
         gold = [
             doc_id for doc_id in benchmark.relevant(query.query_id) if doc_id in benchmark.corpus

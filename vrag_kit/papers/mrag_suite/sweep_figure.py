@@ -1,4 +1,4 @@
-"""The sweep over prompts in one look: where one is chosen, and where it is reported."""
+"""Figure of the prompt sweep: means on the selection half and on the held-out half."""
 
 from __future__ import annotations
 
@@ -9,17 +9,17 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from vrag_kit.papers.mrag_suite.own_metrics import metric_name
-from vrag_kit.papers.mrag_suite.prompt_sweep import CHOOSE, REPORT
+from vrag_kit.papers.mrag_suite.datasets import metric_label
+from vrag_kit.papers.mrag_suite.sweep import HELD_OUT, SELECTION
 from vrag_kit.plotting.style import GREY, PALETTE, new_figure
 
-_LOOKS = {CHOOSE: (GREY, "o", "where one is chosen"), REPORT: (PALETTE[0], "s", "reported")}
+_LOOKS = {SELECTION: (GREY, "o", "selection split"), HELD_OUT: (PALETTE[0], "s", "held-out split")}
 
 
 def sweep_figure(sweeps: Mapping[str, pd.DataFrame]) -> Figure:
-    """A panel a data set (name → `prompt_sweep` in percent), a line a prompt: its mean on
-    the half where one is chosen and on the one where it is reported, 95 % intervals as
-    bars; the marks of the chosen prompt are filled.
+    """Plots a panel per data set (name → `prompt_sweep` in percent) with each prompt's mean on both
+    halves, selection and held-out, with 95 % intervals as bars. The marks of the selected prompt
+    are filled.
     """
     prompts = list(pd.concat(sweeps.values())["prompt"].unique())
     size = (3.6 * len(sweeps) + 2.6, 0.36 * len(prompts) + 1.9)
@@ -31,14 +31,14 @@ def sweep_figure(sweeps: Mapping[str, pd.DataFrame]) -> Figure:
             axis.tick_params(labelleft=False)
     handles, labels = axes[0].get_legend_handles_labels()
     figure.legend(handles, labels, loc="outside lower center", ncols=2, fontsize=9)
-    words = "Bars: 95 % intervals. Filled: the prompt that was chosen for the data set."
+    words = "Bars: 95 % intervals. Filled: the prompt selected for the data set."
     figure.suptitle(words, fontsize=9)
     return figure
 
 
 def _panel(axis: Axes, name: str, table: pd.DataFrame) -> None:
     counts = [int(table[f"{half}_n"].max()) for half in _LOOKS]
-    chosen = table["chosen"].eq(True).to_numpy()
+    chosen = table["selected"].eq(True).to_numpy()
     rows = np.arange(len(table))
     for shift, (half, (color, marker, said)) in zip((-0.16, 0.16), _LOOKS.items(), strict=True):
         y = rows + shift
@@ -48,6 +48,6 @@ def _panel(axis: Axes, name: str, table: pd.DataFrame) -> None:
             drawn.set(markerfacecolor=face, zorder=3)
         axis.plot([], [], marker, color=color, label=said)
     axis.set_yticks(rows, list(table.index), fontsize=9)
-    metric = metric_name(str(table["metric"].iloc[0]))
+    metric = metric_label(str(table["metric"].iloc[0]))
     axis.set(title=f"{name}\n(n = {counts[0]} and {counts[1]})", xlabel=f"{metric} (%)")
     axis.grid(axis="y", visible=False)

@@ -1,5 +1,5 @@
-"""The sweep over prompts in tables: what could be read, what was chosen, and what the paper
-prints of its own (Table 6).
+"""Tables of the prompt sweep: parse rates, selected prompts, and the paper's best ones
+(Table 6).
 """
 
 from __future__ import annotations
@@ -9,23 +9,25 @@ from itertools import product
 
 import pandas as pd
 
-from vrag_kit.analysis.cells import NOTHING, interval_cell
-from vrag_kit.analysis.percent import in_percent
-from vrag_kit.papers.mrag_suite.printed import printed_best_prompts
-from vrag_kit.papers.mrag_suite.prompt_sweep import (
-    CHOOSE,
+from vrag_kit.analysis.percent import to_percent
+from vrag_kit.analysis.report_tables import NOTHING, format_ci
+from vrag_kit.papers.mrag_suite.printed import published_best_prompts
+from vrag_kit.papers.mrag_suite.sweep import (
+    HELD_OUT,
     PLANTED,
-    REPORT,
+    SELECTION,
     prompt_gains,
     prompt_sweep,
 )
 
 _ENDS = ("", "_low", "_high")
-_IN_SHARES = [f"{name}{end}" for name, end in product((CHOOSE, REPORT), _ENDS)]
+_IN_SHARES = [f"{name}{end}" for name, end in product((SELECTION, HELD_OUT), _ENDS)]
 
 
-def sweeps_of(judged: Mapping[str, pd.DataFrame], *, seed: int = 0) -> dict[str, pd.DataFrame]:
-    """`prompt_sweep` of each data set, in percent and points; raises as that does."""
+def sweep_by_dataset(
+    judged: Mapping[str, pd.DataFrame], *, seed: int = 0
+) -> dict[str, pd.DataFrame]:
+    """Runs `prompt_sweep` on each data set, in percent and points; raises as that does."""
     sweeps = {}
     for name, table in judged.items():
         swept = prompt_sweep(table, seed=seed)
@@ -33,9 +35,9 @@ def sweeps_of(judged: Mapping[str, pd.DataFrame], *, seed: int = 0) -> dict[str,
     return sweeps
 
 
-def readable_table(answers: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
-    """How many replies to each prompt are in the form that it asks for: prompts down, data
-    sets across, "readable of all"; what cannot be read is a failure, and no wrong answer.
+def parse_rate_table(answers: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
+    """Counts the replies to each prompt in the requested format: rows prompts, columns data sets,
+    "parsed of all". An unparsed reply is a failure, not an incorrect answer.
     """
     columns = {}
     for name, table in answers.items():
@@ -45,31 +47,31 @@ def readable_table(answers: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
     return pd.DataFrame(columns).fillna(NOTHING)
 
 
-def gains_of(judged: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
-    """`prompt_gains` of each data set, in points, with the columns dataset and model (of
-    several models all names, as values are means over them).
+def prompt_gains_by_dataset(judged: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
+    """Computes `prompt_gains` of each data set, in points, with the columns dataset and model (all
+    names if there are several, as values are means over them).
     """
     tables = []
     for name, table in judged.items():
         models = " and ".join(table["model"].unique())
         tables.append(prompt_gains(table).assign(dataset=name, model=models))
-    return in_percent(pd.concat(tables, ignore_index=True))
+    return to_percent(pd.concat(tables, ignore_index=True))
 
 
-def chosen_beside_print(sweeps: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
-    """The prompt that was chosen of each data set: its mean where it was chosen and where
-    it is reported, and the highest mean of the reporting half (but for `PLANTED`),
-    which nobody could have known; beside it Table 6's best prompt and mean, over six models
-    and on the paper's data, in percent ("–" where it prints none).
+def compare_chosen_to_paper(sweeps: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
+    """Compares each data set's selected prompt with Table 6's best prompt and mean. Shown are its
+    mean on the selection half and on the held-out half, and the highest held-out mean (except
+    `PLANTED`), which could not be known beforehand. Table 6 is over six models and on the paper's
+    data, in percent ("–" if it has none).
     """
-    printed = printed_best_prompts().set_index("dataset")
+    printed = published_best_prompts().set_index("dataset")
     rows = {}
     for name, table in sweeps.items():
-        chosen = table[table["chosen"]]
-        row = {"chosen": str(chosen["prompt"].iloc[0])}
-        for half, said in ((CHOOSE, "where it was chosen"), (REPORT, "where it is reported")):
+        chosen = table[table["selected"]]
+        row = {"selected": str(chosen["prompt"].iloc[0])}
+        for half, said in ((SELECTION, "where it was chosen"), (HELD_OUT, "where it is reported")):
             row[said] = _cell(chosen, half)
-        highest = table[~table["prompt"].isin(PLANTED)][REPORT].max()
+        highest = table[~table["prompt"].isin(PLANTED)][HELD_OUT].max()
         row["the highest reported"] = f"{highest:.1f}"
         row["questions without a value"] = f"{chosen['n_failed'].iloc[0]:.0f}"
         there = printed[printed.index == name]
@@ -82,5 +84,5 @@ def chosen_beside_print(sweeps: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
 def _cell(chosen: pd.DataFrame, half: str) -> str:
     """The mean of one half with its interval and n."""
     row = chosen.iloc[0]
-    cell = interval_cell(row[half], row[f"{half}_low"], row[f"{half}_high"])
+    cell = format_ci(row[half], row[f"{half}_low"], row[f"{half}_high"])
     return f"{cell} (n = {row[f'{half}_n']:.0f})"

@@ -1,5 +1,5 @@
-"""The paper's prompts as a model is sent them: pictures and passages, then the question;
-the layout is ours.
+"""Prompt templates of the paper's prompts: images and passages, then the question; the layout is
+ours.
 """
 
 from __future__ import annotations
@@ -8,9 +8,9 @@ import json
 from pathlib import Path
 
 from vrag_kit.errors import VragError
-from vrag_kit.generation.reading import READERS
+from vrag_kit.generation.parsers import READERS
 from vrag_kit.generation.slots import Slot
-from vrag_kit.generation.wording import Template, Wording
+from vrag_kit.generation.wording import PromptSet, Template
 from vrag_kit.papers.mrag_suite.prompts import EXAMPLES, REASONING, prompt_design
 
 _WORDS: dict[str, str] = json.loads(
@@ -26,28 +26,27 @@ SETTINGS = (
     "gt_plus_distractors",
     "gt_only",
 )
-"""All are worded alike; what is not shown is not announced."""
+"""Settings, all with the same template; evidence that is not shown is not announced."""
 LAYOUT = "paper"
-"""What a sweep calls the layout of `suite_wording`, beside words that a model knows."""
+"""Name of the layout of `suite_prompts` in a sweep, as opposed to a model's training prompt."""
 ANSWERS = ("short", "long")
-"""Both are asked for at once, and each can be read of the same reply."""
+"""Kinds of answer: both are requested at once, and each can be parsed from the same reply."""
 
 
-def suite_wording(
+def suite_prompts(
     prompt: str = "expert-ex3-direct",
     *,
     domain: str,
     answer: str = "short",
     captions: bool = False,
     options: bool = False,
-) -> Wording:
-    """One of `PROMPTS`, for an expert in `domain` (`domain_of`), who gives a short and a
-    long answer on two labelled lines; `answer` says which of them is read.
+) -> PromptSet:
+    """Returns one of `PROMPTS`, for an expert in `domain` (`domain_of`), that requests a short and
+    a long answer on two labelled lines; `answer` selects the one to parse.
 
-    Pictures come before texts (Table 10), first the one that is asked about. With
-    `captions` each picture's text, such as a caption or what a page says, is shown below
-    it, and every picture needs one; with `options` a question's options. Raises
-    `VragError` for an unknown prompt or answer.
+    Images come before texts (Table 10), the question's own first. With `captions` each image's
+    text, such as a caption or a page's content, is shown below it, and every image needs one; with
+    `options` a question's options. Raises `VragError` for an unknown prompt or answer.
     """
     design = prompt_design(prompt)
     if answer not in ANSWERS:
@@ -71,7 +70,7 @@ def suite_wording(
         *asked,
         _text(_WORDS["form"]),
     )
-    return Wording(
+    return PromptSet(
         templates={prompt: Template(prompt, slots)},
         settings={setting: {None: prompt} for setting in SETTINGS},
         read=READERS[answer],

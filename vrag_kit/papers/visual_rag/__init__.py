@@ -1,54 +1,57 @@
-"""Visual-RAG (Wu et al.): its wording and rubric, Figure 2's statistics, its printed
-numbers, their audit, and replications held against them.
+"""Visual-RAG (Wu et al.): prompts, rubric, the statistics of Figure 2, published numbers and their
+audit, and comparisons of replications with the paper.
 """
 
-from vrag_kit.papers.audit_rows import audit_summary, contradictions
-from vrag_kit.papers.claim_rows import show_claims
-from vrag_kit.papers.visual_rag.audit import audit, paper_tables
+from vrag_kit.papers.audit import audit_summary, contradictions
+from vrag_kit.papers.statements import show_statements
+from vrag_kit.papers.visual_rag.audit import audit, published_tables
 from vrag_kit.papers.visual_rag.audit_figure import audit_figure
 from vrag_kit.papers.visual_rag.audit_runs import run_statistics
 from vrag_kit.papers.visual_rag.benchmark_figure import benchmark_figure
-from vrag_kit.papers.visual_rag.claims import claims_on, claims_table
-from vrag_kit.papers.visual_rag.clip_tokens import clip_length
+from vrag_kit.papers.visual_rag.clip_tokens import clip_token_count
 from vrag_kit.papers.visual_rag.derived import (
-    change_printed,
-    gains_beside_bias,
-    gcue_printed,
-    selective_printed,
+    gains_vs_judge_bias,
+    published_change_over_k,
+    published_gcue,
+    published_selective_accuracy,
 )
+from vrag_kit.papers.visual_rag.judge import PAPER_JUDGE, RUBRIC, judge_prompt
 from vrag_kit.papers.visual_rag.ndcg_bound import ndcg_bound, ndcg_bounds
-from vrag_kit.papers.visual_rag.pools import pools_needed
+from vrag_kit.papers.visual_rag.pools import notebook_requirements
 from vrag_kit.papers.visual_rag.printed import (
     EDITIONS,
     PAPER_NAMES,
     PAPER_QUERIES,
-    beside_paper,
-    is_papers_data,
-    printed,
-    printed_retrieval,
-    rouge_published,
-    source_of,
+    data_source,
+    is_paper_data,
+    published_results,
+    published_retrieval,
+    published_rouge,
+    retrieval_table_with_published,
 )
+from vrag_kit.papers.visual_rag.prompts import WORDING
 from vrag_kit.papers.visual_rag.query_counts import query_counts
-from vrag_kit.papers.visual_rag.replication import beside_printed, held_against_paper
+from vrag_kit.papers.visual_rag.replication import (
+    compare_to_paper,
+    differences_from_published,
+)
 from vrag_kit.papers.visual_rag.replication_gcue import (
-    gcue_beside_printed,
-    gcue_held_against_paper,
+    compare_gcue_to_paper,
+    gcue_differences_from_published,
 )
 from vrag_kit.papers.visual_rag.replication_retrieval import (
-    retrieval_beside_printed,
-    retrieval_held_against_paper,
+    compare_retrieval_to_paper,
+    retrieval_differences_from_published,
 )
-from vrag_kit.papers.visual_rag.rubric import PAPER_JUDGE, RUBRIC, judge_prompt
+from vrag_kit.papers.visual_rag.statement_checks import check_statements, statements_table
 from vrag_kit.papers.visual_rag.statistics import (
+    describe,
     distribution,
     organism_category,
     query_table,
     question_kind,
-    statistics,
 )
 from vrag_kit.papers.visual_rag.verdicts import read_verdict
-from vrag_kit.papers.visual_rag.wording import WORDING
 
 __all__ = [
     "EDITIONS",
@@ -61,38 +64,38 @@ __all__ = [
     "audit_figure",
     "audit_summary",
     "benchmark_figure",
-    "beside_paper",
-    "beside_printed",
-    "change_printed",
-    "claims_on",
-    "claims_table",
-    "clip_length",
+    "check_statements",
+    "clip_token_count",
+    "compare_gcue_to_paper",
+    "compare_retrieval_to_paper",
+    "compare_to_paper",
     "contradictions",
+    "data_source",
+    "describe",
+    "differences_from_published",
     "distribution",
-    "gains_beside_bias",
-    "gcue_beside_printed",
-    "gcue_held_against_paper",
-    "gcue_printed",
-    "held_against_paper",
-    "is_papers_data",
+    "gains_vs_judge_bias",
+    "gcue_differences_from_published",
+    "is_paper_data",
     "judge_prompt",
     "ndcg_bound",
     "ndcg_bounds",
+    "notebook_requirements",
     "organism_category",
-    "paper_tables",
-    "pools_needed",
-    "printed",
-    "printed_retrieval",
+    "published_change_over_k",
+    "published_gcue",
+    "published_results",
+    "published_retrieval",
+    "published_rouge",
+    "published_selective_accuracy",
+    "published_tables",
     "query_counts",
     "query_table",
     "question_kind",
     "read_verdict",
-    "retrieval_beside_printed",
-    "retrieval_held_against_paper",
-    "rouge_published",
+    "retrieval_differences_from_published",
+    "retrieval_table_with_published",
     "run_statistics",
-    "selective_printed",
-    "show_claims",
-    "source_of",
-    "statistics",
+    "show_statements",
+    "statements_table",
 ]

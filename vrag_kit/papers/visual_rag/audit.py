@@ -1,8 +1,8 @@
-"""The paper's audit: each printed number that follows from others, computed again.
+"""Audit of the paper: each published number that follows from others is recomputed.
 
-An audit is a table with one row a checked quantity. It tells that two printed numbers
-contradict each other, never which of them is wrong, nor why. What rounding explains is
-no contradiction; nor is a number that is nowhere printed or rests on other queries.
+The audit is a table with one row per checked quantity. It shows that two published numbers
+contradict each other, not which of them is incorrect, nor why. Differences explained by rounding
+are no contradictions, nor are numbers that are unpublished or based on other queries.
 """
 
 from __future__ import annotations
@@ -13,8 +13,8 @@ from itertools import chain
 import numpy as np
 import pandas as pd
 
-from vrag_kit.analysis.agreement import READINGS, STRICT, agreement, pairs_of
-from vrag_kit.papers.audit_rows import (
+from vrag_kit.analysis.agreement import READINGS, STRICT, agreement, expand_confusion
+from vrag_kit.papers.audit import (
     AGREES,
     CELL,
     CONTRADICTS,
@@ -22,29 +22,29 @@ from vrag_kit.papers.audit_rows import (
     NOT_COMPARABLE,
     ROUNDING,
     SAME,
-    Allowed,
-    rows_of,
+    Tolerance,
+    audit_rows,
 )
-from vrag_kit.papers.claim_rows import SUPPORTED
 from vrag_kit.papers.published import published
+from vrag_kit.papers.statements import SUPPORTED
 from vrag_kit.papers.visual_rag.audit_runs import audit_runs
-from vrag_kit.papers.visual_rag.cells import printed_cells
+from vrag_kit.papers.visual_rag.cells import published_cells
 from vrag_kit.papers.visual_rag.ndcg_bound import HALF_UNIT, ndcg_bounds
 from vrag_kit.papers.visual_rag.printed import PAPER_QUERIES
 from vrag_kit.papers.visual_rag.query_counts import query_counts
 from vrag_kit.papers.visual_rag.statements import STATEMENTS, Tables
 
 RUNS = 5
-"""Runs a cell (footnotes 4 and 6)."""
+"""Runs per cell (footnotes 4 and 6)."""
 JUDGED_BY_HAND = 200
-"""Answers that a person judged too (section 5.1)."""
+"""Number of answers that a person judged too (section 5.1)."""
 MACRO_F1 = 0.92
-"""How well person and judge agree (Table 9)."""
+"""Agreement of person and judge as macro-F1 (Table 9)."""
 
 
-def paper_tables() -> dict[int | str, pd.DataFrame]:
-    """The tables of the Visual-RAG paper that are audited, as `published` gives them:
-    number → table, and "section3".
+def published_tables() -> dict[int | str, pd.DataFrame]:
+    """Returns the audited tables of the Visual-RAG paper, as `published` gives them: number →
+    table, and "section3".
     """
     return {
         name: published("visual_rag", name)
@@ -53,17 +53,16 @@ def paper_tables() -> dict[int | str, pd.DataFrame]:
 
 
 def audit(tables: Tables | None = None) -> pd.DataFrame:
-    """Every check of every printed number: check, table, where, printed, recomputed,
-    tolerance, finding, note.
+    """Runs every check of the audit. Columns: check, table, cell, reported, recomputed, tolerance,
+    finding, note.
 
-    Values are in the unit of the table. `finding` is one of `FINDINGS`: "agrees",
-    "consistent with rounding", "not comparable" (`note` says why), "contradicts". Where
-    odd cells are counted, `printed` is 0, the count to expect. An upper bound agrees
-    with what is not above it. A statement of the text prints no number: its `note` says
-    the range in which `recomputed` must lie. `tables` are `paper_tables()` unless given,
-    and hold all of those.
+    Values are in the unit of the table. `finding` is one of `FINDINGS`: "agrees", "consistent with
+    rounding", "not comparable" (`note` says why), "contradicts". Where odd cells are counted,
+    `reported` is 0, the expected count. For an upper bound, any number up to it agrees. A statement
+    of the text has no published number: its `note` gives the range in which `recomputed` must lie.
+    `tables` are `published_tables()` by default, and must have all of those.
     """
-    tables = paper_tables() if tables is None else tables
+    tables = published_tables() if tables is None else tables
     several = (audit_runs, _repeats, _counts)
     checks = list(chain.from_iterable(check(tables) for check in several))
     single = (_queries, _macro_f1, _bounds, _statements)
@@ -84,13 +83,13 @@ def _repeats(tables: Tables) -> Iterable[pd.DataFrame]:
     for number, part in parts.items():
         both = part.merge(tables[3], on=CELL, suffixes=("", "_main"))
         check, where = "the same cell in two tables", f"{number}, 3"
-        rows = rows_of(check, where, both, both["value"], both["value_main"], SAME)
+        rows = audit_rows(check, where, both, both["value"], both["value_main"], SAME)
         yield _subset(rows) if number == 6 else rows
     at_1 = tables[2][tables[2]["k"] == 1]
     first = at_1.pivot(index="retriever", columns="metric", values="value").reset_index()
-    yield rows_of("nDCG@1 = Hit@1", 2, first, first["ndcg"], first["hit"], SAME)
+    yield audit_rows("nDCG@1 = Hit@1", 2, first, first["ndcg"], first["hit"], SAME)
     share = first["hit"] / 100
-    yield rows_of("hit count@1 = Hit@1", 2, first, first["hit_count"], share, LAST_DIGIT)
+    yield audit_rows("hit count@1 = Hit@1", 2, first, first["hit_count"], share, LAST_DIGIT)
 
 
 def _subset(rows: pd.DataFrame) -> pd.DataFrame:
@@ -112,9 +111,9 @@ def _counts(tables: Tables) -> Iterable[pd.DataFrame]:
     known = tables["section3"].set_index("statistic")["value"]
     share = 100 * known["queries"] * known["clues a query, mean"] / known["query-image pairs"]
     printed, check = [known["clue share of pairs"]], "share of clues from counts"
-    yield rows_of(check, "section 3", ["all pairs"], printed, [share], LAST_DIGIT)
+    yield audit_rows(check, "section 3", ["all pairs"], printed, [share], LAST_DIGIT)
     total, where = [tables[9]["count"].sum()], ["sum of the matrix"]
-    yield rows_of("answers judged by hand", 9, where, JUDGED_BY_HAND, total, SAME)
+    yield audit_rows("number of hand-judged answers", 9, where, JUDGED_BY_HAND, total, SAME)
 
 
 def _whole(number: int, cells: pd.DataFrame, runs: int) -> pd.DataFrame:
@@ -125,8 +124,8 @@ def _whole(number: int, cells: pd.DataFrame, runs: int) -> pd.DataFrame:
     nearest = 100 / n * np.round(shares * n / 100)
     notes = [f"{share * n / 100:.2f} of {n:,}" for share in shares]
     close = ROUNDING["avg"] if runs > 1 else LAST_DIGIT
-    check = f"a whole number of {n:,}"
-    return rows_of(check, number, cells, shares, nearest, close).assign(note=notes)
+    check = f"count consistency (n = {n:,})"
+    return audit_rows(check, number, cells, shares, nearest, close).assign(note=notes)
 
 
 def _queries(tables: Tables) -> pd.DataFrame:
@@ -145,7 +144,7 @@ def _queries(tables: Tables) -> pd.DataFrame:
         stated[6, ", ".join(settings)] = (n, tables[6]["setting"].isin(settings))
     for (number, name), (n, chosen) in stated.items():
         best, note = _best_count(tables[number].loc[chosen, "value"])
-        row = rows_of("number of queries", number, [name], n, [best], SAME)
+        row = audit_rows("number of queries", number, [name], n, [best], SAME)
         silent = "n is not stated: " if np.isnan(n) else ""
         rows.append(row.assign(note=silent + note))
     return pd.concat(rows, ignore_index=True)
@@ -179,16 +178,18 @@ def _macro_f1(tables: Tables) -> pd.DataFrame:
     """The printed macro-F1 and the nearest one under the readings of "partial" that
     make it a wildcard, as the paper says it does, and under any reading.
     """
-    table = agreement(pairs_of(tables[9])).query("metric == 'macro_f1'")
-    scores = table.set_index("reading")["value"].reindex(list(READINGS))
+    table = agreement(expand_confusion(tables[9])).query("metric == 'macro_f1'")
+    scores = table.set_index("label_mapping")["value"].reindex(list(READINGS))
     wild = [name for name in READINGS if name != STRICT and not name.startswith("partial is")]
     nearest = {
-        f"{len(part)} readings {kind}": (part - MACRO_F1).abs().idxmin()
-        for kind, part in (("with a wildcard", scores[wild]), ("of any kind", scores))
+        f"{len(part)} label mappings{kind}": (part - MACRO_F1).abs().idxmin()
+        for kind, part in ((" with a wildcard", scores[wild]), ("", scores))
     }
     found = scores.reindex(list(nearest.values()))
     notes = [f"nearest: {name}" for name in nearest.values()]
-    rows = rows_of("macro-F1 of the judge", 9, list(nearest), MACRO_F1, found, Allowed(HALF_UNIT))
+    rows = audit_rows(
+        "macro-F1 of the judge", 9, list(nearest), MACRO_F1, found, Tolerance(HALF_UNIT)
+    )
     return rows.assign(note=notes)
 
 
@@ -199,11 +200,11 @@ def _bounds(tables: Tables) -> pd.DataFrame:
     clues = tables["section3"].set_index("statistic")["value"]["clues a query, mean"]
     bounds = ndcg_bounds(tables[2], clues=clues)
     by_retriever = bounds.groupby("retriever", sort=False)
-    widest = by_retriever.agg(printed=("printed", "first"), bound=("bound", "max")).reset_index()
+    widest = by_retriever.agg(reported=("reported", "first"), bound=("bound", "max")).reset_index()
     notes = ["; ".join(_bound(row) for _, row in part.iterrows()) for _, part in by_retriever]
-    check, printed = "nDCG@30 under its upper bound", widest["printed"]
-    rows = rows_of(check, 2, widest, printed, widest["bound"], Allowed(HALF_UNIT))
-    below = rows["printed"] <= rows["recomputed"] + HALF_UNIT
+    check, printed = "nDCG@30 under its upper bound", widest["reported"]
+    rows = audit_rows(check, 2, widest, printed, widest["bound"], Tolerance(HALF_UNIT))
+    below = rows["reported"] <= rows["recomputed"] + HALF_UNIT
     return rows.assign(finding=np.where(below, AGREES, CONTRADICTS), note=notes)
 
 
@@ -218,11 +219,11 @@ def _statements(tables: Tables) -> pd.DataFrame:
     """What the text says of its tables: see `STATEMENTS`."""
     rows = []
     for statement in STATEMENTS:
-        numbers = statement.on(printed_cells(tables, statement.table))
+        numbers = statement.evaluate(published_cells(tables, statement.table))
         note = f"section {statement.section}: {statement.says}, expected {statement.expected}"
         found = [number.value for number in numbers.values()]
-        check, where = "text against tables", list(numbers)
-        table = rows_of(check, statement.table, where, np.nan, found, Allowed(np.nan))
+        check, where = "text vs. tables", list(numbers)
+        table = audit_rows(check, statement.table, where, np.nan, found, Tolerance(np.nan))
         holds = [statement.verdict(number) == SUPPORTED for number in numbers.values()]
         rows.append(table.assign(finding=np.where(holds, AGREES, CONTRADICTS), note=note))
     return pd.concat(rows, ignore_index=True)

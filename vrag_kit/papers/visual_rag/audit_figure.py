@@ -1,4 +1,4 @@
-"""What the audit of Visual-RAG's tables finds, in one look."""
+"""Figure of the audit of Visual-RAG's tables."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from vrag_kit.papers import audit_figure as shared
-from vrag_kit.papers.audit_rows import contradictions
+from vrag_kit.papers.audit import contradictions
 
 _PERCENT = {  # check → (what is printed, factor to percent): the checks drawn on the right
     "average of the runs": ("average", 1),
@@ -17,20 +17,20 @@ _OTHERWISE = {"nDCG@30": "at most", "macro-F1": "nearest"}
 
 
 def audit_figure(checks: pd.DataFrame) -> Figure:
-    """Left: what every check found, as shares of its rows with their numbers. Right: the
-    contradictions between printed percentages, each beside what follows from the rest.
+    """Plots the audit: findings of each check (left) and contradictions between published
+    percentages (right). Left: shares of rows, with counts. Right: reported and recomputed numbers.
 
-    `checks` as `audit` gives them.
+    `checks` are the rows of `audit`.
     """
     found = contradictions(checks)
     rows = []
     for row in found[found["check"].isin(_PERCENT)].to_dict("records"):
         what, factor = _PERCENT[row["check"]]
-        place = row["where"].replace("one_in_k, k=", "1-in-")
+        place = row["cell"].replace("one_in_k, k=", "1-in-")
         rows.append(
             {
                 "name": f"{place}\n{what}, Table {row['table']}",
-                "printed": factor * row["printed"],
+                "reported": factor * row["reported"],
                 "recomputed": factor * row["recomputed"],
                 "otherwise": _OTHERWISE.get(what, "recomputed"),
             }

@@ -1,4 +1,4 @@
-"""The audit of Tables 13 to 16: do printed means and deviations follow from the runs?"""
+"""Audit of Tables 13 to 16: whether published means and deviations follow from the runs."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ from collections.abc import Iterable
 import numpy as np
 import pandas as pd
 
-from vrag_kit.papers.audit_rows import CELL, ROUNDING, SAME, places, rows_of
+from vrag_kit.papers.audit import CELL, ROUNDING, SAME, audit_rows, cell_labels
 from vrag_kit.papers.visual_rag.statements import Tables
 
 
 def run_statistics(table: pd.DataFrame) -> pd.DataFrame:
-    """The cells of one of Tables 13 to 16 that have runs: model, setting, k, runs (a
-    tuple), mean, sd (by n − 1), sd_population (by n), avg and std (printed, or NaN).
+    """Computes statistics of the cells with runs in one of Tables 13 to 16: model, setting, k, runs
+    (a tuple), mean, sd (by n − 1), sd_population (by n), avg and std (published, or NaN).
     """
     runs = (
         table[table["run"].notna()]
@@ -35,22 +35,24 @@ def run_statistics(table: pd.DataFrame) -> pd.DataFrame:
 
 
 def audit_runs(tables: Tables) -> Iterable[pd.DataFrame]:
-    """Means and deviations of Tables 13 to 16; Table 3 against the means; the same runs
-    in two cells.
+    """Checks the means and deviations of Tables 13 to 16, Table 3 against the means, and identical
+    runs in two cells.
     """
     seen: dict[tuple[float, ...], str] = {}
     for number in (13, 14, 15, 16):
         cells = run_statistics(tables[number])
         yield _summary(number, cells, "average of the runs", "avg", "mean")
-        yield _summary(number, cells, "deviation of the runs (n − 1)", "std", "sd")
+        yield _summary(number, cells, "standard deviation of the runs (n − 1)", "std", "sd")
         fits = ((cells["std"] - cells["sd_population"]).abs() <= ROUNDING["std"].exact).sum()
         where = [f"any of {len(cells)} cells"]
-        yield rows_of("deviations that fit n instead of n − 1", number, where, 0, fits, SAME)
+        yield audit_rows(
+            "standard deviations that match n, not n − 1", number, where, 0, fits, SAME
+        )
         if number in (13, 15):
             yield _main_table(number, cells, tables[3])
         notes = _repeated(number, cells, seen)
         doubles = [bool(note) for note in notes]
-        rows = rows_of("other cells with the same runs", number, cells, 0, doubles, SAME)
+        rows = audit_rows("cells with identical runs", number, cells, 0, doubles, SAME)
         yield rows.assign(note=notes)
 
 
@@ -58,19 +60,19 @@ def _summary(
     number: int, cells: pd.DataFrame, check: str, printed: str, computed: str
 ) -> pd.DataFrame:
     """One printed summary of the runs of a table against what they give."""
-    rows = rows_of(check, number, cells, cells[printed], cells[computed], ROUNDING[printed])
+    rows = audit_rows(check, number, cells, cells[printed], cells[computed], ROUNDING[printed])
     return rows.assign(note=_same_as(cells, printed, computed))
 
 
 def _main_table(number: int, cells: pd.DataFrame, main: pd.DataFrame) -> pd.DataFrame:
     both, check = cells.merge(main, on=CELL), "Table 3 = average of the runs"
-    return rows_of(check, f"3, {number}", both, both["value"], both["mean"], ROUNDING["avg"])
+    return audit_rows(check, f"3, {number}", both, both["value"], both["mean"], ROUNDING["avg"])
 
 
 def _repeated(number: int, cells: pd.DataFrame, seen: dict[tuple[float, ...], str]) -> list[str]:
     """For each cell where else its runs were `seen`, or ""; what is new is added there."""
     notes = []
-    for runs, where in zip(cells["runs"], places(cells), strict=True):
+    for runs, where in zip(cells["runs"], cell_labels(cells), strict=True):
         same = f"the same {len(runs)} runs, in the same order, as {seen.get(runs)}"
         notes.append(same if runs in seen else "")
         seen.setdefault(runs, f"{where} (Table {number})")
@@ -81,7 +83,7 @@ def _same_as(cells: pd.DataFrame, printed: str, computed: str) -> list[str]:
     """For a printed summary that does not fit its runs: which cells of the same model
     it does fit.
     """
-    names, notes = pd.Series(places(cells)), []
+    names, notes = pd.Series(cell_labels(cells)), []
     for own, (_, row) in zip(names, cells.iterrows(), strict=True):
         close = (cells[computed] - row[printed]).abs() <= ROUNDING[printed].exact
         fits = names[(cells["model"] == row["model"]) & close]

@@ -1,4 +1,4 @@
-"""Figures about a benchmark: what it asks about, and how rare its clues are."""
+"""Figures of a benchmark: question types, organism groups, and clues per query."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from vrag_kit.plotting.style import DARK, PALETTE, new_figure
 
 
 def benchmark_figure(shares: pd.DataFrame, queries: pd.DataFrame, name: str) -> Figure:
-    """Figure 2 of the paper and a histogram of clues a query; takes `distribution` and
+    """Plots Figure 2 of the paper and a histogram of clues per query. Takes `distribution` and
     `query_table` of a benchmark.
     """
     import seaborn as sns
 
     figure, (axes,) = new_figure(1, 3, (12.5, 3.9))
     for axis, (facet, title), color in zip(
-        axes, (("organism", "Organisms"), ("question", "What is asked")), PALETTE, strict=False
+        axes, (("organism", "Organism group"), ("question", "Question type")), PALETTE, strict=False
     ):
         part = shares[shares["facet"] == facet]
         sns.barplot(part, x="share", y="label", color=color, ax=axis)
@@ -36,7 +36,7 @@ def benchmark_figure(shares: pd.DataFrame, queries: pd.DataFrame, name: str) -> 
     )
     axes[2].axvline(queries["clues"].mean(), color=DARK, linestyle="--", linewidth=1.2)
     axes[2].set(
-        title="Clues a query",
+        title="Clue images per query",
         xlabel=f"clue images (mean {queries['clues'].mean():.1f}, dashed)",
         ylabel="queries",
     )

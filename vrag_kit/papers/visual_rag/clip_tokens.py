@@ -1,5 +1,5 @@
-"""How many tokens CLIP makes of a text: by its own byte pairs, which open_clip brings as a
-file. To import open_clip for them would take seconds.
+"""CLIP token counts of texts, from the byte-pair file that open_clip ships. Importing open_clip
+itself would take seconds.
 """
 
 from __future__ import annotations
@@ -15,15 +15,15 @@ if TYPE_CHECKING:
     from tokenizers import Tokenizer
 
 CLIP_TOKENS = 77
-"""CLIP reads so many."""
+"""Maximum number of tokens that CLIP reads."""
 _PAIRS = "bpe_simple_vocab_16e6.txt.gz"
 _MOST = 49_152 - 256 - 2
-"""Pairs of that file that count: CLIP's vocabulary without single bytes, start and end."""
+"""Number of byte pairs used: CLIP's vocabulary without single bytes, start and end."""
 _PIECES = r"'s|'t|'re|'ve|'m|'ll|'d|[\p{L}]+|[\p{N}]|[^\s\p{L}\p{N}]+"
 
 
-def clip_length(text: str) -> int:
-    """Number of CLIP tokens of a text, start and end included; CLIP reads the first 77."""
+def clip_token_count(text: str) -> int:
+    """Returns the number of CLIP tokens of a text, with start and end; CLIP reads the first 77."""
     import ftfy
 
     clean = html.unescape(html.unescape(ftfy.fix_text(text)))

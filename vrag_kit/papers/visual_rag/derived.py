@@ -1,5 +1,5 @@
-"""What follows from the paper's printed numbers, in the form of ours: gCUE, accuracy of
-the answers given, change over k, gains beside the judge's bias.
+"""Quantities derived from the paper's published numbers, in our result format: gCUE, selective
+accuracy, change over k, gains compared with the judge's bias.
 """
 
 from __future__ import annotations
@@ -9,14 +9,14 @@ from collections.abc import Sequence
 import numpy as np
 import pandas as pd
 
-from vrag_kit.analysis.abstention import ends_of_k
-from vrag_kit.analysis.gcue import COLUMNS, LAMBDAS, gcue_of
+from vrag_kit.analysis.abstention import smallest_and_largest_k
+from vrag_kit.analysis.gcue import COLUMNS, LAMBDAS, gcue_from_means
 from vrag_kit.papers.visual_rag.printed import PAPER_QUERIES
 
 
-def gcue_printed(table: pd.DataFrame, *, lambdas: Sequence[float] = LAMBDAS) -> pd.DataFrame:
-    """gCUE from printed accuracies, `published("visual_rag", table=3)`: the columns of
-    `gcue`, without intervals, which the paper's means do not allow.
+def published_gcue(table: pd.DataFrame, *, lambdas: Sequence[float] = LAMBDAS) -> pd.DataFrame:
+    """Computes gCUE from published accuracies, `published("visual_rag", table=3)`. Columns are
+    those of `gcue`, without intervals, which the paper's means do not allow.
     """
     rows = []
     for model, part in table.groupby("model", sort=False):
@@ -34,16 +34,18 @@ def _gcue(
     accuracies = (a_k, a_gt, a_zero_shot, a_non_clue)
     no_interval = (np.nan, np.nan, "", np.nan)
     denominator = a_gt - (lam * a_zero_shot + (1 - lam) * a_non_clue)
-    value = gcue_of(*accuracies, lam)
+    value = gcue_from_means(*accuracies, lam)
     return (value, *no_interval, *accuracies, denominator, np.nan, np.nan, PAPER_QUERIES, 0)
 
 
-def selective_printed(accuracies: pd.DataFrame, abstentions: pd.DataFrame) -> pd.DataFrame:
-    """The same from printed numbers, `printed(published("visual_rag", table=3))` and
-    `table=8`: model, setting, k, value in percent, n; NaN where all declined.
+def published_selective_accuracy(
+    accuracies: pd.DataFrame, abstentions: pd.DataFrame
+) -> pd.DataFrame:
+    """Computes selective accuracy from the published Tables 3 and 8, each as `published_results`
+    gives it. Columns: model, setting, k, value in percent, n; NaN where all answers abstain.
 
-    Accuracy / (1 − abstention): exact where declining earns nothing, as the rubric
-    demands, and both tables count the same answers.
+    Accuracy / (1 − abstention): exact where an abstention scores 0, as the rubric demands, and both
+    tables count the same answers.
     """
     both = accuracies.merge(
         abstentions[["model", "setting", "k", "value"]],
@@ -55,21 +57,21 @@ def selective_printed(accuracies: pd.DataFrame, abstentions: pd.DataFrame) -> pd
     return both.assign(value=value)[["model", "setting", "k", "value", "n"]]
 
 
-def change_printed(table: pd.DataFrame) -> pd.DataFrame:
-    """The same from printed numbers, such as `printed(published("visual_rag",
-    table=8))`: model, setting, ks, value in points, without intervals.
+def published_change_over_k(table: pd.DataFrame) -> pd.DataFrame:
+    """Computes the change from smallest to largest k from published numbers, such as Table 8 by
+    `published_results`: model, setting, ks, value in points, without intervals.
     """
-    wide = ends_of_k(table).pivot_table(
+    wide = smallest_and_largest_k(table).pivot_table(
         index=["model", "setting", "ks"], columns="end", values="value", sort=False
     )
     return (wide["largest k"] - wide["smallest k"]).rename("value").reset_index()
 
 
-def gains_beside_bias(paper: pd.DataFrame, bias: float) -> pd.DataFrame:
-    """What the clue gains every model over zero-shot in `published("visual_rag",
-    table=3)`, smallest first: model, gain in points, cancelled_by, the differential bias
-    of the judge that would cancel it (as large as the gain: so much more generous with
-    the clue), and whether the gain is below `bias` (in [−1, 1]) over all answers.
+def gains_vs_judge_bias(paper: pd.DataFrame, bias: float) -> pd.DataFrame:
+    """Compares each model's gain from the clue over zero-shot with the judge's bias, smallest gain
+    first. `paper` is `published("visual_rag", table=3)`. Columns: model, gain in points;
+    cancelled_by, the differential bias that would cancel the gain (equal to it); smaller_than_bias,
+    whether the gain is below `bias` (in [−1, 1], over all answers).
     """
     value = paper[paper["setting"].isin(["zero_shot", "gt_clue"])].pivot(
         index="model", columns="setting", values="value"

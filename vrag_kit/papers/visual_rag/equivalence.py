@@ -1,4 +1,4 @@
-"""What an interval of a difference says: equivalent, different, or inconclusive."""
+"""Verdict on the interval of a difference: equivalent, different, or inconclusive."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ INCONCLUSIVE = "inconclusive"
 NOT_COMPARABLE = "not comparable"
 
 
-def with_verdict(table: pd.DataFrame, margin: float | pd.Series) -> pd.DataFrame:
-    """`table` with the column verdict, told from the 95 % interval of a difference,
-    columns ci_low and ci_high, and from `margin` in the same unit.
+def with_equivalence_verdict(table: pd.DataFrame, margin: float | pd.Series) -> pd.DataFrame:
+    """Adds the column verdict, from the 95 % interval of a difference (ci_low and ci_high) and
+    `margin`, in the same unit.
 
-    "equivalent": the interval lies within ±margin, which is stricter than two one-sided
-    tests at 5 % (those take the 90 % interval). It is so even where the interval
-    excludes 0: a difference that is sure and too small to matter. "different": the
-    interval excludes 0, and is not within the margin. "inconclusive": neither, as where
-    there is no interval. A cell's verdict depends on that cell alone: no correction
-    for their number, so that it is the same in every table that shows the cell.
+    "equivalent": the interval lies within ±margin, which is stricter than two one-sided tests at 5
+    % (these use the 90 % interval). It also applies if the interval excludes 0: the difference is
+    significant but too small to matter. "different": the interval excludes 0, and is not within the
+    margin. "inconclusive": neither, as where there is no interval. A cell's verdict depends on that
+    cell alone, without a correction for multiple tests, and is the same in every table with the
+    cell.
     """
     low, high = table["ci_low"], table["ci_high"]
     within = (low >= -margin) & (high <= margin)

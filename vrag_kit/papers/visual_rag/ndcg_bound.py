@@ -1,14 +1,11 @@
-"""An upper bound of nDCG@30, given what else is printed.
+"""Upper bound of nDCG@30 over all rankings that match the published numbers, by linear programming.
 
-An upper bound over every ranking, by linear programming.
-
-The standard nDCG, recall, hit count and the mean number of clues are all linear in two
-kinds of unknowns: the share of queries that have R clues, p(R), and the share that have
-R clues *and* one of them at rank r, h(R, r). Whatever the ranking, h(R, r) ≤ p(R), Σ_r
-h(R, r) ≤ R p(R), and Σ_R p(R) = 1. The largest nDCG@30 under these rules and the
-printed numbers is a linear programme. Real queries obey more rules than these (there
-are 374 of them, each image has one place), so no ranking can exceed the bound; it need
-not be reached.
+The standard nDCG, recall, hit count and the mean number of clues are all linear in two kinds of
+unknowns: the share of queries that have R clues, p(R), and the share that have R clues *and* one
+of them at rank r, h(R, r). Whatever the ranking, h(R, r) ≤ p(R), Σ_r h(R, r) ≤ R p(R), and Σ_R
+p(R) = 1. The largest nDCG@30 under these rules and the published numbers is a linear programme.
+Real queries obey more rules than these (there are 374 of them, each image has one place), so no
+ranking can exceed the bound; it need not be reached.
 """
 
 from __future__ import annotations
@@ -28,13 +25,13 @@ if TYPE_CHECKING:
 
 DEPTH = 30
 MOST_CLUES = 100
-"""Clues a query at most.
+"""Maximum number of clues per query.
 
-The paper admits up to 25 % of 200 to 300 images, so 75; more raises the bound, but
-hardly, and slows the solver.
+The paper admits up to 25 % of 200 to 300 images, so 75; a larger maximum hardly raises the bound,
+and slows the solver.
 """
 HALF_UNIT = 0.005
-"""Every number enters as the interval that rounds to it at two decimals."""
+"""Half a unit of the second decimal: every number stands for the interval that rounds to it."""
 Known = Sequence[tuple[str, int]]
 GIVEN: dict[str, Known] = {
     "recall and hit count at 30, nDCG at 1, 5, 10, 20": (
@@ -49,7 +46,7 @@ GIVEN: dict[str, Known] = {
         product(("recall", "hit_count"), (1, 5, 10, 20, 30))
     ),
 }
-"""Which cells of Table 2 are taken as true. The second takes no nDCG on trust."""
+"""Cells of Table 2 that the bounds take as given. The second set contains no nDCG."""
 
 
 def ndcg_bound(
@@ -60,13 +57,13 @@ def ndcg_bound(
     clues: float | None,
     most: int = MOST_CLUES,
 ) -> float:
-    """Upper bound of the mean standard nDCG@30 in percent, [0, 100], given the cells
+    """Computes the upper bound of the mean standard nDCG@30 in percent, [0, 100], given the cells
     `known` (metric, k) of `published("visual_rag", table=2)`.
 
-    `clues` is the mean number of clues a query; None leaves it open. Recall is taken as
-    the mean over queries of hits/R. NaN when no ranking of queries with 1 to `most`
-    clues agrees with all given numbers. Metrics are recall, hit_count and ndcg;
-    another, or a cell that the table lacks, raises `VragError`.
+    `clues` is the mean number of clues per query; None leaves it open. Recall is the mean over
+    queries of hits/R. NaN if no ranking of queries with 1 to `most` clues matches all given
+    numbers. Metrics are recall, hit_count and ndcg; another metric, or a cell that is not in the
+    table, raises `VragError`.
     """
     from scipy import sparse
     from scipy.optimize import linprog
@@ -96,8 +93,8 @@ def ndcg_bound(
 
 
 def ndcg_bounds(table: pd.DataFrame, *, clues: float) -> pd.DataFrame:
-    """Printed nDCG@30 and its upper bounds for every retriever: retriever, given (what
-    the bound rests on, see `GIVEN`), printed, bound; in percent.
+    """Returns the published nDCG@30 of each retriever and its upper bounds, in percent. Columns:
+    retriever, given (the cells taken as given, see `GIVEN`), reported, bound.
     """
     at_30 = table[(table["metric"] == "ndcg") & (table["k"] == DEPTH)]
     rows = []
@@ -105,7 +102,7 @@ def ndcg_bounds(table: pd.DataFrame, *, clues: float) -> pd.DataFrame:
         for retriever, value in at_30.set_index("retriever")["value"].items():
             bound = ndcg_bound(table, str(retriever), known, clues=clues)
             rows.append((retriever, given, value, bound))
-    return pd.DataFrame(rows, columns=["retriever", "given", "printed", "bound"])
+    return pd.DataFrame(rows, columns=["retriever", "given", "reported", "bound"])
 
 
 def _printed(table: pd.DataFrame, retriever: str, known: Known) -> list[float]:

@@ -1,4 +1,4 @@
-"""What each notebook needs of a benchmark: images a question, and other data."""
+"""Data that each notebook requires of a benchmark: images per question, and other data."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ from vrag_kit.retrieval import CUTOFFS
 from vrag_kit.types import Benchmark
 
 _COMPARED = (1, 5)
-"""The k of 61_compare."""
+"""Values of k in 61_compare."""
 
 
-def pools_needed(
+def notebook_requirements(
     benchmark: Benchmark, *, ks: Sequence[int] | None = None, cutoffs: Sequence[int] = CUTOFFS
 ) -> pd.DataFrame:
-    """One row a notebook: candidates and non_clues, what each question must have for its
-    largest k, at these `ks` and `cutoffs` and else at the notebook's own parameters;
-    has_candidates and has_non_clues, the fewest of a question here; and cut, whether its
-    k end earlier. The other notebooks take a clue and a non-clue at most.
+    """Builds a table of the images that each notebook requires per question. Columns: notebook;
+    candidates and non_clues, required for the largest k (of `ks` and `cutoffs`, else the notebook's
+    own parameters); has_candidates and has_non_clues, the fewest of any question here; and cut,
+    whether k ends earlier. Other notebooks need at most one clue and one non-clue.
     """
     needs = [row[:3] for row in _needs(benchmark, max(ks or TOP_K), max(cutoffs)) if any(row[1:3])]
     needs.append(("61_compare", max(ks or _COMPARED), 0))
@@ -30,17 +30,17 @@ def pools_needed(
     return table.assign(cut=(table["candidates"] > candidates) | (table["non_clues"] > non_clues))
 
 
-def most_clues(benchmark: Benchmark) -> int:
-    """The most clues that `06_number_of_clues` can show a question here, among other
-    images too, and at most the three of its own parameter.
+def max_clues(benchmark: Benchmark) -> int:
+    """Returns the most clues that `06_number_of_clues` can show for a question here, also among
+    other images. At most three, the notebook's own parameter.
     """
     clues = max(len(benchmark.relevant(query_id)) for query_id in benchmark.queries)
     return min(3, clues, 1 + min(_pools(benchmark)[1]))
 
 
-def why_not(benchmark: Benchmark, *, articles: bool = False) -> dict[str, str]:
-    """Each notebook of this paper, the tour first → why it cannot run on a benchmark of
-    one's own that has its `articles` or not, and no other data; "" where it can.
+def unmet_requirements(benchmark: Benchmark, *, articles: bool = False) -> dict[str, str]:
+    """Maps each notebook of this paper to the reason why it cannot run on a custom benchmark, or
+    "". The tour is first. The benchmark may have `articles`, but no other additional data.
     """
     reasons = {row[0]: row[3] for row in _needs(benchmark, max(TOP_K), max(CUTOFFS))}
     return reasons | ({"09_wikipedia_text_rag": ""} if articles else {})
@@ -53,7 +53,7 @@ def _needs(benchmark: Benchmark, k: int, cutoff: int) -> list[tuple[str, int, in
     alone = "" if min(_pools(benchmark)[1]) else "a question has no image that is no clue"
     one_species = "" if len(set(benchmark.groups.values())) > 1 else "there is one species alone"
     few = "" if _elsewhere(benchmark) >= 4 else "there are not four images of other species"
-    one_clue = "" if most_clues(benchmark) > 1 else "no question has two clues, and another image"
+    one_clue = "" if max_clues(benchmark) > 1 else "no question has two clues, and another image"
     judging = "holds the judge against labels of answers; open it to label yours"
     webqa = "needs another data set, webqa: {name, annotations, images}"
     swapped = "draws clues again with other values, the Field Guide's alone"
@@ -66,7 +66,7 @@ def _needs(benchmark: Benchmark, k: int, cutoff: int) -> list[tuple[str, int, in
         ("05_gcue_curves", 0, k - 1, alone),
         ("06_number_of_clues", k, min(10, k) - 1, one_clue),
         ("07_easy_negatives", 0, k - 1, alone or one_species),
-        ("08_inat24_corpus", k, 0, "needs a second corpus, other_corpus: {name, images}"),
+        ("08_inat24_corpus", k, 0, "needs a second corpus, second_corpus: {name, images}"),
         ("09_wikipedia_text_rag", 0, 0, "needs articles: {pages, species_list}"),
         ("10_abstention", k, k - 1, alone),
         ("11_judge_agreement", 0, 0, judging),

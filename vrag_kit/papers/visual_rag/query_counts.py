@@ -1,6 +1,6 @@
-"""How many queries a table is about, told from its printed percentages.
+"""Estimates the number of queries behind a table from its published percentages.
 
-What a percentage printed to two decimals gives away.
+Percentages with two decimals reveal it.
 """
 
 from __future__ import annotations
@@ -11,26 +11,26 @@ import numpy as np
 import pandas as pd
 
 STEP = 0.5
-"""Most verdicts are 0, 0.5 or 1, so that most sums over one run are multiples of this.
+"""Most verdicts are 0, 0.5 or 1, so most sums over one run are multiples of this.
 
 A judge may give other scores: a cell that does not fit proves nothing.
 """
 CANDIDATES = range(200, 376)
-"""Up to the 374 of the paper, and one more.
+"""Candidate numbers of queries: up to the paper's 374, and one more.
 
-Numbers far below are left out, as any with a factor in common with the true one fits in
+Much smaller numbers are excluded: any number with a factor in common with the true one fits in
 part.
 """
 ROUNDING = 0.0051
 
 
 def query_counts(percentages: Sequence[float] | pd.Series) -> pd.DataFrame:
-    """Candidates for the number n of queries behind means of one run each, best first:
-    n, fits, by_chance.
+    """Ranks candidates for the number n of queries behind means of one run each, best first.
+    Columns: n, fits, by_chance.
 
-    `fits` counts the percentages, printed to two decimals, that are a multiple of 0.5/n
-    but for rounding; `by_chance` is how many of them would be for numbers that have
-    nothing to do with n. Of two that fit as well the smaller comes first.
+    `fits` counts the percentages, published with two decimals, that are a multiple of 0.5/n up to
+    rounding; `by_chance` is the count expected for numbers unrelated to n. Ties are in ascending
+    order of n.
     """
     values, n = np.asarray(percentages, dtype=float), np.array(CANDIDATES)
     steps = 100 * STEP / n

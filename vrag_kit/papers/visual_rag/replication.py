@@ -1,5 +1,5 @@
-"""A replication held against the paper, on the paper's own data only: each cell's
-difference with its interval, and a verdict.
+"""Comparison of a replication with the paper, on the paper's own data only: each cell's difference
+with its interval, and a verdict.
 """
 
 from __future__ import annotations
@@ -10,19 +10,19 @@ from typing import Any
 import pandas as pd
 
 from vrag_kit.analysis.settings_table import settings_table
-from vrag_kit.papers.visual_rag.equivalence import MARGIN, NOT_COMPARABLE, with_verdict
-from vrag_kit.papers.visual_rag.printed import PAPER_NAMES, edition_of, is_papers_data
-from vrag_kit.papers.visual_rag.run_noise import noise_of
+from vrag_kit.papers.visual_rag.equivalence import MARGIN, NOT_COMPARABLE, with_equivalence_verdict
+from vrag_kit.papers.visual_rag.printed import PAPER_NAMES, is_paper_data, release_of
+from vrag_kit.papers.visual_rag.run_noise import run_noise
 from vrag_kit.types import Benchmark
 
 PAPERS_JUDGE = "o4-mini"
-_METRICS = {"idk_rate": ("abstention", "mark", "words")}
-"""What the paper prints → what we measure of it, where that has other names."""
+_METRICS = {"idk_rate": ("abstention", "judge_flag", "phrase_match")}
+"""Maps a published metric to our metrics, where the names differ."""
 _PLACES = ("corpus", "m")
-"""Columns that tell cells apart beyond model, setting and k, where both tables have them."""
+"""Columns that identify cells beyond model, setting and k, where both tables have them."""
 
 
-def beside_printed(
+def compare_to_paper(
     results: pd.DataFrame,
     paper: pd.DataFrame,
     benchmark: Benchmark,
@@ -31,19 +31,18 @@ def beside_printed(
     judge: str,
     margin: float = MARGIN,
 ) -> pd.DataFrame:
-    """The table that closes a notebook: on the paper's own data, judged by its judge,
-    `held_against_paper` with the data's edition, otherwise the two side by side, without
-    a verdict.
+    """Builds a notebook's last table, which compares results with the paper. On the paper's own
+    data with its judge it is `differences_from_published` with the data's edition, otherwise both
+    sets of results without a verdict.
 
-    Which data they are, `is_papers_data` tells; `judge` is the judge's name, which
-    matters but for ROUGE. That the retriever, the clue's position and the models are
-    the paper's is the caller's to see to.
+    `is_paper_data` decides which data they are; `judge` is the judge's name, which matters except
+    for ROUGE. The caller must use the paper's retriever, clue position and models.
     """
     results = _of_metric(results, paper)
-    same = is_papers_data(benchmark)
+    same = is_paper_data(benchmark)
     if same and (judge == PAPERS_JUDGE or set(results["metric"]) == {"rouge"}):
-        held = held_against_paper(results, paper, judged, margin=margin).round(2)
-        return held.assign(edition=edition_of(benchmark))
+        held = differences_from_published(results, paper, judged, margin=margin).round(2)
+        return held.assign(edition=release_of(benchmark))
     return settings_table(_labelled(results), _labelled(paper), same_data=same)
 
 
@@ -63,20 +62,20 @@ def _labelled(table: pd.DataFrame) -> pd.DataFrame:
     return table
 
 
-def held_against_paper(
+def differences_from_published(
     results: pd.DataFrame, paper: pd.DataFrame, judged: pd.DataFrame, *, margin: float = MARGIN
 ) -> pd.DataFrame:
-    """Our means less the paper's on the same data, one row a cell that both have: model,
-    setting, k, metric, value, paper, difference, ci_low, ci_high, n, verdict.
+    """Computes the difference of our means from the paper's on the same data, for each cell that
+    both have. Columns: model, setting, k, metric, value, paper, difference, ci_low, ci_high, n,
+    verdict.
 
-    All in percent and points; `results` as `in_percent(accuracy(judged, …))`, or
-    `column_means` of ROUGE or of marks, `paper` as `printed(published(…))`. The
-    question is whether two means over the *same* queries differ by more than runs do:
-    the interval is the 95 % one of `noise_of`, widened by what missing verdicts could
-    change. What it says, `with_verdict` tells; "not comparable" is a cell that we asked
-    on another number of queries (`n`) than stand behind the paper's (as Table 6, but
-    for its 266). A bias that the paper's judge and ours share is in none of it. The
-    best top-k is compared whatever its k.
+    All in percent and points; `results` as `to_percent(accuracy(judged, …))`, or `column_means` of
+    ROUGE or of marks, `paper` as `published_results(published(…))`. It tests whether two means over
+    the *same* queries differ by more than runs do: the interval is the 95 % one of `run_noise`,
+    widened by what missing verdicts could change. Verdicts are those of `with_equivalence_verdict`;
+    "not comparable" is a cell whose number of queries (`n`) differs from the paper's (as in Table
+    6, but for its 266). A bias shared by the paper's judge and ours is not covered. The best top-k
+    is compared whatever its k.
     """
     results = _of_metric(results, paper)
     keys = ["setting", "place"]
@@ -94,7 +93,7 @@ def held_against_paper(
         ci_high=difference + ends["high"],
         n=ends["n"],
     )
-    table = with_verdict(table, margin)
+    table = with_equivalence_verdict(table, margin)
     other = table["n"] != table["queries"]
     table = table.assign(verdict=table["verdict"].mask(other, NOT_COMPARABLE))
     numbers = ["value", "paper", "difference", "ci_low", "ci_high", "n"]
@@ -111,15 +110,15 @@ def _interval(
     judged: pd.DataFrame,
 ) -> tuple[float, float, int]:
     """(how far below and above a difference its interval ends, queries asked)."""
-    arm = arm_of(judged, row)
+    arm = answers_of_cell(judged, row)
     cell = (row["paper_model"], row["setting"], row["k"])
-    noise = noise_of(cell, arm, row["metric"], (row["value"] + row["paper"]) / 2)
+    noise = run_noise(cell, arm, row["metric"], (row["value"] + row["paper"]) / 2)
     low, high = noise.missing
     return low - noise.allowed, high + noise.allowed, arm["query_id"].nunique()
 
 
-def arm_of(judged: pd.DataFrame, row: dict[Hashable, Any]) -> pd.DataFrame:  # any cells
-    """The judged answers behind a row of results; the best top-k is a top-k."""
+def answers_of_cell(judged: pd.DataFrame, row: dict[Hashable, Any]) -> pd.DataFrame:  # any cells
+    """Returns the judged answers behind a row of results; the best top-k is a top-k."""
     same = judged["setting"] == str(row["setting"]).replace("rag_best", "top_k")
     for name in ("model", "k", *_PLACES):
         if name in row and name in judged:

@@ -1,4 +1,4 @@
-"""Table 2 held against the paper: retrieval has no runs, so differences are counted."""
+"""Comparison of retrieval with the paper's Table 2: there are no runs, so queries are counted."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ import numpy as np
 import pandas as pd
 
 from vrag_kit.papers.published import published
-from vrag_kit.papers.visual_rag.equivalence import MARGIN, with_verdict
+from vrag_kit.papers.visual_rag.equivalence import MARGIN, with_equivalence_verdict
 from vrag_kit.papers.visual_rag.printed import (
     PAPER_QUERIES,
-    beside_paper,
-    edition_of,
-    is_papers_data,
+    is_paper_data,
+    release_of,
+    retrieval_table_with_published,
 )
 from vrag_kit.types import Benchmark
 
@@ -20,32 +20,33 @@ PAPER_RETRIEVERS = {
     "BAAI-BGE-VL-large": "BGE",
     "TIGER-Lab-VLM2Vec-Qwen2VL-2B": "VLM2Vec",
 }
-"""Our name of a retriever, as `params/visual_rag/paper.yaml` loads it → the paper's."""
+"""Maps a retriever's name, as `params/visual_rag/paper.yaml` loads it, to the paper's name."""
 _HALF_UNIT = 0.005  # of the last printed digit
 
 
-def retrieval_beside_printed(
+def compare_retrieval_to_paper(
     results: pd.DataFrame, benchmark: Benchmark, *, margin: float = MARGIN
 ) -> pd.DataFrame:
-    """The table that closes `02_retriever_comparison`: on the paper's own data
-    `retrieval_held_against_paper`, otherwise the two side by side, without a verdict.
+    """Builds the last table of `02_retriever_comparison`. On the paper's own data it is
+    `retrieval_differences_from_published`, otherwise both sets of results without a verdict.
     """
-    if is_papers_data(benchmark):
-        held = retrieval_held_against_paper(results, margin=margin).round(2)
-        return held.assign(edition=edition_of(benchmark))
-    return beside_paper(results, published("visual_rag", table=2))
+    if is_paper_data(benchmark):
+        held = retrieval_differences_from_published(results, margin=margin).round(2)
+        return held.assign(edition=release_of(benchmark))
+    return retrieval_table_with_published(results, published("visual_rag", table=2))
 
 
-def retrieval_held_against_paper(results: pd.DataFrame, *, margin: float = MARGIN) -> pd.DataFrame:
-    """Our retrieval less that of Table 2, one row a cell that both have: retriever,
-    metric, k, value, paper, difference, queries, ci_low, ci_high, verdict.
+def retrieval_differences_from_published(
+    results: pd.DataFrame, *, margin: float = MARGIN
+) -> pd.DataFrame:
+    """Computes the difference of our retrieval results from Table 2 for each cell that both have.
+    Columns: retriever, metric, k, value, paper, difference, queries, ci_low, ci_high, verdict.
 
-    In percent and points, hit_count in images. The same retriever finds the same images
-    again, so the interval is the rounding of print alone, and any other difference is
-    one of the retriever, its images, or its precision. `queries` says how large it is:
-    by how many queries the numbers of hits differ; for the other metrics (NaN) no such
-    count follows. The margin in points is for hit_count one of precision, hits a k
-    images. The paper's nDCG is our `ndcg_visual_rag`.
+    In percent and points, hit_count in images. The same retriever returns the same images, so the
+    interval only covers the rounding of the published numbers; any other difference is due to the
+    retriever, its images, or its precision. `queries` is the number of queries by which the numbers
+    of hits differ; it is NaN for the other metrics, which do not determine it. The margin in points
+    is for hit_count one of precision, hits per k images. The paper's nDCG is our `ndcg_visual_rag`.
     """
     paper = published("visual_rag", table=2).replace({"metric": {"ndcg": "ndcg_visual_rag"}})
     paper = paper.rename(columns={"value": "paper", "retriever": "paper_retriever"})
@@ -61,6 +62,6 @@ def retrieval_held_against_paper(results: pd.DataFrame, *, margin: float = MARGI
         ci_high=difference + _HALF_UNIT,
     )
     allowed = pd.Series(np.where(images, margin * table["k"] / 100, margin), table.index)
-    table = with_verdict(table, allowed)
+    table = with_equivalence_verdict(table, allowed)
     numbers = ["value", "paper", "difference", "queries", "ci_low", "ci_high"]
     return table[["retriever", "metric", "k", *numbers, "verdict"]]

@@ -1,5 +1,5 @@
-"""How far a mean over the same queries moves from run to run: the noise of a difference
-between our mean and the paper's.
+"""Run-to-run noise of a mean over the same queries, as in the difference between our mean and the
+paper's.
 """
 
 from __future__ import annotations
@@ -10,20 +10,20 @@ from functools import cache
 import numpy as np
 import pandas as pd
 
-from vrag_kit.papers.audit_rows import CELL
-from vrag_kit.papers.visual_rag.doubt import RUN_TABLES, run_to_run
+from vrag_kit.papers.audit import CELL
+from vrag_kit.papers.visual_rag.uncertainty import RUN_TABLES, published_run_std
 
 RUNS = 5  # behind a mean of the paper where it averages (footnotes 4 and 6)
 COLUMNS = {"accuracy": "score", "abstention": "abstained"}
-"""Metric → its column in a table of judged answers, where that has another name."""
+"""Maps a metric to its column of judged answers, where the names differ."""
 _TABLES = {"accuracy": RUN_TABLES, "rouge": (14, 16)}
-"""Metric → the tables that print its runs."""
+"""Maps a metric to the tables with its published runs."""
 _ENOUGH = 10_000  # degrees of freedom of a standard error that is a bound
 
 
 @dataclass(frozen=True, slots=True)
-class Noise:
-    """What runs, judge and failures leave open in our mean less the paper's, in points."""
+class RunNoise:
+    """Uncertainty, in points, of our mean minus the paper's, from runs, judge and failures."""
 
     error: float  # standard error
     freedom: int  # its degrees of freedom
@@ -31,24 +31,24 @@ class Noise:
 
     @property
     def allowed(self) -> float:
-        """Half the width of the 95 % interval that runs and judge leave."""
+        """Half the width of the 95 % interval for noise of runs and judge."""
         from scipy.special import stdtrit  # quantiles of Student's t
 
         return float(stdtrit(self.freedom, 0.975) * self.error)
 
 
-_spreads = cache(run_to_run)
+_spreads = cache(published_run_std)
 
 
-def noise_of(cell: tuple[str, str, int], arm: pd.DataFrame, metric: str, share: float) -> Noise:
-    """The noise of one cell: the paper's name of the model, setting and k, our answers
-    there, and the share in percent (of us and the paper) where the metric is one.
+def run_noise(cell: tuple[str, str, int], arm: pd.DataFrame, metric: str, share: float) -> RunNoise:
+    """Estimates the noise of one `cell`, the paper's model name, setting and k; `arm` has our
+    answers. `share` is the mean of our value and the paper's in percent, where the metric is a
+    share.
 
-    Accuracy and ROUGE: the paper's standard deviation between runs, pooled over all
-    cells of the model, divided by the runs on either side; to accuracy comes the noise
-    of our judge where there are several verdicts an answer. Of shares, such as "I don't
-    know", the paper prints no runs: theirs vary at most as independent answers with one
-    probability would, p(1 − p)/n, so that verdicts err toward "inconclusive".
+    Accuracy and ROUGE: the paper's standard deviation between runs, pooled over all cells of the
+    model, divided by the runs on either side; for accuracy, plus our judge's noise if there are
+    several verdicts per answer. Shares, such as abstention, have no published runs: their variance
+    is p(1 − p)/n at most, so verdicts err toward "inconclusive".
     """
     of_cell = (_spreads(RUN_TABLES)[CELL] == list(cell)).all(axis=1)
     runs = 1 / (RUNS if of_cell.any() else 1) + 1 / max(1, arm["draw"].nunique())
@@ -56,13 +56,13 @@ def noise_of(cell: tuple[str, str, int], arm: pd.DataFrame, metric: str, share: 
     if metric not in _TABLES:
         n = arm["query_id"].nunique()
         likely = (share / 100 * n + 2) / (n + 4)  # Agresti and Coull's: no certainty at 0 and 1
-        return Noise(100 * np.sqrt(likely * (1 - likely) / n * runs), _ENOUGH, missing)
+        return RunNoise(100 * np.sqrt(likely * (1 - likely) / n * runs), _ENOUGH, missing)
     spreads = _spreads(_TABLES[metric])
     own = spreads[spreads["model"] == cell[0]]["std"]
     variance = float((own**2).mean()) * runs
     if metric == "accuracy":
         variance += 1e4 * _of_the_judge(arm)
-    return Noise(float(np.sqrt(variance)), (RUNS - 1) * len(own), missing)
+    return RunNoise(float(np.sqrt(variance)), (RUNS - 1) * len(own), missing)
 
 
 def _missing(arm: pd.DataFrame, column: str) -> tuple[float, float]:

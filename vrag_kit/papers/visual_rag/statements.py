@@ -1,5 +1,5 @@
-"""What the text of the Visual-RAG paper says of its tables, as data: a number, and the
-range in which the statement puts it, to be looked up in the tables or in answers of ours.
+"""Statements of the Visual-RAG paper about its tables, as data: a number and its expected range, to
+be checked on the tables or on our answers.
 """
 
 from __future__ import annotations
@@ -13,16 +13,16 @@ from pathlib import Path
 
 import pandas as pd
 
-from vrag_kit.papers.claim_rows import Range
+from vrag_kit.papers.statements import ExpectedRange
 from vrag_kit.papers.visual_rag.cells import (
     BASELINE,
     MISSED,
     Arm,
+    CellEstimate,
     Cells,
-    Number,
     Pair,
-    least,
-    most,
+    maximum,
+    minimum,
 )
 
 Tables = Mapping[int | str, pd.DataFrame]
@@ -32,7 +32,7 @@ PROPRIETARY = ("GPT-4o", "Gemini", "Claude")
 
 @dataclass(frozen=True, slots=True)
 class Statement:
-    """One sentence of the paper, in our words, and how to look it up."""
+    """One statement of the paper, paraphrased, and how to compute its number."""
 
     name: str
     section: str
@@ -40,26 +40,24 @@ class Statement:
     notebook: str  # the number of the notebook whose answers it can be looked up in
     says: str
     of: tuple[str, ...]  # the models that it is about, as in the paper; () where any
-    numbers: Callable[[Cells, Sequence[str]], dict[str, Number]]
+    numbers: Callable[[Cells, Sequence[str]], dict[str, CellEstimate]]
     measured: tuple[str, str]  # what its number is, and the unit; "" for a ratio's
     low: float = -math.inf  # it holds where the number lies in [low, high]
     high: float = math.inf
 
     @property
     def expected(self) -> str:
-        """The range in words."""
-        return str(Range(self.low, self.high))
+        """The expected range as text."""
+        return str(ExpectedRange(self.low, self.high))
 
-    def on(self, cells: Cells) -> dict[str, Number]:
-        """Which model or setting → the number, for those that the statement is about and
-        that `cells` has.
-        """
+    def evaluate(self, cells: Cells) -> dict[str, CellEstimate]:
+        """Computes the statement's number for each of its models or settings that `cells` has."""
         there = dict.fromkeys(arm[0] for arm in cells.arms)
         return self.numbers(cells, [name for name in there if not self.of or name in self.of])
 
-    def verdict(self, number: Number) -> str:
-        """What the number says of it (see `Range.verdict`)."""
-        return Range(self.low, self.high).verdict(number.value, number.low, number.high)
+    def verdict(self, number: CellEstimate) -> str:
+        """Returns the verdict for a number (see `ExpectedRange.verdict`)."""
+        return ExpectedRange(self.low, self.high).verdict(number.value, number.low, number.high)
 
 
 def _places(cells: Cells, model: str, setting: str) -> list[int]:
@@ -67,50 +65,50 @@ def _places(cells: Cells, model: str, setting: str) -> list[int]:
     return sorted(arm[2] for arm in cells.arms if arm[:2] == (model, setting))
 
 
-def _differences(cells: Cells, pairs: Mapping[str, Pair]) -> dict[str, Number]:
+def _differences(cells: Cells, pairs: Mapping[str, Pair]) -> dict[str, CellEstimate]:
     """Each difference by itself, where both its arms are there."""
     there = {name: pair for name, pair in pairs.items() if set(pair) <= set(cells.arms)}
     return {name: cells.differences([pair])[0] for name, pair in there.items()}
 
 
-def _steps(cells: Cells, model: str, setting: str) -> list[Number]:
+def _steps(cells: Cells, model: str, setting: str) -> list[CellEstimate]:
     """What changes from each k to the next."""
     places = _places(cells, model, setting)
     arms: list[Arm] = [(model, setting, place) for place in places]
     return cells.differences(list(zip(arms[1:], arms[:-1], strict=True)))
 
 
-def _no_clue_in_30(cells: Cells, models: Sequence[str]) -> dict[str, Number]:
+def _no_clue_in_30(cells: Cells, models: Sequence[str]) -> dict[str, CellEstimate]:
     there = [name for name in models if (name, MISSED, 30) in cells.arms]
     return {name: cells.means([(name, MISSED, 30)])[0] for name in there}
 
 
-def _top_k_near_20_less_clue(cells: Cells, models: Sequence[str]) -> dict[str, Number]:
+def _top_k_near_20_less_clue(cells: Cells, models: Sequence[str]) -> dict[str, CellEstimate]:
     found = {}
     for name in models:
         clue: Arm = (name, "gt_clue", 1)
         near: list[Arm] = [(name, "top_k", k) for k in (15, 20)]
         pairs = [(arm, clue) for arm in near if {arm, clue} <= set(cells.arms)]
         if pairs:
-            found[name] = most(cells.differences(pairs))
+            found[name] = maximum(cells.differences(pairs))
     return found
 
 
-def _smallest_step(cells: Cells, models: Sequence[str]) -> dict[str, Number]:
+def _smallest_step(cells: Cells, models: Sequence[str]) -> dict[str, CellEstimate]:
     steps = {name: _steps(cells, name, "one_in_k") for name in models}
-    return {name: least(each) for name, each in steps.items() if each}
+    return {name: minimum(each) for name, each in steps.items() if each}
 
 
-def _gain(cells: Cells, models: Sequence[str]) -> dict[str, Number]:
+def _gain(cells: Cells, models: Sequence[str]) -> dict[str, CellEstimate]:
     pairs = {name: ((name, "gt_clue", 1), (name, "zero_shot", 0)) for name in models}
     return _differences(cells, pairs)
 
 
-def _largest_gain(cells: Cells, models: Sequence[str]) -> dict[str, Number]:
+def _largest_gain(cells: Cells, models: Sequence[str]) -> dict[str, CellEstimate]:
     pairs: list[Pair] = [((name, "gt_clue", 1), (name, "zero_shot", 0)) for name in models]
     if set(models) < set(OPEN) or any(set(pair) - set(cells.arms) for pair in pairs):
         return {}
-    return {"open models": most(cells.differences(pairs))}
+    return {"open models": maximum(cells.differences(pairs))}
 
 
 def _gcue_parts(cells: Cells, models: Sequence[str]) -> dict[str, tuple[list[Arm], Pair]]:
@@ -124,14 +122,14 @@ def _gcue_parts(cells: Cells, models: Sequence[str]) -> dict[str, tuple[list[Arm
     return parts
 
 
-def _smallest_gcue(cells: Cells, models: Sequence[str]) -> dict[str, Number]:
+def _smallest_gcue(cells: Cells, models: Sequence[str]) -> dict[str, CellEstimate]:
     return {
-        name: least(cells.ratios([(arm, whole[1]) for arm in arms], whole))
+        name: minimum(cells.ratios([(arm, whole[1]) for arm in arms], whole))
         for name, (arms, whole) in _gcue_parts(cells, models).items()
     }
 
 
-def _change_of_gcue(cells: Cells, models: Sequence[str]) -> dict[str, Number]:
+def _change_of_gcue(cells: Cells, models: Sequence[str]) -> dict[str, CellEstimate]:
     return {
         name: cells.ratios([(arms[-1], arms[0])], whole)[0]
         for name, (arms, whole) in _gcue_parts(cells, models).items()
@@ -139,7 +137,7 @@ def _change_of_gcue(cells: Cells, models: Sequence[str]) -> dict[str, Number]:
     }
 
 
-def _mixing(cells: Cells, models: Sequence[str]) -> dict[str, Number]:
+def _mixing(cells: Cells, models: Sequence[str]) -> dict[str, CellEstimate]:
     pairs = {}
     for m in (1, 2):
         for name in models:
@@ -147,17 +145,17 @@ def _mixing(cells: Cells, models: Sequence[str]) -> dict[str, Number]:
     return _differences(cells, pairs)
 
 
-def _three_less_best_other(cells: Cells, models: Sequence[str]) -> dict[str, Number]:
+def _three_less_best_other(cells: Cells, models: Sequence[str]) -> dict[str, CellEstimate]:
     found = {}
     for name in models:
         places = _places(cells, name, "m_gt")
         pairs: list[Pair] = [((name, "m_gt", 3), (name, "m_gt", m)) for m in places if m != 3]
         if {3, 5} <= set(places):
-            found[name] = least(cells.differences(pairs))
+            found[name] = minimum(cells.differences(pairs))
     return found
 
 
-def _dip(cells: Cells, models: Sequence[str]) -> dict[str, Number]:
+def _dip(cells: Cells, models: Sequence[str]) -> dict[str, CellEstimate]:
     """The lower end of a curve over m less its lowest point between."""
     found = {}
     for name in models:
@@ -169,11 +167,11 @@ def _dip(cells: Cells, models: Sequence[str]) -> dict[str, Number]:
             ((name, "m_gt", end), (name, "m_gt", m)) for m, end in product(middle, ends)
         ]
         numbers = cells.differences(pairs)
-        found[name] = most([least(numbers[2 * i : 2 * i + 2]) for i in range(len(middle))])
+        found[name] = maximum([minimum(numbers[2 * i : 2 * i + 2]) for i in range(len(middle))])
     return found
 
 
-def _same_less_other_species(cells: Cells, models: Sequence[str]) -> dict[str, Number]:
+def _same_less_other_species(cells: Cells, models: Sequence[str]) -> dict[str, CellEstimate]:
     pairs: dict[str, Pair] = {}
     for name in models:
         if places := _places(cells, name, "one_in_k_easy"):
@@ -182,22 +180,22 @@ def _same_less_other_species(cells: Cells, models: Sequence[str]) -> dict[str, N
     return _differences(cells, pairs)
 
 
-def _highest_rate(cells: Cells, models: Sequence[str]) -> dict[str, Number]:
+def _highest_rate(cells: Cells, models: Sequence[str]) -> dict[str, CellEstimate]:
     asked = [arm for arm in cells.arms if arm[1] != BASELINE]
     own = {name: [arm for arm in asked if arm[0] == name] for name in models}
-    return {name: most(cells.means(arms)) for name, arms in own.items() if arms}
+    return {name: maximum(cells.means(arms)) for name, arms in own.items() if arms}
 
 
-def _largest_idk_step(cells: Cells, models: Sequence[str]) -> dict[str, Number]:
+def _largest_idk_step(cells: Cells, models: Sequence[str]) -> dict[str, CellEstimate]:
     found = {}
     for setting in ("top_k", "one_in_k"):
         for name in models:
             if steps := _steps(cells, name, setting):
-                found[f"{name}, {setting}"] = most(steps)
+                found[f"{name}, {setting}"] = maximum(steps)
     return found
 
 
-_NUMBERS: dict[str, Callable[[Cells, Sequence[str]], dict[str, Number]]] = {
+_NUMBERS: dict[str, Callable[[Cells, Sequence[str]], dict[str, CellEstimate]]] = {
     "no_clue_in_30": _no_clue_in_30,
     "top_k_near_20_less_clue": _top_k_near_20_less_clue,
     "smallest_step": _smallest_step,
@@ -221,7 +219,7 @@ _MEASURED = {
     "highest_rate": ("abstention", "percent"),
     "largest_idk_step": ("difference in abstention", "points"),
 }
-"""What each of these numbers is, and its unit."""
+"""Metric and unit of each number."""
 _CLASSES = {"any": (), "open": OPEN, "proprietary": PROPRIETARY}
 
 
@@ -238,9 +236,9 @@ def _statements() -> tuple[Statement, ...]:
 
 
 STATEMENTS = _statements()
-"""In the order of the paper.
+"""The statements, in the order of the paper.
 
-Where a sentence is vague, a weak reading that can be counted is taken: "few" are at
-most one answer in ten, and "reach", with k "close to 20", is the better of k = 15 and
-20 within 3 points, the margin within which the notebooks count two numbers as the same.
+Where a statement is vague, the weakest countable interpretation is used: "few" is at most one
+answer in ten, and "reach", with k "close to 20", is the better of k = 15 and 20 within 3 points,
+the margin within which the notebooks treat two numbers as the same.
 """

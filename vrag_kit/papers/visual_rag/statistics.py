@@ -1,4 +1,4 @@
-"""What a benchmark consists of, as tables: the paper's section 3 and Figure 2."""
+"""Statistics of a benchmark as tables: the paper's section 3 and Figure 2."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import re
 
 import pandas as pd
 
-from vrag_kit.papers.visual_rag.clip_tokens import CLIP_TOKENS, clip_length
+from vrag_kit.papers.visual_rag.clip_tokens import CLIP_TOKENS, clip_token_count
 from vrag_kit.types import Benchmark, Query
 
 _CATEGORIES = {  # third rank where it tells more, else the first
@@ -36,8 +36,8 @@ _KINDS = (  # the first pattern that matches names the kind
 
 
 def organism_category(folder: str) -> str:
-    """Plain word for the organisms of an iNaturalist species folder, by class, else
-    kingdom; "other" when the name says neither.
+    """Returns the organism group of an iNaturalist species folder, by class, else by kingdom;
+    "other" if the name has neither.
 
     "01234_Animalia_Chordata_Aves_…" → "birds".
     """
@@ -47,8 +47,8 @@ def organism_category(folder: str) -> str:
 
 
 def question_kind(question: str) -> str:
-    """yes/no, count, color, pattern, shape, texture or other: the first whose words
-    occur in the question.
+    """Classifies a question as yes/no, count, color, pattern, shape, texture or other: the first
+    kind whose words occur.
 
     Questions that open with a verb (is, are, do, does, has, have, can) are yes/no. The
     last question of a text counts ("When wings are folded …; do the same patterns
@@ -65,8 +65,8 @@ def question_kind(question: str) -> str:
 
 
 def query_table(benchmark: Benchmark) -> pd.DataFrame:
-    """One row a query: query_id, entity, category, kind, images, clues, clue_share (in
-    [0, 1]; NaN for a query without labels), clip_tokens.
+    """Builds a table with one row per query: query_id, entity, category, kind, images, clues,
+    clue_share (in [0, 1]; NaN for a query without labels), clip_tokens.
     """
     rows = [_row(benchmark, query) for query in benchmark.queries.values()]
     return pd.DataFrame(rows, columns=_QUERY_COLUMNS)
@@ -94,16 +94,16 @@ def _row(benchmark: Benchmark, query: Query) -> dict[str, object]:
         "images": len(labels),
         "clues": clues,
         "clue_share": clues / len(labels) if labels else math.nan,
-        "clip_tokens": clip_length(query.text),
+        "clip_tokens": clip_token_count(query.text),
     }
 
 
-def printed_statistics(benchmark: Benchmark) -> dict[str, float]:
-    """What the paper's section 3 prints of its data, of these: queries, query-image
-    pairs, clues a query and share of clues; NaN where there is nothing to divide by.
+def published_statistics(benchmark: Benchmark) -> dict[str, float]:
+    """Computes the statistics of the paper's section 3 for this benchmark: queries, query-image
+    pairs, clues per query and share of clues; NaN if there is nothing to divide by.
 
-    Query–image pairs count an image once for every query that lists it; the paper's
-    6.12 % clue share and 16.19 clues a query are over pairs (374 × 16.19 / 99,017).
+    Query–image pairs count an image once for every query that lists it; the paper's 6.12 % clue
+    share and 16.19 clues per query are over pairs (374 × 16.19 / 99,017).
     """
     queries = len(benchmark.queries)
     pairs = sum(len(benchmark.qrels[query_id]) for query_id in benchmark.queries)
@@ -116,13 +116,13 @@ def printed_statistics(benchmark: Benchmark) -> dict[str, float]:
     }
 
 
-def statistics(benchmark: Benchmark) -> pd.DataFrame:
-    """The benchmark in numbers: columns statistic, value, unit.
+def describe(benchmark: Benchmark) -> pd.DataFrame:
+    """Summarises the benchmark as a table: columns statistic, value, unit.
 
-    Unique images count once, query–image pairs as in `printed_statistics`. What has
-    nothing to divide by, for want of queries or labels, is NaN.
+    Unique images count once, query–image pairs as in `published_statistics`. Values without
+    anything to divide by, for lack of queries or labels, are NaN.
     """
-    table, printed = query_table(benchmark), printed_statistics(benchmark)
+    table, printed = query_table(benchmark), published_statistics(benchmark)
     queries, clues = list(benchmark.queries.values()), table["clues"]
     versions = sorted({query.metadata.get("version", "") for query in queries})
     asked = pd.Series([(query.entity, query.text) for query in queries], dtype=object)
@@ -151,8 +151,8 @@ def statistics(benchmark: Benchmark) -> pd.DataFrame:
 
 
 def distribution(benchmark: Benchmark) -> pd.DataFrame:
-    """Figure 2: queries by organism category and by question kind; columns facet,
-    label, n, share (percent).
+    """Counts queries by organism group and by question kind (Figure 2). Columns: facet, label, n,
+    share (percent).
     """
     queries, tables = query_table(benchmark), []
     for facet, column in (("organism", "category"), ("question", "kind")):

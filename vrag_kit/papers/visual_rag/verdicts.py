@@ -1,50 +1,49 @@
-"""Read a judge's words as a verdict in the form of the paper's rubric (Table 12),
-strictly: what does not follow the form is unreadable, never a number.
+"""Strict parser of verdicts in the format of the paper's rubric (Table 12); a text in another
+format is unparsed and gets no score.
 """
 
 from __future__ import annotations
 
 import re
 
-from vrag_kit.judging.rubric import Unreadable, Verdict
+from vrag_kit.judging.rubric import UnparsedError, Verdict
 
 MARKS = {
     "likely hallucination": "hallucination",
     "redundant": "redundant",
     "no answer": "abstention",
 }
-"""The rubric's marks, in lower case → the kit's."""
+"""Maps the rubric's marks, in lower case, to the kit's."""
 _NUMBER = re.compile(r"\d+(?:\.\d+)?|\.\d+")
 _MARK = "|".join(MARKS)
 _THOUGHT = re.compile(r"<think>.*?(?:</think>|$)", re.DOTALL | re.IGNORECASE)
 _QUOTES = " \t*`_“”\"'.:"
 _NO_REMARK = re.compile(r"\d|\bscore|hallucinat|redundan|no answer", re.IGNORECASE)
-"""What a remark of a judge's own does not hold: a number, or a mark in other words."""
+"""Pattern that an unknown remark must not match: a number, or a mark in other words."""
 _ELSEWHERE = re.compile(rf"^\|.*|(?:{_MARK})|.*\bscore\b\W*(?:is|of|=|:)?\W*\d.*", re.IGNORECASE)
-"""A line that would change the verdict of another: a remark of its own, or a second
-score.
+"""Pattern of a line that would change the verdict: a remark on a separate line, or a second score.
 """
 
 
 def read_verdict(raw: str) -> Verdict:
-    """The verdict in `raw`: its one line "Score: 0.5 | Likely Hallucination |
-    (Explanation: …)".
+    """Parses the verdict in `raw` from its line "Score: 0.5 | Likely Hallucination | (Explanation:
+    …)".
 
-    Bold type, quotes, thoughts in <think> tags, lines of prose around it, and remarks
-    that the rubric does not know ("Score: 0.5 | ok") are let pass. Raises `Unreadable`
-    with the reason when there is no such line or several that differ, the score is no
-    number in [0, 1], a mark is written otherwise ("Hallucination"), a mark or a second
-    score stands elsewhere, or "No Answer" comes with a score above 0.
+    Bold type, quotes, thoughts in <think> tags, lines of prose around it, and remarks unknown to
+    the rubric ("Score: 0.5 | ok") are ignored. Raises `UnparsedError` with the reason if there is
+    no such line or several that differ, the score is no number in [0, 1], a mark is misspelt
+    ("Hallucination"), a mark or a second score is elsewhere, or "No Answer" comes with a score
+    above 0.
     """
     lines = [line.strip(_QUOTES) for line in _THOUGHT.sub("\n", raw).splitlines()]
     found = {line for line in lines if re.match(r"score\b", line, re.IGNORECASE)}
     if not found:
-        raise Unreadable("there is no line that begins with “Score:”")
+        raise UnparsedError("there is no line that begins with “Score:”")
     if others := [line for line in lines if line not in found and _ELSEWHERE.fullmatch(line)]:
-        raise Unreadable(f"“{others[0][:30]}” stands on a line of its own")
+        raise UnparsedError(f"“{others[0][:30]}” stands on a line of its own")
     verdicts = {_line(line) for line in found}
     if len(verdicts) > 1:
-        raise Unreadable("there are several scores")
+        raise UnparsedError("there are several scores")
     return verdicts.pop()
 
 
@@ -56,18 +55,18 @@ def _line(line: str) -> Verdict:
     pieces = [piece.lstrip(_QUOTES.replace(".", "")) for piece in pieces]
     score, marks = pieces[0], pieces[1:]
     if not _NUMBER.fullmatch(score) or not 0 <= float(score) <= 1:
-        raise Unreadable(f"“{score[:30]}” is no score from 0 to 1")
+        raise UnparsedError(f"“{score[:30]}” is no score from 0 to 1")
     others = [mark for mark in marks if mark.lower() not in MARKS]
     if unknown := [mark for mark in others if _NO_REMARK.search(mark)]:
-        raise Unreadable(f"“{unknown[0][:30]}” is none of the marks")
+        raise UnparsedError(f"“{unknown[0][:30]}” is none of the marks")
     explained = bracket.lower().startswith("explanation")
     if not explained and re.search(rf"\d|score|{_MARK}", bracket, re.IGNORECASE):
-        raise Unreadable(f"“({bracket[:30]}” is no explanation")
+        raise UnparsedError(f"“({bracket[:30]}” is no explanation")
     if re.search(rf"\||score|{_MARK}", behind, re.IGNORECASE):
-        raise Unreadable("something stands behind the explanation")
+        raise UnparsedError("something stands behind the explanation")
     read = frozenset(MARKS[mark.lower()] for mark in marks if mark not in others)
     if "abstention" in read and float(score) > 0:
-        raise Unreadable("“No Answer” has a score above 0")
+        raise UnparsedError("“No Answer” has a score above 0")
     return Verdict(float(score), read)
 
 

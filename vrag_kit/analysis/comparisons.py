@@ -1,0 +1,146 @@
+"""Differences between arms, paired over queries, with intervals over clusters."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Hashable, Sequence
+
+import numpy as np
+import pandas as pd
+
+from vrag_kit.analysis.clusters import cluster_mean
+from vrag_kit.analysis.weights import PoststratificationWeights
+from vrag_kit.errors import VragError
+from vrag_kit.frames import require_columns
+from vrag_kit.judging.scale import Scale, scale_of
+
+REPEATS = ("model", "retriever", "k", "ks", "m")
+"""Columns whose values repeat a comparison, with another model or with more images."""
+
+
+def paired_differences(
+    per_query: pd.DataFrame,
+    *,
+    arm: str,
+    by: Sequence[str],
+    baseline: Hashable,
+    repeats: Sequence[str] = REPEATS,
+    weights: PoststratificationWeights | None = None,
+) -> pd.DataFrame:
+    """Difference of every arm from `baseline`, paired over the queries that both have: arm, `by`,
+    value, ci_low, ci_high, n, n_failed, p, baseline, p_holm.
+
+    n counts queries with a value in both arms, n_failed those of both arms that lack a value in one
+    of them; where all failed, n = 0 and the numbers are NaN. Interval and p are of one test over
+    groups (`ClusterMean`): the 95 % interval excludes 0 exactly where p is below 0.05.
+
+    p_holm corrects p within one family: the rows that differ only in `repeats`, that is all models
+    and all k of one arm against `baseline`, in one setting and in one stratum. The pooled stratum
+    is a family of its own. So a comparison has one p_holm, whatever else its table compares.
+
+    With `weights`, whose column `per_query` has, means and tests are of the weighted mean.
+
+    Where all groups have the same difference, the interval allows for unseen groups. Interval and p
+    are NaN for a single group whose differences vary. Columns needed in `per_query`: query_id,
+    group, value, `arm` and `by`, and score_min and score_max where the values are on another scale
+    than [0, 1]. Raises `VragError` when `baseline` has no rows; an empty table has no result.
+    """
+    require_columns(per_query, ["query_id", "group", "value"], "paired_differences")
+    arms = _arms(per_query, arm, baseline)
+    scales = {key: scale_of(part).differences for key, part in per_query.groupby(list(by))}
+    parts = [weights.column] if weights else []
+    keys = list(dict.fromkeys([*by, *parts, "query_id", "group"]))
+    means = per_query.groupby([arm, *keys], sort=False)["value"].mean().reset_index()
+    of_baseline = means[arm] == baseline
+    start = means[of_baseline].drop(columns=arm).rename(columns={"value": "start"})
+    pairs = means[~of_baseline].merge(start, on=keys)
+    pairs = pairs.assign(difference=pairs["value"] - pairs["start"])
+    rows = []
+    for name in arms:
+        for key, part in pairs[pairs[arm] == name].groupby(list(by), sort=False):
+            rows.append((name, *key, *_difference(part, scales[key], weights), baseline))
+    numbers = ["value", "ci_low", "ci_high", "n", "n_failed", "p"]
+    table = pd.DataFrame(rows, columns=[arm, *by, *numbers, "baseline"])
+    asking = [column for column in (arm, *by) if column not in repeats]
+    return table.assign(p_holm=holm_by_family(table, asking))
+
+
+def _arms(per_query: pd.DataFrame, arm: str, baseline: Hashable) -> list[Hashable]:
+    """The arms that were asked, in order; raises `VragError` when `baseline` is none."""
+    arms = list(per_query[arm].unique())
+    if arms and baseline not in arms:
+        raise VragError(
+            f"paired_differences: {baseline!r} was not asked, so nothing can be compared with it;"
+            " found"
+            f" {', '.join(map(str, arms))} in the column {arm!r}. Name one of these as `baseline`."
+        )
+    return arms
+
+
+def _difference(
+    pairs: pd.DataFrame, scale: Scale, weights: PoststratificationWeights | None
+) -> tuple[float, ...]:
+    """value, ci_low, ci_high, n, n_failed and p of one comparison."""
+    both = pairs.dropna(subset="difference")
+    failed = len(pairs) - len(both)
+    if both.empty:
+        return math.nan, math.nan, math.nan, 0, failed, math.nan
+    if weights:
+        found = weights.mean(pairs.assign(value=pairs["difference"]), scale)
+    else:
+        found = cluster_mean(both["difference"].to_numpy(float), both["group"], scale)
+    return found.value, *found.interval(), len(both), failed, found.p_value()
+
+
+def holm_by_family(table: pd.DataFrame, asking: Sequence[str]) -> pd.Series:
+    """Holm's correction of the column p within each family, the rows that share the values of the
+    columns `asking`.
+    """
+    if not asking:
+        return pd.Series(holm(table["p"].to_numpy(float)), table.index)
+    families = table.groupby(list(asking), sort=False)["p"]
+    return families.transform(lambda p: holm(p.to_numpy(float)))
+
+
+def broadcast_baseline(
+    per_query: pd.DataFrame, *, arm: str, baseline: Hashable, over: Sequence[str] = ("k",)
+) -> pd.DataFrame:
+    """Repeats the rows of `baseline` at each value of `over` that another arm has.
+    `paired_differences` then compares an arm without k (zero-shot) at every k.
+    """
+    alone = per_query[arm] == baseline
+    others = per_query[~alone]
+    places = others[list(over)].drop_duplicates()
+    repeated = per_query[alone].drop(columns=list(over)).merge(places, how="cross")
+    return pd.concat([others, repeated], ignore_index=True)
+
+
+def change_from_smallest_k(per_query: pd.DataFrame) -> pd.DataFrame:
+    """Each value minus that of the same query at the smallest k of its model and setting, without
+    that k; score_min and score_max are those of differences. `paired_differences(…, arm="model")`
+    then tests whether one model loses more over k than another.
+    """
+    require_columns(per_query, ["query_id", "value"], "change_from_smallest_k")
+    arms = per_query.groupby(["model", "setting"], sort=False)["k"]
+    first = per_query["k"] == arms.transform("min")
+    same = ["model", "setting", "query_id"]
+    start = per_query[first].set_index(same)["value"].rename("start")
+    later = per_query[~first].join(start, on=same)
+    ends = scale_of(per_query).differences
+    changed = later.assign(
+        value=later["value"] - later["start"], score_min=ends.worst, score_max=ends.best
+    )
+    return changed.drop(columns="start")
+
+
+def holm(p: np.ndarray) -> np.ndarray:
+    """Holm's step-down correction of p-values: the i-th smallest of m times (m − i + 1), at least
+    as large as those before it, at most 1. NaN stays NaN, and is not counted.
+
+    Holm (1979), Scandinavian Journal of Statistics 6(2).
+    """
+    order = np.argsort(p, kind="stable")[: int(np.isfinite(p).sum())]  # NaN come last
+    stepped = np.maximum.accumulate(p[order] * np.arange(len(order), 0, -1))
+    corrected = np.full(len(p), np.nan)
+    corrected[order] = np.minimum(stepped, 1.0)
+    return corrected

@@ -1,0 +1,231 @@
+"""A text knowledge base: one article per species, matched by name and split into chunks.
+
+The procedure follows Visual-RAG's appendix B.1.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from itertools import count
+from pathlib import Path
+from typing import NamedTuple
+
+import pandas as pd
+
+from vrag_kit.benchmarks.articles import CHUNK_TOKENS, Article, chunk_article, read_articles
+from vrag_kit.errors import VragError
+from vrag_kit.files import write_file
+from vrag_kit.progress import track
+from vrag_kit.types import Benchmark, Document
+
+ROUNDS = ("scientific name", "common name", "mention")
+"""The ways in which a page is matched, best first."""
+_BINOMIAL = re.compile(r"(?=\b([A-Z][a-z]+ [a-z][a-z-]+)\b)")
+_NAME = re.compile(r"[A-Z][a-z]+ [a-z][a-z-]+")
+
+
+class _Rank(NamedTuple):
+    """How good a match is; the least is best."""
+
+    how: int  # place in ROUNDS
+    position: int  # of the name in the text
+    title: str
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """The article of a species, and how it was matched."""
+
+    species: str  # scientific name
+    matched_by: str  # one of ROUNDS
+    article: Article
+
+
+def read_species(path: Path | str) -> dict[str, str]:
+    """Read the species of a category file: scientific name → common name ("" if none).
+
+    The file is iNaturalist's: a JSON list, or an object with the list under "categories",
+    of {"name": …, "common_name": …}. Raises `VragError` naming the file, and the entry
+    that lacks a name.
+    """
+    path = Path(path)
+    try:
+        content = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise VragError(
+            f"{path}: cannot be read as JSON ({error}). Expected iNaturalist's categories, such as"
+            ' [{"name": "Branta leucopsis", "common_name": "Barnacle Goose"}, …].'
+        ) from error
+    rows = content.get("categories") if isinstance(content, dict) else content
+    if not isinstance(rows, list) or not rows:
+        raise VragError(
+            f"{path}: found {type(content).__name__} without a list of categories; expected"
+            ' [{"name": …, "common_name": …}, …].'
+        )
+    for number, row in enumerate(rows):
+        if not isinstance(row, dict) or not isinstance(row.get("name"), str):
+            raise VragError(
+                f'{path}: category {number} is {str(row)[:60]!r}, expected an object with "name"'
+                ' (and "common_name").'
+            )
+    return {row["name"]: str(row.get("common_name") or "") for row in rows}
+
+
+def match_pages(species: Mapping[str, str], articles: Iterable[Article]) -> dict[str, Page]:
+    """Match each species (scientific → common name) to its page in one pass over `articles`.
+
+    Species without a page are absent. In this order, as in the paper, a page matches if its
+    title is the scientific name, if its title is the common name, or if it mentions the
+    scientific name earliest in its text. Titles are compared without regard to case. Ties go
+    to the alphabetically first title. Species with the same common name may share a page.
+    """
+    by_name: list[dict[str, list[str]]] = [defaultdict(list), defaultdict(list)]
+    for scientific, common in species.items():
+        for names, name in zip(by_name, (scientific, common), strict=True):
+            if name:
+                names[name.lower()].append(scientific)
+    odd = [name for name in species if not _NAME.fullmatch(name)]
+    best: dict[str, tuple[_Rank, Article]] = {}
+
+    def offer(scientific: str, how: int, position: int, article: Article) -> None:
+        rank = _Rank(how, position, article.title)
+        if scientific not in best or rank < best[scientific][0]:
+            best[scientific] = rank, article
+
+    for article in articles:
+        for how, names in enumerate(by_name):
+            for scientific in names.get(article.title.strip().lower(), ()):
+                offer(scientific, how, 0, article)
+        text = article.text
+        for found in _BINOMIAL.finditer(text):
+            if found[1] in species:
+                offer(found[1], 2, found.start(), article)
+        for name in odd:
+            if (position := text.find(name)) >= 0:
+                offer(name, 2, position, article)
+    pages = {}
+    for scientific in species:
+        if scientific in best:
+            rank, article = best[scientific]
+            pages[scientific] = Page(scientific, ROUNDS[rank.how], article)
+    return pages
+
+
+def load_species_pages(
+    source: Path | str, species: Mapping[str, str], cache_dir: Path | str
+) -> dict[str, Page]:
+    """Run `match_pages` over `read_articles(source)` and cache the pages in `cache_dir`.
+
+    A folder is read again if one of its files was changed, added or removed, or if this code
+    was; a data set of the hub only in the latter case, because its name identifies its
+    content. Raises `VragError` as `read_articles` does.
+    """
+    kept = Path(cache_dir) / f"pages-{_key(source, species)}.jsonl"
+    if not kept.is_file():
+        total, articles = read_articles(source)
+        pages = match_pages(species, track(articles, "reading articles", total, "articles"))
+        write_file(kept, "".join(f"{_written(page)}\n" for page in pages.values()))
+    lines = kept.read_text(encoding="utf-8").splitlines()
+    return {page.species: page for page in map(_read_page, lines)}
+
+
+def _key(source: Path | str, species: Mapping[str, str]) -> str:
+    """Changes with all that decides which pages are found: articles, names and code."""
+    here = Path(__file__).parent
+    code = [
+        (here / name).read_text(encoding="utf-8") for name in ("articles.py", "knowledge_base.py")
+    ]
+    parts = [str(source), _stamp(Path(source)), sorted(species.items()), code]
+    return hashlib.sha256(json.dumps(parts).encode()).hexdigest()[:16]
+
+
+def _stamp(folder: Path) -> list[tuple[str, int, int]]:
+    """Name, time and size of each file; nothing for a data set of the hub."""
+    if not folder.is_dir():
+        return []
+    files = [path for path in folder.rglob("*") if path.is_file()]
+    stats = [(str(file.relative_to(folder)), file.stat()) for file in files]
+    return sorted((name, stat.st_mtime_ns, stat.st_size) for name, stat in stats)
+
+
+def _written(page: Page) -> str:
+    row = {
+        "species": page.species,
+        "matched_by": page.matched_by,
+        "title": page.article.title,
+        "sections": page.article.sections,
+    }
+    return json.dumps(row, ensure_ascii=False)
+
+
+def _read_page(line: str) -> Page:
+    row = json.loads(line)
+    article = Article(row["title"], tuple(map(tuple, row["sections"])))
+    return Page(row["species"], row["matched_by"], article)
+
+
+def knowledge_base(
+    benchmark: Benchmark, pages: Mapping[str, Page], *, tokens: int = CHUNK_TOKENS
+) -> Benchmark:
+    """Build a benchmark of the same questions over the chunks of all pages.
+
+    A chunk is relevant if its page is that of the query's species. So `hit` at k says
+    whether the correct page was found, as in the paper; labels of chunks that answer do not
+    exist. A query whose species has no page has no relevant chunk. A page that several
+    species share is chunked once; each query searches the whole corpus. Raises `VragError`
+    if none of the queries' species has a page.
+    """
+    if not any(query.entity in pages for query in benchmark.queries.values()):
+        raise VragError(
+            f"no article was matched to a species of {benchmark.name}, such as"
+            f" {next(iter(benchmark.queries.values())).entity!r}. Check the articles' titles, and"
+            " that scientific names are written as in the annotations."
+        )
+    corpus: dict[str, Document] = {}
+    chunks: dict[Article, list[str]] = {}
+    for article in dict.fromkeys(page.article for page in pages.values()):
+        name = _free_name(article.title, corpus)
+        chunks[article] = []
+        for number, text in enumerate(chunk_article(article, tokens)):
+            doc_id = f"{name}#{number}"
+            corpus[doc_id] = Document(doc_id=doc_id, text=text, metadata={"title": article.title})
+            chunks[article].append(doc_id)
+    qrels: dict[str, dict[str, int]] = {}
+    for query_id, query in benchmark.queries.items():
+        page = pages.get(query.entity)
+        qrels[query_id] = dict.fromkeys(chunks[page.article], 1) if page else {}
+    texts = [f"{doc_id} {document.text}" for doc_id, document in corpus.items()]
+    digest = hashlib.sha256("\n".join([benchmark.fingerprint, *texts]).encode())
+    return replace(
+        benchmark,
+        name=f"{benchmark.name}, articles",
+        fingerprint=digest.hexdigest(),
+        corpus=corpus,
+        qrels=qrels,
+        pools=None,
+    )
+
+
+def _free_name(title: str, corpus: Mapping[str, Document]) -> str:
+    """The title without white space, numbered when another page has it."""
+    stem = re.sub(r"\s+", "_", title.strip())
+    if f"{stem}#0" not in corpus:
+        return stem
+    return next(f"{stem}~{n}" for n in count(2) if f"{stem}~{n}#0" not in corpus)
+
+
+def match_counts(species: Iterable[str], pages: Mapping[str, Page]) -> pd.DataFrame:
+    """Count the species matched in each round.
+
+    Columns: matched_by ("no page" last), species, share (in [0, 1]).
+    """
+    names = list(species)
+    how = pd.Series([pages[name].matched_by if name in pages else "no page" for name in names])
+    counts = how.value_counts().reindex([*ROUNDS, "no page"], fill_value=0)
+    table = counts.rename_axis("matched_by").reset_index(name="species")
+    return table.assign(share=table["species"] / max(1, len(names)))

@@ -1,0 +1,187 @@
+"""Read the members of a gzip tar in order, from the beginning or from a resume point.
+
+Resume points are recorded regularly, and another process can continue from one.
+"""
+
+from __future__ import annotations
+
+import io
+import struct
+import tarfile
+import time
+from collections.abc import Callable, Generator, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import partial
+from typing import BinaryIO
+
+from indexed_gzip import IndexedGzipFile, ZranError
+
+from vrag_kit.errors import VragError
+
+SPAN_BYTES = 128 << 20
+"""Bytes of the archive after which a resume point is recorded …"""
+SPAN_SECONDS = 20.0
+"""… or seconds, whichever comes first."""
+_PIECE = 1 << 18  # bytes of a member that are read at a time
+_SPACING = 1 << 18  # bytes between two points where decompression can begin
+_BUFFER = 1 << 20  # bytes unpacked at a time
+_READ = 1 << 16  # bytes asked of the file at a time
+# of an index file of indexed_gzip, as its documentation gives them
+_HEAD = struct.Struct("<5sBBQQIII")  # the last two: bytes of a window, number of points
+_POINT = struct.Struct("<QQBB")  # place in the archive and in the tar; bits; has a window
+
+
+@dataclass(frozen=True, slots=True)
+class ResumePoint:
+    """A position from which reading a tar can resume."""
+
+    offset: int = 0
+    """Offset of a member's header in the uncompressed tar."""
+    index: bytes = b""
+    """The two or more decompression points around it, in the format of indexed_gzip; empty at
+    the beginning.
+    """
+
+    @property
+    def reached(self) -> int:
+        """Number of bytes of the archive that need not be read again."""
+        return int(_POINT.unpack_from(self.index, _HEAD.size)[0]) if self.index else 0
+
+
+Member = tuple[tarfile.TarInfo, Callable[[], Iterator[bytes]]]
+"""The header of a member, and a function that yields its content in pieces; call it before
+requesting the next member.
+"""
+Members = Generator[Member, None, None]
+
+
+def read_members(
+    file: BinaryIO | io.RawIOBase,
+    name: str,
+    place: ResumePoint,
+    note: Callable[[ResumePoint], None],
+) -> Members:
+    """Yield the members from `place` to the end, and pass resume points to `note`.
+
+    `note` gets the position of the first unfinished member, regularly and when reading ends
+    early. Memory does not grow with the archive. Raises `VragError`, naming the archive, if
+    it is not gzip, not a tar, truncated or damaged.
+    """
+    if not place.offset and (head := file.read(2)) != b"\x1f\x8b":
+        raise VragError(
+            f"{name}: not a gzip file (it begins with {head!r}, expected b'\\x1f\\x8b'). Give the"
+            " .tar.gz archive."
+        )
+    while True:
+        following = yield from _read_span(file, name, place, note)
+        if following is None:
+            return
+        place = following
+
+
+def _read_span(
+    file: BinaryIO | io.RawIOBase,
+    name: str,
+    place: ResumePoint,
+    note: Callable[[ResumePoint], None],
+) -> Generator[Member, None, ResumePoint | None]:
+    """Members for a while; returns where to go on, None at the end.
+
+    The index is made anew each time, or it would grow to gigabytes.
+    """
+    sizes = {"spacing": _SPACING, "buffer_size": _BUFFER, "readbuf_size": _READ}
+    with _clearly(name), IndexedGzipFile(fileobj=file, **sizes) as unpacked:
+        if place.index:
+            unpacked.import_index(fileobj=io.BytesIO(place.index))
+            unpacked.seek(place.offset)
+        far = file.tell() + SPAN_BYTES
+        late = time.monotonic() + SPAN_SECONDS
+        offset = place.offset
+        try:
+            tar = _open_tar(unpacked, name)
+            while (info := tar.next()) is not None:
+                # else one entry for each of the millions would stay
+                tar.members.clear()  # type: ignore[attr-defined]  # missing in typeshed
+                yield info, partial(_pieces, tar, info, name)
+                offset = tar.offset
+                is_time = file.tell() >= far or time.monotonic() >= late
+                if is_time and (here := _place(unpacked, offset)):
+                    return here
+            _check_end(unpacked, tar.offset, name)
+            return None
+        finally:
+            if here := _place(unpacked, offset):
+                note(here)
+
+
+def _open_tar(unpacked: IndexedGzipFile, name: str) -> tarfile.TarFile:
+    try:
+        return tarfile.TarFile(fileobj=unpacked)
+    except tarfile.ReadError as error:
+        raise VragError(
+            f"{name}: gzip, but no tar in it ({error}). Give the .tar.gz archive that holds the"
+            " images."
+        ) from error
+
+
+def _pieces(tar: tarfile.TarFile, info: tarfile.TarInfo, name: str) -> Iterator[bytes]:
+    with _clearly(name):
+        stream = tar.extractfile(info)
+        while stream is not None and (piece := stream.read(_PIECE)):
+            yield piece
+
+
+def _check_end(unpacked: IndexedGzipFile, offset: int, name: str) -> None:
+    """A tar ends with a block of zeros: without it the archive is cut off, which
+    neither gzip nor tar report by themselves.
+    """
+    unpacked.seek(offset)
+    block = unpacked.read(tarfile.BLOCKSIZE)
+    if len(block) < tarfile.BLOCKSIZE:
+        raise VragError(
+            f"{name}: cut off: the tar breaks off after {offset / 1e6:,.1f} MB (uncompressed)"
+            " without its end mark. Download the archive again."
+        )
+    if any(block):
+        raise VragError(
+            f"{name}: damaged: no member's header at byte {offset:,} of the tar. Download the"
+            " archive again."
+        )
+
+
+def _place(unpacked: IndexedGzipFile, offset: int) -> ResumePoint | None:
+    """The place of a header with the last two points before it; None while there are
+    none.
+    """
+    file = io.BytesIO()
+    unpacked.export_index(fileobj=file)
+    index = file.getvalue()
+    head = _HEAD.unpack_from(index)
+    window, count = head[-2:]
+    windows_start = _HEAD.size + count * _POINT.size
+    points = list(_POINT.iter_unpack(index[_HEAD.size : windows_start]))
+    first = sum(point[1] <= offset for point in points) - 2
+    if first < 0:
+        return None
+    kept = points[first:]
+    start = windows_start + window * sum(point[3] for point in points[:first])
+    windows = index[start : start + window * sum(point[3] for point in kept)]
+    packed = b"".join(_POINT.pack(*point) for point in kept)
+    return ResumePoint(offset, _HEAD.pack(*head[:-1], len(kept)) + packed + windows)
+
+
+@contextmanager
+def _clearly(name: str) -> Iterator[None]:
+    """Turn what libraries raise into one `VragError`; an error or an interruption that
+    came up from the file itself passes through.
+    """
+    try:
+        yield
+    except (OSError, EOFError, tarfile.TarError) as error:
+        if isinstance(error, ZranError) and error.__cause__ is not None:
+            raise error.__cause__ from None
+        raise VragError(
+            f"{name}: cut off or damaged ({error}). Compare its size and checksum with what its"
+            " authors publish, or download it again."
+        ) from error

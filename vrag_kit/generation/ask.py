@@ -1,0 +1,300 @@
+"""Query a model with prompts: reuse stored answers, and generate and store the missing ones.
+Prompts are sent in batches or in parallel calls.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from itertools import islice
+from typing import Any
+
+from vrag_kit.config import Hardware
+from vrag_kit.forecast import STAND_IN
+from vrag_kit.generation.answers import AnswerStore
+from vrag_kit.generation.asking_options import Task
+from vrag_kit.generation.batching import QueryPrompt, make_batches
+from vrag_kit.generation.generator import Generator, Reply, iter_images
+from vrag_kit.generation.keys import AnswerKeys, ImageInfo, prompt_key_json, serialize_prompt
+from vrag_kit.generation.parsers import parse_tagged
+from vrag_kit.generation.served import SERVED, served_name_warning
+from vrag_kit.generation.spending import Budget, check_budget
+from vrag_kit.progress import progress
+from vrag_kit.run_log import log_answers
+from vrag_kit.types import Answer, Failure, Prompt, Status
+
+_SHORTEST_PAUSE = 0.1
+_LONGEST_PAUSE = 5.0
+"""Seconds between two looks at what others are asking."""
+_SAY_AGAIN = 30.0
+"""Seconds until it is said again that others are waited for."""
+
+
+def ask_prompts(
+    generator: Generator,
+    prompts: Sequence[Prompt],
+    store: AnswerStore,
+    *,
+    owners: Sequence[str] | None = None,
+    how: Hardware | None = None,
+    this: Task | None = None,
+) -> list[Answer]:
+    """Return the answer to each prompt, in order; equal prompts share one answer.
+
+    `owners` (one query id per prompt) says which prompts share images. A question that another
+    process is asking is waited for. Prints the cost estimate before the first call, for `this`
+    round and those of further samples; afterwards how many answers came from the store, are new, or
+    failed. Raises `VragError` when the estimate or the cost exceeds the model's max_cost, and when
+    the model cannot be queried; answers received so far are kept.
+    """
+    how, this = how or Hardware(), this or Task()
+    began = time.monotonic()
+    pictures = store.pictures(iter_images(prompts))
+    keys = AnswerKeys(generator.fingerprint, generator.decoding, this.sample)
+    answer_ids = keys.answer_ids(prompt_key_json(each, pictures) for each in prompts)
+    owned = zip(owners or [""] * len(answer_ids), prompts, strict=True)
+    asked = dict(zip(answer_ids, owned, strict=True))
+    answers = store.read(list(asked))
+    again = store.failures(asked) if how.retry_failures else {}
+    again = {each: when for each, when in again.items() if not _stands(answers[each], this)}
+    todo = {
+        each: QueryPrompt(*asked[each]) for each in asked if each not in answers or each in again
+    }
+    new = 0
+    if todo and this.watch:
+        this.watch([(asked[each][1], answers[each]) for each in asked if each not in todo])
+    if todo:
+        new = _Asker(generator, store, todo, again, pictures, this).ask_all(how.batch_size)
+        answers |= store.read(list(todo))
+    answers = {answer_id: _read(answer, this) for answer_id, answer in answers.items()}
+    came = {
+        "from the store": len(asked) - len(todo),
+        "new": new,
+        "by another process": len(todo) - new,
+    }
+    seconds = time.monotonic() - began
+    _report(this, f"{this} of {generator.name}", came, list(answers.values()), seconds)
+    _note_served(generator, list(answers.values()), this)
+    lost = [each.failure for each in answers.values() if each.failure and not _stands(each, this)]
+    log_answers(generator.name, len(answers), lost)
+    return [answers[answer_id] for answer_id in answer_ids]
+
+
+def _note_served(generator: Generator, answers: Sequence[Answer], this: Task) -> None:
+    """Print the names under which an endpoint answered, where they are not the asked one."""
+    if "model_id" in generator.sent:  # it is an endpoint's
+        served = [each.fields[SERVED] for each in answers if SERVED in each.fields]
+        if line := served_name_warning(generator.sent["model_id"], served, this.what):
+            print(f"note: {generator.name}: {line}", flush=True)
+
+
+def stored_answers(
+    generator: Generator, prompts: Sequence[Prompt], store: AnswerStore, sample: int
+) -> list[Answer | None]:
+    """Return the stored answer to each prompt, in order, or None; no model is queried."""
+    pictures = store.pictures(iter_images(prompts))
+    keys = AnswerKeys(generator.fingerprint, generator.decoding, sample)
+    answer_ids = keys.answer_ids(prompt_key_json(each, pictures) for each in prompts)
+    stored = store.read(answer_ids)
+    return [stored.get(answer_id) for answer_id in answer_ids]
+
+
+class _Asker:
+    """Asks the questions of one round that the store does not answer."""
+
+    def __init__(
+        self,
+        generator: Generator,
+        store: AnswerStore,
+        todo: Mapping[str, QueryPrompt],
+        again: Mapping[str, float],
+        pictures: Mapping[str, ImageInfo],
+        this: Task,
+    ) -> None:
+        self._generator = generator
+        self._store = store
+        self._todo = todo
+        self._again = again
+        self._pictures = pictures
+        self._this = this
+        self._purse = Budget(generator, store)
+
+    def ask_all(self, batch_size: int) -> int:
+        """Print and check the cost estimate, ask all questions, and wait for other processes.
+        Returns how many were asked here.
+        """
+        self._forecast()
+        self._generator.prepare()
+        size = getattr(self._generator, "at_once", batch_size) if self._generator.batched else 1
+        label = f"{self._this} of {self._generator.name}"
+        new = 0
+        with self._store.renew_leases():
+            parts = make_batches(self._todo, size, self._generator)
+            with progress(label, len(self._todo), "prompts") as bar:
+                for count, length in _at_once(self._ask, parts, self._generator.concurrency):
+                    new += count
+                    bar.update(length)
+            return new + self._wait(list(self._todo), size)
+
+    def _forecast(self) -> None:
+        """Print the forecast of this round and those of further samples; raise
+        `VragError` when it passes what may be spent.
+        """
+        rounds = self._this.samples - self._this.sample
+        prompts = [owned.prompt for owned in self._todo.values()] * rounds
+        sizes = {where: picture.size for where, picture in self._pictures.items()}
+        forecast = self._generator.forecast(prompts, sizes)
+        print(f"{self._generator.name}: {forecast}", flush=True)
+        check_budget(self._generator, forecast, self._store)
+
+    def _ask(self, batch: Sequence[str]) -> int:
+        """Ask those of a batch that are free; returns how many they were."""
+        self._purse.check()
+        ours = self._store.claim(batch, again=self._again)
+        if not ours:
+            return 0
+        prompts = [self._todo[answer_id].prompt for answer_id in ours]
+        replies = self._generator.generate(prompts, sample=self._this.sample)
+        answers = [
+            self._answer(answer_id, reply) for answer_id, reply in zip(ours, replies, strict=True)
+        ]
+        asked = zip(ours, prompts, strict=True)
+        stored = {each: serialize_prompt(prompt, self._pictures) for each, prompt in asked}
+        self._store.write(answers, stored)
+        for reply in replies:
+            self._purse.spend(reply)
+        if self._this.watch:
+            self._this.watch(list(zip(prompts, answers, strict=True)))
+        return len(ours)
+
+    def _answer(self, answer_id: str, reply: Reply) -> Answer:
+        """A reply as it is stored, with what it cost."""
+        generator = self._generator
+        fields = dict(reply.fields)
+        if cost := generator.cost(reply.tokens):
+            fields["cost"] = cost  # in US dollars
+        return Answer(
+            answer_id=answer_id,
+            sample=self._this.sample,
+            raw=reply.raw,
+            fields=fields,
+            failure=reply.failure,
+            sent={"model": generator.name, **generator.decoding, **generator.sent},
+            tokens=reply.tokens,
+        )
+
+    def _wait(self, todo: Sequence[str], size: int) -> int:
+        """Wait for what other processes are asking, and ask what they gave up; returns
+        how many became ours. While nothing happens the store is looked at ever more
+        rarely.
+        """
+        new, said = 0, 0.0
+        pause = _SHORTEST_PAUSE
+        while missing := self._missing(todo):
+            free = self._store.free(missing, again=self._again)
+            parts = [free[start : start + size] for start in range(0, len(free), size)]
+            got = sum(self._ask(part) for part in parts)
+            new += got
+            if got:
+                pause = _SHORTEST_PAUSE
+                continue
+            if time.monotonic() - said > _SAY_AGAIN:
+                print(
+                    f"waiting for another notebook or process, which is asking {len(missing):,}"
+                    " of these questions: each is asked once",
+                    flush=True,
+                )
+                said = time.monotonic()
+            time.sleep(pause)
+            pause = min(2 * pause, _LONGEST_PAUSE)
+        return new
+
+    def _missing(self, todo: Sequence[str]) -> list[str]:
+        """The questions without an answer, and failures that nobody has asked again."""
+        known, failed = self._store.read(todo), self._store.failures(self._again)
+        return [
+            answer_id
+            for answer_id in todo
+            if answer_id not in known or failed.get(answer_id, -1.0) == self._again.get(answer_id)
+        ]
+
+
+def _at_once(
+    ask: Callable[[Sequence[str]], int], batches: Iterator[Sequence[str]], threads: int
+) -> Iterator[tuple[int, int]]:
+    """(new answers, size) of each batch, `threads` of them at a time.
+
+    After the first error no further batch is begun; those under way are finished, then
+    it is raised.
+    """
+    if threads == 1:
+        for batch in batches:
+            yield ask(batch), len(batch)
+        return
+    with ThreadPoolExecutor(threads) as pool:
+        running: dict[Future[int], int] = {}
+        while True:
+            for batch in islice(batches, threads - len(running)):
+                running[pool.submit(ask, batch)] = len(batch)
+            if not running:
+                return
+            try:
+                finished = wait(running, return_when=FIRST_COMPLETED).done
+            except KeyboardInterrupt:
+                print(
+                    f"stopping: {len(running)} calls are under way and are waited for, so that"
+                    " their answers are kept; interrupt again to drop them",
+                    flush=True,
+                )
+                raise
+            for done in finished:
+                yield done.result(), running.pop(done)
+
+
+def _read(answer: Answer, this: Task) -> Answer:
+    """A stored answer with what is read out of its words, now and by this reader."""
+    if not _stands(answer, this):
+        return answer
+    read = this.read(answer.raw or "")
+    if "unreadable" in read and answer.fields.get(STAND_IN):
+        read = parse_tagged(answer.raw or "")  # nobody was asked for the form
+    fields = {**answer.fields, **read}
+    failure = answer.failure
+    if failure is not None and failure.kind == Status.TRUNCATED and fields.get("enough"):
+        failure = None
+    if failure is None and "unreadable" in fields:
+        failure = Failure(Status.UNREADABLE, str(fields["unreadable"]))
+    if failure is None and fields.get("answer") == "":
+        failure = Failure(Status.EMPTY, "no answer in its words")
+    rest: dict[str, Any] = {"sent": answer.sent, "tokens": answer.tokens, "sample": answer.sample}
+    name, words = answer.answer_id, answer.raw
+    return Answer(answer_id=name, raw=words, fields=fields, failure=failure, **rest)
+
+
+def _stands(answer: Answer, this: Task) -> bool:
+    """Whether this is the model's reply, be it a bad one, and no failed call."""
+    return answer.failure is None or (this.silence_counts and answer.status.is_answer)
+
+
+def _report(
+    this: Task, label: str, came: Mapping[str, int], answers: Sequence[Answer], seconds: float
+) -> None:
+    """Print how a round ended: where answers came from, why some failed, kind by kind
+    with an example, and how many are without "Answer:". What is 0 is left out.
+    """
+    failures = [answer.failure for answer in answers if answer.failure]
+    failed = sum(not _stands(answer, this) for answer in answers if answer.failure)
+    counts = {**came, "empty or cut off": len(failures) - failed, "failed": failed}
+    told = [f"{count:,} {what}" for what, count in counts.items() if count] or ["none"]
+    print(f"{label}: {', '.join(told)}; {seconds:.0f} s", flush=True)
+    for kind in dict.fromkeys(failure.kind for failure in failures):
+        alike = [failure for failure in failures if failure.kind == kind]
+        line = f"failed {len(alike):,} times: {alike[0]}"
+        if this.silence_counts and kind.is_answer:
+            be, count = ("is", "it counts") if len(alike) == 1 else ("are", "they count")
+            line = f"{len(alike):,} of the answers {be} {kind} ({alike[0].words}); {count} as wrong"
+        print(f"  {line}", flush=True)
+    usable = [answer for answer in answers if answer.failure is None]
+    if untagged := sum(bool(answer.fields.get("untagged")) for answer in usable):
+        print(f"  {untagged:,} answers without 'Answer:', judged as a whole", flush=True)

@@ -1,0 +1,62 @@
+"""Reuse image states in models with cross-attention (Llama 3.2).
+
+Some of its layers attend to image states next to the prompt. Images that prompts of a batch share
+are encoded once. Nothing else of a prompt can be reused: its text follows all of its images, and
+its states change with each further one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+
+import torch
+from transformers import DynamicCache
+
+from vrag_kit.checkpoints import Made
+from vrag_kit.generation.local.token_counter import Inputs
+
+_PIXELS = ("pixel_values", "aspect_ratio_ids", "aspect_ratio_mask")
+
+
+def uses_cross_attention(takes: Collection[str]) -> bool:
+    """Return whether a model has cross-attention, by the parameters of its forward."""
+    return "cross_attention_mask" in takes
+
+
+def cache_cross_attention(model: Made, inputs: Inputs, images: Sequence[Sequence[str]]) -> Inputs:
+    """Return `inputs` with cached image states, so that `generate` encodes no image. `images` holds
+    the keys of every row's images in order; each distinct one is encoded once here. If that saves
+    nothing, returns the inputs unchanged.
+    """
+    at: dict[str, tuple[int, int]] = {}
+    for row, keys in enumerate(images):
+        for place, key in enumerate(keys):
+            at.setdefault(key, (row, place))
+    most = max(map(len, images))
+    if len(at) == most * len(images):
+        return inputs
+    rows, places = map(list, zip(*at.values(), strict=True))
+    pixels = {name: inputs[name][rows, places].unsqueeze(1) for name in _PIXELS}
+    seen = model.model.vision_model(**pixels).last_hidden_state  # picture, 1, tile, patch, number
+    seen = model.model.multi_modal_projector(seen).flatten(1, 3)
+    numbers = {key: number for number, key in enumerate(at)}
+    order = torch.tensor(
+        [[numbers[key] for key in keys] + [0] * (most - len(keys)) for keys in images]
+    )  # what stands behind a row's own pictures, its mask hides
+    remembered = DynamicCache()
+    for number, layer in enumerate(model.model.language_model.layers):
+        if (attention := getattr(layer, "cross_attn", None)) is None:
+            continue
+        shape = (*seen.shape[:2], attention.num_key_value_heads, attention.head_dim)
+        states = attention.k_norm(attention.k_proj(seen).view(shape))
+        values = attention.v_proj(seen).view(shape)
+        remembered.update(_laid(states, order), _laid(values, order), number)
+    rest = {name: value for name, value in inputs.items() if name not in _PIXELS}
+    return {**rest, "past_key_values": remembered}
+
+
+def _laid(states: torch.Tensor, order: torch.Tensor) -> torch.Tensor:
+    """States (pictures × tokens × heads × size) in each row's order, as attention takes
+    them: rows × heads × tokens × size.
+    """
+    return states[order.to(states.device)].flatten(1, 2).transpose(1, 2)

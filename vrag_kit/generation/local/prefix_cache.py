@@ -1,0 +1,166 @@
+"""Prefix caching: the shared prefix of prompts is computed once, and each continues from it.
+
+1-in-k and top-k are nested: the prompt of k = 3 is the beginning of that of k = 20, except for its
+last few tokens.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import chain, islice, takewhile
+
+import torch
+from transformers import DynamicCache
+
+from vrag_kit.checkpoints import Made
+from vrag_kit.generation.local.token_counter import Inputs
+
+_SEEN = ("pixel_values", "mm_encoder_outputs")
+"""Inputs that stand for pictures, which what is remembered holds already. Phi-4's stay: it
+forgets what it read where an answer grows past its near positions, and looks again.
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class TokenRow:
+    """The tokens and images of one prompt of a batch."""
+
+    ids: tuple[int, ...]
+    """Its token ids, without padding."""
+    images: tuple[str, ...]
+    """Keys of its images, in order."""
+
+
+@dataclass(frozen=True, slots=True)
+class PrefixPlan:
+    """Which rows of a batch share a prefix."""
+
+    chains: list[list[int]]
+    """Numbers of rows, the longest first: the others begin with its prefix."""
+    apart: list[int]
+    """Rows that share no prefix."""
+    tail: int
+    """Tokens at the end of each nested row that are not shared."""
+
+    @property
+    def longest(self) -> list[int]:
+        """The longest row of each chain."""
+        return [numbers[0] for numbers in self.chains]
+
+    @property
+    def rows(self) -> list[int]:
+        """The nested rows, chain by chain."""
+        return list(chain.from_iterable(self.chains))
+
+
+def plan_prefixes(rows: Sequence[TokenRow], image_token: int | None) -> PrefixPlan:
+    """Find rows that are, except for their last tokens, the prefix of a longer one.
+
+    A row's images are the first of the longer one's. It is nested only if at least half of it is
+    shared, if it is longer than the tail, and if none of its own last tokens stands for an image.
+    """
+    chains: list[list[int]] = []
+    tails: dict[int, int] = {}
+    for number in sorted(range(len(rows)), key=lambda each: -len(rows[each].ids)):
+        row = rows[number]
+        for numbers in chains:
+            tail = _tail(row, rows[numbers[0]], image_token)
+            if tail is not None:
+                numbers.append(number)
+                tails[number] = tail
+                break
+        else:
+            chains.append([number])
+    tail = max(tails.values(), default=0)
+    kept = []
+    for numbers in chains:
+        fits = [each for each in numbers if _leaves_some(rows[each].ids, tail, image_token)]
+        if len(fits) > 1 and fits[0] == numbers[0]:
+            kept.append(fits)
+    together = set(chain.from_iterable(kept))
+    return PrefixPlan(kept, [each for each in range(len(rows)) if each not in together], tail)
+
+
+def _leaves_some(ids: Sequence[int], tail: int, image_token: int | None) -> bool:
+    """Whether a row has a beginning without its last tokens, and all its pictures in it."""
+    return len(ids) > tail and image_token not in ids[-tail:]
+
+
+def _tail(row: TokenRow, longer: TokenRow, image_token: int | None) -> int | None:
+    """How many of a row's last tokens are its own, at least one; None where it is not
+    nested in a longer one.
+    """
+    if row.images != longer.images[: len(row.images)]:
+        return None
+    alike = zip(row.ids[:-1], longer.ids, strict=False)
+    shared = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], alike))
+    own = row.ids[shared:]
+    if image_token in own or 2 * len(own) > len(row.ids):
+        return None
+    return len(own)
+
+
+def fork_kv_cache(model: Made, inputs: Inputs, beginnings: Inputs, plan: PrefixPlan) -> Inputs:
+    """Return `inputs` of a plan's rows with a key-value cache of their shared prefixes. `generate`
+    continues from it. `beginnings` are the inputs of each chain's longest row.
+    """
+    width = beginnings["input_ids"].shape[1]
+    read = DynamicCache()
+    begun = {
+        name: value[:, : width - plan.tail] if _along(value, width) else value
+        for name, value in beginnings.items()
+    }
+    _forget_positions(model)
+    # Not the model alone: `generate` knows each family's positions beside padding.
+    model.generate(**begun, past_key_values=read, max_new_tokens=1, do_sample=False)
+    _forget_positions(model)
+    padding = (width - beginnings["attention_mask"].sum(dim=1)).tolist()
+    lengths = iter((inputs["attention_mask"].sum(dim=1) - plan.tail).tolist())
+    cuts = []
+    for row, numbers in enumerate(plan.chains):
+        cuts += [_Cut(row, padding[row], length) for length in islice(lengths, len(numbers))]
+    rest = {name: value for name, value in inputs.items() if name not in _SEEN}
+    return {**rest, "past_key_values": _branched(read, cuts)}
+
+
+def _along(value: object, width: int) -> bool:
+    """Whether this is something for each token."""
+    return isinstance(value, torch.Tensor) and value.dim() == 2 and value.shape[1] == width
+
+
+@dataclass(frozen=True, slots=True)
+class _Cut:
+    """A beginning of what was read."""
+
+    row: int
+    start: int  # behind the padding
+    length: int  # in tokens
+
+
+def _branched(read: DynamicCache, cuts: Sequence[_Cut]) -> DynamicCache:
+    """What is remembered of each of `cuts`, as one batch."""
+    whole = DynamicCache()
+    for number, layer in enumerate(read.layers):
+        remembered: Made = layer  # layers of another kind have no keys and values
+        whole.update(_padded(remembered.keys, cuts), _padded(remembered.values, cuts), number)
+    return whole
+
+
+def _padded(states: torch.Tensor, cuts: Sequence[_Cut]) -> torch.Tensor:
+    """Cuts of states (rows × heads × tokens × size), with zeros on the left."""
+    width = max(cut.length for cut in cuts)
+    padded = states.new_zeros(len(cuts), states.shape[1], width, states.shape[3])
+    for place, cut in enumerate(cuts):
+        tokens = slice(cut.start, cut.start + cut.length)
+        padded[place, :, width - cut.length :] = states[cut.row, :, tokens]
+    return padded
+
+
+def _forget_positions(model: Made) -> None:
+    """Qwen keeps how far pictures shifted the positions of its last batch, and would take
+    that for the next, too, where this goes on from what is remembered.
+    """
+    for part in model.modules():
+        if getattr(part, "rope_deltas", None) is not None:
+            part.rope_deltas = None

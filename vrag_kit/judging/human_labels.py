@@ -1,0 +1,178 @@
+"""Human labels of answers: sampling, label files, and joining with the judge's verdicts."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import pandas as pd
+
+from vrag_kit.errors import VragError
+from vrag_kit.frames import require_columns
+from vrag_kit.judging.scale import SHARES, Scale, scale_of
+from vrag_kit.order import ordered
+from vrag_kit.tables import read_csv_rows, write_csv_rows
+
+LABELS = {"true": 1.0, "partial": 0.5, "false": 0.0}
+"""Label of a person (Visual-RAG, Table 9) → its position on the scale, from 0 to 1."""
+COLUMNS = ["query_id", "answer", "label", "annotator"]
+_ARM = ["model", "setting", "k"]
+_ROW = [*_ARM, "draw", "sample", "query_id"]
+
+
+def label_of_score(score: float, scale: Scale = SHARES) -> str:
+    """Return a judge's score as a label: "true" for the best score, "false" for the worst.
+    Any other score is "partial", also a mean over verdicts that differ.
+    """
+    return {scale.best: "true", scale.worst: "false"}.get(score, "partial")
+
+
+def score_of_label(label: str, scale: Scale = SHARES) -> float:
+    """Return the score of a label on a judge's scale; partial is its middle."""
+    return scale.worst + scale.width * LABELS[label]
+
+
+def annotation_sample(
+    judged: pd.DataFrame, n: int, *, of_each: Sequence[str] = _ARM, seed: int = 0
+) -> pd.DataFrame:
+    """Draw a random sample of `n` rows of each arm of a table of answers, in random order.
+
+    An arm is a combination of the columns `of_each`; an arm with fewer rows gives all of them. With
+    `of_each` empty, `n` rows of the whole table are drawn. Only rows with the status "ok" are
+    drawn: an empty or truncated answer gets the worst score, and needs no label. Within an arm
+    every row is equally likely, as prediction-powered inference assumes. The draw depends on model,
+    setting, k, m, draw, sample and query, not on the text of an answer. A larger sample begins with
+    the smaller one. Equal answers to a query may be drawn more than once: they are labelled once,
+    and the label applies to each of the *drawn* rows, which keep their weight. It does not apply to
+    equal answers that were not drawn: frequent answers would count twice. The added column arm_size
+    is the number of rows of the same model, setting and k that could have been drawn. Raises
+    `VragError` for `n` below 1, for fewer than `n` answers in all, or for two rows with the same
+    key.
+    """
+    good = judged[judged["status"] == "ok"]
+    if not 1 <= n <= len(good):
+        raise VragError(
+            f"{n:,} answers to label are asked for; expected 1 to {len(good):,}, the number of"
+            " answers that did not fail."
+        )
+    names = _names(good)
+    if twice := list(names[names.duplicated()]):
+        raise VragError(
+            f"two answers are both {twice[0]!r}; expected one answer for each {', '.join(_ROW)}, m."
+        )
+    good = good.assign(arm_size=good.groupby(_ARM)["status"].transform("size"))
+    good = good.set_index(names).loc[ordered(names, seed, "label")]
+    if not of_each:
+        return good.head(n).reset_index(drop=True)
+    place = good.groupby(list(of_each)).cumcount()
+    chosen = good.assign(place=place)[place < n].sort_values("place", kind="stable")
+    return chosen.drop(columns="place").reset_index(drop=True)
+
+
+def _names(answers: pd.DataFrame) -> pd.Series:
+    """One name a row; m stands in it where clues were counted."""
+    names = answers[_ROW].astype(str).agg("/".join, axis=1)
+    if "m" not in answers:
+        return names
+    counted = answers["m"].fillna(0).astype(int)
+    return names.where(counted == 0, names + "/m=" + counted.astype(str))
+
+
+def read_human_labels(path: Path | str) -> pd.DataFrame:
+    """Read human labels from a CSV file, one row per query and answer.
+    Columns: query_id, answer, label ("true", "partial" or "false"), annotator.
+
+    Raises `VragError` naming the line for a missing column, a row that is too long or too short, an
+    unknown label, an empty query or annotator, and an answer labelled twice. Also raises it for a
+    file that is missing or not UTF-8.
+    """
+    lines: dict[tuple[str, str], int] = {}
+    rows: list[tuple[str, ...]] = []
+    for number, row in read_csv_rows(
+        Path(path),
+        COLUMNS,
+        "labels",
+        "Write some with `label_answers`, or set `labels` to another file.",
+    ):
+        where = f"{path} line {number}"
+        key = _checked(row, where)
+        if key in lines:
+            raise VragError(
+                f"{where}: this answer to {key[0]!r} has a label already, in line {lines[key]};"
+                " keep one of them, or a file for each annotator."
+            )
+        lines[key] = number
+        rows.append(tuple(row[name] for name in COLUMNS))
+    return pd.DataFrame(rows, columns=COLUMNS, dtype=object)
+
+
+def select_labels(labels: pd.DataFrame, answers: pd.DataFrame) -> pd.DataFrame:
+    """Return the rows of `labels` (`read_human_labels`) whose query and answer are in `answers`.
+    Prints their number and annotators, the number left out, and what to do if none is left.
+    """
+    there = set(zip(answers["query_id"], answers["answer"], strict=True))
+    pairs = list(zip(labels["query_id"], labels["answer"], strict=True))
+    mine = labels[pd.Series([pair in there for pair in pairs], labels.index, dtype=bool)]
+    others = f"{len(labels) - len(mine):,} of {len(labels):,} labels are of other answers"
+    if mine.empty:
+        told = f"no label is of these answers; {others}. Label some, and set `labels` to your file"
+    else:
+        who = ", ".join(mine["annotator"].unique())
+        told = f"{len(mine):,} labels of these answers, by {who}"
+        told += f"; {others}, and left out" if len(mine) < len(labels) else ""
+    print(told, flush=True)
+    return mine
+
+
+def write_human_labels(path: Path | str, labels: pd.DataFrame) -> None:
+    """Write labels in the format of `read_human_labels`; raises `OSError` when it fails.
+    An existing file is replaced only once the new one is complete.
+    """
+    write_csv_rows(Path(path), COLUMNS, labels[COLUMNS].itertuples(index=False))
+
+
+def join_labels(sample: pd.DataFrame, labels: pd.DataFrame) -> pd.DataFrame:
+    """Return the rows of `sample` that have a label and a verdict.
+    Added columns: human_label, judge_label, annotator and weight; `score` is the judge's.
+
+    `sample` is the result of `annotation_sample` on judged answers. weight is the number of answers
+    of its arm (model, setting, k) that a labelled row represents. With it, estimates over all arms
+    refer to all answers, whatever number of each was labelled. Prints how many sampled answers have
+    a label, and how many labels match none of them, as after a change of the model.
+    """
+    require_columns(sample, ["query_id", "group", "answer", "score"], "join_labels")
+    if "arm_size" not in sample:
+        raise VragError(
+            "join_labels: the sample has no column 'arm_size', which weighs its labels; draw it"
+            " with"
+            " `annotation_sample`."
+        )
+    of_answers = list(zip(labels["query_id"], labels["answer"], strict=True))
+    said = dict(zip(of_answers, labels["label"], strict=True))
+    by = dict(zip(of_answers, labels["annotator"], strict=True))
+    keys = list(zip(sample["query_id"], sample["answer"], strict=True))
+    found, unused = sum(key in said for key in keys), len(set(said) - set(keys))
+    print(
+        f"labels: {found:,} of {len(keys):,} sampled answers have one; {unused:,} of {len(said):,}"
+        " labels belong to none of them",
+        flush=True,
+    )
+    human = pd.Series([said.get(key) for key in keys], index=sample.index, dtype=object)
+    annotator = pd.Series([by.get(key) for key in keys], index=sample.index, dtype=object)
+    rows = sample.assign(human_label=human, annotator=annotator)
+    rows = rows[rows["human_label"].notna() & rows["score"].notna()]
+    scale, sizes = scale_of(sample), rows.groupby(_ARM)["human_label"].transform("size")
+    judge = [label_of_score(score, scale) for score in rows["score"]]
+    return rows.assign(judge_label=judge, weight=rows["arm_size"] / sizes).reset_index(drop=True)
+
+
+def _checked(row: Mapping[str, str], where: str) -> tuple[str, str]:
+    """(query_id, answer) of a row whose cells are as they should be."""
+    if row["label"] not in LABELS:
+        raise VragError(
+            f"{where}: found the label {row['label']!r}, expected one of {', '.join(LABELS)}."
+        )
+    for name in ("query_id", "annotator"):
+        if not row[name]:
+            raise VragError(f"{where}: the {name} is empty; expected a name.")
+    return row["query_id"], row["answer"]

@@ -1,0 +1,186 @@
+"""Option-format leakage: how far the format of the options reveals the answer, and the same
+questions with normalised options.
+
+Often only the correct option keeps ImageNet's form of a label: "wood_rabbit" among "Eastern
+cottontail" and "Marsh rabbit".
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+import pandas as pd
+
+from vrag_kit.analysis.estimates import cluster_means
+from vrag_kit.analysis.percent import to_percent
+from vrag_kit.analysis.weights import PoststratificationWeights
+from vrag_kit.errors import VragError
+from vrag_kit.judging.multiple_choice import correct_letters
+from vrag_kit.order import ordered
+from vrag_kit.papers.mrag_bench.audit import QUESTIONS
+from vrag_kit.papers.mrag_bench.results import OVERALL, published_range
+from vrag_kit.papers.mrag_bench.settings import with_choices, with_queries
+from vrag_kit.types import Benchmark, Query
+
+SPOKE = {"right": 24, "wrong": 2, "silent": 14}
+"""Counts from 40 inspected questions with ImageNet images: how often the option with the odd format
+is correct, incorrect, or there is none.
+"""
+
+
+def odd_format_option(choices: Sequence[str]) -> int | None:
+    """Returns the position, from 0, of the only option with an underscore, else of the only one in
+    lower case; None if there is neither.
+    """
+    for is_odd in (_has_underscore, _is_lower):
+        odd = [place for place, choice in enumerate(choices) if is_odd(choice)]
+        if len(odd) == 1:
+            return odd[0]
+    return None
+
+
+def option_format_baseline(benchmark: Benchmark) -> pd.DataFrame:
+    """Scores a baseline that guesses from option format alone, one row per query.
+
+    Columns: query_id, scenario, group, option (the one with the odd format, "" if none), guessed,
+    correct, expected. `correct` is whether that option is an accepted answer; `expected` is its
+    score, or the mean score of a random option where no option has an odd format.
+    """
+    rows = []
+    for query_id, query in benchmark.queries.items():
+        place = odd_format_option(query.choices)
+        letters = correct_letters(query)
+        letter = "" if place is None else chr(ord("A") + place)
+        right = bool(letter) and letter in letters
+        by_chance = len(letters) / len(query.choices) if query.choices else float("nan")
+        rows.append(
+            {
+                "query_id": query_id,
+                "scenario": query.metadata.get("scenario", ""),
+                "group": query.group,
+                "option": letter,
+                "guessed": bool(letter),
+                "correct": right,
+                "expected": float(right) if letter else by_chance,
+            }
+        )
+    columns = ["query_id", "scenario", "group", "option", "guessed", "correct", "expected"]
+    return pd.DataFrame(rows, columns=columns)
+
+
+def option_format_by_scenario(
+    baseline: pd.DataFrame, *, weights: PoststratificationWeights | None
+) -> pd.DataFrame:
+    """Averages `option_format_baseline` by scenario, in percent. Columns: scenario ("overall"
+    first), value, ci_low, ci_high, n (questions), n_guessed and n_correct (questions with an odd
+    option, and with a correct one).
+
+    Intervals are over groups; overall is weighted by `weights` (`scenario_weights`).
+    """
+    rows = baseline.assign(value=baseline["expected"])
+    overall = cluster_means(rows.assign(whole=OVERALL), ["whole"], weights=weights)
+    means = [overall.rename(columns={"whole": "scenario"}), cluster_means(rows, ["scenario"])]
+    both = pd.concat([rows.assign(scenario=OVERALL), rows])
+    counts = both.groupby("scenario")[["guessed", "correct"]].sum().add_prefix("n_")
+    table = pd.concat(means, ignore_index=True).drop(columns="n_failed")
+    return to_percent(table.assign(metric="accuracy from option format")).merge(
+        counts.reset_index(), on="scenario"
+    )
+
+
+def option_format_table(guessed: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
+    """Formats `option_format_by_scenario` of several option formats as columns: scenario → "71.0
+    [60.1, 80.2] (32 of 40)". The counts are questions guessed correctly, of those with an odd
+    option. The last column is the range of the paper's 14 models without examples.
+    """
+    columns = {}
+    for name, table in guessed.items():
+        cells = [
+            f"{row['value']:.1f} [{row['ci_low']:.1f}, {row['ci_high']:.1f}]"
+            f" ({row['n_correct']} of {row['n_guessed']})"
+            for row in table.to_dict("records")
+        ]
+        columns[name] = pd.Series(cells, table["scenario"])
+    table = pd.DataFrame(columns).reindex([OVERALL, *QUESTIONS]).fillna("")
+    printed = "no_rag: 14 models"
+    return table.assign(**{f"{printed} (reported)": published_range()[printed]})
+
+
+def normalise_option(text: str) -> str:
+    """Normalises an option's format: spaces for underscores and between joined words, lower case;
+    single letters stay.
+    """
+    if len(text.strip()) < 2:
+        return text.strip()
+    apart = re.sub(r"(?<=[a-z])(?=[A-Z])", " ", text.replace("_", " "))
+    return " ".join(apart.split()).lower()
+
+
+def with_normalised_options(benchmark: Benchmark) -> Benchmark:
+    """Returns the same questions with `normalise_option` applied to options and answers: an arm
+    compared with the original options.
+
+    Raises `VragError` for a query if two options become equal.
+    """
+    queries = {}
+    for query_id, query in benchmark.queries.items():
+        choices = tuple(map(normalise_option, query.choices))
+        if len(set(choices)) < len(choices):
+            raise VragError(
+                f"query {query_id!r}: spelt alike, its options {', '.join(query.choices)} are no"
+                " longer different; leave it out with `benchmark.subset(query_ids)`."
+            )
+        answers = tuple(map(normalise_option, query.answers))
+        queries[query_id] = with_choices(replace(query, answers=answers), choices)
+    return with_queries(benchmark, queries, "options spelt alike")
+
+
+def with_planted_cue(benchmark: Benchmark, *, seed: int = 0) -> Benchmark:
+    """Returns a copy of questions with normalised options in which a format cue is planted. In the
+    shares of `SPOKE` the correct option, or an incorrect one, has ImageNet's form of a label
+    ("wood_rabbit") and all others that of a name ("Marsh rabbit").
+
+    These are not the paper's data: they show what `option_format_baseline` detects, and whether a
+    model follows the cue. Options that are single letters stay. `seed` selects the questions of
+    each kind.
+    """
+    kinds = list(Counter(SPOKE).elements())
+    shuffled = ordered(benchmark.queries, seed, "spelt apart")
+    queries = dict(benchmark.queries)
+    for place, query_id in enumerate(shuffled):
+        kind = kinds[place * len(kinds) // len(shuffled)]
+        queries[query_id] = _respelt(queries[query_id], kind)
+    return with_queries(benchmark, queries, f"options spelt apart, seed {seed}")
+
+
+def _respelt(query: Query, kind: str) -> Query:
+    """The query with the first option that is right, or that is wrong, as a label."""
+    sought = kind == "right"
+    places = [i for i, text in enumerate(query.choices) if (text in query.answers) == sought]
+    label = places[0] if places and kind != "silent" else None
+    new = {}
+    for place, choice in enumerate(query.choices):
+        new[choice] = _as_label(choice) if place == label else _as_name(choice)
+    answers = tuple(new.get(answer, answer) for answer in query.answers)
+    return with_choices(replace(query, answers=answers), tuple(map(new.__getitem__, query.choices)))
+
+
+def _as_label(text: str) -> str:
+    plain = normalise_option(text)
+    return plain if len(plain) < 2 else plain.replace(" ", "_")
+
+
+def _as_name(text: str) -> str:
+    plain = normalise_option(text)
+    return plain if len(plain) < 2 else plain[0].upper() + plain[1:]
+
+
+def _has_underscore(choice: str) -> bool:
+    return "_" in choice
+
+
+def _is_lower(choice: str) -> bool:
+    return choice.islower()

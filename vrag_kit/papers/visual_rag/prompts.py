@@ -1,0 +1,12 @@
+"""Prompt templates of the paper (Table 11), and ours where it has none, marked in the file."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from vrag_kit.generation.wording import read_prompts
+
+WORDING = read_prompts(Path(__file__).with_name("wording.json"))
+"""Prompt templates no_image, clue_image, one_image, several_images and text_passages, and the
+template of each setting.
+"""

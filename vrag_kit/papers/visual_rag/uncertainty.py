@@ -1,0 +1,67 @@
+"""Uncertainty of published means: the widest interval over queries, and intervals over published
+runs.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+
+from vrag_kit.papers.audit import CELL
+from vrag_kit.papers.published import published
+
+RUN_TABLES = (13, 15)
+_SAME = 0.006  # two printed means are one: half a unit of the last digit, and a hair
+
+
+def with_uncertainty(table: pd.DataFrame) -> pd.DataFrame:
+    """Adds the intervals ci_low, ci_high (`with_binomial_interval`) and ci_low_runs, ci_high_runs,
+    in percent.
+
+    The latter are a t interval over the five runs of Tables 13 and 15, where the value is their
+    mean: over other samples of images for the *same* queries. NaN elsewhere.
+    """
+    cells = table[CELL].merge(_over_runs(), on=CELL, how="left")
+    fits = (cells["mean"] - table["value"].to_numpy()).abs() <= _SAME
+    return with_binomial_interval(table).assign(
+        ci_low_runs=(cells["mean"] - cells["half"]).where(fits).to_numpy(),
+        ci_high_runs=(cells["mean"] + cells["half"]).where(fits).to_numpy(),
+    )
+
+
+def with_binomial_interval(table: pd.DataFrame) -> pd.DataFrame:
+    """Adds ci_low and ci_high, the widest interval of a mean in percent over n queries.
+
+    Clopper–Pearson interval, as if every query scored 0 or 1 (means of other scores vary less) and
+    independently (queries on one species may not be independent; the paper publishes nothing on
+    this).
+
+    Clopper & Pearson (1934), "The use of confidence or fiducial limits illustrated in
+    the case of the binomial", Biometrika 26(4).
+    """
+    from scipy.special import betaincinv  # quantiles of the beta distribution
+
+    n = table["n"].to_numpy(float)
+    right = table["value"].to_numpy(float) / 100 * n
+    low = np.where(right > 0, betaincinv(np.maximum(right, 1e-9), n - right + 1, 0.025), 0.0)
+    high = np.where(right < n, betaincinv(right + 1, np.maximum(n - right, 1e-9), 0.975), 1.0)
+    return table.assign(ci_low=100 * low, ci_high=100 * high)
+
+
+def published_run_std(numbers: tuple[int, ...] = RUN_TABLES) -> pd.DataFrame:
+    """Computes the standard deviations between the paper's five runs from the runs themselves
+    (Tables 13 and 15; for ROUGE 14 and 16; ddof = 1): model, setting, k, std in points.
+    """
+    return _over_runs(numbers)[[*CELL, "std"]]
+
+
+def _over_runs(numbers: tuple[int, ...] = RUN_TABLES) -> pd.DataFrame:
+    """model, setting, k, and mean, std and half width of a 95 % interval of the runs."""
+    from scipy.special import stdtrit  # quantiles of Student's t
+
+    tables = [published("visual_rag", table=number) for number in numbers]
+    runs = pd.concat(tables).dropna(subset="run")
+    cells = runs.assign(k=runs["k"].fillna(1).astype(int)).groupby(CELL, sort=False)["value"]
+    over = cells.agg(["mean", "std", "count"]).reset_index()
+    half = stdtrit(over["count"] - 1, 0.975) * over["std"] / np.sqrt(over["count"])
+    return over.assign(half=half)

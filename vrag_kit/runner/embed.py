@@ -1,0 +1,122 @@
+"""Embedding of the corpora that a parameter file's notebooks search, and its status. Embedding is
+separate from running, in full or in parts for many machines.
+
+The notebooks' cells run up to their searches, as in `dry_run`: their output folders are temporary,
+and no model is called.
+"""
+
+from __future__ import annotations
+
+import tempfile
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+from vrag_kit.errors import VragError
+from vrag_kit.forecast import dry_run
+from vrag_kit.retrieval.corpora import PlannedEmbedding
+from vrag_kit.retrieval.embedding import document_keys, embed_part, vector_space
+from vrag_kit.retrieval.keeping import WHOLE, ItemKeys, ShardPart
+from vrag_kit.retrieval.manifests import documents_folder
+from vrag_kit.retrieval.shards import VectorSpace
+from vrag_kit.retrieval.stored import describe_damaged_shards, embedding_folders, folder_status
+from vrag_kit.runner.dry_run import execute_cells, redirect_outputs, restore_folder_names
+from vrag_kit.runner.params import WITHIN, declared_parameters
+from vrag_kit.runner.plan import notebook_name, read_plan, select_notebooks
+from vrag_kit.runner.values import SEARCHING
+
+_NAMES = {*SEARCHING, *(WITHIN[name] for name in SEARCHING if name in WITHIN)}
+"""Parameters of notebooks that search by vectors."""
+
+
+def parse_part(text: str) -> ShardPart:
+    """Parse "3/8" as a part, "" as the whole; raises `VragError` for anything else."""
+    if not text:
+        return WHOLE
+    numbers = [int(each) for each in text.split("/") if each.isdecimal()]
+    if len(numbers) == text.count("/") + 1 == 2 and 1 <= numbers[0] <= numbers[1]:
+        return ShardPart(*numbers)
+    raise VragError(f"--part is {text!r}; expected i/n with i from 1 to n, such as 3/8.")
+
+
+def embed_parameters(file: Path, part: ShardPart, only: Sequence[str]) -> None:
+    """Embed a part of every corpus that the notebooks search by vectors.
+
+    Raises `VragError` as `embed_documents` does, and if no notebook searches.
+    """
+    seen: set[tuple[Path, str]] = set()
+    for corpus in corpora_to_embed(file, only):
+        encoder = corpus.open()
+        place = documents_folder(encoder, corpus.root)
+        told = place, document_keys(encoder, corpus.documents).digest()
+        if told not in seen:
+            seen.add(told)
+            embed_part(encoder, corpus.documents, corpus.root, part)
+
+
+class EmbeddingStatus(NamedTuple):
+    """The stored vectors of the corpora that notebooks search, as found on disk."""
+
+    lines: list[str]
+    """Lines to print."""
+    lacking: int
+    """Number of documents without a vector, summed over retrievers."""
+
+
+def embedding_status(corpora: Iterable[PlannedEmbedding]) -> EmbeddingStatus:
+    """Return the status of the stored vectors of corpora; their damaged shards are set aside."""
+    lines: list[str] = []
+    lacking = 0
+    found: dict[Path, list[ItemKeys]] = defaultdict(list)
+    spaces: dict[Path, VectorSpace] = {}
+    roots: set[Path] = set()
+    for corpus in corpora:
+        roots.add(Path(corpus.root))
+        encoder = corpus.cached_encoder()
+        if encoder is None:
+            line = f"{corpus.entry}: nothing of {len(corpus.documents):,} documents"
+            if line not in lines:
+                lines.append(line)
+                lacking += len(corpus.documents)
+        else:
+            folder = documents_folder(encoder, corpus.root)
+            found[folder].append(document_keys(encoder, corpus.documents))
+            spaces[folder] = vector_space(encoder)
+    stored = [folder_status(folder, columns, spaces[folder]) for folder, columns in found.items()]
+    lines += map(str, stored)
+    lacking += sum(each.wanted - each.there for each in stored)
+    for root in sorted(roots):
+        others = [folder for folder in embedding_folders(root) if folder not in found]
+        lines += [f"not of these parameters: {folder_status(folder, [])}" for folder in others]
+        lines += filter(None, [describe_damaged_shards(root)])
+    return EmbeddingStatus(lines, lacking)
+
+
+def corpora_to_embed(file: Path, only: Sequence[str]) -> Iterator[PlannedEmbedding]:
+    """Yield the corpora that a file's notebooks search by vectors, notebook by notebook. `only`
+    limits the notebooks (`select_notebooks`).
+    """
+    any_found = False
+    why = ""
+    read: dict[tuple[object, ...], object] = {}
+    (plan,) = select_notebooks([read_plan(file)], only)
+    for notebook, given in plan.given.items():
+        settings = {**declared_parameters(notebook), **given}
+        if not settings.keys() & _NAMES:
+            continue
+        with tempfile.TemporaryDirectory() as scratch, dry_run(Path(scratch)) as forecast:
+            forecast.asks = False
+            forecast.known = read
+            told = redirect_outputs(settings, Path(scratch))
+            if "hardware" in settings:
+                told["hardware"] = settings["hardware"]
+            fault = execute_cells(notebook, told, forecast.models)[1]
+            corpora = [each for each in forecast.corpora if isinstance(each, PlannedEmbedding)]
+        if fault and not corpora:
+            words = restore_folder_names(fault.words, settings, Path(scratch))
+            why = why or f" {notebook_name(notebook)}, code cell {fault.cell}: {words}"
+        any_found = any_found or bool(corpora)
+        yield from corpora
+    if not any_found:
+        raise VragError(f"{file}: no notebook of it comes to a search by vectors.{why}")

@@ -1,0 +1,103 @@
+"""An encyclopedia article for every species of the guide: what a naturalist would tell,
+and what is hidden only where the caller says so (standing for Wikipedia).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from vrag_kit.synthetic.organisms import KINDS, HiddenPart
+from vrag_kit.synthetic.traits import Species, stream
+
+HOMES = {
+    "foliage": ("gardens", "old hedges", "oak woods", "river banks"),
+    "sky": ("tall trees", "reed beds", "forest edges", "parks"),
+    "meadow": ("wet meadows", "road sides", "sandy slopes", "hay fields"),
+    "forest": ("beech woods", "mossy logs", "spruce forests", "leaf litter"),
+    "water": ("slow rivers", "coral gardens", "rock pools", "cold lakes"),
+    "rock": ("stone walls", "dry hills", "canyon floors", "sunny ledges"),
+}
+_TIMES = ("spring", "early summer", "late summer", "autumn")
+_OPENINGS = (
+    "{latin} is a species of {noun} in the family {family}.",
+    "The {common} ({latin}) belongs to the family {family}.",
+    "{latin}, known as the {common}, is a {noun} of the family {family}.",
+)
+_SHY = (
+    "The {part} {is_} seldom seen, as photographs rarely show {them}.",
+    "Few observers have looked at the {part}.",
+    "The {part} {is_} not described in most guides.",
+)
+_BUILDS = ("small", "of middle size", "rather large", "slender", "stout")
+
+
+def write_article(
+    species: Species, name: str, *, facts: Sequence[HiddenPart] = ()
+) -> tuple[str, tuple[tuple[str, str], ...]]:
+    """(title, sections) of a species; the same name gives the same words.
+
+    Its look from outside is told. A hidden part is at most mentioned, unless some are
+    `facts`: then colour and pattern of these are said instead, and all else stays.
+    """
+    rng = stream(name, "article")
+    kind = KINDS[species.kind]
+    words = {
+        "latin": species.scientific_name,
+        "common": species.common_name,
+        "noun": kind.noun.lower(),
+        "family": kind.lineage[-1],
+    }
+    look = species.outside
+    pattern = "" if look.pattern == "plain" else f", {look.pattern} with {look.second}"
+    shy = kind.hidden[int(rng.integers(2))]
+    size = _pick(rng, _BUILDS)
+    hint = _shyly(shy, rng)  # drawn in any case, so that the other words stay
+    description = [
+        f"From outside it is {look.color}{pattern}.",
+        f"It is {size} for its kind.",
+        *([_part_sentence(species, part) for part in facts] or [hint]),
+    ]
+    homes = rng.choice(HOMES[kind.scene], size=2, replace=False)
+    often = _pick(rng, ("common", "rare", "local", "widespread"))
+    side = _pick(rng, ("north", "south", "east", "west"))
+    where = f"It lives in {homes[0]} and {homes[1]}. It is {often} in the {side}."
+    sections = [
+        ("", _pick(rng, _OPENINGS).format(**words)),
+        ("Description", " ".join(description)),
+        ("Distribution", where),
+    ]
+    if rng.random() < 0.5:
+        sections.append(("Life cycle", f"It is mostly seen in {_pick(rng, _TIMES)}."))
+    sections += [
+        ("See also", f"List of species in the family {kind.lineage[-1]}"),
+        ("References", "Field notes of the society, volume 12."),
+    ]
+    titles = (species.scientific_name, species.common_name, f"{species.genus} and its allies")
+    return str(rng.choice(titles, p=(0.6, 0.3, 0.1))), tuple(sections)
+
+
+def article_markdown(title: str, sections: tuple[tuple[str, str], ...]) -> str:
+    """The article as the text of a file."""
+    parts = [f"# {title}\n"]
+    for heading, text in sections:
+        parts.append(f"\n## {heading}\n{text}\n" if heading else f"\n{text}\n")
+    return "".join(parts)
+
+
+def _pick(rng: np.random.Generator, options: tuple[str, ...]) -> str:
+    return str(rng.choice(options))
+
+
+def _part_sentence(species: Species, part: HiddenPart) -> str:
+    look = species.hidden[part.name]
+    pattern = "plain" if look.pattern == "plain" else f"{look.pattern} with {look.second}"
+    verb = "are" if part.plural else "is"
+    return f"The {part.name} {verb} {look.color}, {pattern}."
+
+
+def _shyly(part: HiddenPart, rng: np.random.Generator) -> str:
+    return _pick(rng, _SHY).format(
+        part=part.name, is_="are" if part.plural else "is", them="them" if part.plural else "it"
+    )

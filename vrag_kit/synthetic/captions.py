@@ -1,0 +1,224 @@
+"""Captions for the Field Guide's photographs, and a WebQA made of them, in the layout
+that `vrag_kit.benchmarks.webqa` reads.
+
+    <guide>/webqa/WebQA_train_val.json    the guide's questions, each with one or two of
+                                          its clues and 10 to 16 other images
+    <guide>/webqa/imgs.tsv, imgs.lineidx  those images
+
+A caption tells what people write below such a picture, as on Wikimedia Commons: the two
+names, a place, a year, half of the time the view or the part that it shows, and never
+what that part looks like. The other images show no part that is asked about: some of
+the same species, the rest of others. The same guide gives the same bytes.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TypeVar
+
+import numpy as np
+
+from vrag_kit.benchmarks.webqa_images import LINES
+from vrag_kit.files import write_file
+from vrag_kit.progress import track
+from vrag_kit.synthetic.pages import FieldGuideEdition, SpeciesPlan, plan_species, species_slots
+from vrag_kit.synthetic.questions import Question
+from vrag_kit.synthetic.traits import stream
+
+VIEWS = {  # pose → what a caption says of it
+    "rest": "at rest",
+    "spread": "with wings spread",
+    "upright": "with wings closed",
+    "perched": "perched",
+    "gaping": "with bill open",
+    "wings raised": "with wings raised",
+    "side": "in side view",
+    "facing": "seen from the front",
+    "windblown": "in the wind",
+    "from below": "seen from below",
+    "cut": "cut in half",
+    "fin raised": "with fin raised",
+    "mouth open": "with mouth open",
+    "above": "seen from above",
+    "display": "displaying",
+    "below": "seen from below",
+}
+_PLACES = (
+    "Alderwick",
+    "Brackenhope",
+    "Cold Harbor",
+    "Dunmere",
+    "Eastfold",
+    "Farrowdale",
+    "Gorsey Bank",
+    "Hartsease",
+    "Inverlyn",
+    "Kestrel Point",
+    "Lower Sedgeby",
+    "Millstone Edge",
+    "Nettlebeck",
+    "Oxley Reserve",
+    "Pennycross",
+    "Quillan Valley",
+    "Rushford",
+    "Sallow Creek",
+    "Thornbury Down",
+    "Upper Tarn",
+    "Wickham Ponds",
+    "Yarrow Island",
+)
+_TITLES = (
+    "{common} {number}",
+    "{scientific} {number}",
+    "{common} - {place}",
+    "{scientific} {place} {year}",
+)
+_SENTENCES = (
+    "{common} ({scientific}){view} at {place}, {year}.",
+    "{scientific}, the {common},{view} near {place} in {year}.",
+    "{common}{view}, photographed at {place} in {year}; {scientific}.",
+    "{place}, {year}: {common}{view} ({scientific}).",
+)
+
+Picture = tuple[int, int]  # page, photograph
+Thing = TypeVar("Thing")
+
+
+@dataclass(frozen=True, slots=True)
+class WebQAItem:
+    """A question and the images that are given with it."""
+
+    page: SpeciesPlan
+    question: Question
+    positives: tuple[Picture, ...]
+    negatives: tuple[Picture, ...]
+
+
+def plan_webqa(edition: FieldGuideEdition) -> tuple[list[SpeciesPlan], list[WebQAItem]]:
+    """The pages of a guide, and every question with its images; draws nothing.
+
+    Negatives are photographs that show no part which is asked about, and serve one
+    question each.
+    """
+    species = species_slots(edition)
+    planned = (plan_species(edition, index, *slot) for index, slot in enumerate(species))
+    pages = list(track(planned, "choosing images for captions", len(species), "species"))
+    plain = [_plain_photos(page, number, edition.seed) for number, page in enumerate(pages)]
+    items = []
+    for number, page in enumerate(pages):
+        for question in page.questions:
+            rng = stream(edition.seed, "captions", number, question.text)
+            clues = [i for i, photo in enumerate(page.photos) if question.part in photo.shown]
+            clues = _shuffled(clues, edition.seed, "clues", question.text)
+            sources = _sources_of_negatives(pages, number, rng)
+            negatives = tuple((other, plain[other].pop()) for other in sources if plain[other])
+            n_clues = 1 + int(rng.random() < 0.45)
+            positives = tuple((number, clue) for clue in clues[:n_clues])
+            items.append(WebQAItem(page, question, positives, negatives))
+    return pages, items
+
+
+def _plain_photos(page: SpeciesPlan, number: int, seed: str) -> list[int]:
+    """The page's photographs that show no part which is asked about, shuffled."""
+    asked = frozenset(question.part for question in page.questions)
+    plain = [i for i, photo in enumerate(page.photos) if not photo.shown & asked]
+    return _shuffled(plain, seed, "plain", number)
+
+
+def _sources_of_negatives(
+    pages: list[SpeciesPlan], number: int, rng: np.random.Generator
+) -> list[int]:
+    """The page of each negative of a question: 4 to 7 from its own, the rest (10 to 16
+    in all) from others, every second of them of the same kind of organism.
+    """
+    others = [other for other in range(len(pages)) if other != number]
+    kind = pages[number].species.kind
+    same_kind = [other for other in others if pages[other].species.kind == kind]
+    near = [number] * int(rng.integers(4, 8))
+    far = []
+    for _ in range(int(rng.integers(10, 17)) - len(near)):
+        far.append(int(rng.choice(same_kind if rng.random() < 0.5 else others)))
+    return near + far
+
+
+def photo_caption(page: SpeciesPlan, number: int, seed: str) -> tuple[str, str]:
+    """(title, caption) of a photograph; as in WebQA, the caption begins with the title."""
+    rng = stream(seed, "caption", page.folder, page.files[number])
+    photo = page.photos[number]
+    view = ""
+    if rng.random() < 0.5:
+        view = f" showing the {min(photo.shown)}" if photo.shown else f" {VIEWS[photo.view.pose]}"
+    words = {
+        "common": page.species.common_name,
+        "scientific": page.species.scientific_name,
+        "view": view,
+        "place": str(rng.choice(_PLACES)),
+        "year": int(rng.integers(2006, 2025)),
+        "number": int(rng.integers(1, 90)),
+    }
+    title = str(rng.choice(_TITLES)).format(**words)
+    return title, f"{title} {str(rng.choice(_SENTENCES)).format(**words)}"
+
+
+def write_webqa(edition: FieldGuideEdition, images: Path, target: Path) -> None:
+    """Write the questions and the images of an edition, whose photographs are in `images`,
+    into `target`.
+    """
+    pages, items = plan_webqa(edition)
+    used: set[Picture] = set()
+    for item in items:
+        used.update(item.positives, item.negatives)
+    pictures = _shuffled(sorted(used), edition.seed, "lines")
+    lines: list[bytes] = []
+    starts: list[str] = []
+    facts: dict[Picture, dict[str, object]] = {}
+    end = 0  # of what is in `lines`, bytes
+    for number, (page, photo) in enumerate(pictures):
+        image_id = 3 * LINES + number
+        jpeg = (images / pages[page].folder / pages[page].files[photo]).read_bytes()
+        lines.append(f"{image_id}\t".encode() + base64.b64encode(jpeg) + b"\n")
+        starts.append(f"{end}\n")
+        end += len(lines[-1])
+        facts[page, photo] = _fact(pages[page], photo, image_id, edition.seed)
+    rows = [_row(item, facts) for item in items]
+    write_file(target / "imgs.tsv", b"".join(lines))
+    write_file(target / "imgs.lineidx", "".join(starts))
+    by_guid = {row["Guid"]: row for row in rows}
+    write_file(target / "WebQA_train_val.json", json.dumps(by_guid, indent=1))
+
+
+def _fact(page: SpeciesPlan, number: int, image_id: int, seed: str) -> dict[str, object]:
+    title, caption = photo_caption(page, number, seed)
+    address = f"https://field-guide.invalid/{title.replace(' ', '_')}"
+    return {
+        "image_id": image_id,
+        "title": title,
+        "caption": caption,
+        "url": address,
+        "imgUrl": f"{address}.jpg",
+    }
+
+
+def _row(item: WebQAItem, facts: dict[Picture, dict[str, object]]) -> dict[str, object]:
+    name = item.page.species.scientific_name
+    guid = hashlib.sha256(f"{name} {item.question.text}".encode()).hexdigest()[:32]
+    return {
+        "Q": f'"{item.question.text}"',
+        "A": [f'"{answer}"' for answer in item.question.answers],
+        "topic": name,
+        "split": "val",
+        "Qcate": "Others" if item.question.asks == "pattern" else "color",
+        "Guid": guid,
+        "img_posFacts": [facts[picture] for picture in item.positives],
+        "img_negFacts": [facts[picture] for picture in item.negatives],
+        "txt_posFacts": [],
+        "txt_negFacts": [],
+    }
+
+
+def _shuffled(items: list[Thing], *names: object) -> list[Thing]:
+    return [items[i] for i in stream(*names).permutation(len(items))]

@@ -1,0 +1,232 @@
+"""The Field Guide with other facts: every clue drawn again, the same view of the same
+species, but the asked part in another colour or pattern.
+
+So it can be told whether an answer comes from the picture: nothing else in it changed.
+Only a drawn guide can be drawn again; photographs cannot.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import threading
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import lru_cache
+
+import numpy as np
+from PIL import Image
+
+from vrag_kit.benchmarks import decode
+from vrag_kit.errors import VragError
+from vrag_kit.generation import gt_clue
+from vrag_kit.generation.distractors import CONTRADICTION, Others
+from vrag_kit.synthetic.generator_version import generator_version
+from vrag_kit.synthetic.opening import DRAWN, Source
+from vrag_kit.synthetic.organisms import KINDS
+from vrag_kit.synthetic.pages import EDITIONS, plan_species, species_slots
+from vrag_kit.synthetic.photographs import numbered_species
+from vrag_kit.synthetic.questions import Question, askable_traits, hidden_parts, make_question
+from vrag_kit.synthetic.traits import COLORS, PATTERNS, Appearance, Species, stream
+from vrag_kit.synthetic.views import View, draw_photograph
+from vrag_kit.types import Benchmark, Context, Document, Query
+
+_QUALITY = 88  # of the guide's own JPEG files
+_PLANNING = threading.Lock()
+"""Held while a page is planned, so that threads that draw its pictures plan it once."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class CounterfactualImage:
+    """A photograph that is drawn when someone looks at it, encoded as the guide's are;
+    implements `LazyImage`. Its page is planned then too: that takes longer than drawing.
+    """
+
+    where: str
+    species: Species
+    edition: str  # of the guide, which has the photograph of the species as it is
+    photo: str  # "<species folder>/<file>", its name there
+
+    @property
+    def size(self) -> int:
+        """Its side, pixels."""
+        return EDITIONS[self.edition].size
+
+    @property
+    def view(self) -> View:
+        """That of the guide's photograph; raises `VragError` where the guide has none of
+        that name.
+        """
+        folder, file = self.photo.split("/", 1)
+        with _PLANNING:
+            views = _views(self.edition, int(folder[:5]))
+        if file not in views:
+            raise VragError(
+                f"{self.where}: the {self.edition} Field Guide has no photograph {self.photo!r}, so"
+                " it cannot be drawn again. Open the guide as it was drawn."
+            )
+        return views[file]
+
+    @property
+    def stamp(self) -> str:
+        """Changes with the species, the photograph, and the code that plans and draws
+        them.
+        """
+        drawn = repr((self.species, self.edition, self.photo, generator_version("views", "pages")))
+        return hashlib.sha256(drawn.encode()).hexdigest()
+
+    def data(self) -> bytes:
+        """The picture as a JPEG file."""
+        file = io.BytesIO()
+        picture = draw_photograph(self.species, self.view, self.size)
+        picture.save(file, "JPEG", quality=_QUALITY, subsampling=0)
+        return file.getvalue()
+
+    def open(self) -> Image.Image:
+        """The decoded picture, RGB."""
+        return decode(self.data(), self.where)
+
+
+def counterfactual_benchmark(guide: Source, benchmark: Benchmark, *, seed: int = 0) -> Benchmark:
+    """The questions of `benchmark`, which is the drawn `guide` or a part of it, in a
+    world where the asked part looks otherwise: `answers` are the new values, and each
+    clue is a picture drawn again (`counterfactual_id`), in corpus, labels and pools.
+
+    Each question gets one new value, which `seed` and question determine: a colour, two
+    colours or a pattern that the asked part did not have and nothing else of the species
+    has. Wording, pose, background, light and noise are the same. Raises `VragError` for
+    data that are not drawn, or not by this code.
+    """
+    if isinstance(guide, str) and guide in DRAWN:
+        edition = DRAWN[guide]
+    else:
+        raise VragError(
+            f"evidence can be swapped only in a drawn world; found {guide!r}, expected one of"
+            f" {', '.join(map(repr, DRAWN))}."
+        )
+    queries, qrels = dict(benchmark.queries), dict(benchmark.qrels)
+    drawn: dict[str, Document] = {}
+    for query_id, query in benchmark.queries.items():
+        own, question = _found(edition, query)
+        species = _otherwise(own, question, stream("swap", seed, query_id))
+        part = next(p for p in KINDS[species.kind].hidden if p.name == question.part)
+        queries[query_id] = replace(
+            query, answers=make_question(species, part, question.asks).answers
+        )
+        again = _clues_again(benchmark, query_id, species, edition)
+        drawn |= {document.doc_id: document for document in again.values()}
+        names = {old: document.doc_id for old, document in again.items()}
+        labels = benchmark.qrels[query_id]
+        qrels[query_id] = {names.get(doc_id, doc_id): label for doc_id, label in labels.items()}
+    named = f"{benchmark.fingerprint}/swapped/{seed}"
+    return replace(
+        benchmark,
+        fingerprint=hashlib.sha256(named.encode()).hexdigest(),
+        queries=queries,
+        qrels=qrels,
+        corpus={**benchmark.corpus, **drawn},
+        pools={query_id: tuple(labels) for query_id, labels in qrels.items()},
+    )
+
+
+def counterfactual_id(doc_id: str, query_id: str) -> str:
+    """The name of a clue drawn again for a question: one picture may be a clue for two,
+    and looks otherwise for each.
+    """
+    return f"{doc_id}~{query_id}"
+
+
+def with_counterfactual_clues(contexts: Sequence[Context], benchmark: Benchmark) -> list[Context]:
+    """The same contexts with each clue drawn again; ask them of the `counterfactual_benchmark`."""
+    swapped = []
+    for context in contexts:
+        clues = set(benchmark.relevant(context.query_id))
+        shown = [
+            counterfactual_id(doc_id, context.query_id) if doc_id in clues else doc_id
+            for doc_id in context.doc_ids
+        ]
+        swapped.append(replace(context, doc_ids=tuple(shown)))
+    return swapped
+
+
+def with_contradicting_images(
+    data: Source, benchmark: Benchmark, *, seed: int = 0
+) -> tuple[Benchmark, dict[str, Others]]:
+    """(benchmark with more documents, {"contradiction": query → its look-alike}) for
+    `company` and `clue_with_distractors`: the clue of each query's first draw, drawn again with
+    the value of `counterfactual_benchmark`.
+
+    Photographs cannot be drawn again: data that are not drawn come back as they are,
+    with {}.
+    """
+    if isinstance(data, Mapping):
+        return benchmark, {}
+    world = counterfactual_benchmark(data, benchmark, seed=seed)
+    again = with_counterfactual_clues(gt_clue(benchmark, draws=1, seed=seed), benchmark)
+    look_alikes = {context.query_id: context.doc_ids for context in again}
+    documents = [world.corpus[doc_id] for (doc_id,) in look_alikes.values()]
+    return benchmark.with_documents(documents), {CONTRADICTION: look_alikes}
+
+
+@lru_cache(maxsize=256)
+def _views(edition: str, index: int) -> Mapping[str, View]:
+    """File → view of the photographs of the species with this index."""
+    page = plan_species(EDITIONS[edition], index, *species_slots(EDITIONS[edition])[index])
+    return {file: photo.view for file, photo in zip(page.files, page.photos, strict=True)}
+
+
+def _found(edition: str, query: Query) -> tuple[Species, Question]:
+    """The species that a query asks about, and its question."""
+    folder = str(query.metadata.get("folder", ""))
+    for index, slot in enumerate(species_slots(EDITIONS[edition])):
+        if not folder.startswith(f"{index:05d}_"):
+            continue
+        species = numbered_species(EDITIONS[edition].seed, *slot)
+        if not folder.endswith(f"_{species.genus}_{species.epithet}"):
+            continue
+        for question in _questions(species):
+            if question.text == query.text:
+                return species, question
+    raise VragError(
+        f"query {query.query_id!r} is none of the {edition} Field Guide; its clues cannot be"
+        " drawn again. Open the guide that the questions are from, by its name."
+    )
+
+
+def _questions(species: Species) -> Iterator[Question]:
+    """All that can be asked about a species."""
+    for part in hidden_parts(species):
+        for asks in askable_traits(species, part):
+            yield make_question(species, part, asks)
+
+
+def _otherwise(species: Species, question: Question, rng: np.random.Generator) -> Species:
+    """The species with another look of the asked part."""
+    look, outside = species.hidden[question.part], species.outside
+    seen = (look.color, look.second, outside.color, outside.second)
+    if question.asks == "pattern":
+        new = replace(look, pattern=_other(PATTERNS, (look.pattern, outside.pattern), rng))
+    else:
+        color = _other(COLORS, seen, rng)
+        new = replace(look, color=color)
+        if question.asks == "colors":
+            new = replace(new, second=_other(COLORS, (*seen, color), rng))
+    hidden: dict[str, Appearance] = {**species.hidden, question.part: new}
+    return replace(species, hidden=hidden)
+
+
+def _other(values: Iterable[str], taken: Sequence[str], rng: np.random.Generator) -> str:
+    return str(rng.choice([value for value in values if value not in taken]))
+
+
+def _clues_again(
+    benchmark: Benchmark, query_id: str, species: Species, edition: str
+) -> dict[str, Document]:
+    """doc_id of each clue → the same view of `species`."""
+    again = {}
+    for doc_id in benchmark.relevant(query_id):
+        name = counterfactual_id(doc_id, query_id)
+        image = CounterfactualImage(f"drawn again: {name}", species, edition, doc_id)
+        metadata = benchmark.corpus[doc_id].metadata
+        again[doc_id] = Document(doc_id=name, image=image, metadata=metadata)
+    return again

@@ -1,0 +1,234 @@
+"""What an edition of the drawn CRAG-MM holds, before anything is drawn: the entities of
+each split, what the knowledge graph and the web have of them, questions, conversations.
+"""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import chain, islice
+
+import numpy as np
+
+from vrag_kit.synthetic.crag_mm.conversations import (
+    LENGTH_SHARES,
+    TYPE_SHARES,
+    Turn,
+    make_conversation,
+    make_single_turn,
+)
+from vrag_kit.synthetic.crag_mm.entities import Entity, EntityWorld, NameGenerator
+from vrag_kit.synthetic.crag_mm.vocabulary import T, choose_by_share
+from vrag_kit.synthetic.crag_mm.web_pages import GENERAL, WebPage, general_page, pages_about
+from vrag_kit.synthetic.traits import stream
+
+QUESTIONS_AN_ENTITY = 2  # single-turn questions about one entity, each with its picture
+_LOOK_ALIKES = {1: 0.7, 2: 0.3}
+_MORE = 0.6  # entities that nobody asks about and nobody mistakes, for each asked one
+_MISSING = 0.07  # of the asked entities are not in the knowledge graph
+_BARE = 0.12  # chance that one of the tail has no attributes there
+_WITH_ADDRESS = 0.2  # of the pictures are not taken by glasses
+POPULARITY = {"head": 1 / 3, "torso": 1 / 3, "tail": 1 / 3}
+"""How often entities are photographed and written about → their share."""
+_PAGES = {"head": 3, "torso": 2, "tail": 1}
+_UNWRITTEN = 0.35  # chance that there is no page about one of the tail
+QUALITY_SHARES = {
+    "normal": 0.5,
+    "low light": 0.1,
+    "blurred": 0.1,
+    "truncated": 0.1,
+    "occluded": 0.1,
+    "rotated": 0.1,
+}
+"""In CRAG-MM 84 % are normal; here there is enough of each for an interval."""
+
+
+@dataclass(frozen=True, slots=True)
+class SplitSize:
+    """How large a split is."""
+
+    questions: int  # single-turn
+    conversations: int
+
+
+@dataclass(frozen=True, slots=True)
+class CragMMEdition:
+    """How large an edition is."""
+
+    splits: Mapping[str, SplitSize]
+    worn: tuple[int, int]  # width and height of a worn picture, pixels
+    photograph: int  # side of a photograph of the knowledge graph
+    photographs: Mapping[str, int]  # popularity → how many of an entity are there
+    seed: str
+
+
+EDITIONS = {
+    "full": CragMMEdition(
+        splits={"validation": SplitSize(80, 24), "public_test": SplitSize(240, 100)},
+        worn=(192, 256),
+        photograph=128,
+        photographs={"head": 5, "torso": 3, "tail": 1},
+        seed="worn-glasses",
+    ),
+    "small": CragMMEdition(
+        splits={"validation": SplitSize(12, 4), "public_test": SplitSize(24, 8)},
+        worn=(96, 128),
+        photograph=96,
+        photographs={"head": 3, "torso": 2, "tail": 1},
+        seed="pocket-glasses",
+    ),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class EntityEntry:
+    """An entity with what an edition has of it."""
+
+    entity: Entity
+    popularity: str
+    photographs: int  # in the knowledge graph; 0: it is not there
+    bare: bool  # it has no attributes there
+    pages: tuple[WebPage, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Session:
+    """One picture with its question, or its conversation."""
+
+    session_id: str
+    entry: EntityEntry
+    turns: tuple[Turn, ...]
+    interaction_ids: tuple[str, ...]
+    quality: str
+    egocentric: bool
+    picture: str  # name of its stream
+
+
+@dataclass(frozen=True, slots=True)
+class Split:
+    """All of a split."""
+
+    name: str
+    entries: tuple[EntityEntry, ...]
+    general: tuple[WebPage, ...]  # about the regions and describers of asked entities
+    single: tuple[Session, ...]
+    multi: tuple[Session, ...]
+
+
+def plan_edition(edition: CragMMEdition) -> list[Split]:
+    """All splits of an edition, no name in two of them; draws nothing."""
+    names = NameGenerator(edition.seed, editions=True)
+    return [_plan_split(edition, name, names) for name in edition.splits]
+
+
+def _plan_split(edition: CragMMEdition, name: str, names: NameGenerator) -> Split:
+    seed, size = f"{edition.seed}/{name}", edition.splits[name]
+    world = EntityWorld(seed, names)
+    about = -(-size.questions // QUESTIONS_AN_ENTITY)
+    count = about + size.conversations
+    asked = [world.new_entity() for _ in range(count)]
+    near = [_look_alikes(world, each, stream(seed, "near", each.name)) for each in asked]
+    rest = list(chain.from_iterable(near))
+    rest += [world.new_entity() for _ in range(round(_MORE * count))]
+    missing = set(stream(seed, "missing").permutation(count)[: max(1, round(_MISSING * count))])
+    entries = []
+    for i, each in enumerate(asked):
+        entry = _entry(each, seed, edition.photographs)
+        entries.append(replace(entry, photographs=0) if i in missing else entry)
+    sessions = _Sessions(seed, size.questions + size.conversations)
+    single = _single(seed, size.questions, list(zip(entries, near, strict=True))[:about], sessions)
+    lengths = allocate_by_share(LENGTH_SHARES, size.conversations, stream(seed, "lengths"))
+    multi = []
+    for i, length in enumerate(lengths):
+        entry = entries[about + i]
+        key = f"{seed}/conversation/{i}"
+        turns = make_conversation(entry.entity, near[about + i], key, length)
+        multi.append(sessions.new(entry, turns))
+    entries += [_entry(each, seed, edition.photographs) for each in rest]
+    facts = {each.facts["region"] for each in asked} | {each.facts["describer"] for each in asked}
+    general = tuple(general_page(world, each) for each in GENERAL if each in facts)
+    return Split(name, tuple(entries), general, tuple(single), tuple(multi))
+
+
+def _look_alikes(world: EntityWorld, of: Entity, rng: np.random.Generator) -> tuple[Entity, ...]:
+    found = [world.new_confusable(of) for _ in range(choose_by_share(_LOOK_ALIKES, rng))]
+    return tuple(each for each in found if each)
+
+
+def _entry(entity: Entity, seed: str, photographs: Mapping[str, int]) -> EntityEntry:
+    rng = stream(seed, "entry", entity.name)
+    popularity = choose_by_share(POPULARITY, rng)
+    is_tail = popularity == "tail"
+    unwritten = is_tail and rng.random() < _UNWRITTEN
+    bare = is_tail and rng.random() < _BARE
+    count = 0 if unwritten else _PAGES[popularity]
+    pages = tuple(pages_about(entity, count, seed))
+    return EntityEntry(entity, popularity, photographs[popularity], bare, pages)
+
+
+class _Sessions:
+    """Gives sessions their ids and the sort of their pictures, in exact shares."""
+
+    def __init__(self, seed: str, count: int) -> None:
+        self._rng = stream(seed, "ids")
+        self._seed = seed
+        egocentric = round(count * (1 - _WITH_ADDRESS))
+        worn = allocate_by_share(_egocentric_shares(), egocentric, stream(seed, "qualities"))
+        sorts = [(quality, True) for quality in worn] + [("normal", False)] * (count - egocentric)
+        order = stream(seed, "pictures").permutation(count)
+        self._sorts = iter([sorts[i] for i in order])
+
+    def new(self, entry: EntityEntry, turns: tuple[Turn, ...]) -> Session:
+        """The next session."""
+        quality, egocentric = next(self._sorts)
+        session_id = self._id()
+        ids = tuple(self._id() for _ in turns) if len(turns) > 1 else (session_id,)
+        picture = f"{self._seed}/asked/{session_id}"
+        return Session(session_id, entry, turns, ids, quality, egocentric, picture)
+
+    def _id(self) -> str:
+        return str(uuid.UUID(bytes=self._rng.bytes(16), version=4))
+
+
+def _egocentric_shares() -> dict[str, float]:
+    """Of the qualities among worn pictures: those with an address are all normal."""
+    left = {**QUALITY_SHARES, "normal": QUALITY_SHARES["normal"] - _WITH_ADDRESS}
+    return {quality: share / (1 - _WITH_ADDRESS) for quality, share in left.items()}
+
+
+def _single(
+    seed: str,
+    count: int,
+    about: Sequence[tuple[EntityEntry, tuple[Entity, ...]]],
+    sessions: _Sessions,
+) -> list[Session]:
+    """Questions in turn about each entity; nothing is asked twice of one."""
+    categories = allocate_by_share(TYPE_SHARES, count, stream(seed, "categories"))
+    asked: set[tuple[str, str]] = set()
+    made = []
+    for i, category in enumerate(categories):
+        entry, others = about[i % len(about)]
+        for attempt in range(50):
+            name = f"{seed}/single/{i}/{attempt}"
+            turn = make_single_turn(entry.entity, others, name, category)
+            mark = (entry.entity.name, turn.question)
+            if mark not in asked:
+                break
+        asked.add(mark)
+        made.append(sessions.new(entry, (turn,)))
+    return made
+
+
+def allocate_by_share(shares: Mapping[T, float], count: int, rng: np.random.Generator) -> list[T]:
+    """Each key as often as its share says, to less than one, in a random order."""
+    total = sum(shares.values())
+    exact = {key: count * share / total for key, share in shares.items()}
+    number = {key: int(each) for key, each in exact.items()}
+    by_rest = sorted(shares, key=lambda key: number[key] - exact[key])
+    for key in islice(by_rest, count - sum(number.values())):
+        number[key] += 1
+    dealt: list[T] = []
+    for key, times in number.items():
+        dealt += [key] * times
+    return [dealt[i] for i in rng.permutation(count)]

@@ -1,0 +1,216 @@
+"""Invented species with a name of two listed words, a look of their own, and facts.
+
+A name's two words have numbers. Where their sum can be divided by `_SHARE`, the name
+is the editions'; all others are for worlds that models were trained in.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from vrag_kit.synthetic.crag_mm.vocabulary import (
+    BORN,
+    CAPITALS,
+    DESCRIBERS,
+    EATERS,
+    EPITHETS,
+    FAMILIES,
+    GENERA,
+    GROUNDS,
+    LENGTHS,
+    MONTHS,
+    REGIONS,
+    SMELLS,
+    choose,
+    choose_by_share,
+    join_words,
+)
+from vrag_kit.synthetic.organisms import KINDS
+from vrag_kit.synthetic.traits import COLORS, PATTERNS, Appearance, Species, stream
+
+_SHARE = 4
+_PATTERN_SHARES = {"plain": 0.1, "spotted": 0.3, "banded": 0.3, "bordered": 0.3}
+ATTRIBUTES = ("look", "family", "describer", "year", "region", "months", "length", "width")
+"""Facts that the knowledge graph tells, in its order."""
+WEB_FACTS = ("found", "eaten", "smell", "capital", "born")
+"""Facts that only web pages tell; the capital is the region's, the birth the describer's."""
+
+
+@dataclass(frozen=True, slots=True)
+class Entity:
+    """One invented species and what is known of it."""
+
+    species: Species
+    facts: Mapping[str, str]  # every key of ATTRIBUTES and WEB_FACTS → words
+
+    @property
+    def name(self) -> str:
+        """Genus and epithet."""
+        return self.species.scientific_name
+
+    @property
+    def address(self) -> str:
+        """The name as a part of addresses."""
+        return self.name.lower().replace(" ", "-")
+
+    @property
+    def kind(self) -> str:
+        """A key of organisms.KINDS: also the word for it."""
+        return self.species.kind
+
+    @property
+    def look(self) -> str:
+        """Its look in words: "red moth, banded with white"; no other in its world has it."""
+        return self.facts["look"]
+
+    @property
+    def attributes(self) -> dict[str, str]:
+        """What the knowledge graph tells."""
+        return {key: self.facts[key] for key in ATTRIBUTES}
+
+    def numeric_fact(self, key: str) -> int:
+        """A fact that is a number: "43 mm" and "1832" are 43 and 1832."""
+        return int(self.facts[key].split()[0])
+
+    def list_fact(self, key: str) -> list[str]:
+        """A fact that is a list."""
+        return self.facts[key].replace(" and ", ", ").split(", ")
+
+
+def describe_appearance(kind: str, look: Appearance) -> str:
+    """ "red moth, banded with white" or "red moth, plain"."""
+    pattern = look.pattern if look.pattern == "plain" else f"{look.pattern} with {look.second}"
+    return f"{look.color} {kind}, {pattern}"
+
+
+def with_article(words: str) -> str:
+    """ "a red moth", "an orange moth"."""
+    article = "an" if words[0] in "aeiou" else "a"
+    return f"{article} {words}"
+
+
+class EntityWorld:
+    """Entities with distinct names and looks; the same seed invents the same ones.
+
+    In one world a region has one capital and a describer one year of birth.
+    """
+
+    def __init__(self, seed: str, names: NameGenerator | None = None) -> None:
+        self.seed = seed
+        self._names = names or NameGenerator(seed)
+        self._taken: set[str] = set()
+        self._count = 0
+
+    @cached_property
+    def capitals(self) -> dict[str, str]:
+        """Region → capital."""
+        order = stream(self.seed, "capitals").permutation(len(CAPITALS))
+        return {region: CAPITALS[i] for region, i in zip(REGIONS, order, strict=True)}
+
+    @cached_property
+    def births(self) -> dict[str, int]:
+        """Describer → year of birth."""
+        years = stream(self.seed, "births").integers(BORN.start, BORN.stop, size=len(DESCRIBERS))
+        return {who: int(year) for who, year in zip(DESCRIBERS, years, strict=True)}
+
+    def new_entity(self) -> Entity:
+        """One more entity."""
+        rng = self._rng()
+        while True:
+            kind = choose(tuple(KINDS), rng)
+            look = _look(rng)
+            if describe_appearance(kind, look) not in self._taken:
+                return self._new(kind, look, rng)
+
+    def new_confusable(self, of: Entity) -> Entity | None:
+        """One more entity, which is easily taken for `of`: the same kind, colour and
+        pattern and another second colour, or the same look and another kind; None when no
+        such look is left.
+        """
+        rng = self._rng()
+        looks = _near(of, rng)
+        free = [each for each in looks if describe_appearance(*each) not in self._taken]
+        return self._new(*free[0], rng, near=of) if free else None
+
+    def _rng(self) -> np.random.Generator:
+        self._count += 1
+        return stream(self.seed, "entity", self._count)
+
+    def _new(
+        self, kind: str, look: Appearance, rng: np.random.Generator, near: Entity | None = None
+    ) -> Entity:
+        self._taken.add(describe_appearance(kind, look))
+        related = near and rng.random() < 0.5
+        genus, epithet = self._names.new(near.species.genus if near and related else "")
+        hidden = {part.name: _look(rng) for part in KINDS[kind].hidden}
+        build = near.species.build if near else (float(rng.random()), float(rng.random()))
+        facts = self._facts(kind, look, rng)
+        species = Species(kind, genus, epithet, facts["look"], look, hidden, build)
+        return Entity(species, facts)
+
+    def _facts(self, kind: str, look: Appearance, rng: np.random.Generator) -> dict[str, str]:
+        describer, region = choose(DESCRIBERS, rng), choose(REGIONS, rng)
+        born = self.births[describer]
+        length = choose(LENGTHS, rng)
+        width = max(4, round(length * rng.uniform(0.3, 0.8)))
+        first = int(rng.integers(12))
+        months = [MONTHS[(first + i) % 12] for i in range(int(rng.integers(2, 5)))]
+        return {
+            "look": describe_appearance(kind, look),
+            "family": choose(FAMILIES, rng),
+            "describer": describer,
+            "year": str(born + int(rng.integers(30, 51))),
+            "region": region,
+            "months": join_words(months),
+            "length": f"{length} mm",
+            "width": f"{width} mm",
+            "found": join_words([GROUNDS[i] for i in rng.permutation(len(GROUNDS))[:2]]),
+            "eaten": choose(EATERS, rng),
+            "smell": choose(SMELLS, rng),
+            "capital": self.capitals[region],
+            "born": str(born),
+        }
+
+
+class NameGenerator:
+    """Names, each once: those that only editions have, or those that none has."""
+
+    def __init__(self, seed: str, *, editions: bool = False) -> None:
+        self._rng = stream(seed, "names")
+        self._editions = editions
+        self._given: set[tuple[int, int]] = set()
+
+    def new(self, genus: str = "") -> tuple[str, str]:
+        """Genus, the given one or any, and epithet."""
+        while True:
+            first = GENERA.index(genus) if genus else int(self._rng.integers(len(GENERA)))
+            last = int(self._rng.integers(len(EPITHETS)))
+            of_editions = (first + last) % _SHARE == 0
+            if of_editions == self._editions and (first, last) not in self._given:
+                self._given.add((first, last))
+                return GENERA[first], EPITHETS[last]
+
+
+def _look(rng: np.random.Generator) -> Appearance:
+    color = choose(tuple(COLORS), rng)
+    second = choose([each for each in COLORS if each != color], rng)
+    return Appearance(color, choose_by_share(_PATTERN_SHARES, rng), second)
+
+
+def _near(of: Entity, rng: np.random.Generator) -> list[tuple[str, Appearance]]:
+    """Kinds and looks that are near, in a random order; two of three keep the kind."""
+    look = of.species.outside
+    seconds = [color for color in COLORS if color not in (look.color, look.second)]
+    kinds = [kind for kind in KINDS if kind != of.kind]
+    others = [(kinds[i], look) for i in rng.permutation(len(kinds))]
+    if look.pattern == "plain":  # without a second colour: patterned, or of another kind
+        seconds = list(COLORS)
+        seconds.remove(look.color)
+    pattern = choose(PATTERNS[1:], rng) if look.pattern == "plain" else look.pattern
+    order = rng.permutation(len(seconds))
+    same = [(of.kind, Appearance(look.color, pattern, seconds[i])) for i in order]
+    return [*same, *others] if rng.random() < 2 / 3 else [*others, *same]

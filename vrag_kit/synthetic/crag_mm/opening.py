@@ -1,0 +1,138 @@
+"""CRAG-MM as a notebook's parameters name it: a drawn edition, or the real rows and
+indexes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from vrag_kit.benchmarks.crag_mm import load_crag_mm
+from vrag_kit.errors import VragError
+from vrag_kit.spelling import did_you_mean
+from vrag_kit.synthetic.crag_mm.drawing import generate_crag_mm
+from vrag_kit.synthetic.crag_mm.indexes import index_folders
+from vrag_kit.synthetic.crag_mm.larger import larger_web
+from vrag_kit.synthetic.crag_mm.sessions import MULTI_TURN, SINGLE_TURN
+from vrag_kit.synthetic.real_data import resolve_rows
+from vrag_kit.types import Benchmark
+from vrag_kit.workspace import path as project_path
+
+CRAG_MM_EDITIONS = {"field-guide-crag-mm": "full", "field-guide-crag-mm-small": "small"}
+"""Name → edition of the drawn CRAG-MM; it is drawn into data/<name>."""
+WEBS = ("standard", "large")
+"""The webs of a drawn edition: the one that is drawn, and `larger_web`."""
+EgoSize = Sequence[int] | None
+"""Width and height; None or nothing for pictures as they are."""
+
+
+def open_single_turn(
+    crag_mm_single: str,
+    split: str = "validation",
+    *,
+    indexes: str = "",
+    images: str = "",
+    egocentric_size: EgoSize = None,
+    web_index: str = WEBS[0],
+) -> Benchmark:
+    """The single-turn questions of a synthetic edition (its name in `CRAG_MM_EDITIONS`), generated
+    if its folder is missing, over its knowledge graph and its web; or of the rows in a
+    folder or a data set of the hub, over the split's indexes in the folder `indexes` ("":
+    none), which have the names that they have in a drawn edition.
+
+    `images` and `egocentric_size` as `load_crag_mm` says; `web_index`, of a synthetic
+    edition, is one of `WEBS`. Raises `VragError` as drawing and
+    loading do, for a name that is neither, for indexes or pictures named beside a drawn
+    edition, for a folder without indexes of the split, for a web that is none of `WEBS`,
+    and for another than the first beside rows.
+    """
+    if web_index not in WEBS:
+        raise VragError(
+            f"web_index is {web_index!r}; expected {' or '.join(map(repr, WEBS))}."
+            f"{did_you_mean(web_index, WEBS)}"
+        )
+    if crag_mm_single in CRAG_MM_EDITIONS:
+        usual = _drawn(crag_mm_single, SINGLE_TURN, split, indexes or images, egocentric_size)
+        edition = CRAG_MM_EDITIONS[crag_mm_single]
+        return usual if web_index == WEBS[0] else larger_web(usual, edition, split)
+    if web_index != WEBS[0]:
+        raise VragError(
+            f"web_index is {web_index!r} beside {crag_mm_single!r}, but is of synthetic editions"
+            " alone; leave it out: the web of rows is the one in the folder 'indexes'."
+        )
+    rows = resolve_rows("crag_mm_single", crag_mm_single, CRAG_MM_EDITIONS)
+    return _real(rows, split, indexes, images, egocentric_size)
+
+
+def open_multi_turn(
+    crag_mm_multi: str,
+    split: str = "validation",
+    *,
+    indexes: str = "",
+    images: str = "",
+    egocentric_size: EgoSize = None,
+) -> Benchmark:
+    """The conversations, as `open_single_turn` opens single questions."""
+    if crag_mm_multi in CRAG_MM_EDITIONS:
+        return _drawn(crag_mm_multi, MULTI_TURN, split, indexes or images, egocentric_size)
+    rows = resolve_rows("crag_mm_multi", crag_mm_multi, CRAG_MM_EDITIONS)
+    return _real(rows, split, indexes, images, egocentric_size)
+
+
+def _drawn(name: str, kind: str, split: str, default: str, egocentric_size: EgoSize) -> Benchmark:
+    if default:
+        raise VragError(
+            f"{default!r} is named beside {name!r}, which is drawn with pictures and indexes of its"
+            ' own; expected "".'
+        )
+    folder = generate_crag_mm(CRAG_MM_EDITIONS[name], project_path(f"data/{name}"))
+    image_index, web_index = index_folders(folder, split)
+    benchmark = load_crag_mm(
+        folder / kind,
+        split,
+        image_index=image_index,
+        web_index=web_index,
+        egocentric_size=_size(egocentric_size),
+    )
+    return replace(benchmark, name=f"{name}-{kind}-{split.replace('_', '-')}")
+
+
+def _real(
+    rows: Path | str, split: str, indexes: str, images: str, egocentric_size: EgoSize
+) -> Benchmark:
+    image_index, web_index = _indexes(indexes, split)
+    return load_crag_mm(
+        rows,
+        split,
+        image_index=image_index,
+        web_index=web_index,
+        images=project_path(images) if images else None,
+        egocentric_size=_size(egocentric_size),
+    )
+
+
+def _size(egocentric_size: EgoSize) -> tuple[int, int] | None:
+    """Width and height as loading takes them."""
+    if not egocentric_size:
+        return None
+    if len(egocentric_size) != 2 or min(egocentric_size) < 1:
+        raise VragError(
+            f"egocentric_size is {list(egocentric_size)}; expected [width, height] in pixels, or"
+            " [] for images as they are."
+        )
+    return egocentric_size[0], egocentric_size[1]
+
+
+def _indexes(indexes: str, split: str) -> tuple[Path | None, Path | None]:
+    """The indexes of the split that a folder holds."""
+    if not indexes:
+        return None, None
+    wanted = index_folders(project_path(indexes), split)
+    image_index, web_index = (path if path.is_dir() else None for path in wanted)
+    if image_index is None and web_index is None:
+        raise VragError(
+            f"indexes is {indexes!r}, which holds neither {wanted[0].name!r} nor"
+            f" {wanted[1].name!r}; expected converted indexes of the split in it."
+        )
+    return image_index, web_index

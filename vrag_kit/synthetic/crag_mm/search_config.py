@@ -1,0 +1,80 @@
+"""The two searches of CRAG-MM as a notebook's parameters name them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+
+from vrag_kit.benchmarks.crag_mm_index import SPLITS
+from vrag_kit.errors import VragError
+from vrag_kit.options import Entry
+from vrag_kit.retrieval import (
+    SearchService,
+    cached_service,
+    chroma_service,
+    image_service,
+    text_service,
+)
+from vrag_kit.synthetic.crag_mm.indexes import index_folders
+from vrag_kit.types import Benchmark
+from vrag_kit.workspace import path as project_path
+
+SOURCES = ("image_search", "web_search")
+"""What documents of the two indexes are known by."""
+
+
+@dataclass(frozen=True, slots=True)
+class SearchServices:
+    """What a benchmark's turns are searched with; None where there is nothing to search."""
+
+    images: SearchService | None
+    """Finds entries of the knowledge graph by a picture."""
+    web: SearchService | None
+    """Finds pages by a text."""
+
+
+def open_services(
+    benchmark: Benchmark,
+    images: Entry,
+    web: Entry,
+    cache_dir: Path | str,
+    *,
+    indexes: str = "",
+    device: str = "cpu",
+) -> SearchServices:
+    """The searches of a benchmark's own documents: `images` is a retriever, asked by a
+    picture; `web` one that is asked by text, "bm25" or "words".
+
+    Where the folder `indexes` holds a converted official index of the benchmark's split,
+    its vectors are searched. What a search replied once is kept in `cache_dir`, as are
+    vectors. Raises `VragError` as `image_service`, `text_service` and
+    `chroma_service` do.
+    """
+    folders: tuple[Path | None, Path | None] = (None, None)
+    if indexes:
+        folders = index_folders(project_path(indexes), _split(benchmark))
+    opened: list[SearchService | None] = []
+    for source, entry, folder in zip(SOURCES, (images, web), folders, strict=True):
+        documents = {
+            name: document
+            for name, document in benchmark.corpus.items()
+            if document.metadata.get("source") == source
+        }
+        make = image_service if source == SOURCES[0] else text_service
+        if folder is not None and (folder / "vectors").is_dir():
+            make = partial(chroma_service, folder)
+        service = make(documents, entry, cache_dir, device=device) if documents else None
+        opened.append(cached_service(service, cache_dir) if service else None)
+    return SearchServices(*opened)
+
+
+def _split(benchmark: Benchmark) -> str:
+    """The split that a benchmark's name ends with."""
+    for split in SPLITS:
+        if benchmark.name.endswith(split.replace("_", "-")):
+            return split
+    raise VragError(
+        f"{benchmark.name}: its name does not end with a split, so that its indexes are not known;"
+        f" expected one of {', '.join(SPLITS)}. Open it by open_single_turn or open_multi_turn."
+    )

@@ -1,0 +1,43 @@
+"""What is true of the Field Guide by construction, said only where it is looked at."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from inspect import cleandoc
+from pathlib import Path
+from typing import Any
+
+from vrag_kit.analysis.sentences import MarkdownText
+from vrag_kit.synthetic.crag_mm.opening import CRAG_MM_EDITIONS
+from vrag_kit.synthetic.mrag_bench import DRAWN_MRAG
+from vrag_kit.synthetic.mrag_suite.opening import DRAWN_SUITE
+from vrag_kit.synthetic.opening import DRAWN
+from vrag_kit.workspace import path as project_path
+
+_HERE = Path(__file__).parent.resolve()
+
+
+def data_card_note(
+    about: str | Mapping[str, Any] | Sequence[Any], text: str
+) -> MarkdownText | None:
+    """`text`, marked as a remark, where `about` names an edition of the Field Guide or
+    something that was made for it; else None, which a notebook does not show.
+
+    `about` is the value of a notebook's parameter: data, a model, a retriever, a file of
+    labels, or a list of such, of which one is enough.
+    """
+    several = isinstance(about, Sequence) and not isinstance(about, str)
+    if not any(_ours(each) for each in (about if several else [about])):
+        return None
+    return MarkdownText(f"**About the Field Guide.** {cleandoc(text)}")
+
+
+def _ours(named: object) -> bool:
+    """Whether a parameter names an edition, or a file or folder that comes with the kit:
+    weights, labels, logs of annotators.
+    """
+    name = named.get("model") if isinstance(named, Mapping) else named
+    if not isinstance(name, str) or not name:
+        return False
+    drawn = name in {**DRAWN, **DRAWN_MRAG, **CRAG_MM_EDITIONS, **DRAWN_SUITE}
+    return drawn or project_path(name).resolve().is_relative_to(_HERE)

@@ -1,0 +1,27 @@
+"""MRAG-Bench's nine scenarios drawn with the guide's organisms: an edition in the data
+set's own layout.
+"""
+
+from vrag_kit.synthetic.mrag_bench.drawing import generate_mrag_bench
+from vrag_kit.synthetic.mrag_bench.edition import EDITIONS
+from vrag_kit.synthetic.mrag_bench.opening import (
+    DRAWN_MRAG,
+    open_class_labels,
+    open_mrag_bench,
+    open_mrag_passages,
+)
+from vrag_kit.synthetic.mrag_bench.passages import write_passage
+from vrag_kit.synthetic.mrag_bench.scenarios import SCENARIOS
+from vrag_kit.synthetic.mrag_bench.topics import training_names
+
+__all__ = [
+    "DRAWN_MRAG",
+    "EDITIONS",
+    "SCENARIOS",
+    "generate_mrag_bench",
+    "open_class_labels",
+    "open_mrag_bench",
+    "open_mrag_passages",
+    "training_names",
+    "write_passage",
+]

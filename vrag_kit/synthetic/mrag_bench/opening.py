@@ -1,0 +1,78 @@
+"""MRAG-Bench as a notebook's parameters name it: a drawn edition, or the real rows and
+corpus.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from vrag_kit.benchmarks.mrag_bench import load_mrag_bench
+from vrag_kit.benchmarks.mrag_bench_classes import read_class_labels
+from vrag_kit.benchmarks.mrag_bench_texts import load_mrag_texts
+from vrag_kit.errors import VragError
+from vrag_kit.synthetic.mrag_bench.drawing import LABELS, generate_mrag_bench
+from vrag_kit.synthetic.mrag_bench.texts import TEXTS
+from vrag_kit.synthetic.real_data import resolve_rows
+from vrag_kit.types import Benchmark
+from vrag_kit.workspace import path as project_path
+
+DRAWN_MRAG = {"field-guide-mrag-bench": "full", "field-guide-mrag-bench-small": "small"}
+"""Name → edition of the drawn MRAG-Bench; it is drawn into data/<name>."""
+
+
+def open_mrag_bench(
+    mrag_rows: str,
+    mrag_corpus: str = "",
+    *,
+    cache_dir: Path | str | None = None,
+) -> Benchmark:
+    """A synthetic edition by its name in `DRAWN_MRAG`, generated if its folder is missing; or
+    the rows in a folder of parquet shards or of a data set of the hub, with the folder of
+    the corpus ("": the images of the rows).
+
+    Raises `VragError` as drawing and loading do, for a name that is neither, and for a
+    corpus beside a drawn edition.
+    """
+    if mrag_rows in DRAWN_MRAG:
+        if mrag_corpus:
+            raise VragError(
+                f"mrag_corpus is {mrag_corpus!r}, but {mrag_rows!r} is drawn with a corpus of its"
+                ' own; expected "".'
+            )
+        folder = generate_mrag_bench(DRAWN_MRAG[mrag_rows], project_path(f"data/{mrag_rows}"))
+        return load_mrag_bench(folder, folder, cache_dir=cache_dir, name=mrag_rows)
+    rows = resolve_rows("mrag_rows", mrag_rows, DRAWN_MRAG)
+    corpus = project_path(mrag_corpus) if mrag_corpus else None
+    return load_mrag_bench(rows, corpus, cache_dir=cache_dir)
+
+
+def open_mrag_passages(benchmark: Benchmark, mrag_texts: str) -> Benchmark:
+    """The benchmark's questions over passages of text: those of a drawn edition, or those
+    in a folder of `passages.csv` and `ground_truth.csv`.
+
+    Raises `VragError` as `load_mrag_texts` does, when `mrag_texts` is "", and for the
+    passages of a drawn edition beside other questions.
+    """
+    if not mrag_texts:
+        raise VragError(
+            'mrag_texts is "", but MRAG-Bench comes without texts. Write passages.csv'
+            " (passage,text) and ground_truth.csv (question,passage) into a folder, and name it."
+        )
+    if mrag_texts in DRAWN_MRAG:
+        if benchmark.name != mrag_texts:
+            raise VragError(
+                f"mrag_texts is {mrag_texts!r}, but the questions are {benchmark.name!r}, of which"
+                " these passages tell nothing. Name a folder with passages about them."
+            )
+        folder = generate_mrag_bench(DRAWN_MRAG[mrag_texts], project_path(f"data/{mrag_texts}"))
+        return load_mrag_texts(benchmark, folder / TEXTS)
+    return load_mrag_texts(benchmark, project_path(mrag_texts))
+
+
+def open_class_labels(mrag_rows: str, mrag_labels: str = "") -> dict[str, str]:
+    """File of the corpus → its class, where its name does not tell it: what comes with a
+    drawn edition, or the CSV file `mrag_labels` (`read_class_labels`); none for "".
+    """
+    if mrag_rows in DRAWN_MRAG and not mrag_labels:
+        return read_class_labels(project_path(f"data/{mrag_rows}") / LABELS)
+    return read_class_labels(project_path(mrag_labels)) if mrag_labels else {}

@@ -1,0 +1,228 @@
+"""Six regions of the guide's country, each with its own sky, ground and landmark; an
+organism stands close by in the query, and others of its kind far off in the examples.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+import numpy as np
+from PIL import Image, ImageFilter
+
+from vrag_kit.synthetic.mrag_bench.painting import OUTSIDE_POSE, place_shapes
+from vrag_kit.synthetic.mrag_bench.topics import TopicQuestion
+from vrag_kit.synthetic.organisms import KINDS
+from vrag_kit.synthetic.photographs import numbered_species
+from vrag_kit.synthetic.shapes import Color, Shape, darker, ellipse, lighter, paint, rgb, smooth
+from vrag_kit.synthetic.traits import stream
+from vrag_kit.synthetic.views import sample_view
+
+Land = Callable[[np.random.Generator], list[Shape]]
+
+
+@dataclass(frozen=True, slots=True)
+class Region:
+    """One region: its colours, and what stands on its horizon."""
+
+    name: str
+    sky: Color
+    ground: Color
+    land: Land  # shapes above and on the horizon, which is at y = 0
+    words: str  # its look, as lessons tell it
+
+
+def _mesas(rng: np.random.Generator) -> list[Shape]:
+    shapes = []
+    for x in rng.uniform(-0.5, 0.5, size=3):
+        wide, high = rng.uniform(0.1, 0.18), rng.uniform(0.14, 0.26)
+        rock = np.array(
+            [(x - wide, 0.02), (x - 0.7 * wide, -high), (x + 0.7 * wide, -high), (x + wide, 0.02)]
+        )
+        shapes += [Shape(rock, (168, 78, 48)), Shape(rock * (1, 0.5) + (0, -0.02), (138, 60, 40))]
+    return shapes
+
+
+def _conifers(rng: np.random.Generator) -> list[Shape]:
+    shapes = []
+    for x in np.sort(rng.uniform(-0.55, 0.55, size=9)):
+        high = rng.uniform(0.2, 0.4)
+        for step in range(3):
+            top, wide = -high + 0.3 * high * step, 0.04 + 0.02 * step
+            tree = np.array(
+                [(x, top), (x + wide, top + 0.45 * high), (x - wide, top + 0.45 * high)]
+            )
+            shapes.append(Shape(tree, rgb(np.array((34, 72, 52)) * rng.uniform(0.8, 1.1))))
+    return shapes
+
+
+def _palms(rng: np.random.Generator) -> list[Shape]:
+    shapes = [Shape(np.array([(-0.6, 0.0), (0.6, 0.0), (0.6, 0.08), (-0.6, 0.08)]), (60, 150, 190))]
+    for x in rng.uniform(-0.45, 0.45, size=4):
+        high = rng.uniform(0.22, 0.38)
+        shapes.append(
+            Shape(
+                np.array([(x - 0.012, 0.12), (x + 0.012, 0.12), (x + 0.03, -high)]), (116, 88, 58)
+            )
+        )
+        for turn in np.linspace(0.2, np.pi - 0.2, 6):
+            tip = np.array([x + 0.03 + 0.15 * np.cos(turn), -high + 0.07 - 0.1 * np.sin(turn)])
+            lifted = (tip[0], tip[1] - 0.03)
+            frond = smooth(np.array([(x + 0.03, -high), lifted, tip]), 1)
+            shapes.append(Shape(frond, (56, 138, 60)))
+    return shapes
+
+
+def _peaks(rng: np.random.Generator) -> list[Shape]:
+    shapes = []
+    for x in rng.uniform(-0.5, 0.5, size=4):
+        wide, high = rng.uniform(0.2, 0.3), rng.uniform(0.25, 0.42)
+        hill = np.array([(x - wide, 0.02), (x, -high), (x + wide, 0.02)])
+        cap = np.array(
+            [
+                (x - 0.45 * wide, -0.55 * high),
+                (x, -high),
+                (x + 0.45 * wide, -0.55 * high),
+                (x + 0.15 * wide, -0.62 * high),
+                (x - 0.1 * wide, -0.5 * high),
+            ]
+        )
+        shapes += [Shape(hill, (104, 112, 136)), Shape(cap, (246, 248, 252))]
+    return shapes
+
+
+def _huts(rng: np.random.Generator) -> list[Shape]:
+    shapes = [
+        Shape(smooth([(-0.6, 0.03), (-0.2, -0.1), (0.2, -0.06), (0.6, 0.03)]), (150, 90, 160))
+    ]
+    for x in rng.uniform(-0.4, 0.4, size=3):
+        wall = np.array([(x - 0.07, 0.06), (x - 0.07, -0.06), (x + 0.07, -0.06), (x + 0.07, 0.06)])
+        roof = np.array([(x - 0.1, -0.05), (x, -0.16), (x + 0.1, -0.05)])
+        shapes += [Shape(wall, (240, 234, 222)), Shape(roof, (190, 46, 40))]
+        shapes.append(
+            Shape(
+                np.array(
+                    [(x - 0.02, 0.06), (x - 0.02, -0.01), (x + 0.02, -0.01), (x + 0.02, 0.06)]
+                ),
+                (70, 50, 40),
+            )
+        )
+    return shapes
+
+
+def _reeds(rng: np.random.Generator) -> list[Shape]:
+    shapes = [
+        Shape(ellipse(x, 0.16 + 0.1 * i, 0.3, 0.04), (120, 156, 164))
+        for i, x in enumerate(rng.uniform(-0.4, 0.4, size=3))
+    ]
+    for x in rng.uniform(-0.55, 0.55, size=26):
+        high = rng.uniform(0.1, 0.34)
+        shapes.append(
+            Shape(
+                np.array([(x - 0.008, 0.06), (x + 0.008, 0.06), (x + 0.01, -high)]), (146, 134, 70)
+            )
+        )
+        shapes.append(Shape(ellipse(x + 0.01, -high, 0.013, 0.045, n=10), (92, 56, 34)))
+    return shapes
+
+
+REGIONS = {
+    region.name: region
+    for region in (
+        Region("EastMarch", (232, 190, 150), (206, 124, 78), _mesas, "red mesas over orange sand"),
+        Region("NorthEastMarch", (176, 196, 206), (226, 232, 236), _conifers, "dark firs in snow"),
+        Region("WestMarch", (126, 196, 236), (238, 220, 168), _palms, "palms on a pale beach"),
+        Region(
+            "SouthWestMarch", (164, 204, 240), (112, 156, 84), _peaks, "white peaks over pasture"
+        ),
+        Region("Heathlands", (206, 198, 220), (168, 104, 168), _huts, "red roofs on purple heath"),
+        Region("Fenlands", (200, 208, 196), (96, 112, 78), _reeds, "reeds and pools"),
+    )
+}
+"""Name → region; two names stand inside others, and all are run together."""
+
+
+@dataclass(frozen=True, slots=True)
+class RegionTopic:
+    """Organisms of a kind in a region; implements `Topic`."""
+
+    key: str
+    region: Region
+    kind: str
+
+    @property
+    def what(self) -> str:
+        """The kind, as a title."""
+        return self.kind.capitalize()
+
+    def questions(self) -> tuple[TopicQuestion, ...]:
+        """Where the picture was taken."""
+        text = f"In which region was this {self.kind} seen?"
+        others = tuple(name for name in REGIONS if name != self.region.name)
+        return (TopicQuestion("region", text, self.region.name, others),)
+
+    def query_image(self, name: str, size: int) -> Image.Image:
+        """Close by, in haze, the land behind it out of focus."""
+        rng = stream(name, "region")
+        land = _land(self.region, float(rng.uniform(-0.42, -0.3)), 2.2, rng, 2 * size)
+        haze = Image.new("RGB", land.size, rgb(rng.uniform(120, 200, size=3)))
+        blurred = land.filter(ImageFilter.GaussianBlur(0.06 * size))
+        behind = Image.blend(blurred, haze, float(rng.uniform(0.25, 0.55)))
+        place = _Place(scale=float(rng.uniform(0.85, 1.0)), x=0.0, y=0.0, turn=0.3)
+        return _with_resident(behind, self.kind, place, name)
+
+    def example_image(self, name: str, size: int) -> Image.Image:
+        """Another species of the kind in the same land, which is sharp."""
+        rng = stream(name, "region")
+        land = _land(self.region, float(rng.uniform(-0.12, 0.12)), 1.0, rng, 2 * size)
+        place = _Place(
+            scale=float(rng.uniform(0.3, 0.42)),
+            x=float(rng.uniform(-0.25, 0.25)),
+            y=float(rng.uniform(0.18, 0.28)),
+            turn=0.0,
+        )
+        return _with_resident(land, self.kind, place, name)
+
+
+@dataclass(frozen=True, slots=True)
+class _Place:
+    """Where an organism stands in a picture."""
+
+    scale: float
+    x: float
+    y: float
+    turn: float  # share of a usual view's rotation
+
+
+def _land(
+    region: Region, horizon: float, grow: float, rng: np.random.Generator, side: int
+) -> Image.Image:
+    """Sky, ground with stones and tufts, and the landmark, `grow` times its size."""
+    image = Image.new("RGB", (side, side), region.ground)
+    sky = np.array([(-0.6, -0.6), (0.6, -0.6), (0.6, horizon), (-0.6, horizon)])
+    upper = sky * (1, 0.5) - (0, 0.3)
+    shapes = [Shape(sky, region.sky), Shape(upper, lighter(region.sky, 0.3), alpha=120)]
+    for shape in region.land(rng):
+        shapes.append(replace(shape, points=shape.points * grow + (0, horizon)))
+    tones = (darker(region.ground, 0.8), lighter(region.ground, 0.25))
+    for _ in range(24):
+        x, y = rng.uniform(-0.5, 0.5), rng.uniform(horizon + 0.08, 0.5)
+        stone = ellipse(x, y, rng.uniform(0.02, 0.08), 0.012)
+        shapes.append(Shape(stone, tones[int(rng.integers(2))], alpha=170))
+    paint(image, shapes)
+    return image
+
+
+def _with_resident(land: Image.Image, kind: str, place: _Place, name: str) -> Image.Image:
+    """A species of the kind in a land of twice the size, in the light of a view."""
+    rng, size = stream(name, "resident"), land.width // 2
+    species = numbered_species(f"{name}/resident", kind, 0)
+    view = sample_view(species, OUTSIDE_POSE[kind], 0.0, rng, name)
+    turn = place.turn * view.angle
+    view = replace(view, scale=place.scale, x=place.x, y=place.y, angle=turn)
+    paint(land, place_shapes(KINDS[kind].draw(species, view.pose, 0.0), view))
+    tint = np.array([1 + 0.05 * view.warmth, 1.0, 1 - 0.06 * view.warmth])
+    light = np.clip(view.light, 0.75, 1.3)
+    grain = rng.standard_normal((size, size, 1)) * rng.uniform(1.5, 5.0)
+    pixels = np.asarray(land.reduce(2), dtype=np.float64) * light * tint + grain
+    return Image.fromarray(np.clip(pixels, 0, 255).astype(np.uint8))

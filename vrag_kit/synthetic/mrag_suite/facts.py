@@ -1,0 +1,109 @@
+"""One thing that can be said of a species, the sentence that says it, and what other
+things said make of it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from itertools import chain
+
+from vrag_kit.judging.claims import EntailmentLabel
+from vrag_kit.synthetic.organisms import KINDS
+
+COLOR = "color"
+COLORS_OF_TWO = "colors"
+PATTERN = "pattern"
+FAMILY = "family"
+HOME = "home"
+SEASON = "season"
+LOOKS = (COLOR, COLORS_OF_TWO, PATTERN)
+"""What is asked of a part."""
+_SENTENCES = {
+    COLOR: "The main color of the {part} of {subject} is {value}.",
+    COLORS_OF_TWO: "One of the two colors of the {part} of {subject} is {value}.",
+    PATTERN: "The {part} of {subject} {are} {value}.",
+    FAMILY: "{subject} belongs to the family {value}.",
+    HOME: "{subject} lives in {value}.",
+    SEASON: "{subject} is mostly seen in {value}.",
+}
+KINDS_OF_FACT = tuple(_SENTENCES)
+"""What a fact may tell: a look, or a line of the encyclopedia."""
+_HIDDEN = tuple(chain.from_iterable(kind.hidden for kind in KINDS.values()))
+PARTS = tuple(dict.fromkeys(part.name for part in _HIDDEN))
+"""The hidden parts of all kinds of organism."""
+PLURAL = frozenset(part.name for part in _HIDDEN if part.plural)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Fact:
+    """One value of one species, or of a part of it."""
+
+    subject: str
+    """Scientific name."""
+    kind: str
+    """One of `KINDS_OF_FACT`."""
+    value: str
+    part: str = ""
+    """A hidden part for looks; "" for the rest."""
+    denied: bool = False
+    """Whether it is said not to be so."""
+
+    @property
+    def sentence(self) -> str:
+        """The fact in words that stand alone."""
+        are = "are" if self.part in PLURAL else "is"
+        said = _SENTENCES[self.kind].format(
+            part=self.part, subject=self.subject, value=self.value, are=are
+        )
+        if not self.denied:
+            return said
+        first = said[0].lower() if said.startswith("The ") else said[0]
+        return f"It is not so that {first}{said[1:]}"
+
+    @property
+    def about(self) -> tuple[str, str, str]:
+        """What it is a value of."""
+        return self.subject, self.part, self.kind
+
+
+def relation(claim: Fact, facts: Iterable[Fact]) -> EntailmentLabel:
+    """What facts say about a claim: an equal value entails it, another one of the same
+    species, part and kind or a denial contradicts it, else they are neutral.
+
+    Of several values, as of two homes, one that is equal is enough. The main colour of a
+    part is one of its two colours, and is none that is not among both; while only one of
+    the two is told, another colour may be the other one, unless the part is plain. A
+    claim that something is not so is entailed where it is denied or another value is
+    told.
+    """
+    about = [fact for fact in facts if (fact.subject, fact.part) == (claim.subject, claim.part)]
+    told = _values(about, claim.kind)
+    if claim.kind == COLORS_OF_TWO:
+        told |= _values(about, COLOR)
+    denied = {fact.value for fact in about if fact.kind == claim.kind and fact.denied}
+    is_all = claim.kind != COLORS_OF_TWO or len(told) > 1 or "plain" in _values(about, PATTERN)
+    answer = EntailmentLabel.NEUTRAL
+    if claim.value in told:
+        answer = EntailmentLabel.ENTAILMENT
+    elif (told and is_all) or claim.value in denied or _is_third_color(claim, about):
+        answer = EntailmentLabel.CONTRADICTION
+    return _TURNED[answer] if claim.denied else answer
+
+
+_TURNED = {
+    EntailmentLabel.ENTAILMENT: EntailmentLabel.CONTRADICTION,
+    EntailmentLabel.CONTRADICTION: EntailmentLabel.ENTAILMENT,
+    EntailmentLabel.NEUTRAL: EntailmentLabel.NEUTRAL,
+}
+
+
+def _values(about: Iterable[Fact], kind: str) -> set[str]:
+    """What is told of a kind, and not denied."""
+    return {fact.value for fact in about if fact.kind == kind and not fact.denied}
+
+
+def _is_third_color(claim: Fact, about: Iterable[Fact]) -> bool:
+    """Whether a main colour is neither of the two that are told."""
+    both = _values(about, COLORS_OF_TWO)
+    return claim.kind == COLOR and len(both) == 2 and claim.value not in both

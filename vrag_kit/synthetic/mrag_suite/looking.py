@@ -1,0 +1,144 @@
+"""A checker of claims that looks: a small model is asked the claim's question about one
+picture alone, and its reply is held against the claim.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from vrag_kit.forecast import STAND_IN
+from vrag_kit.generation.rendering import render
+from vrag_kit.judging.abstention import is_abstention
+from vrag_kit.judging.claims import EntailmentLabel, EntailmentRequest, failed_verdict, verdict
+from vrag_kit.papers.visual_rag.prompts import WORDING
+from vrag_kit.synthetic.mrag_suite.asking import claim_question
+from vrag_kit.synthetic.mrag_suite.facts import Fact, relation
+from vrag_kit.synthetic.mrag_suite.language import FieldGuideGrammar
+from vrag_kit.synthetic.traits import Species
+from vrag_kit.types import Answer, Document, Failure, Judgment, Prompt, Query, Status
+
+if TYPE_CHECKING:
+    from vrag_kit.config import Hardware
+    from vrag_kit.generation.generator import Generator
+
+_TEMPLATE = "one_image"
+"""Of Visual-RAG's wording, which the guide's answerers know: it does not say that the
+picture shows what is asked.
+"""
+_SETTLED = (EntailmentLabel.ENTAILMENT, EntailmentLabel.CONTRADICTION)
+
+
+class VisualClaimChecker:
+    """Looks at pictures by a small model, one at a time; implements `ClaimChecker`.
+
+    Its reply is an equal value, which entails the claim, or another, which contradicts
+    it; "I don't know" is neutral. The model's words are kept like answers, so that
+    nothing is asked twice, whichever claims ask the same. It is a rule about a small
+    model's words, and errs as that model errs.
+
+    The words beside a picture, a caption or the sidecar of a page, are read first: where
+    they settle a claim, the picture is not looked at. The model reads neither print nor
+    bars.
+    """
+
+    def __init__(
+        self,
+        language: FieldGuideGrammar,
+        species: Mapping[str, Species],
+        generator: Generator,
+        answers_dir: Path | str,
+        *,
+        how: Hardware | None = None,
+    ) -> None:
+        """`species` are those that claims may be about, by scientific name; words are
+        kept in `answers.sqlite` in `answers_dir`.
+        """
+        self.name = f"rules on {generator.name}"
+        self.fingerprint = generator.fingerprint
+        self._language = language
+        self._species = species
+        self._generator = generator
+        self._path = Path(answers_dir) / "answers.sqlite"
+        self._how = how
+
+    def check(self, checkings: Sequence[EntailmentRequest]) -> list[tuple[Judgment, ...]]:
+        """For each checking one judgment a claim. There is none for a claim that is not
+        of the guide's language, or that neither words nor a question to the model can
+        settle, and where the reply says nothing of what was asked.
+        """
+        asked: dict[tuple[str, str], tuple[Prompt, str]] = {}
+        for each in checkings:
+            for claim in each.claims:
+                if question := self._to_ask(claim, each.item):
+                    prompt = _prompt(question, each.item)
+                    asked[question, each.item.doc_id] = (prompt, each.query_id)
+        replies = dict(zip(asked, self._ask(list(asked.values())), strict=True))
+        return [
+            tuple(self._judgment(claim, each.item, replies) for claim in each.claims)
+            for each in checkings
+        ]
+
+    def _to_ask(self, claim: str, item: Document) -> str:
+        """The question to be asked about the picture; "" where there is none, and where
+        the words beside it settle the claim.
+        """
+        fact = self._language.claim(claim)
+        if fact is None or item.image is None or self._words_say(claim, item) in _SETTLED:
+            return ""
+        return claim_question(fact, self._species)
+
+    def _words_say(self, claim: str, item: Document) -> EntailmentLabel | None:
+        return self._language.relation(claim, item.text) if item.text else None
+
+    def _ask(self, asked: Sequence[tuple[Prompt, str]]) -> list[Answer]:
+        from vrag_kit.generation.answers import AnswerStore
+        from vrag_kit.generation.ask import ask_prompts
+        from vrag_kit.generation.asking_options import Task
+
+        if not asked:
+            return []
+        this = Task(what="looks at pictures")
+        prompts = [prompt for prompt, _ in asked]
+        owners = [owner for _, owner in asked]
+        with AnswerStore(self._path) as store:
+            return ask_prompts(
+                self._generator, prompts, store, owners=owners, how=self._how, this=this
+            )
+
+    def _judgment(
+        self, claim: str, item: Document, replies: Mapping[tuple[str, str], Answer]
+    ) -> Judgment:
+        fact = self._language.claim(claim)
+        question = self._to_ask(claim, item)
+        if fact is None:
+            failure = Failure(Status.UNREADABLE, "no claim of the guide's language")
+            return failed_verdict(claim, item, failure)
+        if not question:
+            told = self._words_say(claim, item)
+            if told is None:
+                failure = Failure(Status.UNREADABLE, "the model has no question for the claim")
+                return failed_verdict(claim, item, failure)
+            return verdict(claim, item, told)
+        reply = replies[question, item.doc_id]
+        if reply.fields.get(STAND_IN):
+            return verdict(claim, item, EntailmentLabel.NEUTRAL, reply.raw)
+        if reply.failure is not None:
+            return failed_verdict(claim, item, reply.failure, reply.raw)
+        return self._read(claim, item, fact, question, str(reply.fields["answer"]))
+
+    def _read(self, claim: str, item: Document, fact: Fact, question: str, words: str) -> Judgment:
+        seen = self._language.facts(words, question)
+        if not any(each.about == fact.about for each in seen):
+            if is_abstention(words):
+                return verdict(claim, item, EntailmentLabel.NEUTRAL, words)
+            failure = Failure(Status.UNREADABLE, "the reply says nothing of what was asked")
+            return failed_verdict(claim, item, failure, words)
+        return verdict(claim, item, relation(fact, seen), words)
+
+
+def _prompt(question: str, item: Document) -> Prompt:
+    query = Query(query_id="claim", text=question)
+    shown = Document(doc_id=item.doc_id, image=item.image)
+    return render(WORDING.template(_TEMPLATE), query, [shown])

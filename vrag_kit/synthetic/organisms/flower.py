@@ -1,0 +1,108 @@
+"""Flowers: stamen tips show when the flower opens toward you, the undersides of the
+leaves in wind.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from vrag_kit.synthetic.organisms.kind import HiddenPart, OrganismKind
+from vrag_kit.synthetic.shapes import Shape, darker, ellipse, shaded, smooth
+from vrag_kit.synthetic.traits import Species, draw_pattern
+
+_STEM = (88, 128, 58)
+
+
+def _leaves(species: Species, turned: float) -> list[Shape]:
+    shapes: list[Shape] = []
+    for side, y in ((-1, 0.2), (1, 0.3)):
+        leaf = smooth(
+            [
+                (0.0, y + 0.05),
+                (side * 0.14, y - 0.13),
+                (side * 0.36, y - 0.12),
+                (side * 0.42, y - 0.03),
+                (side * 0.2, y + 0.08),
+            ]
+        )
+        shapes += shaded(leaf, _STEM)
+        if turned > 0.02:
+            tip = smooth(
+                [
+                    (side * 0.03, y + 0.05),
+                    (side * 0.16, y - 0.12 * turned),
+                    (side * 0.38, y + 0.02 - 0.15 * turned),
+                    (side * 0.42, y),
+                    (side * 0.22, y + 0.12),
+                ]
+            )
+            anchor = (side * 0.23, y + 0.02 - 0.05 * turned)
+            part = "undersides of the leaves"
+            shapes += draw_pattern(tip, species.hidden[part], part, anchor)
+        vein = np.array([(0, y + 0.04), (side * 0.38, y - 0.055), (0, y + 0.06)])
+        shapes.append(Shape(vein, darker(_STEM, 0.7)))
+    return shapes
+
+
+def _bell(species: Species) -> list[Shape]:
+    width = 0.17 + 0.06 * species.build[0]
+    shapes = shaded(smooth([(-0.06, 0.02), (0.06, 0.02), (0.05, -0.06), (-0.05, -0.06)]), _STEM)
+    for lean in (-0.7, 0.7, 0.0):
+        x = lean * width
+        rim = [(x - 0.14, -0.2), (x - 0.06, -0.4), (x + 0.06, -0.4), (x + 0.14, -0.2)]
+        petal = smooth([(-0.05, -0.02), *rim, (0.05, -0.02)])
+        shapes += draw_pattern(petal, species.outside, "", (x * 0.8, -0.22))
+    return shapes
+
+
+def _open(species: Species, openness: float) -> list[Shape]:
+    shapes: list[Shape] = []
+    petals, spread = 5 + int(species.build[1] * 2.99), 0.55 + 0.45 * openness
+    for turn in np.linspace(0, 2 * np.pi, petals, endpoint=False) + 0.3:
+        x, y = 0.2 * np.cos(turn) * spread, -0.12 + 0.2 * np.sin(turn) * spread
+        petal = ellipse(x, y, 0.17, 0.11, turn)
+        shapes += draw_pattern(petal, species.outside, "", (x, y))
+    heart = 0.11 * max(0.0, openness - 0.1)
+    if not heart:
+        return shapes
+    shapes += shaded(ellipse(0, -0.12, 0.05 + heart * 0.8, 0.05 + heart * 0.8), (196, 178, 84))
+    look, grown = species.hidden["stamen tips"], 0.3 + 0.7 * openness
+    for turn in np.linspace(0, 2 * np.pi, 8, endpoint=False):
+        x, y = 1.35 * heart * np.cos(turn), -0.12 + 1.35 * heart * np.sin(turn)
+        tip = ellipse(x, y, 0.048 * grown, 0.036 * grown, turn, n=14)
+        shapes += draw_pattern(tip, look, "stamen tips", (x, y))
+    return shapes
+
+
+def draw(species: Species, pose: str, openness: float) -> list[Shape]:
+    """A flower on its stem: from the side, or open toward the observer."""
+    stem = Shape(
+        np.array([(-0.014, 0.0), (0.014, 0.0), (0.024, 0.55), (-0.012, 0.55)]), darker(_STEM, 0.85)
+    )
+    leaves = _leaves(species, openness if pose == "windblown" else 0.0)
+    head = _open(species, openness) if pose == "facing" else _bell(species)
+    return [stem, *leaves, *head]
+
+
+_STAMEN_TIPS = HiddenPart(
+    name="stamen tips",
+    pose="facing",
+    plural=True,
+    hint="which are enclosed by the petals until the flower opens",
+)
+_UNDERSIDES_LEAVES = HiddenPart(
+    name="undersides of the leaves",
+    pose="windblown",
+    plural=True,
+    hint="which show only when the wind turns the leaves",
+)
+KIND = OrganismKind(
+    name="flower",
+    noun="Bellflower",
+    lineage=("Plantae", "Tracheophyta", "Magnoliopsida", "Asterales", "Lanternaceae"),
+    scene="meadow",
+    resting=("side",),
+    hidden=(_STAMEN_TIPS, _UNDERSIDES_LEAVES),
+    turn=0.5,
+    draw=draw,
+)

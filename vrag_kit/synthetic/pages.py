@@ -1,0 +1,94 @@
+"""The pages of a guide before anything is drawn: which species, which questions, which
+photographs.
+"""
+
+from __future__ import annotations
+
+import uuid
+from dataclasses import dataclass
+
+from vrag_kit.plain import Json
+from vrag_kit.synthetic.organisms import KINDS
+from vrag_kit.synthetic.photographs import Photo, numbered_species, plan_photos
+from vrag_kit.synthetic.questions import Question, askable_traits, hidden_parts, make_question
+from vrag_kit.synthetic.traits import Species, stream
+
+
+@dataclass(frozen=True, slots=True)
+class FieldGuideEdition:
+    """How large a guide is."""
+
+    species_per_kind: int
+    photos: tuple[int, int]  # fewest and most photographs of a species, as 200–300 in the paper
+    size: int  # side of a photograph, pixels
+    seed: str = "field-guide"
+
+
+EDITIONS = {
+    "full": FieldGuideEdition(species_per_kind=8, photos=(200, 300), size=160),
+    "small": FieldGuideEdition(species_per_kind=2, photos=(44, 56), size=128, seed="pocket-guide"),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class SpeciesPlan:
+    """One species of the guide before its photographs are drawn."""
+
+    folder: str
+    species: Species
+    questions: tuple[Question, ...]
+    photos: tuple[Photo, ...]
+    files: tuple[str, ...]  # one name a photograph
+
+
+def species_slots(edition: FieldGuideEdition) -> list[tuple[str, int]]:
+    """(kind, number of the kind) of every species, in the order of their folders."""
+    found = []
+    for number in range(edition.species_per_kind):
+        found += [(kind, number) for kind in KINDS]
+    return found
+
+
+def plan_species(edition: FieldGuideEdition, index: int, kind: str, number: int) -> SpeciesPlan:
+    """Invent the guide's species with this index, its questions and its photographs;
+    draws nothing.
+    """
+    name = f"{edition.seed}/{kind}/{number}"
+    rng = stream(name, "page")
+    species = numbered_species(edition.seed, kind, number)
+    parts = hidden_parts(species)
+    asked = parts if rng.random() < 0.6 else (parts[int(rng.integers(2))],)
+    questions = []
+    for part in asked:
+        options = askable_traits(species, part)
+        weights = [0.55, 0.25, 0.2][: len(options)]
+        chosen = str(rng.choice(options, p=[w / sum(weights) for w in weights]))
+        questions.append(make_question(species, part, chosen))
+    n_photos = int(rng.integers(edition.photos[0], edition.photos[1] + 1))
+    photos = plan_photos(species, tuple(part.name for part in asked), n_photos, name)
+    files = tuple(f"{uuid.UUID(bytes=rng.bytes(16), version=4)}.jpg" for _ in photos)
+    folder = "_".join([f"{index:05d}", *KINDS[kind].lineage, species.genus, species.epithet])
+    return SpeciesPlan(folder, species, tuple(questions), tuple(photos), files)
+
+
+def annotation_rows(page: SpeciesPlan) -> list[Json]:
+    """The page's questions as rows of the annotation file, version 2."""
+    rows = []
+    for question in page.questions:
+        labels = {
+            f"{page.folder}/{name}": int(question.part in photo.shown)
+            for photo, name in zip(page.photos, page.files, strict=True)
+        }
+        count = sum(labels.values())
+        rows.append(
+            {
+                "question": question.text,
+                "answer": list(question.answers),
+                "sn": page.species.scientific_name,
+                "images": labels,
+                "y_rate": count / len(labels),
+                "y_count": count,
+                "is_changed_v2": "unchanged",
+            }
+        )
+    return rows

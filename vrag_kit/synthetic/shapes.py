@@ -1,0 +1,156 @@
+"""Coloured polygons in unit coordinates, and the two ways to draw them: as a picture
+and as a map of parts.
+
+The centre of a scene is (0, 0), x runs right, y runs down, and an organism spans about
+1. Every polygon may name the body part it belongs to; drawn in the same order, the part
+map therefore tells what an observer can see of each part after everything in front of
+it was drawn.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import cache
+
+import numpy as np
+from PIL import Image, ImageDraw
+
+Color = tuple[int, int, int]
+Points = np.ndarray  # float64, shape (n, 2)
+
+
+@dataclass(frozen=True, slots=True)
+class Shape:
+    """One filled polygon."""
+
+    points: Points  # outline in scene coordinates, shape (n, 2)
+    color: Color  # sRGB, 0–255
+    part: str = ""  # body part it shows; "" for what nobody asks about
+    alpha: int = 255  # 255 covers what is below; highlights and shadows use less
+
+
+def ellipse(x: float, y: float, rx: float, ry: float, angle: float = 0.0, n: int = 22) -> Points:
+    """Outline of an ellipse around (x, y), turned by `angle` radians."""
+    cosines, sines = _circle(n)
+    px, py = rx * cosines, ry * sines
+    c, s = np.cos(angle), np.sin(angle)
+    return np.column_stack([x + c * px - s * py, y + s * px + c * py])
+
+
+@cache
+def _circle(n: int) -> tuple[np.ndarray, np.ndarray]:
+    """Cosine and sine of `n` even steps around a circle."""
+    t = np.linspace(0, 2 * np.pi, n, endpoint=False)
+    return np.cos(t), np.sin(t)
+
+
+def smooth(points: Sequence[Sequence[float]] | Points, rounds: int = 2) -> Points:
+    """Round the corners of a closed outline by `rounds` of Chaikin's corner cutting."""
+    p = np.asarray(points, dtype=float)
+    for _ in range(rounds):
+        following = np.concatenate([p[1:], p[:1]])
+        early = 0.75 * p + 0.25 * following
+        late = 0.25 * p + 0.75 * following
+        p = np.stack([early, late], axis=1).reshape(-1, 2)
+    return p
+
+
+def shrink_toward(points: Points, anchor: Sequence[float], share: float) -> Points:
+    """Shrink an outline to `share` of its size about `anchor`."""
+    a = np.asarray(anchor, dtype=float)
+    shrunk: Points = a + share * (points - a)
+    return shrunk
+
+
+def mirrored(points: Points) -> Points:
+    """The outline reflected left to right."""
+    reflected: Points = points * np.array([-1.0, 1.0])
+    return reflected
+
+
+def transformed(
+    shapes: Iterable[Shape], matrix: np.ndarray, offset: Sequence[float]
+) -> list[Shape]:
+    """Every shape with its points mapped by `points @ matrix.T + offset`."""
+    shift = np.asarray(offset, dtype=float)
+    moved = []
+    for shape in shapes:
+        points = shape.points @ matrix.T + shift
+        moved.append(Shape(points, shape.color, shape.part, shape.alpha))
+    return moved
+
+
+def shaded(
+    points: Points, color: Color, part: str = "", lit: Sequence[float] = (-0.05, -0.1)
+) -> list[Shape]:
+    """A body with a darker rim and a soft highlight toward `lit`: three shapes of one
+    part.
+    """
+    centre = points.mean(axis=0)
+    return [
+        Shape(points, darker(color, 0.72), part),
+        Shape(shrink_toward(points, centre, 0.93), color, part),
+        Shape(
+            shrink_toward(points, centre + np.asarray(lit), 0.55),
+            lighter(color, 0.25),
+            part,
+            alpha=70,
+        ),
+    ]
+
+
+def darker(color: Color, share: float) -> Color:
+    """`color` with its light multiplied by `share`."""
+    return rgb(c * share for c in color)
+
+
+def lighter(color: Color, share: float) -> Color:
+    """`color` moved toward white by `share`."""
+    return rgb(c + (255 - c) * share for c in color)
+
+
+def rgb(values: Iterable[float]) -> Color:
+    """Three values in 0–255 as a colour; fractions are cut off."""
+    whole = [int(value) for value in values]
+    return whole[0], whole[1], whole[2]
+
+
+def _outline(points: Points, size: int) -> list[float]:
+    return ((points + 0.5) * size).ravel().tolist()
+
+
+def paint(image: Image.Image, shapes: Iterable[Shape]) -> None:
+    """Draw `shapes` in order onto a square RGB `image`; scene (−0.5, −0.5) is its upper
+    left corner.
+    """
+    pen = ImageDraw.Draw(image, "RGBA")
+    for shape in shapes:
+        pen.polygon(_outline(shape.points, image.width), fill=(*shape.color, shape.alpha))
+
+
+def part_map(shapes: Iterable[Shape], resolution: int) -> tuple[Image.Image, dict[str, int]]:
+    """What an observer sees of each part once everything is drawn: a picture of labels,
+    and the label of each part ("" for all else is 0).
+    """
+    label_of: dict[str, int] = {"": 0}
+    labels = Image.new("L", (resolution, resolution))
+    pen = ImageDraw.Draw(labels)
+    for shape in shapes:
+        if shape.alpha == 255:
+            label = label_of.setdefault(shape.part, len(label_of))
+            pen.polygon(_outline(shape.points, resolution), fill=label)
+    return labels, label_of
+
+
+def visible_shares(shapes: Iterable[Shape], resolution: int = 96) -> dict[str, float]:
+    """Share of the frame, in [0, 1], that shows each part once everything is drawn;
+    absent parts are absent.
+    """
+    labels, label_of = part_map(shapes, resolution)
+    counts = labels.histogram()
+    return {
+        part: counts[label] / resolution**2
+        for part, label in label_of.items()
+        if part and counts[label]
+    }
