@@ -29,7 +29,7 @@ from vrag_kit.analysis import (
     to_percent,
 )
 from vrag_kit.errors import VragError
-from vrag_kit.judging import LABELS
+from vrag_kit.judging import LABEL_SCORES
 from vrag_kit.papers import published
 from vrag_kit.papers.visual_rag import gains_vs_judge_bias
 from vrag_kit.plotting import agreement_figure
@@ -41,16 +41,16 @@ TABLE_9 = agreement(PAPER).set_index(["label_mapping", "metric"])
 def answers(*rows: tuple[str, str, str]) -> pd.DataFrame:
     """(human, judge, group) as labelled answers."""
     return pd.DataFrame(
-        [(human, judge, LABELS[judge], group) for human, judge, group in rows],
+        [(human, judge, LABEL_SCORES[judge], group) for human, judge, group in rows],
         columns=["human_label", "judge_label", "score", "group"],
     )
 
 
 def random_answers(seed: int, groups: int = 30, size: int = 3) -> pd.DataFrame:
     rng = np.random.default_rng(seed)
-    human = rng.choice(list(LABELS), groups * size, p=[0.5, 0.2, 0.3])
+    human = rng.choice(list(LABEL_SCORES), groups * size, p=[0.5, 0.2, 0.3])
     judge = np.where(
-        rng.random(groups * size) < 0.7, human, rng.choice(list(LABELS), groups * size)
+        rng.random(groups * size) < 0.7, human, rng.choice(list(LABEL_SCORES), groups * size)
     )
     return answers(
         *((h, j, f"s{i // size}") for i, (h, j) in enumerate(zip(human, judge, strict=True)))
@@ -99,7 +99,7 @@ def test_kappa_and_its_interval_agree_with_statsmodels() -> None:
     assert ours["value"] == pytest.approx(theirs.kappa)
     assert ours["value"] == pytest.approx(
         cohen_kappa_score(
-            PAPER["human_label"].map(LABELS) * 2, PAPER["score"] * 2, weights="linear"
+            PAPER["human_label"].map(LABEL_SCORES) * 2, PAPER["score"] * 2, weights="linear"
         )
     )
     assert ours["ci_high"] - ours["ci_low"] == pytest.approx(
@@ -109,7 +109,10 @@ def test_kappa_and_its_interval_agree_with_statsmodels() -> None:
 
 def test_the_judge_of_the_paper_gives_6_5_points_too_much() -> None:
     # judge (98 + 32 / 2) / 200 = 0.570, human (90 + 22 / 2) / 200 = 0.505
-    row, off = TABLE_9.loc[("strict", "bias")], PAPER["score"] - PAPER["human_label"].map(LABELS)
+    row, off = (
+        TABLE_9.loc[("strict", "bias")],
+        PAPER["score"] - PAPER["human_label"].map(LABEL_SCORES),
+    )
     assert row["value"] == pytest.approx(0.570 - 0.505)
     assert [row["ci_low"], row["ci_high"]] == pytest.approx(
         stats.norm.interval(0.95, off.mean(), off.std() / math.sqrt(200)), abs=0.005
@@ -129,7 +132,9 @@ def test_the_gain_by_a_clue_is_below_that_bias_for_six_of_eight_models() -> None
 @given(
     st.lists(
         st.tuples(
-            st.sampled_from(list(LABELS)), st.sampled_from(list(LABELS)), st.sampled_from("abc")
+            st.sampled_from(list(LABEL_SCORES)),
+            st.sampled_from(list(LABEL_SCORES)),
+            st.sampled_from("abc"),
         ),
         min_size=1,
         max_size=25,
@@ -140,7 +145,11 @@ def test_values_are_scikit_learns_for_any_answers(rows: list[tuple[str, str, str
     table = agreement(answers(*rows)).set_index(["label_mapping", "metric"])["value"]
     for reading, text in READINGS.items():
         codes = dict(
-            zip([(human, judge) for human in LABELS for judge in LABELS], text.split(), strict=True)
+            zip(
+                [(human, judge) for human in LABEL_SCORES for judge in LABEL_SCORES],
+                text.split(),
+                strict=True,
+            )
         )
         kept = [codes[human, judge] for human, judge, _ in rows if codes[human, judge] != "--"]
         if not kept:
@@ -155,7 +164,7 @@ def test_values_are_scikit_learns_for_any_answers(rows: list[tuple[str, str, str
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # scikit-learn warns where kappa is undefined
         expected = cohen_kappa_score(
-            *([list(LABELS).index(row[side]) for row in rows] for side in (0, 1)),
+            *([list(LABEL_SCORES).index(row[side]) for row in rows] for side in (0, 1)),
             weights="linear",
             labels=[0, 1, 2],
         )
@@ -240,7 +249,7 @@ def test_the_correction_agrees_with_a_case_worked_by_hand() -> None:
 
 @given(
     st.lists(
-        st.tuples(st.floats(0, 1), st.sampled_from(list(LABELS)), st.sampled_from("abcd")),
+        st.tuples(st.floats(0, 1), st.sampled_from(list(LABEL_SCORES)), st.sampled_from("abcd")),
         min_size=1,
         max_size=20,
     )
@@ -251,7 +260,7 @@ def test_with_every_answer_labelled_the_judge_no_longer_matters(
 ) -> None:
     scores, human, groups = zip(*rows, strict=True)
     row = corrected(arm(list(scores), "".join(groups)), list(range(len(rows))), list(human))
-    assert row["value"] == pytest.approx(np.mean([LABELS[label] for label in human]))
+    assert row["value"] == pytest.approx(np.mean([LABEL_SCORES[label] for label in human]))
 
 
 def biased(
@@ -414,7 +423,7 @@ def test_an_answer_that_stands_for_three_counts_as_three(seed: int, weights: lis
 
 def test_the_corrected_interval_is_as_wide_as_its_variance_says() -> None:
     judged, rows, human = biased(3, 600, 600, 200)
-    off = np.array([LABELS[label] for label in human]) - judged["score"].iloc[rows]
+    off = np.array([LABEL_SCORES[label] for label in human]) - judged["score"].iloc[rows]
     together = np.cov(off, judged["score"].iloc[rows])[0, 1]
     error = math.sqrt(
         judged["score"].var() / 600 + off.var() / 200 + 2 * together / 600

@@ -15,7 +15,7 @@ from own_project import notebook
 from sleeping_encoder import P, searching
 from test_runner import said
 
-from vrag_kit.benchmarks.visual_rag_rows import Row, parse_row
+from vrag_kit.benchmarks.visual_rag_rows import AnnotationRow, parse_row
 from vrag_kit.retrieval import embed_documents, load_encoder
 from vrag_kit.runner.embed import corpora_to_embed
 from vrag_kit.types import Document
@@ -75,7 +75,7 @@ def test_what_notebooks_share_is_read_once(
     file.write_text("\n".join(both), encoding="utf-8")
     rows: list[str] = []
 
-    def parse(line: str, where: str) -> Row:
+    def parse(line: str, where: str) -> AnnotationRow:
         rows.append(where)
         return parse_row(line, where)
 

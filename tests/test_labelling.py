@@ -20,7 +20,7 @@ from scipy import stats
 from vrag_kit.benchmarks import load_visual_rag
 from vrag_kit.errors import VragError
 from vrag_kit.judging import (
-    LABELS,
+    LABEL_SCORES,
     annotation_sample,
     join_labels,
     label_of_score,
@@ -191,7 +191,7 @@ def test_labels_of_other_answers_are_left_out_and_that_there_are_none_is_said(
         st.tuples(
             st.text(st.characters(exclude_categories=["Cs"]), min_size=1),
             st.text(st.characters(exclude_categories=["Cs"])),
-            st.sampled_from(list(LABELS)),
+            st.sampled_from(list(LABEL_SCORES)),
         ),
         unique_by=lambda row: row[:2],
         max_size=5,
@@ -325,7 +325,9 @@ def test_back_shows_what_was_said_and_lets_it_be_changed(
     panel = label_answers(benchmark, sample, tmp_path / "l.csv", "Ada")
     assert panel.buttons["back"].disabled
     click(panel, "back", "true", "false", "back", "back")
-    assert [(panel.buttons[name].button_style, panel.buttons[name].icon) for name in LABELS] == [
+    assert [
+        (panel.buttons[name].button_style, panel.buttons[name].icon) for name in LABEL_SCORES
+    ] == [
         ("info", "check"),
         ("", ""),
         ("", ""),

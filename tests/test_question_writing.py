@@ -24,7 +24,7 @@ from vrag_kit.building.folders import SpeciesFolder, read_species_folders
 from vrag_kit.building.questions import load_or_write_questions, read_questions, save_questions
 from vrag_kit.building.structured import ParsedQuestion, read_questions_json
 from vrag_kit.building.template_writer import PARTS, write_template_questions
-from vrag_kit.building.writing import COLUMNS, PAPER, question_prompt, write_questions
+from vrag_kit.building.writing import CANDIDATE_COLUMNS, PAPER, question_prompt, write_questions
 from vrag_kit.errors import VragError
 from vrag_kit.generation import AnswerStore
 from vrag_kit.generation.remote.providers import ENDPOINTS
@@ -65,7 +65,7 @@ def page(description: str, scientific: str = "Bromus catharticus") -> Page:
 
 def row(**values: str) -> dict[str, str]:
     """A row of the questions' table: these values, and nothing in the other columns."""
-    return {**dict.fromkeys(COLUMNS, ""), **values}
+    return {**dict.fromkeys(CANDIDATE_COLUMNS, ""), **values}
 
 
 def candidates(*questions: tuple[str, str], species: str = "Bromus catharticus") -> pd.DataFrame:
@@ -83,7 +83,7 @@ def candidates(*questions: tuple[str, str], species: str = "Bromus catharticus")
             )
             for question, feature in questions
         ],
-        columns=COLUMNS,
+        columns=CANDIDATE_COLUMNS,
     )
 
 
@@ -210,7 +210,7 @@ def test_the_field_guides_species_get_two_questions_each(
         match_pages(names, articles),
         tmp_path,
     )
-    assert table.columns.tolist() == COLUMNS
+    assert table.columns.tolist() == CANDIDATE_COLUMNS
     assert table.groupby("species").size().tolist() == [2] * 12
     assert table["question_id"].is_unique
     assert set(table["dropped"]) == {""}
@@ -401,7 +401,7 @@ def test_any_local_model_can_write_and_one_that_babbles_writes_no_question_that_
 
 def test_no_species_need_no_writer(tmp_path: Path) -> None:
     with StrangeServer() as server:
-        assert write_questions(at(server), [], {}, tmp_path).columns.tolist() == COLUMNS
+        assert write_questions(at(server), [], {}, tmp_path).columns.tolist() == CANDIDATE_COLUMNS
         assert server.requests == []
 
 
@@ -416,7 +416,7 @@ def rows(*changes: dict[str, str]) -> list[dict[str, str]]:
 
 
 def write(path: Path, *changes: dict[str, str]) -> Path:
-    pd.DataFrame(rows(*changes), columns=COLUMNS).to_csv(path, index=False)
+    pd.DataFrame(rows(*changes), columns=CANDIDATE_COLUMNS).to_csv(path, index=False)
     return path
 
 
@@ -452,7 +452,7 @@ def test_questions_of_any_words_are_read_back_as_they_were_saved(
             )
             for question, explanation, feature, dropped in words
         ],
-        columns=COLUMNS,
+        columns=CANDIDATE_COLUMNS,
         dtype=object,
     )
     save_questions(path, saved)
@@ -572,7 +572,9 @@ def test_a_file_of_ones_own_needs_four_columns_and_nothing_else(tmp_path: Path, 
         lambda text: b"\xef\xbb\xbf" + text.replace("\n", "\r\n").encode(),
         lambda text: text.replace(",", ";").encode(),
         lambda text: (text + ",,,,,,,,\n\n").encode(),
-        lambda text: pd.read_csv(StringIO(text))[COLUMNS[::-1]].to_csv(index=False).encode(),
+        lambda text: (
+            pd.read_csv(StringIO(text))[CANDIDATE_COLUMNS[::-1]].to_csv(index=False).encode()
+        ),
     ],
 )
 def test_a_file_that_a_spreadsheet_saved_is_read(

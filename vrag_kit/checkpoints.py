@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 Options = JsonView
 """Model options as in parameters and libraries: names with values of any type."""
-Made = Any
+LibraryObject = Any
 """An object that a library loads from a checkpoint (model, tokenizer, processor), or the class that
 loads it. These classes share no base type.
 """
@@ -205,7 +205,7 @@ def check_remote_code(folder: Path, owner: str, *, trusted: bool) -> None:
         )
 
 
-def load_config(folder: Path, owner: str, *, trusted: bool) -> Made:
+def load_config(folder: Path, owner: str, *, trusted: bool) -> LibraryObject:
     """Load the transformers configuration in `folder`.
 
     Raises `VragError`, naming `owner` ("model 'x'"), as `check_remote_code` does.
@@ -217,8 +217,8 @@ def load_config(folder: Path, owner: str, *, trusted: bool) -> Made:
 
 
 def load_model(
-    auto: Made, folder: Path, owner: str, how: Options, *, unused: tuple[str, ...] = ()
-) -> Made:
+    auto: LibraryObject, folder: Path, owner: str, how: Options, *, unused: tuple[str, ...] = ()
+) -> LibraryObject:
     """Load a model from the weights in `folder` with `auto`, a class of transformers.
 
     Reads safetensors only; `how` is passed to `from_pretrained`. Raises `VragError`, naming

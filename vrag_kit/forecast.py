@@ -20,7 +20,7 @@ STAND_IN = "stand_in"
 _WORDS = "nobody was asked, these words take the place of an answer and are about as long as one"
 _NUMBER = re.compile(rf"(?<={_WORDS}) \(\d+\)$")
 
-Made = TypeVar("Made")
+_Result = TypeVar("_Result")
 
 
 @dataclass(slots=True)
@@ -105,7 +105,7 @@ def strip_placeholder_number(words: str) -> str:
     return words if current_dry_run() is None else _NUMBER.sub("", words)
 
 
-def memoize_dry_run(make: Callable[[], Made], *key: object) -> Made:
+def memoize_dry_run(make: Callable[[], _Result], *key: object) -> _Result:
     """Return `make()`; a dry run calls it only once for each `key`, because its notebooks repeat
     work. Callers must not modify the result.
     """
@@ -114,10 +114,10 @@ def memoize_dry_run(make: Callable[[], Made], *key: object) -> Made:
         return make()
     if key not in forecast.known:
         forecast.known[key] = make()
-    return cast(Made, forecast.known[key])
+    return cast(_Result, forecast.known[key])
 
 
-def read_memoized(read: Callable[[], Made], file: Path, *key: object) -> Made:
+def read_memoized(read: Callable[[], _Result], file: Path, *key: object) -> _Result:
     """Return `read()`, which reads `file`; a dry run calls it only once for each `key` while the
     file is unchanged.
     """

@@ -27,7 +27,7 @@ _SPEC = re.compile(r"[^\W\d]\w*(?:\.[^\W\d]\w*)*:[^\W\d]\w*")
 _KIT = Path(__file__).parent
 _NO_ARGUMENTS = ("name", "fingerprint", "device")
 """Parameters of a class that change nothing in its results, or enter their key anyway."""
-Made = Any
+_Instance = Any
 """An object of a custom class; its methods are checked when it is opened."""
 
 
@@ -35,7 +35,7 @@ Made = Any
 class CustomObject:
     """An object of a custom class, its name and its fingerprint."""
 
-    made: Made
+    made: _Instance
     name: str
     """Name in tables, file names and colours, from the entry, the object or its class."""
     fingerprint: str
@@ -181,7 +181,7 @@ def catch_custom_errors(
         raise VragError(f"{what} failed with {fault}.{hint}") from error
 
 
-def _given(made: Made, what: str, needed: Sequence[str]) -> CustomObject:
+def _given(made: _Instance, what: str, needed: Sequence[str]) -> CustomObject:
     """An object that was given itself."""
     if isinstance(made, type):
         name = made.__name__
@@ -197,7 +197,7 @@ def _given(made: Made, what: str, needed: Sequence[str]) -> CustomObject:
     return CustomObject(made=made, name=name, fingerprint=fingerprint)
 
 
-def _arguments(made: Made) -> JsonView:
+def _arguments(made: _Instance) -> JsonView:
     """The arguments of an object's class that it keeps under their names (`self.weight`,
     or `self._weight`), as far as JSON holds them.
     """
@@ -220,7 +220,7 @@ def _parameters(cls: type) -> list[str]:
         return []
 
 
-def _check(made: Made, kind: str, owner: str, needed: Sequence[str]) -> None:
+def _check(made: _Instance, kind: str, owner: str, needed: Sequence[str]) -> None:
     """Raise `VragError` unless a class or an object, of that `kind`, has the methods."""
     for name in needed:
         if not callable(getattr(made, name, None)):

@@ -15,7 +15,7 @@ import pandas as pd
 from vrag_kit.analysis.estimates import RESAMPLES, Estimate, bootstrap_counts, estimate
 from vrag_kit.analysis.report_tables import format_ci
 from vrag_kit.errors import VragError
-from vrag_kit.judging.human_labels import LABELS, score_of_label
+from vrag_kit.judging.human_labels import LABEL_SCORES, score_of_label
 from vrag_kit.judging.scale import scale_of
 
 STRICT = "strict"
@@ -54,9 +54,10 @@ def expand_confusion(counts: pd.DataFrame) -> pd.DataFrame:
     The matrix does not record groups, so each answer is its own group. The judge's score is that of
     its label, in [0, 1]. Raises `VragError` for an unknown label.
     """
-    if unknown := sorted({*counts["human"], *counts["judge"]} - set(LABELS)):
+    if unknown := sorted({*counts["human"], *counts["judge"]} - set(LABEL_SCORES)):
         raise VragError(
-            f"found the label {unknown[0]!r} in the confusion matrix, expected {', '.join(LABELS)}."
+            f"found the label {unknown[0]!r} in the confusion matrix, expected"
+            f" {', '.join(LABEL_SCORES)}."
         )
     rows = counts.loc[counts.index.repeat(counts["count"]), ["human", "judge"]]
     rows = rows.reset_index(drop=True).add_suffix("_label")
@@ -69,7 +70,7 @@ def confusion_matrix(pairs: pd.DataFrame) -> pd.DataFrame:
     true, partial, false; 0 where there is none.
     """
     return pd.crosstab(pairs["human_label"], pairs["judge_label"]).reindex(
-        index=list(LABELS), columns=list(LABELS), fill_value=0
+        index=list(LABEL_SCORES), columns=list(LABEL_SCORES), fill_value=0
     )
 
 
@@ -85,8 +86,8 @@ def agreement(pairs: pd.DataFrame, *, seed: int = 0) -> pd.DataFrame:
     accuracy and bias are those of `estimate`, of macro-F1 and kappa percentile bootstraps over
     groups, NaN where nothing varies.
     """
-    human = pairs["human_label"].map(list(LABELS).index).to_numpy(int)
-    judge = pairs["judge_label"].map(list(LABELS).index).to_numpy(int)
+    human = pairs["human_label"].map(list(LABEL_SCORES).index).to_numpy(int)
+    judge = pairs["judge_label"].map(list(LABEL_SCORES).index).to_numpy(int)
     cells = 3 * human + judge
     weights = pairs["weight"].to_numpy(float) if "weight" in pairs else np.ones(len(pairs))
     counts = np.bincount(cells, weights=weights, minlength=9).reshape(1, 9)

@@ -14,7 +14,7 @@ from vrag_kit.order import ordered
 from vrag_kit.types import Benchmark
 
 KINDS = ("correct", "partially correct", "abstained", "incorrect")
-COLUMNS = [
+_COLUMNS = [
     "model",
     "query_id",
     "setting",
@@ -48,7 +48,7 @@ def error_cases(
     judged: pd.DataFrame, benchmark: Benchmark, *, setting: str = "gt_clue"
 ) -> pd.DataFrame:
     """The answers of a setting that are not fully correct, the incorrect ones first: the
-    columns `COLUMNS`; empty when all are correct.
+    columns `_COLUMNS`; empty when all are correct.
 
     references are the accepted answers, doc_ids the images as shown. Equal answers of a model to
     the same question are one case (its first draw). Failed answers are left out: they are counted
@@ -66,7 +66,7 @@ def error_cases(
     )
     order = rows["outcome"].map({"incorrect": 0, "abstained": 1, "partially correct": 2})
     rows = rows.assign(_order=order).sort_values(["_order", "query_id", "model"], kind="stable")
-    return rows[COLUMNS].reset_index(drop=True)
+    return rows[_COLUMNS].reset_index(drop=True)
 
 
 def sample_cases(cases: pd.DataFrame, most: int, *, seed: int = 0) -> pd.DataFrame:

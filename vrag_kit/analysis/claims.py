@@ -11,7 +11,7 @@ from vrag_kit.judging.claims import EntailmentLabel
 
 Label = EntailmentLabel | None
 """A verdict; None where it is missing or unparsed, which is never NEUTRAL."""
-Row = tuple[Label, ...]
+VerdictRow = tuple[Label, ...]
 MODALITIES = ("image", "text")
 
 
@@ -35,13 +35,13 @@ class ClaimVerdicts:
     """The m claims of the reference answer."""
     items: tuple[EvidenceItem, ...]
     """The p documents that the answerer saw, in its order."""
-    accepted: Row
+    accepted: VerdictRow
     """Shape [n]: the verdict of the accepted answers on each claim."""
-    recalled: Row
+    recalled: VerdictRow
     """Shape [m]: the verdict of the answer on each gold claim."""
-    on_claims: tuple[Row, ...]
+    on_claims: tuple[VerdictRow, ...]
     """Shape [n][p]: the verdict of each item on each claim."""
-    on_gold: tuple[Row, ...]
+    on_gold: tuple[VerdictRow, ...]
     """Shape [m][p]: the verdict of each item on each gold claim."""
 
     def __post_init__(self) -> None:
@@ -62,7 +62,7 @@ class ClaimVerdicts:
         self._check_rows("on_gold", self.on_gold, len(self.gold_claims), "gold claims")
 
     @property
-    def verdicts(self) -> Row:
+    def verdicts(self) -> VerdictRow:
         """The verdicts of all four matrices, in their order and row by row."""
         rows = (self.accepted, self.recalled, *self.on_claims, *self.on_gold)
         return tuple(chain.from_iterable(rows))
@@ -96,7 +96,7 @@ class ClaimVerdicts:
     def fill_missing(self, relation: EntailmentLabel) -> ClaimVerdicts:
         """Returns the same sheet with this label in place of every missing verdict."""
 
-        def row(labels: Row) -> Row:
+        def row(labels: VerdictRow) -> VerdictRow:
             return tuple(relation if label is None else label for label in labels)
 
         return replace(
@@ -125,7 +125,7 @@ class ClaimVerdicts:
                     " Leave an empty claim out, with its row of every matrix."
                 )
 
-    def _check_rows(self, name: str, rows: Sequence[Row], length: int, what: str) -> None:
+    def _check_rows(self, name: str, rows: Sequence[VerdictRow], length: int, what: str) -> None:
         if len(rows) != length:
             raise VragError(
                 f"{self._where(name)}: found {len(rows)} rows, expected one for each of {length}"
@@ -134,7 +134,7 @@ class ClaimVerdicts:
         for number, row in enumerate(rows, start=1):
             self._check_row(f"{name} row {number}", row, len(self.items), "items")
 
-    def _check_row(self, name: str, row: Row, length: int, what: str) -> None:
+    def _check_row(self, name: str, row: VerdictRow, length: int, what: str) -> None:
         if len(row) != length:
             raise VragError(
                 f"{self._where(name)}: found {len(row)} labels, expected one for each of {length}"

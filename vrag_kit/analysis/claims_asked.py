@@ -8,7 +8,7 @@ from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any  # cells of a table
 
-from vrag_kit.analysis.claims import Row
+from vrag_kit.analysis.claims import VerdictRow
 from vrag_kit.errors import VragError
 from vrag_kit.judging.claim_labels import ACCEPTED
 from vrag_kit.judging.claims import (
@@ -105,7 +105,7 @@ class _VerdictCache:
 
     def __init__(self) -> None:
         self._wanted: dict[tuple[object, ...], EntailmentRequest] = {}
-        self._found: dict[tuple[object, ...], Row] = {}
+        self._found: dict[tuple[object, ...], VerdictRow] = {}
 
     def request(self, row: ClaimRow, claims: tuple[str, ...], items: Iterable[Document]) -> None:
         """Have these claims held against each of these items."""
@@ -121,7 +121,7 @@ class _VerdictCache:
 
     def get(
         self, row: ClaimRow, claims: tuple[str, ...], items: Sequence[Document]
-    ) -> tuple[Row, ...]:
+    ) -> tuple[VerdictRow, ...]:
         """Shape [claims][items]."""
         columns = [self._found[_key(row, claims, item)] if claims else () for item in items]
         places = range(len(claims))

@@ -10,7 +10,7 @@ from itertools import chain
 import numpy as np
 import pandas as pd
 
-from vrag_kit.analysis.claims import ClaimVerdicts, EvidenceItem, Row
+from vrag_kit.analysis.claims import ClaimVerdicts, EvidenceItem, VerdictRow
 from vrag_kit.analysis.claims_asked import ClaimRow, _ExtractionCache, _VerdictCache, claim_row
 from vrag_kit.analysis.claims_evidence import combined_label
 from vrag_kit.errors import VragError
@@ -111,10 +111,10 @@ def _sheet(
     if failure := said.failure or right.failure:
         return failure
     claims, gold = said.claims, right.claims
-    accepted: Row = (None,) * len(claims)  # where accepted answers are hidden
+    accepted: VerdictRow = (None,) * len(claims)  # where accepted answers are hidden
     if row.accepted:
         accepted = tuple(combined_label(each) for each in verdicts.get(row, claims, row.accepted))
-    recalled: Row = (EntailmentLabel.NEUTRAL,) * len(gold)  # by silence
+    recalled: VerdictRow = (EntailmentLabel.NEUTRAL,) * len(gold)  # by silence
     if row.words:
         recalled = tuple(label for (label,) in verdicts.get(row, gold, (row.answer,)))
     on_claims, on_gold = (verdicts.get(row, each, row.items) for each in (claims, gold))

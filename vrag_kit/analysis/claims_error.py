@@ -23,8 +23,8 @@ from vrag_kit.judging.scale import Scale
 
 UNREADABLE = "unparsed"
 KIND_AND_LABELS = ["evidence_kind", "true_label", "checker_label"]
-LABELS = [relation.value for relation in EntailmentLabel]
-_CODES = {name: code for code, name in enumerate(LABELS)}
+_LABELS = [relation.value for relation in EntailmentLabel]
+_CODES = {name: code for code, name in enumerate(_LABELS)}
 
 
 def verdict_pairs(pairs: pd.DataFrame) -> pd.DataFrame:
@@ -51,7 +51,7 @@ def verdict_confusion_matrix(verdicts: pd.DataFrame) -> pd.DataFrame:
     where there is none.
     """
     counts = pd.crosstab(verdicts["true_label"], verdicts["checker_label"])
-    return counts.reindex(index=LABELS, columns=[*LABELS, UNREADABLE], fill_value=0)
+    return counts.reindex(index=_LABELS, columns=[*_LABELS, UNREADABLE], fill_value=0)
 
 
 def verdict_agreement(verdicts: pd.DataFrame, *, seed: int = 0) -> pd.DataFrame:

@@ -13,7 +13,7 @@ more entailed claims.
 
 from __future__ import annotations
 
-from vrag_kit.analysis.claims import MODALITIES, ClaimVerdicts, Label, Row
+from vrag_kit.analysis.claims import MODALITIES, ClaimVerdicts, Label, VerdictRow
 from vrag_kit.analysis.claims_shares import (
     NOTHING,
     MetricValue,
@@ -72,7 +72,7 @@ def evidence_metrics(sheet: ClaimVerdicts) -> dict[tuple[str, str], MetricValue]
     return found
 
 
-def combined_label(row: Row) -> Label:
+def combined_label(row: VerdictRow) -> Label:
     """A claim's label, combined from the verdicts of all items; None where any is unparsed."""
     if None in row:
         return None
@@ -85,7 +85,7 @@ def combined_label(row: Row) -> Label:
     )
 
 
-def _conflicted(row: Row) -> Truth:
+def _conflicted(row: VerdictRow) -> Truth:
     return (
         None
         if None in row

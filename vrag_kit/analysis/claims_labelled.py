@@ -8,7 +8,7 @@ from itertools import chain
 
 import pandas as pd
 
-from vrag_kit.analysis.claims import ClaimVerdicts, Row
+from vrag_kit.analysis.claims import ClaimVerdicts, VerdictRow
 from vrag_kit.errors import VragError
 from vrag_kit.judging.claim_labels import ACCEPTED, ClaimPair, answer_as_evidence
 from vrag_kit.judging.claims import EntailmentLabel
@@ -94,7 +94,7 @@ def _relabelled(
     if any(thing not in labels for thing in held.things):
         return None
 
-    def row(things: Things) -> Row:
+    def row(things: Things) -> VerdictRow:
         return tuple(labels[thing] for thing in things)
 
     return replace(

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from vrag_kit.analysis.claims import ClaimVerdicts, Row
+from vrag_kit.analysis.claims import ClaimVerdicts, VerdictRow
 from vrag_kit.errors import VragError
 from vrag_kit.judging.claims import EntailmentLabel
 
@@ -135,7 +135,7 @@ def _empty(sheet: ClaimVerdicts, metric: str) -> bool:
     return any(sizes[matrix] == 0 for matrix in NEEDS[metric])
 
 
-def _entailed(row: Row) -> list[bool]:
+def _entailed(row: VerdictRow) -> list[bool]:
     return [label is EntailmentLabel.ENTAILMENT for label in row]
 
 

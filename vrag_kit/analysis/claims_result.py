@@ -7,14 +7,14 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any  # what JSON holds
 
-from vrag_kit.analysis.claims import ClaimVerdicts, EvidenceItem, Label, Row
+from vrag_kit.analysis.claims import ClaimVerdicts, EvidenceItem, Label, VerdictRow
 from vrag_kit.benchmarks.images import ImageFile
 from vrag_kit.errors import VragError, short_repr
 from vrag_kit.files import safe_join
 from vrag_kit.judging.claims import EntailmentLabel
 from vrag_kit.types import Document
 
-LABELS: dict[str | None, Label] = {
+RAGCHECKER_LABELS: dict[str | None, Label] = {
     "Entailment": EntailmentLabel.ENTAILMENT,
     "Neutral": EntailmentLabel.NEUTRAL,
     "Contradiction": EntailmentLabel.CONTRADICTION,
@@ -157,7 +157,7 @@ class RagCheckerResult:
         there = self.told.get("retrieved_context") is not None
         return self._list("retrieved_context") if there else []
 
-    def _rows(self, name: str, rows: int, length: int) -> tuple[Row, ...]:
+    def _rows(self, name: str, rows: int, length: int) -> tuple[VerdictRow, ...]:
         if length == 0 and self.told.get(name) is None:  # nothing was retrieved
             return ((),) * rows
         found = self._list(name)
@@ -170,10 +170,10 @@ class RagCheckerResult:
         of = "an item of retrieved_context"
         return tuple(self._labels(f"{name}, row {n}", row, length, of) for n, row in numbered)
 
-    def _row(self, name: str, length: int) -> Row:
+    def _row(self, name: str, length: int) -> VerdictRow:
         return self._labels(name, self._list(name), length, f"a claim of {_claimed(name)}")
 
-    def _labels(self, name: str, labels: object, length: int, of: str) -> Row:
+    def _labels(self, name: str, labels: object, length: int, of: str) -> VerdictRow:
         """A row of labels, one `of` each ("a claim of response_claims")."""
         if not isinstance(labels, list) or len(labels) != length:
             count = _count(labels, "label") if isinstance(labels, list) else short_repr(labels)
@@ -182,13 +182,13 @@ class RagCheckerResult:
                 " label is not taken for Neutral, a surplus one is not cut."
             )
         for label in labels:
-            if not isinstance(label, str | None) or label not in LABELS:
-                known = ", ".join(each for each in LABELS if each)
+            if not isinstance(label, str | None) or label not in RAGCHECKER_LABELS:
+                known = ", ".join(each for each in RAGCHECKER_LABELS if each)
                 raise VragError(
                     f"{self.where}, {name}: found the label {short_repr(label)}, expected one of"
                     f" {known}, or null where none could be read."
                 )
-        return tuple(LABELS[label] for label in labels)
+        return tuple(RAGCHECKER_LABELS[label] for label in labels)
 
     def _list(self, name: str) -> list[Any]:
         found = self.told.get(name)

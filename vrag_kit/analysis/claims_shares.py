@@ -8,7 +8,7 @@ import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from vrag_kit.analysis.claims import Label, Row
+from vrag_kit.analysis.claims import Label, VerdictRow
 from vrag_kit.judging.claims import EntailmentLabel
 
 Truth = bool | None
@@ -43,7 +43,7 @@ def any_true(truths: Iterable[Truth]) -> Truth:
     return None if None in found else True in found
 
 
-def any_entails(row: Row, places: Sequence[int]) -> Truth:
+def any_entails(row: VerdictRow, places: Sequence[int]) -> Truth:
     """Whether one of the labels at these positions is ENTAILMENT."""
     return any_true(has_label(EntailmentLabel.ENTAILMENT, row[place]) for place in places)
 

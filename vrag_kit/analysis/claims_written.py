@@ -7,15 +7,15 @@ from typing import Any  # cells of a table
 
 import pandas as pd
 
-from vrag_kit.analysis.claims import ClaimVerdicts, EvidenceItem, Row
+from vrag_kit.analysis.claims import ClaimVerdicts, EvidenceItem, VerdictRow
 from vrag_kit.analysis.claims_asked import reference_text
 from vrag_kit.analysis.claims_file import RagCheckerFile
-from vrag_kit.analysis.claims_result import LABELS
+from vrag_kit.analysis.claims_result import RAGCHECKER_LABELS
 from vrag_kit.errors import VragError
 from vrag_kit.plain import Json
 from vrag_kit.types import Benchmark
 
-_WORDS = {label: word for word, label in LABELS.items()}
+_WORDS = {label: word for word, label in RAGCHECKER_LABELS.items()}
 
 
 def to_ragchecker(
@@ -76,5 +76,5 @@ def _item(benchmark: Benchmark, item: EvidenceItem) -> Json:
     return shown if item.modality == "text" else {**shown, "modality": item.modality}
 
 
-def _labels(row: Row) -> list[str | None]:
+def _labels(row: VerdictRow) -> list[str | None]:
     return [_WORDS[label] for label in row]

@@ -36,7 +36,7 @@ TOO_FEW = "too few groups ({}) to say whether a clue helps"
 NO_QUESTION = "no question has all four arms"
 _FIXED = {"a_zero_shot": "zero_shot", "a_non_clue": "non_clue", "a_gt": "gt_clue"}
 _ZERO = 1e-12  # below this a difference of accuracies is rounding
-COLUMNS = [
+GCUE_COLUMNS = [
     "k",
     "lambda",
     "value",
@@ -168,7 +168,7 @@ def gcue(
         for k, of_k in arms[arms["setting"] == "one_in_k"].groupby("k"):
             table, failed = fixed.assign(a_k=_by_query(of_k)).dropna(), _failed(part, k)
             rows += [(*key, k, lam, *_row(table, lam, differences), failed) for lam in lambdas]
-    return pd.DataFrame(rows, columns=[*by, *COLUMNS])
+    return pd.DataFrame(rows, columns=[*by, *GCUE_COLUMNS])
 
 
 def _check_arms(judged: pd.DataFrame) -> None:

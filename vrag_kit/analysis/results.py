@@ -11,7 +11,7 @@ import pandas as pd
 from vrag_kit.errors import VragError
 from vrag_kit.workspace import path as project_path
 
-COLUMNS = (
+RESULT_COLUMNS = (
     "model",
     "retriever",
     "judge",
@@ -30,7 +30,7 @@ COLUMNS = (
     "n_failed",
 )
 """The columns that the papers' tables and the kit's share, in this order everywhere."""
-FIRST = ("folder", "experiment", "source", *COLUMNS, "unit")
+FIRST = ("folder", "experiment", "source", *RESULT_COLUMNS, "unit")
 """The columns that come first, in this order; the others follow as the files have them.
 """
 TABLE = ".table.csv"

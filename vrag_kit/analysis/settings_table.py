@@ -17,7 +17,7 @@ _TOLD_BY = (
 """Columns that may distinguish the numbers of one cell, and that have no rows of their own."""
 TINY = 1e-9
 """Means that differ by less are one mean, summed in another order."""
-Row = dict[Hashable, Any]
+TableRow = dict[Hashable, Any]
 """A row of a table: values of any type, by column."""
 SETTING_NAMES = {
     "zero_shot": "zero-shot (no image)",
@@ -117,7 +117,7 @@ def _best(table: pd.DataFrame) -> pd.DataFrame:
     return table.assign(cell=cells, k=table["k"].astype(object).mask(best, "best"))
 
 
-def _cell(row: Row, apart: list[str]) -> str:
+def _cell(row: TableRow, apart: list[str]) -> str:
     cell = format_ci(row["value"], row["ci_low"], row["ci_high"])
     failed = _count(row, "n_failed")
     silent = {"empty": _count(row, "n_empty"), "truncated": _count(row, "n_truncated")}
@@ -133,7 +133,7 @@ def _cell(row: Row, apart: list[str]) -> str:
     return f"{cell} ({', '.join(notes)})" if notes else cell
 
 
-def _count(row: Row, name: str) -> int:
+def _count(row: TableRow, name: str) -> int:
     """A count of a row; 0 where it has none, as a printed one."""
     count = row.get(name, 0)
     return 0 if pd.isna(count) else int(count)
@@ -155,7 +155,7 @@ def add_clue_position(results: pd.DataFrame, clue_position: int) -> pd.DataFrame
     return results.assign(clue_position=results["setting"].map({"one_in_k": place}).fillna(""))
 
 
-def _name(row: Row) -> str:
+def _name(row: TableRow) -> str:
     setting, m = str(row["setting"]), row.get("m")
     name = setting_name(setting)
     if pd.isna(m):

@@ -16,7 +16,7 @@ from vrag_kit.generation.served import quote_with_counts
 from vrag_kit.plain import Json
 from vrag_kit.workspace import portable_path
 
-COLUMNS = ("setting", "A", "B")
+_COLUMNS = ("setting", "A", "B")
 ABSENT = "–"
 """The text for a parameter that one side lacks."""
 NOT_KEPT = "not recorded"
@@ -31,8 +31,8 @@ def config_diff(
     choose_b: Choice | None = None,
 ) -> pd.DataFrame:
     """Compares the configurations of two sides of answers (of `load_answers`, or `add_questions`),
-    selected as in `paired_answers`. There is one row per difference, in the columns `COLUMNS`, with
-    full texts; no row where nothing differs.
+    selected as in `paired_answers`. There is one row per difference (setting, A, B), with full
+    texts; no row where nothing differs.
 
     First come the columns that are compared, then the models that endpoints report, then the judges
     where they are not the same (`judge_id`), and their prompts where these are known and differ,
@@ -51,7 +51,7 @@ def config_diff(
             other[other["experiment"].isin(set(one["experiment"]))],
         ]
     lines += [*_served(*sides), *_judges(*sides), *_parameters(*sides, apart=apart)]
-    return pd.DataFrame(lines, columns=list(COLUMNS))
+    return pd.DataFrame(lines, columns=list(_COLUMNS))
 
 
 def _line(name: str, a: object, b: object) -> Line:

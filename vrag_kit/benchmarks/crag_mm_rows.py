@@ -16,7 +16,7 @@ from vrag_kit.benchmarks.shards import by_number, local_folder, read_shard, shar
 from vrag_kit.errors import VragError, short_repr
 from vrag_kit.plain import Json
 
-COLUMNS = ("session_id", "image", "image_url", "turns", "answers")
+_COLUMNS = ("session_id", "image", "image_url", "turns", "answers")
 """The columns of a row; v0.1.1 also has image_quality."""
 SINGLE = "crag-mm-2025/crag-mm-single-turn-public@v0.1.2"
 MULTI = "crag-mm-2025/crag-mm-multi-turn-public@v0.1.2"
@@ -83,7 +83,7 @@ def read_rows(shard: Path) -> Iterator[tuple[str, Json]]:
 
     Raises `VragError` for a truncated or damaged file, and for missing columns.
     """
-    return read_shard(shard, COLUMNS, "CRAG-MM")
+    return read_shard(shard, _COLUMNS, "CRAG-MM")
 
 
 def read_label_names(shard: Path) -> Names:

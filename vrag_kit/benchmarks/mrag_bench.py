@@ -13,7 +13,7 @@ from urllib.parse import quote
 
 from vrag_kit.benchmarks.images import ImageFile, list_images
 from vrag_kit.benchmarks.mrag_bench_matching import MatchedRow, match_cache_dir, match_rows
-from vrag_kit.benchmarks.mrag_bench_rows import LABELS, LETTERS, find_shards
+from vrag_kit.benchmarks.mrag_bench_rows import LETTERS, SCENARIO_OF_LABEL, find_shards
 from vrag_kit.benchmarks.shared_groups import connected_groups
 from vrag_kit.errors import VragError
 from vrag_kit.types import Benchmark, Document, Query
@@ -148,7 +148,7 @@ def _metadata(row: MatchedRow) -> dict[str, object]:
     texts = row.texts
     return {
         "where": row.where,
-        "scenario": LABELS[texts["scenario"].lower()],
+        "scenario": SCENARIO_OF_LABEL[texts["scenario"].lower()],
         "label": texts["scenario"],
         "aspect": texts["aspect"],
         "letter": texts["answer_choice"],

@@ -19,9 +19,9 @@ from vrag_kit.plain import Json
 LETTERS = ("A", "B", "C", "D")
 TEXTS = ("id", "aspect", "scenario", "question", *LETTERS, "answer_choice", "answer")
 PICTURES = ("gt_images", "retrieved_images")
-COLUMNS = (*TEXTS, "image", *PICTURES)
+_COLUMNS = (*TEXTS, "image", *PICTURES)
 """The columns that are required; image_type and source are optional."""
-LABELS = {
+SCENARIO_OF_LABEL = {
     "angle": "angle",
     "partial": "partial",
     "scope": "scope",
@@ -55,7 +55,7 @@ class MragRow:
     @property
     def scenario(self) -> str:
         """The paper's name of the row's scenario."""
-        return LABELS[self.texts["scenario"].lower()]
+        return SCENARIO_OF_LABEL[self.texts["scenario"].lower()]
 
     @property
     def options(self) -> tuple[str, ...]:
@@ -94,7 +94,7 @@ def read_shard_rows(path: Path) -> Iterator[tuple[str, Json]]:
 
     Raises `VragError` for a truncated or damaged file, and for missing columns.
     """
-    return read_shard(path, COLUMNS, "MRAG-Bench")
+    return read_shard(path, _COLUMNS, "MRAG-Bench")
 
 
 def parse_row(row: Json, where: str) -> MragRow:
@@ -115,8 +115,8 @@ def parse_row(row: Json, where: str) -> MragRow:
     named = f"{where} (id {texts['id']})"
     if re.search(r"\s", texts["id"]):
         raise VragError(f"{named}: id has white space, which TREC files cannot hold. {_FETCH}")
-    if texts["scenario"].lower() not in LABELS:
-        known = ", ".join(label.capitalize() for label in LABELS)
+    if texts["scenario"].lower() not in SCENARIO_OF_LABEL:
+        known = ", ".join(label.capitalize() for label in SCENARIO_OF_LABEL)
         raise VragError(
             f"{named}: unknown scenario {texts['scenario']!r}; expected one of {known}."
         )

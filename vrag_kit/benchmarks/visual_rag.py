@@ -17,7 +17,7 @@ import numpy as np
 
 from vrag_kit.benchmarks.json_lines import read_lines
 from vrag_kit.benchmarks.species_images import build_pools, build_qrels, species_images
-from vrag_kit.benchmarks.visual_rag_rows import KEYS_V2, Row, empty_file_error, parse_row
+from vrag_kit.benchmarks.visual_rag_rows import KEYS_V2, AnnotationRow, empty_file_error, parse_row
 from vrag_kit.errors import VragError
 from vrag_kit.files import escapes_folder, git_blob_id
 from vrag_kit.forecast import read_memoized
@@ -137,7 +137,7 @@ def _check_images(names: Iterable[str], root: Path, listing: Listing, where: str
             )
 
 
-def _query(row: Row, where: str, others: Mapping[str, Query]) -> Query:
+def _query(row: AnnotationRow, where: str, others: Mapping[str, Query]) -> Query:
     folders = Counter(doc_id.partition("/")[0] for doc_id in row["images"])
     said = {key: row[key] for key in KEYS_V2 if key in row}
     version = "v2" if "y_rate" in row else "v1"
@@ -159,7 +159,7 @@ def _free_id(stem: str, taken: Mapping[str, Query]) -> str:
     return next(f"{stem}-{number}" for number in count(2) if f"{stem}-{number}" not in taken)
 
 
-def _query_bytes(query: Query, row: Row, *, first: bool) -> bytes:
+def _query_bytes(query: Query, row: AnnotationRow, *, first: bool) -> bytes:
     """What of a query counts for the fingerprint: an element of a JSON list."""
     told = [query.text, query.answers, query.entity, sorted(row["images"].items())]
     before = "" if first else ", "

@@ -14,7 +14,7 @@ KEYS = {"images": dict, "answer": list, "question": str, "sn": str}
 KEYS_V2 = {"y_rate": (int, float), "y_count": (int,), "is_changed_v2": (str,)}
 """The additional keys of a row of v2, with their types."""
 
-Row = dict[str, Any]  # as JSON gives it; `parse_row` checks the types of KEYS
+AnnotationRow = dict[str, Any]  # as JSON gives it; `parse_row` checks the types of KEYS
 
 
 def empty_file_error(path: Path) -> VragError:
@@ -25,7 +25,7 @@ def empty_file_error(path: Path) -> VragError:
     )
 
 
-def parse_row(line: str, where: str) -> Row:
+def parse_row(line: str, where: str) -> AnnotationRow:
     """Parse and check a row of annotations; raises `VragError`, which begins with `where`."""
     row = parse_object(line, where, KEYS)
     _check_keys(row, where)
@@ -54,7 +54,7 @@ def check_labels(images: Mapping[str, object], where: str) -> None:
             )
 
 
-def _check_keys(row: Row, where: str) -> None:
+def _check_keys(row: AnnotationRow, where: str) -> None:
     for key, kind in KEYS.items():
         if key not in row:
             raise VragError(

@@ -28,7 +28,7 @@ from pathlib import Path
 
 from vrag_kit.benchmarks.webqa_facts import facts, read_image, read_snippet
 from vrag_kit.benchmarks.webqa_images import TsvFile
-from vrag_kit.benchmarks.webqa_rows import Row, check_row, read_annotations, strip_quotes
+from vrag_kit.benchmarks.webqa_rows import WebQARow, check_row, read_annotations, strip_quotes
 from vrag_kit.errors import VragError
 from vrag_kit.types import Benchmark, Document, Query
 
@@ -118,7 +118,7 @@ def _check_sort(questions: str, images: Path | str | None) -> None:
         )
 
 
-def _rows(path: Path, split: str, questions: str) -> dict[str, Row]:
+def _rows(path: Path, split: str, questions: str) -> dict[str, WebQARow]:
     """Guid → row of the questions of `split` that have such evidence, checked."""
     content = read_annotations(path)
     found = {guid: row for guid, row in content.items() if row.get("split") == split}
@@ -140,7 +140,11 @@ def _rows(path: Path, split: str, questions: str) -> dict[str, Row]:
 
 
 def _add_images(
-    row: Row, where: str, pictures: TsvFile, corpus: dict[str, Document], labels: dict[str, int]
+    row: WebQARow,
+    where: str,
+    pictures: TsvFile,
+    corpus: dict[str, Document],
+    labels: dict[str, int],
 ) -> None:
     """The images of a question, as documents and with their labels."""
     for fact in facts(row, "img", where):
@@ -153,7 +157,7 @@ def _add_images(
 
 
 def _add_snippets(
-    row: Row, guid: str, where: str, corpus: dict[str, Document], labels: dict[str, int]
+    row: WebQARow, guid: str, where: str, corpus: dict[str, Document], labels: dict[str, int]
 ) -> None:
     """The snippets of a question, likewise."""
     for fact in facts(row, "txt", where):
@@ -162,7 +166,7 @@ def _add_snippets(
         corpus.setdefault(snippet.doc_id, snippet)
 
 
-def _query(guid: str, row: Row, where: str) -> Query:
+def _query(guid: str, row: WebQARow, where: str) -> Query:
     topic = str(row.get("topic") or "").strip()
     answers = tuple(map(strip_quotes, row["A"]))
     gold = {kind: len(row.get(f"{kind}_posFacts") or []) for kind in ("img", "txt")}

@@ -9,12 +9,12 @@ from typing import Any
 
 from vrag_kit.errors import VragError, short_repr
 
-Row = dict[str, Any]  # as JSON gives it; `check_row` looks at the types of _KEYS
+WebQARow = dict[str, Any]  # as JSON gives it; `check_row` looks at the types of _KEYS
 _KEYS = {"Q": str, "A": list, "img_posFacts": list, "img_negFacts": list}
 _TEXT_KEYS = {"txt_posFacts": list, "txt_negFacts": list}
 
 
-def read_annotations(path: Path) -> dict[str, Row]:
+def read_annotations(path: Path) -> dict[str, WebQARow]:
     """Read WebQA_train_val.json as a mapping from Guid to unparsed row.
 
     Raises `VragError` for a missing file, or one that is not an object of objects.
@@ -38,7 +38,7 @@ def read_annotations(path: Path) -> dict[str, Row]:
     return content
 
 
-def check_row(guid: str, row: Row, where: str, *, texts: bool) -> None:
+def check_row(guid: str, row: WebQARow, where: str, *, texts: bool) -> None:
     """Raise `VragError`, which begins with `where`, for an incomplete row and for a Guid that TREC
     files cannot hold; with `texts` the lists of snippets are required too.
     """

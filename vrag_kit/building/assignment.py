@@ -17,7 +17,7 @@ from vrag_kit.order import ordered
 
 PAGE = 27  # images on the screen at once; the paper's "first 27" are the first page
 MANY = 9  # of a whole page; a question with more clues may be skipped (appendix C)
-COLUMNS = [
+_COLUMNS = [
     "question_id",
     "species",
     "folder",
@@ -112,7 +112,7 @@ def make_assignments(
     by_name = {folder.name: folder for folder in folders}
     table = questions.assign(n_unjudged=questions.get("n_unjudged", 0))
     tasks = []
-    for row in table[[*COLUMNS, "n_unjudged"]].to_dict("records"):
+    for row in table[[*_COLUMNS, "n_unjudged"]].to_dict("records"):
         name = row["question_id"]
         folder = by_name.get(row["folder"])
         if folder is None:
@@ -145,9 +145,9 @@ def make_assignments(
 
 def _check(questions: pd.DataFrame) -> None:
     """Raise `VragError` for a missing column, no question, and one that is there twice."""
-    if missing := [name for name in COLUMNS if name not in questions]:
+    if missing := [name for name in _COLUMNS if name not in questions]:
         raise VragError(
-            f"the questions have no column {', '.join(missing)}; expected {', '.join(COLUMNS)}. A"
+            f"the questions have no column {', '.join(missing)}; expected {', '.join(_COLUMNS)}. A"
             " column `estimated_clue_rate` of NaN says that no estimate is known."
         )
     if questions.empty:

@@ -13,7 +13,7 @@ import pandas as pd
 from vrag_kit.benchmarks.visual_rag import make_query_id
 from vrag_kit.building.folders import SpeciesFolder, skipped_files
 from vrag_kit.building.template_writer import NAME as TEMPLATE
-from vrag_kit.building.writing import COLUMNS
+from vrag_kit.building.writing import CANDIDATE_COLUMNS
 from vrag_kit.errors import VragError
 from vrag_kit.tables import read_csv_rows, write_csv_rows
 from vrag_kit.workspace import display_path
@@ -99,7 +99,9 @@ def save_questions(path: Path | str, candidates: pd.DataFrame) -> None:
     """Write candidate questions in the format of `read_questions`; raises `OSError` when it fails.
     An existing file is replaced only once the new one is complete.
     """
-    write_csv_rows(Path(path), COLUMNS, candidates[COLUMNS].itertuples(index=False))
+    write_csv_rows(
+        Path(path), CANDIDATE_COLUMNS, candidates[CANDIDATE_COLUMNS].itertuples(index=False)
+    )
 
 
 def read_questions(path: Path | str, folders: Sequence[SpeciesFolder]) -> pd.DataFrame:
@@ -123,7 +125,7 @@ def read_questions(path: Path | str, folders: Sequence[SpeciesFolder]) -> pd.Dat
         NEEDED,
         "questions",
         "Have them written by `load_or_write_questions`, or give the path of another file.",
-        optional=[name for name in COLUMNS if name not in NEEDED],
+        optional=[name for name in CANDIDATE_COLUMNS if name not in NEEDED],
     ):
         where = f"{path} line {number}"
         checked = _checked({name: value.strip() for name, value in row.items()}, known, where)
@@ -136,7 +138,7 @@ def read_questions(path: Path | str, folders: Sequence[SpeciesFolder]) -> pd.Dat
                 " them, or say in `dropped` why not to go on with the other."
             )
         rows.append(checked)
-    return pd.DataFrame(rows, columns=COLUMNS, dtype=object)
+    return pd.DataFrame(rows, columns=CANDIDATE_COLUMNS, dtype=object)
 
 
 def _checked(row: dict[str, str], known: dict[str, SpeciesFolder], where: str) -> dict[str, str]:

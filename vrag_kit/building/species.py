@@ -43,7 +43,7 @@ DESCRIPTIONS = frozenset(
 
 Their subsections are not included: articles are parsed without the level of a heading.
 """
-COLUMNS = (
+_COLUMNS = (
     "folder",
     "species",
     "common",
@@ -82,7 +82,7 @@ def select_species(
         why = _why(article, share, limit) if pages else "no articles given"
         who = (folder.name, folder.scientific, folder.common, len(folder.images))
         rows.append((*who, title, words, share, chosen, why))
-    return pd.DataFrame(rows, columns=list(COLUMNS))
+    return pd.DataFrame(rows, columns=list(_COLUMNS))
 
 
 def description_share(article: Article) -> float:

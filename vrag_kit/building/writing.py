@@ -27,7 +27,7 @@ from vrag_kit.options import Entry
 from vrag_kit.plain import JsonView
 from vrag_kit.types import Answer, Message, Prompt
 
-COLUMNS = [
+CANDIDATE_COLUMNS = [
     "question_id",
     "species",
     "common",
@@ -58,7 +58,7 @@ def write_questions(
     *,
     hardware: Mapping[str, Any] | None = None,  # Any: as a notebook's parameters have it
 ) -> pd.DataFrame:
-    """Write candidate questions about each species; returns a table with `COLUMNS`.
+    """Write candidate questions about each species; returns a table with `CANDIDATE_COLUMNS`.
     Rows are in the order of `folders`; no folders give no rows.
 
     `writer` is "template", which knows parts of iNaturalist's ranks and calls no model, or any
@@ -86,7 +86,7 @@ def write_questions(
     rows: list[tuple[str, ...]] = []
     for folder, questions, failure in zip(folders, written, failures, strict=True):
         rows += _rows(folder, name, questions, failure)
-    candidates = pd.DataFrame(rows, columns=COLUMNS, dtype=object)
+    candidates = pd.DataFrame(rows, columns=CANDIDATE_COLUMNS, dtype=object)
     usable = candidates[candidates["dropped"] == ""]
     candidates.loc[usable.index[usable.duplicated("question_id")], "dropped"] = "asked before"
     _tell(name, candidates, len(folders))

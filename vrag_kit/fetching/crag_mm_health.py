@@ -32,7 +32,7 @@ from vrag_kit.benchmarks.images import decode
 from vrag_kit.benchmarks.shards import by_number, shards_problem
 from vrag_kit.errors import VragError
 from vrag_kit.fetching.crag_mm_index_health import check_annotations, check_indexes
-from vrag_kit.fetching.health import COLUMNS, KINDS, Finding
+from vrag_kit.fetching.health import FINDING_COLUMNS, KINDS, Finding
 from vrag_kit.plain import Json
 from vrag_kit.progress import track
 
@@ -116,7 +116,7 @@ def check_crag_mm(folder: Path | str, images: Path | str | None = None) -> CragC
         found += check_annotations(rows / MARKS, asked)
     found += check_indexes(folder, [split for split in SPLITS if _has_split(sets, split)])
     ordered = sorted(found, key=lambda finding: KINDS.index(finding[0]))
-    return CragCheck(pd.DataFrame(ordered, columns=COLUMNS), pd.DataFrame(counts))
+    return CragCheck(pd.DataFrame(ordered, columns=FINDING_COLUMNS), pd.DataFrame(counts))
 
 
 def find_datasets(folder: Path) -> dict[str, Path]:

@@ -23,7 +23,7 @@ from vrag_kit.errors import VragError
 from vrag_kit.fetching.resumable_tar import ResumePoint
 from vrag_kit.files import escapes_folder, write_file
 
-COLUMNS = ("image", "bytes", "sha256")
+_COLUMNS = ("image", "bytes", "sha256")
 """Columns of the manifest and of the journal."""
 
 
@@ -119,7 +119,7 @@ class ImageFolder:
                 rows = _read_rows(path)
                 left = {name: copy for name, copy in rows.items() if name not in names}
                 if len(left) < len(rows):
-                    write_file(path, _csv([COLUMNS, *_rows(left)]))
+                    write_file(path, _csv([_COLUMNS, *_rows(left)]))
 
     def check_folders(self, names: Iterable[str]) -> None:
         """Raise `VragError` if the folder of one of these images is a symbolic link, because files
@@ -215,7 +215,7 @@ class ImageFolder:
             if name not in good and name not in faults and self.has_file(name, copy):
                 rows[name] = copy
         with catch_write_errors(self.root):
-            write_file(self._manifest, _csv([COLUMNS, *sorted(_rows(rows))]))
+            write_file(self._manifest, _csv([_COLUMNS, *sorted(_rows(rows))]))
             if faults:
                 lines = [f"{name}\t{' '.join(faults[name].split())}\n" for name in sorted(faults)]
                 write_file(self._missing, "".join(lines))
@@ -262,6 +262,6 @@ def _read_rows(path: Path) -> dict[str, FileRecord]:
 
 
 def _is_row(row: list[str]) -> bool:
-    if len(row) != len(COLUMNS) or not is_image_name(row[0]):
+    if len(row) != len(_COLUMNS) or not is_image_name(row[0]):
         return False
     return bool(re.fullmatch("[0-9]{1,18}", row[1]) and re.fullmatch("[0-9a-f]{64}", row[2]))

@@ -15,13 +15,13 @@ from vrag_kit.progress import track
 
 KINDS = ("row", "missing", "damaged", "odd")
 """The kinds of findings, worst first; all but "odd" are faults."""
-COLUMNS = ["kind", "where", "image", "found"]
+FINDING_COLUMNS = ["kind", "where", "image", "found"]
 
 _NO_QUESTION = "HOLD"  # stands in some rows of v1, as the authors' page says
 _LEFT_OUT = "the authors' mark for a row without one; v2 leaves these rows out"
 
 Finding = tuple[str, str, str, str]
-"""A row of the table: the values of COLUMNS."""
+"""A row of the table: the values of `FINDING_COLUMNS`."""
 
 
 def check_visual_rag(annotations: Path | str, image_root: Path | str) -> pd.DataFrame:
@@ -61,7 +61,7 @@ def check_visual_rag(annotations: Path | str, image_root: Path | str) -> pd.Data
     for name, findings in track(results, annotations.name, len(present), "images"):
         found += [(kind, present[name], name, text) for kind, text in findings]
     rows = sorted(found, key=lambda finding: KINDS.index(finding[0]))
-    return pd.DataFrame(rows, columns=COLUMNS)
+    return pd.DataFrame(rows, columns=FINDING_COLUMNS)
 
 
 def _read(annotations: Path) -> tuple[list[Finding], dict[str, str]]:

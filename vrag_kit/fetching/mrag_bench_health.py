@@ -23,7 +23,7 @@ from vrag_kit.benchmarks.mrag_bench_rows import (
 )
 from vrag_kit.benchmarks.shards import shards_problem
 from vrag_kit.errors import VragError
-from vrag_kit.fetching.health import COLUMNS, KINDS, Finding
+from vrag_kit.fetching.health import FINDING_COLUMNS, KINDS, Finding
 from vrag_kit.fetching.images import inspect_images
 from vrag_kit.progress import track
 
@@ -75,7 +75,7 @@ def check_mrag_bench(rows: Path | str, corpus: Path | str | None = None) -> pd.D
         for name, findings in track(results, folder.name, len(names), "pictures"):
             found += [(kind, "corpus", name, text) for kind, text in findings]
     ordered = sorted(found, key=lambda finding: KINDS.index(finding[0]))
-    return pd.DataFrame(ordered, columns=COLUMNS)
+    return pd.DataFrame(ordered, columns=FINDING_COLUMNS)
 
 
 class _Reading:

@@ -12,7 +12,7 @@ import pandas as pd
 from vrag_kit.benchmarks.page_rows import splits_in
 from vrag_kit.errors import VragError
 from vrag_kit.fetching.chart_health import check_charts
-from vrag_kit.fetching.health import COLUMNS, KINDS, Finding
+from vrag_kit.fetching.health import FINDING_COLUMNS, KINDS, Finding
 from vrag_kit.fetching.page_health import check_pages
 from vrag_kit.fetching.webqa_health import ANNOTATIONS, check_webqa
 
@@ -61,7 +61,7 @@ def check_suite(folder: Path | str) -> SuiteCheck:
         walk = {PAGES: check_pages, CHARTS: check_charts, WEBQA: check_webqa}[layout]
         counts += [{**told, **each} for each in walk(name, place, found)]
     ordered = sorted(found, key=lambda finding: KINDS.index(finding[0]))
-    return SuiteCheck(pd.DataFrame(ordered, columns=COLUMNS), pd.DataFrame(counts))
+    return SuiteCheck(pd.DataFrame(ordered, columns=FINDING_COLUMNS), pd.DataFrame(counts))
 
 
 def suite_sets(folder: Path) -> dict[str, tuple[str, Path]]:

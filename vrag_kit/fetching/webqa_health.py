@@ -8,7 +8,7 @@ from pathlib import Path
 
 from vrag_kit.benchmarks.webqa_facts import facts, read_image, read_snippet
 from vrag_kit.benchmarks.webqa_images import TsvFile
-from vrag_kit.benchmarks.webqa_rows import Row, check_row, read_annotations
+from vrag_kit.benchmarks.webqa_rows import WebQARow, check_row, read_annotations
 from vrag_kit.errors import VragError
 from vrag_kit.fetching.health import Finding
 from vrag_kit.plain import Json
@@ -49,7 +49,7 @@ class _Walk:
             except VragError as error:
                 self.note("missing", "imgs.tsv", str(error))
 
-    def look_at(self, guid: str, row: Row) -> None:
+    def look_at(self, guid: str, row: WebQARow) -> None:
         """Check one question."""
         where = f"question {guid!r}"
         split = str(row.get("split"))
@@ -66,7 +66,7 @@ class _Walk:
         counts["labels"] += len(evidence)
         self.documents[split].update(evidence)
 
-    def _evidence(self, guid: str, row: Row, where: str) -> list[str]:
+    def _evidence(self, guid: str, row: WebQARow, where: str) -> list[str]:
         """The documents that a question names."""
         found = [read_snippet(fact, guid, {}).doc_id for fact in facts(row, "txt", where)]
         for fact in facts(row, "img", where):

@@ -74,7 +74,7 @@ _WRITTEN = (
     "stored",
 )
 """Columns of the table `answers`."""
-COLUMNS = (*_WRITTEN, "prompt")
+STORED_COLUMNS = (*_WRITTEN, "prompt")
 """Columns of `visible_answers_sql`. A prompt is stored once, for all models and samples."""
 _PUT = (
     f"INSERT OR REPLACE INTO answers ({', '.join(_WRITTEN)})"
@@ -102,7 +102,7 @@ _AT_ONCE = 500
 """Ids in one query."""
 
 
-Row = tuple[Any, ...]  # Any: what SQLite holds
+StoredRow = tuple[Any, ...]  # Any: what SQLite holds
 
 
 def visible_answers_sql() -> str:
@@ -113,7 +113,7 @@ def visible_answers_sql() -> str:
     forecast = current_dry_run()
     own = f" OR {mark} = '{forecast.mark}'" if forecast else ""
     whole = "answers LEFT JOIN prompts USING (prompt_id)"  # not read where nobody asks for it
-    return f"(SELECT {', '.join(COLUMNS)} FROM {whole} WHERE {mark} IS NULL{own})"
+    return f"(SELECT {', '.join(STORED_COLUMNS)} FROM {whole} WHERE {mark} IS NULL{own})"
 
 
 def prompt_id(prompt: str) -> str:
@@ -122,8 +122,8 @@ def prompt_id(prompt: str) -> str:
 
 
 def insert_answer(db: sqlite3.Connection, row: Mapping[str, Any]) -> None:  # Any: what SQLite holds
-    """Insert an answer and its prompt, replacing any row with the same id. `row` has `COLUMNS`; the
-    prompt's id is computed here.
+    """Insert an answer and its prompt, replacing any row with the same id. `row` has
+    `STORED_COLUMNS`; the prompt's id is computed here.
     """
     prompt = row["prompt"]
     name = None if prompt is None else prompt_id(prompt)
@@ -216,7 +216,7 @@ class AnswerFile:
 
     def rows(
         self, columns: str, table: str, names: Collection[str], named: str = "answer_id"
-    ) -> list[Row]:
+    ) -> list[StoredRow]:
         """Return the rows of `table` whose column `named` is one of `names`, in no particular
         order.
         """

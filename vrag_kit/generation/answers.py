@@ -26,7 +26,7 @@ from vrag_kit.errors import VragError
 from vrag_kit.forecast import STAND_IN, current_dry_run, is_scratch_path, memoize_dry_run
 from vrag_kit.generation.answer_file import (
     AnswerFile,
-    Row,
+    StoredRow,
     insert_answer,
     prompt_id,
     visible_answers_sql,
@@ -333,7 +333,7 @@ def _write(db: sqlite3.Connection, answer: Answer, prompt: StoredPrompt) -> None
     insert_answer(db, row)
 
 
-def _answer(row: Row, parsed: dict[str, Any]) -> Answer:  # Any: what JSON holds
+def _answer(row: StoredRow, parsed: dict[str, Any]) -> Answer:  # Any: what JSON holds
     """An answer from its row; `parsed` has what was read of JSON so far, as most of it
     recurs.
     """

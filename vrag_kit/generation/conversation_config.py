@@ -11,7 +11,7 @@ import pandas as pd
 from vrag_kit.errors import VragError
 from vrag_kit.generation.conversation import HISTORIES, History
 from vrag_kit.generation.cutting import TokenLimit
-from vrag_kit.generation.parsers import Fields
+from vrag_kit.generation.parsers import ParsedFields
 from vrag_kit.generation.wording import PromptSet
 from vrag_kit.spelling import did_you_mean
 from vrag_kit.types import Benchmark, Context, Document, Failure
@@ -81,7 +81,7 @@ class ConversationConfig:
                 f"{did_you_mean(self.history, HISTORIES)}"
             )
 
-    def parse_answer(self, raw: str) -> Fields:
+    def parse_answer(self, raw: str) -> ParsedFields:
         """Return the fields of an answer; "enough" says whether it reached the limit."""
         fields = self.wording.read(raw)
         if self.cut is None:

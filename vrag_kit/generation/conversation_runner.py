@@ -23,7 +23,7 @@ from vrag_kit.generation.generator import Generator
 from vrag_kit.generation.rendering import RenderedPrompt, render_with_documents
 from vrag_kit.types import Answer, Benchmark, Context, DocId, Prompt
 
-COLUMNS = (
+ANSWER_COLUMNS = (
     "benchmark",
     "model",
     "setting",
@@ -89,8 +89,8 @@ class ConversationRunner:
     """Rendered prompts without a history or a search, reused for other models."""
 
     def run(self, contexts: Sequence[Context]) -> pd.DataFrame:
-        """Return one row per context and sample, with `COLUMNS` and `CONVERSATION_COLUMNS`. Raises
-        as `ask_model` does.
+        """Return one row per context and sample, with `ANSWER_COLUMNS` and `CONVERSATION_COLUMNS`.
+        Raises as `ask_model` does.
         """
         generator, samples = self.generator, self.samples
         if samples > 1 and generator.deterministic:
@@ -192,7 +192,7 @@ class _Turns:
         return ends
 
     def table(self, contexts: Sequence[Context], answers: Sequence[Answer]) -> pd.DataFrame:
-        """Return one row per context, with `COLUMNS` and `CONVERSATION_COLUMNS`."""
+        """Return one row per context, with `ANSWER_COLUMNS` and `CONVERSATION_COLUMNS`."""
         inquiry, cut = self.inquiry, self.inquiry.conversation.cut
         known = [self.known.get(context, _NOTHING) for context in contexts]
         own: dict[str, Any] = {  # Any: cells
@@ -214,7 +214,9 @@ class _Turns:
         }
         arms = [self._arm(context) for context in contexts]
         table = pd.DataFrame(arms, columns=list(_ARM)).astype({"m": "Int64"}).assign(**own)
-        return table[[*COLUMNS, *CONVERSATION_COLUMNS]].astype({"max_answer_tokens": "Int64"})
+        return table[[*ANSWER_COLUMNS, *CONVERSATION_COLUMNS]].astype(
+            {"max_answer_tokens": "Int64"}
+        )
 
     def _arm(self, context: Context) -> tuple[object, ...]:
         """What a context tells: `_ARM`."""

@@ -19,7 +19,7 @@ from vrag_kit.generation.answers import AnswerStore
 from vrag_kit.generation.conversation import drop_later_turns
 from vrag_kit.generation.conversation_config import ConversationConfig
 from vrag_kit.generation.conversation_runner import (
-    COLUMNS,
+    ANSWER_COLUMNS,
     CONVERSATION_COLUMNS,
     ConversationRunner,
 )
@@ -71,7 +71,7 @@ def ask_model(
         how=how or Hardware(),
         samples=samples,
     )
-    return inquiry.run(contexts)[list(COLUMNS)]
+    return inquiry.run(contexts)[list(ANSWER_COLUMNS)]
 
 
 def ask_models(
@@ -96,7 +96,7 @@ def ask_models(
     talk = ConversationConfig(wording=wording)
     what = (models, benchmark, contexts, answers_dir)
     table = ask_conversations(*what, conversation=talk, decoding=decoding, hardware=hardware)
-    return table[list(COLUMNS)]
+    return table[list(ANSWER_COLUMNS)]
 
 
 def pending_answers(
@@ -174,7 +174,7 @@ def ask_conversations(
                 gc.collect()
     if not tables:
         print("note: no model is named, so nothing is asked", flush=True)
-        return pd.DataFrame(columns=[*COLUMNS, *CONVERSATION_COLUMNS])
+        return pd.DataFrame(columns=[*ANSWER_COLUMNS, *CONVERSATION_COLUMNS])
     return pd.concat(tables, ignore_index=True)
 
 

@@ -21,7 +21,7 @@ import pandas as pd
 from vrag_kit.errors import VragError
 from vrag_kit.files import write_file
 from vrag_kit.generation.answer_file import (
-    COLUMNS,
+    STORED_COLUMNS,
     AnswerFile,
     insert_answer,
     prompt_id,
@@ -45,7 +45,7 @@ _SPENT = (
 )
 """What somebody has spent only grows, so that the larger sum is the later one."""
 
-Row = dict[str, Any]  # Any: what SQLite holds
+_Row = dict[str, Any]  # Any: what SQLite holds
 
 
 @dataclass(frozen=True, slots=True)
@@ -231,12 +231,12 @@ class _Merge:
             owners = [str(owner) for (owner,) in db.execute(query, (time.time(),))]
         return sum(not has_ended(owner.partition(" ")[0]) for owner in owners)
 
-    def _answers(self) -> Iterator[list[Row]]:
+    def _answers(self) -> Iterator[list[_Row]]:
         """All answers and failures of the source, in blocks; who asks into it can write
         between two of them.
         """
         query = (
-            f"SELECT {', '.join(COLUMNS)} FROM {visible_answers_sql()} WHERE answer_id > ?"
+            f"SELECT {', '.join(STORED_COLUMNS)} FROM {visible_answers_sql()} WHERE answer_id > ?"
             f" ORDER BY answer_id LIMIT {_AT_ONCE}"
         )
         last = ""
@@ -245,15 +245,15 @@ class _Merge:
                 found = db.execute(query, (last,)).fetchall()
             if not found:
                 return
-            yield [dict(zip(COLUMNS, row, strict=True)) for row in found]
+            yield [dict(zip(STORED_COLUMNS, row, strict=True)) for row in found]
             last = found[-1][0]
 
-    def _there(self, answer_ids: Sequence[str]) -> dict[str, Row]:
+    def _there(self, answer_ids: Sequence[str]) -> dict[str, _Row]:
         """What the target holds of these, by id."""
         rows = self.target.rows(", ".join(_STANDING), visible_answers_sql(), answer_ids)
         return {row[0]: dict(zip(_STANDING, row, strict=True)) for row in rows}
 
-    def _is_taken(self, row: Row, there: Row | None, outcome: MergeReport) -> bool:
+    def _is_taken(self, row: _Row, there: _Row | None, outcome: MergeReport) -> bool:
         """Whether a row is to be written; counts it."""
         if there is None:
             outcome.new += 1
@@ -273,7 +273,7 @@ class _Merge:
             outcome.conflicts.append(self._conflict(row, there, taken))
         return taken
 
-    def _conflict(self, row: Row, there: Row, taken: bool) -> Conflict:
+    def _conflict(self, row: _Row, there: _Row, taken: bool) -> Conflict:
         """Two answers to one question: a row, which stands if it is taken, and the target's."""
         holders = [
             each.path
@@ -324,20 +324,20 @@ def _write(conflicts: Sequence[Conflict], path: Path) -> None:
         ) from error
 
 
-def _worth(row: Row) -> int:
+def _worth(row: _Row) -> int:
     """2 for an answer, 1 for a bad one (empty or cut off), 0 for a call that failed."""
     status = Status(row["status"])
     return 2 if status is Status.OK else int(status.is_answer)
 
 
-def _is_drawn(sent: Row) -> bool:
+def _is_drawn(sent: _Row) -> bool:
     """Whether the same prompt may get other words: they are sampled, or come from a
     server, which answers in batches that differ.
     """
     return "endpoint" in sent or bool(sent.get("do_sample", sent.get("temperature")))
 
 
-def _place(row: Row) -> tuple[float, str]:
+def _place(row: _Row) -> tuple[float, str]:
     """Where an answer stands among several to one question: the first is kept."""
     return row["stored"], row["raw"] or ""
 

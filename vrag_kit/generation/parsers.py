@@ -10,23 +10,23 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping
 
-Fields = Mapping[str, str | bool]
-Reader = Callable[[str], Fields]
+ParsedFields = Mapping[str, str | bool]
+Reader = Callable[[str], ParsedFields]
 
 
-def parse_tagged(raw: str) -> Fields:
+def parse_tagged(raw: str) -> ParsedFields:
     """Return the text after the last "Answer:"; without one the whole text, marked `untagged`."""
     pieces = _ANSWER.split(raw)
     answer = pieces[-1].strip()
     return {"answer": answer} if len(pieces) > 1 else {"answer": answer, "untagged": True}
 
 
-def parse_whole(raw: str) -> Fields:
+def parse_whole(raw: str) -> ParsedFields:
     """Return the whole text, without white space around it."""
     return {"answer": raw.strip()}
 
 
-def parse_short(raw: str) -> Fields:
+def parse_short(raw: str) -> ParsedFields:
     """Return the short answer of a reply with a short and a long answer:
 
         Short answer: …
@@ -43,7 +43,7 @@ def parse_short(raw: str) -> Fields:
     return {"answer": found[0], "enough": True}
 
 
-def parse_long(raw: str) -> Fields:
+def parse_long(raw: str) -> ParsedFields:
     """Return the long answer of a reply in the form of `parse_short`."""
     found = _two_answers(raw)
     return {"unreadable": found} if isinstance(found, str) else {"answer": found[1]}

@@ -9,11 +9,11 @@ from string import ascii_uppercase
 import pandas as pd
 
 from vrag_kit.errors import VragError
-from vrag_kit.generation.conversation_runner import COLUMNS as ANSWER_COLUMNS
+from vrag_kit.generation.conversation_runner import ANSWER_COLUMNS
 from vrag_kit.tables import read_csv_rows, write_csv_rows
 from vrag_kit.types import Benchmark, Context, Query, Status
 
-COLUMNS = ["query_id", "setting", "option", "option_text", "seconds", "participant"]
+CHOICE_COLUMNS = ["query_id", "setting", "option", "option_text", "seconds", "participant"]
 _ADVICE = "Write some with `multiple_choice_panel`, or name other files."
 
 
@@ -27,7 +27,7 @@ def read_choices(path: Path | str) -> pd.DataFrame:
     """
     rows: list[tuple[object, ...]] = []
     lines: dict[tuple[str, ...], int] = {}
-    for number, row in read_csv_rows(Path(path), COLUMNS, "choices", _ADVICE):
+    for number, row in read_csv_rows(Path(path), CHOICE_COLUMNS, "choices", _ADVICE):
         where = f"{path} line {number}"
         if len(row["option"]) != 1 or row["option"] not in ascii_uppercase:
             raise VragError(f"{where}: found the letter {row['option']!r}, expected A, B, C, ….")
@@ -41,9 +41,9 @@ def read_choices(path: Path | str) -> pd.DataFrame:
                 f" {lines[key]}; keep one of them."
             )
         lines[key] = number
-        words = [row[name] for name in COLUMNS if name not in ("seconds", "participant")]
+        words = [row[name] for name in CHOICE_COLUMNS if name not in ("seconds", "participant")]
         rows.append((*words, _seconds(row, where), row["participant"]))
-    table = pd.DataFrame(rows, columns=COLUMNS, dtype=object)
+    table = pd.DataFrame(rows, columns=CHOICE_COLUMNS, dtype=object)
     return table.astype({"seconds": float})
 
 
@@ -53,7 +53,9 @@ def write_choices(path: Path | str, choices: pd.DataFrame) -> None:
     """
     seconds = choices["seconds"].map(lambda each: "" if pd.isna(each) else f"{each:.1f}")
     write_csv_rows(
-        Path(path), COLUMNS, choices.assign(seconds=seconds)[COLUMNS].itertuples(index=False)
+        Path(path),
+        CHOICE_COLUMNS,
+        choices.assign(seconds=seconds)[CHOICE_COLUMNS].itertuples(index=False),
     )
 
 
@@ -74,7 +76,7 @@ def load_human_answers(
     `VragError` as `read_choices`, and when two files hold choices of one participant.
     """
     tables = [read_choices(path) for path in files]
-    chosen = pd.concat(tables) if tables else pd.DataFrame(columns=COLUMNS)
+    chosen = pd.concat(tables) if tables else pd.DataFrame(columns=CHOICE_COLUMNS)
     key = ["query_id", "setting", "participant"]
     if not (twice := chosen[chosen.duplicated(key)]).empty:
         raise VragError(

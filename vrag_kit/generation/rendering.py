@@ -14,7 +14,7 @@ from vrag_kit.generation.wording import Template
 from vrag_kit.types import Document, LazyImage, Message, Prompt, Query, Turn
 
 Part = str | LazyImage
-Fields = Mapping[str, Any]  # Any: metadata may hold what JSON holds
+_Metadata = Mapping[str, Any]  # Any: metadata may hold what JSON holds
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,7 +142,7 @@ def _items(slot: Slot, filling: _Filling, left: int | None) -> list[Part]:
     return parts
 
 
-def _given(slot: Slot, filling: _Filling) -> Iterator[tuple[int | None, Fields]]:
+def _given(slot: Slot, filling: _Filling) -> Iterator[tuple[int | None, _Metadata]]:
     """The fields of each item that a slot may show, in order, each after the place of
     the document that it is from (None for what is from none).
     """
@@ -164,7 +164,7 @@ def _given(slot: Slot, filling: _Filling) -> Iterator[tuple[int | None, Fields]]
                 yield place, entry
 
 
-def _entries(slot: Slot, document: Document) -> Iterator[Fields]:
+def _entries(slot: Slot, document: Document) -> Iterator[_Metadata]:
     """The fields of a document, or of each of its entries."""
     if slot.source and document.metadata.get("source") != slot.source:
         return
@@ -178,7 +178,7 @@ def _entries(slot: Slot, document: Document) -> Iterator[Fields]:
         yield _full({**own, **entry})
 
 
-def _full(given: Fields) -> Fields:
+def _full(given: _Metadata) -> _Metadata:
     """The fields that hold something."""
     return {name: value for name, value in given.items() if not _is_empty(value)}
 
@@ -188,7 +188,7 @@ def _is_empty(value: object) -> bool:
     return value is None or (isinstance(value, str | list | dict) and not value)
 
 
-def _item(template: str, given: Fields) -> list[Part] | None:
+def _item(template: str, given: _Metadata) -> list[Part] | None:
     """An item with its fields filled in; None when one of them is missing."""
     parts: list[Part] = []
     for words, name in _pieces(template):

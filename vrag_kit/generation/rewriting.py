@@ -17,7 +17,7 @@ from vrag_kit.generation.ask import ask_prompts
 from vrag_kit.generation.asking_options import Task
 from vrag_kit.generation.generator import Generator
 from vrag_kit.generation.loading import load_generator
-from vrag_kit.generation.parsers import Fields
+from vrag_kit.generation.parsers import ParsedFields
 from vrag_kit.generation.wording import PromptSet
 from vrag_kit.options import Entry
 from vrag_kit.types import Answer, Failure, Prompt
@@ -98,7 +98,7 @@ def load_rewriter(
     return Rewriter(generator=generator, wording=wording, store=store, how=hardware_of(hardware))
 
 
-def parse_rewriting(raw: str) -> Fields:
+def parse_rewriting(raw: str) -> ParsedFields:
     """Return the field outcome and, if there is a new one, question.
 
     Text without a brace may precede the JSON object `{"entity_name": …, "updated_question": …}`;

@@ -28,7 +28,7 @@ from vrag_kit.judging.claims import (
 from vrag_kit.judging.claims_by_model import forbid_self_check, load_checker, load_extractor
 from vrag_kit.judging.claims_by_rule import RuleChecker, RuleExtractor, SentenceGrammar
 from vrag_kit.judging.human_labels import (
-    LABELS,
+    LABEL_SCORES,
     annotation_sample,
     join_labels,
     label_of_score,
@@ -50,7 +50,7 @@ from vrag_kit.judging.webqa_score import webqa_f1
 
 __all__ = [
     "JUDGES",
-    "LABELS",
+    "LABEL_SCORES",
     "OWN_METRICS",
     "SHARES",
     "TRUTH",

@@ -10,7 +10,7 @@ from vrag_kit.errors import VragError
 from vrag_kit.judging.claims import EntailmentLabel
 from vrag_kit.tables import read_csv_rows, write_csv_rows
 
-COLUMNS = ["query_id", "claim", "item", "label", "annotator"]
+_COLUMNS = ["query_id", "claim", "item", "label", "annotator"]
 ACCEPTED = "accepted answer"
 """The item for a query's accepted answers; claims are checked against it for correctness."""
 
@@ -86,15 +86,15 @@ def write_claim_labels(
         (held.query_id, held.claim, held.item, label.value, annotator)
         for held, label in labels.items()
     ]
-    write_csv_rows(Path(path), COLUMNS, rows)
+    write_csv_rows(Path(path), _COLUMNS, rows)
 
 
 def _rows(path: Path) -> Iterator[tuple[str, str, ClaimPair, EntailmentLabel]]:
     """(file and line, annotator, what is labelled, label) of each row."""
     hint = "Write some with `label_claims`, or name another file in `labelling`."
-    for number, row in read_csv_rows(path, COLUMNS, "labels", hint):
+    for number, row in read_csv_rows(path, _COLUMNS, "labels", hint):
         where = f"{path} line {number}"
-        for name in COLUMNS:
+        for name in _COLUMNS:
             if not row[name]:
                 raise VragError(f"{where}: the {name} is empty; expected words.")
         if row["label"] not in list(EntailmentLabel):

@@ -13,9 +13,9 @@ from vrag_kit.judging.scale import SHARES, Scale, scale_of
 from vrag_kit.order import ordered
 from vrag_kit.tables import read_csv_rows, write_csv_rows
 
-LABELS = {"true": 1.0, "partial": 0.5, "false": 0.0}
+LABEL_SCORES = {"true": 1.0, "partial": 0.5, "false": 0.0}
 """Label of a person (Visual-RAG, Table 9) → its position on the scale, from 0 to 1."""
-COLUMNS = ["query_id", "answer", "label", "annotator"]
+HUMAN_LABEL_COLUMNS = ["query_id", "answer", "label", "annotator"]
 _ARM = ["model", "setting", "k"]
 _ROW = [*_ARM, "draw", "sample", "query_id"]
 
@@ -29,7 +29,7 @@ def label_of_score(score: float, scale: Scale = SHARES) -> str:
 
 def score_of_label(label: str, scale: Scale = SHARES) -> float:
     """Return the score of a label on a judge's scale; partial is its middle."""
-    return scale.worst + scale.width * LABELS[label]
+    return scale.worst + scale.width * LABEL_SCORES[label]
 
 
 def annotation_sample(
@@ -90,7 +90,7 @@ def read_human_labels(path: Path | str) -> pd.DataFrame:
     rows: list[tuple[str, ...]] = []
     for number, row in read_csv_rows(
         Path(path),
-        COLUMNS,
+        HUMAN_LABEL_COLUMNS,
         "labels",
         "Write some with `label_answers`, or set `labels` to another file.",
     ):
@@ -102,8 +102,8 @@ def read_human_labels(path: Path | str) -> pd.DataFrame:
                 " keep one of them, or a file for each annotator."
             )
         lines[key] = number
-        rows.append(tuple(row[name] for name in COLUMNS))
-    return pd.DataFrame(rows, columns=COLUMNS, dtype=object)
+        rows.append(tuple(row[name] for name in HUMAN_LABEL_COLUMNS))
+    return pd.DataFrame(rows, columns=HUMAN_LABEL_COLUMNS, dtype=object)
 
 
 def select_labels(labels: pd.DataFrame, answers: pd.DataFrame) -> pd.DataFrame:
@@ -128,7 +128,9 @@ def write_human_labels(path: Path | str, labels: pd.DataFrame) -> None:
     """Write labels in the format of `read_human_labels`; raises `OSError` when it fails.
     An existing file is replaced only once the new one is complete.
     """
-    write_csv_rows(Path(path), COLUMNS, labels[COLUMNS].itertuples(index=False))
+    write_csv_rows(
+        Path(path), HUMAN_LABEL_COLUMNS, labels[HUMAN_LABEL_COLUMNS].itertuples(index=False)
+    )
 
 
 def join_labels(sample: pd.DataFrame, labels: pd.DataFrame) -> pd.DataFrame:
@@ -168,9 +170,9 @@ def join_labels(sample: pd.DataFrame, labels: pd.DataFrame) -> pd.DataFrame:
 
 def _checked(row: Mapping[str, str], where: str) -> tuple[str, str]:
     """(query_id, answer) of a row whose cells are as they should be."""
-    if row["label"] not in LABELS:
+    if row["label"] not in LABEL_SCORES:
         raise VragError(
-            f"{where}: found the label {row['label']!r}, expected one of {', '.join(LABELS)}."
+            f"{where}: found the label {row['label']!r}, expected one of {', '.join(LABEL_SCORES)}."
         )
     for name in ("query_id", "annotator"):
         if not row[name]:

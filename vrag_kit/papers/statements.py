@@ -31,7 +31,7 @@ MIXED = "mixed"
 AT_CHANCE = "not tested: at chance"
 """Verdict where a setting with evidence does not differ from random choice."""
 _ASKED = ["statement_id", "system", "stratum", "value", "ci_low", "ci_high", "n", "verdict"]
-COLUMNS = [
+STATEMENT_COLUMNS = [
     *("statement_id", "statement", "source", "data_version", "system", "stratum", "metric"),
     *("value", "ci_low", "ci_high", "n", "unit", "expected", "p", "p_holm", "verdict"),
 ]
@@ -174,7 +174,7 @@ def save_statement_checks(
     told = _decided(told, said, sources)
     abouts = [_about(said[name]) for name in told["statement_id"]]
     claims = pd.concat([told, pd.DataFrame(abouts, index=told.index)], axis=1)
-    claims = claims.reindex(columns=COLUMNS)
+    claims = claims.reindex(columns=STATEMENT_COLUMNS)
     try:
         write_file(
             file, claims.to_csv(index=False, float_format="%.6g", lineterminator="\n").encode()
@@ -190,7 +190,7 @@ def save_statement_checks(
         for each in asked
         if each.name not in set(claims["statement_id"])
     ]
-    shown = pd.DataFrame([*claims.to_dict("records"), *absent], columns=COLUMNS)
+    shown = pd.DataFrame([*claims.to_dict("records"), *absent], columns=STATEMENT_COLUMNS)
     numbers = {"value": float, "ci_low": float, "ci_high": float}
     return shown.astype(numbers).round(dict.fromkeys(numbers, 2))
 
@@ -264,8 +264,12 @@ def tabulate_statements(
     if not files:
         return pd.DataFrame(columns=_TABLE)
     parts = [pd.read_csv(file, dtype={"system": str, "data_version": str}) for file in files]
-    parts = [part.reindex(columns=COLUMNS) for part in parts if len(part) and "p_holm" in part]
-    saved = pd.concat(parts, ignore_index=True) if parts else pd.DataFrame(columns=COLUMNS)
+    parts = [
+        part.reindex(columns=STATEMENT_COLUMNS) for part in parts if len(part) and "p_holm" in part
+    ]
+    saved = (
+        pd.concat(parts, ignore_index=True) if parts else pd.DataFrame(columns=STATEMENT_COLUMNS)
+    )
     rows = []
     for statement in statements:
         found = saved[saved["statement_id"] == statement.name]

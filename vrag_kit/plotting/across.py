@@ -31,7 +31,7 @@ _FAINT = "#6B6B6B"
 _INSET = 0.1  # of a cell's width, on either side of a track
 _ON_TRACK = 0.17  # below the middle of a cell
 
-Row = Mapping[Hashable, Any]  # cells of a table
+_Row = Mapping[Hashable, Any]  # cells of a table
 Style = dict[str, Any]  # matplotlib's properties have values of many types
 
 
@@ -137,7 +137,7 @@ def _name_column(axis: Axes, column: int, title: str, track: _Track) -> None:
     axis.annotate(fill(title, 12), (column + 0.5, -0.5), (0, 20), **head)
 
 
-def _draw(axis: Axes, at: tuple[int, int], row: Row, track: _Track, color: str) -> None:
+def _draw(axis: Axes, at: tuple[int, int], row: _Row, track: _Track, color: str) -> None:
     """The cell of a value: in numbers above, on its scale, and n below."""
     column, place = at
     line = place + _ON_TRACK

@@ -15,7 +15,7 @@ from vrag_kit.plotting.retrieval import draw_document_image
 from vrag_kit.plotting.style import CLUE, GREY, new_figure
 from vrag_kit.types import Benchmark
 
-COLUMNS = 4
+_COLUMNS = 4
 
 
 def error_gallery(
@@ -26,8 +26,8 @@ def error_gallery(
     model's answer.
     """
     chosen = sample_cases(cases, most, seed=seed)
-    rows = max(1, -(-len(chosen) // COLUMNS))
-    figure, axes = new_figure(rows, COLUMNS, (13, 4.55 * rows + 0.5))
+    rows = max(1, -(-len(chosen) // _COLUMNS))
+    figure, axes = new_figure(rows, _COLUMNS, (13, 4.55 * rows + 0.5))
     for axis in axes.flat[len(chosen) :]:
         axis.axis("off")
     for axis, (_, case) in zip(axes.flat, chosen.iterrows(), strict=False):

@@ -15,7 +15,7 @@ from vrag_kit.plotting.style import DARK, model_colors, new_figure
 
 _PLACES = {"first": ("o", "clue first"), "last": ("s", "clue last")}
 """Place of the clue → its mark, and what it is called."""
-Row = tuple[str, str, str]  # step, distractors, baseline
+_Row = tuple[str, str, str]  # step, distractors, baseline
 
 
 def distractor_cost_figure(
@@ -58,7 +58,7 @@ def distractor_cost_figure(
     return figure
 
 
-def _panel(axis: Axes, panel: pd.DataFrame, rows: list[Row], colors: dict[str, str]) -> None:
+def _panel(axis: Axes, panel: pd.DataFrame, rows: list[_Row], colors: dict[str, str]) -> None:
     """The comparisons of one k: marks of the models and places one under another."""
     axis.axvline(0, color=DARK, linewidth=1)
     for above, below in zip(range(len(rows)), range(1, len(rows)), strict=False):
@@ -78,7 +78,7 @@ def _panel(axis: Axes, panel: pd.DataFrame, rows: list[Row], colors: dict[str, s
     axis.grid(axis="y", visible=False)
 
 
-def _label(row: Row, names: Mapping[str, str]) -> str:
+def _label(row: _Row, names: Mapping[str, str]) -> str:
     """ "interference: other species − blank"."""
     step, *pair = row
     return f"{step}: {' − '.join(names.get(each, each) for each in pair)}"

@@ -14,7 +14,7 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from vrag_kit.analysis.means import BOUNDS
-from vrag_kit.analysis.results import COLUMNS
+from vrag_kit.analysis.results import RESULT_COLUMNS
 from vrag_kit.errors import VragError
 from vrag_kit.files import write_file
 from vrag_kit.forecast import current_dry_run
@@ -25,7 +25,7 @@ _CLIP = re.compile(r'<clipPath id="(p[0-9a-f]{10})">\s*(.*?)\s*</clipPath>', re.
 _PLACE = re.compile(r"(?<![\d.])[1-9]\d*\.\d{5,6}(?!\d)")
 _ASIDE = 1.37e-5
 """Added before rounding: half a digit, at which it is a toss-up, is a likely place."""
-LAST = (*COLUMNS, *BOUNDS)
+LAST = (*RESULT_COLUMNS, *BOUNDS)
 """Columns of the papers' tables and the kit's, in this order; others come before them."""
 
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 import torch
 
-from vrag_kit.checkpoints import Made, Options
+from vrag_kit.checkpoints import LibraryObject, Options
 from vrag_kit.errors import VragError
 from vrag_kit.retrieval.parts import InputModalities
 from vrag_kit.retrieval.source import CheckpointSource, max_text_tokens
@@ -23,9 +23,9 @@ class DualEncoder(DualEncoderBase):
 
     def __init__(
         self,
-        model: Made,
-        tokenizer: Made,
-        images: Made,
+        model: LibraryObject,
+        tokenizer: LibraryObject,
+        images: LibraryObject,
         *,
         source: CheckpointSource,
         options: Options,
@@ -103,7 +103,7 @@ def load_dual_encoder(source: CheckpointSource, *, query_prompt: str = "{text}")
     )
 
 
-def _features(output: Made) -> torch.Tensor:
+def _features(output: LibraryObject) -> torch.Tensor:
     """Returns the projected features. transformers 5 returns an object; code that comes with a
     checkpoint often returns the bare tensor.
     """

@@ -14,7 +14,7 @@ import numpy as np
 import torch
 from torch.nn.utils.rnn import pad_sequence
 
-from vrag_kit.checkpoints import Made, Options, check_weights
+from vrag_kit.checkpoints import LibraryObject, Options, check_weights
 from vrag_kit.errors import VragError
 from vrag_kit.retrieval.parts import EncoderInput
 from vrag_kit.retrieval.pictures import decode_rgb, normalize_rows
@@ -33,8 +33,8 @@ class VLMEncoder:
 
     def __init__(
         self,
-        model: Made,
-        processor: Made,
+        model: LibraryObject,
+        processor: LibraryObject,
         *,
         source: CheckpointSource,
         options: Options,
@@ -80,7 +80,7 @@ class VLMEncoder:
         prompt = self.prompts[side]
         if content.text is not None:
             prompt = prompt.replace("{text}", content.text)
-        parts: dict[str, Made] = {"text": [prompt]}
+        parts: dict[str, LibraryObject] = {"text": [prompt]}
         if content.image is not None:
             parts["images"] = [decode_rgb(content.image.data(), content.image.where)]
         with self._one_at_a_time:
@@ -197,7 +197,7 @@ def _prompts(source: CheckpointSource, query: str | None, document: str | None) 
     return {"query": query, "document": document}
 
 
-def _fill_in(processor: Made, config: Made) -> None:
+def _fill_in(processor: LibraryObject, config: LibraryObject) -> None:
     """Set what a LLaVA processor of older transformers, such as E5-V's, needs to count image
     tokens. These are the model's own patches, features, and CLIP's first token.
     """
@@ -209,7 +209,9 @@ def _fill_in(processor: Made, config: Made) -> None:
     processor.num_additional_image_tokens = int(has_first)
 
 
-def _check_prompts(source: CheckpointSource, prompts: Mapping[str, str], processor: Made) -> None:
+def _check_prompts(
+    source: CheckpointSource, prompts: Mapping[str, str], processor: LibraryObject
+) -> None:
     """Raise `VragError` for a prompt that lacks a place for an encoded part. The same holds for one
     with a place for an image that is not encoded.
     """
@@ -230,7 +232,7 @@ def _check_prompts(source: CheckpointSource, prompts: Mapping[str, str], process
                 )
 
 
-def _merge(model: Made, source: CheckpointSource) -> None:
+def _merge(model: LibraryObject, source: CheckpointSource) -> None:
     """Merge the adapter's weights into the model's. Every weight of the adapter must find its
     place, and every place its weight.
     """

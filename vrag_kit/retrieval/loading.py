@@ -32,7 +32,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
-from vrag_kit.checkpoints import Made, catch_out_of_memory, check_device
+from vrag_kit.checkpoints import LibraryObject, catch_out_of_memory, check_device
 from vrag_kit.errors import VragError
 from vrag_kit.options import Entry
 from vrag_kit.retrieval.encoders import Encoder
@@ -199,7 +199,7 @@ def _kind(source: CheckpointSource) -> str:
     return "text"
 
 
-def _embeds_both(config: Made, source: CheckpointSource) -> bool:
+def _embeds_both(config: LibraryObject, source: CheckpointSource) -> bool:
     """Whether the model to be loaded has features of texts and of images."""
     from transformers import MODEL_MAPPING
     from transformers.dynamic_module_utils import get_class_from_dynamic_module
@@ -207,7 +207,7 @@ def _embeds_both(config: Made, source: CheckpointSource) -> bool:
     remote = getattr(config, "auto_map", {}).get("AutoModel") if source.trust_remote_code else None
     if remote:
         with source.reading():
-            model: Made = get_class_from_dynamic_module(remote, source.folder)
+            model: LibraryObject = get_class_from_dynamic_module(remote, source.folder)
     else:
         model = MODEL_MAPPING.get(type(config), object)
     return all(hasattr(model, name) for name in ("get_text_features", "get_image_features"))

@@ -14,7 +14,7 @@ from pathlib import Path
 import numpy as np
 import torch
 
-from vrag_kit.checkpoints import Made, Options, check_device, check_weights
+from vrag_kit.checkpoints import LibraryObject, Options, check_device, check_weights
 from vrag_kit.errors import VragError
 from vrag_kit.retrieval.parts import DocumentKey, InputModalities
 from vrag_kit.retrieval.pictures import resize_for
@@ -28,8 +28,8 @@ class OpenClipEncoder(DualEncoderBase):
 
     def __init__(
         self,
-        model: Made,
-        tokenizer: Made,
+        model: LibraryObject,
+        tokenizer: LibraryObject,
         *,
         name: str,
         device: str = "cpu",
@@ -110,7 +110,7 @@ class OpenClipEncoder(DualEncoderBase):
         return batch.sub_(self._mean).div_(self._std).to(self._dtype)
 
 
-def _rows(features: Made) -> torch.Tensor:
+def _rows(features: LibraryObject) -> torch.Tensor:
     rows: torch.Tensor = features
     return rows
 
@@ -161,7 +161,7 @@ def load_open_clip(
     return OpenClipEncoder(model, tokenizer, name=short_name(spec), device=device, shown=shown)
 
 
-def _read(spec: str, source: str, tag: str, device: str) -> tuple[Made, Made]:
+def _read(spec: str, source: str, tag: str, device: str) -> tuple[LibraryObject, LibraryObject]:
     """(model, tokenizer), without open_clip's own log lines."""
     import open_clip
 
@@ -180,7 +180,7 @@ def _read(spec: str, source: str, tag: str, device: str) -> tuple[Made, Made]:
         logging.disable(logging.NOTSET)
 
 
-def _check_names(spec: str, model: str, tag: str, open_clip: Made) -> None:
+def _check_names(spec: str, model: str, tag: str, open_clip: LibraryObject) -> None:
     models = open_clip.list_models()
     if "/" not in spec or spec.startswith((".", "/")) or model not in models:
         near = [name for name in models if name.lower().startswith(spec.lower()[:5])][:6]
@@ -197,7 +197,7 @@ def _check_names(spec: str, model: str, tag: str, open_clip: Made) -> None:
         )
 
 
-def _fingerprint(model: Made, tokenizer: Made, preprocessing: Options) -> str:
+def _fingerprint(model: LibraryObject, tokenizer: LibraryObject, preprocessing: Options) -> str:
     digest = hashlib.sha256(json.dumps(preprocessing, sort_keys=True, default=str).encode())
     digest.update(
         tokenizer(["What color are the hindwings of Papaipema inquaesita?"]).numpy().tobytes()

@@ -9,7 +9,7 @@ from itertools import islice
 from typing import TypeVar
 
 Thing = TypeVar("Thing")
-Made = TypeVar("Made")
+_Result = TypeVar("_Result")
 DEPTH = 3
 """Maximum number of batches in progress, including the one in use."""
 
@@ -22,11 +22,11 @@ def batched(things: Iterable[Thing], size: int) -> Iterator[list[Thing]]:
 
 
 def prefetch(
-    prepare: Callable[[Thing], Made], batches: Iterable[Sequence[Thing]], workers: int
-) -> Iterator[tuple[Sequence[Thing], list[Made]]]:
+    prepare: Callable[[Thing], _Result], batches: Iterable[Sequence[Thing]], workers: int
+) -> Iterator[tuple[Sequence[Thing], list[_Result]]]:
     """Yields batches in order, with the result of `prepare` for each item."""
     with ThreadPoolExecutor(workers) as pool:
-        pending: deque[tuple[Sequence[Thing], list[Future[Made]]]] = deque()
+        pending: deque[tuple[Sequence[Thing], list[Future[_Result]]]] = deque()
         left = iter(batches)
         try:
             while True:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from vrag_kit.checkpoints import (
-    Made,
+    LibraryObject,
     Options,
     catch_load_errors,
     check_weights,
@@ -58,7 +58,7 @@ class CheckpointSource:
         """Prefix of error messages."""
         return f"retriever {self.spec!r}"
 
-    def config(self) -> Made:
+    def config(self) -> LibraryObject:
         """Returns the checkpoint's configuration; None without config.json.
 
         Raises `VragError` for one that needs code of its own which may not run.
@@ -68,7 +68,7 @@ class CheckpointSource:
         with self.reading():
             return load_config(self.folder, self.owner, trusted=self.trust_remote_code)
 
-    def read(self, auto: Made, *, unused: tuple[str, ...] = ()) -> Made:
+    def read(self, auto: LibraryObject, *, unused: tuple[str, ...] = ()) -> LibraryObject:
         """Loads the model by `auto` (a class with `from_pretrained`), on the device, in evaluation
         mode.
 
@@ -81,7 +81,9 @@ class CheckpointSource:
         check_weights(model, self.owner)
         return model.to(self.device).eval()
 
-    def read_part(self, auto: Made, *, image_size: Mapping[str, int] | None = None) -> Made:
+    def read_part(
+        self, auto: LibraryObject, *, image_size: Mapping[str, int] | None = None
+    ) -> LibraryObject:
         """Loads the tokenizer or processor by `auto`. `image_size` replaces the size that it
         resizes images to.
         """
@@ -117,7 +119,7 @@ def short_name(spec: str) -> str:
     return folder.name if folder.is_dir() else spec.replace("/", "-")
 
 
-def max_text_tokens(tokenizer: Made, config: Made) -> int:
+def max_text_tokens(tokenizer: LibraryObject, config: LibraryObject) -> int:
     """Returns the number of tokens at which a text is truncated. Both the tokenizer and the model's
     positions limit it.
     """

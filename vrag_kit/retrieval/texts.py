@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import torch
 
-from vrag_kit.checkpoints import Made, Options, check_weights
+from vrag_kit.checkpoints import LibraryObject, Options, check_weights
 from vrag_kit.errors import VragError
 from vrag_kit.files import safe_join
 from vrag_kit.retrieval.pictures import normalize_rows
@@ -25,8 +25,8 @@ from vrag_kit.types import Document, Query
 class TextTower:
     """Model, tokenizer and prompt of one side: questions or documents."""
 
-    model: Made
-    tokenizer: Made
+    model: LibraryObject
+    tokenizer: LibraryObject
     prompt: str
     """Prompt with "{text}" where the text goes."""
 
@@ -98,7 +98,7 @@ class SentenceTransformerEncoder:
 
     def __init__(
         self,
-        model: Made,
+        model: LibraryObject,
         *,
         source: CheckpointSource,
         options: Options,
@@ -192,7 +192,7 @@ def load_text_encoder(
     )
 
 
-def _read(source: CheckpointSource) -> tuple[Made, Made]:
+def _read(source: CheckpointSource) -> tuple[LibraryObject, LibraryObject]:
     """(model, tokenizer)."""
     from transformers import AutoModel, AutoTokenizer
 
@@ -243,7 +243,7 @@ def load_sentence_transformer(
     )
 
 
-def _read_sentence(source: CheckpointSource) -> Made:
+def _read_sentence(source: CheckpointSource) -> LibraryObject:
     """Returns the library's model; raises `VragError` as `CheckpointSource.read` does."""
     from sentence_transformers import SentenceTransformer
     from sentence_transformers.sentence_transformer.modules import Transformer

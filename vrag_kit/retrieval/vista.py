@@ -52,7 +52,7 @@ import numpy as np
 import torch
 from torch import nn
 
-from vrag_kit.checkpoints import Made, Options
+from vrag_kit.checkpoints import LibraryObject, Options
 from vrag_kit.errors import VragError
 from vrag_kit.retrieval.own_weights import load_builtin_weights, read_architecture_config
 from vrag_kit.retrieval.parts import EncoderInput
@@ -95,7 +95,7 @@ class VisionConfig:
 class Vista(nn.Module):
     """Maps pixels and token ids to the first token's state, (n, width), not normalised."""
 
-    def __init__(self, text: Made, sizes: VisionConfig) -> None:
+    def __init__(self, text: LibraryObject, sizes: VisionConfig) -> None:
         """`text` is BERT or XLM-RoBERTa of transformers, without its pooling."""
         super().__init__()
         width = text.config.hidden_size
@@ -141,7 +141,7 @@ class Vista(nn.Module):
         return states[:, 1:]
 
 
-def _tower(width: int, sizes: VisionConfig) -> Made:
+def _tower(width: int, sizes: VisionConfig) -> LibraryObject:
     """EVA02-CLIP's picture tower up to its last layer, without the norm that follows:
     the authors take the states as they are.
     """
@@ -168,7 +168,7 @@ class VistaEncoder:
     def __init__(
         self,
         model: Vista,
-        tokenizer: Made,
+        tokenizer: LibraryObject,
         sizes: VisionConfig,
         *,
         source: CheckpointSource,
@@ -244,7 +244,7 @@ def load_vista(source: CheckpointSource) -> VistaEncoder:
     """
     import transformers
 
-    auto: Made = transformers
+    auto: LibraryObject = transformers
     sizes = VisionConfig(
         **read_architecture_config(source, [field.name for field in fields(VisionConfig)])
     )

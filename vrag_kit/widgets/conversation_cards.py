@@ -15,7 +15,7 @@ from vrag_kit.widgets.hits import Hits, SearchHits, hits_html
 from vrag_kit.widgets.images import image_html
 
 AFTER = "after the stop"
-LABELS = ("query_category", "dynamism", "domain", "image_quality")
+_LABELS = ("query_category", "dynamism", "domain", "image_quality")
 """Fields of a query's metadata that are shown above its question."""
 
 
@@ -94,7 +94,7 @@ def _head(rows: Sequence[JsonView]) -> str:
 def _turn(query: Query, row: JsonView, found: str) -> str:
     """One turn: question, what was found, answer, and what it is worth."""
     place = f"turn {row['turn'] + 1} of {row['turns']}"
-    labels = [str(query.metadata[name]) for name in LABELS if query.metadata.get(name)]
+    labels = [str(query.metadata[name]) for name in _LABELS if query.metadata.get(name)]
     searched = _text_in(row, "search_query")
     if searched not in ("", query.text):
         found = f"<div>searched: {escape(searched)}</div>{found}"

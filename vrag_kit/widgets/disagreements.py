@@ -24,7 +24,7 @@ from vrag_kit.workspace import path as project_path
 if TYPE_CHECKING:
     from IPython.display import HTML
 
-Row = Mapping[Hashable, Any]  # Any: cells of a table
+_Row = Mapping[Hashable, Any]  # Any: cells of a table
 """A row of `flips`."""
 SIDE = 144
 """Longer side of an image of a prompt, in pixels."""
@@ -76,7 +76,7 @@ class _Prompts:
     opened: ExitStack
     stores: dict[str, AnswerStore] = field(default_factory=dict)
 
-    def of(self, row: Row, side: str) -> PromptContent:
+    def of(self, row: _Row, side: str) -> PromptContent:
         """What a side's prompt held."""
         place = project_path(str(row[f"store_{side}"]))
         if not place.is_file():
@@ -125,7 +125,7 @@ def _pixels(where: str) -> str:
         return ""
 
 
-def _card(row: Row, by: Sequence[str], prompts: _Prompts) -> str:
+def _card(row: _Row, by: Sequence[str], prompts: _Prompts) -> str:
     a, b = prompts.of(row, "a"), prompts.of(row, "b")
     told = {name: row[name] for name in (*by, "stratum", "query_id", "draw") if row[name] != ""}
     how = ", ".join(_how(name, value) for name, value in told.items())
@@ -149,14 +149,14 @@ def _how(name: str, value: object) -> str:
     return format_setting(name, value) if name == "setting" else f"{name} {value}"
 
 
-def _scored_answer(row: Row, side: str) -> str:
+def _scored_answer(row: _Row, side: str) -> str:
     """An answer with what it earned."""
     said = row[f"answer_{side}"]
     answer = said if isinstance(said, str) and said else f"({row[f'status_{side}']})"
     return f"{answer}   → {float(row[f'score_{side}']):g}"
 
 
-def _held(held: PromptContent, row: Row, side: str, whose: str) -> str:
+def _held(held: PromptContent, row: _Row, side: str, whose: str) -> str:
     """The pictures of a prompt, and its words, folded."""
     # imported here, for it brings the libraries that draw figures
     from vrag_kit.plotting.style import CLUE

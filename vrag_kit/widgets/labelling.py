@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import pandas as pd
 
 from vrag_kit.errors import VragError
-from vrag_kit.judging.human_labels import COLUMNS, read_human_labels, write_human_labels
+from vrag_kit.judging.human_labels import HUMAN_LABEL_COLUMNS, read_human_labels, write_human_labels
 from vrag_kit.types import Benchmark
 from vrag_kit.widgets.annotation import AnnotationPanel
 from vrag_kit.widgets.images import document_thumbnail
@@ -49,13 +49,13 @@ class AnswerAnnotationPanel(AnnotationPanel[Thing]):
         super().__init__(things, _labels_of(path, annotator), path, HINTS)
         with suppress(OSError):  # the first click will tell
             if not path.exists():  # so that what reads the labels finds that there are none yet
-                write_human_labels(path, pd.DataFrame(columns=COLUMNS))
+                write_human_labels(path, pd.DataFrame(columns=HUMAN_LABEL_COLUMNS))
 
     def save(self, thing: Thing, name: str) -> dict[Thing, str]:
         """Write the label to the file, and return all labels."""
         labels = _labels_of(self.path, self.annotator) | {thing: name}
         rows = [(*key, value, self.annotator) for key, value in labels.items()]
-        write_human_labels(self.path, pd.DataFrame(rows, columns=COLUMNS))
+        write_human_labels(self.path, pd.DataFrame(rows, columns=HUMAN_LABEL_COLUMNS))
         return labels
 
     def render_card(self, thing: Thing) -> str:
@@ -95,7 +95,7 @@ def labels_table(benchmark: Benchmark, labels: pd.DataFrame) -> HTML:
     columns = ("question", "accepted", "answer", "label", "annotator")
     head = "".join(f"<th style='text-align:left'>{name}</th>" for name in columns)
     rows = []
-    for query_id, *said in labels[COLUMNS].itertuples(index=False):
+    for query_id, *said in labels[HUMAN_LABEL_COLUMNS].itertuples(index=False):
         cells = [*_asked(benchmark, query_id), *said]
         row = "".join(f"<td style='text-align:left'>{escape(text)}</td>" for text in cells)
         rows.append(f"<tr>{row}</tr>")

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 import pandas as pd
 
 from vrag_kit.errors import VragError
-from vrag_kit.generation.people import COLUMNS, option_text, read_choices, write_choices
+from vrag_kit.generation.people import CHOICE_COLUMNS, option_text, read_choices, write_choices
 from vrag_kit.types import Benchmark, Context, DocId, Query
 from vrag_kit.widgets.annotation import AnnotationPanel
 from vrag_kit.widgets.cards import page_html
@@ -65,9 +65,13 @@ class MultipleChoicePanel(AnnotationPanel[Thing]):
         if option is None:
             raise VragError(f"this question has no option {name}")
         kept = _choices_in(self.path, self.participant, self.benchmark)
-        rows = [row for row in kept[COLUMNS].itertuples(index=False, name=None) if row[:2] != thing]
+        rows = [
+            row
+            for row in kept[CHOICE_COLUMNS].itertuples(index=False, name=None)
+            if row[:2] != thing
+        ]
         rows.append((*thing, name, option, self.seconds[thing], self.participant))
-        table = pd.DataFrame(rows, columns=COLUMNS)
+        table = pd.DataFrame(rows, columns=CHOICE_COLUMNS)
         write_choices(self.path, table)
         return _chosen(table)
 
@@ -168,7 +172,7 @@ def _choices_in(path: Path, participant: str, benchmark: Benchmark) -> pd.DataFr
     for those of other questions.
     """
     if not path.exists():
-        return pd.DataFrame(columns=COLUMNS)
+        return pd.DataFrame(columns=CHOICE_COLUMNS)
     choices = read_choices(path)
     if others := sorted(set(choices["participant"]) - {participant}):
         raise VragError(

@@ -12,7 +12,7 @@ from collections.abc import Collection, Sequence
 import torch
 from transformers import DynamicCache
 
-from vrag_kit.checkpoints import Made
+from vrag_kit.checkpoints import LibraryObject
 from vrag_kit.generation.local.token_counter import Inputs
 
 _PIXELS = ("pixel_values", "aspect_ratio_ids", "aspect_ratio_mask")
@@ -23,7 +23,9 @@ def uses_cross_attention(takes: Collection[str]) -> bool:
     return "cross_attention_mask" in takes
 
 
-def cache_cross_attention(model: Made, inputs: Inputs, images: Sequence[Sequence[str]]) -> Inputs:
+def cache_cross_attention(
+    model: LibraryObject, inputs: Inputs, images: Sequence[Sequence[str]]
+) -> Inputs:
     """Return `inputs` with cached image states, so that `generate` encodes no image. `images` holds
     the keys of every row's images in order; each distinct one is encoded once here. If that saves
     nothing, returns the inputs unchanged.

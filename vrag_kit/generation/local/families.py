@@ -10,7 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from math import isqrt
 
-from vrag_kit.checkpoints import Made, Options
+from vrag_kit.checkpoints import LibraryObject, Options
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -25,13 +25,13 @@ class Family:
     """Whether prompts with images and prompts without any must not share a batch."""
     adapter: tuple[str, str] | None = None
     """(name, subfolder) of an adapter that the model needs to see images well."""
-    budget: Callable[[Made, int], Options] | None = None
+    budget: Callable[[LibraryObject, int], Options] | None = None
     """(processor, tokens) → options of its image processor that limit an image to this number of
     tokens; None if there is no such option.
     """
 
 
-def _qwen(processor: Made, tokens: int) -> Options:
+def _qwen(processor: LibraryObject, tokens: int) -> Options:
     images = processor.image_processor
     area = (images.patch_size * images.merge_size) ** 2  # pixels a token
     most = tokens * area
@@ -39,21 +39,21 @@ def _qwen(processor: Made, tokens: int) -> Options:
     return {"size": {"shortest_edge": least, "longest_edge": most}}
 
 
-def _internvl(processor: Made, tokens: int) -> Options:
+def _internvl(processor: LibraryObject, tokens: int) -> Options:
     tiles = tokens // processor.image_seq_length - 1  # one is the thumbnail
     if tiles > 1:
         return {"crop_to_patches": True, "max_patches": tiles}
     return {"crop_to_patches": False}
 
 
-def _pixtral(processor: Made, tokens: int) -> Options:
+def _pixtral(processor: LibraryObject, tokens: int) -> Options:
     # A square of n patches takes n rows of n patches and one break.
     side = max(1, (isqrt(1 + 4 * tokens) - 1) // 2)
     patch = processor.patch_size * processor.spatial_merge_size  # its side in pixels
     return {"size": {"longest_edge": side * patch}}
 
 
-def _phi4(_processor: Made, tokens: int) -> Options:
+def _phi4(_processor: LibraryObject, tokens: int) -> Options:
     # 273 for the whole picture; 256 and 16 row ends for each crop.
     return {"dynamic_hd": max(1, (tokens - 273) // 272)}
 
@@ -86,7 +86,7 @@ def family_of(config: Options) -> Family:
     return FAMILIES.get(config.get("model_type", "")) or FAMILIES.get(tower) or Family()
 
 
-def image_budget_options(family: Family, processor: Made, tokens: int | None) -> Options:
+def image_budget_options(family: Family, processor: LibraryObject, tokens: int | None) -> Options:
     """Return options of the image processor that limit an image to `tokens`. Returns none for None,
     and if the family has no such option.
     """

@@ -9,7 +9,12 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from vrag_kit.checkpoints import Made, Options, check_safetensors_headers, checkpoint_fingerprint
+from vrag_kit.checkpoints import (
+    LibraryObject,
+    Options,
+    check_safetensors_headers,
+    checkpoint_fingerprint,
+)
 from vrag_kit.errors import VragError
 from vrag_kit.generation.generator import CostEstimate, Reply, Size
 from vrag_kit.generation.local.checkpoint import Checkpoint, local_decoding, open_checkpoint
@@ -134,11 +139,11 @@ class LocalGenerator:
         return self._answering
 
     @property
-    def _model(self) -> Made:
+    def _model(self) -> LibraryObject:
         return self._ready().model
 
     @property
-    def _processor(self) -> Made:
+    def _processor(self) -> LibraryObject:
         return self._opened.processor
 
 

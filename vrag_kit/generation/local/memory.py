@@ -10,13 +10,15 @@ from pathlib import Path
 import psutil
 import torch
 
-from vrag_kit.checkpoints import Made
+from vrag_kit.checkpoints import LibraryObject
 
 _SHRINK = {None: 1.0, "8bit": 0.55, "4bit": 0.3}
 """What quantization leaves of 16-bit weights; embeddings and norms stay as they are."""
 
 
-def weight_bytes(folder: Path, config: Made, *, dtype: str, quantization: str | None) -> int:
+def weight_bytes(
+    folder: Path, config: LibraryObject, *, dtype: str, quantization: str | None
+) -> int:
     """Estimate the bytes of a checkpoint's weights from the size of its files."""
     stored = sum(file.stat().st_size for file in folder.glob("*.safetensors"))
     have = _size(getattr(config, "dtype", None) or torch.float32)
@@ -24,7 +26,7 @@ def weight_bytes(folder: Path, config: Made, *, dtype: str, quantization: str | 
     return int(stored * _SHRINK.get(quantization, 1.0) * want / have)
 
 
-def cache_bytes(config: Made, tokens: int, bytes_a_number: int) -> int:
+def cache_bytes(config: LibraryObject, tokens: int, bytes_a_number: int) -> int:
     """Return the bytes of attention keys and values for `tokens` tokens of one prompt."""
     text = config.get_text_config()
     heads = getattr(text, "num_key_value_heads", None) or text.num_attention_heads
@@ -32,7 +34,7 @@ def cache_bytes(config: Made, tokens: int, bytes_a_number: int) -> int:
     return int(2 * text.num_hidden_layers * heads * width * tokens * bytes_a_number)
 
 
-def memory_note(config: Made, weights: int, tokens: int, device: str) -> str:
+def memory_note(config: LibraryObject, weights: int, tokens: int, device: str) -> str:
     """Return a note on the memory that weights and the longest prompt's cache need, and what is
     free on the device; "" if they need less than a tenth of it.
     """

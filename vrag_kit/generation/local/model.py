@@ -13,7 +13,7 @@ import torch
 from PIL import Image
 
 from vrag_kit.benchmarks.images import pixel_hash, shrink
-from vrag_kit.checkpoints import Made, Options
+from vrag_kit.checkpoints import LibraryObject, Options
 from vrag_kit.generation.generator import PROBABILITY, Reply, images_before_text, iter_images
 from vrag_kit.generation.local.cross_attention import cache_cross_attention, uses_cross_attention
 from vrag_kit.generation.local.opened import Pictures, PromptInput, PromptProcessor, image_key
@@ -39,7 +39,7 @@ class LoadedModel:
 
     def __init__(self, opened: PromptProcessor, name: str, decoding: Options) -> None:
         """Load the weights; raises `VragError` when that fails."""
-        self.model: Made = load_weights(opened.checkpoint)
+        self.model: LibraryObject = load_weights(opened.checkpoint)
         self.opened = opened
         self._processor = opened.processor
         self._decoding = decoding
@@ -237,7 +237,7 @@ class LoadedModel:
         return inputs
 
     def _with_features(
-        self, conversations: Sequence[Made], seen: Sequence[ImageFeatures]
+        self, conversations: Sequence[LibraryObject], seen: Sequence[ImageFeatures]
     ) -> Inputs:
         """Inputs in which ready features stand for the pictures."""
         from transformers.modeling_outputs import BaseModelOutputWithPooling
@@ -260,7 +260,7 @@ class LoadedModel:
         )
         features, tensors = batch_features(seen)
         inputs |= tensors
-        pooled: Made = features  # Llama's is a list, which the class does not say
+        pooled: LibraryObject = features  # Llama's is a list, which the class does not say
         inputs["mm_encoder_outputs"] = {"image": BaseModelOutputWithPooling(pooler_output=pooled)}
         if "mm_token_type_ids" in self.takes:
             types = processor.create_mm_token_type_ids(inputs["input_ids"])

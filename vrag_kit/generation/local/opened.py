@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from PIL import Image
 
 from vrag_kit.benchmarks.images import shrunk_size
-from vrag_kit.checkpoints import Made
+from vrag_kit.checkpoints import LibraryObject
 from vrag_kit.generation.generator import CostEstimate, Size, prompt_images, prompt_text
 from vrag_kit.generation.local.checkpoint import Checkpoint
 from vrag_kit.generation.local.families import image_budget_options
@@ -160,7 +160,7 @@ def image_key(image: LazyImage) -> str:
     return f"{image.where} {image.stamp}"
 
 
-def _near(text: Made) -> int:
+def _near(text: LibraryObject) -> int:
     """Tokens up to which a model of two ways to tell positions takes the first, by the
     config of its text part; endless where it has one way.
     """
@@ -170,7 +170,7 @@ def _near(text: Made) -> int:
     return int(rope["original_max_position_embeddings"])
 
 
-def _image_token(config: Made) -> int | None:
+def _image_token(config: LibraryObject) -> int | None:
     """The token by the config, or by its part of vision (Phi-4)."""
     for part in (config, getattr(config, "vision_config", None)):
         if (token := getattr(part, "image_token_id", None)) is not None:

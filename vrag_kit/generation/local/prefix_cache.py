@@ -13,7 +13,7 @@ from itertools import chain, islice, takewhile
 import torch
 from transformers import DynamicCache
 
-from vrag_kit.checkpoints import Made
+from vrag_kit.checkpoints import LibraryObject
 from vrag_kit.generation.local.token_counter import Inputs
 
 _SEEN = ("pixel_values", "mm_encoder_outputs")
@@ -101,7 +101,9 @@ def _tail(row: TokenRow, longer: TokenRow, image_token: int | None) -> int | Non
     return len(own)
 
 
-def fork_kv_cache(model: Made, inputs: Inputs, beginnings: Inputs, plan: PrefixPlan) -> Inputs:
+def fork_kv_cache(
+    model: LibraryObject, inputs: Inputs, beginnings: Inputs, plan: PrefixPlan
+) -> Inputs:
     """Return `inputs` of a plan's rows with a key-value cache of their shared prefixes. `generate`
     continues from it. `beginnings` are the inputs of each chain's longest row.
     """
@@ -142,7 +144,7 @@ def _branched(read: DynamicCache, cuts: Sequence[_Cut]) -> DynamicCache:
     """What is remembered of each of `cuts`, as one batch."""
     whole = DynamicCache()
     for number, layer in enumerate(read.layers):
-        remembered: Made = layer  # layers of another kind have no keys and values
+        remembered: LibraryObject = layer  # layers of another kind have no keys and values
         whole.update(_padded(remembered.keys, cuts), _padded(remembered.values, cuts), number)
     return whole
 
@@ -157,7 +159,7 @@ def _padded(states: torch.Tensor, cuts: Sequence[_Cut]) -> torch.Tensor:
     return padded
 
 
-def _forget_positions(model: Made) -> None:
+def _forget_positions(model: LibraryObject) -> None:
     """Qwen keeps how far pictures shifted the positions of its last batch, and would take
     that for the next, too, where this goes on from what is remembered.
     """

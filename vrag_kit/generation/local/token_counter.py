@@ -12,7 +12,7 @@ from typing import Any
 from jinja2 import TemplateError
 from PIL import Image
 
-from vrag_kit.checkpoints import Made, Options
+from vrag_kit.checkpoints import LibraryObject, Options
 from vrag_kit.errors import VragError
 from vrag_kit.generation.generator import Size
 
@@ -39,7 +39,12 @@ class TokenCounter:
     """Counts tokens by passing blank images through the processor, one of each size."""
 
     def __init__(
-        self, processor: Made, config: Made, budget: Options, *, string_template: bool
+        self,
+        processor: LibraryObject,
+        config: LibraryObject,
+        budget: Options,
+        *,
+        string_template: bool,
     ) -> None:
         self._processor = processor
         self._config = config
@@ -88,7 +93,7 @@ class TokenCounter:
 
 
 def chat_content(
-    parts: Sequence[object], processor: Made, *, string: bool
+    parts: Sequence[object], processor: LibraryObject, *, string: bool
 ) -> str | list[ChatMessage]:
     """Return parts as the chat template takes them: a list of parts or, for templates that accept
     only text, a string with the processor's image token.
@@ -100,7 +105,7 @@ def chat_content(
 
 
 def process_batch(
-    processor: Made,
+    processor: LibraryObject,
     conversations: Sequence[list[ChatMessage]],
     pictures: Sequence[object],
     budget: Options,
@@ -136,7 +141,7 @@ def _part(part: object) -> ChatMessage:
     return {"type": "image", "image": part}
 
 
-def takes_only_strings(processor: Made, owner: str) -> bool:
+def takes_only_strings(processor: LibraryObject, owner: str) -> bool:
     """Return whether the chat template takes only a string with image tokens, no list.
 
     Raises `VragError`, naming `owner`, for a template that takes neither.
@@ -151,7 +156,7 @@ def takes_only_strings(processor: Made, owner: str) -> bool:
     )
 
 
-def _renders(processor: Made, content: str | list[ChatMessage]) -> bool:
+def _renders(processor: LibraryObject, content: str | list[ChatMessage]) -> bool:
     """Whether the template makes a prompt of this content, and not one that spells out
     the parts as they are.
     """

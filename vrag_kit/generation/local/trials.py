@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import torch
 from PIL import Image
 
-from vrag_kit.checkpoints import Made
+from vrag_kit.checkpoints import LibraryObject
 from vrag_kit.generation.local.cross_attention import cache_cross_attention
 from vrag_kit.generation.local.opened import Pictures, PromptInput
 from vrag_kit.generation.local.prefix_cache import fork_kv_cache
@@ -80,7 +80,7 @@ def _asked(answering: LoadedModel, keys: str) -> PromptInput:
     return PromptInput(0, [{"role": "user", "content": shown}], list(keys), [])
 
 
-def _logits(model: Made, inputs: Inputs) -> torch.Tensor:
+def _logits(model: LibraryObject, inputs: Inputs) -> torch.Tensor:
     """Logits of the next two tokens of each prompt, where all go on with the same."""
     out = model.generate(
         **inputs,

@@ -18,7 +18,7 @@ import torch
 from PIL import Image
 
 from vrag_kit.benchmarks.images import pixel_hash
-from vrag_kit.checkpoints import Made, Options
+from vrag_kit.checkpoints import LibraryObject, Options
 
 KEEP_BYTES = 1 << 30
 """Maximum bytes of cached features; the least recently used are dropped first."""
@@ -58,7 +58,7 @@ class _Ready:
 class VisionCache:
     """The vision encoder of a model, with a cache of its features."""
 
-    def __init__(self, model: Made, processor: Made, budget: Options) -> None:
+    def __init__(self, model: LibraryObject, processor: LibraryObject, budget: Options) -> None:
         self._model = model
         self._processor = processor
         self._budget = dict(budget)
@@ -208,7 +208,7 @@ def batch_features(seen: Sequence[ImageFeatures]) -> tuple[Features, dict[str, t
     return list(chain.from_iterable(each.features for each in seen)), tensors
 
 
-def _to(value: torch.Tensor, model: Made) -> torch.Tensor:
+def _to(value: torch.Tensor, model: LibraryObject) -> torch.Tensor:
     if value.is_floating_point():
         return value.to(model.device, model.dtype)
     return value.to(model.device)

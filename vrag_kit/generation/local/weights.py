@@ -7,7 +7,7 @@ from typing import Any
 import torch
 
 from vrag_kit.checkpoints import (
-    Made,
+    LibraryObject,
     catch_load_errors,
     catch_out_of_memory,
     check_device,
@@ -22,7 +22,7 @@ from vrag_kit.generation.local.checkpoint import EXPECTED, Checkpoint
 _ROOM = 'Free it, set quantization to "4bit" or device_map to "auto", or use a smaller model.'
 
 
-def load_processor(checkpoint: Checkpoint) -> tuple[Made, Made]:
+def load_processor(checkpoint: Checkpoint) -> tuple[LibraryObject, LibraryObject]:
     """Load (config, processor) of a checkpoint.
 
     Raises `VragError` for a checkpoint that cannot be read, or has no chat template.
@@ -30,7 +30,7 @@ def load_processor(checkpoint: Checkpoint) -> tuple[Made, Made]:
     from transformers import AutoProcessor
 
     trusted, folder = checkpoint.loading.trust_remote_code, checkpoint.folder
-    load: Made = AutoProcessor.from_pretrained
+    load: LibraryObject = AutoProcessor.from_pretrained
     with catch_load_errors(checkpoint.owner, EXPECTED):
         config = load_config(folder, checkpoint.owner, trusted=trusted)
         processor = load(folder, trust_remote_code=trusted)
@@ -46,7 +46,7 @@ def load_processor(checkpoint: Checkpoint) -> tuple[Made, Made]:
     return config, processor
 
 
-def load_weights(checkpoint: Checkpoint) -> Made:
+def load_weights(checkpoint: Checkpoint) -> LibraryObject:
     """Load a model onto its device, ready to answer; weights come from safetensors only.
 
     Raises `VragError` for a checkpoint that is incomplete or of a family that takes no images, for
@@ -82,7 +82,7 @@ def load_weights(checkpoint: Checkpoint) -> Made:
     return model.eval()
 
 
-def _adapt(checkpoint: Checkpoint, model: Made, name: str, subfolder: str) -> None:
+def _adapt(checkpoint: Checkpoint, model: LibraryObject, name: str, subfolder: str) -> None:
     """Load the adapter that the family cannot see without."""
     folder, owner = checkpoint.folder, checkpoint.owner
     if not (folder / subfolder / "adapter_model.safetensors").is_file():
@@ -102,7 +102,7 @@ def _adapt(checkpoint: Checkpoint, model: Made, name: str, subfolder: str) -> No
     model.set_adapter(name)
 
 
-def _quantization(owner: str, bits: str) -> Made:
+def _quantization(owner: str, bits: str) -> LibraryObject:
     from importlib.util import find_spec
 
     from transformers import BitsAndBytesConfig
@@ -111,7 +111,7 @@ def _quantization(owner: str, bits: str) -> Made:
         raise VragError(
             f"{owner}: quantization needs bitsandbytes. Install it with `pip install bitsandbytes`."
         )
-    configure: Made = BitsAndBytesConfig
+    configure: LibraryObject = BitsAndBytesConfig
     if bits == "8bit":
         return configure(load_in_8bit=True)
     return configure(

@@ -22,7 +22,7 @@ from vrag_kit.generation.remote.providers import Endpoint
 from vrag_kit.generation.remote.secrets import read_secret, resolve_headers
 from vrag_kit.types import Failure, Status
 
-Fields = Mapping[str, Any]  # Any: what a request's JSON holds
+RequestFields = Mapping[str, Any]  # Any: what a request's JSON holds
 _KNOWN = (
     "temperature",
     "top_p",
@@ -74,7 +74,7 @@ class EndpointClient:
         """The endpoint's address."""
         return self._endpoint.base_url
 
-    def probe(self, fields: Fields) -> Reply:
+    def probe(self, fields: RequestFields) -> Reply:
         """Make one short call with all the `fields` that will be sent, and return its reply.
 
         Raises `VragError` for an invalid key, model, URL or field.
@@ -96,7 +96,7 @@ class EndpointClient:
             ) from None
 
     def complete(
-        self, messages: Sequence[Fields], fields: Fields, limit: int
+        self, messages: Sequence[RequestFields], fields: RequestFields, limit: int
     ) -> tuple[Reply, bool]:
         """Return (the reply to one prompt, whether a failure may be due to this prompt alone).
 
@@ -113,7 +113,7 @@ class EndpointClient:
             words = f"the endpoint's reply cannot be read ({str(error)[:120]})"
             return Reply(raw=None, failure=Failure(Status.ERROR, words)), False
 
-    def _ask(self, messages: Sequence[Fields], fields: Fields) -> Completion:
+    def _ask(self, messages: Sequence[RequestFields], fields: RequestFields) -> Completion:
         known = {name: value for name, value in fields.items() if name in _KNOWN}
         more = {name: value for name, value in fields.items() if name not in _KNOWN}
         more |= self._endpoint.body

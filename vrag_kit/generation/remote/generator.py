@@ -24,7 +24,7 @@ from vrag_kit.generation.remote.data_url import data_url
 from vrag_kit.generation.remote.foretelling import CallOptions, estimate_endpoint_cost
 from vrag_kit.generation.remote.providers import (
     Endpoint,
-    Fields,
+    JsonObject,
     decoding_fields,
     find_endpoints,
 )
@@ -207,21 +207,21 @@ class EndpointGenerator:
         ]
         return each[0] if alone else LoadBalancer(each, owner, retries=retries)
 
-    def _fields(self, sample: int) -> Fields:
+    def _fields(self, sample: int) -> JsonObject:
         """What is sent beside the messages."""
         seed = {"seed": sample} if "seed" in self._endpoint.send else {}
         return {**self.decoding, **seed}
 
-    def _messages(self, prompt: Prompt) -> list[Fields]:
+    def _messages(self, prompt: Prompt) -> list[JsonObject]:
         ordered = images_before_text(prompt) if self._images_first else prompt
         return [{"role": message.role, "content": self._content(message)} for message in ordered]
 
-    def _content(self, message: Message) -> str | list[Fields]:
+    def _content(self, message: Message) -> str | list[JsonObject]:
         if len(message.parts) == 1 and isinstance(message.parts[0], str):
             return message.parts[0]
         return [self._part(part) for part in message.parts]
 
-    def _part(self, part: str | LazyImage) -> Fields:
+    def _part(self, part: str | LazyImage) -> JsonObject:
         if isinstance(part, str):
             return {"type": "text", "text": part}
         return {"type": "image_url", "image_url": {"url": data_url(part, self._side)}}

@@ -17,7 +17,7 @@ from vrag_kit.generation.generator import Size
 from vrag_kit.generation.remote.prices import Prices
 from vrag_kit.generation.remote.secrets import check_secrets, variables_in
 
-Fields = dict[str, Any]  # Any: what JSON holds
+JsonObject = dict[str, Any]  # Any: what JSON holds
 _DATA = json.loads((Path(__file__).parent / "endpoints.json").read_text(encoding="utf-8"))
 ENDPOINTS, SERVERS = _DATA["endpoints"], _DATA["servers"]
 _URL = r"https?://[^\s?#]+"
@@ -136,7 +136,7 @@ def _find(spec: str, options: Options) -> Endpoint:
     )
 
 
-def _facts(spec: str, options: Options) -> Fields:
+def _facts(spec: str, options: Options) -> JsonObject:
     """What `endpoints.json` tells of an endpoint, and of this model there.
 
     Raises `VragError` for an unknown name or server.
@@ -178,7 +178,7 @@ def _check(spec: str, about: Options) -> None:
         )
 
 
-def decoding_fields(endpoint: Endpoint, sampling: Options, max_new_tokens: int) -> Fields:
+def decoding_fields(endpoint: Endpoint, sampling: Options, max_new_tokens: int) -> JsonObject:
     """Return the decoding fields to send, including the maximum length; each sample has a seed.
 
     Raises `VragError` if the model's defaults are not known here, and for a field that the endpoint
@@ -203,7 +203,7 @@ def decoding_fields(endpoint: Endpoint, sampling: Options, max_new_tokens: int) 
     return {**{name: values[name] for name in values if name in send}, **length}
 
 
-def _stated(endpoint: Endpoint, decoding: Options, send: list[str], owner: str) -> Fields:
+def _stated(endpoint: Endpoint, decoding: Options, send: list[str], owner: str) -> JsonObject:
     """Fields that an entry gives, on top of the endpoint's defaults.
 
     Raises `VragError` for one that is not in `send`.
@@ -219,7 +219,7 @@ def _stated(endpoint: Endpoint, decoding: Options, send: list[str], owner: str) 
     return {**_GREEDY, "temperature": 1.0, **(endpoint.defaults or {}), **given}
 
 
-def _checkpoint_defaults(owner: str, model: str) -> Fields:
+def _checkpoint_defaults(owner: str, model: str) -> JsonObject:
     """The sampling fields in the generation config of the checkpoint that a server
     serves: a folder, or a name on the hub.
     """
@@ -238,7 +238,7 @@ def _checkpoint_defaults(owner: str, model: str) -> Fields:
     return {"temperature": 1.0, **values} if stated.get("do_sample") else values
 
 
-def _generation_config(model: str) -> Fields:
+def _generation_config(model: str) -> JsonObject:
     """A checkpoint's generation_config.json; raises OSError or ValueError without one."""
     name = "generation_config.json"
     path = Path(model) / name if Path(model).is_dir() else _fetched(model, name)

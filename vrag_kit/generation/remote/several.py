@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 
 from vrag_kit.errors import VragError
 from vrag_kit.generation.generator import Reply
-from vrag_kit.generation.remote.client import EndpointClient, Fields
+from vrag_kit.generation.remote.client import EndpointClient, RequestFields
 from vrag_kit.generation.remote.completions import NOT_ANSWERED
 from vrag_kit.types import Failure, Status
 
@@ -43,7 +43,7 @@ class LoadBalancer:
         self._served = ""
         self._lock = threading.Lock()
 
-    def probe(self, fields: Fields) -> Reply:
+    def probe(self, fields: RequestFields) -> Reply:
         """Make one short call to each server, and return the reply of one.
 
         It has no token counts if a server does not report them. Raises `VragError` if all fail, and
@@ -69,7 +69,7 @@ class LoadBalancer:
         return min(replies, key=lambda reply: bool(reply.tokens))
 
     def complete(
-        self, messages: Sequence[Fields], fields: Fields, limit: int
+        self, messages: Sequence[RequestFields], fields: RequestFields, limit: int
     ) -> tuple[Reply, bool]:
         """Return as `EndpointClient.complete`; if all servers fail, the last one's failure."""
         for attempt in range(self._retries + 1):
@@ -100,7 +100,7 @@ class LoadBalancer:
             return server
 
     def _ask(
-        self, server: _Server, messages: Sequence[Fields], fields: Fields, limit: int
+        self, server: _Server, messages: Sequence[RequestFields], fields: RequestFields, limit: int
     ) -> tuple[Reply, bool]:
         """What one server says; another model's words are a failure."""
         url = server.calls.url

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 import pandas as pd
 
 from vrag_kit.analysis.report_tables import NOTHING, format_ci
-from vrag_kit.analysis.settings_table import Row
+from vrag_kit.analysis.settings_table import TableRow
 from vrag_kit.papers.published import format_spread, published
 
 SINGLE, MULTI = "single_turn", "multi_turn"
@@ -103,7 +103,7 @@ def truthfulness_table(means: pd.DataFrame, paper: pd.DataFrame | None = None) -
     return wide.join(told).fillna(NOTHING)
 
 
-def _cell(row: Row) -> str:
+def _cell(row: TableRow) -> str:
     cell = format_ci(row["value"], row["ci_low"], row["ci_high"])
     if row["n_failed"]:
         return f"{cell} ({row['bound_low']:.1f} to {row['bound_high']:.1f})"

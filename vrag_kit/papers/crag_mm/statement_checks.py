@@ -42,8 +42,8 @@ def check_statements(
     folder: Path,
 ) -> pd.DataFrame:
     """Checks the paper's statements that a notebook's differences can test, one row per statement
-    and model. Columns are `COLUMNS` of `papers.statements`; the file is NN_claims.csv below
-    `folder`, a notebook's `figures_dir`.
+    and model. Columns are `STATEMENT_COLUMNS` of `papers.statements`; the file is NN_claims.csv
+    below `folder`, a notebook's `figures_dir`.
 
     `notebook` is its number ("52"); `differences` are `to_percent(truthfulness_gains(…))` for each
     baseline, or rows of slices in the same columns: model, metric, setting, baseline, value,

@@ -11,7 +11,7 @@ from vrag_kit.analysis import PoststratificationWeights, mean_scores, paired_dif
 from vrag_kit.analysis.comparisons import REPEATS
 from vrag_kit.analysis.means import ARM
 from vrag_kit.analysis.report_tables import format_ci, format_p
-from vrag_kit.analysis.settings_table import Row
+from vrag_kit.analysis.settings_table import TableRow
 from vrag_kit.papers.mrag_bench.audit import ASPECTS, QUESTIONS
 from vrag_kit.papers.mrag_bench.judge import is_unparsed
 from vrag_kit.papers.published import format_spread, published
@@ -239,7 +239,7 @@ def _levels(tables: Sequence[pd.DataFrame], keys: Sequence[str]) -> pd.DataFrame
     return table.iloc[order].reset_index(drop=True)
 
 
-def _cell(row: Row, usual: int) -> str:
+def _cell(row: TableRow, usual: int) -> str:
     """One mean in words."""
     cell = format_ci(row["value"], row["ci_low"], row["ci_high"])
     notes = []

@@ -22,8 +22,8 @@ def check_statements(
     notebook: str, differences: pd.DataFrame, source: DataSource, folder: Path
 ) -> pd.DataFrame:
     """Checks the paper's statements that a notebook's differences can test, one row per statement
-    and model. Columns are `COLUMNS` of `papers.statements`; the file is NN_claims.csv below
-    `folder`, a notebook's `figures_dir`.
+    and model. Columns are `STATEMENT_COLUMNS` of `papers.statements`; the file is NN_claims.csv
+    below `folder`, a notebook's `figures_dir`.
 
     `notebook` is its number ("31"); `differences` are `to_percent(gains_by_scenario(…))` (or
     `statement_differences`; without a column baseline: from "no_rag"), or correlations in the same

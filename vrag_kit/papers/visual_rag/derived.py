@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 
 from vrag_kit.analysis.abstention import smallest_and_largest_k
-from vrag_kit.analysis.gcue import COLUMNS, LAMBDAS, gcue_from_means
+from vrag_kit.analysis.gcue import GCUE_COLUMNS, LAMBDAS, gcue_from_means
 from vrag_kit.papers.visual_rag.printed import PAPER_QUERIES
 
 
@@ -24,7 +24,7 @@ def published_gcue(table: pd.DataFrame, *, lambdas: Sequence[float] = LAMBDAS) -
         for k, value in part[part["setting"] == "one_in_k"][["k", "value"]].itertuples(index=False):
             accuracies = (value / 100, base["gt_clue"], base["zero_shot"], base["non_clue"])
             rows += [(model, int(k), lam, *_gcue(*accuracies, lam)) for lam in lambdas]
-    return pd.DataFrame(rows, columns=["model", *COLUMNS])
+    return pd.DataFrame(rows, columns=["model", *GCUE_COLUMNS])
 
 
 def _gcue(

@@ -14,7 +14,7 @@ from vrag_kit.papers.audit import CELL
 from vrag_kit.papers.visual_rag.uncertainty import RUN_TABLES, published_run_std
 
 RUNS = 5  # behind a mean of the paper where it averages (footnotes 4 and 6)
-COLUMNS = {"accuracy": "score", "abstention": "abstained"}
+_COLUMNS = {"accuracy": "score", "abstention": "abstained"}
 """Maps a metric to its column of judged answers, where the names differ."""
 _TABLES = {"accuracy": RUN_TABLES, "rouge": (14, 16)}
 """Maps a metric to the tables with its published runs."""
@@ -52,7 +52,7 @@ def run_noise(cell: tuple[str, str, int], arm: pd.DataFrame, metric: str, share:
     """
     of_cell = (_spreads(RUN_TABLES)[CELL] == list(cell)).all(axis=1)
     runs = 1 / (RUNS if of_cell.any() else 1) + 1 / max(1, arm["draw"].nunique())
-    missing = _missing(arm, COLUMNS.get(metric, metric))
+    missing = _missing(arm, _COLUMNS.get(metric, metric))
     if metric not in _TABLES:
         n = arm["query_id"].nunique()
         likely = (share / 100 * n + 2) / (n + 4)  # Agresti and Coull's: no certainty at 0 and 1

@@ -20,8 +20,8 @@ def check_statements(
     notebook: str, table: pd.DataFrame, source: DataSource, folder: Path
 ) -> pd.DataFrame:
     """Checks the paper's statements that a notebook can test and saves one row per statement and
-    model (or retriever). Columns are `COLUMNS` of `papers.statements`; the file is NN_claims.csv
-    below `folder`, a notebook's `figures_dir`.
+    model (or retriever). Columns are `STATEMENT_COLUMNS` of `papers.statements`; the file is
+    NN_claims.csv below `folder`, a notebook's `figures_dir`.
 
     `notebook` is its number ("03"), `table` its judged answers, or in 02 the scores of its runs,
     `source` the `data_source(benchmark)`. Numbers and ranges are those of `STATEMENTS`, in points;

@@ -39,7 +39,7 @@ from vrag_kit.synthetic.mrag_bench.topic_drawing import (
     topic_rows,
 )
 
-LABELS = "labels.csv"
+LABELS_FILE = "labels.csv"
 _DRAWN_BY = tuple(f"mrag_bench/{name}" for name in ("topic_drawing", "edition", "rows", "texts"))
 """The modules that decide, with all that they import, what is drawn."""
 
@@ -77,5 +77,5 @@ def _draw(edition: MragBenchEdition, workers: int, folder: Path, note: Json) -> 
         drawn += track(made, f"drawing MRAG-Bench ({edition.seed})", len(planned), "topics")
     rows = topic_rows(edition, drawn, corpus)
     write_shards(rows, folder / "data", N_SHARDS)
-    write_file(folder / LABELS, labels_file(drawn))
+    write_file(folder / LABELS_FILE, labels_file(drawn))
     write_passages(edition, planned, {row.question.name: row.id for row in rows}, folder / TEXTS)

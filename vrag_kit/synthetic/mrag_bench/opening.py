@@ -10,7 +10,7 @@ from vrag_kit.benchmarks.mrag_bench import load_mrag_bench
 from vrag_kit.benchmarks.mrag_bench_classes import read_class_labels
 from vrag_kit.benchmarks.mrag_bench_texts import load_mrag_texts
 from vrag_kit.errors import VragError
-from vrag_kit.synthetic.mrag_bench.drawing import LABELS, generate_mrag_bench
+from vrag_kit.synthetic.mrag_bench.drawing import LABELS_FILE, generate_mrag_bench
 from vrag_kit.synthetic.mrag_bench.texts import TEXTS
 from vrag_kit.synthetic.real_data import resolve_rows
 from vrag_kit.types import Benchmark
@@ -74,5 +74,5 @@ def open_class_labels(mrag_rows: str, mrag_labels: str = "") -> dict[str, str]:
     drawn edition, or the CSV file `mrag_labels` (`read_class_labels`); none for "".
     """
     if mrag_rows in DRAWN_MRAG and not mrag_labels:
-        return read_class_labels(project_path(f"data/{mrag_rows}") / LABELS)
+        return read_class_labels(project_path(f"data/{mrag_rows}") / LABELS_FILE)
     return read_class_labels(project_path(mrag_labels)) if mrag_labels else {}
