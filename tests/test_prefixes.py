@@ -5,8 +5,10 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
+import tiny_models
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
@@ -18,6 +20,7 @@ from vrag_kit.benchmarks import ImageFile
 from vrag_kit.generation import LocalGenerator, load_generator
 from vrag_kit.generation.batching import QueryPrompt, make_batches
 from vrag_kit.generation.generator import prompt_images
+from vrag_kit.generation.local import trials
 from vrag_kit.generation.local.prefix_cache import TokenRow, plan_prefixes
 from vrag_kit.types import Prompt
 
@@ -30,6 +33,18 @@ def load(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], LocalGener
     return lambda family: load_generator(
         str(built(family, tmp_path_factory)), decoding={"temperature": 0, "max_new_tokens": 4}
     )
+
+
+@pytest.fixture
+def deep(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str], LocalGenerator]:
+    """Loads a model of 32 layers in bfloat16: its rounding is that of a real one."""
+
+    def load(family: str) -> LocalGenerator:
+        monkeypatch.setitem(tiny_models._TEXT, "num_hidden_layers", 32)
+        entry = {"model": str(build(family, tmp_path / family)), "dtype": "bfloat16"}
+        return load_generator(entry, decoding={"temperature": 0, "max_new_tokens": 2})
+
+    return load
 
 
 @pytest.fixture
@@ -169,6 +184,35 @@ def test_a_model_that_cannot_reads_all_and_says_why(
     model.prepare()
     assert not model.nests
     assert "what prompts share is read for each, because" in capsys.readouterr().out
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("family", FAMILIES)
+def test_rounding_of_a_deep_model_in_half_precision_is_no_reason_against_sharing(
+    family: str, deep: Callable[[str], LocalGenerator]
+) -> None:
+    model = deep(family)
+    model.prepare()
+    assert model.nests
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("family", ["llava", "qwen2_5_vl", "internvl"])
+def test_beginnings_of_another_prompt_are_noticed_in_half_precision(
+    family: str, deep: Callable[[str], LocalGenerator], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fork = trials.fork_kv_cache
+
+    def of_the_next_prompt(*asked: Any) -> Any:
+        inputs = fork(*asked)
+        for layer in inputs["past_key_values"].layers:
+            layer.values = layer.values.roll(1, dims=0)
+        return inputs
+
+    monkeypatch.setattr(trials, "fork_kv_cache", of_the_next_prompt)
+    model = deep(family)
+    model.prepare()
+    assert not model.nests
 
 
 def test_llama_looks_once_at_the_pictures_of_a_curve(load, curves: list[Prompt]) -> None:

@@ -2,7 +2,7 @@
 `python -m tests.timing.prefixes [cuda]`.
 
 For a tiny checkpoint of each family, and a larger one of Qwen2.5-VL's shape with random
-weights (of 7 B parameters with `cuda`): the time for k = 3 to 20 against that of k = 20
+weights (with `cuda` for one of 7 B parameters alone): the time for k = 3 to 20 against that of k = 20
 alone, with and without sharing, first token and whole answers; and how many greedy
 answers differ from separately read prompts'. Ratios of medians within one run; nothing
 is asserted.
@@ -66,14 +66,14 @@ def measure(title: str, folder: Path, prompts: list[Prompt], device: str) -> Non
     """One row of the table."""
     row = [title]
     for tokens in (1, TOKENS):
-        with contextlib.redirect_stdout(io.StringIO()):
+        with contextlib.redirect_stdout(io.StringIO()) as said:
             model = load_generator(
                 {"model": str(folder), "device": device},
                 decoding={"temperature": 0, "max_new_tokens": tokens},
             )
             model.prepare()
         if not model.nests:
-            print(f"{title}: what prompts share is read for each")
+            print(f"{title}: {said.getvalue()}")
             return
         largest = prompts[len(KS) - 1 :: len(KS)]
         alone, together, apart = seconds(
@@ -103,7 +103,7 @@ def asking(model: LocalGenerator, prompts: list[Prompt], *, nests: bool) -> Call
     return ask
 
 
-def larger(folder: Path, shape: dict[str, int], dtype: torch.dtype) -> Path:
+def larger(folder: Path, shape: dict[str, int], dtype: torch.dtype, device: str) -> Path:
     """A checkpoint of Qwen2.5-VL's classes with a text part of this shape."""
     tiny_models._TEXT.update(shape, max_position_embeddings=32_768)
     tiny_models._QWEN_VISION["out_hidden_size"] = shape["hidden_size"]
@@ -114,7 +114,8 @@ def larger(folder: Path, shape: dict[str, int], dtype: torch.dtype) -> Path:
         half - half // 4 - half * 3 // 8,
     ]
     torch.set_default_dtype(dtype)
-    built = tiny_models.build("qwen2_5_vl", folder)
+    with torch.device(device):
+        built = tiny_models.build("qwen2_5_vl", folder)
     torch.set_default_dtype(torch.float32)
     return built
 
@@ -131,18 +132,18 @@ def main() -> None:
     )
     with tempfile.TemporaryDirectory() as made:
         folder = Path(made)
+        if device == "cuda":
+            built = larger(folder / "7b", SEVEN_B, torch.bfloat16, device)
+            for side in (224, 448):
+                measure(f"7 B, {side} pixels", built, curves(folder, side), device)
+            return
         prompts = curves(folder, 56)
         for family in tiny_models.FAMILIES:
             with contextlib.redirect_stderr(io.StringIO()):
                 tiny_models.build(family, folder / family)
             measure(family, folder / family, prompts, device)
-        shape, dtype = (SEVEN_B, torch.bfloat16) if device == "cuda" else (LARGER, torch.float32)
-        measure(
-            "a larger qwen2_5_vl",
-            larger(folder / "larger", shape, dtype),
-            curves(folder, 224),
-            device,
-        )
+        built = larger(folder / "larger", LARGER, torch.float32, device)
+        measure("a larger qwen2_5_vl", built, curves(folder, 224), device)
 
 
 if __name__ == "__main__":

@@ -24,8 +24,7 @@ _TRIAL: Pictures = {
     "c": Image.new("RGB", (64, 48), (90, 160, 40)),  # may be stacked with the first
 }
 
-
-_OTHERWISE = "going on from what prompts share answers otherwise"
+_OTHERWISE = "shared prefixes give other answers than whole prompts do"
 
 
 @torch.inference_mode()
@@ -58,18 +57,23 @@ def prefix_cache_problem(answering: LoadedModel) -> str:
         inputs = answering.inputs(batch, dict(_TRIAL))
         if answering.beside:
             once = cache_cross_attention(answering.model, inputs, [asked.images for asked in batch])
-            together, apart = (_logits(answering.model, each) for each in (once, inputs))
-            return "" if _close(together, apart) else _OTHERWISE
-        plan = answering.plan_prefixes(batch, inputs)
-        if len(plan.rows) < len(batch):
-            return "a prompt with one picture does not begin that with more"
-        inputs = answering.inputs([batch[each] for each in plan.rows], dict(_TRIAL))
-        longest = answering.inputs([batch[each] for each in plan.longest], dict(_TRIAL))
-        together = _logits(answering.model, fork_kv_cache(answering.model, inputs, longest, plan))
-        apart = _logits(answering.model, inputs)
+        else:
+            plan = answering.plan_prefixes(batch, inputs)
+            if len(plan.rows) < len(batch):
+                return "a prompt with one picture does not begin that with more"
+            longest = answering.inputs([batch[each] for each in plan.longest], dict(_TRIAL))
+            batch = [batch[each] for each in plan.rows]
+            inputs = answering.inputs(batch, dict(_TRIAL))
+            once = fork_kv_cache(answering.model, inputs, longest, plan)
+        stop = int(inputs["input_ids"][0, -1])
+        together, apart = (_logits(answering.model, each, stop) for each in (once, inputs))
+        if _close(together, apart):
+            return ""
+        alone = [answering.inputs([asked], dict(_TRIAL)) for asked in batch]
+        one_by_one = torch.cat([_logits(answering.model, each, stop) for each in alone], dim=1)
+        return "" if _differs_less(together, apart, one_by_one) else _OTHERWISE
     except Exception as error:  # whatever a family's code raises: it works another way
         return f"it {_another_way(error)}"
-    return "" if _close(together, apart) else _OTHERWISE
 
 
 def _asked(answering: LoadedModel, keys: str) -> PromptInput:
@@ -80,13 +84,13 @@ def _asked(answering: LoadedModel, keys: str) -> PromptInput:
     return PromptInput(0, [{"role": "user", "content": shown}], list(keys), [])
 
 
-def _logits(model: LibraryObject, inputs: Inputs) -> torch.Tensor:
-    """Logits of the next two tokens of each prompt, where all go on with the same."""
+def _logits(model: LibraryObject, inputs: Inputs, token: int) -> torch.Tensor:
+    """Logits of the next two tokens of each prompt, where all go on with the same `token`."""
     out = model.generate(
         **inputs,
         do_sample=False,
         max_new_tokens=2,
-        prefix_allowed_tokens_fn=lambda _row, _ids: [int(inputs["input_ids"][0, -1])],
+        prefix_allowed_tokens_fn=lambda _row, _ids: [token],
         output_logits=True,
         return_dict_in_generate=True,
     )
@@ -96,6 +100,13 @@ def _logits(model: LibraryObject, inputs: Inputs) -> torch.Tensor:
 def _close(one: torch.Tensor, other: torch.Tensor) -> bool:
     """Within the rounding of half precision."""
     return torch.allclose(one, other, atol=0.02 * float(other.std()), rtol=0)
+
+
+def _differs_less(together: torch.Tensor, apart: torch.Tensor, alone: torch.Tensor) -> bool:
+    """Whether a shared prefix changes the logits by no more than twice what a batch changes against
+    prompts computed one by one. In bfloat16, a model of 28 layers rounds to 4 % of their spread.
+    """
+    return float((together - apart).abs().max()) <= 2 * float((alone - apart).abs().max())
 
 
 def _another_way(error: Exception) -> str:
