@@ -34,7 +34,7 @@ from vrag_kit.generation import (
     zero_shot,
 )
 from vrag_kit.generation.generator import Size
-from vrag_kit.papers.visual_rag.prompts import WORDING
+from vrag_kit.papers.visual_rag.prompts import PROMPTS
 from vrag_kit.types import Prompt
 
 
@@ -105,7 +105,7 @@ def ask(store_path: Path, tree: Path, calls: Path | str, seconds: float = 0.02) 
     )
     with AnswerStore(store_path, lease=10.0) as store:
         return ask_model(
-            model, benchmark, contexts, store, wording=WORDING, how=Hardware(batch_size=3)
+            model, benchmark, contexts, store, prompts=PROMPTS, how=Hardware(batch_size=3)
         )
 
 

@@ -29,7 +29,7 @@ hardware = {"device": "cpu", "batch_size": 32}"""
 OPENS = """from vrag_kit.synthetic import open_benchmark
 from vrag_kit.generation import ask_models, gt_clue, top_k, zero_shot
 from vrag_kit.judging import judge_answers, load_judge
-from vrag_kit.papers.visual_rag import RUBRIC, WORDING
+from vrag_kit.papers.visual_rag import RUBRIC, PROMPTS
 from vrag_kit.retrieval import score_runs, search_all
 from vrag_kit.workspace import path
 benchmark = open_benchmark(data)"""
@@ -41,7 +41,7 @@ first, *_ = runs.values()
 contexts = top_k(benchmark, first, ks=ks, full_depth=True)"""
 ASKS = """store, how = path(answers_dir), {"decoding": decoding, "hardware": hardware}
 scorer = load_judge(judge, store, rubric=RUBRIC, samples=judge_samples, hardware=hardware)
-answers = ask_models(models, benchmark, contexts, store, wording=WORDING, **how)
+answers = ask_models(models, benchmark, contexts, store, prompts=PROMPTS, **how)
 judged = judge_answers(scorer, benchmark, answers)"""
 SEARCHING = """cache_dir = "runs/embeddings"
 ks = [1, 2]

@@ -24,7 +24,7 @@ import torch
 from vrag_kit.benchmarks import load_visual_rag
 from vrag_kit.files import write_file
 from vrag_kit.generation import AnswerStore, Hardware, ask_model, gt_clue, load_generator, one_in_k
-from vrag_kit.papers.visual_rag.prompts import WORDING
+from vrag_kit.papers.visual_rag.prompts import PROMPTS
 from vrag_kit.retrieval import embed_documents, embedding, load_encoder
 from vrag_kit.synthetic import generate_field_guide
 from vrag_kit.types import Document, Prompt
@@ -105,7 +105,7 @@ def ask(place: Path) -> None:
     how = Hardware(batch_size=BATCH)
     with AnswerStore(place / "answers.sqlite") as store:
         model = NotingModel(place)
-        table = ask_model(model, BENCHMARK, contexts, store, wording=WORDING, how=how)
+        table = ask_model(model, BENCHMARK, contexts, store, prompts=PROMPTS, how=how)
     write_file(place / f"table-{os.getpid()}.csv", table.to_csv(index=False))
 
 

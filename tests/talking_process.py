@@ -30,7 +30,12 @@ from vrag_kit.generation import (
 )
 from vrag_kit.generation.conversation_runner import ConversationRunner
 from vrag_kit.generation.generator import Generator, Reply
-from vrag_kit.papers.crag_mm import WORDINGS, SearchPipeline, early_stopping_rule, rewriting_prompts
+from vrag_kit.papers.crag_mm import (
+    PROMPT_SETS,
+    SearchPipeline,
+    early_stopping_rule,
+    rewriting_prompts,
+)
 from vrag_kit.retrieval.runs import make_run
 from vrag_kit.types import DocId, Document, Prompt, Query
 
@@ -75,7 +80,7 @@ def hold(store: Path, folder: Path, url: str, lease: float = 1.0) -> pd.DataFram
     talks = make_talks(folder, LENGTHS)
     how = Hardware(batch_size=3)
     writer = load_rewriter(
-        f"writer@{url}", store.parent, wording=rewriting_prompts(), hardware={"batch_size": 3}
+        f"writer@{url}", store.parent, prompts=rewriting_prompts(), hardware={"batch_size": 3}
     )
     arms = SearchPipeline(
         images=listed("image", entry("kg-1", ("Van", {"wheels": 4})), entry("kg-2", ("Bus", ""))),
@@ -84,7 +89,7 @@ def hold(store: Path, folder: Path, url: str, lease: float = 1.0) -> pd.DataFram
         rewriter=replace(writer, lease=lease),
     )
     talk = ConversationConfig(
-        wording=WORDINGS["paper"],
+        prompts=PROMPT_SETS["paper"],
         search=arms,
         stop=EarlyStop(score=score, rule=early_stopping_rule),
     )
@@ -126,8 +131,8 @@ def hold_here(store: Path, folder: Path, model: str, lease: float = 30.0) -> pd.
     how = Hardware(batch_size=3)
     short = {"model": model, "max_new_tokens": 24}
     notes = store.parent / "asked.jsonl"
-    wording = rewriting_prompts()
-    writer = load_rewriter(short, store.parent, wording=wording, hardware={"batch_size": 3})
+    prompts = rewriting_prompts()
+    writer = load_rewriter(short, store.parent, prompts=prompts, hardware={"batch_size": 3})
     writer = replace(writer, generator=Noting(writer.generator, notes), lease=lease)
     arms = SearchPipeline(
         images=listed("image", entry("kg-1", ("Van", {"wheels": 4}))),
@@ -137,7 +142,7 @@ def hold_here(store: Path, folder: Path, model: str, lease: float = 30.0) -> pd.
     )
     asked = Noting(load_generator(short, decoding={"temperature": 0}), notes)
     with AnswerStore(store, lease=lease) as answers:
-        talk = ConversationConfig(wording=WORDINGS["paper"], search=arms)
+        talk = ConversationConfig(prompts=PROMPT_SETS["paper"], search=arms)
         inquiry = ConversationRunner(
             generator=asked, benchmark=talks, store=answers, conversation=talk, how=how
         )

@@ -26,7 +26,7 @@ from vrag_kit.retrieval import evaluate, mean_metrics, search_all
 from vrag_kit.types import Benchmark
 
 TOY = Path(__file__).with_name("toy_paper")
-WORDING = replace(read_prompts(TOY / "wording.json"), read=read_letter)
+PROMPTS = replace(read_prompts(TOY / "prompts.json"), read=read_letter)
 SHAPES = {"disc": "red", "square": "blue", "ring": "green", "bar": "black"}
 CORNERS = ("none", "four")
 
@@ -96,9 +96,9 @@ def test_a_conversation_shows_photo_pages_choices_and_the_models_own_answers(
     plans = {"How many corners?": ["say A"], "What color is it?": ["say B. surely"]}
     with StrangeServer(plans) as server:
         model = {"model": f"talker@{server.url}", "decoding": {"temperature": 0}}
-        table = ask_models([model], talks, contexts, tmp_path, wording=WORDING)
+        table = ask_models([model], talks, contexts, tmp_path, prompts=PROMPTS)
         bodies = [body for body in server.requests if images_in(body)]
-        again = ask_models([model], talks, contexts, tmp_path, wording=WORDING)
+        again = ask_models([model], talks, contexts, tmp_path, prompts=PROMPTS)
         assert server.calls("shape") == len(contexts) == 16  # and none of them twice
     pd.testing.assert_frame_equal(again, table)
     assert table["answer"].tolist() == ["B", "A"] * 8
@@ -121,13 +121,13 @@ def test_the_table_names_the_pages_that_were_sent_not_those_without_room(
     talks: Benchmark, run: pd.DataFrame, tmp_path: Path
 ) -> None:
     narrow = tmp_path / "narrow.json"
-    words = (TOY / "wording.json").read_text(encoding="utf-8")
+    words = (TOY / "prompts.json").read_text(encoding="utf-8")
     narrow.write_text(words.replace('"budget": 200', '"budget": 60'), encoding="utf-8")
-    wording = replace(read_prompts(narrow), read=read_letter)
+    prompts = replace(read_prompts(narrow), read=read_letter)
     contexts = top_k(talks, run, ks=[2])
     with StrangeServer({"": ["say A"]}) as server:
         model = {"model": f"talker@{server.url}", "decoding": {"temperature": 0}}
-        table = ask_models([model], talks, contexts, tmp_path, wording=wording)
+        table = ask_models([model], talks, contexts, tmp_path, prompts=prompts)
         bodies = [body for body in server.requests if images_in(body)]
     assert all("Page 1" in text_in(body) and "Page 2" not in text_in(body) for body in bodies)
     assert table["doc_ids"].tolist() == [context.doc_ids[:1] for context in contexts]
@@ -140,7 +140,7 @@ def test_a_conversation_without_its_first_turn_is_not_asked(
     with StrangeServer({"": ["say A"]}) as server:
         model = {"model": f"talker@{server.url}", "decoding": {"temperature": 0}}
         with pytest.raises(VragError, match=r"conversation 'disc0'.*: turn 0 is not among"):
-            ask_models([model], talks, later, tmp_path, wording=WORDING)
+            ask_models([model], talks, later, tmp_path, prompts=PROMPTS)
 
 
 def test_after_a_failed_turn_a_conversation_is_not_asked_on(
@@ -149,7 +149,7 @@ def test_after_a_failed_turn_a_conversation_is_not_asked_on(
     plans = {"How many corners?": ["say A"], "What color is it?": ["filtered"]}
     with StrangeServer(plans) as server:
         model = {"model": f"talker@{server.url}", "decoding": {"temperature": 0}}
-        table = ask_models([model], talks, zero_shot(talks), tmp_path, wording=WORDING)
+        table = ask_models([model], talks, zero_shot(talks), tmp_path, prompts=PROMPTS)
         assert server.calls("How many corners?") == 0
     assert table["status"].tolist() == ["refused", "skipped"] * 8
     assert table["answer"].isna().all()
@@ -159,7 +159,7 @@ def test_after_an_empty_turn_a_conversation_goes_on(talks: Benchmark, tmp_path: 
     plans = {"How many corners?": ["say A"], "What color is it?": ["empty"]}
     with StrangeServer(plans) as server:
         model = {"model": f"talker@{server.url}", "decoding": {"temperature": 0}}
-        table = ask_models([model], talks, zero_shot(talks), tmp_path, wording=WORDING)
+        table = ask_models([model], talks, zero_shot(talks), tmp_path, prompts=PROMPTS)
     assert table["status"].tolist() == ["empty", "ok"] * 8
 
 
@@ -170,7 +170,7 @@ def test_too_many_images_end_a_conversation(
     second = replace(second, doc_ids=())  # a photograph alone; its first turn has three images
     with StrangeServer({"": ["say A"]}) as server:
         model = {"model": f"talker@{server.url}", "decoding": {"temperature": 0}, "max_images": 2}
-        table = ask_models([model], talks, [first, second], tmp_path, wording=WORDING)
+        table = ask_models([model], talks, [first, second], tmp_path, prompts=PROMPTS)
     assert table.empty
     assert "left out, with 1 later turns of their conversations" in capsys.readouterr().out
 
@@ -186,7 +186,7 @@ def test_scores_below_zero_stay_below_zero_up_to_the_figure(
         talker = {"model": f"talker@{server.url}", "decoding": {"temperature": 0}}
         decoding = {"max_new_tokens": 8}
         models = [talker, tiny]
-        table = ask_models(models, talks, contexts, tmp_path, wording=WORDING, decoding=decoding)
+        table = ask_models(models, talks, contexts, tmp_path, prompts=PROMPTS, decoding=decoding)
     judged = judge_answers(ChoiceJudge(), talks, table)
     assert set(judged["score"].dropna()) <= {-1.0, 0.0, 1.0}
     assert judged.groupby("model").size().to_dict() == {"talker": 48, "tiny": 48}

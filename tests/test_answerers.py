@@ -30,7 +30,7 @@ from vrag_kit.generation import (
 from vrag_kit.generation.parsers import parse_tagged
 from vrag_kit.judging import RuleJudge, judge_answers
 from vrag_kit.judging.scale import SHARES
-from vrag_kit.papers.visual_rag.prompts import WORDING
+from vrag_kit.papers.visual_rag.prompts import PROMPTS
 from vrag_kit.synthetic.organisms import KINDS
 from vrag_kit.synthetic.pages import EDITIONS, SpeciesPlan, annotation_rows
 from vrag_kit.synthetic.photographs import numbered_species, plan_clue_photo
@@ -87,7 +87,7 @@ def judged(
     return judge_answers(
         RuleJudge(),
         full_guide,
-        ask_models(ANSWERERS, full_guide, contexts, folder, wording=WORDING, **how),
+        ask_models(ANSWERERS, full_guide, contexts, folder, prompts=PROMPTS, **how),
     )
 
 

@@ -26,7 +26,7 @@ from vrag_kit.benchmarks import (
 from vrag_kit.benchmarks.articles import count_tokens, split_sentences
 from vrag_kit.errors import VragError
 from vrag_kit.generation import ask_models, top_k
-from vrag_kit.papers.visual_rag.prompts import WORDING
+from vrag_kit.papers.visual_rag.prompts import PROMPTS
 from vrag_kit.retrieval import make_run
 from vrag_kit.types import Benchmark
 
@@ -314,7 +314,7 @@ def test_a_model_that_takes_few_images_is_still_asked_with_passages(
         one,
         top_k(one, run, ks=[10], setting="text_rag"),
         tmp_path,
-        wording=WORDING,
+        prompts=PROMPTS,
         decoding={"temperature": 0, "max_new_tokens": 16},
     )
     assert len(answers) == 1

@@ -31,7 +31,7 @@ from vrag_kit.building.questions import read_questions
 from vrag_kit.errors import VragError
 from vrag_kit.judging import read_claim_labels, read_human_labels
 from vrag_kit.papers.mrag_bench import no_rag
-from vrag_kit.papers.visual_rag import WORDING
+from vrag_kit.papers.visual_rag import PROMPTS
 from vrag_kit.runner import cli
 from vrag_kit.widgets import multiple_choice_panel
 
@@ -71,7 +71,7 @@ LOADERS: dict[str, tuple[str, Callable[[Path], object]]] = {
     "image index": ("entries.jsonl", lambda at: read_image_index(at.parent)),
     "web index": ("pages.jsonl", lambda at: read_web_index(at.parent)),
     "results table": ("results/01_a.csv", lambda at: load_results(at.parent)),
-    "template": ("t", lambda at: WORDING.with_settings({"mine": yaml.safe_load(at.read_text())})),
+    "template": ("t", lambda at: PROMPTS.with_settings({"mine": yaml.safe_load(at.read_text())})),
 }
 """Kind → the file that a case is the content of, and what reads it, where no command does."""
 

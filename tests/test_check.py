@@ -50,9 +50,9 @@ from vrag_kit.generation import (
     gt_clue,
     load_generator,
 )
-from vrag_kit.generation.wording import PromptSet
+from vrag_kit.generation.prompts import PromptSet
 from vrag_kit.judging import load_judge
-from vrag_kit.papers.visual_rag import WORDING
+from vrag_kit.papers.visual_rag import PROMPTS
 from vrag_kit.retrieval import oracle_run, write_run
 from vrag_kit.runner.availability import missing_checkpoint, open_clip_models
 from vrag_kit.runner.check import check_parameters
@@ -908,13 +908,13 @@ def test_what_two_notebooks_ask_alike_is_one_question_and_another_wording_anothe
     few = [str(WEIGHTS / "field-guide-vlm-few")]
     with dry_run(tmp_path) as forecast:
 
-        def ask(wording: PromptSet) -> pd.DataFrame:
-            return ask_models(few, guide, contexts, tmp_path, wording=wording)
+        def ask(prompts: PromptSet) -> pd.DataFrame:
+            return ask_models(few, guide, contexts, tmp_path, prompts=prompts)
 
         first, again, other = (
-            ask(WORDING),
-            ask(WORDING),
-            ask(WORDING.use_template("several_images")),
+            ask(PROMPTS),
+            ask(PROMPTS),
+            ask(PROMPTS.use_template("several_images")),
         )
         alike = forecast.models[:2]
     pd.testing.assert_frame_equal(first, again)

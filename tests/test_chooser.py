@@ -16,7 +16,7 @@ from vrag_kit.benchmarks import load_mrag_bench, load_mrag_texts
 from vrag_kit.generation import ask_models
 from vrag_kit.judging import judge_answers
 from vrag_kit.papers.mrag_bench import (
-    WORDINGS,
+    PROMPT_SETS,
     MultipleChoiceJudge,
     gt_rag,
     gt_text,
@@ -38,9 +38,9 @@ def judged(mrag_folder: Path, tmp_path_factory: pytest.TempPathFactory) -> pd.Da
     texts = load_mrag_texts(benchmark, mrag_folder / TEXTS)
     contexts = [*no_rag(benchmark), *gt_rag(benchmark), *mismatched_rag(benchmark), *gt_text(texts)]
     models = [str(WEIGHTS / "field-guide-vlm-choice")]
-    wording = WORDINGS["paper"]
+    prompts = PROMPT_SETS["paper"]
     both = with_passages(benchmark, texts)
-    answers = ask_models(models, both, contexts, folder / "answers", wording=wording)
+    answers = ask_models(models, both, contexts, folder / "answers", prompts=prompts)
     return with_scenarios(judge_answers(MultipleChoiceJudge(), benchmark, answers), benchmark)
 
 

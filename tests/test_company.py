@@ -32,7 +32,7 @@ from vrag_kit.generation.distractors import (
     SAME,
     blank_id,
 )
-from vrag_kit.papers.visual_rag.prompts import WORDING
+from vrag_kit.papers.visual_rag.prompts import PROMPTS
 from vrag_kit.plotting import distractor_cost_figure
 from vrag_kit.retrieval import make_run
 from vrag_kit.synthetic.counterfactual import counterfactual_id, with_contradicting_images
@@ -114,7 +114,7 @@ def test_all_arms_have_one_wording_and_a_blank_is_grey_and_as_large_as_the_clue(
     guide: Benchmark, arms: dict[tuple[str, str], list[Context]]
 ) -> None:
     stage = with_blank_images(guide)
-    (message,) = build_prompt(stage, arms[BLANK, "last"][0], WORDING.use_template("several_images"))
+    (message,) = build_prompt(stage, arms[BLANK, "last"][0], PROMPTS.use_template("several_images"))
     pictures = [part for part in message.parts if not isinstance(part, str)]
     blank, clue = pictures[0].open(), pictures[-1].open()
     assert blank.size == clue.size

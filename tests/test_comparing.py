@@ -49,7 +49,7 @@ from vrag_kit.generation import ask_models, gt_clue, non_clue
 from vrag_kit.judging import RuleJudge, judge_answers, load_judge
 from vrag_kit.papers.mrag_suite import ask_with_prompts
 from vrag_kit.papers.visual_rag import RUBRIC
-from vrag_kit.papers.visual_rag.prompts import WORDING
+from vrag_kit.papers.visual_rag.prompts import PROMPTS
 from vrag_kit.plotting import paired_tests_figure
 from vrag_kit.plotting.save import plain_cells
 from vrag_kit.runner.check import check_parameters
@@ -87,7 +87,7 @@ def judged(birds: Benchmark, store: Path) -> pd.DataFrame:
         contexts = gt_clue(birds, draws=1) + (non_clue(birds, draws=1) if side else [])
         with StrangeServer(plans) as server:
             entry = {"model": f"{model}@{server.url}", "decoding": {"temperature": 0}}
-            tables.append(ask_models([entry], birds, contexts, store, wording=WORDING))
+            tables.append(ask_models([entry], birds, contexts, store, prompts=PROMPTS))
     return judge_answers(RuleJudge(), birds, pd.concat(tables, ignore_index=True))
 
 
@@ -361,10 +361,10 @@ def test_prompts_are_told_apart_when_their_answers_are_compared(
     birds: Benchmark, tmp_path: Path
 ) -> None:
     suite, contexts = {"birds": birds}, {"birds": gt_clue(birds, draws=1)}
-    wordings = {"birds": {"plain": WORDING, "expert": WORDING}}
+    prompt_sets = {"birds": {"plain": PROMPTS, "expert": PROMPTS}}
     with StrangeServer({"goose": ["say Answer: black"]}) as server:
         entry = {"model": f"goose@{server.url}", "decoding": {"temperature": 0}}
-        asked = ask_with_prompts([entry], suite, contexts, tmp_path, wordings=wordings)
+        asked = ask_with_prompts([entry], suite, contexts, tmp_path, prompt_sets=prompt_sets)
     tables = {name: judge_answers(RuleJudge(), birds, asked[name]) for name in asked}
     save_collection_answers(tables, suite, tmp_path, "46_birds", tmp_path)
     answers = load_answers(tmp_path)
@@ -670,7 +670,7 @@ def test_which_models_an_endpoint_served_is_told_where_they_differ(
     for name, other in (("a", "say Answer: black"), ("b", "as goose-2027"), ("c", "as goose-2027")):
         with StrangeServer({"the back": [other]}) as server:
             entry = {"model": f"goose@{server.url}", "decoding": {"temperature": 0}}
-            asked = ask_models([entry], birds, contexts, tmp_path / name, wording=WORDING)
+            asked = ask_models([entry], birds, contexts, tmp_path / name, prompts=PROMPTS)
         rows = judge_answers(RuleJudge(), birds, asked)
         save_answers(rows, birds, tmp_path / name, "03_birds", tmp_path / name)
     compared(tmp_path / "out", str(tmp_path / "a"), str(tmp_path / "b"))
@@ -794,7 +794,7 @@ def test_pictures_are_found_again_in_a_project_that_has_moved(
         benchmark = load_visual_rag(annotations, tree)
         with StrangeServer({"goose": [say]}) as server:
             entry = {"model": f"m@{server.url}", "name": say[-3:], "decoding": {"temperature": 0}}
-            asked = ask_models([entry], benchmark, gt_clue(benchmark), tmp_path, wording=WORDING)
+            asked = ask_models([entry], benchmark, gt_clue(benchmark), tmp_path, prompts=PROMPTS)
         name = f"0{len(tables)}_m"
         judged = judge_answers(RuleJudge(), benchmark, asked)
         save_answers(judged, benchmark, tmp_path / "f", name, tmp_path)

@@ -20,7 +20,7 @@ from vrag_kit.errors import VragError
 from vrag_kit.forecast import dry_run
 from vrag_kit.generation import ConversationConfig, ask_conversations, load_rewriter
 from vrag_kit.generation.rewriting import parse_rewriting
-from vrag_kit.papers.crag_mm import WORDINGS, SearchPipeline, rewriting_prompts
+from vrag_kit.papers.crag_mm import PROMPT_SETS, SearchPipeline, rewriting_prompts
 from vrag_kit.retrieval import cached_service
 from vrag_kit.types import Benchmark
 
@@ -49,7 +49,7 @@ def ask(
     server: StrangeServer, talks: Benchmark, arms: SearchPipeline, which: list[str], folder: Path
 ) -> Any:
     model = {"model": f"talker@{server.url}", "decoding": {"temperature": 0}}
-    talk = ConversationConfig(wording=WORDINGS["paper"], search=arms)
+    talk = ConversationConfig(prompts=PROMPT_SETS["paper"], search=arms)
     return ask_conversations([model], talks, arms.contexts(talks, which), folder, conversation=talk)
 
 
@@ -112,7 +112,7 @@ def test_the_web_is_searched_for_the_question_said_anew_and_asked_as_it_was(
     scores = {"What of the Van?": {"w1": 1.0}, "turn 1 of a?": {"w3": 1.0}}
     web = Listed("text", {each.doc_id: each for each in PAGES}, scores)
     for rewrite in ("image", "retrieved_history"):
-        writer = load_rewriter(f"writer@{server.url}", tmp_path, wording=rewriting_prompts())
+        writer = load_rewriter(f"writer@{server.url}", tmp_path, prompts=rewriting_prompts())
         images = listed("image", *ENTRIES)
         arms = SearchPipeline(images=images, web=web, rewrite=rewrite, rewriter=writer)
         table = ask(server, talks, arms, ["task_3"], tmp_path)
@@ -134,7 +134,7 @@ def test_a_turn_whose_question_nobody_said_anew_fails_with_that(
     server: StrangeServer, talks: Benchmark, tmp_path: Path
 ) -> None:
     server.plans = {"Question: turn 0 of a?": ["filtered"]}
-    writer = load_rewriter(f"writer@{server.url}", tmp_path, wording=rewriting_prompts())
+    writer = load_rewriter(f"writer@{server.url}", tmp_path, prompts=rewriting_prompts())
     both = {"images": listed("image", *ENTRIES), "web": listed("text", *PAGES)}
     arms = SearchPipeline(**both, rewrite="image", rewriter=writer)
     table = ask(server, talks, arms, ["task_3"], tmp_path)

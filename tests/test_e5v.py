@@ -19,7 +19,7 @@ LLAMA = (
     "<|start_header_id|>user<|end_header_id|>\n\n{}"
     "<|eot_id|><|start_header_id|>assistant<|end_header_id|>\n\n \n"
 )
-WORDINGS = {  # query → (asked, found), as the authors spell them
+PROMPT_SETS = {  # query → (asked, found), as the authors spell them
     "text": (
         "<sent>\nSummary above sentence in one word: ",
         "<image>\nSummary above image in one word: ",
@@ -45,7 +45,7 @@ def _here(made: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("vrag_kit.retrieval.finding.find_checkpoint", lambda spec, **_: made)
 
 
-def by_transformers(made: Path, wording: str, query: Query) -> np.ndarray:
+def by_transformers(made: Path, prompts: str, query: Query) -> np.ndarray:
     """As the authors' README does it, its processor told what the checkpoint's lacks."""
     from transformers import LlavaNextForConditionalGeneration, LlavaNextProcessor
 
@@ -56,8 +56,8 @@ def by_transformers(made: Path, wording: str, query: Query) -> np.ndarray:
         num_additional_image_tokens=1,
     )
     model = LlavaNextForConditionalGeneration.from_pretrained(made).eval()
-    prompt = LLAMA.format(wording).replace("<sent>", query.text)
-    pictures = {"images": [query.image.open()]} if "<image>" in wording and query.image else {}
+    prompt = LLAMA.format(prompts).replace("<sent>", query.text)
+    pictures = {"images": [query.image.open()]} if "<image>" in prompts and query.image else {}
     inputs = processor(text=[prompt], **pictures, return_tensors="pt")
     with torch.inference_mode():
         state = model(**inputs, output_hidden_states=True).hidden_states[-1][:, -1, :]
@@ -70,7 +70,7 @@ def test_its_own_wordings_give_the_last_tokens_last_state_at_unit_length(
     part: str, made: Path, documents: list[Document]
 ) -> None:
     encoder = load_encoder({"model": E5V, "query": part})
-    asked, found = WORDINGS[part]
+    asked, found = PROMPT_SETS[part]
     assert encoder.prompts == {
         "query": LLAMA.format(asked).replace("<sent>", "{text}"),
         "document": LLAMA.format(found),
@@ -91,6 +91,6 @@ def test_a_wording_of_ones_own_takes_the_place_of_theirs(made: Path) -> None:
     own = "<image> Find what this asks for: {text}"
     encoder = load_encoder({"model": E5V, "query": "both", "query_prompt": own})
     assert encoder.prompts["query"] == own
-    assert encoder.prompts["document"] == LLAMA.format(WORDINGS["both"][1])
+    assert encoder.prompts["document"] == LLAMA.format(PROMPT_SETS["both"][1])
     with pytest.raises(VragError, match="no place for the picture"):
         load_encoder({"model": E5V, "query": "both", "query_prompt": "{text}"})

@@ -34,7 +34,7 @@ from vrag_kit.generation import (
 )
 from vrag_kit.generation.remote.data_url import data_url
 from vrag_kit.generation.remote.providers import ENDPOINTS, image_tokens
-from vrag_kit.papers.visual_rag.prompts import WORDING
+from vrag_kit.papers.visual_rag.prompts import PROMPTS
 from vrag_kit.types import Failure, Message, Prompt, Status
 
 OPENAI = {
@@ -672,7 +672,7 @@ def test_the_cap_is_checked_for_all_samples_before_the_first(
                 benchmark,
                 zero_shot(benchmark),
                 store,
-                wording=WORDING,
+                prompts=PROMPTS,
                 samples=3,
             )
         assert server.requests == []

@@ -21,7 +21,7 @@ from vrag_kit.analysis import (
     outcome_shares,
     sample_cases,
 )
-from vrag_kit.analysis.error_budget import JUDGE_NOISE, NET, PARTS, WORDINGS
+from vrag_kit.analysis.error_budget import ALONE_PROMPTS, JUDGE_NOISE, NET, PARTS
 from vrag_kit.errors import VragError
 from vrag_kit.retrieval import make_run
 from vrag_kit.types import Benchmark, Query
@@ -53,17 +53,17 @@ def judged(rows: list[tuple[str, str, int, float]], spread: float = np.nan) -> p
     return table.assign(doc_ids=[(f"{query_id}-c",) for query_id in table["query_id"]])
 
 
-def alone(wording: str, setting: str, scores: dict[str, float]) -> pd.DataFrame:
+def alone(prompt: str, setting: str, scores: dict[str, float]) -> pd.DataFrame:
     """Judged answers to one clue alone: query → score."""
     rows = [(query_id, setting, 1, score) for query_id, score in scores.items()]
-    return judged(rows).assign(wording=wording)
+    return judged(rows).assign(prompt=prompt)
 
 
 def everywhere(*scores: float) -> pd.DataFrame:
     """The same scores for both clues in both wordings, one a query."""
     by_query = {f"q{i}": score for i, score in enumerate(scores)}
     return pd.concat(
-        [alone(wording, setting, by_query) for wording in WORDINGS for setting in CLUES]
+        [alone(prompt, setting, by_query) for prompt in ALONE_PROMPTS for setting in CLUES]
     )
 
 
@@ -90,10 +90,10 @@ def budget_of(cases: list[Case]) -> pd.DataFrame:
         rows += [(name, "top_k", k, score) for k, score in zip(KS, case["scores"], strict=True)]
     have = {name: case for name, case in by_query.items() if case["rank"] is not None}
     tables = []
-    for place, wording in enumerate(WORDINGS):
+    for place, prompt in enumerate(ALONE_PROMPTS):
         for kind, some in (("first_clue", have), ("gt_clue", by_query)):
             scores = {name: case[kind][place] for name, case in some.items()}
-            tables.append(alone(wording, kind, scores))
+            tables.append(alone(prompt, kind, scores))
     ranks = first_clue_rank(benchmark(len(cases)), ranked([case["rank"] for case in cases]))
     return error_budget(judged(rows), pd.concat(tables), ranks)
 
@@ -157,8 +157,8 @@ def by_chance(seed: int) -> pd.DataFrame:
         return table.assign(group=[f"s{i % 60}" for i in range(n)])
 
     single = [
-        answers(setting, 1).assign(wording=wording, draw=draw)
-        for wording in WORDINGS
+        answers(setting, 1).assign(prompt=prompt, draw=draw)
+        for prompt in ALONE_PROMPTS
         for setting, draw in (("first_clue", 0), *(("gt_clue", draw) for draw in range(3)))
     ]
     ranks = pd.Series([1.0 if i % 2 else np.nan for i in range(n)], index=names)
@@ -203,7 +203,7 @@ def test_without_a_verdict_nobody_knows_and_it_is_counted() -> None:
         [("q0", "top_k", 1, np.nan), ("q1", "top_k", 1, 0.0), ("q2", "top_k", 1, 0.0)]
     )
     given = alone("one image", "gt_clue", {"q0": 1.0, "q2": 0.75})
-    given = pd.concat([given, given.assign(wording="several images")])
+    given = pd.concat([given, given.assign(prompt="several images")])
     budget = error_budget(retrieved, pd.concat([given, everywhere(1.0, np.nan)]), ranks)
     means = mean_error_budget(budget).set_index("part")
     assert (means["n"] == 1).all()
@@ -242,7 +242,7 @@ def test_where_one_and_several_are_worded_alike_the_parts_add_up_without_that_of
         tables += [*found, (f"q{i}", "gt_clue", 1, case["gt_clue"][0])]
         rows += [(f"q{i}", "top_k", k, score) for k, score in zip(KS, case["scores"], strict=True)]
     ranks = first_clue_rank(benchmark(len(cases)), ranked([case["rank"] for case in cases]))
-    budget = error_budget(judged(rows), judged(tables), ranks, one_wording=True)
+    budget = error_budget(judged(rows), judged(tables), ranks, one_prompt=True)
     assert "prompt for several images" not in " ".join(budget["part"])
     total = budget.groupby(["query_id", "k"])["value"].sum()
     for place, k in enumerate(KS):
@@ -256,9 +256,9 @@ def test_one_wording_is_not_enough() -> None:
     with pytest.raises(
         VragError, match="no 'first_clue in several images'; found first_clue in one image"
     ):
-        error_budget(retrieved, single.query("wording == 'one image'"), ranks)
-    with pytest.raises(VragError, match="found first_clue in no wording, gt_clue in no wording"):
-        error_budget(retrieved, single.drop(columns="wording"), ranks)
+        error_budget(retrieved, single.query("prompt == 'one image'"), ranks)
+    with pytest.raises(VragError, match="found first_clue in no prompt, gt_clue in no prompt"):
+        error_budget(retrieved, single.drop(columns="prompt"), ranks)
     with pytest.raises(VragError, match="is no 'gt_clue in one image'"):
         error_budget(retrieved, single.query("setting == 'first_clue'"), ranks)
 

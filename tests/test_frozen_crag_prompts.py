@@ -12,7 +12,7 @@ import pytest
 from talks import entry, make_talks, page
 
 from vrag_kit.generation import render
-from vrag_kit.papers.crag_mm import WORDINGS, load_prompts, rewriting_prompts
+from vrag_kit.papers.crag_mm import PROMPT_SETS, load_prompts, rewriting_prompts
 from vrag_kit.types import Document, Prompt, Query, Turn
 
 PRINTED = (Path(__file__).parent / "data" / "crag_mm_prompts.md").read_text(encoding="utf-8")
@@ -52,7 +52,7 @@ def one_of_each(printed: str) -> str:
 
 
 def test_single_turn_prompts_are_as_printed(query: Query) -> None:
-    paper = WORDINGS["paper"]
+    paper = PROMPT_SETS["paper"]
     alone = "\n".join(line for line in MM_LLM.split("\n") if "history" not in line)
     task_1 = one_of_each(TASK_1)
     before, last = task_1.rsplit("\n", 1)
@@ -72,13 +72,13 @@ def test_multi_turn_prompts_are_as_printed_and_task_3_is_task_2_with_the_history
     query: Query,
 ) -> None:
     turn = replace(query, conversation_id="c", turn=2)
-    prompt = render(WORDINGS["paper"].template("mm_llm"), turn, (), SAID)
+    prompt = render(PROMPT_SETS["paper"].template("mm_llm"), turn, (), SAID)
     assert read(prompt, "system") == MULTI
     assert read(prompt) == MM_LLM.replace("<conversation_history>", HISTORY)
-    task_3 = read(render(WORDINGS["paper"].template("task_3"), turn, FOUND, SAID))
+    task_3 = read(render(PROMPT_SETS["paper"].template("task_3"), turn, FOUND, SAID))
     line = f"Conversation history: {HISTORY}\n"
     assert line in task_3
-    task_2 = read(render(WORDINGS["paper"].template("task_2"), turn, FOUND, SAID))
+    task_2 = read(render(PROMPT_SETS["paper"].template("task_2"), turn, FOUND, SAID))
     assert task_3.replace(line, "") == task_2
 
 
@@ -86,8 +86,8 @@ def test_the_codes_layout_has_a_message_a_part_and_the_multi_turn_text_from_turn
     query: Query,
 ) -> None:
     turn = replace(query, conversation_id="c", turn=2)
-    template = WORDINGS["code"].template("task_3, code")
-    assert WORDINGS["code"].settings["task_3"] == {None: "task_3, code"}
+    template = PROMPT_SETS["code"].template("task_3, code")
+    assert PROMPT_SETS["code"].settings["task_3"] == {None: "task_3, code"}
     first = render(template, replace(turn, turn=0), FOUND)
     later = render(template, turn, FOUND, SAID)
     assert read(first, "system") == SINGLE
@@ -105,20 +105,20 @@ def test_the_codes_layout_has_a_message_a_part_and_the_multi_turn_text_from_turn
         *(("Whose?",), ("Mine.",), ("And this?",), ("(no answer)",)),
         ("<query>",),
     ]
-    bare = render(WORDINGS["code"].template("mm_llm, code"), query)
+    bare = render(PROMPT_SETS["code"].template("mm_llm, code"), query)
     assert [message.parts for message in bare] == [(SINGLE,), (query.image,), ("<query>",)]
 
 
 def test_what_is_ours_reads_as_its_example(query: Query) -> None:
-    told = json.loads((Path(WORDINGS_FOLDER) / "wording.json").read_text(encoding="utf-8"))
+    told = json.loads((Path(WORDINGS_FOLDER) / "prompts.json").read_text(encoding="utf-8"))
     examples = [each["example"] for each in told["ours"]]
     car = (Turn("What is it?", "A car."), Turn("Whose?", "Mine."))
     found = [entry("kg", ("Rover", "x"), ("Van", ""))]
     turn = replace(query, conversation_id="c", turn=2)
-    template = WORDINGS["paper"].template("task_3")
+    template = PROMPT_SETS["paper"].template("task_3")
     both = render(template, turn, found, car)
     short = render(template, turn, found, car[1:])
-    silent = render(WORDINGS["code"].template("task_3, code"), turn, found, SAID)
+    silent = render(PROMPT_SETS["code"].template("task_3, code"), turn, found, SAID)
     words = read(both, "system") + read(both) + read(short) + read(silent, "assistant")
     assert [example for example in examples if example not in words] == []
 

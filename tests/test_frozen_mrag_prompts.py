@@ -17,7 +17,7 @@ from test_frozen_prompts import digest
 
 from vrag_kit.generation import build_prompt, non_clue, one_in_k, top_k, zero_shot
 from vrag_kit.papers.mrag_bench import (
-    WORDINGS,
+    PROMPT_SETS,
     gt_rag,
     no_rag,
     retrieved_rag,
@@ -45,9 +45,9 @@ def words(prompt: Prompt) -> str:
     )
 
 
-def asked(contexts: list[Context], wording: str, query_id: str = "0") -> str:
+def asked(contexts: list[Context], prompt_set: str, query_id: str = "0") -> str:
     (context,) = [each for each in contexts if each.query_id == query_id]
-    return words(build_prompt(LIBRARY, context, WORDINGS[wording]))
+    return words(build_prompt(LIBRARY, context, PROMPT_SETS[prompt_set]))
 
 
 def test_the_paper_asks_as_it_prints() -> None:
@@ -77,19 +77,19 @@ def test_the_code_asks_as_its_loader_does() -> None:
     )
 
 
-@pytest.mark.parametrize("wording", WORDINGS)
-def test_incomplete_has_two_pictures_and_the_same_words(wording: str) -> None:
-    one, five = asked(gt_rag(FOUR), wording, "1"), asked(gt_rag(FOUR), wording, "0")
+@pytest.mark.parametrize("prompt_set", PROMPT_SETS)
+def test_incomplete_has_two_pictures_and_the_same_words(prompt_set: str) -> None:
+    one, five = asked(gt_rag(FOUR), prompt_set, "1"), asked(gt_rag(FOUR), prompt_set, "0")
     assert "<1><gt1-0>\n" in one
     assert one.split("<")[0] == five.split("<")[0]
 
 
-@pytest.mark.parametrize("wording", WORDINGS)
-def test_passages_stand_numbered_behind_the_pictures(wording: str) -> None:
+@pytest.mark.parametrize("prompt_set", PROMPT_SETS)
+def test_passages_stand_numbered_behind_the_pictures(prompt_set: str) -> None:
     texts = tuple(each.doc_id for each in TEXTS)
     for setting, doc_ids in (("gt_text", texts), ("gt_image_and_text", ("gt0-0", *texts))):
         context = Context(query_id="0", setting=setting, k=len(doc_ids), doc_ids=doc_ids)
-        said = asked([context], wording)
+        said = asked([context], prompt_set)
         pictures = "<0>" if setting == "gt_text" else "<0><gt0-0>"
         assert f"{pictures}\nPassage 1: Passage 1 with “quotes” and {{braces}}.\nPassage 2:" in said
 
@@ -103,8 +103,8 @@ def prompt_hashes() -> pd.DataFrame:
     """One row for each wording, kind and k: prompts (how many), sha256 of all of them."""
     kinds: dict[tuple[str, str, str], list[Prompt]] = defaultdict(list)
     for kind, benchmark, context in _asked():
-        for name, wording in WORDINGS.items():
-            kinds[name, kind, str(context.k)].append(build_prompt(benchmark, context, wording))
+        for name, prompts in PROMPT_SETS.items():
+            kinds[name, kind, str(context.k)].append(build_prompt(benchmark, context, prompts))
     rows = [(*names, str(len(prompts)), digest(prompts)) for names, prompts in kinds.items()]
     return pd.DataFrame(rows, columns=["wording", "kind", "k", "prompts", "sha256"])
 

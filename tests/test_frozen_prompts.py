@@ -18,7 +18,7 @@ import pandas as pd
 
 from vrag_kit.benchmarks import load_visual_rag
 from vrag_kit.building.folders import read_species_folders
-from vrag_kit.building.visibility import WORDINGS, ImageQuery
+from vrag_kit.building.visibility import PRESENCE_PROMPTS, ImageQuery
 from vrag_kit.building.writing import question_prompt
 from vrag_kit.generation import (
     build_prompt,
@@ -33,7 +33,7 @@ from vrag_kit.generation import (
     zero_shot,
 )
 from vrag_kit.papers.visual_rag import judge_prompt
-from vrag_kit.papers.visual_rag.prompts import WORDING
+from vrag_kit.papers.visual_rag.prompts import PROMPTS
 from vrag_kit.retrieval import oracle_run
 from vrag_kit.synthetic import generate_field_guide
 from vrag_kit.types import Benchmark, Context, Document, Prompt
@@ -82,13 +82,13 @@ def answer_prompts(guide: Benchmark) -> Iterator[tuple[str, str, str, Prompt]]:
             context.setting,
             str(context.k),
             str(context.m or ""),
-            build_prompt(guide, context, WORDING),
+            build_prompt(guide, context, PROMPTS),
         )
         yield (
             f"{context.setting} in one wording",
             str(context.k),
             str(context.m or ""),
-            build_prompt(guide, context, WORDING.use_template("several_images")),
+            build_prompt(guide, context, PROMPTS.use_template("several_images")),
         )
 
 
@@ -107,7 +107,7 @@ def text_prompts(guide: Benchmark) -> Iterator[tuple[str, str, str, Prompt]]:
             context = Context(
                 query_id=query_id, setting="text_rag", k=k, doc_ids=tuple(passages)[:k]
             )
-            yield "text_rag", str(k), "", build_prompt(library, context, WORDING)
+            yield "text_rag", str(k), "", build_prompt(library, context, PROMPTS)
 
 
 def judge_prompts(guide: Benchmark) -> Iterator[tuple[str, str, str, Prompt]]:
@@ -123,8 +123,8 @@ def builder_prompts(guide: Benchmark, folder: Path) -> Iterator[tuple[str, str, 
     for species in folders:
         yield "question writer", "", "", question_prompt(species, "It lives in meadows.")
         look = ImageQuery("", "", query.text, "hindwings", species.called, image)
-        for wording, (write, _) in WORDINGS.items():
-            yield f"coarse filter, {wording}", "", "", write(look)
+        for prompts, (write, _) in PRESENCE_PROMPTS.items():
+            yield f"coarse filter, {prompts}", "", "", write(look)
 
 
 def digest(prompts: list[Prompt]) -> str:

@@ -12,20 +12,20 @@ from strange_server import StrangeServer
 
 from vrag_kit.benchmarks import load_visual_rag
 from vrag_kit.generation import ask_models, zero_shot
-from vrag_kit.papers.visual_rag.prompts import WORDING
+from vrag_kit.papers.visual_rag.prompts import PROMPTS
 
 pytestmark = pytest.mark.slow
 READING = """
 import sys
 from vrag_kit.benchmarks import load_visual_rag
 from vrag_kit.generation import ask_models, zero_shot
-from vrag_kit.papers.visual_rag.prompts import WORDING
+from vrag_kit.papers.visual_rag.prompts import PROMPTS
 
 annotations, images, answers, *models = sys.argv[1:]
 benchmark = load_visual_rag(annotations, images)
 contexts = zero_shot(benchmark)
 decoding = {"temperature": 0, "max_new_tokens": 4}
-table = ask_models(models, benchmark, contexts, answers, wording=WORDING, decoding=decoding)
+table = ask_models(models, benchmark, contexts, answers, prompts=PROMPTS, decoding=decoding)
 print(len(table), *sorted({"torch", "transformers", "openai"} & set(sys.modules)))
 """
 
@@ -40,7 +40,7 @@ def test_stored_answers_of_all_models_are_read_without_a_heavy_import(
         models = [str(WEIGHTS / "field-guide-vlm-few"), f"served@{server.url}"]
         decoding = {"temperature": 0, "max_new_tokens": 4}
         contexts = zero_shot(benchmark)
-        ask_models(models, benchmark, contexts, tmp_path, wording=WORDING, decoding=decoding)
+        ask_models(models, benchmark, contexts, tmp_path, prompts=PROMPTS, decoding=decoding)
     # the server is gone: whoever asked again would fail
     command = [sys.executable, "-c", READING, str(annotations), str(tree), str(tmp_path), *models]
     done = subprocess.run(command, capture_output=True, text=True, check=True)

@@ -20,10 +20,10 @@ from vrag_kit.forecast import dry_run
 from vrag_kit.generation import DecomposedBenchmark, PromptSet, SubQuestion, ask_models
 from vrag_kit.generation.parsers import READERS, parse_long, parse_short
 from vrag_kit.judging import is_abstention
-from vrag_kit.papers.crag_mm import WORDINGS
+from vrag_kit.papers.crag_mm import PROMPT_SETS
 from vrag_kit.types import Benchmark, Query
 
-WHOLE = WORDINGS["paper"]
+WHOLE = PROMPT_SETS["paper"]
 SHORT = replace(WHOLE, read=READERS["short"])
 LONG = replace(WHOLE, read=READERS["long"])
 words = st.text("abc .:", min_size=1).map(str.strip).filter(bool)
@@ -36,11 +36,11 @@ def server() -> Iterator[StrangeServer]:
 
 
 def ask(
-    server: StrangeServer, benchmark: Benchmark, folder: Path, wording: PromptSet = WHOLE
+    server: StrangeServer, benchmark: Benchmark, folder: Path, prompts: PromptSet = WHOLE
 ) -> pd.DataFrame:
     model = {"model": f"teller@{server.url}", "decoding": {"temperature": 0}}
     contexts = contexts_of(benchmark)
-    return ask_models([model], benchmark, contexts, folder, wording=wording)
+    return ask_models([model], benchmark, contexts, folder, prompts=prompts)
 
 
 @given(short=words, long=words, before=st.sampled_from(["", "I look at it.\n", "Short it is.\n\n"]))
@@ -139,7 +139,7 @@ def test_replies_to_short_questions_are_joined_to_a_long_answer(
     contexts = asked.contexts(contexts_of(benchmark))
     assert [each.query_id for each in contexts[:3]] == ["a-0~1", "a-0~2", "a-0~3"]
     model = {"model": f"teller@{server.url}", "decoding": {"temperature": 0}}
-    replies = ask_models([model], asked.questions, contexts, tmp_path, wording=WHOLE)
+    replies = ask_models([model], asked.questions, contexts, tmp_path, prompts=WHOLE)
     long = asked.join_answers(replies)
     assert long["query_id"].tolist() == ["a-0", "b-0"]
     assert long["answer"].tolist() == ["The color is red. It is here.", "I don't know."]

@@ -22,7 +22,7 @@ from vrag_kit.benchmarks import example_pools, load_mrag_bench, load_mrag_texts,
 from vrag_kit.benchmarks.mrag_bench_classes import class_of
 from vrag_kit.errors import VragError
 from vrag_kit.fetching.mrag_bench_health import check_mrag_bench
-from vrag_kit.papers.mrag_bench import WORDINGS, gt_rag, mismatched_examples, mismatched_rag
+from vrag_kit.papers.mrag_bench import PROMPT_SETS, gt_rag, mismatched_examples, mismatched_rag
 from vrag_kit.synthetic import data_card_note
 from vrag_kit.synthetic.mrag_bench import (
     EDITIONS,
@@ -207,8 +207,8 @@ def test_the_swapped_arm_differs_from_ground_truth_in_what_is_shown_alone(
         assert (foreign.query_id, foreign.k) == (own.query_id, own.k)
         assert 0 < len(foreign.doc_ids) <= len(own.doc_ids)
         assert not set(foreign.doc_ids) & set(own.doc_ids)
-        own_words = WORDINGS["paper"].template_for(own).name
-        assert WORDINGS["paper"].template_for(foreign).name == own_words
+        own_words = PROMPT_SETS["paper"].template_for(own).name
+        assert PROMPT_SETS["paper"].template_for(foreign).name == own_words
 
 
 def test_labels_of_real_data_are_those_of_the_file_that_is_named(drawn: Path) -> None:

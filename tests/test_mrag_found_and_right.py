@@ -150,7 +150,7 @@ def test_found_says_whether_ground_truth_was_shown() -> None:
 
 def test_without_a_model_the_papers_numbers_are_drawn_alone(tmp_path: Path) -> None:
     four = four_questions()
-    none = ask_models([], four, [], tmp_path, wording=load_prompts("paper")).assign(
+    none = ask_models([], four, [], tmp_path, prompts=load_prompts("paper")).assign(
         retriever="mine"
     )
     judged = with_retrieval_hit(

@@ -54,7 +54,7 @@ def test_the_papers_people_are_printed_as_plain_means_of_nine_scenarios() -> Non
 
 @pytest.mark.slow
 def test_where_nobody_answered_every_table_is_empty(tmp_path: Path) -> None:
-    none = ask_models([], FOUR, [], tmp_path, wording=paper.load_prompts("paper"))
+    none = ask_models([], FOUR, [], tmp_path, prompts=paper.load_prompts("paper"))
     table = paper.with_scenarios(judge_answers(paper.MultipleChoiceJudge(), FOUR, none), FOUR)
     assert paper.micro_and_macro_accuracy(table, FOUR).empty
     assert paper.inter_rater_agreement(table, FOUR).empty

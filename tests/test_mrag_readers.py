@@ -140,7 +140,7 @@ def test_the_figure_shows_each_outcome_as_a_share_of_its_answers(read: pd.DataFr
 def test_without_a_model_the_labelled_answers_are_all_that_is_drawn(
     lilies: Benchmark, tmp_path: Path
 ) -> None:
-    none = ask_models([], lilies, [], tmp_path, wording=paper.load_prompts("paper"))
+    none = ask_models([], lilies, [], tmp_path, prompts=paper.load_prompts("paper"))
     read = paper.with_official_score(
         judge_answers(paper.MultipleChoiceJudge(), lilies, none), lilies
     )

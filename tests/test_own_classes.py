@@ -23,7 +23,7 @@ from vrag_kit.judging import SHARES, TRUTH, Rubric, judge_answers, load_judge, s
 from vrag_kit.own_classes import custom_files, custom_spec
 from vrag_kit.papers import mrag_bench
 from vrag_kit.papers.crag_mm.judge import load_truthfulness_judge
-from vrag_kit.papers.visual_rag import WORDING
+from vrag_kit.papers.visual_rag import PROMPTS
 from vrag_kit.retrieval import evaluate, load_encoder, make_run, search_all
 from vrag_kit.runner.check import check_parameters
 from vrag_kit.runner.dry_run import DryRunReport
@@ -141,7 +141,7 @@ def in_a_cell(code: str) -> dict[str, Any]:
 def asked(models: list[object], benchmark: Benchmark, folder: Path, **decoding: object):
     """The table of their answers without any document."""
     contexts = zero_shot(benchmark)
-    return ask_models(models, benchmark, contexts, folder, wording=WORDING, decoding=decoding)
+    return ask_models(models, benchmark, contexts, folder, prompts=PROMPTS, decoding=decoding)
 
 
 @pytest.mark.slow
@@ -229,7 +229,7 @@ def test_an_object_is_a_retriever_too_once_it_says_what_its_vectors_are_kept_und
 def test_one_is_no_list(given: object, texts: Benchmark, tmp_path: Path) -> None:
     words = r"is .*; expected a list, such as \[.*\]"
     with pytest.raises(VragError, match=f"models {words}"):
-        ask_models(given, texts, zero_shot(texts), tmp_path, wording=WORDING)
+        ask_models(given, texts, zero_shot(texts), tmp_path, prompts=PROMPTS)
     with pytest.raises(VragError, match=f"models {words}"):
         trained_groups(given, texts)
     with pytest.raises(VragError, match=f"retrievers {words}"):
@@ -411,8 +411,8 @@ def test_the_readmes_model_chooses_an_option_and_what_cannot_be_read_is_said(
     mine(shown("class FirstOption") + SAYS)
     contexts = mrag_bench.no_rag(drawn)
     models = ["mine:FirstOption", {"model": "mine:Says", "word": "Instruction"}]
-    wording = mrag_bench.WORDINGS["paper"]
-    answers = ask_models(models, drawn, contexts, tmp_path, wording=wording)
+    prompts = mrag_bench.PROMPT_SETS["paper"]
+    answers = ask_models(models, drawn, contexts, tmp_path, prompts=prompts)
     judged = judge_answers(mrag_bench.MultipleChoiceJudge(), drawn, answers)
     first = judged[judged["model"] == "FirstOption"]
     assert len(first) == len(drawn.queries)

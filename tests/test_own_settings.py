@@ -29,11 +29,11 @@ from vrag_kit.analysis import (
 from vrag_kit.errors import VragError
 from vrag_kit.forecast import dry_run
 from vrag_kit.generation import ask_models, build_prompt, gt_clue, one_in_k, render, zero_shot
+from vrag_kit.generation.prompts import Template
 from vrag_kit.generation.slots import Slot
-from vrag_kit.generation.wording import Template
 from vrag_kit.judging import judge_answers, load_judge
 from vrag_kit.papers import crag_mm, mrag_bench, published
-from vrag_kit.papers.visual_rag import WORDING, published_results
+from vrag_kit.papers.visual_rag import PROMPTS, published_results
 from vrag_kit.plotting import accuracy_figure, baseline_figure, point_plot, rouge_figure
 from vrag_kit.types import Benchmark, Context, Document, Prompt, Query
 
@@ -73,19 +73,19 @@ class Red:
 def test_a_prompt_without_its_question_is_asked_of_nobody(
     slots: list[object], tmp_path: Path
 ) -> None:
-    wording = WORDING.with_settings({"mine": slots})
+    prompts = PROMPTS.with_settings({"mine": slots})
     with pytest.raises(VragError, match="setting 'mine': the question is not in its template"):
-        ask_models([Red()], few_texts(), [asked_as("mine")], tmp_path, wording=wording)
+        ask_models([Red()], few_texts(), [asked_as("mine")], tmp_path, prompts=prompts)
 
 
 @pytest.mark.parametrize(
     "slot", ["question", {"kind": "documents", "item": "{text}", "header": "{question} "}]
 )
 def test_a_question_may_stand_in_a_header(slot: object) -> None:
-    wording = WORDING.with_settings(
+    prompts = PROMPTS.with_settings(
         {"mine": ["task", slot, {"kind": "documents", "item": "{text}"}]}
     )
-    (message,) = build_prompt(few_texts(), replace(asked_as("mine"), doc_ids=("d",)), wording)
+    (message,) = build_prompt(few_texts(), replace(asked_as("mine"), doc_ids=("d",)), prompts)
     assert "Which colour?" in message.parts[0]
 
 
@@ -93,14 +93,14 @@ def test_words_that_would_never_be_said_are_refused() -> None:
     with pytest.raises(
         VragError, match="setting 'mine': a slot of the kind \"text\" without words"
     ):
-        WORDING.with_settings({"mine": ["question", {"kind": "text", "header": "Look!"}]})
+        PROMPTS.with_settings({"mine": ["question", {"kind": "text", "header": "Look!"}]})
 
 
 def test_contexts_that_are_there_twice_are_asked_and_counted_once(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     twice = [asked_as("zero_shot"), asked_as("zero_shot", 2), asked_as("zero_shot")]
-    table = ask_models([Red()], few_texts(), twice, tmp_path, wording=WORDING)
+    table = ask_models([Red()], few_texts(), twice, tmp_path, prompts=PROMPTS)
     assert list(table["k"]) == [1, 2]
     note = (
         "note: 1 of 3 contexts are repeats, as of 'zero_shot', k = 1, query 'q', which is there 2"
@@ -120,44 +120,44 @@ def test_a_context_of_another_benchmark_is_said(
 ) -> None:
     context = replace(asked_as("gt_clue"), **changes)
     with pytest.raises(VragError, match=f"of the setting 'gt_clue', {words}"):
-        ask_models([Red()], few_texts(), [context], tmp_path, wording=WORDING)
+        ask_models([Red()], few_texts(), [context], tmp_path, prompts=PROMPTS)
 
 
 def test_a_setting_without_words_is_named_with_what_to_type(tmp_path: Path) -> None:
     few = Benchmark(name="b", fingerprint="f", queries={"q": QUERY}, corpus={}, qrels={})
-    with pytest.raises(VragError, match=r"wording.with_settings\(\{'clue_last': template\}\)"):
+    with pytest.raises(VragError, match=r"prompts.with_settings\(\{'clue_last': template\}\)"):
         ask_models(
-            ["a-model-that-is-not-here"], few, [asked_as("clue_last")], tmp_path, wording=WORDING
+            ["a-model-that-is-not-here"], few, [asked_as("clue_last")], tmp_path, prompts=PROMPTS
         )
 
 
 def test_a_setting_takes_a_known_template_one_by_k_or_slots_of_its_own() -> None:
     behind = {"kind": "text", "text": "Look twice."}
     system = {"kind": "text", "role": "system", "text": "You know moths."}
-    wording = WORDING.with_settings(
+    prompts = PROMPTS.with_settings(
         {
             "like_one": "one_image",
             "by_k": {1: "one_image", "otherwise": "several_images"},
             "mine": [system, "task", "question", behind],
         }
     )
-    assert wording.template_for(asked_as("like_one")).name == "one_image"
-    assert wording.template_for(asked_as("by_k", 1)).name == "one_image"
-    assert wording.template_for(asked_as("by_k", 7)).name == "several_images"
-    (task,) = WORDING.template("no_image").slots[:1]
+    assert prompts.template_for(asked_as("like_one")).name == "one_image"
+    assert prompts.template_for(asked_as("by_k", 1)).name == "one_image"
+    assert prompts.template_for(asked_as("by_k", 7)).name == "several_images"
+    (task,) = PROMPTS.template("no_image").slots[:1]
     said = [
-        (each.role, each.parts) for each in render(wording.template_for(asked_as("mine")), QUERY)
+        (each.role, each.parts) for each in render(prompts.template_for(asked_as("mine")), QUERY)
     ]
     assert said == [
         ("system", ("You know moths.",)),
         ("user", (f"{task.text}Question: Which colour?\nLook twice.",)),
     ]
-    assert wording.template_for(asked_as("gt_clue")) == WORDING.template_for(asked_as("gt_clue"))
+    assert prompts.template_for(asked_as("gt_clue")) == PROMPTS.template_for(asked_as("gt_clue"))
 
 
 def test_a_wording_shows_the_names_that_may_be_typed() -> None:
-    wording = WORDING.use_template("one_image").with_settings({"mine": "one_image"})
-    assert repr(wording) == (
+    prompts = PROMPTS.use_template("one_image").with_settings({"mine": "one_image"})
+    assert repr(prompts) == (
         "PromptSet(templates no_image, clue_image, one_image, several_images, text_passages;"
         " settings zero_shot, gt_clue, first_clue, non_clue, top_k, one_in_k, m_in_k, m_gt,"
         " one_in_k_easy, text_rag, mine)"
@@ -175,13 +175,13 @@ def test_a_wording_shows_the_names_that_may_be_typed() -> None:
 )
 def test_what_is_mistyped_in_the_words_of_a_setting_is_named(how: object, words: str) -> None:
     with pytest.raises(VragError, match=words):
-        WORDING.with_settings({"mine": how})
+        PROMPTS.with_settings({"mine": how})
 
 
 def test_a_template_alone_where_one_by_k_is_expected_is_told_how_to_be_said() -> None:
     with pytest.raises(VragError, match=r"with_settings\(\{'mine': 'one_image'\}\)"):
-        replace(WORDING, settings={**WORDING.settings, "mine": "one_image"})
-    some = replace(WORDING, settings={**WORDING.settings, "mine": {5: "one_image"}})
+        replace(PROMPTS, settings={**PROMPTS.settings, "mine": "one_image"})
+    some = replace(PROMPTS, settings={**PROMPTS.settings, "mine": {5: "one_image"}})
     with pytest.raises(VragError, match="no template for the setting 'mine' at k = 3"):
         some.template_for(asked_as("mine", 3))
 
@@ -195,34 +195,36 @@ OWN_WORDS = {
 def test_a_parameter_names_a_file_of_ones_own_over_the_papers_words(tmp_path: Path) -> None:
     file = tmp_path / "mine.json"
     file.write_text(json.dumps(OWN_WORDS), encoding="utf-8")
-    wording = mrag_bench.load_prompts(str(file))
+    prompts = mrag_bench.load_prompts(str(file))
     paper = mrag_bench.load_prompts("paper")
     query = replace(QUERY, choices=("red", "blue"))
-    (message,) = render(wording.template_for(asked_as("no_rag")), query)
+    (message,) = render(prompts.template_for(asked_as("no_rag")), query)
     assert message.parts == ("Choose.\nQuestion: Which colour?\nChoices:\n(A) red\n(B) blue\n",)
     for same in ("gt_rag", "retrieved_text"):
-        assert wording.template_for(asked_as(same)) == paper.template_for(asked_as(same))
-    own = wording.template_for(asked_as("pictures_twice"))
+        assert prompts.template_for(asked_as(same)) == paper.template_for(asked_as(same))
+    own = prompts.template_for(asked_as("pictures_twice"))
     assert own == paper.template("examples")
-    assert wording.read is paper.read
+    assert prompts.read is paper.read
 
 
 def test_so_does_the_layout_of_crag_mm(tmp_path: Path) -> None:
     file = tmp_path / "mine.json"
     file.write_text(json.dumps({"templates": {"mm_llm": [{"kind": "question"}]}}), encoding="utf-8")
-    wording = crag_mm.load_prompts(str(file))
-    (message,) = render(wording.template_for(asked_as("mm_llm")), QUERY)
+    prompts = crag_mm.load_prompts(str(file))
+    (message,) = render(prompts.template_for(asked_as("mm_llm")), QUERY)
     assert message.parts == ("Which colour?",)
     paper = crag_mm.load_prompts("paper")
-    assert wording.template_for(asked_as("task_2")) == paper.template_for(asked_as("task_2"))
+    assert prompts.template_for(asked_as("task_2")) == paper.template_for(asked_as("task_2"))
 
 
 def test_what_names_no_wording_is_said(tmp_path: Path) -> None:
-    with pytest.raises(VragError, match="wording is 'papre'; expected paper, code, or a JSON file"):
+    with pytest.raises(
+        VragError, match="prompt_set is 'papre'; expected paper, code, or a JSON file"
+    ):
         mrag_bench.load_prompts("papre")
     with pytest.raises(VragError, match="layout is 'papre'; expected paper, code, or a JSON file"):
         crag_mm.load_prompts("papre")
-    for text, words in (("{", "no wording can be read"), ("[]", "found no wording; expected an")):
+    for text, words in (("{", "no prompts can be read"), ("[]", "found no prompts; expected an")):
         file = tmp_path / "mine.json"
         file.write_text(text, encoding="utf-8")
         with pytest.raises(VragError, match=f"mine.json: {words}"):
@@ -239,13 +241,13 @@ def test_a_slot_without_an_item_shows_that_of_its_kind() -> None:
 def judged(guide: Benchmark, tmp_path_factory: pytest.TempPathFactory) -> pd.DataFrame:
     few = guide.subset(list(guide.queries)[:8])
     contexts = zero_shot(few) + gt_clue(few, draws=1) + clue_last(few, [2, 3])
-    wording = WORDING.with_settings({"clue_last": "several_images"})
+    prompts = PROMPTS.with_settings({"clue_last": "several_images"})
     answers = ask_models(
         ["field-guide-vlm-many"],
         few,
         contexts,
         tmp_path_factory.mktemp("answers"),
-        wording=wording,
+        prompts=prompts,
         decoding={"temperature": 0, "max_new_tokens": 16},
     )
     return judge_answers(load_judge("rule"), few, answers)
@@ -295,9 +297,9 @@ def test_its_answers_are_saved_and_compared(
 
 def test_a_forecast_counts_its_prompts(guide: Benchmark, tmp_path: Path) -> None:
     few = guide.subset(list(guide.queries)[:2])
-    wording = WORDING.with_settings({"clue_last": "several_images"})
+    prompts = PROMPTS.with_settings({"clue_last": "several_images"})
     with dry_run(tmp_path) as forecast:
-        ask_models(["field-guide-vlm-many"], few, clue_last(few, [3]), tmp_path, wording=wording)
+        ask_models(["field-guide-vlm-many"], few, clue_last(few, [3]), tmp_path, prompts=prompts)
     (model,) = forecast.models
     assert len(model.prompts) == 2
 

@@ -141,7 +141,7 @@ def test_a_model_that_was_taught_to_decline_finds_nearly_all_clues_when_it_is_as
         table,
         list(folders.values()),
         tmp_path,
-        wording="question",
+        prompt="question",
         hardware={"batch_size": 32},
     )
     clue = np.array(
@@ -207,7 +207,7 @@ def test_a_question_that_stands_there_twice_gives_its_rate_to_the_row_that_goes_
 
 def test_a_mistyped_wording_and_an_unknown_folder_are_told(tree: Path, tmp_path: Path) -> None:
     (goose,) = read_species_folders(tree)
-    with pytest.raises(VragError, match=r"wording 'yes'.* expected one of 'yes_no', 'question'"):
-        detect_feature(WEIGHTS, questions(goose, "feet"), [goose], tmp_path, wording="yes")
+    with pytest.raises(VragError, match=r"prompt 'yes'.* expected one of 'yes_no', 'question'"):
+        detect_feature(WEIGHTS, questions(goose, "feet"), [goose], tmp_path, prompt="yes")
     with pytest.raises(VragError, match=r"no folder 'moved'.*; found 00001_Animalia"):
         detect_feature(WEIGHTS, questions(goose, "feet").assign(folder="moved"), [goose], tmp_path)

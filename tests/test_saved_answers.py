@@ -31,7 +31,7 @@ from vrag_kit.judging import RuleJudge, judge_answers
 from vrag_kit.papers import mrag_bench as mrag
 from vrag_kit.papers.crag_mm import load_prompts
 from vrag_kit.papers.mrag_suite import EvidenceModes
-from vrag_kit.papers.visual_rag.prompts import WORDING
+from vrag_kit.papers.visual_rag.prompts import PROMPTS
 from vrag_kit.runner.cli import app
 from vrag_kit.synthetic.crag_mm import open_search_pipeline, open_single_turn
 from vrag_kit.synthetic.mrag_bench import open_mrag_passages
@@ -91,7 +91,7 @@ def test_relevant_are_the_shown_ids_that_answer_in_crag_mm(tmp_path: Path) -> No
     how = {"answers_dir": tmp_path, "cache_dir": tmp_path, "hardware": {"device": "cpu"}}
     arms = open_search_pipeline(benchmark, search, chars, **how)
     talk = ConversationConfig(
-        wording=load_prompts("paper", image_chars=1600, web_chars=3600),
+        prompts=load_prompts("paper", image_chars=1600, web_chars=3600),
         history="generated",
         search=arms,
     )
@@ -137,7 +137,7 @@ def goose(
             model = {"model": f"m@{server.url}", "name": name, "decoding": {"temperature": 0}}
             benchmark, contexts = asked(place)
             answers = place / "runs" / "answers"
-            tables.append(ask_models([model], benchmark, contexts, answers, wording=WORDING))
+            tables.append(ask_models([model], benchmark, contexts, answers, prompts=PROMPTS))
     table = judge_answers(RuleJudge(), benchmark, pd.concat(tables, ignore_index=True))
     save_answers(table, benchmark, place / "runs" / "figures", "01_goose", answers)
     return place

@@ -145,8 +145,8 @@ def test_bias_and_correction_are_on_the_scale() -> None:
 
 def test_what_is_lost_is_counted_from_the_best() -> None:
     run = make_run([("q0", "q0-n", 1.0), ("q1", "q1-c", 1.0)])
-    wordings = ("one image", "several images")
-    alone = pd.concat([judged(["wrong"] * 2).assign(wording=wording) for wording in wordings])
+    prompts = ("one image", "several images")
+    alone = pd.concat([judged(["wrong"] * 2).assign(prompt=prompt) for prompt in prompts])
     alone = pd.concat([alone, alone.assign(setting="first_clue")])
     retrieved = judged(["wrong", "wrong"], "top_k")
     budget = error_budget(retrieved, alone, first_clue_rank(benchmark(2), run))

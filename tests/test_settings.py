@@ -33,7 +33,7 @@ from vrag_kit.generation import (
     with_min_clues,
 )
 from vrag_kit.papers.visual_rag import notebook_requirements
-from vrag_kit.papers.visual_rag.prompts import WORDING
+from vrag_kit.papers.visual_rag.prompts import PROMPTS
 from vrag_kit.retrieval import make_run, oracle_run
 from vrag_kit.types import Benchmark, Context, Query
 
@@ -206,7 +206,7 @@ def test_a_query_without_any_result_has_no_k_to_compare_at() -> None:
 
 def test_an_unknown_setting_is_refused() -> None:
     with pytest.raises(VragError, match="the setting 'zeroshot'; those of zero_shot, gt_clue, "):
-        WORDING.template_for(Context(query_id="q", setting="zeroshot", k=0))
+        PROMPTS.template_for(Context(query_id="q", setting="zeroshot", k=0))
 
 
 def several(groups: int, images: int) -> Benchmark:

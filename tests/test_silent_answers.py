@@ -17,7 +17,7 @@ from vrag_kit.analysis import detect_abstention, mean_scores, settings_table, to
 from vrag_kit.benchmarks import load_visual_rag
 from vrag_kit.generation import ask_models, zero_shot
 from vrag_kit.judging import RuleJudge, add_rouge, judge_answers
-from vrag_kit.papers.visual_rag.prompts import WORDING
+from vrag_kit.papers.visual_rag.prompts import PROMPTS
 from vrag_kit.types import Benchmark
 
 REPLIES = {
@@ -39,7 +39,7 @@ def goose(write_annotations: Callable[..., Path], tree: Path) -> Benchmark:
 def ask(server: StrangeServer, goose: Benchmark, folder: Path, *, again: bool) -> pd.DataFrame:
     model = {"model": f"goose@{server.url}", "decoding": {"temperature": 0}}
     how = {"retry_failures": again}
-    return ask_models([model], goose, zero_shot(goose), folder, wording=WORDING, hardware=how)
+    return ask_models([model], goose, zero_shot(goose), folder, prompts=PROMPTS, hardware=how)
 
 
 @pytest.fixture

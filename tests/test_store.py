@@ -48,7 +48,7 @@ from vrag_kit.generation import (
 )
 from vrag_kit.generation.keys import AnswerKeys, ImageInfo, prompt_key_json
 from vrag_kit.generation.merging import merge_stores
-from vrag_kit.papers.visual_rag.prompts import WORDING
+from vrag_kit.papers.visual_rag.prompts import PROMPTS
 from vrag_kit.types import Answer, Failure, Message, Prompt, Status
 
 
@@ -188,12 +188,12 @@ def test_failures_are_kept_with_their_reason_and_asked_again_only_when_told(
         Moody(tmp_path / "calls", 0),
     )
     with AnswerStore(tmp_path / "a.sqlite") as store:
-        first = ask_model(model, benchmark, zero_shot(benchmark), store, wording=WORDING)
+        first = ask_model(model, benchmark, zero_shot(benchmark), store, prompts=PROMPTS)
         assert list(first["status"]) == ["timeout", "ok", "ok", "ok"]
         assert first["answer"].isna().tolist() == [True, False, False, False]
         model.healthy = True
         pd.testing.assert_frame_equal(
-            ask_model(model, benchmark, zero_shot(benchmark), store, wording=WORDING), first
+            ask_model(model, benchmark, zero_shot(benchmark), store, prompts=PROMPTS), first
         )
         assert (
             ask_model(
@@ -201,7 +201,7 @@ def test_failures_are_kept_with_their_reason_and_asked_again_only_when_told(
                 benchmark,
                 zero_shot(benchmark),
                 store,
-                wording=WORDING,
+                prompts=PROMPTS,
                 how=Hardware(retry_failures=True),
             )["status"]
             == "ok"
@@ -216,7 +216,7 @@ def test_each_row_of_the_answers_tells_what_was_asked_and_what_was_shown(
     contexts = zero_shot(benchmark) + m_in_k(benchmark, ms=[1], k=2, draws=2)
     with AnswerStore(tmp_path / "a.sqlite") as store:
         table = ask_model(
-            SlowModel(tmp_path / "calls", 0), benchmark, contexts, store, wording=WORDING
+            SlowModel(tmp_path / "calls", 0), benchmark, contexts, store, prompts=PROMPTS
         )
     assert set(table["benchmark"]) == {benchmark.name}
     assert list(table["doc_ids"]) == [context.doc_ids for context in contexts]
@@ -305,7 +305,7 @@ def test_a_worker_that_waits_writes_nothing_and_looks_ever_more_rarely(
     benchmark = load_visual_rag(questions.parent / "annotations.jsonl", questions)
     contexts, model = zero_shot(benchmark), SlowModel(tmp_path / "calls", 0)
     with AnswerStore(tmp_path / "a.sqlite") as store:
-        ids = list(ask_model(model, benchmark, contexts, store, wording=WORDING)["answer_id"])
+        ids = list(ask_model(model, benchmark, contexts, store, prompts=PROMPTS)["answer_id"])
     (tmp_path / "a.sqlite").unlink()
     looked, looks = threading.Semaphore(0), list[float]()
 
@@ -317,7 +317,7 @@ def test_a_worker_that_waits_writes_nothing_and_looks_ever_more_rarely(
 
     def wait_and_ask() -> None:
         with Watched(tmp_path / "a.sqlite") as store:
-            ask_model(model, benchmark, contexts, store, wording=WORDING)
+            ask_model(model, benchmark, contexts, store, prompts=PROMPTS)
 
     with AnswerStore(tmp_path / "a.sqlite", lease=4) as asking:
         assert asking.claim(ids) == ids
@@ -470,7 +470,7 @@ def test_a_picture_that_changes_before_the_next_model_is_asked_as_it_is_then(
     contexts = gt_clue(benchmark, draws=1)
     clue = questions / contexts[0].doc_ids[0]
     models = [Says("a", lambda: Image.new("RGB", (3, 4), "red").save(clue)), Says("b")]
-    table = ask_models(models, benchmark, contexts, tmp_path, wording=WORDING)
+    table = ask_models(models, benchmark, contexts, tmp_path, prompts=PROMPTS)
     with AnswerStore(tmp_path / "answers.sqlite") as store:
         (now,) = store.pictures([ImageFile(clue)]).values()
         asked = [str(store.prompt(name)) for name in table["answer_id"]]
@@ -481,7 +481,7 @@ def test_what_was_asked_can_be_read_back(questions: Path, tmp_path: Path) -> Non
     benchmark = load_visual_rag(questions.parent / "annotations.jsonl", questions)
     with AnswerStore(tmp_path / "a.sqlite") as store:
         table = ask_model(
-            SlowModel(tmp_path / "calls", 0), benchmark, gt_clue(benchmark), store, wording=WORDING
+            SlowModel(tmp_path / "calls", 0), benchmark, gt_clue(benchmark), store, prompts=PROMPTS
         )
         (message,) = store.prompt(table["answer_id"][0])
         assert "number 0?" in message["parts"][0]

@@ -207,11 +207,11 @@ def test_the_answerer_does_not_check_its_own_claims(world, tmp_path):
 
 
 def test_shipped_answerers_are_asked_in_the_words_they_know(world):
-    wording = load_prompts("field-guide", domain="any")
+    prompts = load_prompts("field-guide", domain="any")
     picture = ImageFile(Path("any.png"))
     evidence = [Document(doc_id="i", image=picture), Document(doc_id="t", text="A told passage.")]
     context = Context(query_id="q", setting="gt_only", k=2, doc_ids=("i", "t"))
-    (message,) = render(wording.template_for(context), _asked("What is red?"), evidence)
+    (message,) = render(prompts.template_for(context), _asked("What is red?"), evidence)
     assert message.parts[1] is picture
     assert "You will be provided with several images" in message.parts[0]
     assert message.parts[2] == "Passage 1: A told passage.\n"

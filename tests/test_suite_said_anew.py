@@ -140,7 +140,7 @@ def test_equal_answers_get_equal_scores_in_both_versions(tmp_path: Path) -> None
     ambiguous, _ = open_ambiguous(originals, 1)
     asker = mrag.SuiteEvaluation(
         models=[SaysTheSame()],
-        wordings=load_prompts_by_dataset(FIELD_GUIDE, originals),
+        prompt_sets=load_prompts_by_dataset(FIELD_GUIDE, originals),
         judges=open_judges("rule", originals, tmp_path),
         scored_as=originals,
         answers_dir=tmp_path,
@@ -229,8 +229,8 @@ def test_the_papers_parts_stand_behind_the_words_that_the_shipped_answerers_know
     assert list(prompts) == list(mrag.PROMPTS)
     context = Context(query_id="q0", setting="both", k=1, doc_ids=("t",))
     plain = prompt_text(build_prompt(suite["guide"], context, known))
-    for name, wording in prompts.items():
-        words = prompt_text(build_prompt(suite["guide"], context, wording))
+    for name, one in prompts.items():
+        words = prompt_text(build_prompt(suite["guide"], context, one))
         behind = words.removeprefix(plain)
         assert len(behind) + len(plain) == len(words)
         assert mrag.EXAMPLES[mrag.PROMPTS[name].example] in behind

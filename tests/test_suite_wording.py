@@ -43,9 +43,9 @@ def words(prompt: Prompt, role: str) -> str:
 
 
 def worded(setting: str = "both", *doc_ids: str, **options: bool) -> Prompt:
-    wording = paper.suite_prompts(domain="moths", **options)
+    prompts = paper.suite_prompts(domain="moths", **options)
     context = Context(query_id="q", setting=setting, k=len(doc_ids), doc_ids=doc_ids)
-    return build_prompt(BENCHMARK, context, wording)
+    return build_prompt(BENCHMARK, context, prompts)
 
 
 def test_pictures_precede_texts_and_an_expert_says_two_answers() -> None:
@@ -81,11 +81,11 @@ def test_twelve_prompts_differ_and_word_every_setting() -> None:
     assert set(MODES) < set(paper.SETTINGS)
     said = set()
     for name in paper.PROMPTS:
-        wording = paper.suite_prompts(name, domain=paper.domain_of("WebQA"))
+        prompts = paper.suite_prompts(name, domain=paper.domain_of("WebQA"))
         for setting in paper.SETTINGS:
             context = Context(query_id="q", setting=setting, k=0)
-            assert wording.template_for(context).name == name
-        prompt = build_prompt(BENCHMARK, Context(query_id="q", setting="text", k=0), wording)
+            assert prompts.template_for(context).name == name
+        prompt = build_prompt(BENCHMARK, Context(query_id="q", setting="text", k=0), prompts)
         said.add(words(prompt, "system") + words(prompt, "user"))
     assert len(said) == len(paper.PROMPTS) == 12
 
@@ -107,7 +107,7 @@ def test_short_and_long_answers_are_read_of_the_same_prompt() -> None:
 
 def test_a_wording_file_may_ask_for_a_modality(tmp_path: Path) -> None:
     slot = {"kind": "documents", "item": "{text}", "modality": "text"}
-    path = tmp_path / "wording.json"
+    path = tmp_path / "prompts.json"
     path.write_text(json.dumps({"templates": {"a": [slot]}}))
     assert read_prompts(path).template("a").slots[0].modality == "text"
 

@@ -24,15 +24,15 @@ from vrag_kit.generation import ConversationConfig, TokenLimit, ask_conversation
 from vrag_kit.generation.stand_in import DryRunGenerator
 from vrag_kit.judging import judge_answers
 from vrag_kit.papers.crag_mm import (
-    WORDINGS,
+    PROMPT_SETS,
     early_stopping,
     early_stopping_rule,
     load_truthfulness_judge,
 )
 from vrag_kit.types import Benchmark, Context
 
-PAPER = WORDINGS["paper"]
-OWN = ConversationConfig(wording=PAPER)
+PAPER = PROMPT_SETS["paper"]
+OWN = ConversationConfig(prompts=PAPER)
 SCORES = {"R": 1.0, "M": 0.0, "W": -1.0}
 
 
@@ -78,7 +78,7 @@ def test_a_turn_is_told_its_own_answers_the_accepted_ones_or_nothing(
     said(server, ("a", 0, "say A car."), ("a", 1, "say Answer: blue"), ("a", 2, "say Old."))
     last = {}
     for history in ("generated", "reference", "none"):
-        talk = ConversationConfig(wording=PAPER, history=history)
+        talk = ConversationConfig(prompts=PAPER, history=history)
         table = ask(server, talks, contexts_of(talks), tmp_path, talk)
         assert table["answer"].tolist()[:3] == ["A car.", "Answer: blue", "Old."]  # read whole
         assert set(table["history"]) == {history}
@@ -99,7 +99,7 @@ def test_a_turn_is_told_its_own_answers_the_accepted_ones_or_nothing(
     assert len(bodies(server)) == 4 + 2 + 2
     assert len(set(bodies(server))) == 8
     with pytest.raises(VragError, match=r"history is 'own'; .* Did you mean 'generated'"):
-        ConversationConfig(wording=PAPER, history="own")
+        ConversationConfig(prompts=PAPER, history="own")
 
 
 def test_turns_come_in_order_whatever_the_order_of_contexts(
@@ -174,7 +174,7 @@ def truthfulness(scores: dict[str, list[float]]) -> float:
 
 def early(talks: Benchmark) -> ConversationConfig:
     judge = load_truthfulness_judge("truth_rule")
-    return ConversationConfig(wording=PAPER, stop=early_stopping(judge, talks))
+    return ConversationConfig(prompts=PAPER, stop=early_stopping(judge, talks))
 
 
 PLAN = {"a": "RWWRR", "b": "RR", "c": "MRMR", "d": "WWRRRR", "e": "RRW", "f": "RRRRMW", "g": "MM"}
@@ -251,7 +251,7 @@ def test_a_verdict_that_only_stands_in_for_another_ends_no_conversation(
     with dry_run(tmp_path / "scratch") as forecast:
         entry = {"model": f"judge@{server.url}", "decoding": {"temperature": 0}}
         judge = load_truthfulness_judge(entry, tmp_path / "answers")
-        talk = ConversationConfig(wording=PAPER, stop=early_stopping(judge, talks))
+        talk = ConversationConfig(prompts=PAPER, stop=early_stopping(judge, talks))
         ask(server, talks, contexts, tmp_path / "answers", talk)
     models = [model for model in forecast.models if isinstance(model, DryRunGenerator)]
     # both answers are there, but no verdict: what it will be is not known, and three turns are left
@@ -268,7 +268,7 @@ def test_what_the_judge_says_unreadably_stops_nothing_and_an_empty_answer_is_not
     judge = load_truthfulness_judge(
         {"model": f"judge@{server.url}", "decoding": {"temperature": 0}}, tmp_path
     )
-    talk = ConversationConfig(wording=PAPER, stop=early_stopping(judge, talks))
+    talk = ConversationConfig(prompts=PAPER, stop=early_stopping(judge, talks))
     table = ask(server, talks, contexts_of(talks), tmp_path, talk)
     assert table["status"].tolist() == [*("ok",) * 3, *("empty",) * 2, *("early_stopped",) * 2]
     assert early_stopping(judge, talks, wanted=False) is None
@@ -305,7 +305,7 @@ def test_the_cut_text_is_the_answer_and_enters_the_history(
 ) -> None:
     talks = make_talks(tmp_path, {"a": 2, "b": 2, "c": 2})
     said(server, ("a", 0, "say one two three four"), ("b", 0, "truncated"), ("c", 0, "say one two"))
-    talk = ConversationConfig(wording=PAPER, cut=TokenLimit(4, tokenizer))
+    talk = ConversationConfig(prompts=PAPER, cut=TokenLimit(4, tokenizer))
     table = ask(server, talks, contexts_of(talks), tmp_path, talk).set_index("query_id")
     # "Answer: the hindwings are" was cut off by its endpoint, with as many tokens as count
     assert table.loc[["a-0", "b-0", "c-0"], "answer"].tolist() == [
@@ -318,7 +318,7 @@ def test_the_cut_text_is_the_answer_and_enters_the_history(
     assert set(table["max_answer_tokens"]) == {4}
     assert set(table["answer_tokenizer"]) == {tokenizer}
     assert any("Assistant: one two three\n" in body for body in bodies(server))
-    longer = ConversationConfig(wording=PAPER, cut=TokenLimit(9, tokenizer))
+    longer = ConversationConfig(prompts=PAPER, cut=TokenLimit(9, tokenizer))
     again = ask(server, talks, contexts_of(talks), tmp_path, longer).set_index("query_id")
     assert again.loc["b-0", "status"] == "truncated"  # fewer than count: it is as bad as cut off
 

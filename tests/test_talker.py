@@ -37,13 +37,13 @@ class Small:
 
     def scores(self, benchmark: Benchmark, arm: str, history: str = "generated") -> pd.Series:
         """Truthfulness by query: right 1, missing 0, wrong −1."""
-        wording = load_prompts(image_chars=1600, web_chars=3600)
+        prompts = load_prompts(image_chars=1600, web_chars=3600)
         answers = ask_conversations(
             [MODEL],
             benchmark,
             self.arms.contexts(benchmark, [arm]),
             self.folder / "answers",
-            conversation=ConversationConfig(wording=wording, search=self.arms, history=history),
+            conversation=ConversationConfig(prompts=prompts, search=self.arms, history=history),
             decoding={"max_new_tokens": 64},
             hardware={"batch_size": 8},
         )

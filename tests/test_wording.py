@@ -17,11 +17,11 @@ from talks import page
 from vrag_kit.benchmarks import ImageFile
 from vrag_kit.errors import VragError
 from vrag_kit.generation import read_prompts, render
+from vrag_kit.generation.prompts import Template
 from vrag_kit.generation.rendering import render_with_documents
 from vrag_kit.generation.slots import Slot
-from vrag_kit.generation.wording import Template
-from vrag_kit.papers.crag_mm import WORDINGS as WORDINGS_CRAG
-from vrag_kit.papers.visual_rag.prompts import WORDING
+from vrag_kit.papers.crag_mm import PROMPT_SETS as WORDINGS_CRAG
+from vrag_kit.papers.visual_rag.prompts import PROMPTS
 from vrag_kit.types import Context, Document, Prompt, Query
 
 CRAG = WORDINGS_CRAG["paper"]
@@ -106,11 +106,11 @@ def test_a_document_that_repeats_another_is_not_told_as_sent(car: Query) -> None
 
 def test_a_document_that_no_slot_shows_is_an_error(car: Query) -> None:
     with pytest.raises(VragError, match="document 'p' of query 'q' is shown by no slot"):
-        render(WORDING.template("several_images"), car, [Document(doc_id="p", text="words")])
+        render(PROMPTS.template("several_images"), car, [Document(doc_id="p", text="words")])
 
 
 def test_one_wording_for_all_settings_that_show_documents() -> None:
-    only = WORDING.use_template("several_images")
+    only = PROMPTS.use_template("several_images")
     names = {
         (setting, k): only.template_for(Context(query_id="q", setting=setting, k=k)).name
         for setting in only.settings
@@ -120,11 +120,11 @@ def test_one_wording_for_all_settings_that_show_documents() -> None:
         assert names.pop(("zero_shot", k)) == "no_image"
     assert set(names.values()) == {"several_images"}
     with pytest.raises(VragError, match="unknown template 'two_images'; expected one of no_image"):
-        WORDING.use_template("two_images")
+        PROMPTS.use_template("two_images")
 
 
 def test_a_wording_says_how_the_answers_to_it_are_read(tmp_path: Path) -> None:
-    path = tmp_path / "wording.json"
+    path = tmp_path / "prompts.json"
     templates = {"templates": {"plain": [{"kind": "question"}]}}
     for name, answer in (("tagged", "blue"), ("whole", "I see. Answer: blue")):
         path.write_text(json.dumps({"answer": name, **templates}), encoding="utf-8")

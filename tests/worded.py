@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from vrag_kit.generation import render
-from vrag_kit.papers.visual_rag.prompts import WORDING
+from vrag_kit.papers.visual_rag.prompts import PROMPTS
 from vrag_kit.types import Document, LazyImage, Prompt, Query
 
 
@@ -16,4 +16,4 @@ def worded(
     shown = [Document(doc_id=f"i{n}", image=image) for n, image in enumerate(images)]
     told = [Document(doc_id=f"p{n}", text=text) for n, text in enumerate(passages)]
     query = Query(query_id="q", text=words)
-    return render(WORDING.template(template), query, [*shown, *told])
+    return render(PROMPTS.template(template), query, [*shown, *told])

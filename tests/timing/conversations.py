@@ -22,7 +22,7 @@ from vrag_kit.generation import (
 )
 from vrag_kit.generation.conversation_runner import ConversationRunner
 from vrag_kit.generation.generator import Generator
-from vrag_kit.papers.crag_mm import WORDINGS
+from vrag_kit.papers.crag_mm import PROMPT_SETS
 from vrag_kit.synthetic import generate_field_guide
 from vrag_kit.types import Benchmark, Context, Prompt, Query, Turn
 
@@ -51,14 +51,14 @@ def talks() -> Benchmark:
 
 def measure(generator: Generator, benchmark: Benchmark, layout: str) -> None:
     """Print both speeds in one layout."""
-    wording = WORDINGS[layout]
+    prompts = PROMPT_SETS[layout]
     contexts = [Context(query_id=each, setting="mm_llm", k=0) for each in benchmark.queries]
     how = Hardware(batch_size=BATCH)
     prompts: list[Prompt] = []
 
     def turn_by_turn() -> None:
         with tempfile.TemporaryDirectory() as folder, AnswerStore(Path(folder) / "a") as store:
-            talk = ConversationConfig(wording=wording)
+            talk = ConversationConfig(prompts=prompts)
             inquiry = ConversationRunner(
                 generator=generator, benchmark=benchmark, store=store, conversation=talk, how=how
             )
@@ -68,7 +68,7 @@ def measure(generator: Generator, benchmark: Benchmark, layout: str) -> None:
         for context, answer in zip(contexts, table["answer"], strict=True):
             query = benchmark.queries[context.query_id]
             history = told.get(str(query.conversation_id), ())
-            prompts.append(build_prompt(benchmark, context, wording, history))
+            prompts.append(build_prompt(benchmark, context, prompts, history))
             told[str(query.conversation_id)] = (*history, Turn(query.text, str(answer)))
 
     def at_once() -> None:
@@ -88,5 +88,5 @@ if __name__ == "__main__":
     generator = load_generator(MODEL, decoding={"temperature": 0, "max_new_tokens": 16})
     generator.prepare()
     benchmark = talks()
-    for layout in WORDINGS:
+    for layout in PROMPT_SETS:
         measure(generator, benchmark, layout)

@@ -35,7 +35,7 @@ from vrag_kit.generation import (
 )
 from vrag_kit.generation.keys import ImageInfo, StoredPrompt
 from vrag_kit.generation.local.vision_cache import VisionCache
-from vrag_kit.papers.visual_rag.prompts import WORDING
+from vrag_kit.papers.visual_rag.prompts import PROMPTS
 from vrag_kit.synthetic import generate_field_guide
 from vrag_kit.types import Answer, Benchmark, Context, LazyImage
 
@@ -96,9 +96,9 @@ def measure(
     generator: LocalGenerator, benchmark: Benchmark, contexts: list[Context], title: str
 ) -> None:
     """One table row: end to end, bare generate, and the kit without reuse."""
-    unique = {(c.query_id, WORDING.template_for(c).name, c.doc_ids): c for c in contexts}
+    unique = {(c.query_id, PROMPTS.template_for(c).name, c.doc_ids): c for c in contexts}
     prompts = [
-        build_prompt(benchmark, c, WORDING)
+        build_prompt(benchmark, c, PROMPTS)
         for c in sorted(unique.values(), key=lambda c: len(c.doc_ids))
     ]
     model, processor = generator._model, generator._processor
@@ -120,7 +120,7 @@ def measure(
                 benchmark,
                 contexts,
                 store,
-                wording=WORDING,
+                prompts=PROMPTS,
                 how=Hardware(batch_size=BATCH),
             )
             took = time.perf_counter() - began

@@ -29,7 +29,7 @@ from vrag_kit.generation import (
     one_in_k,
     zero_shot,
 )
-from vrag_kit.papers.visual_rag.prompts import WORDING
+from vrag_kit.papers.visual_rag.prompts import PROMPTS
 from vrag_kit.types import Benchmark, Context, Document, Prompt, Query
 
 QUERIES, POOL, CLUES = 374, 265, 16
@@ -127,7 +127,7 @@ def main(answers: int) -> None:
             worked = time.process_time()
             with contextlib.redirect_stdout(io.StringIO()):
                 table = ask_models(
-                    models, benchmark, contexts, folder, wording=WORDING, hardware=hardware
+                    models, benchmark, contexts, folder, prompts=PROMPTS, hardware=hardware
                 )
             size = (Path(folder) / "answers.sqlite").stat().st_size
             print(

@@ -23,22 +23,22 @@ DISTRACTORS = "distractors"
 PARTS = (WON_BACK, LOST_TOO, MISREAD, WORDED, DISTRACTORS)
 """The parts of the accuracy that an answer with k images lost. Where no clue is among these:
 
-* `WON_BACK`: a clue alone in this k's wording − the answer;
-* `LOST_TOO`: best − a clue alone in this k's wording.
+* `WON_BACK`: a clue alone in this k's prompt − the answer;
+* `LOST_TOO`: best − a clue alone in this k's prompt.
 
 Where there is one, the answer is compared with that to the best ranked clue alone:
 
 * `MISREAD`: best − that clue alone as one image;
-* `WORDED`: that − the same clue alone in this k's wording;
+* `WORDED`: that − the same clue alone in this k's prompt;
 * `DISTRACTORS`: that − the answer.
 """
 NET = (WON_BACK, WORDED, DISTRACTORS)
 """The parts that are differences of two answers, and may be negative."""
 JUDGE_NOISE = "judge_noise"
-WORDINGS = ("one image", "several images")
+ALONE_PROMPTS = ("one image", "several images")
 """The templates for one clue alone: that of a single GT clue, and that of several images."""
-_FOUND = [f"first_clue in {wording}" for wording in WORDINGS]
-_ANY = [f"gt_clue in {wording}" for wording in WORDINGS]
+_FOUND = [f"first_clue in {prompt}" for prompt in ALONE_PROMPTS]
+_ANY = [f"gt_clue in {prompt}" for prompt in ALONE_PROMPTS]
 _KEYS = ["model", "k", "query_id", "group"]
 
 
@@ -61,7 +61,7 @@ def error_budget(
     alone: pd.DataFrame,
     ranks: pd.Series,
     *,
-    one_wording: bool = False,
+    one_prompt: bool = False,
 ) -> pd.DataFrame:
     """Splits the accuracy that each top-k answer lost into `PARTS`: model, k, query_id, group,
     part, metric, value. Over the parts (metric "accuracy_lost") the values add up to the scale's
@@ -69,7 +69,7 @@ def error_budget(
 
     `retrieved` are the judged top-k answers, `alone` those to one clue: the best ranked one
     (setting first_clue) and, in the mean over draws, any (gt_clue), each with both templates of
-    `WORDINGS`, as in its column wording. `ranks` are those of `first_clue_rank`. Parts in `NET`
+    `ALONE_PROMPTS`, as in its column prompt. `ranks` are those of `first_clue_rank`. Parts in `NET`
     keep their sign: chance, which helps either answer equally, cancels in the mean, and a negative
     part means that the answer scores more than the one it is compared with. At k = 1 there are no
     distractors, and no rows of them: the answer is itself that to a clue alone, and the clue that
@@ -80,27 +80,27 @@ def error_budget(
 
     A question that lacks a verdict for some model and k is NaN for all of them: means are over the
     same questions, and what is left out is counted. A model and k without any verdict do not affect
-    the others. Raises `VragError` where `alone` lacks a wording.
+    the others. Raises `VragError` where `alone` lacks a prompt.
 
-    Where a protocol has one template for one image and several (`one_wording`), `alone` needs no
-    column wording, and there are no rows of `WORDED`.
+    Where a protocol has one template for one image and several (`one_prompt`), `alone` needs no
+    column prompt, and there are no rows of `WORDED`.
     """
     require_columns(retrieved, ["setting", *_KEYS, "score", "spread"], "error_budget")
     scale = scale_of(retrieved)
     top_k = retrieved[retrieved["setting"] == "top_k"].groupby(_KEYS, sort=False)
     table = top_k[["score", "spread"]].mean().reset_index()
-    if one_wording:
-        alone = pd.concat([alone.assign(wording=name) for name in WORDINGS])
+    if one_prompt:
+        alone = pd.concat([alone.assign(prompt=name) for name in ALONE_PROMPTS])
     table = table.merge(_alone(alone), on=["model", "query_id"], how="left")
     there = table["query_id"].map(ranks) <= table["k"]
-    values = _parts(table, there, scale, one_wording)
+    values = _parts(table, there, scale, one_prompt)
     unknown = _unknown(table, pd.DataFrame(values).isna().any(axis=1))
     if table["spread"].notna().any():
         values[JUDGE_NOISE] = table["spread"]
     rows = [_rows(table, part, value.mask(unknown), scale) for part, value in values.items()]
     budget = pd.concat(rows, ignore_index=True)
     nobody = (budget["part"] == DISTRACTORS) & (budget["k"] == 1)
-    unworded = (budget["part"] == WORDED) & one_wording
+    unworded = (budget["part"] == WORDED) & one_prompt
     return budget[~(nobody | unworded)].reset_index(drop=True)
 
 
@@ -117,17 +117,17 @@ def _rows(table: pd.DataFrame, part: str, value: pd.Series, scale: Scale) -> pd.
 
 def _alone(judged: pd.DataFrame) -> pd.DataFrame:
     """The mean scores of one clue alone: model, query_id, and a column "<setting> in
-    <wording>" for each.
+    <prompt>" for each.
     """
     require_columns(judged, ["model", "setting", "query_id", "score"], "error_budget")
-    wording = judged["wording"] if "wording" in judged else pd.Series("no wording", judged.index)
-    arms = judged["setting"] + " in " + wording
+    prompt = judged["prompt"] if "prompt" in judged else pd.Series("no prompt", judged.index)
+    arms = judged["setting"] + " in " + prompt
     needed = [*_FOUND, *_ANY] if "first_clue" in set(judged["setting"]) else _ANY
     if missing := [arm for arm in needed if arm not in set(arms)]:
         raise VragError(
             f"error_budget: among the answers to one clue alone is no {missing[0]!r}; found"
-            f" {', '.join(arms.unique()) or 'none'}. Ask in both wordings, and put the tables"
-            " together with the column `wording`."
+            f" {', '.join(arms.unique()) or 'none'}. Ask in both prompts, and put the tables"
+            " together with the column `prompt`."
         )
     wide = judged.assign(arm=arms).pivot_table(
         index=["model", "query_id"], columns="arm", values="score"
@@ -136,16 +136,16 @@ def _alone(judged: pd.DataFrame) -> pd.DataFrame:
 
 
 def _parts(
-    table: pd.DataFrame, there: pd.Series, scale: Scale, one_wording: bool
+    table: pd.DataFrame, there: pd.Series, scale: Scale, one_prompt: bool
 ) -> dict[str, pd.Series]:
     """The points in each part, 0 where it does not apply; NaN where a score of it is
     missing.
     """
-    single, (one, several) = table["k"] == 1, WORDINGS
+    single, (one, several) = table["k"] == 1, ALONE_PROMPTS
     given = table[f"gt_clue in {several}"].mask(single, table[f"gt_clue in {one}"])
     found = table[f"first_clue in {one}"]
     in_words = table[f"first_clue in {several}"].mask(single, table["score"])  # alone already
-    if one_wording:
+    if one_prompt:
         found = in_words
     return {
         WON_BACK: (given - table["score"]).mask(there, 0.0),

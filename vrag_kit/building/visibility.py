@@ -42,7 +42,7 @@ def detect_feature(
     folders: Sequence[SpeciesFolder],
     answers_dir: Path | str,
     *,
-    wording: str = "yes_no",
+    prompt: str = "yes_no",
     hardware: Mapping[str, Any] | None = None,  # Any: as a notebook's parameters have it
 ) -> pd.DataFrame:
     """Query a model for each question and image whether the question's feature is visible.
@@ -50,28 +50,28 @@ def detect_feature(
     question_id, doc_id, visible (1 or 0, NaN if unknown), status and detail (the reason),
     answer_id.
 
-    `wording` selects the prompt. "yes_no": is the feature visible, yes or no. "question": the
+    `prompt` selects the prompt. "yes_no": is the feature visible, yes or no. "question": the
     question itself, with one image; an answer means visible, an abstention not visible; for models
     that were trained to abstain. With "" as `model` no model is called, and there are no rows.
     `questions` has the columns question_id, folder, question, feature, dropped. Images that cannot
     be opened are printed and left out. Answers are stored in `answers.sqlite` in `answers_dir` and
     reused; see `ask_prompts` for what is printed and raised. `hardware` names fields of `Hardware`;
     answers are greedy and 16 tokens long at most, unless the model's entry says otherwise. Also
-    raises `VragError` for an unknown wording and for a question whose folder is not among
+    raises `VragError` for an unknown prompt and for a question whose folder is not among
     `folders`.
     """
     if not model:
         print("no coarse filter: every question goes on to the annotators", flush=True)
         return pd.DataFrame(columns=_COLUMNS).astype({"visible": float})
-    if wording not in WORDINGS:
+    if prompt not in PRESENCE_PROMPTS:
         raise VragError(
-            f"unknown wording {wording!r} of the coarse filter; expected one of"
-            f" {', '.join(map(repr, WORDINGS))}."
+            f"unknown prompt {prompt!r} of the coarse filter; expected one of"
+            f" {', '.join(map(repr, PRESENCE_PROMPTS))}."
         )
     looks = _looks(questions[questions["dropped"] == ""], folders)
     damaged = _damaged({look.doc_id: look.image for look in looks})
     whole = [look for look in looks if look.doc_id not in damaged]
-    write, read = WORDINGS[wording]
+    write, read = PRESENCE_PROMPTS[prompt]
     prompts = [(look.question_id, write(look)) for look in whole]
     answers = _ask(model, prompts, Path(answers_dir), hardware)
     told = {look: _scored(answer, read) for look, answer in zip(whole, answers, strict=True)}
@@ -197,11 +197,11 @@ def _yes_no(look: ImageQuery) -> Prompt:
 
 
 def _question(look: ImageQuery) -> Prompt:
-    from vrag_kit.papers.visual_rag.prompts import WORDING
+    from vrag_kit.papers.visual_rag.prompts import PROMPTS
 
     query = Query(query_id=look.question_id, text=look.question)
     shown = Document(doc_id=look.doc_id, image=look.image)
-    return render(WORDING.template("one_image"), query, [shown])
+    return render(PROMPTS.template("one_image"), query, [shown])
 
 
 def _says_yes(text: str) -> float:
@@ -213,11 +213,11 @@ def _answers(text: str) -> float:
     return float(not is_abstention(text)) if text else np.nan
 
 
-WORDINGS: dict[str, tuple[Callable[[ImageQuery], Prompt], Callable[[str], float]]] = {
+PRESENCE_PROMPTS: dict[str, tuple[Callable[[ImageQuery], Prompt], Callable[[str], float]]] = {
     "yes_no": (_yes_no, _says_yes),
     "question": (_question, _answers),
 }
-"""Wording → the function that builds the prompt, and the parser of the reply (NaN: unparsed)."""
+"""Prompt → the function that builds the prompt, and the parser of the reply (NaN: unparsed)."""
 
 
 def _scored(answer: Answer, read: Callable[[str], float]) -> tuple[float, str, str, str]:

@@ -42,11 +42,11 @@ from vrag_kit.generation.local.generator import LocalGenerator
 from vrag_kit.generation.parts import DecomposedBenchmark, SubQuestion
 from vrag_kit.generation.people import load_human_answers, read_choices
 from vrag_kit.generation.probabilities import reply_probabilities
+from vrag_kit.generation.prompts import PromptSet, read_prompts
 from vrag_kit.generation.remote.generator import EndpointGenerator
 from vrag_kit.generation.rendering import render
 from vrag_kit.generation.rewriting import load_rewriter
 from vrag_kit.generation.training_facts import trained_groups
-from vrag_kit.generation.wording import PromptSet, read_prompts
 from vrag_kit.outcomes import Failure, Status
 
 __all__ = [

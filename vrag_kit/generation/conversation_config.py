@@ -12,7 +12,7 @@ from vrag_kit.errors import VragError
 from vrag_kit.generation.conversation import HISTORIES, History
 from vrag_kit.generation.cutting import TokenLimit
 from vrag_kit.generation.parsers import ParsedFields
-from vrag_kit.generation.wording import PromptSet
+from vrag_kit.generation.prompts import PromptSet
 from vrag_kit.spelling import did_you_mean
 from vrag_kit.types import Benchmark, Context, Document, Failure
 
@@ -60,7 +60,7 @@ class EarlyStop:
 class ConversationConfig:
     """How conversations are run; a standalone question has a single turn."""
 
-    wording: PromptSet
+    prompts: PromptSet
     """The prompt set: templates of the turns, and the parser of their answers."""
     history: str = "generated"
     """What prompts contain of earlier turns: "generated", the model's own answers; "reference", the
@@ -83,7 +83,7 @@ class ConversationConfig:
 
     def parse_answer(self, raw: str) -> ParsedFields:
         """Return the fields of an answer; "enough" says whether it reached the limit."""
-        fields = self.wording.read(raw)
+        fields = self.prompts.read(raw)
         if self.cut is None:
             return fields
         answer, enough = self.cut(str(fields.get("answer", "")))

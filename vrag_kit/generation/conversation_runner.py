@@ -133,11 +133,11 @@ class _Turns:
         """
         if current_dry_run() is None or not self._alone(histories):
             return self._ask(contexts, histories)
-        before, wording = self._before(), self.inquiry.conversation.wording
-        keys = [(context, wording.template_for(context).name) for context in contexts]
+        before, prompts = self._before(), self.inquiry.conversation.prompts
+        keys = [(context, prompts.template_for(context).name) for context in contexts]
         new = [context for context, name in keys if (context, name) not in before]
         for context, answer in zip(new, self._ask(new, [()] * len(new)), strict=True):
-            before[context, wording.template_for(context).name] = self.known[context], answer
+            before[context, prompts.template_for(context).name] = self.known[context], answer
         self.known.update((key[0], before[key][0]) for key in keys)
         return [before[key][1] for key in keys]
 
@@ -147,16 +147,16 @@ class _Turns:
         """
         inquiry, generator = self.inquiry, self.inquiry.generator
         model = (generator.name, generator.fingerprint, repr(sorted(generator.decoding.items())))
-        wording = inquiry.conversation.wording
+        prompts = inquiry.conversation.prompts
         how = (
             self.sample,
             inquiry.how.retry_failures,
-            IdentityKey(wording.read),
+            IdentityKey(prompts.read),
             IdentityKey(inquiry.conversation.cut),
         )
         what = (
             IdentityKey(inquiry.benchmark),
-            IdentityKey(wording.templates),
+            IdentityKey(prompts.templates),
             str(inquiry.store.path),
         )
         return memoize_dry_run(dict, "turns", *model, *how, *what)
@@ -222,7 +222,7 @@ class _Turns:
         """What a context tells: `_ARM`."""
         query = self.inquiry.benchmark.queries[context.query_id]
         what = (context.setting, context.k, context.m, context.draw)
-        template = self.inquiry.conversation.wording.template_for(context).name
+        template = self.inquiry.conversation.prompts.template_for(context).name
         place = (query.conversation_id or query.query_id, query.turn)
         return (*what, query.query_id, query.group, template, *place)
 
@@ -244,7 +244,7 @@ class _Turns:
     ) -> RenderedPrompt:
         """The prompt of a context, and the documents that it shows."""
         query = self.inquiry.benchmark.queries[context.query_id]
-        template = self.inquiry.conversation.wording.template_for(context)
+        template = self.inquiry.conversation.prompts.template_for(context)
         if self.inquiry.conversation.search is not None:
             return render_with_documents(template, query, found.documents, history)
         alone = None if history else self.inquiry.prompts.get(context)

@@ -26,20 +26,20 @@ from vrag_kit.generation.conversation_runner import (
 from vrag_kit.generation.generator import Generator, prompt_images
 from vrag_kit.generation.loading import load_generator
 from vrag_kit.generation.own_answerer import CustomGenerator
+from vrag_kit.generation.prompts import PromptSet
 from vrag_kit.generation.rendering import RenderedPrompt, render
-from vrag_kit.generation.wording import PromptSet
 from vrag_kit.options import Entry, check_list
 from vrag_kit.plain import JsonView
 from vrag_kit.types import Benchmark, Context, Prompt, Turn
 
 
 def build_prompt(
-    benchmark: Benchmark, context: Context, wording: PromptSet, history: Sequence[Turn] = ()
+    benchmark: Benchmark, context: Context, prompts: PromptSet, history: Sequence[Turn] = ()
 ) -> Prompt:
     """Return the prompt of a context, after the earlier turns; raises as `render` does."""
     evidence = [benchmark.corpus[doc_id] for doc_id in context.doc_ids]
     query = benchmark.queries[context.query_id]
-    return render(wording.template_for(context), query, evidence, history)
+    return render(prompts.template_for(context), query, evidence, history)
 
 
 def ask_model(
@@ -48,7 +48,7 @@ def ask_model(
     contexts: Sequence[Context],
     store: AnswerStore,
     *,
-    wording: PromptSet,
+    prompts: PromptSet,
     how: Hardware | None = None,
     samples: int = 1,
 ) -> pd.DataFrame:
@@ -67,7 +67,7 @@ def ask_model(
         generator=generator,
         benchmark=benchmark,
         store=store,
-        conversation=ConversationConfig(wording=wording),
+        conversation=ConversationConfig(prompts=prompts),
         how=how or Hardware(),
         samples=samples,
     )
@@ -80,7 +80,7 @@ def ask_models(
     contexts: Sequence[Context],
     answers_dir: Path | str,
     *,
-    wording: PromptSet,
+    prompts: PromptSet,
     decoding: Mapping[str, Any] | None = None,  # Any: as a notebook's parameters have it
     hardware: Mapping[str, Any] | None = None,
 ) -> pd.DataFrame:
@@ -93,7 +93,7 @@ def ask_models(
     models. Raises `VragError`, before any is asked, for an entry that cannot be read, and when two
     models have the same name.
     """
-    talk = ConversationConfig(wording=wording)
+    talk = ConversationConfig(prompts=prompts)
     what = (models, benchmark, contexts, answers_dir)
     table = ask_conversations(*what, conversation=talk, decoding=decoding, hardware=hardware)
     return table[list(ANSWER_COLUMNS)]
@@ -150,7 +150,7 @@ def ask_conversations(
     check_list(models, "models")
     contexts = _each_once(contexts)
     for context in contexts:  # what cannot be asked is said before anything is loaded
-        conversation.wording.template_for(context)
+        conversation.prompts.template_for(context)
         _check_known(context, benchmark)
     generators = _opened(models, decoding, hardware)
     tables = []
@@ -158,7 +158,7 @@ def ask_conversations(
     with AnswerStore(Path(answers_dir) / "answers.sqlite") as store:
         for entry in models:
             model = generators.pop(0)
-            chosen = _few_enough(entry, model.name, benchmark, contexts, conversation.wording)
+            chosen = _few_enough(entry, model.name, benchmark, contexts, conversation.prompts)
             how = hardware_of(hardware)
             inquiry = ConversationRunner(
                 generator=model,
@@ -236,7 +236,7 @@ def _few_enough(
     name: str,
     benchmark: Benchmark,
     contexts: Sequence[Context],
-    wording: PromptSet,
+    prompts: PromptSet,
 ) -> Sequence[Context]:
     """The contexts whose prompts have no more images than the model's entry allows; of
     a conversation those before its first prompt with more.
@@ -247,7 +247,7 @@ def _few_enough(
     wide = {
         context
         for context in contexts
-        if len(prompt_images(build_prompt(benchmark, context, wording))) > most
+        if len(prompt_images(build_prompt(benchmark, context, prompts))) > most
     }
     if not wide:
         return contexts

@@ -9,8 +9,8 @@ from functools import cache
 from typing import Any
 
 from vrag_kit.errors import VragError
+from vrag_kit.generation.prompts import Template
 from vrag_kit.generation.slots import FIELD, Slot, all_slots
-from vrag_kit.generation.wording import Template
 from vrag_kit.types import Document, LazyImage, Message, Prompt, Query, Turn
 
 Part = str | LazyImage

@@ -18,7 +18,7 @@ from vrag_kit.generation.asking_options import Task
 from vrag_kit.generation.generator import Generator
 from vrag_kit.generation.loading import load_generator
 from vrag_kit.generation.parsers import ParsedFields
-from vrag_kit.generation.wording import PromptSet
+from vrag_kit.generation.prompts import PromptSet
 from vrag_kit.options import Entry
 from vrag_kit.types import Answer, Failure, Prompt
 
@@ -49,7 +49,7 @@ class Rewriter:
     """A model that rewrites questions; its replies are stored, and parsed each time."""
 
     generator: Generator
-    wording: PromptSet
+    prompts: PromptSet
     """The prompt set, with a template for each setting."""
     store: Path
     """The file of the answer store that keeps its replies."""
@@ -85,7 +85,7 @@ def load_rewriter(
     entry: Entry,
     answers_dir: Path | str,
     *,
-    wording: PromptSet,
+    prompts: PromptSet,
     hardware: Mapping[str, Any] | None = None,  # Any: as a notebook's parameters have it
 ) -> Rewriter:
     """Load a rewriter with the model that `entry` names, as `load_generator` takes it. It decodes
@@ -95,7 +95,7 @@ def load_rewriter(
     decoding = {**GREEDY, "max_new_tokens": MOST_TOKENS}
     generator = load_generator(entry, decoding=decoding, hardware=hardware)
     store = Path(answers_dir) / "answers.sqlite"
-    return Rewriter(generator=generator, wording=wording, store=store, how=hardware_of(hardware))
+    return Rewriter(generator=generator, prompts=prompts, store=store, how=hardware_of(hardware))
 
 
 def parse_rewriting(raw: str) -> ParsedFields:

@@ -37,7 +37,7 @@ from vrag_kit.papers.crag_mm.printed import (
     published_systems,
     truthfulness_table,
 )
-from vrag_kit.papers.crag_mm.prompts import WORDINGS, load_prompts, rewriting_prompts
+from vrag_kit.papers.crag_mm.prompts import PROMPT_SETS, load_prompts, rewriting_prompts
 from vrag_kit.papers.crag_mm.recall import (
     CROPPED,
     WEB_CUTOFFS,
@@ -97,6 +97,7 @@ __all__ = [
     "NEEDS_LESS_ALONE",
     "ORACLES",
     "PARTS",
+    "PROMPT_SETS",
     "READINGS",
     "RETRIEVED",
     "STATEMENTS",
@@ -104,7 +105,6 @@ __all__ = [
     "WEB_CUTOFFS",
     "WHOLE",
     "WITH_MARGIN",
-    "WORDINGS",
     "SearchPipeline",
     "annotation_coverage",
     "audit",

@@ -6,15 +6,15 @@ from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 
-from vrag_kit.generation.wording import PromptSet, open_prompt_set, read_prompts
+from vrag_kit.generation.prompts import PromptSet, open_prompt_set, read_prompts
 
 IMAGE_CHARS = 8_000
 WEB_CHARS = 32_000
 """Longest context in characters: the paper's 2k and 8k tokens, as counted by its code."""
 _REWRITING = read_prompts(Path(__file__).with_name("rewriting.json"))
-_PAPER = read_prompts(Path(__file__).with_name("wording.json"))
+_PAPER = read_prompts(Path(__file__).with_name("prompts.json"))
 _CODE = replace(_PAPER, settings={arm: {None: f"{arm}, code"} for arm in _PAPER.settings})
-WORDINGS: Mapping[str, PromptSet] = {"paper": _PAPER, "code": _CODE}
+PROMPT_SETS: Mapping[str, PromptSet] = {"paper": _PAPER, "code": _CODE}
 """Maps a layout's name to its prompts. paper: one user message. code: system, image, contexts,
 earlier turns and query as separate messages. Both have the settings mm_llm, task_1, task_2 and
 task_3, and do not shorten answers.
@@ -30,7 +30,7 @@ def load_prompts(
     Raises `VragError` as `open_prompt_set` does.
     """
     budgets = {"image context": image_chars, "web context": web_chars}
-    return open_prompt_set(layout, WORDINGS, "layout").with_budgets(budgets)
+    return open_prompt_set(layout, PROMPT_SETS, "layout").with_budgets(budgets)
 
 
 def rewriting_prompts(*, image_chars: int = IMAGE_CHARS) -> PromptSet:

@@ -174,7 +174,7 @@ class SearchPipeline:
             return [
                 _without_rewriting(query, given=self.rewrite == "reference") for query in queries
             ]
-        template = self.rewriter.wording.template(self.rewrite)
+        template = self.rewriter.prompts.template(self.rewrite)
         prompts = []
         for query, history in zip(queries, histories, strict=True):
             hits = entries.get(query.query_id, _NOTHING)

@@ -56,7 +56,7 @@ from vrag_kit.papers.mrag_bench.positions import (
     with_options,
 )
 from vrag_kit.papers.mrag_bench.printed_text import retriever_correlations
-from vrag_kit.papers.mrag_bench.prompts import WORDINGS, load_prompts
+from vrag_kit.papers.mrag_bench.prompts import PROMPT_SETS, load_prompts
 from vrag_kit.papers.mrag_bench.readers import (
     accuracy_by_extractor,
     official_run_ends,
@@ -124,9 +124,9 @@ from vrag_kit.papers.statements import show_statements
 __all__ = [
     "ASPECTS",
     "CHANCE",
+    "PROMPT_SETS",
     "QUESTIONS",
     "TEXT_OR_IMAGE",
-    "WORDINGS",
     "MultipleChoiceJudge",
     "OfficialExtraction",
     "ScorerOutcome",

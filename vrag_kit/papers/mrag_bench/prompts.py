@@ -6,21 +6,21 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from vrag_kit.generation.wording import PromptSet, open_prompt_set, read_prompts
+from vrag_kit.generation.prompts import PromptSet, open_prompt_set, read_prompts
 
 _FOLDER = Path(__file__).parent
 
-WORDINGS = {name: read_prompts(_FOLDER / f"wording_{name}.json") for name in ("paper", "code")}
+PROMPT_SETS = {name: read_prompts(_FOLDER / f"prompts_{name}.json") for name in ("paper", "code")}
 """Maps a parameter's value to its prompts. Both show the query's image first, then examples in
 order, and have the templates alone, examples, passages, and examples and passages; also for the
 kit's own settings.
 """
 
 
-def load_prompts(wording: str) -> PromptSet:
-    """Returns the prompts that the parameter `wording` names: one of `WORDINGS`, or a custom JSON
-    file, which defaults to the paper's prompts.
+def load_prompts(prompt_set: str) -> PromptSet:
+    """Returns the prompts that the parameter `prompt_set` names: one of `PROMPT_SETS`, or a custom
+    JSON file, which defaults to the paper's prompts.
 
     Raises `VragError` as `open_prompt_set` does.
     """
-    return open_prompt_set(wording, WORDINGS, "wording")
+    return open_prompt_set(prompt_set, PROMPT_SETS, "prompt_set")

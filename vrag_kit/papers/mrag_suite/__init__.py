@@ -116,10 +116,13 @@ from vrag_kit.papers.mrag_suite.printed import (
 )
 from vrag_kit.papers.mrag_suite.prompts import (
     EXAMPLES,
+    LAYOUT,
     PROMPTS,
+    SETTINGS,
     domain_of,
     prompt_design,
     prompt_parts_table,
+    suite_prompts,
 )
 from vrag_kit.papers.mrag_suite.published_comparison import (
     DEFINITIONS,
@@ -157,7 +160,6 @@ from vrag_kit.papers.mrag_suite.sweep_tables import (
     prompt_gains_by_dataset,
     sweep_by_dataset,
 )
-from vrag_kit.papers.mrag_suite.wording import LAYOUT, SETTINGS, suite_prompts
 
 __all__ = [
     "ARMS",

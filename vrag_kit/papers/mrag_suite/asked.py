@@ -11,7 +11,7 @@ import pandas as pd
 
 from vrag_kit.generation.evidence_modes import GT_ONLY, top_k_per_modality
 from vrag_kit.generation.experiment import ask_models
-from vrag_kit.generation.wording import PromptSet
+from vrag_kit.generation.prompts import PromptSet
 from vrag_kit.judging.judge import Judge
 from vrag_kit.options import Entry
 from vrag_kit.order import ordered
@@ -71,7 +71,7 @@ def ask_suite(
     contexts: Mapping[str, Sequence[Context]],
     answers_dir: Path | str,
     *,
-    wordings: Mapping[str, PromptSet],
+    prompt_sets: Mapping[str, PromptSet],
     decoding: Mapping[str, Any] | None = None,  # a notebook's parameter: values of any type
     hardware: Mapping[str, Any] | None = None,
 ) -> dict[str, pd.DataFrame]:
@@ -82,7 +82,7 @@ def ask_suite(
     for name, benchmark in suite.items():
         what = (models, benchmark, contexts[name], answers_dir)
         found[name] = ask_models(
-            *what, wording=wordings[name], decoding=decoding, hardware=hardware
+            *what, prompts=prompt_sets[name], decoding=decoding, hardware=hardware
         )
     return found
 
@@ -92,7 +92,7 @@ class SuiteEvaluation:
     """Models, prompts and judges of an evaluation of the suite."""
 
     models: Sequence[Entry]
-    wordings: Mapping[str, PromptSet]
+    prompt_sets: Mapping[str, PromptSet]
     """Prompts by data set."""
     judges: Mapping[str, Judge]
     """Judges by data set; a data set with its own metric is scored by that."""
@@ -113,7 +113,7 @@ class SuiteEvaluation:
         what = (self.models, suite, contexts, self.answers_dir)
         answers = ask_suite(
             *what,
-            wordings=self.wordings,
+            prompt_sets=self.prompt_sets,
             decoding=self.decoding,
             hardware=self.hardware,
         )

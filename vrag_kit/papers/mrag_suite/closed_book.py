@@ -9,8 +9,8 @@ from pathlib import Path
 import pandas as pd
 
 from vrag_kit.generation.parsers import READERS
+from vrag_kit.generation.prompts import PromptSet, Template
 from vrag_kit.generation.slots import Slot
-from vrag_kit.generation.wording import PromptSet, Template
 
 CLOSED_BOOK = "zero_shot"
 """Setting of closed-book answers."""

@@ -16,7 +16,7 @@ from vrag_kit.analysis.estimates import cluster_means
 from vrag_kit.analysis.means import per_query
 from vrag_kit.errors import VragError
 from vrag_kit.generation.experiment import ask_models
-from vrag_kit.generation.wording import PromptSet
+from vrag_kit.generation.prompts import PromptSet
 from vrag_kit.options import Entry
 from vrag_kit.order import ordered
 from vrag_kit.types import Benchmark, Context
@@ -39,21 +39,21 @@ def ask_with_prompts(
     contexts: Mapping[str, Sequence[Context]],
     answers_dir: Path | str,
     *,
-    wordings: Mapping[str, Mapping[str, PromptSet]],
+    prompt_sets: Mapping[str, Mapping[str, PromptSet]],
     decoding: Mapping[str, Any] | None = None,  # a notebook's parameter: values of any type
     hardware: Mapping[str, Any] | None = None,
 ) -> dict[str, pd.DataFrame]:
     """Runs `ask_models` on each data set with each of its prompts, named in the first column,
-    prompt. `wordings` map data set → prompt → prompt set, such as `suite_prompts`. Raises as
+    prompt. `prompt_sets` map data set → prompt → prompt set, such as `suite_prompts`. Raises as
     `ask_models` does.
     """
     found = {}
     for name, benchmark in suite.items():
         tables = []
-        for prompt, wording in wordings[name].items():
+        for prompt, prompts in prompt_sets[name].items():
             shown = (benchmark, contexts[name], answers_dir)
             table = ask_models(
-                models, *shown, wording=wording, decoding=decoding, hardware=hardware
+                models, *shown, prompts=prompts, decoding=decoding, hardware=hardware
             )
             table.insert(0, "prompt", prompt)
             tables.append(table)

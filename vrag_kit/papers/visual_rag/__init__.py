@@ -29,7 +29,7 @@ from vrag_kit.papers.visual_rag.printed import (
     published_rouge,
     retrieval_table_with_published,
 )
-from vrag_kit.papers.visual_rag.prompts import WORDING
+from vrag_kit.papers.visual_rag.prompts import PROMPTS
 from vrag_kit.papers.visual_rag.query_counts import query_counts
 from vrag_kit.papers.visual_rag.replication import (
     compare_to_paper,
@@ -58,8 +58,8 @@ __all__ = [
     "PAPER_JUDGE",
     "PAPER_NAMES",
     "PAPER_QUERIES",
+    "PROMPTS",
     "RUBRIC",
-    "WORDING",
     "audit",
     "audit_figure",
     "audit_summary",

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from vrag_kit.generation.wording import read_prompts
+from vrag_kit.generation.prompts import read_prompts
 
-WORDING = read_prompts(Path(__file__).with_name("wording.json"))
+PROMPTS = read_prompts(Path(__file__).with_name("prompts.json"))
 """Prompt templates no_image, clue_image, one_image, several_images and text_passages, and the
 template of each setting.
 """

@@ -74,10 +74,10 @@ def build_search_pipeline(
     kept in `answers_dir`. Raises `VragError` for an unknown way to rewrite, for one that
     needs a model where `rewriter` is "", and as `load_rewriter` does.
     """
-    wording = rewriting_prompts(image_chars=prompts["image_context_chars"])
+    questions = rewriting_prompts(image_chars=prompts["image_context_chars"])
     model = None
     if rewriter and search["rewrite"] not in ("none", "reference"):
-        model = load_rewriter(rewriter, answers_dir, wording=wording, hardware=hardware)
+        model = load_rewriter(rewriter, answers_dir, prompts=questions, hardware=hardware)
     return SearchPipeline(
         images=services.images,
         web=services.web,
@@ -107,11 +107,15 @@ def open_conversation_config(
     cut = None
     if conversation["answer_tokenizer"]:
         cut = TokenLimit(conversation["max_answer_tokens"], conversation["answer_tokenizer"])
-    wording = load_prompts(
+    prompt_set = load_prompts(
         prompts["prompt_set"],
         image_chars=prompts["image_context_chars"],
         web_chars=prompts["web_context_chars"],
     )
     return ConversationConfig(
-        wording=wording, history=history or conversation["history"], search=arms, stop=stop, cut=cut
+        prompts=prompt_set,
+        history=history or conversation["history"],
+        search=arms,
+        stop=stop,
+        cut=cut,
     )

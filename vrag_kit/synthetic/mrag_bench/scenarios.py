@@ -89,7 +89,7 @@ class OrganismScenario:
     hide: Painter
     parts: Parts
     show: Painter = draw_showing
-    wording: QuestionTemplates = IN_PICTURE
+    templates: QuestionTemplates = IN_PICTURE
     asks_names: bool = True
 
 
@@ -149,7 +149,7 @@ def make_topic(scenario: str, key: str, *, known: tuple[str, int] | None = None)
 
 def _named(painted: OrganismScenario, key: str, species: Species) -> SpeciesTopic:
     part = OUTSIDE[species.kind]
-    words, hide = painted.wording, painted.hide
+    words, hide = painted.templates, painted.hide
     return SpeciesTopic(key, species, part, species.outside, ("name",), words, hide, painted.show)
 
 
@@ -158,7 +158,7 @@ def _unnamed(painted: OrganismScenario, key: str, species: Species, part: str) -
     if painted.show is withered:
         look = withered_appearance(species)
     asks = painted.parts[species.kind][part]
-    words, hide = painted.wording, painted.hide
+    words, hide = painted.templates, painted.hide
     return SpeciesTopic(key, species, part, look, asks, words, hide, painted.show)
 
 

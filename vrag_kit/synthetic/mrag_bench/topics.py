@@ -87,7 +87,7 @@ class SpeciesTopic:
     part: str
     look: Appearance  # of the part, as the examples show it
     asks: tuple[str, ...]  # "color" and "pattern" of the part, one of them, or "name"
-    wording: QuestionTemplates
+    templates: QuestionTemplates
     hide: Painter
     show: Painter
 
@@ -103,15 +103,15 @@ class SpeciesTopic:
     def _ask(self, asks: str) -> TopicQuestion:
         words = {"part": self.part, "noun": self.species.kind}
         if asks == "name":
-            text = self.wording.name.format(**words)
+            text = self.templates.name.format(**words)
             return TopicQuestion(asks, text, self.species.scientific_name, _namesakes(self.species))
         if asks == "pattern":
             designs = tuple(each for each in PATTERNS if each != self.look.pattern)
             return TopicQuestion(
-                asks, self.wording.pattern.format(**words), self.look.pattern, designs
+                asks, self.templates.pattern.format(**words), self.look.pattern, designs
             )
         hues = tuple(each for each in COLORS if each not in (self.look.color, self.look.second))
-        return TopicQuestion(asks, self.wording.color.format(**words), self.look.color, hues)
+        return TopicQuestion(asks, self.templates.color.format(**words), self.look.color, hues)
 
     def query_image(self, name: str, size: int) -> Image.Image:
         """A picture that hides the part."""

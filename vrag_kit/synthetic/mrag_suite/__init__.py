@@ -27,13 +27,13 @@ from vrag_kit.synthetic.mrag_suite.long_answers import (
 )
 from vrag_kit.synthetic.mrag_suite.looking import VisualClaimChecker
 from vrag_kit.synthetic.mrag_suite.opening import GroundTruth, open_ground_truth, open_suite
-from vrag_kit.synthetic.mrag_suite.true_claims import OracleClaims
-from vrag_kit.synthetic.mrag_suite.wording import (
+from vrag_kit.synthetic.mrag_suite.prompts import (
     FIELD_GUIDE,
     load_prompt_sweep,
     load_prompts,
     load_prompts_by_dataset,
 )
+from vrag_kit.synthetic.mrag_suite.true_claims import OracleClaims
 
 __all__ = [
     "FIELD_GUIDE",

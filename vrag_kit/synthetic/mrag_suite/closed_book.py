@@ -13,8 +13,8 @@ from vrag_kit.generation.experiment import ask_models
 from vrag_kit.generation.probabilities import reply_probabilities
 from vrag_kit.options import Entry
 from vrag_kit.papers.mrag_suite.closed_book import closed_book_prompts, with_confidence
-from vrag_kit.papers.visual_rag.prompts import WORDING
-from vrag_kit.synthetic.mrag_suite.wording import FIELD_GUIDE
+from vrag_kit.papers.visual_rag.prompts import PROMPTS
+from vrag_kit.synthetic.mrag_suite.prompts import FIELD_GUIDE
 from vrag_kit.types import Benchmark
 
 
@@ -36,11 +36,11 @@ def ask_closed_book(
     the probability of the whole reply (`reply_probabilities`).
     """
     measured = prompt == FIELD_GUIDE
-    wording = WORDING if measured else closed_book_prompts()
+    prompts = PROMPTS if measured else closed_book_prompts()
     found = {}
     for name, benchmark in suite.items():
         what = (models, benchmark, zero_shot(benchmark), answers_dir)
-        answers = ask_models(*what, wording=wording, decoding=decoding, hardware=hardware)
+        answers = ask_models(*what, prompts=prompts, decoding=decoding, hardware=hardware)
         if measured:
             sure = reply_probabilities(answers, answers_dir)
             found[name] = answers.assign(confidence=sure)

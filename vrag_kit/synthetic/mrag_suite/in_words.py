@@ -13,21 +13,21 @@ import pandas as pd
 
 from vrag_kit.benchmarks import captions_only
 from vrag_kit.generation import ask_models, gcue_contexts
-from vrag_kit.generation.wording import PromptSet
+from vrag_kit.generation.prompts import PromptSet
 from vrag_kit.judging import Judge, judge_answers, load_judge
 from vrag_kit.options import Entry
 from vrag_kit.order import ordered
 from vrag_kit.papers.mrag_suite import DATASETS, dataset_metric
-from vrag_kit.papers.visual_rag.prompts import WORDING
+from vrag_kit.papers.visual_rag.prompts import PROMPTS
 from vrag_kit.retrieval.by_modality import bm25_pool_run
 from vrag_kit.synthetic.mrag_suite.opening import MRAG_BENCH, VISUAL_RAG
-from vrag_kit.synthetic.mrag_suite.wording import FIELD_GUIDE, load_prompts
+from vrag_kit.synthetic.mrag_suite.prompts import FIELD_GUIDE, load_prompts
 from vrag_kit.types import Benchmark
 
 WITH_WORDS = tuple(name for name in DATASETS if name not in (VISUAL_RAG, MRAG_BENCH))
 """The data sets whose documents all say something."""
-PASSAGES = WORDING.use_template("text_passages")
-"""One wording for every arm that shows passages."""
+PASSAGES = PROMPTS.use_template("text_passages")
+"""One template for every arm that shows passages."""
 _ARMS = ("gt_clue", "non_clue", "one_in_k", "top_k")
 
 
@@ -39,7 +39,7 @@ def prompts_for(benchmark: Benchmark) -> PromptSet:
     if kinds == {"text"}:
         return PASSAGES
     if kinds == {"image"}:
-        return WORDING
+        return PROMPTS
     mixed = load_prompts(FIELD_GUIDE, domain="")
     settings = dict(mixed.settings) | {arm: {None: "both"} for arm in _ARMS}
     return replace(mixed, settings=settings)
@@ -86,7 +86,7 @@ class TextOnlyEvaluation:
         for name, few in rows.items():
             arms = gcue_contexts(few, bm25_pool_run(captions_only(few), self.k), **self._drawn)
             how: dict[str, Any] = {
-                "wording": prompts_for(few),
+                "prompts": prompts_for(few),
                 "decoding": decoding,
                 "hardware": hardware,
             }

@@ -31,7 +31,7 @@ from vrag_kit.synthetic.mrag_suite.asking import reference_answer
 from vrag_kit.synthetic.mrag_suite.checking import open_rule_checker
 from vrag_kit.synthetic.mrag_suite.ground_truth import OracleClaimChecker
 from vrag_kit.synthetic.mrag_suite.opening import GroundTruth, open_ground_truth
-from vrag_kit.synthetic.mrag_suite.wording import FIELD_GUIDE, load_prompts
+from vrag_kit.synthetic.mrag_suite.prompts import FIELD_GUIDE, load_prompts
 from vrag_kit.types import Benchmark, Context
 
 Answers = dict[str, tuple[Benchmark, pd.DataFrame]]
@@ -71,9 +71,9 @@ class LongAnswerExperiment:
         self, benchmark: Benchmark, contexts: Sequence[Context], answers_dir: Path | str
     ) -> tuple[Benchmark, pd.DataFrame]:
         domain = str(next(iter(benchmark.queries.values())).metadata["domain"])
-        wording = load_prompts(self.prompt, domain=domain, answer="long")
+        prompts = load_prompts(self.prompt, domain=domain, answer="long")
         how: dict[str, Any] = {
-            "wording": wording,
+            "prompts": prompts,
             "decoding": self.decoding,
             "hardware": self.hardware,
         }

@@ -12,7 +12,7 @@ from vrag_kit.forecast import STAND_IN
 from vrag_kit.generation.rendering import render
 from vrag_kit.judging.abstention import is_abstention
 from vrag_kit.judging.claims import EntailmentLabel, EntailmentRequest, failed_verdict, verdict
-from vrag_kit.papers.visual_rag.prompts import WORDING
+from vrag_kit.papers.visual_rag.prompts import PROMPTS
 from vrag_kit.synthetic.mrag_suite.asking import claim_question
 from vrag_kit.synthetic.mrag_suite.facts import Fact, relation
 from vrag_kit.synthetic.mrag_suite.language import FieldGuideGrammar
@@ -141,4 +141,4 @@ class VisualClaimChecker:
 def _prompt(question: str, item: Document) -> Prompt:
     query = Query(query_id="claim", text=question)
     shown = Document(doc_id=item.doc_id, image=item.image)
-    return render(WORDING.template(_TEMPLATE), query, [shown])
+    return render(PROMPTS.template(_TEMPLATE), query, [shown])

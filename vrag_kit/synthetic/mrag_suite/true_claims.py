@@ -63,7 +63,7 @@ class OracleClaims:
         what = ([self.model], asked.questions, asked.contexts(contexts), self.answers_dir)
         replies = ask_models(
             *what,
-            wording=prompts_for(row.benchmark),
+            prompts=prompts_for(row.benchmark),
             decoding=self.decoding,
             hardware=self.hardware,
         )

@@ -59,7 +59,7 @@ class PromptSet:
     """Setting → k → template's name; None stands for every other k."""
     read: Reader = parse_tagged
     """Parses the answer from a model's text, in the form that the templates ask for: one of
-    `READERS`, or a protocol's own function (`replace(wording, read=…)`).
+    `READERS`, or a protocol's own function (`replace(prompts, read=…)`).
     """
 
     def __post_init__(self) -> None:
@@ -91,7 +91,7 @@ class PromptSet:
             raise VragError(
                 f"no template for the setting {setting!r}{at}; those of"
                 f" {', '.join(self.settings)} are known. Say which one words it:"
-                f" wording.with_settings({{{setting!r}: template}}), with one of"
+                f" prompts.with_settings({{{setting!r}: template}}), with one of"
                 f" {', '.join(self.templates)}, or with a list of slots."
             )
         template = self.template(by_k[k if k in by_k else None])
@@ -211,10 +211,10 @@ def _object(path: Path) -> dict[str, Any]:
     try:
         data = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
-        raise VragError(f"{path}: no wording can be read ({error}); expected JSON.") from error
+        raise VragError(f"{path}: no prompts can be read ({error}); expected JSON.") from error
     known = ("slots", "templates", "settings", "answer")
     if not isinstance(data, dict) or not set(known) & set(data):
-        raise VragError(f"{path}: found no wording; expected an object with {', '.join(known)}.")
+        raise VragError(f"{path}: found no prompts; expected an object with {', '.join(known)}.")
     return data
 
 
@@ -246,7 +246,7 @@ def _check_settings(
         if not isinstance(by_k, Mapping):
             raise VragError(
                 f"{where}setting {name!r} is {by_k!r}; expected k → template's name. Say it by"
-                f" wording.with_settings({{{name!r}: {by_k!r}}})."
+                f" prompts.with_settings({{{name!r}: {by_k!r}}})."
             )
         if unknown := sorted(set(by_k.values()) - set(templates)):
             raise VragError(

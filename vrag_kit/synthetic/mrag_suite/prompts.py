@@ -7,11 +7,17 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
+from vrag_kit.generation.prompts import PromptSet, Template
 from vrag_kit.generation.slots import Slot
-from vrag_kit.generation.wording import PromptSet, Template
-from vrag_kit.papers.mrag_suite.prompts import EXAMPLES, REASONING, PromptDesign, prompt_design
-from vrag_kit.papers.mrag_suite.wording import SETTINGS, suite_prompts
-from vrag_kit.papers.visual_rag.prompts import WORDING
+from vrag_kit.papers.mrag_suite.prompts import (
+    EXAMPLES,
+    REASONING,
+    SETTINGS,
+    PromptDesign,
+    prompt_design,
+    suite_prompts,
+)
+from vrag_kit.papers.visual_rag.prompts import PROMPTS
 from vrag_kit.types import Benchmark
 
 FIELD_GUIDE = "field-guide"
@@ -23,7 +29,7 @@ _ALONE = {"zero_shot": "no_image", "image": "several_images", "text": "text_pass
 def load_prompts(
     prompt: str, *, domain: str, answer: str = "short", options: bool = False
 ) -> PromptSet:
-    """The wording that a parameter names: "field-guide", or one of the paper's prompts, as
+    """The prompts that a parameter names: "field-guide", or one of the paper's prompts, as
     `suite_prompts` has it.
 
     The shipped answerers give short answers only, and see no options; their long answers
@@ -31,16 +37,16 @@ def load_prompts(
     """
     if prompt != FIELD_GUIDE:
         return suite_prompts(prompt, domain=domain, answer=answer, options=options)
-    images = WORDING.template("several_images").slots
-    passages = WORDING.template("text_passages").slots[-1]
+    images = PROMPTS.template("several_images").slots
+    passages = PROMPTS.template("text_passages").slots[-1]
     both = (
         *images[:-1],
         replace(images[-1], modality="image"),
         replace(passages, modality="text"),
     )
-    alone = {name: WORDING.template(name) for name in _ALONE.values()}
+    alone = {name: PROMPTS.template(name) for name in _ALONE.values()}
     return replace(
-        WORDING,
+        PROMPTS,
         templates={**alone, "both": Template("both", both)},
         settings={setting: {None: _ALONE.get(setting, "both")} for setting in SETTINGS},
     )
@@ -58,7 +64,7 @@ def load_prompts_by_dataset(prompt: str, suite: Mapping[str, Benchmark]) -> dict
 def load_prompt_sweep(
     layout: str, prompts: Sequence[str], suite: Mapping[str, Benchmark]
 ) -> dict[str, dict[str, PromptSet]]:
-    """Data set → name in `PROMPTS` → its wording, as `suite_prompts` has it; with the
+    """Data set → name in `PROMPTS` → its prompts, as `suite_prompts` has it; with the
     `layout` "field-guide" the words that the shipped answerers know, with the paper's
     parts behind them: how it opens, the style of an answer, and the reasoning.
 
