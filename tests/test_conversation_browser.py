@@ -95,7 +95,7 @@ def test_the_filters_want_one_turn_that_has_it_all(browser: ConversationBrowser)
     assert browser.count.value == "no such conversation"
     assert browser.card.value == ""
     assert set(browser.filters["score"].options) == {
-        *("all", "right", "wrong", "missing", "after the stop", "no verdict")
+        *("all", "correct", "incorrect", "missing", "after the stop", "no verdict")
     }
 
 

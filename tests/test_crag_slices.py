@@ -104,8 +104,12 @@ def test_a_drop_of_two_sessions_may_be_none_and_of_an_empty_slice_there_is_no_ro
 
 
 def test_three_classes_as_counted_by_hand() -> None:
-    pairs = [("right", "right")] * 3 + [("right", "wrong"), ("wrong", "wrong"), ("wrong", "right")]
-    pairs += [("missing", "missing"), ("wrong", "")]
+    pairs = [("correct", "correct")] * 3 + [
+        ("correct", "incorrect"),
+        ("incorrect", "incorrect"),
+        ("incorrect", "correct"),
+    ]
+    pairs += [("missing", "missing"), ("incorrect", "")]
     table = pd.DataFrame(pairs, columns=["label", "judged"])
     table = table.assign(query_id=[f"q{i}" for i in range(len(pairs))])
     found = paper.judge_validation(table).set_index(["label", "metric"])["value"]
@@ -178,7 +182,7 @@ def test_a_budget_adds_up_to_what_is_lost_and_counts_what_sets_answers_right() -
     assert budget.to_dict() == dict(zip(PARTS, (1 / 4, 3 / 4, -3 / 4, 4 / 4), strict=True))
     assert budget.sum() == pytest.approx(1 - (-1 / 4))
     counts = paper.recovered_by(table)
-    wrong = counts.T[("mine", "wrong")]
+    wrong = counts.T[("mine", "incorrect")]
     assert wrong.to_dict() == {
         "oracle region": 0, "oracle entity": 1, "oracle query": 0,
         "oracle entity and query": 0, NONE: 1,

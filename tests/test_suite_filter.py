@@ -334,10 +334,10 @@ def test_a_closed_book_is_counted_with_what_it_did_not_say() -> None:
     counts = paper.closed_book_table({"mine": book}, 0.9).loc[("mine", "one")]
     assert counts.to_dict() == {
         "answers": 3,
-        "right": 2,
+        "correct": 2,
         "without confidence": 1,
         "surer": 2,
-        "right and surer": 1,
+        "correct and surer": 1,
     }
 
 

@@ -32,7 +32,11 @@ def labelled() -> pd.DataFrame:
 def test_of_158_answers_labelled_before_it_one_is_judged_otherwise(labelled: pd.DataFrame) -> None:
     before = labelled[labelled["split"] == "development"]
     assert len(before) == 158
-    assert before["label"].value_counts().to_dict() == {"wrong": 78, "right": 73, "missing": 7}
+    assert before["label"].value_counts().to_dict() == {
+        "incorrect": 78,
+        "correct": 73,
+        "missing": 7,
+    }
     assert before[~before["agrees"]]["answer"].tolist() == ["It was described later."]
 
 

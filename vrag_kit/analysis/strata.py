@@ -16,7 +16,7 @@ from vrag_kit.errors import VragError
 from vrag_kit.judging.scale import scale_of
 
 IN_TRAINING, NOT_IN_TRAINING = "in training data", "not in training data"
-KNOWN, UNKNOWN = "right without an image", "wrong without an image"
+KNOWN, UNKNOWN = "correct without an image", "incorrect without an image"
 LEFT_OUT = " (that answer is not counted)"
 NO_VERDICT = "no verdict without an image"
 ALL = "all questions"

@@ -113,7 +113,7 @@ class RuleDecision:
 
 
 def _judgment(verdict: Verdict, wanted: str) -> Judgment:
-    word = {TRUTH.best: "right", TRUTH.nothing: "missing"}.get(verdict.score, "wrong")
+    word = {TRUTH.best: "correct", TRUTH.nothing: "missing"}.get(verdict.score, "incorrect")
     raw = f"{word} by {', '.join(verdict.marks)}"
     if wanted:
         raw += f": {wanted}"

@@ -21,10 +21,10 @@ _LABELS = ("query_category", "dynamism", "domain", "image_quality")
 
 def turn_outcomes(turns: pd.DataFrame) -> pd.Series:
     """Return the outcome of each turn of `apply_early_stop`.
-    It is "right", "missing", "wrong", "no verdict" or "not asked".
+    It is "correct", "missing", "incorrect", "no verdict" or "not asked".
     """
     scale = scale_of(turns)
-    names = {scale.worst: "wrong", scale.nothing: "missing", scale.best: "right"}
+    names = {scale.worst: "incorrect", scale.nothing: "missing", scale.best: "correct"}
     kinds = turns["score"].map(names).fillna("no verdict")
     return kinds.where(turns["asked"].astype(bool), "not asked")
 
@@ -135,7 +135,7 @@ def _color(kind: str) -> str:
     # imported here, for it brings the libraries that draw figures
     from vrag_kit.plotting.style import CLUE, GREY, PALETTE
 
-    colors: Mapping[str, str] = {"right": CLUE, "wrong": PALETTE[1]}
+    colors: Mapping[str, str] = {"correct": CLUE, "incorrect": PALETTE[1]}
     return colors.get(kind, GREY)
 
 

@@ -19,15 +19,15 @@ _FILES = {
     "development": "answers_labelled.json",
     "held_out": "answers_labelled_later.json",
 }
-OUTCOMES = {1.0: "right", 0.0: "missing", -1.0: "wrong"}
+OUTCOMES = {1.0: "correct", 0.0: "missing", -1.0: "incorrect"}
 """Maps a score to its label."""
 
 
 def judge_test_set() -> pd.DataFrame:
     """Returns the labelled answers, one per row: query_id, split ("development", or "held_out":
     labelled after the rule judge was written, and not used to improve it), kind ("name", "number",
-    "yes or no", "list", "prose", "abstention"), question, reference, answer, label ("right",
-    "missing" or "wrong").
+    "yes or no", "list", "prose", "abstention"), question, reference, answer, label ("correct",
+    "missing" or "incorrect").
     """
     rows = []
     for split, name in _FILES.items():
@@ -40,7 +40,7 @@ def judge_test_set() -> pd.DataFrame:
 
 
 def evaluate_judge(judge: Judge) -> pd.DataFrame:
-    """Judges `judge_test_set` and adds the columns judged ("right", "missing", "wrong", or ""
+    """Judges `judge_test_set` and adds the columns judged ("correct", "missing", "incorrect", or ""
     without a verdict), agrees, rule (its marks) and verdict (its text).
     """
     table = judge_test_set()

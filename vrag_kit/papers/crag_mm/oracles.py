@@ -137,7 +137,7 @@ def truthfulness_budget(judged: pd.DataFrame, benchmark: Benchmark) -> pd.DataFr
 
 def recovered_by(judged: pd.DataFrame) -> pd.DataFrame:
     """Counts failing answers by the first of `ORACLES` that makes them correct, or `NONE`. Rows are
-    (model, outcome: "missing" or "wrong"); columns are oracles and `NONE`.
+    (model, outcome: "missing" or "incorrect"); columns are oracles and `NONE`.
 
     Some would become correct by chance, so counts overestimate the effect; `truthfulness_budget`
     has the net.
@@ -150,7 +150,7 @@ def recovered_by(judged: pd.DataFrame) -> pd.DataFrame:
     right = (failing[asked] > 0).to_numpy(bool)
     first = np.where(right.any(axis=1), right.argmax(axis=1), len(asked))
     names = np.array([*asked, NONE])
-    how = np.where(failing[NO_ORACLE] < 0, "wrong", "missing")
+    how = np.where(failing[NO_ORACLE] < 0, "incorrect", "missing")
     table = pd.crosstab([failing.index.get_level_values("model"), how], names[first])
     table.index.names, table.columns.name = ["model", "outcome"], "recovered by"
     return table.reindex(columns=[*asked[1:], NONE], fill_value=0)

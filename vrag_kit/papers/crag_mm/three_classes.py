@@ -8,7 +8,7 @@ import pandas as pd
 from vrag_kit.analysis.estimates import Estimate, estimate
 from vrag_kit.papers.published import published
 
-CLASSES = {"right": "accurate", "wrong": "hallucinated", "missing": "missing"}
+CLASSES = {"correct": "accurate", "incorrect": "hallucinated", "missing": "missing"}
 """Maps a label to its name in Table 7."""
 AVERAGE = "average"
 QUALITIES = ("accuracy", "precision", "recall", "f1")

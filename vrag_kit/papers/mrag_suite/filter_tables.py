@@ -21,21 +21,21 @@ from vrag_kit.types import Benchmark
 def closed_book_table(
     closed_book: Mapping[str, pd.DataFrame], confidence: float | None
 ) -> pd.DataFrame:
-    """Counts closed-book answers: dataset, model, answers, right (with the best score), without
-    confidence, surer (above `confidence`, if that is given), right and surer; numbers of answers,
+    """Counts closed-book answers: dataset, model, answers, correct (with the best score), without
+    confidence, surer (above `confidence`, if that is given), correct and surer; numbers of answers,
     no shares.
     """
     rows = []
     for name, judged in closed_book.items():
-        right = judged["score"] >= scale_of(judged).best
+        correct = judged["score"] >= scale_of(judged).best
         surer = judged["confidence"] > (-1 if confidence is None else confidence)
         told = pd.DataFrame(
             {
                 "answers": judged["score"].notna(),
-                "right": right,
+                "correct": correct,
                 "without confidence": judged["confidence"].isna(),
                 "surer": surer,
-                "right and surer": right & surer,
+                "correct and surer": correct & surer,
             }
         )
         counts = told.groupby(judged["model"], sort=False).sum()
