@@ -19,24 +19,23 @@ def check(
         Path,
         typer.Argument(
             help=(
-                "a parameter file (.yaml); or an annotation file (JSON Lines); or a folder of"
-                " annotations and images, of MRAG-Bench's shards, of CRAG-MM, or of MRAG-Suite's"
-                " pages, charts and WebQA"
+                "a parameter file (.yaml), an annotation file (JSON Lines), or a benchmark's folder"
+                " (Visual-RAG, MRAG-Bench, CRAG-MM or a data set of MRAG-Suite)"
             )
         ),
     ],
     image_root: Annotated[
         Path | None,
-        typer.Argument(help="with an annotation file: the folder that holds the species folders"),
+        typer.Argument(help="the folder of the species folders, for an annotation file"),
     ] = None,
     csv: Annotated[
         Path | None,
-        typer.Option(help="write every finding to this file"),
+        typer.Option(help="a CSV file for all findings"),
     ] = None,
     only: Only = None,
 ) -> None:
-    """Of a parameter file: count the calls and list what is missing, without asking
-    anything. Of a benchmark: bad rows, images missing, damaged or odd.
+    """Check a parameter file: count its model calls and list missing inputs; no model is called.
+    Or check a benchmark: list invalid rows, and missing, damaged or unusual images.
     """
     if target.suffix in (".yaml", ".yml"):
         if image_root or csv:
@@ -59,9 +58,9 @@ def forecast(
         typer.Argument(help="YAML files of parameters, such as params/visual_rag/paper.yaml"),
     ],
 ) -> None:
-    """What the notebooks of parameter files would ask: calls, images, tokens, money, hours,
-    and what is stored already. Nothing is asked or fetched; exits with 1 where notebooks
-    cannot be counted, as without their data, and otherwise with 0, whatever is missing.
+    """Count the model calls of parameter files: calls, images, tokens, cost and hours, and what is
+    stored already. No model is called. Exits with 1 if a notebook could not be counted, for
+    instance without its data.
     """
     whole = [_print_check(file)[1] for file in enter_project(parameters)]
     raise typer.Exit(int(not all(whole)))

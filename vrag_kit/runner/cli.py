@@ -39,7 +39,7 @@ def _tell_version(wanted: bool) -> None:
 def research_kit(
     _: Annotated[
         bool,
-        typer.Option("--version", callback=_tell_version, is_eager=True, help="say the version"),
+        typer.Option("--version", callback=_tell_version, is_eager=True, help="print the version"),
     ] = False,
 ) -> None:
     """Research kit for visual retrieval-augmented generation."""
@@ -51,14 +51,14 @@ def draw(
         typer.Argument(
             help=(
                 "field-guide, field-guide-mrag-bench, field-guide-crag-mm or"
-                " field-guide-mrag-suite, or one of these with -small behind it"
+                " field-guide-mrag-suite; each also as -small"
             )
         ),
     ],
-    folder: Annotated[Path, typer.Argument(help="where to draw it")],
+    folder: Annotated[Path, typer.Argument(help="the folder to write it to")],
 ) -> None:
-    """Draw an edition of the Field Guide, the bundled benchmark, or of what is drawn with
-    its organisms in the layouts of MRAG-Bench, CRAG-MM and MRAG-Suite.
+    """Generate an edition of the Field Guide, the bundled synthetic benchmark, in the layout
+    of Visual-RAG, MRAG-Bench, CRAG-MM or MRAG-Suite.
     """
     from vrag_kit.synthetic.registry import generate_edition
 

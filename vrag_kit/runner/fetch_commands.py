@@ -21,11 +21,11 @@ def fetch_images(
     ],
     to: Annotated[
         Path,
-        typer.Option(help="the folder for the species folders; what is there is not fetched again"),
+        typer.Option(help="the folder for the species folders; images in it are not fetched again"),
     ],
 ) -> None:
-    """Extract the images that annotations name from an archive, which is read once and
-    not kept; run again, it goes on. Exits with 1 when some are missing or damaged.
+    """Extract the images that the annotations name from an archive, which is read as a stream.
+    Run it again to resume. Exits with 1 if images are missing or damaged.
     """
     from vrag_kit.fetching import fetch_visual_rag
 
@@ -59,8 +59,8 @@ def fetch_mrag_bench(
         typer.Option(help="the archive of the corpus (.zip, .tar.gz, .tar): a file, or a URL"),
     ] = "",
 ) -> None:
-    """Fetch MRAG-Bench's rows from the hub and extract its corpus from an archive, then
-    match the rows' pictures to the corpus, once; run again, it goes on.
+    """Fetch MRAG-Bench's rows from the hub, extract its corpus from an archive, and match the
+    rows' images to the corpus. Run it again to resume.
     """
     from vrag_kit.benchmarks import load_mrag_bench
     from vrag_kit.fetching.mrag_bench import CORPUS_PAGE, fetch_corpus, fetch_rows
@@ -98,22 +98,22 @@ def fetch_crag_mm(
     diagnostic: Annotated[
         str,
         typer.Option(
-            help="marks of some questions: McGill-NLP/crag-mm-diagnostic, or a folder of it"
+            help="the diagnostic labels: McGill-NLP/crag-mm-diagnostic, or a folder with them"
         ),
     ] = "",
     agent: Annotated[
-        str, typer.Option(help="how to name oneself to the servers of the pictures")
+        str, typer.Option(help="the User-Agent header for the servers of the images")
     ] = "",
     allow_private: Annotated[
         bool,
         typer.Option(
             "--allow-private",
-            help="also fetch pictures from this machine and the local network, as from a mirror",
+            help="also fetch images from this machine and the local network, such as a mirror",
         ),
     ] = False,
 ) -> None:
-    """Fetch CRAG-MM's rows, and once the pictures that they name by address; run again,
-    it goes on. Exits with 1 when some pictures are missing.
+    """Fetch CRAG-MM's rows and the images at their URLs. Run it again to resume.
+    Exits with 1 if images are missing.
     """
     from vrag_kit.fetching.crag_mm import CragMMSources, fetch_all
 
@@ -131,15 +131,15 @@ def fetch_crag_mm(
 
 @fetch.command("suite")
 def fetch_suite(
-    to: Annotated[Path, typer.Option(help="the folder for one folder a data set")],
+    to: Annotated[Path, typer.Option(help="the folder for the data sets' folders")],
     only: Annotated[
         list[str] | None,
-        typer.Option(help="one of them, such as visrag-plot; may be given several times"),
+        typer.Option(help="only this data set, such as visrag-plot; repeatable"),
     ] = None,
 ) -> None:
-    """Fetch what MRAG-Suite takes from the hub: VisRAG's four page data sets, Chart-MRAG
-    with its sentences, and MRAG-Bench's rows; says how much each holds, and where the
-    others are. Run again, it goes on. Exits with 1 when one could not be fetched.
+    """Fetch MRAG-Suite's data from the hub: VisRAG's four page data sets, Chart-MRAG and
+    MRAG-Bench's rows; prints where the others are. Run it again to resume. Exits with 1 if one
+    could not be fetched.
     """
     from vrag_kit.fetching.suite import fetch_suite as fetch_all
 

@@ -13,29 +13,29 @@ _ROOM = 60
 
 def compare(
     a: Annotated[
-        Path, typer.Argument(help="a `figures_dir` of results, or one *.answers.jsonl.gz in it")
+        Path, typer.Argument(help="a `figures_dir` with results, or one *.answers.jsonl.gz in it")
     ],
     b: Annotated[
-        Path | None, typer.Argument(help="another one; the same where two of its arms are compared")
+        Path | None,
+        typer.Argument(help="the other one; by default A, to compare two of its settings"),
     ] = None,
     choose_a: Annotated[
         list[str] | None,
-        typer.Option("--a", help="what of A: column=value, as in model=mine; several times"),
+        typer.Option("--a", help="a selection of A: column=value, as in model=mine; repeatable"),
     ] = None,
-    choose_b: Annotated[list[str] | None, typer.Option("--b", help="what of B")] = None,
+    choose_b: Annotated[list[str] | None, typer.Option("--b", help="a selection of B")] = None,
     only: Annotated[
-        str, typer.Option(help="experiments whose name contains this, such as visual_rag/03")
+        str, typer.Option(help="only experiments whose name contains this, such as visual_rag/03")
     ] = "",
     to: Annotated[
         Path | None,
         typer.Option(
-            help="the folder for the page and its tables; else one below runs/compare, named by"
-            " what is compared"
+            help="the folder for the page and its tables; by default one below runs/compare"
         ),
     ] = None,
 ) -> None:
-    """Two runs, or two arms of one: what changed, in which direction, with the pictures
-    of each prompt; whether it is a difference, and which one could have been seen.
+    """Compare two runs, or two settings of one: paired differences with intervals, the smallest
+    detectable difference, and each changed answer with its prompt's images.
     Writes compare.html, compare.csv, compare.tex, what_differs.csv and flips.csv.
     """
     from vrag_kit.runner.compare import APART, RunComparison, compare_runs
@@ -72,43 +72,39 @@ def metrics(
     as_json: Annotated[bool, typer.Option("--json", help="print a JSON list of rows")] = False,
     metric: Annotated[
         list[str] | None,
-        typer.Option(help="a function of your own, besides: my_metrics:rbp; repeatable"),
+        typer.Option(help="a custom metric in addition, as in my_metrics:rbp; repeatable"),
     ] = None,
 ) -> None:
-    """Retrieval metrics of a TREC run: rows metric, k, value in [0, 1] (hit_count:
-    images), n.
-    """
+    """Print retrieval metrics of a TREC run: metric, k, value in [0, 1] (hit_count: images), n."""
     from vrag_kit.runner.metrics import print_metrics
 
     print_metrics(qrels, run_file, metric or (), as_json=as_json)
 
 
 def claims(
-    file: Annotated[
-        Path, typer.Argument(help="RAGChecker's JSON, its input or its output, or in between")
-    ],
+    file: Annotated[Path, typer.Argument(help="RAGChecker's JSON: its input or its output")],
     as_json: Annotated[
         bool, typer.Option("--json", help="print one JSON object: answers, ragchecker, rows")
     ] = False,
     to: Annotated[
         Path | None,
-        typer.Option(help="write the file anew with claims, labels and RAGChecker's metrics"),
+        typer.Option(help="a JSON file for the claims, labels and RAGChecker's metrics"),
     ] = None,
     extractor: Annotated[
-        str, typer.Option(help="the model that takes answers apart, where the file has no claims")
+        str, typer.Option(help="the model that extracts claims, if the file has none")
     ] = "",
     checker: Annotated[
-        str, typer.Option(help="the model that checks claims; the extractor's unless given")
+        str, typer.Option(help="the model that checks claims; by default the extractor")
     ] = "",
     answers_dir: Annotated[
-        Path, typer.Option(help="where the models' words are kept; nothing is asked twice")
+        Path, typer.Option(help="the folder of the store of the models' replies")
     ] = Path("runs/answers"),
-    device: Annotated[str, typer.Option(help="where a model runs that runs here")] = "cpu",
+    device: Annotated[str, typer.Option(help="the device of local models")] = "cpu",
     only_forecast: Annotated[
-        bool, typer.Option("--forecast", help="say what would be asked, and ask nothing")
+        bool, typer.Option("--forecast", help="count the calls, and call no model")
     ] = False,
 ) -> None:
-    """Claim diagnostics of RAGChecker's files: its own metrics, and MM-RAGChecker's by
+    """Print claim diagnostics of RAGChecker's files: RAGChecker's metrics, and MM-RAGChecker's by
     modality, from the same verdicts. A file without claims needs --extractor.
     """
     from vrag_kit.runner.claims import ClaimModels, print_claims, print_dry_run

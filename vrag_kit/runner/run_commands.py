@@ -15,8 +15,8 @@ Only = Annotated[
     list[str] | None,
     typer.Option(
         help=(
-            "notebooks whose name contains this alone, such as visual_rag/02; may be given several"
-            " times, or as 02,04"
+            "only notebooks whose name contains this, such as visual_rag/02; repeatable, or a list"
+            " such as 02,04"
         )
     ),
 ]
@@ -31,14 +31,17 @@ def run(
     only: Only = None,
     jobs: Annotated[
         int | None,
-        typer.Option(help="notebooks to run at once; else as many as keep the cores busy"),
+        typer.Option(help="notebooks to run at once; by default as many as keep the cores busy"),
     ] = None,
     cluster: Annotated[
-        str, typer.Option(help="workers to run them: a Dask scheduler's address, or local:2")
+        str,
+        typer.Option(
+            help="run on a Dask cluster: its scheduler's address, or local:2 for two workers here"
+        ),
     ] = "",
 ) -> None:
-    """Run the notebooks by papermill; skips what is finished and unchanged, exits with
-    1 when one failed.
+    """Run notebooks with papermill. Notebooks that are finished and unchanged are skipped.
+    Exits with 1 if one failed.
     """
     from vrag_kit.runner.run import run_notebooks, summary
 
@@ -59,18 +62,19 @@ def embed(
     ],
     part: Annotated[
         str,
-        typer.Option(help="i/n: every n-th shard alone, from the i-th; as one of a job array"),
+        typer.Option(help="i/n: embed part i of n, for job arrays"),
     ] = "",
     only: Only = None,
     status: Annotated[
-        bool, typer.Option("--status", help="say what is there, and embed nothing")
+        bool, typer.Option("--status", help="print what is embedded already, and stop")
     ] = False,
     cluster: Annotated[
-        str, typer.Option(help="workers to share it: a Dask scheduler's address, or local:2")
+        str,
+        typer.Option(help="share the work on a Dask cluster: its scheduler's address, or local:2"),
     ] = "",
 ) -> None:
-    """Embed what the notebooks search by vectors, before they run. Parts may run at once,
-    overlap, die and be repeated.
+    """Compute the embeddings that the notebooks need, before they run. Parts may run in parallel,
+    and be repeated after a crash.
     """
     from vrag_kit.runner.embed import (
         corpora_to_embed,
@@ -95,15 +99,16 @@ def embed(
 
 
 def report(
-    parameters: Annotated[
-        list[Path], typer.Argument(help="the parameter files that the notebooks were run with")
-    ],
+    parameters: Annotated[list[Path], typer.Argument(help="parameter files of the runs")],
     to: Annotated[
-        Path | None, typer.Option(help="the page to write; else report.html beside the copies")
+        Path | None,
+        typer.Option(
+            help="the page to write; by default report.html beside the executed notebooks"
+        ),
     ] = None,
 ) -> None:
-    """Write one HTML page with all tables and figures of the executed notebooks; it
-    opens offline. Leaves the one that is there, made of the same runs.
+    """Write all tables and figures of the executed notebooks to one HTML page, which opens
+    offline. A page of the same runs is left as it is.
     """
     from vrag_kit.runner.report import write_report
 
