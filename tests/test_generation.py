@@ -111,17 +111,17 @@ def test_the_logits_are_those_of_transformers_own_way(
 @pytest.mark.parametrize(
     ("family", "reason"),
     [
-        ("qwen3_vl", "its processor or model works another way"),
-        ("gemma3", "it marks pictures by token types"),
-        ("mllama", "the model takes no ready features"),
-        ("phi4_multimodal", "the model takes no ready features"),
+        ("qwen3_vl", "its processor or model failed"),
+        ("gemma3", "it marks images by token types"),
+        ("mllama", "the model takes no precomputed features"),
+        ("phi4_multimodal", "the model takes no precomputed features"),
     ],
 )
 def test_features_are_not_reused_where_a_family_needs_more_than_them(
     family: str, reason: str, load, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert load(family).eyes is None  # the weights are read when they are first needed
-    assert f"looked at anew for every prompt, because {reason}" in capsys.readouterr().out
+    assert f"computed for every prompt, because {reason}" in capsys.readouterr().out
 
 
 def test_features_that_give_other_logits_than_pixels_are_not_reused(
@@ -138,7 +138,7 @@ def test_features_that_give_other_logits_than_pixels_are_not_reused(
 
     monkeypatch.setattr(LlavaForConditionalGeneration, "forward", forward)
     assert load("llava").eyes is None
-    assert "because ready features give other answers than pixels do" in capsys.readouterr().out
+    assert "because precomputed features give other logits than pixels" in capsys.readouterr().out
 
 
 @pytest.mark.slow

@@ -52,7 +52,7 @@ class LoadedModel:
         self.eyes = None if reason else self._new_eyes()
         if reason:
             print(
-                f"{name}: pictures are looked at anew for every prompt, because {reason}",
+                f"{name}: image features are computed for every prompt, because {reason}",
                 flush=True,
             )
         self.nests = False
@@ -61,7 +61,7 @@ class LoadedModel:
             reason = prefix_cache_problem(self)
             self.nests = not reason
             if reason:
-                print(f"{name}: what prompts share is read for each, because {reason}", flush=True)
+                print(f"{name}: prompts share no prefix, because {reason}", flush=True)
             self.eyes = self.eyes and self._new_eyes()
 
     def generate(self, prompts: Sequence[Prompt], sample: int) -> list[Reply]:
@@ -239,7 +239,7 @@ class LoadedModel:
     def _with_features(
         self, conversations: Sequence[LibraryObject], seen: Sequence[ImageFeatures]
     ) -> Inputs:
-        """Inputs in which ready features stand for the pictures."""
+        """Inputs with precomputed image features in place of pixels."""
         from transformers.modeling_outputs import BaseModelOutputWithPooling
 
         processor = self._processor

@@ -24,7 +24,7 @@ _TRIAL: Pictures = {
     "c": Image.new("RGB", (64, 48), (90, 160, 40)),  # may be stacked with the first
 }
 
-_OTHERWISE = "shared prefixes give other answers than whole prompts do"
+_OTHERWISE = "a shared prefix gives other logits than whole prompts"
 
 
 @torch.inference_mode()
@@ -33,16 +33,16 @@ def vision_cache_problem(answering: LoadedModel) -> str:
     prompt give the same logits from cached features as from pixels.
     """
     if "mm_encoder_outputs" not in answering.takes:
-        return "the model takes no ready features"
+        return "the model takes no precomputed features"
     if "token_type_ids" in answering.takes:
-        return "it marks pictures by token types, which only its own way sets"
+        return "it marks images by token types, which only its processor sets"
     batch = [_asked(answering, "abc")]
     try:
         reused = answering.model(**answering.inputs(batch, dict(_TRIAL))).logits[:, -1]
         own = answering.model(**answering.inputs(batch, dict(_TRIAL), reuse=False)).logits[:, -1]
-    except Exception as error:  # whatever a family's code raises: it works another way
-        return f"its processor or model {_another_way(error)}"
-    return "" if _close(reused, own) else "ready features give other answers than pixels do"
+    except Exception as error:  # whatever a family's code raises
+        return f"its processor or model {_failed(error)}"
+    return "" if _close(reused, own) else "precomputed features give other logits than pixels"
 
 
 @torch.inference_mode()
@@ -72,8 +72,8 @@ def prefix_cache_problem(answering: LoadedModel) -> str:
         alone = [answering.inputs([asked], dict(_TRIAL)) for asked in batch]
         one_by_one = torch.cat([_logits(answering.model, each, stop) for each in alone], dim=1)
         return "" if _differs_less(together, apart, one_by_one) else _OTHERWISE
-    except Exception as error:  # whatever a family's code raises: it works another way
-        return f"it {_another_way(error)}"
+    except Exception as error:  # whatever a family's code raises
+        return f"it {_failed(error)}"
 
 
 def _asked(answering: LoadedModel, keys: str) -> PromptInput:
@@ -109,5 +109,5 @@ def _differs_less(together: torch.Tensor, apart: torch.Tensor, alone: torch.Tens
     return float((together - apart).abs().max()) <= 2 * float((alone - apart).abs().max())
 
 
-def _another_way(error: Exception) -> str:
-    return f"works another way ({type(error).__name__}: {str(error)[:80]})"
+def _failed(error: Exception) -> str:
+    return f"failed ({type(error).__name__}: {str(error)[:80]})"
