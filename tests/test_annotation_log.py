@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from vrag_kit.building.annotations import FORMAT, AnnotationWriter, Vote, read_annotation_log
@@ -139,6 +139,13 @@ def possible(actions: list[tuple[str, dict[str, Any]]]) -> list[tuple[str, dict[
 
 
 @given(ACTIONS)
+@example(
+    [
+        ("seen", {"images": ["a"], "unreadable": []}),
+        ("ticked", {"image": "a"}),
+        ("unticked", {"image": "a"}),
+    ]
+)
 @settings(max_examples=60, deadline=None)
 def test_any_actions_fold_as_the_slow_obvious_model_says(
     tmp_path_factory: pytest.TempPathFactory, actions: list[tuple[str, dict[str, Any]]]
