@@ -91,7 +91,7 @@ def _apart(axis: Axes, table: pd.DataFrame, y: np.ndarray, color: str) -> None:
     axis.hlines(y, table["ci_low"], table["ci_high"], color=color, linewidth=1.6)
     axis.plot(table["value"], y, "o", color=color, markersize=6)
     ends = np.nan_to_num(table[["ci_low", "ci_high", "mde"]].to_numpy(float))
-    bound = 1.06 * float(np.abs(ends).max(initial=1.0))
+    bound = 1.06 * max(1.0, float(abs(ends).max()))
     unseen = table["mde"].fillna(bound)
     bands = axis.barh(y, 2 * unseen, left=-unseen, height=0.6, linewidth=0, zorder=0)
     for band, floor in zip(bands, table["mde_is_lower_bound"], strict=True):

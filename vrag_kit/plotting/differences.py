@@ -50,7 +50,7 @@ def forest_plot(
     figure, (axes,) = new_figure(1, len(panels), size, sharey=True)
     drawn = differences[differences["setting"].isin(list(panels))]
     ends = np.nan_to_num(drawn[["value", "ci_low", "ci_high"]].to_numpy(float))
-    bound = 1.06 * float(np.abs(ends).max(initial=1.0))
+    bound = 1.06 * max(1.0, float(abs(ends).max()))
     for axis, (setting, title) in zip(axes, panels.items(), strict=True):
         mine = differences[differences["setting"] == setting]
         if others is not None:
