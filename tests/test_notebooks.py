@@ -25,18 +25,23 @@ COMPARED = [path for path in PATHS if "NBVAL_CHECK_OUTPUT" in path.read_text(enc
 WARM = [path for path in PATHS if path not in COMPARED]
 FEWER = {
     **{"ks": [1, 3, 5], "draws": 1, "counterfactual_draws": 1, "distractor_ks": [1, 3]},
-    **{"questions_per_scenario": 4, "panel_questions_per_scenario": 2, "example_counts": [1, 3]},
+    **{"questions_per_scenario": 2, "panel_questions_per_scenario": 2, "example_counts": [1, 3]},
 }
 """Names of parameters, in any notebook → values with which it asks models less than by its own."""
+ONE_MODEL = {"models": ["field-guide-vlm-few"]}
 OF_ONE = {
-    "15_error_budget": {"clue_positions": {"ks": [3, 5], "draws": 1}},
+    "07_easy_negatives": ONE_MODEL,
+    "09_wikipedia_text_rag": ONE_MODEL,
+    "15_error_budget": {**ONE_MODEL, "clue_positions": {"ks": [3, 5], "draws": 1}},
+    "18_why_distractors_hurt": ONE_MODEL,
     "19_abstention_as_detection": {"paired_contexts": {"ks": [1, 3], "draws": 1}},
     "43_evidence_modes": {"max_questions": {"per_dataset": 4}},
+    "44_claim_diagnostics": {"max_questions": {"per_dataset": 5}},
     "45_ambiguity": {"ambiguity": {"questions_per_dataset": 8, "ambiguous_share": 0.5}},
     "46_prompt_sweep": {
         "prompt_sweep": {
-            "prompts": [],
-            "questions_per_dataset": 4,
+            "prompts": ["plain-ex1-direct", "expert-ex3-direct"],
+            "questions_per_dataset": 3,
             "paper_layout_questions": 1,
             "controls": True,
         },
@@ -44,7 +49,7 @@ OF_ONE = {
     "52_crag_mm_single_turn": {"mismatched_questions": 8},
     "53_crag_mm_multi_turn": {"mismatched_conversations": 4},
     "60_across_papers": {
-        "max_questions": {"per_scenario": 1, "per_dataset": 2},
+        "max_questions": {"per_scenario": 1, "per_dataset": 1},
     },
 }
 """The same of one notebook."""
