@@ -39,14 +39,14 @@ def test_turns_stand_in_order_and_the_stop_below_the_turn_where_it_came(
     # R W W R M: the rule fires at the third turn, the last two count as missing:
     # (1 - 1 - 1 + 0 + 0) / 5
     card = words(browser.card.value)
-    assert "right, wrong, wrong | after the stop: right, missing" in card
+    assert "correct, incorrect, incorrect | after the stop: correct, missing" in card
     assert "score −0.2, the mean of 5 turns after the stop" in card
     places = [card.index(f"turn {turn} of 5") for turn in range(1, 6)]
     assert places == sorted(places)
     stop = card.index("stopped at turn 3: what is below counts as missing")
     assert places[2] < stop < places[3]
     assert card.count("counts as missing, 0: it comes after the stop") == 2
-    assert "verdict right, 1" in card[places[3] : places[4]]
+    assert "verdict correct, 1" in card[places[3] : places[4]]
 
 
 def test_what_was_found_is_told_kept_or_passed_over_and_once(browser: ConversationBrowser) -> None:
