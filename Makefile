@@ -24,7 +24,7 @@ run_and_report = $(BIN)/vrag run $(1); status=$$?; $(BIN)/vrag report $(1); exit
 test: $(READY)
 	@$(MAKE) --no-print-directory --jobs=2 lint suite
 
-quick: $(READY)  # some three minutes
+quick: $(READY)  # some two minutes
 	$(BIN)/ruff check .
 	$(BIN)/python -m pytest -n auto --dist loadfile -m "not slow and not browser and not notebooks"
 
