@@ -38,7 +38,11 @@ def modes_figure(means: pd.DataFrame) -> Figure:
     for axis in axes.flat[len(panels) :]:
         axis.set_axis_off()
     others = {each: setting_name(each) for each in own["setting"].unique() if each not in ARMS}
-    names = {setting: textwrap.fill(words, 12) for setting, words in {**ARMS, **others}.items()}
+    labels = {**ARMS, **others}
+    names = {
+        setting: textwrap.fill(words, 10, break_long_words=False)
+        for setting, words in labels.items()
+    }
     for axis, ((dataset, metric, stratum), table) in zip(axes.flat, panels, strict=False):
         draw_categories(axis, table, names, "setting")
         title = str(dataset) if stratum == ALL else f"{dataset}, {stratum}"
