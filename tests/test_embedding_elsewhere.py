@@ -44,6 +44,13 @@ def encoded(project: Path) -> Counter[int]:
     return counts
 
 
+def at_work(project: Path, runner: int) -> list[psutil.Process]:
+    """The living processes that are in the middle of a shard."""
+    counts = encoded(project).items()
+    inside = (each for each, count in counts if each != runner and 0 < count < SHARD)
+    return [psutil.Process(each) for each in inside if psutil.pid_exists(each)]
+
+
 def shards(folder: Path) -> dict[str, bytes]:
     return {path.name: path.read_bytes() for path in folder.glob("*/shard-*")}
 
@@ -54,8 +61,8 @@ def test_a_worker_that_is_killed_costs_what_it_was_at_and_the_bytes_are_the_same
 ) -> None:
     monkeypatch.setenv("PAUSE", "0.05")  # a shard takes 32 batches
     with running(project, "vrag_kit.runner", "embed", P, "--cluster", "local:2") as run:
-        until(lambda: len(encoded(project)) == 1 + 2)  # the one that hands out tries a document
-        its_own = psutil.Process(next(each for each in encoded(project) if each != run.pid))
+        until(lambda: at_work(project, run.pid))  # the one that hands out tries a document
+        its_own = at_work(project, run.pid)[0]
         killed = its_own.parent()
         assert killed is not None
         killed.send_signal(signal.SIGKILL)
