@@ -4,7 +4,6 @@ recorded instead.
 
 from __future__ import annotations
 
-import re
 import secrets
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -18,7 +17,6 @@ from vrag_kit.workspace import display_path
 STAND_IN = "stand_in"
 """Key in `Answer.fields` of a placeholder answer; its value is `Forecast.mark`."""
 _WORDS = "nobody was asked, these words take the place of an answer and are about as long as one"
-_NUMBER = re.compile(rf"(?<={_WORDS}) \(\d+\)$")
 
 _Result = TypeVar("_Result")
 
@@ -98,13 +96,6 @@ def placeholder_text(number: int) -> str:
     return f"{_WORDS} ({number:08d})"
 
 
-def strip_placeholder_number(words: str) -> str:
-    """Return an answer's text; a dry run strips the number of a placeholder, which makes all
-    placeholders equal.
-    """
-    return words if current_dry_run() is None else _NUMBER.sub("", words)
-
-
 def memoize_dry_run(make: Callable[[], _Result], *key: object) -> _Result:
     """Return `make()`; a dry run calls it only once for each `key`, because its notebooks repeat
     work. Callers must not modify the result.
@@ -115,16 +106,6 @@ def memoize_dry_run(make: Callable[[], _Result], *key: object) -> _Result:
     if key not in forecast.known:
         forecast.known[key] = make()
     return cast(_Result, forecast.known[key])
-
-
-def read_memoized(read: Callable[[], _Result], file: Path, *key: object) -> _Result:
-    """Return `read()`, which reads `file`; a dry run calls it only once for each `key` while the
-    file is unchanged.
-    """
-    if current_dry_run() is None or not file.is_file():
-        return read()
-    stat = file.stat()
-    return memoize_dry_run(read, str(file), stat.st_size, stat.st_mtime_ns, *key)
 
 
 def refuse_generation(folder: Path, edition: str, megabytes: int, command: str) -> None:

@@ -20,7 +20,6 @@ from vrag_kit.benchmarks.species_images import build_pools, build_qrels, species
 from vrag_kit.benchmarks.visual_rag_rows import KEYS_V2, AnnotationRow, empty_file_error, parse_row
 from vrag_kit.errors import VragError
 from vrag_kit.files import escapes_folder, git_blob_id
-from vrag_kit.forecast import read_memoized
 from vrag_kit.names import StringIndex
 from vrag_kit.types import Benchmark, Query
 
@@ -46,12 +45,6 @@ def load_visual_rag(
     decoded only when used.
     """
     annotations, image_root = Path(annotations), Path(image_root)
-    return read_memoized(
-        lambda: _read(annotations, image_root, name), annotations, str(image_root), name
-    )
-
-
-def _read(annotations: Path, image_root: Path, name: str) -> Benchmark:
     listing = make_folder_lister(image_root)
     queries: dict[str, Query] = {}
     labels: dict[str, np.ndarray] = {}

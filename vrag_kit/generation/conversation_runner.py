@@ -13,7 +13,7 @@ import pandas as pd
 
 from vrag_kit.config import Hardware
 from vrag_kit.errors import VragError
-from vrag_kit.forecast import STAND_IN, IdentityKey, current_dry_run, memoize_dry_run
+from vrag_kit.forecast import STAND_IN
 from vrag_kit.generation.answers import AnswerStore
 from vrag_kit.generation.ask import ask_prompts
 from vrag_kit.generation.asking_options import Task
@@ -128,40 +128,7 @@ class _Turns:
     scores: dict[Thread | None, tuple[float, ...]] = field(default_factory=dict)
 
     def ask(self, contexts: Sequence[Context], histories: Sequence[History]) -> list[Answer]:
-        """Search for some turns, and ask those without a failed search. In a dry run, answers of an
-        earlier notebook are reused.
-        """
-        if current_dry_run() is None or not self._alone(histories):
-            return self._ask(contexts, histories)
-        before, prompts = self._before(), self.inquiry.conversation.prompts
-        keys = [(context, prompts.template_for(context).name) for context in contexts]
-        new = [context for context, name in keys if (context, name) not in before]
-        for context, answer in zip(new, self._ask(new, [()] * len(new)), strict=True):
-            before[context, prompts.template_for(context).name] = self.known[context], answer
-        self.known.update((key[0], before[key][0]) for key in keys)
-        return [before[key][1] for key in keys]
-
-    def _before(self) -> dict[tuple[Context, str], tuple[_Known, Answer]]:
-        """Context and template → what it was asked with, and the answer; empty but in a
-        forecast.
-        """
-        inquiry, generator = self.inquiry, self.inquiry.generator
-        model = (generator.name, generator.fingerprint, repr(sorted(generator.decoding.items())))
-        prompts = inquiry.conversation.prompts
-        how = (
-            self.sample,
-            inquiry.how.retry_failures,
-            IdentityKey(prompts.read),
-            IdentityKey(inquiry.conversation.cut),
-        )
-        what = (
-            IdentityKey(inquiry.benchmark),
-            IdentityKey(prompts.templates),
-            str(inquiry.store.path),
-        )
-        return memoize_dry_run(dict, "turns", *model, *how, *what)
-
-    def _ask(self, contexts: Sequence[Context], histories: Sequence[History]) -> list[Answer]:
+        """Search for some turns, and ask those without a failed search."""
         found = self._searched(contexts, histories)
         turns = zip(contexts, found, histories, strict=True)
         worded = [None if each[1].failure else self._worded(*each) for each in turns]
@@ -225,10 +192,6 @@ class _Turns:
         template = self.inquiry.conversation.prompts.template_for(context).name
         place = (query.conversation_id or query.query_id, query.turn)
         return (*what, query.query_id, query.group, template, *place)
-
-    def _alone(self, histories: Sequence[History]) -> bool:
-        """Whether prompts depend on their contexts alone."""
-        return self.inquiry.conversation.search is None and not any(histories)
 
     def _searched(
         self, contexts: Sequence[Context], histories: Sequence[History]

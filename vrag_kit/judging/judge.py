@@ -11,7 +11,6 @@ import numpy as np
 import pandas as pd
 
 from vrag_kit.errors import VragError, short_repr
-from vrag_kit.forecast import current_dry_run
 from vrag_kit.frames import require_columns
 from vrag_kit.judging.abstention import is_abstention
 from vrag_kit.judging.answered import ok_answers
@@ -225,7 +224,7 @@ def _abstains(verdict: Judgment, answer: str, scale: Scale) -> bool:
 
 def _note_unread(judged: pd.DataFrame) -> None:
     """Print which models' answers, nearly all, are no answers to a judge that says so."""
-    if current_dry_run() is not None or "model" not in judged:
+    if "model" not in judged:
         return
     for model, answers in judged.groupby("model", sort=False):
         unread = answers["marks"].str.contains("unparsed")

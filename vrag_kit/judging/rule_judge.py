@@ -15,7 +15,6 @@ from pathlib import Path
 
 import pandas as pd
 
-from vrag_kit.forecast import strip_placeholder_number
 from vrag_kit.judging.abstention import is_abstention
 from vrag_kit.judging.answered import no_reference_failure
 from vrag_kit.judging.rubric import Verdict, verdict_label
@@ -68,9 +67,7 @@ class RuleJudge:
 
     def judge(self, benchmark: Benchmark, answers: pd.DataFrame) -> list[tuple[Judgment, ...]]:
         """Return one verdict for each row of answers."""
-        pairs = list(
-            zip(answers["query_id"], map(strip_placeholder_number, answers["answer"]), strict=True)
-        )
+        pairs = list(zip(answers["query_id"], answers["answer"], strict=True))
         verdicts = {
             (query_id, answer): self.verdict(benchmark.queries[query_id], answer)
             for query_id, answer in dict.fromkeys(pairs)

@@ -13,7 +13,7 @@ from threading import Lock
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from vrag_kit.errors import SetupError, VragError, short_repr
-from vrag_kit.forecast import STAND_IN, current_dry_run
+from vrag_kit.forecast import STAND_IN
 from vrag_kit.judging.rubric import UnparsedError
 from vrag_kit.types import Answer, Failure, Message, Prompt, Status
 
@@ -110,7 +110,7 @@ class StructuredAsker:
         """Raise `VragError` for a model that cannot be asked, as without its key, before
         others are asked for what it is to read; where words of it are stored, only say so.
         """
-        missing = self.generator.missing() if current_dry_run() is None else ""
+        missing = self.generator.missing()
         if not missing:
             return
         told = f"model {self.generator.name!r} cannot be asked for {self.what}: {missing}"

@@ -13,7 +13,7 @@ import pandas as pd
 
 from vrag_kit.depths import clip_cutoffs, describe_run_depth
 from vrag_kit.errors import VragError
-from vrag_kit.forecast import Forecast, IdentityKey, current_dry_run, memoize_dry_run
+from vrag_kit.forecast import Forecast, current_dry_run
 from vrag_kit.options import Entry, check_list
 from vrag_kit.retrieval.corpora import note_planned_embedding
 from vrag_kit.retrieval.dense import FlatRetriever
@@ -128,7 +128,7 @@ def _foreseen(
         encoder = cached_encoder(entry, cache_dir)
         if encoder is not None:
             name, folder = encoder.name, embeddings_folder(encoder, cache_dir)
-            run = _found_before(benchmark, encoder, k, folder)
+            run = read_cached_run(folder, search_key(benchmark, encoder, k))
             if run is not None:
                 return name, run
     run = arbitrary_run(benchmark, k)
@@ -137,15 +137,6 @@ def _foreseen(
         encoder.check_one(benchmark.queries[first], benchmark.corpus[found])
     forecast.any_order.add(name)
     return name, run
-
-
-def _found_before(
-    benchmark: Benchmark, encoder: Encoder, k: int, folder: Path
-) -> pd.DataFrame | None:
-    """Returns the cached run of a search; a dry run reads all documents once."""
-    what = (IdentityKey(benchmark), encoder.fingerprint, encoder.shown, k)
-    key = memoize_dry_run(lambda: search_key(benchmark, encoder, k), "search", *what)
-    return read_cached_run(folder, key)
 
 
 def _free_memory() -> None:

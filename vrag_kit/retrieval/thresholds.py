@@ -7,8 +7,6 @@ from collections.abc import Iterable, Mapping
 import numpy as np
 import pandas as pd
 
-from vrag_kit.errors import VragError
-from vrag_kit.forecast import current_dry_run
 from vrag_kit.retrieval.entity_recall import shows_entity
 from vrag_kit.types import DocId, Document, Query
 
@@ -25,8 +23,8 @@ def threshold_curve(
     shows the entity, NaN where none is kept), recall (share of the run's correct hits that is kept)
     and f1 (of the two, 0 where one is 0 or NaN).
 
-    Hits above the threshold are kept, as in `SearchPipeline`. Without rows if no entity is known;
-    raises `VragError` if some are and no hit shows one, except in a dry run.
+    Hits above the threshold are kept, as in `SearchPipeline`. Without rows if no entity is known,
+    or no hit shows one, which is printed.
     """
     asked = {query.query_id: query for query in queries if query.entity.strip()}
     hits = run[run["query_id"].isin(asked)]
@@ -34,10 +32,11 @@ def threshold_curve(
     right = np.array(
         shows_entity([(asked[query], corpus[doc]) for query, doc in pairs]), dtype=bool
     )
-    if asked and not right.any() and not current_dry_run():
-        raise VragError(
-            f"none of {len(hits):,} hits of {len(asked):,} queries with a known entity shows it;"
-            " expected some. Take a better search."
+    if asked and not right.any():
+        print(
+            f"note: none of {len(hits):,} hits of {len(asked):,} queries with a known entity shows"
+            " it, so no threshold can be chosen",
+            flush=True,
         )
     rows: list[tuple[float, ...]] = []
     if not right.any():
