@@ -28,7 +28,7 @@ from vrag_kit.generation import (
     load_generator,
     load_rewriter,
 )
-from vrag_kit.generation.conversation_runner import ConversationRunner
+from vrag_kit.generation.conversation import run_conversations
 from vrag_kit.generation.generator import Generator, Reply
 from vrag_kit.papers.crag_mm import (
     PROMPT_SETS,
@@ -97,10 +97,8 @@ def hold(store: Path, folder: Path, url: str, lease: float = 1.0) -> pd.DataFram
         {"model": f"talker@{url}", "concurrency": 3}, decoding={"temperature": 0}
     )
     with AnswerStore(store, lease=lease) as answers:
-        inquiry = ConversationRunner(
-            generator=model, benchmark=talks, store=answers, conversation=talk, how=how
-        )
-        return inquiry.run(arms.contexts(talks, ["mm_llm", "task_3"]))
+        contexts = arms.contexts(talks, ["mm_llm", "task_3"])
+        return run_conversations(model, talks, contexts, answers, talk, how=how)
 
 
 class Noting:
@@ -143,10 +141,8 @@ def hold_here(store: Path, folder: Path, model: str, lease: float = 30.0) -> pd.
     asked = Noting(load_generator(short, decoding={"temperature": 0}), notes)
     with AnswerStore(store, lease=lease) as answers:
         talk = ConversationConfig(prompts=PROMPT_SETS["paper"], search=arms)
-        inquiry = ConversationRunner(
-            generator=asked, benchmark=talks, store=answers, conversation=talk, how=how
-        )
-        return inquiry.run(arms.contexts(talks, ["mm_llm", "task_3"]))
+        contexts = arms.contexts(talks, ["mm_llm", "task_3"])
+        return run_conversations(asked, talks, contexts, answers, talk, how=how)
 
 
 def start(

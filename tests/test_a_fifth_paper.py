@@ -139,7 +139,7 @@ def test_a_conversation_without_its_first_turn_is_not_asked(
     later = [context for context in zero_shot(talks) if context.query_id.endswith("-1")]
     with StrangeServer({"": ["say A"]}) as server:
         model = {"model": f"talker@{server.url}", "decoding": {"temperature": 0}}
-        with pytest.raises(VragError, match=r"conversation 'disc0'.*: turn 0 is not among"):
+        with pytest.raises(VragError, match=r"conversation 'disc0'.*1 .query 'disc0-1'"):
             ask_models([model], talks, later, tmp_path, prompts=PROMPTS)
 
 

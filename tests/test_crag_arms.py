@@ -80,7 +80,7 @@ def test_each_arm_searches_and_is_told_what_it_should(
     }
     assert last["search_query"].tolist() == ["", "", "turn 1 of a?", "turn 1 of a?"]
     assert last["n_skipped"].tolist() == [0, 1, 2, 2]  # kg-2, and w2
-    assert "10 times a document was found that has nothing to show" in capsys.readouterr().out
+    assert "10 retrieved documents with nothing to show" in capsys.readouterr().out
     prompts = [each for each in told(server) if each.endswith("Query: turn 1 of a?")]
     assert len(prompts) == 4
     histories = ["Conversation history: " in each for each in prompts]

@@ -102,17 +102,14 @@ def test_contexts_that_are_there_twice_are_asked_and_counted_once(
     twice = [asked_as("zero_shot"), asked_as("zero_shot", 2), asked_as("zero_shot")]
     table = ask_models([Red()], few_texts(), twice, tmp_path, prompts=PROMPTS)
     assert list(table["k"]) == [1, 2]
-    note = (
-        "note: 1 of 3 contexts are repeats, as of 'zero_shot', k = 1, query 'q', which is there 2"
-    )
-    assert note in capsys.readouterr().out
+    assert "1 of 3 contexts are repeats" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize(
     ("changes", "words"),
     [
-        ({"query_id": "other"}, "query 'other': found the question 'other', which is none of b"),
-        ({"doc_ids": ("d", "e")}, "query 'q': found the document 'e', which is none of b"),
+        ({"query_id": "other"}, "query 'other': found the query 'other'"),
+        ({"doc_ids": ("d", "e")}, "query 'q': found the document 'e'"),
     ],
 )
 def test_a_context_of_another_benchmark_is_said(

@@ -20,7 +20,7 @@ from vrag_kit.generation import (
     build_prompt,
     load_generator,
 )
-from vrag_kit.generation.conversation_runner import ConversationRunner
+from vrag_kit.generation.conversation import run_conversations
 from vrag_kit.generation.generator import Generator
 from vrag_kit.papers.crag_mm import PROMPT_SETS
 from vrag_kit.synthetic import generate_field_guide
@@ -59,10 +59,7 @@ def measure(generator: Generator, benchmark: Benchmark, layout: str) -> None:
     def turn_by_turn() -> None:
         with tempfile.TemporaryDirectory() as folder, AnswerStore(Path(folder) / "a") as store:
             talk = ConversationConfig(prompts=prompts)
-            inquiry = ConversationRunner(
-                generator=generator, benchmark=benchmark, store=store, conversation=talk, how=how
-            )
-            table = inquiry.run(contexts)
+            table = run_conversations(generator, benchmark, contexts, store, talk, how=how)
         told: dict[str, tuple[Turn, ...]] = {}
         prompts.clear()
         for context, answer in zip(contexts, table["answer"], strict=True):

@@ -3,8 +3,7 @@
 from vrag_kit.config import Decoding, Hardware
 from vrag_kit.generation.answers import AnswerStore
 from vrag_kit.generation.arms import baseline_contexts, gcue_contexts
-from vrag_kit.generation.ask import ask_prompts
-from vrag_kit.generation.asking_options import Task
+from vrag_kit.generation.ask import Task, ask_prompts
 from vrag_kit.generation.contexts import (
     ONE_IN_K,
     TOP_K,
@@ -21,7 +20,7 @@ from vrag_kit.generation.contexts import (
     with_min_clues,
     zero_shot,
 )
-from vrag_kit.generation.conversation_config import ConversationConfig, EarlyStop
+from vrag_kit.generation.conversation import ConversationConfig, EarlyStop
 from vrag_kit.generation.cutting import TokenLimit
 from vrag_kit.generation.distractors import (
     clue_with_distractors,

@@ -7,28 +7,59 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from dataclasses import dataclass, replace
 from itertools import islice
-from typing import Any
 
 from vrag_kit.config import Hardware
 from vrag_kit.forecast import STAND_IN
 from vrag_kit.generation.answers import AnswerStore
-from vrag_kit.generation.asking_options import Task
 from vrag_kit.generation.batching import QueryPrompt, make_batches
+from vrag_kit.generation.budget import Budget
 from vrag_kit.generation.generator import Generator, Reply, iter_images
 from vrag_kit.generation.keys import AnswerKeys, ImageInfo, prompt_key_json, serialize_prompt
-from vrag_kit.generation.parsers import parse_tagged
+from vrag_kit.generation.parsers import Reader, parse_tagged
 from vrag_kit.generation.served import SERVED, served_name_warning
-from vrag_kit.generation.spending import Budget, check_budget
 from vrag_kit.progress import progress
 from vrag_kit.run_log import log_answers
 from vrag_kit.types import Answer, Failure, Prompt, Status
+
+Watch = Callable[[Sequence[tuple[Prompt, Answer]]], None]
+"""Receives replies as they arrive; an exception that it raises stops the round."""
 
 _SHORTEST_PAUSE = 0.1
 _LONGEST_PAUSE = 5.0
 """Seconds between two looks at what others are asking."""
 _SAY_AGAIN = 30.0
 """Seconds until it is said again that others are waited for."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Task:
+    """One round of questions: what is generated, how it is parsed, and which sample it is."""
+
+    what: str = "answers"
+    """What is generated, as messages name it: "answers", "verdicts"."""
+    read: Reader = parse_tagged
+    """Parses an answer's text into fields; the field "answer" must not be empty. With the field
+    "enough", a truncated reply counts as an answer; with "unreadable", there is no answer.
+    """
+    sample: int = 0
+    """Index of this sample, from 0."""
+    samples: int = 1
+    """Number of samples."""
+    silence_counts: bool = False
+    """Whether an empty or truncated reply is the model's answer, which is not retried. From a
+    judge, or a question writer, it is a failure.
+    """
+    watch: Watch | None = None
+    """Receives the stored answers before the first call, and then each new reply. It is called from
+    several threads, and not at all when there is nothing to ask.
+    """
+
+    def __str__(self) -> str:
+        if self.samples == 1:
+            return self.what
+        return f"{self.what}, sample {self.sample + 1} of {self.samples},"
 
 
 def ask_prompts(
@@ -51,8 +82,7 @@ def ask_prompts(
     how, this = how or Hardware(), this or Task()
     began = time.monotonic()
     pictures = store.pictures(iter_images(prompts))
-    keys = AnswerKeys(generator.fingerprint, generator.decoding, this.sample)
-    answer_ids = keys.answer_ids(prompt_key_json(each, pictures) for each in prompts)
+    answer_ids = _answer_ids(generator, prompts, pictures, this.sample)
     owned = zip(owners or [""] * len(answer_ids), prompts, strict=True)
     asked = dict(zip(answer_ids, owned, strict=True))
     answers = store.read(list(asked))
@@ -65,7 +95,16 @@ def ask_prompts(
     if todo and this.watch:
         this.watch([(asked[each][1], answers[each]) for each in asked if each not in todo])
     if todo:
-        new = _Asker(generator, store, todo, again, pictures, this).ask_all(how.batch_size)
+        asker = _Asker(
+            generator=generator,
+            store=store,
+            todo=todo,
+            again=again,
+            pictures=pictures,
+            this=this,
+            budget=Budget(generator, store),
+        )
+        new = asker.ask_all(how.batch_size)
         answers |= store.read(list(todo))
     answers = {answer_id: _read(answer, this) for answer_id, answer in answers.items()}
     came = {
@@ -94,89 +133,89 @@ def stored_answers(
 ) -> list[Answer | None]:
     """Return the stored answer to each prompt, in order, or None; no model is queried."""
     pictures = store.pictures(iter_images(prompts))
-    keys = AnswerKeys(generator.fingerprint, generator.decoding, sample)
-    answer_ids = keys.answer_ids(prompt_key_json(each, pictures) for each in prompts)
+    answer_ids = _answer_ids(generator, prompts, pictures, sample)
     stored = store.read(answer_ids)
     return [stored.get(answer_id) for answer_id in answer_ids]
 
 
+def _answer_ids(
+    generator: Generator,
+    prompts: Sequence[Prompt],
+    pictures: Mapping[str, ImageInfo],
+    sample: int,
+) -> list[str]:
+    keys = AnswerKeys(generator.fingerprint, generator.decoding, sample)
+    return keys.answer_ids(prompt_key_json(each, pictures) for each in prompts)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class _Asker:
     """Asks the questions of one round that the store does not answer."""
 
-    def __init__(
-        self,
-        generator: Generator,
-        store: AnswerStore,
-        todo: Mapping[str, QueryPrompt],
-        again: Mapping[str, float],
-        pictures: Mapping[str, ImageInfo],
-        this: Task,
-    ) -> None:
-        self._generator = generator
-        self._store = store
-        self._todo = todo
-        self._again = again
-        self._pictures = pictures
-        self._this = this
-        self._purse = Budget(generator, store)
+    generator: Generator
+    store: AnswerStore
+    todo: Mapping[str, QueryPrompt]
+    again: Mapping[str, float]
+    """Failures that are retried, with the time at which they were stored."""
+    pictures: Mapping[str, ImageInfo]
+    this: Task
+    budget: Budget
 
     def ask_all(self, batch_size: int) -> int:
         """Print and check the cost estimate, ask all questions, and wait for other processes.
         Returns how many were asked here.
         """
-        self._forecast()
-        self._generator.prepare()
-        size = getattr(self._generator, "at_once", batch_size) if self._generator.batched else 1
-        label = f"{self._this} of {self._generator.name}"
+        self._estimate()
+        self.generator.prepare()
+        size = getattr(self.generator, "at_once", batch_size) if self.generator.batched else 1
+        label = f"{self.this} of {self.generator.name}"
         new = 0
-        with self._store.renew_leases():
-            parts = make_batches(self._todo, size, self._generator)
-            with progress(label, len(self._todo), "prompts") as bar:
-                for count, length in _at_once(self._ask, parts, self._generator.concurrency):
+        with self.store.renew_leases():
+            parts = make_batches(self.todo, size, self.generator)
+            with progress(label, len(self.todo), "prompts") as bar:
+                for count, length in _at_once(self._ask, parts, self.generator.concurrency):
                     new += count
                     bar.update(length)
-            return new + self._wait(list(self._todo), size)
+            return new + self._wait(list(self.todo), size)
 
-    def _forecast(self) -> None:
-        """Print the forecast of this round and those of further samples; raise
-        `VragError` when it passes what may be spent.
-        """
-        rounds = self._this.samples - self._this.sample
-        prompts = [owned.prompt for owned in self._todo.values()] * rounds
-        sizes = {where: picture.size for where, picture in self._pictures.items()}
-        forecast = self._generator.forecast(prompts, sizes)
-        print(f"{self._generator.name}: {forecast}", flush=True)
-        check_budget(self._generator, forecast, self._store)
+    def _estimate(self) -> None:
+        """Print the cost estimate of this round and those of further samples, and check it."""
+        rounds = self.this.samples - self.this.sample
+        prompts = [owned.prompt for owned in self.todo.values()] * rounds
+        sizes = {where: picture.size for where, picture in self.pictures.items()}
+        estimate = self.generator.forecast(prompts, sizes)
+        print(f"{self.generator.name}: {estimate}", flush=True)
+        self.budget.check_estimate(estimate)
 
     def _ask(self, batch: Sequence[str]) -> int:
         """Ask those of a batch that are free; returns how many they were."""
-        self._purse.check()
-        ours = self._store.claim(batch, again=self._again)
+        self.budget.check()
+        ours = self.store.claim(batch, again=self.again)
         if not ours:
             return 0
-        prompts = [self._todo[answer_id].prompt for answer_id in ours]
-        replies = self._generator.generate(prompts, sample=self._this.sample)
+        prompts = [self.todo[answer_id].prompt for answer_id in ours]
+        replies = self.generator.generate(prompts, sample=self.this.sample)
         answers = [
             self._answer(answer_id, reply) for answer_id, reply in zip(ours, replies, strict=True)
         ]
         asked = zip(ours, prompts, strict=True)
-        stored = {each: serialize_prompt(prompt, self._pictures) for each, prompt in asked}
-        self._store.write(answers, stored)
+        stored = {each: serialize_prompt(prompt, self.pictures) for each, prompt in asked}
+        self.store.write(answers, stored)
         for reply in replies:
-            self._purse.spend(reply)
-        if self._this.watch:
-            self._this.watch(list(zip(prompts, answers, strict=True)))
+            self.budget.spend(reply)
+        if self.this.watch:
+            self.this.watch(list(zip(prompts, answers, strict=True)))
         return len(ours)
 
     def _answer(self, answer_id: str, reply: Reply) -> Answer:
         """A reply as it is stored, with what it cost."""
-        generator = self._generator
+        generator = self.generator
         fields = dict(reply.fields)
         if cost := generator.cost(reply.tokens):
             fields["cost"] = cost  # in US dollars
         return Answer(
             answer_id=answer_id,
-            sample=self._this.sample,
+            sample=self.this.sample,
             raw=reply.raw,
             fields=fields,
             failure=reply.failure,
@@ -192,7 +231,7 @@ class _Asker:
         new, said = 0, 0.0
         pause = _SHORTEST_PAUSE
         while missing := self._missing(todo):
-            free = self._store.free(missing, again=self._again)
+            free = self.store.free(missing, again=self.again)
             parts = [free[start : start + size] for start in range(0, len(free), size)]
             got = sum(self._ask(part) for part in parts)
             new += got
@@ -212,11 +251,11 @@ class _Asker:
 
     def _missing(self, todo: Sequence[str]) -> list[str]:
         """The questions without an answer, and failures that nobody has asked again."""
-        known, failed = self._store.read(todo), self._store.failures(self._again)
+        known, failed = self.store.read(todo), self.store.failures(self.again)
         return [
             answer_id
             for answer_id in todo
-            if answer_id not in known or failed.get(answer_id, -1.0) == self._again.get(answer_id)
+            if answer_id not in known or failed.get(answer_id, -1.0) == self.again.get(answer_id)
         ]
 
 
@@ -261,15 +300,13 @@ def _read(answer: Answer, this: Task) -> Answer:
         read = parse_tagged(answer.raw or "")  # nobody was asked for the form
     fields = {**answer.fields, **read}
     failure = answer.failure
-    if failure is not None and failure.kind == Status.TRUNCATED and fields.get("enough"):
+    if answer.status is Status.TRUNCATED and fields.get("enough"):
         failure = None
     if failure is None and "unreadable" in fields:
         failure = Failure(Status.UNREADABLE, str(fields["unreadable"]))
     if failure is None and fields.get("answer") == "":
         failure = Failure(Status.EMPTY, "no answer in its words")
-    rest: dict[str, Any] = {"sent": answer.sent, "tokens": answer.tokens, "sample": answer.sample}
-    name, words = answer.answer_id, answer.raw
-    return Answer(answer_id=name, raw=words, fields=fields, failure=failure, **rest)
+    return replace(answer, fields=fields, failure=failure)
 
 
 def _stands(answer: Answer, this: Task) -> bool:

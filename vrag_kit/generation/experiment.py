@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import gc
 import sys
-from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -16,12 +14,12 @@ from vrag_kit.config import Hardware, decoding_of, hardware_of
 from vrag_kit.errors import VragError
 from vrag_kit.forecast import current_dry_run
 from vrag_kit.generation.answers import AnswerStore
-from vrag_kit.generation.conversation import drop_later_turns
-from vrag_kit.generation.conversation_config import ConversationConfig
-from vrag_kit.generation.conversation_runner import (
+from vrag_kit.generation.conversation import (
     ANSWER_COLUMNS,
     CONVERSATION_COLUMNS,
-    ConversationRunner,
+    ConversationConfig,
+    conversation_key,
+    run_conversations,
 )
 from vrag_kit.generation.generator import Generator, prompt_images
 from vrag_kit.generation.loading import load_generator
@@ -63,15 +61,16 @@ def ask_model(
     See `ask_prompts` for what is printed and raised; raises `VragError` also for several samples of
     a model that decodes greedily.
     """
-    inquiry = ConversationRunner(
-        generator=generator,
-        benchmark=benchmark,
-        store=store,
-        conversation=ConversationConfig(prompts=prompts),
-        how=how or Hardware(),
+    table = run_conversations(
+        generator,
+        benchmark,
+        contexts,
+        store,
+        ConversationConfig(prompts=prompts),
+        how=how,
         samples=samples,
     )
-    return inquiry.run(contexts)[list(ANSWER_COLUMNS)]
+    return table[list(ANSWER_COLUMNS)]
 
 
 def ask_models(
@@ -149,27 +148,27 @@ def ask_conversations(
     samples = decoding_of(decoding).samples
     check_list(models, "models")
     contexts = _each_once(contexts)
-    for context in contexts:  # what cannot be asked is said before anything is loaded
+    for context in contexts:  # what cannot be asked is an error before anything is loaded
         conversation.prompts.template_for(context)
         _check_known(context, benchmark)
-    generators = _opened(models, decoding, hardware)
+    generators = _load_all(models, decoding, hardware)
     tables = []
-    prompts: dict[Context, RenderedPrompt] = {}
+    rendered: dict[Context, RenderedPrompt] = {}
     with AnswerStore(Path(answers_dir) / "answers.sqlite") as store:
         for entry in models:
-            model = generators.pop(0)
-            chosen = _few_enough(entry, model.name, benchmark, contexts, conversation.prompts)
-            how = hardware_of(hardware)
-            inquiry = ConversationRunner(
-                generator=model,
-                benchmark=benchmark,
-                store=store,
-                conversation=conversation,
-                how=how,
+            generator = generators.pop(0)
+            table = run_conversations(
+                generator,
+                benchmark,
+                _few_enough(entry, generator.name, benchmark, contexts, conversation.prompts),
+                store,
+                conversation,
+                how=hardware_of(hardware),
+                samples=samples,
+                rendered=rendered,
             )
-            inquiry = replace(inquiry, samples=samples, prompts=prompts)
-            tables.append(inquiry.run(chosen))
-            del model, inquiry  # before the next is loaded: two large ones may not fit together
+            tables.append(table)
+            del generator  # before the next is loaded: two large ones may not fit together
             if "torch" in sys.modules and not current_dry_run():  # weights may have been loaded
                 gc.collect()
     if not tables:
@@ -178,12 +177,17 @@ def ask_conversations(
     return pd.concat(tables, ignore_index=True)
 
 
-def _opened(
+def _load_all(
     models: Sequence[Entry | CustomGenerator], decoding: JsonView | None, hardware: JsonView | None
 ) -> list[Generator]:
-    """All models, without their weights; what one lacks is printed."""
+    """Load all models, without their weights; what one lacks is printed."""
     generators = [load_generator(entry, decoding=decoding, hardware=hardware) for entry in models]
-    _check_names([generator.name for generator in generators])
+    names = [generator.name for generator in generators]
+    if twice := sorted({name for name in names if names.count(name) > 1}):
+        raise VragError(
+            f"two models are named {twice[0]!r}; list it once, or give one a `name`: in its entry,"
+            " or as an attribute of your own object."
+        )
     for generator in generators:
         if missing := generator.missing():
             print(
@@ -195,39 +199,26 @@ def _opened(
 
 
 def _each_once(contexts: Sequence[Context]) -> list[Context]:
-    """The contexts without repeats, in order; says how many there were."""
     check_list(contexts, "contexts")
-    counts = Counter(contexts)
-    if repeats := len(contexts) - len(counts):
-        ((most, times),) = counts.most_common(1)
+    distinct = list(dict.fromkeys(contexts))
+    if repeats := len(contexts) - len(distinct):
         print(
-            f"note: {repeats:,} of {len(contexts):,} contexts are repeats, as of {most.setting!r},"
-            f" k = {most.k}, query {most.query_id!r}, which is there {times} times; each is asked"
-            " and counted once",
+            f"note: {repeats:,} of {len(contexts):,} contexts are repeats; each is asked and"
+            " counted once",
             flush=True,
         )
-    return list(counts)
+    return distinct
 
 
 def _check_known(context: Context, benchmark: Benchmark) -> None:
-    """Raise `VragError` for a question or document that the benchmark does not have."""
-    unknown = [each for each in context.doc_ids if each not in benchmark.corpus]
-    if context.query_id in benchmark.queries and not unknown:
-        return
-    found = f"document {unknown[0]!r}" if unknown else f"question {context.query_id!r}"
-    raise VragError(
-        f"a context of the setting {context.setting!r}, query {context.query_id!r}: found the"
-        f" {found}, which is none of {benchmark.name}. Make contexts for this benchmark, or give"
-        " the one that they were made for."
-    )
-
-
-def _check_names(names: Sequence[str]) -> None:
-    """Raise `VragError` when two models have one name."""
-    if twice := sorted({name for name in names if names.count(name) > 1}):
+    """Raise `VragError` for a query or document that the benchmark does not have."""
+    unknown = [f"document {each!r}" for each in context.doc_ids if each not in benchmark.corpus]
+    if context.query_id not in benchmark.queries:
+        unknown = [f"query {context.query_id!r}"]
+    if unknown:
         raise VragError(
-            f"two models are named {twice[0]!r}; list it once, or give one a `name`: in its entry,"
-            " or as an attribute of your own object."
+            f"a context of the setting {context.setting!r}, query {context.query_id!r}: found the"
+            f" {unknown[0]}; expected one of {benchmark.name}."
         )
 
 
@@ -238,8 +229,8 @@ def _few_enough(
     contexts: Sequence[Context],
     prompts: PromptSet,
 ) -> Sequence[Context]:
-    """The contexts whose prompts have no more images than the model's entry allows; of
-    a conversation those before its first prompt with more.
+    """Return the contexts whose prompts have no more images than the model's entry allows, without
+    the later turns of conversations in which one has more.
     """
     most = entry.get("max_images") if isinstance(entry, Mapping) else None
     if most is None:
@@ -249,14 +240,23 @@ def _few_enough(
         for context in contexts
         if len(prompt_images(build_prompt(benchmark, context, prompts))) > most
     }
-    if not wide:
-        return contexts
-    chosen = drop_later_turns(benchmark, contexts, wide)
-    later = len(contexts) - len(chosen) - len(wide)
-    turns = f", with {later:,} later turns of their conversations" if later else ""
-    print(
-        f"{name}: {len(wide):,} prompts with more than {most} images are left out{turns}, as its"
-        " entry says",
-        flush=True,
-    )
+    ends: dict[object, int] = {}
+    for context in wide:
+        query = benchmark.queries[context.query_id]
+        if key := conversation_key(query, context):
+            ends[key] = min(query.turn, ends.get(key, query.turn))
+    chosen = []
+    for context in contexts:
+        query = benchmark.queries[context.query_id]
+        key = conversation_key(query, context)
+        if context not in wide and not (key in ends and query.turn > ends[key]):
+            chosen.append(context)
+    if wide:
+        later = len(contexts) - len(chosen) - len(wide)
+        turns = f", with {later:,} later turns of their conversations" if later else ""
+        print(
+            f"{name}: {len(wide):,} prompts with more than {most} images are left out{turns}, as"
+            " its entry says",
+            flush=True,
+        )
     return chosen

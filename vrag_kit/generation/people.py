@@ -9,7 +9,7 @@ from string import ascii_uppercase
 import pandas as pd
 
 from vrag_kit.errors import VragError
-from vrag_kit.generation.conversation_runner import ANSWER_COLUMNS
+from vrag_kit.generation.conversation import ANSWER_COLUMNS
 from vrag_kit.tables import read_csv_rows, write_csv_rows
 from vrag_kit.types import Benchmark, Context, Query, Status
 

@@ -13,8 +13,7 @@ from typing import Any
 from vrag_kit.config import GREEDY, Hardware, hardware_of
 from vrag_kit.forecast import STAND_IN
 from vrag_kit.generation.answers import AnswerStore
-from vrag_kit.generation.ask import ask_prompts
-from vrag_kit.generation.asking_options import Task
+from vrag_kit.generation.ask import Task, ask_prompts
 from vrag_kit.generation.generator import Generator
 from vrag_kit.generation.loading import load_generator
 from vrag_kit.generation.parsers import ParsedFields

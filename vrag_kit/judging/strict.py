@@ -19,7 +19,7 @@ from vrag_kit.types import Answer, Failure, Message, Prompt, Status
 
 if TYPE_CHECKING:
     from vrag_kit.config import Hardware
-    from vrag_kit.generation.asking_options import Watch
+    from vrag_kit.generation.ask import Watch
     from vrag_kit.generation.generator import Generator
 
 T = TypeVar("T")
@@ -222,8 +222,7 @@ class StructuredAsker:
         watch: Watch | None = None,
     ) -> list[Answer]:
         from vrag_kit.generation.answers import AnswerStore
-        from vrag_kit.generation.ask import ask_prompts
-        from vrag_kit.generation.asking_options import Task
+        from vrag_kit.generation.ask import Task, ask_prompts
 
         this = Task(what=what, read=lambda raw: {}, sample=sample, samples=samples, watch=watch)
         prompts, owners = [each.prompt for each in asked], [each.owner for each in asked]

@@ -11,8 +11,7 @@ from dataclasses import dataclass, replace
 import pandas as pd
 
 from vrag_kit.errors import VragError
-from vrag_kit.generation.conversation import History
-from vrag_kit.generation.conversation_config import RetrievedEvidence
+from vrag_kit.generation.conversation import History, RetrievedEvidence
 from vrag_kit.generation.rendering import render
 from vrag_kit.generation.rewriting import Rewriter, RewriteResult
 from vrag_kit.retrieval import SearchService

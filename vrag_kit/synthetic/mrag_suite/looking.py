@@ -94,8 +94,7 @@ class VisualClaimChecker:
 
     def _ask(self, asked: Sequence[tuple[Prompt, str]]) -> list[Answer]:
         from vrag_kit.generation.answers import AnswerStore
-        from vrag_kit.generation.ask import ask_prompts
-        from vrag_kit.generation.asking_options import Task
+        from vrag_kit.generation.ask import Task, ask_prompts
 
         if not asked:
             return []

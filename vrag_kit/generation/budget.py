@@ -14,20 +14,6 @@ _FRESH = 30.0
 """Seconds after which other processes' spending is looked up again."""
 
 
-def check_budget(generator: Generator, forecast: CostEstimate, store: AnswerStore) -> None:
-    """Raise `VragError` when a cost estimate exceeds what may still be spent."""
-    if generator.max_cost is None or forecast.cost is None:
-        return
-    spent = store.total_cost(generator.name)
-    if spent + forecast.cost > generator.max_cost:
-        raise VragError(
-            f"{generator.name}: this will cost about {forecast.cost:,.2f} US dollars, after"
-            f" {spent:,.2f} so far, and max_cost is {generator.max_cost:g}. Nothing was asked."
-            " Set max_cost in the model's entry, as in {model: …, max_cost:"
-            f" {ceil(spent + forecast.cost)}}}, or ask for less."
-        )
-
-
 class Budget:
     """Tracks what a model's answers in a store have cost, in US dollars, and enforces its cap.
     Spending of other processes is included within half a minute.
@@ -39,6 +25,20 @@ class Budget:
         self._lock = threading.Lock()
         self._spent = 0.0
         self._read_at = float("-inf")
+
+    def check_estimate(self, estimate: CostEstimate) -> None:
+        """Raise `VragError` when an estimate exceeds what may still be spent."""
+        cap = self._generator.max_cost
+        if cap is None or estimate.cost is None:
+            return
+        spent = self._store.total_cost(self._generator.name)
+        if spent + estimate.cost > cap:
+            raise VragError(
+                f"{self._generator.name}: this will cost about {estimate.cost:,.2f} US dollars,"
+                f" after {spent:,.2f} so far, and max_cost is {cap:g}. Nothing was asked. Set"
+                " max_cost in the model's entry, as in {model: …, max_cost:"
+                f" {ceil(spent + estimate.cost)}}}, or ask for less."
+            )
 
     def check(self) -> None:
         """Raise `VragError` when the cap is reached."""
