@@ -36,13 +36,12 @@ from own_project import (
 )
 from test_runner import said
 
-from vrag_kit.benchmarks import load_visual_rag
 from vrag_kit.benchmarks.images import list_images
 from vrag_kit.building.annotations import AnnotationWriter
 from vrag_kit.building.folders import read_species_folders
 from vrag_kit.building.questions import read_questions
 from vrag_kit.errors import VragError
-from vrag_kit.forecast import IdentityKey, dry_run, memoize_dry_run, placeholder_text
+from vrag_kit.forecast import IdentityKey, dry_run, memoize_dry_run
 from vrag_kit.generation import (
     AnswerStore,
     ask_models,
@@ -51,7 +50,6 @@ from vrag_kit.generation import (
     load_generator,
 )
 from vrag_kit.generation.prompts import PromptSet
-from vrag_kit.judging import load_judge
 from vrag_kit.papers.visual_rag import PROMPTS
 from vrag_kit.retrieval import oracle_run, write_run
 from vrag_kit.runner.availability import missing_checkpoint, open_clip_models
@@ -69,7 +67,7 @@ SAYS_RED = """class Says:
 """
 BOOKS = [ASKING_BOOK, "mine/02_asks_too", FINDING_BOOK]
 SEES = "with open('seen', 'a') as file:\n    file.write('x')"
-NOTHING = DryRunReport(models=[], stored=0, any_order=[], failed={}, partly={}, cut={})
+NOTHING = DryRunReport(models=[], stored=0, any_order=[], failed={}, cut={})
 
 
 @pytest.fixture
@@ -511,7 +509,6 @@ def test_a_filter_that_nobody_asked_drops_no_question_and_so_annotating_is_check
     (tmp_path / "p.yaml").write_text(yaml.safe_dump(values), encoding="utf-8")
     found, missing = check_parameters(tmp_path / "p.yaml")
     assert missing == []
-    assert not [line for line in found if "counted without" in line]
     assert forecast_calls(found) > 0
 
 
@@ -692,32 +689,33 @@ def _foresee_cells(tmp_path: Path, *cells: str) -> DryRunReport:
     return dry_run_notebooks(Plan(file=path, given={path: given}, folder=tmp_path, cluster=""), {})
 
 
-def test_a_cell_that_fails_keeps_no_later_one_from_asking_and_is_told(foresee_cells) -> None:
+def test_a_notebook_whose_end_is_not_reached_is_counted_up_to_the_cell_that_fails(
+    foresee_cells,
+) -> None:
     first, second = "folder, words = answers_dir, 'a'", "words = 'b'"
     foresight = foresee_cells(first, ASKING, "1 / 0", second, ASKING)
-    assert [asked.forecast.calls for asked in foresight.models] == [2]
-    assert foresight.failed == {}
-    (fault,) = foresight.partly.values()
-    assert fault == "code cell 4 fails there: ZeroDivisionError: division by zero"
+    assert [asked.forecast.calls for asked in foresight.models] == [1]
+    (fault,) = foresight.failed.values()
+    assert "up to code cell 4" in fault
+    assert "ZeroDivisionError: division by zero" in fault
 
 
 def test_an_error_that_no_answer_changes_is_missing_though_it_comes_late(foresee_cells) -> None:
     lacking = "from vrag_kit.frames import require_columns; import pandas as pd\n"
     lacking += "require_columns(pd.DataFrame(), ['score'], 'mine')"
     foresight = foresee_cells("folder, words = answers_dir, 'a'", ASKING, lacking)
-    assert foresight.partly == {}
     assert "has no column 'score'" in foresight.failed["asking"]
 
 
-def test_a_cell_that_may_fail_for_want_of_answers_is_told_last_and_is_nothing_missing(
-    parameters, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("command", ["check", "forecast"])
+def test_a_count_that_does_not_reach_a_notebooks_end_exits_with_1(
+    command: str, parameters, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    words = "code cell 4 fails there: KeyError: 'red'"
-    told = replace(NOTHING, partly={"01_asks": words})
-    monkeypatch.setattr("vrag_kit.runner.check.dry_run_notebooks", lambda *_: told)
-    status, printed = said("check", str(parameters()))
-    last = "but: one cell fails in the rehearsal (above): look at it before you pay"
-    assert (status, printed.splitlines()[-1]) == (0, last)
+    words = "counted up to code cell 4, which fails: KeyError: 'red'"
+    report = replace(NOTHING, failed={"01_asks": words})
+    monkeypatch.setattr("vrag_kit.runner.check.dry_run_notebooks", lambda *_: report)
+    status, printed = said(command, str(parameters()))
+    assert status == 1
     assert words in printed
 
 
@@ -732,7 +730,7 @@ def test_a_store_whose_parameter_has_any_name_is_forecast_in_full_and_left_as_it
     first = f"import pandas as pd; {shown}; folder, words = {str(path.parent)!r}, 'a'"
     foresight = foresee_cells(first, ASKING, "words = 'b'", ASKING, ASKING)
     assert [asked.forecast.calls for asked in foresight.models] == [2]  # "b" once
-    assert (foresight.stored, foresight.failed, foresight.partly) == (1, {}, {})
+    assert (foresight.stored, foresight.failed) == (1, {})
     assert path.read_bytes() == before
     foresee_cells(f"folder, words = {str(tmp_path / 'none')!r}, 'a'", ASKING)
     assert not (tmp_path / "none").exists()
@@ -779,7 +777,7 @@ def test_a_store_whose_writer_was_killed_is_forecast_without_what_was_half_writt
     assert store.with_name("answers.sqlite-journal").stat().st_size > 0
     foresight = foresee_cells("folder, words = answers_dir, 'a'", ASKING)
     assert [asked.forecast.calls for asked in foresight.models] == [1]
-    assert (foresight.failed, foresight.partly) == ({}, {})
+    assert foresight.failed == {}
     with closing(sqlite3.connect(f"{store.as_uri()}?mode=ro", uri=True)) as reader:
         assert reader.execute("SELECT count(*) FROM answers").fetchone() == (0,)
 
@@ -796,7 +794,6 @@ def test_one_k_alone_is_as_good_as_a_curve(tmp_path: Path, monkeypatch: pytest.M
     (tmp_path / "p.yaml").write_text(yaml.safe_dump(values), encoding="utf-8")
     found, missing = check_parameters(tmp_path / "p.yaml")
     assert missing == []
-    assert not [line for line in found if "counted without" in line]
     assert any(re.search(r"with 5 images, takes", line) for line in found)
 
 
@@ -870,35 +867,6 @@ def test_a_clue_may_lie_at_any_place_among_the_fewest_images(
         file.write_text(f"notebooks: [4]\nclue_position: {place}\n", encoding="utf-8")
         (given,) = read_plan(file).given.values()
         assert given == {"clue_position": place}
-
-
-def test_a_forecast_reads_a_benchmark_once_and_anew_when_its_file_changes(
-    guide_folder: Path, tmp_path: Path
-) -> None:
-    rows = (guide_folder / "annotations.jsonl").read_text(encoding="utf-8").splitlines()
-    file = tmp_path / "annotations.jsonl"
-    file.write_text("\n".join(rows[:2]), encoding="utf-8")
-    with dry_run(tmp_path):
-        first = load_visual_rag(file, guide_folder / "images")
-        assert load_visual_rag(file, guide_folder / "images") is first
-        assert load_visual_rag(file, guide_folder / "images", name="mine").name == "mine"
-        file.write_text("\n".join(rows[:3]), encoding="utf-8")
-        assert len(load_visual_rag(file, guide_folder / "images").queries) == 3
-    read = load_visual_rag(file, guide_folder / "images")
-    assert load_visual_rag(file, guide_folder / "images") is not read
-
-
-def test_the_rule_says_of_words_that_stand_in_for_answers_what_it_always_said(
-    guide: Benchmark, tmp_path: Path
-) -> None:
-    judge = load_judge("rule")
-    words = [placeholder_text(number) for number in (1, 23, 456)]
-    names = list(guide.queries)[:5]
-    table = pd.DataFrame([(name, word) for name in names for word in words])
-    table.columns = ["query_id", "answer"]
-    with dry_run(tmp_path):
-        quick = judge.judge(guide, table)
-    assert quick == judge.judge(guide, table)
 
 
 def test_what_two_notebooks_ask_alike_is_one_question_and_another_wording_another(

@@ -15,7 +15,6 @@ from own_project import notebook
 from sleeping_encoder import P, searching
 from test_runner import said
 
-from vrag_kit.benchmarks.visual_rag_rows import AnnotationRow, parse_row
 from vrag_kit.retrieval import embed_documents, load_encoder
 from vrag_kit.runner.embed import corpora_to_embed
 from vrag_kit.types import Document
@@ -62,26 +61,6 @@ def test_parts_fill_what_the_status_tells(file: Path) -> None:
     told = " ".join(embed(file, "--part", "5/6").split())
     assert f"part 5/6: nothing to do; {TOTAL} documents are cut into shards of 200" in told
     assert "of which there are 4, one for each of the first 4 parts" in told
-
-
-@pytest.mark.slow
-def test_what_notebooks_share_is_read_once(
-    guide_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(ROOT)
-    both = ["notebooks: [2, 4]", "retrievers: [field-guide-clip-32]"]
-    both += ["retriever: field-guide-clip-32", f"cache_dir: {tmp_path / 'kept'}"]
-    file = tmp_path / "mine.yaml"
-    file.write_text("\n".join(both), encoding="utf-8")
-    rows: list[str] = []
-
-    def parse(line: str, where: str) -> AnnotationRow:
-        rows.append(where)
-        return parse_row(line, where)
-
-    monkeypatch.setattr("vrag_kit.benchmarks.visual_rag.parse_row", parse)
-    assert len(list(corpora_to_embed(file, ()))) == 2
-    assert len(rows) == len(set(rows)) > 0
 
 
 def test_stale_vectors_and_those_of_others_are_told_apart(file: Path) -> None:

@@ -564,7 +564,7 @@ def test_a_judge_that_cannot_tell_wrong_from_missing_is_refused_where_truthfulne
 def test_the_check_and_the_run_refuse_such_a_judge_before_anything_is_asked(
     name: str, checked: Checked, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    nothing = DryRunReport(models=[], stored=0, any_order=[], failed={}, partly={}, cut={})
+    nothing = DryRunReport(models=[], stored=0, any_order=[], failed={}, cut={})
     monkeypatch.setattr("vrag_kit.runner.check.dry_run_notebooks", lambda *_: nothing)
     (checked.folder / "my_model.py").write_text(JUDGES, encoding="utf-8")
     file = checked.folder / "p.yaml"

@@ -278,7 +278,7 @@ def test_words_that_are_no_rubric_are_told_what_to_write_by_check_and_run_alike(
     with pytest.raises(VragError, match=re.escape(words)) as refused:
         load_judge(entry, tmp_path, rubric=readmes())
     monkeypatch.chdir(ROOT)
-    nothing = DryRunReport(models=[], stored=0, any_order=[], failed={}, partly={}, cut={})
+    nothing = DryRunReport(models=[], stored=0, any_order=[], failed={}, cut={})
     monkeypatch.setattr("vrag_kit.runner.check.dry_run_notebooks", lambda *_: nothing)
     _, missing = Checked(tmp_path, guide_folder).check(judge=entry)
     assert str(refused.value) in missing
@@ -302,7 +302,7 @@ def test_check_takes_words_beside_a_class_that_answers(
     checked: Checked, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (checked.folder / "my_speaker.py").write_text(SPEAKER, encoding="utf-8")
-    nothing = DryRunReport(models=[], stored=0, any_order=[], failed={}, partly={}, cut={})
+    nothing = DryRunReport(models=[], stored=0, any_order=[], failed={}, cut={})
     monkeypatch.setattr("vrag_kit.runner.check.dry_run_notebooks", lambda *_: nothing)
     judge = in_the_readmes_words("my_speaker:Speaker")
     assert checked.check(judge=judge)[1] == []

@@ -61,14 +61,9 @@ def ask_model(
     See `ask_prompts` for what is printed and raised; raises `VragError` also for several samples of
     a model that decodes greedily.
     """
+    single = ConversationConfig(prompts=prompts)
     table = run_conversations(
-        generator,
-        benchmark,
-        contexts,
-        store,
-        ConversationConfig(prompts=prompts),
-        how=how,
-        samples=samples,
+        generator, benchmark, contexts, store, single, how=how, samples=samples
     )
     return table[list(ANSWER_COLUMNS)]
 
@@ -157,17 +152,10 @@ def ask_conversations(
     with AnswerStore(Path(answers_dir) / "answers.sqlite") as store:
         for entry in models:
             generator = generators.pop(0)
-            table = run_conversations(
-                generator,
-                benchmark,
-                _few_enough(entry, generator.name, benchmark, contexts, conversation.prompts),
-                store,
-                conversation,
-                how=hardware_of(hardware),
-                samples=samples,
-                rendered=rendered,
-            )
-            tables.append(table)
+            few = _few_enough(entry, generator.name, benchmark, contexts, conversation.prompts)
+            what = (generator, benchmark, few, store, conversation)
+            how = hardware_of(hardware)
+            tables.append(run_conversations(*what, how=how, samples=samples, rendered=rendered))
             del generator  # before the next is loaded: two large ones may not fit together
             if "torch" in sys.modules and not current_dry_run():  # weights may have been loaded
                 gc.collect()

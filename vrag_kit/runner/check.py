@@ -60,8 +60,6 @@ _ASKED = {
 """Parameters that name one model each, or a list, and what it is called in messages."""
 _ANY_RETRIEVER = "field-guide-clip-64"
 """Shipped retriever that replaces missing ones, whose rankings are unknown."""
-BUT = "but: "
-"""Prefix of the last finding if nothing is missing, but cells failed in the dry run."""
 _NAMED = 3
 """Maximum number of notebooks named in a finding."""
 _INSTEAD: dict[str, tuple[str, Any]] = {
@@ -287,13 +285,6 @@ def _tell(dry_run: DryRunReport, report: _Report) -> None:
     for name, lines in dry_run.cut.items():
         cut += [(line, name) for line in lines]
     report.found += _by_words(cut)
-    partly = []
-    for name, fault in dry_run.partly.items():
-        partly.append((f"counted without what a cell would have asked, if anything; {fault}", name))
-    report.found += _by_words(partly)
-    if partly:
-        cells = "one cell fails" if len(partly) == 1 else f"{len(partly)} cells fail"
-        report.found.append(f"{BUT}{cells} in the rehearsal (above): look at it before you pay")
     failed = [(fault, name) for name, fault in dry_run.failed.items()]
     failed = [each for each in failed if not any(each[0] in line for line in report.missing)]
     report.missing += _by_words(failed)

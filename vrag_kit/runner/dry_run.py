@@ -1,8 +1,7 @@
 """Dry run of a parameter file's notebooks, which counts the model calls of a run.
 
-Cells run with placeholder models on a copy of the answers, in this process and statement by
-statement: a failing statement must not hide the calls of the next. Outputs go to a temporary
-folder.
+Cells run with placeholder models on a copy of the answers, in this process, up to the first that
+fails. Outputs go to a temporary folder.
 """
 
 from __future__ import annotations
@@ -22,7 +21,7 @@ from typing import Any
 import matplotlib as mpl
 import pandas as pd
 
-from vrag_kit.errors import NotGeneratedError, SetupError, VragError
+from vrag_kit.errors import NotGeneratedError, VragError
 from vrag_kit.forecast import STAND_IN, dry_run
 from vrag_kit.forecast import Forecast as Ongoing
 from vrag_kit.generation.answers import AnswerStore
@@ -62,9 +61,7 @@ class DryRunReport:
     any_order: list[str]
     """Retrievers that were not run yet."""
     failed: dict[str, str]
-    """Notebook → why it fails before any call, or whatever models answer."""
-    partly: dict[str, str]
-    """Notebook → the cell that fails after other calls, and whose calls are not counted."""
+    """Notebook → why its end is not reached and, after calls, up to which cell they are counted."""
     cut: dict[str, list[str]]
     """Notebook → its notes, such as on cutoffs k that were clipped."""
     undrawn: dict[str, str] = field(default_factory=dict)
@@ -77,7 +74,6 @@ def dry_run_notebooks(plan: Plan, instead: Mapping[str, Any]) -> DryRunReport:
     """
     settings = {book: {**declared_parameters(book), **given} for book, given in plan.given.items()}
     failed: dict[str, str] = {}
-    partly: dict[str, str] = {}
     cut: dict[str, list[str]] = {}
     undrawn: dict[str, str] = {}
     shown: set[str] = set()
@@ -98,8 +94,6 @@ def dry_run_notebooks(plan: Plan, instead: Mapping[str, Any]) -> DryRunReport:
             words = restore_folder_names(fault.words, own, Path(scratch))
             if fault.undrawn:
                 undrawn[notebook_name(notebook)] = words
-            elif fault.asked and not fault.certain:
-                partly[notebook_name(notebook)] = f"code cell {fault.cell} fails there: {words}"
             else:
                 failed[notebook_name(notebook)] = words
         with ExitStack() as opened:
@@ -112,7 +106,6 @@ def dry_run_notebooks(plan: Plan, instead: Mapping[str, Any]) -> DryRunReport:
                 stored=len(_stored(shown, stores)),
                 any_order=sorted(forecast.any_order),
                 failed=failed,
-                partly=partly,
                 cut=cut,
             )
             return replace(counted, undrawn=undrawn)
@@ -195,12 +188,9 @@ def _copy_files(source: Path, target: Path) -> None:
 
 @dataclass(frozen=True, slots=True)
 class CellError:
-    """The first error of a notebook; later ones mostly follow from it."""
+    """The error at which a dry run of a notebook ended."""
 
-    cell: int  # code cells are counted from 1
     words: str
-    asked: bool  # whether questions or answers had been come upon by then
-    certain: bool  # whether it comes whatever is answered
     behind_models: bool  # whether it may come of there being none
     undrawn: bool  # whether it comes of data that the run draws itself
 
@@ -211,13 +201,13 @@ def execute_cells(
     models: Sequence[object],
     most: int | None = None,
 ) -> tuple[dict[str, Any], CellError | None]:
-    """Execute a notebook's code cells, all or the first `most`, with these settings. Returns
-    (variables at the end, first error); calls are recorded in `models`.
+    """Execute a notebook's code cells, all or the first `most`, with these settings, until one
+    fails. Returns (variables at the end, error); calls are recorded in `models`.
     """
     space: dict[str, Any] = {"__name__": "__main__", "display": lambda *_: None}
     cells = [cell for cell in read_notebook(notebook).cells if cell.cell_type == "code"]
     before = _prompts(models)
-    fault, behind = None, False
+    behind = False
     silence = io.StringIO()
     with (
         redirect_stdout(silence),
@@ -230,46 +220,27 @@ def execute_cells(
             if "parameters" in cell.tags:
                 space.update(settings)
                 continue
-            error, until = _run_cell(cell.source, space)
-            behind = behind or _mentions("models", until)
-            if error is not None and fault is None:
-                asked = _prompts(models) > before or bool(_answer_ids(space))
-                certain = isinstance(error, SetupError)
-                undrawn = isinstance(error, NotGeneratedError)
-                fault = CellError(number, _words(error), asked, certain, behind, undrawn)
-    return space, fault
+            try:
+                behind = behind or _mentions("models", cell.source)
+                exec(compile(cell.source, "<cell>", "exec"), space)
+            except Exception as error:  # whatever a notebook's code may raise
+                words = _words(error)
+                if _prompts(models) > before or _answer_ids(space):
+                    words = f"counted up to code cell {number}, which fails: {words}"
+                return space, CellError(words, behind, isinstance(error, NotGeneratedError))
+    return space, None
 
 
-def _mentions(name: str, statements: Sequence[ast.stmt]) -> bool:
-    """Whether statements read a variable."""
-    nodes = chain.from_iterable(map(ast.walk, statements))
+def _mentions(name: str, source: str) -> bool:
+    """Whether code reads a variable."""
+    nodes = ast.walk(ast.parse(source))
     return any(isinstance(node, ast.Name) and node.id == name for node in nodes)
-
-
-def _run_cell(source: str, space: dict[str, Any]) -> tuple[Exception | None, list[ast.stmt]]:
-    """Run a cell's statements, all of them; returns the first error, and the statements
-    up to it.
-    """
-    try:
-        statements = ast.parse(source).body
-    except SyntaxError as error:
-        return error, []
-    fault: Exception | None = None
-    until: list[ast.stmt] = []
-    for statement in statements:
-        until += [] if fault else [statement]
-        code = compile(ast.Module([statement], []), "<cell>", "exec")
-        try:
-            exec(code, space)
-        except Exception as error:  # whatever a notebook's code may raise; it is told
-            fault = fault or error
-    return fault, until
 
 
 def _words(error: Exception) -> str:
     if isinstance(error, VragError):
         return str(error)
-    if isinstance(error, SyntaxError) and error.filename == "<unknown>":  # of the cell itself
+    if isinstance(error, SyntaxError) and error.filename in ("<unknown>", "<cell>"):
         return f"{error.msg}: {(error.text or '').strip()}"
     return f"{type(error).__name__}: {error}"
 

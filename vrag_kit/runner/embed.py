@@ -99,7 +99,6 @@ def corpora_to_embed(file: Path, only: Sequence[str]) -> Iterator[PlannedEmbeddi
     """
     any_found = False
     why = ""
-    read: dict[tuple[object, ...], object] = {}
     (plan,) = select_notebooks([read_plan(file)], only)
     for notebook, given in plan.given.items():
         settings = {**declared_parameters(notebook), **given}
@@ -107,7 +106,6 @@ def corpora_to_embed(file: Path, only: Sequence[str]) -> Iterator[PlannedEmbeddi
             continue
         with tempfile.TemporaryDirectory() as scratch, dry_run(Path(scratch)) as forecast:
             forecast.asks = False
-            forecast.known = read
             told = redirect_outputs(settings, Path(scratch))
             if "hardware" in settings:
                 told["hardware"] = settings["hardware"]
@@ -115,7 +113,7 @@ def corpora_to_embed(file: Path, only: Sequence[str]) -> Iterator[PlannedEmbeddi
             corpora = [each for each in forecast.corpora if isinstance(each, PlannedEmbedding)]
         if fault and not corpora:
             words = restore_folder_names(fault.words, settings, Path(scratch))
-            why = why or f" {notebook_name(notebook)}, code cell {fault.cell}: {words}"
+            why = why or f" {notebook_name(notebook)}: {words}"
         any_found = any_found or bool(corpora)
         yield from corpora
     if not any_found:

@@ -25,7 +25,6 @@ def total_line(dry_run: DryRunReport) -> str:
         for asked in dry_run.models
         if asked.forecast.uncounted
     ]
-    short += [f"a part of {_numbers(dry_run.partly)}"] if dry_run.partly else []
     without = _without(dry_run)
     word = "at least" if short else "about"
     so_far = "so far " if without else ""
