@@ -200,14 +200,17 @@ def execute_cells(
     settings: Mapping[str, Any],
     models: Sequence[object],
     most: int | None = None,
+    *,
+    go_on: bool = False,
 ) -> tuple[dict[str, Any], CellError | None]:
     """Execute a notebook's code cells, all or the first `most`, with these settings, until one
-    fails. Returns (variables at the end, error); calls are recorded in `models`.
+    fails; with `go_on` also what follows. Returns (variables at the end, first error); calls are
+    recorded in `models`.
     """
     space: dict[str, Any] = {"__name__": "__main__", "display": lambda *_: None}
     cells = [cell for cell in read_notebook(notebook).cells if cell.cell_type == "code"]
     before = _prompts(models)
-    behind = False
+    fault, behind = None, False
     silence = io.StringIO()
     with (
         redirect_stdout(silence),
@@ -220,21 +223,40 @@ def execute_cells(
             if "parameters" in cell.tags:
                 space.update(settings)
                 continue
-            try:
-                behind = behind or _mentions("models", cell.source)
-                exec(compile(cell.source, "<cell>", "exec"), space)
-            except Exception as error:  # whatever a notebook's code may raise
+            error = _run_cell(cell.source, space, go_on=go_on)
+            behind = behind or _mentions("models", cell.source)
+            if error is not None and fault is None:
                 words = _words(error)
                 if _prompts(models) > before or _answer_ids(space):
                     words = f"counted up to code cell {number}, which fails: {words}"
-                return space, CellError(words, behind, isinstance(error, NotGeneratedError))
-    return space, None
+                fault = CellError(words, behind, isinstance(error, NotGeneratedError))
+            if fault is not None and not go_on:
+                break
+    return space, fault
 
 
 def _mentions(name: str, source: str) -> bool:
-    """Whether code reads a variable."""
-    nodes = ast.walk(ast.parse(source))
-    return any(isinstance(node, ast.Name) and node.id == name for node in nodes)
+    """Whether code that can be run reads a variable."""
+    with suppress(SyntaxError):
+        nodes = ast.walk(ast.parse(source))
+        return any(isinstance(node, ast.Name) and node.id == name for node in nodes)
+    return False
+
+
+def _run_cell(source: str, space: dict[str, Any], *, go_on: bool) -> Exception | None:
+    """Run a cell up to the first statement that fails, or to its end. Returns the first error."""
+    first: Exception | None = None
+    try:
+        for statement in ast.parse(source).body:
+            try:
+                exec(compile(ast.Module([statement], []), "<cell>", "exec"), space)
+            except Exception as error:
+                if not go_on:
+                    return error
+                first = first or error
+    except SyntaxError as error:
+        return error
+    return first
 
 
 def _words(error: Exception) -> str:
