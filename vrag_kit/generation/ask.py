@@ -95,15 +95,8 @@ def ask_prompts(
     if todo and this.watch:
         this.watch([(asked[each][1], answers[each]) for each in asked if each not in todo])
     if todo:
-        asker = _Asker(
-            generator=generator,
-            store=store,
-            todo=todo,
-            again=again,
-            pictures=pictures,
-            this=this,
-            budget=Budget(generator, store),
-        )
+        budget = Budget(generator, store)
+        asker = _Asker(generator, store, todo, again, pictures, this, budget)
         new = asker.ask_all(how.batch_size)
         answers |= store.read(list(todo))
     answers = {answer_id: _read(answer, this) for answer_id, answer in answers.items()}
@@ -148,7 +141,7 @@ def _answer_ids(
     return keys.answer_ids(prompt_key_json(each, pictures) for each in prompts)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class _Asker:
     """Asks the questions of one round that the store does not answer."""
 
