@@ -28,7 +28,7 @@ from vrag_kit.analysis import error_cases
 from vrag_kit.benchmarks import load_visual_rag
 from vrag_kit.generation import gt_clue, load_human_answers
 from vrag_kit.widgets import (
-    browse_cases, cases_page, choices_page, multiple_choice_panel, label_answers, labels_table
+    browse_answers, answers_page, choices_page, multiple_choice_panel, label_answers, labels_table
 )
 
 guide = load_visual_rag({folder!r} + "/annotations.jsonl", {folder!r} + "/images", name="guide")
@@ -190,7 +190,7 @@ def test_options_are_chosen_with_mouse_and_keyboard_and_the_twin_tells_them(desk
 
 @pytest.mark.slow
 def test_cases_are_turned_over_with_mouse_and_keyboard(desk: Lab) -> None:
-    show(desk, "browse_cases(guide, cases)")
+    show(desk, "browse_answers(guide, cases)")
     desk.page.get_by_text("1 of 3").wait_for()
     pictures_are_shown(desk, at_least=1)
     markup_is_but_text(desk)
@@ -220,7 +220,7 @@ def test_cases_are_turned_over_with_mouse_and_keyboard(desk: Lab) -> None:
 def test_a_reader_without_a_kernel_sees_the_twins(desk: Lab) -> None:
     show(
         desk,
-        "cases_page(guide, cases)",
+        "answers_page(guide, cases)",
         "labels_table(guide, labels)",
         "from talks import *; conversations_page(talks, turns, found, most=1)",
     )

@@ -781,7 +781,7 @@ def test_the_page_tells_who_flipped_in_each_stratum(
 
 def test_a_prompt_of_the_same_pictures_is_shown_once(figures: Path) -> None:
     page = str(flips_page(flips(both(figures))).data)
-    assert page.count("both prompts, pictures: 1") == 4
+    assert page.count("both prompts, images: 1") == 4
     assert page.count("<img") == 4
 
 
@@ -805,7 +805,7 @@ def test_pictures_are_found_again_in_a_project_that_has_moved(
     (tmp_path / "moved2").rename(tmp_path / "moved1")
     page = str(flips_page(flipped).data)
     assert page.count("<img") == 1
-    assert "both prompts, pictures: 1" in page
+    assert "both prompts, images: 1" in page
 
 
 @pytest.mark.parametrize(

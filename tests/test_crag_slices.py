@@ -5,6 +5,7 @@ a judge's three classes; each against counts by hand.
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 
 import factories
 import numpy as np
@@ -16,6 +17,7 @@ from talking_process import listed
 from talks import entry
 
 from vrag_kit.errors import VragError
+from vrag_kit.forecast import dry_run
 from vrag_kit.papers import crag_mm as paper
 from vrag_kit.papers.crag_mm.oracles import LADDER, NO_ORACLE, NONE, PARTS
 from vrag_kit.types import Benchmark, Query
@@ -124,9 +126,7 @@ def test_three_classes_as_counted_by_hand() -> None:
     )
 
 
-def test_each_question_says_how_far_its_entity_was_found(
-    capsys: pytest.CaptureFixture[str],
-) -> None:
+def test_each_question_says_how_far_its_entity_was_found(tmp_path: Path) -> None:
     images = listed("image", *GRAPH)
     queries = {}
     wanted = {"a": "Talia ensis", "b": "Talia osa", "c": "Bora", "d": "Nobody", "e": ""}
@@ -143,8 +143,12 @@ def test_each_question_says_how_far_its_entity_was_found(
     }
     table = judged(benchmark, task_2="RWMWR")
     assert paper.with_entity_retrieved(table, labels)["query_id"].tolist() == ["a"]
-    assert paper.with_entity_retrieved(table, labels, "not there").empty
-    assert "no question is 'not there'" in capsys.readouterr().out
+    with pytest.raises(VragError, match="no question is 'not there'"):
+        paper.with_entity_retrieved(table, labels, "not there")
+    with dry_run(tmp_path):  # where other entries stand in for what a search will find
+        pd.testing.assert_frame_equal(
+            paper.with_entity_retrieved(table, labels, "not there"), table
+        )
     with pytest.raises(VragError, match="name no entity"):
         paper.entity_retrieval_status(asked(("a", "normal")), images, 2, 0.92)
     assert paper.entity_retrieval_shares(benchmark, labels)["share"].dropna().tolist() == [25.0] * 4

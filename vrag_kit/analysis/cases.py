@@ -27,6 +27,7 @@ _COLUMNS = [
     "verdict",
     "score",
     "doc_ids",
+    "answer_id",
 ]
 _ANSWER = ["model", "query_id", "setting", "k", "draw", "score", "abstained", "doc_ids"]
 
@@ -48,7 +49,7 @@ def error_cases(
     judged: pd.DataFrame, benchmark: Benchmark, *, setting: str = "gt_clue"
 ) -> pd.DataFrame:
     """The answers of a setting that are not fully correct, the incorrect ones first: the
-    columns `_COLUMNS`; empty when all are correct.
+    columns `_COLUMNS`, as far as `judged` has them; empty when all are correct.
 
     references are the accepted answers, doc_ids the images as shown. Equal answers of a model to
     the same question are one case (its first draw). Failed answers are left out: they are counted
@@ -66,7 +67,7 @@ def error_cases(
     )
     order = rows["outcome"].map({"incorrect": 0, "abstained": 1, "partially correct": 2})
     rows = rows.assign(_order=order).sort_values(["_order", "query_id", "model"], kind="stable")
-    return rows[_COLUMNS].reset_index(drop=True)
+    return rows[[name for name in _COLUMNS if name in rows]].reset_index(drop=True)
 
 
 def sample_cases(cases: pd.DataFrame, most: int, *, seed: int = 0) -> pd.DataFrame:

@@ -3,7 +3,7 @@
 The panels are plain ipywidgets; the static versions need no kernel.
 """
 
-from vrag_kit.widgets.cases import browse_cases, cases_page
+from vrag_kit.widgets.answers import answers_page, browse_answers
 from vrag_kit.widgets.claim_labelling import label_claims
 from vrag_kit.widgets.conversations import browse_conversations, conversations_page
 from vrag_kit.widgets.disagreements import flips_page
@@ -11,9 +11,9 @@ from vrag_kit.widgets.labelling import label_answers, labels_table
 from vrag_kit.widgets.multiple_choice import choices_page, multiple_choice_panel
 
 __all__ = [
-    "browse_cases",
+    "answers_page",
+    "browse_answers",
     "browse_conversations",
-    "cases_page",
     "choices_page",
     "conversations_page",
     "flips_page",

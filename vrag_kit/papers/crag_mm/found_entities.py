@@ -9,6 +9,7 @@ from collections import defaultdict
 import pandas as pd
 
 from vrag_kit.errors import VragError
+from vrag_kit.forecast import current_dry_run
 from vrag_kit.papers.crag_mm.slices import Labels
 from vrag_kit.papers.crag_mm.turn_slices import NOT_ANNOTATED
 from vrag_kit.retrieval import SearchService, entity_coverage, entity_hit_rate
@@ -55,16 +56,17 @@ def with_entity_retrieved(
     judged: pd.DataFrame, labels: Labels, found: str = RETRIEVED
 ) -> pd.DataFrame:
     """Filters judged answers to the questions, or conversations, whose label in `labels` is
-    `found`. All turns of a conversation have one image, and one label. Without any, the table is
-    empty and a note is printed.
+    `found`. All turns of a conversation have one image, and one label. Raises `VragError` if there
+    are none; a dry run, which searches nothing, keeps all instead.
     """
     kept = judged[judged["query_id"].map(labels) == found].reset_index(drop=True)
+    if kept.empty and current_dry_run():
+        return judged
     if kept.empty:
         others = ", ".join(sorted(set(labels.values())))
-        print(
-            f"note: no question is {found!r}; they are {others}. Lower similarity_threshold, or"
-            " search for more (image_k)",
-            flush=True,
+        raise VragError(
+            f"with_entity_retrieved: no question is {found!r}; they are {others}."
+            " Lower similarity_threshold, or search for more (image_k)."
         )
     return kept
 

@@ -4,16 +4,27 @@ data become HTML; so does its twin on paper.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
+from html import escape
+from pathlib import Path
 
 import pandas as pd
 import pytest
 
 from vrag_kit.analysis import error_cases
-from vrag_kit.generation import gt_clue, m_in_k, with_min_clues
+from vrag_kit.generation import (
+    ask_models,
+    build_prompt,
+    gt_clue,
+    m_in_k,
+    with_min_clues,
+    zero_shot,
+)
+from vrag_kit.papers.visual_rag import PROMPTS
 from vrag_kit.plotting import error_gallery
-from vrag_kit.types import Benchmark
-from vrag_kit.widgets import browse_cases, cases_page
+from vrag_kit.types import Benchmark, Prompt
+from vrag_kit.widgets import answers_page, browse_answers
 
 
 @pytest.fixture
@@ -73,8 +84,8 @@ def test_a_case_shows_the_images_that_were_sent_for_its_number_of_clues(guide: B
 
 
 def test_the_browser_turns_pages_and_filters(wrong: tuple[Benchmark, pd.DataFrame]) -> None:
-    browser = browse_cases(*wrong)
-    assert repr(browser) == "case browser: 3 cases"
+    browser = browse_answers(*wrong)
+    assert repr(browser) == "answer browser: 3 answers"
     assert browser.count.value == "1 of 3"
     assert browser.back.disabled
     browser.forward.click()
@@ -85,12 +96,12 @@ def test_the_browser_turns_pages_and_filters(wrong: tuple[Benchmark, pd.DataFram
     assert browser.count.value == "1 of 1"
     assert "green" in browser.card.value
     browser.filters["outcome"].value = "partially correct"
-    assert browser.count.value == "no such case"
+    assert browser.count.value == "no such answer"
     assert browser.card.value == ""
 
 
 def test_no_text_of_the_data_becomes_html(wrong: tuple[Benchmark, pd.DataFrame]) -> None:
-    for page in (browse_cases(*wrong).card.value, cases_page(*wrong).data):
+    for page in (browse_answers(*wrong).card.value, answers_page(*wrong).data):
         assert "<script>" not in page
         assert "<img src=x" not in page
         assert "&lt;script&gt;" in page
@@ -98,10 +109,10 @@ def test_no_text_of_the_data_becomes_html(wrong: tuple[Benchmark, pd.DataFrame])
 
 
 def test_the_clue_is_marked_and_pictures_are_small(wrong: tuple[Benchmark, pd.DataFrame]) -> None:
-    page = cases_page(*wrong).data
-    assert page.count("<figure") == page.count("#009E73") == page.count(">clue<") == 3
+    page = answers_page(*wrong).data
+    assert page.count("<figure") == page.count("#009E73") == page.count(">relevant<") == 3
     assert len(page) < 3 * 40_000
-    assert "no such case" in cases_page(wrong[0], wrong[1].iloc[:0]).data
+    assert "no such answer" in answers_page(wrong[0], wrong[1].iloc[:0]).data
 
 
 def test_the_sheet_says_how_many_cases_there_are(wrong: tuple[Benchmark, pd.DataFrame]) -> None:
@@ -110,3 +121,30 @@ def test_the_sheet_says_how_many_cases_there_are(wrong: tuple[Benchmark, pd.Data
     assert "2 of the 3 incorrect or partially correct answers with one clue" in title
     assert "seed 0)" in title
     assert [axis.get_title() for axis in figure.axes if axis.get_title()] == ["clue", "clue"]
+
+
+class Blue:
+    """Answers blue, whatever is asked."""
+
+    name, fingerprint = "blue", "1"
+
+    def generate(self, prompts: Sequence[Prompt]) -> list[str]:
+        return ["Answer: blue"] * len(prompts)
+
+
+def test_any_table_of_answers_is_shown_with_the_prompt_as_it_was_sent(
+    guide: Benchmark, tmp_path: Path
+) -> None:
+    contexts = [*gt_clue(guide, draws=1)[:2], *zero_shot(guide)[:1]]
+    answers = ask_models([Blue()], guide, contexts, tmp_path, prompts=PROMPTS)
+    page = answers_page(guide, answers, tmp_path).data
+    for context in contexts:
+        prompt = build_prompt(guide, context, PROMPTS)
+        words = "\n".join(part for part in prompt[-1].parts if isinstance(part, str))
+        assert escape(words.strip()) in page
+    assert page.count(">relevant<") == page.count("<figure") == 2
+    assert page.count("images: 0") == 1
+    browser = browse_answers(guide, answers, tmp_path)
+    assert list(browser.filters) == ["setting", "k"]
+    browser.filters["setting"].value = "zero_shot"
+    assert browser.count.value == "1 of 1"
