@@ -13,6 +13,7 @@ import pytest
 
 from vrag_kit.errors import VragError
 from vrag_kit.forecast import dry_run
+from vrag_kit.log import collect_notes
 from vrag_kit.synthetic import (
     open_articles,
     open_benchmark,
@@ -158,7 +159,7 @@ def test_what_a_forecast_draws_in_seconds_is_noted_and_once(
 
     monkeypatch.setattr("vrag_kit.synthetic.drawn_guide.generate_field_guide", copied)
     monkeypatch.chdir(tmp_path)
-    with dry_run(tmp_path / "scratch") as forecast:
+    with dry_run(tmp_path / "scratch"), collect_notes() as notes:
         open_benchmark("field-guide-small")
         open_benchmark("field-guide-small")
-    assert forecast.cut == ["data/field-guide-small was not drawn yet, and is now (10 MB)"]
+    assert notes == ["data/field-guide-small was not drawn yet, and is now (10 MB)"]

@@ -17,7 +17,7 @@ from typer.testing import CliRunner
 
 from vrag_kit.analysis import cluster_means, paired_differences, to_percent
 from vrag_kit.errors import VragError
-from vrag_kit.forecast import dry_run
+from vrag_kit.log import collect_notes
 from vrag_kit.papers.visual_rag import compare_retrieval_to_paper, published_retrieval
 from vrag_kit.plotting import retriever_figure
 from vrag_kit.retrieval import (
@@ -147,15 +147,15 @@ def test_the_kits_own_may_be_listed_too() -> None:
 
 
 def test_one_of_the_kits_is_there_already_and_a_line_says_so(
-    capsys: pytest.CaptureFixture[str], tmp_path: Path
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
     runs = {"one": RUN[RUN["query_id"] != "q3"]}
     score_runs(letters(), runs, cutoffs=[1], metrics=["ndcg", precision])
     line = "metric 'ndcg' is the kit's, and there already; list only your own"
     assert capsys.readouterr().out == f"{line}\n"
-    with dry_run(tmp_path) as forecast:
+    with collect_notes() as notes:
         score_runs(letters(), runs, cutoffs=[1], metrics=["ndcg"])
-    assert forecast.cut == [line]
+    assert notes == [line]
 
 
 @pytest.mark.parametrize(

@@ -4,20 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from vrag_kit.run_log import log_note
+from vrag_kit.log import logger
 from vrag_kit.types import Benchmark, QueryId
 
 
 def clip_cutoffs(ks: Sequence[int], most: int, there: str) -> list[int]:
-    """Clip the cutoffs `ks` to `most`, in their order and without duplicates. A note is printed if
-    any k is clipped; a dry run records it instead.
+    """Clip the cutoffs `ks` to `most`, in their order and without duplicates. A warning is logged
+    if any k is clipped.
 
     `there` describes the available documents, such as "query 'q1' has 12 candidates".
     """
     fitting = list(dict.fromkeys(min(k, most) for k in ks))
     larger = list(dict.fromkeys(k for k in ks if k > most))
     if larger:
-        log_note(f"k = {', '.join(map(str, larger))} is cut to {most}: {there}")
+        logger.warning(f"k = {', '.join(map(str, larger))} is cut to {most}: {there}")
     return fitting
 
 

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TypeVar, cast
 
 from vrag_kit.errors import NotGeneratedError
+from vrag_kit.log import logger
 from vrag_kit.workspace import display_path
 
 STAND_IN = "stand_in"
@@ -39,15 +40,8 @@ class Forecast:
     """Corpora searched by vectors, which would be embedded."""
     asks: bool = True
     """Whether models may be opened, to record the prompts they would receive."""
-    cut: list[str] = field(default_factory=list)
-    """Notes, such as on cutoffs k that were clipped."""
     known: dict[tuple[object, ...], object] = field(default_factory=dict)
     """Results cached by `memoize_dry_run`, by key."""
-
-    def add_note(self, line: str) -> None:
-        """Append a line to `cut` unless it is there already."""
-        if line not in self.cut:
-            self.cut.append(line)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -123,4 +117,4 @@ def refuse_generation(folder: Path, edition: str, megabytes: int, command: str) 
             " then"
             " what is asked can be counted."
         )
-    forecast.add_note(f"{display_path(folder)} was not drawn yet, and is now ({megabytes} MB)")
+    logger.warning(f"{display_path(folder)} was not drawn yet, and is now ({megabytes} MB)")

@@ -31,8 +31,8 @@ from vrag_kit.building.parameter_file import parameter_file_text
 from vrag_kit.building.visibility import MOST_CLUES
 from vrag_kit.errors import VragError
 from vrag_kit.files import write_file
+from vrag_kit.log import logger
 from vrag_kit.plain import Json
-from vrag_kit.run_log import log_note
 from vrag_kit.workspace import display_path
 
 STATUSES = (
@@ -168,7 +168,7 @@ def _tell_lacking(decisions: Sequence[Decision]) -> None:
         of = len({each.species for each in decisions})
         more = ", …" if len(lacking) > _NAMED else ""
         named = ", ".join(list(lacking.values())[:_NAMED])
-        log_note(f"of {len(lacking):,} of {of:,} species no question is kept: {named}{more}")
+        logger.warning(f"of {len(lacking):,} of {of:,} species no question is kept: {named}{more}")
 
 
 def _row(decision: Decision) -> dict[str, object]:

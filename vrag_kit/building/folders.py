@@ -12,7 +12,7 @@ from pathlib import Path
 
 from vrag_kit.benchmarks.images import SUFFIXES, list_images
 from vrag_kit.errors import VragError
-from vrag_kit.run_log import log_note
+from vrag_kit.log import logger
 
 # NNNNN_Kingdom_Phylum_Class_Order_Family_Genus_species
 _INATURALIST = re.compile(r"\d+_(?:[A-Z][^_]*_){6}[^_].*")
@@ -74,7 +74,7 @@ def read_species_folders(
             f" expected <species>/<picture>. Is this one folder too high or too low?{others}"
         )
     if passed:
-        log_note(_in_all(passed))
+        logger.warning(_in_all(passed))
     _check_names(root, kept)
     return kept
 

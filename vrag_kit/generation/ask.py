@@ -19,8 +19,8 @@ from vrag_kit.generation.generator import Generator, Reply, iter_images
 from vrag_kit.generation.keys import AnswerKeys, ImageInfo, prompt_key_json, serialize_prompt
 from vrag_kit.generation.parsers import Reader, parse_tagged
 from vrag_kit.generation.served import SERVED, served_name_warning
+from vrag_kit.log import record_answers
 from vrag_kit.progress import progress
-from vrag_kit.run_log import log_answers
 from vrag_kit.types import Answer, Failure, Prompt, Status
 
 Watch = Callable[[Sequence[tuple[Prompt, Answer]]], None]
@@ -109,7 +109,7 @@ def ask_prompts(
     _report(this, f"{this} of {generator.name}", came, list(answers.values()), seconds)
     _note_served(generator, list(answers.values()), this)
     lost = [each.failure for each in answers.values() if each.failure and not _stands(each, this)]
-    log_answers(generator.name, len(answers), lost)
+    record_answers(generator.name, len(answers), lost)
     return [answers[answer_id] for answer_id in answer_ids]
 
 

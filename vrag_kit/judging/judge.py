@@ -17,7 +17,7 @@ from vrag_kit.judging.answered import ok_answers
 from vrag_kit.judging.llm_judge import LLMJudge
 from vrag_kit.judging.own_judge import CustomJudge, load_custom_judge
 from vrag_kit.judging.scale import SHARES, TRUTH, Scale
-from vrag_kit.run_log import log_verdicts
+from vrag_kit.log import record_verdicts
 from vrag_kit.types import Benchmark, Failure, Judgment, Status
 
 _AGAIN = "Calls that failed are asked again with `retry_failures: true` in `hardware`"
@@ -244,7 +244,7 @@ def _note_lost(judge: Judge, found: Sequence[Sequence[Judgment]]) -> None:
     lost = [verdict.failure for verdict in given if verdict.failure]
     again = _what_helps(judge, [failure.kind for failure in lost])
     if given:
-        log_verdicts(judge.name, len(given), lost, again)
+        record_verdicts(judge.name, len(given), lost, again)
     if lost:
         print(
             f"judge {judge.name}: {len(lost):,} of {len(given):,} verdicts are missing, such as"

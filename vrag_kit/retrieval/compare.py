@@ -14,6 +14,7 @@ import pandas as pd
 from vrag_kit.depths import clip_cutoffs, describe_run_depth
 from vrag_kit.errors import VragError
 from vrag_kit.forecast import Forecast, current_dry_run
+from vrag_kit.log import logger
 from vrag_kit.options import Entry, check_list
 from vrag_kit.retrieval.corpora import note_planned_embedding
 from vrag_kit.retrieval.dense import FlatRetriever
@@ -28,7 +29,6 @@ from vrag_kit.retrieval.own_metric import RetrievalMetric
 from vrag_kit.retrieval.reference import arbitrary_run, oracle_run, random_baseline
 from vrag_kit.retrieval.runs import NAME, write_qrels, write_run
 from vrag_kit.retrieval.searches import read_cached_run, search_key, write_cached_run
-from vrag_kit.run_log import log_note
 from vrag_kit.types import Benchmark
 
 RANDOM, PERFECT = "random order", "perfect order"
@@ -187,7 +187,7 @@ def score_runs(
     """
     for metric in metrics:
         if isinstance(metric, str) and metric in METRICS:
-            log_note(f"metric {metric!r} is the kit's, and there already; list only your own")
+            logger.warning(f"metric {metric!r} is the kit's, and there already; list only your own")
     if full_depth:
         for name, run in runs.items():
             cutoffs = _within(benchmark, name, run, cutoffs)
@@ -240,4 +240,4 @@ def _note_shallow(benchmark: Benchmark, name: str, run: pd.DataFrame) -> None:
     few = "" if of_all else f" for {len(shallow):,} of {len(benchmark.queries):,} queries"
     depths = sorted(set(shallow.values()))
     deep = f"{depths[0]}" if len(depths) == 1 else f"{depths[0]} to {depths[-1]}"
-    log_note(f"no {BY_DEPTH} for {name}{few}: it is {deep} deep, and its ideal needs {DEPTH}")
+    logger.warning(f"no {BY_DEPTH} for {name}{few}: it is {deep} deep, and its ideal needs {DEPTH}")

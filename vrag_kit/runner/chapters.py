@@ -12,7 +12,7 @@ from typing import Any
 
 from markupsafe import Markup
 
-from vrag_kit.run_log import failed_verdicts, models_without_answers
+from vrag_kit.log import failed_verdicts, models_without_answers
 from vrag_kit.runner.books import Notebook, parse_parameters_cell, read_notebook
 from vrag_kit.runner.copies import ADDED, problems, read_executed, succeeded
 from vrag_kit.runner.job import status_file

@@ -28,7 +28,7 @@ from vrag_kit.generation.answers import AnswerStore
 from vrag_kit.generation.generator import CostEstimate
 from vrag_kit.generation.stand_in import DryRunGenerator
 from vrag_kit.generation.store_copies import copy_store
-from vrag_kit.run_log import last_logged_cell
+from vrag_kit.log import collect_notes, last_recorded_cell
 from vrag_kit.runner.books import read_notebook
 from vrag_kit.runner.copies import ADDED
 from vrag_kit.runner.job import status_file
@@ -77,7 +77,11 @@ def dry_run_notebooks(plan: Plan, instead: Mapping[str, Any]) -> DryRunReport:
     cut: dict[str, list[str]] = {}
     undrawn: dict[str, str] = {}
     shown: set[str] = set()
-    with tempfile.TemporaryDirectory() as scratch, dry_run(Path(scratch)) as forecast:
+    with (
+        tempfile.TemporaryDirectory() as scratch,
+        dry_run(Path(scratch)) as forecast,
+        collect_notes() as notes,
+    ):
         for notebook, own in settings.items():
             chosen = {name: value for name, value in instead.items() if name in own}
             for mapping in chosen.keys() & set(BY_KEY):
@@ -85,9 +89,9 @@ def dry_run_notebooks(plan: Plan, instead: Mapping[str, Any]) -> DryRunReport:
             given = redirect_outputs({**own, **chosen}, Path(scratch))
             most = None if chosen else _cells_until_last_message(plan, notebook, own)
             space, fault = execute_cells(notebook, given, forecast.models, most)
-            if forecast.cut:
-                cut[notebook_name(notebook)] = list(forecast.cut)
-                forecast.cut.clear()
+            if notes:
+                cut[notebook_name(notebook)] = list(notes)
+                notes.clear()
             shown |= _answer_ids(space)
             if fault is None or (space.get("models") == [] and fault.behind_models):
                 continue
@@ -121,7 +125,7 @@ def _cells_until_last_message(
     copy = plan.folder / f"{notebook_name(notebook)}.ipynb"
     if not is_finished(notebook, plan.given[notebook], settings, copy):
         return None
-    last = last_logged_cell(status_file(copy))
+    last = last_recorded_cell(status_file(copy))
     counts = [
         cell.execution_count or 0
         for cell in read_notebook(copy).cells

@@ -22,7 +22,7 @@ import psutil
 import yaml
 
 from vrag_kit.files import write_file
-from vrag_kit.run_log import PLACE
+from vrag_kit.log import PLACE
 from vrag_kit.runner.failures import oom_kills
 from vrag_kit.runner.locks import run_lock
 from vrag_kit.workspace import project_root
@@ -217,7 +217,7 @@ def _end_group(leader: int) -> None:
 
 
 def status_file(output: Path) -> Path:
-    """Return the path of a notebook's log of model calls and verdicts (`run_log`)."""
+    """Return the path of a notebook's log of model calls and verdicts (`log`)."""
     return output.with_suffix(".tally.jsonl")
 
 

@@ -9,7 +9,7 @@ from itertools import chain
 from pathlib import Path
 from typing import Any
 
-from vrag_kit.run_log import failed_verdicts, models_without_answers
+from vrag_kit.log import failed_verdicts, models_without_answers
 from vrag_kit.runner.job import status_file
 from vrag_kit.runner.params import declared_parameters
 from vrag_kit.runner.plan import Plan, notebook_name
