@@ -63,8 +63,8 @@ def shown_to(model: LocalGenerator, parts: list[object]) -> tuple[dict[str, torc
     """
     given: dict[str, torch.Tensor] = {}
     model.prepare()
-    model.eyes, generate = None, model._model.generate
-    model._model.generate = lambda **inputs: (given.update(inputs), generate(**inputs))[1]
+    model.loaded.vision_cache, generate = None, model.loaded.model.generate
+    model.loaded.model.generate = lambda **inputs: (given.update(inputs), generate(**inputs))[1]
     (reply,) = model.generate([(Message(role="user", parts=tuple(parts)),)])
     return given, reply
 
@@ -125,11 +125,11 @@ def test_the_forecast_of_a_prompt_is_its_real_length(
 def test_the_recorded_visual_tokens_are_those_in_the_prompt(family: str, load: Load, paint) -> None:
     model = load(family)
     given, reply = shown_to(model, ["What? ", *paint("grb")])
-    marks = set(model._processor.tokenizer.get_added_vocab().values()) - {
-        model._processor.tokenizer.pad_token_id
+    marks = set(model.processor.processor.tokenizer.get_added_vocab().values()) - {
+        model.processor.processor.tokenizer.pad_token_id
     }
     roles = set(
-        model._processor.tokenizer.convert_tokens_to_ids(
+        model.processor.processor.tokenizer.convert_tokens_to_ids(
             ["<|user|>", "<|assistant|>", "<|system|>", "<|end|>", "<|begin|>"]
         )
     )
@@ -156,9 +156,9 @@ def test_attention_and_device_map_are_options_of_an_entry(load: Load, paint) -> 
     )
     assert plain.generate(prompt) == eager.generate(prompt) == mapped.generate(prompt)
     assert (
-        eager._model.config._attn_implementation
+        eager.loaded.model.config._attn_implementation
         == "eager"
-        != plain._model.config._attn_implementation
+        != plain.loaded.model.config._attn_implementation
     )
     assert (
         plain.fingerprint == eager.fingerprint == mapped.fingerprint
@@ -213,7 +213,7 @@ def test_the_last_words_of_a_llama_prompt_attend_to_every_picture_wherever_the_p
     assert (given["cross_attention_mask"][0, -1].sum(dim=-1) > 0).tolist() == [True, True, True]
     assert model.sent["part_order"] == "images first"
     prompt = (Message(role="user", parts=(a, "and another: ", b, "What?")),)
-    apart = prepared(model._processor, [prompt])
+    apart = prepared(model.processor.processor, [prompt])
     assert (apart["cross_attention_mask"][0, -1].sum(dim=-1) > 0).tolist() == [
         False,
         True,
@@ -226,11 +226,11 @@ def test_phi_4_answers_with_its_vision_adapter(
 ) -> None:
     model = load("phi4_multimodal")
     prompt = [worded("one_image", "What?", paint("b"))]
-    assert model._model.active_adapters() == ["vision"]
+    assert model.loaded.model.active_adapters() == ["vision"]
 
     def logits() -> torch.Tensor:
         given: list[torch.Tensor] = []
-        hook = model._model.lm_head.register_forward_hook(
+        hook = model.loaded.model.lm_head.register_forward_hook(
             lambda _module, _inputs, output: given.append(output[:, -1])
         )
         model.generate(prompt)
@@ -238,7 +238,7 @@ def test_phi_4_answers_with_its_vision_adapter(
         return given[0]
 
     adapted = logits()
-    model._model.disable_adapters()
+    model.loaded.model.disable_adapters()
     assert not torch.allclose(adapted, logits(), atol=1e-4)
     blind = shutil.copytree(checkpoints["phi4_multimodal"], tmp_path / "blind")
     shutil.rmtree(blind / "vision-lora")
@@ -293,7 +293,7 @@ def test_what_will_not_fit_is_said_before_anything_is_asked(load: Load, paint) -
     assert forecast.misfits == 2
     assert "2 prompts do not fit, from 100 images on" in str(forecast)
     assert "the longest prompt, with 120 images" in str(forecast)
-    assert model._answering is None  # no weights were read for it
+    assert "loaded" not in vars(model)  # no weights were read for it
     assert [reply.failure.kind for reply in model.generate(prompts)[2:]] == ["too_long", "too_long"]
 
 
@@ -314,7 +314,7 @@ def test_weights_are_read_when_they_are_first_needed(
 def test_number_type_and_decoding_are_options_of_an_entry(load: Load) -> None:
     half = load("llava", dtype="bfloat16", decoding={"temperature": 0.7, "top_p": 0.9})
     half.prepare()
-    assert {parameter.dtype for parameter in half._model.parameters()} == {torch.bfloat16}
+    assert {parameter.dtype for parameter in half.loaded.model.parameters()} == {torch.bfloat16}
     assert half.decoding == {
         "do_sample": True,
         "temperature": 0.7,

@@ -8,6 +8,7 @@ import functools
 import json
 import shutil
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pandas as pd
@@ -29,6 +30,7 @@ from vrag_kit.generation import (
     load_generator,
     reply_probabilities,
 )
+from vrag_kit.generation.local.processors import PromptImage
 from vrag_kit.generation.local.vision_cache import VisionCache
 from vrag_kit.generation.parsers import parse_tagged
 from vrag_kit.types import Message, Prompt
@@ -72,7 +74,7 @@ def next_token(model: LocalGenerator, prompts: list[Prompt]) -> torch.Tensor:
     computes them.
     """
     captured: list[torch.Tensor] = []
-    hook = model._model.lm_head.register_forward_hook(
+    hook = model.loaded.model.lm_head.register_forward_hook(
         lambda _module, _inputs, output: captured.append(output[:, -1])
     )
     model.generate(prompts)
@@ -94,15 +96,15 @@ def test_the_logits_are_those_of_transformers_own_way(
         ]
     taken = {
         name: value
-        for name, value in prepared(model._processor, prompts).items()
+        for name, value in prepared(model.processor.processor, prompts).items()
         if name != "token_type_ids" or family == "gemma3"
     }
     with torch.inference_mode():
         captured: list[torch.Tensor] = []
-        hook = model._model.lm_head.register_forward_hook(
+        hook = model.loaded.model.lm_head.register_forward_hook(
             lambda _module, _inputs, output: captured.append(output[:, -1])
         )
-        model._model.generate(**taken, do_sample=False, max_new_tokens=1)
+        model.loaded.model.generate(**taken, do_sample=False, max_new_tokens=1)
         hook.remove()
     torch.testing.assert_close(next_token(model, prompts), captured[0], atol=1e-5, rtol=1e-4)
 
@@ -120,7 +122,9 @@ def test_the_logits_are_those_of_transformers_own_way(
 def test_features_are_not_reused_where_a_family_needs_more_than_them(
     family: str, reason: str, load, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert load(family).eyes is None  # the weights are read when they are first needed
+    assert (
+        load(family).loaded.vision_cache is None
+    )  # the weights are read when they are first needed
     assert f"computed for every prompt, because {reason}" in capsys.readouterr().out
 
 
@@ -137,7 +141,7 @@ def test_features_that_give_other_logits_than_pixels_are_not_reused(
         return own(self, mm_encoder_outputs=mm_encoder_outputs, **rest)
 
     monkeypatch.setattr(LlavaForConditionalGeneration, "forward", forward)
-    assert load("llava").eyes is None
+    assert load("llava").loaded.vision_cache is None
     assert "because precomputed features give other logits than pixels" in capsys.readouterr().out
 
 
@@ -148,8 +152,9 @@ def test_pictures_seen_before_give_the_same_logits_as_pictures_looked_at_anew(
 ) -> None:
     model = load(family)
     first, remembered = next_token(model, prompts), next_token(model, prompts)
-    assert (model.eyes.misses, model.eyes.remembered) == (6, 11 - 6 + 11)
-    model.eyes = None  # the family's own, ordinary way
+    cache = model.loaded.vision_cache
+    assert (cache.misses, cache.hits) == (6, 11 - 6 + 11)
+    model.loaded.vision_cache = None  # the family's own, ordinary way
     torch.testing.assert_close(first, next_token(model, prompts), atol=1e-5, rtol=1e-4)
     torch.testing.assert_close(remembered, first, atol=1e-5, rtol=1e-4)
 
@@ -162,7 +167,7 @@ def test_pictures_seen_together_look_as_each_alone_however_they_are_laid_out(
 ) -> None:
     """In one row as Idefics3's processor has several."""
     model = load(family)
-    processor = model._processor
+    processor = model.processor.processor
     own = processor._process_images
 
     def laid_out(pictures: list[Image.Image], **options: object) -> object:
@@ -173,14 +178,16 @@ def test_pictures_seen_together_look_as_each_alone_however_they_are_laid_out(
 
     monkeypatch.setattr(processor, "_process_images", laid_out)
     sizes = [(64, 48), (40, 96), (64, 48), (64, 48)]
-    pictures = {
-        str(number): Image.new("RGB", size, (60 * number, 90, 30))
+    pictures = [
+        PromptImage(str(number), Image.new("RGB", size, (60 * number, 90, 30)))
         for number, size in enumerate(sizes)
-    }
-    together = VisionCache(model._model, processor, {}).encode(dict(pictures), list(pictures))
-    for key, seen in zip(pictures, together, strict=True):
-        (alone,) = VisionCache(model._model, processor, {}).encode({key: pictures[key]}, [key])
-        assert (seen.pixels, seen.size, seen.words) == (alone.pixels, alone.size, alone.words)
+    ]
+    apart = [replace(picture) for picture in pictures]
+    together = VisionCache(model.loaded.model, model.processor).encode(pictures)
+    for picture, seen in zip(apart, together, strict=True):
+        (alone,) = VisionCache(model.loaded.model, model.processor).encode([picture])
+        assert (seen.pixel_hash, seen.size) == (alone.pixel_hash, alone.size)
+        assert seen.placeholder == alone.placeholder
         torch.testing.assert_close(seen.tensors, alone.tensors)
         torch.testing.assert_close(seen.features, alone.features, atol=1e-5, rtol=1e-4)
 
@@ -251,7 +258,7 @@ def test_sampling_differs_by_sample_and_repeats_by_seed(load, prompts: list[Prom
 def test_a_greedy_reply_notes_how_probable_its_words_are(load, prompts: list[Prompt]) -> None:
     model = load("llava")
     steps: list[torch.Tensor] = []
-    hook = model._model.lm_head.register_forward_hook(
+    hook = model.loaded.model.lm_head.register_forward_hook(
         lambda _module, _inputs, output: steps.append(output[:, -1].detach())
     )
     replies = model.generate(prompts)
@@ -278,14 +285,14 @@ def test_memory_that_runs_out_halves_the_batch(
     load, prompts: list[Prompt], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     model = load("llava")
-    wanted, generate = model.generate(prompts), model._model.generate
+    wanted, generate = model.generate(prompts), model.loaded.model.generate
 
     def small_machine(**inputs: torch.Tensor) -> torch.Tensor:
         if len(inputs["input_ids"]) > 2 or inputs["attention_mask"].sum() > 700:
             raise torch.OutOfMemoryError
         return generate(**inputs)
 
-    monkeypatch.setattr(model._model, "generate", small_machine)
+    monkeypatch.setattr(model.loaded.model, "generate", small_machine)
     assert model.generate(prompts) == wanted
 
 

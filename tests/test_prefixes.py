@@ -20,7 +20,7 @@ from vrag_kit.benchmarks import ImageFile
 from vrag_kit.generation import LocalGenerator, load_generator
 from vrag_kit.generation.batching import QueryPrompt, make_batches
 from vrag_kit.generation.generator import prompt_images
-from vrag_kit.generation.local import trials
+from vrag_kit.generation.local import model as local_model
 from vrag_kit.generation.local.prefix_cache import TokenRow, plan_prefixes
 from vrag_kit.types import Prompt
 
@@ -65,7 +65,7 @@ def curves(tmp_path: Path) -> list[Prompt]:
 def last_logits(model: LocalGenerator, prompts: list[Prompt]) -> list[torch.Tensor]:
     """Logits (rows × words) behind the last token, of each time that some are computed."""
     captured: list[torch.Tensor] = []
-    head = model._model.lm_head
+    head = model.loaded.model.lm_head
     hook = head.register_forward_hook(lambda _m, _i, out: captured.append(out[:, -1]))
     model.generate(prompts)
     hook.remove()
@@ -90,7 +90,7 @@ def tokens_read(model: LocalGenerator, prompts: list[Prompt]) -> int:
     included.
     """
     counted: list[int] = []
-    layer = model._model.get_decoder().layers[0]
+    layer = model.loaded.model.get_decoder().layers[0]
     hook = layer.register_forward_hook(
         lambda _m, given, _out: counted.append(given[0].shape[0] * given[0].shape[1])
     )
@@ -107,12 +107,12 @@ def test_going_on_from_a_common_beginning_gives_the_logits_of_whole_prompts(
     model = load(family)
     model.prepare()
     assert model.nests
-    model._model.double()  # so that rounding cannot be taken for a difference, or the reverse
+    model.loaded.model.double()  # so that rounding cannot be taken for a difference, or the reverse
     curves = of_family(curves, family)
     half = len(curves) // 2
     longest_first = [*curves[:half][::-1], *curves[half:][::-1]]  # as rows are ordered
     together = first_logits(model, longest_first)
-    model.nests = False
+    model.loaded.nests = False
     apart = first_logits(model, longest_first)
     assert apart.std(dim=0).max() > 1e-3  # the prompts do differ
     torch.testing.assert_close(together, apart, atol=1e-6, rtol=1e-5)
@@ -143,7 +143,7 @@ def test_a_curve_costs_little_more_than_its_largest_k(load, curves: list[Prompt]
     curve, largest = curves[: len(KS)], curves[len(KS) - 1 : len(KS)]
     model.prepare()
     shared, alone = tokens_read(model, curve), tokens_read(model, largest)
-    model.nests = False
+    model.loaded.nests = False
     apart = tokens_read(model, curve)
     assert shared < 1.5 * alone
     assert apart > 2 * shared
@@ -168,7 +168,7 @@ def test_a_short_prompt_is_answered_as_if_alone_beside_one_of_far_positions(
     beside, far = last_logits(model, [long, short])  # apart, the short one first
     torch.testing.assert_close(beside, alone)
     assert not torch.allclose(far, alone, atol=1e-3)
-    model._opened.near = 1 << 30
+    model.processor.short_context = 1 << 30
     *_, together = last_logits(model, [long, short])  # read together, or nested
     assert not torch.allclose(together[1:], alone, atol=1e-3)
 
@@ -201,7 +201,7 @@ def test_rounding_of_a_deep_model_in_half_precision_is_no_reason_against_sharing
 def test_beginnings_of_another_prompt_are_noticed_in_half_precision(
     family: str, deep: Callable[[str], LocalGenerator], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    fork = trials.fork_kv_cache
+    fork = local_model.fork_kv_cache
 
     def of_the_next_prompt(*asked: Any) -> Any:
         inputs = fork(*asked)
@@ -209,7 +209,7 @@ def test_beginnings_of_another_prompt_are_noticed_in_half_precision(
             layer.values = layer.values.roll(1, dims=0)
         return inputs
 
-    monkeypatch.setattr(trials, "fork_kv_cache", of_the_next_prompt)
+    monkeypatch.setattr(local_model, "fork_kv_cache", of_the_next_prompt)
     model = deep(family)
     model.prepare()
     assert not model.nests
@@ -219,12 +219,12 @@ def test_llama_looks_once_at_the_pictures_of_a_curve(load, curves: list[Prompt])
     model = load("mllama")
     model.prepare()
     looked: list[int] = []
-    model._model.model.vision_model.register_forward_hook(
+    model.loaded.model.model.vision_model.register_forward_hook(
         lambda _m, _given, out: looked.append(out.last_hidden_state.shape[:2].numel())
     )
     model.generate(curves[: len(KS)])
     assert looked == [max(KS)]
-    model.nests = False
+    model.loaded.nests = False
     model.generate(curves[: len(KS)])
     assert looked[1:] == [max(KS) * len(KS)]  # padding included
 

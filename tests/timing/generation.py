@@ -101,7 +101,7 @@ def measure(
         build_prompt(benchmark, c, PROMPTS)
         for c in sorted(unique.values(), key=lambda c: len(c.doc_ids))
     ]
-    model, processor = generator._model, generator._processor
+    model, processor = generator.loaded.model, generator.processor.processor
     starts = range(0, len(prompts), BATCH)
     inputs = [prepared(processor, prompts[start : start + BATCH]) for start in starts]
 
@@ -109,7 +109,7 @@ def measure(
     hashings: list[float] = []
 
     def whole(reuse: bool) -> None:
-        generator.eyes = VisionCache(model, processor, {}) if reuse else None
+        generator.loaded.vision_cache = VisionCache(model, generator.processor) if reuse else None
         with (
             tempfile.TemporaryDirectory() as folder,
             TimedStore(Path(folder) / "answers.sqlite") as store,
@@ -142,7 +142,7 @@ def measure(
         lambda: whole(True), lambda: whole(False), bare, plainly
     )
     whole(True)
-    n, eyes = len(prompts), generator.eyes
+    n, cache = len(prompts), generator.loaded.vision_cache
     print(
         f"{title}: {n} prompts. end to end {n / with_reuse:.1f} answers/s / bare generate"
         f" {n / plain:.1f} = {plain / with_reuse:.2f} (aim at least 0.9)"
@@ -157,7 +157,7 @@ def measure(
     )
     print(
         f"    without reuse {n / without:.1f} answers/s: reuse is {without / with_reuse:.2f} times"
-        f" as fast; {eyes.misses:,} pictures looked at, {eyes.remembered:,} remembered"
+        f" as fast; {cache.misses:,} images encoded, {cache.hits:,} reused"
     )
 
 

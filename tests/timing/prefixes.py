@@ -83,9 +83,9 @@ def measure(title: str, folder: Path, prompts: list[Prompt], device: str) -> Non
             asking(model, prompts, nests=False),
         )
         row += [f"{together / alone:.2f}", f"{apart / alone:.2f}"]
-    model.nests = True
+    model.loaded.nests = True
     shared = model.generate(prompts)
-    model.nests = False
+    model.loaded.nests = False
     other = sum(a.raw != b.raw for a, b in zip(shared, model.generate(prompts), strict=True))
     print(
         "{:<26} {:>9} {:>9} {:>9} {:>9}".format(*row), f"{other:>6} of {len(prompts)}", flush=True
@@ -97,7 +97,7 @@ def asking(model: LocalGenerator, prompts: list[Prompt], *, nests: bool) -> Call
     step = len(prompts) // QUESTIONS
 
     def ask() -> None:
-        model.nests = nests
+        model.loaded.nests = nests
         for start in range(0, len(prompts), step):
             model.generate(prompts[start : start + step])
 

@@ -1,5 +1,5 @@
-"""`LocalGenerator`: runs any image-text-to-text model of transformers here, in batches. Nothing is
-loaded before the first prompt is asked.
+"""`LocalGenerator`: runs any image-text-to-text model of transformers on this machine, in batches.
+The weights are loaded for the first prompt.
 """
 
 from __future__ import annotations
@@ -9,59 +9,80 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from vrag_kit.checkpoints import (
-    LibraryObject,
-    Options,
-    check_safetensors_headers,
-    checkpoint_fingerprint,
-)
+from vrag_kit.checkpoints import Options, check_safetensors_headers, checkpoint_fingerprint
+from vrag_kit.config import GREEDY, SAMPLING
 from vrag_kit.errors import VragError
-from vrag_kit.generation.generator import CostEstimate, Reply, Size
-from vrag_kit.generation.local.checkpoint import Checkpoint, local_decoding, open_checkpoint
+from vrag_kit.generation.generator import CostEstimate, Reply, Size, prompt_images
+from vrag_kit.generation.local.loading import Checkpoint, memory_note, open_checkpoint, read_json
+from vrag_kit.plain import Json
 from vrag_kit.types import Prompt
 from vrag_kit.workspace import path as project_path
 
 if TYPE_CHECKING:
     from vrag_kit.generation.local.model import LoadedModel
-    from vrag_kit.generation.local.opened import PromptProcessor
-    from vrag_kit.generation.local.vision_cache import VisionCache
+    from vrag_kit.generation.local.processors import PromptProcessor
 
 
 class LocalGenerator:
     """A transformers model with its processor; implements `Generator`.
 
     Made by `load_generator`. The processor is loaded when prompts are first measured, the weights
-    when the first is asked.
+    when the first is answered.
     """
 
     batched = True
     concurrency = 1
     max_cost: float | None = None
 
-    def __init__(
-        self,
-        checkpoint: Checkpoint,
-        *,
-        name: str,
-        decoding: Options,
-        fingerprint: str,
-        sent: Options,
-    ) -> None:
+    def __init__(self, checkpoint: Checkpoint, *, name: str, decoding: Options) -> None:
+        self.checkpoint = checkpoint
         self.name = name
         self.decoding: Options = dict(decoding)
-        self.fingerprint = fingerprint
-        order = "images first" if checkpoint.family.images_first else "as written"
-        self.sent: Options = {**sent, "part_order": order}
-        self._checkpoint = checkpoint
-        self._answering: LoadedModel | None = None
+        images_first = checkpoint.family.images_first
+        shaping = {
+            "dtype": checkpoint.dtype,
+            "quantization": checkpoint.quantization,
+            "max_image_side": checkpoint.max_image_side,
+            "max_image_tokens": checkpoint.max_image_tokens,
+            "images_first": images_first,
+        }
+        self.fingerprint = checkpoint_fingerprint([checkpoint.folder], shaping)
+        self.sent: Options = {
+            **shaping,
+            "device": checkpoint.device,
+            "attention": checkpoint.attention,
+            "revision": checkpoint.revision,
+            "part_order": "images first" if images_first else "as written",
+        }
 
     def __repr__(self) -> str:
-        return f"LocalGenerator({self.name} in {self._checkpoint.folder})"
+        return f"LocalGenerator({self.name} in {self.checkpoint.folder})"
+
+    @cached_property
+    def processor(self) -> PromptProcessor:
+        """Counts the tokens of prompts. Raises `VragError` if it cannot be loaded."""
+        from vrag_kit.generation.local.processors import PromptProcessor
+
+        return PromptProcessor(self.checkpoint)
+
+    @cached_property
+    def loaded(self) -> LoadedModel:
+        """The model with its weights. Raises `VragError` if they cannot be loaded."""
+        from vrag_kit.generation.local.model import LoadedModel
+
+        return LoadedModel(self.processor, self.name, self.decoding)
 
     @property
     def deterministic(self) -> bool:
         """True when decoding does not sample."""
         return not self.decoding.get("do_sample")
+
+    @property
+    def nests(self) -> bool:
+        """Whether prefixes or images that prompts share are computed once: in greedy decoding, if
+        the family allows it.
+        """
+        return self.loaded.nests
 
     def cost(self, tokens: Mapping[str, int]) -> float:
         """Return 0: nothing is paid."""
@@ -70,20 +91,47 @@ class LocalGenerator:
     def missing(self) -> str:
         """Return what is missing from the weights, according to their files' headers."""
         try:
-            check_safetensors_headers(self._checkpoint.folder, self._checkpoint.owner)
+            check_safetensors_headers(self.checkpoint.folder, self.checkpoint.owner)
         except VragError as error:
-            return str(error).removeprefix(f"{self._checkpoint.owner} ")
+            return str(error).removeprefix(f"{self.checkpoint.owner} ")
         return ""
 
     def forecast(self, prompts: Sequence[Prompt], sizes: Mapping[str, Size]) -> CostEstimate:
         """Measure prompts exactly, by the processor; report those that do not fit, and the memory
         needed.
         """
-        return self._opened.forecast(prompts, sizes, int(self.decoding["max_new_tokens"]))
+        processor = self.processor
+        answer_tokens = int(self.decoding["max_new_tokens"])
+        images = [len(prompt_images(prompt)) for prompt in prompts]
+        lengths = [processor.count_tokens(prompt, sizes) for prompt in prompts]
+        longest = max(range(len(prompts)), key=lengths.__getitem__)
+        count = f"{images[longest]} image" if images[longest] == 1 else f"{images[longest]} images"
+        notes = [
+            f"the longest prompt, with {count}, takes {lengths[longest]:,} tokens; the model holds"
+            f" {processor.context:,}",
+            memory_note(self.checkpoint, processor.config, lengths[longest] + answer_tokens),
+        ]
+        room = processor.context - answer_tokens
+        misfits = [n for n, length in zip(images, lengths, strict=True) if length > room]
+        if misfits:
+            advice = "use a model with a longer context"
+            if min(misfits):
+                advice = "lower max_image_tokens, max_image_side or max_images in the model's entry"
+            notes.append(
+                f"{len(misfits):,} prompts do not fit, from {min(misfits)} images on: they will"
+                f' fail as "too long"; {advice}'
+            )
+        return CostEstimate(
+            calls=len(prompts),
+            images=sum(images),
+            tokens=sum(lengths),
+            notes=tuple(filter(None, notes)),
+            misfits=len(misfits),
+        )
 
     def prepare(self) -> None:
         """Load the weights, once."""
-        self._ready()
+        _ = self.loaded
 
     def generate(self, prompts: Sequence[Prompt], *, sample: int = 0) -> list[Reply]:
         """Return one reply per prompt, in order.
@@ -95,82 +143,28 @@ class LocalGenerator:
         seeded by itself and by `sample`, so that an answer does not depend on its batch; greedy
         decoding ignores `sample`.
         """
-        return self._ready().generate(prompts, sample)
-
-    @property
-    def nests(self) -> bool:
-        """Whether prefixes or images that prompts share are computed once: in greedy decoding, if
-        the family allows it.
-        """
-        return self._ready().nests
-
-    @nests.setter
-    def nests(self, nests: bool) -> None:
-        self._ready().nests = nests
-
-    @property
-    def context(self) -> int:
-        """Maximum number of tokens of prompt and answer together."""
-        return self._opened.context
-
-    @property
-    def eyes(self) -> VisionCache | None:
-        """The cache of vision features, which counts images that were reused; None if this family's
-        features cannot be.
-        """
-        return self._ready().eyes
-
-    @eyes.setter
-    def eyes(self, eyes: VisionCache | None) -> None:
-        self._ready().eyes = eyes
-
-    @cached_property
-    def _opened(self) -> PromptProcessor:
-        from vrag_kit.generation.local.opened import PromptProcessor
-
-        return PromptProcessor(self._checkpoint)
-
-    def _ready(self) -> LoadedModel:
-        """The model with its weights."""
-        if self._answering is None:
-            from vrag_kit.generation.local.model import LoadedModel
-
-            self._answering = LoadedModel(self._opened, self.name, self.decoding)
-        return self._answering
-
-    @property
-    def _model(self) -> LibraryObject:
-        return self._ready().model
-
-    @property
-    def _processor(self) -> LibraryObject:
-        return self._opened.processor
+        return self.loaded.generate(prompts, sample)
 
 
 def load_local_generator(spec: str, options: Options) -> LocalGenerator:
-    """Load the generator for a checkpoint's folder or hub name, with its entry's options. Raises
+    """Return the generator for a checkpoint's folder or hub name, with its entry's options. Raises
     `VragError` as `open_checkpoint` does.
     """
     checkpoint = open_checkpoint(spec, options)
-    loading = checkpoint.loading
-    shaping = {
-        "dtype": loading.dtype,
-        "quantization": loading.quantization,
-        "max_image_side": checkpoint.max_image_side,
-        "max_image_tokens": checkpoint.max_image_tokens,
-        "images_first": checkpoint.family.images_first,
-    }
-    decoding = local_decoding(checkpoint.folder, options["decoding"])
+    sampling = _sampling(checkpoint.folder, options["decoding"])
     folder_name = Path(spec).name if project_path(spec).is_dir() else spec.replace("/", "-")
     return LocalGenerator(
         checkpoint,
         name=options.get("name") or folder_name,
-        decoding={**decoding, "max_new_tokens": options["max_new_tokens"]},
-        fingerprint=checkpoint_fingerprint([checkpoint.folder], shaping),
-        sent={
-            **shaping,
-            "device": loading.device,
-            "attention": loading.attention,
-            "revision": options.get("revision"),
-        },
+        decoding={**sampling, "max_new_tokens": options["max_new_tokens"]},
     )
+
+
+def _sampling(folder: Path, given: Options) -> Json:
+    """The sampling fields for transformers' `generate`: those given, else the checkpoint's own."""
+    if given == GREEDY:
+        return {"do_sample": False, "num_beams": 1}
+    if given:
+        return {"do_sample": True, **given}
+    stated = read_json(folder / "generation_config.json")
+    return {name: stated[name] for name in SAMPLING if stated.get(name) is not None}

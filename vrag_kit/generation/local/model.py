@@ -4,288 +4,255 @@ from __future__ import annotations
 
 import hashlib
 import inspect
+import math
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from itertools import chain
 
 import torch
-from PIL import Image
 
 from vrag_kit.benchmarks.images import pixel_hash, shrink
 from vrag_kit.checkpoints import LibraryObject, Options
-from vrag_kit.generation.generator import PROBABILITY, Reply, images_before_text, iter_images
-from vrag_kit.generation.local.cross_attention import cache_cross_attention, uses_cross_attention
-from vrag_kit.generation.local.opened import Pictures, PromptInput, PromptProcessor, image_key
+from vrag_kit.generation.generator import PROBABILITY, Reply, iter_images
+from vrag_kit.generation.local.cross_attention_cache import cache_cross_attention
+from vrag_kit.generation.local.loading import load_weights
 from vrag_kit.generation.local.prefix_cache import (
     PrefixPlan,
     TokenRow,
     fork_kv_cache,
     plan_prefixes,
 )
-from vrag_kit.generation.local.sequence_probability import SequenceProbability
-from vrag_kit.generation.local.token_counter import Inputs, process_batch
-from vrag_kit.generation.local.trials import prefix_cache_problem, vision_cache_problem
+from vrag_kit.generation.local.processors import (
+    Inputs,
+    PromptImage,
+    PromptInput,
+    PromptProcessor,
+    image_key,
+)
+from vrag_kit.generation.local.self_test import prefix_cache_problem, vision_cache_problem
 from vrag_kit.generation.local.vision_cache import ImageFeatures, VisionCache, batch_features
-from vrag_kit.generation.local.weights import load_weights
-from vrag_kit.types import Failure, Prompt, Status
+from vrag_kit.types import Failure, LazyImage, Prompt, Status
 
-_BROKEN = (RuntimeError, ValueError, TypeError, IndexError, KeyError, AttributeError)
+_MODEL_ERRORS = (RuntimeError, ValueError, TypeError, IndexError, KeyError, AttributeError)
 """What a family's code raises for a prompt that it cannot take."""
 
 
-class LoadedModel:
-    """A model with loaded weights, ready to answer prompts."""
+class SequenceProbability:
+    """A logits processor that records token probabilities and changes no logits."""
 
-    def __init__(self, opened: PromptProcessor, name: str, decoding: Options) -> None:
-        """Load the weights; raises `VragError` when that fails."""
-        self.model: LibraryObject = load_weights(opened.checkpoint)
-        self.opened = opened
-        self._processor = opened.processor
+    def __init__(self) -> None:
+        self._steps: list[torch.Tensor] = []
+
+    def __call__(self, input_ids: torch.Tensor, scores: torch.Tensor) -> torch.Tensor:
+        """Record the log probability of the next greedy token: of `scores`, the highest. `scores`
+        has the shape (prompts, tokens).
+        """
+        self._steps.append(scores.float().log_softmax(dim=-1).amax(dim=-1).cpu())
+        return scores
+
+    def probability(self, row: int, length: int) -> float:
+        """Return the probability of a reply's first `length` tokens, in [0, 1], to six decimals."""
+        return round(math.exp(sum(float(step[row]) for step in self._steps[:length])), 6)
+
+
+class LoadedModel:
+    """A model with its weights, ready to answer prompts."""
+
+    def __init__(self, processor: PromptProcessor, name: str, decoding: Options) -> None:
+        """Load the weights, and test which caches the model can use; prints why it cannot.
+
+        Raises `VragError` if the weights cannot be loaded.
+        """
+        self.model: LibraryObject = load_weights(processor.checkpoint)
+        self.processor = processor
+        self._family = processor.checkpoint.family
         self._decoding = decoding
         stops = self.model.generation_config.eos_token_id
         self._stops = frozenset([stops] if isinstance(stops, int) else stops or ())
-        self.takes = frozenset(inspect.signature(self.model.forward).parameters)
-        self.beside = uses_cross_attention(self.takes)
-        self.eyes: VisionCache | None = self._new_eyes()
-        reason = vision_cache_problem(self)
-        self.eyes = None if reason else self._new_eyes()
-        if reason:
+        self.parameters = frozenset(inspect.signature(self.model.forward).parameters)
+        self.has_cross_attention = "cross_attention_mask" in self.parameters
+        self.vision_cache: VisionCache | None = VisionCache(self.model, processor)
+        """Features of images that were encoded before; None if they cannot be reused."""
+        self.nests = False
+        """Whether prefixes or images that prompts share are computed once."""
+        if reason := vision_cache_problem(self):
+            self.vision_cache = None
             print(
                 f"{name}: image features are computed for every prompt, because {reason}",
                 flush=True,
             )
-        self.nests = False
-        """Whether prefixes or images that prompts share are computed once."""
         if self._greedy:
             reason = prefix_cache_problem(self)
             self.nests = not reason
             if reason:
                 print(f"{name}: prompts share no prefix, because {reason}", flush=True)
-            self.eyes = self.eyes and self._new_eyes()
+        if self.vision_cache:  # without the images of the tests
+            self.vision_cache = VisionCache(self.model, processor)
 
+    @torch.inference_mode()
     def generate(self, prompts: Sequence[Prompt], sample: int) -> list[Reply]:
         """Return one reply per prompt, in order; see `LocalGenerator.generate`."""
-        pictures = self._pictures(prompts)
+        images = self._images(prompts)
         replies: dict[int, Reply] = {}
         batch = []
         for number, prompt in enumerate(prompts):
-            if token := self.opened.control_token(prompt):
+            if token := self.processor.control_token(prompt):
                 words = f"the text holds the model's control token {token!r}"
                 replies[number] = Reply(raw=None, failure=Failure(Status.ERROR, words))
-                continue
-            if self.opened.checkpoint.family.images_first:
-                prompt = images_before_text(prompt)
-            batch.append(self.opened.asked(number, prompt, pictures))
-        for part in self._together(batch):
-            replies.update(self._answer(part, pictures, sample))
+            else:
+                batch.append(self.processor.prompt_input(number, prompt, images))
+        for part in self._parts(batch):
+            replies |= self._answer(part, sample)
         return [replies[number] for number in range(len(prompts))]
 
-    def _new_eyes(self) -> VisionCache:
-        return VisionCache(self.model, self._processor, self.opened.budget)
+    def _images(self, prompts: Sequence[Prompt]) -> dict[str, PromptImage]:
+        """Key → image: its cached features, or its pixels, decoded by threads and once each."""
+        side = self.processor.checkpoint.max_image_side
 
-    def _together(self, batch: list[PromptInput]) -> list[list[PromptInput]]:
-        """The prompts that may share a batch: all of them when greedy, each alone when
-        decoding samples, those without pictures apart where the family needs it.
+        def read(key: str, image: LazyImage) -> PromptImage:
+            features = self.vision_cache and self.vision_cache.get(key)
+            return PromptImage(key, features or shrink(image.open(), side))
+
+        images = {image_key(image): image for image in iter_images(prompts)}
+        with ThreadPoolExecutor(4) as pool:
+            return dict(zip(images, pool.map(read, images, images.values()), strict=True))
+
+    def _parts(self, batch: list[PromptInput]) -> list[list[PromptInput]]:
+        """The prompts that may share a batch: all of them when greedy, each alone when decoding
+        samples, those without images apart if the family needs it.
         """
         if self._decoding.get("do_sample"):
-            return [[asked] for asked in batch]
-        if not self.opened.checkpoint.family.text_apart:
+            return [[prompt] for prompt in batch]
+        if not self._family.text_apart:
             return [batch]
-        with_images = [asked for asked in batch if asked.images]
-        without = [asked for asked in batch if not asked.images]
+        with_images = [prompt for prompt in batch if prompt.images]
+        without = [prompt for prompt in batch if not prompt.images]
         return [with_images, without]
 
-    def _pictures(self, prompts: Sequence[Prompt]) -> Pictures:
-        """Key → what was seen of a picture before, or else the decoded picture; decoded
-        by threads, each once.
-        """
-        images = {image_key(image): image for image in iter_images(prompts)}
-        side, eyes = self.opened.checkpoint.max_image_side, self.eyes
-
-        def read(key: str) -> Image.Image | ImageFeatures:
-            seen = eyes.get(key) if eyes else None
-            return seen or shrink(images[key].open(), side)
-
-        with ThreadPoolExecutor(4) as pool:
-            return dict(zip(images, pool.map(read, images), strict=True))
-
     def _answer(
-        self, batch: list[PromptInput], pictures: Pictures, sample: int, *, last: bool = False
+        self, batch: list[PromptInput], sample: int, *, last: bool = False
     ) -> dict[int, Reply]:
-        """Replies by number; a batch that fails is answered in halves, so that only a
-        prompt that fails alone is a failure.
+        """Replies by number; a batch that fails is answered in halves, so that only a prompt that
+        fails alone is a failure.
         """
         if not batch:
             return {}
         try:
-            return self._try(batch, pictures, sample)
-        except _BROKEN as error:
-            full = isinstance(error, torch.OutOfMemoryError)
+            return self._answer_batch(batch, sample)
+        except _MODEL_ERRORS as error:
+            out_of_memory = isinstance(error, torch.OutOfMemoryError)
             words = str(error).splitlines()[0] if str(error) else ""
-            reason = "out of memory" if full else f"{type(error).__name__}: {words}"
+            reason = "out of memory" if out_of_memory else f"{type(error).__name__}: {words}"
         # Outside of the handler nothing holds the failed attempt's tensors any more.
-        if full and self.eyes and not last:
-            self.eyes.clear()  # what is remembered may be what fills the memory
+        if out_of_memory and self.vision_cache and not last:
+            self.vision_cache.clear()  # it may be what fills the memory
         if torch.cuda.is_available():
             torch.cuda.empty_cache()
         if len(batch) > 1:
             middle = len(batch) // 2
-            first = self._answer(batch[:middle], pictures, sample)
-            return {**first, **self._answer(batch[middle:], pictures, sample)}
-        if full and not last:
-            return self._answer(batch, pictures, sample, last=True)
+            first = self._answer(batch[:middle], sample)
+            return {**first, **self._answer(batch[middle:], sample)}
+        if out_of_memory and not last:
+            return self._answer(batch, sample, last=True)
         failure = Failure(Status.ERROR, reason[:200])
         return {batch[0].number: Reply(raw=None, failure=failure)}
 
-    def _try(self, batch: list[PromptInput], pictures: Pictures, sample: int) -> dict[int, Reply]:
+    def _answer_batch(self, batch: list[PromptInput], sample: int) -> dict[int, Reply]:
         """Answer the prompts that fit; the others fail as too long."""
-        inputs = self.inputs(batch, pictures)
-        lengths = [int(n) for n in inputs["attention_mask"].sum(dim=1)]
-        room = self.opened.context - int(self._decoding["max_new_tokens"])
-        if all(length <= room for length in lengths):
-            pixels = []
-            if self._decoding.get("do_sample"):
-                pixels = [_pixels(pictures[key]) for key in batch[0].images]
-            near = [length <= self.opened.near for length in lengths]
-            if any(near) and not all(near):
-                return self._by_length(batch, near, pictures, sample)
-            if self.nests and self.beside:
-                return self._decode(
-                    batch, self._cached_features(batch, inputs), lengths, [sample, []]
-                )
-            if self.nests and (plan := self.plan_prefixes(batch, inputs)).chains:
-                return self._nestwise(batch, plan, pictures, sample)
-            return self._decode(batch, inputs, lengths, [sample, pixels])
-        fitting = []
-        replies = {}
-        for asked, length in zip(batch, lengths, strict=True):
-            if length <= room:
-                fitting.append(asked)
-            else:
-                replies[asked.number] = self._too_long(asked, length)
-        return {**replies, **self._answer(fitting, pictures, sample)}
-
-    def _by_length(
-        self, batch: list[PromptInput], near: list[bool], pictures: Pictures, sample: int
-    ) -> dict[int, Reply]:
-        """Answer the short prompts of a batch and the long ones apart, so that no answer
-        depends on its company.
-        """
+        inputs = self.inputs(batch)
+        lengths = inputs["attention_mask"].sum(dim=1).tolist()
+        room = self.processor.context - int(self._decoding["max_new_tokens"])
         replies: dict[int, Reply] = {}
-        for side in (True, False):
-            part = [asked for asked, each in zip(batch, near, strict=True) if each is side]
-            replies.update(self._answer(part, pictures, sample))
-        return replies
+        short, long = [], []  # apart, so that no answer depends on its batch (LongRoPE)
+        for prompt, length in zip(batch, lengths, strict=True):
+            if length > room:
+                replies[prompt.number] = self._too_long(prompt, length)
+            elif length <= self.processor.short_context:
+                short.append(prompt)
+            else:
+                long.append(prompt)
+        if replies or (short and long):
+            return {**replies, **self._answer(short, sample), **self._answer(long, sample)}
+        if self.nests and self.has_cross_attention:
+            keys = [[image.key for image in prompt.images] for prompt in batch]
+            inputs = cache_cross_attention(self.model, inputs, keys)
+        elif self.nests and (plan := self.plan_prefixes(batch, inputs)).chains:
+            replies = self._answer([batch[number] for number in plan.apart], sample)
+            batch, inputs = self.fork_prefixes(batch, plan)
+            lengths = inputs["attention_mask"].sum(dim=1).tolist()
+            return {**replies, **self._decode(batch, inputs, lengths, sample)}
+        return self._decode(batch, inputs, lengths, sample)
 
-    @torch.inference_mode()
-    def _cached_features(self, batch: list[PromptInput], inputs: Inputs) -> Inputs:
-        """Inputs for which all pictures were looked at, each once."""
-        images = [asked.images for asked in batch]
-        return cache_cross_attention(self.model, inputs, images)
-
-    def plan_prefixes(self, batch: list[PromptInput], inputs: Inputs) -> PrefixPlan:
+    def plan_prefixes(self, batch: Sequence[PromptInput], inputs: Inputs) -> PrefixPlan:
         """Find the prompts of a batch that share a prefix."""
         ids = inputs["input_ids"].tolist()
         lengths = inputs["attention_mask"].sum(dim=1).tolist()
         rows = [
-            TokenRow(tuple(each[-length:]), tuple(asked.images))
-            for asked, each, length in zip(batch, ids, lengths, strict=True)
+            TokenRow(tuple(row[-length:]), tuple(image.key for image in prompt.images))
+            for prompt, row, length in zip(batch, ids, lengths, strict=True)
         ]
-        return plan_prefixes(rows, self.opened.image_token)
+        return plan_prefixes(rows, self.processor.image_token)
 
-    def _nestwise(
-        self, batch: list[PromptInput], plan: PrefixPlan, pictures: Pictures, sample: int
-    ) -> dict[int, Reply]:
-        """Answer a batch in which some prompts begin alike: beginnings are read once."""
-        replies = self._answer([batch[number] for number in plan.apart], pictures, sample)
+    def fork_prefixes(
+        self, batch: Sequence[PromptInput], plan: PrefixPlan
+    ) -> tuple[list[PromptInput], Inputs]:
+        """Return the rows of a plan, and inputs that continue from their shared prefixes."""
         rows = [batch[number] for number in plan.rows]
-        inputs = self.inputs(rows, pictures)
-        lengths = inputs["attention_mask"].sum(dim=1).tolist()
-        longest = self.inputs([batch[number] for number in plan.longest], pictures)
-        inputs = fork_kv_cache(self.model, inputs, longest, plan)
-        return {**replies, **self._decode(rows, inputs, lengths, [sample, []])}
+        longest = self.inputs([batch[number] for number in plan.longest])
+        return rows, fork_kv_cache(self.model, self.inputs(rows), longest, plan)
 
-    def _too_long(self, asked: PromptInput, length: int) -> Reply:
-        words = (
-            f"{length:,} tokens of prompt and up to {self._decoding['max_new_tokens']} of answer,"
-            f" but the model holds {self.opened.context:,}"
-        )
-        return Reply(
-            raw=None,
-            failure=Failure(Status.TOO_LONG, words),
-            fields=asked.fields(),
-            tokens=asked.tokens(length),
-        )
-
-    def inputs(self, batch: list[PromptInput], pictures: Pictures, *, reuse: bool = True) -> Inputs:
+    def inputs(self, batch: Sequence[PromptInput], *, reuse: bool = True) -> Inputs:
         """Return the model's inputs, padded on the left. If the family allows it, vision features
         from the cache stand for the images.
         """
-        conversations = [asked.conversation for asked in batch]
-        wanted = list(chain.from_iterable(asked.images for asked in batch))
-        if self.eyes and wanted and reuse:
-            inputs = self._with_features(conversations, self.eyes.encode(pictures, wanted))
+        images = list(chain.from_iterable(prompt.images for prompt in batch))
+        if self.vision_cache and images and reuse:
+            features = self.vision_cache.encode(images)
+            inputs = self.processor.inputs(batch, features)
+            inputs |= self._feature_inputs(features, inputs["input_ids"])
         else:
-            shown = [pictures[key] for key in wanted]
-            inputs = process_batch(self._processor, conversations, shown, self.opened.budget)
-        if "token_type_ids" not in self.takes:
+            inputs = self.processor.inputs(batch)
+        if "token_type_ids" not in self.parameters:
             inputs.pop("token_type_ids", None)
         for name, value in inputs.items():
             if isinstance(value, torch.Tensor):
                 inputs[name] = value.to(self.model.device)
         return inputs
 
-    def _with_features(
-        self, conversations: Sequence[LibraryObject], seen: Sequence[ImageFeatures]
-    ) -> Inputs:
-        """Inputs with precomputed image features in place of pixels."""
+    def _feature_inputs(self, features: Sequence[ImageFeatures], ids: torch.Tensor) -> Inputs:
+        """The inputs that take the place of pixels."""
         from transformers.modeling_outputs import BaseModelOutputWithPooling
 
-        processor = self._processor
-        texts = [
-            processor.apply_chat_template(each, add_generation_prompt=True, tokenize=False)
-            for each in conversations
-        ]
-        words = [each.words for each in seen]
-        texts, _ = processor.get_text_with_replacements(texts, images_replacements=words)
-        bos = processor.tokenizer.bos_token
-        inputs = dict(
-            processor.tokenizer(
-                texts,
-                padding=True,
-                return_tensors="pt",
-                add_special_tokens=not (bos and texts[0].startswith(bos)),
-            )
-        )
-        features, tensors = batch_features(seen)
-        inputs |= tensors
-        pooled: LibraryObject = features  # Llama's is a list, which the class does not say
-        inputs["mm_encoder_outputs"] = {"image": BaseModelOutputWithPooling(pooler_output=pooled)}
-        if "mm_token_type_ids" in self.takes:
-            types = processor.create_mm_token_type_ids(inputs["input_ids"])
+        stacked, inputs = batch_features(features)
+        pooled: LibraryObject = stacked  # Llama's is a list, which the class does not say
+        outputs = {"image": BaseModelOutputWithPooling(pooler_output=pooled)}
+        if "mm_token_type_ids" in self.parameters:
+            types = self.processor.processor.create_mm_token_type_ids(ids)
             inputs["mm_token_type_ids"] = torch.tensor(types)
-        return inputs
+        return {**inputs, "mm_encoder_outputs": outputs}
 
-    @torch.inference_mode()
     def _decode(
-        self, batch: list[PromptInput], inputs: Inputs, lengths: list[int], seed: list[object]
+        self, batch: list[PromptInput], inputs: Inputs, lengths: list[int], sample: int
     ) -> dict[int, Reply]:
-        """Generate, seeded by `seed` and the prompt's tokens."""
-        told = repr([*seed, inputs["input_ids"].tolist()])
-        sure = SequenceProbability() if self._greedy else None
-        listening = {"logits_processor": [sure]} if sure else {}
+        """Generate; a sampled prompt, which is alone in its batch, is seeded by its images, its
+        tokens and `sample`.
+        """
+        images = batch[0].images if self._decoding.get("do_sample") else []
+        seed = repr([sample, [_pixel_hash(each) for each in images], inputs["input_ids"].tolist()])
+        recorder = SequenceProbability() if self._greedy else None
+        options = {"logits_processor": [recorder]} if recorder else {}
         with torch.random.fork_rng():
-            torch.manual_seed(int.from_bytes(hashlib.sha256(told.encode()).digest()[:6], "big"))
-            out = self.model.generate(**inputs, **self._decoding, **listening)
+            torch.manual_seed(int.from_bytes(hashlib.sha256(seed.encode()).digest()[:6], "big"))
+            out = self.model.generate(**inputs, **self._decoding, **options)
         answers = out[:, inputs["input_ids"].shape[1] :].tolist()
         replies = {}
-        for row, (asked, ids, length) in enumerate(zip(batch, answers, lengths, strict=True)):
-            reply = self._reply(asked, ids, length)
-            if sure:
-                probability = sure.probability(row, reply.tokens["completion"])
+        for row, (prompt, ids, length) in enumerate(zip(batch, answers, lengths, strict=True)):
+            reply = self._reply(prompt, ids, length)
+            if recorder:
+                probability = recorder.probability(row, reply.tokens["completion"])
                 reply = replace(reply, fields={**reply.fields, PROBABILITY: probability})
-            replies[asked.number] = reply
+            replies[prompt.number] = reply
         return replies
 
     @property
@@ -293,10 +260,11 @@ class LoadedModel:
         """Whether the most probable token is taken each time."""
         return not self._decoding.get("do_sample") and self._decoding.get("num_beams") in (None, 1)
 
-    def _reply(self, asked: PromptInput, ids: list[int], length: int) -> Reply:
-        """The tokens of an answer as a reply."""
+    def _reply(self, prompt: PromptInput, ids: list[int], length: int) -> Reply:
+        """The reply of an answer's tokens."""
         stop = next((i for i, token in enumerate(ids) if token in self._stops), None)
-        raw = self._processor.tokenizer.decode(ids[:stop], skip_special_tokens=True).strip()
+        tokenizer = self.processor.processor.tokenizer
+        raw = tokenizer.decode(ids[:stop], skip_special_tokens=True).strip()
         failure = None
         if stop is None:
             words = f"cut off at {self._decoding['max_new_tokens']} tokens"
@@ -307,10 +275,24 @@ class LoadedModel:
         return Reply(
             raw=raw or None,
             failure=failure,
-            fields=asked.fields(),
-            tokens={**asked.tokens(length), "completion": completion},
+            fields=prompt.fields(),
+            tokens={**prompt.tokens(length), "completion": completion},
+        )
+
+    def _too_long(self, prompt: PromptInput, length: int) -> Reply:
+        words = (
+            f"{length:,} tokens of prompt and up to {self._decoding['max_new_tokens']} of answer,"
+            f" but the model holds {self.processor.context:,}"
+        )
+        return Reply(
+            raw=None,
+            failure=Failure(Status.TOO_LONG, words),
+            fields=prompt.fields(),
+            tokens=prompt.tokens(length),
         )
 
 
-def _pixels(picture: Image.Image | ImageFeatures) -> str:
-    return picture.pixels if isinstance(picture, ImageFeatures) else pixel_hash(picture)
+def _pixel_hash(image: PromptImage) -> str:
+    if isinstance(image.content, ImageFeatures):
+        return image.content.pixel_hash
+    return pixel_hash(image.content)

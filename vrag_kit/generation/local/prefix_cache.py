@@ -14,11 +14,11 @@ import torch
 from transformers import DynamicCache
 
 from vrag_kit.checkpoints import LibraryObject
-from vrag_kit.generation.local.token_counter import Inputs
+from vrag_kit.generation.local.processors import Inputs
 
-_SEEN = ("pixel_values", "mm_encoder_outputs")
-"""Inputs that stand for pictures, which what is remembered holds already. Phi-4's stay: it
-forgets what it read where an answer grows past its near positions, and looks again.
+_IMAGE_INPUTS = ("pixel_values", "mm_encoder_outputs")
+"""Images, which the cache holds already. Phi-4's inputs stay: it drops its cache when an answer
+grows past the short context, and encodes its images again.
 """
 
 
@@ -75,93 +75,87 @@ def plan_prefixes(rows: Sequence[TokenRow], image_token: int | None) -> PrefixPl
     tail = max(tails.values(), default=0)
     kept = []
     for numbers in chains:
-        fits = [each for each in numbers if _leaves_some(rows[each].ids, tail, image_token)]
+        fits = [each for each in numbers if _has_prefix(rows[each].ids, tail, image_token)]
         if len(fits) > 1 and fits[0] == numbers[0]:
             kept.append(fits)
     together = set(chain.from_iterable(kept))
     return PrefixPlan(kept, [each for each in range(len(rows)) if each not in together], tail)
 
 
-def _leaves_some(ids: Sequence[int], tail: int, image_token: int | None) -> bool:
-    """Whether a row has a beginning without its last tokens, and all its pictures in it."""
+def _has_prefix(ids: Sequence[int], tail: int, image_token: int | None) -> bool:
+    """Whether a row has a prefix without its last tokens, with all its images."""
     return len(ids) > tail and image_token not in ids[-tail:]
 
 
 def _tail(row: TokenRow, longer: TokenRow, image_token: int | None) -> int | None:
-    """How many of a row's last tokens are its own, at least one; None where it is not
-    nested in a longer one.
+    """How many of a row's last tokens are not shared, at least one; None if it is not nested in the
+    longer row.
     """
     if row.images != longer.images[: len(row.images)]:
         return None
-    alike = zip(row.ids[:-1], longer.ids, strict=False)
-    shared = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], alike))
+    pairs = zip(row.ids[:-1], longer.ids, strict=False)
+    shared = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], pairs))
     own = row.ids[shared:]
     if image_token in own or 2 * len(own) > len(row.ids):
         return None
     return len(own)
 
 
-def fork_kv_cache(
-    model: LibraryObject, inputs: Inputs, beginnings: Inputs, plan: PrefixPlan
-) -> Inputs:
-    """Return `inputs` of a plan's rows with a key-value cache of their shared prefixes. `generate`
-    continues from it. `beginnings` are the inputs of each chain's longest row.
-    """
-    width = beginnings["input_ids"].shape[1]
-    read = DynamicCache()
-    begun = {
-        name: value[:, : width - plan.tail] if _along(value, width) else value
-        for name, value in beginnings.items()
-    }
-    _forget_positions(model)
-    # Not the model alone: `generate` knows each family's positions beside padding.
-    model.generate(**begun, past_key_values=read, max_new_tokens=1, do_sample=False)
-    _forget_positions(model)
-    padding = (width - beginnings["attention_mask"].sum(dim=1)).tolist()
-    lengths = iter((inputs["attention_mask"].sum(dim=1) - plan.tail).tolist())
-    cuts = []
-    for row, numbers in enumerate(plan.chains):
-        cuts += [_Cut(row, padding[row], length) for length in islice(lengths, len(numbers))]
-    rest = {name: value for name, value in inputs.items() if name not in _SEEN}
-    return {**rest, "past_key_values": _branched(read, cuts)}
-
-
-def _along(value: object, width: int) -> bool:
-    """Whether this is something for each token."""
-    return isinstance(value, torch.Tensor) and value.dim() == 2 and value.shape[1] == width
-
-
 @dataclass(frozen=True, slots=True)
 class _Cut:
-    """A beginning of what was read."""
+    """A prefix within a batch's states."""
 
     row: int
     start: int  # behind the padding
     length: int  # in tokens
 
 
-def _branched(read: DynamicCache, cuts: Sequence[_Cut]) -> DynamicCache:
-    """What is remembered of each of `cuts`, as one batch."""
-    whole = DynamicCache()
-    for number, layer in enumerate(read.layers):
-        remembered: LibraryObject = layer  # layers of another kind have no keys and values
-        whole.update(_padded(remembered.keys, cuts), _padded(remembered.values, cuts), number)
-    return whole
+def fork_kv_cache(
+    model: LibraryObject, inputs: Inputs, longest: Inputs, plan: PrefixPlan
+) -> Inputs:
+    """Return `inputs` of a plan's rows with a key-value cache of their shared prefixes. `generate`
+    continues from it. `longest` are the inputs of each chain's longest row.
+    """
+    width = longest["input_ids"].shape[1]
+    prefixes = {
+        name: value[:, : width - plan.tail] if _is_per_token(value, width) else value
+        for name, value in longest.items()
+    }
+    cache = DynamicCache()
+    _reset_positions(model)
+    # not the model's forward alone: `generate` knows each family's positions beside padding
+    model.generate(**prefixes, past_key_values=cache, max_new_tokens=1, do_sample=False)
+    _reset_positions(model)
+    padding = (width - longest["attention_mask"].sum(dim=1)).tolist()
+    lengths = iter((inputs["attention_mask"].sum(dim=1) - plan.tail).tolist())
+    cuts = []
+    for row, numbers in enumerate(plan.chains):
+        cuts += [_Cut(row, padding[row], length) for length in islice(lengths, len(numbers))]
+    forked = DynamicCache()
+    for number, layer in enumerate(cache.layers):
+        states: LibraryObject = layer  # layers of another kind have no keys and values
+        forked.update(_padded(states.keys, cuts), _padded(states.values, cuts), number)
+    rest = {name: value for name, value in inputs.items() if name not in _IMAGE_INPUTS}
+    return {**rest, "past_key_values": forked}
+
+
+def _is_per_token(value: object, width: int) -> bool:
+    return isinstance(value, torch.Tensor) and value.dim() == 2 and value.shape[1] == width
 
 
 def _padded(states: torch.Tensor, cuts: Sequence[_Cut]) -> torch.Tensor:
     """Cuts of states (rows × heads × tokens × size), with zeros on the left."""
     width = max(cut.length for cut in cuts)
     padded = states.new_zeros(len(cuts), states.shape[1], width, states.shape[3])
-    for place, cut in enumerate(cuts):
+    for number, cut in enumerate(cuts):
         tokens = slice(cut.start, cut.start + cut.length)
-        padded[place, :, width - cut.length :] = states[cut.row, :, tokens]
+        padded[number, :, width - cut.length :] = states[cut.row, :, tokens]
     return padded
 
 
-def _forget_positions(model: LibraryObject) -> None:
-    """Qwen keeps how far pictures shifted the positions of its last batch, and would take
-    that for the next, too, where this goes on from what is remembered.
+def _reset_positions(model: LibraryObject) -> None:
+    """Qwen keeps how far images shifted the positions of its last batch, and would apply that to
+    the next batch when it continues from a cache.
     """
     for part in model.modules():
         if getattr(part, "rope_deltas", None) is not None:

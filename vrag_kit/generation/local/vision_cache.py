@@ -9,22 +9,23 @@ from __future__ import annotations
 
 import inspect
 from collections import OrderedDict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import chain, groupby
+from itertools import accumulate, chain, groupby
+from typing import Any
 
 import torch
 from PIL import Image
 
 from vrag_kit.benchmarks.images import pixel_hash
 from vrag_kit.checkpoints import LibraryObject, Options
+from vrag_kit.generation.local.processors import PromptImage, PromptProcessor
 
-KEEP_BYTES = 1 << 30
+CACHE_BYTES = 1 << 30
 """Maximum bytes of cached features; the least recently used are dropped first."""
-
-_AT_ONCE = 32
-"""Pictures made ready together."""
+_PREPROCESSED = 32
+"""Images preprocessed together."""
 
 Features = torch.Tensor | list[torch.Tensor]
 """Rows of a tensor, or a list of tensors, depending on the family."""
@@ -32,188 +33,176 @@ Features = torch.Tensor | list[torch.Tensor]
 
 @dataclass(frozen=True, slots=True)
 class ImageFeatures:
-    """The cached vision features of one image."""
+    """The vision features of one image."""
 
-    pixels: str  # hash of its pixels
+    pixel_hash: str
     size: tuple[int, int]  # width and height, as given to the processor
-    words: str  # the placeholder tokens that stand for it
+    placeholder: str  # the tokens that stand for it
     tensors: dict[str, torch.Tensor]  # what else its prompt needs, such as image_grid_thw
     features: Features
 
+    @property
+    def nbytes(self) -> int:
+        """Bytes of the features."""
+        return sum(part.nbytes for part in self.features)
+
 
 @dataclass(frozen=True, slots=True)
-class _Ready:
-    """One picture as its processor makes it ready."""
+class _Preprocessed:
+    """One image as the processor prepares it."""
 
-    picture: Image.Image
+    image: Image.Image
     tensors: dict[str, torch.Tensor]
-    words: str  # the placeholder tokens
+    placeholder: str
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """What pictures must share to be stacked."""
+        """The shape that images must share to be stacked."""
         return tuple(self.tensors["pixel_values"].shape[1:])
 
 
 class VisionCache:
     """The vision encoder of a model, with a cache of its features."""
 
-    def __init__(self, model: LibraryObject, processor: LibraryObject, budget: Options) -> None:
+    def __init__(self, model: LibraryObject, processor: PromptProcessor) -> None:
         self._model = model
-        self._processor = processor
-        self._budget = dict(budget)
-        self._takes = frozenset(inspect.signature(model.forward).parameters)
-        self._seen: OrderedDict[str, ImageFeatures] = OrderedDict()
+        self._processor = processor.processor
+        self._budget = processor.budget
+        self._parameters = frozenset(inspect.signature(model.forward).parameters)
+        self._cached: OrderedDict[str, ImageFeatures] = OrderedDict()
         self._bytes = 0
-        self.misses = self.remembered = 0
-        """Images encoded by the vision tower, and images reused from the cache."""
+        self.misses = self.hits = 0
+        """Images that were encoded, and images whose features were reused."""
 
     def get(self, key: str) -> ImageFeatures | None:
         """Return the cached features of the image with this key; None if there are none."""
-        return self._seen.get(key)
+        return self._cached.get(key)
+
+    def clear(self) -> None:
+        """Empty the cache."""
+        self._cached.clear()
+        self._bytes = 0
 
     @torch.inference_mode()
-    def encode(
-        self, pictures: dict[str, Image.Image | ImageFeatures], wanted: Sequence[str]
-    ) -> list[ImageFeatures]:
-        """Return the features of the `wanted` images (keys, with repeats).
-
-        `pictures` has them all; new images are replaced in it by their features.
-        """
-        seen: dict[str, ImageFeatures] = {}
-        new: dict[str, Image.Image] = {}
-        for key in wanted:
-            picture = pictures[key]
-            if isinstance(picture, ImageFeatures):
-                seen[key] = picture
-            else:
-                new[key] = picture
-        for key, look in self._looks(new):  # kept at once, should a later one fail
-            seen[key] = look
-            pictures[key] = look
+    def encode(self, images: Sequence[PromptImage]) -> list[ImageFeatures]:
+        """Return the features of `images`, which may repeat. Their content becomes the features."""
+        new = {}
+        for image in images:
+            if isinstance(image.content, Image.Image):
+                new[image.key] = image
+        self._encode(list(new.values()))
         self.misses += len(new)
-        self.remembered += len(wanted) - len(new)
-        for key in wanted:
-            self._keep(key, seen[key])
-        return [seen[key] for key in wanted]
+        self.hits += len(images) - len(new)
+        features = [image.content for image in images if isinstance(image.content, ImageFeatures)]
+        for image, each in zip(images, features, strict=True):
+            self._keep(image.key, each)
+        return features
 
-    def _looks(self, new: Mapping[str, Image.Image]) -> Iterator[tuple[str, ImageFeatures]]:
-        """(key, look) of new pictures, some at once, those of one shape together."""
-        keys = list(new)
-        for start in range(0, len(keys), _AT_ONCE):
-            part = keys[start : start + _AT_ONCE]
-            ready = self._process({key: new[key] for key in part})
-            shapes = {key: ready[key].shape for key in part}
-            by_shape = sorted(part, key=shapes.__getitem__)
-            for _, group in groupby(by_shape, key=shapes.__getitem__):
-                alike = list(group)  # others cannot be stacked
-                looks = self._encode([ready[key] for key in alike])
-                yield from zip(alike, looks, strict=True)
+    def _keep(self, key: str, features: ImageFeatures) -> None:
+        if key not in self._cached:
+            self._cached[key] = features
+            self._bytes += features.nbytes
+        self._cached.move_to_end(key)
+        while self._bytes > CACHE_BYTES and len(self._cached) > 1:
+            self._bytes -= self._cached.popitem(last=False)[1].nbytes
 
-    def _process(self, new: Mapping[str, Image.Image]) -> dict[str, _Ready]:
-        """Pictures made ready, those of one size in one call."""
-        ready: dict[str, _Ready] = {}
-        by_size = sorted(new, key=lambda key: new[key].size)
-        for _, group in groupby(by_size, key=lambda key: new[key].size):
-            alike = list(group)
-            pictures = [new[key] for key in alike]
-            made = self._made(pictures) or [self._made([each])[0] for each in pictures]
-            ready.update(zip(alike, made, strict=True))
-        return ready
-
-    def _made(self, pictures: Sequence[Image.Image]) -> list[_Ready]:
-        """Pictures of one size made ready: they have equally many rows of each tensor. Empty
-        where a family lays several of them out otherwise.
+    def _encode(self, images: Sequence[PromptImage]) -> None:
+        """Replace the pixels of images by features, those of one shape together. Features that are
+        done last if a later image fails.
         """
-        made, words = self._processor._process_images(pictures, **self._options)
+        for start in range(0, len(images), _PREPROCESSED):
+            part = images[start : start + _PREPROCESSED]
+            inputs = self._preprocess(part)
+            by_shape = sorted(part, key=lambda image: inputs[image.key].shape)
+            for _, group in groupby(by_shape, key=lambda image: inputs[image.key].shape):
+                stackable = list(group)
+                features = self._stacked_features([inputs[image.key] for image in stackable])
+                for image, each in zip(stackable, features, strict=True):
+                    image.content = each
+
+    def _preprocess(self, images: Sequence[PromptImage]) -> dict[str, _Preprocessed]:
+        """Key → preprocessed image; images of one size in one call."""
+        inputs: dict[str, _Preprocessed] = {}
+        by_size = sorted(images, key=lambda image: image.content.size)
+        for _, group in groupby(by_size, key=lambda image: image.content.size):
+            same_size = list(group)
+            pixels = [image.content for image in same_size]
+            prepared = self._prepare(pixels) or [self._prepare([each])[0] for each in pixels]
+            inputs.update(zip([image.key for image in same_size], prepared, strict=True))
+        return inputs
+
+    def _prepare(self, images: Sequence[Any]) -> list[_Preprocessed]:
+        """Images of one size, which have equally many rows of each tensor. Empty if a family lays
+        several of them out otherwise.
+        """
+        made, placeholders = self._processor._process_images(images, **self._options)
         tensors = {
-            name: value.chunk(len(pictures))
+            name: value.chunk(len(images))
             for name, value in made.items()
             if isinstance(value, torch.Tensor)
         }
-        if any(len(parts) != len(pictures) for parts in tensors.values()):
+        if any(len(parts) != len(images) for parts in tensors.values()):
             return []
         return [
-            _Ready(picture, {name: parts[at] for name, parts in tensors.items()}, words[at])
-            for at, picture in enumerate(pictures)
+            _Preprocessed(image, {name: parts[n] for name, parts in tensors.items()}, words)
+            for n, (image, words) in enumerate(zip(images, placeholders, strict=True))
         ]
 
     @cached_property
     def _options(self) -> Options:
-        """Those that the processor itself would use of pictures; it takes as long over them
-        as over a small picture.
+        """The processor's own options for images. They are merged once: that takes as long as a
+        small image.
         """
         defaults = self._processor.tokenizer.init_kwargs
         merged = self._processor._merge_kwargs(tokenizer_init_kwargs=defaults, **self._budget)
         return {**merged["images_kwargs"], "return_tensors": "pt"}
 
     @cached_property
-    def _accepted(self) -> frozenset[str]:
+    def _encoder_parameters(self) -> frozenset[str]:
         """What the model's vision side takes."""
-        accepted = frozenset(inspect.signature(self._model.get_image_features).parameters)
+        named = frozenset(inspect.signature(self._model.get_image_features).parameters)
         # hands on what it does not name, as Pixtral's sizes
-        return accepted | self._takes if "kwargs" in accepted else accepted
+        return named | self._parameters if "kwargs" in named else named
 
-    def _encode(self, ready: Sequence[_Ready]) -> list[ImageFeatures]:
-        """What pictures of one shape look like, stacked."""
+    def _stacked_features(self, batch: Sequence[_Preprocessed]) -> list[ImageFeatures]:
+        """The features of images of one shape."""
         inputs = {}
-        for name in ready[0].tensors:
-            if name in self._accepted:
-                stacked = torch.cat([each.tensors[name] for each in ready])
-                inputs[name] = _to(stacked, self._model)
+        for name in self._encoder_parameters & batch[0].tensors.keys():
+            value = torch.cat([each.tensors[name] for each in batch]).to(self._model.device)
+            inputs[name] = value.to(self._model.dtype) if value.is_floating_point() else value
         features = self._model.get_image_features(**inputs, return_dict=True).pooler_output
-        counts = [1] * len(ready)
+        counts = [1] * len(batch)
         if isinstance(features, torch.Tensor):
-            counts = [len(each.tensors["pixel_values"]) for each in ready]
-        seen, at = [], 0
-        for each, count in zip(ready, counts, strict=True):
-            seen.append(self._seen_of(each, features[at : at + count]))
-            at += count
-        return seen
+            counts = [len(each.tensors["pixel_values"]) for each in batch]
+        ends = accumulate(counts)
+        return [
+            self._image_features(each, features[end - count : end])
+            for each, count, end in zip(batch, counts, ends, strict=True)
+        ]
 
-    def _seen_of(self, ready: _Ready, features: Features) -> ImageFeatures:
-        """A picture with its own part of the features."""
+    def _image_features(self, image: _Preprocessed, features: Features) -> ImageFeatures:
         tensors = {
             name: value
-            for name, value in ready.tensors.items()
-            if name in self._takes and name != "pixel_values"
+            for name, value in image.tensors.items()
+            if name in self._parameters and name != "pixel_values"
         }
-        if isinstance(features, torch.Tensor):
-            own: Features = features.clone()
-        else:
-            own = [part.clone() for part in features]
-        picture = ready.picture
-        return ImageFeatures(pixel_hash(picture), picture.size, ready.words, tensors, own)
-
-    def clear(self) -> None:
-        """Empty the cache."""
-        self._seen.clear()
-        self._bytes = 0
-
-    def _keep(self, key: str, seen: ImageFeatures) -> None:
-        if key not in self._seen:
-            self._seen[key] = seen
-            self._bytes += _size(seen)
-        self._seen.move_to_end(key)
-        while self._bytes > KEEP_BYTES and len(self._seen) > 1:
-            self._bytes -= _size(self._seen.popitem(last=False)[1])
+        return ImageFeatures(
+            pixel_hash(image.image),
+            image.image.size,
+            image.placeholder,
+            tensors,
+            # a copy: a view would keep the features of the whole batch
+            features.clone()
+            if isinstance(features, torch.Tensor)
+            else [part.clone() for part in features],
+        )
 
 
-def batch_features(seen: Sequence[ImageFeatures]) -> tuple[Features, dict[str, torch.Tensor]]:
+def batch_features(images: Sequence[ImageFeatures]) -> tuple[Features, dict[str, torch.Tensor]]:
     """Return (features, small tensors) of several images in order, concatenated for a batch."""
-    tensors = {name: torch.cat([each.tensors[name] for each in seen]) for name in seen[0].tensors}
-    whole = [each.features for each in seen if isinstance(each.features, torch.Tensor)]
+    names = images[0].tensors
+    tensors = {name: torch.cat([each.tensors[name] for each in images]) for name in names}
+    whole = [each.features for each in images if isinstance(each.features, torch.Tensor)]
     if whole:
         return torch.cat(whole), tensors
-    return list(chain.from_iterable(each.features for each in seen)), tensors
-
-
-def _to(value: torch.Tensor, model: LibraryObject) -> torch.Tensor:
-    if value.is_floating_point():
-        return value.to(model.device, model.dtype)
-    return value.to(model.device)
-
-
-def _size(seen: ImageFeatures) -> int:
-    parts = [seen.features] if isinstance(seen.features, torch.Tensor) else seen.features
-    return sum(part.numel() * part.element_size() for part in parts)
+    return list(chain.from_iterable(each.features for each in images)), tensors
