@@ -9,7 +9,9 @@ import random
 import shutil
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 
+import psutil
 import pytest
 import torch
 from own_way import prepared
@@ -295,6 +297,51 @@ def test_what_will_not_fit_is_said_before_anything_is_asked(load: Load, paint) -
     assert "the longest prompt, with 120 images" in str(forecast)
     assert "loaded" not in vars(model)  # no weights were read for it
     assert [reply.failure.kind for reply in model.generate(prompts)[2:]] == ["too_long", "too_long"]
+
+
+@pytest.mark.parametrize(
+    ("options", "free", "needed"),
+    [
+        ({}, 20, ("6.0 GiB for weights", "20.0 GiB free on cpu")),
+        ({"dtype": "bfloat16"}, 8, ("3.0 GiB for weights", "8.0 GiB free on cpu")),
+        ({"quantization": "4bit"}, 8, ("1.8 GiB for weights",)),
+        ({}, 7, ("7.0 GiB free on cpu: too little",)),
+        ({}, 200, ()),  # less than a tenth is not worth a note
+    ],
+)
+def test_the_forecast_notes_the_memory_that_weights_and_the_longest_prompt_need(
+    options: dict[str, str],
+    free: int,
+    needed: tuple[str, ...],
+    checkpoints: dict[str, Path],
+    paint,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    folder = shutil.copytree(checkpoints["llava"], tmp_path / "m")
+    config = json.loads((folder / "config.json").read_text())
+    config["text_config"]["num_hidden_layers"] = layers = 100_000
+    (folder / "config.json").write_text(json.dumps(config))
+    model = load_generator(
+        {"model": str(folder), **options}, decoding={"temperature": 0, "max_new_tokens": 2}
+    )
+    with (folder / "model.safetensors").open("ab") as file:
+        file.truncate(6 * 2**30)
+    memory = SimpleNamespace(available=free * 2**30)
+    monkeypatch.setattr(psutil, "virtual_memory", lambda: memory)
+    pictures = paint("rgb")
+    prompt = worded("several_images", "What?", pictures)
+    forecast = model.forecast([prompt], {each.where: each.open().size for each in pictures})
+    assert all(words in str(forecast) for words in needed), str(forecast)
+    if not needed:
+        assert "GiB" not in str(forecast)
+    elif not options:
+        real = load_generator(str(checkpoints["llava"])).loaded.model
+        ids = torch.zeros((1, forecast.tokens + 2), dtype=torch.long)
+        cache = real(input_ids=ids, use_cache=True).past_key_values
+        bytes_ = sum(layer.keys.nbytes + layer.values.nbytes for layer in cache.layers)
+        gib = bytes_ / len(cache.layers) * layers / 2**30
+        assert f"and {gib:.1f} GiB for the longest prompt" in str(forecast)
 
 
 def test_weights_are_read_when_they_are_first_needed(

@@ -84,12 +84,3 @@ def family_of(config: Options) -> Family:
     """Return the family of a checkpoint, by its config.json."""
     tower = (config.get("vision_config") or {}).get("model_type", "")
     return FAMILIES.get(config.get("model_type", "")) or FAMILIES.get(tower) or Family()
-
-
-def image_budget_options(family: Family, processor: LibraryObject, tokens: int | None) -> Options:
-    """Return options of the image processor that limit an image to `tokens`. Returns none for None,
-    and if the family has no such option.
-    """
-    if tokens is None or family.budget is None:
-        return {}
-    return family.budget(processor, tokens)

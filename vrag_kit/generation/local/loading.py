@@ -153,7 +153,9 @@ def load_weights(checkpoint: Checkpoint) -> LibraryObject:
     """
     import transformers
 
-    owner, family, device = checkpoint.owner, checkpoint.family, checkpoint.device
+    owner = checkpoint.owner
+    family = checkpoint.family
+    device = checkpoint.device
     check_device(device)
     options: dict[str, Any] = {  # Any: options of transformers' from_pretrained
         "dtype": checkpoint.dtype,
@@ -163,10 +165,10 @@ def load_weights(checkpoint: Checkpoint) -> LibraryObject:
         options["attn_implementation"] = checkpoint.attention
     if checkpoint.device_map:
         options["device_map"] = checkpoint.device_map
-    if checkpoint.quantization:
-        options["quantization_config"] = _quantization_config(owner, checkpoint.quantization)
-        options.setdefault("device_map", {"": device})
     with catch_load_errors(owner, _EXPECTED), catch_out_of_memory(owner, device, _OUT_OF_MEMORY):
+        if checkpoint.quantization:
+            options["quantization_config"] = _quantization_config(checkpoint.quantization)
+            options.setdefault("device_map", {"": device})
         model = load_model(getattr(transformers, family.auto), checkpoint.folder, owner, options)
         if family.adapter:
             _load_adapter(checkpoint, model, *family.adapter)
@@ -197,15 +199,10 @@ def _load_adapter(checkpoint: Checkpoint, model: LibraryObject, name: str, subfo
     model.set_adapter(name)
 
 
-def _quantization_config(owner: str, bits: str) -> LibraryObject:
-    from importlib.util import find_spec
-
+def _quantization_config(bits: str) -> LibraryObject:
+    """Raises `ImportError`, with the command to install it, if bitsandbytes is missing."""
     from transformers import BitsAndBytesConfig
 
-    if find_spec("bitsandbytes") is None:
-        raise VragError(
-            f"{owner}: quantization needs bitsandbytes. Install it with `pip install bitsandbytes`."
-        )
     configure: LibraryObject = BitsAndBytesConfig
     if bits == "8bit":
         return configure(load_in_8bit=True)
@@ -223,7 +220,7 @@ def memory_note(checkpoint: Checkpoint, config: LibraryObject, tokens: int) -> s
 
     stored = config.dtype if isinstance(config.dtype, torch.dtype) else torch.float32
     dtype = stored if checkpoint.dtype == "auto" else getattr(torch, checkpoint.dtype)
-    weights = sum(file.stat().st_size for file in checkpoint.folder.glob("*.safetensors"))
+    weights: float = sum(file.stat().st_size for file in checkpoint.folder.glob("*.safetensors"))
     weights *= dtype.itemsize / stored.itemsize * _QUANTIZATION.get(checkpoint.quantization, 1)
     text = config.get_text_config()
     heads = getattr(text, "num_key_value_heads", None) or text.num_attention_heads

@@ -31,7 +31,7 @@ from vrag_kit.generation.local.processors import (
     image_key,
 )
 from vrag_kit.generation.local.self_test import prefix_cache_problem, vision_cache_problem
-from vrag_kit.generation.local.vision_cache import ImageFeatures, VisionCache, batch_features
+from vrag_kit.generation.local.vision_cache import ImageFeatures, VisionCache, feature_inputs
 from vrag_kit.types import Failure, LazyImage, Prompt, Status
 
 _MODEL_ERRORS = (RuntimeError, ValueError, TypeError, IndexError, KeyError, AttributeError)
@@ -210,7 +210,10 @@ class LoadedModel:
         if self.vision_cache and images and reuse:
             features = self.vision_cache.encode(images)
             inputs = self.processor.inputs(batch, features)
-            inputs |= self._feature_inputs(features, inputs["input_ids"])
+            inputs |= feature_inputs(features)
+            if "mm_token_type_ids" in self.parameters:
+                types = self.processor.processor.create_mm_token_type_ids(inputs["input_ids"])
+                inputs["mm_token_type_ids"] = torch.tensor(types)
         else:
             inputs = self.processor.inputs(batch)
         if "token_type_ids" not in self.parameters:
@@ -219,18 +222,6 @@ class LoadedModel:
             if isinstance(value, torch.Tensor):
                 inputs[name] = value.to(self.model.device)
         return inputs
-
-    def _feature_inputs(self, features: Sequence[ImageFeatures], ids: torch.Tensor) -> Inputs:
-        """The inputs that take the place of pixels."""
-        from transformers.modeling_outputs import BaseModelOutputWithPooling
-
-        stacked, inputs = batch_features(features)
-        pooled: LibraryObject = stacked  # Llama's is a list, which the class does not say
-        outputs = {"image": BaseModelOutputWithPooling(pooler_output=pooled)}
-        if "mm_token_type_ids" in self.parameters:
-            types = self.processor.processor.create_mm_token_type_ids(ids)
-            inputs["mm_token_type_ids"] = torch.tensor(types)
-        return {**inputs, "mm_encoder_outputs": outputs}
 
     def _decode(
         self, batch: list[PromptInput], inputs: Inputs, lengths: list[int], sample: int

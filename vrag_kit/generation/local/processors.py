@@ -13,10 +13,9 @@ from jinja2 import TemplateError
 from PIL import Image
 
 from vrag_kit.benchmarks.images import shrunk_size
-from vrag_kit.checkpoints import LibraryObject
+from vrag_kit.checkpoints import LibraryObject, Options
 from vrag_kit.errors import VragError
 from vrag_kit.generation.generator import Size, images_before_text, prompt_images, prompt_text
-from vrag_kit.generation.local.families import image_budget_options
 from vrag_kit.generation.local.loading import Checkpoint, load_processor
 from vrag_kit.types import LazyImage, Prompt
 
@@ -44,8 +43,8 @@ class ImageTokens:
     width: int  # of the image as the model sees it, or of one tile, in pixels
     height: int
     tiles: int  # 1 if the image is not cut
-    tokens: int  # in the prompt, including marks around the image
-    outside: int = 0  # vision tokens that the text attends to outside the prompt (Llama)
+    prompt: int  # tokens in the prompt, including marks around the image
+    visual: int  # tokens in all: Llama's text attends to some outside the prompt
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,14 +63,14 @@ class PromptInput:
         """Return the token counts, given the number of the prompt's tokens."""
         if not self.images:
             return {"prompt": prompt}
-        return {"prompt": prompt, "visual": sum(each[-1] for each in self.fields()["images"])}
+        return {"prompt": prompt, "visual": sum(each.visual for each in self.image_tokens)}
 
     def fields(self) -> dict[str, list[list[int]]]:
         """Return for each image: width, height, number of tiles, visual tokens."""
         if not self.images:
             return {}
         seen = self.image_tokens
-        return {"images": [[i.width, i.height, i.tiles, i.tokens + i.outside] for i in seen]}
+        return {"images": [[each.width, each.height, each.tiles, each.visual] for each in seen]}
 
 
 class PromptProcessor:
@@ -82,19 +81,18 @@ class PromptProcessor:
         self.checkpoint = checkpoint
         self.config, self.processor = load_processor(checkpoint)
         self.processor.tokenizer.padding_side = "left"
-        self.budget = image_budget_options(
-            checkpoint.family, self.processor, checkpoint.max_image_tokens
-        )
+        self.budget: Options = {}
+        if checkpoint.max_image_tokens is not None and checkpoint.family.budget:
+            self.budget = checkpoint.family.budget(self.processor, checkpoint.max_image_tokens)
         """Options of the image processor that limit the tokens of an image."""
         self._takes_list = self._template_takes_list()
         text = self.config.get_text_config()
         self.context = int(getattr(text, "max_position_embeddings", None) or UNLIMITED)
         """Maximum number of tokens of prompt and answer together."""
         rope = getattr(text, "rope_parameters", None) or {}
-        is_longrope = rope.get("rope_type") == "longrope"
-        self.short_context = (
-            int(rope["original_max_position_embeddings"]) if is_longrope else UNLIMITED
-        )
+        self.short_context = UNLIMITED
+        if rope.get("rope_type") == "longrope":
+            self.short_context = int(rope["original_max_position_embeddings"])
         """Longest prompt with the short position scaling of LongRoPE; in a batch with a longer one
         it would have the long scaling, too.
         """
@@ -118,7 +116,7 @@ class PromptProcessor:
         side = self.checkpoint.max_image_side
         shown = [shrunk_size(sizes[image.where], side) for image in prompt_images(prompt)]
         return self.text_tokens(prompt_text(prompt)) + sum(
-            self.image_tokens(size).tokens for size in shown
+            self.image_tokens(size).prompt for size in shown
         )
 
     def prompt_input(
@@ -208,22 +206,21 @@ class PromptProcessor:
         rendered = self.render([("user", [image, "?"])])
         inputs = self.inputs([PromptInput(0, rendered, [image], [])])
         tokens = len(inputs["input_ids"][0]) - self.text_tokens("?")
-        if "image_grid_thw" in inputs:  # Qwen
-            rows, columns = (int(n) for n in inputs["image_grid_thw"][0][1:])
-            patch = self.processor.image_processor.patch_size
-            return ImageTokens(columns * patch, rows * patch, 1, tokens)
         pixels = inputs["pixel_values" if "pixel_values" in inputs else "image_pixel_values"]
-        height, width = (int(n) for n in pixels.shape[-2:])
+        tiles, visual = 1, tokens
+        if "image_grid_thw" in inputs:  # Qwen
+            patch = self.processor.image_processor.patch_size
+            height, width = (inputs["image_grid_thw"][0][1:] * patch).tolist()
+        elif "image_sizes" in inputs and pixels.ndim == 4:  # Pixtral: whole, in its own shape
+            height, width = inputs["image_sizes"][0].tolist()
+        else:
+            height, width = pixels.shape[-2:]
+            tiles = pixels.shape[0] if pixels.ndim == 4 else pixels.shape[1]
         if "aspect_ratio_mask" in inputs:  # Llama
             tiles = int(inputs["aspect_ratio_mask"].sum())
             vision = self.config.vision_config
-            tile_tokens = (vision.image_size // vision.patch_size) ** 2 + 1
-            return ImageTokens(width, height, tiles, tokens, tiles * tile_tokens)
-        if "image_sizes" in inputs and pixels.ndim == 4:  # Pixtral: whole, in its own shape
-            height, width = (int(n) for n in inputs["image_sizes"][0])
-            return ImageTokens(width, height, 1, tokens)
-        tiles = int(pixels.shape[0] if pixels.ndim == 4 else pixels.shape[1])
-        return ImageTokens(width, height, tiles, tokens)
+            visual += tiles * ((vision.image_size // vision.patch_size) ** 2 + 1)
+        return ImageTokens(width, height, tiles, tokens, visual)
 
 
 def image_key(image: LazyImage) -> str:

@@ -17,10 +17,11 @@ from typing import Any
 
 import torch
 from PIL import Image
+from transformers.modeling_outputs import BaseModelOutputWithPooling
 
 from vrag_kit.benchmarks.images import pixel_hash
 from vrag_kit.checkpoints import LibraryObject, Options
-from vrag_kit.generation.local.processors import PromptImage, PromptProcessor
+from vrag_kit.generation.local.processors import Inputs, PromptImage, PromptProcessor
 
 CACHE_BYTES = 1 << 30
 """Maximum bytes of cached features; the least recently used are dropped first."""
@@ -186,23 +187,24 @@ class VisionCache:
             for name, value in image.tensors.items()
             if name in self._parameters and name != "pixel_values"
         }
-        return ImageFeatures(
-            pixel_hash(image.image),
-            image.image.size,
-            image.placeholder,
-            tensors,
-            # a copy: a view would keep the features of the whole batch
-            features.clone()
-            if isinstance(features, torch.Tensor)
-            else [part.clone() for part in features],
-        )
+        # copies: a view would keep the features of the whole batch
+        if isinstance(features, torch.Tensor):
+            own: Features = features.clone()
+        else:
+            own = [part.clone() for part in features]
+        pixels = image.image
+        return ImageFeatures(pixel_hash(pixels), pixels.size, image.placeholder, tensors, own)
 
 
-def batch_features(images: Sequence[ImageFeatures]) -> tuple[Features, dict[str, torch.Tensor]]:
-    """Return (features, small tensors) of several images in order, concatenated for a batch."""
+def feature_inputs(images: Sequence[ImageFeatures]) -> Inputs:
+    """Return the inputs of a model that take the place of the images' pixels, in order."""
     names = images[0].tensors
     tensors = {name: torch.cat([each.tensors[name] for each in images]) for name in names}
     whole = [each.features for each in images if isinstance(each.features, torch.Tensor)]
+    features: LibraryObject  # some families' are lists, which the output's class does not say
     if whole:
-        return torch.cat(whole), tensors
-    return list(chain.from_iterable(each.features for each in images)), tensors
+        features = torch.cat(whole)
+    else:
+        features = list(chain.from_iterable(each.features for each in images))
+    output = BaseModelOutputWithPooling(pooler_output=features)
+    return {**tensors, "mm_encoder_outputs": {"image": output}}
