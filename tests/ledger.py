@@ -26,8 +26,8 @@ ROOT = Path(__file__).parents[1]
 LEDGER = ROOT / "tests/ledger.csv"
 HEAD = ("kind", "feature", "becomes", "decision")
 ENTRIES = {  # entry -> the fields that its reader allows
-    "model": "vrag_kit.generation.loading:LOCAL_OPTIONS",
-    "model at an endpoint": "vrag_kit.generation.remote.generator:ENDPOINT_OPTIONS",
+    "model": "vrag_kit.generation.loading:LocalOptions",
+    "model at an endpoint": "vrag_kit.generation.remote.providers:EndpointOptions",
     "retriever": "vrag_kit.retrieval.finding:OPTIONS",
     "judge, one of": "vrag_kit.judging.loading:JUDGES",
     "an edition of the Field Guide": "vrag_kit.synthetic.registry:DRAWN",
@@ -73,9 +73,10 @@ def fields() -> Iterator[Row]:
         yield from (("field", f"suite, {layout}: {name}") for name in known.keys)
 
 
-def _named(place: str) -> Any:  # a tuple of names, or what maps them
+def _named(place: str) -> Any:  # names, or what maps them
     module, name = place.split(":")
-    return getattr(import_module(module), name)
+    found = getattr(import_module(module), name)
+    return getattr(found, "model_fields", found)
 
 
 def parameters() -> Iterator[Row]:

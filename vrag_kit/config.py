@@ -1,80 +1,155 @@
-"""Dataclasses of the parameters `decoding` and `hardware`, with their defaults."""
+"""Settings of models as strict pydantic models: decoding, hardware, and the options of entries."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass, fields
-from typing import TypeVar
+from collections.abc import Collection, Mapping
+from typing import Annotated, Any, TypeVar
 
-from vrag_kit.errors import VragError
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    Field,
+    ValidationError,
+    ValidationInfo,
+    ValidatorFunctionWrapHandler,
+    WrapValidator,
+    field_validator,
+)
+
+from vrag_kit.errors import VragError, short_repr
 from vrag_kit.plain import Json, JsonView
+from vrag_kit.spelling import did_you_mean
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Hardware:
+def _keep_integer(value: float, validate: ValidatorFunctionWrapHandler) -> float:
+    """Validate a number without changing it: 1 and 1.0 make different keys of stored answers."""
+    validate(value)
+    return value
+
+
+Count = Annotated[int, Field(ge=1)]
+Natural = Annotated[int, Field(ge=0)]
+Dollars = Annotated[float, Field(ge=0)]
+Share = Annotated[float, Field(ge=0, le=1), WrapValidator(_keep_integer)]
+
+
+class StrictModel(BaseModel):
+    """Settings from a parameter file or a notebook. Unknown fields and values of another type are
+    refused; null stands for a field's default. A field with `repr=False` may hold a secret.
+    """
+
+    model_config = ConfigDict(
+        strict=True, extra="forbid", frozen=True, hide_input_in_errors=True, protected_namespaces=()
+    )
+
+    @field_validator("*", mode="before")
+    @classmethod
+    def _null_is_default(cls, value: object, info: ValidationInfo) -> object:
+        field = cls.model_fields[str(info.field_name)]
+        return field.get_default(call_default_factory=True) if value is None else value
+
+
+class Hardware(StrictModel):
     """Hardware and batching settings, which are not part of a stored answer's key."""
 
     device: str = "cpu"
     """Where local models run: "cpu", "cuda", "cuda:1"."""
-    batch_size: int = 16
+    batch_size: Count = 16
     """Number of prompts per batch of a local model, or of parallel calls to an endpoint."""
     retry_failures: bool = False
     """Whether failed calls are repeated; empty and truncated answers have not failed."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Decoding:
+class Sampling(StrictModel):
+    """Sampling fields, by their names in transformers; None where a field is not given."""
+
+    temperature: Annotated[float, Field(ge=0), WrapValidator(_keep_integer)] | None = None
+    top_p: Share | None = None
+    top_k: Annotated[int, Field(ge=-1)] | None = None  # −1: vLLM's "all"
+    min_p: Share | None = None
+    typical_p: Share | None = None
+    do_sample: bool | None = None
+    num_beams: Count | None = None
+    repetition_penalty: Annotated[float, Field(gt=0), WrapValidator(_keep_integer)] | None = None
+    no_repeat_ngram_size: Natural | None = None
+
+    @property
+    def sampling(self) -> Json:
+        """The sampling fields that are given."""
+        given = {name: getattr(self, name) for name in SAMPLING}
+        return {name: value for name, value in given.items() if value is not None}
+
+
+class Decoding(Sampling):
     """Decoding settings, which are part of a stored answer's key. Without any sampling field a
     model uses its own defaults (generation_config.json, or the provider's). With `temperature` 0 it
     decodes greedily; otherwise the given fields apply.
     """
 
-    temperature: float | None = None
-    top_p: float | None = None
-    top_k: int | None = None
-    min_p: float | None = None
-    typical_p: float | None = None
-    do_sample: bool | None = None
-    num_beams: int | None = None
-    repetition_penalty: float | None = None
-    no_repeat_ngram_size: int | None = None
-    max_new_tokens: int = 128
+    max_new_tokens: Count = 128
     """Maximum length of an answer, in tokens."""
-    samples: int = 1
+    samples: Count = 1
     """Number of answers generated for each prompt."""
 
-    @property
-    def sampling(self) -> Json:
-        """The sampling fields that are given, by their names in transformers."""
-        given = asdict(self)
-        return {name: given[name] for name in SAMPLING if given[name] is not None}
+
+class EntryOptions(StrictModel):
+    """Options that every model's entry may have, with those of the parameter `decoding` filled in
+    where the entry has none.
+    """
+
+    name: str | None = None
+    """The model's name in tables."""
+    decoding: dict[str, Any] = Field(description="sampling fields, such as {temperature: 0}")
+    max_new_tokens: Count
+    max_image_side: Count | None = None
+    """Maximum side in pixels; larger images are shrunk first."""
+    max_images: Count | None = None
+    """Maximum number of images in a prompt; longer prompts are left out."""
 
 
-SAMPLING = tuple(f.name for f in fields(Decoding) if f.name not in ("max_new_tokens", "samples"))
+SAMPLING = tuple(Sampling.model_fields)
 GREEDY = {"temperature": 0}
 """`Decoding.sampling` for greedy decoding."""
-_Of = TypeVar("_Of", Hardware, Decoding)
+_Settings = TypeVar("_Settings", bound=StrictModel)
 
 
 def hardware_of(given: JsonView | None) -> Hardware:
-    """Create `Hardware` from a partial mapping; raises `VragError` for an unknown key."""
-    return _read(Hardware, given, "hardware")
+    """Create `Hardware` from a partial mapping; raises `VragError` as `read_settings`."""
+    return read_settings(Hardware, given or {}, "hardware")
 
 
 def decoding_of(given: JsonView | None) -> Decoding:
-    """Create `Decoding` from a partial mapping; raises `VragError` for an unknown key, and for
-    fewer than one sample.
+    """Create `Decoding` from a partial mapping; raises `VragError` as `read_settings`."""
+    return read_settings(Decoding, given or {}, "decoding")
+
+
+def read_settings(model: type[_Settings], given: object, where: str) -> _Settings:
+    """Return the settings that a mapping gives; the fields of `model` that it lacks have their
+    defaults. Raises `VragError`, beginning with `where` ("model 'x'"), for an unknown field and for
+    a value that does not fit. Values of fields with `repr=False` are never shown.
     """
-    decoding = _read(Decoding, given, "decoding")
-    if decoding.samples < 1:
-        raise VragError(f"samples is {decoding.samples}; expected 1 or more.")
-    return decoding
+    if not isinstance(given, Mapping):
+        raise VragError(
+            f"{where}: found {short_repr(given)}; expected a mapping with some of"
+            f" {', '.join(model.model_fields)}."
+        )
+    try:
+        return model.model_validate(dict(given))
+    except ValidationError as error:
+        fault = error.errors()[0]
+    name = str(fault["loc"][0])
+    field = model.model_fields.get(name)
+    if field is None:
+        raise unknown_option(where, name, model.model_fields)
+    value = given[name]
+    found = short_repr(value) if field.repr else f"a {type(value).__name__}"
+    expected = field.description or fault["msg"].removeprefix("Input should be ")
+    raise VragError(f"{where}, {name}: found {found}; expected {expected}.")
 
 
-def _read(cls: type[_Of], given: JsonView | None, name: str) -> _Of:
-    known = [field.name for field in fields(cls)]
-    if not isinstance(given, Mapping | None):
-        raise VragError(f"{name} is {given!r}; expected a mapping with some of {', '.join(known)}.")
-    if unknown := sorted(set(given or {}) - set(known)):
-        raise VragError(f"{name}: unknown key {unknown[0]!r}; expected some of {', '.join(known)}.")
-    return cls(**(given or {}))
+def unknown_option(where: str, name: str, known: Collection[str]) -> VragError:
+    """Return the error for an unknown option, with the known ones and the most similar of them."""
+    return VragError(
+        f"{where}: unknown option {name!r}; expected {', '.join(sorted(known)) or 'no options'}."
+        f"{did_you_mean(name, known)}"
+    )

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping
 from typing import Any
 
+from vrag_kit.config import unknown_option
 from vrag_kit.errors import VragError, short_repr
 from vrag_kit.own_classes import custom_spec
 from vrag_kit.plain import Json
@@ -16,24 +17,29 @@ Entry = str | Mapping[str, Any]  # each option has a type of its own, which its 
 """A model as parameters name it: "<name>", or {"model": "<name>", option: value, …}."""
 
 
-def read_entry(entry: object, allowed: Collection[str], where: str) -> tuple[str, Json]:
-    """Return (model, options) of an entry; messages begin with `where` ("retriever").
-
-    Raises `VragError` for an entry without a model, and for an option that is not among `allowed`.
+def split_entry(entry: object, where: str) -> tuple[str, Json]:
+    """Return (model, options) of an entry; raises `VragError`, beginning with `where`
+    ("retriever"), for an entry without a model.
     """
     if isinstance(entry, str):
         return entry, {}
     if not isinstance(entry, Mapping) or not isinstance(entry.get("model"), str):
+        found = list(entry) if isinstance(entry, Mapping) else entry  # values may be secret
         raise VragError(
-            f'{where}: found {entry!r}, expected a name, or a mapping with "model" and options.'
+            f'{where}: found {found!r}; expected a name, or a mapping with "model" and options.'
         )
-    options = {str(name): value for name, value in entry.items() if name != "model"}
+    return entry["model"], {str(name): entry[name] for name in entry if name != "model"}
+
+
+def read_entry(entry: object, allowed: Collection[str], where: str) -> tuple[str, Json]:
+    """Return (model, options) of an entry, as `split_entry`.
+
+    Raises `VragError` also for an option that is not among `allowed`.
+    """
+    model, options = split_entry(entry, where)
     if unknown := sorted(set(options) - set(allowed)):
-        raise VragError(
-            f"{where} {entry['model']!r}: unknown option {unknown[0]!r}; expected"
-            f" {', '.join(sorted(allowed)) or 'no options'}."
-        )
-    return entry["model"], options
+        raise unknown_option(f"{where} {model!r}", unknown[0], allowed)
+    return model, options
 
 
 def check_list(entries: object, what: str) -> None:

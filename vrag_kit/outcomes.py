@@ -45,6 +45,11 @@ class Status(StrEnum):
         """Whether the model answered, including empty and truncated answers."""
         return self in (Status.OK, Status.EMPTY, Status.TRUNCATED)
 
+    @property
+    def is_transient(self) -> bool:
+        """Whether a retry, or another server, may resolve the failure."""
+        return self in (Status.TIMEOUT, Status.RATE_LIMITED, Status.ERROR)
+
 
 @dataclass(frozen=True, slots=True)
 class Failure:

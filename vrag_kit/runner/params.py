@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -154,8 +153,8 @@ WITHIN = {
 }
 """Key of a mapping that names a model → that mapping."""
 RARELY: dict[str, dict[str, Any]] = {
-    "decoding": asdict(Decoding()),
-    "hardware": asdict(Hardware()),
+    "decoding": Decoding().model_dump(),
+    "hardware": Hardware().model_dump(),
 }
 """Parameter → its keys with their defaults, which a notebook need not list."""
 

@@ -14,7 +14,7 @@ from vrag_kit.building.template_writer import NAME as TEMPLATE
 from vrag_kit.checkpoints import find_checkpoint, suggest_checkpoint
 from vrag_kit.errors import VragError
 from vrag_kit.generation.loading import parse_model_entry
-from vrag_kit.generation.remote.providers import find_endpoints
+from vrag_kit.generation.remote.providers import EndpointOptions, find_endpoints
 from vrag_kit.judging import JUDGES
 from vrag_kit.judging.claims_by_rule import RULE
 from vrag_kit.judging.loading import builtin_judge_name
@@ -163,7 +163,7 @@ def invalid_model_reason(entry: Entry, name: str, decoding: JsonView) -> str:
             entry = without_rubric(entry)
         if custom_spec(entry) is None:
             spec, options = parse_model_entry(entry, given)
-            if "@" in spec and not project_path(spec).is_dir():
+            if isinstance(options, EndpointOptions):
                 find_endpoints(spec, options)
             else:
                 _check_place(spec)

@@ -1,188 +1,245 @@
-"""Client of an OpenAI-compatible endpoint, which also explains the endpoint's errors.
+"""Client of an OpenAI-compatible endpoint: calls, replies, and errors as statuses.
 
-This is the one module that imports the OpenAI client, when a call is made.
+This is the one module that imports the OpenAI client; it is imported when a call is made.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import json
+import time
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+import httpx2
 import openai
 
 from vrag_kit.errors import VragError
 from vrag_kit.generation.generator import Reply
-from vrag_kit.generation.remote.completions import (
-    Completion,
-    parse_completion,
-    utf8_safe,
-)
-from vrag_kit.generation.remote.deadline import http_client
-from vrag_kit.generation.remote.providers import Endpoint
+from vrag_kit.generation.remote.providers import Endpoint, JsonObject
 from vrag_kit.generation.remote.secrets import read_secret, resolve_headers
 from vrag_kit.types import Failure, Status
 
 RequestFields = Mapping[str, Any]  # Any: what a request's JSON holds
-_KNOWN = (
-    "temperature",
-    "top_p",
-    "frequency_penalty",
-    "presence_penalty",
-    "seed",
-    "max_tokens",
-    "max_completion_tokens",
+_STATUSES: tuple[tuple[type[openai.OpenAIError], Status], ...] = (
+    (openai.APITimeoutError, Status.TIMEOUT),
+    (openai.RateLimitError, Status.RATE_LIMITED),
+    (openai.OpenAIError, Status.ERROR),
 )
-"""Fields that the client has names for; others travel in the body's extra part."""
-_FIRST = "Reply with the word: ready"
-"""What is asked first, to see whether a model can be asked."""
-_SHOWN = 100
-"""Letters that are shown of what is no completion."""
+"""Class of an error → status of the answer; the first that fits. See `_status` for HTTP 400."""
+_WRONG_KEY = (openai.AuthenticationError, openai.PermissionDeniedError)
+_WRONG_REQUEST = (openai.BadRequestError, openai.UnprocessableEntityError)
+_USAGE = {
+    "prompt": ("prompt_tokens",),
+    "completion": ("completion_tokens",),
+    "total": ("total_tokens",),
+    "reasoning": ("completion_tokens_details", "reasoning_tokens"),
+    "cached": ("prompt_tokens_details", "cached_tokens"),
+}
+"""Count of tokens → its path in a completion's `usage`."""
+_PROBE = [{"role": "user", "content": "Reply with the word: ready"}]
 
 
-def _is_nobody(error: openai.OpenAIError) -> bool:
-    """Whether no server answers, or one that does not speak as an endpoint: it refuses
-    with a page of its own, where an endpoint sends an object.
-    """
-    if isinstance(error, openai.APIStatusError):
-        return not isinstance(error.body, dict)
-    return type(error) is openai.APIConnectionError
+class _DeadlineStream(httpx2.SyncByteStream):
+    """A response's bytes until a deadline; httpx's own timeouts are for single reads."""
+
+    def __init__(self, response: httpx2.Response, seconds: float) -> None:
+        self._stream: Any = response.stream  # Any: httpx says that it may be asynchronous
+        self._request = response.request
+        self._end = time.monotonic() + seconds
+
+    def __iter__(self) -> Iterator[bytes]:
+        for part in self._stream:
+            if time.monotonic() > self._end:
+                raise httpx2.ReadTimeout("the answer is not complete", request=self._request)
+            yield part
+
+    def close(self) -> None:
+        self._stream.close()
 
 
 class EndpointClient:
     """A client of one endpoint; its calls may run in several threads."""
 
-    def __init__(self, endpoint: Endpoint, owner: str, *, timeout: float, retries: int) -> None:
-        """Create a client; `owner` ("model 'x'") begins messages, which never show secrets. Secrets
-        are the key, and the values in headers.
+    def __init__(self, endpoint: Endpoint, where: str, *, timeout: float, retries: int) -> None:
+        """Create a client; `where` ("model 'x'") begins messages, which never show secrets. Secrets
+        are the key, and the values in headers. No redirection is followed, which might take them
+        elsewhere. An answer begins within `timeout` seconds, and is complete within as many more.
         """
-        self.timeout = timeout
+        self.url = endpoint.base_url
         self._endpoint = endpoint
-        self._owner = owner
-        held = filter(None, map(read_secret, endpoint.variables))
-        self._secrets = sorted(held, key=len, reverse=True)
+        self._where = where
+        self._timeout = timeout
+        secrets = [read_secret(name) for name in endpoint.variables]
+        self._secrets = sorted(filter(None, secrets), key=len, reverse=True)
+
+        def limit(response: httpx2.Response) -> None:
+            response.stream = _DeadlineStream(response, timeout)
+
         self._client = openai.OpenAI(
             base_url=endpoint.base_url,
             api_key=(read_secret(endpoint.key) if endpoint.key else "") or "none",
             default_headers=resolve_headers(endpoint.headers),
             max_retries=retries,
             timeout=timeout,
-            http_client=http_client(timeout, endpoint.base_url, endpoint.headers),
+            http_client=openai.DefaultHttpxClient(
+                timeout=timeout, follow_redirects=False, event_hooks={"response": [limit]}
+            ),
         )
-
-    @property
-    def url(self) -> str:
-        """The endpoint's address."""
-        return self._endpoint.base_url
 
     def probe(self, fields: RequestFields) -> Reply:
         """Make one short call with all the `fields` that will be sent, and return its reply.
 
         Raises `VragError` for an invalid key, model, URL or field.
         """
-        url = self._endpoint.base_url
         try:
-            completion = self._ask([{"role": "user", "content": _FIRST}], fields)
-            return parse_completion(completion, 0)
+            return parse_completion(self._create(_PROBE, fields), 0)
         except openai.OpenAIError as error:
-            said = self._hopeless(error) or self._refused(error) or str(self._failure(error))
-            advice = ""
-            if _is_nobody(error):
-                advice = f" at {url}. Is the server running, and is that its address?"
-            raise VragError(f"{self._owner} cannot be asked: {said}{advice}") from None
+            reason = self._hopeless(error) or f"{self._failure(error)} at {self.url}."
+            if isinstance(error, _WRONG_REQUEST):
+                reason += (
+                    " The first call is refused: check the model's name as the server knows it; if"
+                    " it is about a field, give the entry another `decoding`, `body` or `server`."
+                )
+            elif not isinstance(getattr(error, "body", None), dict):
+                reason += " Is the server running, and is that its address?"
+            raise VragError(f"{self._where} cannot be asked: {reason}") from None
         except ValueError as error:
             raise VragError(
-                f"{self._owner}: {url} does not answer as an OpenAI-compatible endpoint does"
+                f"{self._where}: {self.url} does not answer as an OpenAI-compatible endpoint does"
                 f" ({error}). Check the URL; it often ends in /v1."
             ) from None
 
     def complete(
-        self, messages: Sequence[RequestFields], fields: RequestFields, limit: int
+        self, messages: Sequence[RequestFields], fields: RequestFields, max_tokens: int
     ) -> tuple[Reply, bool]:
         """Return (the reply to one prompt, whether a failure may be due to this prompt alone).
 
         Raises `VragError` when the endpoint no longer accepts the key or the model.
         """
         try:
-            return parse_completion(self._ask(messages, fields), limit), False
+            return parse_completion(self._create(messages, fields), max_tokens), False
         except openai.OpenAIError as error:
             if hopeless := self._hopeless(error):
-                raise VragError(f"{self._owner}: {hopeless} Answers so far are kept.") from None
+                raise VragError(f"{self._where}: {hopeless} Answers so far are kept.") from None
             own_fault = getattr(error, "status_code", None) in (400, 413)
             return Reply(raw=None, failure=self._failure(error)), own_fault
         except ValueError as error:
             words = f"the endpoint's reply cannot be read ({str(error)[:120]})"
             return Reply(raw=None, failure=Failure(Status.ERROR, words)), False
 
-    def _ask(self, messages: Sequence[RequestFields], fields: RequestFields) -> Completion:
-        known = {name: value for name, value in fields.items() if name in _KNOWN}
-        more = {name: value for name, value in fields.items() if name not in _KNOWN}
-        more |= self._endpoint.body
-        create: Any = self._client.chat.completions.create  # typed for OpenAI's own fields alone
-        completion = create(
-            model=self._endpoint.model, messages=messages, **known, extra_body=more or None
+    def _create(self, messages: Sequence[RequestFields], fields: RequestFields) -> JsonObject:
+        """The chat completion that the server sends; raises ValueError if it is none."""
+        request = {"model": self._endpoint.model, "messages": messages, **fields}
+        response = self._client.post(
+            "/chat/completions",
+            cast_to=httpx2.Response,
+            body={**request, **self._endpoint.body},
         )
-        if not hasattr(completion, "choices"):  # a page, or JSON that is called something else
-            raise ValueError(f"it sent {self._begins(str(completion))}")
-        return completion
+        try:
+            completion = json.loads(response.text)
+            if isinstance(completion["choices"][0]["message"], dict):
+                return dict(completion)
+        except (ValueError, LookupError, TypeError):
+            pass
+        beginning = " ".join(self._hide(response.text).split())[:100]
+        raise ValueError(f"it sent {beginning!r}")
 
     def _hopeless(self, error: openai.OpenAIError) -> str:
-        """Why no other question would fare better; "" when one might."""
-        where = f"{self._endpoint.base_url} says {self._message(error)!r}."
-        if isinstance(error, openai.AuthenticationError | openai.PermissionDeniedError):
+        """Why every other call would fail too; "" if one might not."""
+        message = f"{self.url} says {self._message(error)!r}."
+        if isinstance(error, _WRONG_KEY):
             key = " or ".join(self._endpoint.variables) or "no environment variable"
-            return f"the key in {key} is not accepted: {where}"
+            return f"the key in {key} is not accepted: {message}"
         if isinstance(error, openai.NotFoundError):
             return (
                 f"there is no model {self._endpoint.model!r}, or the URL is wrong (it often ends in"
-                f" /v1): {where}"
+                f" /v1): {message}"
             )
         return ""
 
-    def _refused(self, error: openai.OpenAIError) -> str:
-        """Why the first call is refused, as for a field that is not taken; "" for
-        another error. Later calls may be refused for what they ask.
-        """
-        if not isinstance(error, openai.BadRequestError | openai.UnprocessableEntityError):
-            return ""
-        return (
-            f"the first call is refused: {self._endpoint.base_url} says"
-            f" {self._message(error)!r}. Check the model's name as the server knows it; if it"
-            " is about a field, give the model's entry another `decoding`, `body` or `server`."
-        )
-
     def _failure(self, error: openai.OpenAIError) -> Failure:
-        """Why a call failed."""
         words = self._message(error)
-        if isinstance(error, openai.APITimeoutError):
-            return Failure(Status.TIMEOUT, f"no whole answer within {self.timeout:g} s")
+        status = next(status for kind, status in _STATUSES if isinstance(error, kind))
+        if status == Status.TIMEOUT:
+            return Failure(status, f"no whole answer within {self._timeout:g} s")
         if not isinstance(error, openai.APIStatusError):
-            if cause := error.__cause__:
-                words += f" ({self._hide(f'{type(cause).__name__}: {cause}')[:100]})"
-            return Failure(Status.ERROR, words)
-        code = f"{getattr(error, 'code', '')} {words}".lower()
-        if error.status_code == 400:
-            if "content" in code and ("filter" in code or "policy" in code):
+            cause = self._hide(f"{type(error.__cause__).__name__}: {error.__cause__}")[:100]
+            return Failure(status, f"{words} ({cause})" if error.__cause__ else words)
+        if isinstance(error, openai.BadRequestError):
+            reason = f"{error.code} {words}".lower()
+            if "content" in reason and ("filter" in reason or "policy" in reason):
                 return Failure(Status.REFUSED, words)
-            if "context_length" in code or "context length" in code:
+            if "context_length" in reason or "context length" in reason:
                 return Failure(Status.TOO_LONG, words)
-        kind = Status.RATE_LIMITED if error.status_code == 429 else Status.ERROR
-        return Failure(kind, f"HTTP {error.status_code}: {words}")
+        return Failure(status, f"HTTP {error.status_code}: {words}")
 
     def _message(self, error: openai.OpenAIError) -> str:
-        """The endpoint's own words, short and without the key."""
+        """The endpoint's own words, short and without secrets."""
         body = getattr(error, "body", None)
-        told = body.get("message") or body.get("detail") if isinstance(body, dict) else None
-        if told is None and isinstance(error, openai.APIStatusError):
-            told = error.response.text  # servers that know another form than OpenAI's
-        words = " ".join(str(told or getattr(error, "message", "") or error).split())
-        return self._hide(words)[:200]
-
-    def _begins(self, words: str) -> str:
-        """How words of another kind than an endpoint's begin."""
-        return repr(" ".join(self._hide(words).split())[:_SHOWN])
+        words = body.get("message") or body.get("detail") if isinstance(body, dict) else None
+        if words is None and isinstance(error, openai.APIStatusError):
+            words = error.response.text
+        return self._hide(" ".join(str(words or error).split()))[:200]
 
     def _hide(self, words: str) -> str:
-        """Words without secrets, and such as can be stored."""
+        """Return text without secrets that can be stored."""
         for secret in self._secrets:
             words = words.replace(secret, "…")
-        return utf8_safe(words)
+        return _utf8(words)
+
+
+def parse_completion(completion: JsonObject, max_tokens: int) -> Reply:
+    """Parse a chat completion with a message into a reply; `max_tokens` is the longest answer.
+
+    Raises ValueError for a text of no known form.
+    """
+    choice = completion["choices"][0]
+    raw = _text(choice["message"].get("content"))
+    refusal = choice["message"].get("refusal")
+    reason = choice.get("finish_reason")
+    failure = None
+    if refusal or reason == "content_filter":
+        failure = Failure(Status.REFUSED, _utf8(str(refusal or "content filter")))
+    elif reason == "length":
+        failure = Failure(Status.TRUNCATED, f"cut off at {max_tokens} tokens")
+    elif not raw:
+        failure = Failure(Status.EMPTY, "the model ended without a word")
+    served = completion.get("model")
+    return Reply(
+        raw=raw,
+        failure=failure,
+        fields={"served": served} if served else {},
+        tokens=_count_tokens(completion),
+    )
+
+
+def _count_tokens(completion: JsonObject) -> dict[str, int]:
+    """The token counts that the endpoint reports. Reasoning tokens are part of the completion, even
+    where the endpoint omits them there, and cached tokens are part of the prompt.
+    """
+    tokens = {}
+    for name, path in _USAGE.items():
+        count: Any = completion
+        for key in ("usage", *path):
+            count = count.get(key) if isinstance(count, dict) else None
+        if isinstance(count, int):
+            tokens[name] = count
+    total = tokens.pop("total", 0)
+    if not {"prompt", "completion"} <= tokens.keys():
+        return {}
+    return {**tokens, "completion": max(tokens["completion"], total - tokens["prompt"])}
+
+
+def _text(content: object) -> str | None:
+    """The text of a message: a string, or the strings among its parts."""
+    if isinstance(content, list):
+        texts = [part.get("text") for part in content if isinstance(part, dict)]
+        content = "".join(text for text in texts if isinstance(text, str))
+    if content is not None and not isinstance(content, str):
+        raise ValueError(f"its text is {str(content)[:40]!r}")
+    return _utf8((content or "").strip()) or None
+
+
+def _utf8(text: str) -> str:
+    """Return text that UTF-8 can encode: half a surrogate pair becomes a question mark."""
+    return text.encode("utf-8", "replace").decode("utf-8")

@@ -5,62 +5,35 @@ Providers' APIs, vLLM and `transformers serve` differ in data, which are in `end
 
 from __future__ import annotations
 
+import base64
 import hashlib
+import io
 import json
 import threading
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from vrag_kit.checkpoints import Options
+from vrag_kit.benchmarks.images import decode, open_image, shrink
 from vrag_kit.errors import VragError
-from vrag_kit.generation.generator import (
-    CostEstimate,
-    Reply,
-    Size,
-    images_before_text,
-)
-from vrag_kit.generation.remote.completions import NOT_ANSWERED
-from vrag_kit.generation.remote.data_url import data_url
-from vrag_kit.generation.remote.foretelling import CallOptions, estimate_endpoint_cost
+from vrag_kit.generation.generator import CostEstimate, Reply, Size, images_before_text
+from vrag_kit.generation.remote.cost import Prices, estimate_endpoint_cost
 from vrag_kit.generation.remote.providers import (
+    MAX_COST,
     Endpoint,
+    EndpointOptions,
     JsonObject,
     decoding_fields,
-    find_endpoints,
 )
 from vrag_kit.generation.remote.secrets import read_secret
 from vrag_kit.types import Failure, LazyImage, Message, Prompt
 
 if TYPE_CHECKING:
     from vrag_kit.generation.remote.client import EndpointClient
-    from vrag_kit.generation.remote.several import LoadBalancer
+    from vrag_kit.generation.remote.load_balancer import LoadBalancer
 
-ENDPOINT_OPTIONS = (
-    "name",
-    "decoding",
-    "max_new_tokens",
-    "max_image_side",
-    "max_images",
-    "concurrency",
-    "timeout",
-    "retries",
-    "server",
-    "key",
-    "body",
-    "headers",
-    "headroom",
-    "prices",
-    "max_cost",
-    "images_first",
-)
-MAX_COST = 25.0
-"""Default cap in US dollars for a model with a known price in one store, unless its entry sets
-another.
-"""
-_GIVE_UP = 10
-"""Calls that may fail in a row before the run is stopped: the endpoint is gone, and
-going on would only mark everything as failed.
-"""
+_MAX_FAILURES = 10
+"""Calls in a row that may fail before the run is stopped, as the endpoint is gone."""
+_EXIF_ORIENTATION = 0x0112
 
 
 class EndpointGenerator:
@@ -76,65 +49,64 @@ class EndpointGenerator:
     deterministic = False  # not even at temperature 0: servers batch
 
     def __init__(
-        self,
-        endpoints: Sequence[Endpoint],
-        *,
-        name: str,
-        decoding: Options,
-        calling: CallOptions,
-        max_image_side: int | None,
-        images_first: bool,
+        self, endpoints: Sequence[Endpoint], options: EndpointOptions, *, concurrency: int
     ) -> None:
-        self.name = name
-        self.decoding = dict(decoding)
-        self.concurrency = calling.concurrency
-        self.max_cost = calling.max_cost
-        endpoint = endpoints[0]  # they differ in their address alone
+        """`endpoints` differ in their address alone. `concurrency` applies where the entry has
+        none. Raises `VragError` as `decoding_fields`.
+        """
+        endpoint = endpoints[0]
+        self.name = options.name or endpoint.model.replace("/", "-")
+        self.decoding = decoding_fields(endpoint, options.decoding, options.max_new_tokens)
+        self.concurrency = options.concurrency or concurrency
+        has_default_cap = endpoint.prices is not None and "max_cost" not in options.model_fields_set
+        self.max_cost = MAX_COST if has_default_cap else options.max_cost
         self._endpoint = endpoint
         self._endpoints = endpoints
-        self._where = ", ".join(each.base_url for each in endpoints)
-        self._calling = calling
-        self._side = max_image_side
-        self._images_first = images_first
+        self._options = options
+        self._urls = ", ".join(each.base_url for each in endpoints)
         shaping = {
             "model_id": endpoint.model,
             "endpoint_name": endpoint.name,
             "body": dict(endpoint.body),
-            "max_image_side": max_image_side,
-            "images_first": images_first,
+            "max_image_side": options.max_image_side,
+            "images_first": options.images_first,
         }
-        self.fingerprint = endpoint_fingerprint(name, shaping)
+        determining = {"name": self.name, **shaping}
+        if not endpoint.name:
+            del determining["endpoint_name"]
+        text = json.dumps(determining, sort_keys=True)
+        self.fingerprint = hashlib.sha256(text.encode()).hexdigest()
         self.sent = {
             **shaping,
-            "endpoint": self._where,
-            "headroom": endpoint.headroom,
-            "part_order": "images first" if images_first else "as written",
+            "endpoint": self._urls,
+            "headroom": endpoint.reasoning_tokens,
+            "part_order": "images first" if options.images_first else "as written",
         }
-        self._calls: EndpointClient | LoadBalancer | None = None
+        self._client: EndpointClient | LoadBalancer | None = None
         self._lock = threading.Lock()
         self._failed_in_a_row = 0
         self._answered = False
 
     def __repr__(self) -> str:
-        return f"EndpointGenerator({self.name} at {self._where}, {self.concurrency} calls at once)"
+        return f"EndpointGenerator({self.name} at {self._urls}, {self.concurrency} calls at once)"
 
     def cost(self, tokens: Mapping[str, int]) -> float:
         """Return the US dollars for tokens of prompt (some may be `cached`) and completion. Returns
         0 if no price is known.
         """
         prices = self._endpoint.prices
-        return prices.cost(tokens) if prices else 0.0
+        return Prices(*prices).cost(tokens) if prices else 0.0
 
     def forecast(self, prompts: Sequence[Prompt], sizes: Mapping[str, Size]) -> CostEstimate:
         """Estimate calls, images, tokens, hours and cost; see `estimate_endpoint_cost`."""
-        sent = [images_before_text(each) if self._images_first else each for each in prompts]
         return estimate_endpoint_cost(
-            sent,
+            [self._ordered(prompt) for prompt in prompts],
             sizes,
             self._endpoint,
-            limit=self.decoding[self._endpoint.limit],
-            calling=self._calling,
-            max_image_side=self._side,
+            max_tokens=self.decoding[self._endpoint.max_tokens_field],
+            concurrency=self.concurrency,
+            max_cost=self.max_cost,
+            max_image_side=self._options.max_image_side,
         )
 
     def missing(self) -> str:
@@ -143,7 +115,7 @@ class EndpointGenerator:
             key = read_secret(name)
             if not key:
                 return (
-                    f"the key for {self._where} is not in the environment. Set it with"
+                    f"the key for {self._urls} is not in the environment. Set it with"
                     f" `export {name}=…`"
                 )
             if not (key.isascii() and key.isprintable()):
@@ -153,7 +125,8 @@ class EndpointGenerator:
     def prepare(self) -> None:
         """Make one short call with all the fields that will be sent.
 
-        Raises `VragError` for a missing or invalid key, model, URL or field.
+        Raises `VragError` for a missing or invalid key, model, URL or field, and for a cap on the
+        cost where the endpoint does not count tokens.
         """
         self._ready()
 
@@ -165,123 +138,114 @@ class EndpointGenerator:
         the endpoint no longer accepts the key or the model, and when more than ten calls in a row
         have failed.
         """
-        calls = self._ready()
-        limit = self.decoding[self._endpoint.limit]
+        client = self._ready()
+        fields = self._fields(sample)
+        max_tokens = self.decoding[self._endpoint.max_tokens_field]
         replies = []
         for prompt in prompts:
-            reply, own_fault = calls.complete(self._messages(prompt), self._fields(sample), limit)
-            self._count(reply.failure, own_fault=own_fault)
+            messages = [
+                {"role": message.role, "content": self._content(message)}
+                for message in self._ordered(prompt)
+            ]
+            reply, own_fault = client.complete(messages, fields, max_tokens)
+            self._check_failures(reply.failure, own_fault=own_fault)
             replies.append(reply)
         return replies
 
     def _ready(self) -> EndpointClient | LoadBalancer:
-        """The client, after one call that went well."""
-        if self._calls is not None:
-            return self._calls
-        owner = f"model {self.name!r}"
-        if missing := self.missing():
-            raise VragError(f"{owner}: {missing}.")
-        calls = self._opened(owner)
-        first = calls.probe(self._fields(0))
-        if self.max_cost is not None and not first.tokens:
-            raise VragError(
-                f"{owner}: {self._where} does not say how many tokens a call takes, so"
-                " that max_cost cannot be kept. Set `max_cost: null` in its entry to ask all the"
-                " same."
-            )
-        self._calls = calls
-        return calls
-
-    def _opened(self, owner: str) -> EndpointClient | LoadBalancer:
-        """A client of the endpoint, or of all of them."""
+        """The client, after one successful call."""
+        if self._client is not None:
+            return self._client
         from vrag_kit.generation.remote.client import EndpointClient
-        from vrag_kit.generation.remote.several import LoadBalancer
+        from vrag_kit.generation.remote.load_balancer import LoadBalancer
 
-        retries = self._calling.retries
-        alone = len(self._endpoints) == 1
-        each = [
+        where = f"model {self.name!r}"
+        if missing := self.missing():
+            raise VragError(f"{where}: {missing}.")
+        retries = self._options.retries
+        is_alone = len(self._endpoints) == 1
+        clients = [
             EndpointClient(
-                endpoint, owner, timeout=self._calling.timeout, retries=retries if alone else 0
+                endpoint,
+                where,
+                timeout=self._options.timeout,
+                retries=retries if is_alone else 0,
             )
             for endpoint in self._endpoints
         ]
-        return each[0] if alone else LoadBalancer(each, owner, retries=retries)
+        client = clients[0] if is_alone else LoadBalancer(clients, where, retries=retries)
+        first = client.probe(self._fields(0))
+        if self.max_cost is not None and not first.tokens:
+            raise VragError(
+                f"{where}: {self._urls} does not say how many tokens a call takes, so max_cost"
+                " cannot be kept. Set `max_cost: null` in its entry to ask all the same."
+            )
+        self._client = client
+        return client
 
     def _fields(self, sample: int) -> JsonObject:
-        """What is sent beside the messages."""
-        seed = {"seed": sample} if "seed" in self._endpoint.send else {}
+        """The fields of a request beside model, messages and body."""
+        seed = {"seed": sample} if "seed" in self._endpoint.sampling_fields else {}
         return {**self.decoding, **seed}
 
-    def _messages(self, prompt: Prompt) -> list[JsonObject]:
-        ordered = images_before_text(prompt) if self._images_first else prompt
-        return [{"role": message.role, "content": self._content(message)} for message in ordered]
+    def _ordered(self, prompt: Prompt) -> Prompt:
+        return images_before_text(prompt) if self._options.images_first else prompt
 
     def _content(self, message: Message) -> str | list[JsonObject]:
         if len(message.parts) == 1 and isinstance(message.parts[0], str):
             return message.parts[0]
-        return [self._part(part) for part in message.parts]
+        content: list[JsonObject] = []
+        for part in message.parts:
+            if isinstance(part, str):
+                content.append({"type": "text", "text": part})
+            else:
+                url = data_url(part, self._options.max_image_side)
+                content.append({"type": "image_url", "image_url": {"url": url}})
+        return content
 
-    def _part(self, part: str | LazyImage) -> JsonObject:
-        if isinstance(part, str):
-            return {"type": "text", "text": part}
-        return {"type": "image_url", "image_url": {"url": data_url(part, self._side)}}
-
-    def _count(self, failure: Failure | None, *, own_fault: bool) -> None:
+    def _check_failures(self, failure: Failure | None, *, own_fault: bool) -> None:
         """Raise `VragError` when too many calls in a row have failed.
 
         Once something was answered, what a single prompt may cause (HTTP 400, 413) does
         not count.
         """
         with self._lock:
-            failed = failure is not None and failure.kind in NOT_ANSWERED
+            failed = failure is not None and failure.kind.is_transient
             if own_fault and self._answered:
                 failed = False
             self._answered = self._answered or failure is None
             self._failed_in_a_row = self._failed_in_a_row + 1 if failed else 0
-            if self._failed_in_a_row > _GIVE_UP:
+            if self._failed_in_a_row > _MAX_FAILURES:
                 raise VragError(
                     f"model {self.name!r}: {self._failed_in_a_row} calls in a row have failed, the"
                     f' last with "{failure}". Stopped; what was answered is kept. When'
-                    f" {self._where} answers again, run with"
-                    " `retry_failures: true` in `hardware`."
+                    f" {self._urls} answers again, run with `retry_failures: true` in `hardware`."
                 )
 
 
-def endpoint_fingerprint(name: str, shaping: Options) -> str:
-    """Return the fingerprint of a served model: a hash of its name here and `shaping`. `shaping`
-    holds the endpoint's name for the model, the endpoint's own name if it has one, the body, and
-    how images are handled.
+def data_url(image: LazyImage, side: int | None = None) -> str:
+    """Return an image as a data URL with the pixels of `image.open()`, shrunk to at most `side`.
+    The file itself is used if it is an upright RGB JPEG or PNG, otherwise a new PNG.
     """
-    determining = {"name": name, **shaping}
-    if not determining.get("endpoint_name"):
-        determining.pop("endpoint_name", None)
-    text = json.dumps(determining, sort_keys=True)
-    return hashlib.sha256(text.encode()).hexdigest()
+    data = image.data()
+    kind = _portable_format(data, image.where, side)
+    if kind is None:
+        buffer = io.BytesIO()
+        shrink(decode(data, image.where), side).save(buffer, "PNG")
+        data, kind = buffer.getvalue(), "png"
+    return f"data:image/{kind};base64,{base64.b64encode(data).decode('ascii')}"
 
 
-def load_endpoint_generator(spec: str, options: Options) -> EndpointGenerator:
-    """Load the generator for "<model>@<endpoint name or URL>", or "<model>@[<URL>, <URL>]".
-
-    `options` are those of its entry. Raises `VragError` for an unknown endpoint, server or field.
+def _portable_format(data: bytes, where: str, side: int | None) -> str | None:
+    """Return "jpeg" or "png" for an image of at most `side` that every server decodes to the same
+    upright RGB pixels; None for any other.
     """
-    endpoints = find_endpoints(spec, options)
-    endpoint = endpoints[0]
-    if options.get("max_cost") is not None and endpoint.prices is None:
-        raise VragError(
-            f"model {spec!r}: max_cost is {options['max_cost']:g}, but no price is known for it. "
-            "Add `prices: [2.5, 10]`, dollars for a million tokens of prompt and of answer."
-        )
-    calling = CallOptions(
-        concurrency=options["concurrency"],
-        timeout=float(options.get("timeout", 300)),
-        retries=int(options.get("retries", 4)),
-        max_cost=options.get("max_cost", MAX_COST if endpoint.prices else None),
-    )
-    return EndpointGenerator(
-        endpoints,
-        name=options.get("name") or endpoint.model.replace("/", "-"),
-        decoding=decoding_fields(endpoint, options["decoding"], options["max_new_tokens"]),
-        calling=calling,
-        max_image_side=options.get("max_image_side"),
-        images_first=bool(options.get("images_first", False)),
-    )
+    try:
+        with open_image(data, where) as picture:
+            is_small = side is None or max(picture.size) <= side
+            is_upright = picture.getexif().get(_EXIF_ORIENTATION, 1) == 1
+            is_opaque = picture.mode == "RGB" and "transparency" not in picture.info
+            kind = {"JPEG": "jpeg", "PNG": "png"}.get(picture.format or "")
+            return kind if is_small and is_upright and is_opaque else None
+    except OSError:
+        return None  # `decode` raises the error

@@ -3,37 +3,32 @@
 from __future__ import annotations
 
 import json
-import math
 import re
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any, Literal
+
+from pydantic import Field
 
 from vrag_kit.checkpoints import Options
-from vrag_kit.config import GREEDY
+from vrag_kit.config import GREEDY, Count, Dollars, EntryOptions, Natural
 from vrag_kit.errors import VragError
-from vrag_kit.generation.generator import Size
-from vrag_kit.generation.remote.prices import Prices
 from vrag_kit.generation.remote.secrets import check_secrets, variables_in
 
 JsonObject = dict[str, Any]  # Any: what JSON holds
 _DATA = json.loads((Path(__file__).parent / "endpoints.json").read_text(encoding="utf-8"))
 ENDPOINTS, SERVERS = _DATA["endpoints"], _DATA["servers"]
+MAX_COST = 25.0
+"""Default cap in US dollars for a model with a known price in one store."""
 _URL = r"https?://[^\s?#]+"
-_HUB_ANSWERS_IN = 3.0
-"""Seconds until a hub that says nothing is taken as not there."""
-_OURS = (
-    "model",
-    "messages",
-    "stream",
-    "n",
-    "seed",
-    "temperature",
-    "top_p",
-    "max_tokens",
-    "max_completion_tokens",
+_HUB_TIMEOUT = 3.0
+"""Seconds after which the hub counts as unreachable: only a model's defaults are wanted of it."""
+_RESERVED = (
+    *("model", "messages", "stream", "n", "seed"),
+    *("temperature", "top_p", "max_tokens", "max_completion_tokens"),
 )
+"""Fields of a request that the kit sends and records itself, whatever the endpoint."""
 _GREEDY = {
     "temperature": 0.0,
     "top_p": 1.0,
@@ -45,6 +40,45 @@ _GREEDY = {
 }
 
 
+class EndpointOptions(EntryOptions):
+    """Options of an entry whose model is behind an endpoint. Answers do not depend on
+    `concurrency`, `timeout`, `retries`, `key`, `headers`, `prices` and `max_cost`.
+    """
+
+    concurrency: Count | None = None
+    """Parallel calls; replaces the batch size in `hardware`."""
+    timeout: float = Field(300.0, ge=0.1, description="a number of seconds, 0.1 or more")
+    """Seconds within which a whole answer must arrive."""
+    retries: Natural = 4
+    """Retries after the first attempt."""
+    server: Literal["openai", "vllm", "transformers"] = "openai"
+    """What serves the model at a URL."""
+    key: str | None = Field(
+        None,
+        repr=False,
+        pattern=r"^[A-Za-z_][A-Za-z0-9_]*$",
+        description="the name of an environment variable that holds the key",
+    )
+    body: JsonObject = Field({}, repr=False, description="a mapping of fields")
+    """Fields sent with every request."""
+    headers: dict[str, str] = Field(
+        {}, repr=False, description="a mapping of texts, such as {X-Token: $NAME}"
+    )
+    """Headers sent with every request: `$NAME` stands for an environment variable."""
+    headroom: Natural | None = None
+    """Tokens for reasoning, on top of an answer's."""
+    prices: Annotated[tuple[Dollars, ...], Field(strict=False)] | None = Field(
+        None,
+        min_length=2,
+        max_length=3,
+        description="two prices, as in [2.5, 10], or a third for tokens in the cache",
+    )
+    """US dollars per million tokens of prompt, of answer and of prompt in the endpoint's cache."""
+    max_cost: Dollars | None = None
+    """US dollars; None for no cap."""
+    images_first: bool = False
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Endpoint:
     """An endpoint that serves a model, and how it differs from other endpoints."""
@@ -53,25 +87,24 @@ class Endpoint:
     name: str
     """Its name in `endpoints.json`; "" for a URL."""
     base_url: str
-    key: str | None
-    """Name of the environment variable that holds the key; None if none is needed."""
-    limit: str
+    max_tokens_field: str
     """The field that limits an answer's length."""
-    send: tuple[str, ...]
+    sampling_fields: Sequence[str]
     """Sampling fields that it accepts."""
-    defaults: Options | None
-    """Their values when nothing is sent; None if only the server knows them."""
-    body: Options
+    key: str | None = None
+    """Name of the environment variable that holds the key; None if none is needed."""
+    defaults: Options | None = None
+    """Sampling fields when nothing is sent; None if only the server knows them."""
+    body: Options = field(default_factory=dict)
     """Fields sent with every request."""
-    headers: Mapping[str, str]
-    """Headers sent with every request: `$NAME` stands for an environment variable."""
-    headroom: int
+    headers: Mapping[str, str] = field(default_factory=dict)
+    reasoning_tokens: int = 0
     """Tokens for reasoning, on top of an answer's."""
-    thinking: int
+    expected_reasoning_tokens: int = 0
     """How many of them estimates assume."""
-    prices: Prices | None
-    """None if they are not known."""
-    image_tokens: str | None
+    prices: Sequence[float] | None = None
+    """See `EndpointOptions.prices`; None if they are not known."""
+    image_tokens: str | None = None
     """The rule by which estimates count image tokens."""
 
     @property
@@ -81,25 +114,26 @@ class Endpoint:
         return list(dict.fromkeys(named))
 
 
-def find_endpoints(spec: str, options: Options) -> tuple[Endpoint, ...]:
+def find_endpoints(spec: str, options: EndpointOptions) -> tuple[Endpoint, ...]:
     """Return the endpoints of "<model>@<name or URL>" or "<model>@[<URL>, <URL>]". The entry's
     options override their data.
 
-    Raises `VragError` for an unknown name or server, and for a list that holds anything but URLs,
-    or one of them twice.
+    Raises `VragError` for an unknown endpoint, for a list that holds anything but different URLs,
+    for a secret in the entry, for a field in `body` that the kit sends itself, and for a cap where
+    no price is known.
     """
-    several = re.fullmatch(r"(.+?)\s*@\s*\[(.*)\]\s*", spec)
-    if not several:
-        return (_find(re.sub(r"\s*@\s*", "@", spec.strip()), options),)
-    places = [place.strip().rstrip("/") for place in several[2].split(",")]
-    wrong = [place for place in places if not re.fullmatch(_URL, place)]
-    if wrong or len(set(places)) < len(places):
-        what = f"{wrong[0]!r}, which is no URL" if wrong else "one of them twice"
-        raise VragError(
-            f"model {spec!r}: its list of endpoints holds {what}. Expected different URLs that all"
-            " serve this model, as in [http://node1:8000/v1, http://node2:8000/v1]."
-        )
-    return tuple(_find(f"{several[1]}@{place}", options) for place in places)
+    where = f"model {spec!r}"
+    check_secrets(where, options.body, options.headers)
+    model, _, place = (part.strip() for part in spec.rpartition("@"))
+    places = [place]
+    if place.startswith("["):
+        places = [each.strip().rstrip("/") for each in place[1:].removesuffix("]").split(",")]
+        if len(set(places)) < len(places) or not all(re.fullmatch(_URL, each) for each in places):
+            raise VragError(
+                f"{where}: found the list {place}; expected different URLs that serve one model, as"
+                " in [http://node1:8000/v1, http://node2:8000/v1]."
+            )
+    return tuple(_endpoint(model, each, options, where) for each in places)
 
 
 def default_endpoint(model: str) -> str | None:
@@ -111,71 +145,44 @@ def default_endpoint(model: str) -> str | None:
     return None
 
 
-def _find(spec: str, options: Options) -> Endpoint:
-    check_secrets(spec, options)
-    about = _facts(spec, options)
-    about |= {name: options[name] for name in ("key", "headroom", "prices") if name in options}
-    about["body"] = {**about.get("body", {}), **options.get("body", {})}
-    _check(spec, about)
-    prices = about.get("prices")
-    place = spec.rpartition("@")[2]
-    return Endpoint(
-        model=spec.rpartition("@")[0],
-        name=place if place in ENDPOINTS else "",
-        base_url=about["base_url"],
-        key=about.get("key"),
-        limit=about["limit"],
-        send=tuple(about["send"]),
-        defaults=about.get("defaults"),
-        body=about["body"],
-        headers=dict(options.get("headers", {})),
-        headroom=about.get("headroom", 0),
-        thinking=about.get("thinking", 0),
-        prices=Prices.parse(prices) if prices else None,
-        image_tokens=about.get("image_tokens"),
-    )
-
-
-def _facts(spec: str, options: Options) -> JsonObject:
-    """What `endpoints.json` tells of an endpoint, and of this model there.
-
-    Raises `VragError` for an unknown name or server.
-    """
-    model = spec.rpartition("@")[0]
-    place = spec.rpartition("@")[2]
-    if place in ENDPOINTS:
-        about = {name: value for name, value in ENDPOINTS[place].items() if name != "models"}
-        for name, facts in ENDPOINTS[place].get("models", {}).items():
-            if re.fullmatch(re.escape(name) + r"(-\d{4}[\d-]*)?", model):
-                return {**about, **facts}
-        return about
-    if not re.fullmatch(_URL, place):
+def _endpoint(model: str, place: str, options: EndpointOptions, where: str) -> Endpoint:
+    facts = _facts(model, place, options.server, where)
+    given = {
+        "key": options.key,
+        "prices": options.prices,
+        "reasoning_tokens": options.headroom,
+    }
+    facts |= {name: value for name, value in given.items() if value is not None}
+    facts["body"] = {**facts.get("body", {}), **options.body}
+    endpoint = Endpoint(model=model, headers=options.headers, **facts)
+    ours = {*endpoint.sampling_fields, endpoint.max_tokens_field, *_RESERVED}
+    if taken := sorted(ours & endpoint.body.keys()):
         raise VragError(
-            f"model {spec!r}: unknown endpoint {place!r}; expected one of {', '.join(ENDPOINTS)},"
-            " or a URL such as http://localhost:8000/v1."
+            f"{where}, body: found {taken[0]!r}, which the kit sends and records itself; expected"
+            " it as `decoding`, `max_new_tokens` or another model's entry."
         )
-    server = options.get("server", "openai")
-    if server not in SERVERS:
+    if options.max_cost is not None and endpoint.prices is None:
         raise VragError(
-            f"model {spec!r}: server is {server!r}; expected one of {', '.join(SERVERS)}."
+            f"{where}, max_cost: found {options.max_cost:g} for a model without a known price;"
+            " expected `prices: [2.5, 10]` too, dollars for a million tokens of prompt and answer."
         )
-    return {**SERVERS[server], "base_url": place.rstrip("/")}
+    return endpoint
 
 
-def _check(spec: str, about: Options) -> None:
-    """Raise `VragError` for a body with a field that is the kit's own, and for a key
-    where the name of a variable should be.
-    """
-    if taken := sorted({*about["send"], about["limit"], *_OURS} & set(about["body"])):
+def _facts(model: str, place: str, server: str, where: str) -> JsonObject:
+    """The fields of an `Endpoint`, from `endpoints.json`."""
+    if re.fullmatch(_URL, place):
+        return {**SERVERS[server], "name": "", "base_url": place.rstrip("/")}
+    if place not in ENDPOINTS:
         raise VragError(
-            f"model {spec!r}: body holds {taken[0]!r}, which the kit sends and records itself. Use"
-            " `decoding`, `max_new_tokens` or another model's entry for it."
+            f"{where}: found the endpoint {place!r}; expected {', '.join(ENDPOINTS)}, or a URL"
+            " such as http://localhost:8000/v1."
         )
-    if about.get("key") and not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", about["key"]):
-        raise VragError(
-            f"model {spec!r}: `key` must be the name of an environment variable that holds the key,"
-            " such as OPENAI_API_KEY, never the key itself."
-        )
+    facts = {**ENDPOINTS[place], "name": place}
+    for name, differences in facts.pop("models", {}).items():
+        if re.fullmatch(re.escape(name) + r"(-\d{4}[\d-]*)?", model):
+            return {**facts, **differences}
+    return facts
 
 
 def decoding_fields(endpoint: Endpoint, sampling: Options, max_new_tokens: int) -> JsonObject:
@@ -184,127 +191,55 @@ def decoding_fields(endpoint: Endpoint, sampling: Options, max_new_tokens: int) 
     Raises `VragError` if the model's defaults are not known here, and for a field that the endpoint
     does not accept.
     """
-    owner = f"model {endpoint.model!r} at {endpoint.base_url}"
-    length = {endpoint.limit: max_new_tokens + endpoint.headroom}
-    send = [name for name in endpoint.send if name != "seed"]
+    where = f"model {endpoint.model!r} at {endpoint.base_url}"
+    accepted = [name for name in endpoint.sampling_fields if name != "seed"]
+    given = {name: value for name, value in sampling.items() if name != "do_sample"}
+    if refused := sorted(given.keys() - set(accepted)):
+        raise VragError(
+            f"{where}, decoding: found {refused[0]!r}; expected"
+            f" {', '.join(accepted) or 'no sampling fields'}. Set `decoding` in its entry;"
+            " {temperature: null} stands for the model's defaults."
+        )
     if sampling == GREEDY:
-        if "temperature" not in send:
-            raise VragError(
-                f"{owner}: it takes no temperature, so it cannot decode greedily. Set `decoding:"
-                " {temperature: null}` in its entry."
-            )
-        return {**{name: _GREEDY[name] for name in send}, **length}
-    if sampling:
-        values = _stated(endpoint, sampling, send, owner)
+        values: Options = _GREEDY
+    elif sampling:
+        stated = {name: value if name == "top_k" else float(value) for name, value in given.items()}
+        values = {**_GREEDY, "temperature": 1.0, **(endpoint.defaults or {}), **stated}
     elif endpoint.defaults is not None:
-        values = dict(endpoint.defaults)
+        values = endpoint.defaults
     else:
-        values = {**_GREEDY, **_checkpoint_defaults(owner, endpoint.model)}
-    return {**{name: values[name] for name in values if name in send}, **length}
+        values = {**_GREEDY, **_checkpoint_defaults(endpoint.model, where)}
+    length = {endpoint.max_tokens_field: max_new_tokens + endpoint.reasoning_tokens}
+    return {**{name: values[name] for name in values if name in accepted}, **length}
 
 
-def _stated(endpoint: Endpoint, decoding: Options, send: list[str], owner: str) -> JsonObject:
-    """Fields that an entry gives, on top of the endpoint's defaults.
-
-    Raises `VragError` for one that is not in `send`.
-    """
-    given = {
-        name: value if name == "top_k" else float(value)
-        for name, value in decoding.items()
-        if name != "do_sample"
-    }
-    if refused := sorted(set(given) - set(send)):
-        taken = ", ".join(send) or "no sampling fields"
-        raise VragError(f"{owner}: it takes no {refused[0]!r}; it takes {taken}.")
-    return {**_GREEDY, "temperature": 1.0, **(endpoint.defaults or {}), **given}
-
-
-def _checkpoint_defaults(owner: str, model: str) -> JsonObject:
-    """The sampling fields in the generation config of the checkpoint that a server
-    serves: a folder, or a name on the hub.
-    """
+def _checkpoint_defaults(model: str, where: str) -> JsonObject:
+    """The sampling fields in the generation config of the checkpoint that a server serves."""
     try:
         stated = _generation_config(model)
     except (OSError, ValueError) as error:
         raise VragError(
-            f"{owner}: its defaults are not known here, as no generation config is found under"
-            f" {model!r}. Set `decoding` in its entry, such as"
-            " {temperature: 0.7, top_p: 0.9}."
+            f"{where}: its defaults are not known here, as no generation config is found under"
+            f" {model!r}. Set `decoding` in its entry, such as {{temperature: 0.7, top_p: 0.9}}."
         ) from error
-    names = ["repetition_penalty"]
-    if stated.get("do_sample"):
-        names = ["temperature", "top_p", "top_k", "min_p", "repetition_penalty"]
-    values = {name: stated[name] for name in names if stated.get(name) is not None}
-    return {"temperature": 1.0, **values} if stated.get("do_sample") else values
+    names = ("temperature", "top_p", "top_k", "min_p", "repetition_penalty")
+    if not stated.get("do_sample"):
+        return {name: stated[name] for name in names[-1:] if name in stated}
+    return {"temperature": 1.0, **{name: stated[name] for name in names if name in stated}}
 
 
 def _generation_config(model: str) -> JsonObject:
-    """A checkpoint's generation_config.json; raises OSError or ValueError without one."""
+    """The generation_config.json of a folder, or of a name on the hub, whose cache comes first.
+    Raises OSError or ValueError without one.
+    """
     name = "generation_config.json"
-    path = Path(model) / name if Path(model).is_dir() else _fetched(model, name)
-    return dict(json.loads(path.read_text(encoding="utf-8")))
+    path = Path(model) / name
+    if not Path(model).is_dir():
+        from huggingface_hub import hf_hub_download, try_to_load_from_cache
 
-
-def _fetched(model: str, name: str) -> Path:
-    """A small file of a model on the hub. What was fetched before is not asked for again,
-    and a hub that does not answer is asked once: the client alone would try for half a
-    minute, and only a served model's defaults are wanted. Raises OSError or ValueError.
-    """
-    if model.count("/") != 1:
-        raise ValueError("no name on the hub, which is <owner>/<name>")
-    import httpx2
-    from huggingface_hub import (
-        get_hf_file_metadata,
-        hf_hub_download,
-        hf_hub_url,
-        try_to_load_from_cache,
-    )
-
-    if (there := try_to_load_from_cache(model, name)) is not None:
-        return Path(str(there))  # also where it is known that there is none: no such file
-    try:
-        get_hf_file_metadata(hf_hub_url(model, name), timeout=_HUB_ANSWERS_IN)
-    except httpx2.HTTPError as error:
-        raise OSError(f"the hub does not give it ({error})") from error
-    return Path(hf_hub_download(model, name))
-
-
-def image_tokens(rule: str, size: Size) -> int:
-    """Return the tokens that an endpoint counts for an image, by its published rule. For estimates
-    only.
-    """
-    if rule == "tiles of 512":
-        return _tiles_of_512(*size)
-    if rule == "tiles of 768":
-        return _tiles_of_768(*size)
-    return _pixels_by_750(*size)
-
-
-def _tiles_of_512(width: int, height: int) -> int:
-    """85, and 170 for each tile, once the picture is fitted into 2048 × 2048 and its
-    short side into 768.
-    """
-    scale = min(1.0, 2048 / max(width, height))
-    scale *= min(1.0, 768 / (min(width, height) * scale))
-    columns = math.ceil(round(width * scale) / 512)
-    rows = math.ceil(round(height * scale) / 512)
-    return 85 + 170 * columns * rows
-
-
-def _tiles_of_768(width: int, height: int) -> int:
-    """258 for a picture within 384 × 384, else for each tile, whose side is two thirds
-    of the picture's short side, within 256 and 768.
-    """
-    if max(width, height) <= 384:
-        return 258
-    side = min(768, max(256, int(min(width, height) / 1.5)))
-    return 258 * math.ceil(width / side) * math.ceil(height / side)
-
-
-def _pixels_by_750(width: int, height: int) -> int:
-    """One for 750 pixels, once the picture is fitted into a side of 1568 and 1.2
-    million pixels.
-    """
-    area = width * height
-    scale = min(1.0, 1568 / max(width, height), math.sqrt(1_200_000 / area))
-    return int(area * scale * scale) // 750 + 1
+        if model.count("/") != 1:
+            raise ValueError("a name on the hub is <owner>/<name>")
+        cached = try_to_load_from_cache(model, name)
+        path = Path(str(cached or hf_hub_download(model, name, etag_timeout=_HUB_TIMEOUT)))
+    stated = json.loads(path.read_text(encoding="utf-8"))
+    return {name: value for name, value in stated.items() if value is not None}

@@ -1,0 +1,140 @@
+"""Cost of endpoint calls: prices of tokens, and an estimate before the first call."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import NamedTuple
+
+from vrag_kit.benchmarks.images import shrunk_size
+from vrag_kit.generation.generator import CostEstimate, Size, iter_images, prompt_text
+from vrag_kit.generation.remote.providers import Endpoint
+from vrag_kit.progress import format_duration
+from vrag_kit.types import LazyImage, Prompt
+
+ANSWER_TOKENS = 64
+"""Tokens of an answer that estimates assume."""
+CALL_SECONDS = 5
+"""Seconds per call that estimates assume."""
+
+
+class Prices(NamedTuple):
+    """Token prices, in US dollars per million tokens."""
+
+    prompt: float
+    answer: float
+    cached: float | None = None
+    """Price of prompt tokens that the endpoint reports as cached; None if it is `prompt`."""
+
+    def cost(self, tokens: Mapping[str, int]) -> float:
+        """Return the US dollars for `prompt` tokens, some of them `cached`, and `completion`
+        tokens. Missing counts are 0.
+        """
+        prompt = tokens.get("prompt", 0)
+        cached = 0 if self.cached is None else min(tokens.get("cached", 0), prompt)
+        cost = self.prompt * (prompt - cached) + (self.cached or 0) * cached
+        return (cost + self.answer * tokens.get("completion", 0)) / 1e6
+
+
+def estimate_endpoint_cost(
+    prompts: Sequence[Prompt],
+    sizes: Mapping[str, Size],
+    endpoint: Endpoint,
+    *,
+    max_tokens: int,
+    concurrency: int,
+    max_cost: float | None,
+    max_image_side: int | None,
+) -> CostEstimate:
+    """Estimate calls, images, tokens, hours and, if prices are known, cost. Images are counted by
+    the endpoint's rule, text at four characters a token; an answer takes `ANSWER_TOKENS` and the
+    expected reasoning tokens, at most `max_tokens`; a call takes `CALL_SECONDS`.
+    """
+
+    def count(part: str | LazyImage) -> int:
+        if isinstance(part, str):
+            return len(part) // 4
+        if endpoint.image_tokens is None:
+            return 0
+        return image_tokens(endpoint.image_tokens, shrunk_size(sizes[part.where], max_image_side))
+
+    images = list(iter_images(prompts))
+    calls = len(prompts)
+    text_tokens = sum(len(prompt_text(prompt)) // 4 + 8 for prompt in prompts)
+    tokens = {
+        "prompt": text_tokens + sum(map(count, images)),
+        "completion": calls * min(max_tokens, ANSWER_TOKENS + endpoint.expected_reasoning_tokens),
+    }
+    hours = calls * CALL_SECONDS / concurrency / 3600
+    cost = None
+    notes = []
+    uncounted = ""
+    if images and endpoint.image_tokens is None:
+        notes.append("tokens are those of the text alone: no rule for images is known here")
+        uncounted = "pictures"
+    if endpoint.prices is not None:
+        prices = Prices(*endpoint.prices)
+        cost = prices.cost(tokens)
+        most = prices.cost({**tokens, "completion": calls * max_tokens})
+        least = prices.cost({**tokens, "cached": cached_prompt_tokens(prompts, count)})
+        stop = "no max_cost stops it" if max_cost is None else f"stops at max_cost {max_cost:g}"
+        notes.append(
+            f"{'at least' if uncounted else 'about'} {cost:,.2f} US dollars at {prices.prompt:g}"
+            f" for a million tokens of prompt and {prices.answer:g} of answer; {most:,.2f} if every"
+            f" answer reaches the limit; {stop}"
+        )
+        if least < cost:
+            notes.append(f"{least:,.2f} if the provider caches what prompts share")
+    elif endpoint.key:
+        notes.append("no price is known for this model: add `prices` to its entry for a cap")
+        uncounted = "calls"
+    duration = format_duration(3600 * hours)
+    notes.append(f"about {duration} if a call takes {CALL_SECONDS} seconds, {concurrency} at once")
+    return CostEstimate(
+        calls=calls,
+        images=len(images),
+        tokens=tokens["prompt"],
+        notes=tuple(notes),
+        cost=cost,
+        uncounted=uncounted,
+        answer_tokens=tokens["completion"],
+        hours=hours,
+    )
+
+
+def cached_prompt_tokens(prompts: Iterable[Prompt], count: Callable[[str | LazyImage], int]) -> int:
+    """Return the prompt tokens that an endpoint can read from its cache at most. They are the texts
+    and images of prefixes that prompts share, counted once less than they occur: of 1-in-3 and
+    1-in-5 all images of the first. This holds for any order of calls.
+    """
+    seen: set[int] = set()
+    shared = 0
+    for prompt in prompts:
+        prefix = 0
+        for message in prompt:
+            for part in message.parts:
+                content = part if isinstance(part, str) else part.where
+                prefix = hash((prefix, message.role, isinstance(part, str), content))
+                shared += count(part) if prefix in seen else 0
+                seen.add(prefix)
+    return shared
+
+
+def image_tokens(rule: str, size: Size) -> int:
+    """Return the tokens that an endpoint counts for an image, by its published rule. For estimates
+    only.
+    """
+    width, height = size
+    short = min(size)
+    if rule == "tiles of 512":  # in 2048 × 2048, with a short side of at most 768
+        scale = min(1.0, 2048 / max(size))
+        scale *= min(1.0, 768 / (short * scale))
+        columns = math.ceil(round(width * scale) / 512)
+        return 85 + 170 * columns * math.ceil(round(height * scale) / 512)
+    if rule == "tiles of 768":  # of two thirds of the short side, from 256 to 768
+        side = min(768, max(256, int(short / 1.5)))
+        tiles = math.ceil(width / side) * math.ceil(height / side)
+        return 258 * (1 if max(size) <= 384 else tiles)
+    # one for 750 pixels, of at most 1.2 million and a side of 1568
+    scale = min(1.0, 1568 / max(size), math.sqrt(1_200_000 / (width * height)))
+    return int(width * height * scale * scale) // 750 + 1
