@@ -432,7 +432,7 @@ def test_the_hub_is_asked_once_for_a_served_models_defaults_and_never_for_what_i
     class Busy(BaseHTTPRequestHandler):
         def do_HEAD(self) -> None:
             looked.append(self.path)
-            self.send_error(503)
+            self.send_error(404)
 
         def log_message(self, *_: object) -> None:
             """Say nothing."""
@@ -549,12 +549,21 @@ def test_a_redirection_takes_headers_to_no_other_host(
     ("options", "named"),
     [
         ({"body": {"x_token": SECRET}}, "body.x_token: found what looks like a secret"),
-        ({"body": {"metadata": {"apiKey": "abc"}}}, "body.metadata.apiKey: found what looks like a secret"),
+        (
+            {"body": {"metadata": {"apiKey": "abc"}}},
+            "body.metadata.apiKey: found what looks like a secret",
+        ),
         ({"body": {"user": "sk-proj-ABC123456"}}, "body.user: found what looks like a secret"),
-        ({"body": {"user": ["a", "q7Gh2Lk9Zx4Vb1Nm5Rt8Ws3"]}}, "body.user: found what looks like a secret"),
+        (
+            {"body": {"user": ["a", "q7Gh2Lk9Zx4Vb1Nm5Rt8Ws3"]}},
+            "body.user: found what looks like a secret",
+        ),
         ({"body": {"extra": "Bearer abcdefgh"}}, "body.extra: found what looks like a secret"),
         ({"headers": {"X-Token": SECRET}}, "headers, X-Token: found what looks like"),
-        ({"headers": {"Authorization": "Bearer abcdefgh"}}, "headers, Authorization: found what looks like"),
+        (
+            {"headers": {"Authorization": "Bearer abcdefgh"}},
+            "headers, Authorization: found what looks like",
+        ),
         ({"headers": {"X-Org": "sk-proj-ABC123456"}}, "headers, X-Org: found what looks like"),
         ({"headers": {"X-Org": "sk-proj-ABC123456 $B"}}, "headers, X-Org: found what looks like"),
         ({"headers": {"X-Org": "${B}"}}, "headers, X-Org: found what no header can hold"),

@@ -315,7 +315,7 @@ def test_decoding_is_what_the_checkpoint_says_or_greedy(
         "num_beams": 1,
         "max_new_tokens": 128,
     }
-    with pytest.raises(VragError, match="decoding is 'beam'"):
+    with pytest.raises(VragError, match="decoding: found 'beam'"):
         load_generator(str(folder), decoding="beam")
 
 

@@ -106,13 +106,13 @@ def parse_model_entry(
     """
     spec, given = split_entry(entry, "model")
     refuse_password(spec)
-    is_folder = project_path(spec).exists()
-    if "@" not in spec and not is_folder and (endpoint := default_endpoint(spec)):
+    is_here = project_path(spec).is_dir()
+    is_remote = "@" in spec and not is_here
+    if "@" not in spec and not is_here and (endpoint := default_endpoint(spec)):
         raise VragError(
             f"model {spec!r}: found no such folder; expected <owner>/<name> on the hub, or"
             f" <model>@<endpoint>. Did you mean {f'{spec}@{endpoint}'!r}?"
         )
-    is_remote = "@" in spec and not project_path(spec).is_dir()
     common = decoding_of(decoding)
     defaults = {"decoding": common.sampling, "max_new_tokens": common.max_new_tokens}
     given |= {name: value for name, value in defaults.items() if given.get(name) is None}

@@ -88,11 +88,6 @@ def open_checkpoint(spec: str, options: Options) -> Checkpoint:
         **{name: options[name] for name in _OPTIONS if name in options},
     )
     owner = checkpoint.owner
-    if checkpoint.quantization not in (None, *_QUANTIZATION):
-        raise VragError(
-            f"{owner}: quantization is {checkpoint.quantization!r}; expected"
-            f" {' or '.join(map(repr, _QUANTIZATION))}."
-        )
     for names in (("config.json",), _PROCESSORS):
         if not any((folder / name).is_file() for name in names):
             raise VragError(

@@ -28,14 +28,6 @@ _STATUSES: tuple[tuple[type[openai.OpenAIError], Status], ...] = (
 """Class of an error → status of the answer; the first that fits. See `_status` for HTTP 400."""
 _WRONG_KEY = (openai.AuthenticationError, openai.PermissionDeniedError)
 _WRONG_REQUEST = (openai.BadRequestError, openai.UnprocessableEntityError)
-_USAGE = {
-    "prompt": ("prompt_tokens",),
-    "completion": ("completion_tokens",),
-    "total": ("total_tokens",),
-    "reasoning": ("completion_tokens_details", "reasoning_tokens"),
-    "cached": ("prompt_tokens_details", "cached_tokens"),
-}
-"""Count of tokens → its path in a completion's `usage`."""
 _PROBE = [{"role": "user", "content": "Reply with the word: ready"}]
 
 
@@ -209,25 +201,33 @@ def parse_completion(completion: JsonObject, max_tokens: int) -> Reply:
         raw=raw,
         failure=failure,
         fields={"served": served} if served else {},
-        tokens=_count_tokens(completion),
+        tokens=_count_tokens(completion.get("usage")),
     )
 
 
-def _count_tokens(completion: JsonObject) -> dict[str, int]:
+def _count_tokens(usage: object) -> dict[str, int]:
     """The token counts that the endpoint reports. Reasoning tokens are part of the completion, even
     where the endpoint omits them there, and cached tokens are part of the prompt.
     """
-    tokens = {}
-    for name, path in _USAGE.items():
-        count: Any = completion
-        for key in ("usage", *path):
-            count = count.get(key) if isinstance(count, dict) else None
-        if isinstance(count, int):
-            tokens[name] = count
-    total = tokens.pop("total", 0)
-    if not {"prompt", "completion"} <= tokens.keys():
+    prompt = _whole_number(usage, "prompt_tokens")
+    answer = _whole_number(usage, "completion_tokens")
+    if prompt is None or answer is None:
         return {}
-    return {**tokens, "completion": max(tokens["completion"], total - tokens["prompt"])}
+    total = _whole_number(usage, "total_tokens") or 0
+    tokens = {"prompt": prompt, "completion": max(answer, total - prompt)}
+    reasoning = _whole_number(usage, "completion_tokens_details", "reasoning_tokens")
+    cached = _whole_number(usage, "prompt_tokens_details", "cached_tokens")
+    if reasoning is not None:
+        tokens["reasoning"] = reasoning
+    if cached is not None:
+        tokens["cached"] = cached
+    return tokens
+
+
+def _whole_number(found: Any, *path: str) -> int | None:  # Any: what JSON holds
+    for name in path:
+        found = found.get(name) if isinstance(found, dict) else None
+    return found if isinstance(found, int) else None
 
 
 def _text(content: object) -> str | None:

@@ -164,14 +164,11 @@ class EndpointGenerator:
             raise VragError(f"{where}: {missing}.")
         retries = self._options.retries
         is_alone = len(self._endpoints) == 1
+        each_retries = retries if is_alone else 0
+        timeout = self._options.timeout
         clients = [
-            EndpointClient(
-                endpoint,
-                where,
-                timeout=self._options.timeout,
-                retries=retries if is_alone else 0,
-            )
-            for endpoint in self._endpoints
+            EndpointClient(each, where, timeout=timeout, retries=each_retries)
+            for each in self._endpoints
         ]
         client = clients[0] if is_alone else LoadBalancer(clients, where, retries=retries)
         first = client.probe(self._fields(0))
