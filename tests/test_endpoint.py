@@ -548,24 +548,24 @@ def test_a_redirection_takes_headers_to_no_other_host(
 @pytest.mark.parametrize(
     ("options", "named"),
     [
-        ({"body": {"x_token": SECRET}}, "body.x_token: found what looks like a secret"),
+        ({"body": {"x_token": SECRET}}, "body.x_token: found what looks"),
         (
             {"body": {"metadata": {"apiKey": "abc"}}},
-            "body.metadata.apiKey: found what looks like a secret",
+            "body.metadata.apiKey: found what looks",
         ),
-        ({"body": {"user": "sk-proj-ABC123456"}}, "body.user: found what looks like a secret"),
+        ({"body": {"user": "sk-proj-ABC123456"}}, "body.user: found what looks"),
         (
             {"body": {"user": ["a", "q7Gh2Lk9Zx4Vb1Nm5Rt8Ws3"]}},
-            "body.user: found what looks like a secret",
+            "body.user: found what looks",
         ),
-        ({"body": {"extra": "Bearer abcdefgh"}}, "body.extra: found what looks like a secret"),
-        ({"headers": {"X-Token": SECRET}}, "headers, X-Token: found what looks like"),
+        ({"body": {"extra": "Bearer abcdefgh"}}, "body.extra: found what looks"),
+        ({"headers": {"X-Token": SECRET}}, "headers, X-Token: found what looks"),
         (
             {"headers": {"Authorization": "Bearer abcdefgh"}},
-            "headers, Authorization: found what looks like",
+            "headers, Authorization: found what looks",
         ),
-        ({"headers": {"X-Org": "sk-proj-ABC123456"}}, "headers, X-Org: found what looks like"),
-        ({"headers": {"X-Org": "sk-proj-ABC123456 $B"}}, "headers, X-Org: found what looks like"),
+        ({"headers": {"X-Org": "sk-proj-ABC123456"}}, "headers, X-Org: found what looks"),
+        ({"headers": {"X-Org": "sk-proj-ABC123456 $B"}}, "headers, X-Org: found what looks"),
         ({"headers": {"X-Org": "${B}"}}, "headers, X-Org: found what no header can hold"),
         ({"headers": {"X-Org": 12345678}}, "headers: found a dict; expected"),
         ({"headers": {"X-Org": "a\r\nb: c"}}, "headers, X-Org: found what no header can hold"),

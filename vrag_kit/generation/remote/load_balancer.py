@@ -69,18 +69,15 @@ class LoadBalancer:
                     self._calls.remove(client)
                 if own_fault or not reply.failure or not reply.failure.kind.is_transient:
                     self._cooling_until.pop(client, None)
-                    served_by = {**reply.fields, "endpoint": client.url}
-                    return replace(reply, fields=served_by), own_fault
-                self._cool_down(client, str(reply.failure))
+                    recorded = {**reply.fields, "endpoint": client.url}
+                    return replace(reply, fields=recorded), own_fault
+                is_news = client not in self._cooling_until
+                self._cooling_until[client] = time.monotonic() + _COOLDOWN
+                if is_news:
+                    note = f"{client.url} fails ({reply.failure}); it is tried again later"
+                    print(f"note: {self._where}: {note}", flush=True)
         return reply, own_fault
 
     def _load(self, client: EndpointClient) -> tuple[bool, int]:
         is_cooling = self._cooling_until.get(client, 0.0) > time.monotonic()
         return is_cooling, self._calls.count(client)
-
-    def _cool_down(self, client: EndpointClient, why: str) -> None:
-        is_new = client not in self._cooling_until
-        self._cooling_until[client] = time.monotonic() + _COOLDOWN
-        if is_new:
-            retry = f"it is tried again after {_COOLDOWN:.0f} s, or if the others fail too"
-            print(f"note: {self._where}: {client.url} fails ({why}); {retry}", flush=True)

@@ -39,10 +39,7 @@ def check_secrets(where: str, body: Options, headers: Mapping[str, str]) -> None
         elif _looks_secret(name if rest == text else "", rest):
             found = f"headers, {name}: found what looks like a secret"
     if found:
-        raise VragError(
-            f"{where}, {found}; expected an environment variable, as in"
-            " `headers: {X-Token: $NAME}`."
-        )
+        raise VragError(f"{where}, {found}; expected a variable, `headers: {{X-Token: $NAME}}`.")
 
 
 def variables_in(headers: Mapping[str, str]) -> list[str]:
