@@ -60,8 +60,8 @@ def check_choice(entry: object, words: Collection[str], what: str) -> None:
     if entry in words or project_path(entry).is_dir():
         return
     hint = did_you_mean(entry, [*words, *shipped_models()])
-    told = "".join(f"{word!r}, " for word in words if word)
+    listed = "".join(f"{word!r}, " for word in words if word)
     raise VragError(
-        f"{what} is {entry!r}; expected {told}the name of a model that comes with the kit, a"
+        f"{what} is {entry!r}; expected {listed}the name of a model that comes with the kit, a"
         f" folder, <owner>/<name> on the hub, or <model>@<endpoint>.{hint}"
     )

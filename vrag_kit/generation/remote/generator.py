@@ -238,11 +238,11 @@ def _portable_format(data: bytes, where: str, side: int | None) -> str | None:
     upright RGB pixels; None for any other.
     """
     try:
-        with open_image(data, where) as picture:
-            is_small = side is None or max(picture.size) <= side
-            is_upright = picture.getexif().get(_EXIF_ORIENTATION, 1) == 1
-            is_opaque = picture.mode == "RGB" and "transparency" not in picture.info
-            kind = {"JPEG": "jpeg", "PNG": "png"}.get(picture.format or "")
+        with open_image(data, where) as opened:
+            is_small = side is None or max(opened.size) <= side
+            is_upright = opened.getexif().get(_EXIF_ORIENTATION, 1) == 1
+            is_opaque = opened.mode == "RGB" and "transparency" not in opened.info
+            kind = {"JPEG": "jpeg", "PNG": "png"}.get(opened.format or "")
             return kind if is_small and is_upright and is_opaque else None
     except OSError:
         return None  # `decode` raises the error
