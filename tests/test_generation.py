@@ -28,8 +28,9 @@ from vrag_kit.generation import (
     LocalGenerator,
     ask_prompts,
     load_generator,
-    reply_probabilities,
+    stored_field,
 )
+from vrag_kit.generation.generator import PROBABILITY
 from vrag_kit.generation.local.processors import PromptImage
 from vrag_kit.generation.local.vision_cache import VisionCache
 from vrag_kit.generation.parsers import parse_tagged
@@ -276,7 +277,8 @@ def test_what_was_noted_is_read_from_the_store(load, prompts: list[Prompt], tmp_
     with AnswerStore(tmp_path / "answers.sqlite") as store:
         answers = ask_prompts(load("llava"), prompts, store)
     names = [answer.answer_id for answer in answers]
-    found = reply_probabilities(pd.DataFrame({"answer_id": [*names, "another's"]}), tmp_path)
+    table = pd.DataFrame({"answer_id": [*names, "another's"]})
+    found = stored_field(table, tmp_path, PROBABILITY).astype(float)
     assert list(found[:-1]) == [answer.fields["probability"] for answer in answers]
     assert found[-1:].isna().all()
 

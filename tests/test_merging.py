@@ -24,7 +24,7 @@ from typer.testing import CliRunner
 
 from vrag_kit.errors import VragError
 from vrag_kit.generation import AnswerStore
-from vrag_kit.generation.merging import merge_stores
+from vrag_kit.generation.merge_stores import merge_stores
 from vrag_kit.runner.cli import app
 from vrag_kit.types import Answer, Failure, Status
 
@@ -64,14 +64,15 @@ def test_all_that_stores_hold_is_in_the_merged_one(tmp_path: Path) -> None:
         db.execute("INSERT INTO pictures VALUES ('p.png', '9-1', 'hash', 4, 5)")
         db.commit()
     before = a.read_bytes(), b.read_bytes()
-    told = merge_stores([a, b], to=tmp_path / "c.sqlite")
-    assert [(each.new, each.there) for each in told] == [(3, 0), (1, 1)]
+    merged, _ = merge_stores([a, b], to=tmp_path / "c.sqlite")
+    assert merged["store"].tolist() == [str(a), str(b)]
+    assert merged[["new", "already_there"]].to_numpy().tolist() == [[3, 0], [1, 1]]
     z_of_a = [row for row in rows(a) if row[0] == "z"]
     v_of_b = [row for row in rows(b) if row[0] == "v"]
     assert rows(tmp_path / "c.sqlite") == [*v_of_b, *rows(a)[:2], *z_of_a]
     assert rows(tmp_path / "c.sqlite", "pictures") == [("p.png", "9-1", "hash", 4, 5)]
-    with AnswerStore(tmp_path / "c.sqlite") as merged:
-        assert merged.total_cost("m") == 0.75  # both were paid, though one answer stands
+    with AnswerStore(tmp_path / "c.sqlite") as target:
+        assert target.total_cost("m") == 0.75  # both were paid, though one answer stands
     assert (a.read_bytes(), b.read_bytes()) == before
 
 
@@ -85,9 +86,10 @@ def test_merging_again_changes_no_byte_and_what_grew_is_added(tmp_path: Path) ->
     merge_stores([b, a, tmp_path / "c.sqlite"], to=tmp_path / "c.sqlite")
     assert (tmp_path / "c.sqlite").read_bytes() == before
     store(a, said("new", cost=2.0))
-    assert [each.new for each in merge_stores([a, b], to=tmp_path / "c.sqlite")] == [1, 0]
-    with AnswerStore(tmp_path / "c.sqlite") as merged:
-        assert merged.total_cost("m") == 3.0
+    merged, _ = merge_stores([a, b], to=tmp_path / "c.sqlite")
+    assert merged["new"].tolist() == [1, 0]
+    with AnswerStore(tmp_path / "c.sqlite") as target:
+        assert target.total_cost("m") == 3.0
 
 
 @pytest.mark.slow
@@ -130,11 +132,12 @@ def test_the_order_of_merging_does_not_matter(
 def test_an_answer_takes_the_place_of_a_failure_from_either_side(tmp_path: Path) -> None:
     a = store(tmp_path / "a.sqlite", said("x", None, TIMEOUT), said("y"))
     b = store(tmp_path / "b.sqlite", said("x"), said("y", None, TIMEOUT))
-    done = CliRunner().invoke(app, ["answers", "merge", str(a), str(b), "--to", str(a)])
-    assert done.exit_code == 0
-    assert "0 new, 0 there already, 1 in place of a failure, 1 failures left out" in done.output
-    with AnswerStore(a) as merged:
-        assert {each.status for each in merged.read(["x", "y"]).values()} == {Status.OK}
+    merged, conflicts = merge_stores([a, b], to=a)
+    counts = merged[["new", "already_there", "replaced", "conflicts", "pending"]]
+    assert counts.to_numpy().tolist() == [[0, 1, 1, 0, 0]]
+    assert conflicts.empty
+    with AnswerStore(a) as target:
+        assert {each.status for each in target.read(["x", "y"]).values()} == {Status.OK}
 
 
 def test_two_answers_that_should_be_the_same_are_shown_and_nothing_is_merged(
@@ -158,9 +161,9 @@ def test_two_answers_that_should_be_the_same_are_shown_and_nothing_is_merged(
     assert c.read_bytes() == before
     command = ["answers", "merge", str(b), str(a), "--to", str(c), "--keep-first"]
     done = CliRunner().invoke(app, command)
-    assert "1 answered in two ways, of which the first stands" in done.output
-    with AnswerStore(c) as merged:
-        found = merged.read(["v", "w", "x", "y"])
+    assert "the first one is kept" in done.output
+    with AnswerStore(c) as target:
+        found = target.read(["v", "w", "x", "y"])
     assert len(found) == 4
     assert found["x"].raw == "Answer: red"
 
@@ -192,9 +195,11 @@ def test_answers_that_differ_are_listed_with_their_ids_and_all_of_them_as_csv(
     assert bool(done.exit_code) == (sent is LOCAL)
     assert c.exists() == (sent is not LOCAL)
     message = str(done.exception) if sent is LOCAL else done.output
-    for words in ("id-0 (m)", f"'red 0' in {a}", f"'blue 0' in {b}", "feet of the goose", "2 more"):
+    for words in ("id-0 (m)", f"'red 0' in {a}", f"'blue 0' in {b}", "2 more"):
         assert words in message
     listed = pd.read_csv(tmp_path / "d.csv")
+    assert set(listed["may_differ"]) == {int(sent is not LOCAL)}
+    assert set(listed["kept_in"]) == {str(a)}
     assert listed["answer_id"].tolist() == [f"id-{number}" for number in range(7)]
     assert listed["kept"].tolist() == [f"red {number}" for number in range(7)]
     assert listed["other"].tolist() == [f"blue {number}" for number in range(7)]
@@ -208,30 +213,20 @@ def test_who_is_asking_goes_on_and_is_told_of(tmp_path: Path) -> None:
     with AnswerStore(a) as theirs, AnswerStore(c) as ours, AnswerStore(c) as other:
         assert theirs.claim(["y", "z"]) == ["y", "z"]
         assert ours.claim(["x", "z"]) == ["x", "z"]
-        (told,) = merge_stores([a], to=c)
-        assert told.asking == 2
-        assert "merge again" in str(told)
+        done = CliRunner().invoke(app, ["answers", "merge", str(a), "--to", str(c)])
+        assert "2 questions are being asked: merge again" in done.output
         assert other.free(["x", "y", "z"]) == ["y"]  # x is answered, z is being asked by us
         ours.write([said("x", "Answer: late"), said("z")], {"x": [], "z": []})
         assert ours.read(["x"])["x"].raw == "Answer: red"
 
 
-def test_a_stand_in_that_a_forecast_left_is_not_merged(tmp_path: Path) -> None:
-    a = store(tmp_path / "a.sqlite", said("x"), said("y"))
-    with closing(sqlite3.connect(a)) as db:
-        db.execute("UPDATE answers SET fields = '{\"stand_in\": true}' WHERE answer_id = 'x'")
-        db.commit()
-    merge_stores([a], to=tmp_path / "c.sqlite")
-    assert [row[0] for row in rows(tmp_path / "c.sqlite")] == ["y"]
-
-
 @pytest.mark.parametrize(
     ("content", "words"),
     [
-        (None, "there is no such file"),
-        (b"", "it is empty"),
-        (b"hello " * 400, "not a readable answer store"),
-        ("cut", "not a readable answer store"),
+        (None, "found no file"),
+        (b"", "or an empty one"),
+        (b"hello " * 400, "Restore a copy"),
+        ("cut", "Restore a copy"),
         ("foreign", "no answer store"),
     ],
 )

@@ -17,6 +17,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Sequence
 from contextlib import closing
+from dataclasses import replace
 from itertools import pairwise
 from multiprocessing.connection import Connection
 from multiprocessing.process import BaseProcess
@@ -34,6 +35,7 @@ from strange_server import StrangeServer, good_words, text_in
 from vrag_kit.benchmarks import ImageFile, load_visual_rag
 from vrag_kit.benchmarks.images import pixel_hash
 from vrag_kit.errors import VragError
+from vrag_kit.forecast import STAND_IN, dry_run
 from vrag_kit.generation import (
     AnswerStore,
     Hardware,
@@ -46,8 +48,8 @@ from vrag_kit.generation import (
     m_in_k,
     zero_shot,
 )
-from vrag_kit.generation.keys import AnswerKeys, ImageInfo, prompt_key_json
-from vrag_kit.generation.merging import merge_stores
+from vrag_kit.generation.merge_stores import merge_stores
+from vrag_kit.generation.store_layout import AnswerKeys, ImageInfo, prompt_key_json
 from vrag_kit.papers.visual_rag.prompts import PROMPTS
 from vrag_kit.types import Answer, Failure, Message, Prompt, Status
 
@@ -270,21 +272,19 @@ def test_a_prompt_that_many_models_answer_in_many_samples_is_kept_once(tmp_path:
     assert (tmp_path / "a.sqlite").stat().st_size < 2_000_000
 
 
-def test_a_stand_in_that_an_earlier_forecast_left_is_no_answer(tmp_path: Path) -> None:
-    path = tmp_path / "a.sqlite"
+def test_a_placeholder_of_a_dry_run_is_stored_in_its_copy_and_refused_elsewhere(
+    tmp_path: Path,
+) -> None:
+    path, scratch = tmp_path / "a.sqlite", tmp_path / "scratch"
+    placeholder = replace(answer("x"), fields={STAND_IN: "mark"})
+    scratch.mkdir()
     with AnswerStore(path) as store:
-        store.write([answer("x"), answer("y")], {"x": [], "y": []})
-    with closing(sqlite3.connect(path)) as db:
-        db.execute("UPDATE answers SET fields = '{\"stand_in\": true}' WHERE answer_id = 'x'")
-        db.commit()
-    with AnswerStore(path) as store:
-        assert list(store.read(["x", "y"])) == ["y"]
-        assert "1 answers, 0 failures" in repr(store)
-        assert store.free(["x", "y"]) == ["x"]
-        assert store.claim(["x"]) == ["x"]
-        store.write([answer("x", "Answer: blue")], {"x": []})
-        assert store.read(["x"])["x"].raw == "Answer: blue"
-        assert store.free(["x"]) == []
+        with pytest.raises(VragError, match=r"a\.sqlite: .*placeholders of a dry run"):
+            store.write([placeholder], {"x": []})
+        with dry_run(scratch), AnswerStore(path) as copy:
+            copy.write([placeholder], {"x": []})
+            assert copy.read(["x"]) == {"x": placeholder}
+        assert store.free(["x"]) == ["x"]
 
 
 def test_a_failure_stays_until_its_retry_has_an_answer(tmp_path: Path) -> None:
@@ -567,13 +567,13 @@ def test_a_store_that_was_killed_while_it_was_made_is_made_by_the_next_one(tmp_p
     path = tmp_path / "a.sqlite"
     code = f"""
 import os, signal
-from vrag_kit.generation import AnswerStore, answer_file
-make = answer_file.create_tables
+from vrag_kit.generation import AnswerStore, store
+make = store.create_tables
 def killed(db):
     db.execute("PRAGMA cache_spill = 1")  # half of it reaches the disk
     make(db)
     os.kill(os.getpid(), signal.SIGKILL)
-answer_file.create_tables = killed
+store.create_tables = killed
 AnswerStore({str(path)!r})
 """
     done = subprocess.run([sys.executable, "-c", code], check=False)
@@ -595,7 +595,7 @@ def test_a_damaged_store_is_named(tmp_path: Path, damage: Callable[[bytes], byte
         store.write([answer(f"{i:064}") for i in range(200)], {f"{i:064}": [] for i in range(200)})
     path.write_bytes(damage(path.read_bytes()))
     with pytest.raises(
-        VragError, match=r"a\.sqlite: not a readable answer store .* Restore a copy"
+        VragError, match=r"a\.sqlite: the answer store cannot be used .* Restore a copy"
     ):
         AnswerStore(path)
 
@@ -616,7 +616,7 @@ def below_a_file(path: Path) -> Path:
     [
         (another_database, r"no answer store \(it holds accounts\)"),
         (lambda path: path.parent, "this is a folder; expected a file in it, .*answers.sqlite"),
-        (below_a_file, "cannot be made there"),
+        (below_a_file, "Choose a path with write access"),
         (lambda _: Path("/proc/self/a.sqlite"), "Choose a path with write access"),
     ],
     ids=["another database", "a folder", "below a file", "a read-only place"],
@@ -633,6 +633,7 @@ def test_a_full_disk_keeps_what_was_stored(tmp_path: Path) -> None:
     code = f"""
 import resource, signal
 from vrag_kit.errors import VragError
+from vrag_kit.forecast import STAND_IN, dry_run
 from vrag_kit.generation import AnswerStore
 from vrag_kit.types import Answer
 signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
@@ -690,7 +691,7 @@ def test_another_prompt_than_was_asked_is_never_shown_or_merged(part: str, tmp_p
         with pytest.raises(VragError, match=r"answers\.sqlite: no answer 'x'"):
             store.prompt("x")
     if part.startswith("prompt ="):
-        with pytest.raises(VragError, match=r"the prompt of answer 'x' is not the one .* asked"):
+        with pytest.raises(VragError, match=r"answers\.sqlite: .*prompt .* is not the one"):
             merge_stores([path], to=tmp_path / "merged.sqlite")
 
 

@@ -19,8 +19,8 @@ from vrag_kit.errors import VragError
 from vrag_kit.files import write_file
 from vrag_kit.forecast import current_dry_run
 from vrag_kit.frames import require_columns
-from vrag_kit.generation import AnswerStore
-from vrag_kit.generation.served import served_names
+from vrag_kit.generation import AnswerStore, stored_field
+from vrag_kit.generation.served import SERVED
 from vrag_kit.judging.judge import judge_prompt
 from vrag_kit.plain import Json
 from vrag_kit.types import Benchmark
@@ -106,7 +106,7 @@ def add_questions(
     whatever corpus was searched.
     """
     queries = [benchmark.queries[query_id] for query_id in judged["query_id"]]
-    served = served_names(judged, answers_dir)
+    served = stored_field(judged, answers_dir, SERVED).fillna("")
     relevant = [
         [doc_id for doc_id in doc_ids or () if benchmark.qrels.get(query_id, {}).get(doc_id, 0) > 0]
         for query_id, doc_ids in zip(judged["query_id"], judged["doc_ids"], strict=True)

@@ -1,7 +1,6 @@
 """Generate answers: evidence contexts, prompts, models, and the answer store."""
 
 from vrag_kit.config import Decoding, Hardware
-from vrag_kit.generation.answers import AnswerStore
 from vrag_kit.generation.arms import baseline_contexts, gcue_contexts
 from vrag_kit.generation.ask import Task, ask_prompts
 from vrag_kit.generation.contexts import (
@@ -21,7 +20,6 @@ from vrag_kit.generation.contexts import (
     zero_shot,
 )
 from vrag_kit.generation.conversation import ConversationConfig, EarlyStop
-from vrag_kit.generation.cutting import TokenLimit
 from vrag_kit.generation.distractors import (
     clue_with_distractors,
     distractor_sets,
@@ -40,11 +38,12 @@ from vrag_kit.generation.loading import load_generator
 from vrag_kit.generation.local.generator import LocalGenerator
 from vrag_kit.generation.parts import DecomposedBenchmark, SubQuestion
 from vrag_kit.generation.people import load_human_answers, read_choices
-from vrag_kit.generation.probabilities import reply_probabilities
 from vrag_kit.generation.prompts import PromptSet, read_prompts
 from vrag_kit.generation.remote.generator import EndpointGenerator
 from vrag_kit.generation.rendering import render
 from vrag_kit.generation.rewriting import load_rewriter
+from vrag_kit.generation.store import AnswerStore, stored_field
+from vrag_kit.generation.token_limit import TokenLimit
 from vrag_kit.generation.training_facts import trained_groups
 from vrag_kit.outcomes import Failure, Status
 
@@ -95,7 +94,7 @@ __all__ = [
     "read_choices",
     "read_prompts",
     "render",
-    "reply_probabilities",
+    "stored_field",
     "top_k",
     "top_k_per_modality",
     "trained_groups",

@@ -12,13 +12,18 @@ from itertools import islice
 
 from vrag_kit.config import Hardware
 from vrag_kit.forecast import STAND_IN
-from vrag_kit.generation.answers import AnswerStore
 from vrag_kit.generation.batching import QueryPrompt, make_batches
 from vrag_kit.generation.budget import Budget
 from vrag_kit.generation.generator import Generator, Reply, iter_images
-from vrag_kit.generation.keys import AnswerKeys, ImageInfo, prompt_key_json, serialize_prompt
 from vrag_kit.generation.parsers import Reader, parse_tagged
 from vrag_kit.generation.served import SERVED, served_name_warning
+from vrag_kit.generation.store import AnswerStore
+from vrag_kit.generation.store_layout import (
+    AnswerKeys,
+    ImageInfo,
+    prompt_key_json,
+    serialize_prompt,
+)
 from vrag_kit.log import record_answers
 from vrag_kit.progress import progress
 from vrag_kit.types import Answer, Failure, Prompt, Status

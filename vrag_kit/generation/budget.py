@@ -7,8 +7,8 @@ import time
 from math import ceil
 
 from vrag_kit.errors import VragError
-from vrag_kit.generation.answers import AnswerStore
 from vrag_kit.generation.generator import CostEstimate, Generator, Reply
+from vrag_kit.generation.store import AnswerStore
 
 _FRESH = 30.0
 """Seconds after which other processes' spending is looked up again."""

@@ -19,13 +19,13 @@ import pandas as pd
 from vrag_kit.config import Hardware
 from vrag_kit.errors import VragError
 from vrag_kit.forecast import STAND_IN
-from vrag_kit.generation.answers import AnswerStore
 from vrag_kit.generation.ask import Task, ask_prompts
-from vrag_kit.generation.cutting import TokenLimit
 from vrag_kit.generation.generator import Generator
 from vrag_kit.generation.parsers import ParsedFields
 from vrag_kit.generation.prompts import PromptSet
 from vrag_kit.generation.rendering import RenderedPrompt, render_with_documents
+from vrag_kit.generation.store import AnswerStore
+from vrag_kit.generation.token_limit import TokenLimit
 from vrag_kit.spelling import did_you_mean
 from vrag_kit.types import Answer, Benchmark, Context, DocId, Document, Failure, Query, Status, Turn
 

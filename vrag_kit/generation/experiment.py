@@ -13,7 +13,6 @@ import pandas as pd
 from vrag_kit.config import Hardware, decoding_of, hardware_of
 from vrag_kit.errors import VragError
 from vrag_kit.forecast import current_dry_run
-from vrag_kit.generation.answers import AnswerStore
 from vrag_kit.generation.conversation import (
     ANSWER_COLUMNS,
     CONVERSATION_COLUMNS,
@@ -26,6 +25,7 @@ from vrag_kit.generation.loading import load_generator
 from vrag_kit.generation.own_answerer import CustomGenerator
 from vrag_kit.generation.prompts import PromptSet
 from vrag_kit.generation.rendering import RenderedPrompt, render
+from vrag_kit.generation.store import AnswerStore
 from vrag_kit.options import Entry, check_list
 from vrag_kit.plain import JsonView
 from vrag_kit.types import Benchmark, Context, Prompt, Turn

@@ -17,7 +17,6 @@ from vrag_kit.errors import VragError
 from vrag_kit.forecast import current_dry_run
 from vrag_kit.generation.generator import Generator
 from vrag_kit.generation.local.generator import load_local_generator
-from vrag_kit.generation.local.loading import LOADING
 from vrag_kit.generation.own_answerer import CustomGenerator, load_custom_generator
 from vrag_kit.generation.remote.generator import EndpointGenerator
 from vrag_kit.generation.remote.providers import (

@@ -5,11 +5,6 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Sequence
-from pathlib import Path
-
-import pandas as pd
-
-from vrag_kit.generation.answers import AnswerStore
 
 SERVED = "served"
 """Field of an answer: the model name that the endpoint reports."""
@@ -36,14 +31,3 @@ def quote_with_counts(names: Counter[str]) -> str:
     if len(names) == 1:
         return repr(next(iter(names)))
     return ", ".join(f"{name!r} ({count:,})" for name, count in names.most_common())
-
-
-def served_names(answers: pd.DataFrame, answers_dir: Path | str) -> pd.Series:
-    """Return the model name that the endpoint reported for each row of answers, or ""."""
-    place = Path(answers_dir) / "answers.sqlite"
-    if "answer_id" not in answers or not place.is_file():
-        return pd.Series("", answers.index)
-    with AnswerStore(place) as store:
-        stored = store.read(list(answers["answer_id"].dropna().unique()))
-    names = {each: answer.fields.get(SERVED, "") for each, answer in stored.items()}
-    return answers["answer_id"].map(lambda each: names.get(each, "")).astype(object)

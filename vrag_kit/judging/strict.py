@@ -120,7 +120,7 @@ class StructuredAsker:
 
     def _has_words(self) -> bool:
         """Whether any words of the model are stored."""
-        from vrag_kit.generation.answers import AnswerStore
+        from vrag_kit.generation.store import AnswerStore
 
         path = self.answers_dir / "answers.sqlite"
         if not path.is_file():
@@ -191,8 +191,8 @@ class StructuredAsker:
         """Raise `VragError` where replies do not keep the form, unless they did when asked
         again; without `asks_on` only where one was not asked again yet.
         """
-        from vrag_kit.generation.answers import AnswerStore
         from vrag_kit.generation.ask import stored_answers
+        from vrag_kit.generation.store import AnswerStore
 
         if not form.is_lost:
             return
@@ -221,8 +221,8 @@ class StructuredAsker:
         samples: int,
         watch: Watch | None = None,
     ) -> list[Answer]:
-        from vrag_kit.generation.answers import AnswerStore
         from vrag_kit.generation.ask import Task, ask_prompts
+        from vrag_kit.generation.store import AnswerStore
 
         this = Task(what=what, read=lambda raw: {}, sample=sample, samples=samples, watch=watch)
         prompts, owners = [each.prompt for each in asked], [each.owner for each in asked]

@@ -29,8 +29,7 @@ from vrag_kit.analysis import (
 from vrag_kit.analysis.claims_means import BOUNDS
 from vrag_kit.analysis.report_tables import ci_cells
 from vrag_kit.forecast import dry_run
-from vrag_kit.generation.answers import AnswerStore
-from vrag_kit.generation.store_copies import copy_store
+from vrag_kit.generation.store import AnswerStore, copy_store
 from vrag_kit.judging import ClaimChecker, ClaimExtractor, load_checker, load_extractor
 from vrag_kit.runner.dry_run import model_costs
 

@@ -10,7 +10,8 @@ import pandas as pd
 
 from vrag_kit.generation.contexts import zero_shot
 from vrag_kit.generation.experiment import ask_models
-from vrag_kit.generation.probabilities import reply_probabilities
+from vrag_kit.generation.generator import PROBABILITY
+from vrag_kit.generation.store import stored_field
 from vrag_kit.options import Entry
 from vrag_kit.papers.mrag_suite.closed_book import closed_book_prompts, with_confidence
 from vrag_kit.papers.visual_rag.prompts import PROMPTS
@@ -33,7 +34,7 @@ def ask_closed_book(
     They are asked how sure they are, in the form of `closed_book_prompts`. With the
     `prompt` "field-guide" they are asked in Visual-RAG's words, which the shipped
     answerers know: these cannot say how sure they are, and confidence is measured, as
-    the probability of the whole reply (`reply_probabilities`).
+    the probability of the whole reply (`PROBABILITY`).
     """
     measured = prompt == FIELD_GUIDE
     prompts = PROMPTS if measured else closed_book_prompts()
@@ -42,7 +43,7 @@ def ask_closed_book(
         what = (models, benchmark, zero_shot(benchmark), answers_dir)
         answers = ask_models(*what, prompts=prompts, decoding=decoding, hardware=hardware)
         if measured:
-            sure = reply_probabilities(answers, answers_dir)
+            sure = stored_field(answers, answers_dir, PROBABILITY).astype(float)
             found[name] = answers.assign(confidence=sure)
         else:
             found[name] = with_confidence(answers)

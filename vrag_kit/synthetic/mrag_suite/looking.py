@@ -93,8 +93,8 @@ class VisualClaimChecker:
         return self._language.relation(claim, item.text) if item.text else None
 
     def _ask(self, asked: Sequence[tuple[Prompt, str]]) -> list[Answer]:
-        from vrag_kit.generation.answers import AnswerStore
         from vrag_kit.generation.ask import Task, ask_prompts
+        from vrag_kit.generation.store import AnswerStore
 
         if not asked:
             return []

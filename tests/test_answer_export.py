@@ -1,0 +1,60 @@
+"""`vrag answers export` writes what the store holds, a row an answer."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pandas as pd
+import pytest
+from typer.testing import CliRunner
+
+from vrag_kit.generation import AnswerStore
+from vrag_kit.runner.cli import app
+from vrag_kit.types import Answer, Failure, Status
+
+COLUMNS = {
+    *("answer_id", "model", "status", "detail", "raw", "sample", "prompt"),
+    *("sent", "tokens", "fields", "stored", "cost", "store"),
+}
+SHOWN = [{"role": "user", "parts": ["Color?", {"image": "a “b”.png", "pixels": "0f"}]}]
+ANSWER = Answer(
+    answer_id="x",
+    raw="Answer: «red»,\nor so",
+    sample=2,
+    sent={"model": "m", "temperature": 0.7},
+    tokens={"prompt": 3},
+    fields={"cost": 0.25, "served": "m-1"},
+)
+FAILURE = Answer(
+    answer_id="y", raw=None, failure=Failure(Status.TIMEOUT, "60 s"), sent={"model": "n"}
+)
+
+
+def export(stores: list[Path], to: Path) -> pd.DataFrame:
+    done = CliRunner().invoke(app, ["answers", "export", *map(str, stores), "--to", str(to)])
+    assert done.exit_code == 0, done.output
+    return pd.read_csv(to) if to.suffix == ".csv" else pd.read_parquet(to)
+
+
+@pytest.mark.parametrize("name", ["answers.parquet", "answers.csv"])
+def test_an_export_holds_answers_and_failures_as_the_store_does(name: str, tmp_path: Path) -> None:
+    path, other = tmp_path / "a.sqlite", tmp_path / "b.sqlite"
+    with AnswerStore(path) as store:
+        store.write([ANSWER, FAILURE], {"x": SHOWN, "y": []})
+        times = store.failures(["y"])
+    with AnswerStore(other) as store:
+        store.write([ANSWER], {"x": SHOWN})
+    table = export([path, other], tmp_path / name)
+    assert set(table.columns) == COLUMNS
+    assert table["store"].tolist() == [str(path), str(path), str(other)]
+    answered, failed = table.iloc[0], table.iloc[1]
+    assert (answered["raw"], answered["sample"], answered["status"]) == (ANSWER.raw, 2, "ok")
+    assert json.loads(answered["prompt"]) == SHOWN
+    for column in ("sent", "tokens", "fields"):
+        assert json.loads(answered[column]) == dict(getattr(ANSWER, column))
+    assert (answered["model"], answered["cost"]) == ("m", 0.25)
+    assert (failed["answer_id"], failed["status"], failed["detail"]) == ("y", "timeout", "60 s")
+    assert pd.isna(failed["raw"])
+    assert pd.isna(failed["cost"])
+    assert pd.Timestamp(failed["stored"]).timestamp() == pytest.approx(times["y"], abs=1e-3)

@@ -1,0 +1,497 @@
+"""The answer store: one SQLite file in which every answer is generated and kept once.
+
+An answer's key is what determines it (`AnswerKeys`). Workers claim questions with a lease that they
+renew. When a worker dies, another one takes over: at once on the same machine, elsewhere when the
+lease has expired. Failures are stored with their reason, and retried on request; a failure stays
+until its retry has an answer. Answers are parsed each time they are read, so that an improved
+parser also applies to old answers.
+
+The journal is SQLite's default, not WAL, so that the file may lie on a network disk. That disk must
+support file locks, and the machines' clocks must agree to within a lease.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import secrets
+import sqlite3
+import threading
+import time
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing, contextmanager
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from vrag_kit.benchmarks.images import pixel_hash
+from vrag_kit.errors import VragError
+from vrag_kit.forecast import STAND_IN, current_dry_run, is_scratch_path
+from vrag_kit.generation.store_layout import (
+    DAMAGED_ROWS,
+    VERSION,
+    ImageInfo,
+    StoredPrompt,
+    create_tables,
+    prompt_id,
+)
+from vrag_kit.outcomes import Status
+from vrag_kit.processes import has_ended, process_name
+from vrag_kit.progress import track
+from vrag_kit.types import Answer, Failure, LazyImage
+
+_ANSWER = "answer_id, status, detail, sample, raw, fields, sent, tokens"
+_SPEND = (
+    "INSERT INTO spending VALUES (?, ?, ?) ON CONFLICT (writer, model) DO UPDATE SET"
+    " dollars = dollars + excluded.dollars"
+)
+"""Spending is counted by opened store, so that stores can be merged."""
+_ADVICE = {
+    "DBMOVED": "The file was replaced or deleted while it was open; run again",
+    "damaged": "Restore a copy, or move the file away to begin a new one",
+    "malformed": "Restore a copy, or move the file away to begin a new one",
+    "not a database": "Restore a copy, or move the file away to begin a new one",
+    "disk": "Free space and run again; answers stored so far are kept",
+    "locked": "Another process holds it; wait or stop it",
+}
+"""A word of SQLite's message, or of the name of its error → what to do; the first one counts."""
+
+_LOCK_TIMEOUT = 120  # seconds
+_IDS_PER_QUERY = 500
+_IMAGES_PER_WRITE = 512
+
+Row = tuple[Any, ...]  # Any: what SQLite holds
+
+
+class AnswerStore:
+    """Stores answers on disk, shared by all notebooks and processes that open the same file. Use it
+    in a `with` block or close it.
+    """
+
+    def __init__(self, path: Path | str, *, lease: float = 30.0) -> None:
+        """Open or create the store; in a dry run, open a temporary copy.
+
+        `lease` is how long, in seconds, questions stay reserved for a worker on another machine
+        that has died.
+
+        Raises `VragError` for a file that is not a store, is damaged, has another layout, or cannot
+        be written.
+        """
+        self.path = _dry_run_path(Path(path))
+        self.lease = lease
+        self._writer = secrets.token_hex(8)
+        self.owner = f"{process_name()} {self._writer}"
+        self._lock = threading.RLock()
+        self._images: dict[tuple[str, str], ImageInfo] = {}  # by `where` and `stamp`
+        if self.path.is_dir():
+            raise VragError(
+                f"{self.path}: this is a folder; expected a file in it, such as"
+                f" {self.path / 'answers.sqlite'}."
+            )
+        with self._errors_explained():
+            self.path.parent.mkdir(parents=True, exist_ok=True)
+            self._db = sqlite3.connect(
+                self.path, timeout=_LOCK_TIMEOUT, isolation_level=None, check_same_thread=False
+            )
+        if not self._has_tables():
+            with self.writing() as db:
+                if not self._has_tables():  # unless another process was faster
+                    create_tables(db)
+        self._check()
+
+    def _has_tables(self) -> bool:
+        """Whether the file is a store, not an empty file; raises `VragError` for anything else."""
+        with self.reading() as db:
+            query = "SELECT name FROM sqlite_master WHERE type = 'table' ORDER BY name"
+            tables = [name for (name,) in db.execute(query)]
+            if tables and "about" not in tables:
+                raise VragError(
+                    f"{self.path}: an SQLite file, but no answer store (it holds"
+                    f" {', '.join(tables)}). Choose another path."
+                )
+            version = db.execute("SELECT version FROM about").fetchone() if tables else (VERSION,)
+        if version != (VERSION,):
+            found = version[0] if version else 0
+            raise VragError(
+                f"{self.path}: an answer store of layout {found!r}, expected layout {VERSION}; use"
+                " the vrag_kit that made it, or another path."
+            )
+        return bool(tables)
+
+    def _check(self) -> None:
+        """Raise `VragError` for a damaged file or row; the file is read as a whole."""
+        with self.reading() as db:
+            found = db.execute("PRAGMA quick_check").fetchone()[0]
+            if found != "ok":
+                raise sqlite3.DatabaseError(f"damaged: {found}")
+            for answer_id, status in db.execute(DAMAGED_ROWS):
+                raise VragError(
+                    f"{self.path}: the row of answer {answer_id!r} (status {status!r}) is damaged."
+                    " Restore a copy, or delete the row, and it is asked again."
+                )
+
+    def close(self) -> None:
+        """Release the claims of this process and close the file."""
+        if self._has_claims():
+            with self.writing() as db:
+                db.execute("DELETE FROM claims WHERE owner = ?", (self.owner,))
+        self._db.close()
+
+    def __enter__(self) -> AnswerStore:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        query = "SELECT COUNT(*), COUNT(*) FILTER (WHERE status = 'ok') FROM answers"
+        with self.reading() as db:
+            every, ok = db.execute(query).fetchone()
+        return f"AnswerStore({self.path.name}: {ok:,} answers, {every - ok:,} failures)"
+
+    def pictures(self, images: Iterable[LazyImage]) -> dict[str, ImageInfo]:
+        """Return the pixel hash and size of each image, by its `where`. An image that has not
+        changed is decoded only the first time, by threads.
+        """
+        unique: dict[str, LazyImage] = {}
+        for image in images:
+            unique.setdefault(image.where, image)
+        stamps = {where: image.stamp for where, image in unique.items()}
+        unseen = [key[0] for key in stamps.items() if key not in self._images]
+        columns = "place, stamp, pixels, width, height"
+        for where, stamp, pixels, *size in self.rows(columns, "pictures", unseen, "place"):
+            self._images[where, stamp] = ImageInfo(pixels, (size[0], size[1]))
+        new = {key: unique[key[0]] for key in stamps.items() if key not in self._images}
+        if new:
+            self._decode(new)
+        return {key[0]: self._images[key] for key in stamps.items()}
+
+    def _decode(self, images: Mapping[tuple[str, str], LazyImage]) -> None:
+        """Decode images, by `where` and `stamp`, and store what is known of them."""
+        keys = list(images)
+        starts = range(0, len(keys), _IMAGES_PER_WRITE)
+        with ThreadPoolExecutor() as pool:
+            for start in track(
+                starts, "reading images", len(keys), "images", size=_IMAGES_PER_WRITE
+            ):
+                part = keys[start : start + _IMAGES_PER_WRITE]
+                infos = list(pool.map(_image_info, (images[key] for key in part)))
+                rows = [
+                    (*key, info.pixels, *info.size) for key, info in zip(part, infos, strict=True)
+                ]
+                with self.writing() as db:
+                    db.executemany("INSERT OR IGNORE INTO pictures VALUES (?, ?, ?, ?, ?)", rows)
+                self._images.update(zip(part, infos, strict=True))
+
+    def total_cost(self, model: str) -> float:
+        """Return what a model's calls have cost, in US dollars. The calls of failures that were
+        retried are included.
+        """
+        with self.reading() as db:
+            query = "SELECT TOTAL(dollars) FROM spending WHERE model = ?"
+            return float(db.execute(query, (model,)).fetchone()[0])
+
+    def read(self, answer_ids: Sequence[str]) -> dict[str, Answer]:
+        """Return the stored answers and failures, by id. Their `fields` hold what the call
+        returned, nothing that was parsed from `raw`.
+        """
+        parse = cache(json.loads)  # most of these texts recur
+        rows = self.rows(_ANSWER, "answers", answer_ids)
+        return {row[0]: _answer(row, parse) for row in rows}
+
+    def table(self) -> pd.DataFrame:
+        """Return all answers and failures, a row each: answer_id, model, status, detail, raw,
+        sample, prompt, sent, tokens and fields (these four in JSON), stored (a time in UTC), and
+        cost (US dollars; NaN if none).
+        """
+        query = (
+            "SELECT answer_id, model, status, detail, raw, sample, prompt, sent, tokens, fields,"
+            " stored, json_extract(fields, '$.cost') AS cost"
+            " FROM answers LEFT JOIN prompts USING (prompt_id) ORDER BY answer_id"
+        )
+        with self.reading() as db:
+            table = pd.read_sql_query(query, db, dtype={"cost": float})
+        return table.assign(stored=pd.to_datetime(table["stored"], unit="s", utc=True))
+
+    def has_model(self, model: str) -> bool:
+        """Return whether the store holds a successful answer of the model."""
+        query = "SELECT 1 FROM answers WHERE model = ? AND status = 'ok' LIMIT 1"
+        with self.reading() as db:
+            return db.execute(query, (model,)).fetchone() is not None
+
+    def prompt(self, answer_id: str) -> StoredPrompt:
+        """Return the stored prompt of an answer: messages with role and parts. Images are {"image":
+        where, "pixels": hash}. Raises `VragError` if the prompt is not stored.
+        """
+        table = "answers JOIN prompts USING (prompt_id)"
+        for prompt, name in self.rows("prompt, prompt_id", table, [answer_id]):
+            if prompt_id(prompt) == name:
+                return list(json.loads(prompt))
+        raise VragError(f"{self.path}: no answer {answer_id!r}, or none whose prompt was kept.")
+
+    def image_uris(self, pixels: str) -> list[str]:
+        """Return the `where` of each known image with this pixel hash."""
+        with self.reading() as db:
+            rows = db.execute("SELECT DISTINCT place FROM pictures WHERE pixels = ?", (pixels,))
+            return [str(place) for (place,) in rows]
+
+    def failures(self, answer_ids: Iterable[str]) -> dict[str, float]:
+        """Return which of these answers are failures, with the time of storing, in seconds. `claim`
+        needs these times to retry them.
+        """
+        rows = self.rows("answer_id, status, stored", "answers", list(answer_ids))
+        return {answer_id: stored for answer_id, status, stored in rows if status != Status.OK}
+
+    def claim(
+        self, answer_ids: Sequence[str], *, again: Mapping[str, float] | None = None
+    ) -> list[str]:
+        """Reserve the questions that no other process has answered or is asking.
+
+        Returns the reserved ids, in order. A failure is reserved if `again` holds it with the time
+        that `failures` returned, so that no other process has retried it; it stays until its answer
+        is written. If nothing is free, nothing is written and no process has to wait.
+        """
+        if not self.free(answer_ids, again=again):
+            return []
+        with self.writing() as db:
+            ours = self.free(answer_ids, again=again)
+            until = time.time() + self.lease  # not before: others may have held the file for long
+            db.executemany(
+                "INSERT OR REPLACE INTO claims VALUES (?, ?, ?)",
+                [(answer_id, self.owner, until) for answer_id in ours],
+            )
+        return ours
+
+    def free(
+        self, answer_ids: Sequence[str], *, again: Mapping[str, float] | None = None
+    ) -> list[str]:
+        """Return the questions that `claim` would reserve, in order, without reserving them."""
+        again, now = again or {}, time.time()
+        claims = self.rows("answer_id, owner, lease_until", "claims", answer_ids)
+        held = [(answer_id, owner) for answer_id, owner, until in claims if until >= now]
+        owners = {owner for _, owner in held} - {self.owner}
+        living = {owner for owner in owners if not has_ended(owner.partition(" ")[0])}
+        taken = {answer_id for answer_id, owner in held if owner in living}
+        rows = self.rows("answer_id, status, stored", "answers", answer_ids)
+        for answer_id, status, stored in rows:
+            if status == Status.OK or again.get(answer_id) != stored:
+                taken.add(answer_id)
+        return [answer_id for answer_id in answer_ids if answer_id not in taken]
+
+    @contextmanager
+    def renew_leases(self) -> Iterator[None]:
+        """Renew the leases of this process while a batch is being answered.
+
+        A lease that cannot be renewed is reported and retried: no answer is lost, but another
+        process may ask the same questions.
+        """
+        done = threading.Event()
+
+        def renew() -> None:
+            while not done.wait(self.lease / 3):
+                try:
+                    self._renew()
+                except VragError as error:
+                    print(
+                        "note: the lease could not be renewed, so another process may ask the same"
+                        f" questions. {error}",
+                        flush=True,
+                    )
+
+        thread = threading.Thread(target=renew, daemon=True)
+        thread.start()
+        try:
+            yield
+        finally:
+            done.set()
+            thread.join()
+
+    def _renew(self) -> None:
+        if self._has_claims():
+            until = time.time() + self.lease
+            with self.writing() as db:
+                db.execute("UPDATE claims SET lease_until = ? WHERE owner = ?", (until, self.owner))
+
+    def _has_claims(self) -> bool:
+        query = "SELECT 1 FROM claims WHERE owner = ? LIMIT 1"
+        with self.reading() as db:
+            return db.execute(query, (self.owner,)).fetchone() is not None
+
+    def write(self, answers: Iterable[Answer], prompts: Mapping[str, StoredPrompt]) -> None:
+        """Store answers and failures with their prompts, by answer id. An answer that is already
+        stored is kept; a failure is replaced.
+
+        Raises `VragError` for an empty answer that is not marked as a failure, and for a
+        placeholder of a dry run, unless this store is the dry run's own.
+        """
+        answers = list(answers)
+        placeholders = any(answer.fields.get(STAND_IN) for answer in answers)
+        if placeholders and not is_scratch_path(self.path):
+            raise VragError(
+                f"{self.path}: found placeholders of a dry run; expected answers. Open the store"
+                " within the dry run, which then works with a copy."
+            )
+        silent = [each for each in answers if each.failure is None and not (each.raw or "").strip()]
+        if silent:
+            raise VragError(
+                f"{len(silent)} answers have the status 'ok' but no words; give them a failure"
+                " that says why."
+            )
+        with self.writing() as db:
+            for answer in answers:
+                _write(db, answer, prompts[answer.answer_id])
+                if cost := answer.fields.get("cost"):
+                    db.execute(_SPEND, (self._writer, answer.sent.get("model"), cost))
+                db.execute(
+                    "DELETE FROM claims WHERE answer_id = ? AND owner = ?",
+                    (answer.answer_id, self.owner),
+                )
+
+    @contextmanager
+    def reading(self) -> Iterator[sqlite3.Connection]:
+        """Yield the connection for reading; no other process has to wait. Threads take turns: a
+        read in one thread would keep another one from waiting for its write.
+        """
+        with self._errors_explained(), self._lock:
+            yield self._db
+
+    @contextmanager
+    def writing(self) -> Iterator[sqlite3.Connection]:
+        """Yield the connection in one write transaction: all or nothing."""
+        with self._errors_explained(), self._lock:
+            self._db.execute("BEGIN IMMEDIATE")
+            try:
+                yield self._db
+                self._db.execute("COMMIT")
+            except BaseException:
+                if self._db.in_transaction:
+                    self._db.execute("ROLLBACK")
+                raise
+
+    def rows(
+        self, columns: str, table: str, names: Collection[str], named: str = "answer_id"
+    ) -> list[Row]:
+        """Return the rows of `table` whose column `named` is one of `names`, in no particular
+        order.
+        """
+        found = []
+        wanted = sorted(names)  # neighbours lie together on disk
+        with self.reading() as db:
+            for start in range(0, len(wanted), _IDS_PER_QUERY):
+                part = wanted[start : start + _IDS_PER_QUERY]
+                marks = ", ".join("?" * len(part))
+                query = f"SELECT {columns} FROM {table} WHERE {named} IN ({marks})"
+                found += db.execute(query, part).fetchall()
+        return found
+
+    @contextmanager
+    def _errors_explained(self) -> Iterator[None]:
+        """Turn errors of SQLite and of the disk into a `VragError`."""
+        try:
+            yield
+        except (sqlite3.DatabaseError, OSError) as error:
+            words = f"{error} {getattr(error, 'sqlite_errorname', '')}"
+            advice = [text for word, text in _ADVICE.items() if word in words]
+            raise VragError(
+                f"{self.path}: the answer store cannot be used ({error})."
+                f" {[*advice, 'Choose a path with write access'][0]}."
+            ) from error
+
+
+def _write(db: sqlite3.Connection, answer: Answer, prompt: StoredPrompt) -> None:
+    """Write an answer and its prompt, unless it is answered already; a failure is replaced."""
+    query = "SELECT 1 FROM answers WHERE answer_id = ? AND status = 'ok'"
+    if db.execute(query, (answer.answer_id,)).fetchone() is not None:
+        return
+    text = json.dumps(prompt)
+    db.execute("INSERT OR IGNORE INTO prompts VALUES (?, ?)", (prompt_id(text), text))
+    row = {
+        "answer_id": answer.answer_id,
+        "status": answer.status,
+        "detail": answer.detail,
+        "raw": answer.raw,
+        "fields": json.dumps(dict(answer.fields)),
+        "model": answer.sent.get("model"),
+        "sample": answer.sample,
+        "prompt_id": prompt_id(text),
+        "sent": json.dumps(dict(answer.sent)),
+        "tokens": json.dumps(dict(answer.tokens)),
+        "stored": time.time(),
+    }
+    marks = ", ".join(f":{name}" for name in row)
+    db.execute(f"INSERT OR REPLACE INTO answers ({', '.join(row)}) VALUES ({marks})", row)
+
+
+def _answer(row: Row, parse: Callable[[str], Any]) -> Answer:  # Any: what JSON holds
+    return Answer(  # in the order of _ANSWER
+        answer_id=row[0],
+        failure=None if row[1] == Status.OK else Failure(Status(row[1]), row[2]),
+        sample=row[3],
+        raw=row[4],
+        fields=parse(row[5]),
+        sent=parse(row[6]),
+        tokens=parse(row[7]),
+    )
+
+
+def _image_info(image: LazyImage) -> ImageInfo:
+    opened = image.open()
+    return ImageInfo(pixel_hash(opened), opened.size)
+
+
+def _dry_run_path(path: Path) -> Path:
+    """Return where to open a store: at `path`, or in a dry run at a temporary copy.
+
+    This is independent of where the store lies and which parameter names its folder.
+    """
+    dry_run = current_dry_run()
+    if dry_run is None or path.is_dir():
+        return path
+    scratch = path
+    if not is_scratch_path(path):
+        name = hashlib.sha256(str(path.resolve()).encode()).hexdigest()[:16]
+        scratch = dry_run.scratch / name / path.name
+        scratch.parent.mkdir(exist_ok=True)
+        if path.is_file() and not scratch.exists():
+            copy_store(path, scratch)
+    dry_run.stores.add(scratch)
+    return scratch
+
+
+def copy_store(store: Path, target: Path) -> None:
+    """Copy a store to `target`. SQLite first rolls back a store whose last writer was killed, which
+    needs write access. Raises `VragError` for a file that is not a store.
+    """
+    for mode in ("ro", "rw"):
+        try:
+            place = f"{store.resolve().as_uri()}?mode={mode}"
+            with (
+                closing(sqlite3.connect(place, uri=True)) as old,
+                closing(sqlite3.connect(target)) as new,
+            ):
+                old.backup(new)
+            return
+        except sqlite3.Error as error:
+            failed = error
+    target.unlink(missing_ok=True)
+    raise VragError(
+        f"{store}: cannot be read ({failed}); expected a store of answers. Wait for who is"
+        " writing to it, or move it away."
+    ) from failed
+
+
+def stored_field(answers: pd.DataFrame, answers_dir: Path | str, field: str) -> pd.Series:
+    """Return a field of the stored answer to each row of `answers`, which come from `ask_models`
+    with the same `answers_dir`; None or NaN where it was not recorded. Examples are the probability
+    of a reply (`PROBABILITY`), and the model name that an endpoint reports (`SERVED`).
+    """
+    path = Path(answers_dir) / "answers.sqlite"
+    if "answer_id" not in answers or not path.is_file():
+        return pd.Series(None, answers.index, dtype=object, name=field)
+    with AnswerStore(path) as store:
+        stored = store.read(list(answers["answer_id"].dropna().unique()))
+    found = {answer_id: answer.fields.get(field) for answer_id, answer in stored.items()}
+    return answers["answer_id"].map(found).astype(object).rename(field)

@@ -1,0 +1,147 @@
+"""What an answer store holds: its tables, the keys of answers, and prompts in their stored form.
+
+All of this is data. Changing the bytes of a key makes stored answers unreachable; changing the
+tables needs another `VERSION`.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import sqlite3
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from vrag_kit.outcomes import Status
+from vrag_kit.plain import JsonView
+from vrag_kit.types import Message, Prompt
+
+VERSION = 5
+"""Version of the table layout; a store with another version is refused."""
+_SCHEMA = """
+CREATE TABLE IF NOT EXISTS about (version INTEGER NOT NULL);
+CREATE TABLE IF NOT EXISTS answers (
+    answer_id TEXT PRIMARY KEY,
+    status TEXT NOT NULL,
+    detail TEXT NOT NULL DEFAULT '',
+    raw TEXT,
+    fields TEXT,
+    model TEXT,
+    sample INTEGER,
+    prompt_id TEXT,
+    sent TEXT,
+    tokens TEXT,
+    stored REAL NOT NULL DEFAULT 0
+) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS prompts (
+    prompt_id TEXT PRIMARY KEY,
+    prompt TEXT NOT NULL
+);
+CREATE TABLE IF NOT EXISTS claims (
+    answer_id TEXT PRIMARY KEY,
+    owner TEXT NOT NULL,
+    lease_until REAL NOT NULL
+) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS pictures (
+    place TEXT NOT NULL,
+    stamp TEXT NOT NULL,
+    pixels TEXT NOT NULL,
+    width INTEGER NOT NULL,
+    height INTEGER NOT NULL,
+    PRIMARY KEY (place, stamp)
+) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS spending (
+    writer TEXT NOT NULL,
+    model TEXT NOT NULL,
+    dollars REAL NOT NULL,
+    PRIMARY KEY (writer, model)
+) WITHOUT ROWID;
+"""
+ANSWER_COLUMNS = (
+    "answer_id, status, detail, raw, fields, model, sample, prompt_id, sent, tokens, stored"
+)
+"""Columns of the table `answers`, which stand in another order in a store that was migrated."""
+DAMAGED_ROWS = (
+    "SELECT answer_id, status FROM answers"
+    f" WHERE status NOT IN {tuple(map(str, Status))}"
+    " OR (status = 'ok' AND typeof(raw) <> 'text')"
+    " OR json_valid(fields) + json_valid(sent) + json_valid(tokens) IS NOT 3 LIMIT 1"
+)
+"""A row that this kit did not write: it would be read as an empty answer, or end a run."""
+StoredPrompt = list[dict[str, Any]]  # Any: what JSON holds
+"""A stored prompt: messages with role and parts, images as {"image": where, "pixels": hash}."""
+_JSON = json.JSONEncoder(sort_keys=True, ensure_ascii=False)
+
+
+def create_tables(db: sqlite3.Connection) -> None:
+    """Create the tables of a store."""
+    for statement in _SCHEMA.split(";"):
+        db.execute(statement)
+    db.execute("INSERT INTO about VALUES (?)", (VERSION,))
+
+
+@dataclass(frozen=True, slots=True)
+class ImageInfo:
+    """The pixel hash and size of an image, cached to avoid decoding it again."""
+
+    pixels: str
+    """Hash of its upright RGB pixels."""
+    size: tuple[int, int]
+    """Width and height, upright."""
+
+
+@dataclass(frozen=True, slots=True)
+class AnswerKeys:
+    """Computes the keys of one model's answers, for one sample."""
+
+    fingerprint: str
+    """The model's fingerprint."""
+    decoding: JsonView
+    sample: int
+
+    def answer_ids(self, prompts: Iterable[bytes]) -> list[str]:
+        """Return the answer ids of prompts, given as `prompt_key_json` returns them. An id is a
+        hash of the model's fingerprint, every part of the prompt in order (images by their pixels),
+        the decoding and the sample.
+        """
+        before = f"[{_JSON.encode(self.fingerprint)}, ".encode()
+        behind = f", {_JSON.encode(dict(self.decoding))}, {_JSON.encode(self.sample)}]".encode()
+        return [hashlib.sha256(before + prompt + behind).hexdigest() for prompt in prompts]
+
+
+def prompt_key_json(prompt: Prompt, images: Mapping[str, ImageInfo]) -> bytes:
+    """Return what determines the answer in a prompt, as JSON in UTF-8. `images` has each of its
+    images by `where`. File names are not included: equal pixels make equal keys.
+    """
+    return f"[{', '.join(_message_key(message, images) for message in prompt)}]".encode()
+
+
+def _message_key(message: Message, images: Mapping[str, ImageInfo]) -> str:
+    """A message's JSON, put together by hand because prompts hold many images."""
+    parts = [
+        _JSON.encode(part)
+        if isinstance(part, str)
+        else f'{{"pixels": "{images[part.where].pixels}"}}'  # a hash: nothing to escape
+        for part in message.parts
+    ]
+    return f'{{"parts": [{", ".join(parts)}], "role": {_JSON.encode(message.role)}}}'
+
+
+def serialize_prompt(prompt: Prompt, images: Mapping[str, ImageInfo]) -> StoredPrompt:
+    """Return a prompt in its stored form; `images` has each of its images by `where`."""
+    messages: StoredPrompt = []
+    for message in prompt:
+        parts = [
+            part
+            if isinstance(part, str)
+            else {"image": part.where, "pixels": images[part.where].pixels}
+            for part in message.parts
+        ]
+        messages.append({"role": message.role, "parts": parts})
+    return messages
+
+
+def prompt_id(prompt: str) -> str:
+    """Return the id of a prompt in JSON: its SHA-256 hash."""
+    return hashlib.sha256(prompt.encode()).hexdigest()
