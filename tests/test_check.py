@@ -45,7 +45,6 @@ from vrag_kit.forecast import IdentityKey, dry_run, memoize_dry_run
 from vrag_kit.generation import (
     AnswerStore,
     ask_models,
-    ask_prompts,
     gt_clue,
     load_generator,
 )
@@ -58,7 +57,7 @@ from vrag_kit.runner.dry_run import DryRunReport, dry_run_notebooks
 from vrag_kit.runner.params import declared_parameters
 from vrag_kit.runner.plan import Plan, all_notebooks, notebook_name, read_plan
 from vrag_kit.runner.run import run_notebooks
-from vrag_kit.types import Answer, Benchmark, Message
+from vrag_kit.types import Answer, Benchmark
 
 FEW = str(WEIGHTS / "field-guide-vlm-few")
 SAYS_RED = """class Says:
@@ -734,17 +733,6 @@ def test_a_store_whose_parameter_has_any_name_is_forecast_in_full_and_left_as_it
     assert path.read_bytes() == before
     foresee_cells(f"folder, words = {str(tmp_path / 'none')!r}, 'a'", ASKING)
     assert not (tmp_path / "none").exists()
-
-
-def test_what_an_earlier_forecast_left_in_the_store_is_forecast_as_a_call(
-    foresee_cells, tmp_path: Path
-) -> None:
-    path = tmp_path / "answers" / "answers.sqlite"
-    with dry_run(path.parent), AnswerStore(path) as store:  # as it was done once
-        model = load_generator("gpt-4o@openai", decoding={"temperature": 0})
-        ask_prompts(model, [(Message(role="user", parts=("a",)),)], store)
-    foresight = foresee_cells("folder, words = answers_dir, 'a'", ASKING)
-    assert [asked.forecast.calls for asked in foresight.models] == [1]
 
 
 def test_a_store_of_another_layout_is_named_where_it_lies(foresee_cells, tmp_path: Path) -> None:

@@ -465,22 +465,19 @@ def copy_store(store: Path, target: Path) -> None:
     """Copy a store to `target`. SQLite first rolls back a store whose last writer was killed, which
     needs write access. Raises `VragError` for a file that is not a store.
     """
-    for mode in ("ro", "rw"):
-        try:
-            place = f"{store.resolve().as_uri()}?mode={mode}"
-            with (
-                closing(sqlite3.connect(place, uri=True)) as old,
-                closing(sqlite3.connect(target)) as new,
-            ):
-                old.backup(new)
-            return
-        except sqlite3.Error as error:
-            failed = error
-    target.unlink(missing_ok=True)
-    raise VragError(
-        f"{store}: cannot be read ({failed}); expected a store of answers. Wait for who is"
-        " writing to it, or move it away."
-    ) from failed
+    uri = f"{store.resolve().as_uri()}?mode=rw"  # as "ro" where the file is read-only
+    try:
+        with (
+            closing(sqlite3.connect(uri, uri=True)) as source,
+            closing(sqlite3.connect(target)) as copy,
+        ):
+            source.backup(copy)
+    except sqlite3.Error as error:
+        target.unlink(missing_ok=True)
+        raise VragError(
+            f"{store}: cannot be read ({error}); expected a store of answers. Wait for who is"
+            " writing to it, or move it away."
+        ) from error
 
 
 def stored_field(answers: pd.DataFrame, answers_dir: Path | str, field: str) -> pd.Series:
