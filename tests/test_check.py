@@ -610,7 +610,7 @@ def test_what_a_notebook_cannot_have_is_missing_and_names_it(
         "visual_rag/08_inat24_corpus",
         "visual_rag/09_wikipedia_text_rag",
     ]
-    assert "the most are" in missing[0]
+    assert "found at most" in missing[0]
 
 
 @pytest.mark.slow

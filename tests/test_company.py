@@ -127,7 +127,7 @@ def test_all_arms_have_one_wording_and_a_blank_is_grey_and_as_large_as_the_clue(
 
 def test_photographs_have_no_look_alikes_and_a_short_run_no_company(guide: Benchmark) -> None:
     assert with_contradicting_images({"annotations": "a", "image_root": "b"}, guide) == (guide, {})
-    with pytest.raises(VragError, match=r"the run holds no documents .* that are no clue"):
+    with pytest.raises(VragError, match="found 0 documents in the run that are no clue"):
         distractor_sets(guide, ranked(guide).head(0), most=4)
 
 
@@ -139,7 +139,7 @@ def test_a_shallow_run_cuts_all_company_alike_and_says_so(
     others = run[[each not in clues for each in zip(run["query_id"], run["doc_id"], strict=True)]]
     two = others.groupby("query_id").head(2)
     cut, whole = (distractor_sets(guide, each, most=4, seed=1) for each in (two, run))
-    assert "k = 5 is cut to 3: the run holds 2 documents for query" in capsys.readouterr().out
+    assert "k = 5 is cut to 3: query" in capsys.readouterr().out
     for kind in (DUPLICATE, ELSEWHERE, SAME, NEAR):
         assert cut[kind] == {query_id: shown[:2] for query_id, shown in whole[kind].items()}
     assert {each.k for each in clue_with_distractors(guide, cut, ks=[1, 5])[NEAR, "last"]} == {3}

@@ -27,9 +27,6 @@ def describe_run_depth(run: str, depth: int, benchmark: Benchmark, query_id: Que
     and hit are 1 by construction.
     """
     words = f"{run} holds {depth} documents for query {query_id!r}"
-    pool = benchmark.candidates(query_id)
-    left_out = benchmark.left_out.get(query_id, frozenset())
-    shown = benchmark.corpus if pool is None else pool
-    if 0 < depth == sum(doc_id not in left_out for doc_id in shown):
+    if 0 < depth == len(benchmark.searchable(query_id)):
         words += f", all that it has: at k = {depth} its recall and hit are 100 % by construction"
     return words

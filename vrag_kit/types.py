@@ -145,6 +145,15 @@ class Benchmark:
         """
         return None if self.pools is None else self.pools[query_id]
 
+    def searchable(self, query_id: QueryId) -> list[DocId]:
+        """Return the documents that a query may find, in the order of its candidates or of the
+        corpus: its candidates without those in `left_out`.
+        """
+        pool = self.candidates(query_id)
+        left_out = self.left_out.get(query_id, frozenset())
+        documents = self.corpus if pool is None else pool
+        return [doc_id for doc_id in documents if doc_id not in left_out]
+
     @property
     def groups(self) -> dict[QueryId, str]:
         """The cluster of every query, for statistics: the species in Visual-RAG."""

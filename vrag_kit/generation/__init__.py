@@ -1,14 +1,16 @@
 """Generate answers: evidence contexts, prompts, models, and the answer store."""
 
 from vrag_kit.config import Decoding, Hardware
-from vrag_kit.generation.arms import baseline_contexts, gcue_contexts
 from vrag_kit.generation.ask import Task, ask_prompts
 from vrag_kit.generation.contexts import (
     ONE_IN_K,
     TOP_K,
+    baseline_contexts,
     clue_position_sweep,
+    clue_with_distractors,
     cutoffs_above_one,
     first_clue,
+    gcue_contexts,
     gt_clue,
     m_gt,
     m_in_k,
@@ -20,11 +22,8 @@ from vrag_kit.generation.contexts import (
     zero_shot,
 )
 from vrag_kit.generation.conversation import ConversationConfig, EarlyStop
-from vrag_kit.generation.distractors import (
-    clue_with_distractors,
-    distractor_sets,
-    with_blank_images,
-)
+from vrag_kit.generation.cutting import TokenLimit
+from vrag_kit.generation.distractors import distractor_sets, with_blank_images
 from vrag_kit.generation.evidence_modes import MODES, evidence_modes, top_k_per_modality
 from vrag_kit.generation.experiment import (
     ask_conversations,
@@ -43,7 +42,6 @@ from vrag_kit.generation.remote.generator import EndpointGenerator
 from vrag_kit.generation.rendering import render
 from vrag_kit.generation.rewriting import load_rewriter
 from vrag_kit.generation.store import AnswerStore, stored_field
-from vrag_kit.generation.token_limit import TokenLimit
 from vrag_kit.generation.training_facts import trained_groups
 from vrag_kit.outcomes import Failure, Status
 

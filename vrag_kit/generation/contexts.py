@@ -1,53 +1,97 @@
 """Contexts: the evidence for each query in the settings of the Visual-RAG paper.
 
-The settings are those of section 5.3 and appendices A and B. Random choices are orders, not
-samples: each stream ("clue", "non-clue", "easy") orders a query's documents by a hash of seed,
-query, stream, draw and document. Adding or removing a query, a document or a k therefore changes
-nothing else. The contexts of one draw are nested over k and m: comparisons across them are paired.
+The settings are those of section 5.3 and appendices A and B. Each shows clues, and distractors from
+one source (`build_contexts`). Random choices are orders, not samples: each stream ("clue",
+"non-clue", "easy") orders a query's documents by a hash of seed, query, stream, draw and document.
+Adding or removing a query, a document or a k therefore changes nothing else. The contexts of one
+draw are nested over k and m: comparisons across them are paired.
 """
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from functools import partial
-from itertools import chain, product, zip_longest
+from itertools import chain, product
 
 import pandas as pd
 
 from vrag_kit.depths import clip_cutoffs, describe_run_depth
 from vrag_kit.errors import VragError
-from vrag_kit.forecast import IdentityKey, memoize_dry_run
-from vrag_kit.order import ordered
-from vrag_kit.types import Benchmark, Context
+from vrag_kit.generation.distractors import (
+    ALONE,
+    DUPLICATE,
+    ELSEWHERE,
+    NEAR,
+    SAME,
+    Others,
+    Take,
+    blank_id,
+    clues_of_draw,
+    easy_negatives,
+    hard_negatives,
+    ranked_documents,
+)
+from vrag_kit.types import Benchmark, Context, DocId, QueryId
 
 DRAWS = 5
 TOP_K = (1, 3, 5, 7, 10, 15, 20)
 ONE_IN_K = (3, 5, 7, 10, 15, 20)
 CLUES = (1, 2, 3, 4, 5)
+_COUNTS_CLUES = ("m_gt", "m_in_k")
+"""Settings whose contexts record their number of clues, `Context.m`."""
+_FULL = (DUPLICATE, ELSEWHERE, SAME, NEAR)
+"""Kinds of distractors that are never filled up with blanks."""
+
+
+def build_contexts(
+    benchmark: Benchmark,
+    setting: str,
+    sizes: Sequence[tuple[int, int]],
+    take: Take | None = None,
+    *,
+    draws: int = 1,
+    seed: int = 0,
+    clue_position: int = 0,
+) -> list[Context]:
+    """Return a context per query, draw and size: k documents, of which m are clues.
+
+    `sizes` are pairs (k, m). The clues are those of `clues_of_draw`; the other k − m documents are
+    the first that `take` returns. Each is ordered once a query and draw, for all sizes.
+    `clue_position` is the index of the first clue; −1 puts a single clue last. Raises `VragError`
+    for m above k, for a query with fewer than m clues, and as `take` does.
+    """
+    for k, m in sizes:
+        if m > k:
+            raise VragError(f"{m} clues do not fit into k = {k} images.")
+    most_clues = max((m for _, m in sizes), default=0)
+    most_others = max((k - m for k, m in sizes), default=0)
+    contexts = []
+    for query_id, draw in product(benchmark.queries, range(draws)):
+        clues = clues_of_draw(benchmark, query_id, draw, seed, most_clues)
+        others = take(query_id, draw, most_others) if take else ()
+        for k, m in sizes:
+            before = clue_position % (k - m + 1)
+            context = Context(
+                query_id=query_id,
+                setting=setting,
+                k=k,
+                m=m if setting in _COUNTS_CLUES else None,
+                draw=draw,
+                doc_ids=(*others[:before], *clues[:m], *others[before : k - m]),
+            )
+            contexts.append(context)
+    return contexts
 
 
 def zero_shot(benchmark: Benchmark) -> list[Context]:
     """Return one context per query, without images."""
-    return [Context(query_id=query_id, setting="zero_shot", k=0) for query_id in benchmark.queries]
+    return build_contexts(benchmark, "zero_shot", [(0, 0)])
 
 
 def gt_clue(benchmark: Benchmark, *, draws: int = DRAWS, seed: int = 0) -> list[Context]:
-    """Return one context with a single clue per query and draw.
-
-    Draw r takes item r mod R of the query's R clues in random order, so that the first R draws
-    differ (footnote 4).
-    """
-    return [
-        Context(
-            query_id=query_id,
-            setting="gt_clue",
-            k=1,
-            draw=draw,
-            doc_ids=tuple(_clues(benchmark, query_id, draw, seed, 1)),
-        )
-        for query_id, draw in product(benchmark.queries, range(draws))
-    ]
+    """Return one context with a single clue per query and draw."""
+    return build_contexts(benchmark, "gt_clue", [(1, 1)], draws=draws, seed=seed)
 
 
 def non_clue(benchmark: Benchmark, *, draws: int = DRAWS, seed: int = 0) -> list[Context]:
@@ -55,16 +99,27 @@ def non_clue(benchmark: Benchmark, *, draws: int = DRAWS, seed: int = 0) -> list
 
     Draw 0 alone is the paper's single run. Raises `VragError` for a query without non-clues.
     """
-    return [
-        Context(
-            query_id=query_id,
-            setting="non_clue",
-            k=1,
-            draw=draw,
-            doc_ids=tuple(_non_clues(benchmark, query_id, draw, seed, 1)),
-        )
-        for query_id, draw in product(benchmark.queries, range(draws))
-    ]
+    take = hard_negatives(benchmark, seed).take
+    return build_contexts(benchmark, "non_clue", [(1, 0)], take, draws=draws)
+
+
+def baseline_contexts(benchmark: Benchmark, *, draws: int = DRAWS, seed: int = 0) -> list[Context]:
+    """Return the contexts of `zero_shot`, `gt_clue` and `non_clue`; raises as they do."""
+    clues = gt_clue(benchmark, draws=draws, seed=seed)
+    return zero_shot(benchmark) + clues + non_clue(benchmark, draws=draws, seed=seed)
+
+
+def gcue_contexts(
+    benchmark: Benchmark, run: pd.DataFrame, *, k: int, seed: int = 0
+) -> list[Context]:
+    """Return the contexts for gCUE at k, and those with the top k of a run, one draw each.
+
+    They are the contexts of `zero_shot`, `gt_clue`, `non_clue`, `one_in_k` and `top_k`. Raises as
+    they do.
+    """
+    contexts = baseline_contexts(benchmark, draws=1, seed=seed)
+    contexts += one_in_k(benchmark, ks=[k], draws=1, seed=seed)
+    return contexts + top_k(benchmark, run, ks=[k])
 
 
 def top_k(
@@ -82,9 +137,7 @@ def top_k(
     clipped to the fewest documents of any query (a printed line says so); if that is none, raises
     `VragError`.
     """
-    ranked: dict[str, list[str]] = {query_id: [] for query_id in benchmark.queries}
-    for query_id, part in run.groupby("query_id", sort=False):
-        ranked[str(query_id)] = list(part.sort_values("rank")["doc_id"])
+    ranked = ranked_documents(benchmark, run)
     if full_depth:
         fewest = min(ranked, key=lambda query_id: len(ranked[query_id]))
         depth = len(ranked[fewest])
@@ -94,11 +147,22 @@ def top_k(
                 " queries at. Leave the query out with `benchmark.subset(query_ids)`."
             )
         ks = clip_cutoffs(ks, depth, describe_run_depth("the run", depth, benchmark, fewest))
+    return [
+        Context(query_id=query_id, setting=setting, k=k, doc_ids=tuple(ranked[query_id][:k]))
+        for query_id, k in product(benchmark.queries, ks)
+    ]
+
+
+def first_clue(benchmark: Benchmark, run: pd.DataFrame) -> list[Context]:
+    """Return contexts with only the best-ranked clue of a run. They test the model on the very clue
+    that top-k shows it. Queries without one are left out.
+    """
     contexts = []
-    for query_id in benchmark.queries:
-        for k in ks:
-            documents = tuple(ranked[query_id][:k])
-            contexts.append(Context(query_id=query_id, setting=setting, k=k, doc_ids=documents))
+    for query_id, ranked in ranked_documents(benchmark, run).items():
+        clues = benchmark.relevant(query_id)
+        found = tuple(doc_id for doc_id in ranked if doc_id in clues)[:1]
+        if found:
+            contexts.append(Context(query_id=query_id, setting="first_clue", k=1, doc_ids=found))
     return contexts
 
 
@@ -107,13 +171,10 @@ def cutoffs_above_one(ks: Sequence[int]) -> list[int]:
 
     Raises `VragError` if there is none.
     """
-    among = [k for k in ks if k > 1]
-    if not among:
-        raise VragError(
-            f"ks is {list(ks)}: one image leaves no room beside the clue. Add a k above 1, such as"
-            " 3."
-        )
-    return among
+    above = [k for k in ks if k > 1]
+    if not above:
+        raise VragError(f"ks is {list(ks)}; expected a k above 1, which has room beside the clue.")
+    return above
 
 
 def one_in_k(
@@ -132,23 +193,24 @@ def one_in_k(
     non-clues of a query allow, and a printed line says so. Raises `VragError` for k above 1 and a
     query without non-clues.
     """
-    ks = _cutoffs_with_non_clues(benchmark, ks, 1)
-    if not all(-k <= clue_position < k for k in ks):
+    negatives = hard_negatives(benchmark, seed)
+    ks = negatives.clip(ks)
+    fewest = min(ks)
+    if not -fewest <= clue_position < fewest:
         raise VragError(
-            f"clue_position {clue_position} lies outside {min(ks)} images; expected −{min(ks)} to"
-            f" {min(ks) - 1}."
+            f"clue_position: found {clue_position}; expected −{fewest} to {fewest - 1}, for"
+            f" {fewest} images."
         )
-    contexts = []
-    for query_id in benchmark.queries:
-        for draw in range(draws):
-            clue = _clues(benchmark, query_id, draw, seed, 1)[0]
-            others = _non_clues(benchmark, query_id, draw, seed, max(ks) - 1)
-            for k in ks:
-                place = clue_position % k
-                shown = (*others[:place], clue, *others[place : k - 1])
-                arm = Context(query_id=query_id, setting="one_in_k", k=k, draw=draw, doc_ids=shown)
-                contexts.append(arm)
-    return contexts
+    sizes = [(k, 1) for k in ks]
+    return build_contexts(
+        benchmark,
+        "one_in_k",
+        sizes,
+        negatives.take,
+        draws=draws,
+        seed=seed,
+        clue_position=clue_position,
+    )
 
 
 def one_in_k_easy(
@@ -156,50 +218,13 @@ def one_in_k_easy(
 ) -> list[Context]:
     """Return contexts with the clue of `one_in_k`, first, and k − 1 easy negatives (Table 7).
 
-    Easy negatives are images of other groups (species). These groups are put in random order, and
-    each gives one image in turn, so that a group recurs only after all others. Each k is clipped,
-    for all queries, to the images available (a printed line says so). Raises `VragError` for k
-    above 1 if there are none.
+    Each k is clipped, for all queries, to the images available (a printed line says so). Raises
+    `VragError` for k above 1 if there are none.
     """
-    images: dict[str, dict[str, None]] = defaultdict(dict)
-    for query_id, query in benchmark.queries.items():
-        images[query.group].update(dict.fromkeys(benchmark.qrels[query_id]))
-    largest = max(images, key=lambda group: len(images[group]))
-    elsewhere = sum(map(len, images.values())) - len(images[largest])
-    there = f"there are {elsewhere} images of other species than {largest!r}"
-    ks = clip_cutoffs(ks, 1 + max(elsewhere, 1), there)
-    contexts = []
-    for query_id, query in benchmark.queries.items():
-        for draw in range(draws):
-            clue = _clues(benchmark, query_id, draw, seed, 1)[0]
-            what = ("easy", IdentityKey(benchmark), query_id, draw, seed, max(ks))
-            drawn = partial(_easy, images, query_id, query.group, draw, seed, max(ks) - 1)
-            others = memoize_dry_run(drawn, *what)
-            for k in ks:
-                arm = Context(
-                    query_id=query_id,
-                    setting="one_in_k_easy",
-                    k=k,
-                    draw=draw,
-                    doc_ids=(clue, *others[: k - 1]),
-                )
-                contexts.append(arm)
-    return contexts
-
-
-def first_clue(benchmark: Benchmark, run: pd.DataFrame) -> list[Context]:
-    """Return contexts with only the best-ranked clue of a run. They test the model on the very clue
-    that top-k shows it. Queries without one are left out.
-    """
-    found: dict[str, str] = {}
-    for query_id, doc_id in run.sort_values("rank")[["query_id", "doc_id"]].itertuples(index=False):
-        if query_id in benchmark.queries and doc_id in benchmark.relevant(query_id):
-            found.setdefault(query_id, doc_id)
-    return [
-        Context(query_id=query_id, setting="first_clue", k=1, doc_ids=(found[query_id],))
-        for query_id in benchmark.queries
-        if query_id in found
-    ]
+    negatives = easy_negatives(benchmark, seed)
+    sizes = [(k, 1) for k in negatives.clip(ks)]
+    take = negatives.take
+    return build_contexts(benchmark, "one_in_k_easy", sizes, take, draws=draws, seed=seed)
 
 
 def clue_position_sweep(
@@ -208,11 +233,15 @@ def clue_position_sweep(
     """Return 1-in-k contexts with the same images and the clue at three positions. The keys are
     "first", "middle" (k // 2 images before it) and "last". k is clipped as in `one_in_k`.
     """
-    ks = _cutoffs_with_non_clues(benchmark, ks, 1)
-    moved: dict[str, list[Context]] = {"first": [], "middle": [], "last": []}
-    for k in ks:
-        for name, place in (("first", 0), ("middle", k // 2), ("last", -1)):
-            moved[name] += one_in_k(benchmark, ks=[k], draws=draws, seed=seed, clue_position=place)
+    contexts = one_in_k(benchmark, ks=ks, draws=draws, seed=seed)
+    ks = list(dict.fromkeys(context.k for context in contexts))
+    contexts.sort(key=lambda context: ks.index(context.k))
+    moved: dict[str, list[Context]] = {"first": contexts, "middle": [], "last": []}
+    for context in contexts:
+        clue, *others = context.doc_ids
+        for name, before in (("middle", context.k // 2), ("last", context.k - 1)):
+            shown = (*others[:before], clue, *others[before:])
+            moved[name].append(replace(context, doc_ids=shown))
     return moved
 
 
@@ -220,12 +249,13 @@ def with_min_clues(benchmark: Benchmark, m: int) -> Benchmark:
     """Return the benchmark with only the queries that have at least `m` clues. Numbers of clues are
     compared on this fixed subset (Table 6). Raises `VragError` if it is empty.
     """
-    kept = [query_id for query_id in benchmark.queries if len(benchmark.relevant(query_id)) >= m]
+    counts = {query_id: len(benchmark.relevant(query_id)) for query_id in benchmark.queries}
+    kept = [query_id for query_id, count in counts.items() if count >= m]
     if not kept:
-        most = max(len(benchmark.relevant(query_id)) for query_id in benchmark.queries)
+        most = max(counts.values())
         raise VragError(
-            f"no query of {benchmark.name} has {m} clues; the most are {most}. Ask for"
-            f" {most} at most, in a parameter file by `max_clues: {most}`."
+            f"{benchmark.name}: found at most {most} clues of a query; expected {m}. Set"
+            f" `max_clues: {most}` or less."
         )
     return benchmark.subset(kept)
 
@@ -237,12 +267,7 @@ def m_gt(
     the draw's position on, so that 1 GT is `gt_clue`. Raises `VragError` for a query with fewer
     than m clues.
     """
-    contexts = []
-    for query_id, draw, m in product(benchmark.queries, range(draws), ms):
-        clues = tuple(_clues(benchmark, query_id, draw, seed, m))
-        arm = Context(query_id=query_id, setting="m_gt", k=m, m=m, draw=draw, doc_ids=clues)
-        contexts.append(arm)
-    return contexts
+    return build_contexts(benchmark, "m_gt", [(m, m) for m in ms], draws=draws, seed=seed)
 
 
 def m_in_k(
@@ -260,76 +285,42 @@ def m_in_k(
     Raises `VragError` for a query with fewer than m clues or without the non-clues that it needs,
     and for m above k.
     """
-    (k,) = _cutoffs_with_non_clues(benchmark, [k], min(ms))
-    if max(ms) > k:
-        raise VragError(f"{max(ms)} clues do not fit into k = {k} images.")
-    contexts = []
-    for query_id, draw, m in product(benchmark.queries, range(draws), ms):
-        clues = _clues(benchmark, query_id, draw, seed, m)
-        others = _non_clues(benchmark, query_id, draw, seed, k - m)
-        shown = (*clues, *others)
-        arm = Context(query_id=query_id, setting="m_in_k", k=k, m=m, draw=draw, doc_ids=shown)
-        contexts.append(arm)
+    negatives = hard_negatives(benchmark, seed)
+    (k,) = negatives.clip([k], min(ms))
+    sizes = [(k, m) for m in ms]
+    return build_contexts(benchmark, "m_in_k", sizes, negatives.take, draws=draws, seed=seed)
+
+
+def clue_with_distractors(
+    benchmark: Benchmark, others: Mapping[str, Others], *, ks: Sequence[int], seed: int = 0
+) -> dict[tuple[str, str], list[Context]]:
+    """Return contexts of k images for each k above 1, by (kind, position of the clue).
+
+    They show whether accuracy is lost by the number of images or by their content. All else is
+    equal: each holds the clue of `gt_clue`'s first draw and the first k − 1 of its `others`, padded
+    with blanks, and one template serves all, as the setting is "one_in_k". If `distractor_sets`
+    found fewer images than the largest k needs, k is clipped. ("none", "first") holds the clue
+    alone. Duplicates of the clue have no position, and are listed under "first". Use the contexts
+    with `with_blank_images(benchmark)`.
+    """
+    full = chain.from_iterable(others.get(kind, {}).values() for kind in _FULL)
+    most = min((1 + len(documents) for documents in full), default=max(ks))
+    sizes = [(k, 1) for k in sorted({min(k, most) for k in ks} - {1})]
+    build = partial(build_contexts, benchmark, "one_in_k", seed=seed)
+    alone = build([(1, 1)])
+    blanks = {context.query_id: blank_id(*context.doc_ids) for context in alone}
+    contexts = {(ALONE, "first"): alone}
+    for kind, shown in others.items():
+        take = partial(_padded, shown, blanks)
+        contexts[kind, "first"] = build(sizes, take)
+        if kind != DUPLICATE:
+            contexts[kind, "last"] = build(sizes, take, clue_position=-1)
     return contexts
 
 
-def _clues(benchmark: Benchmark, query_id: str, draw: int, seed: int, count: int) -> list[str]:
-    clues = ordered(benchmark.relevant(query_id), seed, query_id, "clue")
-    if not clues:
-        raise VragError(
-            f"query {query_id!r} has no clue image; leave it out with"
-            " `benchmark.subset(query_ids)`."
-        )
-    if len(clues) < count:
-        raise VragError(
-            f"query {query_id!r} has {len(clues)} clues, fewer than the {count} asked for;"
-            f" `with_min_clues(benchmark, {count})` leaves such queries out."
-        )
-    start = draw % len(clues)
-    return (clues[start:] + clues[:start])[:count]
-
-
-def _cutoffs_with_non_clues(benchmark: Benchmark, ks: Sequence[int], clues: int) -> list[int]:
-    """`ks`, cut to `clues` and as many non-clues as every query has; one at least, so
-    that a query without any raises.
-    """
-    counts = {query_id: len(_all_non_clues(benchmark, query_id)) for query_id in benchmark.queries}
-    fewest = min(counts, key=lambda query_id: counts[query_id])
-    there = f"query {fewest!r} has {counts[fewest]} images that are no clue"
-    return clip_cutoffs(ks, clues + max(counts[fewest], 1), there)
-
-
-def _easy(
-    images: Mapping[str, Iterable[str]], query_id: str, group: str, draw: int, seed: int, count: int
-) -> list[str]:
-    others = [other for other in ordered(images, seed, query_id, "easy", draw) if other != group]
-    queues = [ordered(images[other], seed, query_id, "easy", draw) for other in others[:count]]
-    in_turn = chain.from_iterable(zip_longest(*queues))
-    chosen = [doc_id for doc_id in in_turn if doc_id is not None]
-    if len(chosen) < count:
-        raise VragError(
-            f"query {query_id!r}: {len(chosen)} images of other species, fewer than the {count}"
-            " asked for. Ask for a smaller k."
-        )
-    return chosen[:count]
-
-
-def _non_clues(benchmark: Benchmark, query_id: str, draw: int, seed: int, count: int) -> list[str]:
-    others = _all_non_clues(benchmark, query_id)
-    if len(others) < count:
-        raise VragError(
-            f"query {query_id!r} has {len(others)} images that are no clue, fewer than the {count}"
-            " asked for. Ask for a smaller k, or leave the query out with"
-            " `benchmark.subset(query_ids)`."
-        )
-    what = ("non-clue", IdentityKey(benchmark), query_id, draw, seed, count)
-    return memoize_dry_run(lambda: ordered(others, seed, query_id, "non-clue", draw)[:count], *what)
-
-
-def _all_non_clues(benchmark: Benchmark, query_id: str) -> list[str]:
-    labels = benchmark.qrels[query_id]
-    pool = benchmark.candidates(query_id)
-    shown = benchmark.corpus if pool is None else pool
-    left_out = benchmark.left_out.get(query_id, frozenset())
-    plain = [doc_id for doc_id in shown if not labels.get(doc_id, 0)]
-    return [doc_id for doc_id in plain if doc_id not in left_out]
+def _padded(
+    others: Others, blanks: Mapping[QueryId, DocId], query_id: QueryId, _: int, n: int
+) -> tuple[DocId, ...]:
+    """The first n distractors of a query, filled up with blanks."""
+    shown = others[query_id][:n]
+    return (*shown, *[blanks[query_id]] * (n - len(shown)))

@@ -1,15 +1,17 @@
-"""Contexts with one clue and distractors of one kind, the clue first or last.
+"""Clues and distractors of queries, in the orders in which contexts show them.
 
-They show whether accuracy is lost by the number of images or by their content. All else is equal: a
-query has the same clue for every kind, and one template, as the setting of all is "one_in_k".
+Random choices are orders, not samples: each stream ("clue", "non-clue", "easy") orders a query's
+documents by a hash of seed, query, stream, draw and document. Adding or removing a query, a
+document or a k therefore changes nothing else.
 """
 
 from __future__ import annotations
 
 import io
-from collections.abc import Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import chain, product
+from itertools import chain, zip_longest
 
 import pandas as pd
 from PIL import Image
@@ -17,11 +19,9 @@ from PIL import Image
 from vrag_kit.depths import clip_cutoffs
 from vrag_kit.errors import VragError
 from vrag_kit.frames import require_columns
-from vrag_kit.generation.contexts import gt_clue, one_in_k, one_in_k_easy
-from vrag_kit.types import Benchmark, Context, DocId, Document, LazyImage, QueryId
+from vrag_kit.order import ordered
+from vrag_kit.types import Benchmark, DocId, Document, LazyImage, QueryId
 
-PLACES = {"first": 0, "last": -1}
-"""Position of the clue among all images of a context."""
 ALONE = "none"
 BLANK = "blank"
 DUPLICATE = "duplicate"
@@ -29,10 +29,136 @@ ELSEWHERE = "other_species"
 SAME = "same_species"
 NEAR = "near_miss"
 CONTRADICTION = "contradiction"
-_FULL = (DUPLICATE, ELSEWHERE, SAME, NEAR)
-"""Kinds that are never filled up with blanks."""
 Others = Mapping[QueryId, tuple[DocId, ...]]
 """Query → the distractors shown with its clue, in order."""
+Take = Callable[[QueryId, int, int], Sequence[DocId]]
+"""Maps a query, a draw and a number n to the query's first n distractors."""
+
+
+@dataclass(frozen=True, slots=True)
+class Distractors:
+    """A source of distractors, such as the hard negatives of each query."""
+
+    what: str
+    """What they are, for messages."""
+    counts: Mapping[QueryId, int]
+    """Query → number of documents that the source has for it."""
+    first: Take
+    """The first documents in the order of the draw; fewer if the source has fewer."""
+
+    def take(self, query_id: QueryId, draw: int, n: int) -> Sequence[DocId]:
+        """Return the first n documents; raises `VragError` if there are fewer."""
+        found = self.first(query_id, draw, n) if n else ()
+        if len(found) < n:
+            raise VragError(
+                f"query {query_id!r}: found {len(found)} {self.what}; expected {n}. Use a smaller"
+                " k, or leave the query out with `benchmark.subset(query_ids)`."
+            )
+        return found
+
+    def clip(self, ks: Sequence[int], clues: int = 1) -> list[int]:
+        """Clip `ks` to `clues` and the documents of the query with the fewest (a printed line says
+        so), but not below one document: `take` raises where there is none.
+        """
+        fewest = min(self.counts, key=lambda query_id: self.counts[query_id])
+        there = f"query {fewest!r} has {self.counts[fewest]} {self.what}"
+        return clip_cutoffs(ks, clues + max(self.counts[fewest], 1), there)
+
+
+def hard_negatives(benchmark: Benchmark, seed: int) -> Distractors:
+    """Return the non-clues: candidates of a query without a positive label, in random order."""
+    counts = {query_id: len(_non_clues(benchmark, query_id)) for query_id in benchmark.queries}
+
+    def first(query_id: QueryId, draw: int, n: int) -> list[DocId]:
+        return ordered(_non_clues(benchmark, query_id), seed, query_id, "non-clue", draw)[:n]
+
+    return Distractors("images that are no clue", counts, first)
+
+
+def easy_negatives(benchmark: Benchmark, seed: int) -> Distractors:
+    """Return the judged images of other groups (species). The groups are in random order, and each
+    gives one image in turn, so that a group recurs only after all others.
+    """
+    images: dict[str, dict[DocId, None]] = defaultdict(dict)
+    for query_id, group in benchmark.groups.items():
+        images[group].update(dict.fromkeys(benchmark.qrels[query_id]))
+    total = sum(map(len, images.values()))
+    counts = {name: total - len(images[group]) for name, group in benchmark.groups.items()}
+
+    def first(query_id: QueryId, draw: int, n: int) -> list[DocId]:
+        own = benchmark.queries[query_id].group
+        names = (seed, query_id, "easy", draw)
+        others = [group for group in ordered(images, *names) if group != own][:n]
+        in_turn = zip_longest(*[ordered(images[group], *names) for group in others])
+        return [doc_id for doc_id in chain.from_iterable(in_turn) if doc_id is not None][:n]
+
+    return Distractors(f"images of other {benchmark.groups_are}", counts, first)
+
+
+def top_ranked(benchmark: Benchmark, run: pd.DataFrame) -> Distractors:
+    """Return the documents of a run that are no clue, best first."""
+    ranked = ranked_documents(benchmark, run)
+    for query_id in benchmark.queries:
+        clues = benchmark.relevant(query_id)
+        ranked[query_id] = [doc_id for doc_id in ranked[query_id] if doc_id not in clues]
+    counts = {query_id: len(documents) for query_id, documents in ranked.items()}
+    what = "documents in the run that are no clue"
+    return Distractors(what, counts, lambda query_id, _, n: ranked[query_id][:n])
+
+
+def ranked_documents(benchmark: Benchmark, run: pd.DataFrame) -> dict[QueryId, list[DocId]]:
+    """Return each query's documents in a run, best first; an empty list for a query without any.
+
+    Raises `VragError` for a run without the columns query_id, doc_id and rank.
+    """
+    require_columns(run, ["query_id", "doc_id", "rank"], "the run")
+    best_first = run.sort_values("rank", kind="stable")
+    ranked = best_first.groupby("query_id", sort=False)["doc_id"].agg(list)
+    return {query_id: ranked.get(query_id, []) for query_id in benchmark.queries}
+
+
+def clues_of_draw(
+    benchmark: Benchmark, query_id: QueryId, draw: int, seed: int, n: int
+) -> list[DocId]:
+    """Return n clues of a query. Draw r starts at item r mod R of its R clues in random order, so
+    that the first R draws differ (footnote 4). Raises `VragError` if there are fewer than n.
+    """
+    clues = ordered(benchmark.relevant(query_id), seed, query_id, "clue")
+    if len(clues) < n:
+        raise VragError(
+            f"query {query_id!r}: found {len(clues)} clues; expected {n}. Leave such queries out"
+            f" with `with_min_clues(benchmark, {n})`."
+        )
+    start = draw % max(len(clues), 1)
+    return (clues[start:] + clues[:start])[:n]
+
+
+def distractor_sets(
+    benchmark: Benchmark, run: pd.DataFrame, *, most: int, seed: int = 0
+) -> dict[str, Others]:
+    """Return, for each kind of distractor, up to `most` images per query.
+
+    blank: none, since `clue_with_distractors` pads with blanks; duplicate: the clue itself;
+    other_species: images of other groups (species); same_species: candidates of the query that are
+    no clue; near_miss: those of them that `run` ranks best, best first. If a kind has fewer images,
+    as with a shallow run, all kinds are clipped to that number, and a printed line says so. Raises
+    `VragError` if a kind has none, and for a query without a clue.
+    """
+    sources = {
+        ELSEWHERE: easy_negatives(benchmark, seed),
+        SAME: hard_negatives(benchmark, seed),
+        NEAR: top_ranked(benchmark, run),
+    }
+    for source in sources.values():
+        most = source.clip([most + 1])[0] - 1
+    sets: dict[str, Others] = {BLANK: dict.fromkeys(benchmark.queries, ())}
+    sets[DUPLICATE] = {
+        query_id: (clues_of_draw(benchmark, query_id, 0, seed, 1)[0],) * most
+        for query_id in benchmark.queries
+    }
+    for kind, source in sources.items():
+        sets[kind] = {each: tuple(source.take(each, 0, most)) for each in benchmark.queries}
+    return sets
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,84 +206,6 @@ def blank_id(doc_id: DocId) -> DocId:
     return f"{doc_id}~blank"
 
 
-def distractor_sets(
-    benchmark: Benchmark, run: pd.DataFrame, *, most: int, seed: int = 0
-) -> dict[str, Others]:
-    """Return, for each kind of distractor, up to `most` images per query.
-
-    blank: none, since `clue_with_distractors` pads with blanks; duplicate: the clue itself;
-    other_species: images of other groups (species); same_species: candidates of the query that are
-    no clue; near_miss: those of them that `run` ranks best, best first. If a kind has fewer images,
-    as with a shallow run, all kinds are clipped to that number, and a printed line says so. Raises
-    `VragError` if a kind has none.
-    """
-    clues = {context.query_id: context.doc_ids[0] for context in _first_clues(benchmark, seed)}
-    same = one_in_k(benchmark, ks=[most + 1], draws=1, seed=seed)
-    elsewhere = one_in_k_easy(benchmark, ks=[same[0].k], draws=1, seed=seed)
-    near = _nearest(benchmark, run, elsewhere[0].k - 1)
-    most = min(map(len, near.values()))
-    return {
-        BLANK: dict.fromkeys(benchmark.queries, ()),
-        DUPLICATE: {query_id: (clue,) * most for query_id, clue in clues.items()},
-        ELSEWHERE: {context.query_id: context.doc_ids[1 : most + 1] for context in elsewhere},
-        SAME: {context.query_id: context.doc_ids[1 : most + 1] for context in same},
-        NEAR: near,
-    }
-
-
-def clue_with_distractors(
-    benchmark: Benchmark, others: Mapping[str, Others], *, ks: Sequence[int], seed: int = 0
-) -> dict[tuple[str, str], list[Context]]:
-    """Return contexts of k images for each k above 1, by (kind, position of the clue).
-
-    They hold the clue and the first k − 1 of its `others`, padded with blanks. If `distractor_sets`
-    found fewer images than the largest k needs, k is clipped. ("none", "first") holds the clue
-    alone. The clue is that of `gt_clue`'s first draw. Duplicates of the clue have no position, and
-    are listed under "first". Use the contexts with `with_blank_images(benchmark)`.
-    """
-    clues = _first_clues(benchmark, seed)
-    full = chain.from_iterable(others.get(kind, {}).values() for kind in _FULL)
-    most = min((1 + len(documents) for documents in full), default=max(ks))
-    numbers = sorted({min(k, most) for k in ks} - {1})
-    arms = {(ALONE, "first"): one_in_k(benchmark, ks=[1], draws=1, seed=seed)}
-    for kind, beside in others.items():
-        places = ["first"] if kind == DUPLICATE else list(PLACES)
-        for place in places:
-            arms[kind, place] = [
-                _among(context, beside[context.query_id], k, place)
-                for context, k in product(clues, numbers)
-            ]
-    return arms
-
-
-def _first_clues(benchmark: Benchmark, seed: int) -> list[Context]:
-    return gt_clue(benchmark, draws=1, seed=seed)
-
-
-def _among(context: Context, others: Sequence[DocId], k: int, place: str) -> Context:
-    """The clue of a context first or last among k pictures."""
-    (clue,) = context.doc_ids
-    beside = (*others[: k - 1], *[blank_id(clue)] * (k - 1 - len(others)))
-    shown = (clue, *beside) if place == "first" else (*beside, clue)
-    return Context(query_id=context.query_id, setting="one_in_k", k=k, doc_ids=shown)
-
-
-def _nearest(benchmark: Benchmark, run: pd.DataFrame, most: int) -> Others:
-    """The best ranked documents of each query that are no clue, as many for all."""
-    require_columns(run, ["query_id", "doc_id", "rank"], "company")
-    found: dict[QueryId, list[DocId]] = {query_id: [] for query_id in benchmark.queries}
-    clues = {query_id: set(benchmark.relevant(query_id)) for query_id in found}
-    ranked = run.sort_values("rank")[["query_id", "doc_id"]]
-    for query_id, doc_id in ranked.itertuples(index=False):
-        if query_id in found and doc_id not in clues[query_id]:
-            found[query_id].append(doc_id)
-    fewest = min(found, key=lambda query_id: len(found[query_id]))
-    depth = len(found[fewest])
-    held = f"documents for query {fewest!r} that are no clue"
-    if most and not depth:
-        raise VragError(
-            f"the run holds no {held}, so nothing of it can stand beside the clue. Search deeper,"
-            " or leave the query out with `benchmark.subset(query_ids)`."
-        )
-    (k,) = clip_cutoffs([most + 1], depth + 1, f"the run holds {depth} {held}")
-    return {query_id: tuple(documents[: k - 1]) for query_id, documents in found.items()}
+def _non_clues(benchmark: Benchmark, query_id: QueryId) -> list[DocId]:
+    labels = benchmark.qrels[query_id]
+    return [doc_id for doc_id in benchmark.searchable(query_id) if not labels.get(doc_id, 0)]

@@ -4,12 +4,13 @@ gold evidence, distractors, or both.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
+from itertools import product
 
 import pandas as pd
 
 from vrag_kit.errors import VragError
-from vrag_kit.frames import require_columns
+from vrag_kit.generation.distractors import ranked_documents
 from vrag_kit.order import ordered
 from vrag_kit.types import MODALITIES, Benchmark, Context, DocId, QueryId
 
@@ -41,14 +42,15 @@ def top_k_per_modality(
     """
     wanted = _wanted(ks, runs)
     setting = BOTH if len(wanted) > 1 else wanted[0]
-    ranked = {modality: _ranked(benchmark, runs[modality], modality) for modality in wanted}
+    ranked = {modality: _ranked(benchmark, runs, modality) for modality in wanted}
+    k = sum(ks.values())
     contexts = []
     for query_id in benchmark.queries:
-        shown: tuple[DocId, ...] = ()
+        shown: list[DocId] = []
         for modality in wanted:
             shown += ranked[modality][query_id][: ks[modality]]
-        k = sum(ks.values())
-        contexts.append(Context(query_id=query_id, setting=setting, k=k, doc_ids=shown))
+        context = Context(query_id=query_id, setting=setting, k=k, doc_ids=tuple(shown))
+        contexts.append(context)
     return contexts
 
 
@@ -75,136 +77,96 @@ def evidence_modes(
     `top_k_per_modality` does.
     """
     wanted = _wanted(ks, runs)
-    if order not in ORDERS or draws < 1:
-        raise VragError(
-            f"order is {order!r}, draws {draws}; expected one of {', '.join(ORDERS)}, and 1 or"
-            " more."
-        )
+    if order not in ORDERS:
+        raise VragError(f"order is {order!r}; expected one of {', '.join(ORDERS)}.")
     _check_gold(benchmark)
-    arms = {modality: _arms(benchmark, runs[modality], modality, ks) for modality in wanted}
+    documents = {
+        modality: _documents_by_mode(benchmark, runs, modality, ks[modality]) for modality in wanted
+    }
+    k = sum(ks.values())
     contexts = []
-    for query_id in benchmark.queries:
-        for draw in range(draws):
-            names = (seed, query_id, "evidence", draw)
-            for mode in MODES:
-                shown: tuple[DocId, ...] = ()
-                for modality in wanted:
-                    gold, others = arms[modality][query_id]
-                    chosen = documents_for_mode(mode, gold, others, ks[modality])
-                    shown += _in_order(chosen, gold, order, names)
-                k = sum(ks.values())
-                contexts.append(
-                    Context(query_id=query_id, setting=mode, k=k, draw=draw, doc_ids=shown)
-                )
+    for query_id, draw, mode in product(benchmark.queries, range(draws), MODES):
+        shown: list[DocId] = []
+        for modality in wanted:
+            chosen = documents[modality][query_id][mode][: ks[modality]]
+            if order == "shuffled":
+                chosen = ordered(chosen, seed, query_id, "evidence", draw)
+            elif order == "gold_last":
+                gold = benchmark.relevant(query_id)
+                chosen = sorted(chosen, key=lambda doc_id, gold=gold: doc_id in gold)
+            shown += chosen
+        context = Context(query_id=query_id, setting=mode, k=k, draw=draw, doc_ids=tuple(shown))
+        contexts.append(context)
     return contexts
 
 
-def documents_for_mode(
-    mode: str, gold: Sequence[DocId], distractors: Sequence[DocId], k: int
-) -> tuple[DocId, ...]:
-    """Return at most k documents of one modality in a mode: gold first, then distractors.
-
-    Both keep their given order. The choice only grows with k, and from gt_only to
-    gt_plus_distractors.
-    """
-    if mode == DISTRACTORS_ONLY:
-        return tuple(distractors[:k])
-    kept = tuple(gold[:k])
-    return kept if mode == GT_ONLY else kept + tuple(distractors[: k - len(kept)])
-
-
 def _wanted(ks: Mapping[str, int], runs: Runs) -> list[str]:
-    """The modalities that are asked for, pictures first."""
+    """The modalities of which `ks` wants documents, images first."""
     wanted = [modality for modality in MODALITIES if ks.get(modality, 0) > 0]
     if set(ks) - set(MODALITIES) or not wanted or min(ks.values()) < 0:
         raise VragError(
-            f"documents to show: {dict(ks)}; expected how many of {' and '.join(MODALITIES)}, at"
-            " least one in all."
+            f"documents to show: found {dict(ks)}; expected how many of"
+            f" {' and '.join(MODALITIES)}, at least one in all."
         )
     if missing := [modality for modality in wanted if modality not in runs]:
         raise VragError(
-            f"{ks[missing[0]]} documents to show are of the modality {missing[0]!r}, for which"
-            f" there is no run; found {', '.join(runs) or 'none'}. Search for it, or ask for 0."
+            f"documents to show: found no run of the modality {missing[0]!r}; expected one, or 0"
+            " documents of it."
         )
     return wanted
 
 
-def _ranked(
-    benchmark: Benchmark, run: pd.DataFrame, modality: str
-) -> dict[QueryId, tuple[DocId, ...]]:
-    """Query → its documents of a modality in a run, best first."""
-    require_columns(run, ["query_id", "doc_id", "rank"], f"the run of {modality}s")
-    found: dict[QueryId, list[DocId]] = {query_id: [] for query_id in benchmark.queries}
-    best_first = run.sort_values("rank", kind="stable")[["query_id", "doc_id"]]
-    for query_id, doc_id in best_first.itertuples(index=False):
-        if doc_id not in benchmark.corpus:
+def _ranked(benchmark: Benchmark, runs: Runs, modality: str) -> dict[QueryId, list[DocId]]:
+    """Query → its documents of a modality in that modality's run, best first."""
+    ranked = {}
+    for query_id, doc_ids in ranked_documents(benchmark, runs[modality]).items():
+        if unknown := [doc_id for doc_id in doc_ids if doc_id not in benchmark.corpus]:
             raise VragError(
-                f"the run of {modality}s ranks {doc_id!r} for query {query_id!r}, which is no"
-                f" document of {benchmark.name}. Search its own corpus."
+                f"the run of {modality}s, query {query_id!r}: found {unknown[0]!r}; expected"
+                f" documents of {benchmark.name}. Search its own corpus."
             )
-        if query_id in found and benchmark.corpus[doc_id].modality == modality:
-            found[query_id].append(doc_id)
-    return {query_id: tuple(documents) for query_id, documents in found.items()}
-
-
-def _arms(
-    benchmark: Benchmark, run: pd.DataFrame, modality: str, ks: Mapping[str, int]
-) -> dict[QueryId, tuple[tuple[DocId, ...], tuple[DocId, ...]]]:
-    """Query → its gold documents of a modality, and at most k distractors."""
-    ranked = _ranked(benchmark, run, modality)
-    k = ks[modality]
-    there = [each for each, document in benchmark.corpus.items() if document.modality == modality]
-    arms = {}
-    for query_id in benchmark.queries:
-        relevant = set(benchmark.relevant(query_id))
-        gold = [
-            each
-            for each in benchmark.relevant(query_id)
-            if benchmark.corpus[each].modality == modality
+        ranked[query_id] = [
+            doc_id for doc_id in doc_ids if benchmark.corpus[doc_id].modality == modality
         ]
-        others = [each for each in ranked[query_id] if each not in relevant][:k]
-        pool = benchmark.candidates(query_id)
-        among = there if pool is None else set(pool).intersection(there)
-        never = relevant | benchmark.left_out.get(query_id, frozenset())
-        most = min(k, len(set(among) - never))
-        if len(others) < most:
-            raise VragError(
-                f"query {query_id!r}: the run of {modality}s holds {len(others)} distractors,"
-                f" fewer than {most}, though there are more. Search deeper, or by a retriever"
-                " that ranks every document."
-            )
-        arms[query_id] = (tuple(gold), tuple(others))
-    return arms
+    return ranked
 
 
-def _in_order(
-    chosen: Sequence[DocId], gold: Sequence[DocId], order: str, names: tuple[object, ...]
-) -> tuple[DocId, ...]:
-    """Chosen documents as they are shown."""
-    if order == "shuffled":
-        return tuple(ordered(chosen, *names))
-    if order == "gold_first":
-        return tuple(chosen)
-    others = [each for each in chosen if each not in gold]
-    return (*others, *[each for each in chosen if each in gold])
+def _documents_by_mode(
+    benchmark: Benchmark, runs: Runs, modality: str, k: int
+) -> dict[QueryId, dict[str, list[DocId]]]:
+    """Query → mode → its documents of a modality, at least k where there are as many."""
+    ranked = _ranked(benchmark, runs, modality)
+    corpus = {name for name, document in benchmark.corpus.items() if document.modality == modality}
+    found = {}
+    for query_id in benchmark.queries:
+        gold = [doc_id for doc_id in benchmark.relevant(query_id) if doc_id in corpus]
+        distractors = [doc_id for doc_id in ranked[query_id] if doc_id not in gold]
+        if len(distractors) < k:
+            others = corpus.intersection(benchmark.searchable(query_id)).difference(gold)
+            if len(distractors) < min(k, len(others)):
+                raise VragError(
+                    f"the run of {modality}s, query {query_id!r}: found {len(distractors)}"
+                    f" distractors; expected {min(k, len(others))}. Search deeper."
+                )
+        found[query_id] = {
+            DISTRACTORS_ONLY: distractors,
+            GT_PLUS_DISTRACTORS: gold + distractors,
+            GT_ONLY: gold,
+        }
+    return found
 
 
 def _check_gold(benchmark: Benchmark) -> None:
-    """Raise `VragError` for queries without gold evidence, and for such evidence that is
-    not there.
-    """
     without = [query_id for query_id in benchmark.queries if not benchmark.relevant(query_id)]
     if without:
         raise VragError(
-            f"{len(without):,} of {len(benchmark.queries):,} queries of {benchmark.name} have no"
-            f" gold evidence, the first {without[0]!r}. Leave them out of all modes with"
-            " `with_min_clues(benchmark, 1)`."
+            f"{benchmark.name}: {len(without)} of {len(benchmark.queries)} queries have no gold"
+            f" evidence, such as {without[0]!r}. `with_min_clues(benchmark, 1)` leaves them out."
         )
     for query_id in benchmark.queries:
-        lost = [each for each in benchmark.relevant(query_id) if each not in benchmark.corpus]
-        if lost:
-            raise VragError(
-                f"query {query_id!r}: its gold evidence {lost[0]!r} is no document of"
-                f" {benchmark.name}. Load the file that holds it, or leave the query out with"
-                " `benchmark.subset(query_ids)`."
-            )
+        for doc_id in benchmark.relevant(query_id):
+            if doc_id not in benchmark.corpus:
+                raise VragError(
+                    f"query {query_id!r}: found gold evidence {doc_id!r}; expected a document of"
+                    f" {benchmark.name}. Load the file that holds it."
+                )

@@ -84,10 +84,7 @@ def bm25_pool_run(benchmark: Benchmark, k: int) -> pd.DataFrame:
     run = bm25_run(queries, benchmark.corpus, len(benchmark.corpus))
     rows: list[tuple[str, str, float]] = []
     for query_id, hits in run.groupby("query_id", sort=False):
-        pool = benchmark.candidates(str(query_id))
-        among = set(benchmark.corpus if pool is None else pool)
-        among -= benchmark.left_out.get(str(query_id), frozenset())
-        kept = hits[hits["doc_id"].isin(among)].head(k)
+        kept = hits[hits["doc_id"].isin(benchmark.searchable(str(query_id)))].head(k)
         pairs = zip(kept["doc_id"], kept["score"], strict=True)
         rows += [(str(query_id), doc_id, score) for doc_id, score in pairs]
     return make_run(rows)

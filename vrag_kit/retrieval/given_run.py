@@ -73,12 +73,12 @@ def external_run(file: RunFile, benchmark: Benchmark, k: int) -> pd.DataFrame:
     rows = file.rows()
     asked = [row for row in rows if row.query_id in benchmark.queries]
     _check_queries(file, benchmark, rows, {row.query_id for row in asked})
-    pools: dict[str, Collection[str]] = {}
+    pools: dict[str, set[str]] = {}
     kept: dict[str, list[RunRow]] = {query_id: [] for query_id in benchmark.queries}
     for row in asked:
         _check_document(file, benchmark, row)
         if row.query_id not in pools:
-            pools[row.query_id] = _pool(benchmark, row.query_id)
+            pools[row.query_id] = set(benchmark.searchable(row.query_id))
         if row.doc_id in pools[row.query_id]:
             kept[row.query_id].append(row)
     for query_id, ranked in kept.items():
@@ -87,7 +87,7 @@ def external_run(file: RunFile, benchmark: Benchmark, k: int) -> pd.DataFrame:
                 f"{display_path(file.path)}: none of the documents that it ranks for query"
                 f" {query_id!r} is"
                 f" a candidate of it in {benchmark.name}, such as"
-                f" {next(iter(_pool(benchmark, query_id)), None)!r}. Rank its candidates."
+                f" {next(iter(benchmark.searchable(query_id)), None)!r}. Rank its candidates."
             )
     found = chain.from_iterable(kept.values())
     run = make_run((row.query_id, row.doc_id, row.score) for row in found)
@@ -99,14 +99,6 @@ def external_run(file: RunFile, benchmark: Benchmark, k: int) -> pd.DataFrame:
 
 READ_FROM = "read from"
 """Key in a run's `attrs`: the file that it was read from, which must not be overwritten."""
-
-
-def _pool(benchmark: Benchmark, query_id: str) -> Collection[str]:
-    """Returns the documents that a query may find."""
-    pool = benchmark.candidates(query_id)
-    there: Collection[str] = benchmark.corpus if pool is None else pool
-    left_out = benchmark.left_out.get(query_id, frozenset())
-    return {doc_id: None for doc_id in there if doc_id not in left_out}
 
 
 def _check_queries(
@@ -134,7 +126,7 @@ def _check_queries(
 def _check_document(file: RunFile, benchmark: Benchmark, row: RunRow) -> None:
     if row.doc_id in benchmark.corpus:
         return
-    among = list(_pool(benchmark, row.query_id))
+    among = benchmark.searchable(row.query_id)
     example = f" Its documents are called such as {among[0]!r}." if among else ""
     hint = did_you_mean(row.doc_id, among) or example
     raise VragError(

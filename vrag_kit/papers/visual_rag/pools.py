@@ -92,9 +92,7 @@ def _pools(benchmark: Benchmark) -> tuple[list[int], list[int]]:
     """Of each question, how many candidates it has, and how many of them are no clue."""
     candidates, non_clues = [], []
     for query_id in benchmark.queries:
-        pool = benchmark.candidates(query_id)
-        shown = set(benchmark.corpus if pool is None else pool)
-        shown -= benchmark.left_out.get(query_id, frozenset())
+        shown = set(benchmark.searchable(query_id))
         candidates.append(len(shown))
         non_clues.append(len(shown - set(benchmark.relevant(query_id))))
     return candidates, non_clues
