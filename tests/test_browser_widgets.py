@@ -12,8 +12,8 @@ import pytest
 import told_talks
 from browser import Lab
 
-from vrag_kit.generation import read_choices
 from vrag_kit.judging import read_human_labels
+from vrag_kit.widgets.multiple_choice import read_choices
 
 if TYPE_CHECKING:
     from playwright.sync_api import Locator
@@ -26,7 +26,8 @@ import pandas as pd
 
 from vrag_kit.analysis import error_cases
 from vrag_kit.benchmarks import load_visual_rag
-from vrag_kit.generation import gt_clue, load_human_answers
+from vrag_kit.generation import gt_clue
+from vrag_kit.papers.mrag_bench import load_human_answers
 from vrag_kit.widgets import (
     browse_answers, answers_page, choices_page, multiple_choice_panel, label_answers, labels_table
 )

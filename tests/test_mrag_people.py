@@ -13,12 +13,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from mrag_rows import four_questions
 
-from vrag_kit.generation import ask_models, read_choices
+from vrag_kit.generation import ask_models
 from vrag_kit.judging import judge_answers
 from vrag_kit.papers import mrag_bench as paper
 from vrag_kit.synthetic.mrag_bench import EDITIONS
 from vrag_kit.synthetic.mrag_bench.edition import plan_edition
 from vrag_kit.synthetic.traits import stream
+from vrag_kit.widgets.multiple_choice import read_choices
 
 FOUR = four_questions()
 

@@ -24,6 +24,7 @@ from vrag_kit.analysis import (
     per_query,
     settings_table,
     split_by_stratum,
+    trained_groups,
 )
 from vrag_kit.analysis.strata import (
     ALL,
@@ -36,7 +37,6 @@ from vrag_kit.analysis.strata import (
 )
 from vrag_kit.checkpoints import checkpoint_fingerprint
 from vrag_kit.errors import VragError
-from vrag_kit.generation import trained_groups
 from vrag_kit.types import Benchmark, Query
 
 FEW = WEIGHTS / "field-guide-vlm-few"

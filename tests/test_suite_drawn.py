@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
+from vrag_kit.analysis import trained_groups
 from vrag_kit.analysis.claims_asked import reference_text
 from vrag_kit.errors import VragError
-from vrag_kit.generation import trained_groups
 from vrag_kit.judging.claims import (
     EntailmentLabel,
     EntailmentRequest,

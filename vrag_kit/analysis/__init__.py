@@ -100,6 +100,7 @@ from vrag_kit.analysis.saved_answers import (
 from vrag_kit.analysis.sentences import finding
 from vrag_kit.analysis.settings_table import add_clue_position, settings_table
 from vrag_kit.analysis.strata import assign_stratum, expand_strata, split_by_stratum
+from vrag_kit.analysis.training_facts import trained_groups
 from vrag_kit.analysis.weights import PoststratificationWeights
 from vrag_kit.analysis.what_differs import config_diff
 
@@ -203,6 +204,7 @@ __all__ = [
     "text_only",
     "to_percent",
     "to_ragchecker",
+    "trained_groups",
     "verdict_agreement",
     "verdict_confusion_matrix",
     "verdict_pairs",

@@ -22,7 +22,6 @@ from vrag_kit.generation.contexts import (
     zero_shot,
 )
 from vrag_kit.generation.conversation import ConversationConfig, EarlyStop
-from vrag_kit.generation.cutting import TokenLimit
 from vrag_kit.generation.distractors import distractor_sets, with_blank_images
 from vrag_kit.generation.evidence_modes import MODES, evidence_modes, top_k_per_modality
 from vrag_kit.generation.experiment import (
@@ -35,14 +34,12 @@ from vrag_kit.generation.experiment import (
 from vrag_kit.generation.generator import CostEstimate, Generator, Reply
 from vrag_kit.generation.loading import load_generator
 from vrag_kit.generation.local.generator import LocalGenerator
-from vrag_kit.generation.parts import DecomposedBenchmark, SubQuestion
-from vrag_kit.generation.people import load_human_answers, read_choices
 from vrag_kit.generation.prompts import PromptSet, read_prompts
 from vrag_kit.generation.remote.generator import EndpointGenerator
 from vrag_kit.generation.rendering import render
 from vrag_kit.generation.rewriting import load_rewriter
 from vrag_kit.generation.store import AnswerStore, stored_field
-from vrag_kit.generation.training_facts import trained_groups
+from vrag_kit.generation.token_limit import TokenLimit
 from vrag_kit.outcomes import Failure, Status
 
 __all__ = [
@@ -53,7 +50,6 @@ __all__ = [
     "ConversationConfig",
     "CostEstimate",
     "Decoding",
-    "DecomposedBenchmark",
     "EarlyStop",
     "EndpointGenerator",
     "Failure",
@@ -63,7 +59,6 @@ __all__ = [
     "PromptSet",
     "Reply",
     "Status",
-    "SubQuestion",
     "Task",
     "TokenLimit",
     "ask_conversations",
@@ -81,7 +76,6 @@ __all__ = [
     "gcue_contexts",
     "gt_clue",
     "load_generator",
-    "load_human_answers",
     "load_rewriter",
     "m_gt",
     "m_in_k",
@@ -89,13 +83,11 @@ __all__ = [
     "one_in_k",
     "one_in_k_easy",
     "pending_answers",
-    "read_choices",
     "read_prompts",
     "render",
     "stored_field",
     "top_k",
     "top_k_per_modality",
-    "trained_groups",
     "with_blank_images",
     "with_min_clues",
     "zero_shot",

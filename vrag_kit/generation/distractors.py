@@ -123,13 +123,15 @@ def clues_of_draw(
     """Return n clues of a query. Draw r starts at item r mod R of its R clues in random order, so
     that the first R draws differ (footnote 4). Raises `VragError` if there are fewer than n.
     """
+    if not n:
+        return []
     clues = ordered(benchmark.relevant(query_id), seed, query_id, "clue")
     if len(clues) < n:
         raise VragError(
             f"query {query_id!r}: found {len(clues)} clues; expected {n}. Leave such queries out"
             f" with `with_min_clues(benchmark, {n})`."
         )
-    start = draw % max(len(clues), 1)
+    start = draw % len(clues)
     return (clues[start:] + clues[:start])[:n]
 
 

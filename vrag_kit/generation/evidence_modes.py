@@ -93,7 +93,8 @@ def evidence_modes(
                 chosen = ordered(chosen, seed, query_id, "evidence", draw)
             elif order == "gold_last":
                 gold = benchmark.relevant(query_id)
-                chosen = sorted(chosen, key=lambda doc_id, gold=gold: doc_id in gold)
+                others = [doc_id for doc_id in chosen if doc_id not in gold]
+                chosen = others + [doc_id for doc_id in chosen if doc_id in gold]
             shown += chosen
         context = Context(query_id=query_id, setting=mode, k=k, draw=draw, doc_ids=tuple(shown))
         contexts.append(context)

@@ -19,7 +19,7 @@ from vrag_kit.generation.parsers import ParsedFields
 from vrag_kit.generation.prompts import PromptSet
 from vrag_kit.generation.store import AnswerStore
 from vrag_kit.options import Entry
-from vrag_kit.types import Answer, Failure, Prompt
+from vrag_kit.types import Failure, Prompt
 
 REWRITTEN = "rewritten"
 NO_ENTITY = "no_entity"
@@ -66,18 +66,22 @@ class Rewriter:
         this = Task(what="rewritten questions", read=parse_rewriting, silence_counts=True)
         with AnswerStore(self.store, lease=self.lease) as store:
             replies = ask_prompts(self.generator, prompts, store, how=self.how, this=this)
-        pairs = zip(questions, replies, strict=True)
-        found = [_rewritten(question, reply) for question, reply in pairs]
-        counts = Counter(each.outcome for each in found if each.failure is None)
-        stay = counts[NO_ENTITY] + counts[UNPARSED]
-        if stay and not any(reply.fields.get(STAND_IN) for reply in replies):
+        results = []
+        for question, reply in zip(questions, replies, strict=True):
+            text = str(reply.fields.get("question", question))
+            outcome = str(reply.fields["outcome"]) if reply.status.is_answer else ""
+            failure = None if outcome else reply.failure
+            results.append(RewriteResult(text=text, outcome=outcome, failure=failure))
+        counts = Counter(result.outcome for result in results)
+        unchanged = counts[NO_ENTITY] + counts[UNPARSED]
+        if unchanged and not any(STAND_IN in reply.fields for reply in replies):
             print(
-                f"rewriting by {self.generator.name}: {stay:,} of {len(found):,} questions are"
-                f" searched as they are ({counts[NO_ENTITY]:,} without an entity,"
+                f"rewriting by {self.generator.name}: {unchanged:,} of {len(results):,} questions"
+                f" are searched as they are ({counts[NO_ENTITY]:,} without an entity,"
                 f" {counts[UNPARSED]:,} unparsed)",
                 flush=True,
             )
-        return found
+        return results
 
 
 def load_rewriter(
@@ -105,36 +109,27 @@ def parse_rewriting(raw: str) -> ParsedFields:
     null, is "no_entity"; anything else is "unparsed".
     """
     words = _THOUGHT.sub("", raw)
-    begin = words.find("{")
     try:
-        found, end = _DECODER.raw_decode(words, max(begin, 0))
+        found, end = _DECODER.raw_decode(words, max(words.find("{"), 0))
         json.dumps(found, ensure_ascii=False).encode()  # half a character is none
     except (ValueError, RecursionError):
         return {"outcome": UNPARSED}
-    if words[end:].strip() not in ("", "```") or not isinstance(found, dict):
-        return {"outcome": UNPARSED}
-    if set(found) != _KEYS:
+    is_object = isinstance(found, dict) and set(found) == _KEYS
+    if not is_object or words[end:].strip() not in ("", "```"):
         return {"outcome": UNPARSED}
     name, question = found["entity_name"], found["updated_question"]
-    if name is None or (isinstance(name, str) and not name.strip()):
+    if name is None or not str(name).strip():
         return {"outcome": NO_ENTITY}
     if not isinstance(name, str) or not isinstance(question, str) or not question.strip():
         return {"outcome": UNPARSED}
     return {"outcome": REWRITTEN, "question": " ".join(question.split())}
 
 
-def _once_each(pairs: list[tuple[str, Any]]) -> dict[str, Any]:  # Any: what JSON holds
-    """A JSON object; raises ValueError for a key that is there twice."""
+def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:  # Any: what JSON holds
+    """Return a JSON object; raises ValueError for a repeated key."""
     if len(dict(pairs)) < len(pairs):
-        raise ValueError("a key is there twice")
+        raise ValueError("a key is repeated")
     return dict(pairs)
 
 
-_DECODER = json.JSONDecoder(object_pairs_hook=_once_each)
-
-
-def _rewritten(question: str, reply: Answer) -> RewriteResult:
-    if not reply.status.is_answer:
-        return RewriteResult(text=question, outcome="", failure=reply.failure)
-    text = str(reply.fields.get("question", question))
-    return RewriteResult(text=text, outcome=str(reply.fields["outcome"]))
+_DECODER = json.JSONDecoder(object_pairs_hook=_object)

@@ -1,9 +1,10 @@
-"""Panel in which a person answers questions with options, one at a time.
+"""Panel in which a person answers questions with options, one at a time, and its files of choices.
 The seconds are measured, and every click is saved.
 """
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Sequence
 from html import escape
@@ -14,7 +15,7 @@ from typing import TYPE_CHECKING
 import pandas as pd
 
 from vrag_kit.errors import VragError
-from vrag_kit.generation.people import CHOICE_COLUMNS, option_text, read_choices, write_choices
+from vrag_kit.tables import read_csv_rows, write_csv_rows
 from vrag_kit.types import Benchmark, Context, DocId, Query
 from vrag_kit.widgets.annotation import AnnotationPanel
 from vrag_kit.widgets.cards import page_html
@@ -23,6 +24,7 @@ from vrag_kit.widgets.images import image_html
 if TYPE_CHECKING:
     from IPython.display import HTML
 
+CHOICE_COLUMNS = ["query_id", "setting", "option", "option_text", "seconds", "participant"]
 Thing = tuple[str, str]
 """The unit that is answered: (query_id, setting)."""
 ASKED = "#d55e00"
@@ -33,6 +35,48 @@ _HINTS = {
     "back": "to the question before",
     "begin": "show the question and let its seconds run, or hide it while you are away",
 }
+
+
+def read_choices(path: Path | str) -> pd.DataFrame:
+    """Read the options that one or several participants chose from a CSV file.
+
+    The columns are query_id, setting, option (a letter), option_text, seconds (NaN if not
+    measured), participant. Raises `VragError` naming the line for a missing column, a row that is
+    too long or too short, an option that is no letter, invalid seconds, an empty name, and a
+    question that one participant answered twice in a setting.
+    """
+    advice = "Write some with `multiple_choice_panel`, or name other files."
+    rows = dict(read_csv_rows(Path(path), CHOICE_COLUMNS, "choices", advice))
+    table = pd.DataFrame(list(rows.values()), list(rows), CHOICE_COLUMNS, dtype=object)
+    key = ["query_id", "setting", "participant"]
+    seconds = pd.to_numeric(table["seconds"].replace("", "nan"), errors="coerce")
+    measured = table["seconds"] != ""
+    checks = {
+        "a letter A, B, C, … as option": ~table["option"].isin([*ascii_uppercase]),
+        "a query_id, a setting and a participant": (table[key] == "").any(axis=1),
+        "seconds from 0, or nothing": measured & ~seconds.between(0, math.inf, inclusive="left"),
+        "one choice of a participant in a question and setting": table.duplicated(key),
+    }
+    for expected, wrong in checks.items():
+        if wrong.any():
+            row = table[wrong].iloc[0]
+            found = ", ".join(map(repr, row))
+            raise VragError(f"{path} line {row.name}: found {found}; expected {expected}.")
+    return table.assign(seconds=seconds.astype(float)).reset_index(drop=True)
+
+
+def write_choices(path: Path | str, choices: pd.DataFrame) -> None:
+    """Write chosen options in the format of `read_choices`, replacing the file atomically. Raises
+    `OSError` when it cannot be written.
+    """
+    seconds = choices["seconds"].map(lambda each: "" if pd.isna(each) else f"{each:.1f}")
+    table = choices.assign(seconds=seconds)[CHOICE_COLUMNS]
+    write_csv_rows(Path(path), CHOICE_COLUMNS, table.itertuples(index=False))
+
+
+def option_text(query: Query, letter: str) -> str | None:
+    """Return the text of an option; None for a letter that the question does not have."""
+    return dict(zip(ascii_uppercase, query.choices, strict=False)).get(letter)
 
 
 class MultipleChoicePanel(AnnotationPanel[Thing]):
@@ -65,11 +109,7 @@ class MultipleChoicePanel(AnnotationPanel[Thing]):
         if option is None:
             raise VragError(f"this question has no option {name}")
         kept = _choices_in(self.path, self.participant, self.benchmark)
-        rows = [
-            row
-            for row in kept[CHOICE_COLUMNS].itertuples(index=False, name=None)
-            if row[:2] != thing
-        ]
+        rows = [row for row in kept.itertuples(index=False, name=None) if row[:2] != thing]
         rows.append((*thing, name, option, self.seconds[thing], self.participant))
         table = pd.DataFrame(rows, columns=CHOICE_COLUMNS)
         write_choices(self.path, table)

@@ -47,6 +47,7 @@ from vrag_kit.papers.mrag_bench.option_leakage import (
 )
 from vrag_kit.papers.mrag_bench.people import (
     inter_rater_agreement,
+    load_human_answers,
     micro_and_macro_accuracy,
     published_human_baseline,
 )
@@ -163,6 +164,7 @@ __all__ = [
     "inter_rater_agreement",
     "is_evaluated_retriever",
     "is_paper_data",
+    "load_human_answers",
     "load_prompts",
     "micro_and_macro_accuracy",
     "mismatched_examples",

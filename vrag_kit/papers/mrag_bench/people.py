@@ -1,22 +1,75 @@
-"""Human answers (Figures 6 and 7 and Table 3): micro and macro averages, since the paper averages
-people and models differently, and inter-rater agreement.
+"""Human answers (Figures 6 and 7 and Table 3): their table, micro and macro averages, since the
+paper averages people and models differently, and inter-rater agreement.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict
 from itertools import combinations
+from pathlib import Path
 
 import pandas as pd
 
 from vrag_kit.analysis import PoststratificationWeights, estimate
+from vrag_kit.errors import VragError
+from vrag_kit.generation.conversation_runner import ANSWER_COLUMNS
 from vrag_kit.judging.multiple_choice import read_choice
 from vrag_kit.papers.mrag_bench.audit import QUESTIONS
 from vrag_kit.papers.mrag_bench.results import OVERALL, multiple_choice_accuracy, scenario_weights
 from vrag_kit.papers.published import published
-from vrag_kit.types import Benchmark
+from vrag_kit.types import Benchmark, Context, Status
+from vrag_kit.widgets.multiple_choice import CHOICE_COLUMNS, option_text, read_choices
 
 MICRO, MACRO = "micro", "macro"
 _EACH_ALIKE = PoststratificationWeights("scenario", dict.fromkeys(QUESTIONS, 1.0))
+
+
+def load_human_answers(
+    benchmark: Benchmark, contexts: Sequence[Context], files: Iterable[Path | str]
+) -> pd.DataFrame:
+    """Load participants' choices as a table of answers like that of `ask_models`.
+
+    The column model holds the participant, and seconds is added. There is one row for each of
+    `contexts` that a participant answered. A choice whose option has another position in the
+    benchmark's question, or that is of no context, is left out; how many are is printed. Raises
+    `VragError` as `read_choices`, and when two files hold choices of one participant.
+    """
+    chosen = pd.concat([pd.DataFrame(columns=CHOICE_COLUMNS), *map(read_choices, files)])
+    twice = chosen.loc[chosen.duplicated(["query_id", "setting", "participant"]), "participant"]
+    if not twice.empty:
+        raise VragError(
+            f"two files hold choices of {twice.iloc[0]!r}; keep a file for each participant."
+        )
+    asked = {(context.query_id, context.setting): context for context in contexts}
+    rows = []
+    for choice in chosen.to_dict("records"):
+        context = asked.get((choice["query_id"], choice["setting"]))
+        if context is None:
+            continue
+        query = benchmark.queries[context.query_id]
+        if option_text(query, choice["option"]) != choice["option_text"]:
+            continue
+        row = {
+            **asdict(context),
+            "benchmark": benchmark.name,
+            "model": choice["participant"],
+            "sample": 0,
+            "group": query.group,
+            "template": "",
+            "answer": choice["option"],
+            "status": Status.OK.value,
+            "detail": "",
+            "answer_id": "",
+            "seconds": choice["seconds"],
+        }
+        rows.append(row)
+    print(
+        f"people: {chosen['participant'].nunique()} chose {len(chosen):,} options; {len(rows):,} of"
+        f" them are to be compared, {len(chosen) - len(rows):,} belong to other questions",
+        flush=True,
+    )
+    return pd.DataFrame(rows, columns=[*ANSWER_COLUMNS, "seconds"]).astype({"m": "Int64"})
 
 
 def micro_and_macro_accuracy(judged: pd.DataFrame, benchmark: Benchmark) -> pd.DataFrame:

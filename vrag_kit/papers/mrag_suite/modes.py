@@ -11,7 +11,7 @@ from vrag_kit.analysis.comparisons import holm_by_family, paired_differences
 from vrag_kit.analysis.means import column_means, per_query
 from vrag_kit.analysis.report_tables import NOTHING, ci_cells, differences_table
 from vrag_kit.analysis.strata import ALL, expand_strata
-from vrag_kit.generation.training_facts import trained_groups
+from vrag_kit.analysis.training_facts import trained_groups
 from vrag_kit.judging import SHARES, Judge, judge_answers, load_judge, scale_of
 from vrag_kit.options import Entry
 from vrag_kit.papers.mrag_suite.datasets import dataset_metric

@@ -14,7 +14,7 @@ import pandas as pd
 from vrag_kit.analysis import check_answers
 from vrag_kit.benchmarks.suite import Entry as DataSet
 from vrag_kit.errors import VragError
-from vrag_kit.generation import DecomposedBenchmark, ask_models
+from vrag_kit.generation import ask_models
 from vrag_kit.judging import (
     ClaimChecker,
     ClaimExtractor,
@@ -32,6 +32,7 @@ from vrag_kit.synthetic.mrag_suite.checking import open_rule_checker
 from vrag_kit.synthetic.mrag_suite.ground_truth import OracleClaimChecker
 from vrag_kit.synthetic.mrag_suite.opening import GroundTruth, open_ground_truth
 from vrag_kit.synthetic.mrag_suite.prompts import FIELD_GUIDE, load_prompts
+from vrag_kit.synthetic.mrag_suite.sub_questions import DecomposedBenchmark
 from vrag_kit.types import Benchmark, Context
 
 Answers = dict[str, tuple[Benchmark, pd.DataFrame]]

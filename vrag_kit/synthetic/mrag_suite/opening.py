@@ -13,7 +13,6 @@ from pathlib import Path
 from vrag_kit.benchmarks import captions_only
 from vrag_kit.benchmarks.suite import Entry, load_collection
 from vrag_kit.errors import VragError
-from vrag_kit.generation.parts import SubQuestion
 from vrag_kit.judging.claims import EntailmentLabel
 from vrag_kit.papers.mrag_suite.printed import DATASETS
 from vrag_kit.papers.mrag_suite.prompts import domain_of
@@ -34,6 +33,7 @@ from vrag_kit.synthetic.mrag_suite.species_facts import (
     species_by_name,
     suite_species,
 )
+from vrag_kit.synthetic.mrag_suite.sub_questions import SubQuestion
 from vrag_kit.synthetic.mrag_suite.visrag_writer import SIDECAR, WORDS
 from vrag_kit.synthetic.mrag_suite.webqa import ANNOTATIONS, photograph_facts
 from vrag_kit.synthetic.traits import Species

@@ -1,4 +1,4 @@
-"""Compose long answers from short ones: one short question per part, with joined replies.
+"""Long answers composed from short ones: one short question per part, with joined replies.
 
 This is for models that know only short answers. Nothing is trained for it, and a long answer has
 the errors of its short ones. Each reply is stored like any other answer.
@@ -7,8 +7,7 @@ the errors of its short ones. Each reply is stored like any other answer.
 from __future__ import annotations
 
 import hashlib
-from collections import defaultdict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -17,6 +16,9 @@ import pandas as pd
 from vrag_kit.errors import VragError
 from vrag_kit.frames import require_columns
 from vrag_kit.types import Benchmark, Context, Query, QueryId, Status
+
+_Row = Mapping[Hashable, object]
+_CONTEXT = ["model", "setting", "k", "m", "draw", "sample"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,34 +55,35 @@ class DecomposedBenchmark:
         """
         whole = self.benchmark
         queries: dict[QueryId, Query] = {}
-        for part_id, (query_id, part) in self._parts.items():
-            queries[part_id] = replace(
-                whole.queries[query_id],
-                query_id=part_id,
-                text=part.question,
-                answers=(),
-                choices=(),
-                conversation_id=None,
-                turn=0,
+        qrels = {}
+        pools = {}
+        left_out = {}
+        for query_id, parts in self._parts.items():
+            query = replace(
+                whole.queries[query_id], answers=(), choices=(), conversation_id=None, turn=0
             )
-        of = {part_id: query_id for part_id, (query_id, _) in self._parts.items()}
+            for part_id, part in parts.items():
+                queries[part_id] = replace(query, query_id=part_id, text=part.question)
+                qrels[part_id] = whole.qrels.get(query_id, {})
+                pools[part_id] = whole.candidates(query_id) or ()
+                if query_id in whole.left_out:
+                    left_out[part_id] = whole.left_out[query_id]
         asked = "\n".join(f"{part_id} {query.text}" for part_id, query in queries.items())
         named = f"{whole.fingerprint}\n{asked}"
-        pools, left_out = whole.pools, whole.left_out
         return replace(
             whole,
             fingerprint=hashlib.sha256(named.encode()).hexdigest(),
             queries=queries,
-            qrels={each: whole.qrels[of[each]] for each in of if of[each] in whole.qrels},
-            pools=None if pools is None else {each: pools[of[each]] for each in of},
-            left_out={each: left_out[of[each]] for each in of if of[each] in left_out},
+            qrels=qrels,
+            pools=None if whole.pools is None else pools,
+            left_out=left_out,
         )
 
     def contexts(self, contexts: Sequence[Context]) -> list[Context]:
         """Return each context once per part of its query, with the same documents."""
         asked: list[Context] = []
         for context in contexts:
-            parts = self._parts_of[context.query_id]
+            parts = self._parts[context.query_id]
             asked += [replace(context, query_id=part_id) for part_id in parts]
         return asked
 
@@ -93,34 +96,33 @@ class DecomposedBenchmark:
         said. Raises `VragError` for replies to other questions, and if one of a query's parts is
         missing.
         """
-        needed = ["model", "setting", "k", "m", "draw", "sample", "query_id", "status", "answer"]
-        require_columns(replies, needed, "joined")
-        rows: dict[tuple[object, ...], dict[QueryId, dict[str, object]]] = defaultdict(dict)
-        for row in replies.to_dict("records"):
-            part_id = str(row["query_id"])
-            if part_id not in self._parts:
-                raise VragError(
-                    f"joined: query {part_id!r} is no part of one of {self.benchmark.name}. Give"
-                    " the answers to `questions` of the same object."
-                )
-            m = None if pd.isna(row["m"]) else row["m"]
-            arm = (row["model"], row["setting"], row["k"], m, row["draw"], row["sample"])
-            rows[(*arm, self._parts[part_id][0])][part_id] = {str(n): v for n, v in row.items()}
-        joined = [self._joined(str(key[-1]), by_part) for key, by_part in rows.items()]
-        table = pd.DataFrame(joined, columns=[*replies.columns, "parts"])
-        return table.astype({"m": "Int64"})
-
-    def _joined(
-        self, query_id: QueryId, by_part: Mapping[QueryId, dict[str, object]]
-    ) -> dict[str, object]:
-        """The row of one long answer."""
-        wanted = self._parts_of[query_id]
-        if missing := [each for each in wanted if each not in by_part]:
+        require_columns(replies, [*_CONTEXT, "query_id", "status", "answer"], "replies")
+        query_of: dict[QueryId, QueryId] = {}
+        for query_id, parts in self._parts.items():
+            query_of |= dict.fromkeys(parts, query_id)
+        whole = replies["query_id"].map(query_of)
+        strange = replies.loc[whole.isna(), "query_id"]
+        if not strange.empty:
             raise VragError(
-                f"joined: {len(missing)} of {len(wanted)} parts of query {query_id!r} have no"
+                f"replies: query {strange.iloc[0]!r} is no part of one of {self.benchmark.name}."
+                " Join the answers to `questions` of the same object."
+            )
+        rows = []
+        keys = [*(replies[name] for name in _CONTEXT), whole]
+        for _, part in replies.groupby(keys, sort=False, dropna=False):
+            by_part = {str(row["query_id"]): row for row in part.to_dict("records")}
+            rows.append(self._joined(str(whole[part.index[0]]), by_part))
+        return pd.DataFrame(rows, columns=[*replies.columns, "parts"]).astype({"m": "Int64"})
+
+    def _joined(self, query_id: QueryId, by_part: Mapping[QueryId, _Row]) -> _Row:
+        """The row of one long answer."""
+        parts = self._parts[query_id]
+        if missing := [part_id for part_id in parts if part_id not in by_part]:
+            raise VragError(
+                f"replies: {len(missing)} of {len(parts)} parts of query {query_id!r} have no"
                 f" reply, the first {missing[0]!r}. Ask all of `contexts`."
             )
-        rows = [by_part[each] for each in wanted]
+        rows = [by_part[part_id] for part_id in parts]
         ids = tuple(str(row["answer_id"]) for row in rows)
         named = hashlib.sha256("\n".join(ids).encode()).hexdigest()
         row = {**rows[0], "query_id": query_id, "answer_id": named, "parts": ids}
@@ -128,25 +130,17 @@ class DecomposedBenchmark:
         if not status.is_answer:
             return {**row, "status": status.value, "detail": detail, "answer": None}
         replies = [str(each["answer"]) for each in rows]
-        told = [self._parts[each][1] for each in wanted]
-        sentences = [part.sentence(said) for part, said in zip(told, replies, strict=True) if said]
+        pairs = zip(parts.values(), replies, strict=True)
+        sentences = [part.sentence(reply) for part, reply in pairs if reply]
         words = " ".join(filter(None, sentences)) or " ".join(dict.fromkeys(replies)).strip()
         if status is Status.OK and not words:
             status, detail = Status.EMPTY, "nothing was said about any part"
         return {**row, "status": status.value, "detail": detail, "answer": words}
 
     @cached_property
-    def _parts_of(self) -> dict[QueryId, list[QueryId]]:
-        """Query's id → its parts' ids, in order."""
-        found: dict[QueryId, list[QueryId]] = defaultdict(list)
-        for part_id, (query_id, _) in self._parts.items():
-            found[query_id].append(part_id)
-        return found
-
-    @cached_property
-    def _parts(self) -> dict[QueryId, tuple[QueryId, SubQuestion]]:
-        """Part's id → query's id, and part."""
-        found: dict[QueryId, tuple[QueryId, SubQuestion]] = {}
+    def _parts(self) -> dict[QueryId, dict[QueryId, SubQuestion]]:
+        """Query → the ids of its parts, in order → the part."""
+        found = {}
         for query_id, query in self.benchmark.queries.items():
             parts = self.parts(query)
             if not parts:
@@ -154,16 +148,15 @@ class DecomposedBenchmark:
                     f"query {query_id!r} of {self.benchmark.name} has no part to be asked for."
                     " Give it one, or leave it out with `benchmark.subset(query_ids)`."
                 )
-            for number, part in enumerate(parts, start=1):
-                found[f"{query_id}~{number}"] = (query_id, part)
+            found[query_id] = {f"{query_id}~{n}": part for n, part in enumerate(parts, start=1)}
         return found
 
 
-def _worst(rows: Sequence[Mapping[str, object]]) -> tuple[Status, str]:
-    """The status of a long answer, and why: the first part's whose call failed, else that
-    of one that was cut off. A part that is empty only lacks.
+def _worst(rows: Sequence[_Row]) -> tuple[Status, str]:
+    """The status of a long answer and its detail: those of the first part that failed, else of the
+    first that was truncated. A part that is empty only lacks.
     """
     states = [(Status(str(row["status"])), str(row["detail"])) for row in rows]
     failed = [state for state in states if not state[0].is_answer]
-    cut = [state for state in states if state[0] is Status.TRUNCATED]
-    return (failed or cut or [(Status.OK, "")])[0]
+    truncated = [state for state in states if state[0] is Status.TRUNCATED]
+    return (failed or truncated or [(Status.OK, "")])[0]

@@ -32,21 +32,20 @@ class TokenLimit:
 
         Raises `VragError` when the tokenizer cannot be read.
         """
-        encoding = load_tokenizer(self.tokenizer).encode(text)
+        encoding = _load_tokenizer(self.tokenizer).encode(text)
         own = [place for place, special in enumerate(encoding.special_tokens_mask) if not special]
-        before = own[0] if own else 0  # what is set behind a text does not count
-        room = self.tokens - before
+        before = own[0] if own else 0  # special tokens behind a text do not count
+        room = max(self.tokens - before, 0)
         if len(own) < room:
             return text, False
-        if room < 1:
-            return "", True
-        end = encoding.offsets[own[room - 1]][1]
-        return text[:end] if len(own) > room else text, True
+        if len(own) == room:
+            return text, True
+        end = encoding.offsets[own[room - 1]][1] if room else 0
+        return text[:end], True
 
 
 @lru_cache(maxsize=4)
-def load_tokenizer(name: str) -> Tokenizer:
-    """Load a tokenizer from a folder or the hub; raises `VragError` if that fails."""
+def _load_tokenizer(name: str) -> Tokenizer:
     from tokenizers import Tokenizer
 
     folder = project_path(name)
@@ -59,7 +58,7 @@ def load_tokenizer(name: str) -> Tokenizer:
         raise VragError(
             f"answer_tokenizer {name!r} cannot be read ({error}); expected a folder with a"
             " tokenizer.json, or a name on the hub. A gated one needs its licence accepted and"
-            " `hf auth login`; any other does too, and is recorded with the answers."
+            " `hf auth login`."
         ) from error
     tokenizer.no_truncation()
     tokenizer.no_padding()
