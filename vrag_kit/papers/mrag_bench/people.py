@@ -13,7 +13,7 @@ import pandas as pd
 
 from vrag_kit.analysis import PoststratificationWeights, estimate
 from vrag_kit.errors import VragError
-from vrag_kit.generation.conversation_runner import ANSWER_COLUMNS
+from vrag_kit.generation.conversation import ANSWER_COLUMNS
 from vrag_kit.judging.multiple_choice import read_choice
 from vrag_kit.papers.mrag_bench.audit import QUESTIONS
 from vrag_kit.papers.mrag_bench.results import OVERALL, multiple_choice_accuracy, scenario_weights
