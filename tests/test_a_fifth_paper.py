@@ -26,7 +26,7 @@ from vrag_kit.retrieval import evaluate, mean_metrics, search_all
 from vrag_kit.types import Benchmark
 
 TOY = Path(__file__).with_name("toy_paper")
-PROMPTS = replace(read_prompts(TOY / "prompts.json"), read=read_letter)
+PROMPTS = replace(read_prompts(TOY / "prompts.yaml"), read=read_letter)
 SHAPES = {"disc": "red", "square": "blue", "ring": "green", "bar": "black"}
 CORNERS = ("none", "four")
 
@@ -120,9 +120,9 @@ def test_a_conversation_shows_photo_pages_choices_and_the_models_own_answers(
 def test_the_table_names_the_pages_that_were_sent_not_those_without_room(
     talks: Benchmark, run: pd.DataFrame, tmp_path: Path
 ) -> None:
-    narrow = tmp_path / "narrow.json"
-    words = (TOY / "prompts.json").read_text(encoding="utf-8")
-    narrow.write_text(words.replace('"budget": 200', '"budget": 60'), encoding="utf-8")
+    narrow = tmp_path / "narrow.yaml"
+    words = (TOY / "prompts.yaml").read_text(encoding="utf-8")
+    narrow.write_text(words.replace("book_chars: 200", "book_chars: 60"), encoding="utf-8")
     prompts = replace(read_prompts(narrow), read=read_letter)
     contexts = top_k(talks, run, ks=[2])
     with StrangeServer({"": ["say A"]}) as server:

@@ -29,10 +29,12 @@ from vrag_kit.building.annotations import read_annotation_log
 from vrag_kit.building.folders import SpeciesFolder
 from vrag_kit.building.questions import read_questions
 from vrag_kit.errors import VragError
+from vrag_kit.generation import read_prompts, render
 from vrag_kit.judging import read_claim_labels, read_human_labels
 from vrag_kit.papers.mrag_bench import no_rag
 from vrag_kit.papers.visual_rag import PROMPTS
 from vrag_kit.runner import cli
+from vrag_kit.types import Context, Document, Query
 from vrag_kit.widgets import multiple_choice_panel
 
 with (ROOT / "tests" / "bad_inputs.csv").open(encoding="utf-8", newline="") as file:
@@ -59,6 +61,16 @@ CHANGES: dict[str, tuple[str, str]] = {
 
 FOUR = four_questions()
 LILY = SpeciesFolder(Path(), "lily", "lily", "", (), ("lily/a.jpg",))
+
+
+def rendered(path: Path) -> object:
+    """The prompt of the setting "mine" in a prompt file, with one passage."""
+    prompts = read_prompts(path, PROMPTS)
+    template = prompts.template_for(Context(query_id="q", setting="mine", k=1))
+    passage = Document(doc_id="d", text="Some moths are red.")
+    return render(template, Query(query_id="q", text="Which?"), [passage])
+
+
 LOADERS: dict[str, tuple[str, Callable[[Path], object]]] = {
     "labels file": ("labels.csv", read_human_labels),
     "claim labels": ("labels.csv", lambda at: read_claim_labels(at, annotator="me")),
@@ -71,7 +83,7 @@ LOADERS: dict[str, tuple[str, Callable[[Path], object]]] = {
     "image index": ("entries.jsonl", lambda at: read_image_index(at.parent)),
     "web index": ("pages.jsonl", lambda at: read_web_index(at.parent)),
     "results table": ("results/01_a.csv", lambda at: load_results(at.parent)),
-    "template": ("t", lambda at: PROMPTS.with_settings({"mine": yaml.safe_load(at.read_text())})),
+    "template": ("mine.yaml", rendered),
 }
 """Kind → the file that a case is the content of, and what reads it, where no command does."""
 

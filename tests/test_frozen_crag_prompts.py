@@ -4,11 +4,11 @@ example beside it: `tests/data/crag_mm_prompts.md` holds what the paper prints.
 
 from __future__ import annotations
 
-import json
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
+import yaml
 from talks import entry, make_talks, page
 
 from vrag_kit.generation import render
@@ -110,7 +110,7 @@ def test_the_codes_layout_has_a_message_a_part_and_the_multi_turn_text_from_turn
 
 
 def test_what_is_ours_reads_as_its_example(query: Query) -> None:
-    told = json.loads((Path(WORDINGS_FOLDER) / "prompts.json").read_text(encoding="utf-8"))
+    told = yaml.safe_load((Path(WORDINGS_FOLDER) / "prompts.yaml").read_text(encoding="utf-8"))
     examples = [each["example"] for each in told["ours"]]
     car = (Turn("What is it?", "A car."), Turn("Whose?", "Mine."))
     found = [entry("kg", ("Rover", "x"), ("Van", ""))]

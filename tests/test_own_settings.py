@@ -29,8 +29,7 @@ from vrag_kit.analysis import (
 from vrag_kit.errors import VragError
 from vrag_kit.forecast import dry_run
 from vrag_kit.generation import ask_models, build_prompt, gt_clue, one_in_k, render, zero_shot
-from vrag_kit.generation.prompts import Template
-from vrag_kit.generation.slots import Slot
+from vrag_kit.generation.rendering import Template
 from vrag_kit.judging import judge_answers, load_judge
 from vrag_kit.papers import crag_mm, mrag_bench, published
 from vrag_kit.papers.visual_rag import PROMPTS, published_results
@@ -68,32 +67,32 @@ class Red:
 
 
 @pytest.mark.parametrize(
-    "slots", [["task", "images"], [], [{"kind": "history", "item": "{answer}"}]]
+    "source",
+    [
+        "{{ task }}{% include images %}",
+        "",
+        "{% for each in history %}{{ each.answer }}{% endfor %}",
+    ],
 )
-def test_a_prompt_without_its_question_is_asked_of_nobody(
-    slots: list[object], tmp_path: Path
-) -> None:
-    prompts = PROMPTS.with_settings({"mine": slots})
+def test_a_prompt_without_its_question_is_asked_of_nobody(source: str, tmp_path: Path) -> None:
+    prompts = PROMPTS.with_templates({"mine": source}).with_settings({"mine": "mine"})
     with pytest.raises(VragError, match="setting 'mine': the question is not in its template"):
         ask_models([Red()], few_texts(), [asked_as("mine")], tmp_path, prompts=prompts)
 
 
 @pytest.mark.parametrize(
-    "slot", ["question", {"kind": "documents", "item": "{text}", "header": "{question} "}]
+    "source",
+    [
+        "{% for each in documents %}{{ question }} {{ each.text }}{% endfor %}",
+        "{% include asking %}{{ documents[0].text }}",
+    ],
 )
-def test_a_question_may_stand_in_a_header(slot: object) -> None:
-    prompts = PROMPTS.with_settings(
-        {"mine": ["task", slot, {"kind": "documents", "item": "{text}"}]}
-    )
+def test_a_question_may_stand_in_a_loop_or_a_part(source: str) -> None:
+    template = Template("mine", source, parts={"asking": "{{ question }} "})
+    prompts = replace(PROMPTS, templates={**PROMPTS.templates, "mine": template})
+    prompts = prompts.with_settings({"mine": "mine"})
     (message,) = build_prompt(few_texts(), replace(asked_as("mine"), doc_ids=("d",)), prompts)
-    assert "Which colour?" in message.parts[0]
-
-
-def test_words_that_would_never_be_said_are_refused() -> None:
-    with pytest.raises(
-        VragError, match="setting 'mine': a slot of the kind \"text\" without words"
-    ):
-        PROMPTS.with_settings({"mine": ["question", {"kind": "text", "header": "Look!"}]})
+    assert message.parts == ("Which colour? red",)
 
 
 def test_contexts_that_are_there_twice_are_asked_and_counted_once(
@@ -128,26 +127,23 @@ def test_a_setting_without_words_is_named_with_what_to_type(tmp_path: Path) -> N
         )
 
 
-def test_a_setting_takes_a_known_template_one_by_k_or_slots_of_its_own() -> None:
-    behind = {"kind": "text", "text": "Look twice."}
-    system = {"kind": "text", "role": "system", "text": "You know moths."}
-    prompts = PROMPTS.with_settings(
+def test_a_setting_takes_a_known_template_one_by_k_or_a_template_of_its_own() -> None:
+    source = "{{ system }}You know moths.{{ user }}{{ task }} {{ question }}\nLook twice."
+    prompts = PROMPTS.with_templates({"twice": source}).with_settings(
         {
             "like_one": "one_image",
             "by_k": {1: "one_image", "otherwise": "several_images"},
-            "mine": [system, "task", "question", behind],
+            "mine": "twice",
         }
     )
     assert prompts.template_for(asked_as("like_one")).name == "one_image"
     assert prompts.template_for(asked_as("by_k", 1)).name == "one_image"
     assert prompts.template_for(asked_as("by_k", 7)).name == "several_images"
-    (task,) = PROMPTS.template("no_image").slots[:1]
-    said = [
-        (each.role, each.parts) for each in render(prompts.template_for(asked_as("mine")), QUERY)
-    ]
-    assert said == [
+    rendered = render(prompts.template_for(asked_as("mine")), QUERY)
+    task = PROMPTS.template("no_image").values["task"]
+    assert [(each.role, each.parts) for each in rendered] == [
         ("system", ("You know moths.",)),
-        ("user", (f"{task.text}Question: Which colour?\nLook twice.",)),
+        ("user", (f"{task} Which colour?\nLook twice.",)),
     ]
     assert prompts.template_for(asked_as("gt_clue")) == PROMPTS.template_for(asked_as("gt_clue"))
 
@@ -166,8 +162,7 @@ def test_a_wording_shows_the_names_that_may_be_typed() -> None:
     [
         ("sevral", "setting 'mine' names the template 'sevral'; expected one of no_image"),
         ({"one": "one_image"}, "setting 'mine': found 'one' as k; expected a number"),
-        (["taks"], "setting 'mine': no slot 'taks'; expected a mapping, or one of task, format"),
-        ([{"kind": "txt"}], "setting 'mine': kind is 'txt'; expected one of text, question"),
+        (["task"], r"setting 'mine' is \['task'\]; expected a template's name"),
     ],
 )
 def test_what_is_mistyped_in_the_words_of_a_setting_is_named(how: object, words: str) -> None:
@@ -184,14 +179,14 @@ def test_a_template_alone_where_one_by_k_is_expected_is_told_how_to_be_said() ->
 
 
 OWN_WORDS = {
-    "templates": {"alone": [{"kind": "text", "text": "Choose."}, "asked", "choices"]},
+    "templates": {"alone": "Choose.\n{% include asked %}\n{% include options %}"},
     "settings": {"pictures_twice": "examples"},
 }
 
 
 def test_a_parameter_names_a_file_of_ones_own_over_the_papers_words(tmp_path: Path) -> None:
-    file = tmp_path / "mine.json"
-    file.write_text(json.dumps(OWN_WORDS), encoding="utf-8")
+    file = tmp_path / "mine.yaml"
+    file.write_text(json.dumps(OWN_WORDS), encoding="utf-8")  # YAML as well
     prompts = mrag_bench.load_prompts(str(file))
     paper = mrag_bench.load_prompts("paper")
     query = replace(QUERY, choices=("red", "blue"))
@@ -205,8 +200,8 @@ def test_a_parameter_names_a_file_of_ones_own_over_the_papers_words(tmp_path: Pa
 
 
 def test_so_does_the_layout_of_crag_mm(tmp_path: Path) -> None:
-    file = tmp_path / "mine.json"
-    file.write_text(json.dumps({"templates": {"mm_llm": [{"kind": "question"}]}}), encoding="utf-8")
+    file = tmp_path / "mine.yaml"
+    file.write_text("templates: {mm_llm: '{{ question }}'}", encoding="utf-8")
     prompts = crag_mm.load_prompts(str(file))
     (message,) = render(prompts.template_for(asked_as("mm_llm")), QUERY)
     assert message.parts == ("Which colour?",)
@@ -216,22 +211,16 @@ def test_so_does_the_layout_of_crag_mm(tmp_path: Path) -> None:
 
 def test_what_names_no_wording_is_said(tmp_path: Path) -> None:
     with pytest.raises(
-        VragError, match="prompt_set is 'papre'; expected paper, code, or a JSON file"
+        VragError, match="prompt_set is 'papre'; expected paper, code, or a YAML file"
     ):
         mrag_bench.load_prompts("papre")
-    with pytest.raises(VragError, match="layout is 'papre'; expected paper, code, or a JSON file"):
+    with pytest.raises(VragError, match="layout is 'papre'; expected paper, code, or a YAML file"):
         crag_mm.load_prompts("papre")
-    for text, words in (("{", "no prompts can be read"), ("[]", "found no prompts; expected an")):
-        file = tmp_path / "mine.json"
+    for text, words in (("{", "no prompts can be read"), ("[]", "found no prompts; expected a")):
+        file = tmp_path / "mine.yaml"
         file.write_text(text, encoding="utf-8")
-        with pytest.raises(VragError, match=f"mine.json: {words}"):
+        with pytest.raises(VragError, match=f"mine.yaml: {words}"):
             mrag_bench.load_prompts(str(file))
-
-
-def test_a_slot_without_an_item_shows_that_of_its_kind() -> None:
-    template = Template("mine", (Slot(kind="question"), Slot(kind="choices")))
-    (message,) = render(template, replace(QUERY, choices=("red",)))
-    assert message.parts == ("Which colour?(A) red\n",)
 
 
 @pytest.fixture(scope="module")

@@ -4,7 +4,6 @@ shown, and documents by what they are.
 
 from __future__ import annotations
 
-import json
 from dataclasses import replace
 from pathlib import Path
 
@@ -12,7 +11,7 @@ import pytest
 
 from vrag_kit.benchmarks import ImageFile, restrict_to_modality
 from vrag_kit.errors import VragError
-from vrag_kit.generation import MODES, build_prompt, read_prompts, zero_shot
+from vrag_kit.generation import MODES, build_prompt, read_prompts, render, zero_shot
 from vrag_kit.judging import OWN_METRICS
 from vrag_kit.papers import mrag_suite as paper
 from vrag_kit.types import Benchmark, Context, Document, Prompt, Query
@@ -65,7 +64,7 @@ def test_captions_and_options_are_shown_when_they_are_asked_for() -> None:
     assert "Question: Where does it live?\nOptions:\n(A) Norland\n(B) Osland\nEnd with" in said
     bare = replace(BENCHMARK, corpus={"p1": Document(doc_id="p1", image=PHOTO)})
     context = Context(query_id="q", setting="image", k=1, doc_ids=("p1",))
-    with pytest.raises(VragError, match="document 'p1' of query 'q' is shown by no slot"):
+    with pytest.raises(VragError, match="document 'p1' of query 'q' is not shown by"):
         build_prompt(bare, context, paper.suite_prompts(domain="moths", captions=True))
 
 
@@ -106,10 +105,17 @@ def test_short_and_long_answers_are_read_of_the_same_prompt() -> None:
 
 
 def test_a_wording_file_may_ask_for_a_modality(tmp_path: Path) -> None:
-    slot = {"kind": "documents", "item": "{text}", "modality": "text"}
-    path = tmp_path / "prompts.json"
-    path.write_text(json.dumps({"templates": {"a": [slot]}}))
-    assert read_prompts(path).template("a").slots[0].modality == "text"
+    path = tmp_path / "prompts.yaml"
+    path.write_text(
+        "templates:\n"
+        '  a: \'{% for document in documents if document.modality == "text" %}'
+        "{{ document.text }}{% endfor %}'\n"
+    )
+    template = read_prompts(path).template("a")
+    query = BENCHMARK.queries["q"]
+    assert words(render(template, query, DOCUMENTS[:1]), "user") == "It lives in Norland."
+    with pytest.raises(VragError, match="document 'p1' of query 'q' is not shown"):
+        render(template, query, DOCUMENTS)
 
 
 def test_the_documents_of_a_modality_are_searched_and_labelled_alone() -> None:

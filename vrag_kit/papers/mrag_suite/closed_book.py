@@ -2,21 +2,15 @@
 
 from __future__ import annotations
 
-import json
 import re
 from pathlib import Path
 
 import pandas as pd
 
-from vrag_kit.generation.parsers import READERS
-from vrag_kit.generation.prompts import PromptSet, Template
-from vrag_kit.generation.slots import Slot
+from vrag_kit.generation.prompts import PromptSet, read_prompts
 
 CLOSED_BOOK = "zero_shot"
 """Setting of closed-book answers."""
-_WORDS: dict[str, str] = json.loads(
-    Path(__file__).with_name("closed_book.json").read_text(encoding="utf-8")
-)
 _FORM = re.compile(r"\s*Answer:(?P<answer>.*)\n\s*Confidence:\s*(?P<sure>\S+)\s*", re.DOTALL)
 _SHARE = re.compile(r"0?\.\d+|0\.?|1(?:\.0*)?")
 
@@ -27,17 +21,7 @@ def closed_book_prompts() -> PromptSet:
 
     Answers are not split; `with_confidence` does that.
     """
-    slots = (
-        Slot(kind="query_image", item="{image}"),
-        Slot(kind="question", item=_WORDS["question"]),
-        Slot(kind="choices", header=_WORDS["options"], item=_WORDS["option"]),
-        Slot(kind="text", text=_WORDS["form"]),
-    )
-    name = "closed book"
-    template = Template(name, slots)
-    return PromptSet(
-        templates={name: template}, settings={CLOSED_BOOK: {None: name}}, read=READERS["whole"]
-    )
+    return read_prompts(Path(__file__).with_name("closed_book.yaml"))
 
 
 def with_confidence(answers: pd.DataFrame) -> pd.DataFrame:

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import product
 from pathlib import Path
 
@@ -14,8 +14,7 @@ import pandas as pd
 
 from vrag_kit.errors import VragError
 from vrag_kit.generation.parsers import READERS
-from vrag_kit.generation.prompts import PromptSet, Template
-from vrag_kit.generation.slots import Slot
+from vrag_kit.generation.prompts import PromptSet, read_prompts
 from vrag_kit.papers.mrag_suite.printed import published_dataset_statistics
 
 _DATA = json.loads(Path(__file__).with_name("prompts.json").read_text(encoding="utf-8"))
@@ -26,9 +25,7 @@ EXAMPLES: dict[str, str] = _DATA["examples"]
 REASONING: dict[str, str] = _DATA["reasoning"]
 """Table 12: reasoning pattern → its block; the sweep uses two of the six."""
 SWEPT = ("direct", "retrieve_then_reason")
-_WORDS: dict[str, str] = json.loads(
-    Path(__file__).with_name("layout.json").read_text(encoding="utf-8")
-)
+_LAYOUT = read_prompts(Path(__file__).with_name("layout.yaml"))
 SETTINGS = (
     "zero_shot",
     "image",
@@ -134,31 +131,16 @@ def suite_prompts(
     design = prompt_design(prompt)
     if answer not in ANSWERS:
         raise VragError(f"answer is {answer!r}; expected one of {', '.join(ANSWERS)}.")
-    picture = "{image}\n" + _WORDS["caption"] if captions else "{image}"
-    pictures = Slot(kind="documents", modality="image", item=picture)
-    texts = Slot(
-        kind="documents", modality="text", header=_WORDS["passages"], item=_WORDS["passage"]
-    )
-    reasoning = REASONING[design.reasoning]
-    asked = [Slot(kind="question", item=_WORDS["question"])]
-    if options:
-        asked.append(Slot(kind="choices", header=_WORDS["options"], item=_WORDS["option"]))
-    slots = (
-        Slot(kind="text", role="system", text=design.opening(domain)),
-        Slot(kind="query_image", item="{image}"),
-        pictures,
-        texts,
-        _text(_WORDS["example"].replace("{example}", EXAMPLES[design.example])),
-        _text(f"{reasoning}\n" if reasoning else ""),
-        *asked,
-        _text(_WORDS["form"]),
-    )
+    values = {
+        "opening": design.opening(domain),
+        "example": EXAMPLES[design.example],
+        "reasoning": REASONING[design.reasoning],
+        "captions": captions,
+        "options": options,
+    }
+    template = _LAYOUT.with_values(values).template("layout")
     return PromptSet(
-        templates={prompt: Template(prompt, slots)},
+        templates={prompt: replace(template, name=prompt)},
         settings={setting: {None: prompt} for setting in SETTINGS},
         read=READERS[answer],
     )
-
-
-def _text(words: str) -> Slot:
-    return Slot(kind="text", text=words)

@@ -7,8 +7,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from vrag_kit.generation.prompts import PromptSet, Template
-from vrag_kit.generation.slots import Slot
+from vrag_kit.generation.prompts import PromptSet
 from vrag_kit.papers.mrag_suite.prompts import (
     EXAMPLES,
     REASONING,
@@ -24,6 +23,10 @@ FIELD_GUIDE = "field-guide"
 """What the parameter `prompt` says for the shipped answerers: they know no other form."""
 _ALONE = {"zero_shot": "no_image", "image": "several_images", "text": "text_passages"}
 """Setting → Visual-RAG's template; the others show both kinds."""
+_PASSAGES = """{% for document in documents if document.modality == "text" and document.text %}
+Passage {{ loop.index }}: {{ document.text }}
+{% endfor %}"""
+"""Passages below images."""
 
 
 def load_prompts(
@@ -37,17 +40,12 @@ def load_prompts(
     """
     if prompt != FIELD_GUIDE:
         return suite_prompts(prompt, domain=domain, answer=answer, options=options)
-    images = PROMPTS.template("several_images").slots
-    passages = PROMPTS.template("text_passages").slots[-1]
-    both = (
-        *images[:-1],
-        replace(images[-1], modality="image"),
-        replace(passages, modality="text"),
-    )
-    alone = {name: PROMPTS.template(name) for name in _ALONE.values()}
+    images = PROMPTS.template("several_images")
+    names = [*_ALONE.values(), "both"]
+    known = PROMPTS.with_templates({"both": images.source + _PASSAGES})
     return replace(
-        PROMPTS,
-        templates={**alone, "both": Template("both", both)},
+        known,
+        templates={name: known.template(name) for name in names},
         settings={setting: {None: _ALONE.get(setting, "both")} for setting in SETTINGS},
     )
 
@@ -96,9 +94,10 @@ def _with_parts(design: PromptDesign, domain: str) -> PromptSet:
     """
     known = load_prompts(FIELD_GUIDE, domain=domain)
     parts = (design.opening(domain), EXAMPLES[design.example], REASONING[design.reasoning])
-    behind = Slot(kind="text", text="\n".join(filter(None, parts)) + "\n")
-    templates = {
-        name: replace(template, slots=(*template.slots, behind))
-        for name, template in known.templates.items()
-    }
+    behind = "\n".join(filter(None, parts)) + "\n"
+    templates = {}
+    for name, template in known.templates.items():
+        values = {**template.values, "behind": behind}
+        source = template.source + "{{ behind }}"
+        templates[name] = replace(template, source=source, values=values)
     return replace(known, templates=templates)
