@@ -83,12 +83,12 @@ def test_a_prompt_without_its_question_is_asked_of_nobody(source: str, tmp_path:
 @pytest.mark.parametrize(
     "source",
     [
-        "{% for each in documents %}{{ question }} {{ each.text }}{% endfor %}",
-        "{% include asking %}{{ documents[0].text }}",
+        "{% call(one, n) each(documents) %}{{ question }} {{ one.text }}{% endcall %}",
+        "{% include asking %}{% call(one, n) each(documents) %}{{ one.text }}{% endcall %}",
     ],
 )
 def test_a_question_may_stand_in_a_loop_or_a_part(source: str) -> None:
-    template = Template("mine", source, parts={"asking": "{{ question }} "})
+    template = Template("mine", source, parts={"asking": Template("asking", "{{ question }} ")})
     prompts = replace(PROMPTS, templates={**PROMPTS.templates, "mine": template})
     prompts = prompts.with_settings({"mine": "mine"})
     (message,) = build_prompt(few_texts(), replace(asked_as("mine"), doc_ids=("d",)), prompts)

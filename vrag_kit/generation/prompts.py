@@ -98,25 +98,27 @@ class PromptSet:
         """Return a copy with further templates, or other ones of known names, from their texts in
         Jinja. They may use the values and parts of this set. Raises `VragError` as `Template` does.
         """
-        values, parts = _values(self), _parts(self)
-        own = {name: Template(name, text, values, parts) for name, text in sources.items()}
+        common = next(iter(self.templates.values()))
+        own = {
+            name: Template(name, text, common.values, common.parts)
+            for name, text in sources.items()
+        }
         return replace(self, templates={**self.templates, **own})
 
     def with_values(self, values: Values) -> PromptSet:
-        """Return a copy with other values in its templates, such as budgets in characters. Raises
-        `VragError` for a name that no template knows.
+        """Return a copy with other values in its templates, such as limits in characters. Raises
+        `VragError` for an unknown name.
         """
-        known = _values(self)
-        for name in values:
-            if name not in known:
-                raise VragError(
-                    f"no value {name!r} in these prompts; expected some of {', '.join(known)}."
-                    f"{did_you_mean(name, known)}"
-                )
-        templates = {}
-        for name, template in self.templates.items():
-            own = {each: value for each, value in values.items() if each in template.values}
-            templates[name] = replace(template, values={**template.values, **own})
+        known = next(iter(self.templates.values())).values
+        if unknown := sorted(set(values) - set(known)):
+            raise VragError(
+                f"no value {unknown[0]!r} in these prompts; expected some of {', '.join(known)}."
+                f"{did_you_mean(unknown[0], known)}"
+            )
+        templates = {
+            name: replace(template, values={**template.values, **values})
+            for name, template in self.templates.items()
+        }
         return replace(self, templates=templates)
 
     def use_template(self, name: str) -> PromptSet:
@@ -150,28 +152,35 @@ def open_prompt_set(name: str, known: Mapping[str, PromptSet], what: str) -> Pro
 
 
 def read_prompts(path: Path | str, over: PromptSet | None = None) -> PromptSet:
-    """Read a prompt set from a YAML file, with omitted entries taken from `over`.
+    """Read a prompt set from a YAML file, with omitted entries taken from `over`; its values and
+    parts hold in the templates of `over` as well.
 
-    These are values, parts, templates, settings and answer. Raises `VragError`, naming the file and
-    the entry, for a file without a mapping, an unknown template or parser, and as `Template` does.
+    Raises `VragError`, naming the file and the entry, for a file without a mapping, an unknown
+    template or parser, and as `Template` does.
     """
     data, file = _mapping(Path(path)), str(path)
-    values = (_values(over) if over else {}) | data.get("values", {})
-    parts = (_parts(over) if over else {}) | data.get("parts", {})
     templates = dict(over.templates) if over else {}
+    common = next(iter(templates.values()), Template("", ""))
+    values = {**common.values, **data.get("values", {})}
+    parts = dict(common.parts)
+    for name, source in data.get("parts", {}).items():  # a part may include those before it
+        parts[name] = Template(name, source, values, dict(parts), file)
+    for name, template in templates.items():
+        templates[name] = replace(template, values=values, parts=parts)
     for name, source in data.get("templates", {}).items():
         templates[name] = Template(name, source, values, parts, file)
     settings = dict(over.settings) if over else {}
     for name, value in data.get("settings", {}).items():
         settings[name] = _by_k(value, f"{file}: setting {name!r}")
     _check_settings(settings, templates, f"{file}: ")
-    reader = data.get("answer", "" if over else "tagged")
-    if reader and reader not in READERS:
-        raise VragError(
-            f"{file}: answer is {reader!r}; expected one of {', '.join(READERS)}, or none of them"
-            " and a function: replace(read_prompts(…), read=…)."
-        )
-    read = READERS[reader] if reader or over is None else over.read
+    read = over.read if over else parse_tagged
+    if "answer" in data:
+        if data["answer"] not in READERS:
+            raise VragError(
+                f"{file}: answer is {data['answer']!r}; expected one of {', '.join(READERS)}, or"
+                " none and a function: replace(read_prompts(…), read=…)."
+            )
+        read = READERS[data["answer"]]
     return PromptSet(templates=templates, settings=settings, read=read)
 
 
@@ -184,33 +193,12 @@ def _mapping(path: Path) -> dict[str, Any]:  # Any: values of any type, by name
         raise VragError(f"{path}: no prompts can be read ({words}); expected YAML.") from error
     if not isinstance(data, dict) or not {*_ENTRIES, "slots"} & set(data):
         raise VragError(f"{path}: found no prompts; expected a mapping with {', '.join(_ENTRIES)}.")
-    for entry in ("values", "parts", "templates", "settings"):
-        if not isinstance(data.get(entry, {}), dict):
-            raise VragError(f"{path}: {entry} is {data[entry]!r}; expected a mapping.")
-    texts = {**data.get("parts", {}), **data.get("templates", {})}
-    wrong = [name for name, text in texts.items() if not isinstance(text, str)]
-    if wrong or "slots" in data:
+    texts = [*data.get("parts", {}).values(), *data.get("templates", {}).values()]
+    if "slots" in data or not all(isinstance(text, str) for text in texts):
         raise VragError(
-            f"{path}: found {repr(wrong[0]) if wrong else 'slots'} in the former format; expected"
-            f" templates as text in Jinja, as in {_EXAMPLE}."
+            f"{path}: found templates as lists of slots; expected texts in Jinja, as in {_EXAMPLE}."
         )
     return data
-
-
-def _values(prompts: PromptSet) -> dict[str, str | int | bool]:
-    """The values of all templates, by name."""
-    found: dict[str, str | int | bool] = {}
-    for template in prompts.templates.values():
-        found |= template.values
-    return found
-
-
-def _parts(prompts: PromptSet) -> dict[str, str]:
-    """The parts of all templates, by name."""
-    found: dict[str, str] = {}
-    for template in prompts.templates.values():
-        found |= template.parts
-    return found
 
 
 def _by_k(value: str | Mapping[str, str], where: str) -> dict[int | None, str]:

@@ -131,7 +131,7 @@ def suite_prompts(
     design = prompt_design(prompt)
     if answer not in ANSWERS:
         raise VragError(f"answer is {answer!r}; expected one of {', '.join(ANSWERS)}.")
-    values = {
+    values: dict[str, str | bool] = {
         "opening": design.opening(domain),
         "example": EXAMPLES[design.example],
         "reasoning": REASONING[design.reasoning],

@@ -23,9 +23,9 @@ FIELD_GUIDE = "field-guide"
 """What the parameter `prompt` says for the shipped answerers: they know no other form."""
 _ALONE = {"zero_shot": "no_image", "image": "several_images", "text": "text_passages"}
 """Setting → Visual-RAG's template; the others show both kinds."""
-_PASSAGES = """{% for document in documents if document.modality == "text" and document.text %}
-Passage {{ loop.index }}: {{ document.text }}
-{% endfor %}"""
+_PASSAGES = """{% call(document, number) each(documents|selectattr("modality", "eq", "text")) %}
+Passage {{ number }}: {{ document.text }}
+{% endcall %}"""
 """Passages below images."""
 
 
