@@ -656,7 +656,7 @@ def test_a_sum_without_the_tokens_of_pictures_or_without_a_price_is_at_least_so_
 def test_right_types_are_claimed_only_where_nothing_is_wrong(parameters) -> None:
     hot = {"model": FEW, "decoding": {"temperature": "hot"}}
     found, missing = check_parameters(parameters(models=[hot]))
-    assert any("temperature is 'hot'" in line for line in missing)
+    assert any("temperature: found 'hot'" in line for line in missing)
     assert "right type" not in found[0]
     assert "right type" in check_parameters(parameters())[0][0]
 
