@@ -78,8 +78,9 @@ def estimate_endpoint_cost(
         most = prices.cost({**tokens, "completion": calls * max_tokens})
         least = prices.cost({**tokens, "cached": cached_prompt_tokens(prompts, count)})
         stop = "no max_cost stops it" if max_cost is None else f"stops at max_cost {max_cost:g}"
+        quantifier = "at least" if uncounted else "about"
         notes.append(
-            f"{'at least' if uncounted else 'about'} {cost:,.2f} US dollars at {prices.prompt:g}"
+            f"{quantifier} {cost:,.2f} US dollars at {prices.prompt:g}"
             f" for a million tokens of prompt and {prices.answer:g} of answer; {most:,.2f} if every"
             f" answer reaches the limit; {stop}"
         )

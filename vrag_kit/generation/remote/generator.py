@@ -11,6 +11,7 @@ import io
 import json
 import threading
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import TYPE_CHECKING
 
 from vrag_kit.benchmarks.images import decode, open_image, shrink
@@ -99,10 +100,9 @@ class EndpointGenerator:
 
     def forecast(self, prompts: Sequence[Prompt], sizes: Mapping[str, Size]) -> CostEstimate:
         """Estimate calls, images, tokens, hours and cost; see `estimate_endpoint_cost`."""
-        return estimate_endpoint_cost(
-            [self._ordered(prompt) for prompt in prompts],
-            sizes,
-            self._endpoint,
+        ordered = [self._ordered(prompt) for prompt in prompts]
+        estimate = partial(estimate_endpoint_cost, ordered, sizes, self._endpoint)
+        return estimate(
             max_tokens=self.decoding[self._endpoint.max_tokens_field],
             concurrency=self.concurrency,
             max_cost=self.max_cost,

@@ -124,7 +124,7 @@ def find_endpoints(spec: str, options: EndpointOptions) -> tuple[Endpoint, ...]:
     """
     where = f"model {spec!r}"
     check_secrets(where, options.body, options.headers)
-    model, _, place = (part.strip() for part in spec.rpartition("@"))
+    model, place = (part.strip() for part in spec.rsplit("@", 1))
     places = [place]
     if place.startswith("["):
         places = [each.strip().rstrip("/") for each in place[1:].removesuffix("]").split(",")]
