@@ -275,3 +275,24 @@ def test_killed_in_the_middle_all_of_it_is_merged_or_nothing(tmp_path: Path) -> 
     assert seen[0] == 0
     merge_stores([a], to=target)
     assert rows(target)[:-1] == rows(a)
+
+
+@pytest.mark.slow
+def test_a_full_disk_is_the_targets_and_nothing_is_merged(tmp_path: Path) -> None:
+    a = store(tmp_path / "a.sqlite", *(said(f"{n:064}", "red " * 500) for n in range(40)))
+    c = store(tmp_path / "c.sqlite", said("x"))
+    before = rows(c)
+    code = f"""
+import resource, signal
+from vrag_kit.errors import VragError
+from vrag_kit.generation.merge_stores import merge_stores
+signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+resource.setrlimit(resource.RLIMIT_FSIZE, (50_000, 50_000))
+try:
+    merge_stores([{str(a)!r}], to={str(c)!r})
+except VragError as error:
+    print(error)
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.startswith(f"{c}: the answer store cannot be used")
+    assert rows(c) == before

@@ -109,7 +109,7 @@ def merge_stores(
             db = stack.enter_context(into.writing())
             for statement in _SETUP:
                 db.execute(statement)
-            merged = [_merge(source, db, target) for source in sources]
+            merged = [_merge(source, into) for source in sources]
             conflicts = pd.concat([found for _, found in merged], ignore_index=True)
             if csv:
                 _write_csv(conflicts, Path(csv))
@@ -122,12 +122,10 @@ def merge_stores(
     return pd.concat([report for report, _ in merged], ignore_index=True), conflicts
 
 
-def _merge(
-    source: AnswerStore, db: sqlite3.Connection, target: Path
-) -> tuple[pd.DataFrame, pd.DataFrame]:
+def _merge(source: AnswerStore, target: AnswerStore) -> tuple[pd.DataFrame, pd.DataFrame]:
     """Merge a store in the target's transaction; returns its report and its conflicts."""
-    names = {"path": str(source.path), "target": str(target)}
-    with source.reading() as other:
+    names = {"path": str(source.path), "target": str(target.path)}
+    with source.reading() as other, target.reading() as db:  # a full disk is the target's
         db.execute("DELETE FROM incoming")
         answers = other.execute(f"SELECT {ANSWER_COLUMNS} FROM answers")
         db.executemany("INSERT INTO incoming VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", answers)
