@@ -193,6 +193,7 @@ def _mapping(path: Path) -> dict[str, Any]:  # Any: values of any type, by name
         raise VragError(f"{path}: no prompts can be read ({words}); expected YAML.") from error
     if not isinstance(data, dict) or not {*_ENTRIES, "slots"} & set(data):
         raise VragError(f"{path}: found no prompts; expected a mapping with {', '.join(_ENTRIES)}.")
+    data = {name: value for name, value in data.items() if value is not None}
     texts = [*data.get("parts", {}).values(), *data.get("templates", {}).values()]
     if "slots" in data or not all(isinstance(text, str) for text in texts):
         raise VragError(

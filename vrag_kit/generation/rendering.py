@@ -183,7 +183,9 @@ class _Rendering:
 
     def run(self) -> tuple[Prompt, dict[int, None]]:
         """The prompt, and the places of the documents shown, in order."""
-        label, parts, query = self.template.label, self.template.parts, self.query
+        label = self.template.label
+        parts = self.template.parts
+        query = self.query
         choices = [{"letter": chr(ord("A") + n), "text": t} for n, t in enumerate(query.choices)]
         variables = {
             **self.template.values,
@@ -274,7 +276,7 @@ class _Rendering:
         first, *others = text.split(self.mark_begin)
         yield None, first
         for each in others:
-            number, _, words = each.partition("]")
+            number, words = each.split("]", 1)
             yield self.marks[int(number)], words
 
     def length(self, text: str) -> int:
@@ -308,7 +310,14 @@ def _text(value: object) -> object:
     return json.dumps(value, ensure_ascii=False, indent=2)
 
 
-_JINJA = ImmutableSandboxedEnvironment(
+class _Sandbox(ImmutableSandboxedEnvironment):
+    """A sandbox that hides the attributes of parts, which lead to Jinja's environment."""
+
+    def is_safe_attribute(self, obj: object, attr: str, value: object) -> bool:
+        return not isinstance(obj, jinja2.Template) and super().is_safe_attribute(obj, attr, value)
+
+
+_JINJA = _Sandbox(
     undefined=jinja2.StrictUndefined,
     autoescape=False,
     trim_blocks=True,
