@@ -33,7 +33,7 @@ from vrag_kit.generation import (
     one_in_k,
     zero_shot,
 )
-from vrag_kit.generation.generator import Size
+from vrag_kit.generation.generators import Size
 from vrag_kit.papers.visual_rag.prompts import PROMPTS
 from vrag_kit.types import Prompt
 

@@ -38,7 +38,7 @@ from vrag_kit.benchmarks import (
 from vrag_kit.benchmarks.images import pixel_hash
 from vrag_kit.errors import VragError
 from vrag_kit.generation import load_generator
-from vrag_kit.generation.generator import CostEstimate
+from vrag_kit.generation.generators import CostEstimate
 from vrag_kit.generation.remote.providers import ENDPOINTS, SERVERS
 from vrag_kit.order import ordered
 from vrag_kit.runner import check

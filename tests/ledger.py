@@ -26,7 +26,7 @@ ROOT = Path(__file__).parents[1]
 LEDGER = ROOT / "tests/ledger.csv"
 HEAD = ("kind", "feature", "becomes", "decision")
 ENTRIES = {  # entry -> the fields that its reader allows
-    "model": "vrag_kit.generation.loading:LocalOptions",
+    "model": "vrag_kit.generation.generators:LocalOptions",
     "model at an endpoint": "vrag_kit.generation.remote.providers:EndpointOptions",
     "retriever": "vrag_kit.retrieval.finding:OPTIONS",
     "judge, one of": "vrag_kit.judging.loading:JUDGES",

@@ -29,7 +29,7 @@ from vrag_kit.generation import (
     load_rewriter,
 )
 from vrag_kit.generation.conversation import run_conversations
-from vrag_kit.generation.generator import Generator, Reply
+from vrag_kit.generation.generators import Generator, Reply
 from vrag_kit.papers.crag_mm import (
     PROMPT_SETS,
     SearchPipeline,

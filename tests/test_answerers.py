@@ -27,7 +27,7 @@ from vrag_kit.generation import (
     non_clue,
     zero_shot,
 )
-from vrag_kit.generation.parsers import parse_tagged
+from vrag_kit.generation.prompts import parse_tagged
 from vrag_kit.judging import RuleJudge, judge_answers
 from vrag_kit.judging.scale import SHARES
 from vrag_kit.papers.visual_rag.prompts import PROMPTS

@@ -22,7 +22,7 @@ from vrag_kit.generation import (
     one_in_k_easy,
     with_blank_images,
 )
-from vrag_kit.generation.distractors import (
+from vrag_kit.generation.contexts import (
     ALONE,
     BLANK,
     CONTRADICTION,

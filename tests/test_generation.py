@@ -30,10 +30,10 @@ from vrag_kit.generation import (
     load_generator,
     stored_field,
 )
-from vrag_kit.generation.generator import PROBABILITY
+from vrag_kit.generation.generators import PROBABILITY
 from vrag_kit.generation.local.processors import PromptImage
 from vrag_kit.generation.local.vision_cache import VisionCache
-from vrag_kit.generation.parsers import parse_tagged
+from vrag_kit.generation.prompts import parse_tagged
 from vrag_kit.types import Message, Prompt
 
 

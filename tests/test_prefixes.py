@@ -19,7 +19,7 @@ from worded import worded
 from vrag_kit.benchmarks import ImageFile
 from vrag_kit.generation import LocalGenerator, load_generator
 from vrag_kit.generation.batching import QueryPrompt, make_batches
-from vrag_kit.generation.generator import prompt_images
+from vrag_kit.generation.generators import prompt_images
 from vrag_kit.generation.local import model as local_model
 from vrag_kit.generation.local.prefix_cache import TokenRow, plan_prefixes
 from vrag_kit.types import Prompt

@@ -18,7 +18,7 @@ from strange_server import StrangeServer
 from vrag_kit.benchmarks import ImageFile
 from vrag_kit.errors import VragError
 from vrag_kit.generation import render
-from vrag_kit.generation.generator import prompt_text
+from vrag_kit.generation.generators import prompt_text
 from vrag_kit.papers import mrag_suite as paper
 from vrag_kit.synthetic.mrag_suite import ask_closed_book
 from vrag_kit.types import Document, Query

@@ -18,7 +18,7 @@ from vrag_kit.analysis import load_answers, paired_answers
 from vrag_kit.benchmarks import ImageFile
 from vrag_kit.errors import VragError
 from vrag_kit.generation import build_prompt
-from vrag_kit.generation.generator import prompt_text
+from vrag_kit.generation.generators import prompt_text
 from vrag_kit.papers import mrag_suite as mrag
 from vrag_kit.synthetic.mrag_suite import (
     FIELD_GUIDE,

@@ -21,7 +21,7 @@ from vrag_kit.analysis import conversation_means
 from vrag_kit.errors import VragError
 from vrag_kit.forecast import dry_run
 from vrag_kit.generation import ConversationConfig, TokenLimit, ask_conversations
-from vrag_kit.generation.stand_in import DryRunGenerator
+from vrag_kit.generation.generators import DryRunGenerator
 from vrag_kit.judging import judge_answers
 from vrag_kit.papers.crag_mm import (
     PROMPT_SETS,

@@ -11,7 +11,7 @@ import pandas as pd
 from vrag_kit.analysis.comparisons import broadcast_baseline, paired_differences
 from vrag_kit.analysis.means import per_query
 from vrag_kit.errors import VragError
-from vrag_kit.generation.distractors import ALONE, BLANK, DUPLICATE, ELSEWHERE, NEAR, SAME
+from vrag_kit.generation.contexts import ALONE, BLANK, DUPLICATE, ELSEWHERE, NEAR, SAME
 from vrag_kit.judging.scale import scale_of
 
 LENGTH = "length"

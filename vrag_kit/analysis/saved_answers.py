@@ -20,7 +20,7 @@ from vrag_kit.files import write_file
 from vrag_kit.forecast import current_dry_run
 from vrag_kit.frames import require_columns
 from vrag_kit.generation import AnswerStore, stored_field
-from vrag_kit.generation.served import SERVED
+from vrag_kit.generation.ask import SERVED
 from vrag_kit.judging.judge import judge_prompt
 from vrag_kit.plain import Json
 from vrag_kit.types import Benchmark

@@ -12,7 +12,7 @@ from typing import Any
 import pandas as pd
 
 from vrag_kit.analysis.run_comparison import Choice, match_answers
-from vrag_kit.generation.served import quote_with_counts
+from vrag_kit.generation.ask import quote_with_counts
 from vrag_kit.plain import Json
 from vrag_kit.workspace import portable_path
 

@@ -21,7 +21,7 @@ from vrag_kit.config import GREEDY, hardware_of
 from vrag_kit.errors import VragError
 from vrag_kit.forecast import STAND_IN
 from vrag_kit.generation import AnswerStore, Task, ask_prompts, load_generator, render
-from vrag_kit.generation.parsers import parse_tagged
+from vrag_kit.generation.prompts import parse_tagged
 from vrag_kit.judging.abstention import is_abstention
 from vrag_kit.options import Entry
 from vrag_kit.plain import JsonView

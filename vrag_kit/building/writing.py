@@ -20,7 +20,7 @@ from vrag_kit.building.structured import ParsedQuestion, read_questions_json
 from vrag_kit.building.template_writer import NAME, write_template_questions
 from vrag_kit.config import hardware_of
 from vrag_kit.generation.ask import Task, ask_prompts
-from vrag_kit.generation.loading import load_generator
+from vrag_kit.generation.generators import load_generator
 from vrag_kit.generation.store import AnswerStore
 from vrag_kit.options import Entry
 from vrag_kit.plain import JsonView

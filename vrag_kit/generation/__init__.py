@@ -9,6 +9,7 @@ from vrag_kit.generation.contexts import (
     clue_position_sweep,
     clue_with_distractors,
     cutoffs_above_one,
+    distractor_sets,
     first_clue,
     gcue_contexts,
     gt_clue,
@@ -18,11 +19,11 @@ from vrag_kit.generation.contexts import (
     one_in_k,
     one_in_k_easy,
     top_k,
+    with_blank_images,
     with_min_clues,
     zero_shot,
 )
-from vrag_kit.generation.conversation import ConversationConfig, EarlyStop
-from vrag_kit.generation.distractors import distractor_sets, with_blank_images
+from vrag_kit.generation.conversation import ConversationConfig, EarlyStop, TokenLimit
 from vrag_kit.generation.evidence_modes import MODES, evidence_modes, top_k_per_modality
 from vrag_kit.generation.experiment import (
     ask_conversations,
@@ -31,15 +32,13 @@ from vrag_kit.generation.experiment import (
     build_prompt,
     pending_answers,
 )
-from vrag_kit.generation.generator import CostEstimate, Generator, Reply
-from vrag_kit.generation.loading import load_generator
+from vrag_kit.generation.generators import CostEstimate, Generator, Reply, load_generator
 from vrag_kit.generation.local.generator import LocalGenerator
 from vrag_kit.generation.prompts import PromptSet, read_prompts
 from vrag_kit.generation.remote.generator import EndpointGenerator
 from vrag_kit.generation.rendering import render
 from vrag_kit.generation.rewriting import load_rewriter
 from vrag_kit.generation.store import AnswerStore, stored_field
-from vrag_kit.generation.token_limit import TokenLimit
 from vrag_kit.outcomes import Failure, Status
 
 __all__ = [

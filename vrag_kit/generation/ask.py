@@ -4,19 +4,22 @@ Prompts are sent in batches or in parallel calls.
 
 from __future__ import annotations
 
+import re
+import threading
 import time
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass, replace
 from itertools import islice
+from math import ceil
 
 from vrag_kit.config import Hardware
+from vrag_kit.errors import VragError
 from vrag_kit.forecast import STAND_IN
 from vrag_kit.generation.batching import QueryPrompt, make_batches
-from vrag_kit.generation.budget import Budget
-from vrag_kit.generation.generator import Generator, Reply, iter_images
-from vrag_kit.generation.parsers import Reader, parse_tagged
-from vrag_kit.generation.served import SERVED, served_name_warning
+from vrag_kit.generation.generators import CostEstimate, Generator, Reply, iter_images
+from vrag_kit.generation.prompts import Reader, parse_tagged
 from vrag_kit.generation.store import AnswerStore
 from vrag_kit.generation.store_layout import (
     AnswerKeys,
@@ -27,6 +30,86 @@ from vrag_kit.generation.store_layout import (
 from vrag_kit.log import record_answers
 from vrag_kit.progress import progress
 from vrag_kit.types import Answer, Failure, Prompt, Status
+
+_FRESH = 30.0
+"""Seconds after which other processes' spending is looked up again."""
+
+
+class Budget:
+    """Tracks what a model's answers in a store have cost, in US dollars, and enforces its cap.
+    Spending of other processes is included within half a minute.
+    """
+
+    def __init__(self, generator: Generator, store: AnswerStore) -> None:
+        self._generator = generator
+        self._store = store
+        self._lock = threading.Lock()
+        self._spent = 0.0
+        self._read_at = float("-inf")
+
+    def check_estimate(self, estimate: CostEstimate) -> None:
+        """Raise `VragError` when an estimate exceeds what may still be spent."""
+        cap = self._generator.max_cost
+        if cap is None or estimate.cost is None:
+            return
+        spent = self._store.total_cost(self._generator.name)
+        if spent + estimate.cost > cap:
+            raise VragError(
+                f"{self._generator.name}: this will cost about {estimate.cost:,.2f} US dollars,"
+                f" after {spent:,.2f} so far, and max_cost is {cap:g}. Nothing was asked. Set"
+                " max_cost in the model's entry, as in {model: …, max_cost:"
+                f" {ceil(spent + estimate.cost)}}}, or ask for less."
+            )
+
+    def check(self) -> None:
+        """Raise `VragError` when the cap is reached."""
+        cap = self._generator.max_cost
+        if cap is None:
+            return
+        with self._lock:
+            if time.monotonic() - self._read_at > _FRESH:
+                self._spent = self._store.total_cost(self._generator.name)
+                self._read_at = time.monotonic()
+            if self._spent >= cap:
+                raise VragError(
+                    f"{self._generator.name}: stopped, its answers in {self._store.path.name} have"
+                    f" cost {self._spent:.2f} US dollars and max_cost is {cap:g}. Answers are kept;"
+                    " raise max_cost in the model's entry to go on."
+                )
+
+    def spend(self, reply: Reply) -> None:
+        """Add the cost of a reply that was just stored."""
+        if cost := self._generator.cost(reply.tokens):
+            with self._lock:
+                self._spent += cost
+
+
+SERVED = "served"
+"""Field of an answer: the model name that the endpoint reports."""
+
+
+def served_name_warning(asked: str, served: Sequence[str], what: str) -> str:
+    """Return a warning if answers (`what`) came from other models than `asked`, or several versions
+    of it; "" if all came from one.
+
+    A version is the name followed by a date or number ("gpt-4o-2024-08-06"), or a revision
+    ("@main", ":latest"); "gpt-4o-mini" is another model than "gpt-4o".
+    """
+    counts = Counter(served)
+    version = re.compile(rf"{re.escape(asked)}((-\d+)+|[@:].*)?")
+    others = Counter({name: counts[name] for name in counts if not version.fullmatch(name)})
+    if others:
+        came = f"{others.total():,} of {len(served):,} {what} came from {quote_with_counts(others)}"
+        return f"{came}, not {asked!r}"
+    return f"{what} came from {quote_with_counts(counts)}" if len(counts) > 1 else ""
+
+
+def quote_with_counts(names: Counter[str]) -> str:
+    """Return names in quotes; if there are several, each with its count."""
+    if len(names) == 1:
+        return repr(next(iter(names)))
+    return ", ".join(f"{name!r} ({count:,})" for name, count in names.most_common())
+
 
 Watch = Callable[[Sequence[tuple[Prompt, Answer]]], None]
 """Receives replies as they arrive; an exception that it raises stops the round."""

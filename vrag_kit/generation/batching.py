@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from itertools import groupby
 from typing import TypeVar
 
-from vrag_kit.generation.generator import Generator, prompt_images, prompt_text
+from vrag_kit.generation.generators import Generator, prompt_images, prompt_text
 from vrag_kit.types import Prompt
 
 _BLOCK = 16

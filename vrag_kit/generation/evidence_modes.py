@@ -10,7 +10,7 @@ from itertools import product
 import pandas as pd
 
 from vrag_kit.errors import VragError
-from vrag_kit.generation.distractors import ranked_documents
+from vrag_kit.generation.contexts import ranked_documents
 from vrag_kit.order import ordered
 from vrag_kit.types import MODALITIES, Benchmark, Context, DocId, QueryId
 

@@ -20,9 +20,7 @@ from vrag_kit.generation.conversation import (
     conversation_key,
     run_conversations,
 )
-from vrag_kit.generation.generator import Generator, prompt_images
-from vrag_kit.generation.loading import load_generator
-from vrag_kit.generation.own_answerer import CustomGenerator
+from vrag_kit.generation.generators import CustomGenerator, Generator, load_generator, prompt_images
 from vrag_kit.generation.prompts import PromptSet
 from vrag_kit.generation.rendering import RenderedPrompt, render
 from vrag_kit.generation.store import AnswerStore

@@ -13,10 +13,8 @@ from typing import Any
 from vrag_kit.config import GREEDY, Hardware, hardware_of
 from vrag_kit.forecast import STAND_IN
 from vrag_kit.generation.ask import Task, ask_prompts
-from vrag_kit.generation.generator import Generator
-from vrag_kit.generation.loading import load_generator
-from vrag_kit.generation.parsers import ParsedFields
-from vrag_kit.generation.prompts import PromptSet
+from vrag_kit.generation.generators import Generator, load_generator
+from vrag_kit.generation.prompts import ParsedFields, PromptSet
 from vrag_kit.generation.store import AnswerStore
 from vrag_kit.options import Entry
 from vrag_kit.types import Failure, Prompt

@@ -120,7 +120,7 @@ def _asker(
     hardware: Mapping[str, Any] | None,
 ) -> StructuredAsker:
     from vrag_kit.config import GREEDY, hardware_of
-    from vrag_kit.generation.loading import load_generator
+    from vrag_kit.generation.generators import load_generator
 
     hardware = {"batch_size": 8, **(hardware or {})}
     decoding = {**GREEDY, "max_new_tokens": MOST_TOKENS}

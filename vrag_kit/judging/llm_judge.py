@@ -17,7 +17,7 @@ from vrag_kit.types import Benchmark, Judgment, Prompt, Query
 
 if TYPE_CHECKING:
     from vrag_kit.config import Hardware
-    from vrag_kit.generation.generator import Generator
+    from vrag_kit.generation.generators import Generator
 
 
 class LLMJudge:

@@ -118,7 +118,7 @@ def _model(
 ) -> LLMJudge:
     """The model of an entry as judge: by the rubric, or in the entry's own words."""
     from vrag_kit.config import hardware_of
-    from vrag_kit.generation.loading import load_generator
+    from vrag_kit.generation.generators import load_generator
 
     check_choice(entry, JUDGES, "judge")
     if rubric is None:

@@ -20,7 +20,7 @@ from vrag_kit.types import Answer, Failure, Message, Prompt, Status
 if TYPE_CHECKING:
     from vrag_kit.config import Hardware
     from vrag_kit.generation.ask import Watch
-    from vrag_kit.generation.generator import Generator
+    from vrag_kit.generation.generators import Generator
 
 T = TypeVar("T")
 _ENOUGH = 20
@@ -168,7 +168,7 @@ class StructuredAsker:
         self, asked: Sequence[Request[T]], sample: int, samples: int
     ) -> list[ParsedReply[T]]:
         """What each first reply says; in a forecast it is noted that they may be asked again."""
-        from vrag_kit.generation.stand_in import DryRunGenerator
+        from vrag_kit.generation.generators import DryRunGenerator
 
         form: _Form[T] = self._form_of((), ())
         by_prompt = {id(each.prompt): each for each in asked}

@@ -13,8 +13,7 @@ from vrag_kit.building.template_writer import NAME as TEMPLATE
 from vrag_kit.checkpoints import check_device
 from vrag_kit.config import decoding_of, hardware_of
 from vrag_kit.errors import VragError
-from vrag_kit.generation.generator import Generator
-from vrag_kit.generation.loading import load_generator
+from vrag_kit.generation.generators import Generator, load_generator
 from vrag_kit.judging import JUDGES, RuleJudge
 from vrag_kit.judging.claims_by_rule import RULE
 from vrag_kit.judging.loading import builtin_judge_name

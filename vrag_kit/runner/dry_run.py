@@ -24,8 +24,7 @@ import pandas as pd
 from vrag_kit.errors import NotGeneratedError, VragError
 from vrag_kit.forecast import STAND_IN, dry_run
 from vrag_kit.forecast import Forecast as Ongoing
-from vrag_kit.generation.generator import CostEstimate
-from vrag_kit.generation.stand_in import DryRunGenerator
+from vrag_kit.generation.generators import CostEstimate, DryRunGenerator
 from vrag_kit.generation.store import AnswerStore, copy_store
 from vrag_kit.log import collect_notes, last_recorded_cell
 from vrag_kit.runner.books import read_notebook

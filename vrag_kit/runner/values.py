@@ -13,7 +13,7 @@ from typing import Any
 from vrag_kit.building.template_writer import NAME as TEMPLATE
 from vrag_kit.checkpoints import find_checkpoint, suggest_checkpoint
 from vrag_kit.errors import VragError
-from vrag_kit.generation.loading import parse_model_entry
+from vrag_kit.generation.generators import parse_model_entry
 from vrag_kit.generation.remote.providers import EndpointOptions, find_endpoints
 from vrag_kit.judging import JUDGES
 from vrag_kit.judging.claims_by_rule import RULE

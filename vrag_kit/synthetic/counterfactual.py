@@ -20,7 +20,7 @@ from PIL import Image
 from vrag_kit.benchmarks import decode
 from vrag_kit.errors import VragError
 from vrag_kit.generation import gt_clue
-from vrag_kit.generation.distractors import CONTRADICTION, Others
+from vrag_kit.generation.contexts import CONTRADICTION, Others
 from vrag_kit.synthetic.generator_version import generator_version
 from vrag_kit.synthetic.opening import DRAWN, Source
 from vrag_kit.synthetic.organisms import KINDS

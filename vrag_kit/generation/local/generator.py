@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from vrag_kit.checkpoints import Options, check_safetensors_headers, checkpoint_fingerprint
 from vrag_kit.config import GREEDY, SAMPLING
 from vrag_kit.errors import VragError
-from vrag_kit.generation.generator import CostEstimate, Reply, Size, prompt_images
+from vrag_kit.generation.generators import CostEstimate, Reply, Size, prompt_images
 from vrag_kit.generation.local.loading import Checkpoint, memory_note, open_checkpoint, read_json
 from vrag_kit.plain import Json
 from vrag_kit.types import Prompt

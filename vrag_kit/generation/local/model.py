@@ -14,7 +14,7 @@ import torch
 
 from vrag_kit.benchmarks.images import pixel_hash, shrink
 from vrag_kit.checkpoints import LibraryObject, Options
-from vrag_kit.generation.generator import PROBABILITY, Reply, iter_images
+from vrag_kit.generation.generators import PROBABILITY, Reply, iter_images
 from vrag_kit.generation.local.cross_attention_cache import cache_cross_attention
 from vrag_kit.generation.local.loading import load_weights
 from vrag_kit.generation.local.prefix_cache import (

@@ -15,7 +15,7 @@ from PIL import Image
 from vrag_kit.benchmarks.images import shrunk_size
 from vrag_kit.checkpoints import LibraryObject, Options
 from vrag_kit.errors import VragError
-from vrag_kit.generation.generator import Size, images_before_text, prompt_images, prompt_text
+from vrag_kit.generation.generators import Size, images_before_text, prompt_images, prompt_text
 from vrag_kit.generation.local.loading import Checkpoint, load_processor
 from vrag_kit.types import LazyImage, Prompt
 

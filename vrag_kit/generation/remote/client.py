@@ -14,7 +14,7 @@ import httpx2
 import openai
 
 from vrag_kit.errors import VragError
-from vrag_kit.generation.generator import Reply
+from vrag_kit.generation.generators import Reply
 from vrag_kit.generation.remote.providers import Endpoint, JsonObject
 from vrag_kit.generation.remote.secrets import read_secret, resolve_headers
 from vrag_kit.types import Failure, Status

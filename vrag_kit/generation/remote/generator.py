@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 
 from vrag_kit.benchmarks.images import decode, open_image, shrink
 from vrag_kit.errors import VragError
-from vrag_kit.generation.generator import CostEstimate, Reply, Size, images_before_text
+from vrag_kit.generation.generators import CostEstimate, Reply, Size, images_before_text
 from vrag_kit.generation.remote.cost import Prices, estimate_endpoint_cost
 from vrag_kit.generation.remote.providers import (
     MAX_COST,

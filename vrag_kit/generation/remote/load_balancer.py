@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from vrag_kit.errors import VragError
-from vrag_kit.generation.generator import Reply
+from vrag_kit.generation.generators import Reply
 from vrag_kit.generation.remote.client import EndpointClient, RequestFields
 
 _COOLDOWN = 60.0

@@ -29,7 +29,7 @@ def open_rule_checker(
     `answerers`, and as `load_generator` does.
     """
     from vrag_kit.config import hardware_of
-    from vrag_kit.generation.loading import load_generator
+    from vrag_kit.generation.generators import load_generator
 
     forbid_self_check(pictures, answerers)
     decoding = {"max_new_tokens": _TOKENS}

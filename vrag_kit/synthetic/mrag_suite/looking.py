@@ -21,7 +21,7 @@ from vrag_kit.types import Answer, Document, Failure, Judgment, Prompt, Query, S
 
 if TYPE_CHECKING:
     from vrag_kit.config import Hardware
-    from vrag_kit.generation.generator import Generator
+    from vrag_kit.generation.generators import Generator
 
 _TEMPLATE = "one_image"
 """Of Visual-RAG's wording, which the guide's answerers know: it does not say that the
