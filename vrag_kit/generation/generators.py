@@ -1,4 +1,5 @@
-"""Models that answer prompts: protocol, loading by entry, custom classes, and stubs for dry runs."""
+"""Models that answer prompts: protocol, loading by entry, custom classes, stubs for dry runs."""
+
 from __future__ import annotations
 
 import inspect

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Generic, TypeVar
 
 from vrag_kit.errors import VragError
-from vrag_kit.widgets.panel import Panel
+from vrag_kit.widgets.browser import Panel
 from vrag_kit.workspace import display_path
 
 T = TypeVar("T")

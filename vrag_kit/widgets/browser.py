@@ -4,9 +4,21 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
-from typing import Generic, TypeVar
+from typing import TYPE_CHECKING, Generic, TypeVar
 
-from vrag_kit.widgets.panel import Panel
+if TYPE_CHECKING:
+    import ipywidgets
+
+
+class Panel:
+    """Shown in a notebook as its `box`; in plain text as its `repr`."""
+
+    box: ipywidgets.VBox
+
+    def _repr_mimebundle_(self, **wanted: object) -> Mapping[str, object]:
+        """What Jupyter asks of an object: how it looks, by MIME type."""
+        return {**self.box._repr_mimebundle_(**wanted), "text/plain": repr(self)}
+
 
 T = TypeVar("T")
 ALL = "all"
