@@ -16,6 +16,7 @@ from pathlib import Path
 from filelock import FileLock, Timeout
 
 from vrag_kit.errors import VragError
+from vrag_kit.log import logger
 
 
 def escapes_folder(name: str) -> bool:
@@ -85,7 +86,7 @@ def lock_folder(folder: Path, work: str) -> Iterator[None]:
     try:
         lock.acquire(timeout=0.5)
     except Timeout:
-        print(f"waiting: another process is {work} in {folder}", flush=True)
+        logger.info(f"waiting: another process is {work} in {folder}")
         lock.acquire()
     try:
         yield

@@ -16,6 +16,7 @@ from vrag_kit.analysis.claims_evidence import combined_label
 from vrag_kit.errors import VragError
 from vrag_kit.frames import require_columns
 from vrag_kit.judging.claims import ClaimChecker, ClaimExtractor, EntailmentLabel
+from vrag_kit.log import logger
 from vrag_kit.types import Benchmark, Document, Failure
 
 
@@ -139,11 +140,10 @@ def _tell(table: pd.DataFrame, extractor: str, checker: str) -> None:
     none, unread = int((table["no_sheet"] != "").sum()), int(table["n_unparsed"].sum())
     sheets = table["sheet"].dropna()
     verdicts = sum(len(each.verdicts) for each in sheets)
-    print(
+    logger.info(
         f"claims by {extractor}, checked by {checker}: {len(sheets):,} sheets of"
         f" {len(table):,} answers, {verdicts:,} verdicts, {unread:,} of them missing",
-        flush=True,
     )
     if none:
         why = table["no_sheet"][table["no_sheet"] != ""].iloc[0]
-        print(f'  {none:,} answers have no sheet, such as "{why}"', flush=True)
+        logger.info(f'  {none:,} answers have no sheet, such as "{why}"')

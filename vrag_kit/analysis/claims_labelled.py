@@ -12,6 +12,7 @@ from vrag_kit.analysis.claims import ClaimVerdicts, VerdictRow
 from vrag_kit.errors import VragError
 from vrag_kit.judging.claim_labels import ACCEPTED, ClaimPair, answer_as_evidence
 from vrag_kit.judging.claims import EntailmentLabel
+from vrag_kit.log import logger
 
 Things = tuple[ClaimPair, ...]
 
@@ -66,7 +67,7 @@ def add_human_verdicts(
     known = iter([_relabelled(sheet, words, labels) for sheet, words in _rows(sample, column)])
     sheets = [next(known) if isinstance(each, ClaimVerdicts) else None for each in sample["sheet"]]
     whole = sum(each is not None for each in sheets)
-    print(f"labels: {whole:,} of {len(sheets):,} sheets have all of theirs", flush=True)
+    logger.info(f"labels: {whole:,} of {len(sheets):,} sheets have all of theirs")
     return sample.assign(true_sheet=pd.Series(sheets, index=sample.index, dtype=object))
 
 

@@ -12,6 +12,7 @@ from vrag_kit.analysis.claims_asked import reference_text
 from vrag_kit.analysis.claims_file import RagCheckerFile
 from vrag_kit.analysis.claims_result import RAGCHECKER_LABELS
 from vrag_kit.errors import VragError
+from vrag_kit.log import logger
 from vrag_kit.plain import Json
 from vrag_kit.types import Benchmark
 
@@ -37,7 +38,7 @@ def to_ragchecker(
             " each: take one model, setting, k and draw."
         )
     if lost := len(checked) - len(known):
-        print(f"note: {lost:,} of {len(checked):,} answers have no sheet: left out", flush=True)
+        logger.info(f"note: {lost:,} of {len(checked):,} answers have no sheet: left out")
     results = [_result(benchmark, row, column) for row in known.to_dict("records")]
     return RagCheckerFile({"results": results}, tuple(known["sheet"]))
 

@@ -22,6 +22,7 @@ from vrag_kit.frames import require_columns
 from vrag_kit.generation import AnswerStore, stored_field
 from vrag_kit.generation.ask import SERVED
 from vrag_kit.judging.judge import judge_prompt
+from vrag_kit.log import logger
 from vrag_kit.plain import Json
 from vrag_kit.types import Benchmark
 from vrag_kit.workspace import display_path
@@ -93,7 +94,7 @@ def save_collection_answers(
             f"{place}: the answers cannot be saved ({error.strerror}). Choose another"
             " `figures_dir`, or free space."
         ) from error
-    print(f"saved {len(rows):,} answers in {place.name}", flush=True)
+    logger.info(f"saved {len(rows):,} answers in {place.name}")
 
 
 def add_questions(

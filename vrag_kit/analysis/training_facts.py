@@ -6,6 +6,7 @@ import re
 from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 
+from vrag_kit.log import logger
 from vrag_kit.options import check_list
 from vrag_kit.tables import read_csv_rows
 from vrag_kit.types import Benchmark
@@ -49,10 +50,9 @@ def trained_groups(models: Sequence[object], benchmark: Benchmark) -> dict[str, 
         else:
             unknown.append(name)
     if unknown:
-        print(
+        logger.info(
             f"note: {TRAINING_FACTS_FILE} of {', '.join(unknown)} names none of the"
             f" {benchmark.groups_are} of {benchmark.name}; strata are by answers without an image",
-            flush=True,
         )
     return trained
 

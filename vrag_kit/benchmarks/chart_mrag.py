@@ -25,6 +25,7 @@ from vrag_kit.benchmarks.images import ImageFile
 from vrag_kit.benchmarks.page_texts import read_page_texts
 from vrag_kit.benchmarks.revisions import log_revision
 from vrag_kit.errors import VragError
+from vrag_kit.log import logger
 from vrag_kit.types import Benchmark, DocId, Document, Query
 
 _WHAT = "Chart-MRAG"
@@ -152,10 +153,10 @@ def _with_evidence(
                 f"{name}: the evidence of all {len(rows):,} questions is missing, such as {first};"
                 f" expected its sentences in {texts}. Give the text_corpus.jsonl of this data set."
             )
-        print(f"{name}: left out {told}, whose evidence is not there ({first})", flush=True)
+        logger.info(f"{name}: left out {told}, whose evidence is not there ({first})")
     bare = [row.where for row in asked if not row.evidence]
     if bare:
-        print(f"{name}: {len(bare):,} questions have no gold evidence ({bare[0]})", flush=True)
+        logger.info(f"{name}: {len(bare):,} questions have no gold evidence ({bare[0]})")
     return asked
 
 

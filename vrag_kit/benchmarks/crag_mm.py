@@ -22,6 +22,7 @@ from vrag_kit.benchmarks.crag_mm_marks import MARKS, read_annotations
 from vrag_kit.benchmarks.crag_mm_rows import find_split, rows_folder
 from vrag_kit.benchmarks.images import ImageFile
 from vrag_kit.errors import VragError
+from vrag_kit.log import logger
 from vrag_kit.plain import JsonView
 from vrag_kit.types import Benchmark, DocId, Document, LazyImage, Query, QueryId
 from vrag_kit.workspace import path as project_path
@@ -106,7 +107,7 @@ def _usable(kept: Sequence[CachedSession], place: Path, name: str) -> list[Cache
         missing = f"the pictures of {len(asked) - len(usable):,} sessions are not in {place}"
         dropped_too = f"the authors drop {len(kept) - len(asked):,}"
         reasons = f"{missing} (`vrag fetch crag-mm` fetches them), and {dropped_too}"
-        print(f"{name}: {lost:,} of {count:,} questions are left out: {reasons}", flush=True)
+        logger.info(f"{name}: {lost:,} of {count:,} questions are left out: {reasons}")
     return usable
 
 

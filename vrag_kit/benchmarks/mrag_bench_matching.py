@@ -15,6 +15,7 @@ from vrag_kit.benchmarks.images import decode, list_images, open_image, pixel_ha
 from vrag_kit.benchmarks.mrag_bench_rows import MragRow, parse_row, read_shard_rows
 from vrag_kit.errors import VragError
 from vrag_kit.files import lock_folder, write_file
+from vrag_kit.log import logger
 from vrag_kit.plain import Json
 from vrag_kit.progress import track
 
@@ -88,7 +89,7 @@ def match_rows(shards: Sequence[Path], corpus: Path | None, place: Path) -> Matc
     with lock_folder(place, "matching MRAG-Bench's pictures"):
         found = match(all_rows(shards), corpus, place)
         write_file(place / _ROWS, json.dumps(asdict(found)))
-    print(f"MRAG-Bench: {found}", flush=True)
+    logger.info(f"MRAG-Bench: {found}")
     return found
 
 

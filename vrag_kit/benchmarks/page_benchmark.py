@@ -28,6 +28,7 @@ from vrag_kit.benchmarks.page_texts import read_page_texts
 from vrag_kit.benchmarks.revisions import log_revision
 from vrag_kit.benchmarks.shared_groups import connected_groups
 from vrag_kit.errors import VragError
+from vrag_kit.log import logger
 from vrag_kit.types import Benchmark, DocId, Document, Query, QueryId
 
 Labels = dict[QueryId, dict[DocId, int]]
@@ -131,7 +132,7 @@ def _queries(shards: Sequence[Path], name: str) -> dict[QueryId, PageQuery]:
         raise VragError(f"{shards[0].parent}: no question that can be asked{first}.")
     if odd:
         told = f"{odd[0].where}: {odd[0].problem}"
-        print(f"{name}: left out {len(odd):,} of {len(found):,} questions ({told})", flush=True)
+        logger.info(f"{name}: left out {len(odd):,} of {len(found):,} questions ({told})")
     return kept
 
 
@@ -160,10 +161,10 @@ def _labels(
             )
     bare = [query_id for query_id, found in labels.items() if not any(found.values())]
     if bare:
-        print(f"{name}: {len(bare):,} questions have no gold page, such as {bare[0]}", flush=True)
+        logger.info(f"{name}: {len(bare):,} questions have no gold page, such as {bare[0]}")
     if others:
         told = f"of {len(others):,} questions that are not asked, such as {min(others)}"
-        print(f"{name}: labels {told}", flush=True)
+        logger.info(f"{name}: labels {told}")
     return labels
 
 

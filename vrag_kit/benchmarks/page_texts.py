@@ -10,6 +10,7 @@ from pathlib import Path
 from vrag_kit.benchmarks.ids import parse_id
 from vrag_kit.benchmarks.json_lines import parse_object, read_lines
 from vrag_kit.errors import VragError, short_repr
+from vrag_kit.log import logger
 from vrag_kit.types import DocId
 
 
@@ -38,10 +39,10 @@ def read_page_texts(path: Path | str, pages: Collection[DocId], name: str) -> di
             f" {', '.join(list(pages)[:3])}, …. Give the sidecar of this data set."
         )
     if lacking := len(pages) - len(found):
-        print(f"{name}: {file.name} has no text of {lacking:,} of {len(pages):,} pages", flush=True)
+        logger.info(f"{name}: {file.name} has no text of {lacking:,} of {len(pages):,} pages")
     if others:
         told = f"{len(others):,} pages that are not in the corpus ({others[0]})"
-        print(f"{name}: {file.name} has texts of {told}; they are passed over", flush=True)
+        logger.info(f"{name}: {file.name} has texts of {told}; they are passed over")
     return found
 
 

@@ -6,6 +6,8 @@ import re
 from collections.abc import Iterable
 from pathlib import Path
 
+from vrag_kit.log import logger
+
 _COMMIT = re.compile(r"[0-9a-f]{40}")
 
 
@@ -33,4 +35,4 @@ def log_revision(name: str, folder: Path, files: Iterable[Path], holds: str) -> 
     told = f"revision {revision}" if revision else "unknown revision"
     if "," in revision:
         told = f"files of several revisions ({revision})"
-    print(f"{name}, {told}: {holds}", flush=True)
+    logger.info(f"{name}, {told}: {holds}")

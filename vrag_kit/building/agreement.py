@@ -16,6 +16,7 @@ from vrag_kit.analysis.association import association
 from vrag_kit.building.annotations import AnnotationLog, Vote, read_annotation_log
 from vrag_kit.building.folders import SpeciesFolder
 from vrag_kit.errors import VragError
+from vrag_kit.log import logger
 
 SHOWN_CLUES = 9
 """Maximum number of undisputed clues that an adjudicator sees per question."""
@@ -66,10 +67,9 @@ def read_annotation_logs(
         done = [vote for vote in log.votes.values() if vote.status == "done"]
         asked_done = [vote for vote in done if vote.question_id in asked]
         if new := sum(_unseen(vote, images) for vote in asked_done):
-            print(
+            logger.info(
                 f"note: {log.annotator}: images that were not there when their question was"
                 f" finished: {new:,}; without a label until it is reopened in the panel",
-                flush=True,
             )
     return [_current(log, questions, folders) for log in logs]
 
@@ -107,16 +107,14 @@ def _current(
         gone += len(set(vote.shown) - there)
         kept[question_id] = replace(vote, shown=shown, clues=vote.clues & there)
     if lost:
-        print(
+        logger.info(
             f"note: {log.annotator}: annotated questions that are not (or no longer) asked in these"
             f" words: {len(lost):,}, such as {lost[0]!r}; left out",
-            flush=True,
         )
     if gone:
-        print(
+        logger.info(
             f"note: {log.annotator}: images that were looked at and are no longer in their folders:"
             f" {gone:,}; left out",
-            flush=True,
         )
     return replace(log, votes=kept)
 

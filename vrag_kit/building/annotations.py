@@ -16,6 +16,7 @@ from pathlib import Path
 
 from vrag_kit.errors import VragError
 from vrag_kit.files import escapes_folder
+from vrag_kit.log import logger
 from vrag_kit.plain import Json, JsonView
 
 FORMAT = "vrag_kit annotation log, version 1"
@@ -319,9 +320,7 @@ def _parsed(raw: bytes) -> Json | None:
 
 def _tell(log: AnnotationLog, path: Path | str) -> None:
     for number in log.torn:
-        print(
-            f"{path} line {number}: cut off by a crash while it was written, left out", flush=True
-        )
+        logger.info(f"{path} line {number}: cut off by a crash while it was written, left out")
 
 
 def _begun(rest: bytes) -> bool:

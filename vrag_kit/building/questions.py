@@ -15,6 +15,7 @@ from vrag_kit.building.folders import SpeciesFolder, skipped_files
 from vrag_kit.building.template_writer import NAME as TEMPLATE
 from vrag_kit.building.writing import CANDIDATE_COLUMNS
 from vrag_kit.errors import VragError
+from vrag_kit.log import logger
 from vrag_kit.tables import read_csv_rows, write_csv_rows
 from vrag_kit.workspace import display_path
 
@@ -65,14 +66,13 @@ def load_or_write_questions(
     )
     if not good:
         raise VragError(_none_goes_on(path, questions, made=made))
-    print(
+    logger.info(
         f"{good:,} of {len(questions):,} questions (by {writers}) "
         + (
             f"written to {display_path(path)}; edit it, then run this again"
             if made
             else f"read from {display_path(path)}; delete it to have them written anew"
         ),
-        flush=True,
     )
     return questions
 

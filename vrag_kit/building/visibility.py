@@ -23,6 +23,7 @@ from vrag_kit.forecast import STAND_IN
 from vrag_kit.generation import AnswerStore, Task, ask_prompts, load_generator, render
 from vrag_kit.generation.prompts import parse_tagged
 from vrag_kit.judging.abstention import is_abstention
+from vrag_kit.log import logger
 from vrag_kit.options import Entry
 from vrag_kit.plain import JsonView
 from vrag_kit.types import Answer, Document, Failure, Message, Prompt, Query, Status
@@ -61,7 +62,7 @@ def detect_feature(
     `folders`.
     """
     if not model:
-        print("no coarse filter: every question goes on to the annotators", flush=True)
+        logger.info("no coarse filter: every question goes on to the annotators")
         return pd.DataFrame(columns=_COLUMNS).astype({"visible": float})
     if prompt not in PRESENCE_PROMPTS:
         raise VragError(
@@ -185,9 +186,9 @@ def _damaged(images: Mapping[str, ImageFile]) -> dict[str, str]:
         problems = zip(names, pool.map(problem, names), strict=True)
         found = {doc_id: words for doc_id, words in problems if words}
     for words in list(found.values())[:20]:
-        print(f"left out: {words}", flush=True)
+        logger.info(f"left out: {words}")
     if len(found) > 20:
-        print(f"left out: and {len(found) - 20:,} more images that cannot be opened", flush=True)
+        logger.info(f"left out: and {len(found) - 20:,} more images that cannot be opened")
     return found
 
 

@@ -22,6 +22,7 @@ from vrag_kit.config import hardware_of
 from vrag_kit.generation.ask import Task, ask_prompts
 from vrag_kit.generation.generators import load_generator
 from vrag_kit.generation.store import AnswerStore
+from vrag_kit.log import logger
 from vrag_kit.options import Entry
 from vrag_kit.plain import JsonView
 from vrag_kit.types import Answer, Message, Prompt
@@ -164,11 +165,10 @@ def _rows(
 
 def _tell(writer: str, candidates: pd.DataFrame, species: int) -> None:
     good = candidates[candidates["dropped"] == ""]
-    print(
+    logger.info(
         f"questions by {writer}: {len(good):,} of {len(candidates):,} go on, about"
         f" {good['species'].nunique():,} of {species:,} species",
-        flush=True,
     )
     reasons = Counter(reason.split(":")[0] for reason in candidates["dropped"] if reason)
     for reason, count in reasons.most_common():
-        print(f"  dropped {count:,} times: {reason}", flush=True)
+        logger.info(f"  dropped {count:,} times: {reason}")

@@ -14,6 +14,7 @@ from vrag_kit.fetching.health import KINDS, check_visual_rag
 from vrag_kit.fetching.mrag_bench_health import check_mrag_bench
 from vrag_kit.fetching.suite_health import check_suite, suite_sets
 from vrag_kit.files import write_file
+from vrag_kit.log import logger
 
 MOST_ROWS = 50
 """Maximum rows of a printed table; `--csv` writes all."""
@@ -44,9 +45,9 @@ def check_data(target: Path, image_root: Path | None, *, csv: Path | None = None
     annotations = target
     if image_root is None:
         annotations, image_root = find_data(target)
-    print(f"annotations: {annotations}\nimages: {image_root}", flush=True)
+    logger.info(f"annotations: {annotations}\nimages: {image_root}")
     findings = check_visual_rag(annotations, image_root)
-    print(_summary(findings))
+    logger.info(_summary(findings))
     _show(_folded(findings), csv)
     if csv:
         _write(csv, findings)
@@ -62,9 +63,9 @@ def _check_mrag_bench(rows: Path, corpus: Path | None, csv: Path | None) -> bool
     """The same of MRAG-Bench's rows and corpus."""
     beside = rows / CORPUS
     corpus = corpus or (beside if beside.is_dir() else None)
-    print(f"rows: {rows}\ncorpus: {corpus or 'none; only the rows are checked'}", flush=True)
+    logger.info(f"rows: {rows}\ncorpus: {corpus or 'none; only the rows are checked'}")
     findings = check_mrag_bench(rows, corpus)
-    print(_summary(findings))
+    logger.info(_summary(findings))
     _show(_folded(findings), csv)
     if csv:
         _write(csv, findings)
@@ -73,10 +74,10 @@ def _check_mrag_bench(rows: Path, corpus: Path | None, csv: Path | None) -> bool
 
 def _check_crag_mm(folder: Path, images: Path | None, csv: Path | None) -> bool:
     """The same of CRAG-MM's rows, pictures and indexes; with counts of labels."""
-    print(f"CRAG-MM: {', '.join(map(str, find_datasets(folder).values()))}", flush=True)
+    logger.info(f"CRAG-MM: {', '.join(map(str, find_datasets(folder).values()))}")
     check = check_crag_mm(folder, images)
-    print("\n".join(_lines(check.counts.astype(object))))
-    print(_summary(check.findings))
+    logger.info("\n".join(_lines(check.counts.astype(object))))
+    logger.info(_summary(check.findings))
     _show(_folded(check.findings), csv)
     if csv:
         _write(csv, check.findings)
@@ -87,8 +88,8 @@ def _check_crag_mm(folder: Path, images: Path | None, csv: Path | None) -> bool:
 def _check_suite(folder: Path, csv: Path | None) -> bool:
     """The same of pages, charts and WebQA; with how much each holds."""
     check = check_suite(folder)
-    print("\n".join(_lines(check.counts.astype(object))))
-    print(_summary(check.findings))
+    logger.info("\n".join(_lines(check.counts.astype(object))))
+    logger.info(_summary(check.findings))
     _show(_folded(check.findings), csv)
     if csv:
         _write(csv, check.findings)
@@ -121,15 +122,15 @@ def _folded(findings: pd.DataFrame) -> pd.DataFrame:
 def _show(table: pd.DataFrame, csv: Path | None) -> None:
     """Print the first rows; `csv` is where all of them will be."""
     if not table.empty:
-        print("\n".join(_lines(table.head(MOST_ROWS))))
+        logger.info("\n".join(_lines(table.head(MOST_ROWS))))
     if len(table) > MOST_ROWS:
         advice = "" if csv else "; --csv FILE writes all"
-        print(f"… and {len(table) - MOST_ROWS:,} more{advice}")
+        logger.info(f"… and {len(table) - MOST_ROWS:,} more{advice}")
 
 
 def _write(csv: Path, table: pd.DataFrame) -> None:
     write_file(csv, table.to_csv(index=False))
-    print(f"written to {csv}")
+    logger.info(f"written to {csv}")
 
 
 def _lines(table: pd.DataFrame) -> list[str]:

@@ -20,6 +20,7 @@ from vrag_kit.fetching.fetching import FetchReport
 from vrag_kit.fetching.filling import catch_write_errors
 from vrag_kit.fetching.hub import download_from_hub
 from vrag_kit.fetching.search import open_archive
+from vrag_kit.log import logger
 
 PAGE = "https://huggingface.co/crag-mm-2025"
 """The authors' page with rows and indexes."""
@@ -55,12 +56,12 @@ def fetch_all(
         if source:
             found = fetch_rows(source, to / folder, splits)
             count = sum(len(shards) for shards in found)
-            print(f"rows: {count} shards in {to / folder}", flush=True)
+            logger.info(f"rows: {count} shards in {to / folder}")
             wanted += found
     if sources.diagnostic:
         rows = to / "single-turn"
         count = fetch_diagnostic(sources.diagnostic, rows)
-        print(f"marks of {count:,} questions in {rows / MARKS}", flush=True)
+        logger.info(f"marks of {count:,} questions in {rows / MARKS}")
     return fetch_crag_mm_images(
         wanted, to / "images", agent=agent or AGENT, allow_private=allow_private
     )

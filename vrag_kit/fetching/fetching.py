@@ -11,6 +11,7 @@ from vrag_kit.fetching.filling import ImageFolder, is_image_name
 from vrag_kit.fetching.inventory import Inventory, find_damaged_images, scan_folder
 from vrag_kit.fetching.search import Extraction
 from vrag_kit.files import lock_folder
+from vrag_kit.log import logger
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -94,9 +95,7 @@ def fetch_images(wanted: Iterable[str], archive: Path | str, to: Path | str) -> 
         if len(there.good) == len(names):
             folder.finish(there.good, {})
             sizes = ", of the sizes in manifest.csv" if there.by_size else ""
-            print(
-                f"{root}: all {len(names):,} images are there{sizes}; nothing to fetch", flush=True
-            )
+            logger.info(f"{root}: all {len(names):,} images are there{sizes}; nothing to fetch")
             return FetchReport(wanted=len(names), had=len(names), by_size=there.by_size)
         search = Extraction(folder, str(archive), names, there)
         search.run()

@@ -22,6 +22,7 @@ from typing import Any
 from vrag_kit.errors import VragError
 from vrag_kit.fetching.resumable_tar import ResumePoint
 from vrag_kit.files import escapes_folder, write_file
+from vrag_kit.log import logger
 
 _COLUMNS = ("image", "bytes", "sha256")
 """Columns of the manifest and of the journal."""
@@ -191,10 +192,9 @@ class ImageFolder:
             return None
         except (OSError, ValueError, KeyError, TypeError, AttributeError):
             pass
-        print(
+        logger.info(
             f"{self._stop}: the note of where the last run stopped is damaged; reading from the"
             " beginning",
-            flush=True,
         )
         return None
 

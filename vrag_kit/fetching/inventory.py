@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from vrag_kit.benchmarks.images import ImageFile, find_damaged
 from vrag_kit.fetching.filling import FileRecord, ImageFolder
+from vrag_kit.log import logger
 from vrag_kit.progress import track
 
 _AT_ONCE = 256  # pictures opened between two looks at the clock
@@ -49,10 +50,9 @@ def scan_folder(folder: ImageFolder, wanted: Sequence[str]) -> Inventory:
     noted = listed.keys() | journal.keys()
     gone = noted.intersection(wanted) - good.keys() - suspect.keys()
     if gone:
-        print(
+        logger.info(
             f"{folder.root}: reading from the beginning: {len(gone):,} images of earlier runs are"
             " gone or damaged",
-            flush=True,
         )
         folder.drop(gone)
     return Inventory(good, by_size, suspect)

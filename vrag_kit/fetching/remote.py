@@ -13,6 +13,7 @@ from urllib.parse import urlsplit
 from urllib.request import Request, urlopen
 
 from vrag_kit.errors import VragError
+from vrag_kit.log import logger
 
 PAUSES: tuple[float, ...] = (1, 2, 5, 10, 30, 60, 120, 300)
 """Seconds to wait before each retry to connect; a received byte resets them, and after the
@@ -127,10 +128,9 @@ class RemoteFile(io.RawIOBase):
                     f" {_megabytes(self.identity.size)} MB, after {len(PAUSES) + 1} tries without a"
                     f" byte ({reason})."
                 )
-            print(
+            logger.info(
                 f"{self.name}: the connection broke at {_megabytes(self._place)} MB ({reason});"
                 f" trying again in {pause:g} s",
-                flush=True,
             )
             time.sleep(pause)
         raise AssertionError("the last try returns or raises")
@@ -159,10 +159,9 @@ class RemoteFile(io.RawIOBase):
                 f" {first:,} on"
             )
         if first < self._place:
-            print(
+            logger.info(
                 f"{self.name}: the server sends no parts; reading the first"
                 f" {_megabytes(self._place)} MB again",
-                flush=True,
             )
             _skip(response, self._place)
         self._response = response
@@ -180,9 +179,7 @@ class RemoteFile(io.RawIOBase):
                     raise VragError(
                         f"{self.name}: gave up after {tries}. Try again later."
                     ) from error
-                print(
-                    f"{self.name}: {describe_error(error)}; trying again in {pause:g} s", flush=True
-                )
+                logger.info(f"{self.name}: {describe_error(error)}; trying again in {pause:g} s")
                 time.sleep(pause)
             except (OSError, http.client.HTTPException, ValueError) as error:
                 raise VragError(

@@ -17,6 +17,7 @@ from vrag_kit.fetching.inventory import Inventory
 from vrag_kit.fetching.remote import RemoteFile
 from vrag_kit.fetching.resumable_tar import ResumePoint, read_members
 from vrag_kit.files import escapes_folder
+from vrag_kit.log import logger
 from vrag_kit.plain import Json, JsonView
 from vrag_kit.progress import progress
 
@@ -84,10 +85,10 @@ class Extraction:
         elif stop.wanted != self._digest:
             reason = "other images are wanted than last time"
         if reason:
-            print(f"{self.name}: reading from the beginning: {reason}", flush=True)
+            logger.info(f"{self.name}: reading from the beginning: {reason}")
             return start
         if not stop.ended and stop.place.offset:
-            print(f"{self.name}: going on where the last run stopped", flush=True)
+            logger.info(f"{self.name}: going on where the last run stopped")
         return stop
 
     def _say_that_all_is_known(self) -> None:
@@ -98,9 +99,8 @@ class Extraction:
             )
         if self.suspect:
             known.append(f"{len(self.suspect):,} images are damaged in it")
-        print(
+        logger.info(
             f"{self.name}: {'; '.join(known)}; nothing to read. Give another archive for these.",
-            flush=True,
         )
 
     def _read_on(self, file: Archive, stop: ResumeState) -> None:
@@ -131,10 +131,9 @@ class Extraction:
                 self._take(info, pieces)
                 if not self._open:
                     bar.close()
-                    print(
+                    logger.info(
                         f"{self.name}: all images found after {file.tell() / _MB:,.0f} of"
                         f" {size / _MB:,.0f} MB",
-                        flush=True,
                     )
                     return
                 bar.set_postfix_str(f"{len(self.found):,} of {self._total:,} images", refresh=False)

@@ -17,6 +17,7 @@ from vrag_kit.fetching.filling import catch_write_errors
 from vrag_kit.fetching.hub import download_from_hub
 from vrag_kit.fetching.mrag_bench import ROWS as MRAG_ROWS
 from vrag_kit.files import write_file
+from vrag_kit.log import logger
 from vrag_kit.spelling import did_you_mean
 
 _CONFIGS = tuple(f"{config}/train-*.parquet" for config in ("corpus", "queries", "qrels"))
@@ -84,13 +85,13 @@ def fetch_suite(
     failed = []
     for name in only or known:
         try:
-            print(f"{name}: {_fetch(known[name], to.expanduser() / name)}", flush=True)
+            logger.info(f"{name}: {_fetch(known[name], to.expanduser() / name)}")
         except VragError as error:
             failed.append(name)
-            print(f"{name}: {error}", flush=True)
+            logger.info(f"{name}: {error}")
     if not only and sources is None:
         for name, where in ELSEWHERE.items():
-            print(f"not fetched: {name}: {where}", flush=True)
+            logger.info(f"not fetched: {name}: {where}")
     return bool(failed)
 
 

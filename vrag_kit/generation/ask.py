@@ -27,7 +27,7 @@ from vrag_kit.generation.store_layout import (
     prompt_key_json,
     serialize_prompt,
 )
-from vrag_kit.log import record_answers
+from vrag_kit.log import logger, record_answers
 from vrag_kit.progress import progress
 from vrag_kit.types import Answer, Failure, Prompt, Status
 
@@ -206,7 +206,7 @@ def _note_served(generator: Generator, answers: Sequence[Answer], this: Task) ->
     if "model_id" in generator.sent:  # it is an endpoint's
         served = [each.fields[SERVED] for each in answers if SERVED in each.fields]
         if line := served_name_warning(generator.sent["model_id"], served, this.what):
-            print(f"note: {generator.name}: {line}", flush=True)
+            logger.info(f"note: {generator.name}: {line}")
 
 
 def stored_answers(
@@ -265,7 +265,7 @@ class _Asker:
         prompts = [owned.prompt for owned in self.todo.values()] * rounds
         sizes = {where: picture.size for where, picture in self.pictures.items()}
         estimate = self.generator.forecast(prompts, sizes)
-        print(f"{self.generator.name}: {estimate}", flush=True)
+        logger.info(f"{self.generator.name}: {estimate}")
         self.budget.check_estimate(estimate)
 
     def _ask(self, batch: Sequence[str]) -> int:
@@ -320,10 +320,9 @@ class _Asker:
                 pause = _SHORTEST_PAUSE
                 continue
             if time.monotonic() - said > _SAY_AGAIN:
-                print(
+                logger.info(
                     f"waiting for another notebook or process, which is asking {len(missing):,}"
                     " of these questions: each is asked once",
-                    flush=True,
                 )
                 said = time.monotonic()
             time.sleep(pause)
@@ -362,10 +361,9 @@ def _at_once(
             try:
                 finished = wait(running, return_when=FIRST_COMPLETED).done
             except KeyboardInterrupt:
-                print(
+                logger.info(
                     f"stopping: {len(running)} calls are under way and are waited for, so that"
                     " their answers are kept; interrupt again to drop them",
-                    flush=True,
                 )
                 raise
             for done in finished:
@@ -405,14 +403,14 @@ def _report(
     failed = sum(not _stands(answer, this) for answer in answers if answer.failure)
     counts = {**came, "empty or cut off": len(failures) - failed, "failed": failed}
     told = [f"{count:,} {what}" for what, count in counts.items() if count] or ["none"]
-    print(f"{label}: {', '.join(told)}; {seconds:.0f} s", flush=True)
+    logger.info(f"{label}: {', '.join(told)}; {seconds:.0f} s")
     for kind in dict.fromkeys(failure.kind for failure in failures):
         alike = [failure for failure in failures if failure.kind == kind]
         line = f"failed {len(alike):,} times: {alike[0]}"
         if this.silence_counts and kind.is_answer:
             be, count = ("is", "it counts") if len(alike) == 1 else ("are", "they count")
             line = f"{len(alike):,} of the answers {be} {kind} ({alike[0].words}); {count} as wrong"
-        print(f"  {line}", flush=True)
+        logger.info(f"  {line}")
     usable = [answer for answer in answers if answer.failure is None]
     if untagged := sum(bool(answer.fields.get("untagged")) for answer in usable):
-        print(f"  {untagged:,} answers without 'Answer:', judged as a whole", flush=True)
+        logger.info(f"  {untagged:,} answers without 'Answer:', judged as a whole")

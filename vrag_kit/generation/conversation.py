@@ -25,6 +25,7 @@ from vrag_kit.generation.generators import Generator
 from vrag_kit.generation.prompts import ParsedFields, PromptSet
 from vrag_kit.generation.rendering import RenderedPrompt, render_with_documents
 from vrag_kit.generation.store import AnswerStore
+from vrag_kit.log import logger
 from vrag_kit.spelling import did_you_mean
 from vrag_kit.types import Answer, Benchmark, Context, DocId, Document, Failure, Query, Status, Turn
 from vrag_kit.workspace import path as project_path
@@ -242,7 +243,7 @@ def run_conversations(
         tables.append(_table(turns, generator.name, benchmark, config, sample))
     table = pd.concat(tables, ignore_index=True)
     if count := int(table["n_skipped"].sum()):
-        print(f"{generator.name}: {count:,} retrieved documents with nothing to show", flush=True)
+        logger.info(f"{generator.name}: {count:,} retrieved documents with nothing to show")
     return table
 
 

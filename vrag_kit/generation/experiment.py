@@ -24,6 +24,7 @@ from vrag_kit.generation.generators import CustomGenerator, Generator, load_gene
 from vrag_kit.generation.prompts import PromptSet
 from vrag_kit.generation.rendering import RenderedPrompt, render
 from vrag_kit.generation.store import AnswerStore
+from vrag_kit.log import logger
 from vrag_kit.options import Entry, check_list
 from vrag_kit.plain import JsonView
 from vrag_kit.types import Benchmark, Context, Prompt, Turn
@@ -158,7 +159,7 @@ def ask_conversations(
             if "torch" in sys.modules and not current_dry_run():  # weights may have been loaded
                 gc.collect()
     if not tables:
-        print("note: no model is named, so nothing is asked", flush=True)
+        logger.info("note: no model is named, so nothing is asked")
         return pd.DataFrame(columns=[*ANSWER_COLUMNS, *CONVERSATION_COLUMNS])
     return pd.concat(tables, ignore_index=True)
 
@@ -176,10 +177,9 @@ def _load_all(
         )
     for generator in generators:
         if missing := generator.missing():
-            print(
+            logger.info(
                 f"note: {generator.name}: {missing}; unless all its answers are stored, the run"
                 " will stop there",
-                flush=True,
             )
     return generators
 
@@ -188,10 +188,9 @@ def _each_once(contexts: Sequence[Context]) -> list[Context]:
     check_list(contexts, "contexts")
     distinct = list(dict.fromkeys(contexts))
     if repeats := len(contexts) - len(distinct):
-        print(
+        logger.info(
             f"note: {repeats:,} of {len(contexts):,} contexts are repeats; each is asked and"
             " counted once",
-            flush=True,
         )
     return distinct
 
@@ -240,9 +239,8 @@ def _few_enough(
     if wide:
         later = len(contexts) - len(chosen) - len(wide)
         turns = f", with {later:,} later turns of their conversations" if later else ""
-        print(
+        logger.info(
             f"{name}: {len(wide):,} prompts with more than {most} images are left out{turns}, as"
             " its entry says",
-            flush=True,
         )
     return chosen

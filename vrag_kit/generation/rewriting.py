@@ -16,6 +16,7 @@ from vrag_kit.generation.ask import Task, ask_prompts
 from vrag_kit.generation.generators import Generator, load_generator
 from vrag_kit.generation.prompts import ParsedFields, PromptSet
 from vrag_kit.generation.store import AnswerStore
+from vrag_kit.log import logger
 from vrag_kit.options import Entry
 from vrag_kit.types import Failure, Prompt
 
@@ -73,11 +74,10 @@ class Rewriter:
         counts = Counter(result.outcome for result in results)
         unchanged = counts[NO_ENTITY] + counts[UNPARSED]
         if unchanged and not any(STAND_IN in reply.fields for reply in replies):
-            print(
+            logger.info(
                 f"rewriting by {self.generator.name}: {unchanged:,} of {len(results):,} questions"
                 f" are searched as they are ({counts[NO_ENTITY]:,} without an entity,"
                 f" {counts[UNPARSED]:,} unparsed)",
-                flush=True,
             )
         return results
 

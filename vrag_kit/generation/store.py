@@ -38,6 +38,7 @@ from vrag_kit.generation.store_layout import (
     create_tables,
     prompt_id,
 )
+from vrag_kit.log import logger
 from vrag_kit.outcomes import Status
 from vrag_kit.processes import has_ended, process_name
 from vrag_kit.progress import track
@@ -295,10 +296,9 @@ class AnswerStore:
                 try:
                     self._renew()
                 except VragError as error:
-                    print(
+                    logger.info(
                         "note: the lease could not be renewed, so another process may ask the same"
                         f" questions. {error}",
-                        flush=True,
                     )
 
         thread = threading.Thread(target=renew, daemon=True)

@@ -10,6 +10,7 @@ import pandas as pd
 from vrag_kit.errors import VragError
 from vrag_kit.frames import require_columns
 from vrag_kit.judging.scale import SHARES, Scale, scale_of
+from vrag_kit.log import logger
 from vrag_kit.order import ordered
 from vrag_kit.tables import read_csv_rows, write_csv_rows
 
@@ -120,7 +121,7 @@ def select_labels(labels: pd.DataFrame, answers: pd.DataFrame) -> pd.DataFrame:
         who = ", ".join(mine["annotator"].unique())
         told = f"{len(mine):,} labels of these answers, by {who}"
         told += f"; {others}, and left out" if len(mine) < len(labels) else ""
-    print(told, flush=True)
+    logger.info(told)
     return mine
 
 
@@ -154,10 +155,9 @@ def join_labels(sample: pd.DataFrame, labels: pd.DataFrame) -> pd.DataFrame:
     by = dict(zip(of_answers, labels["annotator"], strict=True))
     keys = list(zip(sample["query_id"], sample["answer"], strict=True))
     found, unused = sum(key in said for key in keys), len(set(said) - set(keys))
-    print(
+    logger.info(
         f"labels: {found:,} of {len(keys):,} sampled answers have one; {unused:,} of {len(said):,}"
         " labels belong to none of them",
-        flush=True,
     )
     human = pd.Series([said.get(key) for key in keys], index=sample.index, dtype=object)
     annotator = pd.Series([by.get(key) for key in keys], index=sample.index, dtype=object)

@@ -17,7 +17,7 @@ from vrag_kit.judging.answered import ok_answers
 from vrag_kit.judging.llm_judge import LLMJudge
 from vrag_kit.judging.own_judge import CustomJudge, load_custom_judge
 from vrag_kit.judging.scale import SHARES, TRUTH, Scale
-from vrag_kit.log import record_verdicts
+from vrag_kit.log import logger, record_verdicts
 from vrag_kit.types import Benchmark, Failure, Judgment, Status
 
 _AGAIN = "Calls that failed are asked again with `retry_failures: true` in `hardware`"
@@ -110,7 +110,9 @@ def judge_subset(
     shown = getattr(judge, "shown", TRUTH if judge.scale.signed else SHARES)
     comparable = [bool(benchmark.queries[query_id].answers) for query_id in good["query_id"]]
     if hidden := comparable.count(False):
-        print(f"judge {judge.name}: {hidden:,} answers have none to be held against: no verdict")
+        logger.info(
+            f"judge {judge.name}: {hidden:,} answers have none to be held against: no verdict"
+        )
     _note_lost(judge, list(compress(found, comparable)))
     _note_samples(judge.name, found)
     pairs = zip(good["query_id"], good["answer"], strict=True)
@@ -230,11 +232,10 @@ def _note_unread(judged: pd.DataFrame) -> None:
         unread = answers["marks"].str.contains("unparsed")
         if unread.mean() >= _NEARLY_ALL:
             said = short_repr(answers.loc[unread, "answer"].iloc[0])
-            print(
+            logger.info(
                 f"note: {model}: {unread.sum():,} of {len(answers):,} answers are unreadable and"
                 f" earn the worst, such as {said}. See whether it says what is asked for, such as"
                 " an option's letter.",
-                flush=True,
             )
 
 
@@ -246,10 +247,9 @@ def _note_lost(judge: Judge, found: Sequence[Sequence[Judgment]]) -> None:
     if given:
         record_verdicts(judge.name, len(given), lost, again)
     if lost:
-        print(
+        logger.info(
             f"judge {judge.name}: {len(lost):,} of {len(given):,} verdicts are missing, such as"
             f' "{lost[0]}"; they are left out of means. {again}'.rstrip(". "),
-            flush=True,
         )
 
 
@@ -269,8 +269,7 @@ def _note_samples(name: str, found: Sequence[Sequence[Judgment]]) -> None:
     if several:
         differ = sum(len(set(scores)) > 1 for scores in several)
         spread = float(np.mean([np.std(scores, ddof=1) for scores in several]))
-        print(
+        logger.info(
             f"judge {name}: samples differ on {differ:,} of {len(several):,} answers; the standard"
             f" deviation of a score is {spread:.3f} in the mean",
-            flush=True,
         )

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 from vrag_kit.errors import SetupError, VragError, short_repr
 from vrag_kit.forecast import STAND_IN
 from vrag_kit.judging.rubric import UnparsedError
+from vrag_kit.log import logger
 from vrag_kit.types import Answer, Failure, Message, Prompt, Status
 
 if TYPE_CHECKING:
@@ -116,7 +117,7 @@ class StructuredAsker:
         told = f"model {self.generator.name!r} cannot be asked for {self.what}: {missing}"
         if not self._has_words():
             raise VragError(f"{told}.")
-        print(f"note: {told}; unless all are stored, the run will stop there", flush=True)
+        logger.info(f"note: {told}; unless all are stored, the run will stop there")
 
     def _has_words(self) -> bool:
         """Whether any words of the model are stored."""
@@ -148,10 +149,9 @@ class StructuredAsker:
             for place, reply in zip(again, repaired, strict=True):
                 readings[place] = _read(asked[place], reply)
             lost = sum(readings[place].failure is not None for place in again)
-            print(
+            logger.info(
                 f"{self.what} of {self.generator.name}: {len(again):,} could not be read and were"
                 f" asked for once more, {lost:,} of them remain unreadable",
-                flush=True,
             )
         known = self._form_of(asked, readings)
         self._before.counts, self._before.example = known.counts, known.example

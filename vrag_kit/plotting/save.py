@@ -18,6 +18,7 @@ from vrag_kit.analysis.results import RESULT_COLUMNS
 from vrag_kit.errors import VragError
 from vrag_kit.files import write_file
 from vrag_kit.forecast import current_dry_run
+from vrag_kit.log import logger
 from vrag_kit.plotting.provenance import Finder, add_provenance
 from vrag_kit.workspace import display_path, portable_path
 
@@ -114,7 +115,7 @@ def save_figure(
             f"{folder / name}: the figure cannot be saved ({error.strerror}). Choose another"
             " `figures_dir`, or free space; older figures are kept."
         ) from error
-    print(f"saved {name}.png, .svg and .csv in {display_path(folder)}/", flush=True)
+    logger.info(f"saved {name}.png, .svg and .csv in {display_path(folder)}/")
 
 
 def _steady(svg: str) -> str:

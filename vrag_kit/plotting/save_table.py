@@ -11,6 +11,7 @@ from vrag_kit.analysis.results import TABLE
 from vrag_kit.errors import VragError, short_repr
 from vrag_kit.files import write_file
 from vrag_kit.forecast import current_dry_run
+from vrag_kit.log import logger
 from vrag_kit.plotting.latex import to_latex
 from vrag_kit.workspace import display_path as from_project
 
@@ -47,4 +48,4 @@ def save_table(table: pd.DataFrame | Styler, folder: Path | str, name: str) -> N
             f"{folder / name}: the table cannot be saved ({error.strerror}). Choose another"
             " folder, or free space."
         ) from error
-    print(f"saved {name}{TABLE} and .tex in {from_project(folder)}/", flush=True)
+    logger.info(f"saved {name}{TABLE} and .tex in {from_project(folder)}/")

@@ -28,6 +28,8 @@ from pathlib import Path
 from typing import Any, NamedTuple
 from urllib.parse import quote
 
+from vrag_kit.log import logger
+
 COLLECTIONS = {"image_embeddings": "image", "web_search_embeddings": "text"}
 """Collection name → the query part, image or text, that searches it."""
 DOCUMENTS = {"image": "entries.jsonl", "text": "pages.jsonl"}
@@ -52,7 +54,7 @@ def main() -> None:
     if not (given.database / "chroma.sqlite3").is_file():
         sys.exit(f"{given.database}: holds no chroma.sqlite3; give the folder of a database.")
     name, rows = read_chroma(given.database)
-    print(write_index(rows, given.folder, COLLECTIONS[name], given.encoder))
+    logger.info(write_index(rows, given.folder, COLLECTIONS[name], given.encoder))
 
 
 def read_chroma(database: Path) -> tuple[str, Iterator[ChromaRow]]:

@@ -102,7 +102,7 @@ def _search(benchmark: Benchmark, encoder: Encoder, k: int, cache_dir: Path | st
     run = read_cached_run(folder, key)
     if run is not None:
         queries = f"{len(benchmark.queries):,} queries"
-        print(f"search by {encoder.name}: {queries}, found before", flush=True)
+        logger.info(f"search by {encoder.name}: {queries}, found before")
         return run
     embeddings = embed_documents(encoder, benchmark.corpus.values(), cache_dir)
     retriever = FlatRetriever(encoder, embeddings, benchmark.candidates, benchmark.left_out)

@@ -14,6 +14,7 @@ import numpy as np
 
 from vrag_kit.cores import available_cores
 from vrag_kit.errors import VragError
+from vrag_kit.log import logger
 from vrag_kit.retrieval import keeping
 from vrag_kit.retrieval.directions import validate_embeddings
 from vrag_kit.retrieval.embeddings import Embeddings
@@ -76,11 +77,10 @@ def embed_part(
     mine = int(((np.arange(len(documents)) // SHARD) % part.of == part.number - 1).sum())
     if not mine:
         shards = -(-len(documents) // SHARD)
-        print(
+        logger.info(
             f"embeddings of {encoder.name}{part}: nothing to do; {len(documents):,} documents are"
             f" cut into shards of {SHARD:,}, of which there are {shards:,}, one for each of the"
             f" first {shards:,} parts",
-            flush=True,
         )
         return
     columns = document_keys(encoder, documents)
@@ -118,7 +118,7 @@ def _folder(encoder: Encoder, documents: Collection[Document], root: Path | str)
 
 
 def _tell(what: str, there: int, new: int) -> None:
-    print(f"embeddings of {what}: {there:,} from disk, {new:,} new", flush=True)
+    logger.info(f"embeddings of {what}: {there:,} from disk, {new:,} new")
 
 
 class _Documents:

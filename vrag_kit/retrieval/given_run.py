@@ -10,6 +10,7 @@ from pathlib import Path
 import pandas as pd
 
 from vrag_kit.errors import VragError
+from vrag_kit.log import logger
 from vrag_kit.options import read_entry
 from vrag_kit.retrieval.runs import RunRow, make_run, run_rows
 from vrag_kit.spelling import did_you_mean
@@ -148,4 +149,4 @@ def _tell(
         line += f"; {len(rows) - len(asked):,} lines of other queries are passed over"
     if len(asked) > kept:
         line += f"; {len(asked) - kept:,} lines that are no candidates are passed over"
-    print(line, flush=True)
+    logger.info(line)

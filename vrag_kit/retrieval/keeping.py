@@ -13,6 +13,7 @@ from typing import NamedTuple, TypeVar
 import numpy as np
 
 from vrag_kit.errors import VragError
+from vrag_kit.log import logger
 from vrag_kit.names import StringIndex
 from vrag_kit.retrieval.kept import read_stored_vectors, read_verified_vectors
 from vrag_kit.retrieval.lookup import hash_texts
@@ -140,9 +141,8 @@ def catch_disk_errors(folder: Path) -> Iterator[None]:
 
 def _tell_changed(changed: Sequence[str], unit: str) -> None:
     if changed:
-        print(
+        logger.info(
             f"{len(changed):,} {unit} changed while they were embedded, the first is"
             f" {changed[0]!r}; they are embedded again next time. Search again before you use"
             " these results.",
-            flush=True,
         )

@@ -20,6 +20,7 @@ import pandas as pd
 from vrag_kit.benchmarks.images import pixel_hash
 from vrag_kit.errors import VragError
 from vrag_kit.forecast import Forecast, current_dry_run
+from vrag_kit.log import logger
 from vrag_kit.retrieval.regions import RegionService
 from vrag_kit.retrieval.runs import make_run
 from vrag_kit.retrieval.services import SearchService, ServiceWrapper, check_queries
@@ -74,9 +75,7 @@ class CachedService(ServiceWrapper):
                 known |= replies
         if queries:
             read = len(asked) - len(new)
-            print(
-                f"search by {self.name}: {read:,} replies from disk, {len(new):,} new", flush=True
-            )
+            logger.info(f"search by {self.name}: {read:,} replies from disk, {len(new):,} new")
         found: list[tuple[str, str, float]] = []
         for query_id, key in keys.items():
             found += [(query_id, doc_id, score) for doc_id, score in known[key]]

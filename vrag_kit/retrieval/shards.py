@@ -27,6 +27,7 @@ import pyarrow as pa
 
 from vrag_kit.errors import VragError
 from vrag_kit.files import write_file
+from vrag_kit.log import logger
 from vrag_kit.retrieval.checksums import Version, file_crc32, file_version
 from vrag_kit.retrieval.directions import InvalidRows, find_invalid_rows
 
@@ -253,8 +254,7 @@ def _set_aside(index: Path, error: Exception) -> None:
                 f" ({refused.strerror}). Remove it, or make the folder writable, then search again."
             ) from error
     if moved:
-        print(
+        logger.info(
             f"{vectors}: damaged shard ({error}), set aside as *.damaged; its documents are"
             " embedded again",
-            flush=True,
         )

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping
 import numpy as np
 import pandas as pd
 
+from vrag_kit.log import logger
 from vrag_kit.retrieval.entity_recall import shows_entity
 from vrag_kit.types import DocId, Document, Query
 
@@ -33,10 +34,9 @@ def threshold_curve(
         shows_entity([(asked[query], corpus[doc]) for query, doc in pairs]), dtype=bool
     )
     if asked and not right.any():
-        print(
+        logger.info(
             f"note: none of {len(hits):,} hits of {len(asked):,} queries with a known entity shows"
             " it, so no threshold can be chosen",
-            flush=True,
         )
     rows: list[tuple[float, ...]] = []
     if not right.any():

@@ -16,6 +16,7 @@ from typing import Generic, NamedTuple, Protocol, TypeVar
 import numpy as np
 from filelock import FileLock, Timeout
 
+from vrag_kit.log import logger
 from vrag_kit.progress import track
 from vrag_kit.retrieval.encoders import Prepared
 from vrag_kit.retrieval.kept import StoredVectors
@@ -126,7 +127,7 @@ class EmbeddingJob(Generic[Thing]):
         units = (self._unit(each) for each in batched(things, self._pace.shard))
         self._make((unit for unit in units if self._is_ours(unit, later)), total)
         for unit in later:
-            print(f"waiting: another process is embedding in {self._folder}", flush=True)
+            logger.info(f"waiting: another process is embedding in {self._folder}")
             unit.lock.acquire()
             if self._is_ours(unit, later):
                 self._make([unit], len(unit.things))

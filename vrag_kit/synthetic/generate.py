@@ -14,6 +14,7 @@ from pathlib import Path
 from vrag_kit.errors import VragError
 from vrag_kit.files import lock_folder, write_file
 from vrag_kit.forecast import refuse_generation
+from vrag_kit.log import logger
 from vrag_kit.plain import Json
 
 NOTE = "edition.json"
@@ -94,7 +95,7 @@ def clear_outputs(folder: Path, rooms: Sequence[Path], note: Json) -> None:
             " folder."
         )
     if there and before != begun:
-        print(f"{folder}: drawn by other code or as another edition; drawing it again", flush=True)
+        logger.info(f"{folder}: drawn by other code or as another edition; drawing it again")
         for room in there:
             shutil.rmtree(room)
     write_file(folder / NOTE, json.dumps(begun, indent=1))

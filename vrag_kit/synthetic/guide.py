@@ -25,6 +25,7 @@ from pathlib import Path
 
 from vrag_kit.errors import VragError
 from vrag_kit.files import lock_folder, write_file
+from vrag_kit.log import logger
 from vrag_kit.plain import Json
 from vrag_kit.processes import worker_pool
 from vrag_kit.progress import track
@@ -85,7 +86,7 @@ def _draw(edition: str, folder: Path, wanted: Json, workers: int) -> None:
                 f"{folder}: holds an 'images' folder that is not a Field Guide. Choose another"
                 " folder, or remove it."
             )
-        print(f"{folder}: drawn by other code or as another edition; drawing it again", flush=True)
+        logger.info(f"{folder}: drawn by other code or as another edition; drawing it again")
         shutil.rmtree(folder / "images")
     write_file(folder / "guide.json", json.dumps(wanted, indent=2))
     (folder / "images").mkdir(exist_ok=True)

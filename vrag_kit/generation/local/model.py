@@ -32,6 +32,7 @@ from vrag_kit.generation.local.processors import (
 )
 from vrag_kit.generation.local.self_test import prefix_cache_problem, vision_cache_problem
 from vrag_kit.generation.local.vision_cache import ImageFeatures, VisionCache, feature_inputs
+from vrag_kit.log import logger
 from vrag_kit.types import Failure, LazyImage, Prompt, Status
 
 _MODEL_ERRORS = (RuntimeError, ValueError, TypeError, IndexError, KeyError, AttributeError)
@@ -78,15 +79,14 @@ class LoadedModel:
         """Whether prefixes or images that prompts share are computed once."""
         if reason := vision_cache_problem(self):
             self.vision_cache = None
-            print(
+            logger.info(
                 f"{name}: image features are computed for every prompt, because {reason}",
-                flush=True,
             )
         if self._greedy:
             reason = prefix_cache_problem(self)
             self.nests = not reason
             if reason:
-                print(f"{name}: prompts share no prefix, because {reason}", flush=True)
+                logger.info(f"{name}: prompts share no prefix, because {reason}")
         if self.vision_cache:  # without the images of the tests
             self.vision_cache = VisionCache(self.model, processor)
 

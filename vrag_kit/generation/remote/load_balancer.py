@@ -9,6 +9,7 @@ from dataclasses import replace
 from vrag_kit.errors import VragError
 from vrag_kit.generation.generators import Reply
 from vrag_kit.generation.remote.client import EndpointClient, RequestFields
+from vrag_kit.log import logger
 
 _COOLDOWN = 60.0
 """Seconds for which a server that failed is used only if the others fail too."""
@@ -45,7 +46,7 @@ class LoadBalancer:
         if not replies:
             raise VragError(" ".join(problems))
         for problem in problems:
-            print(f"note: {problem} It is left out.", flush=True)
+            logger.info(f"note: {problem} It is left out.")
         served = sorted({reply.fields.get("served", "") for reply in replies.values()})
         if len(served) > 1:
             raise VragError(
@@ -75,7 +76,7 @@ class LoadBalancer:
                 self._cooling_until[client] = time.monotonic() + _COOLDOWN
                 if is_news:
                     note = f"{client.url} fails ({reply.failure}); it is tried again later"
-                    print(f"note: {self._where}: {note}", flush=True)
+                    logger.info(f"note: {self._where}: {note}")
         return reply, own_fault
 
     def _load(self, client: EndpointClient) -> tuple[bool, int]:

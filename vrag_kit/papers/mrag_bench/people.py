@@ -15,6 +15,7 @@ from vrag_kit.analysis import PoststratificationWeights, estimate
 from vrag_kit.errors import VragError
 from vrag_kit.generation.conversation import ANSWER_COLUMNS
 from vrag_kit.judging.multiple_choice import read_choice
+from vrag_kit.log import logger
 from vrag_kit.papers.mrag_bench.audit import QUESTIONS
 from vrag_kit.papers.mrag_bench.results import OVERALL, multiple_choice_accuracy, scenario_weights
 from vrag_kit.papers.published import published
@@ -64,10 +65,9 @@ def load_human_answers(
             "seconds": choice["seconds"],
         }
         rows.append(row)
-    print(
+    logger.info(
         f"people: {chosen['participant'].nunique()} chose {len(chosen):,} options; {len(rows):,} of"
         f" them are to be compared, {len(chosen) - len(rows):,} belong to other questions",
-        flush=True,
     )
     return pd.DataFrame(rows, columns=[*ANSWER_COLUMNS, "seconds"]).astype({"m": "Int64"})
 
