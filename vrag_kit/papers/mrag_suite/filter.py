@@ -19,6 +19,7 @@ from vrag_kit.errors import VragError
 from vrag_kit.files import write_file
 from vrag_kit.frames import require_columns
 from vrag_kit.judging.scale import scale_of
+from vrag_kit.log import logger
 from vrag_kit.order import ordered
 from vrag_kit.tables import read_csv_rows
 from vrag_kit.types import Benchmark, Query
@@ -148,7 +149,7 @@ def without_dropped(suite: Mapping[str, Benchmark], file: Path | None) -> dict[s
         f"{len(left[name].queries):,} of {len(each.queries):,} {name}"
         for name, each in suite.items()
     )
-    print("kept by the filter:", ", ".join(counts))
+    logger.info(f"kept by the filter: {', '.join(counts)}")
     return left
 
 
