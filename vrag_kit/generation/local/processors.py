@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from vrag_kit.generation.local.vision_cache import ImageFeatures
 
 Inputs = dict[str, Any]  # Any: tensors, and what else a family's forward takes
-UNLIMITED = 1 << 30
+_UNLIMITED = 1 << 30
 
 
 @dataclass(slots=True)
@@ -87,10 +87,10 @@ class PromptProcessor:
         """Options of the image processor that limit the tokens of an image."""
         self._takes_list = self._template_takes_list()
         text = self.config.get_text_config()
-        self.context = int(getattr(text, "max_position_embeddings", None) or UNLIMITED)
+        self.context = int(getattr(text, "max_position_embeddings", None) or _UNLIMITED)
         """Maximum number of tokens of prompt and answer together."""
         rope = getattr(text, "rope_parameters", None) or {}
-        self.short_context = UNLIMITED
+        self.short_context = _UNLIMITED
         if rope.get("rope_type") == "longrope":
             self.short_context = int(rope["original_max_position_embeddings"])
         """Longest prompt with the short position scaling of LongRoPE; in a batch with a longer one
