@@ -688,12 +688,10 @@ def _foresee_cells(tmp_path: Path, *cells: str) -> DryRunReport:
     return dry_run_notebooks(Plan(file=path, given={path: given}, folder=tmp_path, cluster=""), {})
 
 
-def test_a_notebook_whose_end_is_not_reached_is_counted_up_to_the_cell_that_fails(
-    foresee_cells,
-) -> None:
+def test_a_cell_that_fails_keeps_no_later_one_from_asking_and_is_named(foresee_cells) -> None:
     first, second = "folder, words = answers_dir, 'a'", "words = 'b'"
     foresight = foresee_cells(first, ASKING, "1 / 0", second, ASKING)
-    assert [asked.forecast.calls for asked in foresight.models] == [1]
+    assert [asked.forecast.calls for asked in foresight.models] == [2]
     (fault,) = foresight.failed.values()
     assert "up to code cell 4" in fault
     assert "ZeroDivisionError: division by zero" in fault

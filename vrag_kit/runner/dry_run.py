@@ -1,7 +1,8 @@
 """Dry run of a parameter file's notebooks, which counts the model calls of a run.
 
-Cells run with placeholder models on a copy of the answers, in this process, up to the first that
-fails. Outputs go to a temporary folder.
+Cells run with placeholder models on a copy of the answers, in this process and statement by
+statement: a failing statement must not hide the calls of the next. Outputs go to a temporary
+folder.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from typing import Any
 import matplotlib as mpl
 import pandas as pd
 
-from vrag_kit.errors import NotGeneratedError, VragError
+from vrag_kit.errors import NotGeneratedError, SetupError, VragError
 from vrag_kit.forecast import STAND_IN, dry_run
 from vrag_kit.forecast import Forecast as Ongoing
 from vrag_kit.generation.generators import CostEstimate, DryRunGenerator
@@ -59,7 +60,7 @@ class DryRunReport:
     any_order: list[str]
     """Retrievers that were not run yet."""
     failed: dict[str, str]
-    """Notebook → why its end is not reached and, after calls, up to which cell they are counted."""
+    """Notebook → why a cell fails and, after calls, which: up to there all calls are counted."""
     cut: dict[str, list[str]]
     """Notebook → its notes, such as on cutoffs k that were clipped."""
     undrawn: dict[str, str] = field(default_factory=dict)
@@ -190,7 +191,7 @@ def _copy_files(source: Path, target: Path) -> None:
 
 @dataclass(frozen=True, slots=True)
 class CellError:
-    """The error at which a dry run of a notebook ended."""
+    """The first error of a notebook; later ones mostly follow from it."""
 
     words: str
     behind_models: bool  # whether it may come of there being none
@@ -202,12 +203,9 @@ def execute_cells(
     settings: Mapping[str, Any],
     models: Sequence[object],
     most: int | None = None,
-    *,
-    go_on: bool = False,
 ) -> tuple[dict[str, Any], CellError | None]:
-    """Execute a notebook's code cells, all or the first `most`, with these settings, until one
-    fails; with `go_on` also what follows. Returns (variables at the end, first error); calls are
-    recorded in `models`.
+    """Execute a notebook's code cells, all or the first `most`, with these settings. Returns
+    (variables at the end, first error); calls are recorded in `models`.
     """
     space: dict[str, Any] = {"__name__": "__main__", "display": lambda *_: None}
     cells = [cell for cell in read_notebook(notebook).cells if cell.cell_type == "code"]
@@ -225,46 +223,44 @@ def execute_cells(
             if "parameters" in cell.tags:
                 space.update(settings)
                 continue
-            error = _run_cell(cell.source, space, go_on=go_on)
-            behind = behind or _mentions("models", cell.source)
+            error, until = _run_cell(cell.source, space)
+            behind = behind or _mentions("models", until)
             if error is not None and fault is None:
                 words = _words(error)
-                if _prompts(models) > before or _answer_ids(space):
+                asked = _prompts(models) > before or bool(_answer_ids(space))
+                if asked and not isinstance(error, SetupError):
                     words = f"counted up to code cell {number}, which fails: {words}"
                 fault = CellError(words, behind, isinstance(error, NotGeneratedError))
-            if fault is not None and not go_on:
-                break
     return space, fault
 
 
-def _mentions(name: str, source: str) -> bool:
-    """Whether code that can be run reads a variable."""
-    with suppress(SyntaxError):
-        nodes = ast.walk(ast.parse(source))
-        return any(isinstance(node, ast.Name) and node.id == name for node in nodes)
-    return False
+def _mentions(name: str, statements: Sequence[ast.stmt]) -> bool:
+    """Whether statements read a variable."""
+    nodes = chain.from_iterable(map(ast.walk, statements))
+    return any(isinstance(node, ast.Name) and node.id == name for node in nodes)
 
 
-def _run_cell(source: str, space: dict[str, Any], *, go_on: bool) -> Exception | None:
-    """Run a cell up to the first statement that fails, or to its end. Returns the first error."""
-    first: Exception | None = None
+def _run_cell(source: str, space: dict[str, Any]) -> tuple[Exception | None, list[ast.stmt]]:
+    """Run all statements of a cell; returns the first error, and the statements up to it."""
     try:
-        for statement in ast.parse(source).body:
-            try:
-                exec(compile(ast.Module([statement], []), "<cell>", "exec"), space)
-            except Exception as error:
-                if not go_on:
-                    return error
-                first = first or error
+        statements = ast.parse(source).body
     except SyntaxError as error:
-        return error
-    return first
+        return error, []
+    first: Exception | None = None
+    until: list[ast.stmt] = []
+    for statement in statements:
+        until += [] if first else [statement]
+        try:
+            exec(compile(ast.Module([statement], []), "<cell>", "exec"), space)
+        except Exception as error:  # whatever a notebook's code may raise
+            first = first or error
+    return first, until
 
 
 def _words(error: Exception) -> str:
     if isinstance(error, VragError):
         return str(error)
-    if isinstance(error, SyntaxError) and error.filename in ("<unknown>", "<cell>"):
+    if isinstance(error, SyntaxError) and error.filename == "<unknown>":  # of the cell itself
         return f"{error.msg}: {(error.text or '').strip()}"
     return f"{type(error).__name__}: {error}"
 

@@ -109,7 +109,7 @@ def corpora_to_embed(file: Path, only: Sequence[str]) -> Iterator[PlannedEmbeddi
             told = redirect_outputs(settings, Path(scratch))
             if "hardware" in settings:
                 told["hardware"] = settings["hardware"]
-            fault = execute_cells(notebook, told, forecast.models, go_on=True)[1]
+            fault = execute_cells(notebook, told, forecast.models)[1]
             corpora = [each for each in forecast.corpora if isinstance(each, PlannedEmbedding)]
         if fault and not corpora:
             words = restore_folder_names(fault.words, settings, Path(scratch))
