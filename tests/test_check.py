@@ -40,8 +40,8 @@ from vrag_kit.benchmarks.images import list_images
 from vrag_kit.building.annotations import AnnotationWriter
 from vrag_kit.building.folders import read_species_folders
 from vrag_kit.building.questions import read_questions
+from vrag_kit.dry_run import IdentityKey, dry_run, memoize_dry_run
 from vrag_kit.errors import VragError
-from vrag_kit.forecast import IdentityKey, dry_run, memoize_dry_run
 from vrag_kit.generation import (
     AnswerStore,
     ask_models,

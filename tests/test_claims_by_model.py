@@ -14,8 +14,8 @@ from PIL import Image
 from strange_server import StrangeServer, images_in, text_in
 
 from vrag_kit.benchmarks import ImageFile
+from vrag_kit.dry_run import dry_run
 from vrag_kit.errors import VragError
-from vrag_kit.forecast import dry_run
 from vrag_kit.judging import (
     AnswerText,
     ClaimChecker,

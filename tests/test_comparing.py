@@ -43,8 +43,8 @@ from vrag_kit.analysis import (
 )
 from vrag_kit.analysis.one_sided import unmatched_counts
 from vrag_kit.benchmarks import load_visual_rag
+from vrag_kit.dry_run import dry_run
 from vrag_kit.errors import VragError
-from vrag_kit.forecast import dry_run
 from vrag_kit.generation import ask_models, gt_clue, non_clue
 from vrag_kit.judging import RuleJudge, judge_answers, load_judge
 from vrag_kit.papers.mrag_suite import ask_with_prompts

@@ -16,8 +16,8 @@ from strange_server import StrangeServer, text_in
 from talking_process import Listed, listed
 from talks import entry, make_talks, page
 
+from vrag_kit.dry_run import dry_run
 from vrag_kit.errors import VragError
-from vrag_kit.forecast import dry_run
 from vrag_kit.generation import ConversationConfig, ask_conversations, load_rewriter
 from vrag_kit.generation.rewriting import parse_rewriting
 from vrag_kit.papers.crag_mm import PROMPT_SETS, SearchPipeline, rewriting_prompts

@@ -16,8 +16,8 @@ from scipy import stats
 from talking_process import listed
 from talks import entry
 
+from vrag_kit.dry_run import dry_run
 from vrag_kit.errors import VragError
-from vrag_kit.forecast import dry_run
 from vrag_kit.papers import crag_mm as paper
 from vrag_kit.papers.crag_mm.oracles import LADDER, NO_ORACLE, NONE, PARTS
 from vrag_kit.types import Benchmark, Query

@@ -15,8 +15,8 @@ from conftest import ROOT
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from vrag_kit.dry_run import dry_run
 from vrag_kit.errors import VragError
-from vrag_kit.forecast import dry_run
 from vrag_kit.generation import top_k
 from vrag_kit.papers import mrag_bench
 from vrag_kit.retrieval import make_run, read_run, score_runs, search_all, write_run, write_runs

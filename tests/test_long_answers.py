@@ -15,8 +15,8 @@ from hypothesis import strategies as st
 from strange_server import StrangeServer
 from talks import contexts_of, make_talks
 
+from vrag_kit.dry_run import dry_run
 from vrag_kit.errors import VragError
-from vrag_kit.forecast import dry_run
 from vrag_kit.generation import PromptSet, ask_models
 from vrag_kit.generation.prompts import READERS, parse_long, parse_short
 from vrag_kit.judging import is_abstention

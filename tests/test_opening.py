@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
+from vrag_kit.dry_run import dry_run
 from vrag_kit.errors import VragError
-from vrag_kit.forecast import dry_run
 from vrag_kit.log import collect_notes
 from vrag_kit.synthetic import (
     open_articles,

@@ -26,8 +26,8 @@ from vrag_kit.analysis import (
     settings_table,
     to_percent,
 )
+from vrag_kit.dry_run import dry_run
 from vrag_kit.errors import VragError
-from vrag_kit.forecast import dry_run
 from vrag_kit.generation import ask_models, build_prompt, gt_clue, one_in_k, render, zero_shot
 from vrag_kit.generation.rendering import Template
 from vrag_kit.judging import judge_answers, load_judge

@@ -14,8 +14,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from vrag_kit.analysis import load_results, report_table
+from vrag_kit.dry_run import dry_run
 from vrag_kit.errors import VragError
-from vrag_kit.forecast import dry_run
 from vrag_kit.papers import crag_mm, mrag_bench, mrag_suite
 from vrag_kit.plotting import save_table, to_latex
 

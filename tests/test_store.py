@@ -34,8 +34,8 @@ from strange_server import StrangeServer, good_words, text_in
 
 from vrag_kit.benchmarks import ImageFile, load_visual_rag
 from vrag_kit.benchmarks.images import pixel_hash
+from vrag_kit.dry_run import dry_run
 from vrag_kit.errors import VragError
-from vrag_kit.forecast import STAND_IN, dry_run
 from vrag_kit.generation import (
     AnswerStore,
     Hardware,
@@ -51,7 +51,7 @@ from vrag_kit.generation import (
 from vrag_kit.generation.merge_stores import merge_stores
 from vrag_kit.generation.store_layout import AnswerKeys, ImageInfo, prompt_key_json
 from vrag_kit.papers.visual_rag.prompts import PROMPTS
-from vrag_kit.types import Answer, Failure, Message, Prompt, Status
+from vrag_kit.types import PLACEHOLDER, Answer, Failure, Message, Prompt, Status
 
 
 @pytest.fixture
@@ -276,7 +276,7 @@ def test_a_placeholder_of_a_dry_run_is_stored_in_its_copy_and_refused_elsewhere(
     tmp_path: Path,
 ) -> None:
     path, scratch = tmp_path / "a.sqlite", tmp_path / "scratch"
-    placeholder = replace(answer("x"), fields={STAND_IN: "mark"})
+    placeholder = replace(answer("x"), fields={PLACEHOLDER: "mark"})
     scratch.mkdir()
     with AnswerStore(path) as store:
         with pytest.raises(VragError, match=r"a\.sqlite: .*placeholders of a dry run"):
@@ -633,7 +633,8 @@ def test_a_full_disk_keeps_what_was_stored(tmp_path: Path) -> None:
     code = f"""
 import resource, signal
 from vrag_kit.errors import VragError
-from vrag_kit.forecast import STAND_IN, dry_run
+from vrag_kit.dry_run import dry_run
+from vrag_kit.types import PLACEHOLDER
 from vrag_kit.generation import AnswerStore
 from vrag_kit.types import Answer
 signal.signal(signal.SIGXFSZ, signal.SIG_IGN)

@@ -18,8 +18,8 @@ from talks import contexts_of, make_talks, question
 from tokenizers import Tokenizer, models, pre_tokenizers, processors
 
 from vrag_kit.analysis import conversation_means
+from vrag_kit.dry_run import dry_run
 from vrag_kit.errors import VragError
-from vrag_kit.forecast import dry_run
 from vrag_kit.generation import ConversationConfig, TokenLimit, ask_conversations
 from vrag_kit.generation.generators import DryRunGenerator
 from vrag_kit.judging import judge_answers

@@ -261,6 +261,10 @@ Prompt = tuple[Message, ...]
 """What is sent to a model: messages in order."""
 
 
+PLACEHOLDER = "stand_in"
+"""Field of an answer, and mark of a verdict, that takes the place of a real one in a dry run."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Answer:
     """A model's answer, or the reason why there is none."""
@@ -293,6 +297,11 @@ class Answer:
     def detail(self) -> str:
         """The reason of the failure; "" for a usable answer."""
         return self.failure.words if self.failure else ""
+
+    @property
+    def is_placeholder(self) -> bool:
+        """Whether it takes the place of an answer in a dry run."""
+        return bool(self.fields.get(PLACEHOLDER))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

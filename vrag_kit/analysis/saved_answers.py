@@ -15,9 +15,9 @@ import pandas as pd
 
 from vrag_kit.analysis.notebook_parameters import notebook_parameters
 from vrag_kit.benchmarks.images import find_damaged
+from vrag_kit.dry_run import current_dry_run
 from vrag_kit.errors import VragError
 from vrag_kit.files import write_file
-from vrag_kit.forecast import current_dry_run
 from vrag_kit.frames import require_columns
 from vrag_kit.generation import AnswerStore, stored_field
 from vrag_kit.generation.ask import SERVED

@@ -19,7 +19,6 @@ from vrag_kit.benchmarks import ImageFile
 from vrag_kit.building.folders import SpeciesFolder
 from vrag_kit.config import GREEDY, hardware_of
 from vrag_kit.errors import VragError
-from vrag_kit.forecast import STAND_IN
 from vrag_kit.generation import AnswerStore, Task, ask_prompts, load_generator, render
 from vrag_kit.generation.prompts import parse_tagged
 from vrag_kit.judging.abstention import is_abstention
@@ -227,7 +226,7 @@ def _scored(answer: Answer, read: Callable[[str], float]) -> tuple[float, str, s
     """
     if answer.failure:
         return np.nan, answer.status.value, answer.detail, answer.answer_id
-    if answer.fields.get(STAND_IN):
+    if answer.is_placeholder:
         return 0.0, Status.OK.value, "", answer.answer_id
     said = str(parse_tagged(answer.raw or "")["answer"])
     visible = read(said)

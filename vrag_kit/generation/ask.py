@@ -16,7 +16,6 @@ from math import ceil
 
 from vrag_kit.config import Hardware
 from vrag_kit.errors import VragError
-from vrag_kit.forecast import STAND_IN
 from vrag_kit.generation.batching import QueryPrompt, make_batches
 from vrag_kit.generation.generators import CostEstimate, Generator, Reply, iter_images
 from vrag_kit.generation.prompts import Reader, parse_tagged
@@ -375,7 +374,7 @@ def _read(answer: Answer, this: Task) -> Answer:
     if not _stands(answer, this):
         return answer
     read = this.read(answer.raw or "")
-    if "unreadable" in read and answer.fields.get(STAND_IN):
+    if "unreadable" in read and answer.is_placeholder:
         read = parse_tagged(answer.raw or "")  # nobody was asked for the form
     fields = {**answer.fields, **read}
     failure = answer.failure

@@ -19,7 +19,6 @@ import pandas as pd
 
 from vrag_kit.config import Hardware
 from vrag_kit.errors import VragError
-from vrag_kit.forecast import STAND_IN
 from vrag_kit.generation.ask import Task, ask_prompts
 from vrag_kit.generation.generators import Generator
 from vrag_kit.generation.prompts import ParsedFields, PromptSet
@@ -391,7 +390,7 @@ def _stop(
         return
     scores = config.stop.score(_table(turns, model, benchmark, config, sample))
     for turn, score in zip(turns, scores, strict=True):
-        known = math.nan if turn.answer.fields.get(STAND_IN) else float(score)
+        known = math.nan if turn.answer.is_placeholder else float(score)
         conversation = turn.conversation
         conversation.scores = (*conversation.scores, known)
         if config.stop.rule(conversation.scores) is not None:

@@ -12,7 +12,6 @@ import pandas as pd
 
 from vrag_kit.config import Hardware, decoding_of, hardware_of
 from vrag_kit.errors import VragError
-from vrag_kit.forecast import current_dry_run
 from vrag_kit.generation.conversation import (
     ANSWER_COLUMNS,
     CONVERSATION_COLUMNS,
@@ -156,7 +155,7 @@ def ask_conversations(
             how = hardware_of(hardware)
             tables.append(run_conversations(*what, how=how, samples=samples, rendered=rendered))
             del generator  # before the next is loaded: two large ones may not fit together
-            if "torch" in sys.modules and not current_dry_run():  # weights may have been loaded
+            if "torch" in sys.modules:  # weights may have been loaded
                 gc.collect()
     if not tables:
         logger.info("note: no model is named, so nothing is asked")

@@ -19,12 +19,12 @@ from vrag_kit.config import (
     hardware_of,
     read_settings,
 )
+from vrag_kit.dry_run import current_dry_run, placeholder_text
 from vrag_kit.errors import VragError, short_repr
-from vrag_kit.forecast import STAND_IN, current_dry_run, placeholder_text
 from vrag_kit.options import Entry, split_entry
 from vrag_kit.own_classes import CustomObject, catch_custom_errors, load_custom
 from vrag_kit.plain import JsonView
-from vrag_kit.types import Failure, LazyImage, Prompt, Status
+from vrag_kit.types import PLACEHOLDER, Failure, LazyImage, Prompt, Status
 from vrag_kit.workspace import path as project_path
 
 if TYPE_CHECKING:
@@ -282,9 +282,7 @@ _counter = itertools.count(1)
 class DryRunGenerator:
     """Replaces a model in a dry run; implements `Generator`."""
 
-    def __init__(self, model: Generator, mark: str) -> None:
-        """`mark` identifies the dry run."""
-        self._mark = mark
+    def __init__(self, model: Generator) -> None:
         self.model = model
         """The replaced model, which estimates the cost."""
         self.prompts: list[Prompt] = []
@@ -327,7 +325,7 @@ class DryRunGenerator:
         """
         self.prompts += prompts
         return [
-            Reply(raw=f"Answer: {placeholder_text(next(_counter))}", fields={STAND_IN: self._mark})
+            Reply(raw=f"Answer: {placeholder_text(next(_counter))}", fields={PLACEHOLDER: True})
             for _ in prompts
         ]
 
@@ -397,14 +395,14 @@ def load_generator(
         else:
             given = options.model_dump(exclude_none=True)
             model = load_local_generator(spec, {"device": machine.device, **given})
-    forecast = current_dry_run()
-    if forecast is None:
+    dry_run = current_dry_run()
+    if dry_run is None:
         return model
-    if not forecast.asks:
-        raise VragError(f"{model.name} is not asked: only what is searched is looked for.")
-    stand_in = DryRunGenerator(model, forecast.mark)
-    forecast.models.append(stand_in)
-    return stand_in
+    if not dry_run.asks:
+        raise VragError(f"{model.name} is not asked: only searches are looked for.")
+    stub = DryRunGenerator(model)
+    dry_run.models.append(stub)
+    return stub
 
 
 def parse_model_entry(

@@ -11,14 +11,13 @@ from pathlib import Path
 from typing import Any
 
 from vrag_kit.config import GREEDY, Hardware, hardware_of
-from vrag_kit.forecast import STAND_IN
 from vrag_kit.generation.ask import Task, ask_prompts
 from vrag_kit.generation.generators import Generator, load_generator
 from vrag_kit.generation.prompts import ParsedFields, PromptSet
 from vrag_kit.generation.store import AnswerStore
 from vrag_kit.log import logger
 from vrag_kit.options import Entry
-from vrag_kit.types import Failure, Prompt
+from vrag_kit.types import PLACEHOLDER, Failure, Prompt
 
 REWRITTEN = "rewritten"
 NO_ENTITY = "no_entity"
@@ -73,7 +72,7 @@ class Rewriter:
             results.append(RewriteResult(text=text, outcome=outcome, failure=failure))
         counts = Counter(result.outcome for result in results)
         unchanged = counts[NO_ENTITY] + counts[UNPARSED]
-        if unchanged and not any(STAND_IN in reply.fields for reply in replies):
+        if unchanged and not any(PLACEHOLDER in reply.fields for reply in replies):
             logger.info(
                 f"rewriting by {self.generator.name}: {unchanged:,} of {len(results):,} questions"
                 f" are searched as they are ({counts[NO_ENTITY]:,} without an entity,"

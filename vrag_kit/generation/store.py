@@ -28,8 +28,8 @@ from typing import Any
 import pandas as pd
 
 from vrag_kit.benchmarks.images import pixel_hash
+from vrag_kit.dry_run import current_dry_run, is_scratch_path
 from vrag_kit.errors import VragError
-from vrag_kit.forecast import STAND_IN, current_dry_run, is_scratch_path
 from vrag_kit.generation.store_layout import (
     DAMAGED_ROWS,
     VERSION,
@@ -328,7 +328,7 @@ class AnswerStore:
         placeholder of a dry run, unless this store is the dry run's own.
         """
         answers = list(answers)
-        placeholders = any(answer.fields.get(STAND_IN) for answer in answers)
+        placeholders = any(answer.is_placeholder for answer in answers)
         if placeholders and not is_scratch_path(self.path):
             raise VragError(
                 f"{self.path}: found placeholders of a dry run; expected answers. Open the store"

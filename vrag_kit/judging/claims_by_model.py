@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any
 
 from vrag_kit.errors import VragError
-from vrag_kit.forecast import STAND_IN
 from vrag_kit.judging.claims import (
     AnswerText,
     ClaimExtraction,
@@ -22,7 +21,7 @@ from vrag_kit.judging.claims_words import WORDS, checking_prompt, extraction_pro
 from vrag_kit.judging.strict import ParsedReply, StructuredAsker
 from vrag_kit.options import Entry
 from vrag_kit.own_classes import custom_spec
-from vrag_kit.types import Judgment
+from vrag_kit.types import PLACEHOLDER, Judgment
 from vrag_kit.workspace import path as project_path
 
 AT_ONCE = 5
@@ -30,7 +29,7 @@ AT_ONCE = 5
 MOST_TOKENS = 512
 """Maximum length of a reply, in tokens."""
 _WORDS_A_CLAIM = 8
-"""In a forecast an answer makes a claim for every so many words."""
+"""In a dry run an answer makes a claim for every so many words."""
 
 
 class ModelExtractor:
@@ -158,7 +157,7 @@ def _judgments(
         ]
     if reading.value is None:
         nobody = [verdict(claim, call.item, EntailmentLabel.NEUTRAL) for claim in call.claims]
-        return [replace(each, marks=frozenset({STAND_IN})) for each in nobody]
+        return [replace(each, marks=frozenset({PLACEHOLDER})) for each in nobody]
     pairs = zip(call.claims, reading.value, strict=True)
     return [verdict(claim, call.item, relation, reading.raw) for claim, relation in pairs]
 

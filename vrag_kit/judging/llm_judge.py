@@ -9,11 +9,10 @@ from typing import TYPE_CHECKING
 import pandas as pd
 
 from vrag_kit.errors import VragError
-from vrag_kit.forecast import STAND_IN
 from vrag_kit.judging.answered import no_reference_failure
 from vrag_kit.judging.rubric import Rubric, Verdict, verdict_label
 from vrag_kit.judging.strict import ParsedReply, Request, StructuredAsker
-from vrag_kit.types import Benchmark, Judgment, Prompt, Query
+from vrag_kit.types import PLACEHOLDER, Benchmark, Judgment, Prompt, Query
 
 if TYPE_CHECKING:
     from vrag_kit.config import Hardware
@@ -90,7 +89,7 @@ class LLMJudge:
         return [self._verdict(reading) for reading in readings]
 
     def _verdict(self, reading: ParsedReply[Verdict]) -> Judgment:
-        """The verdict in a reply, or why there is none. In a forecast the worst, marked."""
+        """The verdict in a reply, or why there is none. In a dry run the worst, marked."""
         if reading.value is not None:
             return self._judgment(reading.value, reading.raw)
         if reading.failure is not None:
@@ -101,7 +100,7 @@ class LLMJudge:
             answer_id="",
             label="incorrect",
             score=self.scale.worst,
-            marks=frozenset({STAND_IN}),
+            marks=frozenset({PLACEHOLDER}),
             raw=reading.raw,
         )
 

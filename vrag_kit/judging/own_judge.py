@@ -7,8 +7,8 @@ from typing import Protocol
 
 import pandas as pd
 
+from vrag_kit.dry_run import current_dry_run
 from vrag_kit.errors import SetupError, VragError
-from vrag_kit.forecast import current_dry_run
 from vrag_kit.judging.scale import SHARES, TRUTH, Scale
 from vrag_kit.options import Entry
 from vrag_kit.own_classes import (

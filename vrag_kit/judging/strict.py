@@ -13,7 +13,6 @@ from threading import Lock
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from vrag_kit.errors import SetupError, VragError, short_repr
-from vrag_kit.forecast import STAND_IN
 from vrag_kit.judging.rubric import UnparsedError
 from vrag_kit.log import logger
 from vrag_kit.types import Answer, Failure, Message, Prompt, Status
@@ -76,7 +75,7 @@ class _Form(Generic[T]):
     unreadable: list[tuple[Request[T], ParsedReply[T]]] = field(default_factory=list)
 
     def note(self, asked: Request[T], reading: ParsedReply[T]) -> None:
-        """Count a reply; a failed call, or a stand-in of a forecast, is none."""
+        """Count a reply; a failed call, or a placeholder of a dry run, is none."""
         if reading.unreadable:
             self.example = f"{short_repr(reading.raw or '')} ({reading.failure})"
             self.unreadable.append((asked, reading))
@@ -167,7 +166,7 @@ class StructuredAsker:
     def _first(
         self, asked: Sequence[Request[T]], sample: int, samples: int
     ) -> list[ParsedReply[T]]:
-        """What each first reply says; in a forecast it is noted that they may be asked again."""
+        """What each first reply says; in a dry run it is noted that they may be asked again."""
         from vrag_kit.generation.generators import DryRunGenerator
 
         form: _Form[T] = self._form_of((), ())
@@ -243,7 +242,7 @@ class StructuredAsker:
 
 
 def _read(asked: Request[T], reply: Answer) -> ParsedReply[T]:
-    if reply.fields.get(STAND_IN):
+    if reply.is_placeholder:
         return ParsedReply(value=None, raw=reply.raw, failure=None)
     if reply.failure is not None:
         return ParsedReply(value=None, raw=reply.raw, failure=reply.failure)

@@ -15,9 +15,9 @@ from matplotlib.figure import Figure
 
 from vrag_kit.analysis.means import BOUNDS
 from vrag_kit.analysis.results import RESULT_COLUMNS
+from vrag_kit.dry_run import current_dry_run
 from vrag_kit.errors import VragError
 from vrag_kit.files import write_file
-from vrag_kit.forecast import current_dry_run
 from vrag_kit.log import logger
 from vrag_kit.plotting.provenance import Finder, add_provenance
 from vrag_kit.workspace import display_path, portable_path

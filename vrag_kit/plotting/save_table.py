@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 import pandas as pd
 
 from vrag_kit.analysis.results import TABLE
+from vrag_kit.dry_run import current_dry_run
 from vrag_kit.errors import VragError, short_repr
 from vrag_kit.files import write_file
-from vrag_kit.forecast import current_dry_run
 from vrag_kit.log import logger
 from vrag_kit.plotting.latex import to_latex
 from vrag_kit.workspace import display_path as from_project

@@ -12,8 +12,8 @@ import numpy as np
 import pandas as pd
 
 from vrag_kit.depths import clip_cutoffs, describe_run_depth
+from vrag_kit.dry_run import DryRun, current_dry_run
 from vrag_kit.errors import VragError
-from vrag_kit.forecast import Forecast, current_dry_run
 from vrag_kit.log import logger
 from vrag_kit.options import Entry, check_list
 from vrag_kit.retrieval.corpora import note_planned_embedding
@@ -53,14 +53,14 @@ def search_all(
     """
     check_list(retrievers, "retrievers")
     runs: dict[str, pd.DataFrame] = {}
-    forecast = current_dry_run()
+    dry_run = current_dry_run()
     for entry in retrievers:
         if (file := find_run_file(entry)) is not None:
             _check_new(file.name, runs)
             runs[file.name] = external_run(file, benchmark, k)
-        elif forecast is not None:
+        elif dry_run is not None:
             note_planned_embedding(entry, benchmark.corpus.values(), cache_dir, device=device)
-            name, run = _foreseen(benchmark, entry, k, cache_dir, forecast)
+            name, run = _dry_search(benchmark, entry, k, cache_dir, dry_run)
             runs[name] = run
         else:
             encoder = open_encoder(entry, cache_dir, device=device)
@@ -111,12 +111,12 @@ def _search(benchmark: Benchmark, encoder: Encoder, k: int, cache_dir: Path | st
     return run
 
 
-def _foreseen(
+def _dry_search(
     benchmark: Benchmark,
     entry: Entry | CustomEncoder,
     k: int,
     cache_dir: Path | str,
-    forecast: Forecast,
+    dry_run: DryRun,
 ) -> tuple[str, pd.DataFrame]:
     """Returns (name, run) of a cached search; without one, a run of arbitrary candidates. It has as
     many images as a search would find, but not the same ones.
@@ -135,7 +135,7 @@ def _foreseen(
     if isinstance(encoder, CustomEncoderAdapter) and len(run):
         first, found = str(run["query_id"].iloc[0]), str(run["doc_id"].iloc[0])
         encoder.check_one(benchmark.queries[first], benchmark.corpus[found])
-    forecast.any_order.add(name)
+    dry_run.any_order.add(name)
     return name, run
 
 

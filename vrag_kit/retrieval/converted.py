@@ -10,9 +10,9 @@ from pathlib import Path, PurePosixPath
 
 import numpy as np
 
+from vrag_kit.dry_run import current_dry_run
 from vrag_kit.errors import VragError
 from vrag_kit.files import safe_join
-from vrag_kit.forecast import current_dry_run
 from vrag_kit.names import StringIndex
 from vrag_kit.options import Entry, read_entry
 from vrag_kit.plain import Json

@@ -6,7 +6,7 @@ from collections.abc import Collection
 from dataclasses import dataclass
 from pathlib import Path
 
-from vrag_kit.forecast import current_dry_run
+from vrag_kit.dry_run import current_dry_run
 from vrag_kit.options import Entry
 from vrag_kit.retrieval.encoders import Encoder
 from vrag_kit.retrieval.known import cached_encoder, open_encoder
@@ -41,8 +41,8 @@ def note_planned_embedding(
     device: str,
 ) -> None:
     """Record a planned embedding in the current dry run, if there is one."""
-    forecast = current_dry_run()
-    if forecast is not None:
-        forecast.corpora.append(
+    dry_run = current_dry_run()
+    if dry_run is not None:
+        dry_run.corpora.append(
             PlannedEmbedding(entry=entry, documents=documents, root=root, device=device)
         )

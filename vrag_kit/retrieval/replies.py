@@ -18,8 +18,8 @@ from pathlib import Path
 import pandas as pd
 
 from vrag_kit.benchmarks.images import pixel_hash
+from vrag_kit.dry_run import DryRun, current_dry_run
 from vrag_kit.errors import VragError
-from vrag_kit.forecast import Forecast, current_dry_run
 from vrag_kit.log import logger
 from vrag_kit.retrieval.regions import RegionService
 from vrag_kit.retrieval.runs import make_run
@@ -59,14 +59,14 @@ class CachedService(ServiceWrapper):
         check_queries(self, queries, k)
         keys = {query.query_id: self._key(query, k) for query in queries}
         asked = {keys[query.query_id]: query for query in queries}
-        forecast, place = current_dry_run(), self.folder / "replies.sqlite"
-        if forecast is not None and not place.exists():
-            return self._any_order(queries, k, forecast)
+        dry_run, place = current_dry_run(), self.folder / "replies.sqlite"
+        if dry_run is not None and not place.exists():
+            return self._any_order(queries, k, dry_run)
         with _open(place) as stored:
             known = dict(_known(stored, list(asked)))
             new = [key for key in asked if key not in known]
-            if forecast is not None and new:
-                return self._any_order(queries, k, forecast)
+            if dry_run is not None and new:
+                return self._any_order(queries, k, dry_run)
             for start in range(0, len(new), PART):
                 replies = self._replies({key: asked[key] for key in new[start : start + PART]}, k)
                 rows = [(key, json.dumps(hits)) for key, hits in replies.items()]
@@ -81,9 +81,9 @@ class CachedService(ServiceWrapper):
             found += [(query_id, doc_id, score) for doc_id, score in known[key]]
         return make_run(found)
 
-    def _any_order(self, queries: Sequence[Query], k: int, forecast: Forecast) -> pd.DataFrame:
+    def _any_order(self, queries: Sequence[Query], k: int, dry_run: DryRun) -> pd.DataFrame:
         """Returns the arbitrary documents that replace results in a dry run."""
-        forecast.any_order.add(self.name)
+        dry_run.any_order.add(self.name)
         first = list(islice(self.corpus, k))
         rows: list[tuple[str, str, float]] = []
         for query in queries:

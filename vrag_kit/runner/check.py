@@ -217,7 +217,7 @@ def _own_judge(plan: Plan) -> str:
 
 
 def _check_tokenizer(name: str, report: _Report) -> None:
-    """Note when the tokenizer that cuts answers is not here; a forecast then cuts none."""
+    """Note when the tokenizer that cuts answers is not here; a dry run then cuts none."""
     from huggingface_hub import try_to_load_from_cache
 
     if not name or (project_path(name) / "tokenizer.json").is_file():

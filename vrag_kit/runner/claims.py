@@ -28,7 +28,7 @@ from vrag_kit.analysis import (
 )
 from vrag_kit.analysis.claims_means import BOUNDS
 from vrag_kit.analysis.report_tables import ci_cells
-from vrag_kit.forecast import dry_run
+from vrag_kit.dry_run import dry_run
 from vrag_kit.generation.store import AnswerStore, copy_store
 from vrag_kit.judging import ClaimChecker, ClaimExtractor, load_checker, load_extractor
 from vrag_kit.runner.dry_run import model_costs
@@ -82,7 +82,7 @@ def print_dry_run(file: Path, readers: ClaimModels) -> None:
     """Print the calls that the readers would make; no model is called, and nothing is stored. The
     number of claims of an answer is estimated from its words.
     """
-    with TemporaryDirectory() as scratch, dry_run(Path(scratch)) as forecast:
+    with TemporaryDirectory() as scratch, dry_run(Path(scratch)) as recorded:
         copy = Path(scratch) / "answers.sqlite"
         if (readers.answers_dir / copy.name).is_file():
             copy_store(readers.answers_dir / copy.name, copy)
@@ -90,7 +90,7 @@ def print_dry_run(file: Path, readers: ClaimModels) -> None:
             if count_unchecked(file):
                 complete_ragchecker_json(file, *readers.load(Path(scratch)))
         with AnswerStore(copy) as store:
-            models = model_costs(forecast, [store])
+            models = model_costs(recorded, [store])
     for asked in models:
         print(f"{asked.name}\n  {asked.forecast}")
     if not models:

@@ -22,9 +22,8 @@ from typing import Any
 import matplotlib as mpl
 import pandas as pd
 
+from vrag_kit.dry_run import DryRun, dry_run
 from vrag_kit.errors import NotGeneratedError, SetupError, VragError
-from vrag_kit.forecast import STAND_IN, dry_run
-from vrag_kit.forecast import Forecast as Ongoing
 from vrag_kit.generation.generators import CostEstimate, DryRunGenerator
 from vrag_kit.generation.store import AnswerStore, copy_store
 from vrag_kit.log import collect_notes, last_recorded_cell
@@ -78,7 +77,7 @@ def dry_run_notebooks(plan: Plan, instead: Mapping[str, Any]) -> DryRunReport:
     shown: set[str] = set()
     with (
         tempfile.TemporaryDirectory() as scratch,
-        dry_run(Path(scratch)) as forecast,
+        dry_run(Path(scratch)) as recorded,
         collect_notes() as notes,
     ):
         for notebook, own in settings.items():
@@ -87,7 +86,7 @@ def dry_run_notebooks(plan: Plan, instead: Mapping[str, Any]) -> DryRunReport:
                 chosen[mapping] = {**own[mapping], **chosen[mapping]}
             given = redirect_outputs({**own, **chosen}, Path(scratch))
             most = None if chosen else _cells_until_last_message(plan, notebook, own)
-            space, fault = execute_cells(notebook, given, forecast.models, most)
+            space, fault = execute_cells(notebook, given, recorded.models, most)
             if notes:
                 cut[notebook_name(notebook)] = list(notes)
                 notes.clear()
@@ -101,13 +100,13 @@ def dry_run_notebooks(plan: Plan, instead: Mapping[str, Any]) -> DryRunReport:
                 failed[notebook_name(notebook)] = words
         with ExitStack() as opened:
             stores = []
-            for place in sorted(forecast.stores):
+            for place in sorted(recorded.stores):
                 with suppress(VragError):  # the notebook that opened it failed, and says so
                     stores.append(opened.enter_context(AnswerStore(place)))
             counted = DryRunReport(
-                models=model_costs(forecast, stores),
+                models=model_costs(recorded, stores),
                 stored=len(_stored(shown, stores)),
-                any_order=sorted(forecast.any_order),
+                any_order=sorted(recorded.any_order),
                 failed=failed,
                 cut=cut,
             )
@@ -133,22 +132,22 @@ def _cells_until_last_message(
     return sum(count <= last for count in counts) if last else 0
 
 
-def model_costs(forecast: Ongoing, stores: Sequence[AnswerStore]) -> list[ModelCost]:
+def model_costs(recorded: DryRun, stores: Sequence[AnswerStore]) -> list[ModelCost]:
     """Return the calls and costs of each model that a dry run recorded; `stores` give the costs so
     far.
     """
     asked = [
-        model for model in forecast.models if isinstance(model, DryRunGenerator) and model.prompts
+        model for model in recorded.models if isinstance(model, DryRunGenerator) and model.prompts
     ]
     return [_together(models, stores) for models in _grouped_models(asked)]
 
 
 def _stored(answer_ids: set[str], stores: Sequence[AnswerStore]) -> set[str]:
-    """Which of these answers are there, and no stand-ins."""
+    """Which of these answers are there, and no placeholders."""
     found: set[str] = set()
     for store in stores:
         answers = store.read(list(answer_ids)).values()
-        found |= {each.answer_id for each in answers if not each.fields.get(STAND_IN)}
+        found |= {each.answer_id for each in answers if not each.is_placeholder}
     return found
 
 

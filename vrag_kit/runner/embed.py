@@ -13,8 +13,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
+from vrag_kit.dry_run import dry_run
 from vrag_kit.errors import VragError
-from vrag_kit.forecast import dry_run
 from vrag_kit.retrieval.corpora import PlannedEmbedding
 from vrag_kit.retrieval.embedding import document_keys, embed_part, vector_space
 from vrag_kit.retrieval.keeping import WHOLE, ItemKeys, ShardPart
@@ -104,13 +104,13 @@ def corpora_to_embed(file: Path, only: Sequence[str]) -> Iterator[PlannedEmbeddi
         settings = {**declared_parameters(notebook), **given}
         if not settings.keys() & _NAMES:
             continue
-        with tempfile.TemporaryDirectory() as scratch, dry_run(Path(scratch)) as forecast:
-            forecast.asks = False
+        with tempfile.TemporaryDirectory() as scratch, dry_run(Path(scratch)) as recorded:
+            recorded.asks = False
             told = redirect_outputs(settings, Path(scratch))
             if "hardware" in settings:
                 told["hardware"] = settings["hardware"]
-            fault = execute_cells(notebook, told, forecast.models)[1]
-            corpora = [each for each in forecast.corpora if isinstance(each, PlannedEmbedding)]
+            fault = execute_cells(notebook, told, recorded.models)[1]
+            corpora = [each for each in recorded.corpora if isinstance(each, PlannedEmbedding)]
         if fault and not corpora:
             words = restore_folder_names(fault.words, settings, Path(scratch))
             why = why or f" {notebook_name(notebook)}: {words}"

@@ -1,4 +1,4 @@
-"""The Field Guide, drawn where it is needed and not there; no forecast draws for minutes."""
+"""The Field Guide, drawn where it is needed and not there; no dry run draws for minutes."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 
 from vrag_kit.cores import available_cores
-from vrag_kit.forecast import refuse_generation
+from vrag_kit.dry_run import refuse_generation
 from vrag_kit.synthetic.extra_corpora import extra_corpora_exist
 from vrag_kit.synthetic.generator_version import generator_version
 from vrag_kit.synthetic.guide import DRAWN_BY, generate_field_guide
@@ -18,7 +18,7 @@ MEGABYTES = {"full": 300, "small": 10}
 def field_guide_folder(edition: str, folder: Path) -> Path:
     """The folder, with the edition ("full" or "small") in it.
 
-    Raises `VragError` as `generate_field_guide` does, and in a forecast where the full one
+    Raises `VragError` as `generate_field_guide` does, and in a dry run where the full one
     is not there yet.
     """
     if not _is_there(edition, folder):

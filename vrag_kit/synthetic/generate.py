@@ -11,9 +11,9 @@ from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from vrag_kit.dry_run import refuse_generation
 from vrag_kit.errors import VragError
 from vrag_kit.files import lock_folder, write_file
-from vrag_kit.forecast import refuse_generation
 from vrag_kit.log import logger
 from vrag_kit.plain import Json
 

@@ -6,11 +6,10 @@ from collections.abc import Sequence
 
 import pandas as pd
 
-from vrag_kit.forecast import STAND_IN
 from vrag_kit.generation import EarlyStop
 from vrag_kit.judging import Judge, judge_subset
 from vrag_kit.papers.crag_mm.stop_rule import early_stopping_rule
-from vrag_kit.types import Benchmark
+from vrag_kit.types import PLACEHOLDER, Benchmark
 
 
 def early_stopping(judge: Judge, benchmark: Benchmark, *, wanted: bool = True) -> EarlyStop | None:
@@ -23,7 +22,7 @@ def early_stopping(judge: Judge, benchmark: Benchmark, *, wanted: bool = True) -
 
     def score(answers: pd.DataFrame) -> Sequence[float]:
         judged = judge_subset(judge, benchmark, answers)
-        stands_in = judged["marks"].str.contains(STAND_IN, regex=False)
+        stands_in = judged["marks"].str.contains(PLACEHOLDER, regex=False)
         return judged["score"].mask(stands_in).tolist()
 
     return EarlyStop(score=score, rule=early_stopping_rule) if wanted else None

@@ -8,7 +8,6 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from vrag_kit.forecast import STAND_IN
 from vrag_kit.generation.rendering import render
 from vrag_kit.judging.abstention import is_abstention
 from vrag_kit.judging.claims import EntailmentLabel, EntailmentRequest, failed_verdict, verdict
@@ -121,7 +120,7 @@ class VisualClaimChecker:
                 return failed_verdict(claim, item, failure)
             return verdict(claim, item, told)
         reply = replies[question, item.doc_id]
-        if reply.fields.get(STAND_IN):
+        if reply.is_placeholder:
             return verdict(claim, item, EntailmentLabel.NEUTRAL, reply.raw)
         if reply.failure is not None:
             return failed_verdict(claim, item, reply.failure, reply.raw)

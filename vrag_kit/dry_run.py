@@ -1,0 +1,84 @@
+"""The dry run of this process: models and searches are recorded, not called.
+
+Three factories ask for the current one: `load_generator`, searches, and `AnswerStore`. Beside
+them, nothing that it computes is saved, and no large edition is generated for it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from vrag_kit.errors import NotGeneratedError
+from vrag_kit.log import logger
+from vrag_kit.workspace import display_path
+
+_TEXT = "nobody was asked, these words take the place of an answer and are about as long as one"
+
+
+@dataclass(slots=True)
+class DryRun:
+    """The records of a dry run so far."""
+
+    scratch: Path
+    """Temporary folder; placeholder answers may be stored only below it."""
+    stores: set[Path] = field(default_factory=set)
+    """Copies of the answer stores that were opened, below `scratch`."""
+    models: list[object] = field(default_factory=list)
+    """Dry-run generators that were opened, each with the prompts it received."""
+    any_order: set[str] = field(default_factory=set)
+    """Retrievers that were not run yet; arbitrary documents replace their results."""
+    corpora: list[object] = field(default_factory=list)
+    """Corpora searched by vectors, which would be embedded."""
+    asks: bool = True
+    """Whether models may be opened, to record the prompts they would receive."""
+
+
+_current: list[DryRun] = []
+
+
+@contextmanager
+def dry_run(scratch: Path) -> Iterator[DryRun]:
+    """Make this whole process a dry run within the block."""
+    _current.append(DryRun(scratch))
+    try:
+        yield _current[-1]
+    finally:
+        _current.pop()
+
+
+def current_dry_run() -> DryRun | None:
+    """Return the current dry run; None where models are really called."""
+    return _current[-1] if _current else None
+
+
+def is_scratch_path(path: Path) -> bool:
+    """Return whether a file lies in the temporary folder of the current dry run."""
+    current = current_dry_run()
+    return current is not None and path.resolve().is_relative_to(current.scratch.resolve())
+
+
+def placeholder_text(number: int) -> str:
+    """Return a placeholder answer, about as long as a real one. Texts of different numbers differ
+    but have the same length, which keeps token counts independent of earlier runs.
+    """
+    return f"{_TEXT} ({number:08d})"
+
+
+def refuse_generation(folder: Path, edition: str, megabytes: int, command: str) -> None:
+    """Raise `NotGeneratedError` for the edition "full" in a dry run that counts model calls.
+    Generating it takes minutes. For a smaller edition, note that it is generated.
+    """
+    current = current_dry_run()
+    if current is None or not current.asks:
+        return
+    place = display_path(folder)
+    if edition == "full":
+        raise NotGeneratedError(
+            f"{place} is not drawn yet, or by older code ({megabytes} MB; minutes of work for all"
+            f" cores). The run draws it; `{command} {place}` does now, and then what is asked can"
+            " be counted."
+        )
+    logger.warning(f"{place} was not drawn yet, and is now ({megabytes} MB)")
