@@ -105,7 +105,7 @@ def ask(store_path: Path, tree: Path, calls: Path | str, seconds: float = 0.02) 
     )
     with AnswerStore(store_path, lease=10.0) as store:
         return ask_model(
-            model, benchmark, contexts, store, prompts=PROMPTS, how=Hardware(batch_size=3)
+            model, benchmark, contexts, store, prompts=PROMPTS, hardware=Hardware(batch_size=3)
         )
 
 

@@ -105,7 +105,7 @@ def ask(place: Path) -> None:
     how = Hardware(batch_size=BATCH)
     with AnswerStore(place / "answers.sqlite") as store:
         model = NotingModel(place)
-        table = ask_model(model, BENCHMARK, contexts, store, prompts=PROMPTS, how=how)
+        table = ask_model(model, BENCHMARK, contexts, store, prompts=PROMPTS, hardware=how)
     write_file(place / f"table-{os.getpid()}.csv", table.to_csv(index=False))
 
 

@@ -98,7 +98,7 @@ def hold(store: Path, folder: Path, url: str, lease: float = 1.0) -> pd.DataFram
     )
     with AnswerStore(store, lease=lease) as answers:
         contexts = arms.contexts(talks, ["mm_llm", "task_3"])
-        return run_conversations(model, talks, contexts, answers, talk, how=how)
+        return run_conversations(model, talks, contexts, answers, talk, hardware=how)
 
 
 class Noting:
@@ -142,7 +142,7 @@ def hold_here(store: Path, folder: Path, model: str, lease: float = 30.0) -> pd.
     with AnswerStore(store, lease=lease) as answers:
         talk = ConversationConfig(prompts=PROMPT_SETS["paper"], search=arms)
         contexts = arms.contexts(talks, ["mm_llm", "task_3"])
-        return run_conversations(asked, talks, contexts, answers, talk, how=how)
+        return run_conversations(asked, talks, contexts, answers, talk, hardware=how)
 
 
 def start(

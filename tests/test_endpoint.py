@@ -130,7 +130,7 @@ def test_each_failure_is_kept_for_what_it_is_and_only_what_is_missing_is_asked_a
         assert ask_prompts(connect(server), prompts, store) == answers
         assert [server.calls(piece) for piece in ("first?", "strange?", "last?")] == [1, calls, 1]
         server.plans = {}
-        again = ask_prompts(connect(server), prompts, store, how=Hardware(retry_failures=True))
+        again = ask_prompts(connect(server), prompts, store, hardware=Hardware(retry_failures=True))
         assert [answer.status for answer in again] == ["ok", "ok", "ok"]
         assert [server.calls(piece) for piece in ("first?", "strange?", "last?")] == [
             1,
@@ -226,7 +226,9 @@ def test_answers_are_kept_one_by_one_also_where_one_call_runs_at_a_time(store: A
     prompts = [question(f"number {n}?") for n in range(12)]
     with StrangeServer({"number 9?": ["status 401 revoked"]}) as server:
         with pytest.raises(VragError, match="revoked"):
-            ask_prompts(connect(server, concurrency=1), prompts, store, how=Hardware(batch_size=32))
+            ask_prompts(
+                connect(server, concurrency=1), prompts, store, hardware=Hardware(batch_size=32)
+            )
         assert "9 answers, 0 failures" in repr(store)
 
 
@@ -334,7 +336,7 @@ def test_every_field_that_an_endpoint_takes_is_sent_and_recorded(
             monkeypatch.setenv(about["key"], "sk-secret")
         generator = load_generator(entry, decoding={**decoding, "max_new_tokens": 64})
         (answer,) = ask_prompts(
-            generator, [question("what?")], store, this=Task(sample=3, samples=4)
+            generator, [question("what?")], store, task=Task(sample=3, samples=4)
         )
         sent = {name: value for name, value in server.requests[-1].items() if name != "messages"}
         assert sent == expected
@@ -363,7 +365,7 @@ def test_answers_of_another_model_or_of_two_versions_are_named_whenever_they_are
     prompts = [question(f"{word}?") for word in ("leaf", "bark", *"abcdef")]
     with StrangeServer(plans) as server:
         for _ in range(2):
-            ask_prompts(connect(server), prompts, store, this=Task(what="verdicts"))
+            ask_prompts(connect(server), prompts, store, task=Task(what="verdicts"))
             lines = [line for line in capsys.readouterr().out.splitlines() if "came from" in line]
             assert lines == ([f"note: strange: {told}"] if told else [])
 
@@ -474,7 +476,7 @@ def test_a_key_is_needed_only_to_ask_and_is_written_nowhere(
             ask_prompts(load_generator("gpt-4o@openai"), [question("what?")], store)
         assert server.requests == []
         monkeypatch.setenv("OPENAI_API_KEY", "sk-sëcret-1")
-        with pytest.raises(VragError, match="holds letters that no key has"):
+        with pytest.raises(VragError, match="contains invalid characters"):
             ask_prompts(load_generator("gpt-4o@openai"), [question("what?")], store)
         monkeypatch.setenv("OPENAI_API_KEY", "sk-secret-1\r")
         answers = ask_prompts(
@@ -654,7 +656,7 @@ def test_what_was_paid_for_failures_is_not_forgotten_when_they_are_asked_again(
                 connect(server, **priced),
                 [question("strange?")],
                 store,
-                how=Hardware(retry_failures=True),
+                hardware=Hardware(retry_failures=True),
             )
         assert store.total_cost("m") == 3
 
@@ -775,7 +777,7 @@ def test_samples_are_seeded_apart(store: AnswerStore) -> None:
     with StrangeServer() as server:
         first, second, again = (
             ask_prompts(
-                connect(server), [question("what?")], store, this=Task(sample=sample, samples=9)
+                connect(server), [question("what?")], store, task=Task(sample=sample, samples=9)
             )[0]
             for sample in (0, 1, 0)
         )

@@ -204,7 +204,7 @@ def test_failures_are_kept_with_their_reason_and_asked_again_only_when_told(
                 zero_shot(benchmark),
                 store,
                 prompts=PROMPTS,
-                how=Hardware(retry_failures=True),
+                hardware=Hardware(retry_failures=True),
             )["status"]
             == "ok"
         ).all()
@@ -350,7 +350,7 @@ def test_a_better_reader_reaches_stored_answers(
         (first,) = ask_prompts(model, prompts, store)
         assert first.fields["answer"] == before
         (again,) = ask_prompts(
-            model, prompts, store, this=Task(read=lambda words: {"answer": words.split(": ")[-1]})
+            model, prompts, store, task=Task(read=lambda words: {"answer": words.split(": ")[-1]})
         )
     assert again.fields == {"served": "m-1", "answer": now}
 

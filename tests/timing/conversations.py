@@ -59,7 +59,7 @@ def measure(generator: Generator, benchmark: Benchmark, layout: str) -> None:
     def turn_by_turn() -> None:
         with tempfile.TemporaryDirectory() as folder, AnswerStore(Path(folder) / "a") as store:
             talk = ConversationConfig(prompts=prompts)
-            table = run_conversations(generator, benchmark, contexts, store, talk, how=how)
+            table = run_conversations(generator, benchmark, contexts, store, talk, hardware=how)
         told: dict[str, tuple[Turn, ...]] = {}
         prompts.clear()
         for context, answer in zip(contexts, table["answer"], strict=True):
@@ -70,7 +70,7 @@ def measure(generator: Generator, benchmark: Benchmark, layout: str) -> None:
 
     def at_once() -> None:
         with tempfile.TemporaryDirectory() as folder, AnswerStore(Path(folder) / "a") as store:
-            ask_prompts(generator, prompts, store, owners=list(benchmark.queries), how=how)
+            ask_prompts(generator, prompts, store, owners=list(benchmark.queries), hardware=how)
 
     in_turns, single = seconds(turn_by_turn, at_once)
     count = len(prompts)

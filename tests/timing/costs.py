@@ -147,8 +147,8 @@ def _foreseen(part: Part, folder: Path) -> dict[str, CostEstimate]:
     file = folder / "p.yaml"
     file.write_text(yaml.safe_dump({"notebooks": [part.notebook], **chosen}), encoding="utf-8")
     foresight = dry_run_notebooks(read_plan(file), NOT_SEARCHED)
-    if fault := {**foresight.failed, **foresight.partly}:
-        raise RuntimeError(str(fault))
+    if foresight.failed:
+        raise RuntimeError(str(foresight.failed))
     found = {each.name: each.forecast for each in foresight.models}
     return {name: _half(each) if "verdicts" in name else each for name, each in found.items()}
 

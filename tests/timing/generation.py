@@ -121,7 +121,7 @@ def measure(
                 contexts,
                 store,
                 prompts=PROMPTS,
-                how=Hardware(batch_size=BATCH),
+                hardware=Hardware(batch_size=BATCH),
             )
             took = time.perf_counter() - began
             stores.append(store.at_work / took)

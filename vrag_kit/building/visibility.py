@@ -97,8 +97,8 @@ def _ask(
             [prompt for _, prompt in prompts],
             store,
             owners=[question_id for question_id, _ in prompts],
-            how=hardware_of(hardware),
-            this=Task(what="looks"),
+            hardware=hardware_of(hardware),
+            task=Task(what="looks"),
         )
 
 

@@ -105,8 +105,8 @@ def _ask(
             generator,
             prompts,
             store,
-            how=hardware_of(hardware),
-            this=Task(what="questions", read=lambda raw: {}),
+            hardware=hardware_of(hardware),
+            task=Task(what="questions", read=lambda raw: {}),
         )
     return generator.name, answers
 

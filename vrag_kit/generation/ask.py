@@ -117,7 +117,7 @@ _SHORTEST_PAUSE = 0.1
 _LONGEST_PAUSE = 5.0
 """Seconds between two looks at what others are asking."""
 _SAY_AGAIN = 30.0
-"""Seconds until it is said again that others are waited for."""
+"""Seconds between messages that another process is waited for."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -155,56 +155,56 @@ def ask_prompts(
     store: AnswerStore,
     *,
     owners: Sequence[str] | None = None,
-    how: Hardware | None = None,
-    this: Task | None = None,
+    hardware: Hardware | None = None,
+    task: Task | None = None,
 ) -> list[Answer]:
     """Return the answer to each prompt, in order; equal prompts share one answer.
 
     `owners` (one query id per prompt) says which prompts share images. A question that another
-    process is asking is waited for. Prints the cost estimate before the first call, for `this`
+    process is asking is waited for. Prints the cost estimate before the first call, for `task`
     round and those of further samples; afterwards how many answers came from the store, are new, or
     failed. Raises `VragError` when the estimate or the cost exceeds the model's max_cost, and when
     the model cannot be queried; answers received so far are kept.
     """
-    how, this = how or Hardware(), this or Task()
+    hardware, task = hardware or Hardware(), task or Task()
     began = time.monotonic()
     pictures = store.pictures(iter_images(prompts))
-    answer_ids = _answer_ids(generator, prompts, pictures, this.sample)
+    answer_ids = _answer_ids(generator, prompts, pictures, task.sample)
     owned = zip(owners or [""] * len(answer_ids), prompts, strict=True)
     asked = dict(zip(answer_ids, owned, strict=True))
     answers = store.read(list(asked))
-    again = store.failures(asked) if how.retry_failures else {}
-    again = {each: when for each, when in again.items() if not _stands(answers[each], this)}
+    again = store.failures(asked) if hardware.retry_failures else {}
+    again = {each: when for each, when in again.items() if not _stands(answers[each], task)}
     todo = {
         each: QueryPrompt(*asked[each]) for each in asked if each not in answers or each in again
     }
     new = 0
-    if todo and this.watch:
-        this.watch([(asked[each][1], answers[each]) for each in asked if each not in todo])
+    if todo and task.watch:
+        task.watch([(asked[each][1], answers[each]) for each in asked if each not in todo])
     if todo:
         budget = Budget(generator, store)
-        asker = _Asker(generator, store, todo, again, pictures, this, budget)
-        new = asker.ask_all(how.batch_size)
+        asker = _Asker(generator, store, todo, again, pictures, task, budget)
+        new = asker.ask_all(hardware.batch_size)
         answers |= store.read(list(todo))
-    answers = {answer_id: _read(answer, this) for answer_id, answer in answers.items()}
+    answers = {answer_id: _read(answer, task) for answer_id, answer in answers.items()}
     came = {
         "from the store": len(asked) - len(todo),
         "new": new,
         "by another process": len(todo) - new,
     }
     seconds = time.monotonic() - began
-    _report(this, f"{this} of {generator.name}", came, list(answers.values()), seconds)
-    _note_served(generator, list(answers.values()), this)
-    lost = [each.failure for each in answers.values() if each.failure and not _stands(each, this)]
+    _report(task, f"{task} of {generator.name}", came, list(answers.values()), seconds)
+    _note_served(generator, list(answers.values()), task)
+    lost = [each.failure for each in answers.values() if each.failure and not _stands(each, task)]
     record_answers(generator.name, len(answers), lost)
     return [answers[answer_id] for answer_id in answer_ids]
 
 
-def _note_served(generator: Generator, answers: Sequence[Answer], this: Task) -> None:
+def _note_served(generator: Generator, answers: Sequence[Answer], task: Task) -> None:
     """Print the names under which an endpoint answered, where they are not the asked one."""
     if "model_id" in generator.sent:  # it is an endpoint's
         served = [each.fields[SERVED] for each in answers if SERVED in each.fields]
-        if line := served_name_warning(generator.sent["model_id"], served, this.what):
+        if line := served_name_warning(generator.sent["model_id"], served, task.what):
             logger.info(f"note: {generator.name}: {line}")
 
 
@@ -238,7 +238,7 @@ class _Asker:
     again: Mapping[str, float]
     """Failures that are retried, with the time at which they were stored."""
     pictures: Mapping[str, ImageInfo]
-    this: Task
+    task: Task
     budget: Budget
 
     def ask_all(self, batch_size: int) -> int:
@@ -248,7 +248,7 @@ class _Asker:
         self._estimate()
         self.generator.prepare()
         size = getattr(self.generator, "at_once", batch_size) if self.generator.batched else 1
-        label = f"{self.this} of {self.generator.name}"
+        label = f"{self.task} of {self.generator.name}"
         new = 0
         with self.store.renew_leases():
             parts = make_batches(self.todo, size, self.generator)
@@ -260,7 +260,7 @@ class _Asker:
 
     def _estimate(self) -> None:
         """Print the cost estimate of this round and those of further samples, and check it."""
-        rounds = self.this.samples - self.this.sample
+        rounds = self.task.samples - self.task.sample
         prompts = [owned.prompt for owned in self.todo.values()] * rounds
         sizes = {where: picture.size for where, picture in self.pictures.items()}
         estimate = self.generator.forecast(prompts, sizes)
@@ -274,7 +274,7 @@ class _Asker:
         if not ours:
             return 0
         prompts = [self.todo[answer_id].prompt for answer_id in ours]
-        replies = self.generator.generate(prompts, sample=self.this.sample)
+        replies = self.generator.generate(prompts, sample=self.task.sample)
         answers = [
             self._answer(answer_id, reply) for answer_id, reply in zip(ours, replies, strict=True)
         ]
@@ -283,8 +283,8 @@ class _Asker:
         self.store.write(answers, stored)
         for reply in replies:
             self.budget.spend(reply)
-        if self.this.watch:
-            self.this.watch(list(zip(prompts, answers, strict=True)))
+        if self.task.watch:
+            self.task.watch(list(zip(prompts, answers, strict=True)))
         return len(ours)
 
     def _answer(self, answer_id: str, reply: Reply) -> Answer:
@@ -295,7 +295,7 @@ class _Asker:
             fields["cost"] = cost  # in US dollars
         return Answer(
             answer_id=answer_id,
-            sample=self.this.sample,
+            sample=self.task.sample,
             raw=reply.raw,
             fields=fields,
             failure=reply.failure,
@@ -304,9 +304,8 @@ class _Asker:
         )
 
     def _wait(self, todo: Sequence[str], size: int) -> int:
-        """Wait for what other processes are asking, and ask what they gave up; returns
-        how many became ours. While nothing happens the store is looked at ever more
-        rarely.
+        """Wait for questions that other processes are asking, and ask those that they abandon.
+        Returns how many were asked here. The store is polled less and less often.
         """
         new, said = 0, 0.0
         pause = _SHORTEST_PAUSE
@@ -369,11 +368,11 @@ def _at_once(
                 yield done.result(), running.pop(done)
 
 
-def _read(answer: Answer, this: Task) -> Answer:
-    """A stored answer with what is read out of its words, now and by this reader."""
-    if not _stands(answer, this):
+def _read(answer: Answer, task: Task) -> Answer:
+    """Return a stored answer with the fields that the task's parser finds in its text."""
+    if not _stands(answer, task):
         return answer
-    read = this.read(answer.raw or "")
+    read = task.read(answer.raw or "")
     if "unreadable" in read and answer.is_placeholder:
         read = parse_tagged(answer.raw or "")  # nobody was asked for the form
     fields = {**answer.fields, **read}
@@ -383,30 +382,30 @@ def _read(answer: Answer, this: Task) -> Answer:
     if failure is None and "unreadable" in fields:
         failure = Failure(Status.UNREADABLE, str(fields["unreadable"]))
     if failure is None and fields.get("answer") == "":
-        failure = Failure(Status.EMPTY, "no answer in its words")
+        failure = Failure(Status.EMPTY, "no answer in its text")
     return replace(answer, fields=fields, failure=failure)
 
 
-def _stands(answer: Answer, this: Task) -> bool:
-    """Whether this is the model's reply, be it a bad one, and no failed call."""
-    return answer.failure is None or (this.silence_counts and answer.status.is_answer)
+def _stands(answer: Answer, task: Task) -> bool:
+    """Whether the model replied, even badly; a failed call is no reply."""
+    return answer.failure is None or (task.silence_counts and answer.status.is_answer)
 
 
 def _report(
-    this: Task, label: str, came: Mapping[str, int], answers: Sequence[Answer], seconds: float
+    task: Task, label: str, came: Mapping[str, int], answers: Sequence[Answer], seconds: float
 ) -> None:
     """Print how a round ended: where answers came from, why some failed, kind by kind
     with an example, and how many are without "Answer:". What is 0 is left out.
     """
     failures = [answer.failure for answer in answers if answer.failure]
-    failed = sum(not _stands(answer, this) for answer in answers if answer.failure)
+    failed = sum(not _stands(answer, task) for answer in answers if answer.failure)
     counts = {**came, "empty or cut off": len(failures) - failed, "failed": failed}
     told = [f"{count:,} {what}" for what, count in counts.items() if count] or ["none"]
     logger.info(f"{label}: {', '.join(told)}; {seconds:.0f} s")
     for kind in dict.fromkeys(failure.kind for failure in failures):
         alike = [failure for failure in failures if failure.kind == kind]
         line = f"failed {len(alike):,} times: {alike[0]}"
-        if this.silence_counts and kind.is_answer:
+        if task.silence_counts and kind.is_answer:
             be, count = ("is", "it counts") if len(alike) == 1 else ("are", "they count")
             line = f"{len(alike):,} of the answers {be} {kind} ({alike[0].words}); {count} as wrong"
         logger.info(f"  {line}")

@@ -60,7 +60,7 @@ class Distractors:
         return found
 
     def clip(self, ks: Sequence[int], clues: int = 1) -> list[int]:
-        """Clip `ks` to `clues` and the documents of the query with the fewest (a printed line says
+        """Clip `ks` to `clues` and the documents of the query with the fewest (a warning says
         so), but not below one document: `take` raises where there is none.
         """
         fewest = min(self.counts, key=lambda query_id: self.counts[query_id])
@@ -146,7 +146,7 @@ def distractor_sets(
     blank: none, since `clue_with_distractors` pads with blanks; duplicate: the clue itself;
     other_species: images of other groups (species); same_species: candidates of the query that are
     no clue; near_miss: those of them that `run` ranks best, best first. If a kind has fewer images,
-    as with a shallow run, all kinds are clipped to that number, and a printed line says so. Raises
+    as with a shallow run, all kinds are clipped to that number, and a warning is logged. Raises
     `VragError` if a kind has none, and for a query without a clue.
     """
     sources = {
@@ -316,7 +316,7 @@ def top_k(
 
     With `setting` "text_rag" the documents are passages. A query with fewer retrieved documents
     gets those, possibly none. With `full_depth`, which a comparison over k needs, every k is
-    clipped to the fewest documents of any query (a printed line says so); if that is none, raises
+    clipped to the fewest documents of any query (a warning is logged); if that is none, raises
     `VragError`.
     """
     ranked = ranked_documents(benchmark, run)
@@ -372,7 +372,7 @@ def one_in_k(
     The clue of a draw is that of `gt_clue`; the non-clues are the first in the order of `non_clue`.
     `clue_position` moves the clue: 0 is first, −1 last; a position outside the images raises
     `VragError`. k = 1 shows the clue alone. Each k is clipped, for all queries, to what the fewest
-    non-clues of a query allow, and a printed line says so. Raises `VragError` for k above 1 and a
+    non-clues of a query allow, and a warning is logged. Raises `VragError` for k above 1 and a
     query without non-clues.
     """
     negatives = hard_negatives(benchmark, seed)
@@ -400,7 +400,7 @@ def one_in_k_easy(
 ) -> list[Context]:
     """Return contexts with the clue of `one_in_k`, first, and k − 1 easy negatives (Table 7).
 
-    Each k is clipped, for all queries, to the images available (a printed line says so). Raises
+    Each k is clipped, for all queries, to the images available (a warning is logged). Raises
     `VragError` for k above 1 if there are none.
     """
     negatives = easy_negatives(benchmark, seed)

@@ -205,7 +205,7 @@ def run_conversations(
     store: AnswerStore,
     config: ConversationConfig,
     *,
-    how: Hardware | None = None,
+    hardware: Hardware | None = None,
     samples: int = 1,
     rendered: dict[Context, RenderedPrompt] | None = None,
 ) -> pd.DataFrame:
@@ -235,7 +235,7 @@ def run_conversations(
         for _, together in groupby(sorted(turns, key=_number), key=_number):
             asked = [turn for turn in together if turn.conversation.ended is None]
             _search_and_render(asked, benchmark, config, rendered)
-            _ask(asked, generator, store, how or Hardware(), task)
+            _ask(asked, generator, store, hardware or Hardware(), task)
             for turn in asked:
                 turn.conversation.go_on(turn, config.history)
             _stop(asked, generator.name, benchmark, config, sample)
@@ -359,14 +359,16 @@ def _search_and_render(
 
 
 def _ask(
-    turns: Sequence[_Turn], generator: Generator, store: AnswerStore, how: Hardware, task: Task
+    turns: Sequence[_Turn], generator: Generator, store: AnswerStore, hardware: Hardware, task: Task
 ) -> None:
     """Ask the turns that have a prompt."""
     asked = [(turn, turn.prompt.prompt) for turn in turns if turn.prompt is not None]
     owners = [turn.query.query_id for turn, _ in asked]
     prompts = [prompt for _, prompt in asked]
     if turns:
-        answers = ask_prompts(generator, prompts, store, owners=owners, how=how, this=task)
+        answers = ask_prompts(
+            generator, prompts, store, owners=owners, hardware=hardware, task=task
+        )
         for (turn, _), answer in zip(asked, answers, strict=True):
             turn.reply = answer
 

@@ -45,7 +45,7 @@ def ask_model(
     store: AnswerStore,
     *,
     prompts: PromptSet,
-    how: Hardware | None = None,
+    hardware: Hardware | None = None,
     samples: int = 1,
 ) -> pd.DataFrame:
     """Ask a model about contexts; return a self-contained table, one row per context and sample.
@@ -61,7 +61,7 @@ def ask_model(
     """
     single = ConversationConfig(prompts=prompts)
     table = run_conversations(
-        generator, benchmark, contexts, store, single, how=how, samples=samples
+        generator, benchmark, contexts, store, single, hardware=hardware, samples=samples
     )
     return table[list(ANSWER_COLUMNS)]
 
@@ -141,7 +141,7 @@ def ask_conversations(
     samples = decoding_of(decoding).samples
     check_list(models, "models")
     contexts = _each_once(contexts)
-    for context in contexts:  # what cannot be asked is an error before anything is loaded
+    for context in contexts:  # check before any model is loaded
         conversation.prompts.template_for(context)
         _check_known(context, benchmark)
     generators = _load_all(models, decoding, hardware)
@@ -153,7 +153,9 @@ def ask_conversations(
             few = _few_enough(entry, generator.name, benchmark, contexts, conversation.prompts)
             what = (generator, benchmark, few, store, conversation)
             how = hardware_of(hardware)
-            tables.append(run_conversations(*what, how=how, samples=samples, rendered=rendered))
+            tables.append(
+                run_conversations(*what, hardware=how, samples=samples, rendered=rendered)
+            )
             del generator  # before the next is loaded: two large ones may not fit together
             if "torch" in sys.modules:  # weights may have been loaded
                 gc.collect()

@@ -399,7 +399,7 @@ def load_generator(
     if dry_run is None:
         return model
     if not dry_run.asks:
-        raise VragError(f"{model.name} is not asked: only searches are looked for.")
+        raise VragError(f"{model.name} is not called: this dry run records searches only.")
     stub = DryRunGenerator(model)
     dry_run.models.append(stub)
     return stub

@@ -172,8 +172,8 @@ def _refusal(conflicts: pd.DataFrame, target: Path) -> str:
     return (
         f"{target}: {len(conflicts):,} questions have two answers that should be the same, as they"
         f" are neither sampled nor an endpoint's. Nothing was merged.\n"
-        f"{describe_conflicts(conflicts)}\nOther software or hardware may round otherwise. To keep"
-        " the answer that was written first, add --keep-first to the command."
+        f"{describe_conflicts(conflicts)}\nOther software or hardware may round differently. To"
+        " keep the answer that was written first, add --keep-first to the command."
     )
 
 

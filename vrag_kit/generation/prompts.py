@@ -221,8 +221,8 @@ def open_prompt_set(name: str, known: Mapping[str, PromptSet], what: str) -> Pro
     file = project_path(str(name))
     if not file.is_file():
         raise VragError(
-            f"{what} is {name!r}; expected {', '.join(known)}, or a YAML file of your own, and"
-            f" {file} is none."
+            f"{what} is {name!r}; expected {', '.join(known)}, or a YAML file, and {file}"
+            " does not exist."
         )
     return read_prompts(file, next(iter(known.values())))
 
@@ -293,11 +293,11 @@ def _check_settings(
     templates: Mapping[str, Template],
     where: str = "",
 ) -> None:
-    """Raise `VragError` for a setting whose template there is not."""
+    """Raise `VragError` for a setting whose template does not exist."""
     for name, by_k in settings.items():
         if not isinstance(by_k, Mapping):
             raise VragError(
-                f"{where}setting {name!r} is {by_k!r}; expected k → template's name. Say it by"
+                f"{where}setting {name!r} is {by_k!r}; expected k → template's name. Use"
                 f" prompts.with_settings({{{name!r}: {by_k!r}}})."
             )
         if unknown := sorted(set(by_k.values()) - set(templates)):

@@ -50,7 +50,7 @@ class Rewriter:
     """The prompt set, with a template for each setting."""
     store: Path
     """The file of the answer store that keeps its replies."""
-    how: Hardware
+    hardware: Hardware
     lease: float = 30.0
     """The lease of the `AnswerStore`, in seconds."""
 
@@ -61,9 +61,9 @@ class Rewriter:
         """
         if not prompts:
             return []
-        this = Task(what="rewritten questions", read=parse_rewriting, silence_counts=True)
+        task = Task(what="rewritten questions", read=parse_rewriting, silence_counts=True)
         with AnswerStore(self.store, lease=self.lease) as store:
-            replies = ask_prompts(self.generator, prompts, store, how=self.how, this=this)
+            replies = ask_prompts(self.generator, prompts, store, hardware=self.hardware, task=task)
         results = []
         for question, reply in zip(questions, replies, strict=True):
             text = str(reply.fields.get("question", question))
@@ -95,7 +95,9 @@ def load_rewriter(
     decoding = {**GREEDY, "max_new_tokens": MOST_TOKENS}
     generator = load_generator(entry, decoding=decoding, hardware=hardware)
     store = Path(answers_dir) / "answers.sqlite"
-    return Rewriter(generator=generator, prompts=prompts, store=store, how=hardware_of(hardware))
+    return Rewriter(
+        generator=generator, prompts=prompts, store=store, hardware=hardware_of(hardware)
+    )
 
 
 def parse_rewriting(raw: str) -> ParsedFields:
@@ -108,7 +110,7 @@ def parse_rewriting(raw: str) -> ParsedFields:
     words = _THOUGHT.sub("", raw)
     try:
         found, end = _DECODER.raw_decode(words, max(words.find("{"), 0))
-        json.dumps(found, ensure_ascii=False).encode()  # half a character is none
+        json.dumps(found, ensure_ascii=False).encode()  # rejects half of a surrogate pair
     except (ValueError, RecursionError):
         return {"outcome": UNPARSED}
     is_object = isinstance(found, dict) and set(found) == _KEYS

@@ -337,7 +337,7 @@ class AnswerStore:
         silent = [each for each in answers if each.failure is None and not (each.raw or "").strip()]
         if silent:
             raise VragError(
-                f"{len(silent)} answers have the status 'ok' but no words; give them a failure"
+                f"{len(silent)} answers have the status 'ok' but no text; give them a failure"
                 " that says why."
             )
         with self.writing() as db:
@@ -475,8 +475,8 @@ def copy_store(store: Path, target: Path) -> None:
     except sqlite3.Error as error:
         target.unlink(missing_ok=True)
         raise VragError(
-            f"{store}: cannot be read ({error}); expected a store of answers. Wait for who is"
-            " writing to it, or move it away."
+            f"{store}: cannot be read ({error}); expected a store of answers. Wait until the"
+            " writing process ends, or move the file away."
         ) from error
 
 

@@ -128,7 +128,7 @@ def _asker(
     return StructuredAsker(
         generator=generator,
         answers_dir=Path(answers_dir),
-        how=hardware_of(hardware),
+        hardware=hardware_of(hardware),
         what=what,
         repair=lambda reason: again.format(reason=reason),
     )

@@ -33,7 +33,7 @@ class LLMJudge:
         rubric: Rubric,
         answers_dir: Path | str,
         *,
-        how: Hardware,
+        hardware: Hardware,
         samples: int = 1,
     ) -> None:
         """Verdicts are stored in `answers.sqlite` in `answers_dir`, `samples` per answer.
@@ -57,7 +57,7 @@ class LLMJudge:
         self._asker = StructuredAsker(
             generator=generator,
             answers_dir=Path(answers_dir),
-            how=how,
+            hardware=hardware,
             what="verdicts",
             repair=rubric.build_repair,
         )

@@ -130,7 +130,11 @@ def _model(
     words = rubric_text(entry)
     rubric = rubric_from_template(rubric, words) if words else rubric
     judge = LLMJudge(
-        generator, rubric, answers_dir, how=hardware_of(hardware), samples=int(decoding["samples"])
+        generator,
+        rubric,
+        answers_dir,
+        hardware=hardware_of(hardware),
+        samples=int(decoding["samples"]),
     )
     judge.name = judge_name(generator.name, words) if words else judge.name
     return judge

@@ -98,7 +98,7 @@ class StructuredAsker:
     """Its `answers.sqlite` stores the raw replies, which are parsed at each use.
     No reply is requested twice.
     """
-    how: Hardware
+    hardware: Hardware
     what: str
     """What is requested, in messages: "verdicts"."""
     repair: Callable[[str], str]
@@ -223,11 +223,11 @@ class StructuredAsker:
         from vrag_kit.generation.ask import Task, ask_prompts
         from vrag_kit.generation.store import AnswerStore
 
-        this = Task(what=what, read=lambda raw: {}, sample=sample, samples=samples, watch=watch)
+        task = Task(what=what, read=lambda raw: {}, sample=sample, samples=samples, watch=watch)
         prompts, owners = [each.prompt for each in asked], [each.owner for each in asked]
         with AnswerStore(self.answers_dir / "answers.sqlite") as store:
             return ask_prompts(
-                self.generator, prompts, store, owners=owners, how=self.how, this=this
+                self.generator, prompts, store, owners=owners, hardware=self.hardware, task=task
             )
 
     def _repair(self, asked: Request[T], reading: ParsedReply[T]) -> Request[T]:

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 FILTERS = ("model", "setting", "k", "draw", "outcome", "status", "score")
 """Columns that may become filters; those with a single value do not."""
-_SHOWN = ("model", "setting", "k", "draw", "score", "verdict")
+_SHOWN = ("outcome", "score", "verdict", "model", "setting", "k", "draw")
 """Columns that a card shows below the answer, if the table has them."""
 
 

@@ -64,10 +64,10 @@ FAMILIES = {
     "qwen2_5_vl": _QWEN,
     "qwen3_vl": _QWEN,
     "internvl": Family(budget=_internvl),
-    # An image token's mask ends at the next image token: with text between pictures, the
-    # question sees the last one only. Beside pictures, the rows of a prompt without
-    # any go through layers that it skips alone. Tiles cannot be limited: their ids would mean
-    # other shapes. A picture within one tile's side (560) takes one tile.
+    # Text attends only to the last image before it, so with text between images the question
+    # would see one image. In a batch with images, a prompt without any passes through
+    # cross-attention layers that it skips when it is alone. The number of tiles cannot be limited,
+    # because aspect-ratio ids depend on it; an image of at most 560 pixels takes one tile.
     "mllama": Family(images_first=True, text_apart=True),
     "pixtral": Family(budget=_pixtral),
     "phi4_multimodal": Family(

@@ -180,7 +180,7 @@ def _load_adapter(checkpoint: Checkpoint, model: LibraryObject, name: str, subfo
     if not (folder / subfolder / "adapter_model.safetensors").is_file():
         raise VragError(
             f"{owner}: its {name} adapter, {subfolder}/adapter_model.safetensors, is missing;"
-            " without it the model hardly sees. Fetch the whole checkpoint."
+            " without it the model hardly uses images. Fetch the whole checkpoint."
         )
     report = model.load_adapter(
         str(folder), adapter_name=name, adapter_kwargs={"subfolder": subfolder}

@@ -119,7 +119,7 @@ class EndpointGenerator:
                     f" `export {name}=…`"
                 )
             if not (key.isascii() and key.isprintable()):
-                return f"the key in {name} holds letters that no key has. Copy it again"
+                return f"the key in {name} contains invalid characters. Copy it again"
         return ""
 
     def prepare(self) -> None:

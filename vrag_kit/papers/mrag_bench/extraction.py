@@ -113,9 +113,9 @@ def _replies(
     decoding = {**GREEDY, "max_new_tokens": TABLE_5["max_new_tokens"]}
     generator = load_generator(model, decoding=decoding, hardware=hardware)
     how = hardware_of(hardware)
-    this = Task(what="extracted letters", read=lambda raw: {})
+    task = Task(what="extracted letters", read=lambda raw: {})
     with AnswerStore(answers_dir / "answers.sqlite") as store:
-        answers = ask_prompts(generator, prompts, store, how=how, this=this)
+        answers = ask_prompts(generator, prompts, store, hardware=how, task=task)
     return [answer.raw for answer in answers]
 
 

@@ -108,7 +108,11 @@ def load_ambiguity_detector(
     for name, what in whats.items():
         repair: Callable[[str], str] = _repairs(WORDS["repair"][name])
         askers[name] = StructuredAsker(
-            generator=generator, answers_dir=Path(answers_dir), how=how, what=what, repair=repair
+            generator=generator,
+            answers_dir=Path(answers_dir),
+            hardware=how,
+            what=what,
+            repair=repair,
         )
     return AmbiguityDetector(askers)
 

@@ -35,5 +35,7 @@ def open_rule_checker(
     decoding = {"max_new_tokens": _TOKENS}
     generator = load_generator(pictures, decoding=decoding, hardware=hardware)
     how = hardware_of(hardware)
-    looking = VisualClaimChecker(world.language, world.species, generator, answers_dir, how=how)
+    looking = VisualClaimChecker(
+        world.language, world.species, generator, answers_dir, hardware=how
+    )
     return RuleChecker(world.language, looking)

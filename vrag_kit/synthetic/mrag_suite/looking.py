@@ -49,7 +49,7 @@ class VisualClaimChecker:
         generator: Generator,
         answers_dir: Path | str,
         *,
-        how: Hardware | None = None,
+        hardware: Hardware | None = None,
     ) -> None:
         """`species` are those that claims may be about, by scientific name; words are
         kept in `answers.sqlite` in `answers_dir`.
@@ -60,7 +60,7 @@ class VisualClaimChecker:
         self._species = species
         self._generator = generator
         self._path = Path(answers_dir) / "answers.sqlite"
-        self._how = how
+        self._hardware = hardware
 
     def check(self, checkings: Sequence[EntailmentRequest]) -> list[tuple[Judgment, ...]]:
         """For each checking one judgment a claim. There is none for a claim that is not
@@ -97,12 +97,12 @@ class VisualClaimChecker:
 
         if not asked:
             return []
-        this = Task(what="looks at pictures")
+        task = Task(what="looks at pictures")
         prompts = [prompt for prompt, _ in asked]
         owners = [owner for _, owner in asked]
         with AnswerStore(self._path) as store:
             return ask_prompts(
-                self._generator, prompts, store, owners=owners, how=self._how, this=this
+                self._generator, prompts, store, owners=owners, hardware=self._hardware, task=task
             )
 
     def _judgment(
