@@ -263,8 +263,9 @@ class _Rendering:
             if not item or not document._used or (unique and self.limited and name in names):
                 continue
             item = between + item if items else item
-            if self.length(item) <= self.left:
-                self.left -= self.length(item)
+            size = self.length(item) if self.left < math.inf else 0  # counting takes time
+            if size <= self.left:
+                self.left -= size
                 items.append(self.mark(document._place) + item)
                 names.add(name)
             elif stop:
