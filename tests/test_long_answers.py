@@ -18,15 +18,15 @@ from talks import contexts_of, make_talks
 from vrag_kit.dry_run import dry_run
 from vrag_kit.errors import VragError
 from vrag_kit.generation import PromptSet, ask_models
-from vrag_kit.generation.prompts import READERS, parse_long, parse_short
+from vrag_kit.generation.prompts import PARSERS, parse_long, parse_short
 from vrag_kit.judging import is_abstention
 from vrag_kit.papers.crag_mm import PROMPT_SETS
 from vrag_kit.synthetic.mrag_suite.sub_questions import DecomposedBenchmark, SubQuestion
 from vrag_kit.types import Benchmark, Query
 
 WHOLE = PROMPT_SETS["paper"]
-SHORT = replace(WHOLE, read=READERS["short"])
-LONG = replace(WHOLE, read=READERS["long"])
+SHORT = replace(WHOLE, read=PARSERS["short"])
+LONG = replace(WHOLE, read=PARSERS["long"])
 words = st.text("abc .:", min_size=1).map(str.strip).filter(bool)
 
 

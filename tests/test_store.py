@@ -253,13 +253,13 @@ def test_a_failure_is_asked_again_by_one_of_two_processes(tmp_path: Path) -> Non
         first.write([answer("x", None, TIMEOUT)], {"x": []})
         seen = second.failures(["x", "y"])
         assert first.claim(["x"]) == []
-        assert first.claim(["x"], again=first.failures(["x"])) == ["x"]
-        assert second.claim(["x"], again=seen) == []  # it is being asked
+        assert first.claim(["x"], retry=first.failures(["x"])) == ["x"]
+        assert second.claim(["x"], retry=seen) == []  # it is being asked
         first.write([answer("x", None, TIMEOUT)], {"x": []})
         with AnswerStore(tmp_path / "a.sqlite") as third:
             third.write([answer("x", None, TIMEOUT)], {"x": []})
             assert (
-                second.claim(["x"], again=seen) == []
+                second.claim(["x"], retry=seen) == []
             )  # it was asked again by another, and has failed again
 
 
@@ -291,11 +291,11 @@ def test_a_failure_stays_until_its_retry_has_an_answer(tmp_path: Path) -> None:
     with AnswerStore(tmp_path / "a.sqlite") as reader:
         reader.write([answer("x", None, TIMEOUT)], {"x": []})
         worker = AnswerStore(tmp_path / "a.sqlite")
-        assert worker.claim(["x"], again=worker.failures(["x"])) == ["x"]
+        assert worker.claim(["x"], retry=worker.failures(["x"])) == ["x"]
         assert reader.read(["x"])["x"].failure == TIMEOUT  # while it is asked again
         worker.close()  # interrupted before there was an answer
         assert reader.read(["x"])["x"].failure == TIMEOUT
-        assert reader.claim(["x"], again=reader.failures(["x"])) == ["x"]
+        assert reader.claim(["x"], retry=reader.failures(["x"])) == ["x"]
 
 
 @pytest.mark.slow
@@ -444,9 +444,9 @@ def test_a_picture_that_was_replaced_is_hashed_again(tmp_path: Path) -> None:
     path = tmp_path / "a.png"
     Image.new("RGB", (4, 4)).save(path)
     with AnswerStore(tmp_path / "a.sqlite") as store:
-        before = store.pictures([ImageFile(path)])
+        before = store.image_info([ImageFile(path)])
         Image.new("RGB", (4, 5)).save(path)
-        assert store.pictures([ImageFile(path)]) != before == {str(path): before[str(path)]}
+        assert store.image_info([ImageFile(path)]) != before == {str(path): before[str(path)]}
 
 
 class Says:
@@ -472,7 +472,7 @@ def test_a_picture_that_changes_before_the_next_model_is_asked_as_it_is_then(
     models = [Says("a", lambda: Image.new("RGB", (3, 4), "red").save(clue)), Says("b")]
     table = ask_models(models, benchmark, contexts, tmp_path, prompts=PROMPTS)
     with AnswerStore(tmp_path / "answers.sqlite") as store:
-        (now,) = store.pictures([ImageFile(clue)]).values()
+        (now,) = store.image_info([ImageFile(clue)]).values()
         asked = [str(store.prompt(name)) for name in table["answer_id"]]
     assert [now.pixels in each for each in asked] == (table["model"] == "b").tolist()
 

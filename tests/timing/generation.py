@@ -55,11 +55,11 @@ class TimedStore(AnswerStore):
         finally:
             self.at_work += time.perf_counter() - began
 
-    def pictures(self, images: Iterable[LazyImage]) -> dict[str, ImageInfo]:
+    def image_info(self, images: Iterable[LazyImage]) -> dict[str, ImageInfo]:
         """As the store's."""
         began = time.perf_counter()
         try:
-            return super().pictures(images)
+            return super().image_info(images)
         finally:
             self.hashing += time.perf_counter() - began
 
@@ -68,10 +68,10 @@ class TimedStore(AnswerStore):
         return self._timed(lambda: super(TimedStore, self).read(answer_ids))
 
     def claim(
-        self, answer_ids: Sequence[str], *, again: Mapping[str, float] | None = None
+        self, answer_ids: Sequence[str], *, retry: Mapping[str, float] | None = None
     ) -> list[str]:
         """As the store's."""
-        return self._timed(lambda: super(TimedStore, self).claim(answer_ids, again=again))
+        return self._timed(lambda: super(TimedStore, self).claim(answer_ids, retry=retry))
 
     def write(self, answers: Iterable[Answer], prompts: Mapping[str, StoredPrompt]) -> None:
         """As the store's."""

@@ -169,10 +169,10 @@ def _pixels(benchmark: Benchmark, relevant: list[list[str]], store: Path) -> dic
         return {}
     with AnswerStore(store) as known:
         try:
-            found = known.pictures(images.values())
+            found = known.image_info(images.values())
         except VragError:  # of a picture that no prompt held, as of an entry told in words
             images = {doc_id: each for doc_id, each in images.items() if not find_damaged([each])}
-            found = known.pictures(images.values())
+            found = known.image_info(images.values())
     return {doc_id: found[image.where].pixels for doc_id, image in images.items()}
 
 

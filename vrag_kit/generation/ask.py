@@ -18,7 +18,7 @@ from vrag_kit.config import Hardware
 from vrag_kit.errors import VragError
 from vrag_kit.generation.batching import QueryPrompt, make_batches
 from vrag_kit.generation.generators import CostEstimate, Generator, Reply, iter_images
-from vrag_kit.generation.prompts import Reader, parse_tagged
+from vrag_kit.generation.prompts import Parser, parse_tagged
 from vrag_kit.generation.store import AnswerStore
 from vrag_kit.generation.store_layout import (
     AnswerKeys,
@@ -126,7 +126,7 @@ class Task:
 
     what: str = "answers"
     """What is generated, as messages name it: "answers", "verdicts"."""
-    read: Reader = parse_tagged
+    read: Parser = parse_tagged
     """Parses an answer's text into fields; the field "answer" must not be empty. With the field
     "enough", a truncated reply counts as an answer; with "unreadable", there is no answer.
     """
@@ -168,22 +168,22 @@ def ask_prompts(
     """
     hardware, task = hardware or Hardware(), task or Task()
     began = time.monotonic()
-    pictures = store.pictures(iter_images(prompts))
+    pictures = store.image_info(iter_images(prompts))
     answer_ids = _answer_ids(generator, prompts, pictures, task.sample)
     owned = zip(owners or [""] * len(answer_ids), prompts, strict=True)
     asked = dict(zip(answer_ids, owned, strict=True))
     answers = store.read(list(asked))
-    again = store.failures(asked) if hardware.retry_failures else {}
-    again = {each: when for each, when in again.items() if not _stands(answers[each], task)}
+    retry = store.failures(asked) if hardware.retry_failures else {}
+    retry = {each: when for each, when in retry.items() if not _stands(answers[each], task)}
     todo = {
-        each: QueryPrompt(*asked[each]) for each in asked if each not in answers or each in again
+        each: QueryPrompt(*asked[each]) for each in asked if each not in answers or each in retry
     }
     new = 0
     if todo and task.watch:
         task.watch([(asked[each][1], answers[each]) for each in asked if each not in todo])
     if todo:
         budget = Budget(generator, store)
-        asker = _Asker(generator, store, todo, again, pictures, task, budget)
+        asker = _Asker(generator, store, todo, retry, pictures, task, budget)
         new = asker.ask_all(hardware.batch_size)
         answers |= store.read(list(todo))
     answers = {answer_id: _read(answer, task) for answer_id, answer in answers.items()}
@@ -212,7 +212,7 @@ def stored_answers(
     generator: Generator, prompts: Sequence[Prompt], store: AnswerStore, sample: int
 ) -> list[Answer | None]:
     """Return the stored answer to each prompt, in order, or None; no model is queried."""
-    pictures = store.pictures(iter_images(prompts))
+    pictures = store.image_info(iter_images(prompts))
     answer_ids = _answer_ids(generator, prompts, pictures, sample)
     stored = store.read(answer_ids)
     return [stored.get(answer_id) for answer_id in answer_ids]
@@ -235,7 +235,7 @@ class _Asker:
     generator: Generator
     store: AnswerStore
     todo: Mapping[str, QueryPrompt]
-    again: Mapping[str, float]
+    retry: Mapping[str, float]
     """Failures that are retried, with the time at which they were stored."""
     pictures: Mapping[str, ImageInfo]
     task: Task
@@ -270,7 +270,7 @@ class _Asker:
     def _ask(self, batch: Sequence[str]) -> int:
         """Ask those of a batch that are free; returns how many they were."""
         self.budget.check()
-        ours = self.store.claim(batch, again=self.again)
+        ours = self.store.claim(batch, retry=self.retry)
         if not ours:
             return 0
         prompts = [self.todo[answer_id].prompt for answer_id in ours]
@@ -310,7 +310,7 @@ class _Asker:
         new, said = 0, 0.0
         pause = _SHORTEST_PAUSE
         while missing := self._missing(todo):
-            free = self.store.free(missing, again=self.again)
+            free = self.store.free(missing, retry=self.retry)
             parts = [free[start : start + size] for start in range(0, len(free), size)]
             got = sum(self._ask(part) for part in parts)
             new += got
@@ -329,11 +329,11 @@ class _Asker:
 
     def _missing(self, todo: Sequence[str]) -> list[str]:
         """The questions without an answer, and failures that nobody has asked again."""
-        known, failed = self.store.read(todo), self.store.failures(self.again)
+        known, failed = self.store.read(todo), self.store.failures(self.retry)
         return [
             answer_id
             for answer_id in todo
-            if answer_id not in known or failed.get(answer_id, -1.0) == self.again.get(answer_id)
+            if answer_id not in known or failed.get(answer_id, -1.0) == self.retry.get(answer_id)
         ]
 
 

@@ -29,7 +29,7 @@ from vrag_kit.types import Context
 from vrag_kit.workspace import path as project_path
 
 ParsedFields = Mapping[str, str | bool]
-Reader = Callable[[str], ParsedFields]
+Parser = Callable[[str], ParsedFields]
 
 
 def parse_tagged(raw: str) -> ParsedFields:
@@ -95,7 +95,7 @@ _LABEL = re.compile(
 )
 
 
-READERS: dict[str, Reader] = {
+PARSERS: dict[str, Parser] = {
     "tagged": parse_tagged,
     "whole": parse_whole,
     "short": parse_short,
@@ -116,9 +116,9 @@ class PromptSet:
     """Templates by name."""
     settings: Mapping[str, Mapping[int | None, str]]
     """Setting → k → template's name; None stands for every other k."""
-    read: Reader = parse_tagged
+    read: Parser = parse_tagged
     """Parses the answer from a model's text, in the form that the templates ask for: one of
-    `READERS`, or a protocol's own function (`replace(prompts, read=…)`).
+    `PARSERS`, or a protocol's own function (`replace(prompts, read=…)`).
     """
 
     def __post_init__(self) -> None:
@@ -251,12 +251,12 @@ def read_prompts(path: Path | str, over: PromptSet | None = None) -> PromptSet:
     _check_settings(settings, templates, f"{file}: ")
     read = over.read if over else parse_tagged
     if "answer" in data:
-        if data["answer"] not in READERS:
+        if data["answer"] not in PARSERS:
             raise VragError(
-                f"{file}: answer is {data['answer']!r}; expected one of {', '.join(READERS)}, or"
+                f"{file}: answer is {data['answer']!r}; expected one of {', '.join(PARSERS)}, or"
                 " none and a function: replace(read_prompts(…), read=…)."
             )
-        read = READERS[data["answer"]]
+        read = PARSERS[data["answer"]]
     return PromptSet(templates=templates, settings=settings, read=read)
 
 

@@ -153,7 +153,7 @@ class AnswerStore:
             every, ok = db.execute(query).fetchone()
         return f"AnswerStore({self.path.name}: {ok:,} answers, {every - ok:,} failures)"
 
-    def pictures(self, images: Iterable[LazyImage]) -> dict[str, ImageInfo]:
+    def image_info(self, images: Iterable[LazyImage]) -> dict[str, ImageInfo]:
         """Return the pixel hash and size of each image, by its `where`. An image that has not
         changed is decoded only the first time, by threads.
         """
@@ -247,18 +247,18 @@ class AnswerStore:
         return {answer_id: stored for answer_id, status, stored in rows if status != Status.OK}
 
     def claim(
-        self, answer_ids: Sequence[str], *, again: Mapping[str, float] | None = None
+        self, answer_ids: Sequence[str], *, retry: Mapping[str, float] | None = None
     ) -> list[str]:
         """Reserve the questions that no other process has answered or is asking.
 
-        Returns the reserved ids, in order. A failure is reserved if `again` holds it with the time
+        Returns the reserved ids, in order. A failure is reserved if `retry` holds it with the time
         that `failures` returned, so that no other process has retried it; it stays until its answer
         is written. If nothing is free, nothing is written and no process has to wait.
         """
-        if not self.free(answer_ids, again=again):
+        if not self.free(answer_ids, retry=retry):
             return []
         with self.writing() as db:
-            ours = self.free(answer_ids, again=again)
+            ours = self.free(answer_ids, retry=retry)
             until = time.time() + self.lease  # not before: others may have held the file for long
             db.executemany(
                 "INSERT OR REPLACE INTO claims VALUES (?, ?, ?)",
@@ -267,10 +267,10 @@ class AnswerStore:
         return ours
 
     def free(
-        self, answer_ids: Sequence[str], *, again: Mapping[str, float] | None = None
+        self, answer_ids: Sequence[str], *, retry: Mapping[str, float] | None = None
     ) -> list[str]:
         """Return the questions that `claim` would reserve, in order, without reserving them."""
-        again, now = again or {}, time.time()
+        retry, now = retry or {}, time.time()
         claims = self.rows("answer_id, owner, lease_until", "claims", answer_ids)
         held = [(answer_id, owner) for answer_id, owner, until in claims if until >= now]
         owners = {owner for _, owner in held} - {self.owner}
@@ -278,7 +278,7 @@ class AnswerStore:
         taken = {answer_id for answer_id, owner in held if owner in living}
         rows = self.rows("answer_id, status, stored", "answers", answer_ids)
         for answer_id, status, stored in rows:
-            if status == Status.OK or again.get(answer_id) != stored:
+            if status == Status.OK or retry.get(answer_id) != stored:
                 taken.add(answer_id)
         return [answer_id for answer_id in answer_ids if answer_id not in taken]
 

@@ -13,7 +13,7 @@ from pathlib import Path
 import pandas as pd
 
 from vrag_kit.errors import VragError
-from vrag_kit.generation.prompts import READERS, PromptSet, read_prompts
+from vrag_kit.generation.prompts import PARSERS, PromptSet, read_prompts
 from vrag_kit.papers.mrag_suite.printed import published_dataset_statistics
 
 _DATA = json.loads(Path(__file__).with_name("prompts.json").read_text(encoding="utf-8"))
@@ -141,5 +141,5 @@ def suite_prompts(
     return PromptSet(
         templates={prompt: replace(template, name=prompt)},
         settings={setting: {None: prompt} for setting in SETTINGS},
-        read=READERS[answer],
+        read=PARSERS[answer],
     )
