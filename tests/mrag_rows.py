@@ -26,7 +26,7 @@ class Picture:
 ASKED = {
     "0": ("angle", "Which animal is this?", "wood_rabbit|Eastern cottontail|Marsh rabbit|hare", 5),
     "1": ("incomplete", "Which key is missing?", "M|N|H|B", 1),
-    "2": ("others", "Where was {task} taken?", "EastAsia|SouthEastAsia|Africa|Europe", 5),
+    "2": ("others", "Where was {this} taken?", "EastAsia|SouthEastAsia|Africa|Europe", 5),
     "3": ("partial", "Which lily?", "tiger lily|Turkscap|Toad|Martagon", 5),
 }
 

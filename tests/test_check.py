@@ -40,7 +40,7 @@ from vrag_kit.benchmarks.images import list_images
 from vrag_kit.building.annotations import AnnotationWriter
 from vrag_kit.building.folders import read_species_folders
 from vrag_kit.building.questions import read_questions
-from vrag_kit.dry_run import IdentityKey, dry_run, memoize_dry_run
+from vrag_kit.dry_run import dry_run
 from vrag_kit.errors import VragError
 from vrag_kit.generation import (
     AnswerStore,
@@ -875,29 +875,6 @@ def test_what_two_notebooks_ask_alike_is_one_question_and_another_wording_anothe
     assert [len(model.prompts) for model in alike] == [len(contexts), 0]
     assert not set(first["answer_id"]) & set(other["answer_id"])
     assert set(other["template"]) == {"several_images"}
-
-
-def test_what_a_forecast_makes_once_is_of_the_very_same_thing_and_a_run_makes_it_anew(
-    tmp_path: Path,
-) -> None:
-    made: list[int] = []
-
-    def make() -> int:
-        made.append(len(made))
-        return made[-1]
-
-    one, equal = [1], [1]
-    with dry_run(tmp_path):
-        things = [
-            memoize_dry_run(make, IdentityKey(one)),
-            memoize_dry_run(make, IdentityKey(one)),
-            memoize_dry_run(make, IdentityKey(equal)),
-        ]
-        assert things == [0, 0, 1]
-    assert [memoize_dry_run(make, IdentityKey(one)), memoize_dry_run(make, IdentityKey(one))] == [
-        2,
-        3,
-    ]
 
 
 def test_a_notebook_that_changes_declares_other_parameters_and_nobody_changes_them_by_mistake(

@@ -125,7 +125,7 @@ def test_nothing_on_the_screen_tells_which_option_is_right(four: Benchmark, tmp_
     assert text.count("<img") == 6
     assert "(A) wood_rabbit<br>(B) Eastern cottontail" in text
     click(panel, "skip", "skip")
-    assert "Where was {task} taken?" in panel.card.value
+    assert "Where was {this} taken?" in panel.card.value
 
 
 def test_what_cannot_be_saved_is_said_and_the_question_stays(

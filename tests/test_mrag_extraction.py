@@ -27,7 +27,7 @@ def test_the_prompt_is_that_of_the_paper_and_braces_in_an_answer_stay() -> None:
         "Please read the following example. Then extract the multiple choice letter with the"
         " answer corresponding to the choice list from the model response and type it at the end of"
         " the prompt. You should only output either A, B, C, or D.\n\n"
-        "Question: Where was {task} taken?\n"
+        "Question: Where was {this} taken?\n"
         "Choice List: (A) EastAsia (B) SouthEastAsia (C) Africa (D) Europe\n"
         "Model Response: it is {letter} {B}\n"
         "Extracted answer:",

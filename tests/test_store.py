@@ -368,7 +368,7 @@ def test_a_late_answer_does_not_replace_the_first(tmp_path: Path) -> None:
 def test_an_empty_answer_is_never_stored_as_a_good_one(tmp_path: Path) -> None:
     with (
         AnswerStore(tmp_path / "a.sqlite") as store,
-        pytest.raises(VragError, match="have the status 'ok' but no words"),
+        pytest.raises(VragError, match="have the status 'ok' but no text"),
     ):
         store.write([answer("x", "  ")], {"x": []})
 
