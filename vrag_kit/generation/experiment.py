@@ -11,6 +11,7 @@ from typing import Any
 import pandas as pd
 
 from vrag_kit.config import Hardware, decoding_of, hardware_of
+from vrag_kit.dry_run import current_dry_run
 from vrag_kit.errors import VragError
 from vrag_kit.generation.conversation import (
     ANSWER_COLUMNS,
@@ -157,7 +158,7 @@ def ask_conversations(
                 run_conversations(*what, hardware=how, samples=samples, rendered=rendered)
             )
             del generator  # before the next is loaded: two large ones may not fit together
-            if "torch" in sys.modules:  # weights may have been loaded
+            if "torch" in sys.modules and not current_dry_run():  # weights may be loaded
                 gc.collect()
     if not tables:
         logger.info("note: no model is named, so nothing is asked")
