@@ -14,8 +14,8 @@ from PIL import Image
 
 from vrag_kit.benchmarks import ImageFile
 from vrag_kit.retrieval.embedding import embed_part
+from vrag_kit.retrieval.encoders.base import DocumentKey, InputModalities
 from vrag_kit.retrieval.keeping import ShardPart
-from vrag_kit.retrieval.parts import DocumentKey, InputModalities
 from vrag_kit.types import Document, Query
 
 COUNT, SHARD = 32, 4
@@ -27,8 +27,8 @@ class Slow:
     name, fingerprint, normalized = "color", "0" * 64, False
 
     def __init__(self, place: Path) -> None:
-        self.shown = InputModalities()
-        self.documents = DocumentKey(self.name, self.fingerprint)
+        self.modalities = InputModalities()
+        self.document_key = DocumentKey(self.name, self.fingerprint)
         self.prompts: dict[str, str] = {}
         self.place = place
 

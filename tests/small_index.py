@@ -87,7 +87,7 @@ def rows(small: Small, by: str) -> list[tuple[str, Any, dict[str, Any]]]:
     import tiny_retrievers as tiny
 
     from vrag_kit.retrieval import load_encoder
-    from vrag_kit.retrieval.page_chunks import page_chunks, page_of_chunk
+    from vrag_kit.retrieval.services import page_chunks, page_of_chunk
 
     if by == "image":
         vectors = tiny.embed(load_encoder(small.clip), list(small.entries.values()))

@@ -21,7 +21,7 @@ from vrag_kit.errors import VragError
 from vrag_kit.papers import published
 from vrag_kit.plotting.captions import caption_retrieval_figure
 from vrag_kit.retrieval import embed_documents, evaluate, load_encoder, search_all
-from vrag_kit.retrieval.tfidf import tfidf_run
+from vrag_kit.retrieval.hybrid import tfidf_run
 from vrag_kit.synthetic.captioned import write_caption_data
 from vrag_kit.synthetic.captions import VIEWS, WebQAItem, photo_caption, plan_webqa
 from vrag_kit.synthetic.organisms import KINDS

@@ -42,7 +42,9 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(autouse=True)
 def _here(made: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("vrag_kit.retrieval.finding.find_checkpoint", lambda spec, **_: made)
+    monkeypatch.setattr(
+        "vrag_kit.retrieval.encoders.finding.find_checkpoint", lambda spec, **_: made
+    )
 
 
 def by_transformers(made: Path, prompts: str, query: Query) -> np.ndarray:

@@ -21,7 +21,7 @@ from tiny_retrievers import PROMPTS, QUESTIONS, embed, entry, queries
 from vrag_kit.benchmarks import ImageFile
 from vrag_kit.errors import VragError
 from vrag_kit.retrieval import FlatRetriever, embed_documents, load_encoder
-from vrag_kit.retrieval.pooling import pool
+from vrag_kit.retrieval.encoders.pooling import pool
 from vrag_kit.types import Document
 
 
@@ -328,7 +328,7 @@ def test_known_models_bring_their_authors_options(
         "facebook/dragon-plus-context-encoder": "context",
     }
     monkeypatch.setattr(
-        "vrag_kit.retrieval.finding.find_checkpoint",
+        "vrag_kit.retrieval.encoders.finding.find_checkpoint",
         lambda spec, **_: retrievers_made / folders.get(spec, spec),
     )
     vlm2vec = load_encoder("TIGER-Lab/VLM2Vec-Qwen2VL-2B")

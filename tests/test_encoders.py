@@ -20,7 +20,7 @@ from tiny_retrievers import FAMILIES, embed, entry, queries
 
 from vrag_kit.errors import VragError
 from vrag_kit.retrieval import embed_documents, load_encoder, search_all
-from vrag_kit.retrieval.loading import load_encoder_spec
+from vrag_kit.retrieval.encoders.loading import load_encoder_spec
 from vrag_kit.types import Benchmark, Document
 
 
@@ -255,7 +255,7 @@ def test_half_precision_that_overflows_is_refused_by_document(
 def test_several_families_search_the_small_guide_one_in_memory_at_a_time(
     guide: Benchmark, retrievers_made: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    import vrag_kit.retrieval.known as known
+    import vrag_kit.retrieval.encoders.known as known
 
     small = guide.subset(list(guide.queries)[:2])
     small = replace(

@@ -29,7 +29,7 @@ CHECKED = {
     "fetching/inventory.py": {"name"},  # by is_image_name
     "fetching/images.py": {"name"},  # by image_name_problem
     "files.py": {"name"},  # `safe_join` itself
-    "retrieval/own_kinds.py": {"base"},  # by `leaves`; else it is a retriever's name
+    "retrieval/encoders/own_kinds.py": {"base"},  # by `leaves`; else it is a retriever's name
 }
 """Module → names out of data that were checked before."""
 OURS = {
@@ -47,7 +47,7 @@ OURS = {
     },
     "fetching/crag_mm_health.py": {"name"},
     "retrieval/chroma.py": {"DOCUMENTS[by]", "f'{len(self.written):04d}.npy'"},
-    "retrieval/searches.py": {"f'{key[:32]}.json'"},
+    "retrieval/dense.py": {"f'{key[:32]}.json'"},
     "retrieval/shards.py": {
         "f'{shard}.arrow'",
         "f'{shard}.npy'",
@@ -58,8 +58,8 @@ OURS = {
     # literals in the same module, or in what calls it
     "fetching/crag_mm.py": {"folder"},
     "fetching/suite.py": {"name"},
-    "retrieval/finding.py": {"name"},
-    "retrieval/instructed.py": {"name"},
+    "retrieval/encoders/finding.py": {"name"},
+    "retrieval/encoders/instructed.py": {"name"},
     # what a folder lists, or what was typed: parameters, notebooks, models
     "analysis/saved_answers.py": {"f'{name}{SUFFIX}'"},
     "benchmarks/images.py": {"self._name"},
@@ -72,7 +72,7 @@ OURS = {
     "fetching/mrag_bench.py": {"plain"},
     "retrieval/compare.py": {"f'{name}.run'"},
     "retrieval/manifests.py": {
-        "f'{encoder.documents.name}-{encoder.documents.fingerprint[:12]}'",
+        "f'{encoder.document_key.name}-{encoder.document_key.fingerprint[:12]}'",
         "f'{encoder.name}-{encoder.fingerprint[:12]}'",
     },
 }
@@ -82,8 +82,9 @@ DIVIDED = {
     "judging/numbers.py": {"_UNITS.get(self.unit, ('', 1.0))[1]"},
     "judging/webqa_score.py": {"wanted.total()"},
     "retrieval/chroma.py": {"np.float32(length)"},
-    "retrieval/magiclens.py": {"math.sqrt(query.shape[-1])", "math.sqrt(sizes.width)"},
-    "retrieval/vista.py": {"width"},
+    "retrieval/encoders/magiclens.py": {"math.sqrt(query.shape[-1])", "math.sqrt(sizes.width)"},
+    "retrieval/encoders/vista.py": {"width"},
+    "retrieval/services.py": {"height", "width"},
 }
 """Module → what numbers are divided by."""
 _NUMBERS = {"len", "sum", "min", "max", "int", "float", "comb", "Fraction"}

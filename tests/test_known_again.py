@@ -15,7 +15,7 @@ from test_retrieval import ColorEncoder, pictures
 
 from vrag_kit.benchmarks import ImageFile
 from vrag_kit.retrieval import embed_documents
-from vrag_kit.retrieval.own_encoder import load_custom_encoder
+from vrag_kit.retrieval.encoders.custom import load_custom_encoder
 from vrag_kit.types import Document
 
 

@@ -21,7 +21,7 @@ from vrag_kit.benchmarks.images import ImageFile, find_damaged, find_non_images,
 from vrag_kit.errors import VragError
 from vrag_kit.fetching import check_visual_rag, fetch_images
 from vrag_kit.generation.remote.generator import data_url
-from vrag_kit.retrieval.pictures import decode_rgb
+from vrag_kit.retrieval.encoders.pixels import decode_rgb
 from vrag_kit.runner.availability import images_problem
 
 pytestmark = pytest.mark.filterwarnings("ignore::PIL.Image.DecompressionBombWarning")

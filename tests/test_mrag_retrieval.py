@@ -14,7 +14,7 @@ from PIL import Image
 from vrag_kit.benchmarks import ImageFile
 from vrag_kit.papers import mrag_bench as paper
 from vrag_kit.retrieval import embed_documents, load_encoder, make_run, search_all
-from vrag_kit.retrieval.openclip import OpenClipEncoder
+from vrag_kit.retrieval.encoders.open_clip import OpenClipEncoder
 from vrag_kit.synthetic.mrag_bench import open_mrag_bench
 from vrag_kit.types import Benchmark
 

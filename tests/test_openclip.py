@@ -14,7 +14,7 @@ from safetensors.torch import save_file
 
 from vrag_kit.benchmarks import ImageFile
 from vrag_kit.errors import VragError
-from vrag_kit.retrieval.openclip import load_open_clip
+from vrag_kit.retrieval.encoders.open_clip import load_open_clip
 from vrag_kit.types import Document, Query
 
 Build = Callable[..., Path]

@@ -24,10 +24,10 @@ from vrag_kit.benchmarks import ImageFile
 from vrag_kit.errors import VragError
 from vrag_kit.names import StringIndex
 from vrag_kit.retrieval import Embeddings, FlatRetriever, embed_documents
-from vrag_kit.retrieval import nearest as nearest_module
+from vrag_kit.retrieval import dense as nearest_module
 from vrag_kit.retrieval import vectors as vectors_module
-from vrag_kit.retrieval.nearest import nearest_neighbors
-from vrag_kit.retrieval.parts import DocumentKey, InputModalities
+from vrag_kit.retrieval.dense import nearest_neighbors
+from vrag_kit.retrieval.encoders.base import DocumentKey, InputModalities
 from vrag_kit.retrieval.shards import ShardRows, write_shard
 from vrag_kit.retrieval.vectors import VectorLocations
 from vrag_kit.types import Benchmark, Document, Query
@@ -43,8 +43,8 @@ class ColorEncoder:
     name, fingerprint, normalized = "color", "0" * 64, False
 
     def __init__(self) -> None:
-        self.shown = InputModalities()
-        self.documents = DocumentKey(self.name, self.fingerprint)
+        self.modalities = InputModalities()
+        self.document_key = DocumentKey(self.name, self.fingerprint)
         self.prompts = {"query": "the colour {text}"}
         self.encoded = 0
         self.fail_after: int | None = None
@@ -437,7 +437,7 @@ def test_every_kind_of_picture_is_decoded_as_pillow_does_upright_and_rgb(kind: s
     import io
 
     from vrag_kit.benchmarks import decode
-    from vrag_kit.retrieval.pictures import decode_rgb
+    from vrag_kit.retrieval.encoders.pixels import decode_rgb
 
     picture = Image.fromarray(
         np.random.default_rng(0).integers(0, 255, (20, 30, 3), dtype=np.uint8)

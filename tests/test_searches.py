@@ -234,7 +234,7 @@ def test_a_checkpoint_that_is_not_what_its_manifest_says_is_refused(
     of_another = {**stated["documents"], "fingerprint": "f" * 64}
     for wrong in ({"fingerprint": "f" * 64}, {"documents": of_another}):
         manifest.write_text(json.dumps({**stated, **wrong}), encoding="utf-8")
-        with pytest.raises(VragError, match=r"manifest\.json: .* f{12}.* Empty the list `recipes`"):
+        with pytest.raises(VragError, match=r"manifest\.json: .* f{12}.* Empty its list `recipes`"):
             search_all(asked, told, k=3, cache_dir=tmp_path)
 
 

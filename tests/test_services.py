@@ -21,7 +21,7 @@ from vrag_kit.retrieval import (
     text_service,
     with_regions,
 )
-from vrag_kit.retrieval.bm25 import Bm25Index
+from vrag_kit.retrieval.hybrid import Bm25Index
 from vrag_kit.types import Document, Query
 
 Make = Callable[[Small], SearchService]

@@ -15,7 +15,7 @@ from tiny_retrievers import embed, entry
 
 from vrag_kit.errors import VragError
 from vrag_kit.retrieval import Encoder, embed_documents, load_encoder, search_all
-from vrag_kit.retrieval.finding import open_clip_models
+from vrag_kit.retrieval.encoders.finding import open_clip_models
 from vrag_kit.types import Benchmark, Document, Query
 
 TOWERS = ["clip", "siglip", "siglip2", "open_clip"]

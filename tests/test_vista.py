@@ -20,8 +20,9 @@ from transformers import AutoTokenizer
 
 from vrag_kit.benchmarks import ImageFile
 from vrag_kit.errors import VragError
-from vrag_kit.retrieval import load_encoder, vista
-from vrag_kit.retrieval.vista import MEAN, STD
+from vrag_kit.retrieval import load_encoder
+from vrag_kit.retrieval.encoders import vista
+from vrag_kit.retrieval.encoders.vista import MEAN, STD
 from vrag_kit.types import Document, Query
 
 SIDE = tiny.SIDE * tiny.PATCH

@@ -17,8 +17,7 @@ from hypothesis import strategies as st
 
 from vrag_kit.errors import VragError
 from vrag_kit.retrieval import bm25_run, make_run, reciprocal_rank_fusion
-from vrag_kit.retrieval.bm25 import Bm25Index
-from vrag_kit.retrieval.tfidf import tfidf_run
+from vrag_kit.retrieval.hybrid import Bm25Index, tfidf_run
 from vrag_kit.types import Benchmark, Document, Query
 
 DOC_IDS = [f"d{number}" for number in range(6)]

@@ -13,7 +13,7 @@ import open_clip
 import torch
 from safetensors.torch import load_file, save_file
 
-from vrag_kit.retrieval.magiclens import HeadConfig, MagicLensHead
+from vrag_kit.retrieval.encoders.magiclens import HeadConfig, MagicLensHead
 
 WIDTH, HEADS, LAYERS, HIDDEN, POOLED, SIDE = 12, 3, 2, 40, 48, 32
 MEAN = (0.48145466, 0.4578275, 0.40821073)

@@ -25,8 +25,8 @@ import numpy as np
 from tests.timing.services import resident
 from vrag_kit.benchmarks import load_visual_rag
 from vrag_kit.retrieval import FlatRetriever, embed_documents
-from vrag_kit.retrieval.nearest import nearest_neighbors
-from vrag_kit.retrieval.parts import DocumentKey, InputModalities
+from vrag_kit.retrieval.dense import nearest_neighbors
+from vrag_kit.retrieval.encoders.base import DocumentKey, InputModalities
 from vrag_kit.types import Document, Query
 
 SIZES = (10_000, 100_000, 1_000_000)
@@ -65,8 +65,8 @@ class Free:
     """An encoder that costs nothing: vectors are taken from a table."""
 
     name, fingerprint, normalized = "free", "0" * 64, False
-    shown = InputModalities()
-    documents = DocumentKey(name, fingerprint)
+    modalities = InputModalities()
+    document_key = DocumentKey(name, fingerprint)
 
     def __init__(self) -> None:
         self.prompts: dict[str, str] = {}

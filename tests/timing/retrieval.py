@@ -22,7 +22,7 @@ from PIL import Image
 from vrag_kit.benchmarks import ImageFile
 from vrag_kit.retrieval import evaluate, make_run
 from vrag_kit.retrieval.embedding import embed_documents
-from vrag_kit.retrieval.openclip import OpenClipEncoder, load_open_clip
+from vrag_kit.retrieval.encoders.open_clip import OpenClipEncoder, load_open_clip
 from vrag_kit.retrieval.prefetch import batched, prefetch
 from vrag_kit.synthetic.organisms import KINDS
 from vrag_kit.synthetic.photographs import numbered_species

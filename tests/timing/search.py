@@ -16,9 +16,9 @@ import numpy as np
 from tests.timing.retrieval import seconds
 from tests.timing.services import blocked, store, unit
 from vrag_kit.retrieval import FlatRetriever
+from vrag_kit.retrieval.dense import nearest_neighbors
 from vrag_kit.retrieval.embeddings import Embeddings
-from vrag_kit.retrieval.nearest import nearest_neighbors
-from vrag_kit.retrieval.parts import DocumentKey, InputModalities
+from vrag_kit.retrieval.encoders.base import DocumentKey, InputModalities
 from vrag_kit.types import Query
 
 DOCUMENTS, DIM, QUERIES, POOL, SHARD, K = 99_017, 768, 374, 265, 2048, 30
@@ -29,8 +29,8 @@ class Given:
     """An encoder whose questions' vectors are given: query i has row i."""
 
     name, fingerprint, normalized = "given", "0" * 64, True
-    shown = InputModalities()
-    documents = DocumentKey(name, fingerprint)
+    modalities = InputModalities()
+    document_key = DocumentKey(name, fingerprint)
 
     def __init__(self, vectors: np.ndarray) -> None:
         self.prompts: dict[str, str] = {}

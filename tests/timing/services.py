@@ -17,9 +17,9 @@ from pathlib import Path
 import numpy as np
 
 from vrag_kit.names import StringIndex
-from vrag_kit.retrieval.bm25 import Bm25Index
+from vrag_kit.retrieval.dense import nearest_neighbors
 from vrag_kit.retrieval.embeddings import Embeddings
-from vrag_kit.retrieval.nearest import nearest_neighbors
+from vrag_kit.retrieval.hybrid import Bm25Index
 from vrag_kit.retrieval.runs import top_k_scores
 from vrag_kit.retrieval.shards import ShardRows, write_shard
 from vrag_kit.retrieval.vectors import VectorLocations

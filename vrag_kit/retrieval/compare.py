@@ -17,18 +17,32 @@ from vrag_kit.errors import VragError
 from vrag_kit.log import logger
 from vrag_kit.options import Entry, check_list
 from vrag_kit.retrieval.corpora import note_planned_embedding
-from vrag_kit.retrieval.dense import FlatRetriever
+from vrag_kit.retrieval.dense import FlatRetriever, read_cached_run, search_key, write_cached_run
 from vrag_kit.retrieval.embedding import embed_documents
-from vrag_kit.retrieval.encoders import Encoder
-from vrag_kit.retrieval.given_run import READ_FROM, external_run, find_run_file
-from vrag_kit.retrieval.known import cached_encoder, open_encoder
+from vrag_kit.retrieval.encoders.base import Encoder
+from vrag_kit.retrieval.encoders.custom import CustomEncoder, CustomEncoderAdapter
+from vrag_kit.retrieval.encoders.known import cached_encoder, open_encoder
 from vrag_kit.retrieval.manifests import embeddings_folder
-from vrag_kit.retrieval.metrics import BY_DEPTH, CUTOFFS, DEPTH, METRICS, evaluate, shallow_queries
-from vrag_kit.retrieval.own_encoder import CustomEncoder, CustomEncoderAdapter
-from vrag_kit.retrieval.own_metric import RetrievalMetric
-from vrag_kit.retrieval.reference import arbitrary_run, oracle_run, random_baseline
-from vrag_kit.retrieval.runs import NAME, write_qrels, write_run
-from vrag_kit.retrieval.searches import read_cached_run, search_key, write_cached_run
+from vrag_kit.retrieval.metrics import (
+    BY_DEPTH,
+    CUTOFFS,
+    DEPTH,
+    METRICS,
+    RetrievalMetric,
+    arbitrary_run,
+    evaluate,
+    oracle_run,
+    random_baseline,
+    shallow_queries,
+)
+from vrag_kit.retrieval.runs import (
+    NAME,
+    READ_FROM,
+    external_run,
+    find_run_file,
+    write_qrels,
+    write_run,
+)
 from vrag_kit.types import Benchmark
 
 RANDOM, PERFECT = "random order", "perfect order"

@@ -19,11 +19,10 @@ from vrag_kit.plain import Json
 from vrag_kit.retrieval.checksums import file_sha256
 from vrag_kit.retrieval.dense import FlatRetriever
 from vrag_kit.retrieval.embeddings import Embeddings
-from vrag_kit.retrieval.finding import OPTIONS
-from vrag_kit.retrieval.known import open_encoder
+from vrag_kit.retrieval.encoders.finding import OPTIONS
+from vrag_kit.retrieval.encoders.known import open_encoder
 from vrag_kit.retrieval.manifests import embeddings_folder
-from vrag_kit.retrieval.page_chunks import page_of_chunk
-from vrag_kit.retrieval.services import Index, IndexService, with_query_modality
+from vrag_kit.retrieval.services import Index, IndexService, page_of_chunk, with_query_modality
 from vrag_kit.retrieval.vectors import VectorLocations
 from vrag_kit.types import DocId, Document
 

@@ -8,9 +8,9 @@ from pathlib import Path
 
 from vrag_kit.dry_run import current_dry_run
 from vrag_kit.options import Entry
-from vrag_kit.retrieval.encoders import Encoder
-from vrag_kit.retrieval.known import cached_encoder, open_encoder
-from vrag_kit.retrieval.own_encoder import CustomEncoder
+from vrag_kit.retrieval.encoders.base import Encoder
+from vrag_kit.retrieval.encoders.custom import CustomEncoder
+from vrag_kit.retrieval.encoders.known import cached_encoder, open_encoder
 from vrag_kit.types import Document
 
 

@@ -16,9 +16,8 @@ from vrag_kit.cores import available_cores
 from vrag_kit.errors import VragError
 from vrag_kit.log import logger
 from vrag_kit.retrieval import keeping
-from vrag_kit.retrieval.directions import validate_embeddings
 from vrag_kit.retrieval.embeddings import Embeddings
-from vrag_kit.retrieval.encoders import Encoder, Prepared
+from vrag_kit.retrieval.encoders.base import Encoder, Prepared, validate_embeddings
 from vrag_kit.retrieval.keeping import (
     ItemKeys,
     ShardPart,
@@ -96,7 +95,7 @@ def document_keys(encoder: Encoder, documents: Collection[Document]) -> ItemKeys
 
 def vector_space(encoder: Encoder) -> VectorSpace:
     """Returns the vector space of the encoder's document vectors."""
-    return VectorSpace(encoder.documents.fingerprint, encoder.normalized)
+    return VectorSpace(encoder.document_key.fingerprint, encoder.normalized)
 
 
 def _pace(batch_size: int, workers: int | None) -> BatchSizes:
@@ -134,10 +133,10 @@ class _Documents:
         return document.doc_id
 
     def stamp(self, document: Document) -> str:
-        return self._encoder.shown.stamp(document)
+        return self._encoder.modalities.stamp(document)
 
     def content(self, document: Document) -> str:
-        return self._encoder.shown.content(document, self._encoder.name)
+        return self._encoder.modalities.content(document, self._encoder.name)
 
     def prepare(self, document: Document) -> Prepared:
         return self._encoder.prepare(document)

@@ -20,7 +20,7 @@ from dataclasses import asdict
 from pathlib import Path
 
 from vrag_kit.files import lock_folder, write_file
-from vrag_kit.retrieval.encoders import Encoder
+from vrag_kit.retrieval.encoders.base import Encoder
 
 
 def embeddings_folder(encoder: Encoder, root: Path | str) -> Path:
@@ -30,7 +30,7 @@ def embeddings_folder(encoder: Encoder, root: Path | str) -> Path:
 
 def documents_folder(encoder: Encoder, root: Path | str) -> Path:
     """Returns the folder of the encoder's document vectors."""
-    return Path(root) / f"{encoder.documents.name}-{encoder.documents.fingerprint[:12]}"
+    return Path(root) / f"{encoder.document_key.name}-{encoder.document_key.fingerprint[:12]}"
 
 
 def write_manifest(folder: Path, encoder: Encoder, *, recipe: str | None = None) -> None:
@@ -51,8 +51,8 @@ def write_manifest(folder: Path, encoder: Encoder, *, recipe: str | None = None)
             "normalized": encoder.normalized,
             "dtype": "float32",
             "prompts": dict(encoder.prompts),
-            "shown": asdict(encoder.shown),
-            "documents": encoder.documents._asdict(),
+            "modalities": asdict(encoder.modalities),
+            "documents": encoder.document_key._asdict(),
             "recipes": sorted(recipes),
         }
         write_file(path, json.dumps(manifest, indent=2, ensure_ascii=False))

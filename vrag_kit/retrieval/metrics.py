@@ -23,14 +23,19 @@ of 1 or more; labels below 0 count as 0.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Callable, Collection, Mapping, Sequence
+from itertools import islice
+from math import comb
 
 import numpy as np
 import pandas as pd
 
 from vrag_kit.errors import VragError
-from vrag_kit.retrieval.own_metric import RetrievalMetric, apply_metric, load_metrics
-from vrag_kit.retrieval.runs import Qrels
+from vrag_kit.options import check_list
+from vrag_kit.own_classes import catch_custom_errors, load_function
+from vrag_kit.retrieval.runs import Qrels, make_run
+from vrag_kit.types import Benchmark
 
 CUTOFFS = (1, 5, 10, 20, 30)
 BY_DEPTH = "ndcg_visual_rag"
@@ -182,3 +187,159 @@ def mean_metrics(per_query: pd.DataFrame) -> pd.DataFrame:
 
 def _some(ids: Sequence[str]) -> str:
     return ", ".join(map(repr, list(ids)[:3])) + (" …" if len(ids) > 3 else "")
+
+
+def random_baseline(
+    qrels: Qrels, pool_sizes: Mapping[str, int], *, cutoffs: Sequence[int] = CUTOFFS
+) -> pd.DataFrame:
+    """Returns the exact expectation of every metric under a uniformly random order of candidates.
+    Nothing is sampled.
+
+    `pool_sizes` gives the number of candidates of each query; labels must be 0 or 1, and all
+    relevant documents are among the candidates. Returns query_id, metric, k, value as `evaluate`
+    does, NaN for a query without relevant documents.
+
+    With R relevant among N candidates, the number found in the first k is hypergeometric. For
+    `ndcg_visual_rag`, the number H among the first 30 is; given H, each of the 30 ranks is relevant
+    with probability H / 30.
+    """
+    rows = []
+    for query_id, labels in qrels.items():
+        if any(label not in (0, 1) for label in labels.values()):
+            raise VragError(
+                f"query {query_id!r} has graded labels; the random reference is defined for labels"
+                " 0 and 1."
+            )
+        relevant = sum(labels.values())
+        for k in cutoffs:
+            for metric, value in _expected(pool_sizes[query_id], relevant, k).items():
+                rows.append((query_id, metric, k, value if relevant else np.nan))
+    return pd.DataFrame(rows, columns=["query_id", "metric", "k", "value"])
+
+
+def _expected(pool: int, relevant: int, k: int) -> dict[str, float]:
+    discount = np.cumsum(1 / np.log2(np.arange(2, max(k, DEPTH) + 2)))
+    seen = min(k, pool)
+    depth = min(DEPTH, pool)
+    ideal = discount[min(relevant, k) - 1] if relevant else 1.0
+    hits = np.arange(1, min(relevant, depth) + 1)
+    again = discount[np.minimum(hits, k) - 1]
+    chances = np.array([_chance(count, pool, relevant, depth) for count in hits.tolist()])
+    reached = discount[min(k, depth) - 1]
+    return {
+        "recall": seen / pool,
+        "ndcg": relevant / pool * discount[seen - 1] / ideal,
+        "ndcg_visual_rag": float(np.sum(chances * hits / depth * reached / again)),
+        "hit": 1.0 - _chance(0, pool, relevant, seen),
+        "hit_count": relevant * seen / pool,
+    }
+
+
+def _chance(found: int, pool: int, relevant: int, drawn: int) -> float:
+    """Returns the hypergeometric probability that `found` of `drawn` documents are relevant. It is
+    a ratio of whole numbers, divided once.
+    """
+    ways = comb(relevant, found) * comb(pool - relevant, drawn - found)
+    return ways / comb(pool, drawn)
+
+
+def arbitrary_run(benchmark: Benchmark, k: int) -> pd.DataFrame:
+    """Returns a placeholder run of the first k candidates of each query, in their given order. It
+    has as many documents as a search finds, but not the same ones.
+    """
+    rows: list[tuple[str, str, float]] = []
+    corpus = tuple(islice(benchmark.corpus, k))
+    for query_id in benchmark.queries:
+        pool = benchmark.candidates(query_id)
+        first = corpus if pool is None else pool[:k]
+        rows += [(query_id, doc_id, -float(place)) for place, doc_id in enumerate(first)]
+    return make_run(rows)
+
+
+def oracle_run(qrels: Qrels, k: int | None = None) -> pd.DataFrame:
+    """Returns the perfect run, which ranks every judged document by its label. It holds the first
+    `k` documents of each query, by default all.
+    """
+    rows: list[tuple[str, str, float]] = []
+    for query_id, labels in qrels.items():
+        best = sorted(((label, doc_id) for doc_id, label in labels.items()), reverse=True)[:k]
+        rows += [(query_id, doc_id, float(label)) for label, doc_id in best]
+    return make_run(rows)
+
+
+RetrievalMetric = Callable[[np.ndarray, int], float]
+"""A metric's value for one query's first k documents, from 0 to 1; NaN where it is undefined. NaN
+is left out of means, and of their n.
+
+Its arguments are whether each of the first k documents is relevant, best first, shape (k,), bool,
+False after the last result; and the number of relevant documents, at least one.
+"""
+_ROUNDING = 1e-9
+
+
+def load_metrics(
+    entries: Sequence[str | RetrievalMetric], known: Collection[str]
+) -> dict[str, RetrievalMetric]:
+    """Returns name → function, of functions and of "module:function". Names in `known`, which are
+    computed anyway, are skipped.
+
+    A metric has its function's name. Raises `VragError` for an entry that names no function, for a
+    function without a name, and for a name that is taken.
+    """
+    check_list(entries, "metrics")
+    opened: dict[str, RetrievalMetric] = {}
+    for entry in entries:
+        if isinstance(entry, str) and entry in known:
+            continue
+        function = load_function(entry, "metric")
+        if function is None:
+            raise VragError(
+                f"metric {entry!r}: expected one of {', '.join(known)}, or a function as"
+                ' "module:function", such as "my_metrics:rbp".'
+            )
+        name = str(getattr(function, "__name__", ""))
+        if not name.isidentifier():
+            raise VragError(
+                f"metric {entry!r} has no name of its own; expected a function of a `def`."
+            )
+        if name in known or name in opened:
+            raise VragError(f"two metrics are named {name!r}; call the function otherwise.")
+        opened[name] = function
+    return opened
+
+
+def apply_metric(
+    name: str,
+    function: RetrievalMetric,
+    relevant: np.ndarray,
+    n_relevant: np.ndarray,
+    query_ids: Sequence[str],
+) -> np.ndarray:
+    """Returns a metric's value for each query, shape (queries,). It is NaN for queries without
+    relevant documents, for which the metric is not called.
+
+    `relevant` has the shape (queries, k), `n_relevant` (queries,). Raises `VragError`, naming the
+    query, for a metric that fails, or gives no number from 0 to 1.
+    """
+    values = np.full(len(query_ids), np.nan)
+    k = relevant.shape[1]
+    for row in np.flatnonzero(n_relevant > 0).tolist():
+        where = f"metric {name!r} of query {query_ids[row]!r} at k = {k}"
+        with catch_custom_errors(f"{where}: it", function):
+            found = function(relevant[row].copy(), int(n_relevant[row]))
+        values[row] = _share(found, where)
+    return values
+
+
+def _share(found: object, where: str) -> float:
+    """Returns a metric's value as a number from 0 to 1, or NaN."""
+    number = isinstance(found, int | float | np.number | np.bool_)
+    value = float(found) if number else math.inf  # type: ignore[arg-type]  # it is a number
+    if math.isnan(value):
+        return value
+    if not -_ROUNDING <= value <= 1 + _ROUNDING:
+        raise VragError(
+            f"{where}: it gave {found!r}; expected a number from 0 to 1, or NaN where there is"
+            " nothing to measure."
+        )
+    return min(max(value, 0.0), 1.0)

@@ -8,10 +8,8 @@ from pathlib import Path
 
 import numpy as np
 
-from vrag_kit.retrieval.directions import validate_embeddings
-from vrag_kit.retrieval.encoders import Encoder
+from vrag_kit.retrieval.encoders.base import Encoder, content_hash, validate_embeddings
 from vrag_kit.retrieval.keeping import embed_all
-from vrag_kit.retrieval.parts import content_hash
 from vrag_kit.retrieval.shards import VectorSpace
 from vrag_kit.retrieval.units import BatchSizes
 from vrag_kit.retrieval.vectors import Vectors
@@ -28,7 +26,7 @@ def query_vectors(encoder: Encoder, queries: Sequence[Query], folder: Path) -> n
     (`embeddings_folder`), and computed again when the image or its question changes. Raises
     `VragError` as `validate_embeddings` does, naming a query.
     """
-    if encoder.shown.query == "text":
+    if encoder.modalities.query == "text":
         return _encoded(encoder, queries)
     pace = BatchSizes(shard=PART, batch=PART, workers=1)
     found = embed_all(_Questions(encoder), queries, folder / "queries", pace)
@@ -49,13 +47,13 @@ class _Questions:
 
     def stamp(self, query: Query) -> str:
         """Returns a stamp that changes whenever the query's vector may change."""
-        text, image = self._encoder.shown.of_query(query, self._encoder.name)
+        text, image = self._encoder.modalities.of_query(query, self._encoder.name)
         told = hashlib.sha256((text or "").encode()).hexdigest()
         stamp = "" if image is None else image.stamp
         return f"{stamp} {told}"
 
     def content(self, query: Query) -> str:
-        return content_hash(self._encoder.shown.of_query(query, self._encoder.name))
+        return content_hash(self._encoder.modalities.of_query(query, self._encoder.name))
 
     def prepare(self, query: Query) -> Query:
         return query

@@ -29,7 +29,7 @@ from vrag_kit.errors import VragError
 from vrag_kit.files import write_file
 from vrag_kit.log import logger
 from vrag_kit.retrieval.checksums import Version, file_crc32, file_version
-from vrag_kit.retrieval.directions import InvalidRows, find_invalid_rows
+from vrag_kit.retrieval.encoders.base import InvalidRows, find_invalid_rows
 
 DAMAGED = "shard-*.damaged"
 """Pattern of the files of damaged shards that were set aside."""

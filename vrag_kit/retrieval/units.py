@@ -18,7 +18,7 @@ from filelock import FileLock, Timeout
 
 from vrag_kit.log import logger
 from vrag_kit.progress import track
-from vrag_kit.retrieval.encoders import Prepared
+from vrag_kit.retrieval.encoders.base import Prepared
 from vrag_kit.retrieval.kept import StoredVectors
 from vrag_kit.retrieval.prefetch import batched, prefetch
 from vrag_kit.retrieval.shards import (

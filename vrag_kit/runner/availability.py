@@ -21,9 +21,9 @@ from vrag_kit.cores import available_cores
 from vrag_kit.errors import VragError
 from vrag_kit.options import Entry, read_entry
 from vrag_kit.retrieval import OPTIONS
-from vrag_kit.retrieval.finding import check_encoder_files
-from vrag_kit.retrieval.given_run import find_run_file
-from vrag_kit.retrieval.own_encoder import load_custom_encoder
+from vrag_kit.retrieval.encoders.custom import load_custom_encoder
+from vrag_kit.retrieval.encoders.finding import check_encoder_files
+from vrag_kit.retrieval.runs import find_run_file
 from vrag_kit.workspace import path as project_path
 
 _OPENED = 3000

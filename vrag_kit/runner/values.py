@@ -24,7 +24,7 @@ from vrag_kit.options import Entry, check_choice, read_entry
 from vrag_kit.own_classes import custom_spec
 from vrag_kit.plain import JsonView
 from vrag_kit.retrieval import OPTIONS
-from vrag_kit.retrieval.given_run import find_run_file
+from vrag_kit.retrieval.runs import find_run_file
 from vrag_kit.retrieval.services import WORD_INDEXES
 from vrag_kit.runner.params import BY_KEY, WITHIN, declared_parameters
 from vrag_kit.runner.plan import Plan

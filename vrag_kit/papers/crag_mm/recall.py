@@ -13,7 +13,7 @@ from vrag_kit.order import ordered
 from vrag_kit.papers.crag_mm.printed import published_recall
 from vrag_kit.papers.published import published
 from vrag_kit.retrieval import SearchService, entity_coverage, entity_hit_rate, hit_rate
-from vrag_kit.retrieval.entity_recall import Tells
+from vrag_kit.retrieval.entity_hit_rate import Tells
 from vrag_kit.types import Benchmark, Query
 
 IMAGE_CUTOFFS = (1, 5, 10, 15, 20, 25, 30)

@@ -13,7 +13,7 @@ from vrag_kit.papers.mrag_bench.found_and_right import retrieval_accuracy_correl
 from vrag_kit.papers.mrag_bench.results import OVERALL
 from vrag_kit.papers.mrag_bench.retrieval import has_inserted_gold, is_evaluated_retriever
 from vrag_kit.plotting.style import model_colors, new_figure
-from vrag_kit.retrieval.parts import QUERY_PARTS
+from vrag_kit.retrieval.encoders.base import QUERY_PARTS
 
 _X, _Y = "retrieval_score", "accuracy"
 _NUMBERS = [*(_X, f"{_X}_low", f"{_X}_high"), *(_Y, f"{_Y}_low", f"{_Y}_high")]

@@ -16,7 +16,7 @@ from vrag_kit.judging.judge import Judge
 from vrag_kit.options import Entry
 from vrag_kit.order import ordered
 from vrag_kit.papers.mrag_suite.modes import judge_suite
-from vrag_kit.retrieval.by_modality import search_by_modality
+from vrag_kit.retrieval.hybrid import search_by_modality
 from vrag_kit.types import MODALITIES, Benchmark, Context, DocId
 
 DEPTH = 20

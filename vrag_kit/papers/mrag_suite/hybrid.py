@@ -22,7 +22,7 @@ from vrag_kit.retrieval import (
     score_runs,
     search_by_modality,
 )
-from vrag_kit.retrieval.by_modality import Runs
+from vrag_kit.retrieval.hybrid import Runs
 from vrag_kit.types import MODALITIES, Benchmark
 
 ALL = "all"

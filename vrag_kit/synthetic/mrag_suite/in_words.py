@@ -19,7 +19,7 @@ from vrag_kit.options import Entry
 from vrag_kit.order import ordered
 from vrag_kit.papers.mrag_suite import DATASETS, dataset_metric
 from vrag_kit.papers.visual_rag.prompts import PROMPTS
-from vrag_kit.retrieval.by_modality import bm25_pool_run
+from vrag_kit.retrieval.hybrid import bm25_pool_run
 from vrag_kit.synthetic.mrag_suite.opening import MRAG_BENCH, VISUAL_RAG
 from vrag_kit.synthetic.mrag_suite.prompts import FIELD_GUIDE, load_prompts
 from vrag_kit.types import Benchmark

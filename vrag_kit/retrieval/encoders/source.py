@@ -16,7 +16,7 @@ from vrag_kit.checkpoints import (
     load_config,
     load_model,
 )
-from vrag_kit.retrieval.parts import DocumentKey, InputModalities
+from vrag_kit.retrieval.encoders.base import DocumentKey, InputModalities
 from vrag_kit.workspace import path as project_path
 
 _UNLIMITED = (
@@ -45,13 +45,13 @@ class CheckpointSource:
     """Number type, one of `checkpoints.DTYPES`."""
     trust_remote_code: bool = False
     """Whether code that comes with the checkpoint may run."""
-    shown: InputModalities = field(default_factory=InputModalities)
+    modalities: InputModalities = field(default_factory=InputModalities)
     """Which parts of questions and documents are encoded."""
 
     @property
     def name(self) -> str:
         """Short name for tables and files."""
-        return self.shown.named(short_name(self.spec))
+        return self.modalities.named(short_name(self.spec))
 
     @property
     def owner(self) -> str:
@@ -102,13 +102,13 @@ class CheckpointSource:
         """
         folders = [self.folder] if self.partner is None else [self.folder, self.partner]
         trusted = {"trust_remote_code": self.trust_remote_code}
-        return checkpoint_fingerprint(folders, {**options, **trusted, **self.shown.told()})
+        return checkpoint_fingerprint(folders, {**options, **trusted, **self.modalities.told()})
 
-    def documents(self, options: Options) -> DocumentKey:
+    def document_key(self, options: Options) -> DocumentKey:
         """Returns the key of document vectors: as `fingerprint`, but without options that affect
         questions alone.
         """
-        alone = replace(self, shown=self.shown.of_documents())
+        alone = replace(self, modalities=self.modalities.of_documents())
         usual = {"query_prompt": "{text}"} if "query_prompt" in options else {}
         return DocumentKey(alone.name, alone.fingerprint({**options, **usual}))
 

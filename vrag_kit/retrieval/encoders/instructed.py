@@ -16,10 +16,10 @@ from torch.nn.utils.rnn import pad_sequence
 
 from vrag_kit.checkpoints import LibraryObject, Options, check_weights
 from vrag_kit.errors import VragError
-from vrag_kit.retrieval.parts import EncoderInput
-from vrag_kit.retrieval.pictures import decode_rgb, normalize_rows
-from vrag_kit.retrieval.pooling import pool
-from vrag_kit.retrieval.source import CheckpointSource
+from vrag_kit.retrieval.encoders.base import EncoderInput
+from vrag_kit.retrieval.encoders.pixels import decode_rgb, normalize_rows
+from vrag_kit.retrieval.encoders.pooling import pool
+from vrag_kit.retrieval.encoders.source import CheckpointSource
 from vrag_kit.types import Document, Query
 
 POSITIONS = ("model", "sequential")
@@ -55,9 +55,9 @@ class VLMEncoder:
         self._one_at_a_time = threading.Lock()  # tokenizers are not safe in threads
         self.name = source.name
         self.fingerprint = source.fingerprint(options)
-        self.documents = source.documents(options)
+        self.document_key = source.document_key(options)
         self.prompts = prompts
-        self.shown = source.shown
+        self.modalities = source.modalities
 
     @torch.inference_mode()
     def encode_queries(self, queries: Sequence[Query]) -> np.ndarray:
@@ -66,7 +66,7 @@ class VLMEncoder:
         """
         rows = []
         for query in queries:
-            content = self.shown.of_query(query, self.name)
+            content = self.modalities.of_query(query, self.name)
             rows.append(self._embed([self._inputs("query", content)]))
         if not rows:
             return np.empty((0, self._model.config.get_text_config().hidden_size), np.float32)
@@ -74,7 +74,7 @@ class VLMEncoder:
 
     def prepare(self, document: Document) -> dict[str, torch.Tensor]:
         """Returns tokens and pixels of the document's encoded parts within its prompt."""
-        return self._inputs("document", self.shown.of_document(document, self.name))
+        return self._inputs("document", self.modalities.of_document(document, self.name))
 
     def _inputs(self, side: str, content: EncoderInput) -> dict[str, torch.Tensor]:
         prompt = self.prompts[side]
@@ -217,7 +217,10 @@ def _check_prompts(
     """
     names = [getattr(processor, name, None) for name in ("image_token", "boi_token")]
     tokens = [token for token in names if token]
-    for side, part in (("query", source.shown.query), ("document", source.shown.document)):
+    for side, part in (
+        ("query", source.modalities.query),
+        ("document", source.modalities.document),
+    ):
         prompt = prompts[side]
         places = {"the text": ["{text}"], "the picture": tokens}
         wanted = {"the text": part in ("text", "both"), "the picture": part in ("image", "both")}

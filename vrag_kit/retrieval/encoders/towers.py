@@ -9,9 +9,8 @@ from dataclasses import dataclass
 import numpy as np
 import torch
 
-from vrag_kit.retrieval.encoders import Prepared
-from vrag_kit.retrieval.parts import DocumentKey, EncoderInput, InputModalities
-from vrag_kit.retrieval.pictures import decode_rgb, normalize_rows
+from vrag_kit.retrieval.encoders.base import DocumentKey, EncoderInput, InputModalities, Prepared
+from vrag_kit.retrieval.encoders.pixels import decode_rgb, normalize_rows
 from vrag_kit.types import Document, Query
 
 
@@ -32,9 +31,9 @@ class DualEncoderBase(ABC):
 
     name: str
     fingerprint: str
-    documents: DocumentKey
+    document_key: DocumentKey
     prompts: Mapping[str, str]
-    shown: InputModalities
+    modalities: InputModalities
     normalized = True
 
     @property
@@ -57,8 +56,8 @@ class DualEncoderBase(ABC):
         """Returns image vectors, shape (n, d), not normalised."""
 
     def encode_queries(self, queries: Sequence[Query]) -> np.ndarray:
-        """Returns unit-length rows, float32, shape (n, d), of the parts that `shown` selects. A
-        question is encoded within its prompt.
+        """Returns unit-length rows, float32, shape (n, d), of the parts in `modalities`. A question
+        is encoded within its prompt.
 
         Queries are encoded one at a time, so the result does not depend on other queries.
         """
@@ -66,17 +65,17 @@ class DualEncoderBase(ABC):
         return np.concatenate(rows) if rows else np.empty((0, self.dim), np.float32)
 
     def _row(self, query: Query) -> np.ndarray:
-        text, image = self.shown.of_query(query, self.name)
+        text, image = self.modalities.of_query(query, self.name)
         if text is not None:
             text = self.prompts.get("query", "{text}").replace("{text}", text)
         return self.encode_documents([self._prepared(EncoderInput(text, image))])
 
     def prepare(self, document: Document) -> Prepared:
-        """Returns the text, the preprocessed image, or `TextAndImage`, as `shown` selects.
+        """Returns the text, the preprocessed image, or `TextAndImage`, as `modalities` selects.
 
         Raises `VragError` naming a document that lacks it, or has a damaged image.
         """
-        return self._prepared(self.shown.of_document(document, self.name))
+        return self._prepared(self.modalities.of_document(document, self.name))
 
     def _prepared(self, content: EncoderInput) -> Prepared:
         text, image = content

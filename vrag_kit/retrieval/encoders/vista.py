@@ -54,11 +54,11 @@ from torch import nn
 
 from vrag_kit.checkpoints import LibraryObject, Options
 from vrag_kit.errors import VragError
-from vrag_kit.retrieval.own_weights import load_builtin_weights, read_architecture_config
-from vrag_kit.retrieval.parts import EncoderInput
-from vrag_kit.retrieval.pictures import decode_rgb, normalize_rows, resize_for
-from vrag_kit.retrieval.source import CheckpointSource, max_text_tokens
-from vrag_kit.retrieval.towers import TextAndImage
+from vrag_kit.retrieval.encoders.base import EncoderInput
+from vrag_kit.retrieval.encoders.own_weights import load_builtin_weights, read_architecture_config
+from vrag_kit.retrieval.encoders.pixels import decode_rgb, normalize_rows, resize_for
+from vrag_kit.retrieval.encoders.source import CheckpointSource, max_text_tokens
+from vrag_kit.retrieval.encoders.towers import TextAndImage
 from vrag_kit.types import Document, Query
 
 TEXT = "text"
@@ -180,8 +180,8 @@ class VistaEncoder:
         self._device = source.device
         self.name = source.name
         self.fingerprint = source.fingerprint(options)
-        self.documents = source.documents(options)
-        self.shown = source.shown
+        self.document_key = source.document_key(options)
+        self.modalities = source.modalities
         self.prompts: Mapping[str, str] = {}
 
     def encode_queries(self, queries: Sequence[Query]) -> np.ndarray:
@@ -190,7 +190,7 @@ class VistaEncoder:
         """
         rows = []
         for query in queries:
-            content = self.shown.of_query(query, self.name)
+            content = self.modalities.of_query(query, self.name)
             rows.append(self.encode_documents([self._prepared(content)]))
         width = self._model.text.config.hidden_size
         return np.concatenate(rows) if rows else np.empty((0, width), np.float32)
@@ -200,7 +200,7 @@ class VistaEncoder:
 
         Raises `VragError` naming a document that lacks an encoded part, or has a damaged image.
         """
-        return self._prepared(self.shown.of_document(document, self.name))
+        return self._prepared(self.modalities.of_document(document, self.name))
 
     def _prepared(self, content: EncoderInput) -> TextAndImage:
         text, image = content

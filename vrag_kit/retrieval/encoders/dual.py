@@ -8,9 +8,9 @@ import torch
 
 from vrag_kit.checkpoints import LibraryObject, Options
 from vrag_kit.errors import VragError
-from vrag_kit.retrieval.parts import InputModalities
-from vrag_kit.retrieval.source import CheckpointSource, max_text_tokens
-from vrag_kit.retrieval.towers import DualEncoderBase
+from vrag_kit.retrieval.encoders.base import InputModalities
+from vrag_kit.retrieval.encoders.source import CheckpointSource, max_text_tokens
+from vrag_kit.retrieval.encoders.towers import DualEncoderBase
 
 _PADDED = ("siglip", "siglip2")
 """Families trained on texts padded to full length, with the padding attended to."""
@@ -40,8 +40,8 @@ class DualEncoder(DualEncoderBase):
         self._padded = model.config.model_type in _PADDED
         self.name = source.name
         self.fingerprint = source.fingerprint(options)
-        self.documents = source.documents(options)
-        self.shown: InputModalities = source.shown
+        self.document_key = source.document_key(options)
+        self.modalities: InputModalities = source.modalities
         self.prompts: Mapping[str, str] = {"query": query_prompt}
 
     @property
@@ -86,7 +86,7 @@ def load_dual_encoder(source: CheckpointSource, *, query_prompt: str = "{text}")
     """
     from transformers import AutoImageProcessor, AutoModel, AutoTokenizer
 
-    if source.shown.query == "image" and query_prompt != "{text}":
+    if source.modalities.query == "image" and query_prompt != "{text}":
         raise VragError(
             f"retriever {source.spec!r}: query_prompt is {query_prompt!r}, but of a question only"
             " the image is encoded. Remove it, or set `query` to text or both."

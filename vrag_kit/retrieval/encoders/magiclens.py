@@ -31,12 +31,12 @@ from torch import nn
 
 from vrag_kit.checkpoints import Options
 from vrag_kit.errors import VragError
-from vrag_kit.retrieval.openclip import OpenClipEncoder, load_open_clip
-from vrag_kit.retrieval.own_weights import load_builtin_weights, read_architecture_config
-from vrag_kit.retrieval.parts import EncoderInput
-from vrag_kit.retrieval.pictures import decode_rgb, normalize_rows
-from vrag_kit.retrieval.source import CheckpointSource
-from vrag_kit.retrieval.towers import TextAndImage
+from vrag_kit.retrieval.encoders.base import EncoderInput
+from vrag_kit.retrieval.encoders.open_clip import OpenClipEncoder, load_open_clip
+from vrag_kit.retrieval.encoders.own_weights import load_builtin_weights, read_architecture_config
+from vrag_kit.retrieval.encoders.pixels import decode_rgb, normalize_rows
+from vrag_kit.retrieval.encoders.source import CheckpointSource
+from vrag_kit.retrieval.encoders.towers import TextAndImage
 from vrag_kit.types import Document, Query
 
 _CAP = 50.0
@@ -170,8 +170,8 @@ class MagicLensEncoder:
         self._head = head
         self.name = source.name
         self.fingerprint = source.fingerprint(options)
-        self.documents = source.documents(options)
-        self.shown = source.shown
+        self.document_key = source.document_key(options)
+        self.modalities = source.modalities
         self.prompts: Mapping[str, str] = {"query": query_prompt}
 
     def encode_queries(self, queries: Sequence[Query]) -> np.ndarray:
@@ -181,7 +181,7 @@ class MagicLensEncoder:
         """
         rows = []
         for query in queries:
-            text, image = self.shown.of_query(query, self.name)
+            text, image = self.modalities.of_query(query, self.name)
             if text is not None:
                 text = self.prompts["query"].replace("{text}", text)
             rows.append(self.encode_documents([self._prepared(EncoderInput(text, image))]))
@@ -192,7 +192,7 @@ class MagicLensEncoder:
 
         Raises `VragError` naming a document that lacks an encoded part, or has a damaged image.
         """
-        return self._prepared(self.shown.of_document(document, self.name))
+        return self._prepared(self.modalities.of_document(document, self.name))
 
     def _prepared(self, content: EncoderInput) -> TextAndImage:
         text, image = content

@@ -15,9 +15,9 @@ import torch
 from vrag_kit.checkpoints import LibraryObject, Options, check_weights
 from vrag_kit.errors import VragError
 from vrag_kit.files import safe_join
-from vrag_kit.retrieval.pictures import normalize_rows
-from vrag_kit.retrieval.pooling import POOLINGS, pool
-from vrag_kit.retrieval.source import CheckpointSource, max_text_tokens
+from vrag_kit.retrieval.encoders.pixels import normalize_rows
+from vrag_kit.retrieval.encoders.pooling import POOLINGS, pool
+from vrag_kit.retrieval.encoders.source import CheckpointSource, max_text_tokens
 from vrag_kit.types import Document, Query
 
 
@@ -54,10 +54,10 @@ class TextEncoder:
         self._pooling = pooling
         self.name = source.name
         self.fingerprint = source.fingerprint(options)
-        self.documents = source.documents(options)
+        self.document_key = source.document_key(options)
         self.normalized = normalized
         self.prompts = {"query": questions.prompt, "document": documents.prompt}
-        self.shown = source.shown
+        self.modalities = source.modalities
 
     def encode_queries(self, queries: Sequence[Query]) -> np.ndarray:
         """Returns query vectors, float32, shape (n, d); texts are truncated at the model's length.
@@ -72,7 +72,7 @@ class TextEncoder:
 
     def prepare(self, document: Document) -> str:
         """Returns the document's text within its prompt."""
-        text = self.shown.of_document(document, self.name).text or ""
+        text = self.modalities.of_document(document, self.name).text or ""
         return self._documents.prompt.replace("{text}", text)
 
     def encode_documents(self, prepared: Sequence[str]) -> np.ndarray:
@@ -108,12 +108,12 @@ class SentenceTransformerEncoder:
         self._model = model
         self.name = source.name
         self.fingerprint = source.fingerprint(options)
-        self.documents = source.documents(options)
+        self.document_key = source.document_key(options)
         self.normalized = normalized
         self.prompts: Mapping[str, str] = {
             side: (model.prompts.get(side) or "") + "{text}" for side in ("query", "document")
         }
-        self.shown = source.shown
+        self.modalities = source.modalities
 
     def encode_queries(self, queries: Sequence[Query]) -> np.ndarray:
         """Returns query vectors, float32, shape (n, d), encoded one at a time."""
@@ -129,7 +129,7 @@ class SentenceTransformerEncoder:
 
     def prepare(self, document: Document) -> str:
         """Returns the document's text."""
-        return self.shown.of_document(document, self.name).text or ""
+        return self.modalities.of_document(document, self.name).text or ""
 
     def encode_documents(self, prepared: Sequence[str]) -> np.ndarray:
         """Returns document vectors, float32, shape (n, d)."""

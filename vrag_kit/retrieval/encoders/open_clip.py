@@ -16,10 +16,10 @@ import torch
 
 from vrag_kit.checkpoints import LibraryObject, Options, check_device, check_weights
 from vrag_kit.errors import VragError
-from vrag_kit.retrieval.parts import DocumentKey, InputModalities
-from vrag_kit.retrieval.pictures import resize_for
-from vrag_kit.retrieval.source import short_name
-from vrag_kit.retrieval.towers import DualEncoderBase
+from vrag_kit.retrieval.encoders.base import DocumentKey, InputModalities
+from vrag_kit.retrieval.encoders.pixels import resize_for
+from vrag_kit.retrieval.encoders.source import short_name
+from vrag_kit.retrieval.encoders.towers import DualEncoderBase
 from vrag_kit.workspace import path as project_path
 
 
@@ -33,7 +33,7 @@ class OpenClipEncoder(DualEncoderBase):
         *,
         name: str,
         device: str = "cpu",
-        shown: InputModalities | None = None,
+        modalities: InputModalities | None = None,
     ) -> None:
         """`name` is the checkpoint's; non-default encoded parts are appended to it."""
         self._model = model.eval().to(device)
@@ -45,8 +45,8 @@ class OpenClipEncoder(DualEncoderBase):
         self._dtype = next(model.parameters()).dtype
         self._mean = self._channels("mean")
         self._std = self._channels("std")
-        self.shown = shown or InputModalities()
-        self.name = self.shown.named(name)
+        self.modalities = modalities or InputModalities()
+        self.name = self.modalities.named(name)
         self._checkpoint = name
         self.prompts: Mapping[str, str] = {}
 
@@ -57,16 +57,16 @@ class OpenClipEncoder(DualEncoderBase):
     @cached_property
     def fingerprint(self) -> str:  # type: ignore[override]  # read once, when it is asked for
         """Hash of weights, preprocessing, tokenizer, and encoded parts."""
-        return self._fingerprint(self.shown)
+        return self._fingerprint(self.modalities)
 
     @cached_property
-    def documents(self) -> DocumentKey:  # type: ignore[override]  # as the fingerprint
+    def document_key(self) -> DocumentKey:  # type: ignore[override]  # as the fingerprint
         """Name and fingerprint of document vectors, without the query side."""
-        alone = self.shown.of_documents()
+        alone = self.modalities.of_documents()
         return DocumentKey(alone.named(self._checkpoint), self._fingerprint(alone))
 
-    def _fingerprint(self, shown: InputModalities) -> str:
-        told = shown.told()
+    def _fingerprint(self, modalities: InputModalities) -> str:
+        told = modalities.told()
         if not told:
             return self._weights
         whole = json.dumps([self._weights, told], sort_keys=True)
@@ -120,7 +120,7 @@ def load_open_clip(
     *,
     folder: Path | None = None,
     device: str = "cpu",
-    shown: InputModalities | None = None,
+    modalities: InputModalities | None = None,
 ) -> OpenClipEncoder:
     """Loads an open_clip model by "<model>/<pretrained tag>", or from a folder. Examples are
     "ViT-L-14-336-quickgelu/openai", and a folder with `open_clip_config.json`: the one that `spec`
@@ -158,7 +158,9 @@ def load_open_clip(
             " tag trained without it."
         )
     check_weights(model, f"retriever {spec!r}")
-    return OpenClipEncoder(model, tokenizer, name=short_name(spec), device=device, shown=shown)
+    return OpenClipEncoder(
+        model, tokenizer, name=short_name(spec), device=device, modalities=modalities
+    )
 
 
 def _read(spec: str, source: str, tag: str, device: str) -> tuple[LibraryObject, LibraryObject]:

@@ -35,17 +35,16 @@ from dataclasses import dataclass, replace
 from vrag_kit.checkpoints import LibraryObject, catch_out_of_memory, check_device
 from vrag_kit.errors import VragError
 from vrag_kit.options import Entry
-from vrag_kit.retrieval.encoders import Encoder
-from vrag_kit.retrieval.finding import (
+from vrag_kit.retrieval.encoders.base import DOCUMENT_PARTS, QUERY_PARTS, Encoder, InputModalities
+from vrag_kit.retrieval.encoders.custom import CustomEncoder, load_custom_encoder
+from vrag_kit.retrieval.encoders.finding import (
     OF_OPEN_CLIP,
     EncoderSpec,
     check_encoder_files,
     resolve_encoder,
 )
-from vrag_kit.retrieval.own_encoder import CustomEncoder, load_custom_encoder
-from vrag_kit.retrieval.own_kinds import builtin_architecture
-from vrag_kit.retrieval.parts import DOCUMENT_PARTS, QUERY_PARTS, InputModalities
-from vrag_kit.retrieval.source import CheckpointSource
+from vrag_kit.retrieval.encoders.own_kinds import builtin_architecture
+from vrag_kit.retrieval.encoders.source import CheckpointSource
 
 _OF_ALL = ("document", "dtype", "query", "revision", "trust_remote_code")
 
@@ -91,15 +90,15 @@ def load_encoder_spec(found: EncoderSpec, *, device: str = "cpu") -> Encoder:
 
 
 def _open_clip(found: EncoderSpec, device: str) -> Encoder:
-    from vrag_kit.retrieval.openclip import load_open_clip
+    from vrag_kit.retrieval.encoders.open_clip import load_open_clip
 
     if strange := sorted(set(found.options) - set(OF_OPEN_CLIP)):
         raise VragError(
             f"retriever {found.spec!r}: open_clip models take no option {strange[0]!r}; expected"
             f" {', '.join(OF_OPEN_CLIP)}. Remove it."
         )
-    shown = InputModalities(**found.options)
-    return load_open_clip(found.spec, folder=found.folder, device=device, shown=shown)
+    modalities = InputModalities(**found.options)
+    return load_open_clip(found.spec, folder=found.folder, device=device, modalities=modalities)
 
 
 def _transformers(found: EncoderSpec, device: str) -> Encoder:
@@ -137,22 +136,22 @@ def _transformers(found: EncoderSpec, device: str) -> Encoder:
                 f"{source.owner}: {name} is {part!r}, which this kind of model cannot encode;"
                 f" expected {' or '.join(map(repr, parts))}."
             )
-    shown = InputModalities(
+    modalities = InputModalities(
         query=query, document=document, usual=usual, usual_query=family.query[0]
     )
     options.pop("documents", None)  # found already: it is the partner
-    return family.load(replace(source, shown=shown), **options)
+    return family.load(replace(source, modalities=modalities), **options)
 
 
 def _family(kind: str) -> _Family:
     """Returns the loader and options of a model family; its module is imported only when needed."""
     prompts = ("query_prompt", "document_prompt")
     if kind == "dual":
-        from vrag_kit.retrieval.dual import load_dual_encoder
+        from vrag_kit.retrieval.encoders.dual import load_dual_encoder
 
         return _Family(load_dual_encoder, ("query_prompt",), QUERY_PARTS, DOCUMENT_PARTS)
     if kind == "instructed":
-        from vrag_kit.retrieval.instructed import load_vlm_encoder
+        from vrag_kit.retrieval.encoders.instructed import load_vlm_encoder
 
         return _Family(
             load_vlm_encoder,
@@ -161,19 +160,19 @@ def _family(kind: str) -> _Family:
             ("image", "text", "both"),
         )
     if kind == "magiclens":
-        from vrag_kit.retrieval.magiclens import load_magiclens
+        from vrag_kit.retrieval.encoders.magiclens import load_magiclens
 
         return _Family(load_magiclens, ("query_prompt",), ("both", "image"), ("image", "both"))
     if kind == "vista":
-        from vrag_kit.retrieval.vista import load_vista
+        from vrag_kit.retrieval.encoders.vista import load_vista
 
         parts = ("both", "image", "text")
         return _Family(load_vista, (), parts, ("image", "both", "text"))
     if kind == "sentence":
-        from vrag_kit.retrieval.texts import load_sentence_transformer
+        from vrag_kit.retrieval.encoders.texts import load_sentence_transformer
 
         return _Family(load_sentence_transformer, (*prompts, "normalize"), ("text",), ("text",))
-    from vrag_kit.retrieval.texts import load_text_encoder
+    from vrag_kit.retrieval.encoders.texts import load_text_encoder
 
     options = (*prompts, "documents", "pooling", "normalize")
     return _Family(load_text_encoder, options, ("text",), ("text",))

@@ -17,12 +17,11 @@ import numpy as np
 from vrag_kit.checkpoints import Options
 from vrag_kit.errors import VragError
 from vrag_kit.options import Entry
-from vrag_kit.retrieval.encoders import Encoder, Prepared
-from vrag_kit.retrieval.finding import EncoderSpec, resolve_encoder
-from vrag_kit.retrieval.loading import load_encoder_spec
+from vrag_kit.retrieval.encoders.base import DocumentKey, Encoder, InputModalities, Prepared
+from vrag_kit.retrieval.encoders.custom import CustomEncoder, load_custom_encoder
+from vrag_kit.retrieval.encoders.finding import EncoderSpec, resolve_encoder
+from vrag_kit.retrieval.encoders.loading import load_encoder_spec
 from vrag_kit.retrieval.manifests import embeddings_folder, write_manifest
-from vrag_kit.retrieval.own_encoder import CustomEncoder, load_custom_encoder
-from vrag_kit.retrieval.parts import DocumentKey, InputModalities
 from vrag_kit.types import Document, Query
 
 
@@ -41,8 +40,8 @@ class LazyEncoder:
         self.fingerprint = str(stated["fingerprint"])
         self.normalized = bool(stated["normalized"])
         self.prompts: Mapping[str, str] = dict(stated["prompts"])
-        self.shown = InputModalities(**stated["shown"])
-        self.documents = DocumentKey(**stated["documents"])
+        self.modalities = InputModalities(**stated["modalities"])
+        self.document_key = DocumentKey(**stated["documents"])
 
     def encode_queries(self, queries: Sequence[Query]) -> np.ndarray:
         """Calls the encoder's `encode_queries`, loading it if necessary."""
@@ -64,13 +63,13 @@ class LazyEncoder:
         return self._loaded
 
     def _check(self, loaded: Encoder) -> None:
-        told = self.name, self.fingerprint, self.documents
-        if told != (loaded.name, loaded.fingerprint, loaded.documents):
+        told = self.name, self.fingerprint, self.document_key
+        if told != (loaded.name, loaded.fingerprint, loaded.document_key):
             raise VragError(
                 f"{self._manifest}: it says that this is {self.name}, fingerprint"
-                f" {self.fingerprint[:12]}, of documents {self.documents.fingerprint[:12]}; but"
+                f" {self.fingerprint[:12]}, of documents {self.document_key.fingerprint[:12]}; but"
                 f" that checkpoint is now {loaded.name}, {loaded.fingerprint[:12]}, of documents"
-                f" {loaded.documents.fingerprint[:12]}. Empty the list `recipes` in this file, and"
+                f" {loaded.document_key.fingerprint[:12]}. Empty its list `recipes`, and"
                 " search again."
             )
 

@@ -1,14 +1,71 @@
-"""Selects what an encoder encodes of a question or document: text, image, or both."""
+"""The interface of encoders, which map questions and documents to vectors in one space."""
 
 from __future__ import annotations
 
 import hashlib
 import json
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import NamedTuple
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
 
 from vrag_kit.errors import VragError
 from vrag_kit.types import Document, LazyImage, Query
+
+Prepared = Any
+"""A preprocessed document; its type depends on the encoder."""
+
+
+class Encoder(Protocol):
+    """Encodes queries and documents, which may differ in prompt, weights and modality.
+
+    Preparing (decoding, resizing) is separate from encoding, and can run ahead in threads.
+    """
+
+    @property
+    def name(self) -> str:
+        """Short name for tables, figures and folders."""
+
+    @property
+    def fingerprint(self) -> str:
+        """Hash of everything that determines an embedding: weights, prompts, preprocessing, number
+        type and encoded parts.
+        """
+
+    @property
+    def document_key(self) -> DocumentKey:
+        """Name and fingerprint of the document vectors alone."""
+
+    @property
+    def normalized(self) -> bool:
+        """True when every row has unit length, so that a dot product is a cosine."""
+
+    @property
+    def prompts(self) -> Mapping[str, str]:
+        """Prompt templates of a question ("query", with "{text}" for the question) and a document
+        ("document"); empty without prompts.
+        """
+
+    @property
+    def modalities(self) -> InputModalities:
+        """Which parts of questions and documents are encoded."""
+
+    def encode_queries(self, queries: Sequence[Query]) -> np.ndarray:
+        """Returns query vectors, float32, shape (n, d); (0, d) for no queries.
+
+        Raises `VragError` naming a query without an image that is to be encoded.
+        """
+
+    def prepare(self, document: Document) -> Prepared:
+        """Preprocesses one document for `encode_documents`; runs in threads.
+
+        Raises `VragError` naming the document.
+        """
+
+    def encode_documents(self, prepared: Sequence[Prepared]) -> np.ndarray:
+        """Returns vectors, float32, shape (n, d), one row per prepared document."""
+
 
 QUERY_PARTS = ("text", "image", "both")
 DOCUMENT_PARTS = ("auto", "image", "text", "both")
@@ -122,12 +179,54 @@ class InputModalities:
         return content_hash(self.of_document(document, encoder))
 
 
-def content_hash(shown: EncoderInput, *more: str) -> str:
+def content_hash(content: EncoderInput, *more: str) -> str:
     """Returns a hash of a text, an image's stored bytes, and `more`: 32 hexadecimal digits."""
-    picture = b"" if shown.image is None else shown.image.data()
-    told = [shown.text, shown.image is not None, len(picture), *more]
+    picture = b"" if content.image is None else content.image.data()
+    told = [content.text, content.image is not None, len(picture), *more]
     return hashlib.blake2b(json.dumps(told).encode() + picture, digest_size=16).hexdigest()
 
 
 def _hash(text: str | None) -> str:
     return hashlib.sha256((text or "").encode()).hexdigest()
+
+
+def validate_embeddings(vectors: np.ndarray, names: Sequence[str], encoder: Encoder) -> None:
+    """Raise `VragError` naming the first document or query whose vector is NaN,
+    infinite, zero, or not of unit length where it should be.
+    """
+    if vectors.shape[0] != len(names) or vectors.dtype != np.float32:
+        raise VragError(
+            f"{encoder.name} returned {vectors.shape} {vectors.dtype} for {len(names)} inputs;"
+            " expected float32 with one row each."
+        )
+    if (wrong := find_invalid_rows(vectors, encoder.normalized)) is not None:
+        raise VragError(
+            f"{encoder.name}: the embedding of {names[wrong.row]!r} has {wrong} in this batch."
+            " Half precision can overflow: try float32; else look at the picture or text."
+        )
+
+
+class InvalidRows(NamedTuple):
+    """Rows that are not valid embeddings."""
+
+    row: int
+    """Position of the first invalid row; `length` is its length."""
+    length: float
+    expected: str
+    rows: int
+
+    def __str__(self) -> str:
+        return f"length {self.length:.4g}, expected {self.expected} ({self.rows:,} such rows)"
+
+
+def find_invalid_rows(vectors: np.ndarray, normalized: bool) -> InvalidRows | None:
+    """Find rows that are NaN, infinite, zero or, if `normalized`, not of unit length."""
+    lengths = np.sqrt(np.einsum("ij,ij->i", vectors, vectors))
+    wrong = ~np.isfinite(lengths) | (lengths == 0)
+    if normalized:
+        wrong |= np.abs(lengths - 1) > 1e-3
+    if not wrong.any():
+        return None
+    first = int(np.argmax(wrong))
+    expected = "1" if normalized else "a finite number above 0"
+    return InvalidRows(first, float(lengths[first]), expected, int(wrong.sum()))

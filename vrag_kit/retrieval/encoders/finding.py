@@ -24,9 +24,9 @@ from vrag_kit.checkpoints import (
 )
 from vrag_kit.errors import VragError
 from vrag_kit.options import read_entry
-from vrag_kit.retrieval.own_kinds import base_encoder, builtin_architecture
-from vrag_kit.retrieval.parts import DOCUMENT_PARTS, QUERY_PARTS
-from vrag_kit.retrieval.source import short_name
+from vrag_kit.retrieval.encoders.base import DOCUMENT_PARTS, QUERY_PARTS
+from vrag_kit.retrieval.encoders.own_kinds import base_encoder, builtin_architecture
+from vrag_kit.retrieval.encoders.source import short_name
 from vrag_kit.workspace import path as project_path
 
 OPTIONS = (

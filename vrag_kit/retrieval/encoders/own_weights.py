@@ -10,7 +10,7 @@ from torch import nn
 
 from vrag_kit.checkpoints import Options, check_weights
 from vrag_kit.errors import VragError
-from vrag_kit.retrieval.source import CheckpointSource
+from vrag_kit.retrieval.encoders.source import CheckpointSource
 
 WEIGHTS = "model.safetensors"
 _Module = TypeVar("_Module", bound=nn.Module)

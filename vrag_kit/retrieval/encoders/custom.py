@@ -10,9 +10,14 @@ import numpy as np
 from vrag_kit.errors import SetupError, VragError
 from vrag_kit.options import Entry
 from vrag_kit.own_classes import CustomObject, catch_custom_errors, load_custom
-from vrag_kit.retrieval.directions import validate_embeddings
-from vrag_kit.retrieval.encoders import Prepared
-from vrag_kit.retrieval.parts import DocumentKey, EncoderInput, InputModalities, content_hash
+from vrag_kit.retrieval.encoders.base import (
+    DocumentKey,
+    EncoderInput,
+    InputModalities,
+    Prepared,
+    content_hash,
+    validate_embeddings,
+)
 from vrag_kit.types import Document, Query
 
 _NEEDED = ("encode_queries", "encode_documents")
@@ -46,10 +51,10 @@ class CustomEncoderAdapter:
         self.fingerprint = own.fingerprint
         self.normalized = bool(getattr(own.made, "normalized", False))
         self.prompts = dict(getattr(own.made, "prompts", {}))
-        self.shown: InputModalities = _Whole(
+        self.modalities: InputModalities = _Whole(
             query="both", document="both", usual="both", usual_query="both"
         )
-        self.documents = DocumentKey(self.name, self.fingerprint)
+        self.document_key = DocumentKey(self.name, self.fingerprint)
 
     def encode_queries(self, queries: Sequence[Query]) -> np.ndarray:
         """Returns query vectors, float32, shape (n, d). Raises `VragError` for another number of

@@ -1,0 +1,252 @@
+"""BM25 text search, which weighs rare words and short texts more."""
+
+from __future__ import annotations
+
+import logging
+import re
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from fractions import Fraction
+from functools import cache
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+
+from vrag_kit.benchmarks.modality import restrict_to_modality
+from vrag_kit.errors import VragError
+from vrag_kit.frames import require_columns
+from vrag_kit.options import Entry
+from vrag_kit.retrieval.compare import score_runs, search_all
+from vrag_kit.retrieval.runs import lexical_run, make_run, top_k_scores
+from vrag_kit.types import MODALITIES, Benchmark, DocId, Document, Query
+
+K1, B = 1.5, 0.75
+_WORD = re.compile(r"\w+")
+
+
+class Bm25Index:
+    """BM25 index over a list of texts.
+
+    Robertson & Zaragoza (2009), The Probabilistic Relevance Framework, with Lucene's idf, ln(1 + (N
+    − n + 0.5) / (n + 0.5)) for n of N texts, k1 = 1.5 and b = 0.75, by the library bm25s. Words are
+    runs of letters and digits in lower case, without stemming or stop words.
+    """
+
+    def __init__(self, texts: Iterable[str]) -> None:
+        """Indexes the texts; a text without a word matches no question."""
+        import bm25s
+
+        logging.getLogger("bm25s").setLevel(logging.WARNING)  # it tells each step
+        self._vocabulary: dict[str, int] = {}
+        known = self._vocabulary
+        numbered = [
+            [known.setdefault(word, len(known)) for word in tokenize(text)] for text in texts
+        ]
+        self._count = len(numbered)
+        self._index = bm25s.BM25(method="lucene", k1=K1, b=B)
+        if known:
+            self._index.index((numbered, known), create_empty_token=False, show_progress=False)
+
+    def scores(self, question: str) -> np.ndarray:
+        """Returns the BM25 score of each text, float32, shape (texts,), in order. Scores are at
+        least 0, and 0 for a text without a word of the question; repeated words count repeatedly.
+        """
+        asked = [self._vocabulary[word] for word in tokenize(question) if word in self._vocabulary]
+        if not asked:
+            return np.zeros(self._count, np.float32)
+        found: np.ndarray = self._index.get_scores_from_ids(asked)
+        return found
+
+
+def bm25_run(queries: Iterable[Query], documents: Mapping[DocId, Document], k: int) -> pd.DataFrame:
+    """Returns the k documents that match each question best (`Bm25Index`), as a run. Ties are
+    ordered by doc_id descending, also at the cutoff.
+
+    A document without a word of the question is not a result, so a query may have fewer than k
+    results, or none. Documents without text, such as images without captions, are neither searched
+    nor counted. Raises `VragError` when no document has a text, and for k below 1.
+    """
+    texts = {
+        doc_id: document.text
+        for doc_id, document in documents.items()
+        if document.text and document.text.strip()
+    }
+    if k < 1 or not texts:
+        raise VragError(
+            f"search by bm25: {len(texts):,} of {len(documents):,} documents have a text, and k ="
+            f" {k}. Expected at least one, such as a caption or a page's text, and k of 1 or more."
+        )
+    index = Bm25Index(texts.values())
+    return lexical_run(queries, list(texts), index.scores, k)
+
+
+def tokenize(text: str) -> list[str]:
+    """Returns the words of a text in lower case, in order."""
+    return _WORD.findall(text.lower())
+
+
+class TfidfIndex:
+    """Index of tf-idf weights of texts (scikit-learn's `TfidfVectorizer`). A weight is a word's
+    count, in lower case, times ln((1 + N) / (1 + texts with it)) + 1, for N texts.
+    """
+
+    def __init__(self, texts: Iterable[str]) -> None:
+        """Raises `ValueError` when no text has a word."""
+        from sklearn.feature_extraction.text import TfidfVectorizer
+
+        self._weights = TfidfVectorizer(token_pattern=r"\w+")
+        self._texts = self._weights.fit_transform(texts)
+
+    def scores(self, question: str) -> np.ndarray:
+        """Returns the cosine with each text, in order: float64, shape (texts,), in [0, 1].
+
+        Words that occur in no text are ignored.
+        """
+        products = self._texts @ self._weights.transform([question]).T
+        found: np.ndarray = products.toarray().ravel()
+        return found
+
+
+def tfidf_run(benchmark: Benchmark, *, k: int) -> pd.DataFrame:
+    """Returns the k documents of the whole corpus that match each question best, as a run. Ties are
+    ordered by doc_id descending, also at the cutoff.
+
+    The score is the cosine, in [0, 1], of tf-idf weights (see `TfidfIndex`). Returns all documents
+    where there are fewer than k. Raises `VragError` for a document without text, and for k below 1.
+    """
+    for doc_id, document in benchmark.corpus.items():
+        if not (document.text or "").strip():
+            raise VragError(
+                f"{benchmark.name}: document {doc_id!r} has no text, so no word of it can be"
+                " matched. Load a benchmark with texts."
+            )
+    if k < 1 or not benchmark.corpus:
+        raise VragError(
+            f"{benchmark.name} has {len(benchmark.corpus)} documents, so k = {k} finds nothing."
+            " Choose k of at least 1, and load a benchmark with documents."
+        )
+    names = list(benchmark.corpus)
+    index = TfidfIndex(document.text or "" for document in benchmark.corpus.values())
+    rows: list[tuple[str, str, float]] = []
+    for query_id, query in benchmark.queries.items():
+        best = top_k_scores(index.scores(query.text), names, k)
+        rows += [(query_id, doc_id, score) for score, doc_id in best]
+    return make_run(rows)
+
+
+K0 = 60
+"""The constant k of Cormack, Clarke & Büttcher."""
+
+
+def reciprocal_rank_fusion(runs: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
+    """Fuses several runs (by name) into one run by reciprocal rank. A document's score is the sum
+    of 1 / (60 + rank) over the runs that found it; ties are ordered by doc_id descending.
+
+    The order of the runs does not matter. Raises `VragError` without a run, and for a document that
+    a run ranks twice for a query.
+
+    Cormack, Clarke & Büttcher (2009), "Reciprocal rank fusion outperforms Condorcet and individual
+    rank learning methods", SIGIR.
+    """
+    if not runs:
+        raise VragError("fuse: 0 runs; expected at least one.")
+    ranks: dict[tuple[str, str], list[int]] = defaultdict(list)
+    for name, run in runs.items():
+        _check(name, run)
+        for query_id, doc_id, rank in run[["query_id", "doc_id", "rank"]].itertuples(index=False):
+            ranks[query_id, doc_id].append(int(rank))
+    return make_run([(*pair, _score(tuple(sorted(each)))) for pair, each in ranks.items()])
+
+
+@cache
+def _score(ranks: tuple[int, ...]) -> float:
+    """The sum of 1 / (k0 + rank), rounded once: equal sums of other ranks, such as
+    1/63 + 1/84 and 1/72 + 1/72, are equal.
+    """
+    return float(sum(Fraction(1, K0 + rank) for rank in ranks))
+
+
+def _check(name: str, run: pd.DataFrame) -> None:
+    require_columns(run, ["query_id", "doc_id", "rank"], f"fuse, run {name!r}")
+    twice = run[run.duplicated(["query_id", "doc_id"])]
+    if len(twice):
+        query_id, doc_id = twice.iloc[0][["query_id", "doc_id"]]
+        raise VragError(
+            f"fuse: the run {name!r} ranks document {doc_id!r} twice for query {query_id!r};"
+            " expected each once. Make it by `make_run`, or read it by `read_run`."
+        )
+
+
+BM25 = "bm25"
+FUSED = "fused"
+Runs = dict[str, dict[str, pd.DataFrame]]
+"""Modality → retriever name → run."""
+
+
+def search_by_modality(
+    benchmark: Benchmark,
+    retrievers: Mapping[str, Sequence[Entry]],
+    *,
+    k: int,
+    cache_dir: Path | str,
+    device: str = "cpu",
+) -> Runs:
+    """Searches the documents of each modality with its own retrievers, at most k results per query.
+    "fused" (`reciprocal_rank_fusion`) follows where a modality has several runs.
+
+    `retrievers` maps a modality to what `search_all` takes, and "bm25", which searches passages,
+    captions and page text. "bm25" is omitted where no document has text, and a modality where there
+    are no documents or no retrievers. Raises `VragError` for an unknown modality, and as
+    `search_all` does.
+    """
+    if unknown := [each for each in retrievers if each not in MODALITIES]:
+        raise VragError(
+            f"retrievers are by modality: found {unknown[0]!r}, expected"
+            f" {' and '.join(MODALITIES)}."
+        )
+    there = {document.modality for document in benchmark.corpus.values()}
+    found: Runs = {}
+    for modality in MODALITIES:
+        if modality not in there:
+            continue
+        part = restrict_to_modality(benchmark, modality)
+        entries = list(retrievers.get(modality, ()))
+        runs: dict[str, pd.DataFrame] = {}
+        if BM25 in entries and any((each.text or "").strip() for each in part.corpus.values()):
+            runs[BM25] = bm25_pool_run(part, k)
+        dense = [entry for entry in entries if entry != BM25]
+        runs |= search_all(part, dense, k=k, cache_dir=cache_dir, device=device)
+        if len(runs) > 1:
+            runs[FUSED] = reciprocal_rank_fusion(runs)
+        if runs:
+            found[modality] = runs
+    return found
+
+
+def score_by_modality(benchmark: Benchmark, runs: Runs, *, cutoffs: Sequence[int]) -> pd.DataFrame:
+    """Returns the table of `score_runs` for each modality, with modality as the first column.
+    Labels are those of the modality's documents.
+    """
+    tables = []
+    for modality, by_name in runs.items():
+        scores = score_runs(restrict_to_modality(benchmark, modality), by_name, cutoffs=cutoffs)
+        scores.insert(0, "modality", modality)
+        tables.append(scores)
+    return pd.concat(tables, ignore_index=True)
+
+
+def bm25_pool_run(benchmark: Benchmark, k: int) -> pd.DataFrame:
+    """Returns a BM25 run over the benchmark, restricted to each query's candidates. Documents in
+    `left_out` are excluded.
+    """
+    queries = benchmark.queries.values()
+    if benchmark.pools is None and not benchmark.left_out:
+        return bm25_run(queries, benchmark.corpus, k)
+    run = bm25_run(queries, benchmark.corpus, len(benchmark.corpus))
+    rows: list[tuple[str, str, float]] = []
+    for query_id, hits in run.groupby("query_id", sort=False):
+        kept = hits[hits["doc_id"].isin(benchmark.searchable(str(query_id)))].head(k)
+        pairs = zip(kept["doc_id"], kept["score"], strict=True)
+        rows += [(str(query_id), doc_id, score) for doc_id, score in pairs]
+    return make_run(rows)
