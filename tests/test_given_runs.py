@@ -107,11 +107,11 @@ def test_a_forecast_reads_the_run_itself(file: Path, tmp_path: Path) -> None:
         (TEXT.replace(" 3 ", " 2.5 "), r"x\.run line 3: rank '2\.5'"),
         ("q1 Q0 a 1 0.9\n", r"x\.run line 1: 5 fields, expected 6"),
         (f"{TEXT}q1 Q0 a 4 0.1 t\n", "line 7: document 'a' of query 'q1' was already ranked"),
-        (TEXT.replace("q2", "q2x"), "line 4: query 'q2x'.*'q2' of 2 queries.*mean 'q2'"),
-        (TEXT.split("q2")[0], "nothing for 'q2' of 2 queries of four"),
+        (TEXT.replace("q2", "q2x"), "1 of 2 queries .*'q2'; line 4 .*'q2x'.*mean 'q2'"),
+        (TEXT.split("q2")[0], "1 of 2 queries of four .*'q2'"),
         (TEXT.replace("Q0 b", "Q0 images/bb"), "line 2: document 'images/bb' .*such as 'a'"),
         (TEXT.replace("Q0 b", "Q0 bb"), "line 2: document 'bb' .*'b'"),
-        ("q1 Q0 a 1 1 t\nq2 Q0 d 1 1 t\n", "'q2' .*in four, such as 'a'"),
+        ("q1 Q0 a 1 1 t\nq2 Q0 d 1 1 t\n", "'q2' .*in four, such as .*'a'"),
     ],
 )
 def test_a_run_that_does_not_fit_is_refused_with_its_line(
@@ -124,7 +124,7 @@ def test_a_run_that_does_not_fit_is_refused_with_its_line(
 
 def test_a_run_that_is_not_there_is_looked_for_nowhere_else(file: Path, tmp_path: Path) -> None:
     near = str(tmp_path / "my.bm52.run")
-    with pytest.raises(VragError, match=r"there is no such file.*Did you mean 'my\.bm25\.run'"):
+    with pytest.raises(VragError, match=r"no such file.*Did you mean 'my\.bm25\.run'"):
         found(near, tmp_path)
     with pytest.raises(VragError, match="unknown option 'query'; expected name"):
         found({"model": str(file), "query": "image"}, tmp_path)
@@ -139,9 +139,7 @@ def test_questions_that_are_not_asked_and_documents_that_are_no_candidates_are_p
     (tmp_path / "x.run").write_text(more, encoding="utf-8")
     (run,) = found(str(tmp_path / "x.run"), tmp_path).values()
     assert list(run[run["query_id"] == "q2"]["doc_id"]) == ["c", "a"]
-    told = capsys.readouterr().out
-    assert "1 lines of other queries are passed over" in told
-    assert "1 lines that are no candidates are passed over" in told
+    assert "skipped 2 lines" in capsys.readouterr().out
 
 
 def test_a_run_is_not_written_over_the_file_that_it_was_read_from(

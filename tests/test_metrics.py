@@ -21,7 +21,7 @@ from vrag_kit.papers.visual_rag import compare_retrieval_to_paper
 from vrag_kit.retrieval import (
     CUTOFFS,
     METRICS,
-    PERFECT,
+    ORACLE,
     evaluate,
     make_run,
     mean_metrics,
@@ -216,7 +216,7 @@ def test_scores_carry_the_group_of_their_query(guide: Benchmark) -> None:
         "value",
         "score_min",
         "score_max",
-        "most",
+        "attainable",
     ]
     assert list(scores.columns) == columns
     assert (
@@ -224,8 +224,8 @@ def test_scores_carry_the_group_of_their_query(guide: Benchmark) -> None:
     )  # hits are counted, to k
     counts = scores.query("metric == 'hit_count' and k == 20")
     clues = {name: len(guide.relevant(name)) for name in guide.queries}
-    assert list(counts["most"]) == [min(20, clues[name]) for name in counts["query_id"]]
-    assert (scores.query("metric != 'hit_count'")["most"] == 1).all()
+    assert list(counts["attainable"]) == [min(20, clues[name]) for name in counts["query_id"]]
+    assert (scores.query("metric != 'hit_count'")["attainable"] == 1).all()
 
 
 def test_the_interval_of_a_count_ends_at_what_there_is_to_count(guide: Benchmark) -> None:
@@ -242,7 +242,7 @@ def test_the_interval_of_a_count_ends_at_what_there_is_to_count(guide: Benchmark
     found = means.loc["nearly", "hit_count", 30]
     assert found["value"] == pytest.approx(there_are - 1 / len(guide.queries))
     assert found["ci_low"] < found["value"] < found["ci_high"] <= there_are
-    perfect = means.loc[PERFECT, "hit_count", 30]
+    perfect = means.loc[ORACLE, "hit_count", 30]
     assert perfect["ci_high"] == pytest.approx(perfect["value"]) == pytest.approx(there_are)
     # of one picture there is one hit or none, as of a share
     numbers = ["value", "ci_low", "ci_high", "n"]

@@ -85,10 +85,10 @@ def cluster_means(
 
     `per_query` has the columns value and group (the cluster), and score_min and score_max where the
     values are on another scale than [0, 1], which may differ from row to row of the result. A
-    column most gives the largest value that a query allows, as with fewer relevant documents than
-    k. Where that is below the best for some, the interval of an unweighted mean is that of the
-    share of most, weighted by most, times the mean of most, which it cannot exceed. The order of
-    first appearance is kept.
+    column attainable gives the largest value that a query allows, as with fewer relevant documents
+    than k. Where it is below the best for some, the interval of an unweighted mean is that of the
+    share of attainable, weighted by attainable, times its mean, which it cannot exceed. The order
+    of first appearance is kept.
     """
     require_columns(per_query, ["group", "value"], "cluster_means")
     rows = []
@@ -98,21 +98,22 @@ def cluster_means(
     return pd.DataFrame(rows, columns=[*by, "value", "ci_low", "ci_high", "n", "n_failed"])
 
 
-def _of_most(known: pd.DataFrame, n_failed: int) -> Estimate:
-    """The mean of values between 0 and the most that each query allows."""
-    values, most = known["value"].to_numpy(float), known["most"].to_numpy(float)
-    share = cluster_mean(values / most, known["group"], SHARES, most)
+def _of_attainable(known: pd.DataFrame, n_failed: int) -> Estimate:
+    """The mean of values between 0 and the largest that each query allows."""
+    values, attainable = known["value"].to_numpy(float), known["attainable"].to_numpy(float)
+    share = cluster_mean(values / attainable, known["group"], SHARES, attainable)
     low, high = share.interval()
-    there_is = float(most.mean())
-    return Estimate(float(values.mean()), there_is * low, there_is * high, len(known), n_failed)
+    top = float(attainable.mean())
+    return Estimate(float(values.mean()), top * low, top * high, len(known), n_failed)
 
 
 def _estimate(part: pd.DataFrame, weights: PoststratificationWeights | None) -> Estimate:
     """The mean of the rows, plain or mixed."""
     scale = scale_of(part)
     known = part[part["value"].notna()]
-    if weights is None and "most" in part and (known["most"] < known["score_max"]).any():
-        return _of_most(known, len(part) - len(known))
+    limited = "attainable" in part and (known["attainable"] < known["score_max"]).any()
+    if weights is None and limited:
+        return _of_attainable(known, len(part) - len(known))
     if weights is None:
         return estimate(part["value"].to_numpy(), part["group"], scale=scale)
     n_failed = int(part["value"].isna().sum())

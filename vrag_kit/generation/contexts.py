@@ -19,10 +19,10 @@ from itertools import chain, product, zip_longest
 import pandas as pd
 from PIL import Image
 
-from vrag_kit.depths import clip_cutoffs, describe_run_depth
 from vrag_kit.errors import VragError
 from vrag_kit.frames import require_columns
 from vrag_kit.order import ordered
+from vrag_kit.retrieval.runs import clip_cutoffs, describe_run_depth
 from vrag_kit.types import Benchmark, Context, DocId, Document, LazyImage, QueryId
 
 ALONE = "none"

@@ -1,8 +1,8 @@
 """Retrieval: encode, store, search, and measure."""
 
 from vrag_kit.retrieval.compare import (
-    PERFECT,
-    RANDOM,
+    ORACLE,
+    RANDOM_BASELINE,
     score_runs,
     search_all,
     search_one,
@@ -57,8 +57,8 @@ __all__ = [
     "FUSED",
     "METRICS",
     "OPTIONS",
-    "PERFECT",
-    "RANDOM",
+    "ORACLE",
+    "RANDOM_BASELINE",
     "Embeddings",
     "Encoder",
     "FlatRetriever",

@@ -1,18 +1,17 @@
-"""Searches a benchmark with several retrievers, and scores the runs between two references."""
+"""Searches a benchmark with several retrievers, and scores the runs beside two baselines."""
 
 from __future__ import annotations
 
 import gc
 import sys
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 
-from vrag_kit.depths import clip_cutoffs, describe_run_depth
-from vrag_kit.dry_run import DryRun, current_dry_run
+from vrag_kit.dry_run import current_dry_run
 from vrag_kit.errors import VragError
 from vrag_kit.log import logger
 from vrag_kit.options import Entry, check_list
@@ -27,7 +26,6 @@ from vrag_kit.retrieval.metrics import (
     BY_DEPTH,
     CUTOFFS,
     DEPTH,
-    METRICS,
     RetrievalMetric,
     arbitrary_run,
     evaluate,
@@ -38,6 +36,8 @@ from vrag_kit.retrieval.metrics import (
 from vrag_kit.retrieval.runs import (
     NAME,
     READ_FROM,
+    clip_cutoffs,
+    describe_run_depth,
     external_run,
     find_run_file,
     write_qrels,
@@ -45,7 +45,9 @@ from vrag_kit.retrieval.runs import (
 )
 from vrag_kit.types import Benchmark
 
-RANDOM, PERFECT = "random order", "perfect order"
+RANDOM_BASELINE, ORACLE = "random order", "perfect order"
+SCORE_COLUMNS = ["retriever", "query_id", "group", "metric", "k", "value"]
+SCORE_COLUMNS += ["score_min", "score_max", "attainable"]
 
 
 def search_all(
@@ -67,14 +69,13 @@ def search_all(
     """
     check_list(retrievers, "retrievers")
     runs: dict[str, pd.DataFrame] = {}
-    dry_run = current_dry_run()
     for entry in retrievers:
         if (file := find_run_file(entry)) is not None:
             _check_new(file.name, runs)
             runs[file.name] = external_run(file, benchmark, k)
-        elif dry_run is not None:
+        elif current_dry_run() is not None:
             note_planned_embedding(entry, benchmark.corpus.values(), cache_dir, device=device)
-            name, run = _dry_search(benchmark, entry, k, cache_dir, dry_run)
+            name, run = _dry_search(benchmark, entry, k, cache_dir)
             runs[name] = run
         else:
             encoder = open_encoder(entry, cache_dir, device=device)
@@ -101,12 +102,11 @@ def search_one(
     return run
 
 
-def _check_new(name: str, runs: Collection[str]) -> None:
+def _check_new(name: str, runs: Mapping[str, pd.DataFrame]) -> None:
     if name in runs:
         raise VragError(
-            f"two retrievers are named {name!r}; rename one folder or file, list it once, or give a"
-            " run, or one of your own classes, a `name` in its entry, or your object an attribute"
-            " `name`."
+            f"two retrievers are named {name!r}; list it once, rename one folder or file, or give"
+            " the entry of a run or of a custom class a `name`."
         )
 
 
@@ -126,19 +126,14 @@ def _search(benchmark: Benchmark, encoder: Encoder, k: int, cache_dir: Path | st
 
 
 def _dry_search(
-    benchmark: Benchmark,
-    entry: Entry | CustomEncoder,
-    k: int,
-    cache_dir: Path | str,
-    dry_run: DryRun,
+    benchmark: Benchmark, entry: Entry | CustomEncoder, k: int, cache_dir: Path | str
 ) -> tuple[str, pd.DataFrame]:
     """Returns (name, run) of a cached search; without one, a run of arbitrary candidates. It has as
     many images as a search would find, but not the same ones.
     """
     spec = entry.get("model") if isinstance(entry, Mapping) else entry
-    name = Path(str(spec)).name
-    encoder: Encoder | None = None
-    with suppress(VragError):  # no checkpoint here yet, or no such class
+    name, encoder = Path(str(spec)).name, None
+    with suppress(VragError):  # a checkpoint that is not downloaded yet
         encoder = cached_encoder(entry, cache_dir)
         if encoder is not None:
             name, folder = encoder.name, embeddings_folder(encoder, cache_dir)
@@ -149,7 +144,8 @@ def _dry_search(
     if isinstance(encoder, CustomEncoderAdapter) and len(run):
         first, found = str(run["query_id"].iloc[0]), str(run["doc_id"].iloc[0])
         encoder.check_one(benchmark.queries[first], benchmark.corpus[found])
-    dry_run.any_order.add(name)
+    if (dry_run := current_dry_run()) is not None:
+        dry_run.any_order.add(name)
     return name, run
 
 
@@ -186,72 +182,64 @@ def score_runs(
     full_depth: bool = False,
     metrics: Sequence[str | RetrievalMetric] = (),
 ) -> pd.DataFrame:
-    """Returns every metric of every query and retriever, and of two reference orders. Columns are
+    """Returns every metric of every query and retriever, and of two baselines. Columns are
     retriever, query_id, group, metric, k, value, score_min and score_max (the ends of the metric's
-    scale), and most, the largest value that the query allows: for hit_count its number of relevant
-    documents, if fewer than k.
+    scale), and attainable, the largest value that the query allows: for hit_count its number of
+    relevant documents, if fewer than k.
 
     The retrievers come first, then "random order" (its exact expectation) and "perfect order". A
     query without results has the value that `evaluate` gives: 0 if it has relevant documents.
     `full_depth`, for comparisons over k, lowers the cutoffs to the fewest documents that a run
     holds for a query. A printed line says so, and also if a run is too shallow for
     `ndcg_visual_rag`; a run without results for some query raises `VragError`. `metrics` are custom
-    metrics, as in `evaluate`; they have no rows for "random order". If one is among the kit's, a
-    line says so.
+    metrics, as in `evaluate`; they have no rows for "random order".
     """
-    for metric in metrics:
-        if isinstance(metric, str) and metric in METRICS:
-            logger.warning(f"metric {metric!r} is the kit's, and there already; list only your own")
     if full_depth:
-        for name, run in runs.items():
-            cutoffs = _within(benchmark, name, run, cutoffs)
-            _note_shallow(benchmark, name, run)
-    sizes = {}
-    for query_id in benchmark.queries:
-        pool = benchmark.candidates(query_id)
-        sizes[query_id] = len(benchmark.corpus if pool is None else pool)
+        cutoffs = _common_cutoffs(benchmark, runs, cutoffs)
     tables = {
         name: evaluate(run, benchmark.qrels, cutoffs=cutoffs, metrics=metrics)
         for name, run in runs.items()
     }
-    tables[RANDOM] = random_baseline(benchmark.qrels, sizes, cutoffs=cutoffs)
+    sizes = _pool_sizes(benchmark)
+    tables[RANDOM_BASELINE] = random_baseline(benchmark.qrels, sizes, cutoffs=cutoffs)
     best = oracle_run(benchmark.qrels, max(DEPTH, *cutoffs))
-    tables[PERFECT] = evaluate(best, benchmark.qrels, cutoffs=cutoffs, metrics=metrics)
+    tables[ORACLE] = evaluate(best, benchmark.qrels, cutoffs=cutoffs, metrics=metrics)
     named = [table.assign(retriever=name) for name, table in tables.items()]
     scores = pd.concat(named, ignore_index=True)
     scores["group"] = scores["query_id"].map(benchmark.groups)
-    scores["score_min"] = 0.0
-    counts = scores["metric"] == "hit_count"
-    scores["score_max"] = scores["k"].where(counts, 1).astype(float)
     relevant = {query_id: len(benchmark.relevant(query_id)) for query_id in benchmark.queries}
-    clues = scores["query_id"].map(relevant).clip(lower=1)
-    scores["most"] = scores["score_max"].where(~counts, np.minimum(scores["score_max"], clues))
-    ends = ["score_min", "score_max", "most"]
-    return scores[["retriever", "query_id", "group", "metric", "k", "value", *ends]]
+    counted = scores["metric"] == "hit_count"
+    scores["score_min"] = 0.0
+    scores["score_max"] = scores["k"].where(counted, 1).astype(float)
+    attainable = scores["query_id"].map(relevant).clip(lower=1).where(counted, 1)
+    scores["attainable"] = np.minimum(scores["score_max"], attainable)
+    return scores[SCORE_COLUMNS]
 
 
-def _within(
-    benchmark: Benchmark, name: str, run: pd.DataFrame, cutoffs: Sequence[int]
-) -> list[int]:
-    """Returns the cutoffs, each at most the depth of the run for every query."""
-    found = run["query_id"].value_counts().reindex(list(benchmark.queries), fill_value=0)
-    query_id, depth = str(found.idxmin()), int(found.min())
-    words = describe_run_depth(f"the run of {name}", depth, benchmark, query_id)
-    if not depth:
-        raise VragError(
-            f"{words}, so there is no cut-off to compare all queries at. Leave the query out with"
-            " `benchmark.subset(query_ids)`."
-        )
-    return clip_cutoffs(cutoffs, depth, words)
+def _pool_sizes(benchmark: Benchmark) -> dict[str, int]:
+    """Returns the number of documents that each query may find."""
+    if benchmark.pools is None and not benchmark.left_out:
+        return dict.fromkeys(benchmark.queries, len(benchmark.corpus))
+    return {query_id: len(benchmark.searchable(query_id)) for query_id in benchmark.queries}
 
 
-def _note_shallow(benchmark: Benchmark, name: str, run: pd.DataFrame) -> None:
-    """Print which queries have no `ndcg_visual_rag`, and why."""
-    shallow = shallow_queries(run, benchmark.qrels)
-    if not shallow:
-        return
-    of_all = len(shallow) == len(benchmark.queries)
-    few = "" if of_all else f" for {len(shallow):,} of {len(benchmark.queries):,} queries"
-    depths = sorted(set(shallow.values()))
-    deep = f"{depths[0]}" if len(depths) == 1 else f"{depths[0]} to {depths[-1]}"
-    logger.warning(f"no {BY_DEPTH} for {name}{few}: it is {deep} deep, and its ideal needs {DEPTH}")
+def _common_cutoffs(
+    benchmark: Benchmark, runs: Mapping[str, pd.DataFrame], cutoffs: Sequence[int]
+) -> Sequence[int]:
+    """Returns the cutoffs, each at most the depth of each run for every query; logs what is cut."""
+    for name, run in runs.items():
+        depths = run["query_id"].value_counts().reindex(list(benchmark.queries), fill_value=0)
+        query_id, depth = str(depths.idxmin()), int(depths.min())
+        words = describe_run_depth(f"the run of {name}", depth, benchmark, query_id)
+        if not depth:
+            raise VragError(
+                f"{words}, so there is no cutoff to compare all queries at. Leave the query out"
+                " with `benchmark.subset(query_ids)`."
+            )
+        cutoffs = clip_cutoffs(cutoffs, depth, words)
+        if shallow := shallow_queries(run, benchmark.qrels):
+            logger.warning(
+                f"no {BY_DEPTH} for {name} in {len(shallow):,} of {len(depths):,} queries: they"
+                f" have as few as {min(shallow.values())} documents, and its ideal needs {DEPTH}"
+            )
+    return cutoffs

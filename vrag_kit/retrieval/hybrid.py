@@ -1,11 +1,11 @@
-"""BM25 text search, which weighs rare words and short texts more."""
+"""Text search by BM25 and tf-idf, fusion of runs, and search by modality."""
 
 from __future__ import annotations
 
 import logging
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from fractions import Fraction
 from functools import cache
 from pathlib import Path
@@ -19,10 +19,20 @@ from vrag_kit.frames import require_columns
 from vrag_kit.options import Entry
 from vrag_kit.retrieval.compare import score_runs, search_all
 from vrag_kit.retrieval.runs import lexical_run, make_run, top_k_scores
-from vrag_kit.types import MODALITIES, Benchmark, DocId, Document, Query
+from vrag_kit.types import MODALITIES, Benchmark, DocId, Document, Query, QueryId
 
 K1, B = 1.5, 0.75
-_WORD = re.compile(r"\w+")
+K0 = 60
+"""The constant k of Cormack, Clarke & Büttcher."""
+BM25 = "bm25"
+FUSED = "fused"
+Runs = dict[str, dict[str, pd.DataFrame]]
+"""Modality → retriever name → run."""
+
+
+def tokenize(text: str) -> list[str]:
+    """Returns the words of a text in lower case, in order."""
+    return re.findall(r"\w+", text.lower())
 
 
 class Bm25Index:
@@ -37,31 +47,34 @@ class Bm25Index:
         """Indexes the texts; a text without a word matches no question."""
         import bm25s
 
-        logging.getLogger("bm25s").setLevel(logging.WARNING)  # it tells each step
-        self._vocabulary: dict[str, int] = {}
-        known = self._vocabulary
-        numbered = [
-            [known.setdefault(word, len(known)) for word in tokenize(text)] for text in texts
-        ]
-        self._count = len(numbered)
-        self._index = bm25s.BM25(method="lucene", k1=K1, b=B)
-        if known:
-            self._index.index((numbered, known), create_empty_token=False, show_progress=False)
+        logging.getLogger("bm25s").setLevel(logging.WARNING)
+        words = [tokenize(text) for text in texts]
+        self._count = len(words)
+        self._index = bm25s.BM25(method="lucene", k1=K1, b=B) if any(words) else None
+        if self._index is not None:
+            self._index.index(words, create_empty_token=False, show_progress=False)
 
     def scores(self, question: str) -> np.ndarray:
         """Returns the BM25 score of each text, float32, shape (texts,), in order. Scores are at
         least 0, and 0 for a text without a word of the question; repeated words count repeatedly.
         """
-        asked = [self._vocabulary[word] for word in tokenize(question) if word in self._vocabulary]
-        if not asked:
+        if self._index is None:
             return np.zeros(self._count, np.float32)
-        found: np.ndarray = self._index.get_scores_from_ids(asked)
+        words = self._index.get_tokens_ids(tokenize(question))
+        found: np.ndarray = self._index.get_scores_from_ids(words)
         return found
 
 
-def bm25_run(queries: Iterable[Query], documents: Mapping[DocId, Document], k: int) -> pd.DataFrame:
+def bm25_run(
+    queries: Iterable[Query],
+    documents: Mapping[DocId, Document],
+    k: int,
+    *,
+    candidates: Callable[[QueryId], Collection[DocId]] | None = None,
+) -> pd.DataFrame:
     """Returns the k documents that match each question best (`Bm25Index`), as a run. Ties are
-    ordered by doc_id descending, also at the cutoff.
+    ordered by doc_id descending, also at the cutoff. `candidates(query_id)` restricts what a query
+    may find, and not what counts as rare.
 
     A document without a word of the question is not a result, so a query may have fewer than k
     results, or none. Documents without text, such as images without captions, are neither searched
@@ -75,15 +88,19 @@ def bm25_run(queries: Iterable[Query], documents: Mapping[DocId, Document], k: i
     if k < 1 or not texts:
         raise VragError(
             f"search by bm25: {len(texts):,} of {len(documents):,} documents have a text, and k ="
-            f" {k}. Expected at least one, such as a caption or a page's text, and k of 1 or more."
+            f" {k}; expected at least one, and k of 1 or more."
         )
-    index = Bm25Index(texts.values())
-    return lexical_run(queries, list(texts), index.scores, k)
+    scores = Bm25Index(texts.values()).scores
+    return lexical_run(queries, list(texts), scores, k, candidates=candidates)
 
 
-def tokenize(text: str) -> list[str]:
-    """Returns the words of a text in lower case, in order."""
-    return _WORD.findall(text.lower())
+def bm25_pool_run(benchmark: Benchmark, k: int) -> pd.DataFrame:
+    """Returns a BM25 run over the benchmark, restricted to each query's candidates. Documents in
+    `left_out` are excluded.
+    """
+    everything = benchmark.pools is None and not benchmark.left_out
+    candidates = None if everything else benchmark.searchable
+    return bm25_run(benchmark.queries.values(), benchmark.corpus, k, candidates=candidates)
 
 
 class TfidfIndex:
@@ -115,28 +132,17 @@ def tfidf_run(benchmark: Benchmark, *, k: int) -> pd.DataFrame:
     The score is the cosine, in [0, 1], of tf-idf weights (see `TfidfIndex`). Returns all documents
     where there are fewer than k. Raises `VragError` for a document without text, and for k below 1.
     """
-    for doc_id, document in benchmark.corpus.items():
-        if not (document.text or "").strip():
-            raise VragError(
-                f"{benchmark.name}: document {doc_id!r} has no text, so no word of it can be"
-                " matched. Load a benchmark with texts."
-            )
-    if k < 1 or not benchmark.corpus:
-        raise VragError(
-            f"{benchmark.name} has {len(benchmark.corpus)} documents, so k = {k} finds nothing."
-            " Choose k of at least 1, and load a benchmark with documents."
-        )
-    names = list(benchmark.corpus)
-    index = TfidfIndex(document.text or "" for document in benchmark.corpus.values())
+    texts = {doc_id: document.text or "" for doc_id, document in benchmark.corpus.items()}
+    if k < 1 or not texts:
+        raise VragError(f"{benchmark.name} has {len(texts)} documents, so k = {k} finds nothing.")
+    if silent := [doc_id for doc_id, text in texts.items() if not text.strip()]:
+        raise VragError(f"{benchmark.name}: document {silent[0]!r} has no text to be searched.")
+    index = TfidfIndex(texts.values())
     rows: list[tuple[str, str, float]] = []
     for query_id, query in benchmark.queries.items():
-        best = top_k_scores(index.scores(query.text), names, k)
+        best = top_k_scores(index.scores(query.text), list(texts), k)
         rows += [(query_id, doc_id, score) for score, doc_id in best]
     return make_run(rows)
-
-
-K0 = 60
-"""The constant k of Cormack, Clarke & Büttcher."""
 
 
 def reciprocal_rank_fusion(runs: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
@@ -153,35 +159,24 @@ def reciprocal_rank_fusion(runs: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
         raise VragError("fuse: 0 runs; expected at least one.")
     ranks: dict[tuple[str, str], list[int]] = defaultdict(list)
     for name, run in runs.items():
-        _check(name, run)
-        for query_id, doc_id, rank in run[["query_id", "doc_id", "rank"]].itertuples(index=False):
+        require_columns(run, ["query_id", "doc_id", "rank"], f"fuse, run {name!r}")
+        rows = run[["query_id", "doc_id", "rank"]]
+        for query_id, doc_id, _ in rows[rows.duplicated(["query_id", "doc_id"])].to_numpy():
+            raise VragError(
+                f"fuse: the run {name!r} ranks document {doc_id!r} twice for query {query_id!r};"
+                " expected each once."
+            )
+        for query_id, doc_id, rank in rows.itertuples(index=False):
             ranks[query_id, doc_id].append(int(rank))
-    return make_run([(*pair, _score(tuple(sorted(each)))) for pair, each in ranks.items()])
+    return make_run([(*pair, _rrf_score(tuple(sorted(each)))) for pair, each in ranks.items()])
 
 
 @cache
-def _score(ranks: tuple[int, ...]) -> float:
-    """The sum of 1 / (k0 + rank), rounded once: equal sums of other ranks, such as
+def _rrf_score(ranks: tuple[int, ...]) -> float:
+    """Returns the sum of 1 / (60 + rank), rounded once: equal sums of other ranks, such as
     1/63 + 1/84 and 1/72 + 1/72, are equal.
     """
     return float(sum(Fraction(1, K0 + rank) for rank in ranks))
-
-
-def _check(name: str, run: pd.DataFrame) -> None:
-    require_columns(run, ["query_id", "doc_id", "rank"], f"fuse, run {name!r}")
-    twice = run[run.duplicated(["query_id", "doc_id"])]
-    if len(twice):
-        query_id, doc_id = twice.iloc[0][["query_id", "doc_id"]]
-        raise VragError(
-            f"fuse: the run {name!r} ranks document {doc_id!r} twice for query {query_id!r};"
-            " expected each once. Make it by `make_run`, or read it by `read_run`."
-        )
-
-
-BM25 = "bm25"
-FUSED = "fused"
-Runs = dict[str, dict[str, pd.DataFrame]]
-"""Modality → retriever name → run."""
 
 
 def search_by_modality(
@@ -201,15 +196,10 @@ def search_by_modality(
     `search_all` does.
     """
     if unknown := [each for each in retrievers if each not in MODALITIES]:
-        raise VragError(
-            f"retrievers are by modality: found {unknown[0]!r}, expected"
-            f" {' and '.join(MODALITIES)}."
-        )
-    there = {document.modality for document in benchmark.corpus.values()}
+        raise VragError(f"retrievers: found {unknown[0]!r}, expected {' or '.join(MODALITIES)}.")
+    present = {document.modality for document in benchmark.corpus.values()}
     found: Runs = {}
-    for modality in MODALITIES:
-        if modality not in there:
-            continue
+    for modality in [each for each in MODALITIES if each in present]:
         part = restrict_to_modality(benchmark, modality)
         entries = list(retrievers.get(modality, ()))
         runs: dict[str, pd.DataFrame] = {}
@@ -234,19 +224,3 @@ def score_by_modality(benchmark: Benchmark, runs: Runs, *, cutoffs: Sequence[int
         scores.insert(0, "modality", modality)
         tables.append(scores)
     return pd.concat(tables, ignore_index=True)
-
-
-def bm25_pool_run(benchmark: Benchmark, k: int) -> pd.DataFrame:
-    """Returns a BM25 run over the benchmark, restricted to each query's candidates. Documents in
-    `left_out` are excluded.
-    """
-    queries = benchmark.queries.values()
-    if benchmark.pools is None and not benchmark.left_out:
-        return bm25_run(queries, benchmark.corpus, k)
-    run = bm25_run(queries, benchmark.corpus, len(benchmark.corpus))
-    rows: list[tuple[str, str, float]] = []
-    for query_id, hits in run.groupby("query_id", sort=False):
-        kept = hits[hits["doc_id"].isin(benchmark.searchable(str(query_id)))].head(k)
-        pairs = zip(kept["doc_id"], kept["score"], strict=True)
-        rows += [(str(query_id), doc_id, score) for doc_id, score in pairs]
-    return make_run(rows)

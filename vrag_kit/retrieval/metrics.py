@@ -23,7 +23,6 @@ of 1 or more; labels below 0 count as 0.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Collection, Mapping, Sequence
 from itertools import islice
 from math import comb
@@ -61,39 +60,38 @@ def evaluate(
     the labels, which means that the two files do not belong together, and as `load_metrics` and
     `apply_metric` do.
     """
-    own = load_metrics(metrics, METRICS)
+    custom = load_metrics(metrics, METRICS)
     _check(run, qrels, cutoffs)
     depth = max(*cutoffs, DEPTH)
     gains = _gains(run, qrels, depth)
     ideal, relevant = _ideal(qrels, depth)
     judged = np.where(relevant > 0, 1.0, np.nan)
-    shallow = list(shallow_queries(run, qrels))
-    lacking = np.where(np.isin(list(qrels), shallow), np.nan, 1.0)
+    deep = np.where(np.isin(list(qrels), list(shallow_queries(run, qrels))), np.nan, 1.0)
     tables = []
     for k in cutoffs:
-        values = _measured(gains, ideal, relevant, k)
-        values[BY_DEPTH] = values[BY_DEPTH] * lacking
-        for name, function in own.items():
+        values = _values_at(k, gains, ideal, relevant)
+        values[BY_DEPTH] *= deep
+        for name, function in custom.items():
             values[name] = apply_metric(name, function, gains[:, :k] > 0, relevant, list(qrels))
-        for metric in (*METRICS, *own):
-            rows = {"query_id": list(qrels), "metric": metric, "k": k}
-            tables.append(pd.DataFrame({**rows, "value": values[metric] * judged}))
+        for metric, value in values.items():
+            rows = {"query_id": list(qrels), "metric": metric, "k": k, "value": value * judged}
+            tables.append(pd.DataFrame(rows))
     return pd.concat(tables, ignore_index=True)
 
 
 def shallow_queries(run: pd.DataFrame, qrels: Qrels) -> dict[str, int]:
     """Returns the number of retrieved documents of each query too shallow for `ndcg_visual_rag`.
     Such a query has results, but fewer than 30 and fewer than have a label: the best order of the
-    30 is unknown. If all queries with results are shallow, those without are included.
+    30 is unknown. If all queries with results are shallow, those without are included: their zeros
+    alone are no mean of the run.
     """
-    held = run["query_id"].value_counts()
-    found = {query_id: int(held.get(query_id, 0)) for query_id in qrels}
+    counts = run["query_id"].value_counts()
+    found = {query_id: int(counts.get(query_id, 0)) for query_id in qrels}
     shallow = {
-        query_id: found[query_id]
-        for query_id, labels in qrels.items()
-        if 0 < found[query_id] < min(DEPTH, len(labels))
+        query_id: count
+        for query_id, count in found.items()
+        if 0 < count < min(DEPTH, len(qrels[query_id]))
     }
-    # else the zeros of those without results would be the run's mean
     return found if shallow and len(shallow) == np.count_nonzero(list(found.values())) else shallow
 
 
@@ -102,11 +100,11 @@ def truncated_depth(run: pd.DataFrame, qrels: Qrels) -> int | None:
     Nothing is then known of a larger k. None without results, and where those queries have pools
     that are ranked to their end: all documents with a label, also of 0.
     """
-    held = run["query_id"].value_counts()
-    if held.empty:
+    counts = run["query_id"].value_counts()
+    if counts.empty:
         return None
-    deepest = int(held.max())
-    labels = [qrels.get(str(query_id), {}) for query_id in held.index[held == deepest]]
+    deepest = int(counts.max())
+    labels = [qrels.get(str(query_id), {}) for query_id in counts.index[counts == deepest]]
     ended = [len(each) <= deepest and min(each.values(), default=1) < 1 for each in labels]
     return None if all(ended) else deepest
 
@@ -114,30 +112,29 @@ def truncated_depth(run: pd.DataFrame, qrels: Qrels) -> int | None:
 def _check(run: pd.DataFrame, qrels: Qrels, cutoffs: Sequence[int]) -> None:
     """Raise `VragError` for what cannot be evaluated."""
     if not cutoffs or min(cutoffs) < 1:
-        raise VragError(f"cut-offs must be 1 or more, got {list(cutoffs)}.")
+        raise VragError(f"cutoffs are {list(cutoffs)}; expected numbers of 1 or more.")
     if len(run) and not set(run["query_id"]) & set(qrels):
         raise VragError(
             "the run and the relevance labels share no query: the run has"
-            f" {_some(list(run['query_id'].unique()))}, the labels have {_some(list(qrels))}."
+            f" {run['query_id'].iloc[0]!r}, the labels have {next(iter(qrels), None)!r}."
         )
 
 
-def _measured(
-    gains: np.ndarray, ideal: np.ndarray, relevant: np.ndarray, k: int
+def _values_at(
+    k: int, gains: np.ndarray, ideal: np.ndarray, relevant: np.ndarray
 ) -> dict[str, np.ndarray]:
-    """Returns the kit's metrics at one cutoff, a value per query, shape (queries,). Labels by rank,
-    as retrieved and in the best order, have the shape (queries, depth).
+    """Returns the metrics at one cutoff, in the order of `METRICS`, each of shape (queries,).
+
+    `gains` and `ideal`: labels by rank, as retrieved and in the best order, shape (queries, depth);
+    `relevant`: number of relevant documents, shape (queries,).
     """
     found = (gains[:, :k] > 0).sum(axis=1)
-    shallow = min(k, DEPTH)
-    retrieved = -np.sort(-gains[:, :DEPTH], axis=1)
-    again = _dcg(retrieved[:, :shallow])
+    of_30 = gains[:, :DEPTH]
+    best = _dcg(-np.sort(-of_30, axis=1)[:, :k])
     return {
         "recall": found / np.maximum(relevant, 1),
         "ndcg": _dcg(gains[:, :k]) / np.maximum(_dcg(ideal[:, :k]), 1e-12),
-        BY_DEPTH: np.divide(
-            _dcg(gains[:, :shallow]), again, out=np.zeros(len(gains)), where=again > 0
-        ),
+        BY_DEPTH: np.divide(_dcg(of_30[:, :k]), best, out=np.zeros(len(gains)), where=best > 0),
         "hit": (found > 0).astype(float),
         "hit_count": found.astype(float),
     }
@@ -177,16 +174,8 @@ def mean_metrics(per_query: pd.DataFrame) -> pd.DataFrame:
     """Returns means over queries that have a value: columns metric, k, value, n. Rows are in the
     order of `per_query`.
     """
-    means = (
-        per_query.groupby(["metric", "k"], sort=False)["value"]
-        .agg(value="mean", n="count")
-        .reset_index()
-    )
-    return means[["metric", "k", "value", "n"]]
-
-
-def _some(ids: Sequence[str]) -> str:
-    return ", ".join(map(repr, list(ids)[:3])) + (" …" if len(ids) > 3 else "")
+    values = per_query.groupby(["metric", "k"], sort=False)["value"]
+    return values.agg(value="mean", n="count").reset_index()
 
 
 def random_baseline(
@@ -207,7 +196,7 @@ def random_baseline(
     for query_id, labels in qrels.items():
         if any(label not in (0, 1) for label in labels.values()):
             raise VragError(
-                f"query {query_id!r} has graded labels; the random reference is defined for labels"
+                f"query {query_id!r} has graded labels; the random baseline is defined for labels"
                 " 0 and 1."
             )
         relevant = sum(labels.values())
@@ -283,8 +272,8 @@ def load_metrics(
     """Returns name → function, of functions and of "module:function". Names in `known`, which are
     computed anyway, are skipped.
 
-    A metric has its function's name. Raises `VragError` for an entry that names no function, for a
-    function without a name, and for a name that is taken.
+    A metric has its function's name. Raises `VragError` for an entry that names no function, and
+    for a function without a name, or with one that is taken.
     """
     check_list(entries, "metrics")
     opened: dict[str, RetrievalMetric] = {}
@@ -298,12 +287,10 @@ def load_metrics(
                 ' "module:function", such as "my_metrics:rbp".'
             )
         name = str(getattr(function, "__name__", ""))
-        if not name.isidentifier():
+        if not name.isidentifier() or name in known or name in opened:
             raise VragError(
-                f"metric {entry!r} has no name of its own; expected a function of a `def`."
+                f"metric {entry!r}: found the name {name!r}; expected one that no other metric has."
             )
-        if name in known or name in opened:
-            raise VragError(f"two metrics are named {name!r}; call the function otherwise.")
         opened[name] = function
     return opened
 
@@ -322,24 +309,15 @@ def apply_metric(
     query, for a metric that fails, or gives no number from 0 to 1.
     """
     values = np.full(len(query_ids), np.nan)
-    k = relevant.shape[1]
     for row in np.flatnonzero(n_relevant > 0).tolist():
-        where = f"metric {name!r} of query {query_ids[row]!r} at k = {k}"
+        where = f"metric {name!r} of query {query_ids[row]!r} at k = {relevant.shape[1]}"
         with catch_custom_errors(f"{where}: it", function):
             found = function(relevant[row].copy(), int(n_relevant[row]))
-        values[row] = _share(found, where)
+        number = isinstance(found, int | float | np.number | np.bool_)
+        if not number or found < -_ROUNDING or found > 1 + _ROUNDING:
+            raise VragError(
+                f"{where}: it gave {found!r}; expected a number from 0 to 1, or NaN where there is"
+                " nothing to measure."
+            )
+        values[row] = np.clip(found, 0, 1)
     return values
-
-
-def _share(found: object, where: str) -> float:
-    """Returns a metric's value as a number from 0 to 1, or NaN."""
-    number = isinstance(found, int | float | np.number | np.bool_)
-    value = float(found) if number else math.inf  # type: ignore[arg-type]  # it is a number
-    if math.isnan(value):
-        return value
-    if not -_ROUNDING <= value <= 1 + _ROUNDING:
-        raise VragError(
-            f"{where}: it gave {found!r}; expected a number from 0 to 1, or NaN where there is"
-            " nothing to measure."
-        )
-    return min(max(value, 0.0), 1.0)

@@ -12,11 +12,9 @@ import math
 import re
 import sys
 import zlib
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import chain, pairwise
 from pathlib import Path
-from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -25,8 +23,8 @@ from vrag_kit.errors import VragError
 from vrag_kit.files import write_file
 from vrag_kit.log import logger
 from vrag_kit.options import read_entry
-from vrag_kit.spelling import did_you_mean
-from vrag_kit.types import Benchmark, Query
+from vrag_kit.spelling import did_you_mean, nearest
+from vrag_kit.types import Benchmark, DocId, Query, QueryId
 from vrag_kit.workspace import display_path
 from vrag_kit.workspace import path as project_path
 
@@ -34,6 +32,12 @@ Qrels = Mapping[str, Mapping[str, int]]
 RUN_COLUMNS = ["query_id", "doc_id", "rank", "score"]
 NAME = "retriever"
 """Key in a run's `attrs`: the retriever's name in tables."""
+READ_FROM = "read from"
+"""Key in a run's `attrs`: the file that it was read from, which must not be overwritten."""
+ENDINGS = (".run", ".run.gz", ".trec", ".trec.gz")
+"""File extensions that mark an entry as a run, even if the file does not exist."""
+_RUN_LINE = "query_id Q0 doc_id rank score tag"
+_QRELS_LINE = "query_id 0 doc_id label"
 
 
 def make_run(rows: Iterable[tuple[str, str, float]] | pd.DataFrame) -> pd.DataFrame:
@@ -68,19 +72,27 @@ def top_k_scores(scores: np.ndarray, names: Sequence[str], k: int) -> list[tuple
 
 
 def lexical_run(
-    queries: Iterable[Query], names: Sequence[str], scores: Callable[[str], np.ndarray], k: int
+    queries: Iterable[Query],
+    names: Sequence[str],
+    scores: Callable[[str], np.ndarray],
+    k: int,
+    *,
+    candidates: Callable[[QueryId], Collection[DocId]] | None = None,
 ) -> pd.DataFrame:
     """Returns the k texts that match each question best, as a run. A text with a score of 0 shares
     no word with the question, and is not a result.
 
-    `scores(question)`: shape (n,), at least 0, the score of each name.
+    `scores(question)`: shape (n,), at least 0, the score of each name. `candidates(query_id)`: the
+    names that a query may find, by default all.
     """
     rows: list[tuple[str, str, float]] = []
     for query in queries:
         found = np.asarray(scores(query.text))
-        places = np.flatnonzero(found > 0)
-        matched = [names[place] for place in places.tolist()]
-        best = top_k_scores(found[places], matched, k)
+        places = np.flatnonzero(found > 0).tolist()
+        if candidates is not None:
+            allowed = set(candidates(query.query_id))
+            places = [place for place in places if names[place] in allowed]
+        best = top_k_scores(found[places], [names[place] for place in places], k)
         rows += [(query.query_id, name, score) for score, name in best]
     return make_run(rows)
 
@@ -91,11 +103,10 @@ def write_run(run: pd.DataFrame, path: Path | str, tag: str) -> None:
     raises `VragError` for an id with white space, and for an empty tag.
     """
     tag = re.sub(r"\s+", "-", tag)
-    for each in (tag, *run["query_id"].unique(), *run["doc_id"].unique()):
-        if not re.fullmatch(r"\S+", each):
+    for name in (tag, *run["query_id"].unique(), *run["doc_id"].unique()):
+        if not re.fullmatch(r"\S+", name):
             raise VragError(
-                f"{path}: {each!r} cannot stand in a TREC run, whose fields white space parts."
-                " Name it without."
+                f"{path}: {name!r} cannot stand in a TREC run; expected a name without white space."
             )
     lines = [
         f"{query_id} Q0 {doc_id} {rank} {score:.9g} {tag}\n"
@@ -108,25 +119,12 @@ def write_run(run: pd.DataFrame, path: Path | str, tag: str) -> None:
 
 def write_qrels(qrels: Qrels, path: Path | str) -> None:
     """Write a TREC qrels file: query_id 0 doc_id label."""
-
-    def lines() -> Iterator[str]:
-        for query_id, labels in qrels.items():
-            yield "".join(f"{query_id} 0 {doc_id} {label}\n" for doc_id, label in labels.items())
-
-    write_file(Path(path), lines())
-
-
-class RunRow(NamedTuple):
-    """A line of a run file."""
-
-    line: int
-    """Line number, from 1."""
-    query_id: str
-    doc_id: str
-    score: float
-    """As float32, which is what trec_eval compares."""
-    rank: float
-    """As in the file, not used for ordering; NaN where it is not a number."""
+    lines = (
+        f"{query_id} 0 {doc_id} {label}\n"
+        for query_id, labels in qrels.items()
+        for doc_id, label in labels.items()
+    )
+    write_file(Path(path), lines)
 
 
 def read_run(path: Path | str) -> pd.DataFrame:
@@ -138,33 +136,73 @@ def read_run(path: Path | str) -> pd.DataFrame:
     `VragError` for that, for an empty file, as a failed job may leave, and naming the line that is
     not a result.
     """
-    return make_run((row.query_id, row.doc_id, row.score) for row in run_rows(path))
+    return make_run(read_run_lines(path))
 
 
-def run_rows(path: Path | str) -> list[RunRow]:
-    """Returns the lines of a run file in order; raises as `read_run` does."""
-    rows: list[RunRow] = []
-    seen: dict[tuple[str, str], int] = {}
-    for number, fields in _fields(Path(path), 6, "query_id Q0 doc_id rank score tag"):
-        query_id, doc_id = fields[0], fields[2]
-        rank = _number(fields[3])
-        if not (math.isnan(rank) or rank.is_integer()):
-            raise VragError(f"{path} line {number}: rank {fields[3]!r}; expected a whole number.")
-        with np.errstate(over="ignore"):
-            score = float(np.float32(_number(fields[4])))
-        if not math.isfinite(score):
+def read_run_lines(path: Path | str) -> pd.DataFrame:
+    """Returns the lines of a run file: query_id, doc_id, rank (float, as in the file; NaN where it
+    is not a number) and score. The index is the line number, from 1; raises as `read_run` does.
+    """
+    lines = _read_fields(Path(path), _RUN_LINE)
+    ranks, scores = lines["rank"].map(_number), lines["score"].map(_number)
+    with np.errstate(over="ignore"):
+        scores = scores.astype(np.float32).astype(float)
+    _refuse(path, lines["rank"][ranks.notna() & (ranks % 1 != 0)], "a whole number")
+    _refuse(path, lines["score"][~np.isfinite(scores)], "a number that 32 bits hold")
+    keys = ["query_id", "doc_id"]
+    for line, query_id, doc_id in lines.loc[lines.duplicated(keys), keys].itertuples():
+        first = lines.index[(lines["query_id"] == query_id) & (lines["doc_id"] == doc_id)][0]
+        raise VragError(
+            f"{path} line {line}: document {doc_id!r} of query {query_id!r} was already ranked in"
+            f" line {first}; expected each once."
+        )
+    lines = lines.assign(rank=ranks, score=scores)[RUN_COLUMNS]
+    _check_ranks(path, lines)
+    return lines
+
+
+def read_qrels(path: Path | str) -> dict[str, dict[str, int]]:
+    """Read a TREC qrels file as query_id → doc_id → label.
+
+    Raises `VragError` naming the line that is not a judgment.
+    """
+    lines = _read_fields(Path(path), _QRELS_LINE)
+    _refuse(path, lines["label"][~lines["label"].str.fullmatch(r"-?\d+")], "a whole number")
+    qrels: dict[str, dict[str, int]] = {}
+    for number, query_id, _, doc_id, label in lines.itertuples():
+        before = qrels.setdefault(query_id, {}).setdefault(doc_id, int(label))
+        if before != int(label):
             raise VragError(
-                f"{path} line {number}: score {fields[4]!r}; expected a number that 32 bits hold."
+                f"{path} line {number}: document {doc_id!r} of query {query_id!r} is labelled"
+                f" {label} here and {before} before."
             )
-        first = seen.setdefault((query_id, doc_id), number)
-        if first != number:
+    return qrels
+
+
+def _read_fields(path: Path, names: str) -> pd.DataFrame:
+    """Returns the fields of a TREC file as text; the index is the line number, from 1."""
+    try:
+        opened = gzip.open if path.suffix == ".gz" else open
+        with opened(path, "rt", encoding="utf-8-sig") as file:
+            lines = dict(enumerate(map(str.split, file), start=1))
+    except (OSError, EOFError, zlib.error, UnicodeDecodeError) as error:
+        raise VragError(f"{path}: cannot be read ({error}); expected lines '{names}'.") from error
+    rows = {number: fields for number, fields in lines.items() if fields}
+    if not rows:
+        raise VragError(f"{path}: empty; expected lines '{names}'.")
+    columns = names.split()
+    for number, fields in rows.items():
+        if len(fields) != len(columns):
             raise VragError(
-                f"{path} line {number}: document {doc_id!r} of query {query_id!r} was already"
-                f" ranked in line {first}; expected each once."
+                f"{path} line {number}: {len(fields)} fields, expected {len(columns)}: '{names}'."
             )
-        rows.append(RunRow(number, query_id, doc_id, score, rank))
-    _check_ranks(path, rows)
-    return rows
+    return pd.DataFrame.from_dict(rows, orient="index", columns=columns)
+
+
+def _refuse(path: Path | str, wrong: pd.Series, expected: str) -> None:
+    """Raise `VragError` for the first of a column's wrong fields, if there is one."""
+    for number, text in wrong.head(1).items():
+        raise VragError(f"{path} line {number}: {wrong.name} {text!r}; expected {expected}.")
 
 
 def _number(text: str) -> float:
@@ -175,78 +213,33 @@ def _number(text: str) -> float:
         return math.nan
 
 
-def _check_ranks(path: Path | str, rows: Sequence[RunRow]) -> None:
+def _check_ranks(path: Path | str, lines: pd.DataFrame) -> None:
     """Raise `VragError` if all ranks contradict the scores, and print a note if some do."""
-    compared, odd = 0, []
-    ranked = [row for row in rows if not math.isnan(row.rank)]
-    ordered = sorted(ranked, key=lambda row: (row.query_id, row.rank))
-    for above, below in pairwise(ordered):
-        apart = above.rank < below.rank and above.score != below.score
-        if apart and above.query_id == below.query_id:
-            compared += 1
-            if below.score > above.score:
-                odd.append((below, above))
-    if not odd:
+    ranked = lines[lines["rank"].notna()].sort_values(["query_id", "rank"], kind="stable")
+    ranked = ranked.assign(line=ranked.index)
+    above = ranked.shift()
+    compared = (ranked["query_id"] == above["query_id"]) & (ranked["rank"] > above["rank"])
+    compared &= ranked["score"] != above["score"]
+    odd = compared & (ranked["score"] > above["score"])
+    if not odd.any():
         return
-    row, before = min(odd)
+    line = ranked.index[odd].min()
+    lower, higher = ranked.loc[line], above.loc[line]
     found = (
-        f"{path} line {row.line}: rank {row.rank:g} of query {row.query_id!r} has a higher score"
-        f" ({row.score:g}) than rank {before.rank:g} in line {before.line} ({before.score:g})"
+        f"{path} line {line}: rank {lower['rank']:g} of query {lower['query_id']!r} has a higher"
+        f" score ({lower['score']:g}) than rank {higher['rank']:g} in line {higher['line']:g}"
+        f" ({higher['score']:g})"
     )
-    if len(odd) == compared:
+    if odd.sum() == compared.sum():
         raise VragError(
-            f"{found}, and so it is throughout the file. Scores must be higher for what fits"
-            " better, since runs are read by them: write distances as negative numbers, or ranks"
-            " that follow the scores."
+            f"{found}, and so it is throughout the file. Higher scores must be better: write"
+            " distances as negative numbers."
         )
     print(
-        f"note: {found}; {len(odd)} of {compared} neighbouring ranks contradict the scores, by"
-        " which the run is read, as trec_eval does",
+        f"note: {found}; {odd.sum()} of {compared.sum()} neighbouring ranks contradict the scores,"
+        " by which the run is read, as trec_eval does",
         file=sys.stderr,
     )
-
-
-def read_qrels(path: Path | str) -> dict[str, dict[str, int]]:
-    """Read a TREC qrels file as query_id → doc_id → label.
-
-    Raises `VragError` naming the line that is not a judgment.
-    """
-    qrels: dict[str, dict[str, int]] = {}
-    expected = "query_id 0 doc_id label"
-    for number, (query_id, _, doc_id, label) in _fields(Path(path), 4, expected):
-        if not re.fullmatch(r"-?\d+", label):
-            raise VragError(f"{path} line {number}: label {label!r} is not a whole number.")
-        if qrels.setdefault(query_id, {}).setdefault(doc_id, int(label)) != int(label):
-            raise VragError(
-                f"{path} line {number}: document {doc_id!r} of query {query_id!r} is labelled"
-                f" {label} here and {qrels[query_id][doc_id]} before."
-            )
-    return qrels
-
-
-def _fields(path: Path, count: int, expected: str) -> list[tuple[int, list[str]]]:
-    try:
-        content = path.read_bytes()
-        content = gzip.decompress(content) if path.suffix == ".gz" else content
-        lines = content.decode("utf-8-sig").splitlines()
-    except (OSError, EOFError, zlib.error, UnicodeDecodeError) as error:
-        raise VragError(
-            f"{path}: cannot be read ({error}). Give the path of a TREC file with lines"
-            f" '{expected}'."
-        ) from error
-    rows = [(number, line.split()) for number, line in enumerate(lines, start=1) if line.strip()]
-    if not rows:
-        raise VragError(f"{path}: empty; expected lines '{expected}'.")
-    for number, fields in rows:
-        if len(fields) != count:
-            raise VragError(
-                f"{path} line {number}: {len(fields)} fields, expected {count}: '{expected}'."
-            )
-    return rows
-
-
-ENDINGS = (".run", ".run.gz", ".trec", ".trec.gz")
-"""File extensions that mark an entry as a run, even if the file does not exist."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -257,17 +250,15 @@ class RunFile:
     name: str
     """The entry's `name`, else the file name without extension; used in tables and file names."""
 
-    def rows(self) -> list[RunRow]:
-        """Returns its rows; raises `VragError` for a missing file, and as `read_run` does."""
+    def rows(self) -> pd.DataFrame:
+        """Returns its lines (`read_run_lines`); raises `VragError` also for a missing file."""
         if not self.path.is_file():
-            there = [file.name for file in self.path.parent.glob("*") if file.is_file()]
-            hint = did_you_mean(self.path.name, there)
+            others = [file.name for file in self.path.parent.glob("*") if file.is_file()]
             raise VragError(
-                f"retriever {display_path(self.path)!r}: there is no such file; expected a TREC"
-                " run with"
-                f" lines 'query_id Q0 doc_id rank score tag'.{hint}"
+                f"retriever {display_path(self.path)!r}: no such file; expected a TREC run with"
+                f" lines '{_RUN_LINE}'.{did_you_mean(self.path.name, others)}"
             )
-        return run_rows(self.path)
+        return read_run_lines(self.path)
 
 
 def find_run_file(entry: object) -> RunFile | None:
@@ -298,82 +289,73 @@ def external_run(file: RunFile, benchmark: Benchmark, k: int) -> pd.DataFrame:
     without ranked documents, a document that the benchmark does not have, and a question without
     any of its candidates.
     """
-    rows = file.rows()
-    asked = [row for row in rows if row.query_id in benchmark.queries]
-    _check_queries(file, benchmark, rows, {row.query_id for row in asked})
-    pools: dict[str, set[str]] = {}
-    kept: dict[str, list[RunRow]] = {query_id: [] for query_id in benchmark.queries}
-    for row in asked:
-        _check_document(file, benchmark, row)
-        if row.query_id not in pools:
-            pools[row.query_id] = set(benchmark.searchable(row.query_id))
-        if row.doc_id in pools[row.query_id]:
-            kept[row.query_id].append(row)
-    for query_id, ranked in kept.items():
-        if not ranked:
+    lines = file.rows()
+    _check_ids(display_path(file.path), lines, benchmark)
+    ranked = dict(list(lines.groupby("query_id")))
+    parts = []
+    for query_id in benchmark.queries:
+        candidates = benchmark.searchable(query_id)
+        part = ranked[query_id][ranked[query_id]["doc_id"].isin(candidates)]
+        if part.empty:
             raise VragError(
-                f"{display_path(file.path)}: none of the documents that it ranks for query"
-                f" {query_id!r} is"
-                f" a candidate of it in {benchmark.name}, such as"
-                f" {next(iter(benchmark.searchable(query_id)), None)!r}. Rank its candidates."
+                f"{display_path(file.path)}: none of the documents ranked for query {query_id!r}"
+                f" is among its candidates in {benchmark.name}, such as {candidates[:1]}."
             )
-    found = chain.from_iterable(kept.values())
-    run = make_run((row.query_id, row.doc_id, row.score) for row in found)
+        parts.append(part)
+    run = make_run(pd.concat(parts))
+    skipped = len(lines) - len(run)
     run = run[run["rank"] <= k].reset_index(drop=True)
     run.attrs[READ_FROM] = str(file.path.resolve())
-    _tell(file, run, rows, asked, sum(map(len, kept.values())))
+    depths = sorted(set(run["query_id"].value_counts()))
+    depth = " to ".join(map(str, dict.fromkeys([depths[0], depths[-1]])))
+    note = f"run {file.name}: {len(parts):,} queries, {depth} documents each"
+    if skipped:
+        note += f"; skipped {skipped:,} lines of other queries and of documents not to be searched"
+    logger.info(note)
     return run
 
 
-READ_FROM = "read from"
-"""Key in a run's `attrs`: the file that it was read from, which must not be overwritten."""
-
-
-def _check_queries(
-    file: RunFile, benchmark: Benchmark, rows: list[RunRow], ranked: Collection[str]
-) -> None:
+def _check_ids(place: str, lines: pd.DataFrame, benchmark: Benchmark) -> None:
+    """Raise `VragError` for a query without ranked documents, and for an unknown document."""
+    ranked = set(lines["query_id"])
     missing = [query_id for query_id in benchmark.queries if query_id not in ranked]
-    if not missing:
-        return
-    others = f" and {len(missing) - 1} more" if len(missing) > 1 else ""
-    lack = f"it ranks nothing for {missing[0]!r}{others} of {len(benchmark.queries)} queries"
-    stranger = next((row for row in rows if row.query_id not in benchmark.queries), None)
-    if stranger is None:
+    known = lines["query_id"].isin(list(benchmark.queries))
+    if missing:
+        found = "; expected at least one for each."
+        for line, query_id in lines.loc[~known, "query_id"].head(1).items():
+            found = f"; line {line} is of query {query_id!r}.{did_you_mean(query_id, missing)}"
         raise VragError(
-            f"{display_path(file.path)}: {lack} of {benchmark.name}; expected a document at least"
-            " for"
-            " each. Search for these too, and write the run again."
+            f"{place}: {len(missing)} of {len(benchmark.queries)} queries of {benchmark.name} have"
+            f" no ranked document, the first is {missing[0]!r}{found}"
         )
-    hint = did_you_mean(stranger.query_id, missing)
-    raise VragError(
-        f"{display_path(file.path)} line {stranger.line}: query {stranger.query_id!r} is none of"
-        f" {benchmark.name}, and {lack}.{hint} Write the run with the benchmark's ids of queries."
-    )
+    for line, query_id, doc_id in lines.loc[known, ["query_id", "doc_id"]].itertuples():
+        if doc_id not in benchmark.corpus:
+            among = benchmark.searchable(query_id)
+            raise VragError(
+                f"{place} line {line}: document {doc_id!r} of query {query_id!r} is not in"
+                f" {benchmark.name}; expected an id such as"
+                f" {nearest(doc_id, among) or next(iter(among), '')!r}."
+            )
 
 
-def _check_document(file: RunFile, benchmark: Benchmark, row: RunRow) -> None:
-    if row.doc_id in benchmark.corpus:
-        return
-    among = benchmark.searchable(row.query_id)
-    example = f" Its documents are called such as {among[0]!r}." if among else ""
-    hint = did_you_mean(row.doc_id, among) or example
-    raise VragError(
-        f"{display_path(file.path)} line {row.line}: document {row.doc_id!r} of query"
-        f" {row.query_id!r} is"
-        f" none of the {len(benchmark.corpus):,} of {benchmark.name}.{hint} Write the run with the"
-        " benchmark's ids of documents; it belongs to one corpus."
-    )
+def clip_cutoffs(ks: Sequence[int], most: int, available: str) -> list[int]:
+    """Clip the cutoffs `ks` to `most`, in their order and without duplicates. A warning is logged
+    if any k is clipped.
+
+    `available` describes the documents there are, such as "query 'q1' has 12 candidates".
+    """
+    larger = list(dict.fromkeys(k for k in ks if k > most))
+    if larger:
+        logger.warning(f"k = {', '.join(map(str, larger))} is cut to {most}: {available}")
+    return list(dict.fromkeys(min(k, most) for k in ks))
 
 
-def _tell(
-    file: RunFile, run: pd.DataFrame, rows: list[RunRow], asked: list[RunRow], kept: int
-) -> None:
-    depths = run["query_id"].value_counts()
-    least, most = int(depths.min()), int(depths.max())
-    depth = f"{most}" if least == most else f"{least} to {most}"
-    line = f"run {file.name}: {len(depths):,} queries, {depth} documents each"
-    if len(rows) > len(asked):
-        line += f"; {len(rows) - len(asked):,} lines of other queries are passed over"
-    if len(asked) > kept:
-        line += f"; {len(asked) - kept:,} lines that are no candidates are passed over"
-    logger.info(line)
+def describe_run_depth(run: str, depth: int, benchmark: Benchmark, query_id: QueryId) -> str:
+    """Describe how many documents a run holds for a query, as `available` of `clip_cutoffs`: "the
+    run holds 12 documents for query 'q1'". If these are all its candidates, the text adds that
+    recall and hit are 1 by construction.
+    """
+    words = f"{run} holds {depth} documents for query {query_id!r}"
+    if 0 < depth == len(benchmark.searchable(query_id)):
+        words += f", all that it has: at k = {depth} its recall and hit are 100 % by construction"
+    return words

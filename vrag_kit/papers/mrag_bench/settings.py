@@ -12,9 +12,9 @@ from string import ascii_uppercase
 
 import pandas as pd
 
-from vrag_kit.depths import clip_cutoffs
 from vrag_kit.errors import VragError
 from vrag_kit.order import ordered
+from vrag_kit.retrieval.runs import clip_cutoffs
 from vrag_kit.types import Benchmark, Context, DocId, Query, QueryId
 
 TOP = 5

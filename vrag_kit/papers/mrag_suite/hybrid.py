@@ -14,8 +14,8 @@ from vrag_kit.generation import top_k_per_modality
 from vrag_kit.options import Entry
 from vrag_kit.retrieval import (
     FUSED,
-    PERFECT,
-    RANDOM,
+    ORACLE,
+    RANDOM_BASELINE,
     make_run,
     reciprocal_rank_fusion,
     score_by_modality,
@@ -74,7 +74,7 @@ def fusion_gains(scores: pd.DataFrame) -> pd.DataFrame:
     """
     where = ["dataset", "modality"]
     there = scores.loc[scores["retriever"] == FUSED, where].drop_duplicates()
-    both = scores[~scores["retriever"].isin([RANDOM, PERFECT])].merge(there, on=where)
+    both = scores[~scores["retriever"].isin([RANDOM_BASELINE, ORACLE])].merge(there, on=where)
     apart = _gains(both)
     pooled = apart.iloc[:0] if both["dataset"].nunique() < 2 else _gains(both.assign(dataset=ALL))
     return pd.concat([apart, pooled], ignore_index=True)
