@@ -7,6 +7,7 @@ from __future__ import annotations
 import itertools
 import math
 
+import factories
 import numpy as np
 import pandas as pd
 import pytest
@@ -26,9 +27,9 @@ from vrag_kit.retrieval import (
     make_run,
     mean_metrics,
     oracle_run,
-    random_baseline,
     score_runs,
 )
+from vrag_kit.retrieval.metrics import random_baseline
 from vrag_kit.types import Benchmark
 
 Labels = dict[str, dict[str, int]]
@@ -199,6 +200,23 @@ def test_a_perfect_run_of_k_is_the_head_of_the_whole_one(guide: Benchmark) -> No
     pd.testing.assert_frame_equal(oracle_run(guide.qrels, 3), head)
 
 
+def test_a_random_order_is_one_of_the_documents_that_a_query_may_find() -> None:
+    """One relevant document, of four; of three without an excluded one; of two in a pool of
+    three without it. Its first two ranks hold it with twice the probability.
+    """
+    excluded = {"three": frozenset("d"), "two": frozenset("d")}
+    labels = {query_id: {"a": 1} for query_id in ("four", "three", "two")}
+    chances = {"four": 1 / 4, "three": 1 / 3}
+    for pools in (None, {"four": tuple("abcd"), "three": tuple("abcd"), "two": tuple("abd")}):
+        small = factories.benchmark(labels, "abcd", labels, left_out=excluded, pools=pools)
+        values = score_runs(small, {}, cutoffs=(1, 2)).query("retriever == 'random order'")
+        values = values.set_index(["query_id", "metric", "k"])["value"]
+        for query_id, chance in {**chances, "two": 1 / 2 if pools else 1 / 3}.items():
+            for metric in ("recall", "hit", "hit_count"):
+                assert values[query_id, metric, 1] == pytest.approx(chance)
+                assert values[query_id, metric, 2] == pytest.approx(2 * chance)
+
+
 def test_the_random_reference_refuses_graded_labels() -> None:
     with pytest.raises(VragError, match="graded labels"):
         random_baseline({"q": {"a": 2}}, {"q": 5})
@@ -207,21 +225,9 @@ def test_the_random_reference_refuses_graded_labels() -> None:
 def test_scores_carry_the_group_of_their_query(guide: Benchmark) -> None:
     scores = score_runs(guide, {"perfect": oracle_run(guide.qrels)})
     assert list(scores["group"]) == [guide.queries[name].group for name in scores["query_id"]]
-    columns = [
-        "retriever",
-        "query_id",
-        "group",
-        "metric",
-        "k",
-        "value",
-        "score_min",
-        "score_max",
-        "attainable",
-    ]
-    assert list(scores.columns) == columns
-    assert (
-        scores["value"].between(scores["score_min"], scores["score_max"]).all()
-    )  # hits are counted, to k
+    columns = "retriever query_id group metric k value score_min score_max attainable"
+    assert list(scores.columns) == columns.split()
+    assert scores["value"].between(scores["score_min"], scores["score_max"]).all()
     counts = scores.query("metric == 'hit_count' and k == 20")
     clues = {name: len(guide.relevant(name)) for name in guide.queries}
     assert list(counts["attainable"]) == [min(20, clues[name]) for name in counts["query_id"]]

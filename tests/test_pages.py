@@ -18,7 +18,8 @@ from vrag_kit.benchmarks import captions_only, decode_id, encode_id, load_page_b
 from vrag_kit.benchmarks.shared_groups import connected_groups
 from vrag_kit.errors import VragError
 from vrag_kit.generation import evidence_modes
-from vrag_kit.retrieval import bm25_run, read_run, write_run
+from vrag_kit.retrieval import read_run, write_run
+from vrag_kit.retrieval.hybrid import bm25_run
 from vrag_kit.types import Benchmark
 
 

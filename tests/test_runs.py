@@ -19,9 +19,8 @@ def test_a_run_comes_back_from_its_file_unchanged(tmp_path: Path) -> None:
     run = make_run([("q2", "b", 0.125), ("q2", "a", 0.25), ("q1", "c", 2**-24)])
     write_run(run, tmp_path / "x.run", "my retriever")
     assert read_run(tmp_path / "x.run").equals(run)
-    assert (tmp_path / "x.run").read_text(encoding="utf-8").splitlines()[
-        0
-    ] == "q2 Q0 a 1 0.25 my-retriever"
+    first, *_ = (tmp_path / "x.run").read_text(encoding="utf-8").splitlines()
+    assert first == "q2 Q0 a 1 0.25 my-retriever"
 
 
 def test_labels_come_back_from_their_file_unchanged(tmp_path: Path) -> None:
@@ -30,12 +29,19 @@ def test_labels_come_back_from_their_file_unchanged(tmp_path: Path) -> None:
     assert read_qrels(tmp_path / "labels.txt") == labels
 
 
+def test_ids_that_look_like_something_else_stay_text(tmp_path: Path) -> None:
+    ids = ["001", "1", "1e5", "NA", "nan", "null", '"a', "'b'", "#c", "d,e", "é"]
+    run = make_run([(query_id, doc_id, 1.0) for query_id in ids for doc_id in ids])
+    write_run(run, tmp_path / "x.run", "t")
+    assert read_run(tmp_path / "x.run").equals(run)
+    labels = {query_id: dict.fromkeys(ids, 1) for query_id in ids}
+    write_qrels(labels, tmp_path / "labels.txt")
+    assert read_qrels(tmp_path / "labels.txt") == labels
+
+
 def test_equal_scores_are_ordered_by_doc_id_descending() -> None:
-    assert list(make_run([("q", "a", 1.0), ("q", "c", 1.0), ("q", "b", 1.0)])["doc_id"]) == [
-        "c",
-        "b",
-        "a",
-    ]
+    run = make_run([("q", "a", 1.0), ("q", "c", 1.0), ("q", "b", 1.0)])
+    assert list(run["doc_id"]) == ["c", "b", "a"]
 
 
 def test_distances_that_are_written_as_scores_are_refused_and_not_read_backwards(
@@ -43,8 +49,8 @@ def test_distances_that_are_written_as_scores_are_refused_and_not_read_backwards
 ) -> None:
     lines = ["q Q0 a 1 0.1 t", "q Q0 b 2 0.4 t", "p Q0 c 1 0.2 t", "p Q0 a 2 0.3 t"]
     (tmp_path / "x.run").write_text("\n".join(lines), encoding="utf-8")
-    words = r"x.run line 2: rank 2 of query 'q' has a higher score \(0.4\) than rank 1 in line 1"
-    with pytest.raises(VragError, match=f"{words}.*throughout the file.*as negative numbers"):
+    tokens = "line 2: rank 2 .*'q' .*0.4.* rank 1 .*0.1.*throughout the file.*as negative numbers"
+    with pytest.raises(VragError, match=tokens):
         read_run(tmp_path / "x.run")
 
 
@@ -56,8 +62,7 @@ def test_ranks_that_contradict_the_scores_are_noted_and_scores_order_the_run(
     assert list(read_run(tmp_path / "x.run")["doc_id"]) == ["a", "c", "b", "d"]
     said = capsys.readouterr()
     assert said.out == ""  # which may be JSON
-    assert "x.run line 3: rank 3 of query 'q' has a higher score (0.3) than rank 2" in said.err
-    assert "1 of 3 neighbouring ranks" in said.err
+    assert all(token in said.err for token in ("x.run line 3: rank 3", "'q'", "0.3", "1 of 3"))
 
 
 @pytest.mark.parametrize("ranks", ["1 2 3", "0 0 0", "3 3 3", "x x x", "1 - 2"])

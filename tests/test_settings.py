@@ -200,7 +200,7 @@ def test_a_k_beyond_the_pool_is_cut_and_said(capsys: pytest.CaptureFixture[str])
 
 def test_a_query_without_any_result_has_no_k_to_compare_at() -> None:
     b = benchmark(2, 10)
-    with pytest.raises(VragError, match="no document for query 'q2', so there is no k"):
+    with pytest.raises(VragError, match="holds 0 documents for query 'q2', so"):
         top_k(b, make_run([("q1", "c0", 1.0)]), ks=[1], full_depth=True)
 
 

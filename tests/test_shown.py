@@ -14,7 +14,8 @@ import tiny_retrievers as tiny
 from tiny_retrievers import embed, entry
 
 from vrag_kit.errors import VragError
-from vrag_kit.retrieval import Encoder, embed_documents, load_encoder, search_all
+from vrag_kit.retrieval import embed_documents, load_encoder, search_all
+from vrag_kit.retrieval.encoders.base import Encoder
 from vrag_kit.retrieval.encoders.finding import open_clip_models
 from vrag_kit.types import Benchmark, Document, Query
 

@@ -16,8 +16,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from vrag_kit.errors import VragError
-from vrag_kit.retrieval import bm25_run, make_run, reciprocal_rank_fusion
-from vrag_kit.retrieval.hybrid import Bm25Index, tfidf_run
+from vrag_kit.retrieval import make_run, reciprocal_rank_fusion
+from vrag_kit.retrieval.hybrid import Bm25Index, bm25_run, tfidf_run
 from vrag_kit.types import Benchmark, Document, Query
 
 DOC_IDS = [f"d{number}" for number in range(6)]

@@ -14,7 +14,8 @@ from statistics import median
 
 import numpy as np
 
-from vrag_kit.retrieval import bm25_run, reciprocal_rank_fusion
+from vrag_kit.retrieval import reciprocal_rank_fusion
+from vrag_kit.retrieval.hybrid import bm25_run
 from vrag_kit.types import Document, Query
 
 CORPORA = {"sentences": (8_306, 20), "pages": (10_000, 150)}

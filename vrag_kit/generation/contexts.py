@@ -22,7 +22,7 @@ from PIL import Image
 from vrag_kit.errors import VragError
 from vrag_kit.frames import require_columns
 from vrag_kit.order import ordered
-from vrag_kit.retrieval.runs import clip_cutoffs, describe_run_depth
+from vrag_kit.retrieval.runs import clip_cutoffs, common_cutoffs
 from vrag_kit.types import Benchmark, Context, DocId, Document, LazyImage, QueryId
 
 ALONE = "none"
@@ -321,14 +321,7 @@ def top_k(
     """
     ranked = ranked_documents(benchmark, run)
     if full_depth:
-        fewest = min(ranked, key=lambda query_id: len(ranked[query_id]))
-        depth = len(ranked[fewest])
-        if not depth:
-            raise VragError(
-                f"the run holds no document for query {fewest!r}, so there is no k to compare all"
-                " queries at. Leave the query out with `benchmark.subset(query_ids)`."
-            )
-        ks = clip_cutoffs(ks, depth, describe_run_depth("the run", depth, benchmark, fewest))
+        ks = common_cutoffs(benchmark, run, ks)
     return [
         Context(query_id=query_id, setting=setting, k=k, doc_ids=tuple(ranked[query_id][:k]))
         for query_id, k in product(benchmark.queries, ks)

@@ -12,7 +12,6 @@ from vrag_kit.retrieval.converted import chroma_service
 from vrag_kit.retrieval.dense import FlatRetriever
 from vrag_kit.retrieval.embedding import embed_documents
 from vrag_kit.retrieval.embeddings import Embeddings
-from vrag_kit.retrieval.encoders.base import Encoder
 from vrag_kit.retrieval.encoders.finding import OPTIONS
 from vrag_kit.retrieval.encoders.loading import load_encoder
 from vrag_kit.retrieval.entity_hit_rate import (
@@ -23,9 +22,7 @@ from vrag_kit.retrieval.entity_hit_rate import (
     threshold_curve,
 )
 from vrag_kit.retrieval.hybrid import (
-    BM25,
     FUSED,
-    bm25_run,
     reciprocal_rank_fusion,
     score_by_modality,
     search_by_modality,
@@ -37,7 +34,6 @@ from vrag_kit.retrieval.metrics import (
     evaluate,
     mean_metrics,
     oracle_run,
-    random_baseline,
 )
 from vrag_kit.retrieval.runs import make_run, read_qrels, read_run, write_qrels, write_run
 from vrag_kit.retrieval.services import (
@@ -52,7 +48,6 @@ from vrag_kit.retrieval.services import (
 )
 
 __all__ = [
-    "BM25",
     "CUTOFFS",
     "FUSED",
     "METRICS",
@@ -60,13 +55,11 @@ __all__ = [
     "ORACLE",
     "RANDOM_BASELINE",
     "Embeddings",
-    "Encoder",
     "FlatRetriever",
     "SearchService",
     "ServiceWrapper",
     "annotated_region",
     "best_threshold",
-    "bm25_run",
     "cached_service",
     "check_corpus",
     "chroma_service",
@@ -80,7 +73,6 @@ __all__ = [
     "make_run",
     "mean_metrics",
     "oracle_run",
-    "random_baseline",
     "read_qrels",
     "read_run",
     "reciprocal_rank_fusion",

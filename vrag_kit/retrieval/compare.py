@@ -36,8 +36,7 @@ from vrag_kit.retrieval.metrics import (
 from vrag_kit.retrieval.runs import (
     NAME,
     READ_FROM,
-    clip_cutoffs,
-    describe_run_depth,
+    common_cutoffs,
     external_run,
     find_run_file,
     write_qrels,
@@ -46,8 +45,6 @@ from vrag_kit.retrieval.runs import (
 from vrag_kit.types import Benchmark
 
 RANDOM_BASELINE, ORACLE = "random order", "perfect order"
-SCORE_COLUMNS = ["retriever", "query_id", "group", "metric", "k", "value"]
-SCORE_COLUMNS += ["score_min", "score_max", "attainable"]
 
 
 def search_all(
@@ -194,8 +191,13 @@ def score_runs(
     `ndcg_visual_rag`; a run without results for some query raises `VragError`. `metrics` are custom
     metrics, as in `evaluate`; they have no rows for "random order".
     """
-    if full_depth:
-        cutoffs = _common_cutoffs(benchmark, runs, cutoffs)
+    for name, run in runs.items() if full_depth else ():
+        cutoffs = common_cutoffs(benchmark, run, cutoffs, f"the run of {name}")
+        if shallow := shallow_queries(run, benchmark.qrels):
+            logger.warning(
+                f"no {BY_DEPTH} for {name} in {len(shallow):,} of {len(benchmark.queries):,}"
+                f" queries, which have fewer than {DEPTH} documents"
+            )
     tables = {
         name: evaluate(run, benchmark.qrels, cutoffs=cutoffs, metrics=metrics)
         for name, run in runs.items()
@@ -213,7 +215,8 @@ def score_runs(
     scores["score_max"] = scores["k"].where(counted, 1).astype(float)
     attainable = scores["query_id"].map(relevant).clip(lower=1).where(counted, 1)
     scores["attainable"] = np.minimum(scores["score_max"], attainable)
-    return scores[SCORE_COLUMNS]
+    columns = ["retriever", "query_id", "group", "metric", "k", "value"]
+    return scores[[*columns, "score_min", "score_max", "attainable"]]
 
 
 def _pool_sizes(benchmark: Benchmark) -> dict[str, int]:
@@ -221,25 +224,3 @@ def _pool_sizes(benchmark: Benchmark) -> dict[str, int]:
     if benchmark.pools is None and not benchmark.left_out:
         return dict.fromkeys(benchmark.queries, len(benchmark.corpus))
     return {query_id: len(benchmark.searchable(query_id)) for query_id in benchmark.queries}
-
-
-def _common_cutoffs(
-    benchmark: Benchmark, runs: Mapping[str, pd.DataFrame], cutoffs: Sequence[int]
-) -> Sequence[int]:
-    """Returns the cutoffs, each at most the depth of each run for every query; logs what is cut."""
-    for name, run in runs.items():
-        depths = run["query_id"].value_counts().reindex(list(benchmark.queries), fill_value=0)
-        query_id, depth = str(depths.idxmin()), int(depths.min())
-        words = describe_run_depth(f"the run of {name}", depth, benchmark, query_id)
-        if not depth:
-            raise VragError(
-                f"{words}, so there is no cutoff to compare all queries at. Leave the query out"
-                " with `benchmark.subset(query_ids)`."
-            )
-        cutoffs = clip_cutoffs(cutoffs, depth, words)
-        if shallow := shallow_queries(run, benchmark.qrels):
-            logger.warning(
-                f"no {BY_DEPTH} for {name} in {len(shallow):,} of {len(depths):,} queries: they"
-                f" have as few as {min(shallow.values())} documents, and its ideal needs {DEPTH}"
-            )
-    return cutoffs

@@ -23,7 +23,7 @@ of 1 or more; labels below 0 count as 0.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from itertools import islice
 from math import comb
 
@@ -60,7 +60,7 @@ def evaluate(
     the labels, which means that the two files do not belong together, and as `load_metrics` and
     `apply_metric` do.
     """
-    custom = load_metrics(metrics, METRICS)
+    custom = load_metrics(metrics)
     _check(run, qrels, cutoffs)
     depth = max(*cutoffs, DEPTH)
     gains = _gains(run, qrels, depth)
@@ -266,10 +266,8 @@ False after the last result; and the number of relevant documents, at least one.
 _ROUNDING = 1e-9
 
 
-def load_metrics(
-    entries: Sequence[str | RetrievalMetric], known: Collection[str]
-) -> dict[str, RetrievalMetric]:
-    """Returns name → function, of functions and of "module:function". Names in `known`, which are
+def load_metrics(entries: Sequence[str | RetrievalMetric]) -> dict[str, RetrievalMetric]:
+    """Returns name → function, of functions and of "module:function". Names of `METRICS`, which are
     computed anyway, are skipped.
 
     A metric has its function's name. Raises `VragError` for an entry that names no function, and
@@ -278,16 +276,16 @@ def load_metrics(
     check_list(entries, "metrics")
     opened: dict[str, RetrievalMetric] = {}
     for entry in entries:
-        if isinstance(entry, str) and entry in known:
+        if isinstance(entry, str) and entry in METRICS:
             continue
         function = load_function(entry, "metric")
         if function is None:
             raise VragError(
-                f"metric {entry!r}: expected one of {', '.join(known)}, or a function as"
+                f"metric {entry!r}: expected one of {', '.join(METRICS)}, or a function as"
                 ' "module:function", such as "my_metrics:rbp".'
             )
         name = str(getattr(function, "__name__", ""))
-        if not name.isidentifier() or name in known or name in opened:
+        if not name.isidentifier() or name in METRICS or name in opened:
             raise VragError(
                 f"metric {entry!r}: found the name {name!r}; expected one that no other metric has."
             )

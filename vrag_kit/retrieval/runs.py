@@ -216,7 +216,6 @@ def _number(text: str) -> float:
 def _check_ranks(path: Path | str, lines: pd.DataFrame) -> None:
     """Raise `VragError` if all ranks contradict the scores, and print a note if some do."""
     ranked = lines[lines["rank"].notna()].sort_values(["query_id", "rank"], kind="stable")
-    ranked = ranked.assign(line=ranked.index)
     above = ranked.shift()
     compared = (ranked["query_id"] == above["query_id"]) & (ranked["rank"] > above["rank"])
     compared &= ranked["score"] != above["score"]
@@ -224,11 +223,10 @@ def _check_ranks(path: Path | str, lines: pd.DataFrame) -> None:
     if not odd.any():
         return
     line = ranked.index[odd].min()
-    lower, higher = ranked.loc[line], above.loc[line]
+    query_id, _, rank, score = ranked.loc[line, RUN_COLUMNS]
     found = (
-        f"{path} line {line}: rank {lower['rank']:g} of query {lower['query_id']!r} has a higher"
-        f" score ({lower['score']:g}) than rank {higher['rank']:g} in line {higher['line']:g}"
-        f" ({higher['score']:g})"
+        f"{path} line {line}: rank {rank:g} of query {query_id!r} has a higher score ({score:g})"
+        f" than rank {above.loc[line, 'rank']:g} ({above.loc[line, 'score']:g})"
     )
     if odd.sum() == compared.sum():
         raise VragError(
@@ -350,12 +348,22 @@ def clip_cutoffs(ks: Sequence[int], most: int, available: str) -> list[int]:
     return list(dict.fromkeys(min(k, most) for k in ks))
 
 
-def describe_run_depth(run: str, depth: int, benchmark: Benchmark, query_id: QueryId) -> str:
-    """Describe how many documents a run holds for a query, as `available` of `clip_cutoffs`: "the
-    run holds 12 documents for query 'q1'". If these are all its candidates, the text adds that
-    recall and hit are 1 by construction.
+def common_cutoffs(
+    benchmark: Benchmark, run: pd.DataFrame, ks: Sequence[int], name: str = "the run"
+) -> list[int]:
+    """Clip the cutoffs `ks`, as `clip_cutoffs`, to the fewest documents that a run holds for a
+    query. The warning adds that recall and hit are 1 by construction, if these are all candidates.
+
+    Raises `VragError`, which begins with `name`, for a query without documents.
     """
-    words = f"{run} holds {depth} documents for query {query_id!r}"
-    if 0 < depth == len(benchmark.searchable(query_id)):
+    depths = run["query_id"].value_counts().reindex(list(benchmark.queries), fill_value=0)
+    query_id, depth = str(depths.idxmin()), int(depths.min())
+    words = f"{name} holds {depth} documents for query {query_id!r}"
+    if not depth:
+        raise VragError(
+            f"{words}, so there is no k to compare all queries at. Leave the query out with"
+            " `benchmark.subset(query_ids)`."
+        )
+    if depth == len(benchmark.searchable(query_id)):
         words += f", all that it has: at k = {depth} its recall and hit are 100 % by construction"
-    return words
+    return clip_cutoffs(ks, depth, words)
