@@ -48,11 +48,14 @@ class Bm25Index:
         import bm25s
 
         logging.getLogger("bm25s").setLevel(logging.WARNING)
-        words = [tokenize(text) for text in texts]
-        self._count = len(words)
-        self._index = bm25s.BM25(method="lucene", k1=K1, b=B) if any(words) else None
+        known: dict[str, int] = {}
+        numbers = [
+            [known.setdefault(word, len(known)) for word in tokenize(text)] for text in texts
+        ]
+        self._count = len(numbers)
+        self._index = bm25s.BM25(method="lucene", k1=K1, b=B) if known else None
         if self._index is not None:
-            self._index.index(words, create_empty_token=False, show_progress=False)
+            self._index.index((numbers, known), create_empty_token=False, show_progress=False)
 
     def scores(self, question: str) -> np.ndarray:
         """Returns the BM25 score of each text, float32, shape (texts,), in order. Scores are at

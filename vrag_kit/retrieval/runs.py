@@ -88,11 +88,13 @@ def lexical_run(
     rows: list[tuple[str, str, float]] = []
     for query in queries:
         found = np.asarray(scores(query.text))
-        places = np.flatnonzero(found > 0).tolist()
+        places = np.flatnonzero(found > 0)
+        matched = [names[place] for place in places.tolist()]
         if candidates is not None:
             allowed = set(candidates(query.query_id))
-            places = [place for place in places if names[place] in allowed]
-        best = top_k_scores(found[places], [names[place] for place in places], k)
+            places = places[np.array([name in allowed for name in matched], bool)]
+            matched = [name for name in matched if name in allowed]
+        best = top_k_scores(found[places], matched, k)
         rows += [(query.query_id, name, score) for score, name in best]
     return make_run(rows)
 
