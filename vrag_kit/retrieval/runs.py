@@ -121,11 +121,9 @@ def write_run(run: pd.DataFrame, path: Path | str, tag: str) -> None:
 
 def write_qrels(qrels: Qrels, path: Path | str) -> None:
     """Write a TREC qrels file: query_id 0 doc_id label."""
-    lines = (
-        f"{query_id} 0 {doc_id} {label}\n"
-        for query_id, labels in qrels.items()
-        for doc_id, label in labels.items()
-    )
+    lines: list[str] = []
+    for query_id, labels in qrels.items():
+        lines += [f"{query_id} 0 {doc_id} {label}\n" for doc_id, label in labels.items()]
     write_file(Path(path), lines)
 
 
@@ -225,10 +223,10 @@ def _check_ranks(path: Path | str, lines: pd.DataFrame) -> None:
     if not odd.any():
         return
     line = ranked.index[odd].min()
-    query_id, _, rank, score = ranked.loc[line, RUN_COLUMNS]
+    lower, higher = ranked.loc[line], above.loc[line]
     found = (
-        f"{path} line {line}: rank {rank:g} of query {query_id!r} has a higher score ({score:g})"
-        f" than rank {above.loc[line, 'rank']:g} ({above.loc[line, 'score']:g})"
+        f"{path} line {line}: rank {lower['rank']:g} of query {lower['query_id']!r} has a higher"
+        f" score ({lower['score']:g}) than rank {higher['rank']:g} ({higher['score']:g})"
     )
     if odd.sum() == compared.sum():
         raise VragError(

@@ -26,24 +26,18 @@ def print_metrics(qrels: Path, run_file: Path, metrics: Sequence[str], *, as_jso
         print(json.dumps(rows, indent=1))
     else:
         print(table.to_string(index=False, na_rep="no value"))
-    labelled, ranked = set(labels), set(results["query_id"])
-    without_answer = [each for each in labels.values() if not any(at > 0 for at in each.values())]
-    _note(
-        labelled - ranked,
-        "queries of the labels have no results in the run: they count as 0, as in trec_eval -c",
-    )
-    _note(ranked - labelled, "queries of the run have no labels: left out")
-    _note(
-        shallow_queries(results, labels),
-        f"queries have fewer than {DEPTH} results, though more labels: they have no {BY_DEPTH}",
-    )
-    _note(without_answer, "queries have no relevant document: left out of the means")
+    ranked, shallow = set(results["query_id"]), shallow_queries(results, labels)
+    irrelevant = [each for each in labels.values() if max(each.values(), default=0) < 1]
+    _note(labels.keys() - ranked, "of the labels have no results in the run and count as 0")
+    _note(ranked - labels.keys(), "of the run have no labels and are left out")
+    _note(shallow, f"have fewer than {DEPTH} results and more labels, and so no {BY_DEPTH}")
+    _note(irrelevant, "have no relevant document and are left out of the means")
     if beyond.any():
         ks = ", ".join(map(str, per_query.loc[beyond, "k"].unique()))
-        told = f"the run has at most {deepest} results a query: no value at k = {ks}"
-        print(f"note: {told}", file=sys.stderr)
+        note = f"the run has at most {deepest} results a query: no value at k = {ks}"
+        print(f"note: {note}", file=sys.stderr)
 
 
-def _note(queries: Sized, what: str) -> None:
+def _note(queries: Sized, found: str) -> None:
     if queries:
-        print(f"note: {len(queries)} {what}", file=sys.stderr)
+        print(f"note: {len(queries)} queries {found}", file=sys.stderr)
