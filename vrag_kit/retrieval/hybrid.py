@@ -164,10 +164,12 @@ def reciprocal_rank_fusion(runs: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
     for name, run in runs.items():
         require_columns(run, ["query_id", "doc_id", "rank"], f"fuse, run {name!r}")
         rows = run[["query_id", "doc_id", "rank"]]
-        for query_id, doc_id, _ in rows[rows.duplicated(["query_id", "doc_id"])].to_numpy():
+        twice = rows[rows.duplicated(["query_id", "doc_id"])]
+        if len(twice):
+            row = twice.iloc[0]
             raise VragError(
-                f"fuse: the run {name!r} ranks document {doc_id!r} twice for query {query_id!r};"
-                " expected each once."
+                f"fuse: the run {name!r} ranks document {row['doc_id']!r} twice for query"
+                f" {row['query_id']!r}; expected each once."
             )
         for query_id, doc_id, rank in rows.itertuples(index=False):
             ranks[query_id, doc_id].append(int(rank))

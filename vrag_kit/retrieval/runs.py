@@ -150,11 +150,13 @@ def read_run_lines(path: Path | str) -> pd.DataFrame:
     _refuse(path, lines["rank"][ranks.notna() & (ranks % 1 != 0)], "a whole number")
     _refuse(path, lines["score"][~np.isfinite(scores)], "a number that 32 bits hold")
     keys = ["query_id", "doc_id"]
-    for line, query_id, doc_id in lines.loc[lines.duplicated(keys), keys].itertuples():
-        first = lines.index[(lines["query_id"] == query_id) & (lines["doc_id"] == doc_id)][0]
+    twice = lines[lines.duplicated(keys)]
+    if len(twice):
+        row = twice.iloc[0]
+        first = lines.index[(lines[keys] == row[keys]).all(axis=1)][0]
         raise VragError(
-            f"{path} line {line}: document {doc_id!r} of query {query_id!r} was already ranked in"
-            f" line {first}; expected each once."
+            f"{path} line {twice.index[0]}: document {row['doc_id']!r} of query"
+            f" {row['query_id']!r} was already ranked in line {first}; expected each once."
         )
     lines = lines.assign(rank=ranks, score=scores)[RUN_COLUMNS]
     _check_ranks(path, lines)
@@ -201,8 +203,9 @@ def _read_fields(path: Path, names: str) -> pd.DataFrame:
 
 def _refuse(path: Path | str, wrong: pd.Series, expected: str) -> None:
     """Raise `VragError` for the first of a column's wrong fields, if there is one."""
-    for number, text in wrong.head(1).items():
-        raise VragError(f"{path} line {number}: {wrong.name} {text!r}; expected {expected}.")
+    if len(wrong):
+        found = f"{wrong.name} {wrong.iloc[0]!r}"
+        raise VragError(f"{path} line {wrong.index[0]}: {found}; expected {expected}.")
 
 
 def _number(text: str) -> float:
@@ -292,8 +295,9 @@ def external_run(file: RunFile, benchmark: Benchmark, k: int) -> pd.DataFrame:
     ranked = dict(list(lines.groupby("query_id")))
     parts = []
     for query_id in benchmark.queries:
-        candidates = benchmark.searchable(query_id)
-        part = ranked[query_id][ranked[query_id]["doc_id"].isin(candidates)]
+        part, candidates = ranked[query_id], benchmark.searchable(query_id)
+        allowed = set(candidates)
+        part = part[[doc_id in allowed for doc_id in part["doc_id"]]]
         if part.empty:
             raise VragError(
                 f"{display_path(file.path)}: none of the documents ranked for query {query_id!r}"
@@ -320,8 +324,9 @@ def _check_ids(place: str, lines: pd.DataFrame, benchmark: Benchmark) -> None:
     known = lines["query_id"].isin(list(benchmark.queries))
     if missing:
         found = "; expected at least one for each."
-        for line, query_id in lines.loc[~known, "query_id"].head(1).items():
-            found = f"; line {line} is of query {query_id!r}.{did_you_mean(query_id, missing)}"
+        if not known.all():
+            line, other = known.idxmin(), lines["query_id"][~known].iloc[0]
+            found = f"; line {line} is of query {other!r}.{did_you_mean(other, missing)}"
         raise VragError(
             f"{place}: {len(missing)} of {len(benchmark.queries)} queries of {benchmark.name} have"
             f" no ranked document, the first is {missing[0]!r}{found}"
