@@ -241,13 +241,13 @@ def test_a_run_from_elsewhere_is_checked_before_anything_runs(
     text = run.read_text(encoding="utf-8")
     run.write_text(text.replace("Q0 ", "Q0 x", 1), encoding="utf-8")
     _, (told,) = checked(str(run))
-    assert re.search(r"03_finds: .*mine\.run line 1: document 'x.*mean", told)
+    assert re.search(r"03_finds: .*mine\.run line 1: document 'x.*such as", told)
     run.write_text(text + "one two\n", encoding="utf-8")
     found, (told,) = checked(str(run), "field-guide-clip-64")
     assert "an estimate" not in found  # nothing is searched for what no run takes
     assert f"mine.run line {12 * QUESTIONS_ASKED + 1}: 2 fields, expected 6" in told
     _, (told,) = checked(str(run.with_name("nine.run")))
-    assert "there is no such file" in told
+    assert "no such file" in told
     assert "Did you mean 'mine.run'" in told
 
 
