@@ -28,7 +28,7 @@ HEAD = ("kind", "feature", "becomes", "decision")
 ENTRIES = {  # entry -> the fields that its reader allows
     "model": "vrag_kit.generation.generators:LocalOptions",
     "model at an endpoint": "vrag_kit.generation.remote.providers:EndpointOptions",
-    "retriever": "vrag_kit.retrieval.encoders.finding:OPTIONS",
+    "retriever": "vrag_kit.retrieval.encoders.loading:OPTIONS",
     "judge, one of": "vrag_kit.judging.loading:JUDGES",
     "an edition of the Field Guide": "vrag_kit.synthetic.registry:DRAWN",
     "an edition of MRAG-Bench": "vrag_kit.synthetic.registry:DRAWN_MRAG",

@@ -43,7 +43,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(autouse=True)
 def _here(made: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(
-        "vrag_kit.retrieval.encoders.finding.find_checkpoint", lambda spec, **_: made
+        "vrag_kit.retrieval.encoders.loading.find_checkpoint", lambda spec, **_: made
     )
 
 

@@ -21,7 +21,6 @@ from tiny_retrievers import PROMPTS, QUESTIONS, embed, entry, queries
 from vrag_kit.benchmarks import ImageFile
 from vrag_kit.errors import VragError
 from vrag_kit.retrieval import FlatRetriever, embed_documents, load_encoder
-from vrag_kit.retrieval.encoders.pooling import pool
 from vrag_kit.types import Document
 
 
@@ -198,7 +197,7 @@ def test_picture_tokens_without_a_vision_start_stand_at_sequential_positions_as_
     """
     seen: list[torch.Tensor] = []
     encoder = load_encoder(entry(retrievers_made, "qwen2_vl"))
-    encoder._model.language_model.rotary_emb.register_forward_pre_hook(
+    encoder.model._model.language_model.rotary_emb.register_forward_pre_hook(
         lambda _, args, kwargs: seen.append(kwargs.get("position_ids", args[-1])), with_kwargs=True
     )
     prepared = [encoder.prepare(document) for document in documents[:2]]
@@ -303,7 +302,7 @@ def test_a_batch_that_does_not_fit_into_memory_is_halved(
     retrievers_made: Path, documents: list[Document], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     encoder = load_encoder(entry(retrievers_made, "qwen2_vl"))
-    expected, whole, sizes = embed(encoder, documents), encoder._embed, []
+    expected, whole, sizes = embed(encoder, documents), encoder.model._embed, []
 
     def small(inputs: list[Mapping[str, torch.Tensor]], *, most: int = 1) -> np.ndarray:
         sizes.append(len(inputs))
@@ -311,10 +310,10 @@ def test_a_batch_that_does_not_fit_into_memory_is_halved(
             raise torch.OutOfMemoryError("out of memory")
         return whole(inputs)
 
-    monkeypatch.setattr(encoder, "_embed", small)
+    monkeypatch.setattr(encoder.model, "_embed", small)
     np.testing.assert_allclose(embed(encoder, documents), expected, atol=1e-5)
     assert sizes == [4, 2, 1, 1, 2, 1, 1]
-    monkeypatch.setattr(encoder, "_embed", lambda inputs: small(inputs, most=0))
+    monkeypatch.setattr(encoder.model, "_embed", lambda inputs: small(inputs, most=0))
     with pytest.raises(VragError, match="one picture does not fit into the memory"):
         embed(encoder, documents[:1])
 
@@ -328,7 +327,7 @@ def test_known_models_bring_their_authors_options(
         "facebook/dragon-plus-context-encoder": "context",
     }
     monkeypatch.setattr(
-        "vrag_kit.retrieval.encoders.finding.find_checkpoint",
+        "vrag_kit.retrieval.encoders.loading.find_checkpoint",
         lambda spec, **_: retrievers_made / folders.get(spec, spec),
     )
     vlm2vec = load_encoder("TIGER-Lab/VLM2Vec-Qwen2VL-2B")
@@ -337,7 +336,7 @@ def test_known_models_bring_their_authors_options(
         "query": "Find me an everyday image that matches the given caption: {text}",
         "document": "<|image_pad|> Represent the given image.",
     }
-    assert vlm2vec._processor.image_processor.size == {
+    assert vlm2vec.model._processor.image_processor.size == {
         "shortest_edge": 3136,
         "longest_edge": 12845056,
     }
@@ -386,17 +385,6 @@ def test_two_encoders_rank_by_the_dot_product_of_first_tokens_as_a_plain_loop_do
         np.testing.assert_allclose(
             found["score"], [scores[doc_id] for doc_id in found["doc_id"]], rtol=1e-4
         )
-
-
-@pytest.mark.parametrize(
-    ("how", "left", "right"), [("cls", 3.0, 1.0), ("mean", 4.0, 2.0), ("last", 5.0, 3.0)]
-)
-def test_pooling_counts_real_tokens_only_on_either_side(
-    how: str, left: float, right: float
-) -> None:
-    states = torch.tensor([[9.0, 9.0, 3.0, 4.0, 5.0], [1.0, 2.0, 3.0, 9.0, 9.0]])[..., None]
-    mask = torch.tensor([[0, 0, 1, 1, 1], [1, 1, 1, 0, 0]])
-    assert pool(states, mask, how).tolist() == [[left], [right]]
 
 
 @pytest.mark.slow

@@ -29,7 +29,7 @@ CHECKED = {
     "fetching/inventory.py": {"name"},  # by is_image_name
     "fetching/images.py": {"name"},  # by image_name_problem
     "files.py": {"name"},  # `safe_join` itself
-    "retrieval/encoders/own_kinds.py": {"base"},  # by `leaves`; else it is a retriever's name
+    "retrieval/encoders/loading.py": {"base", "name"},  # by `escapes_folder`; else a name
 }
 """Module → names out of data that were checked before."""
 OURS = {
@@ -58,8 +58,6 @@ OURS = {
     # literals in the same module, or in what calls it
     "fetching/crag_mm.py": {"folder"},
     "fetching/suite.py": {"name"},
-    "retrieval/encoders/finding.py": {"name"},
-    "retrieval/encoders/instructed.py": {"name"},
     # what a folder lists, or what was typed: parameters, notebooks, models
     "analysis/saved_answers.py": {"f'{name}{SUFFIX}'"},
     "benchmarks/images.py": {"self._name"},

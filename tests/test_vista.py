@@ -128,9 +128,9 @@ def test_a_checkpoint_that_does_not_fit_its_configuration_is_refused(
     with pytest.raises(VragError, match="a picture takes 9 tokens, but the text encoder has 10"):
         load_encoder(str(folder))
     tiny_retrievers.edit_json(folder / "text" / "config.json", max_position_embeddings=20)
-    words = r"1 weights differ, such as 'text.embeddings.position_embeddings.weight', of shape"
+    words = r"1 weights differ, such as 'text.embeddings.position_embeddings.weight'"
     with pytest.raises(VragError, match=words):
         load_encoder(str(folder))
     tiny_retrievers.edit_json(folder / "config.json", depth=3)
-    with pytest.raises(VragError, match="depth: 3; expected whole numbers for image_size"):
+    with pytest.raises(VragError, match="unknown option 'depth'; expected .*image_size"):
         load_encoder(str(folder))

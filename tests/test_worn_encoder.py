@@ -48,7 +48,7 @@ def found(model: str, pictures: tuple[list[torch.Tensor], list[torch.Tensor]]) -
     three easily taken for each, is their own.
     """
     looks = [describe_appearance(each.kind, each.outside) for each in SPECIES]
-    encoder = load_encoder({"model": str(WEIGHTS / model), "query": "image"})
+    encoder = load_encoder(str(WEIGHTS / model)).model
     vectors = []
     for some in pictures:
         with torch.inference_mode():

@@ -12,8 +12,7 @@ from vrag_kit.retrieval.converted import chroma_service
 from vrag_kit.retrieval.dense import FlatRetriever
 from vrag_kit.retrieval.embedding import embed_documents
 from vrag_kit.retrieval.embeddings import Embeddings
-from vrag_kit.retrieval.encoders.finding import OPTIONS
-from vrag_kit.retrieval.encoders.loading import load_encoder
+from vrag_kit.retrieval.encoders.loading import OPTIONS, load_encoder
 from vrag_kit.retrieval.entity_hit_rate import (
     best_threshold,
     entity_coverage,

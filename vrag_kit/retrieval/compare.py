@@ -20,7 +20,7 @@ from vrag_kit.retrieval.dense import FlatRetriever, read_cached_run, search_key,
 from vrag_kit.retrieval.embedding import embed_documents
 from vrag_kit.retrieval.encoders.base import Encoder
 from vrag_kit.retrieval.encoders.custom import CustomEncoder, CustomEncoderAdapter
-from vrag_kit.retrieval.encoders.known import cached_encoder, open_encoder
+from vrag_kit.retrieval.encoders.loading import open_encoder
 from vrag_kit.retrieval.manifests import embeddings_folder
 from vrag_kit.retrieval.metrics import (
     BY_DEPTH,
@@ -75,7 +75,7 @@ def search_all(
             name, run = _dry_search(benchmark, entry, k, cache_dir)
             runs[name] = run
         else:
-            encoder = open_encoder(entry, cache_dir, device=device)
+            encoder = open_encoder(entry, device=device)
             _check_new(encoder.name, runs)
             runs[encoder.name] = _search(benchmark, encoder, k, cache_dir)
             del encoder
@@ -129,14 +129,14 @@ def _dry_search(
     many images as a search would find, but not the same ones.
     """
     spec = entry.get("model") if isinstance(entry, Mapping) else entry
-    name, encoder = Path(str(spec)).name, None
+    name = Path(str(spec)).name
+    encoder: Encoder | None = None
     with suppress(VragError):  # a checkpoint that is not downloaded yet
-        encoder = cached_encoder(entry, cache_dir)
-        if encoder is not None:
-            name, folder = encoder.name, embeddings_folder(encoder, cache_dir)
-            run = read_cached_run(folder, search_key(benchmark, encoder, k))
-            if run is not None:
-                return name, run
+        encoder = open_encoder(entry)
+        name, folder = encoder.name, embeddings_folder(encoder, cache_dir)
+        run = read_cached_run(folder, search_key(benchmark, encoder, k))
+        if run is not None:
+            return name, run
     run = arbitrary_run(benchmark, k)
     if isinstance(encoder, CustomEncoderAdapter) and len(run):
         first, found = str(run["query_id"].iloc[0]), str(run["doc_id"].iloc[0])

@@ -19,8 +19,7 @@ from vrag_kit.plain import Json
 from vrag_kit.retrieval.checksums import file_sha256
 from vrag_kit.retrieval.dense import FlatRetriever
 from vrag_kit.retrieval.embeddings import Embeddings
-from vrag_kit.retrieval.encoders.finding import OPTIONS
-from vrag_kit.retrieval.encoders.known import open_encoder
+from vrag_kit.retrieval.encoders.loading import OPTIONS, open_encoder
 from vrag_kit.retrieval.manifests import embeddings_folder
 from vrag_kit.retrieval.services import Index, IndexService, page_of_chunk, with_query_modality
 from vrag_kit.retrieval.vectors import VectorLocations
@@ -44,7 +43,7 @@ def chroma_service(
     """
     index = _read(Path(folder).expanduser())
     _check(index, documents, entry)
-    encoder = open_encoder(with_query_modality(index.by, entry), cache_dir, device=device)
+    encoder = open_encoder(with_query_modality(index.by, entry), device=device)
 
     def make_index() -> Index:
         known = _embeddings(index)

@@ -10,7 +10,7 @@ from vrag_kit.dry_run import current_dry_run
 from vrag_kit.options import Entry
 from vrag_kit.retrieval.encoders.base import Encoder
 from vrag_kit.retrieval.encoders.custom import CustomEncoder
-from vrag_kit.retrieval.encoders.known import cached_encoder, open_encoder
+from vrag_kit.retrieval.encoders.loading import open_encoder
 from vrag_kit.types import Document
 
 
@@ -26,11 +26,7 @@ class PlannedEmbedding:
 
     def open(self) -> Encoder:
         """Returns the encoder, as `open_encoder` does."""
-        return open_encoder(self.entry, self.root, device=self.device)
-
-    def cached_encoder(self) -> Encoder | None:
-        """Returns the encoder if it was loaded before, as `cached_encoder` does."""
-        return cached_encoder(self.entry, self.root)
+        return open_encoder(self.entry, device=self.device)
 
 
 def note_planned_embedding(

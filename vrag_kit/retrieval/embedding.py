@@ -103,16 +103,15 @@ def _pace(batch_size: int, workers: int | None) -> BatchSizes:
 
 
 def _folder(encoder: Encoder, documents: Collection[Document], root: Path | str) -> Path:
-    """Returns the folder of the vectors, with a manifest if it is the encoder's own."""
+    """Returns the folder of the vectors, and writes the encoder's manifest."""
     if not documents:
         raise VragError(
             "the corpus is empty: there is nothing to embed. Check the annotations and the image"
             " folder."
         )
     folder = documents_folder(encoder, root)
-    if folder == embeddings_folder(encoder, root) and not (folder / "manifest.json").exists():
-        with catch_disk_errors(folder):
-            write_manifest(folder, encoder)
+    with catch_disk_errors(folder):
+        write_manifest(embeddings_folder(encoder, root), encoder)
     return folder
 
 

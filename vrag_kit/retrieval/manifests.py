@@ -2,8 +2,7 @@
 
     <root>/<encoder>-<fingerprint>/
         manifest.json    encoder, fingerprint, normalized, number type, prompts, encoded
-                         parts, key of document vectors, and the recipes of entries
-                         that lead here
+                         parts, key of document vectors, versions of libraries
         queries/         shards of query vectors that use an image (`query_vectors`)
         runs/            finished searches (`searches`)
     <root>/<name>-<fingerprint of `Encoder.documents`>/
@@ -19,8 +18,9 @@ import json
 from dataclasses import asdict
 from pathlib import Path
 
-from vrag_kit.files import lock_folder, write_file
-from vrag_kit.retrieval.encoders.base import Encoder
+from vrag_kit.files import write_file
+from vrag_kit.log import logger
+from vrag_kit.retrieval.encoders.base import Encoder, library_versions
 
 
 def embeddings_folder(encoder: Encoder, root: Path | str) -> Path:
@@ -33,26 +33,33 @@ def documents_folder(encoder: Encoder, root: Path | str) -> Path:
     return Path(root) / f"{encoder.document_key.name}-{encoder.document_key.fingerprint[:12]}"
 
 
-def write_manifest(folder: Path, encoder: Encoder, *, recipe: str | None = None) -> None:
-    """Writes the manifest of `folder`: its encoder, and the recipes that lead to it. Recipes that
-    it lists already are kept; other processes wait only while it is written.
+def write_manifest(folder: Path, encoder: Encoder) -> None:
+    """Writes the manifest of `folder`, unless it is there. A change of the libraries' versions is
+    logged once; vectors are reused all the same.
     """
-    with lock_folder(folder, "writing the manifest"):
-        path = folder / "manifest.json"
-        try:
-            recipes = set(json.loads(path.read_text(encoding="utf-8"))["recipes"])
-        except (OSError, ValueError, KeyError, TypeError):
-            recipes = set()
-        if recipe is not None:
-            recipes.add(recipe)
-        manifest = {
-            "encoder": encoder.name,
-            "fingerprint": encoder.fingerprint,
-            "normalized": encoder.normalized,
-            "dtype": "float32",
-            "prompts": dict(encoder.prompts),
-            "modalities": asdict(encoder.modalities),
-            "documents": encoder.document_key._asdict(),
-            "recipes": sorted(recipes),
-        }
-        write_file(path, json.dumps(manifest, indent=2, ensure_ascii=False))
+    path = folder / "manifest.json"
+    versions = library_versions()
+    try:
+        before = json.loads(path.read_text(encoding="utf-8"))["versions"]
+    except (OSError, ValueError, KeyError, TypeError):
+        before = versions
+    else:
+        if before == versions:
+            return
+    if changed := {name for name in versions if before.get(name) != versions[name]}:
+        words = [f"{name} {before.get(name)} → {versions[name]}" for name in sorted(changed)]
+        logger.warning(
+            f"{folder}: since its first vectors, {', '.join(words)}. They are reused; remove the"
+            " folder to embed everything again."
+        )
+    manifest = {
+        "encoder": encoder.name,
+        "fingerprint": encoder.fingerprint,
+        "normalized": encoder.normalized,
+        "dtype": "float32",
+        "prompts": dict(encoder.prompts),
+        "modalities": asdict(encoder.modalities),
+        "documents": encoder.document_key._asdict(),
+        "versions": versions,
+    }
+    write_file(path, json.dumps(manifest, indent=2, ensure_ascii=False))

@@ -32,7 +32,7 @@ from vrag_kit.retrieval.corpora import note_planned_embedding
 from vrag_kit.retrieval.dense import FlatRetriever
 from vrag_kit.retrieval.embedding import embed_documents
 from vrag_kit.retrieval.encoders.base import Encoder
-from vrag_kit.retrieval.encoders.known import open_encoder
+from vrag_kit.retrieval.encoders.loading import open_encoder
 from vrag_kit.retrieval.hybrid import Bm25Index, TfidfIndex
 from vrag_kit.retrieval.runs import find_run_file, lexical_run, make_run
 from vrag_kit.types import Benchmark, DocId, Document, LazyImage, Query
@@ -141,7 +141,7 @@ def image_service(
     """
     told = with_query_modality("image", entry)
     note_planned_embedding(told, documents.values(), cache_dir, device=device)
-    encoder = open_encoder(told, cache_dir, device=device)
+    encoder = open_encoder(told, device=device)
     return _dense(encoder, documents, list(documents.values()), cache_dir, reads="image")
 
 
@@ -160,7 +160,7 @@ def text_service(
     if not isinstance(entry, str) or entry not in WORD_INDEXES:
         told = with_query_modality("text", entry)
         note_planned_embedding(told, chunks, cache_dir, device=device)
-        encoder = open_encoder(told, cache_dir, device=device)
+        encoder = open_encoder(told, device=device)
         return _dense(encoder, documents, chunks, cache_dir, reads="text")
     _check_documents(chunks)
     stamps = ((chunk.doc_id, chunk.text or "") for chunk in chunks)

@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from functools import cache
-from importlib.util import find_spec
 from itertools import chain
-from pathlib import Path
 from typing import TypeGuard
 
 from vrag_kit.benchmarks.images import (
@@ -22,7 +19,7 @@ from vrag_kit.errors import VragError
 from vrag_kit.options import Entry, read_entry
 from vrag_kit.retrieval import OPTIONS
 from vrag_kit.retrieval.encoders.custom import load_custom_encoder
-from vrag_kit.retrieval.encoders.finding import check_encoder_files
+from vrag_kit.retrieval.encoders.loading import check_encoder_files, open_clip_models
 from vrag_kit.retrieval.runs import find_run_file
 from vrag_kit.workspace import path as project_path
 
@@ -88,19 +85,6 @@ def is_open_clip_model(entry: Entry) -> bool:
         and not project_path(entry).is_dir()
         and entry.partition("/")[0] in open_clip_models()
     )
-
-
-@cache
-def open_clip_models() -> frozenset[str]:
-    """Return the model names that open_clip knows. They are read from its files, because importing
-    it takes seconds.
-    """
-    package = find_spec("open_clip")
-    folders = package.submodule_search_locations if package else None
-    configs: list[Path] = []
-    for folder in folders or ():
-        configs += Path(folder, "model_configs").glob("*.json")
-    return frozenset(config.stem for config in configs)
 
 
 def missing_checkpoint(entry: Entry, what: str) -> str:

@@ -66,26 +66,18 @@ class EmbeddingStatus(NamedTuple):
 
 def embedding_status(corpora: Iterable[PlannedEmbedding]) -> EmbeddingStatus:
     """Return the status of the stored vectors of corpora; their damaged shards are set aside."""
-    lines: list[str] = []
-    lacking = 0
     found: dict[Path, list[ItemKeys]] = defaultdict(list)
     spaces: dict[Path, VectorSpace] = {}
     roots: set[Path] = set()
     for corpus in corpora:
         roots.add(Path(corpus.root))
-        encoder = corpus.cached_encoder()
-        if encoder is None:
-            line = f"{corpus.entry}: nothing of {len(corpus.documents):,} documents"
-            if line not in lines:
-                lines.append(line)
-                lacking += len(corpus.documents)
-        else:
-            folder = documents_folder(encoder, corpus.root)
-            found[folder].append(document_keys(encoder, corpus.documents))
-            spaces[folder] = vector_space(encoder)
+        encoder = corpus.open()
+        folder = documents_folder(encoder, corpus.root)
+        found[folder].append(document_keys(encoder, corpus.documents))
+        spaces[folder] = vector_space(encoder)
     stored = [folder_status(folder, columns, spaces[folder]) for folder, columns in found.items()]
-    lines += map(str, stored)
-    lacking += sum(each.wanted - each.there for each in stored)
+    lines = [*map(str, stored)]
+    lacking = sum(each.wanted - each.there for each in stored)
     for root in sorted(roots):
         others = [folder for folder in embedding_folders(root) if folder not in found]
         lines += [f"not of these parameters: {folder_status(folder, [])}" for folder in others]

@@ -5,7 +5,8 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+from importlib.metadata import version
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
@@ -67,6 +68,20 @@ class Encoder(Protocol):
         """Returns vectors, float32, shape (n, d), one row per prepared document."""
 
 
+class EncoderModel(Protocol):
+    """The weights of an encoder. Each family's module has a function `load` that returns one."""
+
+    @property
+    def dim(self) -> int:
+        """Number of components of an embedding."""
+
+    def prepare(self, content: EncoderInput, side: str) -> Prepared:
+        """Preprocesses an input of the `side` "query" or "document"; runs in threads."""
+
+    def embed(self, prepared: Sequence[Prepared], side: str) -> np.ndarray:
+        """Returns vectors, float32, shape (n, d), for at least one prepared input."""
+
+
 QUERY_PARTS = ("text", "image", "both")
 DOCUMENT_PARTS = ("auto", "image", "text", "both")
 
@@ -98,32 +113,24 @@ class InputModalities:
     document: str = "auto"
     """One of `DOCUMENT_PARTS`; "auto" is the image, or the text of a document without one."""
 
-    usual: str = "auto"
-    """The default of `document` for this kind of encoder."""
-    usual_query: str = "text"
+    default_query: str = "text"
     """The default of `query` for this kind of encoder."""
+    default_document: str = "auto"
+    """The default of `document` for this kind of encoder."""
 
-    def of_documents(self) -> InputModalities:
-        """Returns a copy with the default query part."""
-        return replace(self, query=self.usual_query)
-
-    def told(self) -> dict[str, str]:
+    def overrides(self) -> dict[str, str]:
         """Returns the parts that are not the defaults; they enter the fingerprint."""
-        told = {}
-        if self.query != self.usual_query:
-            told["query"] = self.query
-        if self.document != self.usual:
-            told["document"] = self.document
-        return told
+        parts = {"query": self.query, "document": self.document}
+        defaults = {"query": self.default_query, "document": self.default_document}
+        return {side: part for side, part in parts.items() if part != defaults[side]}
 
-    def named(self, name: str) -> str:
-        """Returns the encoder's name with the parts that are not the defaults: "clip-by-image",
-        "clip-of-text".
+    @property
+    def suffix(self) -> str:
+        """Suffix of the encoder's name with the parts that are not the defaults: "-by-image",
+        "-of-text".
         """
-        told = self.told()
-        by = f"-by-{told['query']}" if "query" in told else ""
-        of = f"-of-{told['document']}" if "document" in told else ""
-        return f"{name}{by}{of}"
+        words = {"query": "by", "document": "of"}
+        return "".join(f"-{words[side]}-{part}" for side, part in self.overrides().items())
 
     def of_query(self, query: Query, encoder: str) -> EncoderInput:
         """Returns what `encoder` encodes of a question. Raises `VragError` naming a question
@@ -142,33 +149,27 @@ class InputModalities:
         """Returns what `encoder` encodes of a document. Raises `VragError` naming a document that
         lacks it.
         """
-        text = document.text if (document.text or "").strip() else None
-        image = document.image
-        missing = ""
-        if self.document == "auto" and image is None and text is None:
-            missing = "image and no text; {} encodes one or the other"
-        elif self.document == "image" and image is None:
-            missing = "image; {} encodes images only"
-        elif self.document == "text" and text is None:
-            missing = "text; {} encodes texts only"
-        elif self.document == "both" and image is None:
-            missing = "image; {} encodes images and texts together"
-        elif self.document == "both" and text is None:
-            missing = "text; {} encodes images and texts together"
-        if missing:
-            raise VragError(f"document {document.doc_id!r} has no {missing.format(encoder)}.")
-        if self.document == "both":
-            return EncoderInput(text, image)
-        if self.document == "text" or image is None:
-            return EncoderInput(text, None)
-        return EncoderInput(None, image)
+        first = "text" if document.image is None else "image"
+        wanted = {"both": ["image", "text"], "auto": [first]}.get(self.document, [self.document])
+        has = {"image": document.image is not None, "text": bool((document.text or "").strip())}
+        if missing := [part for part in wanted if not has[part]]:
+            lacks = "image and no text" if self.document == "auto" else missing[0]
+            encodes = {"auto": "one or the other", "both": "images and texts together"}
+            raise VragError(
+                f"document {document.doc_id!r} has no {lacks}; {encoder} encodes"
+                f" {encodes.get(self.document, f'{self.document}s only')}."
+            )
+        return EncoderInput(
+            document.text if "text" in wanted else None,
+            document.image if "image" in wanted else None,
+        )
 
     def stamp(self, document: Document) -> str:
         """Returns a stamp that changes whenever the encoded parts may have changed."""
         if document.image is None or self.document == "text":
             return _hash(document.text)
-        picture = document.image.stamp
-        return f"{picture} {_hash(document.text)}" if self.document == "both" else picture
+        stamp = document.image.stamp
+        return f"{stamp} {_hash(document.text)}" if self.document == "both" else stamp
 
     def content(self, document: Document, encoder: str) -> str:
         """Returns a hash of what `encoder` encodes of a document, 32 hexadecimal digits. It is the
@@ -181,13 +182,19 @@ class InputModalities:
 
 def content_hash(content: EncoderInput, *more: str) -> str:
     """Returns a hash of a text, an image's stored bytes, and `more`: 32 hexadecimal digits."""
-    picture = b"" if content.image is None else content.image.data()
-    told = [content.text, content.image is not None, len(picture), *more]
-    return hashlib.blake2b(json.dumps(told).encode() + picture, digest_size=16).hexdigest()
+    image = b"" if content.image is None else content.image.data()
+    parts = [content.text, content.image is not None, len(image), *more]
+    return hashlib.blake2b(json.dumps(parts).encode() + image, digest_size=16).hexdigest()
 
 
 def _hash(text: str | None) -> str:
     return hashlib.sha256((text or "").encode()).hexdigest()
+
+
+def library_versions() -> dict[str, str]:
+    """Returns the versions of the libraries that preprocess and encode."""
+    libraries = ("open_clip_torch", "sentence-transformers", "torch", "torchvision", "transformers")
+    return {library: version(library) for library in libraries}
 
 
 def validate_embeddings(vectors: np.ndarray, names: Sequence[str], encoder: Encoder) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -52,7 +52,7 @@ class CustomEncoderAdapter:
         self.normalized = bool(getattr(own.made, "normalized", False))
         self.prompts = dict(getattr(own.made, "prompts", {}))
         self.modalities: InputModalities = _Whole(
-            query="both", document="both", usual="both", usual_query="both"
+            query="both", document="both", default_query="both", default_document="both"
         )
         self.document_key = DocumentKey(self.name, self.fingerprint)
 
@@ -60,71 +60,72 @@ class CustomEncoderAdapter:
         """Returns query vectors, float32, shape (n, d). Raises `VragError` for another number of
         rows, and where the custom class fails.
         """
-        with catch_custom_errors(f"retriever {self.name!r}: encode_queries", self._made):
-            rows = _items(self._made.encode_queries(queries))
-        return self._rows(rows, len(queries), "queries")
+        return self._encode("queries", queries)
 
     def prepare(self, document: Document) -> Prepared:
         """Returns the result of the class's `prepare`, or the document if it has none. Raises
         `VragError` where the class fails.
         """
-        prepare = getattr(self._made, "prepare", None)
-        if prepare is None:
-            return document
-        owner = f"retriever {self.name!r}, document {document.doc_id!r}: prepare"
-        with catch_custom_errors(owner, self._made):
-            return prepare(document)
+        with catch_custom_errors(
+            f"retriever {self.name!r}, document {document.doc_id!r}: prepare", self._made
+        ):
+            return self._prepare(document)
 
     def encode_documents(self, prepared: Sequence[Prepared]) -> np.ndarray:
         """Returns vectors of prepared documents, float32, shape (n, d). Raises `VragError` for
         another number of rows, and where the custom class fails.
         """
-        with catch_custom_errors(f"retriever {self.name!r}: encode_documents", self._made):
-            rows = _items(self._made.encode_documents(prepared))
-        return self._rows(rows, len(prepared), "documents")
+        return self._encode("documents", prepared)
 
     def check_one(self, query: Query, document: Document) -> None:
         """Raise `SetupError` if the vectors of one question and one document cannot be searched.
         Exceptions of the custom class are left to the run, whose device may differ.
         """
         try:
-            asked = _items(self._made.encode_queries([query]))
-            ready = getattr(self._made, "prepare", lambda given: given)(document)
-            shown = _items(self._made.encode_documents([ready]))
+            given = {"queries": [query], "documents": [self._prepare(document)]}
+            results = {side: self._call(side, given[side]) for side in given}
         except Exception:  # whatever code that is not ours does
             return
         try:
-            questions = self._rows(asked, 1, "queries")
-            documents = self._rows(shown, 1, "documents")
+            questions, documents = (self._rows(results[side], 1, side) for side in results)
             validate_embeddings(questions, [query.query_id], self)
             validate_embeddings(documents, [document.doc_id], self)
+            if questions.shape != documents.shape:
+                raise VragError(
+                    f"retriever {self.name!r}: its vectors of questions have"
+                    f" {questions.shape[1]} components, those of documents {documents.shape[1]};"
+                    " expected as many."
+                )
         except VragError as error:
             raise SetupError(str(error)) from error
-        if questions.shape != documents.shape:
-            raise SetupError(
-                f"retriever {self.name!r}: its vectors of questions have {questions.shape[1]}"
-                f" components, those of documents {documents.shape[1]}; expected as many."
-            )
 
-    def _rows(self, vectors: object, count: int, what: str) -> np.ndarray:
+    def _prepare(self, document: Document) -> Prepared:
+        return getattr(self._made, "prepare", lambda given: given)(document)
+
+    def _encode(self, side: str, inputs: Sequence[Any]) -> np.ndarray:
+        with catch_custom_errors(f"retriever {self.name!r}: encode_{side}", self._made):
+            rows = self._call(side, inputs)
+        return self._rows(rows, len(inputs), side)
+
+    def _call(self, side: str, inputs: Sequence[Any]) -> object:
+        rows = getattr(self._made, f"encode_{side}")(inputs)
+        return list(rows) if isinstance(rows, Iterator) else rows
+
+    def _rows(self, vectors: object, count: int, side: str) -> np.ndarray:
+        where = f"retriever {self.name}: encode_{side} returned"
         try:
             rows = np.asarray(vectors, dtype=np.float32)
         except (TypeError, ValueError, RuntimeError) as error:  # the last of torch's
             raise VragError(
-                f"retriever {self.name}: encode_{what} returned {type(vectors).__name__}, which is"
-                f" no array of numbers ({error}); expected shape ({count}, d)."
+                f"{where} {type(vectors).__name__}, which is no array of numbers ({error});"
+                f" expected shape ({count}, d)."
             ) from error
         if rows.ndim != 2 or len(rows) != count:
             raise VragError(
-                f"retriever {self.name}: encode_{what} returned shape {rows.shape} for"
-                f" {count} {what}; expected ({count}, d), a row for each."
+                f"{where} shape {rows.shape} for {count} {side}; expected ({count}, d), a row for"
+                " each."
             )
         return rows
-
-
-def _items(rows: object) -> object:
-    """The items of an iterator; anything else as it is."""
-    return list(rows) if isinstance(rows, Iterator) else rows
 
 
 class _Whole(InputModalities):

@@ -1,74 +1,123 @@
-"""Dual encoders from transformers, such as CLIP, SigLIP, SigLIP 2 and BGE-VL-large."""
+"""Dual encoders: a text tower and an image tower in one vector space.
+
+`TransformersDual` is those of transformers, such as CLIP, SigLIP, SigLIP 2 and BGE-VL-large.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
+import numpy as np
 import torch
 
-from vrag_kit.checkpoints import LibraryObject, Options
-from vrag_kit.errors import VragError
-from vrag_kit.retrieval.encoders.base import InputModalities
-from vrag_kit.retrieval.encoders.source import CheckpointSource, max_text_tokens
-from vrag_kit.retrieval.encoders.towers import DualEncoderBase
+from vrag_kit.checkpoints import LibraryObject
+from vrag_kit.retrieval.encoders.base import EncoderInput, Prepared
+from vrag_kit.retrieval.encoders.checkpoint import Checkpoint, max_text_tokens
+from vrag_kit.retrieval.encoders.pixels import decode_rgb, normalize_rows
 
 _PADDED = ("siglip", "siglip2")
 """Families trained on texts padded to full length, with the padding attended to."""
 
 
-class DualEncoder(DualEncoderBase):
-    """Encodes texts by `get_text_features` and images by `get_image_features`, at unit length. The
-    checkpoint's own image processor preprocesses images.
+@dataclass(frozen=True, slots=True)
+class TextAndImage:
+    """A text, and preprocessed pixels; one of them may be None."""
+
+    text: str | None
+    pixels: Prepared
+
+
+class DualModel(ABC):
+    """Encodes texts with one tower and images with the other, at unit length.
+
+    A text and an image together are encoded as the sum of their two vectors, at unit length: a
+    query then finds documents near either.
+    """
+
+    prompts: Mapping[str, str] = {}
+
+    @property
+    def dim(self) -> int:
+        """Number of components of an embedding."""
+        with torch.inference_mode():
+            return int(self.text_features(["a"]).shape[-1])
+
+    @abstractmethod
+    def pixels(self, image: torch.Tensor) -> Prepared:
+        """Preprocesses an image for the tower: uint8, upright, shape (3, height, width)."""
+
+    @abstractmethod
+    def text_features(self, texts: list[str]) -> torch.Tensor:
+        """Returns text vectors, shape (n, d), not normalized; texts are truncated at the model's
+        length.
+        """
+
+    @abstractmethod
+    def image_features(self, images: list[Prepared]) -> torch.Tensor:
+        """Returns image vectors, shape (n, d), not normalized."""
+
+    def prepare(self, content: EncoderInput, side: str) -> TextAndImage:
+        """Returns the text within the prompt of its side, and the preprocessed image.
+
+        Raises `VragError` for a damaged image.
+        """
+        text, image = content
+        if text is not None:
+            text = self.prompts.get(side, "{text}").replace("{text}", text)
+        pixels = None if image is None else self.pixels(decode_rgb(image.data(), image.where))
+        return TextAndImage(text, pixels)
+
+    @torch.inference_mode()
+    def embed(self, prepared: Sequence[TextAndImage], side: str) -> np.ndarray:
+        """Returns unit-length rows, float32, shape (n, d)."""
+        total: dict[int, np.ndarray] = {}
+        texts = {i: each.text for i, each in enumerate(prepared) if each.text is not None}
+        images = {i: each.pixels for i, each in enumerate(prepared) if each.pixels is not None}
+        if texts:
+            rows = normalize_rows(self.text_features(list(texts.values())))
+            total = dict(zip(texts, rows, strict=True))
+        if images:
+            rows = normalize_rows(self.image_features(list(images.values())))
+            for place, row in zip(images, rows, strict=True):
+                total[place] = _unit(total[place] + row) if place in total else row
+        return np.stack([total[place] for place in range(len(prepared))])
+
+
+def _unit(row: np.ndarray) -> np.ndarray:
+    """Returns a vector at unit length; zero, which validation rejects, stays zero."""
+    length = np.linalg.norm(row)
+    return row / length if length else row
+
+
+class TransformersDual(DualModel):
+    """Encodes texts by `get_text_features` and images by `get_image_features`. The checkpoint's own
+    image processor preprocesses images.
     """
 
     def __init__(
         self,
         model: LibraryObject,
         tokenizer: LibraryObject,
-        images: LibraryObject,
-        *,
-        source: CheckpointSource,
-        options: Options,
-        query_prompt: str = "{text}",
+        processor: LibraryObject,
+        prompts: Mapping[str, str],
     ) -> None:
-        """`images` is the checkpoint's image processor; `query_prompt` has "{text}"
-        where the question goes.
-        """
         self._model = model
         self._tokenizer = tokenizer
-        self._images = images
+        self._processor = processor
         self._padded = model.config.model_type in _PADDED
-        self.name = source.name
-        self.fingerprint = source.fingerprint(options)
-        self.document_key = source.document_key(options)
-        self.modalities: InputModalities = source.modalities
-        self.prompts: Mapping[str, str] = {"query": query_prompt}
+        self.prompts = prompts
 
-    @property
-    def dim(self) -> int:
-        """Number of components of an embedding."""
-        with torch.inference_mode():
-            return int(_features(self._model.get_text_features(**self._tokens("a"))).shape[-1])
-
-    def pixels(self, picture: torch.Tensor) -> dict[str, torch.Tensor]:
+    def pixels(self, image: torch.Tensor) -> dict[str, torch.Tensor]:
         """Returns the image processor's inputs for the model, each with one row."""
-        return dict(self._images(images=[picture], return_tensors="pt"))
+        return dict(self._processor(images=[image], return_tensors="pt"))
 
     def text_features(self, texts: list[str]) -> torch.Tensor:
         """Encodes texts one at a time; the result does not depend on other texts."""
-        features = [self._model.get_text_features(**self._tokens(text)) for text in texts]
-        return torch.cat([_features(each) for each in features])
+        return torch.cat([self._text_features(text) for text in texts])
 
-    def image_features(self, pictures: list[Mapping[str, torch.Tensor]]) -> torch.Tensor:
-        """Encodes all images in one batch; they must have the same shape."""
-        batch = {}
-        for name in pictures[0]:
-            rows = torch.cat([inputs[name] for inputs in pictures])
-            batch[name] = rows.to(self._model.device)
-        batch["pixel_values"] = batch["pixel_values"].to(self._model.dtype)
-        return _features(self._model.get_image_features(**batch))
-
-    def _tokens(self, text: str) -> dict[str, torch.Tensor]:
+    def _text_features(self, text: str) -> torch.Tensor:
         tokens = self._tokenizer(
             [text],
             truncation=True,
@@ -77,30 +126,17 @@ class DualEncoder(DualEncoderBase):
             padding_side="right",
             return_tensors="pt",
         ).to(self._model.device)
-        return {"input_ids": tokens["input_ids"]} if self._padded else dict(tokens)
+        inputs = {"input_ids": tokens["input_ids"]} if self._padded else tokens
+        return _features(self._model.get_text_features(**inputs))
 
-
-def load_dual_encoder(source: CheckpointSource, *, query_prompt: str = "{text}") -> DualEncoder:
-    """Load a model with `get_text_features` and `get_image_features`, its tokenizer and its image
-    processor. Raises `VragError` as `CheckpointSource.read` does.
-    """
-    from transformers import AutoImageProcessor, AutoModel, AutoTokenizer
-
-    if source.modalities.query == "image" and query_prompt != "{text}":
-        raise VragError(
-            f"retriever {source.spec!r}: query_prompt is {query_prompt!r}, but of a question only"
-            " the image is encoded. Remove it, or set `query` to text or both."
-        )
-    model = source.read(AutoModel)
-    options = {"family": "dual", "dtype": str(model.dtype), "query_prompt": query_prompt}
-    return DualEncoder(
-        model,
-        source.read_part(AutoTokenizer),
-        source.read_part(AutoImageProcessor),
-        source=source,
-        options=options,
-        query_prompt=query_prompt,
-    )
+    def image_features(self, images: list[Mapping[str, torch.Tensor]]) -> torch.Tensor:
+        """Encodes all images in one batch; they must have the same shape."""
+        batch = {
+            name: torch.cat([inputs[name] for inputs in images]).to(self._model.device)
+            for name in images[0]
+        }
+        batch["pixel_values"] = batch["pixel_values"].to(self._model.dtype)
+        return _features(self._model.get_image_features(**batch))
 
 
 def _features(output: LibraryObject) -> torch.Tensor:
@@ -108,3 +144,18 @@ def _features(output: LibraryObject) -> torch.Tensor:
     checkpoint often returns the bare tensor.
     """
     return output if isinstance(output, torch.Tensor) else output.pooler_output
+
+
+def load(checkpoint: Checkpoint) -> TransformersDual:
+    """Loads a model with `get_text_features` and `get_image_features`, its tokenizer and its image
+    processor. Raises `VragError` as `Checkpoint.read_model`.
+    """
+    from transformers import AutoImageProcessor, AutoModel, AutoTokenizer
+
+    (folder,) = checkpoint.folders
+    return TransformersDual(
+        checkpoint.read_model(AutoModel, folder),
+        checkpoint.read_part(AutoTokenizer, folder),
+        checkpoint.read_part(AutoImageProcessor, folder),
+        checkpoint.prompts,
+    )

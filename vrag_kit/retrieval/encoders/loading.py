@@ -1,212 +1,395 @@
-"""Loads a retriever of any model family, chosen by its files and the entry's options.
+"""Opens the encoder that a retriever's entry names: its checkpoint, family, key and weights.
 
-| option | meaning |
-|---|---|
-| query | what is encoded of a question: "text", "image" or "both" |
-| document | what is encoded of a document: "image", "text", "both", or "auto", the
-image, or the text of a document without one |
-| dtype | number type of the weights: "auto" (the checkpoint's own), "float32",
-"float16", "bfloat16" |
-| revision | branch, tag or commit on the hub |
-| trust_remote_code | true lets code that comes with the checkpoint run |
-| query_prompt | prompt of a question: "{text}" for the question, the model's image
-token for its image |
-| document_prompt | prompt of a document: "{text}" for a text, the model's image token
-for an image |
-| positions | of an image's tokens in an instructed model: "model" or "sequential" |
-| image_size | the size that an instructed model's preprocessing resizes images to, in
-the format of its image processor |
-| documents | the encoder of the document side, where there are two: a name, or a
-mapping with "model" and "revision" |
-| pooling | how token states become a text's vector: "cls", "mean", "last"; for a
-sentence-transformers folder, replaces its own modules |
-| normalize | whether text vectors are brought to unit length |
-
-In a dual encoder, "both" is the sum of the two unit vectors at unit length; an
-instructed model reads image and text in one prompt. Visual-RAG's CLIP encodes the text
-of a question; that of MRAG-Bench, and of CRAG-MM's image search, the image alone.
+`FAMILIES` names the module of each family. To add one, write a module with a function
+`load(checkpoint)` that returns an `EncoderModel`, add a row, and recognise its files in `_family`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass, replace
+import difflib
+import json
+import threading
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cache, cached_property
+from importlib import import_module
+from importlib.resources import files
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any, Literal
 
-from vrag_kit.checkpoints import LibraryObject, catch_out_of_memory, check_device
-from vrag_kit.errors import VragError
-from vrag_kit.options import Entry
-from vrag_kit.retrieval.encoders.base import DOCUMENT_PARTS, QUERY_PARTS, Encoder, InputModalities
-from vrag_kit.retrieval.encoders.custom import CustomEncoder, load_custom_encoder
-from vrag_kit.retrieval.encoders.finding import (
-    OF_OPEN_CLIP,
-    EncoderSpec,
-    check_encoder_files,
-    resolve_encoder,
+import numpy as np
+
+from vrag_kit.checkpoints import (
+    LibraryObject,
+    Options,
+    catch_load_errors,
+    catch_out_of_memory,
+    check_device,
+    check_safetensors_headers,
+    find_checkpoint,
+    load_config,
+    require_safetensors,
 )
-from vrag_kit.retrieval.encoders.own_kinds import builtin_architecture
-from vrag_kit.retrieval.encoders.source import CheckpointSource
+from vrag_kit.config import StrictModel, read_settings
+from vrag_kit.errors import VragError
+from vrag_kit.files import escapes_folder
+from vrag_kit.options import Entry, read_entry, split_entry
+from vrag_kit.retrieval.encoders.base import (
+    DOCUMENT_PARTS,
+    QUERY_PARTS,
+    DocumentKey,
+    Encoder,
+    EncoderModel,
+    InputModalities,
+    Prepared,
+)
+from vrag_kit.retrieval.encoders.checkpoint import Checkpoint
+from vrag_kit.retrieval.encoders.custom import CustomEncoder, load_custom_encoder
+from vrag_kit.types import Document, Query
+from vrag_kit.workspace import path as project_path
 
-_OF_ALL = ("document", "dtype", "query", "revision", "trust_remote_code")
+_KNOWN_BY = ("config.json", "adapter_config.json", "modules.json", "open_clip_config.json")
+"""Files of which each checkpoint has at least one."""
+
+
+class RetrieverOptions(StrictModel):
+    """Options of a retriever's entry; which of them it takes depends on its family.
+
+    In a dual encoder, "both" is the sum of the two unit vectors at unit length; a vision-language
+    model reads image and text in one prompt.
+    """
+
+    query: Literal["text", "image", "both"] = "text"
+    """What is encoded of a question."""
+    document: Literal["auto", "image", "text", "both"] = "auto"
+    """What is encoded of a document; "auto" is the image, or the text of one without an image."""
+    dtype: Literal["auto", "float32", "float16", "bfloat16"] = "auto"
+    """Number type of the weights; "auto" is the checkpoint's own."""
+    revision: str | None = None
+    """Branch, tag or commit on the hub."""
+    trust_remote_code: bool = False
+    """Whether code that comes with the checkpoint may run."""
+    query_prompt: str | None = None
+    """Prompt of a question: "{text}" for the question, the model's image token for its image."""
+    document_prompt: str | None = None
+    """Prompt of a document: "{text}" for a text, the model's image token for an image."""
+    positions: Literal["model", "sequential"] | None = None
+    """How a vision-language model numbers the tokens of an image."""
+    image_size: dict[str, int] | None = None
+    """Size to which a vision-language model's images are resized, as its image processor has it."""
+    documents: str | dict[str, Any] | None = None
+    """The encoder of documents, where there are two: a name, or {"model": …, "revision": …}."""
+    pooling: Literal["cls", "mean", "last"] | None = None
+    """How token states become a text's vector; replaces a sentence-transformers folder's own."""
+    normalize: bool | None = None
+    """Whether text vectors are brought to unit length."""
+
+
+OPTIONS = tuple(sorted(RetrieverOptions.model_fields))
+"""All options of an entry."""
 
 
 @dataclass(frozen=True, slots=True)
-class _Family:
-    """Loader and options of a model family."""
+class Family:
+    """A family of models."""
 
-    load: Callable[..., Encoder]  # each takes options of its own
-    options: tuple[str, ...]
-    query: tuple[str, ...]
-    """Query parts that it can encode, the default first."""
-    document: tuple[str, ...]
-    """Document parts that it can encode, the default first."""
+    module: str
+    """The module that loads it."""
+    query: Sequence[str] = QUERY_PARTS
+    """Parts of a question that it can encode, the default first."""
+    document: Sequence[str] = DOCUMENT_PARTS
+    """Parts of a document that it can encode, the default first."""
+    defaults: Options = field(default_factory=dict)
+    """Options that it takes besides `query`, `document` and `revision`, and their defaults."""
+
+
+_SIDES = ("query", "document")
+_WEIGHTS = {"dtype": "auto", "trust_remote_code": False}
+_QUERY_PROMPT = {"query_prompt": "{text}"}
+_PROMPTS = {**_WEIGHTS, **_QUERY_PROMPT, "document_prompt": "{text}"}
+_VLM = {"query_prompt": None, "document_prompt": None, "positions": "model", "image_size": None}
+_TEXT = {**_PROMPTS, "documents": None, "pooling": None, "normalize": True}
+_SENTENCE = {**_PROMPTS, "normalize": False}
+FAMILIES = {
+    "open_clip": Family("open_clip"),
+    "dual": Family("dual", defaults={**_WEIGHTS, **_QUERY_PROMPT}),
+    "vlm": Family("vlm", document=("image", "text", "both"), defaults={**_WEIGHTS, **_VLM}),
+    "text": Family("sentence_transformers", ("text",), ("text",), _TEXT),
+    "sentence": Family("sentence_transformers", ("text",), ("text",), _SENTENCE),
+    "multimodal sentence": Family("sentence_transformers", defaults=_SENTENCE),
+    "magiclens": Family("magiclens", ("both", "image"), ("image", "both"), _QUERY_PROMPT),
+    "vista": Family("vista", ("both", "image", "text"), ("image", "both", "text")),
+}
+
+
+def open_encoder(entry: Entry | CustomEncoder, *, device: str = "cpu") -> Encoder:
+    """Returns the encoder that an entry names; its weights are loaded on first use. An entry is
+    "<folder>", "<open_clip model>/<tag>", "<name on the hub>", "<package.module>:<Class>"
+    (`CustomEncoder`), or a mapping with "model" and options (`RetrieverOptions`; a class has its
+    own). A checkpoint on the hub is downloaded once.
+
+    open_clip loads a folder with open_clip_config.json, a name on the hub with that and no
+    config.json of transformers, and the names of its own models. Any other checkpoint belongs to
+    the family that its files show. Models in retrievers.json have their authors' options by
+    default. Raises `VragError` for a malformed entry, a missing checkpoint, an option that the
+    family does not take, and for an invalid value.
+    """
+    custom = load_custom_encoder(entry, device=device)
+    return CheckpointEncoder(_resolve(entry, device)) if custom is None else custom
 
 
 def load_encoder(entry: Entry | CustomEncoder, *, device: str = "cpu") -> Encoder:
-    """Loads the encoder that an entry names. An entry is "<folder>", "<open_clip model>/<tag>",
-    "<name on the hub>", "<package.module>:<Class>" (`CustomEncoder`), or a mapping with "model" and
-    options (`OPTIONS`; a class has its own).
+    """As `open_encoder`, but loads the weights at once.
 
-    open_clip loads a folder with open_clip_config.json, a name on the hub with that and no
-    config.json, and the name of an open_clip model. transformers loads everything else as the
-    family that its files show: dual encoder, instructed multimodal model (also as LoRA adapter),
-    sentence-transformers folder, plain text encoder, or a built-in architecture, as its config.json
-    says (`own_kinds`). Models in retrievers.json have their authors' options by default. Raises
-    `VragError` for anything that cannot be loaded, and for an option that the family does not take.
+    Raises `VragError` also for weights that are damaged, missing, not finite or not safetensors,
+    and for a device that this machine lacks.
     """
-    check_device(device)
-    own = load_custom_encoder(entry, device=device)
-    return load_encoder_spec(resolve_encoder(entry), device=device) if own is None else own
+    encoder = open_encoder(entry, device=device)
+    if isinstance(encoder, CheckpointEncoder):
+        _ = encoder.model
+    return encoder
 
 
-def load_encoder_spec(found: EncoderSpec, *, device: str = "cpu") -> Encoder:
-    """Loads the encoder of a resolved entry; raises as `load_encoder` does."""
-    check_device(device)
-    for folder in (found.folder, found.partner):
-        if folder is not None:
-            check_encoder_files(found.spec, folder)
+class CheckpointEncoder:
+    """An encoder whose weights are loaded on first use."""
+
+    def __init__(self, checkpoint: Checkpoint) -> None:
+        self.name = checkpoint.name
+        self.modalities = checkpoint.modalities
+        self.prompts: Mapping[str, str] = checkpoint.prompts
+        self.normalized = bool(checkpoint.options.get("normalize", True))
+        self._checkpoint = checkpoint
+        self._model: EncoderModel | None = None
+        self._loading = threading.Lock()
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """Hash of everything that determines a vector."""
+        return self._checkpoint.fingerprint()
+
+    @cached_property
+    def document_key(self) -> DocumentKey:
+        """Name and fingerprint of the document vectors alone."""
+        return self._checkpoint.document_key()
+
+    @property
+    def model(self) -> EncoderModel:
+        """The model with its weights; raises `VragError` as `load_encoder` when it is loaded."""
+        with self._loading:
+            if self._model is None:
+                self._model = _load(self._checkpoint)
+            return self._model
+
+    def encode_queries(self, queries: Sequence[Query]) -> np.ndarray:
+        """Returns query vectors, float32, shape (n, d). Queries are encoded one at a time, so the
+        result does not depend on other queries.
+
+        Raises `VragError` naming a query without an image that is to be encoded.
+        """
+        inputs = [self.modalities.of_query(query, self.name) for query in queries]
+        prepared = (self.model.prepare(each, "query") for each in inputs)
+        rows = [self.model.embed([each], "query") for each in prepared]
+        return np.concatenate(rows) if rows else np.empty((0, self.model.dim), np.float32)
+
+    def prepare(self, document: Document) -> Prepared:
+        """Returns the document's encoded parts, preprocessed.
+
+        Raises `VragError` naming a document that lacks one, or has a damaged image.
+        """
+        return self.model.prepare(self.modalities.of_document(document, self.name), "document")
+
+    def encode_documents(self, prepared: Sequence[Prepared]) -> np.ndarray:
+        """Returns document vectors, float32, shape (n, d)."""
+        return self.model.embed(prepared, "document")
+
+
+def _load(checkpoint: Checkpoint) -> EncoderModel:
+    check_device(checkpoint.device)
+    for folder in checkpoint.folders:
+        check_encoder_files(checkpoint.spec, folder)
+    module = import_module(f"{__package__}.{FAMILIES[checkpoint.family].module}")
     advice = "Free it, or use a smaller number type or model."
-    with catch_out_of_memory(f"retriever {found.spec!r}", device, advice):
-        return _open_clip(found, device) if found.by_open_clip else _transformers(found, device)
+    with catch_out_of_memory(checkpoint.owner, checkpoint.device, advice):
+        model: EncoderModel = module.load(checkpoint)
+        return model
 
 
-def _open_clip(found: EncoderSpec, device: str) -> Encoder:
-    from vrag_kit.retrieval.encoders.open_clip import load_open_clip
-
-    if strange := sorted(set(found.options) - set(OF_OPEN_CLIP)):
-        raise VragError(
-            f"retriever {found.spec!r}: open_clip models take no option {strange[0]!r}; expected"
-            f" {', '.join(OF_OPEN_CLIP)}. Remove it."
-        )
-    modalities = InputModalities(**found.options)
-    return load_open_clip(found.spec, folder=found.folder, device=device, modalities=modalities)
-
-
-def _transformers(found: EncoderSpec, device: str) -> Encoder:
-    if found.folder is None:
-        raise ValueError(f"{found.spec} has no folder")
-    options = dict(found.options)
-    document = options.pop("document", "auto")
-    source = CheckpointSource(
-        spec=found.spec,
-        folder=found.folder,
-        partner=found.partner,
-        device=device,
-        dtype=options.pop("dtype", "auto"),
-        trust_remote_code=options.pop("trust_remote_code", False),
-    )
-    kind = _kind(source)
-    if kind == "sentence" and "pooling" in options:
-        kind = "text"  # its weights as asked, not as its modules say
-    family = _family(kind)
-    if strange := sorted(set(options) - {*family.options, "query"}):
-        known = sorted((*family.options, *_OF_ALL))
-        raise VragError(
-            f"{source.owner}: the option {strange[0]!r} means nothing to this kind of model;"
-            f" expected {', '.join(known)}."
-        )
-    query = options.pop("query", family.query[0])
-    usual = family.document[0]
-    document = usual if document == "auto" else document
-    for name, part, parts in (
-        ("query", query, family.query),
-        ("document", document, family.document),
-    ):
-        if part not in parts:
-            raise VragError(
-                f"{source.owner}: {name} is {part!r}, which this kind of model cannot encode;"
-                f" expected {' or '.join(map(repr, parts))}."
-            )
-    modalities = InputModalities(
-        query=query, document=document, usual=usual, usual_query=family.query[0]
-    )
-    options.pop("documents", None)  # found already: it is the partner
-    return family.load(replace(source, modalities=modalities), **options)
-
-
-def _family(kind: str) -> _Family:
-    """Returns the loader and options of a model family; its module is imported only when needed."""
-    prompts = ("query_prompt", "document_prompt")
-    if kind == "dual":
-        from vrag_kit.retrieval.encoders.dual import load_dual_encoder
-
-        return _Family(load_dual_encoder, ("query_prompt",), QUERY_PARTS, DOCUMENT_PARTS)
-    if kind == "instructed":
-        from vrag_kit.retrieval.encoders.instructed import load_vlm_encoder
-
-        return _Family(
-            load_vlm_encoder,
-            (*prompts, "positions", "image_size"),
-            QUERY_PARTS,
-            ("image", "text", "both"),
-        )
-    if kind == "magiclens":
-        from vrag_kit.retrieval.encoders.magiclens import load_magiclens
-
-        return _Family(load_magiclens, ("query_prompt",), ("both", "image"), ("image", "both"))
-    if kind == "vista":
-        from vrag_kit.retrieval.encoders.vista import load_vista
-
-        parts = ("both", "image", "text")
-        return _Family(load_vista, (), parts, ("image", "both", "text"))
-    if kind == "sentence":
-        from vrag_kit.retrieval.encoders.texts import load_sentence_transformer
-
-        return _Family(load_sentence_transformer, (*prompts, "normalize"), ("text",), ("text",))
-    from vrag_kit.retrieval.encoders.texts import load_text_encoder
-
-    options = (*prompts, "documents", "pooling", "normalize")
-    return _Family(load_text_encoder, options, ("text",), ("text",))
-
-
-def _kind(source: CheckpointSource) -> str:
-    """Returns one of `own_kinds.KINDS`, "dual", "instructed", "sentence" or "text", by the
-    checkpoint's files.
+def check_encoder_files(spec: str, folder: Path) -> None:
+    """Raise `VragError` for a checkpoint without configuration, or whose weights are truncated or
+    not safetensors.
     """
-    from transformers import MODEL_FOR_IMAGE_TEXT_TO_TEXT_MAPPING
-
-    if own := builtin_architecture(source.folder):
-        return own
-    if (source.folder / "adapter_config.json").is_file():
-        return "instructed"
-    config = source.config()
-    if config is not None and _embeds_both(config, source):
-        return "dual"
-    if type(config) in MODEL_FOR_IMAGE_TEXT_TO_TEXT_MAPPING:
-        return "instructed"
-    if (source.folder / "modules.json").is_file():
-        return "sentence"
-    return "text"
+    owner = f"retriever {spec!r}"
+    if not any((folder / name).is_file() for name in _KNOWN_BY):
+        inside = ", ".join(sorted(path.name for path in folder.iterdir())[:8]) or "nothing"
+        raise VragError(f"{owner}: neither {', '.join(_KNOWN_BY)} in {folder}; found {inside}.")
+    require_safetensors(folder, owner)
+    check_safetensors_headers(folder, owner)
 
 
-def _embeds_both(config: LibraryObject, source: CheckpointSource) -> bool:
-    """Whether the model to be loaded has features of texts and of images."""
-    from transformers import MODEL_MAPPING
+@cache
+def open_clip_models() -> list[str]:
+    """Returns the names of the models that open_clip can build. They are read from its
+    configuration files: importing it takes seconds.
+    """
+    package = find_spec("open_clip")
+    places = package.submodule_search_locations if package is not None else None
+    configs = [path for place in places or [] for path in Path(place).glob("model_configs/*.json")]
+    return sorted(path.stem for path in configs)
+
+
+def _resolve(entry: object, device: str) -> Checkpoint:
+    """Returns the checkpoint of an entry; raises `VragError` as `open_encoder`."""
+    spec, given = split_entry(entry, "retriever")
+    owner = f"retriever {spec!r}"
+    read_settings(RetrieverOptions, given, owner)
+    given = {**_authors_options(spec, given.get("query") or "text"), **given}
+    given = {name: value for name, value in given.items() if value is not None}
+    folders: list[Path] = []
+    kind = "open_clip"
+    if not _is_open_clip_name(spec):
+        folders.append(find_checkpoint(spec, revision=given.pop("revision", None)))
+        kind = _family(owner, folders[0], given, on_hub=not project_path(spec).is_dir())
+    family = FAMILIES[kind]
+    known = {"query", "document", *family.defaults}
+    if strange := sorted(given.keys() - known):
+        raise VragError(
+            f"{owner}: {kind} models take no option {strange[0]!r} ({given[strange[0]]!r});"
+            f" expected {', '.join(sorted(known))}."
+        )
+    parts: dict[str, str] = {}
+    for side, can in (("query", family.query), ("document", family.document)):
+        part = given.pop(side, "auto")
+        parts[side] = can[0] if part == "auto" else part
+        parts[f"default_{side}"] = can[0]
+        if parts[side] not in can:
+            raise VragError(
+                f"{owner}: {side} is {part!r}, which this kind of model cannot encode; expected"
+                f" {' or '.join(map(repr, can))}."
+            )
+    if (second := _second(owner, folders, kind, given.pop("documents", None))) is not None:
+        folders.append(second)
+    stated = _sentence_defaults(folders[0]) if family.defaults is _SENTENCE else {}
+    options = {**family.defaults, **stated, **given}
+    options.pop("documents", None)
+    checkpoint = Checkpoint(
+        spec=spec,
+        folders=tuple(folders),
+        family=kind,
+        options=options,
+        modalities=InputModalities(**parts),
+        device=device,
+    )
+    _check_prompts(checkpoint)
+    return checkpoint
+
+
+def _authors_options(spec: str, query: str) -> Options:
+    """Returns the authors' options of a known model for the encoded part of a question."""
+    text = files("vrag_kit.retrieval").joinpath("retrievers.json").read_text(encoding="utf-8")
+    stated = json.loads(text).get(spec, {})
+    return {**stated.get("options", {}), **stated.get("by_query", {}).get(query, {})}
+
+
+def _is_open_clip_name(spec: str) -> bool:
+    """Whether `spec` is, or nearly is, a model's name and tag in open_clip. If it is nearly one,
+    open_clip reports why it cannot load it.
+    """
+    if project_path(spec).is_dir() or spec.startswith((".", "/", "~")) or spec.count("/") != 1:
+        return False
+    name = spec.partition("/")[0]
+    return bool(difflib.get_close_matches(name, open_clip_models(), n=1, cutoff=0.8))
+
+
+def _family(owner: str, folder: Path, given: Options, *, on_hub: bool) -> str:
+    """Returns which of `FAMILIES` a checkpoint belongs to, by its files."""
+    config = _read_json(folder / "config.json")
+    kind = config.get("model_type")
+    if (folder / "open_clip_config.json").is_file() and not (on_hub and kind):
+        return "open_clip"
+    if kind in ("magiclens", "vista"):
+        return str(kind)
+    if (folder / "modules.json").is_file() and not {"pooling", "positions"} & given.keys():
+        images = [*folder.glob("*processor_config.json"), *folder.glob("*/*processor_config.json")]
+        return "multimodal sentence" if images else "sentence"
+    if (folder / "adapter_config.json").is_file():
+        return "vlm"
+    if not (folder / "config.json").is_file():
+        return "text"
+
+    from transformers import MODEL_FOR_IMAGE_TEXT_TO_TEXT_MAPPING, MODEL_MAPPING
     from transformers.dynamic_module_utils import get_class_from_dynamic_module
 
-    remote = getattr(config, "auto_map", {}).get("AutoModel") if source.trust_remote_code else None
-    if remote:
-        with source.reading():
-            model: LibraryObject = get_class_from_dynamic_module(remote, source.folder)
-    else:
-        model = MODEL_MAPPING.get(type(config), object)
-    return all(hasattr(model, name) for name in ("get_text_features", "get_image_features"))
+    with catch_load_errors(owner, "a config.json of transformers"):
+        trusted = bool(given.get("trust_remote_code"))
+        config = load_config(folder, owner, trusted=trusted)
+        remote = getattr(config, "auto_map", {}).get("AutoModel") if trusted else None
+        model: LibraryObject = MODEL_MAPPING.get(type(config), object)
+        if remote:
+            model = get_class_from_dynamic_module(remote, folder)
+    if hasattr(model, "get_text_features") and hasattr(model, "get_image_features"):
+        return "dual"
+    return "vlm" if type(config) in MODEL_FOR_IMAGE_TEXT_TO_TEXT_MAPPING else "text"
+
+
+def _second(owner: str, folders: list[Path], kind: str, documents: object) -> Path | None:
+    """Returns the folder of a second checkpoint that belongs to the first."""
+    if documents is not None:
+        spec, options = read_entry(documents, ("revision",), "documents")
+        return find_checkpoint(spec, revision=options.get("revision"))
+    name, key = {
+        "magiclens": ("config.json", "base"),
+        "vlm": ("adapter_config.json", "base_model_name_or_path"),
+    }.get(kind, ("", ""))
+    if not name or not (folders[0] / name).is_file():
+        return None
+    stated = _read_json(folders[0] / name)
+    base = stated.get(key)
+    if not isinstance(base, str) or not base:
+        raise VragError(
+            f"{owner} cannot be loaded: {folders[0] / name}: {key} is {base!r}; expected the name"
+            " of a folder or of a model."
+        )
+    if not escapes_folder(base) and (folders[0] / base).is_dir():
+        return folders[0] / base
+    return find_checkpoint(base, revision=stated.get("revision"))
+
+
+def _sentence_defaults(folder: Path) -> Options:
+    """Returns the prompts of a sentence-transformers folder, and whether it normalizes vectors."""
+    prompts = _read_json(folder / "config_sentence_transformers.json").get("prompts", {})
+    modules = (folder / "modules.json").read_text(encoding="utf-8")
+    defaults = {f"{side}_prompt": f"{prompts.get(side) or ''}{{text}}" for side in _SIDES}
+    return {**defaults, "normalize": "Normalize" in modules}
+
+
+def _check_prompts(checkpoint: Checkpoint) -> None:
+    """Raise `VragError` for a prompt without a place for an encoded text, or with one for a text
+    that is not encoded.
+    """
+    for side, prompt in checkpoint.prompts.items():
+        part = getattr(checkpoint.modalities, side)
+        where = f"{checkpoint.owner}: {side}_prompt is {prompt!r}"
+        if prompt is None:
+            raise VragError(
+                f"{where}, but a model of this kind follows instructions. Add the options"
+                ' `query_prompt`, with "{text}" where the question goes, and `document_prompt`,'
+                " with the model's image token, as its authors give them."
+            )
+        if prompt != "{text}" and ("{text}" in prompt) != (part != "image"):
+            found, remedy = ("a", "remove") if part == "image" else ("no", "expected")
+            raise VragError(
+                f"{where}, which has {found} place for the text, though `{side}` is {part!r};"
+                f" {remedy} {{text}} in it."
+            )
+
+
+def _read_json(path: Path) -> Options:
+    """Returns the object in a JSON file; empty if there is none. What is wrong with the file, its
+    library says when it is loaded.
+    """
+    try:
+        stated = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return {}
+    return stated if isinstance(stated, dict) else {}

@@ -21,47 +21,42 @@ vrag_kit/retrieval/convert_magiclens.py, that was tried on random weights only.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields
+from collections.abc import Sequence
 
 import numpy as np
 import torch
 import torch.nn.functional as F
 from torch import nn
 
-from vrag_kit.checkpoints import Options
+from vrag_kit.config import Count, Natural, StrictModel
 from vrag_kit.errors import VragError
 from vrag_kit.retrieval.encoders.base import EncoderInput
-from vrag_kit.retrieval.encoders.open_clip import OpenClipEncoder, load_open_clip
-from vrag_kit.retrieval.encoders.own_weights import load_builtin_weights, read_architecture_config
+from vrag_kit.retrieval.encoders.checkpoint import Checkpoint
+from vrag_kit.retrieval.encoders.open_clip import OpenClipModel, read_open_clip
 from vrag_kit.retrieval.encoders.pixels import decode_rgb, normalize_rows
-from vrag_kit.retrieval.encoders.source import CheckpointSource
-from vrag_kit.retrieval.encoders.towers import TextAndImage
-from vrag_kit.types import Document, Query
 
 _CAP = 50.0
 """Cap of the attention logits: x becomes 50 tanh(x / 50)."""
 _EPSILON = 1e-6
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class HeadConfig:
+class HeadConfig(StrictModel):
     """Sizes of the head; the usual ones follow from `width`, `layers` and `heads`."""
 
-    width: int
+    width: Count
     """Components of the two input vectors, and of the output: 512 or 768."""
-    layers: int = 4
-    heads: int = 8
+    layers: Count = 4
+    heads: Count = 8
     """Attention heads, also of the pooling: 8 or 16."""
-    hidden: int = 0
+    hidden: Natural = 0
     """Components between a layer's two linear maps; 0: four times the width."""
-    pooled: int = 0
+    pooled: Natural = 0
     """Components of the pooling's attention; 0: four times the width."""
-    stage: int = 0
+    stage: Natural = 0
     """The image tower's stage whose map gives the image token, by a linear map of each channel's
     mean and maximum. With 0, as the authors', the token is the tower's vector.
     """
-    channels: int = 0
+    channels: Natural = 0
     """Channels of that stage."""
 
 
@@ -72,6 +67,7 @@ class MagicLensHead(nn.Module):
 
     def __init__(self, sizes: HeadConfig) -> None:
         super().__init__()
+        self.stage = sizes.stage
         wide = 4 * sizes.width
         self.layers = nn.ModuleList(
             [_Layer(sizes.width, sizes.heads, sizes.hidden or wide) for _ in range(sizes.layers)]
@@ -147,98 +143,57 @@ class _Attention(nn.Module):
         return states.view(shape).transpose(1, 2)
 
 
-class MagicLensEncoder:
-    """Encodes questions as image and text, documents as image and empty text; unit length."""
+class MagicLensModel:
+    """Encodes an image with an instruction as one vector; an image alone has an empty one."""
 
-    normalized = True
-
-    def __init__(
-        self,
-        towers: OpenClipEncoder,
-        head: MagicLensHead,
-        *,
-        stage: int,
-        source: CheckpointSource,
-        options: Options,
-        query_prompt: str = "{text}",
-    ) -> None:
-        """`towers` return vectors that are not normalised, or that map of an image with a `stage`.
-        `query_prompt` has "{text}" where the question goes.
-        """
+    def __init__(self, towers: OpenClipModel, head: MagicLensHead, checkpoint: Checkpoint) -> None:
+        """`head` reads the vectors of `towers`, not normalized."""
         self._towers = towers
-        self._stage = stage
         self._head = head
-        self.name = source.name
-        self.fingerprint = source.fingerprint(options)
-        self.document_key = source.document_key(options)
-        self.modalities = source.modalities
-        self.prompts: Mapping[str, str] = {"query": query_prompt}
+        self._prompts = checkpoint.prompts
 
-    def encode_queries(self, queries: Sequence[Query]) -> np.ndarray:
-        """Returns unit-length rows, float32, shape (n, d), of questions within their prompt.
+    @property
+    def dim(self) -> int:
+        """Number of components of an embedding."""
+        return self._towers.dim
 
-        Queries are encoded one at a time, so the result does not depend on other queries.
+    def prepare(self, content: EncoderInput, side: str) -> tuple[str, torch.Tensor]:
+        """Returns the text within its prompt, empty unless it is encoded, and the preprocessed
+        image. Raises `VragError` for a damaged image.
         """
-        rows = []
-        for query in queries:
-            text, image = self.modalities.of_query(query, self.name)
-            if text is not None:
-                text = self.prompts["query"].replace("{text}", text)
-            rows.append(self.encode_documents([self._prepared(EncoderInput(text, image))]))
-        return np.concatenate(rows) if rows else np.empty((0, self._towers.dim), np.float32)
-
-    def prepare(self, document: Document) -> TextAndImage:
-        """Returns the preprocessed image, and the text, empty unless it is encoded.
-
-        Raises `VragError` naming a document that lacks an encoded part, or has a damaged image.
-        """
-        return self._prepared(self.modalities.of_document(document, self.name))
-
-    def _prepared(self, content: EncoderInput) -> TextAndImage:
         text, image = content
         if image is None:
-            raise ValueError(f"{self.name} has no vector of a text alone")
-        pixels = self._towers.pixels(decode_rgb(image.data(), image.where))
-        return TextAndImage(text or "", pixels)
+            raise ValueError("MagicLens has no vector of a text alone")
+        if text is not None:
+            text = self._prompts.get(side, "{text}").replace("{text}", text)
+        return text or "", self._towers.pixels(decode_rgb(image.data(), image.where))
 
     @torch.inference_mode()
-    def encode_documents(self, prepared: Sequence[TextAndImage]) -> np.ndarray:
+    def embed(self, prepared: Sequence[tuple[str, torch.Tensor]], side: str) -> np.ndarray:
         """Returns unit-length rows, float32, shape (n, d)."""
-        pixels = [each.pixels for each in prepared]
-        if self._stage:
-            pictures = self._towers.stage_features(pixels, self._stage)
+        texts, pixels = [list(each) for each in zip(*prepared, strict=True)]
+        if stage := self._head.stage:
+            images = self._towers.stage_features(pixels, stage)
         else:
-            pictures = self._towers.image_features(pixels)
-        said = list(dict.fromkeys(each.text for each in prepared))
-        texts = self._towers.text_features(said)
-        texts = texts[[said.index(each.text) for each in prepared]]
-        return normalize_rows(self._head(pictures.float(), texts.float()))
+            images = self._towers.image_features(pixels)
+        unique = list(dict.fromkeys(texts))
+        rows = self._towers.text_features(unique)[[unique.index(text) for text in texts]]
+        return normalize_rows(self._head(images.float(), rows.float()))
 
 
-def load_magiclens(source: CheckpointSource, *, query_prompt: str = "{text}") -> MagicLensEncoder:
-    """Load a head and its base, `source.partner`, a dual encoder in open_clip's layout.
+def load(checkpoint: Checkpoint) -> MagicLensModel:
+    """Loads a head and its base, a dual encoder in open_clip's layout.
 
-    Raises `VragError` as `load_open_clip` and `load_builtin_weights` do, and for a head whose width
-    is not that of the base's vectors.
+    Raises `VragError` as `read_open_clip` and `Checkpoint.read_into`, for a config.json that
+    `HeadConfig` does not fit, and for a head whose width is not that of the base's vectors.
     """
-    sizes = HeadConfig(
-        **read_architecture_config(source, [field.name for field in fields(HeadConfig)])
-    )
-    base = source.partner or source.folder
-    towers = load_open_clip(str(base), folder=base, device=source.device)
+    sizes = checkpoint.read_sizes(HeadConfig)
+    folder, base = checkpoint.folders
+    towers = read_open_clip(checkpoint.owner, f"local-dir:{base}", "", checkpoint.device)
     if towers.dim != sizes.width:
         raise VragError(
-            f"{source.owner}: the head takes vectors of {sizes.width} components, but those of its"
-            f" base {base.name} have {towers.dim}. Correct `base` in"
-            f" {source.folder / 'config.json'}, or train the head on this base."
+            f"{checkpoint.owner}: the head takes vectors of {sizes.width} components, but those of"
+            f" its base {base.name} have {towers.dim}. Correct `base` in"
+            f" {folder / 'config.json'}, or train the head on this base."
         )
-    head = load_builtin_weights(MagicLensHead(sizes), source)
-    options = {"family": "magiclens", "query_prompt": query_prompt}
-    return MagicLensEncoder(
-        towers,
-        head,
-        stage=sizes.stage,
-        source=source,
-        options=options,
-        query_prompt=query_prompt,
-    )
+    return MagicLensModel(towers, checkpoint.read_into(MagicLensHead(sizes)), checkpoint)

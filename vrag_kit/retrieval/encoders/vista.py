@@ -45,21 +45,19 @@ authors' file:
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields
+from collections.abc import Sequence
 
 import numpy as np
 import torch
 from torch import nn
 
 from vrag_kit.checkpoints import LibraryObject, Options
+from vrag_kit.config import Count, StrictModel
 from vrag_kit.errors import VragError
 from vrag_kit.retrieval.encoders.base import EncoderInput
-from vrag_kit.retrieval.encoders.own_weights import load_builtin_weights, read_architecture_config
+from vrag_kit.retrieval.encoders.checkpoint import Checkpoint, max_text_tokens
+from vrag_kit.retrieval.encoders.dual import TextAndImage
 from vrag_kit.retrieval.encoders.pixels import decode_rgb, normalize_rows, resize_for
-from vrag_kit.retrieval.encoders.source import CheckpointSource, max_text_tokens
-from vrag_kit.retrieval.encoders.towers import TextAndImage
-from vrag_kit.types import Document, Query
 
 TEXT = "text"
 """The folder of the text encoder's configuration and tokenizer."""
@@ -79,16 +77,15 @@ _EVA02: Options = {
 """Options that all EVA02-CLIP towers share."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class VisionConfig:
+class VisionConfig(StrictModel):
     """Sizes of the image tower, which is as wide as the text encoder."""
 
-    image_size: int = 224
-    patch: int = 16
+    image_size: Count = 224
+    patch: Count = 16
     """Side of a patch in pixels: 16 with BGE base, 14 with BGE m3."""
-    layers: int = 12
-    heads: int = 12
-    hidden: int = 2048
+    layers: Count = 12
+    heads: Count = 12
+    hidden: Count = 2048
     """Components inside a layer's gated map."""
 
 
@@ -158,107 +155,81 @@ def _tower(width: int, sizes: VisionConfig) -> LibraryObject:
     return Eva(**own, **_EVA02)
 
 
-class VistaEncoder:
+class VistaModel:
     """Encodes inputs as the first token's state at unit length. An image alone is encoded with an
     empty text.
     """
 
-    normalized = True
-
     def __init__(
-        self,
-        model: Vista,
-        tokenizer: LibraryObject,
-        sizes: VisionConfig,
-        *,
-        source: CheckpointSource,
-        options: Options,
+        self, model: Vista, tokenizer: LibraryObject, sizes: VisionConfig, device: str
     ) -> None:
         self._model = model
         self._tokenizer = tokenizer
-        self._side = sizes.image_size
-        self._device = source.device
-        self.name = source.name
-        self.fingerprint = source.fingerprint(options)
-        self.document_key = source.document_key(options)
-        self.modalities = source.modalities
-        self.prompts: Mapping[str, str] = {}
+        self._size = (sizes.image_size, sizes.image_size)
+        self._device = device
+        self.dim = int(model.text.config.hidden_size)
 
-    def encode_queries(self, queries: Sequence[Query]) -> np.ndarray:
-        """Returns unit-length rows, float32, shape (n, d). Queries are encoded one at a time, so
-        the result does not depend on other queries.
+    def prepare(self, content: EncoderInput, side: str) -> TextAndImage:
+        """Returns the text, and the preprocessed image or None.
+
+        Raises `VragError` for a damaged image.
         """
-        rows = []
-        for query in queries:
-            content = self.modalities.of_query(query, self.name)
-            rows.append(self.encode_documents([self._prepared(content)]))
-        width = self._model.text.config.hidden_size
-        return np.concatenate(rows) if rows else np.empty((0, width), np.float32)
-
-    def prepare(self, document: Document) -> TextAndImage:
-        """Returns the text and the preprocessed image, which is None for a text alone.
-
-        Raises `VragError` naming a document that lacks an encoded part, or has a damaged image.
-        """
-        return self._prepared(self.modalities.of_document(document, self.name))
-
-    def _prepared(self, content: EncoderInput) -> TextAndImage:
         text, image = content
-        if image is None:
-            return TextAndImage(text or "", None)
-        picture = decode_rgb(image.data(), image.where)
-        pixels = resize_for(picture, (self._side, self._side), "shortest", "bicubic")
+        pixels = None
+        if image is not None:
+            decoded = decode_rgb(image.data(), image.where)
+            pixels = resize_for(decoded, self._size, "shortest", "bicubic")
         return TextAndImage(text or "", pixels)
 
     @torch.inference_mode()
-    def encode_documents(self, prepared: Sequence[TextAndImage]) -> np.ndarray:
+    def embed(self, prepared: Sequence[TextAndImage], side: str) -> np.ndarray:
         """Returns unit-length rows, float32, shape (n, d). Images without a text are encoded in one
         batch, anything else one at a time.
         """
         bare = all(each.pixels is not None and not each.text for each in prepared)
         if len(prepared) > 1 and not bare:
-            return np.concatenate([self.encode_documents([each]) for each in prepared])
-        pictured = prepared[0].pixels is not None
-        ids = self._ids(prepared[0].text, pictured).expand(len(prepared), -1)
-        pixels = self._normalised([each.pixels for each in prepared]) if pictured else None
+            return np.concatenate([self.embed([each], side) for each in prepared])
+        has_image = prepared[0].pixels is not None
+        ids = self._ids(prepared[0].text or "", has_image).expand(len(prepared), -1)
+        pixels = self._normalized([each.pixels for each in prepared]) if has_image else None
         return normalize_rows(self._model(pixels, ids))
 
-    def _ids(self, text: str, pictured: bool) -> torch.Tensor:
-        """(1, length): cut where positions end, of which a picture takes its part."""
+    def _ids(self, text: str, has_image: bool) -> torch.Tensor:
+        """(1, length): cut where positions end, of which an image takes its part."""
         longest = max_text_tokens(self._tokenizer, self._model.text.config)
-        if pictured:
+        if has_image:
             longest -= self._model.n_patches
         tokens = self._tokenizer([text], truncation=True, max_length=longest, return_tensors="pt")
         ids: torch.Tensor = tokens["input_ids"].to(self._device)
         return ids
 
-    def _normalised(self, pictures: Sequence[torch.Tensor]) -> torch.Tensor:
-        pixels = torch.stack(list(pictures)).to(self._device).float() / 255
+    def _normalized(self, images: Sequence[torch.Tensor]) -> torch.Tensor:
+        pixels = torch.stack(list(images)).to(self._device).float() / 255
         mean = torch.tensor(MEAN, device=self._device).view(3, 1, 1)
         return (pixels - mean) / torch.tensor(STD, device=self._device).view(3, 1, 1)
 
 
-def load_vista(source: CheckpointSource) -> VistaEncoder:
-    """Loads a checkpoint in the module's layout. Raises `VragError` as `load_builtin_weights` does,
-    and for a text encoder whose positions end before the image's tokens do.
+def load(checkpoint: Checkpoint) -> VistaModel:
+    """Loads a checkpoint in the module's layout.
+
+    Raises `VragError` as `Checkpoint.read_into`, for a config.json that `VisionConfig` does not
+    fit, and for a text encoder whose positions end before the image's tokens do.
     """
     import transformers
 
     auto: LibraryObject = transformers
-    sizes = VisionConfig(
-        **read_architecture_config(source, [field.name for field in fields(VisionConfig)])
-    )
-    with source.reading():
-        config = auto.AutoConfig.from_pretrained(source.folder / TEXT)
-        tokenizer = auto.AutoTokenizer.from_pretrained(source.folder / TEXT)
-        text = auto.AutoModel.from_config(config, add_pooling_layer=False)
-        model = Vista(text, sizes)
+
+    sizes = checkpoint.read_sizes(VisionConfig)
+    folder = checkpoint.folders[0] / TEXT
+    with checkpoint.reading():
+        config = auto.AutoConfig.from_pretrained(folder)
+        tokenizer = auto.AutoTokenizer.from_pretrained(folder)
+        model = Vista(auto.AutoModel.from_config(config, add_pooling_layer=False), sizes)
     room = max_text_tokens(tokenizer, config) - model.n_patches
     if room < 2:
         raise VragError(
-            f"{source.owner}: a picture takes {model.n_patches} tokens, but the text encoder has"
-            f" {room + model.n_patches} positions. Correct image_size and patch in"
-            f" {source.folder / 'config.json'}, or the configuration in {source.folder / TEXT}."
+            f"{checkpoint.owner}: a picture takes {model.n_patches} tokens, but the text encoder"
+            f" has {room + model.n_patches} positions. Correct image_size and patch in"
+            f" {folder.parent / 'config.json'}, or the configuration in {folder}."
         )
-    model = load_builtin_weights(model, source)
-    return VistaEncoder(model, tokenizer, sizes, source=source, options={"family": "vista"})
+    return VistaModel(checkpoint.read_into(model), tokenizer, sizes, checkpoint.device)

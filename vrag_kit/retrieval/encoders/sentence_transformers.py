@@ -1,0 +1,149 @@
+"""Models of the sentence-transformers library: its folders, also multimodal ones, and plain text
+checkpoints whose token states are pooled by an option, with one encoder per side if necessary
+(DRAGON+).
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import numpy as np
+
+from vrag_kit.benchmarks.images import decode
+from vrag_kit.checkpoints import LibraryObject, check_weights, load_model
+from vrag_kit.errors import VragError
+from vrag_kit.files import safe_join
+from vrag_kit.retrieval.encoders.base import EncoderInput
+from vrag_kit.retrieval.encoders.checkpoint import Checkpoint
+from vrag_kit.retrieval.encoders.pixels import normalize_rows
+
+_POOLINGS = {"cls": "cls", "mean": "mean", "last": "lasttoken"}
+"""Option `pooling` → the library's name."""
+
+
+class SentenceModel:
+    """Encodes queries and documents by `encode_query` and `encode_document` of the library."""
+
+    def __init__(self, sides: Mapping[str, LibraryObject], checkpoint: Checkpoint) -> None:
+        """`sides` has a `SentenceTransformer` for "query" and "document"."""
+        self._sides = sides
+        self._normalize = bool(checkpoint.options["normalize"])
+        self._prompts = checkpoint.prompts if checkpoint.family == "text" else {}
+
+    @property
+    def dim(self) -> int:
+        """Number of components of an embedding."""
+        return int(self._sides["query"].get_embedding_dimension())
+
+    def prepare(self, content: EncoderInput, side: str) -> dict[str, object]:
+        """Returns the text and the decoded image; raises `VragError` for a damaged image."""
+        text, image = content
+        prepared: dict[str, object] = {}
+        if text is not None:
+            prepared["text"] = self._prompts.get(side, "{text}").replace("{text}", text)
+        if image is not None:
+            prepared["image"] = decode(image.data(), image.where)
+        return prepared
+
+    def embed(self, prepared: Sequence[Mapping[str, object]], side: str) -> np.ndarray:
+        """Returns vectors, float32, shape (n, d)."""
+        if len({tuple(each) for each in prepared}) > 1:  # a text and an image do not stack
+            return np.concatenate([self.embed([each], side) for each in prepared])
+        model = self._sides[side]
+        encode = model.encode_query if side == "query" else model.encode_document
+        vectors = encode(list(prepared), convert_to_tensor=True, show_progress_bar=False)
+        rows: np.ndarray = vectors.float().cpu().numpy()
+        return normalize_rows(vectors) if self._normalize else rows
+
+
+def load(checkpoint: Checkpoint) -> SentenceModel:
+    """Loads a folder of the library, or a plain text checkpoint, and its second one as the encoder
+    of documents.
+
+    Raises `VragError` as `Checkpoint.read_model`, for a plain checkpoint without the option
+    `pooling`, for prompts of a folder that do not end with "{text}", where the library puts the
+    text, and when `normalize` is false but the folder's own modules normalize.
+    """
+    read = _read_plain if checkpoint.family == "text" else _read_folder
+    models = [read(checkpoint, folder) for folder in checkpoint.folders]
+    return SentenceModel({"query": models[0], "document": models[-1]}, checkpoint)
+
+
+def _read_plain(checkpoint: Checkpoint, folder: Path) -> LibraryObject:
+    from sentence_transformers import SentenceTransformer
+    from sentence_transformers.sentence_transformer.modules import Pooling, Transformer
+
+    pooling = checkpoint.options["pooling"]
+    if pooling is None:
+        raise VragError(
+            f"{checkpoint.owner}: pooling is None, and nothing in its files says how token states"
+            f" become one vector. Add the option `pooling`, one of {', '.join(_POOLINGS)}, and"
+            " `normalize`, as its authors give them."
+        )
+    trusted = {"trust_remote_code": checkpoint.trusted}
+    with checkpoint.reading():
+        transformer: LibraryObject = Transformer(
+            str(folder),
+            model_kwargs={**_weights(checkpoint), **trusted},
+            processor_kwargs={**trusted, "padding_side": "right"},
+            config_kwargs=trusted,
+        )
+        pooled = Pooling(transformer.get_embedding_dimension(), pooling_mode=_POOLINGS[pooling])
+        model: LibraryObject = SentenceTransformer(
+            modules=[transformer, pooled], device=checkpoint.device
+        )
+    _check_weights(transformer, folder, checkpoint)
+    return model.eval()
+
+
+def _read_folder(checkpoint: Checkpoint, folder: Path) -> LibraryObject:
+    from sentence_transformers import SentenceTransformer
+    from sentence_transformers.sentence_transformer.modules import Normalize
+
+    prompts = {side: prompt.removesuffix("{text}") for side, prompt in checkpoint.prompts.items()}
+    for side, prompt in checkpoint.prompts.items():
+        if prompts[side] == prompt:
+            raise VragError(
+                f'{checkpoint.owner}: {side}_prompt is {prompt!r}; expected "{{text}}" at its end,'
+                " where sentence-transformers puts the text."
+            )
+    listed = folder / "modules.json"
+    with checkpoint.reading():
+        parts = json.loads(listed.read_text(encoding="utf-8"))
+        folders = [safe_join(folder, part["path"], str(listed)) for part in parts]
+        model: LibraryObject = SentenceTransformer(
+            str(folder),
+            device=checkpoint.device,
+            prompts=prompts,
+            trust_remote_code=checkpoint.trusted,
+            local_files_only=True,
+            model_kwargs=_weights(checkpoint),
+        )
+    for module, place in zip(model, folders, strict=True):
+        _check_weights(module, place, checkpoint)
+        if isinstance(module, Normalize) and not checkpoint.options["normalize"]:
+            raise VragError(
+                f"{checkpoint.owner}: normalize is false, but its own modules bring vectors to unit"
+                " length. Remove the option."
+            )
+    return model.eval()
+
+
+def _weights(checkpoint: Checkpoint) -> dict[str, object]:
+    return {"dtype": checkpoint.options["dtype"], "use_safetensors": True}
+
+
+def _check_weights(module: LibraryObject, folder: Path, checkpoint: Checkpoint) -> None:
+    """Raise `VragError` for weights that are missing or not finite. The library does not report
+    missing ones, so the names are read once more, without values (on the device "meta").
+    """
+    from sentence_transformers.sentence_transformer.modules import Transformer
+
+    if isinstance(module, Transformer):
+        how = {"device_map": "meta", "trust_remote_code": checkpoint.trusted}
+        kind = type(module.model)
+        with checkpoint.reading():
+            load_model(kind, folder, checkpoint.owner, how, unused=("pooler.",))
+    check_weights(module, checkpoint.owner)
