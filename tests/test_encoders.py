@@ -199,7 +199,7 @@ def test_a_document_without_what_is_encoded_is_named(
         (
             "clip",
             {"pooling": "cls"},
-            "dual models take no option 'pooling'.*expected document, dtype, query",
+            "take no option 'pooling'.*expected document, dtype, query",
         ),
         ("clip", {"max_side": 3}, "'max_side'; expected .*document_prompt"),
         ("clip", {"query_prompt": "a photo"}, "query_prompt is 'a photo'.*text"),
@@ -207,7 +207,7 @@ def test_a_document_without_what_is_encoded_is_named(
         (
             "clip",
             {"trust_remote_code": "no"},
-            "trust_remote_code: found 'no'; expected a valid boolean",
+            "trust_remote_code: found 'no'; .*boolean",
         ),
         ("qwen2_vl", {"document_prompt": "An image."}, r"picture, .*<\|image_pad\|>"),
         ("qwen2_vl", {"positions": "spiral"}, "positions: found 'spiral'; expected 'model'"),
@@ -242,9 +242,9 @@ def test_what_the_files_cannot_say_must_be_an_option(
 def test_an_open_clip_model_takes_few_options_and_a_mistyped_one_is_answered_by_open_clip(
     checkpoint: Callable[..., Path],
 ) -> None:
-    with pytest.raises(VragError, match="take no option 'dtype' .*; expected document, query"):
+    with pytest.raises(VragError, match=r"take no option 'dtype' .*; expected document, query"):
         load_encoder({"model": str(checkpoint()), "dtype": "float16"})
-    with pytest.raises(VragError, match=r"ViT-L-14-337"):
+    with pytest.raises(VragError, match="ViT-L-14-337"):
         load_encoder("ViT-L-14-337/openai")
 
 

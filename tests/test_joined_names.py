@@ -80,6 +80,7 @@ DIVIDED = {
     "judging/numbers.py": {"_UNITS.get(self.unit, ('', 1.0))[1]"},
     "judging/webqa_score.py": {"wanted.total()"},
     "retrieval/chroma.py": {"np.float32(length)"},
+    "retrieval/encoders/dual.py": {"length"},
     "retrieval/encoders/magiclens.py": {"math.sqrt(query.shape[-1])", "math.sqrt(sizes.width)"},
     "retrieval/encoders/vista.py": {"width"},
     "retrieval/services.py": {"height", "width"},

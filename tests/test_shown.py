@@ -240,5 +240,5 @@ def test_a_name_on_the_hub_in_open_clips_layout_loads_as_its_folder_does(
 
 
 def test_a_tag_of_open_clip_has_no_revision() -> None:
-    with pytest.raises(VragError, match="take no option 'revision' .'main'"):
+    with pytest.raises(VragError, match=r"take no option 'revision' .'main'"):
         load_encoder({"model": "ViT-B-32/openai", "revision": "main"})

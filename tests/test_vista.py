@@ -132,5 +132,5 @@ def test_a_checkpoint_that_does_not_fit_its_configuration_is_refused(
     with pytest.raises(VragError, match=words):
         load_encoder(str(folder))
     tiny_retrievers.edit_json(folder / "config.json", depth=3)
-    with pytest.raises(VragError, match="unknown option 'depth'; expected .*image_size"):
+    with pytest.raises(VragError, match=r"unknown option 'depth'; expected .*image_size"):
         load_encoder(str(folder))

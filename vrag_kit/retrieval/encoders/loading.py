@@ -10,13 +10,12 @@ import difflib
 import json
 import threading
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from functools import cache, cached_property
 from importlib import import_module
 from importlib.resources import files
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
@@ -90,37 +89,43 @@ OPTIONS = tuple(sorted(RetrieverOptions.model_fields))
 """All options of an entry."""
 
 
-@dataclass(frozen=True, slots=True)
-class Family:
+class Family(NamedTuple):
     """A family of models."""
 
     module: str
     """The module that loads it."""
+    defaults: Options
+    """Options that it takes besides `query`, `document` and `revision`, and their defaults."""
     query: Sequence[str] = QUERY_PARTS
     """Parts of a question that it can encode, the default first."""
     document: Sequence[str] = DOCUMENT_PARTS
     """Parts of a document that it can encode, the default first."""
-    defaults: Options = field(default_factory=dict)
-    """Options that it takes besides `query`, `document` and `revision`, and their defaults."""
 
 
 _SIDES = ("query", "document")
 _WEIGHTS = {"dtype": "auto", "trust_remote_code": False}
 _QUERY_PROMPT = {"query_prompt": "{text}"}
 _PROMPTS = {**_WEIGHTS, **_QUERY_PROMPT, "document_prompt": "{text}"}
-_VLM = {"query_prompt": None, "document_prompt": None, "positions": "model", "image_size": None}
+_NO_PROMPTS = {"query_prompt": None, "document_prompt": None}
+_VLM = {**_WEIGHTS, **_NO_PROMPTS, "positions": "model", "image_size": None}
 _TEXT = {**_PROMPTS, "documents": None, "pooling": None, "normalize": True}
 _SENTENCE = {**_PROMPTS, "normalize": False}
 FAMILIES = {
-    "open_clip": Family("open_clip"),
-    "dual": Family("dual", defaults={**_WEIGHTS, **_QUERY_PROMPT}),
-    "vlm": Family("vlm", document=("image", "text", "both"), defaults={**_WEIGHTS, **_VLM}),
-    "text": Family("sentence_transformers", ("text",), ("text",), _TEXT),
-    "sentence": Family("sentence_transformers", ("text",), ("text",), _SENTENCE),
-    "multimodal sentence": Family("sentence_transformers", defaults=_SENTENCE),
-    "magiclens": Family("magiclens", ("both", "image"), ("image", "both"), _QUERY_PROMPT),
-    "vista": Family("vista", ("both", "image", "text"), ("image", "both", "text")),
+    "open_clip": Family("open_clip", {}),
+    "dual": Family("dual", {**_WEIGHTS, **_QUERY_PROMPT}),
+    "vlm": Family("vlm", _VLM, document=("image", "text", "both")),
+    "text": Family("sentence_transformers", _TEXT, ("text",), ("text",)),
+    "sentence": Family("sentence_transformers", _SENTENCE, ("text",), ("text",)),
+    "multimodal sentence": Family("sentence_transformers", _SENTENCE),
+    "magiclens": Family("magiclens", _QUERY_PROMPT, ("both", "image"), ("image", "both")),
+    "vista": Family("vista", {}, ("both", "image", "text"), ("image", "both", "text")),
 }
+
+_BASE = {
+    "magiclens": ("config.json", "base"),
+    "vlm": ("adapter_config.json", "base_model_name_or_path"),
+}
+"""Family → file and key that name the base of its checkpoints, or adapters."""
 
 
 def open_encoder(entry: Entry | CustomEncoder, *, device: str = "cpu") -> Encoder:
@@ -234,8 +239,8 @@ def open_clip_models() -> list[str]:
     """
     package = find_spec("open_clip")
     places = package.submodule_search_locations if package is not None else None
-    configs = [path for place in places or [] for path in Path(place).glob("model_configs/*.json")]
-    return sorted(path.stem for path in configs)
+    folder = Path(next(iter(places or ["."]))) / "model_configs"
+    return sorted(path.stem for path in folder.glob("*.json"))
 
 
 def _resolve(entry: object, device: str) -> Checkpoint:
@@ -267,8 +272,8 @@ def _resolve(entry: object, device: str) -> Checkpoint:
                 f"{owner}: {side} is {part!r}, which this kind of model cannot encode; expected"
                 f" {' or '.join(map(repr, can))}."
             )
-    if (second := _second(owner, folders, kind, given.pop("documents", None))) is not None:
-        folders.append(second)
+    if folders:
+        folders += _second(owner, folders[0], kind, given.pop("documents", None))
     stated = _sentence_defaults(folders[0]) if family.defaults is _SENTENCE else {}
     options = {**family.defaults, **stated, **given}
     options.pop("documents", None)
@@ -332,27 +337,24 @@ def _family(owner: str, folder: Path, given: Options, *, on_hub: bool) -> str:
     return "vlm" if type(config) in MODEL_FOR_IMAGE_TEXT_TO_TEXT_MAPPING else "text"
 
 
-def _second(owner: str, folders: list[Path], kind: str, documents: object) -> Path | None:
-    """Returns the folder of a second checkpoint that belongs to the first."""
+def _second(owner: str, folder: Path, kind: str, documents: object) -> list[Path]:
+    """Returns the folder of a second checkpoint that belongs to the first, if there is one."""
     if documents is not None:
         spec, options = read_entry(documents, ("revision",), "documents")
-        return find_checkpoint(spec, revision=options.get("revision"))
-    name, key = {
-        "magiclens": ("config.json", "base"),
-        "vlm": ("adapter_config.json", "base_model_name_or_path"),
-    }.get(kind, ("", ""))
-    if not name or not (folders[0] / name).is_file():
-        return None
-    stated = _read_json(folders[0] / name)
+        return [find_checkpoint(spec, revision=options.get("revision"))]
+    name, key = _BASE.get(kind, ("config.json", ""))
+    stated = _read_json(folder / name)
+    if kind not in _BASE or (kind == "vlm" and not (folder / name).is_file()):
+        return []
     base = stated.get(key)
-    if not isinstance(base, str) or not base:
+    if not isinstance(base, str):
         raise VragError(
-            f"{owner} cannot be loaded: {folders[0] / name}: {key} is {base!r}; expected the name"
-            " of a folder or of a model."
+            f"{owner} cannot be loaded: {folder / name}: {key} is {base!r}; expected the name of a"
+            " folder or of a model."
         )
-    if not escapes_folder(base) and (folders[0] / base).is_dir():
-        return folders[0] / base
-    return find_checkpoint(base, revision=stated.get("revision"))
+    if not escapes_folder(base) and (folder / base).is_dir():
+        return [folder / base]
+    return [find_checkpoint(base, revision=stated.get("revision"))]
 
 
 def _sentence_defaults(folder: Path) -> Options:

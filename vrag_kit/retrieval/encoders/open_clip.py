@@ -66,9 +66,10 @@ def load(checkpoint: Checkpoint) -> OpenClipModel:
 
     Raises `VragError` as `read_open_clip`.
     """
-    source, _, tag = checkpoint.spec.partition("/")
     if checkpoint.folders:
         source, tag = f"local-dir:{checkpoint.folders[0]}", ""
+    else:
+        source, tag = checkpoint.spec.split("/")
     return read_open_clip(checkpoint.owner, source, tag, checkpoint.device)
 
 

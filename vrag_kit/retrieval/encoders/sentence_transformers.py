@@ -66,78 +66,59 @@ def load(checkpoint: Checkpoint) -> SentenceModel:
     `pooling`, for prompts of a folder that do not end with "{text}", where the library puts the
     text, and when `normalize` is false but the folder's own modules normalize.
     """
-    read = _read_plain if checkpoint.family == "text" else _read_folder
-    models = [read(checkpoint, folder) for folder in checkpoint.folders]
-    return SentenceModel({"query": models[0], "document": models[-1]}, checkpoint)
-
-
-def _read_plain(checkpoint: Checkpoint, folder: Path) -> LibraryObject:
-    from sentence_transformers import SentenceTransformer
-    from sentence_transformers.sentence_transformer.modules import Pooling, Transformer
-
-    pooling = checkpoint.options["pooling"]
-    if pooling is None:
+    options = checkpoint.options
+    if checkpoint.family == "text" and options["pooling"] is None:
         raise VragError(
             f"{checkpoint.owner}: pooling is None, and nothing in its files says how token states"
             f" become one vector. Add the option `pooling`, one of {', '.join(_POOLINGS)}, and"
             " `normalize`, as its authors give them."
         )
-    trusted = {"trust_remote_code": checkpoint.trusted}
-    with checkpoint.reading():
-        transformer: LibraryObject = Transformer(
-            str(folder),
-            model_kwargs={**_weights(checkpoint), **trusted},
-            processor_kwargs={**trusted, "padding_side": "right"},
-            config_kwargs=trusted,
-        )
-        pooled = Pooling(transformer.get_embedding_dimension(), pooling_mode=_POOLINGS[pooling])
-        model: LibraryObject = SentenceTransformer(
-            modules=[transformer, pooled], device=checkpoint.device
-        )
-    _check_weights(transformer, folder, checkpoint)
-    return model.eval()
+    models = [_read(checkpoint, folder, options.get("pooling")) for folder in checkpoint.folders]
+    return SentenceModel({"query": models[0], "document": models[-1]}, checkpoint)
 
 
-def _read_folder(checkpoint: Checkpoint, folder: Path) -> LibraryObject:
+def _read(checkpoint: Checkpoint, folder: Path, pooling: str | None) -> LibraryObject:
+    """Returns a `SentenceTransformer`; `pooling` takes the place of all modules after the first."""
     from sentence_transformers import SentenceTransformer
-    from sentence_transformers.sentence_transformer.modules import Normalize
+    from sentence_transformers.sentence_transformer.modules import Normalize, Pooling
 
-    prompts = {side: prompt.removesuffix("{text}") for side, prompt in checkpoint.prompts.items()}
-    for side, prompt in checkpoint.prompts.items():
-        if prompts[side] == prompt:
+    prompts = {} if pooling else checkpoint.prompts
+    for side, prompt in prompts.items():
+        if not prompt.endswith("{text}"):
             raise VragError(
                 f'{checkpoint.owner}: {side}_prompt is {prompt!r}; expected "{{text}}" at its end,'
                 " where sentence-transformers puts the text."
             )
     listed = folder / "modules.json"
     with checkpoint.reading():
-        parts = json.loads(listed.read_text(encoding="utf-8"))
-        folders = [safe_join(folder, part["path"], str(listed)) for part in parts]
+        parts = json.loads(listed.read_text(encoding="utf-8")) if listed.is_file() else []
+        folders = [safe_join(folder, part["path"], str(listed)) for part in parts] or [folder]
         model: LibraryObject = SentenceTransformer(
             str(folder),
             device=checkpoint.device,
-            prompts=prompts,
+            prompts={side: prompt.removesuffix("{text}") for side, prompt in prompts.items()},
             trust_remote_code=checkpoint.trusted,
             local_files_only=True,
-            model_kwargs=_weights(checkpoint),
+            model_kwargs={"dtype": checkpoint.options["dtype"], "use_safetensors": True},
         )
-    for module, place in zip(model, folders, strict=True):
-        _check_weights(module, place, checkpoint)
-        if isinstance(module, Normalize) and not checkpoint.options["normalize"]:
-            raise VragError(
-                f"{checkpoint.owner}: normalize is false, but its own modules bring vectors to unit"
-                " length. Remove the option."
-            )
+        if pooling:
+            model[0].tokenizer.padding_side = "right"
+            pooled = Pooling(model[0].get_embedding_dimension(), _POOLINGS[pooling])
+            model = SentenceTransformer(modules=[model[0], pooled], device=checkpoint.device)
+    for module, place in zip(model, folders, strict=False):
+        _check_missing(module, place, checkpoint)
+    check_weights(model, checkpoint.owner)
+    if not checkpoint.options["normalize"] and any(isinstance(each, Normalize) for each in model):
+        raise VragError(
+            f"{checkpoint.owner}: normalize is false, but its own modules bring vectors to unit"
+            " length. Remove the option."
+        )
     return model.eval()
 
 
-def _weights(checkpoint: Checkpoint) -> dict[str, object]:
-    return {"dtype": checkpoint.options["dtype"], "use_safetensors": True}
-
-
-def _check_weights(module: LibraryObject, folder: Path, checkpoint: Checkpoint) -> None:
-    """Raise `VragError` for weights that are missing or not finite. The library does not report
-    missing ones, so the names are read once more, without values (on the device "meta").
+def _check_missing(module: LibraryObject, folder: Path, checkpoint: Checkpoint) -> None:
+    """Raise `VragError` for missing weights. The library does not report them, so the names are
+    read once more, without values (on the device "meta").
     """
     from sentence_transformers.sentence_transformer.modules import Transformer
 
@@ -146,4 +127,3 @@ def _check_weights(module: LibraryObject, folder: Path, checkpoint: Checkpoint) 
         kind = type(module.model)
         with checkpoint.reading():
             load_model(kind, folder, checkpoint.owner, how, unused=("pooler.",))
-    check_weights(module, checkpoint.owner)
