@@ -274,7 +274,8 @@ def _resolve(entry: object, device: str) -> Checkpoint:
             )
     if folders:
         folders += _second(owner, folders[0], kind, given.pop("documents", None))
-    stated = _sentence_defaults(folders[0]) if family.defaults is _SENTENCE else {}
+    by_library = family.defaults is _SENTENCE
+    stated = _sentence_defaults(folders[0]) if by_library else {}
     options = {**family.defaults, **stated, **given}
     options.pop("documents", None)
     checkpoint = Checkpoint(
@@ -285,7 +286,8 @@ def _resolve(entry: object, device: str) -> Checkpoint:
         modalities=InputModalities(**parts),
         device=device,
     )
-    _check_prompts(checkpoint)
+    if not by_library:  # which puts its prompts before images too
+        _check_prompts(checkpoint)
     return checkpoint
 
 
