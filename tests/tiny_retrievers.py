@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import json
 import re
+import shutil
 import string
 from pathlib import Path
 from typing import Any
@@ -16,6 +17,7 @@ import transformers as hf
 
 from vrag_kit.types import Document, Query
 
+WEIGHTS = Path(__file__).parents[1] / "vrag_kit" / "synthetic" / "weights"
 TEXTS = [
     "What color are the hindwings of the moth?",
     "A goose has black feet and a white belly.",
@@ -63,9 +65,9 @@ def clip(folder: Path, *, seed: int = 0, act: str = "quick_gelu", image_size: in
     return _save(folder, seed, lambda: _louder(hf.CLIPModel(config)), tokenizer, images)
 
 
-def siglip(folder: Path, *, seed: int = 0) -> Path:
+def siglip(folder: Path, *, seed: int = 0, tokenizer: Any = None) -> Path:
     """A SiglipModel; its texts are padded to 16 tokens, and the padding is attended to."""
-    tokenizer = _byte_tokenizer(["<pad>"], length=16)
+    tokenizer = tokenizer or _byte_tokenizer(["<pad>"], length=16)
     text = {
         **_SMALL,
         "vocab_size": len(tokenizer),
@@ -87,10 +89,8 @@ def siglip(folder: Path, *, seed: int = 0) -> Path:
     )
 
 
-def siglip2(folder: Path, *, seed: int = 0) -> Path:
-    """A Siglip2Model with pictures of their own shape (NaFlex): patches, a mask of the
-    padding ones, and the grid's shape.
-    """
+def siglip2_tokenizer(length: int) -> Any:
+    """A tokenizer of SigLIP 2, which lowers texts, with bytes as its words."""
     names = [
         "<pad>",
         "<eos>",
@@ -99,12 +99,21 @@ def siglip2(folder: Path, *, seed: int = 0) -> Path:
         "<mask>",
         *(f"<0x{byte:02X}>" for byte in range(256)),
     ]
-    tokenizer = hf.Siglip2Tokenizer(
-        vocab={name: i for i, name in enumerate(names)}, padding_side="right", model_max_length=64
+    return hf.Siglip2Tokenizer(
+        vocab={name: i for i, name in enumerate(names)},
+        padding_side="right",
+        model_max_length=length,
     )
+
+
+def siglip2(folder: Path, *, seed: int = 0) -> Path:
+    """A Siglip2Model with pictures of their own shape (NaFlex): patches, a mask of the
+    padding ones, and the grid's shape.
+    """
+    tokenizer = siglip2_tokenizer(64)
     text = {
         **_SMALL,
-        "vocab_size": len(names),
+        "vocab_size": len(tokenizer),
         "max_position_embeddings": 64,
         "projection_size": 32,
         "pad_token_id": 0,
@@ -179,6 +188,30 @@ def qwen2_vl(folder: Path, *, seed: int = 0) -> Path:
         ),
         processor,
     )
+
+
+def open_clip_layout(folder: Path, vision: dict[str, Any], **model: Any) -> Path:
+    """A folder in open_clip's layout with the image tower `vision`, a small text tower and the
+    tokenizer of the demo's CLIP; `model` are further settings, `preprocess` those of images.
+    """
+    import open_clip
+    from safetensors.torch import save_file
+
+    preprocess = model.pop("preprocess", {})
+    text = {"context_length": 32, "vocab_size": 1024, "width": 32, "heads": 2, "layers": 1}
+    own = {"hf_tokenizer_name": ".", "tokenizer_kwargs": {"strip_sep_token": False}}
+    config = {"embed_dim": 24, "vision_cfg": vision, "text_cfg": {**text, **own}, **model}
+    mean = {"mean": [0.5, 0.4, 0.3], "std": [0.25, 0.2, 0.3], "interpolation": "bicubic"}
+    stated = {"model_cfg": config, "preprocess_cfg": {**mean, **preprocess}}
+    folder.mkdir()
+    (folder / "open_clip_config.json").write_text(json.dumps(stated), encoding="utf-8")
+    for file in (WEIGHTS / "field-guide-clip-32").glob("token*.json"):
+        shutil.copy(file, folder)
+    torch.manual_seed(0)
+    model = open_clip.create_model(f"local-dir:{folder}", load_weights=False)
+    state = {name: values.contiguous() for name, values in _louder(model).state_dict().items()}
+    save_file(state, folder / "open_clip_model.safetensors")
+    return folder
 
 
 def llava_next(folder: Path, *, seed: int = 0) -> Path:
