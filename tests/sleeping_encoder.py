@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
-from vrag_kit.retrieval.embedding import SHARD
+from vrag_kit.retrieval.embedding_cache import SHARD
 
 P = "params/guide/p.yaml"
 COUNT = 2 * SHARD + 100

@@ -13,12 +13,13 @@ import numpy as np
 from PIL import Image
 
 from vrag_kit.benchmarks import ImageFile
-from vrag_kit.retrieval.embedding import embed_part
+from vrag_kit.retrieval import embedding_cache
+from vrag_kit.retrieval.embedding_cache import ShardPart, embed_part
 from vrag_kit.retrieval.encoders.base import DocumentKey, InputModalities
-from vrag_kit.retrieval.keeping import ShardPart
 from vrag_kit.types import Document, Query
 
 COUNT, SHARD = 32, 4
+embedding_cache.BATCH = 2
 
 
 class Slow:
@@ -65,4 +66,4 @@ def pictures(place: Path) -> list[Document]:
 def work(place: Path, part: ShardPart | None = None, store: str = "store") -> None:
     """Embed the documents, or a part of them."""
     one = part or ShardPart(1, 1)
-    embed_part(Slow(place), pictures(place), place / store, one, batch_size=2, workers=1)
+    embed_part(Slow(place), pictures(place), place / store, one)

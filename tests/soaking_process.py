@@ -96,7 +96,7 @@ def _hash(prompt: Prompt) -> str:
 def embed(place: Path) -> None:
     """Embed what is not there yet."""
     documents = list(BENCHMARK.corpus.values())
-    embed_documents(NotingEncoder(place), documents, place / "kept", batch_size=BATCH, workers=1)
+    embed_documents(NotingEncoder(place), documents, place / "kept")
 
 
 def ask(place: Path) -> None:

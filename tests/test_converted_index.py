@@ -6,6 +6,7 @@ built and converted; the kit's own environment has none.
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import shutil
@@ -22,7 +23,6 @@ from small_index import Small
 from vrag_kit.benchmarks.crag_mm_index import read_image_index, read_web_index
 from vrag_kit.errors import VragError
 from vrag_kit.retrieval import chroma, chroma_service, image_service
-from vrag_kit.retrieval.checksums import file_sha256
 from vrag_kit.retrieval.chroma import ChromaRow, write_index
 from vrag_kit.types import Query
 
@@ -129,7 +129,8 @@ def test_an_index_of_another_encoder_is_refused_by_name_and_by_width(
     told = json.loads(manifest.read_text())
     narrow = np.load(copied / "vectors" / "0000.npy")[:, :12]
     np.save(copied / "vectors" / "0000.npy", np.ascontiguousarray(narrow))
-    told["shards"][0]["sha256"] = file_sha256(copied / "vectors" / "0000.npy")
+    content = (copied / "vectors" / "0000.npy").read_bytes()
+    told["shards"][0]["sha256"] = hashlib.sha256(content).hexdigest()
     manifest.write_text(json.dumps({**told, "dim": 12}))
     service = chroma_service(copied, small.entries, small.clip, small.cache)
     with pytest.raises(VragError, match=r"clip.*of questions have 24 components, .*12; expected"):
@@ -195,7 +196,7 @@ def test_pictures_that_are_asked_about_are_kept_with_the_encoder_not_in_the_inde
     service = chroma_service(copied, small.entries, small.clip, tmp_path / "cache")
     service.search(small.queries(), 2)
     assert sorted(copied.rglob("*")) == before
-    assert list((tmp_path / "cache").glob("clip-by-image-*/queries/*.npy"))
+    assert list((tmp_path / "cache").glob("clip-by-image-*/queries-*/*.npy"))
 
 
 BUILD = """

@@ -30,7 +30,7 @@ def file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     searching(tmp_path, notebook, TOTAL)
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(sys, "path", list(sys.path))
-    monkeypatch.setattr("vrag_kit.retrieval.embedding.SHARD", 200)
+    monkeypatch.setattr("vrag_kit.retrieval.embedding_cache.SHARD", 200)
     yield Path(P)
     sys.modules.pop("mine", None)
 
@@ -59,8 +59,7 @@ def test_parts_fill_what_the_status_tells(file: Path) -> None:
     assert "fingerprint" in done
     assert " 0 new" in embed(file)
     told = " ".join(embed(file, "--part", "5/6").split())
-    assert f"part 5/6: nothing to do; {TOTAL} documents are cut into shards of 200" in told
-    assert "of which there are 4, one for each of the first 4 parts" in told
+    assert "part 5/6: 0 from disk, 0 new (there are 4 shards)" in told
 
 
 def test_stale_vectors_and_those_of_others_are_told_apart(file: Path) -> None:

@@ -18,7 +18,7 @@ from sleeping_encoder import COUNT, P, searching
 from test_workers import running, until
 
 from vrag_kit.errors import VragError
-from vrag_kit.retrieval.embedding import SHARD
+from vrag_kit.retrieval.embedding_cache import SHARD
 from vrag_kit.runner import embedding_elsewhere
 from vrag_kit.runner.embed import embed_parameters, parse_part
 from vrag_kit.runner.embedding_elsewhere import embed_on_cluster

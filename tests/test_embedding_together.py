@@ -12,11 +12,9 @@ import numpy as np
 import pytest
 from slow_encoder import COUNT, SHARD, Slow, encoded, pictures, work
 
-from vrag_kit.retrieval import embed_documents
-from vrag_kit.retrieval import embedding as embedding_module
-from vrag_kit.retrieval.keeping import ShardPart
-from vrag_kit.retrieval.kept import read_stored_vectors
-from vrag_kit.retrieval.vectors import Vectors
+from vrag_kit.retrieval import embed_documents, embedding_cache
+from vrag_kit.retrieval.embedding_cache import ShardPart
+from vrag_kit.retrieval.shards import list_shards, open_vectors
 
 pytestmark = pytest.mark.slow
 WORKER = f"""
@@ -25,17 +23,17 @@ from pathlib import Path
 sys.path.insert(0, {str(Path(__file__).parent)!r})
 import slow_encoder
 from slow_encoder import COUNT, SHARD, Slow, work
-from vrag_kit.retrieval import embedding, shards, units
-from vrag_kit.retrieval.keeping import ShardPart
+from vrag_kit.retrieval import embedding_cache, shards
+from vrag_kit.retrieval.embedding_cache import ShardPart
 
 place = Path(sys.argv[1])
-embedding.SHARD = SHARD
+embedding_cache.SHARD = SHARD
 """
 
 
 @pytest.fixture
 def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.setattr(embedding_module, "SHARD", SHARD)
+    monkeypatch.setattr(embedding_cache, "SHARD", SHARD)
     pictures(tmp_path)
     return tmp_path
 
@@ -99,7 +97,7 @@ def shards_in(store: Path) -> dict[str, bytes]:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("moment", [".npy", ".arrow", "after"])
+@pytest.mark.parametrize("moment", [".npy", ".gz", "after"])
 def test_a_worker_killed_while_it_writes_a_shard_costs_that_shard_at_most(
     place: Path, moment: str
 ) -> None:
@@ -112,7 +110,7 @@ def test_a_worker_killed_while_it_writes_a_shard_costs_that_shard_at_most(
 write, count = shards.write_file, 0
 def write_and_die(path, content):
     global count
-    count += path.suffix == ".arrow" if {moment!r} == "after" else path.suffix == {moment!r}
+    count += path.suffix == ".gz" if {moment!r} == "after" else path.suffix == {moment!r}
     if {moment!r} == "after":
         write(path, content)
     if count == 3:
@@ -157,14 +155,15 @@ def test_two_that_make_the_same_shards_at_once_leave_each_whole(place: Path) -> 
     over, and a third one reads meanwhile.
     """
     script = """
-units.has_shard = lambda folder, shard: False
-units.FileLock = lambda path: type("Nobody", (), {
-    "lock_file": str(path), "acquire": lambda self, timeout=0: None,
-    "release": lambda self, force=False: None})()
-from vrag_kit.retrieval import keeping
-nothing = keeping.read_stored_vectors(place / "nothing")
-keeping.read_stored_vectors = lambda folder: nothing
-keeping.read_verified_vectors = lambda folder, *wanted: nothing
+shards.has_shard = lambda shard: False
+class NoLock:
+    def __init__(self, path):
+        self.lock_file = path
+    def acquire(self, timeout):
+        pass
+    release = lambda self: None
+embedding_cache.FileLock = NoLock
+shards.list_shards = lambda folder: []
 for _ in range(4):
     work(place)
 """
@@ -182,12 +181,11 @@ for _ in range(4):
 def look(store: Path) -> int:
     """Read whatever is there; returns how many whole shards were."""
     folder = store / f"color-{'0' * 12}"
-    kept = read_stored_vectors(folder)
-    vectors = Vectors(folder, kept.places, kept.dim)
-    for _, rows in vectors.iter_blocks():
-        assert (rows >= 1).all()
+    shards = list_shards(folder)
+    for shard in shards:
+        assert (open_vectors(shard) >= 1).all()
     assert not list(folder.glob("*.damaged"))
-    return len(kept.places.shards)
+    return len(shards)
 
 
 @pytest.mark.slow

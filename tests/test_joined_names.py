@@ -47,14 +47,8 @@ OURS = {
     },
     "fetching/crag_mm_health.py": {"name"},
     "retrieval/chroma.py": {"DOCUMENTS[by]", "f'{len(self.written):04d}.npy'"},
-    "retrieval/dense.py": {"f'{key[:32]}.json'"},
-    "retrieval/shards.py": {
-        "f'{shard}.arrow'",
-        "f'{shard}.npy'",
-        "shard_name(rows.doc_ids.tolist(), rows.stamps.tolist())",
-    },
-    "retrieval/units.py": {"f'.{shard}.lock'"},
-    "retrieval/vectors.py": {"name"},
+    "retrieval/dense.py": {"f'{key[:32]}.json.gz'"},
+    "retrieval/embedding_cache.py": {"f'.{shard.name}.lock'", "stored.shards[number]"},
     # literals in the same module, or in what calls it
     "fetching/crag_mm.py": {"folder"},
     "fetching/suite.py": {"name"},
@@ -69,7 +63,9 @@ OURS = {
     "building/questions.py": {"name"},
     "fetching/mrag_bench.py": {"plain"},
     "retrieval/compare.py": {"f'{name}.run'"},
-    "retrieval/manifests.py": {
+    "retrieval/shards.py": {
+        "f'shard-{hashlib.sha256(key.encode()).hexdigest()[:16]}'",
+        "self._shards[number]",
         "f'{encoder.document_key.name}-{encoder.document_key.fingerprint[:12]}'",
         "f'{encoder.name}-{encoder.fingerprint[:12]}'",
     },

@@ -23,13 +23,10 @@ from PIL import Image
 from vrag_kit.benchmarks import ImageFile
 from vrag_kit.errors import VragError
 from vrag_kit.names import StringIndex
-from vrag_kit.retrieval import Embeddings, FlatRetriever, embed_documents
-from vrag_kit.retrieval import dense as nearest_module
-from vrag_kit.retrieval import vectors as vectors_module
+from vrag_kit.retrieval import Embeddings, FlatRetriever, dense, embed_documents, embedding_cache
 from vrag_kit.retrieval.dense import nearest_neighbors
 from vrag_kit.retrieval.encoders.base import DocumentKey, InputModalities
-from vrag_kit.retrieval.shards import ShardRows, write_shard
-from vrag_kit.retrieval.vectors import VectorLocations
+from vrag_kit.retrieval.shards import write_shard
 from vrag_kit.types import Benchmark, Document, Query
 
 Hits = list[list[tuple[float, str]]]
@@ -89,11 +86,12 @@ def ask(color: Sequence[float], query_id: str = "q") -> Query:
     return Query(query_id=query_id, text=json.dumps(list(color)))
 
 
-def test_embeddings_are_computed_once(tmp_path: Path) -> None:
+def test_embeddings_are_computed_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(embedding_cache, "BATCH", 4)
     documents = pictures(tmp_path / "x", 10)
     first, again = ColorEncoder(), ColorEncoder()
-    before = embed_documents(first, documents, tmp_path / "store", batch_size=4)
-    after = embed_documents(again, documents, tmp_path / "store", batch_size=4)
+    before = embed_documents(first, documents, tmp_path / "store")
+    after = embed_documents(again, documents, tmp_path / "store")
     assert (first.encoded, again.encoded) == (10, 0)
     np.testing.assert_array_equal(before.vectors(before.doc_ids), after.vectors(after.doc_ids))
 
@@ -149,14 +147,15 @@ def test_the_manifest_records_the_prompts(tmp_path: Path) -> None:
 def test_an_interrupted_run_goes_on_from_its_last_shard(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("vrag_kit.retrieval.embedding.SHARD", 8)
+    monkeypatch.setattr(embedding_cache, "SHARD", 8)
+    monkeypatch.setattr(embedding_cache, "BATCH", 4)
     documents = pictures(tmp_path / "x", 30)
     stopped = ColorEncoder()
     stopped.fail_after = 20
     with pytest.raises(KeyboardInterrupt):
-        embed_documents(stopped, documents, tmp_path / "store", batch_size=4)
+        embed_documents(stopped, documents, tmp_path / "store")
     resumed = ColorEncoder()
-    embeddings = embed_documents(resumed, documents, tmp_path / "store", batch_size=4)
+    embeddings = embed_documents(resumed, documents, tmp_path / "store")
     assert resumed.encoded == 30 - 16  # 20 were embedded, 16 of them in finished shards of 8
     fresh = embed_documents(ColorEncoder(), documents, tmp_path / "other")
     np.testing.assert_array_equal(
@@ -174,7 +173,7 @@ def test_every_kind_of_damaged_shard_is_set_aside_and_embedded_again(
     documents = pictures(tmp_path / "x", 6)
     folder = embed_documents(ColorEncoder(), documents, tmp_path / "store").folder
     (vectors,) = folder.glob("*.npy")
-    index = vectors.with_suffix(".arrow")
+    index = vectors.with_suffix(".json.gz")
     if damage == "cut vectors":
         vectors.write_bytes(vectors.read_bytes()[:-20])
     elif damage == "no vectors":
@@ -187,7 +186,7 @@ def test_every_kind_of_damaged_shard_is_set_aside_and_embedded_again(
         index.write_bytes(index.read_bytes()[: index.stat().st_size // 2])
     else:
         other = embed_documents(ColorEncoder(), documents[:2], tmp_path / "other").folder
-        (fewer,) = other.glob("*.arrow")
+        (fewer,) = other.glob("*.json.gz")
         index.write_bytes(fewer.read_bytes())
     encoder = ColorEncoder()
     embed_documents(encoder, documents, tmp_path / "store")
@@ -202,14 +201,14 @@ from pathlib import Path
 sys.path.insert(0, {str(Path(__file__).parent)!r})
 import numpy as np
 import test_retrieval as t
-import vrag_kit.retrieval.embedding as store
+import vrag_kit.retrieval.embedding_cache as store
 place, shards, limit = Path(sys.argv[1]), int(sys.argv[2]), int(sys.argv[3])
-store.SHARD = 1
+store.SHARD = store.BATCH = 1
 documents = t.pictures(place / "x", shards)
-store.embed_documents(t.ColorEncoder(), documents, place / "store", batch_size=1, workers=1)
+store.embed_documents(t.ColorEncoder(), documents, place / "store")
 resource.setrlimit(resource.RLIMIT_NOFILE, (limit, limit))
 encoder = t.ColorEncoder()
-embeddings = store.embed_documents(encoder, documents, place / "store", workers=1)
+embeddings = store.embed_documents(encoder, documents, place / "store")
 vectors = embeddings.vectors(embeddings.doc_ids)
 assert encoder.encoded == 0
 assert np.array_equal(vectors, np.stack([encoder.prepare(each) for each in documents]))
@@ -254,11 +253,12 @@ def test_a_vector_that_is_not_a_direction_is_an_error_that_names_the_document(
 def test_a_damaged_picture_stops_the_run_and_keeps_what_was_done(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("vrag_kit.retrieval.embedding.SHARD", 4)
+    monkeypatch.setattr(embedding_cache, "SHARD", 4)
+    monkeypatch.setattr(embedding_cache, "BATCH", 4)
     documents = pictures(tmp_path / "x", 12)
     (tmp_path / "x" / "010.png").write_bytes(b"\x89PNG\r\n\x1a\nnothing")
     with pytest.raises(VragError, match=r"010\.png: not a readable picture"):
-        embed_documents(ColorEncoder(), documents, tmp_path / "store", batch_size=4)
+        embed_documents(ColorEncoder(), documents, tmp_path / "store")
     encoder = ColorEncoder()
     embed_documents(encoder, documents[:8], tmp_path / "store")
     assert encoder.encoded == 0
@@ -325,12 +325,11 @@ def on_disk(folder: str, names: Sequence[str], rows: np.ndarray, size: int) -> E
     shards = []
     for start in range(0, len(names), size):
         part = names[start : start + size]
-        whose = ShardRows.from_lists(part, [""] * len(part), [""] * len(part))
-        shards.append(write_shard(Path(folder), whose, rows[start : start + size], ""))
-    places = VectorLocations(
-        tuple(shards), np.arange(len(names)) // size, np.arange(len(names)) % size
-    )
-    return Embeddings(Path(folder), StringIndex(names), places, rows.shape[1])
+        versions = [""] * len(part)
+        shard = write_shard(Path(folder), part, versions, rows[start : start + size], "")
+        shards.append(shard.name)
+    shard, row = np.divmod(np.arange(len(names)), size)
+    return Embeddings(Path(folder), StringIndex(names), shards, shard, row, rows.shape[1])
 
 
 def obvious(vectors: np.ndarray, names: Sequence[str], rows: np.ndarray, k: int) -> Hits:
@@ -343,8 +342,8 @@ def obvious(vectors: np.ndarray, names: Sequence[str], rows: np.ndarray, k: int)
     return found
 
 
-LIMITS = ((0, 45), (1, 45), (1, 200), (1, 8))
-"""Least and most of: documents compared one by one, rows a shard, bytes a piece, queries
+LIMITS = ((0, 45), (1, 45), (0, 4), (1, 8))
+"""Least and most of: documents compared one by one, rows a shard, documents beyond k, queries
 at once.
 """
 
@@ -361,11 +360,11 @@ def test_searching_in_blocks_agrees_with_the_slow_obvious_way_ties_included(
     numbers = data.draw(whole).astype(np.float32)
     rows, vectors = numbers[:count], numbers[count:]
     names = data.draw(st.permutations([f"d{i:02d}" for i in range(count)]))
-    few, size, piece, together = (data.draw(st.integers(low, most)) for low, most in LIMITS)
+    few, size, margin, together = (data.draw(st.integers(low, most)) for low, most in LIMITS)
     with pytest.MonkeyPatch.context() as patch, tempfile.TemporaryDirectory() as folder:
-        patch.setattr(nearest_module, "FEW", few)
-        patch.setattr(nearest_module, "QUERIES", together)
-        patch.setattr(vectors_module, "PIECE", piece)
+        patch.setattr(dense, "FEW", few)
+        patch.setattr(dense, "QUERIES", together)
+        patch.setattr(dense, "MARGIN", margin)
         found = nearest_neighbors(vectors, on_disk(folder, names, rows, size), k)
     assert found == obvious(vectors, names, rows, k)
 
@@ -381,7 +380,7 @@ def test_searching_in_blocks_agrees_with_one_flat_index_to_the_last_bit(
     rows /= np.linalg.norm(rows, axis=1, keepdims=True)
     vectors = np.concatenate([rng.normal(size=(30, 96)).astype(np.float32), rows[299:300]])
     names = [f"d{i:03d}" for i in rng.permutation(700)]
-    monkeypatch.setattr(nearest_module, "FEW", 64)
+    monkeypatch.setattr(dense, "FEW", 64)
     found = nearest_neighbors(vectors, on_disk(str(tmp_path), names, rows, 64), 30)
     index = faiss.IndexFlatIP(96)
     index.add(rows)
@@ -390,6 +389,36 @@ def test_searching_in_blocks_agrees_with_one_flat_index_to_the_last_bit(
         pairs = zip(scores[0], order[0], strict=True)
         everything = sorted(((float(score), names[i]) for score, i in pairs), reverse=True)
         assert hits == everything[:30]
+
+
+@pytest.mark.parametrize("kind", ["all equal", "many equal at the cut", "last bits", "any scale"])
+def test_as_many_ties_as_there_may_be_are_cut_by_doc_id_to_the_last_bit(
+    kind: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    import faiss
+
+    rng = np.random.default_rng(0)
+    rows = rng.normal(size=(900, 48)).astype(np.float32)
+    if kind == "all equal":
+        rows[:] = rows[0]
+    elif kind == "many equal at the cut":
+        rows[5:] = rows[4]
+        rows[rng.permutation(900)[:300]] *= 0.9
+    elif kind == "last bits":  # each vector a neighbour of the same one
+        rows[:] = rows[0]
+        at = rng.integers(48, size=900)
+        rows[np.arange(900), at] = np.nextafter(rows[0, at], np.float32(9))
+    else:
+        rows *= np.exp(rng.normal(scale=9, size=(900, 1))).astype(np.float32)
+    rows = rows[rng.permutation(900)]
+    names = [f"d{i:03d}" for i in rng.permutation(900)]
+    vectors = np.stack([rows[0], rows[1], -rows[2], *rng.normal(size=(25, 48)).astype(np.float32)])
+    monkeypatch.setattr(dense, "FEW", 8)
+    known = on_disk(str(tmp_path), names, rows, 128)
+    for vector, hits in zip(vectors, nearest_neighbors(vectors, known, 30), strict=True):
+        scores, order = faiss.knn(vector[None], rows, 900, metric=faiss.METRIC_INNER_PRODUCT)
+        pairs = zip(scores[0].tolist(), order[0], strict=True)
+        assert hits == sorted(((score, names[i]) for score, i in pairs), reverse=True)[:30]
 
 
 @pytest.mark.slow
@@ -491,15 +520,15 @@ import resource, sys
 from pathlib import Path
 sys.path.insert(0, {str(Path(__file__).parent)!r})
 import test_retrieval as t
-import vrag_kit.retrieval.embedding as store
+import vrag_kit.retrieval.embedding_cache as store
 documents = t.pictures(Path({str(tmp_path / "x")!r}), 40)
-store.SHARD = 8
+store.SHARD = store.BATCH = 8
 class Wide(t.ColorEncoder):
     def encode_documents(self, prepared):
         rows = super().encode_documents(prepared)
         return t.np.tile(rows, (1, 400 if self.encoded <= 24 else 40_000))
 resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, 100_000))
-store.embed_documents(Wide(), documents, {str(tmp_path / "store")!r}, batch_size=8)
+store.embed_documents(Wide(), documents, {str(tmp_path / "store")!r})
 """
     done = subprocess.run(
         [sys.executable, "-c", script], capture_output=True, text=True, check=False
@@ -507,5 +536,5 @@ store.embed_documents(Wide(), documents, {str(tmp_path / "store")!r}, batch_size
     assert done.returncode == 1
     assert "embeddings cannot be stored (File too large)" in done.stderr
     assert "finished shards are kept" in done.stderr
-    assert len(list((tmp_path / "store").glob("*/shard-*.arrow"))) == 3
+    assert len(list((tmp_path / "store").glob("*/shard-*.json.gz"))) == 3
     assert not list((tmp_path / "store").rglob("*.part"))

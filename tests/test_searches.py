@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import re
 import shutil
 import subprocess
 import sys
@@ -150,7 +149,7 @@ def test_documents_are_embedded_once_for_all_ways_to_ask(
         (alone,) = search_all(asked, [told], k=4, cache_dir=tmp_path / mode).values()
         assert runs[mode].equals(alone)  # to the last bit, as without the others
     assert not runs["image"]["score"].equals(runs["both"]["score"])
-    assert len(list((tmp_path / "all").glob("*/shard-*.arrow"))) == 1
+    assert len(list((tmp_path / "all").glob("*/shard-*.json.gz"))) == 1
     if family != "qwen2_vl":  # whose prompt for both would be another one
         search_all(asked, [{**own, "document": "text"}], k=4, cache_dir=tmp_path / "all")
         assert "0 from disk, 4 new" in capsys.readouterr().out
@@ -190,13 +189,11 @@ def test_a_damaged_run_is_made_again(
         return reads(capsys)
 
     (found,) = search_all(asked, [str(retrievers_made / "clip")], k=2, cache_dir=tmp_path).values()
-    (stored,) = tmp_path.glob("clip-*/runs/*.json")
-    content = stored.read_text(encoding="utf-8")
-    another = re.sub(r'"(d\d)", ', lambda each: f'"{"d3" if each[1] == "d0" else "d0"}", ', content)
-    unknown = re.sub(r'"crc32": \d+, ', "", content)  # as older versions wrote it
-    assert len({content, another, unknown}) == 3
-    for damage in ("", "[]", content[:-40], another, unknown):
-        stored.write_text(damage, encoding="utf-8")
+    (stored,) = tmp_path.glob("clip-*/runs/*.json.gz")
+    content = stored.read_bytes()
+    flipped = bytes([*content[:-12], content[-12] ^ 1, *content[-11:]])
+    for damage in (b"", b"[]", content[:-10], flipped):
+        stored.write_bytes(damage)
         assert not search()
         assert search()
 

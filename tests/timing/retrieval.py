@@ -21,9 +21,8 @@ from PIL import Image
 
 from vrag_kit.benchmarks import ImageFile
 from vrag_kit.retrieval import evaluate, make_run
-from vrag_kit.retrieval.embedding import embed_documents
+from vrag_kit.retrieval.embedding_cache import batched, embed_documents, prefetch
 from vrag_kit.retrieval.encoders.open_clip import OpenClipEncoder, load_open_clip
-from vrag_kit.retrieval.prefetch import batched, prefetch
 from vrag_kit.synthetic.organisms import KINDS
 from vrag_kit.synthetic.photographs import numbered_species
 from vrag_kit.synthetic.traits import stream
@@ -78,7 +77,7 @@ def pipeline(encoder: OpenClipEncoder, documents: list[Document], title: str) ->
 
     def embed() -> None:
         with tempfile.TemporaryDirectory() as store:
-            embed_documents(encoder, documents, store, batch_size=BATCH, workers=WORKERS)
+            embed_documents(encoder, documents, store)
 
     forward()
     whole, alone, model = seconds(embed, decode, forward)

@@ -15,9 +15,8 @@ import numpy as np
 
 from tests.timing.retrieval import seconds
 from tests.timing.services import blocked, store, unit
-from vrag_kit.retrieval import FlatRetriever
+from vrag_kit.retrieval import Embeddings, FlatRetriever
 from vrag_kit.retrieval.dense import nearest_neighbors
-from vrag_kit.retrieval.embeddings import Embeddings
 from vrag_kit.retrieval.encoders.base import DocumentKey, InputModalities
 from vrag_kit.types import Query
 

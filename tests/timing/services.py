@@ -18,11 +18,9 @@ import numpy as np
 
 from vrag_kit.names import StringIndex
 from vrag_kit.retrieval.dense import nearest_neighbors
-from vrag_kit.retrieval.embeddings import Embeddings
 from vrag_kit.retrieval.hybrid import Bm25Index
 from vrag_kit.retrieval.runs import top_k_scores
-from vrag_kit.retrieval.shards import ShardRows, write_shard
-from vrag_kit.retrieval.vectors import VectorLocations
+from vrag_kit.retrieval.shards import Embeddings, write_shard
 
 PARTS = ("search", "vectors", "words")
 SHARD = 16_384
@@ -156,13 +154,13 @@ def store(folder: Path, parts: Iterator[np.ndarray]) -> Embeddings:
     for rows in parts:
         names = [f"p{number:06d}" for number in range(sum(counts), sum(counts) + len(rows))]
         unknown = [""] * len(rows)
-        shards.append(write_shard(folder, ShardRows.from_lists(names, unknown, unknown), rows, ""))
+        shards.append(write_shard(folder, names, unknown, rows, "").name)
         ids += names
         counts.append(len(rows))
         dim = rows.shape[1]
     shard = np.repeat(np.arange(len(shards), dtype=np.int32), counts)
     row = np.concatenate([np.arange(count, dtype=np.int32) for count in counts])
-    return Embeddings(folder, StringIndex(ids), VectorLocations(tuple(shards), shard, row), dim)
+    return Embeddings(folder, StringIndex(ids), shards, shard, row, dim)
 
 
 def seconds(task: object) -> float:

@@ -10,8 +10,7 @@ from vrag_kit.retrieval.compare import (
 )
 from vrag_kit.retrieval.converted import chroma_service
 from vrag_kit.retrieval.dense import FlatRetriever
-from vrag_kit.retrieval.embedding import embed_documents
-from vrag_kit.retrieval.embeddings import Embeddings
+from vrag_kit.retrieval.embedding_cache import embed_documents
 from vrag_kit.retrieval.encoders.loading import OPTIONS, load_encoder
 from vrag_kit.retrieval.entity_hit_rate import (
     best_threshold,
@@ -45,6 +44,7 @@ from vrag_kit.retrieval.services import (
     text_service,
     with_regions,
 )
+from vrag_kit.retrieval.shards import Embeddings
 
 __all__ = [
     "CUTOFFS",

@@ -15,13 +15,11 @@ from vrag_kit.dry_run import current_dry_run
 from vrag_kit.errors import VragError
 from vrag_kit.log import logger
 from vrag_kit.options import Entry, check_list
-from vrag_kit.retrieval.corpora import note_planned_embedding
 from vrag_kit.retrieval.dense import FlatRetriever, read_cached_run, search_key, write_cached_run
-from vrag_kit.retrieval.embedding import embed_documents
+from vrag_kit.retrieval.embedding_cache import embed_documents, note_planned_embedding
 from vrag_kit.retrieval.encoders.base import Encoder
 from vrag_kit.retrieval.encoders.custom import CustomEncoder, CustomEncoderAdapter
 from vrag_kit.retrieval.encoders.loading import open_encoder
-from vrag_kit.retrieval.manifests import embeddings_folder
 from vrag_kit.retrieval.metrics import (
     BY_DEPTH,
     CUTOFFS,
@@ -42,6 +40,7 @@ from vrag_kit.retrieval.runs import (
     write_qrels,
     write_run,
 )
+from vrag_kit.retrieval.shards import embeddings_folder
 from vrag_kit.types import Benchmark
 
 RANDOM_BASELINE, ORACLE = "random order", "perfect order"

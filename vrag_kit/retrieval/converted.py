@@ -16,13 +16,10 @@ from vrag_kit.files import safe_join
 from vrag_kit.names import StringIndex
 from vrag_kit.options import Entry, read_entry
 from vrag_kit.plain import Json
-from vrag_kit.retrieval.checksums import file_sha256
 from vrag_kit.retrieval.dense import FlatRetriever
-from vrag_kit.retrieval.embeddings import Embeddings
 from vrag_kit.retrieval.encoders.loading import OPTIONS, open_encoder
-from vrag_kit.retrieval.manifests import embeddings_folder
 from vrag_kit.retrieval.services import Index, IndexService, page_of_chunk, with_query_modality
-from vrag_kit.retrieval.vectors import VectorLocations
+from vrag_kit.retrieval.shards import Embeddings, embeddings_folder
 from vrag_kit.types import DocId, Document
 
 
@@ -91,7 +88,7 @@ class _Converted:
         """Raise `VragError` for a file that fails its checksum, or cannot be read."""
         stated = self.checksums.get(path.name)
         try:
-            whole = stated is None or file_sha256(path) == stated
+            whole = stated is None or hashlib.sha256(path.read_bytes()).hexdigest() == stated
         except OSError as error:
             raise _damaged(path, str(error)) from error
         if not whole:
@@ -178,12 +175,14 @@ def _embeddings(index: _Converted) -> Embeddings:
     if sum(counts) != len(set(pieces)):
         raise _damaged(index.folder, f"{sum(counts)} vectors for {len(set(pieces))} ids")
     row = [np.arange(count) for count in counts]
-    places = VectorLocations(
-        shards=tuple(path.stem for path in index.shards),
-        shard=np.repeat(np.arange(len(counts)), counts),
-        row=np.concatenate(row),
+    return Embeddings(
+        index.folder,
+        StringIndex(pieces),
+        [path.stem for path in index.shards],
+        np.repeat(np.arange(len(counts)), counts),
+        np.concatenate(row),
+        index.dim,
     )
-    return Embeddings(index.folder, StringIndex(pieces), places, index.dim)
 
 
 def _damaged(path: Path, found: str) -> VragError:

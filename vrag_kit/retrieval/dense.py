@@ -1,4 +1,14 @@
-"""Exact nearest-neighbour search, among a query's candidates or in the whole corpus."""
+"""Exact nearest-neighbour search, among a query's candidates or in the whole corpus.
+
+A tie is broken by doc_id, descending, as trec_eval does, also at the cut: of equal documents, the
+last ids by name are found. Scores are FAISS's inner products of one pair at a time: neither another
+query nor another document changes a bit, and equal vectors have equal scores.
+
+A large corpus is first searched by products of blocks, whose last bits depend on the block. Any
+document among the exact k best is within twice the largest rounding error of the k-th block
+product; the documents above that bound are compared pair by pair. Where the bound cuts through the
+documents that were found, as many ties do, more are found.
+"""
 
 from __future__ import annotations
 
@@ -7,28 +17,27 @@ import json
 import sys
 import zlib
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from itertools import chain
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from vrag_kit.errors import VragError
 from vrag_kit.files import write_file
-from vrag_kit.retrieval.embeddings import Embeddings
+from vrag_kit.retrieval.embedding_cache import query_vectors
 from vrag_kit.retrieval.encoders.base import Encoder
-from vrag_kit.retrieval.manifests import embeddings_folder
-from vrag_kit.retrieval.prefetch import batched
-from vrag_kit.retrieval.query_vectors import query_vectors
 from vrag_kit.retrieval.runs import make_run
+from vrag_kit.retrieval.shards import Embeddings, embeddings_folder, pack, unpack
 from vrag_kit.types import Benchmark, Query
 
 FEW = 4096
-"""Up to this many documents, all are compared one by one, and nothing is read twice."""
-QUERIES = 512
-"""Queries per block that is compared with a block of documents."""
+"""Up to this many documents, all are compared pair by pair."""
+MARGIN = 64
+"""Documents beyond k that are found at first; there may be this many near-ties."""
+QUERIES, READ = 2048, 512
+"""Queries per matrix product, and those whose candidates are read at once."""
 
 Hit = tuple[float, str]  # score, doc_id
 
@@ -40,135 +49,81 @@ def nearest_neighbors(
     Returns all documents where there are fewer than k.
 
     `vectors`: float32, shape (queries, d); `pool`: the positions in `known` to search, by default
-    all. One matrix product selects the documents that may be among the best; those are then
-    compared one by one.
+    all.
     """
-    wanted = np.arange(len(known)) if pool is None else pool
-    if len(wanted) <= FEW:
-        rows = known.rows(wanted)
-        return [_best(vector, wanted, rows, known, k) for vector in vectors]
+    pool = np.arange(len(known)) if pool is None else pool
+    if len(pool) <= FEW:
+        rows = known.rows(pool)
+        return [_best(vector, pool, rows, known, k) for vector in vectors]
     hits: list[list[Hit]] = []
-    promising = _promising(vectors, known.iter_blocks(pool), k)
-    for first in range(0, len(vectors), QUERIES):
-        block = promising[first : first + QUERIES]
-        places = np.unique(np.concatenate(block))
-        rows = known.rows(places)
+    candidates = _candidates(vectors, known, k, pool)
+    for first in range(0, len(vectors), READ):
+        block = candidates[first : first + READ]
+        positions = np.unique(np.concatenate(block))
+        rows = known.rows(positions)
         for vector, mine in zip(vectors[first:], block, strict=False):
-            own = rows[np.searchsorted(places, mine)]
+            own = rows[np.searchsorted(positions, mine)]
             hits.append(_best(vector, mine, own, known, k))
     return hits
 
 
 def _best(
-    vector: np.ndarray, places: np.ndarray, rows: np.ndarray, known: Embeddings, k: int
+    vector: np.ndarray, positions: np.ndarray, rows: np.ndarray, known: Embeddings, k: int
 ) -> list[Hit]:
-    """The k best of some documents, whose vectors are `rows`."""
+    """Returns the k best of some documents, whose vectors are `rows`."""
     scores, order = top_inner_products(vector, rows, k + 1)
     if len(scores) > k and scores[k] == scores[k - 1]:  # a tie at the cut
         scores, order = top_inner_products(vector, rows, len(rows))
-        reached = scores >= scores[k - 1]
-        scores, order = scores[reached], order[reached]
-    names = known.doc_ids_at(places[order])
+    names = known.ids.take(positions[order])
     return sorted(zip(scores.tolist(), names, strict=True), reverse=True)[:k]
 
 
-def _promising(
-    vectors: np.ndarray, pieces: Iterable[tuple[np.ndarray, np.ndarray]], k: int
+def _candidates(
+    vectors: np.ndarray, known: Embeddings, k: int, pool: np.ndarray
 ) -> list[np.ndarray]:
-    """The positions of each query that may be among its k best: all that exact products
-    could bring there.
+    """Returns the positions that may be among the k best of each query."""
+    found = [pool] * len(vectors)
+    left, width = np.arange(len(vectors)), k + MARGIN
+    while len(left) and width < len(pool):
+        products, positions, longest = _top_products(vectors[left], known, width, pool)
+        # Two float32 sums of d products differ by at most d * epsilon times both lengths (Higham
+        # 2002, Accuracy and Stability of Numerical Algorithms, section 3.1); this is twice that.
+        lengths = np.linalg.norm(vectors[left], axis=1)
+        error = 2 * vectors.shape[1] * np.finfo(np.float32).eps * lengths * longest
+        bounds = products[:, k - 1] - 2 * error
+        settled = products[:, -1] < bounds
+        for row in np.flatnonzero(settled):
+            found[left[row]] = positions[row, products[row] >= bounds[row]]
+        left, width = left[~settled], 8 * width
+    return found
+
+
+def _top_products(
+    vectors: np.ndarray, known: Embeddings, width: int, pool: np.ndarray
+) -> tuple[np.ndarray, np.ndarray, float]:
+    """Returns the largest products of each query in matrix products, descending, their positions,
+    both of shape (queries, width), and the largest length of a document's vector.
     """
-    candidates = _Candidates(len(vectors), k)
-    longest = 0.0
-    for positions, rows in pieces:
+    faiss = _faiss()
+    top = faiss.ResultHeap(len(vectors), width, keep_max=True)
+    order: list[np.ndarray] = []
+    seen, longest = 0, 0.0
+    for part, rows in known.iter_shards(pool):
         longest = max(longest, float(np.einsum("ij,ij->i", rows, rows).max()) ** 0.5)
-        doubts = _doubts(vectors, longest)
         for first in range(0, len(vectors), QUERIES):
-            asked = slice(first, first + QUERIES)
-            candidates.add(first, positions, vectors[asked] @ rows.T, doubts[asked])
-        candidates.tighten(doubts, len(positions))
-    return candidates.of_each(_doubts(vectors, longest))
-
-
-def _doubts(vectors: np.ndarray, longest: float) -> np.ndarray:
-    """More than two ways to sum up a product of float32 vectors can lie apart, for each
-    query; `longest`: of a document's vector.
-
-    Each is off by d / 2 times epsilon and both lengths at most (Higham 2002, Accuracy
-    and Stability of Numerical Algorithms, section 3.1); this is twice their difference.
-    """
-    epsilon = float(np.finfo(np.float32).eps)
-    doubts: np.ndarray = 2 * vectors.shape[1] * epsilon * np.linalg.norm(vectors, axis=1) * longest
-    return doubts
-
-
-class _Products(NamedTuple):
-    """Products as columns: of which query, with the document at which position."""
-
-    query: np.ndarray
-    position: np.ndarray
-    product: np.ndarray
-
-    def at(self, rows: np.ndarray) -> _Products:
-        """Some of the rows."""
-        return _Products(self.query[rows], self.position[rows], self.product[rows])
-
-
-class _Candidates:
-    """Documents that may be among the k best of each query, pruned now and then."""
-
-    def __init__(self, queries: int, k: int) -> None:
-        self._k = k
-        self._kth = np.full(queries, -np.inf, np.float32)
-        """No more than the k-th best product of each query so far."""
-        self._found: list[_Products] = []
-        self._seen = 0
-        self._cut_at = 0
-
-    def add(
-        self, first: int, positions: np.ndarray, products: np.ndarray, doubts: np.ndarray
-    ) -> None:
-        """Add the products of a block that may be among the best; queries begin at `first`."""
-        asked = slice(first, first + len(products))
-        if products.shape[1] >= self._k and np.isneginf(self._kth[asked]).any():
-            kth = np.partition(products, -self._k, axis=1)[:, -self._k]
-            self._kth[asked] = np.maximum(self._kth[asked], kth)
-        floors = self._kth[asked] - 2 * doubts
-        good = np.flatnonzero(products >= floors[:, None])
-        query, place = np.divmod(good, len(positions))
-        self._found.append(_Products(query + first, positions[place], products.ravel()[good]))
-
-    def tighten(self, doubts: np.ndarray, seen: int) -> None:
-        """Drop products that are no longer among the best, each time the number seen doubles."""
-        self._seen += seen
-        if self._seen >= self._cut_at:
-            self._cut_at = 2 * self._seen
-            self._cut(doubts)
-
-    def of_each(self, doubts: np.ndarray) -> list[np.ndarray]:
-        """Returns the positions for each query."""
-        found = self._cut(doubts)
-        return np.split(found.position, np.searchsorted(found.query, np.arange(1, len(self._kth))))
-
-    def _cut(self, doubts: np.ndarray) -> _Products:
-        found = _Products(*map(np.concatenate, zip(*self._found, strict=True)))
-        found = found.at(np.lexsort((-found.product, found.query)))
-        begins = np.searchsorted(found.query, np.arange(len(self._kth) + 1))
-        kth = begins[:-1] + self._k - 1
-        enough = kth < begins[1:]
-        self._kth[enough] = np.maximum(self._kth[enough], found.product[kth[enough]])
-        floors = self._kth - 2 * doubts
-        found = found.at(np.flatnonzero(found.product >= floors[found.query]))
-        self._found = [found]
-        return found
+            products = vectors[first : first + QUERIES] @ rows.T
+            top.heaps.addn(len(rows), faiss.swig_ptr(products), seen, first, len(products))
+        seen += len(rows)
+        order.append(part)
+    top.finalize()
+    return top.D, pool[np.concatenate(order)][top.I], longest
 
 
 def top_inner_products(
     vector: np.ndarray, rows: np.ndarray, k: int
 ) -> tuple[np.ndarray, np.ndarray]:
     """Returns the k largest inner products of `vector` with the rows, and their positions. FAISS
-    computes them one pair at a time: other queries and documents do not change a bit of one, and
-    equal documents have equal scores.
+    computes them one pair at a time.
     """
     k = min(k, len(rows))
     if not k:
@@ -187,10 +142,6 @@ def _faiss() -> Any:  # a library without types
     if sys.platform == "darwin":
         faiss.omp_set_num_threads(1)
     return faiss
-
-
-_TOGETHER = 512
-"""Queries whose candidates are looked up at once."""
 
 
 class FlatRetriever:
@@ -235,40 +186,27 @@ class FlatRetriever:
         if vectors.shape[1] != self._embeddings.dim:
             raise VragError(
                 f"retriever {self._encoder.name!r}: its vectors of questions have"
-                f" {vectors.shape[1]} components, those of the documents in"
-                f" {self._embeddings.folder} {self._embeddings.dim}; expected as many. Let a class"
-                " of your own give both alike; else another encoder made them: name that one."
+                f" {vectors.shape[1]} components, those in {self._embeddings.folder}"
+                f" {self._embeddings.dim}; expected as many, from one encoder."
             )
         pools: dict[bytes | None, list[int]] = defaultdict(list)
-        for position, pool in enumerate(self._pools(queries)):
-            pools[pool].append(position)
-        found: dict[int, list[Hit]] = {}
-        for pool, positions in pools.items():
-            out = [self._out(queries[position]) for position in positions]
-            deeper = k + max(len(each) for each in out)
+        for number, query in enumerate(queries):
+            names = self._candidates(query.query_id)
+            pool = None if names is None else self._embeddings.positions(names).tobytes()
+            pools[pool].append(number)
+        ranked: dict[int, list[Hit]] = {}
+        for pool, numbers in pools.items():
+            excluded = [self._out(queries[number]) for number in numbers]
+            deeper = k + max(map(len, excluded))
             within = None if pool is None else np.frombuffer(pool, np.int64)
-            hits = nearest_neighbors(vectors[positions], self._embeddings, deeper, within)
-            for position, each, own in zip(positions, hits, out, strict=True):
-                found[position] = [hit for hit in each if hit[1] not in own][:k]
-        ranked = [found[position] for position in range(len(queries))]
-        asked = np.array([query.query_id for query in queries], object)
-        everything = list(chain.from_iterable(ranked))
-        columns = {
-            "query_id": np.repeat(asked, [len(each) for each in ranked]),
-            "doc_id": [doc_id for _, doc_id in everything],
-            "score": [score for score, _ in everything],
-        }
-        return make_run(pd.DataFrame(columns))
-
-    def _pools(self, queries: Sequence[Query]) -> Iterator[bytes | None]:
-        """Yields the positions of each query's candidates, int64; None for all documents."""
-        for some in batched(queries, _TOGETHER):
-            pools = [self._candidates(query.query_id) for query in some]
-            given = [pool for pool in pools if pool is not None]
-            places = self._embeddings.positions(list(chain.from_iterable(given)))
-            ends = np.cumsum([len(pool) for pool in given])
-            each = iter(np.split(places, ends[:-1]))
-            yield from (None if pool is None else next(each).tobytes() for pool in pools)
+            hits = nearest_neighbors(vectors[numbers], self._embeddings, deeper, within)
+            for number, found, out in zip(numbers, hits, excluded, strict=True):
+                ranked[number] = [hit for hit in found if hit[1] not in out][:k]
+        return make_run(
+            (query.query_id, doc_id, score)
+            for number, query in enumerate(queries)
+            for score, doc_id in ranked[number]
+        )
 
     def _out(self, query: Query) -> frozenset[str]:
         return self._left_out.get(query.query_id, frozenset())
@@ -302,16 +240,12 @@ def search_key(benchmark: Benchmark, encoder: Encoder, k: int) -> str:
 
 
 def read_cached_run(folder: Path, key: str) -> pd.DataFrame | None:
-    """Returns the run of a finished search; None if it is missing, damaged or without checksum.
-    Searches made before vectors had checksums have none.
-    """
+    """Returns the run of a finished search; None if it is missing or damaged."""
     try:
-        stored = json.loads(_path(folder, key).read_text(encoding="utf-8"))
-        if stored["key"] != key or stored["crc32"] != _crc32(stored["run"]):
-            return None
-        return make_run((str(query), str(doc), float(score)) for query, doc, score in stored["run"])
-    except (OSError, ValueError, KeyError, TypeError):
+        rows = unpack(_run_path(folder, key).read_bytes())
+    except (OSError, ValueError, zlib.error):
         return None
+    return make_run((str(query), str(doc), float(score)) for query, doc, score in rows)
 
 
 def write_cached_run(folder: Path, key: str, run: pd.DataFrame) -> None:
@@ -320,9 +254,8 @@ def write_cached_run(folder: Path, key: str, run: pd.DataFrame) -> None:
     Raises `VragError` when it cannot be written.
     """
     rows = list(run[["query_id", "doc_id", "score"]].itertuples(index=False, name=None))
-    stored = {"key": key, "crc32": _crc32(rows), "run": rows}
     try:
-        write_file(_path(folder, key), json.dumps(stored))
+        write_file(_run_path(folder, key), pack(rows))
     except OSError as error:
         raise VragError(
             f"{folder}: the run cannot be stored ({error.strerror or error}). Free space or choose"
@@ -330,9 +263,5 @@ def write_cached_run(folder: Path, key: str, run: pd.DataFrame) -> None:
         ) from error
 
 
-def _crc32(rows: object) -> int:
-    return zlib.crc32(json.dumps(rows).encode())
-
-
-def _path(folder: Path, key: str) -> Path:
-    return folder / "runs" / f"{key[:32]}.json"
+def _run_path(folder: Path, key: str) -> Path:
+    return folder / "runs" / f"{key[:32]}.json.gz"

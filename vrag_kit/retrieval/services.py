@@ -28,9 +28,8 @@ from vrag_kit.errors import VragError
 from vrag_kit.log import logger
 from vrag_kit.options import Entry
 from vrag_kit.own_classes import custom_spec
-from vrag_kit.retrieval.corpora import note_planned_embedding
 from vrag_kit.retrieval.dense import FlatRetriever
-from vrag_kit.retrieval.embedding import embed_documents
+from vrag_kit.retrieval.embedding_cache import embed_documents, note_planned_embedding
 from vrag_kit.retrieval.encoders.base import Encoder
 from vrag_kit.retrieval.encoders.loading import open_encoder
 from vrag_kit.retrieval.hybrid import Bm25Index, TfidfIndex

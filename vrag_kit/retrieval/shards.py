@@ -1,12 +1,16 @@
-"""A shard of embeddings on disk: vectors, and columns that identify their documents.
+"""Shards: the files that hold vectors, and reading them.
 
-    <shard>.npy      float32, shape (rows, d)
-    <shard>.arrow    columns doc_id, stamp and content, a row for each vector, and the
-                     checksums of both files; written last, it completes the shard
+    <root>/<encoder>-<fingerprint>/
+        manifest.json          the encoder, its prompts, and versions of libraries
+        shard-<hash>.npy       vectors, float32, shape (rows, d)
+        shard-<hash>.json.gz   id, version and content hash of each row, the encoder, and the
+                               checksum of the vectors; written last, it completes the shard
+        queries/shard-*        vectors of queries with an image
+        runs/                  finished searches (`dense`)
 
-A shard is named by a hash of its documents and their stamps: one that is made twice, even
-concurrently, is one complete shard. A damaged one, or one without checksums, is set aside as
-*.damaged.
+Encoders that differ only on the query side share a folder of document vectors. A shard is named by
+a hash of its ids and versions: one that is written twice, even concurrently, is one shard. Gzip's
+checksum protects the index. A damaged shard is set aside as *.damaged.
 """
 
 from __future__ import annotations
@@ -17,244 +21,322 @@ import json
 import zlib
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from functools import cache
+from dataclasses import asdict
+from functools import cache, lru_cache
 from pathlib import Path
-from tokenize import TokenError
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
-import pyarrow as pa
 
 from vrag_kit.errors import VragError
 from vrag_kit.files import write_file
 from vrag_kit.log import logger
-from vrag_kit.retrieval.checksums import Version, file_crc32, file_version
-from vrag_kit.retrieval.encoders.base import InvalidRows, find_invalid_rows
+from vrag_kit.names import StringIndex
+from vrag_kit.retrieval.encoders.base import (
+    Encoder,
+    InvalidRows,
+    find_invalid_rows,
+    library_versions,
+)
 
 DAMAGED = "shard-*.damaged"
-"""Pattern of the files of damaged shards that were set aside."""
-_DAMAGE = ValueError, KeyError, TypeError, EOFError, OverflowError, TokenError, FileNotFoundError
+"""Pattern of the files of damaged shards."""
+INDEX = ".json.gz"
+_DAMAGE = ValueError, EOFError, zlib.error, FileNotFoundError
+_OPEN = 16
+"""Shards held open at most: there may be more than a process may hold open."""
 
 
-class VectorSpace(NamedTuple):
-    """Properties that the vectors of a folder share."""
-
-    fingerprint: str
-    """Fingerprint of the encoder that made them."""
-    normalized: bool
+def embeddings_folder(encoder: Encoder, root: Path | str) -> Path:
+    """Returns the folder below `root` of everything that this encoder alone has made."""
+    return Path(root) / f"{encoder.name}-{encoder.fingerprint[:12]}"
 
 
-class ShardRows(NamedTuple):
-    """Columns that identify the vectors of a shard; each is an array of texts."""
-
-    doc_ids: np.ndarray
-    stamps: np.ndarray
-    """Stamps, which change whenever the encoded content may have changed."""
-    contents: np.ndarray
-    """Hash of the encoded content; "" where unknown."""
-
-    @classmethod
-    def from_lists(
-        cls, doc_ids: Sequence[str], stamps: Sequence[str], contents: Sequence[str]
-    ) -> ShardRows:
-        """Builds the columns from lists."""
-        return cls(*(np.array(list(each), object) for each in (doc_ids, stamps, contents)))
+def documents_folder(encoder: Encoder, root: Path | str) -> Path:
+    """Returns the folder of the encoder's document vectors."""
+    return Path(root) / f"{encoder.document_key.name}-{encoder.document_key.fingerprint[:12]}"
 
 
-def shard_name(doc_ids: Sequence[str], stamps: Sequence[str]) -> str:
-    """Returns the name of the shard of these documents."""
-    told = json.dumps([list(doc_ids), list(stamps)])
-    return f"shard-{hashlib.sha256(told.encode()).hexdigest()[:16]}"
+def write_manifest(folder: Path, encoder: Encoder) -> None:
+    """Writes the manifest of `folder`, unless it exists. A change of the libraries' versions is
+    logged once; vectors are reused all the same.
+    """
+    path = folder / "manifest.json"
+    versions = library_versions()
+    before = json.loads(path.read_text(encoding="utf-8"))["versions"] if path.is_file() else {}
+    if before == versions:
+        return
+    if before:
+        changed = sorted(name for name in versions if before.get(name) != versions[name])
+        words = [f"{name} {before.get(name)} → {versions[name]}" for name in changed]
+        logger.warning(
+            f"{folder}: since its first vectors, {', '.join(words)}. They are reused; remove the"
+            " folder to embed everything again."
+        )
+    manifest = {
+        "encoder": encoder.name,
+        "fingerprint": encoder.fingerprint,
+        "normalized": encoder.normalized,
+        "dtype": "float32",
+        "prompts": dict(encoder.prompts),
+        "modalities": asdict(encoder.modalities),
+        "documents": encoder.document_key._asdict(),
+        "versions": versions,
+    }
+    write_file(path, json.dumps(manifest, indent=2, ensure_ascii=False))
 
 
-def has_shard(folder: Path, shard: str) -> bool:
-    """Returns whether a shard exists."""
-    return (folder / f"{shard}.arrow").is_file()
+class ShardIndex(NamedTuple):
+    """The rows of a shard."""
+
+    doc_ids: list[str]
+    versions: list[str]
+    """Versions of the rows' documents, which change whenever the encoded content may have."""
+    contents: list[str]
+    """Hashes of the encoded content, 32 hexadecimal digits; "" where unknown."""
+    dim: int
+    """Number of components of a vector."""
+    encoder: str
+    """Fingerprint of the encoder."""
+    crc32: int
+    """Checksum of the file of vectors."""
+
+
+def pack(content: object) -> bytes:
+    """Returns `content` as gzipped JSON, the same bytes each time."""
+    return zlib.compress(json.dumps(content).encode(), wbits=31)
+
+
+def unpack(content: bytes) -> Any:
+    """Returns what was packed. Raises `ValueError` or `zlib.error` for changed bytes."""
+    return json.loads(zlib.decompress(content, wbits=31))
+
+
+def shard_path(folder: Path, doc_ids: Sequence[str], versions: Sequence[str]) -> Path:
+    """Returns the path of the shard of these documents, without a suffix."""
+    key = json.dumps([list(doc_ids), list(versions)])
+    return folder / f"shard-{hashlib.sha256(key.encode()).hexdigest()[:16]}"
+
+
+def has_shard(shard: Path) -> bool:
+    """Returns whether a shard is complete."""
+    return shard.with_suffix(INDEX).is_file()
 
 
 def list_shards(folder: Path) -> list[Path]:
-    """Returns the index file of each shard, sorted by name."""
-    return sorted(folder.glob("shard-*.arrow"))
+    """Returns the paths of a folder's shards, without suffixes, sorted by name."""
+    return sorted(path.with_suffix("").with_suffix("") for path in folder.glob(f"shard-*{INDEX}"))
 
 
-def write_shard(folder: Path, rows: ShardRows, vectors: np.ndarray, encoder: str) -> str:
-    """Writes vectors, shape (n, d), with their rows as a shard; returns its name. `encoder` is the
-    fingerprint of the encoder that made the vectors.
+def write_shard(
+    folder: Path,
+    doc_ids: Sequence[str],
+    versions: Sequence[str],
+    vectors: np.ndarray,
+    encoder: str,
+    contents: Sequence[str] | None = None,
+) -> Path:
+    """Writes vectors, float32, shape (n, d), as a shard of `folder`; returns its path without a
+    suffix. `versions` are `encoder.modalities.stamp(document)`, `encoder` is the fingerprint of
+    what made the vectors, and `contents` are content hashes, "" where unknown. Raises `OSError`.
     """
-    shard = folder / shard_name(rows.doc_ids.tolist(), rows.stamps.tolist())
+    shard = shard_path(folder, doc_ids, versions)
     file = io.BytesIO()
     np.save(file, vectors, allow_pickle=False)
-    content = file.getvalue()
-    write_file(shard.with_suffix(".npy"), content)
-    write_file(shard.with_suffix(".arrow"), _columns(rows, f"{zlib.crc32(content):08x}", encoder))
-    return shard.name
+    crc32 = zlib.crc32(file.getbuffer())
+    contents = [""] * len(doc_ids) if contents is None else contents
+    index = ShardIndex(
+        list(doc_ids), list(versions), list(contents), vectors.shape[1], encoder, crc32
+    )
+    write_file(shard.with_suffix(".npy"), file.getvalue())
+    write_file(shard.with_suffix(INDEX), pack(index._asdict()))
+    return shard
 
 
-class _Seal(NamedTuple):
-    """Metadata of a shard's columns."""
-
-    vectors: str
-    """Checksum of the file of vectors."""
-    encoder: str
-    rows: str
-    """Checksum of the columns and of the two fields above."""
-
-    @classmethod
-    def of(cls, rows: ShardRows, vectors: str, encoder: str) -> _Seal:
-        """Returns the seal of a shard."""
-        content = json.dumps([*(column.tolist() for column in rows), vectors, encoder])
-        return cls(vectors, encoder, f"{zlib.crc32(content.encode()):08x}")
-
-
-def _columns(rows: ShardRows, vectors: str, encoder: str) -> bytes:
-    names = ("doc_id", "stamp", "content")
-    columns = [pa.array(column, pa.string()) for column in rows]
-    table = pa.table(dict(zip(names, columns, strict=True)))
-    table = table.replace_schema_metadata(_Seal.of(rows, vectors, encoder)._asdict())
-    sink = pa.BufferOutputStream()
-    options = pa.ipc.IpcWriteOptions(compression="zstd")
-    with pa.ipc.new_file(sink, table.schema, options=options) as file:
-        file.write_table(table)
-    content: bytes = sink.getvalue().to_pybytes()
-    return content
-
-
-def read_rows(index: Path) -> tuple[ShardRows, int] | None:
-    """Returns a shard's rows and number of components; None for a damaged shard, which is set
-    aside. The vectors are not read: see `is_intact`.
-
-    Raises `VragError` for a file that exists but cannot be opened: its content may be intact.
+def read_index(shard: Path) -> ShardIndex | None:
+    """Returns the rows of a shard; None for a damaged one, which is set aside. The vectors are not
+    read: see `is_intact`. Raises `VragError` for a file that exists but cannot be opened.
     """
-    with _setting_aside(index):
-        rows, _ = _read(index)
-        count, width = _map(index.with_suffix(".npy")).shape
-        if count != len(rows.doc_ids):
-            raise ValueError(f"{count} vectors for {len(rows.doc_ids)} documents")
-        return rows, int(width)
+    with _setting_aside(shard):
+        return _read_index(shard)
     return None
 
 
-def is_intact(folder: Path, shard: str, space: VectorSpace) -> bool:
+def is_intact(shard: Path, encoder: Encoder) -> bool:
     """Returns whether a shard's vectors match their checksum; damaged ones are set aside. Each
     version of a file is read once.
 
-    Raises `VragError` for vectors of another encoder, for those that were invalid when written, and
-    as `read_rows` does.
+    Raises `VragError` for document vectors of another encoder, for those that are NaN, zero or (of
+    a normalized encoder) not of unit length, and as `read_index` does.
     """
-    index = folder / f"{shard}.arrow"
-    with _setting_aside(index):
-        vectors = index.with_suffix(".npy")
-        seal = _seal_of(index)
-        _hold(vectors, seal)
-        wrong = _wrong_lengths(vectors, file_version(vectors), space.normalized)
-        if seal.encoder != space.fingerprint:
+    with _setting_aside(shard):
+        expected, found = encoder.document_key.fingerprint, _verify(shard, _file_versions(shard))
+        if found != expected:
             raise VragError(
-                f"{vectors}: the encoder with the fingerprint {seal.encoder[:12]} made these"
-                f" vectors; expected {space.fingerprint[:12]}. Move the shard to the folder of its"
-                " own encoder, then search again."
+                f"{shard}.npy: the encoder of these vectors is {found[:12]}; expected"
+                f" {expected[:12]}. Move the shard to the folder of its encoder."
             )
+        wrong = _find_invalid(shard, _file_versions(shard), encoder.normalized)
         if wrong is not None:
+            doc_id = _read_index(shard).doc_ids[wrong.row]
             raise VragError(
-                f"{vectors}: the embedding of {_read(index)[0].doc_ids[wrong.row]!r} has {wrong},"
-                " and was written so. Remove this shard, then search again."
+                f"{shard}.npy: the embedding of {doc_id!r} has {wrong}. Remove this shard, then"
+                " search again."
             )
         return True
     return False
 
 
+def open_vectors(shard: Path) -> np.ndarray:
+    """Returns a shard's vectors as a memory map, float32, shape (rows, d). The file is open as long
+    as the array lives. Raises `ValueError` where the checksum differs.
+    """
+    if has_shard(shard):  # a converted index has its own checksums
+        _verify(shard, _file_versions(shard))
+    vectors: np.ndarray = np.load(shard.with_suffix(".npy"), mmap_mode="r", allow_pickle=False)
+    return vectors.view(np.ndarray)
+
+
+def _read_index(shard: Path) -> ShardIndex:
+    return ShardIndex(**unpack(shard.with_suffix(INDEX).read_bytes()))
+
+
+def _file_versions(shard: Path) -> tuple[tuple[int, int, int], ...]:
+    """Size, modification time and inode of both files, the same until one is written."""
+    stats = (shard.with_suffix(suffix).stat() for suffix in (".npy", INDEX))
+    return tuple((stat.st_size, stat.st_mtime_ns, stat.st_ino) for stat in stats)
+
+
 @cache
-def _wrong_lengths(path: Path, version: Version, normalized: bool) -> InvalidRows | None:
-    return find_invalid_rows(_map(path), normalized)
+def _verify(shard: Path, file_versions: object) -> str:
+    """Returns the fingerprint of a shard's encoder; raises `ValueError` for damaged vectors."""
+    index = _read_index(shard)
+    found = 0
+    with shard.with_suffix(".npy").open("rb") as file:  # a bad sector of a map would be a signal
+        while block := file.read(1 << 22):
+            found = zlib.crc32(block, found)
+    if found != index.crc32:
+        raise ValueError("its vectors are not those that were written: the checksum differs")
+    return index.encoder
+
+
+@cache
+def _find_invalid(shard: Path, file_versions: object, normalized: bool) -> InvalidRows | None:
+    return find_invalid_rows(open_vectors(shard), normalized)
 
 
 @contextmanager
-def _setting_aside(index: Path) -> Iterator[None]:
+def _setting_aside(shard: Path) -> Iterator[None]:
     """Set aside a shard that turns out to be damaged."""
     try:
         yield
     except _DAMAGE as error:
-        _set_aside(index, error)
+        files = [file for file in map(shard.with_suffix, (INDEX, ".npy")) if file.exists()]
+        try:
+            for file in files:
+                file.replace(file.with_name(f"{file.name}.damaged"))
+        except FileNotFoundError:
+            return  # another process was faster
+        except OSError as refused:
+            raise VragError(
+                f"{shard}.npy: damaged shard ({error}), which cannot be set aside"
+                f" ({refused.strerror}). Remove it, or make the folder writable."
+            ) from error
+        logger.info(
+            f"{shard}.npy: damaged shard ({error}), set aside as *.damaged; its documents are"
+            " embedded again"
+        )
     except OSError as error:
         raise VragError(
-            f"{error.filename or index}: this shard of embeddings is there, but cannot be"
-            f" opened ({error.strerror or error}). Nothing was changed; check its rights, the"
-            " disk and the number of files that may be open, then search again."
+            f"{error.filename or shard}: this shard of embeddings exists, but cannot be opened"
+            f" ({error.strerror or error}). Check its rights, the disk and the number of open"
+            " files, then search again."
         ) from error
 
 
-def _read(index: Path) -> tuple[ShardRows, _Seal]:
-    """Raises `ValueError` for other columns than were written."""
-    # bytes first: an error of the disk is an OSError, and of what is in them a ValueError
-    content = pa.BufferReader(index.read_bytes())
-    try:
-        with pa.ipc.open_file(content) as file:
-            table = file.read_all()
-        table.validate(full=True)  # damaged offsets would end the process
-    except (OSError, MemoryError) as error:
-        raise ValueError(str(error)) from error
-    rows = ShardRows(*(table[name].to_numpy() for name in ("doc_id", "stamp", "content")))
-    seal = _seal_of_schema(table.schema)
-    if seal != _Seal.of(rows, seal.vectors, seal.encoder):
-        raise ValueError("its documents are not those that were written: the checksum differs")
-    return rows, seal
+class Embeddings:
+    """Vectors of a corpus, read on demand; only ids and vector locations are in memory."""
 
+    def __init__(
+        self,
+        folder: Path,
+        ids: StringIndex,
+        shards: Sequence[str],
+        shard: np.ndarray,
+        row: np.ndarray,
+        dim: int,
+    ) -> None:
+        """`ids` are in corpus order; the vector of each is a row, int32, of a shard, the int32
+        number of a name in `shards`, in `folder`, and has `dim` components.
+        """
+        self.folder = folder
+        self.ids = ids
+        self.dim = dim
+        self._shards = shards
+        self._shard = shard
+        self._row = row
+        self._open = lru_cache(_OPEN)(self._open_shard)
 
-def _seal_of_schema(schema: pa.Schema) -> _Seal:
-    if schema.metadata is None:
-        raise ValueError("it has no checksums")
-    return _Seal(*(schema.metadata[key.encode()].decode() for key in _Seal._fields))
+    def __len__(self) -> int:
+        return len(self.ids)
 
+    @property
+    def doc_ids(self) -> tuple[str, ...]:
+        """Ids of all documents, in corpus order."""
+        return tuple(self.ids)
 
-def _seal_of(index: Path) -> _Seal:
-    return _read_seal(index, file_version(index))
+    def positions(self, doc_ids: Sequence[str]) -> np.ndarray:
+        """Returns the position of each document in the corpus, int64, shape (n,).
 
-
-@cache
-def _read_seal(index: Path, version: Version) -> _Seal:
-    return _read(index)[1]
-
-
-def _hold(vectors: Path, seal: _Seal) -> None:
-    if file_crc32(vectors) != seal.vectors:
-        raise ValueError("its vectors are not those that were written: the checksum differs")
-
-
-def open_vectors(folder: Path, shard: str) -> np.ndarray:
-    """Returns a shard's vectors as a memory map, float32, shape (rows, d). The file is open as long
-    as the array lives.
-
-    Raises `ValueError` where its checksum differs; a converted index has its own checksums.
-    """
-    path = folder / f"{shard}.npy"
-    index = path.with_suffix(".arrow")
-    if index.is_file():
-        _hold(path, _seal_of(index))
-    return _map(path)
-
-
-def _map(path: Path) -> np.ndarray:
-    vectors: np.ndarray = np.load(path, mmap_mode="r", allow_pickle=False)
-    if vectors.dtype != np.float32 or vectors.ndim != 2:
-        raise ValueError(f"{vectors.dtype} of shape {vectors.shape}, expected rows of float32")
-    return vectors.view(np.ndarray)
-
-
-def _set_aside(index: Path, error: Exception) -> None:
-    moved = False
-    vectors = index.with_suffix(".npy")
-    for path in (index, vectors):
-        try:
-            path.replace(path.with_name(f"{path.name}.damaged"))
-            moved = True
-        except FileNotFoundError:
-            continue  # never there, or another process was faster
-        except OSError as refused:
+        Raises `VragError` for a document that was not embedded.
+        """
+        found = self.ids.get_indexer(doc_ids)
+        if len(missing := np.flatnonzero(found < 0)):
             raise VragError(
-                f"{vectors}: damaged shard ({error}), which cannot be set aside"
-                f" ({refused.strerror}). Remove it, or make the folder writable, then search again."
+                f"{len(missing)} documents were not embedded, the first is"
+                f" {doc_ids[missing[0]]!r}. Embed the whole corpus first."
+            )
+        return found
+
+    def vectors(self, doc_ids: Sequence[str]) -> np.ndarray:
+        """Returns the vectors of documents, float32, shape (n, d), in the order of `doc_ids`.
+
+        Raises `VragError` for a document that was not embedded, and for a file that cannot be read.
+        """
+        return self.rows(self.positions(doc_ids))
+
+    def rows(self, positions: np.ndarray) -> np.ndarray:
+        """Returns the vectors at some positions, float32, shape (n, d). Consecutive rows of one
+        shard are returned as they are on disk. Raises `VragError` for a file that cannot be read.
+        """
+        shard = self._shard[positions]
+        if len(shard) and (shard == shard[0]).all():
+            return self._open(int(shard[0]))[_as_slice(self._row[positions])]
+        found = np.empty((len(positions), self.dim), np.float32)
+        for part, vectors in self.iter_shards(positions):
+            found[part] = vectors
+        return found
+
+    def iter_shards(self, positions: np.ndarray) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+        """Yields (indices of `positions`, vectors) shard by shard, in the order on disk."""
+        shard, row = self._shard[positions], self._row[positions]
+        order = np.lexsort((row, shard))
+        for part in np.split(order, np.flatnonzero(np.diff(shard[order])) + 1):
+            if len(part):
+                yield part, self._open(int(shard[part[0]]))[_as_slice(row[part])]
+
+    def _open_shard(self, number: int) -> np.ndarray:
+        shard = self.folder / self._shards[number]
+        try:
+            return open_vectors(shard)
+        except (OSError, ValueError, zlib.error) as error:
+            raise VragError(
+                f"{shard}.npy: the embeddings cannot be read ({error}). Search again, which"
+                " verifies each shard."
             ) from error
-    if moved:
-        logger.info(
-            f"{vectors}: damaged shard ({error}), set aside as *.damaged; its documents are"
-            " embedded again",
-        )
+
+
+def _as_slice(numbers: np.ndarray) -> slice | np.ndarray:
+    """The same as a slice, where the numbers are consecutive."""
+    first, last = int(numbers[0]), int(numbers[0]) + len(numbers)
+    return slice(first, last) if (numbers == np.arange(first, last)).all() else numbers

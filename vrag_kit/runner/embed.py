@@ -15,12 +15,19 @@ from typing import NamedTuple
 
 from vrag_kit.dry_run import dry_run
 from vrag_kit.errors import VragError
-from vrag_kit.retrieval.corpora import PlannedEmbedding
-from vrag_kit.retrieval.embedding import document_keys, embed_part, vector_space
-from vrag_kit.retrieval.keeping import WHOLE, ItemKeys, ShardPart
-from vrag_kit.retrieval.manifests import documents_folder
-from vrag_kit.retrieval.shards import VectorSpace
-from vrag_kit.retrieval.stored import describe_damaged_shards, embedding_folders, folder_status
+from vrag_kit.retrieval.embedding_cache import (
+    WHOLE,
+    DocumentKeys,
+    PlannedEmbedding,
+    ShardPart,
+    describe_damaged_shards,
+    document_keys,
+    embed_part,
+    folder_status,
+)
+from vrag_kit.retrieval.encoders.base import Encoder
+from vrag_kit.retrieval.encoders.loading import open_encoder
+from vrag_kit.retrieval.shards import documents_folder, list_shards
 from vrag_kit.runner.dry_run import execute_cells, redirect_outputs, restore_folder_names
 from vrag_kit.runner.params import WITHIN, declared_parameters
 from vrag_kit.runner.plan import notebook_name, read_plan, select_notebooks
@@ -45,11 +52,11 @@ def embed_parameters(file: Path, part: ShardPart, only: Sequence[str]) -> None:
 
     Raises `VragError` as `embed_documents` does, and if no notebook searches.
     """
-    seen: set[tuple[Path, str]] = set()
+    seen: set[tuple[Path, bytes]] = set()
     for corpus in corpora_to_embed(file, only):
-        encoder = corpus.open()
+        encoder = open_encoder(corpus.entry, device=corpus.device)
         place = documents_folder(encoder, corpus.root)
-        told = place, document_keys(encoder, corpus.documents).digest()
+        told = place, document_keys(encoder, corpus.documents).keys.tobytes()
         if told not in seen:
             seen.add(told)
             embed_part(encoder, corpus.documents, corpus.root, part)
@@ -66,21 +73,25 @@ class EmbeddingStatus(NamedTuple):
 
 def embedding_status(corpora: Iterable[PlannedEmbedding]) -> EmbeddingStatus:
     """Return the status of the stored vectors of corpora; their damaged shards are set aside."""
-    found: dict[Path, list[ItemKeys]] = defaultdict(list)
-    spaces: dict[Path, VectorSpace] = {}
+    found: dict[Path, list[DocumentKeys]] = defaultdict(list)
+    encoders: dict[Path, Encoder] = {}
     roots: set[Path] = set()
     for corpus in corpora:
         roots.add(Path(corpus.root))
-        encoder = corpus.open()
+        encoder = open_encoder(corpus.entry, device=corpus.device)
         folder = documents_folder(encoder, corpus.root)
         found[folder].append(document_keys(encoder, corpus.documents))
-        spaces[folder] = vector_space(encoder)
-    stored = [folder_status(folder, columns, spaces[folder]) for folder, columns in found.items()]
-    lines = [*map(str, stored)]
-    lacking = sum(each.wanted - each.there for each in stored)
+        encoders[folder] = encoder
+    stored = [folder_status(folder, keys, encoders[folder]) for folder, keys in found.items()]
+    lines = [line for line, _ in stored]
+    lacking = sum(missing for _, missing in stored)
     for root in sorted(roots):
-        others = [folder for folder in embedding_folders(root) if folder not in found]
-        lines += [f"not of these parameters: {folder_status(folder, [])}" for folder in others]
+        others = [folder for folder in sorted(root.glob("*/")) if folder not in found]
+        lines += [
+            f"not of these parameters: {folder_status(folder, [])[0]}"
+            for folder in others
+            if list_shards(folder)
+        ]
         lines += filter(None, [describe_damaged_shards(root)])
     return EmbeddingStatus(lines, lacking)
 

@@ -12,8 +12,7 @@ from pathlib import Path
 
 from vrag_kit.errors import VragError
 from vrag_kit.files import write_file
-from vrag_kit.retrieval.embedding import SHARD
-from vrag_kit.retrieval.keeping import ShardPart
+from vrag_kit.retrieval.embedding_cache import SHARD, ShardPart
 from vrag_kit.runner.cluster import open_cluster, parse_cluster
 from vrag_kit.runner.elsewhere import DaskPool, WorkerContext, pool_on_worker
 from vrag_kit.runner.embed import (
