@@ -86,8 +86,9 @@ def rows(small: Small, by: str) -> list[tuple[str, Any, dict[str, Any]]]:
     """
     import tiny_retrievers as tiny
 
+    from vrag_kit.benchmarks import page_chunks
     from vrag_kit.retrieval import load_encoder
-    from vrag_kit.retrieval.services import page_chunks, page_of_chunk
+    from vrag_kit.retrieval.services import chunk_documents, document_of_chunk
 
     if by == "image":
         vectors = tiny.embed(load_encoder(small.clip), list(small.entries.values()))
@@ -97,11 +98,11 @@ def rows(small: Small, by: str) -> list[tuple[str, Any, dict[str, Any]]]:
         ]
         ids = [doc_id.removeprefix("kg-") for doc_id in small.entries]
         return list(zip(ids, vectors, told, strict=True))
-    chunks = list(page_chunks(small.pages.values()))
+    chunks = list(chunk_documents(small.pages.values(), page_chunks))
     vectors = tiny.embed(load_encoder(small.bert), chunks)
     found = []
     for chunk, vector in zip(chunks, vectors, strict=True):
-        page = small.pages[page_of_chunk(chunk.doc_id)]
+        page = small.pages[document_of_chunk(chunk.doc_id)]
         url = page.metadata["page_url"]
         name = chunk.doc_id.replace(page.doc_id, url)
         told = {"page_url": url, "page_name": page.metadata["page_name"], "page_snippet": page.text}
@@ -111,18 +112,34 @@ def rows(small: Small, by: str) -> list[tuple[str, Any, dict[str, Any]]]:
 
 def converted(small: Small, by: str) -> Path:
     """A converted index of the same pictures or pages, written once."""
-    from vrag_kit.retrieval.chroma import ChromaRow, write_index
+    from vrag_kit.retrieval.chroma import ChromaRow, convert_index
 
     folder = small.root / f"converted-{by}-{small.held}"
     if not folder.exists():
-        encoder = small.clip if by == "image" else str(small.bert["model"])
-        write_index((ChromaRow(*row) for row in rows(small, by)), folder, by, encoder)
+        entry = small.clip if by == "image" else small.bert
+        convert_index((ChromaRow(*row) for row in rows(small, by)), folder, by, entry)
     return folder
 
 
 def converted_service(small: Small, by: str) -> SearchService:
     """Exact search in the converted index."""
-    from vrag_kit.retrieval import chroma_service
+    return service_of(small, by, converted(small, by))
 
-    documents, entry = (small.entries, small.clip) if by == "image" else (small.pages, small.bert)
-    return chroma_service(converted(small, by), documents, entry, small.cache)
+
+def service_of(small: Small, by: str, folder: Path) -> SearchService:
+    """Exact search in a converted index of the same retrievers."""
+    from vrag_kit.benchmarks import page_chunks, read_image_index, read_web_index
+    from vrag_kit.retrieval import image_service, text_service
+
+    vectors = folder / "embeddings"
+    if by == "image":
+        return image_service(read_image_index(folder), small.clip, vectors)
+    return text_service(read_web_index(folder), small.bert, vectors, chunks=page_chunks)
+
+
+def own_text_service(small: Small, entry: Any) -> SearchService:
+    """Search among the chunks of the pages."""
+    from vrag_kit.benchmarks import page_chunks
+    from vrag_kit.retrieval import text_service
+
+    return text_service(small.pages, entry, small.cache, chunks=page_chunks)

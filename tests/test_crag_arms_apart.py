@@ -13,6 +13,7 @@ from factories import judged_arms
 from talks import make_talks, page
 
 from vrag_kit.analysis import report_table
+from vrag_kit.benchmarks import page_chunks
 from vrag_kit.errors import VragError
 from vrag_kit.papers import crag_mm as paper
 from vrag_kit.retrieval import text_service
@@ -98,7 +99,7 @@ def test_the_notebooks_ask_the_drawn_editions_as_60_does(number: str) -> None:
 
 def test_parameters_name_arms_and_talks(talks: Benchmark, tmp_path: Path) -> None:
     pages = {each.doc_id: each for each in [page("w", "Van", "A van has wheels.")]}
-    services = SearchServices(None, text_service(pages, "words", tmp_path))
+    services = SearchServices(None, text_service(pages, "words", tmp_path, chunks=page_chunks))
     how = {"rewriter": "", "answers_dir": tmp_path, "hardware": {}}
     arms = build_search_pipeline(services, SEARCH, PROMPTS, **how)
     assert (arms.image_k, arms.web_k, arms.threshold, arms.rewrite) == (3, 2, 0.5, "reference")

@@ -15,8 +15,10 @@ import yaml
 from conftest import ROOT
 from crag_rows import session, turn, write_rows
 
+from vrag_kit.benchmarks import entity_names
+from vrag_kit.benchmarks.crag_mm_index import ENTRIES, PAGES
+from vrag_kit.files import write_file
 from vrag_kit.retrieval import best_threshold, make_run, threshold_curve
-from vrag_kit.retrieval.chroma import ChromaRow, write_index
 from vrag_kit.runner.check import check_parameters
 from vrag_kit.types import Document, Query
 
@@ -33,17 +35,15 @@ def folder(tmp_path: Path) -> Path:
         session(f"s{i}", turn(f"s{i}", f"What is s{i}?"), color=colors[i]) for i in range(ASKED)
     ]
     write_rows(folder / "single-turn", rows, split="public_test")
-    vectors = np.eye(4, dtype=np.float32)
     entries, pages = [], []
-    for number, vector in enumerate(vectors):
-        told: dict[str, Any] = {"image_url": f"https://x.org/{number}.jpg"}
-        told |= {"entities": json.dumps([f"Thing {number}"]), "info": "{}"}
-        entries.append(ChromaRow(str(number), vector, told))
+    for number in range(4):
         url = f"https://x.org/{number}"
-        told = {"page_url": url, "page_name": f"Page {number}", "page_snippet": "A thing."}
-        pages.append(ChromaRow(f"{url}_chunk_0", vector, told))
-    write_index(entries, folder / "image-index-public-test", "image", CLIP)
-    write_index(pages, folder / "web-index-public-test", "text", BGE)
+        thing = {"entity_name": f"Thing {number}", "entity_attributes": None}
+        entries.append({"index": number, "image": None, "image_url": url, "entities": [thing]})
+        pages.append({"page_url": url, "page_name": f"Page {number}", "page_snippet": "A thing."})
+    for index, file, rows in (("image", ENTRIES, entries), ("web", PAGES, pages)):
+        lines = (f"{json.dumps(row)}\n" for row in rows)
+        write_file(folder / f"{index}-index-public-test" / file, lines)
     return folder
 
 
@@ -94,9 +94,9 @@ def test_without_known_entities_there_is_no_threshold_to_choose(
     run = make_run([("a", "kg-1", 0.9)])
     metadata = {"entities": [{"entity_name": "Van", "entity_attributes": ""}]}
     corpus = {"kg-1": Document(doc_id="kg-1", metadata=metadata)}
-    untold = threshold_curve(run, [Query(query_id="a", text="?")], corpus)
+    untold = threshold_curve(run, [Query(query_id="a", text="?")], corpus, entity_names)
     assert untold.empty
     assert np.isnan(best_threshold(untold))
     wanted = [Query(query_id="a", text="?", entity="Bus")]
-    assert threshold_curve(run, wanted, corpus).empty
+    assert threshold_curve(run, wanted, corpus, entity_names).empty
     assert "none of 1 hits" in capsys.readouterr().out

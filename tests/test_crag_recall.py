@@ -13,7 +13,7 @@ import pytest
 import small_index
 from small_index import Small
 
-from vrag_kit.benchmarks import read_image_index
+from vrag_kit.benchmarks import entity_names, read_image_index
 from vrag_kit.errors import VragError
 from vrag_kit.judging import TruthfulnessRuleJudge, answer_in_page, page_relevance
 from vrag_kit.papers import crag_mm as paper
@@ -97,13 +97,14 @@ def test_a_threshold_keeps_what_lies_above_it_and_the_best_has_the_largest_f1(
         for name in "abc"
     }
     run = make_run([("a", "a", 0.9), ("a", "c", 0.5), ("b", "b", 0.6), ("b", "c", 0.55)])
-    curve = threshold_curve(run, queries, corpus).set_index("threshold")
+    curve = threshold_curve(run, queries, corpus, entity_names).set_index("threshold")
     numbers = ["mean_hits", "precision", "recall"]
     assert list(curve.loc[0.50, numbers]) == [1.5, pytest.approx(2 / 3), 1]
     assert list(curve.loc[0.56, [*numbers, "f1"]]) == [1, 1, 1, 1]
     assert list(curve.loc[0.80, numbers]) == [0.5, 1, 0.5]
     assert best_threshold(curve.reset_index()) == 0.55
-    assert threshold_curve(run, [replace(each, entity="Elk") for each in queries], corpus).empty
+    elks = [replace(each, entity="Elk") for each in queries]
+    assert threshold_curve(run, elks, corpus, entity_names).empty
     assert "none of 4 hits of 2 queries" in capsys.readouterr().out
 
 

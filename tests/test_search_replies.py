@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
 from PIL import Image
-from small_index import Small
+from small_index import Small, own_text_service
 
-from vrag_kit.benchmarks import ImageFile
+from vrag_kit.benchmarks import ImageFile, entity_names
 from vrag_kit.errors import VragError
 from vrag_kit.retrieval import (
     SearchService,
@@ -25,62 +25,58 @@ from vrag_kit.retrieval import (
     hit_rate,
     image_service,
     make_run,
-    text_service,
     with_regions,
 )
 from vrag_kit.retrieval.services import WHOLE, Crop
 from vrag_kit.types import Benchmark, Document, Query
 
 
-@dataclass
-class Counted:
-    """A service that notes how many queries it is asked."""
+def counted(service: SearchService) -> tuple[SearchService, list[int]]:
+    """A service, and the number of queries of each of its searches."""
+    sizes: list[int] = []
 
-    service: SearchService
-    asked: list[int] = field(default_factory=list)
+    def rank(queries: Sequence[Query], k: int) -> pd.DataFrame:
+        sizes.append(len(queries))
+        return service.search(queries, k)
 
-    def __getattr__(self, name: str) -> object:
-        return getattr(self.service, name)
-
-    def search(self, queries: Sequence[Query], k: int) -> pd.DataFrame:
-        self.asked.append(len(queries))
-        return self.service.search(queries, k)
+    return replace(service, ranker=rank), sizes
 
 
-def pages(small: Small) -> Counted:
-    return Counted(text_service(small.pages, "bm25", small.cache))
+def pages(small: Small) -> tuple[SearchService, list[int]]:
+    return counted(own_text_service(small, "bm25"))
 
 
-def pictures(small: Small) -> Counted:
-    return Counted(image_service(small.entries, small.clip, small.cache))
+def pictures(small: Small) -> tuple[SearchService, list[int]]:
+    return counted(image_service(small.entries, small.clip, small.cache))
 
 
-def test_what_was_asked_is_read_back_the_same_to_the_last_bit(small: Small, tmp_path: Path) -> None:
+def test_cached_results_are_read_back_bit_for_bit(small: Small, tmp_path: Path) -> None:
     for make in (pages, pictures):
-        first = make(small)
+        first, searched = make(small)
         run = cached_service(first, tmp_path).search(small.queries(), 3)
-        second = make(small)
+        second, again = make(small)
         assert cached_service(second, tmp_path).search(small.queries(), 3).equals(run)
-        assert run.equals(make(small).search(small.queries(), 3))
-        assert (first.asked, second.asked) == ([4], [])
+        assert run.equals(second.search(small.queries(), 3))
+        assert (searched, again) == ([4], [4])
 
 
 def test_replies_hold_for_one_k_one_service_and_one_text_or_picture(
     small: Small, tmp_path: Path
 ) -> None:
     query = small.queries()[0]
-    service = pages(small)
-    kept = cached_service(service, tmp_path)
-    kept.search([query], 3)
-    kept.search([replace(query, query_id="other", image=None)], 3)  # the same question
-    assert service.asked == [1]
-    kept.search([query], 2)
-    kept.search([replace(query, text=f"{query.text}?")], 3)
-    fewer = pages(small.without_first())
+    service, searched = pages(small)
+    cached = cached_service(service, tmp_path)
+    cached.search([query], 3)
+    cached.search([replace(query, query_id="other", image=None)], 3)  # the same question
+    assert searched == [1]
+    cached.search([query], 2)
+    cached.search([replace(query, text=f"{query.text}?")], 3)
+    fewer, searched_fewer = pages(small.without_first())
     cached_service(fewer, tmp_path).search([query], 3)
-    assert (service.asked, fewer.asked) == ([1, 1, 1], [1])
+    assert (searched, searched_fewer) == ([1, 1, 1], [1])
     twins = [query, replace(query, query_id="twin"), replace(query, query_id="new", text="owl")]
-    run = cached_service(pages(small), tmp_path / "new").search(twins, 3)
+    run = cached_service(service, tmp_path / "new").search(twins, 3)
+    assert searched[-1] == 2
     hits = [run[run["query_id"] == name]["doc_id"].tolist() for name in ("q0", "twin")]
     assert hits[0] == hits[1] != []
 
@@ -91,28 +87,46 @@ def test_the_same_pixels_in_another_file_are_the_same_question(
     (query, other, *_) = small.queries()
     path = tmp_path / "copy.bmp"
     query.image.open().save(path)  # type: ignore[union-attr]
-    service = pictures(small)
-    kept = cached_service(service, tmp_path)
-    kept.search([query], 2)
-    kept.search([replace(query, image=ImageFile(path))], 2)
-    assert service.asked == [1]
-    kept.search([replace(query, image=other.image)], 2)
-    assert service.asked == [1, 1]
+    service, searched = pictures(small)
+    cached = cached_service(service, tmp_path)
+    cached.search([query], 2)
+    cached.search([replace(query, image=ImageFile(path))], 2)
+    assert searched == [1]
+    cached.search([replace(query, image=other.image)], 2)
+    assert searched == [1, 1]
 
 
-def test_a_question_that_finds_nothing_is_kept_too(small: Small, tmp_path: Path) -> None:
-    service = pages(small)
+def test_a_question_that_finds_nothing_is_cached_too(small: Small, tmp_path: Path) -> None:
+    service, searched = pages(small)
     nothing = Query(query_id="q", text="zebra")
     assert cached_service(service, tmp_path).search([nothing], 3).empty
     assert cached_service(service, tmp_path).search([nothing], 3).empty
-    assert service.asked == [1]
+    assert searched == [1]
     assert cached_service(service, tmp_path).search([], 3).empty
+
+
+def test_an_interruption_loses_the_results_of_at_most_64_queries(
+    small: Small, tmp_path: Path
+) -> None:
+    service, searched = pages(small)
+    queries = [Query(query_id=f"{number}", text=f"owl {number}") for number in range(150)]
+
+    def fail_at_the_third(queries: Sequence[Query], k: int) -> pd.DataFrame:
+        if len(searched) == 2:
+            raise KeyboardInterrupt
+        return service.search(queries, k)
+
+    with pytest.raises(KeyboardInterrupt):
+        cached_service(replace(service, ranker=fail_at_the_third), tmp_path).search(queries, 3)
+    run = cached_service(service, tmp_path).search(queries, 3)
+    assert searched == [64, 64, 22]
+    assert run.equals(service.search(queries, 3))
 
 
 def test_a_damaged_file_of_replies_is_named(small: Small, tmp_path: Path) -> None:
     (tmp_path / "replies.sqlite").write_text("no database, but a text that is long enough " * 50)
     with pytest.raises(VragError, match=r"replies\.sqlite: replies cannot be read .*remove"):
-        cached_service(pages(small), tmp_path).search(small.queries(), 3)
+        cached_service(pages(small)[0], tmp_path).search(small.queries(), 3)
 
 
 @pytest.fixture
@@ -154,21 +168,22 @@ def test_a_crop_holds_the_pixels_of_its_region_and_is_another_picture(collage: Q
     beyond = Crop(collage.image, (-1.0, 0.5, 2.0, 7.0)).open()
     assert beyond.size == (160, 32)
     for box in [(0.5, 0.0, 0.5, 1.0), (0.6, 0.0, 0.4, 1.0), (1.2, 0.0, 1.4, 1.0)]:
-        with pytest.raises(VragError, match=r"collage\.png: the region .* holds no pixel"):
+        with pytest.raises(VragError, match=r"collage\.png .*: the region holds no pixel"):
             Crop(collage.image, box).open()
 
 
-def test_replies_to_crops_are_kept_each_so_that_other_regions_are_other_questions(
+def test_results_of_crops_are_cached_each_and_those_of_all_regions_are_not(
     collage: Query, small: Small, tmp_path: Path
 ) -> None:
-    service = pictures(small)
+    service, searched = pictures(small)
+    plain = image_service(small.entries, small.clip, small.cache)
     for regions in ([LEFT], [LEFT, RIGHT], [LEFT, RIGHT]):
-        kept = cached_service(with_regions(service, lambda query, boxes=regions: boxes), tmp_path)
-        run = kept.search([collage], 2)
-        assert run.equals(
-            with_regions(pictures(small), lambda query, boxes=regions: boxes).search([collage], 2)
-        )
-    assert service.asked == [1, 1]
+        cached = with_regions(cached_service(service, tmp_path), lambda query, boxes=regions: boxes)
+        expected = with_regions(plain, lambda query, boxes=regions: boxes)
+        assert cached.search([collage], 2).equals(expected.search([collage], 2))
+    assert searched == [1, 1]
+    with pytest.raises(VragError, match="by-region: its results depend on more"):
+        cached_service(cached, tmp_path)
 
 
 def test_marked_regions_are_pixels_of_the_size_that_they_were_marked_in(collage: Query) -> None:
@@ -202,16 +217,16 @@ def test_a_margin_widens_a_region_on_each_side_as_far_as_the_picture_goes(
 
 def test_a_search_by_text_has_no_regions(small: Small) -> None:
     with pytest.raises(VragError, match="bm25 reads the text of a query, which has no regions"):
-        with_regions(pages(small), annotated_region)
+        with_regions(pages(small)[0], annotated_region)
 
 
 def test_another_splits_index_is_refused(small: Small, tmp_path: Path) -> None:
     benchmark = Benchmark(
         name="validation", fingerprint="", queries={}, corpus=small.pages, qrels={}
     )
-    service = text_service(small.pages, "bm25", small.cache)
+    service = own_text_service(small, "bm25")
     check_corpus(service, benchmark)
-    check_corpus(text_service(small.without_first().pages, "bm25", small.cache), benchmark)
+    check_corpus(own_text_service(small.without_first(), "bm25"), benchmark)
     name = next(iter(small.pages))
     other = {**small.pages, name: replace(small.pages[name], text="another page")}
     with pytest.raises(VragError, match=f"document '{name}' is another one in validation"):
@@ -241,8 +256,8 @@ RUN = make_run(
 
 
 def test_an_entity_is_found_where_one_of_the_first_k_hits_shows_it() -> None:
-    table = entity_hit_rate(RUN, ASKED, KG, cutoffs=[1, 2, 3])
-    assert list(table.columns[:2]) == ["query_id", "group"]
+    table = entity_hit_rate(RUN, ASKED, KG, entity_names, cutoffs=[1, 2, 3])
+    assert set(table["metric"]) == {"hit_rate"}
     values = table.pivot(index="query_id", columns="k", values="value")
     assert values.loc["first"].tolist() == [1, 1, 1]
     assert values.loc["third"].tolist() == [0, 0, 1]
@@ -250,31 +265,31 @@ def test_an_entity_is_found_where_one_of_the_first_k_hits_shows_it() -> None:
     assert values.loc["nothing found"].tolist() == [0, 0, 0]
     assert "not told" not in values.index
     held = {"first": True, "third": True, "never": False, "nothing found": True}
-    assert entity_coverage(ASKED, KG) == held
+    assert entity_coverage(ASKED, KG, entity_names) == held
 
 
 def test_a_page_that_tells_the_answer_is_found_and_one_that_cannot_be_told_is_no_value() -> None:
     asked: list[str] = []
 
-    def tells(pairs: Sequence[tuple[Query, Document]]) -> list[bool | None]:
+    def relevance(pairs: Sequence[tuple[Query, Document]]) -> list[bool | None]:
         asked.extend(f"{query.query_id} {page.doc_id}" for query, page in pairs)
         said = {"kg-0": None, "kg-1": False, "kg-2": True}
         return [said[page.doc_id] for _, page in pairs]
 
-    table = hit_rate(RUN, ASKED[:1], KG, tells, cutoffs=[3, 1, 2])
+    table = hit_rate(RUN, ASKED[:1], KG, relevance, cutoffs=[3, 1, 2])
     assert asked == ["first kg-0", "first kg-1", "first kg-2"]
     values = dict(zip(table["k"], table["value"], strict=True))
     assert values[3] == 1  # a page is known to tell it
     assert np.isnan(values[1])  # none is, and one could not be told
     assert np.isnan(values[2])
-    with pytest.raises(VragError, match="cut-offs must be 1 or more"):
-        hit_rate(RUN, ASKED, KG, tells, cutoffs=[0])
+    with pytest.raises(VragError, match="expected 1 or more"):
+        hit_rate(RUN, ASKED, KG, relevance, cutoffs=[0])
     with pytest.raises(VragError, match="the run finds 3 documents that the corpus does not hold"):
-        hit_rate(RUN, ASKED, {}, tells, cutoffs=[3])
+        hit_rate(RUN, ASKED, {}, relevance, cutoffs=[3])
 
 
 def test_a_search_without_its_cache_folder_makes_one(small: Small, tmp_path: Path) -> None:
     folder = tmp_path / "not" / "there"
-    cached_service(pages(small), folder).search(small.queries(), 1)
+    cached_service(pages(small)[0], folder).search(small.queries(), 1)
     shutil.rmtree(folder)
-    cached_service(pages(small), folder).search(small.queries(), 1)
+    cached_service(pages(small)[0], folder).search(small.queries(), 1)

@@ -11,6 +11,7 @@ import pandas as pd
 import pytest
 from conftest import ROOT, WEIGHTS
 
+from vrag_kit.benchmarks import page_chunks
 from vrag_kit.benchmarks.crag_mm import load_crag_mm
 from vrag_kit.generation import ConversationConfig, ask_conversations
 from vrag_kit.judging import TruthfulnessRuleJudge, judge_answers
@@ -68,7 +69,7 @@ def small(tmp_path_factory: pytest.TempPathFactory) -> Small:
         (graph if of_graph else pages)[doc_id] = document
     arms = SearchPipeline(
         images=image_service(graph, ENCODER, folder / "cache"),
-        web=text_service(pages, "bm25", folder / "cache"),
+        web=text_service(pages, "bm25", folder / "cache", chunks=page_chunks),
         image_k=10,
         web_k=10,
         threshold=0.75,

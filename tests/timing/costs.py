@@ -69,11 +69,7 @@ def _mrag(scenario: str) -> Callable[[Path, Values], Values]:
 
 def _crag(parameter: str, turns: list[int]) -> Callable[[Path, Values], Values]:
     def data(folder: Path, values: Values) -> Values:
-        encoders = (
-            values["image_search"]["image_service"],
-            values["web_search"]["web_service"]["model"],
-        )
-        indexes = paper_data.crag_indexes(folder / "indexes", *encoders)
+        indexes = paper_data.crag_indexes(folder / "indexes")
         return {
             parameter: paper_data.crag_mm(folder / "rows", turns),
             "crag_mm": {**values["crag_mm"], "indexes": indexes},

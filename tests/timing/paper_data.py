@@ -20,9 +20,9 @@ import numpy as np
 import pyarrow as pa
 from PIL import Image
 
+from vrag_kit.benchmarks.crag_mm_index import ENTRIES, PAGES
 from vrag_kit.files import write_file
 from vrag_kit.papers.mrag_suite.printed import published_dataset_statistics
-from vrag_kit.retrieval.chroma import ChromaRow, write_index
 from vrag_kit.synthetic.crag_mm.rows import MULTI, SINGLE
 from vrag_kit.synthetic.parquet import (
     IMAGE,
@@ -165,25 +165,30 @@ def crag_mm(folder: Path, turns: list[int]) -> str:
     return str(folder)
 
 
-def crag_indexes(folder: Path, image_encoder: str, text_encoder: str) -> str:
-    """A folder of converted indexes whose documents fill a prompt."""
-    vectors = np.eye(WEB_K, dtype=np.float32)
-    entries, pages = [], []
-    for number in range(IMAGE_K):
-        attributes = {"about": "words " * (IMAGE_CHARS // IMAGE_K // 6)}
-        told = {
+def crag_indexes(folder: Path) -> str:
+    """A folder of indexes whose documents fill a prompt."""
+    attributes = {"about": "words " * (IMAGE_CHARS // IMAGE_K // 6)}
+    entries = [
+        {
+            "index": number,
+            "image": None,
             "image_url": f"https://x.org/{number}.jpg",
-            "entities": json.dumps([f"Thing {number}"]),
-            "info": json.dumps({f"Thing {number}": attributes}),
+            "entities": [{"entity_name": f"Thing {number}", "entity_attributes": attributes}],
         }
-        entries.append(ChromaRow(str(number), vectors[number], told))
-    for number in range(WEB_K):
-        url = f"https://x.org/{number}"
-        snippet = "words " * (WEB_CHARS // WEB_K // 6)
-        told = {"page_url": url, "page_name": f"Page {number}", "page_snippet": snippet}
-        pages.append(ChromaRow(f"{url}_chunk_0", vectors[number], told))
-    write_index(entries, folder / "image-index-public-test", "image", image_encoder)
-    write_index(pages, folder / "web-index-public-test", "text", text_encoder)
+        for number in range(IMAGE_K)
+    ]
+    snippet = "words " * (WEB_CHARS // WEB_K // 6)
+    pages = [
+        {
+            "page_url": f"https://x.org/{number}",
+            "page_name": f"Page {number}",
+            "page_snippet": snippet,
+        }
+        for number in range(WEB_K)
+    ]
+    for index, file, rows in (("image", ENTRIES, entries), ("web", PAGES, pages)):
+        lines = (f"{json.dumps(row)}\n" for row in rows)
+        write_file(folder / f"{index}-index-public-test" / file, lines)
     return str(folder)
 
 

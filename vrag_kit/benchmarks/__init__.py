@@ -7,7 +7,12 @@ chunks per species) and `other_corpus` (the same queries over another image corp
 from vrag_kit.benchmarks.articles import Article, chunk_article, parse_article, read_articles
 from vrag_kit.benchmarks.chart_mrag import load_chart_mrag
 from vrag_kit.benchmarks.crag_mm import load_crag_mm
-from vrag_kit.benchmarks.crag_mm_index import read_image_index, read_web_index
+from vrag_kit.benchmarks.crag_mm_index import (
+    entity_names,
+    page_chunks,
+    read_image_index,
+    read_web_index,
+)
 from vrag_kit.benchmarks.gold_evidence import with_gold_evidence
 from vrag_kit.benchmarks.ids import decode_id, encode_id
 from vrag_kit.benchmarks.images import ImageFile, decode
@@ -40,6 +45,7 @@ __all__ = [
     "decode",
     "decode_id",
     "encode_id",
+    "entity_names",
     "example_pools",
     "knowledge_base",
     "load_chart_mrag",
@@ -54,6 +60,7 @@ __all__ = [
     "load_webqa",
     "match_counts",
     "match_pages",
+    "page_chunks",
     "parse_article",
     "read_articles",
     "read_class_labels",

@@ -22,6 +22,8 @@ PAGES = "pages.jsonl"
 """The file of the web index, with one page per line."""
 SPLITS = ("validation", "public_test")
 ENTRY_KEYS = ("index", "image", "image_url", "entities")
+WORDS, MOST = 512, 50
+"""Words per chunk of a page, and the maximum number of chunks per page, including the first."""
 PAGE_KEYS = ("page_name", "page_snippet", "page_url", "page_result", "page_last_modified")
 
 
@@ -42,7 +44,8 @@ def read_web_index(folder: Path | str) -> dict[DocId, Document]:
 
     White space in the keys is percent-encoded. `text` is the snippet ("" without one);
     `metadata` holds source ("web_search") and page_name, page_snippet, page_url, page_result
-    and page_last_modified ("" if missing). Raises `VragError` as `read_image_index` does.
+    and page_last_modified ("" if missing), and in a converted official index chunks, the numbers of
+    the chunks that have a published vector. Raises `VragError` as `read_image_index` does.
     """
     path = Path(folder).expanduser() / PAGES
     return _all(path, "web index", parse_page)
@@ -71,17 +74,36 @@ def parse_entry(line: str, where: str, folder: Path) -> Document:
 def parse_page(line: str, where: str, folder: Path) -> Document:
     """Parse a line of a web index; raises `VragError`, which begins with `where`."""
     row = parse_object(line, where, PAGE_KEYS)
-    told = {key: _text(row, key, where) for key in PAGE_KEYS}
-    if not told["page_url"].strip():
+    fields = {key: _text(row, key, where) for key in PAGE_KEYS}
+    if not fields["page_url"].strip():
         raise VragError(
             f"{where}: 'page_url' is {short_repr(row.get('page_url'))}, expected the page's"
             " address."
         )
+    published = {"chunks": row["chunks"]} if "chunks" in row else {}
     return Document(
-        doc_id=percent_encode_spaces(told["page_url"].strip()),
-        text=told["page_snippet"],
-        metadata={"source": "web_search", **told},
+        doc_id=percent_encode_spaces(fields["page_url"].strip()),
+        text=fields["page_snippet"],
+        metadata={"source": "web_search", **fields, **published},
     )
+
+
+def page_chunks(page: Document) -> list[str | None]:
+    """Return the texts of a page's numbered chunks, as `text_service` takes them. Chunk 0 is the
+    title and the snippet; each later one is the next `WORDS` words of the full text, joined by
+    single spaces. A chunk that is published without its text is None; "" is no chunk.
+    """
+    words = (page.metadata.get("page_result") or "").split()[: WORDS * (MOST - 1)]
+    texts: list[str | None] = [f"{page.metadata.get('page_name') or ''} {page.text or ''}".strip()]
+    texts += [" ".join(words[start : start + WORDS]) for start in range(0, len(words), WORDS)]
+    published = set(page.metadata.get("chunks", ()))
+    texts += [""] * (max(published, default=0) + 1 - len(texts))
+    return [text or (None if i in published else "") for i, text in enumerate(texts)]
+
+
+def entity_names(entry: Document) -> list[str]:
+    """Return the names of an entry's entities; empty for a page."""
+    return [each["entity_name"] for each in entry.metadata.get("entities", ())]
 
 
 def percent_encode_spaces(name: str) -> str:

@@ -2,24 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 import pandas as pd
 
 from vrag_kit.judging.judge import Judge
 from vrag_kit.judging.text import content_words, normalize_word, normalized_words
 from vrag_kit.judging.truth_rules import TruthfulnessRuleJudge
+from vrag_kit.retrieval.entity_hit_rate import Pair, Relevance
 from vrag_kit.types import Benchmark, Document, Query
 
 PARTS = ("snippets", "full pages")
 """The parts of a page that may be read."""
-Pair = tuple[Query, Document]
-Tells = Callable[[Sequence[Pair]], list[bool | None]]
-"""The relevance function that `retrieval.entity_recall.hit_rate` takes."""
 
 
-def page_relevance(judge: Judge, benchmark: Benchmark, part: str) -> Tells:
-    """Return a function that decides whether a page contains the answer to a query.
+def page_relevance(judge: Judge, benchmark: Benchmark, part: str) -> Relevance:
+    """Return a function that decides whether a page contains the answer to a query, for `hit_rate`.
     `part` is "snippets", or "full pages" (the snippet of a page without full text).
 
     A text is judged as if it were the answer. It is relevant if the verdict is the best of the
@@ -32,19 +30,19 @@ def page_relevance(judge: Judge, benchmark: Benchmark, part: str) -> Tells:
             answer_in_page(query, page, _text(page, part)) for query, page in pairs
         ]
 
-    def tells(pairs: Sequence[Pair]) -> list[bool | None]:
-        asked = [(query.query_id, _text(page, part)) for query, page in pairs]
+    def relevance(pairs: Sequence[Pair]) -> list[bool | None]:
+        texts = [(query.query_id, _text(page, part)) for query, page in pairs]
         table = pd.DataFrame(
-            [pair for pair in dict.fromkeys(asked) if pair[1]], columns=["query_id", "answer"]
+            [pair for pair in dict.fromkeys(texts) if pair[1]], columns=["query_id", "answer"]
         )
         known: dict[tuple[str, str], bool | None] = {}
         pages = zip(table["query_id"], table["answer"], judge.judge(benchmark, table), strict=True)
         for query_id, text, verdicts in pages:
             score = verdicts[0].score
             known[query_id, text] = None if score is None else score == judge.scale.best
-        return [known[pair] if pair[1] else False for pair in asked]
+        return [known[pair] if pair[1] else False for pair in texts]
 
-    return tells
+    return relevance
 
 
 def answer_in_page(query: Query, page: Document, text: str) -> bool:

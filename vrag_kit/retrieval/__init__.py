@@ -8,7 +8,6 @@ from vrag_kit.retrieval.compare import (
     search_one,
     write_runs,
 )
-from vrag_kit.retrieval.converted import chroma_service
 from vrag_kit.retrieval.dense import FlatRetriever
 from vrag_kit.retrieval.embedding_cache import embed_documents
 from vrag_kit.retrieval.encoders.loading import OPTIONS, load_encoder
@@ -36,7 +35,6 @@ from vrag_kit.retrieval.metrics import (
 from vrag_kit.retrieval.runs import make_run, read_qrels, read_run, write_qrels, write_run
 from vrag_kit.retrieval.services import (
     SearchService,
-    ServiceWrapper,
     annotated_region,
     cached_service,
     check_corpus,
@@ -56,12 +54,10 @@ __all__ = [
     "Embeddings",
     "FlatRetriever",
     "SearchService",
-    "ServiceWrapper",
     "annotated_region",
     "best_threshold",
     "cached_service",
     "check_corpus",
-    "chroma_service",
     "embed_documents",
     "entity_coverage",
     "entity_hit_rate",

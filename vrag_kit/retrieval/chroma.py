@@ -1,203 +1,196 @@
-"""Converts a published Chroma index to plain files: vectors, and one line per document.
+"""Converts a published index, a Chroma database, into documents and cached embeddings.
 
-The indexes are published as Chroma databases, which this kit does not open. Convert them
-once where chromadb is installed, with Python 3.10 or later; the kit is not needed.
-Opening a database may change it, so pass a copy:
+    pip install chromadb
+    python -m vrag_kit.retrieval.chroma COPY FOLDER --encoder NAME
 
-    python vrag_kit/retrieval/chroma.py COPY FOLDER --encoder NAME
-
-`chroma_service` searches FOLDER exactly, whereas Chroma's own search is approximate.
-FOLDER then holds:
+NAME is the retriever that made the vectors, or a JSON mapping of it and its options, the same as in
+the parameters. Opening a database may change it, so pass a copy. FOLDER then holds:
 
     entries.jsonl, or pages.jsonl    the documents, as the index readers expect them
-    vectors/manifest.json            the encoder, and the contents of the files below
-    vectors/pieces.txt               id of each vector, one per line: a document or a chunk
-    vectors/<number>.npy             float32, unit length, shape (rows, d)
+    embeddings/                      their vectors at unit length, in the format of every
+                                     embedding cache, so that a search embeds nothing
+
+`image_service` and `text_service` over these documents take FOLDER/embeddings as their `cache_dir`.
+An index has a cache of its own, since its ids are numbers that occur in each split. The search is
+exact, whereas Chroma's own is approximate.
 """
 
 from __future__ import annotations
 
 import argparse
-import hashlib
 import json
 import re
 import shutil
-import sys
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
-from urllib.parse import quote
 
+import numpy as np
+from PIL import Image
+
+from vrag_kit.benchmarks.crag_mm_index import (
+    ENTRIES,
+    PAGES,
+    page_chunks,
+    parse_entry,
+    parse_page,
+    read_web_index,
+)
+from vrag_kit.benchmarks.images import ImageFile
+from vrag_kit.errors import VragError
+from vrag_kit.files import write_file
 from vrag_kit.log import logger
+from vrag_kit.options import Entry
+from vrag_kit.plain import Json
+from vrag_kit.retrieval.embedding_cache import batched
+from vrag_kit.retrieval.encoders.base import Encoder, validate_embeddings
+from vrag_kit.retrieval.encoders.loading import open_encoder
+from vrag_kit.retrieval.services import chunk_documents, chunk_id, with_query_modality
+from vrag_kit.retrieval.shards import documents_folder, write_shard
+from vrag_kit.types import Document, Query
 
 COLLECTIONS = {"image_embeddings": "image", "web_search_embeddings": "text"}
-"""Collection name → the query part, image or text, that searches it."""
-DOCUMENTS = {"image": "entries.jsonl", "text": "pages.jsonl"}
-BATCH, SHARD = 1_000, 65_536  # rows read at once, and rows a file
+"""Collection name → the modality of the queries that search it."""
+EMBEDDINGS = "embeddings"
+"""The folder of an index's embedding cache."""
+SHARD = 2048
+"""Rows that are read, and vectors that are written, at once."""
 
 
 class ChromaRow(NamedTuple):
     """One row of a Chroma collection."""
 
     id: str
-    vector: Any  # numbers: a list, or a row of an array of numpy, which may not be there yet
-    metadata: Mapping[str, Any]  # Any: texts, as Chroma gives them back
-
-
-def main() -> None:
-    """Convert the database given on the command line."""
-    parser = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0])
-    parser.add_argument("database", type=Path, help="folder with chroma.sqlite3")
-    parser.add_argument("folder", type=Path, help="where the files go; must not exist")
-    parser.add_argument("--encoder", required=True, help="the model that made the vectors")
-    given = parser.parse_args()
-    if not (given.database / "chroma.sqlite3").is_file():
-        sys.exit(f"{given.database}: holds no chroma.sqlite3; give the folder of a database.")
-    name, rows = read_chroma(given.database)
-    logger.info(write_index(rows, given.folder, COLLECTIONS[name], given.encoder))
+    vector: Any  # numbers: a list or an array
+    metadata: Mapping[str, Any]  # Any: texts and numbers
 
 
 def read_chroma(database: Path) -> tuple[str, Iterator[ChromaRow]]:
-    """Returns the collection's name and an iterator over its rows, ordered by id."""
+    """Returns the modality of the queries that search a database, and its rows, ordered by id.
+    Raises `VragError` for a folder without a database, or without one of `COLLECTIONS`.
+    """
+    if not (database / "chroma.sqlite3").is_file():
+        raise VragError(f"{database}: holds no chroma.sqlite3; expected the folder of a database.")
     import chromadb
 
     client = chromadb.PersistentClient(path=str(database))
-    # older versions list collections, some list their names
-    names = {getattr(each, "name", each) for each in client.list_collections()}
-    found = sorted(names & COLLECTIONS.keys())
+    names = sorted(each.name for each in client.list_collections())
+    found = [name for name in names if name in COLLECTIONS]
     if len(found) != 1:
         known = " or ".join(COLLECTIONS)
-        sys.exit(f"{database}: collections {sorted(names)}; expected one named {known}.")
+        raise VragError(f"{database}: found collections {names}; expected one named {known}.")
     collection = client.get_collection(found[0])
 
     def rows() -> Iterator[ChromaRow]:
-        ids = sorted(collection.get(include=[])["ids"], key=_in_order)
-        for start in range(0, len(ids), BATCH):
-            wanted = ids[start : start + BATCH]
+        ids = collection.get(include=[])["ids"]
+        ids.sort(key=lambda name: (int(name) if name.isdecimal() else 0, name))
+        for wanted in batched(ids, SHARD):
             got = collection.get(ids=wanted, include=["embeddings", "metadatas"])
-            by_id = dict(zip(got["ids"], zip(got["embeddings"], got["metadatas"])))  # noqa: B905
-            yield from (ChromaRow(each, *by_id[each]) for each in wanted)
+            found = map(ChromaRow, got["ids"], got["embeddings"], got["metadatas"])
+            by_id = {row.id: row for row in found}
+            yield from (by_id[name] for name in wanted)
 
-    return found[0], rows()
+    return COLLECTIONS[found[0]], rows()
 
 
-def write_index(rows: Iterable[ChromaRow], folder: Path, by: str, encoder: str) -> str:
-    """Write rows to `folder`, which is created only when complete; returns a summary line. `by`:
-    "image" or "text", the query part that searches the index.
+def convert_index(rows: Iterable[ChromaRow], folder: Path, modality: str, entry: Entry) -> str:
+    """Writes rows to `folder`, which is created only when complete; returns a summary. `entry` is
+    the retriever that made the vectors, `modality` ("image" or "text") that of the queries that
+    search them.
 
-    Ends the program for an id or vector that cannot be used, naming the row, and if `folder`
-    exists.
+    Raises `VragError` for a row whose id, metadata or vector cannot be used, for vectors of another
+    width than the retriever's, for two rows of one image or chunk, and if `folder` exists.
     """
     if folder.exists():
-        sys.exit(f"{folder}: is there already; name another folder, or remove it.")
+        raise VragError(f"{folder}: exists already; name another folder, or remove it.")
     part = folder.with_name(f"{folder.name}.part")
     shutil.rmtree(part, ignore_errors=True)
-    (part / "vectors").mkdir(parents=True)
-    documents = part / DOCUMENTS[by]
-    shards = _Shards(part / "vectors")
-    written: set[str] = set()
-    with (
-        documents.open("w", encoding="utf-8") as lines,
-        (part / "vectors" / "pieces.txt").open("w", encoding="utf-8") as pieces,
-    ):
-        for row in rows:
-            piece = _entry(row) if by == "image" else _page(row)
-            if piece.document not in written:
-                lines.write(json.dumps(piece.line, ensure_ascii=False) + "\n")
-                written.add(piece.document)
-            pieces.write(piece.id + "\n")
-            shards.add(row)
-    shards.close()
-    told = {
-        "format": 1,
-        "by": by,
-        "encoder": encoder,
-        "dim": shards.dim,
-        "documents": {"file": documents.name, "sha256": _sha256(documents)},
-        "pieces": [{"file": "pieces.txt", "sha256": _sha256(part / "vectors" / "pieces.txt")}],
-        "shards": shards.written,
-    }
-    text = json.dumps(told, indent=2)
-    (part / "vectors" / "manifest.json").write_text(text, encoding="utf-8")
+    encoder = open_encoder(with_query_modality(modality, entry))
+    width = _width(encoder, part / "blank.png")
+    lines: dict[str, Json] = {}
+    converted: set[str] = set()
+    for batch in batched(rows, SHARD):
+        pieces = []
+        for row in batch:
+            line = _entry(row) if modality == "image" else _page(row)
+            parse = parse_entry if modality == "image" else parse_page
+            piece = parse(json.dumps(line), f"row {row.id!r}", part)
+            known = lines.setdefault(piece.doc_id, line)
+            if modality == "text":
+                (number,) = line["chunks"]
+                known["chunks"] = sorted({*known["chunks"], number})
+                text = page_chunks(piece)[number]
+                piece = Document(doc_id=chunk_id(piece, number), text=text)
+            if piece.doc_id in converted:
+                raise VragError(f"row {row.id!r}: found {piece.doc_id!r} again; expected it once.")
+            converted.add(piece.doc_id)
+            pieces.append(piece)
+        vectors = np.array([row.vector for row in batch], np.float32)
+        if vectors.shape[1] != width:
+            raise VragError(
+                f"{encoder.name}: its vectors have {width} components, those of the index"
+                f" {vectors.shape[1]}; expected the retriever that made the index."
+            )
+        _write_vectors(encoder, pieces, vectors, part / EMBEDDINGS)
+    documents = part / (ENTRIES if modality == "image" else PAGES)
+    write_file(documents, (f"{json.dumps(line)}\n" for line in lines.values()))
+    missing = 0
+    if modality == "text":
+        chunks = chunk_documents(read_web_index(part).values(), page_chunks)
+        missing = sum(chunk.doc_id not in converted for chunk in chunks)
     part.rename(folder)
-    count = sum(int(shard["rows"]) for shard in shards.written)
-    return f"{folder}: {count:,} vectors of {len(written):,} documents, by {encoder}"
+    summary = f"{folder}: {len(converted):,} vectors of {len(lines):,} documents by {encoder.name}"
+    return f"{summary}; {missing:,} chunks without one are embedded at the first search"
 
 
-class _Piece(NamedTuple):
-    """A converted row."""
-
-    id: str
-    document: str
-    line: dict[str, Any]  # Any: what JSON holds
-
-
-class _Shards:
-    """Files of vectors at unit length, written one after another."""
-
-    def __init__(self, folder: Path) -> None:
-        self.written: list[dict[str, Any]] = []  # Any: file, rows and hash
-        self.dim = 0
-        self._folder = folder
-        self._rows: list[Any] = []  # Any: arrays of numpy
-
-    def add(self, row: ChromaRow) -> None:
-        import numpy as np
-
-        vector = np.asarray(row.vector, np.float32)
-        length = float(np.linalg.norm(vector))
-        if not np.isfinite(length) or length == 0:
-            sys.exit(f"row {row.id!r}: its vector has length {length}; expected a direction.")
-        if self.dim not in (0, len(vector)):
-            sys.exit(f"row {row.id!r}: {len(vector)} components; {self.dim} before.")
-        self.dim = len(vector)
-        self._rows.append(vector / np.float32(length))
-        if len(self._rows) == SHARD:
-            self.close()
-
-    def close(self) -> None:
-        import numpy as np
-
-        if self._rows:
-            path = self._folder / f"{len(self.written):04d}.npy"
-            np.save(path, np.stack(self._rows), allow_pickle=False)
-            stated = {"file": path.name, "rows": len(self._rows), "sha256": _sha256(path)}
-            self.written.append(stated)
-            self._rows = []
+def _width(encoder: Encoder, blank: Path) -> int:
+    """Returns the number of components of an encoder's vectors."""
+    blank.parent.mkdir(parents=True, exist_ok=True)
+    Image.new("RGB", (64, 64)).save(blank)
+    probe = Query(query_id="probe", text="probe", image=ImageFile(blank))
+    _, width = encoder.encode_queries([probe]).shape
+    blank.unlink()
+    return int(width)
 
 
-def _entry(row: ChromaRow) -> _Piece:
-    """Converts an image: its entities with their attributes."""
-    if not row.id.isdecimal():
-        sys.exit(f"row {row.id!r}: expected the number of a picture as its id.")
+def _write_vectors(
+    encoder: Encoder, pieces: Sequence[Document], vectors: np.ndarray, root: Path
+) -> None:
+    """Writes vectors, shape (n, d), at unit length as a shard of the cache below `root`."""
+    ids = [piece.doc_id for piece in pieces]
+    with np.errstate(invalid="ignore"):
+        rows = vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
+    validate_embeddings(rows, ids, encoder)
+    versions = [encoder.modalities.stamp(piece) for piece in pieces]
+    folder = documents_folder(encoder, root)
+    write_shard(folder, ids, versions, rows, encoder.document_key.fingerprint)
+
+
+def _entry(row: ChromaRow) -> Json:
+    """Returns the line of an image: its entities with their attributes."""
     names = _json(row.metadata.get("entities"))
-    told = _json(row.metadata.get("info"))
+    info = _json(row.metadata.get("info"))
     entities = []
     for name in filter(None, names if isinstance(names, list) else [names]):
-        found = told.get(str(name)) if isinstance(told, dict) else told
+        found = info.get(str(name)) if isinstance(info, dict) else info
         attributes = found if isinstance(found, dict) or not found else {"info": str(found)}
         entities.append({"entity_name": str(name), "entity_attributes": attributes or None})
-    line = {
-        "index": int(row.id),
+    return {
+        "index": int(row.id) if row.id.isdecimal() else row.id,
         "image": None,
         "image_url": row.metadata.get("image_url") or "",
         "entities": entities,
     }
-    name = f"kg-{int(row.id)}"
-    return _Piece(name, name, line)
 
 
-def _page(row: ChromaRow) -> _Piece:
-    """Converts a chunk of a page."""
+def _page(row: ChromaRow) -> Json:
+    """Returns the line of a page with one of its chunks."""
     keys = ("page_url", "page_name", "page_snippet", "page_result", "page_last_modified")
-    line = {key: row.metadata.get(key) for key in keys}
-    url = str(line["page_url"] or "").strip()
-    if not url:
-        sys.exit(f"row {row.id!r}: no page_url in its metadata; expected the page's address.")
-    chunk = re.search(r"_chunk_(\d+)$", row.id)
-    number = chunk[1] if chunk else "0"
-    page = re.sub(r"[\s\x00-\x1f\x7f]", lambda found: quote(found[0], safe=""), url)
-    return _Piece(f"{page}_chunk_{number}", page, line)
+    number = re.search(r"_chunk_(\d+)$", row.id)
+    return {
+        **{key: row.metadata.get(key) for key in keys},
+        "chunks": [int(number[1]) if number else 0],
+    }
 
 
 def _json(stored: Any) -> Any:  # Any: whatever JSON holds
@@ -208,18 +201,20 @@ def _json(stored: Any) -> Any:  # Any: whatever JSON holds
         return stored
 
 
-def _in_order(name: str) -> tuple[int, str]:
-    return (int(name) if name.isdecimal() else 0, name)
-
-
-def _sha256(path: Path) -> str:
-    digest = hashlib.sha256()
-    with path.open("rb") as file:
-        while block := file.read(1 << 20):
-            digest.update(block)
-    return digest.hexdigest()
+def main() -> None:
+    """Convert the database given on the command line."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    parser.add_argument("database", type=Path, help="folder with chroma.sqlite3")
+    parser.add_argument("folder", type=Path, help="where the files go; must not exist")
+    parser.add_argument("--encoder", required=True, help="the retriever that made the vectors")
+    given = parser.parse_args()
+    entry = json.loads(given.encoder) if given.encoder.startswith("{") else given.encoder
+    try:
+        modality, rows = read_chroma(given.database)
+        logger.info(convert_index(rows, given.folder, modality, entry))
+    except VragError as error:
+        parser.exit(1, f"{error}\n")
 
 
 if __name__ == "__main__":
-    sys.path.pop(0)  # this folder, whose names are not those of libraries
     main()

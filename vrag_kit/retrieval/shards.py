@@ -191,8 +191,7 @@ def open_vectors(shard: Path) -> np.ndarray:
     """Returns a shard's vectors as a memory map, float32, shape (rows, d). The file is open as long
     as the array lives. Raises `ValueError` where the checksum differs.
     """
-    if has_shard(shard):  # a converted index has its own checksums
-        _verify(shard, _file_versions(shard))
+    _verify(shard, _file_versions(shard))
     vectors: np.ndarray = np.load(shard.with_suffix(".npy"), mmap_mode="r", allow_pickle=False)
     return vectors.view(np.ndarray)
 

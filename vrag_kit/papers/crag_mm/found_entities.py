@@ -8,6 +8,7 @@ from collections import defaultdict
 
 import pandas as pd
 
+from vrag_kit.benchmarks import entity_names
 from vrag_kit.dry_run import current_dry_run
 from vrag_kit.errors import VragError
 from vrag_kit.papers.crag_mm.slices import Labels
@@ -38,10 +39,10 @@ def entity_retrieval_status(
         )
     run = images.search(queries, k)
     kept = run[run["score"] > threshold]
-    there = entity_coverage(queries, images.corpus)
+    there = entity_coverage(queries, images.corpus, entity_names)
     found: dict[str, set[QueryId]] = {}
     for name, hits in ((RETRIEVED, kept), (BELOW_THRESHOLD, run)):
-        table = entity_hit_rate(hits, queries, images.corpus, cutoffs=[k])
+        table = entity_hit_rate(hits, queries, images.corpus, entity_names, cutoffs=[k])
         found[name] = set(table.loc[table["value"] == 1, "query_id"])
     by_label: dict[str, list[QueryId]] = defaultdict(list)
     for query_id in benchmark.queries:

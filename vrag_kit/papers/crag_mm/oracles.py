@@ -11,11 +11,12 @@ import numpy as np
 import pandas as pd
 
 from vrag_kit.analysis import cluster_means, conversation_values
+from vrag_kit.benchmarks import entity_names
 from vrag_kit.errors import VragError
 from vrag_kit.order import ordered
 from vrag_kit.papers.crag_mm.search import SearchPipeline
 from vrag_kit.papers.crag_mm.stop_rule import early_stopping_rule
-from vrag_kit.retrieval import ServiceWrapper, annotated_region, with_regions
+from vrag_kit.retrieval import SearchService, annotated_region, with_regions
 from vrag_kit.types import Benchmark, DocId, Query
 
 NO_ORACLE = "no oracle"
@@ -41,37 +42,24 @@ SURE = 2.0
 """Score of an entry of the annotated entity: above any threshold."""
 
 
-class OracleEntitySearch(ServiceWrapper):
-    """Image search that returns the entries of the annotated entity, whatever the image; implements
-    `SearchService`.
+def oracle_entity_search(service: SearchService) -> SearchService:
+    """Returns an image search that finds the first k entries of each query's annotated entity,
+    whatever the image; none if the graph lacks it, or the data do not name it.
     """
+    of_entity: dict[str, list[DocId]] = {}
+    for doc_id, document in service.corpus.items():
+        for name in entity_names(document):
+            of_entity.setdefault(_plain(name), []).append(doc_id)
 
-    @property
-    def name(self) -> str:
-        """Name of the service with the suffix of the oracle."""
-        return f"{self.service.name}-oracle-entity"
-
-    @property
-    def fingerprint(self) -> str:
-        """Fingerprint that differs from the service's, as the results differ."""
-        return f"{self.service.fingerprint}-told-the-entity"
-
-    def search(self, queries: Sequence[Query], k: int) -> pd.DataFrame:
-        """Returns the first `k` entries of each query's entity; none if the graph lacks it, or the
-        data do not name it.
-        """
-        of_entity: dict[str, list[DocId]] = {}
-        for doc_id, document in self.corpus.items():
-            for each in document.metadata.get("entities", ()):
-                of_entity.setdefault(_plain(each["entity_name"]), []).append(doc_id)
+    def rank(queries: Sequence[Query], k: int) -> pd.DataFrame:
         rows = []
         for query in queries:
-            known = of_entity.get(_plain(query.entity), []) if query.entity else []
-            rows += [
-                (query.query_id, doc_id, rank, SURE)
-                for rank, doc_id in enumerate(known[:k], start=1)
-            ]
+            entries = of_entity.get(_plain(query.entity), [])[:k]
+            rows += [(query.query_id, name, rank, SURE) for rank, name in enumerate(entries, 1)]
         return pd.DataFrame(rows, columns=["query_id", "doc_id", "rank", "score"])
+
+    name, fingerprint = f"{service.name}-oracle-entity", f"{service.fingerprint}-oracle-entity"
+    return replace(service, name=name, fingerprint=fingerprint, ranker=rank)
 
 
 def sample_questions(benchmark: Benchmark, count: int | None, *, seed: int = 0) -> Benchmark:
@@ -95,7 +83,7 @@ def oracle_pipelines(arms: SearchPipeline, *, margin: float = 0.0) -> dict[str, 
             " image_service."
         )
     region = with_regions(arms.images, annotated_region, margin=margin)
-    entity = OracleEntitySearch(arms.images)
+    entity = oracle_entity_search(arms.images)
     reference = replace(arms, rewrite="reference", rewriter=None)
     return {
         NO_ORACLE: arms,

@@ -9,11 +9,12 @@ import numpy as np
 import pandas as pd
 
 from vrag_kit.analysis import cluster_means, to_percent
+from vrag_kit.benchmarks import entity_names
 from vrag_kit.order import ordered
 from vrag_kit.papers.crag_mm.printed import published_recall
 from vrag_kit.papers.published import published
 from vrag_kit.retrieval import SearchService, entity_coverage, entity_hit_rate, hit_rate
-from vrag_kit.retrieval.entity_hit_rate import Tells
+from vrag_kit.retrieval.entity_hit_rate import Relevance
 from vrag_kit.types import Benchmark, Query
 
 IMAGE_CUTOFFS = (1, 5, 10, 15, 20, 25, 30)
@@ -48,7 +49,7 @@ def image_recall(
     tables = []
     for setting, service in services.items():
         run = service.search(queries, k)
-        found = entity_hit_rate(run, queries, service.corpus, cutoffs=cutoffs)
+        found = entity_hit_rate(run, queries, service.corpus, entity_names, cutoffs=cutoffs)
         tables.append(found.assign(setting=setting))
     table = pd.concat(tables, ignore_index=True)
     asked = table["query_id"].map(benchmark.queries.get)
@@ -61,19 +62,19 @@ def image_recall(
 def web_recall(
     service: SearchService,
     asked: Mapping[str, Sequence[Query]],
-    tells: Mapping[str, Tells],
+    relevance: Mapping[str, Relevance],
     k: int = WEB_CUTOFFS[-1],
 ) -> pd.DataFrame:
     """Computes whether one of the first pages contains the answer: `hit_rate` at `WEB_CUTOFFS` up
-    to k, and k. The column setting is a name of `tells` (the text that is read); asked is a name of
-    `asked` (the search queries).
+    to k, and k. The column setting is a name of `relevance` (the text that is read), and asked one
+    of `asked` (the search queries).
     """
     cutoffs = [*(each for each in WEB_CUTOFFS if each < k), k]
     tables = []
     for name, queries in asked.items():
         run = service.search(queries, k)
-        for setting, told in tells.items():
-            found = hit_rate(run, queries, service.corpus, told, cutoffs=cutoffs)
+        for setting, judge in relevance.items():
+            found = hit_rate(run, queries, service.corpus, judge, cutoffs=cutoffs)
             tables.append(found.assign(setting=setting, asked=name))
     return pd.concat(tables, ignore_index=True)
 
@@ -162,7 +163,7 @@ def index_coverage(benchmark: Benchmark, service: SearchService) -> pd.DataFrame
     """Computes the share of annotated entities with an image in the index, and the paper's
     published share, in percent: rows here and paper, columns value, n.
     """
-    held = entity_coverage(benchmark.queries.values(), service.corpus)
+    held = entity_coverage(benchmark.queries.values(), service.corpus, entity_names)
     printed = published("crag_mm", "figure03_caption").set_index("setting")["value"]
     share = 100 * float(np.mean(list(held.values()))) if held else np.nan
     rows = {"here": (share, len(held)), "paper": (printed["oracle_index_coverage"], np.nan)}

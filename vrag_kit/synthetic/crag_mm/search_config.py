@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 
-from vrag_kit.benchmarks.crag_mm_index import SPLITS
+from vrag_kit.benchmarks.crag_mm_index import SPLITS, page_chunks
 from vrag_kit.errors import VragError
 from vrag_kit.options import Entry
 from vrag_kit.retrieval import (
     SearchService,
     cached_service,
-    chroma_service,
     image_service,
     text_service,
 )
+from vrag_kit.retrieval.chroma import EMBEDDINGS
 from vrag_kit.synthetic.crag_mm.indexes import index_folders
 from vrag_kit.types import Benchmark
 from vrag_kit.workspace import path as project_path
@@ -46,10 +45,9 @@ def open_services(
     """The searches of a benchmark's own documents: `images` is a retriever, asked by a
     picture; `web` one that is asked by text, "bm25" or "words".
 
-    Where the folder `indexes` holds a converted official index of the benchmark's split,
-    its vectors are searched. What a search replied once is kept in `cache_dir`, as are
-    vectors. Raises `VragError` as `image_service`, `text_service` and
-    `chroma_service` do.
+    Where the folder `indexes` holds a converted official index of the benchmark's split, its
+    vectors are searched, and vectors of queries are cached there. Search results are cached in
+    `cache_dir`, as are other vectors. Raises `VragError` as `image_service` and `text_service` do.
     """
     folders: tuple[Path | None, Path | None] = (None, None)
     if indexes:
@@ -61,11 +59,17 @@ def open_services(
             for name, document in benchmark.corpus.items()
             if document.metadata.get("source") == source
         }
-        make = image_service if source == SOURCES[0] else text_service
-        if folder is not None and (folder / "vectors").is_dir():
-            make = partial(chroma_service, folder)
-        service = make(documents, entry, cache_dir, device=device) if documents else None
-        opened.append(cached_service(service, cache_dir) if service else None)
+        vectors: Path | str = cache_dir
+        if folder is not None and (folder / EMBEDDINGS).is_dir():
+            vectors = folder / EMBEDDINGS
+        if not documents:
+            opened.append(None)
+            continue
+        if source == SOURCES[0]:
+            service = image_service(documents, entry, vectors, device=device)
+        else:
+            service = text_service(documents, entry, vectors, chunks=page_chunks, device=device)
+        opened.append(cached_service(service, cache_dir))
     return SearchServices(*opened)
 
 
