@@ -16,8 +16,8 @@ from PIL import Image
 
 from vrag_kit.building.agreement import Disputes
 from vrag_kit.building.annotation_panel import AnnotationPanel, annotate, annotation_page
-from vrag_kit.building.annotations import AnnotationLog, Vote, read_annotation_log
-from vrag_kit.building.folders import SpeciesFolder, read_species_folders
+from vrag_kit.building.annotations import Annotations, Vote, read_votes
+from vrag_kit.building.species import SpeciesFolder, read_species_folders
 from vrag_kit.errors import VragError
 
 NASTY = "Which <script>alert(1)</script> color?"
@@ -82,21 +82,25 @@ def tick(panel: AnnotationPanel, *places: int, clue: bool = True) -> None:
         panel.receive({"type": "tick", "image": panel.view["tiles"][place]["image"], "clue": clue})
 
 
+def voted(path: Path, question_id: str) -> Vote:
+    return read_votes(path).votes[question_id]
+
+
 def ticked(panel: AnnotationPanel) -> list[int]:
     return [place for place, tile in enumerate(panel.view["tiles"]) if tile["clue"]]
 
 
 def test_every_tick_is_on_disk_at_once_and_can_be_taken_back(root: Path, path: Path) -> None:
     panel = opened(root, path)
-    assert read_annotation_log(path).votes == {}  # there is a file, and nobody has looked yet
+    assert read_votes(path).votes == {}  # there is a file, and nobody has looked yet
     look(panel)
     tick(panel, 0, 5)
     images = [tile["image"] for tile in panel.view["tiles"]]
-    assert read_annotation_log(path).votes["q1"].clues == {images[0], images[5]}
+    assert read_votes(path).votes["q1"].clues == [images[0], images[5]]
     assert ticked(panel) == [0, 5]
     tick(panel, 5, clue=False)
-    assert read_annotation_log(path).votes["q1"].clues == {images[0]}
-    assert read_annotation_log(path).votes["q1"].shown == tuple(images)
+    assert read_votes(path).votes["q1"].clues == [images[0]]
+    assert read_votes(path).votes["q1"].images == {name: int(name == images[0]) for name in images}
 
 
 def test_the_top_says_the_question_the_rate_and_how_far_one_is(root: Path, path: Path) -> None:
@@ -155,8 +159,8 @@ def test_done_needs_every_page_and_an_answer_if_there_are_clues(root: Path, path
     panel.receive(
         {"type": "done", "answer": " black | blackish "}
     )  # what was typed last comes with it
-    vote = read_annotation_log(path).votes["q1"]
-    assert (vote.status, vote.answer, sum(vote.labels.values()), len(vote.labels)) == (
+    vote = read_votes(path).votes["q1"]
+    assert (vote.status, vote.answer, len(vote.clues), len(vote.images)) == (
         "done",
         "black | blackish",
         1,
@@ -169,7 +173,7 @@ def test_a_question_without_clues_is_done_without_an_answer(root: Path, path: Pa
     panel = opened(root, path, asked(("q2", "swan")))
     look(panel)
     panel.receive({"type": "done", "answer": ""})
-    assert set(read_annotation_log(path).votes["q2"].labels.values()) == {0}
+    assert voted(path, "q2").clues == []
     assert panel.view["progress"].startswith("question 1 of 1, 1 done, 0 skipped")
 
 
@@ -191,16 +195,8 @@ def test_skip_needs_more_than_9_clues_in_the_first_27_images(root: Path, path: P
     panel.receive({"type": "page", "page": 0})
     tick(panel, 20)
     panel.receive({"type": "skip"})
-    vote = read_annotation_log(path).votes["q1"]
-    assert (vote.status, len(vote.clues), vote.labels) == ("skipped", 15, {})
-    assert (
-        json.loads(path.read_text(encoding="utf-8").splitlines()[-1]).items()
-        >= {
-            "event": "skipped",
-            "clues": 15,
-            "shown": 54,
-        }.items()
-    )
+    vote = read_votes(path).votes["q1"]
+    assert (vote.status, len(vote.clues), len(vote.images)) == ("skipped", 15, 54)
     assert panel.view["question_id"] == "q2"
 
 
@@ -219,7 +215,7 @@ def test_a_small_folder_is_skipped_after_more_than_a_third(
     assert panel.view["not_skipped"].endswith(words)
     tick(panel, most)
     panel.receive({"type": "skip"})
-    assert read_annotation_log(path).votes["q"].status == "skipped"
+    assert read_votes(path).votes["q"].status == "skipped"
 
 
 def test_an_opened_file_is_gone_on_with_where_it_was_left(root: Path, path: Path) -> None:
@@ -266,7 +262,7 @@ def test_a_done_question_changes_only_after_it_is_reopened(root: Path, path: Pat
     panel.receive({"type": "reopen"})
     tick(panel, 0)
     panel.receive({"type": "done", "answer": "red"})
-    assert sum(read_annotation_log(path).votes["q2"].labels.values()) == 1
+    assert len(voted(path, "q2").clues) == 1
 
 
 def test_an_image_added_after_a_question_was_done_is_no_negative_until_somebody_looked(
@@ -278,10 +274,10 @@ def test_an_image_added_after_a_question_was_done_is_no_negative_until_somebody_
     paint(root / "swan" / "new.jpg", 7)
     panel = opened(root, path, asked(("q2", "swan")))
     look(panel)
-    assert "swan/new.jpg" not in read_annotation_log(path).votes["q2"].labels
+    assert "swan/new.jpg" not in voted(path, "q2").images
     panel.receive({"type": "reopen"})
     panel.receive({"type": "done"})
-    assert read_annotation_log(path).votes["q2"].labels["swan/new.jpg"] == 0
+    assert voted(path, "q2").images["swan/new.jpg"] == 0
 
 
 def test_text_typed_before_turning_to_another_question_belongs_to_the_first(
@@ -294,8 +290,8 @@ def test_text_typed_before_turning_to_another_question_belongs_to_the_first(
     panel.receive({"type": "text", "question": "q1", "answer": "late"})
     assert panel.view["question_id"] == "q2"
     assert (
-        read_annotation_log(path).votes["q1"].suggestion,
-        read_annotation_log(path).votes["q1"].answer,
+        read_votes(path).votes["q1"].suggestion,
+        read_votes(path).votes["q1"].answer,
     ) == (
         "What of the wings?",
         "late",
@@ -303,7 +299,7 @@ def test_text_typed_before_turning_to_another_question_belongs_to_the_first(
     panel.receive(
         {"type": "tick", "question": "q1", "image": panel.view["tiles"][0]["image"], "clue": True}
     )  # a click that was under way
-    assert "q2" not in read_annotation_log(path).votes
+    assert "q2" not in read_votes(path).votes
 
 
 def test_what_is_said_twice_is_written_once(root: Path, path: Path) -> None:
@@ -332,11 +328,9 @@ def test_a_damaged_or_missing_image_says_why_cannot_be_ticked_and_is_not_counted
     panel.receive({"type": "tick", "image": "swan/0.jpg", "clue": True})
     assert panel.view["message"] == "not saved: swan/0.jpg cannot be ticked; it cannot be shown"
     panel.receive({"type": "done"})
-    vote = read_annotation_log(path).votes["q2"]
-    assert (set(vote.labels), vote.unreadable) == (
-        {"swan/2.jpg", "swan/3.jpg", "swan/4.jpg"},
-        {"swan/0.jpg", "swan/1.jpg"},
-    )
+    vote = read_votes(path).votes["q2"]
+    assert set(vote.images) == {"swan/2.jpg", "swan/3.jpg", "swan/4.jpg"}
+    assert set(vote.unreadable) == {"swan/0.jpg", "swan/1.jpg"}
 
 
 def test_a_question_none_of_whose_images_can_be_shown_is_not_done(root: Path, path: Path) -> None:
@@ -354,9 +348,8 @@ def test_what_cannot_be_saved_is_told_and_the_screen_shows_the_disk(root: Path, 
     tick(panel, 0)
     kept = path.rename(path.with_name("elsewhere"))
     tick(panel, 1)
-    assert panel.view["message"].startswith(
-        f"not saved: {path}: annotations cannot be read (No such file or directory)"
-    )
+    assert panel.view["message"].startswith("not saved: ")
+    assert str(path) in panel.view["message"]
     assert ticked(panel) == [0]
     kept.rename(path)
     tick(panel, 1)
@@ -367,9 +360,11 @@ def test_a_full_disk_is_told(root: Path, path: Path, monkeypatch: pytest.MonkeyP
     panel = opened(root, path)
     look(panel)
     with monkeypatch.context() as patch:
-        patch.setattr("vrag_kit.building.annotations.os.write", lambda descriptor, data: 0)
+        patch.setattr(
+            "vrag_kit.files.os.fsync", lambda _: (_ for _ in ()).throw(OSError(28, "full"))
+        )
         tick(panel, 0)
-    assert "bytes were written; is the disk full?" in panel.view["message"]
+    assert panel.view["message"].startswith("not saved: [Errno 28] full")
     assert ticked(panel) == []
 
 
@@ -383,7 +378,7 @@ def test_two_panels_on_one_file_keep_what_each_of_them_says(root: Path, path: Pa
     second.receive({"type": "done", "answer": "red"})
     tick(first, 2)
     assert first.view["message"].startswith("not saved: this question is done already")
-    assert len(read_annotation_log(path).votes["q1"].clues) == 2
+    assert len(read_votes(path).votes["q1"].clues) == 2
 
 
 def sent(
@@ -447,15 +442,10 @@ def test_a_dispute_is_settled_among_its_images_with_remarks_and_a_proposed_answe
     }
     assert panel.view["answer"] == "black | red"
     look(panel)
-    assert panel.view["answer"] == read_annotation_log(path).votes["q1"].answer == "black | red"
+    assert panel.view["answer"] == read_votes(path).votes["q1"].answer == "black | red"
     panel.receive({"type": "done", "answer": "black"})
-    assert (
-        read_annotation_log(path).votes["q1"].labels,
-        read_annotation_log(path).votes["q1"].answer,
-    ) == (
-        {"goose/03.jpg": 0, "goose/07.jpg": 1},
-        "black",
-    )  # what both ticked stays ticked
+    vote = voted(path, "q1")  # what both ticked stays ticked
+    assert (vote.images, vote.answer) == ({"goose/03.jpg": 0, "goose/07.jpg": 1}, "black")
 
 
 @pytest.mark.parametrize(
@@ -464,29 +454,29 @@ def test_a_dispute_is_settled_among_its_images_with_remarks_and_a_proposed_answe
         (
             asked().drop(columns="estimated_clue_rate"),
             {},
-            "the questions have no column estimated_clue_rate; expected question_id, species",
+            "no column 'estimated_clue_rate'; .* expected question_id",
         ),
-        (asked().iloc[:0], {}, "there is no question to annotate"),
-        (asked(("q1", "goose"), ("q1", "swan")), {}, "the question 'q1' is there twice"),
+        (asked().iloc[:0], {}, "no question to annotate"),
+        (asked(("q1", "goose"), ("q1", "swan")), {}, "'q1': found it twice"),
         (
             asked(("q1", "duck")),
             {},
-            "question 'q1': found the folder 'duck', which is none of the 2 species folders",
+            "question 'q1': found the folder 'duck'; expected one of 2 species folders",
         ),
         (
             asked().assign(estimated_clue_rate=1.5),
             {},
-            "question 'q1': found the estimated_clue_rate 1.5, expected 0 to 1",
+            "question 'q1': found the estimated_clue_rate 1.5; expected 0 to 1",
         ),
         (
             asked(),
             {"disputes": disputed({"q1": ["swan/0.jpg"]})},
-            "question 'q1': the image 'swan/0.jpg' is not in the folder goose",
+            "question 'q1': found the image .*'swan/0.jpg'.* goose",
         ),
         (
             asked(),
             {"disputes": disputed({"q1": []})},
-            "question 'q1': there is no image to look at",
+            "question 'q1': found no image",
         ),
     ],
 )
@@ -511,16 +501,16 @@ def test_the_page_to_read_without_a_kernel_is_escaped_and_shows_the_first_clues(
     look(panel)
     tick(panel, 1, 2, 3)
     panel.receive({"type": "text", "answer": "<b>red</b>"})
-    html = annotation_page([read_annotation_log(path)], root, clues=2).data
+    html = annotation_page([read_votes(path)], root, clues=2).data
     assert html.count("<figure") == 2
-    assert "and 1 more clue<" in html
+    assert "and 1 more<" in html
     assert "3 of 27 images shown" in html
     assert "&lt;b&gt;red" in html
     assert "&lt;script&gt;" in html
     assert "<script" not in html
     assert "no question was opened yet" in annotation_page([], root).data
-    lost = Vote("q", "swan", "swan", "Which?", "feet", ("swan/9.jpg",), frozenset({"swan/9.jpg"}))
-    assert "no picture: " in annotation_page([AnnotationLog("Ada", {"q": lost})], root).data
+    lost = voted(path, "q1").model_copy(update={"images": {"swan/9.jpg": 1}})
+    assert "no picture: " in annotation_page([Annotations("Ada", {"q": lost})], root).data
 
 
 def test_folders_may_be_given_by_hand(root: Path, path: Path) -> None:

@@ -25,9 +25,9 @@ from mrag_rows import four_questions
 from vrag_kit.analysis import load_results
 from vrag_kit.benchmarks import load_mrag_texts, read_image_index, read_web_index
 from vrag_kit.benchmarks.crag_mm_marks import read_annotations
-from vrag_kit.building.annotations import read_annotation_log
-from vrag_kit.building.folders import SpeciesFolder
+from vrag_kit.building.annotations import read_votes
 from vrag_kit.building.questions import read_questions
+from vrag_kit.building.species import SpeciesFolder
 from vrag_kit.errors import VragError
 from vrag_kit.generation import read_prompts, render
 from vrag_kit.judging import read_claim_labels, read_human_labels
@@ -76,7 +76,7 @@ LOADERS: dict[str, tuple[str, Callable[[Path], object]]] = {
     "claim labels": ("labels.csv", lambda at: read_claim_labels(at, annotator="me")),
     "questions file": ("q.csv", lambda at: read_questions(at, [LILY])),
     "choices": ("ada.csv", lambda at: multiple_choice_panel(FOUR, no_rag(FOUR), at, "Ada")),
-    "annotation log": ("ada.jsonl", read_annotation_log),
+    "annotation file": ("ada.jsonl", read_votes),
     "passages": ("passages.csv", lambda at: load_mrag_texts(FOUR, at.parent)),
     "true passages": ("ground_truth.csv", lambda at: load_mrag_texts(FOUR, at.parent)),
     "marks": ("marks.jsonl", read_annotations),

@@ -1,5 +1,5 @@
-"""From logs to a benchmark: agreement, disputes, the rule 0 < clue rate ≤ 0.25, and a
-file that the loader reads. Logs are written as the panel writes them.
+"""From votes to a benchmark: agreement, disputes, the rule 0 < clue rate ≤ 0.25, and a
+file that the loader reads.
 """
 
 from __future__ import annotations
@@ -17,22 +17,25 @@ from PIL import Image
 from sklearn.metrics import cohen_kappa_score
 
 from vrag_kit.benchmarks import load_visual_rag
-from vrag_kit.building.agreement import annotator_agreement, find_disputes, read_annotation_logs
+from vrag_kit.building.agreement import annotator_agreement, find_disputes
 from vrag_kit.building.annotations import (
-    EVENTS,
-    AnnotationLog,
-    AnnotationWriter,
-    read_annotation_log,
+    AnnotationFile,
+    Annotations,
+    Vote,
+    read_annotation_files,
+    read_votes,
 )
-from vrag_kit.building.decisions import Decision, decide_questions, write_benchmark
-from vrag_kit.building.folders import SpeciesFolder, read_species_folders
-from vrag_kit.building.overview import (
+from vrag_kit.building.benchmark_files import write_benchmark
+from vrag_kit.building.decisions import (
+    Decision,
+    decide_questions,
     decisions_table,
     filter_vs_annotators,
     question_funnel,
     suggested_questions,
 )
 from vrag_kit.building.questions import read_questions
+from vrag_kit.building.species import SpeciesFolder, read_species_folders
 from vrag_kit.errors import VragError
 from vrag_kit.runner.params import declared_parameters
 from vrag_kit.runner.plan import read_plan
@@ -40,7 +43,7 @@ from vrag_kit.runner.plan import read_plan
 ROOT = Path(__file__).parents[1]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 Say = Callable[..., None]
-Logs = Callable[..., list[AnnotationLog]]
+Logs = Callable[..., list[Annotations]]
 Write = Callable[..., Path]
 Decided = Callable[..., Decision]
 
@@ -65,31 +68,29 @@ def say(tmp_path: Path, goose: SpeciesFolder) -> Say:
         shown: str = "abcd",
         end: str = "done",
         species: str = "Branta leucopsis",
+        suggestion: str = "",
     ) -> None:
-        log = AnnotationWriter(tmp_path / f"{annotator}.jsonl", annotator)
         names = {Path(doc_id).stem: doc_id for doc_id in goose.images}
-        words = {
+        vote = {
+            "question_id": question_id,
             "species": species,
             "folder": goose.name,
             "question": f"{question_id}?",
             "feature": "feet",
+            "status": end,
+            "images": {names[letter]: int(letter in clues) for letter in shown},
+            "answer": answer,
+            "suggestion": suggestion,
         }
-        log.append(question_id, "opened", words)
-        images = [names[letter] for letter in shown]
-        log.append(question_id, "seen", {"images": images, "unreadable": []})
-        for letter in clues:
-            log.append(question_id, "ticked", {"image": names[letter]})
-        if answer:
-            log.append(question_id, "answered", {"text": answer})
-        if end in ("done", "skipped"):
-            log.append(question_id, end, {"shown": len(shown), "clues": len(clues)})
+        file = AnnotationFile(tmp_path / f"{annotator}.jsonl", annotator)
+        file.save(Vote.model_validate(vote))
 
     return write
 
 
 @pytest.fixture
 def logs(tmp_path: Path) -> Logs:
-    return lambda *names: [read_annotation_log(tmp_path / f"{name}.jsonl") for name in names]
+    return lambda *names: [read_votes(tmp_path / f"{name}.jsonl") for name in names]
 
 
 @pytest.fixture
@@ -136,7 +137,7 @@ def test_the_ticks_that_the_readme_shows_make_a_benchmark(tmp_path: Path) -> Non
     for number, image in enumerate(images):
         Image.new("RGB", (8, 8), (0, 0, 60 * number)).save(image)
     shown = re.findall(r"```jsonl\n(.*?)```", README, re.DOTALL)
-    (log,) = [block for block in shown if "annotation log" in block]
+    (log,) = [block for block in shown if "annotations, version" in block]
     (tmp_path / "ada.jsonl").write_text(log, encoding="utf-8")
     (tmp_path / "questions.csv").write_text(
         "species,question,feature,writer\nmug,What color is the bottom of the mug?,bottom,ada\n",
@@ -144,7 +145,7 @@ def test_the_ticks_that_the_readme_shows_make_a_benchmark(tmp_path: Path) -> Non
     )
     folders = read_species_folders(tmp_path / "things")
     questions = read_questions(tmp_path / "questions.csv", folders)
-    logs = read_annotation_logs([tmp_path / "ada.jsonl"], questions, folders)
+    logs = read_annotation_files([tmp_path / "ada.jsonl"], questions, folders)
     decisions = decide_questions(
         questions.assign(estimated_clue_rate=np.nan, n_judged=0, n_unjudged=0), logs
     )
@@ -156,18 +157,11 @@ def test_the_ticks_that_the_readme_shows_make_a_benchmark(tmp_path: Path) -> Non
     assert len(benchmark.candidates(query.query_id) or ()) == 4
 
 
-def test_the_readme_names_every_event_of_the_ticks_and_what_its_line_holds() -> None:
-    rows = re.findall(
-        r"^\| (`.*?) \| (.*?) ?\| .* \|$", README.partition("`event`")[2], re.MULTILINE
-    )
-    told = {
-        event: set(re.findall(r"`(\w+)`", beside))
-        for events, beside in rows
-        for event in re.findall(r"`(\w+)`", events)
-    }
-    assert {event: told.get(event) for event in EVENTS} == {
-        event: set(fields) for event, fields in EVENTS.items()
-    }
+def test_the_readme_names_every_optional_field_of_a_vote() -> None:
+    table = README.partition("| field | default | meaning |")[2].partition("```")[0]
+    optional = {name for name, field in Vote.model_fields.items() if not field.is_required()}
+    names = [cell for row in table.splitlines() for cell in row.split("|")[1:2]]
+    assert set(re.findall(r"`(\w+)`", " ".join(names))) == optional
 
 
 def test_one_annotator_makes_a_benchmark_that_the_loader_reads(
@@ -196,7 +190,7 @@ def test_each_question_has_one_fate_and_the_first_reason_counts(
     say("anna", "common", "ab", "black")
     say("anna", "none")
     say("anna", "skipped", "abc", end="skipped")
-    say("anna", "open", "a", end="")
+    say("anna", "open", "a", end="open")
     say("anna", "filtered", "a", "black")
     table = asked(
         "kept",
@@ -278,9 +272,9 @@ def test_a_disputed_question_waits_until_the_adjudicator_has_finished_it(
     say("ben", "q", "c", "grey")
     waiting = decided("anna", "ben")
     assert (waiting.status, waiting.labels) == ("awaiting_adjudication", {})
-    say("judge", "q", "c", "dark grey", shown="ac", end="")
+    say("judge", "q", "c", "dark grey", shown="ac", end="open")
     assert decided("anna", "ben", ruling=True).status == "awaiting_adjudication"
-    say("judge", "q", "", shown="ac")  # blank but for c, which was ticked before
+    say("judge", "q", "c", "dark grey", shown="ac")
     ruled = decided("anna", "ben", ruling=True)
     assert (ruled.status, ruled.answers, ruled.annotators) == (
         "kept",
@@ -359,7 +353,7 @@ def test_a_clue_that_the_other_was_not_shown_is_in_dispute(
     say("ben", "q", "", shown="abc")
     found = find_disputes(logs("anna", "ben"))
     assert {Path(doc_id).stem: remark for doc_id, remark in found.remarks["q"].items()} == {
-        "d": "clue for anna; not shown to ben"
+        "d": "clue for anna; not seen by ben"
     }
     say("judge", "q", "d", "red", shown="d")
     decision = decided("anna", "ben", ruling=True)
@@ -372,17 +366,24 @@ def test_votes_on_other_questions_and_on_images_that_are_gone_are_left_out(
     say("anna", "q", "ab", "black", shown="abc")
     say("anna", "reworded", "a", "black")
     next(tree.rglob("b.jpg")).unlink()
-    (log,) = read_annotation_logs([tmp_path / "anna.jsonl"], asked("q"), read_species_folders(tree))
-    assert list(log.votes) == ["q"]
-    assert (letters(log.votes["q"].shown), letters(sorted(log.votes["q"].clues))) == ("ac", "a")
+    folders = read_species_folders(tree)
+    (found,) = read_annotation_files([tmp_path / "anna.jsonl"], asked("q"), folders)
+    assert list(found.votes) == ["q"]
+    assert list(found.votes["q"].images.values()) == [1, 0]
+
+
+def test_a_file_of_another_question_set_is_refused(say: Say, tmp_path: Path, tree: Path) -> None:
+    say("anna", "other", "a", "black")
+    with pytest.raises(VragError, match=r"anna\.jsonl: .* 1 other questions, .*'other\?'"):
+        read_annotation_files([tmp_path / "anna.jsonl"], asked("q"), read_species_folders(tree))
 
 
 def test_two_logs_of_one_name_are_refused(say: Say, tmp_path: Path, tree: Path) -> None:
     say("me", "q", "a", "black")
     (tmp_path / "other").mkdir()
     (tmp_path / "other" / "me.jsonl").write_bytes((tmp_path / "me.jsonl").read_bytes())
-    with pytest.raises(VragError, match=r"annotator 'me': .*me\.jsonl, .*other.me\.jsonl"):
-        read_annotation_logs(
+    with pytest.raises(VragError, match=r"other.me\.jsonl: .* second file .*'me'"):
+        read_annotation_files(
             [tmp_path / "me.jsonl", tmp_path / "other" / "me.jsonl"],
             asked("q"),
             read_species_folders(tree),
@@ -393,7 +394,7 @@ def test_who_has_not_ticked_yet_is_named(say: Say, tmp_path: Path, tree: Path) -
     say("ada", "q", "a", "black")
     words = "ben.jsonl: nobody has ticked as ben yet. Open the notebook with the"
     with pytest.raises(VragError, match=rf"{words} parameter annotator: ben, or take the file off"):
-        read_annotation_logs(
+        read_annotation_files(
             [tmp_path / "ada.jsonl", tmp_path / "ben.jsonl"], asked("q"), read_species_folders(tree)
         )
 
@@ -488,7 +489,7 @@ def test_it_names_the_notebooks_own_models_as_ones_for_the_field_guide_until_som
     decisions = decide_questions(asked("q"), logs("anna"))
     parameters = write(decisions).with_name("mine.yaml")
     text = parameters.read_text(encoding="utf-8")
-    assert "# These small models know the drawn Field Guide alone" in text
+    assert "Field Guide" in text
     values = yaml.safe_load(text)
     notebooks = ROOT / "notebooks"
     for name, notebook in (
@@ -505,15 +506,10 @@ def test_it_names_the_notebooks_own_models_as_ones_for_the_field_guide_until_som
     assert again == mine
 
 
-def test_suggested_questions_are_listed_with_who_and_where(
-    say: Say, logs: Logs, tmp_path: Path
-) -> None:
+def test_suggested_questions_are_listed_with_who_and_where(say: Say, logs: Logs) -> None:
     say("anna", "q", "a", "black")
     assert suggested_questions(logs("anna")).empty
-    AnnotationWriter(tmp_path / "anna.jsonl", "anna").append("q", "reopened")
-    AnnotationWriter(tmp_path / "anna.jsonl", "anna").append(
-        "q", "suggested", {"text": "What color is the tongue?"}
-    )
+    say("anna", "q", suggestion="What color is the tongue?")
     assert suggested_questions(logs("anna")).to_numpy().tolist() == [
         ["anna", "Branta leucopsis", "q?", "What color is the tongue?"]
     ]

@@ -17,9 +17,9 @@ from pathlib import Path
 import pandas as pd
 
 from vrag_kit.benchmarks import load_visual_rag
-from vrag_kit.building.folders import read_species_folders
+from vrag_kit.building.questions import question_prompt
+from vrag_kit.building.species import read_species_folders
 from vrag_kit.building.visibility import PRESENCE_PROMPTS, ImageQuery
-from vrag_kit.building.writing import question_prompt
 from vrag_kit.generation import (
     build_prompt,
     gt_clue,

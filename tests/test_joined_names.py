@@ -23,7 +23,6 @@ ROOMS = ("analysis", "benchmarks", "building", "fetching", "judging", "retrieval
 CHECKED = {
     "benchmarks/species_images.py": {"folder", "name"},  # by image_name_problem, at loading
     "benchmarks/visual_rag.py": {"folder"},  # likewise
-    "building/annotation_panel.py": {"doc_id"},  # by building/log.py, line by line
     "fetching/data_folder.py": {"name", "species"},  # the first row without one that leaves
     "fetching/filling.py": {"folder", "name"},  # by is_image_name
     "fetching/inventory.py": {"name"},  # by is_image_name
@@ -57,10 +56,7 @@ OURS = {
     "benchmarks/images.py": {"self._name"},
     "benchmarks/mrag_bench.py": {"name"},
     "benchmarks/revisions.py": {"f'{path.relative_to(folder)}.metadata'"},
-    "building/annotating.py": {"doc_id"},
-    "building/decisions.py": {"f'{folder.name}.yaml'"},
-    "building/visibility.py": {"doc_id"},
-    "building/questions.py": {"name"},
+    "building/benchmark_files.py": {"f'{folder.name}.yaml'"},
     "fetching/mrag_bench.py": {"plain"},
     "retrieval/compare.py": {"f'{name}.run'"},
     "retrieval/shards.py": {

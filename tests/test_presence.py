@@ -11,7 +11,7 @@ import pandas as pd
 import pytest
 from strange_server import StrangeServer, images_in, text_in
 
-from vrag_kit.building.folders import SpeciesFolder, read_species_folders
+from vrag_kit.building.species import SpeciesFolder, read_species_folders
 from vrag_kit.building.visibility import coarse_filter, detect_feature
 from vrag_kit.errors import VragError
 from vrag_kit.types import Benchmark
@@ -209,5 +209,5 @@ def test_a_mistyped_wording_and_an_unknown_folder_are_told(tree: Path, tmp_path:
     (goose,) = read_species_folders(tree)
     with pytest.raises(VragError, match=r"prompt 'yes'.* expected one of 'yes_no', 'question'"):
         detect_feature(WEIGHTS, questions(goose, "feet"), [goose], tmp_path, prompt="yes")
-    with pytest.raises(VragError, match=r"no folder 'moved'.*; found 00001_Animalia"):
+    with pytest.raises(VragError, match=r"folder 'moved'; expected .* 00001_Animalia"):
         detect_feature(WEIGHTS, questions(goose, "feet").assign(folder="moved"), [goose], tmp_path)

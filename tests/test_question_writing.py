@@ -20,11 +20,20 @@ from tiny_models import built
 
 from vrag_kit.benchmarks import Article, Page, match_pages, read_articles, read_species
 from vrag_kit.benchmarks.visual_rag import make_query_id
-from vrag_kit.building.folders import SpeciesFolder, read_species_folders
-from vrag_kit.building.questions import load_or_write_questions, read_questions, save_questions
-from vrag_kit.building.structured import ParsedQuestion, read_questions_json
-from vrag_kit.building.template_writer import PARTS, write_template_questions
-from vrag_kit.building.writing import CANDIDATE_COLUMNS, PAPER, question_prompt, write_questions
+from vrag_kit.building.questions import (
+    CANDIDATE_COLUMNS,
+    PAPER,
+    PARTS,
+    ParsedQuestion,
+    load_or_write_questions,
+    question_prompt,
+    read_questions,
+    read_questions_json,
+    save_questions,
+    write_questions,
+    write_template_questions,
+)
+from vrag_kit.building.species import SpeciesFolder, read_species_folders
 from vrag_kit.errors import VragError
 from vrag_kit.generation import AnswerStore
 from vrag_kit.generation.remote.providers import ENDPOINTS
@@ -254,8 +263,8 @@ def test_a_model_is_told_the_papers_instructions_the_names_and_the_paragraph() -
             ' {"question": "What color is it?"}, "What color is it?"]}',
             [
                 ParsedQuestion("Its color", "", "color", "no question mark"),
-                ParsedQuestion("What color is it?", problem="no feature"),
-                ParsedQuestion("What color is it?", problem="no JSON object"),
+                ParsedQuestion("What color is it?", dropped="no feature"),
+                ParsedQuestion("What color is it?", dropped="no JSON object"),
             ],
         ),
         ('Here they are: {"questions": []}', []),
@@ -342,7 +351,7 @@ def test_a_models_words_become_candidates_and_it_is_asked_once(tmp_path: Path) -
     with StrangeServer(plans) as server:
         table = write_questions(at(server), named, pages, tmp_path)
         assert table["species"].tolist() == ["Bromus catharticus"] * 3 + ["Poa annua"]
-        assert table["dropped"].tolist() == ["", "no question mark", "asked before", ""]
+        assert table["dropped"].tolist() == ["", "no question mark", "duplicate question", ""]
         assert table["question_id"][0] == make_query_id("Bromus catharticus", table["question"][0])
         assert set(table["writer"]) == {"writer"}
         asked = [text_in(request) for request in server.requests]
@@ -486,28 +495,19 @@ def test_the_file_is_written_once_and_then_what_a_person_left_in_it_is_read(tmp_
     assert path.read_text(encoding="utf-8") == edited
 
 
-def test_a_file_of_which_no_question_goes_on_is_named_be_it_that_there_was_none(
-    tmp_path: Path,
-) -> None:
+def test_a_file_of_which_no_question_can_be_used_is_named_with_the_reason(tmp_path: Path) -> None:
     path, one = tmp_path / "q.csv", folder("pocket_knife", common="")
-    mind = {"species": one.scientific, "folder": one.name, "dropped": "no parts"}
-    written = r"q\.csv: there was no such file, and none of 1 that were written goes on"
-    with pytest.raises(VragError, match=rf"{written}, such as one about {one.scientific} \(no par"):
-        load_or_write_questions(path, lambda: pd.DataFrame([row(**mind, writer="m")]), [one])
-    path.unlink()
-    unknown = pd.DataFrame([row(**mind, writer="template") | {"question": ""}])
-    for _ in range(2):  # there is no file, and then one without a question
-        with pytest.raises(VragError, match=rf"q\.csv: .* organisms only, not {one.scientific}\."):
-            load_or_write_questions(path, lambda: unknown, [one])
-    mine = {"species": one.scientific, "question": "Is it sharp?", "feature": "edge"}
+    for _ in range(2):  # without a file, and then with one without a question
+        with pytest.raises(VragError, match=rf"q\.csv: none .* no parts of {one.scientific}"):
+            load_or_write_questions(
+                path, lambda: write_questions("template", [one], {}, tmp_path), [one]
+            )
     path.write_text(
         "species,question,feature,writer,dropped\n"
-        f"{mine['species']},{mine['question']},{mine['feature']},me,too easy\n"
+        f"{one.scientific},Is it sharp?,edge,me,too easy\n",
+        encoding="utf-8",
     )
-    said = (
-        r"q\.csv: none of its 1 questions goes on, .* \(too easy\)\. Write your own there, as CSV"
-    )
-    with pytest.raises(VragError, match=said):
+    with pytest.raises(VragError, match=r"q\.csv: none of its 1 .*\(too easy\).* \(columns"):
         load_or_write_questions(path, lambda: 1 / 0, [one])
 
 

@@ -19,8 +19,13 @@ from vrag_kit.benchmarks import (
     read_articles,
     read_species,
 )
-from vrag_kit.building.folders import SpeciesFolder, read_species_folders
-from vrag_kit.building.species import description_share, description_text, select_species
+from vrag_kit.building.species import (
+    SpeciesFolder,
+    description_share,
+    description_text,
+    read_species_folders,
+    select_species,
+)
 from vrag_kit.errors import VragError
 
 GRASS = parse_article(

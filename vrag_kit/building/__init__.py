@@ -2,25 +2,20 @@
 the final rule (Visual-RAG, section 4 and appendix C).
 """
 
-from vrag_kit.building.agreement import (
-    annotator_agreement,
-    find_disputes,
-    read_adjudication,
-    read_annotation_logs,
-)
+from vrag_kit.building.agreement import annotator_agreement, find_disputes
 from vrag_kit.building.annotation_panel import annotate, annotation_page
-from vrag_kit.building.decisions import decide_questions, write_benchmark
-from vrag_kit.building.folders import read_species_folders
-from vrag_kit.building.overview import (
+from vrag_kit.building.annotations import read_adjudication, read_annotation_files
+from vrag_kit.building.benchmark_files import write_benchmark
+from vrag_kit.building.decisions import (
+    decide_questions,
     decisions_table,
     filter_vs_annotators,
     question_funnel,
     suggested_questions,
 )
-from vrag_kit.building.questions import load_or_write_questions, read_questions
-from vrag_kit.building.species import select_species
+from vrag_kit.building.questions import load_or_write_questions, read_questions, write_questions
+from vrag_kit.building.species import read_species_folders, select_species
 from vrag_kit.building.visibility import coarse_filter, detect_feature
-from vrag_kit.building.writing import write_questions
 
 __all__ = [
     "annotate",
@@ -35,7 +30,7 @@ __all__ = [
     "load_or_write_questions",
     "question_funnel",
     "read_adjudication",
-    "read_annotation_logs",
+    "read_annotation_files",
     "read_questions",
     "read_species_folders",
     "select_species",

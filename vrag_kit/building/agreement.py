@@ -1,30 +1,26 @@
-"""Agreement of annotators, and the disputes that an adjudicator must see
+"""Agreement of annotators, and the disputes that an adjudicator must decide
 (Visual-RAG, section 4.2, stage 2).
 """
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from itertools import combinations
-from pathlib import Path
 
 import pandas as pd
 
 from vrag_kit.analysis.association import association
-from vrag_kit.building.annotations import AnnotationLog, Vote, read_annotation_log
-from vrag_kit.building.folders import SpeciesFolder
-from vrag_kit.errors import VragError
-from vrag_kit.log import logger
+from vrag_kit.building.annotations import Annotations, Vote
 
-SHOWN_CLUES = 9
-"""Maximum number of undisputed clues that an adjudicator sees per question."""
+AGREED_CLUES = 9
+"""Maximum number of undisputed clues that an adjudicator's panel displays per question."""
+_COLUMNS = "first second kappa ci_low ci_high n questions both only_first only_second neither"
 
 
 @dataclass(frozen=True, slots=True)
 class Disputes:
-    """What an adjudicator must see, by question.
+    """What an adjudicator must decide, by question.
     It holds `images`, `ticked`, `remarks` and `answers` of the annotation panel.
     """
 
@@ -34,247 +30,135 @@ class Disputes:
     answers: Mapping[str, str]
 
 
-def read_annotation_logs(
-    paths: Sequence[Path | str], questions: pd.DataFrame, folders: Sequence[SpeciesFolder]
-) -> list[AnnotationLog]:
-    """Read the logs of several annotators, restricted to `questions` and to images in `folders`.
-    Questions match by question_id. A printed note counts what else the logs hold; it is left out.
-
-    A question that was reworded after its annotation is a new one: its ticks were for the old
-    words. Images added to a folder after the annotation are not "no clue"; they have no label,
-    which is printed too. Raises `VragError` as `read_annotation_log`, for a missing file, and for
-    two logs of one annotator.
+def votes_table(annotations: Sequence[Annotations]) -> pd.DataFrame:
+    """Return one row for each annotator, question and labelled image.
+    Columns question_id, doc_id, annotator, label (1 clue, 0 none), species, and the annotator's
+    status of the question ("open", "done" or "skipped").
     """
-    for file in map(Path, paths):
-        if not file.exists():
-            raise VragError(
-                f"{file}: nobody has ticked as {file.stem} yet. Open the notebook with the"
-                f" parameter annotator: {file.stem}, or take the file off annotation_files."
-            )
-    logs = [read_annotation_log(path) for path in paths]
-    by_annotator: dict[str, Path | str] = {}
-    for path, log in zip(paths, logs, strict=True):
-        if log.annotator in by_annotator:
-            raise VragError(
-                f"two logs are of the annotator {log.annotator!r}:"
-                f" {by_annotator[log.annotator]}, {path}. Let each annotator have a name; it stands"
-                " in the first line of the log."
-            )
-        by_annotator[log.annotator] = path
-    asked = set(questions["question_id"])
-    images = {folder.name: frozenset(folder.images) for folder in folders}
-    for log in logs:
-        done = [vote for vote in log.votes.values() if vote.status == "done"]
-        asked_done = [vote for vote in done if vote.question_id in asked]
-        if new := sum(_unseen(vote, images) for vote in asked_done):
-            logger.info(
-                f"note: {log.annotator}: images that were not there when their question was"
-                f" finished: {new:,}; without a label until it is reopened in the panel",
-            )
-    return [_current(log, questions, folders) for log in logs]
+    rows = []
+    for each in annotations:
+        for vote in each.votes.values():
+            beside = (each.annotator, vote.species, vote.status)
+            rows += [(vote.question_id, name, *beside, vote.images[name]) for name in vote.images]
+    columns = ["question_id", "doc_id", "annotator", "species", "status", "label"]
+    return pd.DataFrame(rows, columns=columns)
 
 
-def _unseen(vote: Vote, images: Mapping[str, frozenset[str]]) -> int:
-    """How many images of the folder were neither shown nor unreadable."""
-    return len(images.get(vote.folder, frozenset()) - set(vote.shown) - vote.unreadable)
-
-
-def read_adjudication(
-    path: Path | str, questions: pd.DataFrame, folders: Sequence[SpeciesFolder]
-) -> AnnotationLog:
-    """Read the log of an adjudicator, who was shown disputed images only.
-    It is restricted to questions and folders as in `read_annotation_logs`. Raises `VragError` as
-    `read_annotation_log`.
-    """
-    return _current(read_annotation_log(path), questions, folders)
-
-
-def _current(
-    log: AnnotationLog, questions: pd.DataFrame, folders: Sequence[SpeciesFolder]
-) -> AnnotationLog:
-    """Its votes on these questions and images; what else it holds is told."""
-    asked = set(questions["question_id"])
-    images = {folder.name: frozenset(folder.images) for folder in folders}
-    kept: dict[str, Vote] = {}
-    lost: list[str] = []
-    gone = 0
-    for question_id, vote in log.votes.items():
-        if question_id not in asked or vote.folder not in images:
-            lost.append(vote.question)
-            continue
-        there = images[vote.folder]
-        shown = tuple(doc_id for doc_id in vote.shown if doc_id in there)
-        gone += len(set(vote.shown) - there)
-        kept[question_id] = replace(vote, shown=shown, clues=vote.clues & there)
-    if lost:
-        logger.info(
-            f"note: {log.annotator}: annotated questions that are not (or no longer) asked in these"
-            f" words: {len(lost):,}, such as {lost[0]!r}; left out",
-        )
-    if gone:
-        logger.info(
-            f"note: {log.annotator}: images that were looked at and are no longer in their folders:"
-            f" {gone:,}; left out",
-        )
-    return replace(log, votes=kept)
-
-
-AGREEMENT_COLUMNS = [
-    "first",
-    "second",
-    "kappa",
-    "ci_low",
-    "ci_high",
-    "n",
-    "questions",
-    "both",
-    "only_first",
-    "only_second",
-    "neither",
-]
-
-
-def annotator_agreement(logs: Sequence[AnnotationLog], *, seed: int = 0) -> pd.DataFrame:
+def annotator_agreement(annotations: Sequence[Annotations], *, seed: int = 0) -> pd.DataFrame:
     """Return Cohen's kappa of every two annotators, with a 95 % interval over species.
     It covers the images of the questions that both finished.
 
     Columns first, second, kappa, ci_low, ci_high (in [−1, 1]; NaN as in `association`), n (images),
     questions, both, only_first, only_second, neither (images by who ticked them). Clues are rare:
     two annotators without a common tick still agree on most images. Kappa corrects for that. Empty
-    for fewer than two logs.
+    for fewer than two annotators.
     """
-    rows = [_agreement(first, second, seed) for first, second in combinations(logs, 2)]
-    return pd.DataFrame(rows, columns=AGREEMENT_COLUMNS)
+    votes = votes_table(annotations)
+    done = votes[votes["status"] == "done"]
+    rows = []
+    for first, second in combinations(annotations, 2):
+        names = (first.annotator, second.annotator)
+        one, other = (done[done["annotator"] == name] for name in names)
+        pairs = one.merge(other, on=["question_id", "doc_id"])
+        x, y = pairs["label_x"], pairs["label_y"]
+        kappa = association(x, y, pairs["species_x"], measure="kappa", seed=seed)
+        questions = sum(_finished(first, name) and _finished(second, name) for name in first.votes)
+        ticks = [(x & y).sum(), (x > y).sum(), (x < y).sum(), (x + y == 0).sum()]
+        interval = (kappa.value, kappa.ci_low, kappa.ci_high, kappa.n)
+        rows.append((*names, *interval, questions, *map(int, ticks)))
+    return pd.DataFrame(rows, columns=_COLUMNS.split())
 
 
-def _agreement(first: AnnotationLog, second: AnnotationLog, seed: int) -> dict[str, object]:
-    """One row of `annotator_agreement`."""
-    questions = 0
-    x: list[int] = []
-    y: list[int] = []
-    species: list[str] = []
-    for question_id in first.votes:
-        votes = finished_votes([first, second], question_id)
-        if len(votes) < 2:
-            continue
-        questions += 1
-        one, other = votes.values()
-        for doc_id in one.labels:
-            if doc_id in other.labels:
-                x.append(one.labels[doc_id])
-                y.append(other.labels[doc_id])
-                species.append(one.species)
-    kappa = association(x, y, species, measure="kappa", seed=seed)
-    ticked = Counter(zip(x, y, strict=True))
-    value = {"kappa": kappa.value, "ci_low": kappa.ci_low, "ci_high": kappa.ci_high, "n": kappa.n}
-    return {
-        "first": first.annotator,
-        "second": second.annotator,
-        **value,
-        "questions": questions,
-        "both": ticked[1, 1],
-        "only_first": ticked[1, 0],
-        "only_second": ticked[0, 1],
-        "neither": ticked[0, 0],
-    }
+def image_labels(annotations: Sequence[Annotations]) -> pd.DataFrame:
+    """Return one row for each question that somebody finished and each image with a vote of an
+    annotator who finished or skipped it, sorted: question_id, doc_id, disputed, and label.
 
-
-def find_disputes(logs: Sequence[AnnotationLog]) -> Disputes:
-    """Return the questions on which annotators differ, with the images to show.
-    Disputed images come first, then up to `SHOWN_CLUES` undisputed clues, ticked.
+    An image is disputed where votes differ; that an annotator finished the question without seeing
+    it counts as no clue. Label is 1 (clue), 0, or NaN: disputed, or not seen by all who finished.
     """
+    votes = votes_table(annotations)
+    votes = votes[votes["status"] != "open"]
+    names = [each.annotator for each in annotations]
+    table = votes.pivot(index=["question_id", "doc_id"], columns="annotator", values="label")
+    table = table.reindex(columns=names)
+    ids = table.index.get_level_values("question_id")
+    done = pd.DataFrame(
+        {each.annotator: [_finished(each, name) for name in ids] for each in annotations},
+        index=table.index,
+        columns=names,
+        dtype=bool,
+    )
+    unseen = done & table.isna()
+    counted = table.mask(unseen, 0)
+    disputed = counted.max(axis=1) != counted.min(axis=1)
+    label = counted.max(axis=1).mask(disputed | unseen.any(axis=1))
+    labels = pd.DataFrame({"disputed": disputed, "label": label})[done.any(axis=1)]
+    return labels.reset_index()
+
+
+def _finished(annotations: Annotations, question_id: str) -> bool:
+    return question_id in annotations.votes and annotations.votes[question_id].status == "done"
+
+
+def finished_votes(annotations: Sequence[Annotations], question_id: str) -> dict[str, Vote]:
+    """Return annotator → vote, for the annotators who finished the question."""
+    finished = [each for each in annotations if _finished(each, question_id)]
+    return {each.annotator: each.votes[question_id] for each in finished}
+
+
+def find_disputes(annotations: Sequence[Annotations]) -> Disputes:
+    """Return the questions on which annotators differ, with the images to display.
+    Disputed images come first, then up to `AGREED_CLUES` undisputed clues, ticked.
+    """
+    labels = image_labels(annotations)
     images: dict[str, tuple[str, ...]] = {}
     ticked: dict[str, frozenset[str]] = {}
     remarks: dict[str, dict[str, str]] = {}
     answers: dict[str, str] = {}
-    for question_id in _in_order(logs):
-        votes = votes_with_skips(logs, question_id)
-        disputed = disputed_images(votes)
-        if disputed or answers_differ(votes):
-            agreed = [doc_id for doc_id, label in agreed_labels(votes).items() if label]
-            agreed = agreed[:SHOWN_CLUES]
-            shown = (*disputed, *agreed)
-            images[question_id] = shown
+    in_order: dict[str, Vote] = {}
+    for each in annotations:
+        in_order.update(each.votes)
+    for question_id in in_order:
+        part = labels[labels["question_id"] == question_id]
+        disputed = part.loc[part["disputed"], "doc_id"].tolist()
+        finished = finished_votes(annotations, question_id)
+        if disputed or answers_differ(finished):
+            agreed = part.loc[part["label"] == 1, "doc_id"].tolist()[:AGREED_CLUES]
+            images[question_id] = (*disputed, *agreed)
             ticked[question_id] = frozenset(agreed)
-            remarks[question_id] = {doc_id: _remark(votes, doc_id) for doc_id in shown}
-            answers[question_id] = " | ".join(accepted_answers(votes))
+            remarks[question_id] = {
+                doc_id: _remark(annotations, question_id, doc_id) for doc_id in images[question_id]
+            }
+            answers[question_id] = " | ".join(accepted_answers(finished))
     return Disputes(images, ticked, remarks, answers)
 
 
-def _in_order(logs: Sequence[AnnotationLog]) -> list[str]:
-    """The questions of all logs, each once, as they were first opened."""
-    every: dict[str, None] = {}
-    for log in logs:
-        every.update(dict.fromkeys(log.votes))
-    return list(every)
+def _remark(annotations: Sequence[Annotations], question_id: str, doc_id: str) -> str:
+    """Which annotators call the image a clue, which do not, and which did not see it."""
+    sides: dict[str, list[str]] = {"clue for": [], "not for": [], "not seen by": []}
+    for each in annotations:
+        vote = each.votes.get(question_id)
+        if vote is None or vote.status == "open":
+            continue
+        if doc_id in vote.images:
+            sides["clue for" if vote.images[doc_id] else "not for"].append(each.annotator)
+        elif vote.status == "done":
+            sides["not seen by"].append(each.annotator)
+    return "; ".join(f"{words} {', '.join(names)}" for words, names in sides.items() if names)
 
 
-def finished_votes(logs: Iterable[AnnotationLog], question_id: str) -> dict[str, Vote]:
-    """Return annotator → vote, for the annotators who finished the question."""
-    return {
-        log.annotator: log.votes[question_id]
-        for log in logs
-        if question_id in log.votes and log.votes[question_id].status == "done"
-    }
+def answers_differ(finished: Mapping[str, Vote]) -> bool:
+    """Return whether annotators who ticked clues accept different answers."""
+    answers = set()
+    for vote in finished.values():
+        if vote.clues:
+            answers.add(frozenset(answer.lower() for answer in split_answers(vote.answer)))
+    return len(answers) > 1
 
 
-def votes_with_skips(logs: Iterable[AnnotationLog], question_id: str) -> dict[str, Vote]:
-    """Return annotator → vote of those who finished or skipped a question that anybody finished.
-    A skip claims that clues are not rare, which the others must answer.
-    """
-    votes = {
-        log.annotator: log.votes[question_id]
-        for log in logs
-        if question_id in log.votes and log.votes[question_id].status in ("done", "skipped")
-    }
-    return votes if any(vote.status == "done" for vote in votes.values()) else {}
-
-
-def disputed_images(votes: Mapping[str, Vote]) -> list[str]:
-    """Return the images on which votes differ, sorted by name.
-    An image that one annotator ticked and another, who finished, was not shown is one too.
-    """
-    every: set[str] = set()
-    for vote in votes.values():
-        every.update(vote.shown)
-    return [doc_id for doc_id in sorted(every) if _differ(votes, doc_id)]
-
-
-def _differ(votes: Mapping[str, Vote], doc_id: str) -> bool:
-    """Whether the image is a clue for one and not for another who should have seen it."""
-    said = set()
-    for vote in votes.values():
-        if vote.status == "done" or doc_id in vote.shown:
-            said.add(doc_id in vote.clues)
-    return len(said) > 1
-
-
-def agreed_labels(votes: Mapping[str, Vote]) -> dict[str, int]:
-    """Return image → label, sorted by name, for the undisputed images.
-    Every annotator who finished was shown them.
-    """
-    done = [vote for vote in votes.values() if vote.status == "done"]
-    shared = set.intersection(*(set(vote.shown) for vote in done)) if done else set()
-    return {
-        doc_id: int(doc_id in done[0].clues)
-        for doc_id in sorted(shared - set(disputed_images(votes)))
-    }
-
-
-def answers_differ(votes: Mapping[str, Vote]) -> bool:
-    """Return whether annotators who ticked clues and finished accept different answers."""
-    said = [
-        {answer.lower() for answer in split_answers(vote.answer)}
-        for vote in votes.values()
-        if vote.clues and vote.status == "done"
-    ]
-    return any(each != said[0] for each in said)
-
-
-def accepted_answers(votes: Mapping[str, Vote]) -> tuple[str, ...]:
-    """Return the distinct answers of the annotators who ticked clues and finished."""
-    said = [vote.answer for vote in votes.values() if vote.clues and vote.status == "done"]
-    return split_answers("|".join(said))
+def accepted_answers(finished: Mapping[str, Vote]) -> tuple[str, ...]:
+    """Return the distinct answers of the annotators who ticked clues."""
+    return split_answers("|".join(vote.answer for vote in finished.values() if vote.clues))
 
 
 def split_answers(text: str) -> tuple[str, ...]:
@@ -286,16 +170,3 @@ def split_answers(text: str) -> tuple[str, ...]:
         answer = " ".join(piece.split()).rstrip(" .")
         unique.setdefault(answer.lower(), answer)
     return tuple(answer for answer in unique.values() if answer)
-
-
-def _remark(votes: Mapping[str, Vote], doc_id: str) -> str:
-    """Who takes the image for a clue, who does not, and who did not see it."""
-    sides: dict[str, list[str]] = {"clue for": [], "not for": [], "not shown to": []}
-    for name, vote in votes.items():
-        if doc_id in vote.clues:
-            sides["clue for"].append(name)
-        elif doc_id in vote.shown:
-            sides["not for"].append(name)
-        elif vote.status == "done":
-            sides["not shown to"].append(name)
-    return "; ".join(f"{words} {', '.join(names)}" for words, names in sides.items() if names)

@@ -1,39 +1,27 @@
-"""Decide from the annotators' votes which questions enter the benchmark.
+"""Decide from the annotators' votes which questions enter the benchmark, and tabulate it.
 
 The paper's rule is 0 < clue rate ≤ 0.25 (Visual-RAG, section 4.2, stage 2).
 """
 
 from __future__ import annotations
 
-import json
-from collections import Counter
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from pathlib import Path
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 import pandas as pd
-import yaml
 
-from vrag_kit.benchmarks import load_visual_rag
+from vrag_kit.analysis.estimates import estimate
 from vrag_kit.building.agreement import (
     accepted_answers,
-    agreed_labels,
     answers_differ,
-    disputed_images,
     finished_votes,
+    image_labels,
     split_answers,
-    votes_with_skips,
 )
-from vrag_kit.building.annotations import AnnotationLog, Vote
-from vrag_kit.building.parameter_file import parameter_file_text
+from vrag_kit.building.annotations import Annotations, Vote
 from vrag_kit.building.visibility import MOST_CLUES
-from vrag_kit.errors import VragError
-from vrag_kit.files import write_file
-from vrag_kit.log import logger
-from vrag_kit.plain import Json
-from vrag_kit.workspace import display_path
 
 STATUSES = (
     "kept",
@@ -46,8 +34,6 @@ STATUSES = (
     "dropped_earlier",
 )
 """Statuses of a question; later ones are decided earlier."""
-_NAMED = 3
-"""Species that are named where more have no question."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +45,7 @@ class Decision:
     question: str
     status: str  # one of STATUSES
     reason: str  # in words; "" for one that is kept
-    estimated_clue_rate: float  # by the coarse filter, in [0, 1]; NaN where it was not asked
+    estimated_clue_rate: float  # by the coarse filter, in [0, 1]; NaN where it judged none
     labels: Mapping[str, int]  # image → 1 (clue) or 0; empty until people have decided
     answers: tuple[str, ...]  # accepted answers, in the order in which they were given
     annotators: tuple[str, ...]  # who finished it
@@ -72,197 +58,166 @@ class Decision:
 
 def decide_questions(
     questions: pd.DataFrame,
-    logs: Sequence[AnnotationLog],
-    adjudicated: AnnotationLog | None = None,
+    annotations: Sequence[Annotations],
+    adjudicated: Annotations | None = None,
     *,
     limit: float = MOST_CLUES,
 ) -> list[Decision]:
-    """Return the decision on each question, in the order of `questions`.
-    `questions` are as `coarse_filter` returns them, logs as `read_annotation_logs` does.
+    """Return the decision on each question, in the order of `questions`. `questions` are as
+    `coarse_filter` returns them, `annotations` as `read_annotation_files` does.
 
-    A question is labelled by the annotators who finished it, on the images that all of them were
-    shown. It is in dispute where they differ on an image or in the answer, and where one skipped it
-    and ticked otherwise. Then it waits until the adjudicator has ruled on every disputed image, and
+    A question is labelled by the annotators who finished it, on the images that all of them saw.
+    It is in dispute where they differ on an image or in the answer, and where one skipped it
+    and ticked otherwise. Then it waits until the adjudicator has decided every disputed image, and
     the adjudicator's ticks and answers hold. Where annotators agree, all their answers are
     accepted. A question is kept when 0 < clue rate ≤ `limit`. A question that was dropped before
     stays dropped, but carries its labels if it has any.
     """
-    return [_decide(row, logs, adjudicated, limit) for row in questions.itertuples()]
+    labels = image_labels(annotations)
+    decisions = []
+    for row in questions.to_dict("records"):
+        question_id = row["question_id"]
+        images = labels[labels["question_id"] == question_id]
+        votes = finished_votes(annotations, question_id)
+        ruling = None
+        if adjudicated:
+            ruling = finished_votes([adjudicated], question_id).get(adjudicated.annotator)
+        every = [each.votes[question_id] for each in annotations if question_id in each.votes]
+        skipped = any(vote.status == "skipped" for vote in every)
+        decisions.append(_decide(row, images, votes, ruling, skipped=skipped, limit=limit))
+    return decisions
 
 
-def write_benchmark(
-    folder: Path | str,
-    decisions: Sequence[Decision],
-    image_root: Path,
-    name: str,
+def _decide(
+    row: Mapping[Hashable, Any],  # of the questions, as pandas types it
+    images: pd.DataFrame,
+    votes: Mapping[str, Vote],
+    ruling: Vote | None,
     *,
-    articles: Path | None = None,
-    species: Path | None = None,
-) -> Path:
-    """Write the kept questions to <folder>/annotations.jsonl, and return its path.
-    The format is Visual-RAG, version 2. A parameter file for `vrag run` is written too. A note
-    names species without a kept question that had one to annotate.
-
-    The parameter file is named as the folder; see `parameter_file_text`. Raises `VragError` when no
-    question is kept, when the folder holds a benchmark over other images, and when it cannot be
-    written; existing files stay.
+    skipped: bool,
+    limit: float,
+) -> Decision:
+    """The decision on one row, from the images of `image_labels` and the votes of all who
+    finished it.
     """
-    folder = Path(folder)
-    annotations, parameters = folder / "annotations.jsonl", folder / f"{folder.name}.yaml"
-    kept = _kept(decisions, annotations)
-    _tell_lacking(decisions)
-    lines = [json.dumps(_row(each), ensure_ascii=False) + "\n" for each in kept]
-    data = {
-        "annotations": display_path(annotations),
-        "image_root": display_path(image_root),
-        "name": name,
-    }
-    where: Json = {"data": data}
-    if articles and species:
-        where["articles"] = {"pages": display_path(articles), "species_list": display_path(species)}
-    try:
-        before = _before(parameters)
-        images = before.get("data", {}).get("image_root")
-        if before and images != data["image_root"]:
-            raise VragError(
-                f"{folder}: holds a benchmark over {str(images)!r}; this one is over"
-                f" {data['image_root']!r}. Choose another folder for it."
-            )
-        write_file(annotations, "".join(lines))
-        benchmark = load_visual_rag(annotations, image_root)
-        write_file(parameters, parameter_file_text(benchmark, folder.name, where, before))
-    except OSError as error:
-        raise VragError(
-            f"{folder}: the benchmark cannot be written ({error.strerror}). Choose another folder,"
-            " or free space; the annotators' logs hold everything."
-        ) from error
-    return annotations
-
-
-def _kept(decisions: Sequence[Decision], annotations: Path) -> list[Decision]:
-    """The questions that are kept; raises `VragError` when there is none."""
-    kept = [each for each in decisions if each.status == "kept"]
-    if not kept:
-        counts = Counter(each.status for each in decisions)
-        statuses = ", ".join(f"{count} {_in_words(status)}" for status, count in counts.items())
-        raise VragError(
-            f"{annotations}: no question is kept, so no benchmark is written"
-            f" ({statuses or 'there are none'}). Annotate in the notebook's panel, in JupyterLab,"
-            " and name its file among those that count."
-        )
-    return kept
-
-
-def _tell_lacking(decisions: Sequence[Decision]) -> None:
-    """Name the species of which no question is kept, but those whose questions all were
-    dropped before anybody annotated.
-    """
-    kept = {each.species for each in decisions if each.status == "kept"}
-    lacking: dict[str, str] = {}
-    for each in decisions:
-        if each.species not in kept and not each.status.startswith("dropped"):
-            lacking.setdefault(
-                each.species, f"{each.species} ({_in_words(each.status)}: {each.reason})"
-            )
-    if lacking:
-        of = len({each.species for each in decisions})
-        more = ", …" if len(lacking) > _NAMED else ""
-        named = ", ".join(list(lacking.values())[:_NAMED])
-        logger.warning(f"of {len(lacking):,} of {of:,} species no question is kept: {named}{more}")
-
-
-def _row(decision: Decision) -> dict[str, object]:
-    """A question as a row of Visual-RAG's annotations, version 2."""
-    return {
-        "question": decision.question,
-        "answer": list(decision.answers),
-        "sn": decision.species,
-        "images": dict(decision.labels),
-        "y_rate": decision.clue_rate,
-        "y_count": sum(decision.labels.values()),
-        "is_changed_v2": "unchanged",
-    }
-
-
-def _before(parameters: Path) -> Json:
-    """The values of the parameter file that is there; {} without one."""
-    if not parameters.is_file():
-        return {}
-    values: Json = yaml.safe_load(parameters.read_text(encoding="utf-8")) or {}
-    return values
-
-
-@dataclass(frozen=True, slots=True)
-class _Judged:
-    """What people have said of one question, all taken together."""
-
-    waits: str  # for what of the adjudicator; "" when nothing is in dispute
-    labels: Mapping[str, int]  # image → 1 (clue) or 0; empty while it waits
-    answers: tuple[str, ...]
-    annotators: tuple[str, ...]  # who finished it
-    skipped: bool  # by anybody
-
-    @property
-    def clue_rate(self) -> float:
-        return sum(self.labels.values()) / len(self.labels) if self.labels else np.nan
-
-
-def _judged(
-    question_id: str, logs: Sequence[AnnotationLog], adjudicated: AnnotationLog | None
-) -> _Judged:
-    votes = votes_with_skips(logs, question_id)
-    disputed = disputed_images(votes)
-    ruling: Vote | None = None
-    if adjudicated and (disputed or answers_differ(votes)):
-        ruling = finished_votes([adjudicated], question_id).get(adjudicated.annotator)
-    ruled = ruling.labels if ruling else {}
+    disputed = images.loc[images["disputed"], "doc_id"].tolist()
+    differ = answers_differ(votes)
+    if not (disputed or differ):
+        ruling = None
+    ruled = ruling.images if ruling else {}
     unruled = [doc_id for doc_id in disputed if doc_id not in ruled]
     waits = ""
     if unruled:
         waits = f"annotators differ on {len(unruled)} images that are not ruled on"
-    elif ruling is None and answers_differ(votes):
+    elif differ and ruling is None:
         waits = "annotators differ in the answer"
-    labels = {} if waits else dict(sorted((agreed_labels(votes) | ruled).items()))
     answers = accepted_answers(votes)
     if ruling and ruling.answer.strip():
         answers = split_answers(ruling.answer)
-    annotators = tuple(finished_votes(logs, question_id))
-    opened = [log.votes[question_id] for log in logs if question_id in log.votes]
-    skipped = any(vote.status == "skipped" for vote in opened)
-    return _Judged(waits, labels, answers, annotators, skipped)
+    known = images.dropna(subset="label")
+    agreed = dict(zip(known["doc_id"], known["label"].astype(int), strict=True))
+    labels = dict(sorted({**agreed, **ruled}.items()))
+    decision = Decision(
+        question_id=row["question_id"],
+        species=row["species"],
+        question=row["question"],
+        status="kept",
+        reason="",
+        estimated_clue_rate=row["estimated_clue_rate"],
+        labels={} if waits else labels,
+        answers=answers,
+        annotators=tuple(votes),
+    )
+    status, reason = _status(decision, waits, limit, skipped=skipped)
+    if row["dropped"]:
+        filtered = row["n_judged"] + row["n_unjudged"] > 0
+        status, reason = "dropped_by_filter" if filtered else "dropped_earlier", row["dropped"]
+    return replace(decision, status=status, reason=reason)
 
 
-def _decide(
-    row: Any, logs: Sequence[AnnotationLog], adjudicated: AnnotationLog | None, limit: float
-) -> Decision:
-    """What becomes of one row of the questions (a namedtuple of pandas, without types)."""
-    said = _judged(row.question_id, logs, adjudicated)
-    status, reason = _status(said, limit)
-    if row.dropped:
-        filtered = row.n_judged + row.n_unjudged > 0
-        status, reason = "dropped_by_filter" if filtered else "dropped_earlier", row.dropped
-    asked = (row.question_id, row.species, row.question, status, reason, row.estimated_clue_rate)
-    return Decision(*asked, said.labels, said.answers, said.annotators)
-
-
-def _in_words(status: str) -> str:
-    return status.replace("_", " ")
-
-
-def _status(judged: _Judged, limit: float) -> tuple[str, str]:
-    """What becomes of a question that was not dropped, and why; the first that holds."""
-    share = judged.clue_rate
+def _status(decision: Decision, waits: str, limit: float, *, skipped: bool) -> tuple[str, str]:
+    """Status and reason of a question that was not dropped: the first that holds."""
+    rate = decision.clue_rate
+    finished = bool(decision.annotators)
     checks = [
-        (
-            not judged.annotators and judged.skipped,
-            "skipped",
-            "too many of the first images show it",
-        ),
-        (not judged.annotators, "not_annotated", "nobody has finished it"),
-        (bool(judged.waits), "awaiting_adjudication", judged.waits),
-        (not judged.labels, "not_annotated", "no image was shown to all who finished it"),
-        (share == 0, "no_clue", "no image shows it"),
-        (share > limit, "too_common", f"the clue rate {share:.1%} is above {limit:.0%}"),
-        (not judged.answers, "awaiting_adjudication", "nobody gave an answer"),
+        (skipped and not finished, "skipped", "too many of the first images show it"),
+        (not finished, "not_annotated", "nobody has finished it"),
+        (bool(waits), "awaiting_adjudication", waits),
+        (not decision.labels, "not_annotated", "no image was shown to all who finished it"),
+        (rate == 0, "no_clue", "no image shows it"),
+        (rate > limit, "too_common", f"the clue rate {rate:.1%} is above {limit:.0%}"),
+        (not decision.answers, "awaiting_adjudication", "nobody gave an answer"),
     ]
     return next(((status, reason) for holds, status, reason in checks if holds), ("kept", ""))
+
+
+def decisions_table(decisions: Sequence[Decision]) -> pd.DataFrame:
+    """Return the decisions as a table, one row per question, in order.
+
+    Columns question_id, species, question, status, reason, estimated_clue_rate, clue_rate (both in
+    [0, 1]), n_clues, n_images, annotators (who finished it), answers (both joined by " | ").
+    """
+    names = ["question_id", "species", "question", "status", "reason", "estimated_clue_rate"]
+    table = pd.DataFrame([[getattr(each, name) for name in names] for each in decisions])
+    table.columns = names
+    return table.assign(
+        clue_rate=[each.clue_rate for each in decisions],
+        n_clues=[sum(each.labels.values()) for each in decisions],
+        n_images=[len(each.labels) for each in decisions],
+        annotators=[" | ".join(each.annotators) for each in decisions],
+        answers=[" | ".join(each.answers) for each in decisions],
+    )
+
+
+def suggested_questions(annotations: Sequence[Annotations]) -> pd.DataFrame:
+    """Return the new questions that annotators suggest; empty when there are none.
+    Columns annotator, species, instead_of (the question on their screen), suggestion.
+    """
+    rows = []
+    for each in annotations:
+        for vote in each.votes.values():
+            if vote.suggestion.strip():
+                rows.append((each.annotator, vote.species, vote.question, vote.suggestion))
+    return pd.DataFrame(rows, columns=["annotator", "species", "instead_of", "suggestion"])
+
+
+def question_funnel(species: int, chosen: int, decisions: Sequence[Decision]) -> pd.DataFrame:
+    """Return how many species and questions are left after each step.
+    Columns step, unit_of_n ("species" or "questions"), n. `species` and `chosen` are counts.
+    """
+    ranks = [STATUSES.index(each.status) for each in decisions]
+    rows = [
+        ("with images", "species", species),
+        ("chosen", "species", chosen),
+        ("written", "questions", len(ranks)),
+    ]
+    for step, status in (
+        ("passed screening", "dropped_earlier"),
+        ("passed coarse filter", "dropped_by_filter"),
+        ("annotated", "awaiting_adjudication"),
+        ("kept", "too_common"),
+    ):
+        left = sum(rank < STATUSES.index(status) for rank in ranks)
+        rows.append((step, "questions", left))
+    return pd.DataFrame(rows, columns=["step", "unit_of_n", "n"])
+
+
+def filter_vs_annotators(presence: pd.DataFrame, decisions: Sequence[Decision]) -> pd.DataFrame:
+    """Evaluate the coarse filter (`detect_feature`) on images that annotators labelled.
+    Intervals are 95 %, over species.
+
+    Columns metric, value, ci_low, ci_high, n (images), n_failed (unjudged). "clues found" is the
+    share of clues that it calls visible, "false alarms" that of other images, both in [0, 1]; NaN
+    where there are none.
+    """
+    rows: list[tuple[object, ...]] = []
+    for each in decisions:
+        rows += [(each.question_id, each.species, *pair) for pair in each.labels.items()]
+    table = pd.DataFrame(rows, columns=["question_id", "species", "doc_id", "label"])
+    judged = presence.merge(table.drop_duplicates(), on=["question_id", "doc_id"])
+    rows = []
+    for metric, label in (("clues found", 1), ("false alarms", 0)):
+        part = judged[judged["label"] == label]
+        found = estimate(part["visible"].to_numpy(float), part["species"].tolist())
+        rows.append((metric, found.value, found.ci_low, found.ci_high, found.n, found.n_failed))
+    return pd.DataFrame(rows, columns=["metric", "value", "ci_low", "ci_high", "n", "n_failed"])

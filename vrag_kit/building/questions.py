@@ -1,28 +1,231 @@
-"""Candidate questions in a CSV file that a person edits: rewrites, drops or adds
-(the paper's human filtering and rewriting, appendix C).
+"""Candidate questions about features that photographs rarely show: a language model with the
+paper's instructions (Table 10) or a template writes them, and a person edits their CSV file.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from difflib import get_close_matches
+import json
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 
+from vrag_kit.benchmarks.knowledge_base import Page
 from vrag_kit.benchmarks.visual_rag import make_query_id
-from vrag_kit.building.folders import SpeciesFolder, skipped_files
-from vrag_kit.building.template_writer import NAME as TEMPLATE
-from vrag_kit.building.writing import CANDIDATE_COLUMNS
+from vrag_kit.building.species import SpeciesFolder, description_text
+from vrag_kit.config import hardware_of
 from vrag_kit.errors import VragError
+from vrag_kit.generation.ask import Task, ask_prompts
+from vrag_kit.generation.generators import load_generator
+from vrag_kit.generation.store import AnswerStore
 from vrag_kit.log import logger
+from vrag_kit.options import Entry
+from vrag_kit.plain import Json, JsonView
+from vrag_kit.spelling import did_you_mean
 from vrag_kit.tables import read_csv_rows, write_csv_rows
+from vrag_kit.types import Answer, Message, Prompt
 from vrag_kit.workspace import display_path
 
-NEEDED = ("species", "question", "feature", "writer")
-"""Required columns of a hand-written file.
-The other columns default to empty.
+_COLUMNS = "question_id species common folder question explanation feature writer dropped"
+CANDIDATE_COLUMNS = _COLUMNS.split()
+"""Columns of a table of candidate questions.
+`dropped` is "" or the reason why one is dropped.
 """
+NEEDED = ("species", "question", "feature", "writer")
+"""Required columns of a hand-written file. The other columns default to empty."""
+TEMPLATE = "template"
+"""The writer that calls no model, as parameters and tables name it."""
+_HERE = Path(__file__).parent
+PAPER = json.loads((_HERE / "question_writer.json").read_text(encoding="utf-8"))
+"""The instructions, verbatim, with their source; our additions are marked."""
+_TEMPLATES = json.loads((_HERE / "template_parts.json").read_text(encoding="utf-8"))
+PARTS: dict[str, list[Json]] = {}
+for entry in _TEMPLATES["table"]:
+    PARTS.update(dict.fromkeys(entry["ranks"], entry["parts"]))
+"""Rank of a lineage → its rarely seen parts: part, plural, asks ("color", "pattern" or
+"shape"), hint (why it is rarely seen).
+"""
+_THOUGHT = re.compile(r"<think>.*?(?:</think>|$)", re.DOTALL)
+_FENCED = re.compile(r"```(?:json)?(.*)```", re.DOTALL)
+
+
+@dataclass(frozen=True, slots=True)
+class ParsedQuestion:
+    """One question of a writer's answer, or an item that resembles one."""
+
+    question: str  # in one line
+    explanation: str = ""  # optional
+    feature: str = ""  # "" only with a reason in `dropped`
+    dropped: str = ""  # why it cannot be used; "" for one that can
+
+
+def write_questions(
+    writer: Entry,
+    folders: Sequence[SpeciesFolder],
+    pages: Mapping[str, Page],
+    answers_dir: Path | str,
+    *,
+    hardware: Mapping[str, Any] | None = None,  # Any: as a notebook's parameters have it
+) -> pd.DataFrame:
+    """Write candidate questions about each species; returns a table with `CANDIDATE_COLUMNS`.
+    Rows are in the order of `folders`; no folders give no rows.
+
+    `writer` is "template", which knows parts of iNaturalist's ranks and calls no model, or any
+    model that `load_generator` takes. A model receives names and, from `pages`, the summary and
+    description, and answers as JSON. Its answers are stored in `answers.sqlite` in `answers_dir`
+    and parsed at each use: no species is requested twice. A species whose call failed, or whose
+    answer holds no question, has one row without a question and the reason in `dropped`. A question
+    that is unusable or a duplicate has its reason there too. The number of usable questions is
+    printed. `hardware` names fields of `Hardware`; answers have 1,024 tokens at most, unless the
+    writer's entry says otherwise. Raises `VragError` as `load_generator` and the generator do.
+    """
+    if writer == TEMPLATE:
+        name, questions = TEMPLATE, [write_template_questions(folder) for folder in folders]
+        failures = [
+            f"the template writer knows no parts of {folder.scientific}; give a model as `writer`,"
+            " or fill in question and feature here and empty this cell"
+            for folder in folders
+        ]
+    else:
+        name, answers = _ask(writer, folders, pages, Path(answers_dir), hardware)
+        questions = [read_questions_json(answer.raw or "") for answer in answers]
+        failures = [_failure(answer) for answer in answers]
+    rows = []
+    for folder, parsed, failure in zip(folders, questions, failures, strict=True):
+        for each in parsed or [ParsedQuestion("", dropped=failure)]:
+            rows.append({**_identity(folder, each.question), **asdict(each), "writer": name})
+    candidates = pd.DataFrame(rows, columns=CANDIDATE_COLUMNS, dtype=object)
+    usable = candidates[candidates["dropped"] == ""]
+    repeated = usable.index[usable.duplicated("question_id")]
+    candidates.loc[repeated, "dropped"] = "duplicate question"
+    logger.info(
+        f"questions by {name}: {len(usable) - len(repeated):,} of {len(rows):,} are usable, about"
+        f" {usable['species'].nunique():,} of {len(folders):,} species"
+    )
+    return candidates
+
+
+def _identity(folder: SpeciesFolder, question: str) -> dict[str, str]:
+    """The columns that follow from the folder and the words of the question."""
+    return {
+        "question_id": make_query_id(folder.scientific, question) if question else "",
+        "species": folder.scientific,
+        "common": folder.common,
+        "folder": folder.name,
+    }
+
+
+def _ask(
+    writer: Entry,
+    folders: Sequence[SpeciesFolder],
+    pages: Mapping[str, Page],
+    answers_dir: Path,
+    hardware: JsonView | None,
+) -> tuple[str, list[Answer]]:
+    """The writer's name, and its answer for each species."""
+    generator = load_generator(writer, decoding={"max_new_tokens": 1024}, hardware=hardware)
+    if not folders:
+        return generator.name, []
+    prompts = []
+    for folder in folders:
+        page = pages.get(folder.scientific)
+        prompts.append(question_prompt(folder, description_text(page.article) if page else ""))
+    with AnswerStore(answers_dir / "answers.sqlite") as store:
+        answers = ask_prompts(
+            generator,
+            prompts,
+            store,
+            hardware=hardware_of(hardware),
+            task=Task(what="questions", read=lambda raw: {}),
+        )
+    return generator.name, answers
+
+
+def question_prompt(folder: SpeciesFolder, paragraph: str) -> Prompt:
+    """Return the prompt for questions about one species.
+    It has instructions, examples, names, and the paragraph on one line (or that there is none).
+
+    They are the paper's, except the last instruction: JSON is requested, not prose.
+    """
+    instructions = [*PAPER["instructions"][:-1], PAPER["json_ours"]["instruction"]]
+    examples = []
+    for each in (*PAPER["examples"], *PAPER["examples_ours"]["examples"]):
+        names = _names(PAPER["example"], each["scientific"], each["common"])
+        questions = json.dumps({"questions": each["questions"]}, ensure_ascii=False)
+        examples.append("\n".join([*names, PAPER["example"]["question"], questions]))
+    article = PAPER["no_paragraph_ours"]["text"]
+    if paragraph.strip():
+        article = PAPER["query"]["paragraph"].format(paragraph=" ".join(paragraph.split()))
+    names = _names(PAPER["query"], folder.scientific, folder.common)
+    query = "\n".join([*names, article, PAPER["query"]["question"]])
+    ending = (PAPER["closing"], PAPER["json_ours"]["text"], PAPER["request"], query)
+    text = "\n\n".join([*instructions, PAPER["opening"], *examples, *ending])
+    return (Message(role="user", parts=(text,)),)
+
+
+def _names(templates: Mapping[str, str], scientific: str, common: str) -> list[str]:
+    names = [templates["scientific"].format(scientific=scientific)]
+    if common:
+        names.append(templates["common"].format(common=common))
+    return names
+
+
+def _failure(answer: Answer) -> str:
+    """Why an answer without a question has none."""
+    if answer.failure:
+        return f"no answer: {answer.failure}"
+    text = " ".join((answer.raw or "").split())
+    more = "…" if len(text) > 60 else ""
+    return f"unreadable: no question in “{text[:60]}{more}”"
+
+
+def read_questions_json(text: str) -> list[ParsedQuestion]:
+    """Parse the questions in a JSON answer, in order; [] for anything else.
+    Format: `{"questions": [{"question": …, "explanation": …, "feature": …}]}`.
+
+    Only thoughts in <think> tags and a code fence may surround the JSON. An item without a
+    question, a question mark or a feature has the reason in `dropped`; an explanation is optional.
+    """
+    words = _THOUGHT.sub("", text).strip()
+    fenced = _FENCED.fullmatch(words)
+    try:
+        parsed = json.loads(fenced[1] if fenced else words)
+    except ValueError:
+        return []
+    items = parsed.get("questions") if isinstance(parsed, dict) else None
+    return [_parse_item(item) for item in items] if isinstance(items, list) else []
+
+
+def _parse_item(item: object) -> ParsedQuestion:
+    if not isinstance(item, dict):
+        return ParsedQuestion(str(item), dropped="no JSON object")
+    texts = {}
+    for name in ("question", "explanation", "feature"):
+        text = item.get(name)
+        texts[name] = " ".join(text.split()) if isinstance(text, str) else ""
+    dropped = "" if texts["feature"] else "no feature"
+    if not texts["question"].endswith("?"):
+        dropped = "no question mark"
+    return ParsedQuestion(**texts, dropped=dropped)
+
+
+def write_template_questions(folder: SpeciesFolder) -> list[ParsedQuestion]:
+    """Return questions about a species, each with its feature.
+
+    They cover the parts of the most specific rank of its lineage that the table knows. [] when it
+    knows none, as for folders without a lineage.
+    """
+    rank = next((rank for rank in reversed(folder.lineage) if rank in PARTS), "")
+    questions = []
+    for part in PARTS.get(rank, ()):
+        words = {**part, "do": "do" if part["plural"] else "does", "called": folder.called}
+        question = _TEMPLATES["questions"][part["asks"]].format(**words)
+        feature = _TEMPLATES["features"][part["asks"]].format(**words)
+        questions.append(ParsedQuestion(question, feature=feature))
+    return questions
 
 
 def load_or_write_questions(
@@ -32,89 +235,52 @@ def load_or_write_questions(
     If it is missing, the questions that `make` returns are written there first.
 
     An edited file is never overwritten. Only a species without a question in it, as after a failed
-    writer, is written again. Prints what was done. Raises `VragError` as `read_questions` does,
-    when no question is left, and when the file cannot be written.
+    writer, is written again. Prints what was done. Raises `VragError` as `read_questions` does
+    and when no question is left, and `OSError` when the file cannot be written.
     """
     path, made = Path(path), not Path(path).exists()
-    questions = None if made else read_questions(path, folders)
-    empty = (
-        set()
-        if questions is None
-        else set(questions["species"]) - set(questions.loc[questions["question"] != "", "species"])
-    )
-    if questions is None or empty:
+    if made:
+        save_questions(path, make())
+    questions = read_questions(path, folders)
+    complete = questions["species"].isin(questions.loc[questions["question"] != "", "species"])
+    if not made and not complete.all():
         fresh = make()
-        written = (
-            fresh
-            if questions is None
-            else pd.concat(
-                [questions[~questions["species"].isin(empty)], fresh[fresh["species"].isin(empty)]],
-                ignore_index=True,
-            )
-        )
-        try:
-            save_questions(path, written)
-        except OSError as error:
-            raise VragError(
-                f"{path}: the questions cannot be written ({error.strerror}). Choose another"
-                " folder; what a model wrote is kept in its store."
-            ) from error
+        fresh = fresh[fresh["species"].isin(questions.loc[~complete, "species"])]
+        save_questions(path, pd.concat([questions[complete], fresh], ignore_index=True))
         questions = read_questions(path, folders)
-    good, writers = (
-        int((questions["dropped"] == "").sum()),
-        ", ".join(dict.fromkeys(questions["writer"])),
-    )
-    if not good:
-        raise VragError(_none_goes_on(path, questions, made=made))
+    usable = int((questions["dropped"] == "").sum())
+    if not usable:
+        reasons = [f"{row.species} ({row.dropped})" for row in questions.itertuples()]
+        example = f", such as one about {reasons[0]}" if reasons else ""
+        raise VragError(
+            f"{path}: none of its {len(questions):,} questions can be used{example}. Write your own"
+            f" there (columns {', '.join(NEEDED)}), or name a model as `writer`."
+        )
+    done = "written to" if made else "read from"
     logger.info(
-        f"{good:,} of {len(questions):,} questions (by {writers}) "
-        + (
-            f"written to {display_path(path)}; edit it, then run this again"
-            if made
-            else f"read from {display_path(path)}; delete it to have them written anew"
-        ),
+        f"{usable:,} of {len(questions):,} questions, {done} {display_path(path)}; edit it and run"
+        " this again, or delete it to have them written again"
     )
     return questions
-
-
-def _none_goes_on(path: Path, questions: pd.DataFrame, *, made: bool) -> str:
-    template = questions["writer"].eq(TEMPLATE) & questions["question"].eq("")
-    if len(questions) and template.all():
-        names = list(dict.fromkeys(questions["species"]))
-        some = ", ".join([*names[:3], "…"] if len(names) > 3 else names)
-        return (
-            f"{path}: holds no question, as the template writer knows organisms only, not {some}."
-            f" Write the file yourself (columns {', '.join(NEEDED)}), or name a model as `writer`."
-        )
-    said = f"none of its {len(questions):,} questions goes on"
-    if made:
-        said = f"there was no such file, and none of {len(questions):,} that were written goes on"
-    if len(questions):
-        first = questions.iloc[0]
-        said += f", such as one about {first['species']} ({first['dropped']})"
-    return f"{path}: {said}. Write your own there, as CSV with the columns {', '.join(NEEDED)}."
 
 
 def save_questions(path: Path | str, candidates: pd.DataFrame) -> None:
     """Write candidate questions in the format of `read_questions`; raises `OSError` when it fails.
     An existing file is replaced only once the new one is complete.
     """
-    write_csv_rows(
-        Path(path), CANDIDATE_COLUMNS, candidates[CANDIDATE_COLUMNS].itertuples(index=False)
-    )
+    rows = candidates[CANDIDATE_COLUMNS].itertuples(index=False)
+    write_csv_rows(Path(path), CANDIDATE_COLUMNS, rows)
 
 
 def read_questions(path: Path | str, folders: Sequence[SpeciesFolder]) -> pd.DataFrame:
     """Read the candidate questions in a CSV file that a person may have edited.
     It needs the columns `NEEDED`; the others of `write_questions` are optional, in any order.
-    Commas or semicolons separate them.
 
     Each question_id is computed from species and question; it may be empty, and follows edits.
     Folder and common name are those of the species, which may be given by its folder's name. Raises
-    `VragError` naming the line for a missing or unknown column, a row that is too long or too
-    short, a species without a folder, and a row without a writer; of rows that are not dropped,
-    also for one without question or feature, and for a duplicate question. Also raises it for a
-    file that is missing or not UTF-8.
+    `VragError` as `read_csv_rows`, and naming the line for a species without a folder and a row
+    without a writer; of rows that are not dropped, also for one without question or feature, and
+    for a duplicate question.
     """
     known = {folder.name: folder for folder in folders}
     known |= {folder.scientific: folder for folder in folders}
@@ -128,53 +294,30 @@ def read_questions(path: Path | str, folders: Sequence[SpeciesFolder]) -> pd.Dat
         optional=[name for name in CANDIDATE_COLUMNS if name not in NEEDED],
     ):
         where = f"{path} line {number}"
-        checked = _checked({name: value.strip() for name, value in row.items()}, known, where)
-        if (
-            not checked["dropped"]
-            and (first := lines.setdefault(checked["question_id"], number)) != number
-        ):
+        checked = _check_row({name: value.strip() for name, value in row.items()}, known, where)
+        first = number
+        if not checked["dropped"]:
+            first = lines.setdefault(checked["question_id"], number)
+        if first != number:
             raise VragError(
-                f"{where}: {checked['question']!r} stands in line {first} already; keep one of"
-                " them, or say in `dropped` why not to go on with the other."
+                f"{where}: {checked['question']!r} is in line {first} too; keep one of them, or"
+                " give the reason for the other in `dropped`."
             )
         rows.append(checked)
     return pd.DataFrame(rows, columns=CANDIDATE_COLUMNS, dtype=object)
 
 
-def _checked(row: dict[str, str], known: dict[str, SpeciesFolder], where: str) -> dict[str, str]:
+def _check_row(row: dict[str, str], known: dict[str, SpeciesFolder], where: str) -> dict[str, str]:
     """The row with question_id, folder and common name filled in."""
     folder = known.get(row["species"])
     if folder is None:
-        if words := _without_pictures(row["species"], known):
-            raise VragError(f"{where}: found the species {row['species']!r}, but {words}.")
-        names = dict.fromkeys(folder.scientific for folder in known.values())
-        near = get_close_matches(row["species"], names, 3) or list(names)[:3]
         raise VragError(
-            f"{where}: found the species {row['species']!r}, which has no folder; expected one that"
-            f" has, such as {', '.join(map(repr, near))}."
+            f"{where}: found the species {row['species']!r}; expected one that has a folder with"
+            f" images, such as {next(iter(known))!r}.{did_you_mean(row['species'], known)}"
         )
-    if not row["writer"]:
-        raise VragError(
-            f'{where}: the writer is empty; expected who wrote the question: a model, "template" or'
-            " your name."
-        )
-    for name in ("question", "feature"):
-        if not row[name] and not row["dropped"]:
+    for name in ("writer", "question", "feature"):
+        if not row[name] and (name == "writer" or not row["dropped"]):
             raise VragError(
-                f"{where}: the {name} is empty; fill it in, or say in `dropped` why not to go on"
-                " with this row."
+                f"{where}: the {name} is empty; fill it in, or give the reason in `dropped`."
             )
-    question_id = make_query_id(folder.scientific, row["question"]) if row["question"] else ""
-    of_folder = {"species": folder.scientific, "folder": folder.name, "common": folder.common}
-    return {**row, **of_folder, "question_id": question_id}
-
-
-def _without_pictures(species: str, known: dict[str, SpeciesFolder]) -> str:
-    """What is wrong with the folder of a species that is there without a picture; ""
-    where there is none.
-    """
-    root = next(iter(known.values())).root
-    for name in (species, species.replace(" ", "_")):
-        if name and (root / name).is_dir() and (words := skipped_files(root / name)):
-            return f"{words}: convert them"
-    return ""
+    return {**row, **_identity(folder, row["question"])}

@@ -1,18 +1,119 @@
-"""Select species whose articles have little summary and description
-(Visual-RAG, appendix C).
+"""Folders of species with their images, and the choice of species whose articles have little
+summary and description (Visual-RAG, appendix C).
 """
 
 from __future__ import annotations
 
 import math
+import re
+from collections import Counter
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
 
 import pandas as pd
 
 from vrag_kit.benchmarks.articles import Article
+from vrag_kit.benchmarks.images import SUFFIXES, list_images
 from vrag_kit.benchmarks.knowledge_base import Page
-from vrag_kit.building.folders import SpeciesFolder
 from vrag_kit.errors import VragError
+from vrag_kit.log import logger
+
+# NNNNN_Kingdom_Phylum_Class_Order_Family_Genus_species
+_INATURALIST = re.compile(r"\d+_(?:[A-Z][^_]*_){6}[^_].*")
+
+
+@dataclass(frozen=True, slots=True)
+class SpeciesFolder:
+    """A species, or any other entity with its own folder, and its images."""
+
+    root: Path  # the image root, in which the folder lies
+    name: str  # of the folder
+    scientific: str  # "Branta leucopsis"; of another folder its name, with blanks for underscores
+    common: str  # "" where none is known
+    # kingdom, phylum, class, order, family; () for folders that are not named as in iNaturalist
+    lineage: tuple[str, ...]
+    images: tuple[str, ...]  # "<folder>/<file>", in order of the names; never empty
+
+    @property
+    def called(self) -> str:
+        """The common name followed by the scientific name, as in questions.
+        The scientific name alone where there is no other.
+        """
+        if self.common in ("", self.scientific):
+            return self.scientific
+        return f"{self.common} (scientific name: {self.scientific})"
+
+
+def read_species_folders(
+    image_root: Path | str, common_names: Mapping[str, str] | None = None
+) -> list[SpeciesFolder]:
+    """Return the folders in `image_root` that hold images, sorted by name.
+
+    `common_names` maps scientific to common names, as `read_species` does. Files without an image
+    suffix are left out; a warning counts them.
+
+    Raises `VragError` when `image_root` is missing or holds no such folder, when two folders are of
+    one species, and for a name with white space, which TREC files cannot hold.
+    """
+    root = Path(image_root)
+    if not root.is_dir():
+        raise VragError(f"{root}: no such folder; expected one that holds a folder per species.")
+    folders = []
+    others: Counter[str] = Counter()
+    for place in sorted(root.iterdir()):
+        if place.is_dir() and not place.name.startswith("."):
+            folder = _read(place, common_names or {})
+            folders += [folder] if folder.images else []
+            others.update(_other_suffixes(place))
+    counts = ", ".join(f"{count:,} {suffix}" for suffix, count in others.most_common())
+    convert = f" Convert {counts} to .jpg or .png." if others else ""
+    if not folders:
+        raise VragError(
+            f"{root}: found no image ({', '.join(SUFFIXES)}) in its folders; expected"
+            f" <species>/<image>.{convert}"
+        )
+    if others:
+        logger.warning(f"{root}: files that are no images are left out.{convert}")
+    _check_names(root, folders)
+    return folders
+
+
+def _other_suffixes(folder: Path) -> list[str]:
+    files = [path for path in folder.iterdir() if path.is_file() and path.name[0] != "."]
+    suffixes = [path.suffix.lower() or "without suffix" for path in files]
+    return [suffix for suffix in suffixes if suffix not in SUFFIXES]
+
+
+def _check_names(root: Path, folders: Sequence[SpeciesFolder]) -> None:
+    names: dict[str, str] = {}
+    for folder in folders:
+        first = names.setdefault(folder.scientific, folder.name)
+        if first != folder.name:
+            raise VragError(
+                f"{root}: {first!r} and {folder.name!r} are both {folder.scientific!r}; expected"
+                " one folder for each species."
+            )
+        for name in (folder.name, *folder.images):
+            if re.search(r"\s", name):
+                raise VragError(
+                    f"{root}: {name!r} contains white space, which TREC files cannot hold; expected"
+                    f" a name such as {'_'.join(name.split())!r}."
+                )
+
+
+def _read(folder: Path, common_names: Mapping[str, str]) -> SpeciesFolder:
+    ranks = folder.name.split("_")[1:] if _INATURALIST.fullmatch(folder.name) else []
+    scientific = " ".join(ranks[5:] or folder.name.split("_"))
+    return SpeciesFolder(
+        root=folder.parent,
+        name=folder.name,
+        scientific=scientific,
+        common=common_names.get(scientific, ""),
+        lineage=tuple(ranks[:5]),
+        images=tuple(f"{folder.name}/{path.name}" for path in list_images(folder)),
+    )
+
 
 DESCRIPTIONS = frozenset(
     {
@@ -43,17 +144,7 @@ DESCRIPTIONS = frozenset(
 
 Their subsections are not included: articles are parsed without the level of a heading.
 """
-_COLUMNS = (
-    "folder",
-    "species",
-    "common",
-    "n_images",
-    "title",
-    "n_words",
-    "description_share",
-    "chosen",
-    "reason",
-)
+_COLUMNS = "folder species common n_images title n_words description_share chosen reason"
 
 
 def select_species(
@@ -82,7 +173,7 @@ def select_species(
         why = _why(article, share, limit) if pages else "no articles given"
         who = (folder.name, folder.scientific, folder.common, len(folder.images))
         rows.append((*who, title, words, share, chosen, why))
-    return pd.DataFrame(rows, columns=list(_COLUMNS))
+    return pd.DataFrame(rows, columns=_COLUMNS.split())
 
 
 def description_share(article: Article) -> float:

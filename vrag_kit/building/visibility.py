@@ -16,15 +16,15 @@ import numpy as np
 import pandas as pd
 
 from vrag_kit.benchmarks import ImageFile
-from vrag_kit.building.folders import SpeciesFolder
+from vrag_kit.building.species import SpeciesFolder
 from vrag_kit.config import GREEDY, hardware_of
 from vrag_kit.errors import VragError
+from vrag_kit.files import safe_join
 from vrag_kit.generation import AnswerStore, Task, ask_prompts, load_generator, render
 from vrag_kit.generation.prompts import parse_tagged
 from vrag_kit.judging.abstention import is_abstention
 from vrag_kit.log import logger
 from vrag_kit.options import Entry
-from vrag_kit.plain import JsonView
 from vrag_kit.types import Answer, Document, Failure, Message, Prompt, Query, Status
 
 _COLUMNS = ["question_id", "doc_id", "visible", "status", "detail", "answer_id"]
@@ -33,7 +33,18 @@ MOST_CLUES = 0.25
 (section 4.2).
 """
 _DATA = json.loads((Path(__file__).parent / "presence.json").read_text(encoding="utf-8"))
-_YES_NO: str = _DATA["yes_no"]
+
+
+@dataclass(frozen=True)
+class ImageQuery:
+    """A question about one image."""
+
+    question_id: str
+    doc_id: str
+    question: str
+    feature: str
+    called: str  # common and scientific name of the species
+    image: ImageFile
 
 
 def detect_feature(
@@ -61,77 +72,86 @@ def detect_feature(
     `folders`.
     """
     if not model:
-        logger.info("no coarse filter: every question goes on to the annotators")
+        logger.info("no coarse filter: annotators get every question")
         return pd.DataFrame(columns=_COLUMNS).astype({"visible": float})
     if prompt not in PRESENCE_PROMPTS:
         raise VragError(
             f"unknown prompt {prompt!r} of the coarse filter; expected one of"
             f" {', '.join(map(repr, PRESENCE_PROMPTS))}."
         )
-    looks = _looks(questions[questions["dropped"] == ""], folders)
-    damaged = _damaged({look.doc_id: look.image for look in looks})
-    whole = [look for look in looks if look.doc_id not in damaged]
+    queries = _image_queries(questions[questions["dropped"] == ""], folders)
+    damaged = _damaged({query.doc_id: query.image for query in queries})
+    readable = [query for query in queries if query.doc_id not in damaged]
     write, read = PRESENCE_PROMPTS[prompt]
-    prompts = [(look.question_id, write(look)) for look in whole]
-    answers = _ask(model, prompts, Path(answers_dir), hardware)
-    told = {look: _scored(answer, read) for look, answer in zip(whole, answers, strict=True)}
-    rows = []
-    for look in looks:
-        said = told.get(look) or (np.nan, Status.DAMAGED.value, damaged[look.doc_id], "")
-        rows.append((look.question_id, look.doc_id, *said))
-    return pd.DataFrame(rows, columns=_COLUMNS)
-
-
-def _ask(
-    model: Entry,
-    prompts: Sequence[tuple[str, Prompt]],
-    answers_dir: Path,
-    hardware: JsonView | None,
-) -> list[Answer]:
-    """The answer to each prompt, which a question_id stands before."""
     decoding = {**GREEDY, "max_new_tokens": 16}
     generator = load_generator(model, decoding=decoding, hardware=hardware)
-    with AnswerStore(answers_dir / "answers.sqlite") as store:
-        return ask_prompts(
+    with AnswerStore(Path(answers_dir) / "answers.sqlite") as store:
+        answers = ask_prompts(
             generator,
-            [prompt for _, prompt in prompts],
+            [write(query) for query in readable],
             store,
-            owners=[question_id for question_id, _ in prompts],
+            owners=[query.question_id for query in readable],
             hardware=hardware_of(hardware),
             task=Task(what="looks"),
         )
+    results = dict(zip(readable, (_result(answer, read) for answer in answers), strict=True))
+    rows = []
+    for query in queries:
+        lost = (np.nan, Status.DAMAGED.value, damaged.get(query.doc_id, ""), "")
+        rows.append((query.question_id, query.doc_id, *results.get(query, lost)))
+    return pd.DataFrame(rows, columns=_COLUMNS)
 
 
-@dataclass(frozen=True)
-class ImageQuery:
-    """A question about one image."""
-
-    question_id: str
-    doc_id: str
-    question: str
-    feature: str
-    called: str  # the species, as people say it
-    image: ImageFile
-
-
-def _looks(questions: pd.DataFrame, folders: Sequence[SpeciesFolder]) -> list[ImageQuery]:
-    """Every question with every image of its folder; raises `VragError` for one whose
-    folder is not there.
-    """
+def _image_queries(questions: pd.DataFrame, folders: Sequence[SpeciesFolder]) -> list[ImageQuery]:
+    """Every question with every image of its folder; raises `VragError` without the folder."""
     by_name = {folder.name: folder for folder in folders}
-    if lost := sorted(set(questions["folder"]) - set(by_name)):
-        raise VragError(
-            f"there is no folder {lost[0]!r} of pictures, which a question is about; found"
-            f" {', '.join(list(by_name)[:3])}, …. Mend the questions, or the image root."
-        )
-    looks = []
+    queries = []
     for row in questions.to_dict("records"):
-        folder = by_name[row["folder"]]
+        folder = by_name.get(row["folder"])
+        if folder is None:
+            raise VragError(
+                f"question {row['question_id']!r}: found the folder {row['folder']!r}; expected one"
+                f" of {', '.join(list(by_name)[:3])}, …."
+            )
         words = (row["question"], row["feature"], folder.called)
         for doc_id in folder.images:
-            image = ImageFile(folder.root / doc_id)
-            looks.append(ImageQuery(row["question_id"], doc_id, *words, image))
-    return looks
+            image = ImageFile(safe_join(folder.root, doc_id, "coarse filter"))
+            queries.append(ImageQuery(row["question_id"], doc_id, *words, image))
+    return queries
+
+
+def _damaged(images: Mapping[str, ImageFile]) -> dict[str, str]:
+    """The images that cannot be opened → why; the first are printed."""
+
+    def problem(doc_id: str) -> str:
+        try:
+            images[doc_id].open()
+        except VragError as error:
+            return str(error)
+        return ""
+
+    with ThreadPoolExecutor(4) as pool:
+        problems = zip(images, pool.map(problem, images), strict=True)
+        damaged = {doc_id: words for doc_id, words in problems if words}
+    if damaged:
+        first = "; ".join(list(damaged.values())[:5])
+        logger.info(f"left out {len(damaged):,} images that cannot be opened, such as {first}")
+    return damaged
+
+
+def _result(answer: Answer, read: Callable[[str], float]) -> tuple[float, str, str, str]:
+    """visible, status, detail and answer_id of a row. A dry run's placeholder counts as not
+    visible, so that no question is dropped.
+    """
+    if answer.failure:
+        return np.nan, answer.status.value, answer.detail, answer.answer_id
+    if answer.is_placeholder:
+        return 0.0, Status.OK.value, "", answer.answer_id
+    text = str(parse_tagged(answer.raw or "")["answer"])
+    visible = read(text)
+    if np.isfinite(visible):
+        return visible, Status.OK.value, "", answer.answer_id
+    return np.nan, Status.UNREADABLE.value, repr(" ".join(text.split())[:60]), answer.answer_id
 
 
 def coarse_filter(
@@ -146,91 +166,52 @@ def coarse_filter(
     of 0 stays: a person may see what the model did not. Images without a verdict are left out of
     the rate and counted.
     """
-    asked = questions["question_id"].where(questions["dropped"] == "")
+    ids = questions["question_id"].where(questions["dropped"] == "")
     by_question = presence.groupby("question_id")["visible"]
-    judged = asked.map(by_question.count())
-    unjudged = asked.map(by_question.size()) - judged
-    table = questions.assign(
-        estimated_clue_rate=asked.map(by_question.mean()),
-        n_judged=judged.fillna(0).astype(int),
-        n_unjudged=unjudged.fillna(0).astype(int),
-    )
+    judged = ids.map(by_question.count()).fillna(0).astype(int)
+    images = ids.map(by_question.size()).fillna(0).astype(int)
+    rate = ids.map(by_question.mean())
+    reasons = {}
     failures = presence[presence["visible"].isna()].drop_duplicates("question_id")
-    first = failures.set_index("question_id")[["status", "detail"]].to_dict("index")
-    dropped = []
-    for row in table.to_dict("records"):
-        said = row["dropped"]
-        if not said and row["n_unjudged"] and not row["n_judged"]:
-            why = first[row["question_id"]]
-            said = f"no image could be judged: {Failure(Status(why['status']), why['detail'])}"
-        seen = row["estimated_clue_rate"] * row["n_judged"]
-        if not said and seen > limit * (row["n_judged"] + row["n_unjudged"]) + 1e-9:
-            said = f"the estimated clue rate {row['estimated_clue_rate']:.1%} is above {limit:.0%}"
-        dropped.append(said)
-    return table.assign(dropped=dropped)
+    for row in failures.to_dict("records"):
+        failure = Failure(Status(row["status"]), row["detail"])
+        reasons[row["question_id"]] = f"no image could be judged: {failure}"
+    unjudged = (images > 0) & (judged == 0)
+    common = rate * judged > limit * images + 1e-9
+    dropped = questions["dropped"].mask(unjudged, ids.map(reasons))
+    words = rate.map(lambda share: f"the estimated clue rate {share:.1%} is above {limit:.0%}")
+    return questions.assign(
+        estimated_clue_rate=rate,
+        n_judged=judged,
+        n_unjudged=images - judged,
+        dropped=dropped.mask(common, words),
+    )
 
 
-def _damaged(images: Mapping[str, ImageFile]) -> dict[str, str]:
-    """The images that cannot be opened → why; printed."""
-
-    def problem(doc_id: str) -> str:
-        try:
-            images[doc_id].open()
-        except VragError as error:
-            return str(error)
-        return ""
-
-    names = sorted(images)
-    with ThreadPoolExecutor(4) as pool:
-        problems = zip(names, pool.map(problem, names), strict=True)
-        found = {doc_id: words for doc_id, words in problems if words}
-    for words in list(found.values())[:20]:
-        logger.info(f"left out: {words}")
-    if len(found) > 20:
-        logger.info(f"left out: and {len(found) - 20:,} more images that cannot be opened")
-    return found
+def _yes_no(query: ImageQuery) -> Prompt:
+    words = {"called": query.called, "feature": query.feature, "question": query.question}
+    return (Message(role="user", parts=(_DATA["yes_no"].format(**words), query.image)),)
 
 
-def _yes_no(look: ImageQuery) -> Prompt:
-    words = _YES_NO.format(called=look.called, feature=look.feature, question=look.question)
-    return (Message(role="user", parts=(words, look.image)),)
-
-
-def _question(look: ImageQuery) -> Prompt:
+def _question(query: ImageQuery) -> Prompt:
     from vrag_kit.papers.visual_rag.prompts import PROMPTS
 
-    query = Query(query_id=look.question_id, text=look.question)
-    shown = Document(doc_id=look.doc_id, image=look.image)
-    return render(PROMPTS.template("one_image"), query, [shown])
+    document = Document(doc_id=query.doc_id, image=query.image)
+    text_query = Query(query_id=query.question_id, text=query.question)
+    return render(PROMPTS.template("one_image"), text_query, [document])
 
 
-def _says_yes(text: str) -> float:
-    found = re.match(r"\W*(yes|no)\b", text, re.IGNORECASE)
-    return np.nan if found is None else float(found[1].lower() == "yes")
+def _read_yes_no(text: str) -> float:
+    match = re.match(r"\W*(yes|no)\b", text, re.IGNORECASE)
+    return np.nan if match is None else float(match[1].lower() == "yes")
 
 
-def _answers(text: str) -> float:
+def _read_answer(text: str) -> float:
     return float(not is_abstention(text)) if text else np.nan
 
 
 PRESENCE_PROMPTS: dict[str, tuple[Callable[[ImageQuery], Prompt], Callable[[str], float]]] = {
-    "yes_no": (_yes_no, _says_yes),
-    "question": (_question, _answers),
+    "yes_no": (_yes_no, _read_yes_no),
+    "question": (_question, _read_answer),
 }
-"""Prompt → the function that builds the prompt, and the parser of the reply (NaN: unparsed)."""
-
-
-def _scored(answer: Answer, read: Callable[[str], float]) -> tuple[float, str, str, str]:
-    """visible, status, detail and answer_id of a row. In a forecast nobody has looked, and
-    nothing is visible: so no question is dropped, as all would be if words were read.
-    """
-    if answer.failure:
-        return np.nan, answer.status.value, answer.detail, answer.answer_id
-    if answer.is_placeholder:
-        return 0.0, Status.OK.value, "", answer.answer_id
-    said = str(parse_tagged(answer.raw or "")["answer"])
-    visible = read(said)
-    if np.isfinite(visible):
-        return visible, Status.OK.value, "", answer.answer_id
-    words = repr(" ".join(said.split())[:60])
-    return np.nan, Status.UNREADABLE.value, words, answer.answer_id
+"""Prompt → the function that builds the prompt, and the parser of the answer (NaN: unparsed)."""

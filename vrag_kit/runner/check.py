@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from vrag_kit.building.template_writer import NAME as TEMPLATE
+from vrag_kit.building.questions import TEMPLATE
 from vrag_kit.checkpoints import check_device
 from vrag_kit.config import decoding_of, hardware_of
 from vrag_kit.errors import VragError

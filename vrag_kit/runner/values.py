@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from vrag_kit.building.template_writer import NAME as TEMPLATE
+from vrag_kit.building.questions import TEMPLATE
 from vrag_kit.checkpoints import find_checkpoint, suggest_checkpoint
 from vrag_kit.errors import VragError
 from vrag_kit.generation.generators import parse_model_entry

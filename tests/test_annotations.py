@@ -1,0 +1,147 @@
+"""An annotator's file: what is saved is read back, a kill loses nothing that was saved, and two
+panels that write in turn keep each other's votes.
+"""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import re
+import time
+from itertools import count
+from multiprocessing.sharedctypes import Synchronized
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from vrag_kit.building.annotations import (
+    FORMAT,
+    AnnotationFile,
+    Annotations,
+    Vote,
+    read_votes,
+)
+from vrag_kit.errors import VragError
+
+WORDS = {"species": "s", "folder": "goose", "question": "Which feet?", "feature": "feet"}
+TEXT = st.text(st.characters(exclude_categories=["Cs"]), max_size=5)
+VOTES = st.builds(
+    Vote,
+    question_id=TEXT,
+    **dict.fromkeys(WORDS, TEXT),
+    status=st.sampled_from(["open", "done", "skipped"]),
+    images=st.dictionaries(st.sampled_from("abc"), st.integers(0, 1)),
+    unreadable=st.lists(st.sampled_from("de"), unique=True),
+    answer=TEXT,
+    suggestion=TEXT,
+)
+
+
+def vote(question_id: str = "q", **fields: object) -> Vote:
+    return Vote.model_validate({"question_id": question_id, **WORDS, **fields})
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> AnnotationFile:
+    return AnnotationFile(tmp_path / "new" / "ada.jsonl", "Ada")
+
+
+@given(st.lists(VOTES, max_size=4))
+@settings(max_examples=40, deadline=None)
+def test_the_last_vote_on_each_question_is_read_back_as_it_was_saved(
+    tmp_path_factory: pytest.TempPathFactory, votes: list[Vote]
+) -> None:
+    file = AnnotationFile(tmp_path_factory.mktemp("votes") / "ada.jsonl", "Ada")
+    for each in votes:
+        file.save(each)
+    last = {each.question_id: each for each in votes}
+    assert read_votes(file.path) == file.annotations == Annotations("Ada", last)
+    assert list(file.annotations.votes) == list(last)
+
+
+def _save_on_and_on(path: Path, saved: Synchronized[int]) -> None:
+    file = AnnotationFile(path, "Ada")
+    for number in count(len(file.annotations.votes)):
+        file.save(vote(f"q{number}"))
+        saved.value = number + 1
+
+
+def test_a_kill_loses_nothing_that_was_saved(tmp_path: Path) -> None:
+    path, context = tmp_path / "ada.jsonl", multiprocessing.get_context("fork")
+    for kill in range(int(os.environ.get("VRAG_KILLS", "10"))):
+        saved = context.Value("i", 0)
+        writer = context.Process(target=_save_on_and_on, args=(path, saved))
+        writer.start()
+        while not saved.value:
+            time.sleep(0.001)
+        time.sleep(kill % 7 / 500)
+        writer.kill()
+        writer.join()
+        assert len(read_votes(path).votes) - saved.value in (0, 1)
+
+
+def _save_many(path: Path, name: str) -> None:
+    file = AnnotationFile(path, "Ada")
+    for number in range(50):
+        with file.lock:
+            file.refresh()
+            file.save(vote(f"{name}{number}"))
+
+
+def test_two_processes_that_write_in_turn_keep_every_vote(tmp_path: Path) -> None:
+    context = multiprocessing.get_context("fork")
+    path = tmp_path / "ada.jsonl"
+    writers = [context.Process(target=_save_many, args=(path, name)) for name in "pq"]
+    for writer in writers:
+        writer.start()
+    for writer in writers:
+        writer.join(60)
+    assert [writer.exitcode for writer in writers] == [0, 0]
+    expected = {f"{name}{number}" for name in "pq" for number in range(50)}
+    assert set(read_votes(path).votes) == expected
+
+
+@pytest.mark.parametrize(
+    "content",
+    ["Dear diary", '{"annotator": "Ada", "format": "vrag_kit annotation log, version 1"}\n'],
+)
+def test_a_file_of_another_format_is_refused_and_not_written_to(
+    tmp_path: Path, content: str
+) -> None:
+    path = tmp_path / "ada.jsonl"
+    path.write_text(content, encoding="utf-8")
+    with pytest.raises(VragError, match=rf"ada\.jsonl.* expected .*{re.escape(FORMAT)}"):
+        AnnotationFile(path, "Ada")
+    assert path.read_text(encoding="utf-8") == content
+
+
+def test_a_file_of_another_annotator_is_refused(file: AnnotationFile, tmp_path: Path) -> None:
+    with pytest.raises(VragError, match=r"ada\.jsonl: .*'Ada'.*'Ben'"):
+        AnnotationFile(file.path, "Ben")
+    with pytest.raises(VragError, match=r"annotator ' '.* name"):
+        AnnotationFile(tmp_path / "x.jsonl", " ")
+
+
+def test_a_file_that_cannot_be_read_or_written_is_named(tmp_path: Path) -> None:
+    with pytest.raises(VragError, match=r"none\.jsonl"):
+        read_votes(tmp_path / "none.jsonl")
+    (tmp_path / "folder").write_text("a file in the way", encoding="utf-8")
+    with pytest.raises(VragError, match=r"ada\.jsonl: .* written"):
+        AnnotationFile(tmp_path / "folder" / "ada.jsonl", "Ada")
+
+
+def test_votes_that_cannot_be_saved_change_nothing(
+    file: AnnotationFile, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file.save(vote("q"))
+    before = file.path.read_bytes()
+    with monkeypatch.context() as patch:
+        patch.setattr(
+            "vrag_kit.files.os.fsync", lambda _: (_ for _ in ()).throw(OSError(28, "full"))
+        )
+        with pytest.raises(OSError, match=r"full.*ada\.jsonl"):
+            file.save(vote("r"))
+    assert list(file.annotations.votes) == ["q"]
+    assert file.path.read_bytes() == before

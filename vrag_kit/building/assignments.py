@@ -1,0 +1,128 @@
+"""Assignments of an annotator: questions with their images, in a random order per annotator, and
+the rules of appendix C for when a question is done or may be skipped.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+import pandas as pd
+
+from vrag_kit.building.agreement import Disputes
+from vrag_kit.building.annotations import IDENTITY, Vote
+from vrag_kit.building.species import SpeciesFolder
+from vrag_kit.errors import VragError
+from vrag_kit.frames import require_columns
+from vrag_kit.order import ordered
+
+PAGE = 27  # images on the screen at once; the paper's "first 27" are the first page
+MANY = 9  # of a whole page; a question with more clues may be skipped (appendix C)
+NO_DISPUTES = Disputes({}, {}, {}, {})
+
+
+@dataclass(frozen=True, slots=True)
+class Assignment:
+    """One question with the images to annotate."""
+
+    vote: Vote  # the vote to begin with: a proposed answer, and no images
+    explanation: str
+    rate: str  # the coarse filter's estimate in words
+    folder: SpeciesFolder
+    images: tuple[str, ...]  # doc_ids in random order, never empty
+    remarks: Mapping[str, str] = field(default_factory=dict)  # doc_id → the text below it
+    ticked: frozenset[str] = frozenset()  # images that are ticked to begin with
+
+    def pages(self) -> list[tuple[str, ...]]:
+        """Return the images in pages of `PAGE`; the last one may be shorter."""
+        return [self.images[start : start + PAGE] for start in range(0, len(self.images), PAGE)]
+
+    def unseen_images(self, vote: Vote) -> list[str]:
+        """Return the images that have not been on the screen, in order."""
+        seen = {*vote.images, *vote.unreadable}
+        return [doc_id for doc_id in self.images if doc_id not in seen]
+
+    def incomplete_reason(self, vote: Vote) -> str:
+        """Return what is missing before the question can be done; "" if nothing is."""
+        if unseen := len(self.unseen_images(vote)):
+            return f"{unseen:,} of {len(self.images):,} images were not on the screen yet"
+        if not vote.images:
+            return "none of the images can be shown"
+        return "the clues have no answer yet" if vote.clues and not vote.answer.strip() else ""
+
+    def skip_refused_reason(self, vote: Vote) -> str:
+        """Return why the question cannot be skipped; "" if it can.
+        More than a third of the first page must be clues; a smaller folder is one page.
+        """
+        first = self.images[:PAGE]
+        clues = len(set(vote.clues) & set(first))
+        many = MANY if self.remarks else MANY * len(first) // PAGE  # disputed ones are few
+        if clues > many:
+            return ""
+        return (
+            f"too common? it may be skipped after more than {many} clues in the first"
+            f" {len(first)} images ({clues} so far)"
+        )
+
+
+def make_assignments(
+    questions: pd.DataFrame,
+    folders: Sequence[SpeciesFolder],
+    annotator: str,
+    *,
+    seed: int = 0,
+    disputes: Disputes | None = None,
+) -> list[Assignment]:
+    """Return an assignment for each row of `questions`, with its folder's images in random order.
+    Columns question_id, species, folder, question, feature, explanation, estimated_clue_rate. Seed,
+    question and annotator determine the order; a new file in the folder moves no other.
+
+    With `disputes`, the images of a question are the disputed ones and some undisputed clues, with
+    the annotators' remarks. Raises `VragError` for a missing column, no or a repeated question, a
+    folder not in `folders`, an image not in its folder, and a rate outside [0, 1].
+    """
+    columns = [*IDENTITY, "explanation", "estimated_clue_rate"]
+    require_columns(questions, columns, "questions to annotate")
+    if questions.empty:
+        raise VragError("found no question to annotate; expected one or more that are not dropped.")
+    repeated = questions["question_id"][questions["question_id"].duplicated()].tolist()
+    if repeated:
+        raise VragError(f"question {repeated[0]!r}: found it twice; expected each question once.")
+    by_name = {folder.name: folder for folder in folders}
+    tasks = []
+    for row in questions.to_dict("records"):
+        where, rate = f"question {row['question_id']!r}", row["estimated_clue_rate"]
+        folder = by_name.get(row["folder"])
+        if folder is None:
+            raise VragError(
+                f"{where}: found the folder {row['folder']!r}; expected one of {len(by_name)}"
+                " species folders."
+            )
+        images = disputes.images.get(row["question_id"], ()) if disputes else folder.images
+        lost = sorted(set(images) - set(folder.images))
+        if lost or not images:
+            found = f"the image {lost[0]!r}" if lost else "no image"
+            raise VragError(f"{where}: found {found}; expected images in {folder.name}.")
+        if not (np.isnan(rate) or 0 <= rate <= 1):
+            raise VragError(f"{where}: found the estimated_clue_rate {rate}; expected 0 to 1.")
+        name, given = row["question_id"], disputes or NO_DISPUTES
+        words = {column: row[column] for column in IDENTITY}
+        tasks.append(
+            Assignment(
+                vote=Vote.model_validate({**words, "answer": given.answers.get(name, "")}),
+                explanation=row["explanation"],
+                rate=_rate(rate),
+                folder=folder,
+                images=tuple(ordered(images, seed, name, annotator)),
+                remarks=given.remarks.get(name, {}),
+                ticked=given.ticked.get(name, frozenset()),
+            )
+        )
+    return tasks
+
+
+def _rate(rate: float) -> str:
+    if np.isnan(rate):
+        return "estimated clue rate unknown"
+    return f"estimated clue rate {100 * rate:.1f} % (by the coarse filter)"
