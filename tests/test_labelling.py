@@ -221,11 +221,8 @@ def test_a_file_that_a_spreadsheet_saved_is_read(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        (
-            "query,answer,label\n",
-            r"line 1: found no column 'query_id' and .* 'query', expected query_id, answer, label",
-        ),
-        ("", r"line 1: found no column 'query_id'"),
+        ("query,answer,label\n", r"line 1: .*'query', .*'query_id'"),
+        ("", r"line 1: .*'query_id'"),
         (
             HEADER + "q,red,true,me\nq,blue,right,me\n",
             r"line 3: found the label 'right', expected one of true, partial, false",

@@ -44,19 +44,16 @@ _SHA256 = re.compile("[0-9a-f]{64}")
 
 def check_device(device: str) -> None:
     """Raise `VragError` if this machine lacks the device; call it before loading weights."""
-    if device == "cpu":  # which every machine has; PyTorch takes seconds to begin
+    if device == "cpu":  # PyTorch takes seconds to import
         return
     import torch
 
     try:
         torch.zeros(1, device=device)
     except (RuntimeError, AssertionError) as error:
-        words = str(error).splitlines()[0]
-        if words.startswith("Expected one of"):  # of which torch lists all that it ever had
-            words = 'expected "cuda", "cuda:1" for the second card, "mps" on a Mac, or "cpu"'
         raise VragError(
-            f"device {device!r} cannot be used on this machine ({words}). Set the parameter"
-            ' `device` to "cpu".'
+            f"device {device!r} cannot be used on this machine ({str(error).splitlines()[0]})."
+            ' Set the parameter `device` to "cpu".'
         ) from error
 
 
@@ -89,15 +86,10 @@ def find_checkpoint(spec: str, *, revision: str | None = None) -> Path:
                 " the option `revision`, or give the name on the hub."
             )
         return folder
-    if spec.startswith((".", "/", "~")) or spec.count("/") > 1:
-        raise VragError(
-            f"checkpoint {spec!r} cannot be loaded: there is no such folder.{_meant(spec)}"
-        )
-    if "/" not in spec and (meant := _meant(spec)):
-        raise VragError(
-            f"checkpoint {spec!r} is not here.{meant} It is no folder, and no model that comes with"
-            " the kit."
-        )
+    near = suggest_checkpoint(spec)
+    hint = f" Did you mean {near!r}?" if near else ""
+    if is_path(spec) or (near and "/" not in spec):
+        raise VragError(f"checkpoint {spec!r} cannot be loaded: there is no such folder.{hint}")
     from huggingface_hub import snapshot_download
 
     try:
@@ -114,9 +106,14 @@ def find_checkpoint(spec: str, *, revision: str | None = None) -> Path:
         reason = str(error).strip().splitlines()[0].rstrip(".")
         raise VragError(
             f"checkpoint {spec!r}{version} is no folder here and cannot be fetched from the Hugging"
-            f" Face hub.{_meant(spec)} {reason}. Check the name, the network, and for gated models"
+            f" Face hub.{hint} {reason}. Check the name, the network, and for gated models"
             " `hf auth login`; or give a local folder."
         ) from error
+
+
+def is_path(spec: str) -> bool:
+    """Return whether a checkpoint's name is a path, which the hub does not have."""
+    return spec.startswith((".", "/", "~")) or spec.count("/") > 1
 
 
 def suggest_checkpoint(spec: str) -> str | None:
@@ -131,43 +128,23 @@ def suggest_checkpoint(spec: str) -> str | None:
     return f"{spec.rstrip('/').removesuffix(folder.name)}{near}" if near else None
 
 
-def _meant(spec: str) -> str:
-    """The question whether that was meant, "" where there is nothing near."""
-    near = suggest_checkpoint(spec)
-    return f" Did you mean {near!r}?" if near else ""
-
-
 def require_safetensors(folder: Path, owner: str) -> None:
     """Raise `VragError` if some weights exist only as pickles, or no weights exist. The message
     begins with `owner` ("retriever 'x'").
     """
-    pickles: list[Path] = []
-    safe = False
-    for place in [folder, *sorted(folder.iterdir())]:
-        if place.is_dir():
-            safe = safe or any(place.glob("*.safetensors"))
-            pickles += _pickles_alone(place)
-    if safe and not pickles:
-        return
-    found = f"there are no weights as *.safetensors in {folder}"
-    if pickles:
-        found = f"{pickles[0].relative_to(folder)} is a pickle"
-    raise VragError(
-        f"{owner}: {found}; weights are read from safetensors only, because"
-        " pickles can run code. Name a `revision` with safetensors (the hub's own"
-        " conversions are under refs/pr/…), or convert it where you trust it, by"
-        " from_pretrained and save_pretrained."
-    )
-
-
-def _pickles_alone(folder: Path) -> list[Path]:
-    """The weights in a folder that are there as pickles only."""
-    alone: list[Path] = []
-    if not any(folder.glob("*.safetensors")):
-        alone += sorted(folder.glob("pytorch_model*.bin"))
-    if not any(folder.glob("adapter_model*.safetensors")):
-        alone += sorted(folder.glob("adapter_model*.bin"))
-    return alone
+    safe = [path for path in checkpoint_files(folder) if path.suffix == ".safetensors"]
+    found = "" if safe else f"there are no weights as *.safetensors in {folder}"
+    for pickle in sorted([*folder.glob("*_model*.bin"), *folder.glob("*/*_model*.bin")]):
+        kind = "adapter_model" if pickle.name.startswith("adapter_model") else ""
+        if not any(path.parent == pickle.parent and path.name.startswith(kind) for path in safe):
+            found = f"{pickle.relative_to(folder)} is a pickle"
+    if found:
+        raise VragError(
+            f"{owner}: {found}; weights are read from safetensors only, because"
+            " pickles can run code. Name a `revision` with safetensors (the hub's own"
+            " conversions are under refs/pr/…), or convert it where you trust it, by"
+            " from_pretrained and save_pretrained."
+        )
 
 
 def check_safetensors_headers(folder: Path, owner: str) -> None:
@@ -178,15 +155,15 @@ def check_safetensors_headers(folder: Path, owner: str) -> None:
 
     for path in checkpoint_files(folder):
         where = f"{owner} cannot be loaded: {path}"
-        try:
-            if path.suffix == ".safetensors":
+        if path.name.endswith(".safetensors.index.json"):
+            for shard in json.loads(path.read_bytes())["weight_map"].values():
+                safe_join(path.parent, shard, where)
+        if path.suffix == ".safetensors":
+            try:
                 with safe_open(path, framework="numpy"):
-                    continue
-            if path.name.endswith(".safetensors.index.json"):
-                for shard in json.loads(path.read_bytes())["weight_map"].values():
-                    safe_join(path.parent, shard, where)
-        except (SafetensorError, OSError, ValueError, LookupError, TypeError) as error:
-            raise VragError(f"{where}: {error}. Copy or fetch the checkpoint again.") from error
+                    pass
+            except (SafetensorError, OSError) as error:
+                raise VragError(f"{where}: {error}. Copy or fetch the checkpoint again.") from error
 
 
 def check_remote_code(folder: Path, owner: str, *, trusted: bool) -> None:
@@ -282,13 +259,10 @@ def checkpoint_fingerprint(folders: Sequence[Path], options: Options) -> str:
     The hash does not depend on where the folders lie, nor on READMEs and hidden files. `options`
     must be JSON-serialisable.
     """
-    contents = []
-    for folder in folders:
-        hashes = {
-            path.relative_to(folder).as_posix(): file_hash(path)
-            for path in checkpoint_files(folder)
-        }
-        contents.append(hashes)
+    contents = [
+        {path.relative_to(folder).as_posix(): file_hash(path) for path in checkpoint_files(folder)}
+        for folder in folders
+    ]
     whole = json.dumps([contents, dict(options)], sort_keys=True)
     return hashlib.sha256(whole.encode()).hexdigest()
 
@@ -297,17 +271,14 @@ def checkpoint_files(folder: Path) -> list[Path]:
     """List the files of a checkpoint: `FILE_KINDS` in its folder and one level down, without
     READMEs and hidden files.
     """
-    found: set[Path] = set()
-    for kind in FILE_KINDS:
-        found.update(folder.glob(kind))
-        found.update(folder.glob(f"*/{kind}"))
-    return sorted(path for path in found if path.is_file() and not _is_extra_file(path, folder))
-
-
-def _is_extra_file(path: Path, folder: Path) -> bool:
-    """Whether a file only lies beside a checkpoint: a README, or hidden."""
-    parts = path.relative_to(folder).parts
-    return any(part.startswith((".", "README")) for part in parts)
+    suffixes = {kind.removeprefix("*") for kind in FILE_KINDS}
+    found = []
+    for path in sorted([*folder.glob("*"), *folder.glob("*/*")]):
+        parts = path.relative_to(folder).parts
+        extra = any(part.startswith((".", "README")) for part in parts)
+        if path.suffix in suffixes and path.is_file() and not extra:
+            found.append(path)
+    return found
 
 
 def file_hash(path: Path) -> str:

@@ -108,47 +108,46 @@ def _cell() -> int:
 
 def last_recorded_cell(place: Path) -> int:
     """Return the number of the last cell that recorded calls or notes in `place`; 0 if none did."""
-    return max((int(told["cell"]) for told in _entries(place) if "judge" not in told), default=0)
+    return max(
+        (int(record["cell"]) for record in _records(place) if "judge" not in record), default=0
+    )
 
 
 def models_without_answers(place: Path) -> dict[str, str]:
     """Return the models whose every answer in the records at `place` failed. Each maps to its
     number of calls and an example of the reason.
     """
-    asked: dict[str, int] = {}
-    failed: dict[str, int] = {}
-    examples: dict[str, str] = {}
-    for told in _entries(place):
-        if "model" not in told:
-            continue
-        model = told["model"]
-        asked[model] = asked.get(model, 0) + told["asked"]
-        failed[model] = failed.get(model, 0) + told["failed"]
-        examples.setdefault(model, told["example"])
-    lost = [model for model in asked if asked[model] and asked[model] == failed[model]]
-    return {model: f"{asked[model]:,} times, as by {examples[model]}" for model in lost}
+    found = {}
+    for model, records in _records_by(place, "model").items():
+        asked = sum(record["asked"] for record in records)
+        if 0 < asked == sum(record["failed"] for record in records):
+            found[model] = f"{asked:,} times, as by {records[0]['example']}"
+    return found
 
 
 def failed_verdicts(place: Path) -> dict[str, str]:
     """Return the judges in the records at `place` of whose verdicts some failed. Each maps to the
     counts, the first reason, and how to repeat them.
     """
-    totals: dict[str, list[int]] = {}
-    words: dict[str, str] = {}
-    for told in _entries(place):
-        if "judge" not in told:
-            continue
-        counts = totals.setdefault(told["judge"], [0, 0])
-        counts[0] += told["failed"]
-        counts[1] += told["given"]
-        if told["failed"]:
-            words.setdefault(told["judge"], f"as by {told['example']}. {told['again']}")
-    return {
-        judge: f"{totals[judge][0]:,} of {totals[judge][1]:,} times, {said}"
-        for judge, said in words.items()
-    }
+    found = {}
+    for judge, records in _records_by(place, "judge").items():
+        failed = sum(record["failed"] for record in records)
+        given = sum(record["given"] for record in records)
+        if failed:
+            first = next(record for record in records if record["failed"])
+            words = f"as by {first['example']}. {first['again']}"
+            found[judge] = f"{failed:,} of {given:,} times, {words}"
+    return found
 
 
-def _entries(place: Path) -> Iterator[dict[str, Any]]:  # Any: what JSON holds
+def _records_by(place: Path, kind: str) -> dict[str, list[dict[str, Any]]]:  # Any: as JSON holds
+    """Group the records of a kind, "model" or "judge", by its name."""
+    found: dict[str, list[dict[str, Any]]] = {}
+    for record in filter(lambda record: kind in record, _records(place)):
+        found.setdefault(record[kind], []).append(record)
+    return found
+
+
+def _records(place: Path) -> Iterator[dict[str, Any]]:  # Any: as JSON holds
     lines = place.read_text(encoding="utf-8").splitlines() if place.is_file() else []
     yield from map(json.loads, lines)

@@ -41,8 +41,7 @@ class StringIndex(Collection[str]):
         return len(self._order)
 
     def __iter__(self) -> Iterator[str]:
-        for start in range(0, len(self), _BLOCK):
-            yield from self.take(np.arange(start, min(start + _BLOCK, len(self))))
+        return self._some(np.arange(len(self)))
 
     def __contains__(self, name: object) -> bool:
         wanted = hash(name)

@@ -10,12 +10,11 @@ import re
 import sys
 import traceback
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from importlib.util import find_spec
 from modulefinder import ModuleFinder
 from pathlib import Path
-from types import ModuleType
 from typing import Any, cast
 
 from vrag_kit.errors import VragError
@@ -25,8 +24,6 @@ from vrag_kit.workspace import project_root
 
 _SPEC = re.compile(r"[^\W\d]\w*(?:\.[^\W\d]\w*)*:[^\W\d]\w*")
 _KIT = Path(__file__).parent
-_NO_ARGUMENTS = ("name", "fingerprint", "device")
-"""Parameters of a class that change nothing in its results, or enter their key anyway."""
 _Instance = Any
 """An object of a custom class; its methods are checked when it is opened."""
 
@@ -76,17 +73,15 @@ def custom_files(entry: object) -> list[Path]:
         return []
     module = spec.partition(":")[0]
     finder = ModuleFinder([str(project_root())], excludes=["vrag_kit"])
-    _see_project()
-    try:
+    _add_project_to_path()
+    files = set()
+    with suppress(Exception):  # it imports the packages above the module, which may raise anything
         found = find_spec(module)
-    except Exception:  # it imports the packages above, whose code raises what it likes
-        return []
-    try:
+        files.add(found and found.origin)
+    with suppress(ImportError, SyntaxError):  # an installed module, or one with errors
         finder.import_hook(module)
-    except (ImportError, SyntaxError, UnicodeError):  # installed, or to be mended
-        finder.modules.clear()
-    files = [getattr(each, "__file__", None) for each in finder.modules.values()]
-    return sorted({Path(file) for file in (found and found.origin, *files) if file})
+    files.update(each.__file__ for each in finder.modules.values())  # type: ignore[attr-defined]
+    return sorted(Path(file) for file in files if file)
 
 
 def load_class(spec: str, owner: str) -> tuple[type, str]:
@@ -94,8 +89,7 @@ def load_class(spec: str, owner: str) -> tuple[type, str]:
 
     Raises `VragError`, beginning with `owner`, if there is none.
     """
-    module, text = _imported(spec, owner)
-    return cast(type, _named(spec, module, owner, "class", inspect.isclass)), text
+    return _load_member(spec, owner, "class", inspect.isclass)
 
 
 def load_function(entry: object, what: str) -> Callable[..., Any] | None:
@@ -107,9 +101,7 @@ def load_function(entry: object, what: str) -> Callable[..., Any] | None:
     spec = custom_spec(entry)
     if spec is None:
         return entry if callable(entry) else None
-    owner = f"{what} {spec!r}"
-    module, _ = _imported(spec, owner)
-    function = _named(spec, module, owner, "function", _is_function)
+    function, _ = _load_member(spec, f"{what} {spec!r}", "function", callable)
     return cast(Callable[..., Any], function)
 
 
@@ -134,27 +126,53 @@ def load_custom(
     spec = custom_spec(entry)
     if spec is None:
         if entry is None or isinstance(entry, str | Mapping | int | float | list | tuple):
-            return None  # what a parameter file can hold: its loader says what is wrong
-        return _given(entry, what, needed)
+            return None
+        return _adopt(entry, what, needed)
     owner = f"{what} {spec!r}"
-    options = dict(entry) if isinstance(entry, Mapping) else {}
-    options.pop("model", None)
-    name = options.pop("name", None)
-    made_by, text = load_class(spec, owner)
-    # before an object is made: a name in a parameter file must not start a program
-    _check(made_by, made_by.__name__, owner, needed)
-    taken = _parameters(made_by)
-    chosen = {key: value for key, value in (offered or {}).items() if key in taken}
-    chosen |= {key: value for key, value in options.items() if key not in ours}
-    with catch_custom_errors(f"{owner}: making it with {chosen}", made_by):
-        made = made_by(**chosen)
-    chosen.pop("device", None)
-    own = getattr(made, "fingerprint", None)
+    given = dict(entry) if isinstance(entry, Mapping) else {}
+    cls, text = load_class(spec, owner)
+    # before an object is created: a name in a parameter file must not start a program
+    _require_methods(cls, owner, needed)
+    parameters = inspect.signature(cls).parameters
+    options = {key: value for key, value in (offered or {}).items() if key in parameters}
+    options |= {key: given[key] for key in given if key not in ("model", "name", *ours)}
+    with catch_custom_errors(f"{owner}: creating it with {options}", cls):
+        made = cls(**options)
+    options.pop("device", None)
+    name = given.get("name") or getattr(made, "name", None) or cls.__name__
+    version = str(getattr(made, "fingerprint", None) or text)
     return CustomObject(
-        made=made,
-        name=_name(name or getattr(made, "name", None) or made_by.__name__, owner),
-        fingerprint=_hash(spec, chosen, str(own) if own else text),
+        made=made, name=_check_name(name, owner), fingerprint=_hash(spec, options, version)
     )
+
+
+def _adopt(made: _Instance, what: str, needed: Sequence[str]) -> CustomObject:
+    """Check an object that was given itself."""
+    if isinstance(made, type):
+        name = made.__name__
+        raise VragError(f"{what} {name}: found the class; expected an object of it, {name}(…).")
+    kind = type(made).__name__
+    owner = f"{what} {kind}(…)"
+    _require_methods(made, owner, needed)
+    version = getattr(made, "fingerprint", None)
+    fingerprint = version if isinstance(version, str) else ""
+    if fingerprint and (arguments := _arguments(made)):
+        fingerprint = _hash(kind, arguments, fingerprint)
+    name = getattr(made, "name", None) or kind
+    return CustomObject(made=made, name=_check_name(name, owner), fingerprint=fingerprint)
+
+
+def _arguments(made: _Instance) -> dict[str, str]:
+    """Return an object's constructor arguments that it keeps as attributes (`self.weight` or
+    `self._weight`) and that JSON can hold; each is part of its key.
+    """
+    found = {}
+    for name in inspect.signature(type(made)).parameters:
+        value = getattr(made, name, getattr(made, f"_{name}", None))
+        if value is not None and name not in ("name", "fingerprint", "device"):
+            with suppress(TypeError, ValueError):
+                found[name] = json.dumps(value, sort_keys=True, default=float)
+    return found
 
 
 @contextmanager
@@ -168,7 +186,7 @@ def catch_custom_errors(
     """
     try:
         yield
-    except Exception as error:  # whatever code that is not ours does
+    except Exception as error:  # custom code may raise anything
         if isinstance(error, (VragError, *passed)):
             raise
         module = sys.modules.get(getattr(made, "__module__", ""))
@@ -181,47 +199,48 @@ def catch_custom_errors(
         raise VragError(f"{what} failed with {fault}.{hint}") from error
 
 
-def _given(made: _Instance, what: str, needed: Sequence[str]) -> CustomObject:
-    """An object that was given itself."""
-    if isinstance(made, type):
-        name = made.__name__
-        raise VragError(f"{what} {name}: found the class; expected an object of it, {name}(…).")
-    kind = type(made).__name__
-    owner = f"{what} {kind}(…)"
-    _check(made, kind, owner, needed)
-    own = getattr(made, "fingerprint", None)
-    fingerprint = own if isinstance(own, str) else ""
-    if fingerprint and (told := _arguments(made)):
-        fingerprint = _hash(kind, told, fingerprint)
-    name = _name(getattr(made, "name", None) or kind, owner)
-    return CustomObject(made=made, name=name, fingerprint=fingerprint)
-
-
-def _arguments(made: _Instance) -> JsonView:
-    """The arguments of an object's class that it keeps under their names (`self.weight`,
-    or `self._weight`), as far as JSON holds them.
+def _load_member(
+    spec: str, owner: str, kind: str, fits: Callable[[object], bool]
+) -> tuple[Any, str]:
+    """Return the class or function that an entry names, and the source of its module. An edited
+    module is reloaded: results must not be stored under the source of other code.
     """
-    found: dict[str, str] = {}
-    for name in _parameters(type(made)):
-        value = getattr(made, name, getattr(made, f"_{name}", None))
-        if value is None or name in _NO_ARGUMENTS:
-            continue
-        try:
-            found[name] = json.dumps(value, sort_keys=True, default=float)
-        except (TypeError, ValueError):
-            continue
-    return found
+    path, name = spec.split(":")
+    files = ", ".join(sorted(each.name for each in project_root().glob("*.py"))) or "none"
+    hint = f" {project_root()} has {files}."
+    _add_project_to_path()
+    with catch_custom_errors(f"{owner}: importing {path}", None, hint=hint):
+        loaded = path in sys.modules
+        module = importlib.import_module(path)
+        file = Path(module.__file__ or "")
+        text = file.read_text(encoding="utf-8", errors="replace") if file.is_file() else ""
+        if loaded and getattr(module, "__read_as__", None) != text:
+            module = importlib.reload(module)
+    members = vars(module)
+    members["__read_as__"] = text
+    if fits(members.get(name)):
+        return members[name], text
+    own = [
+        key
+        for key, value in members.items()
+        if fits(value) and getattr(value, "__module__", "") == path
+    ]
+    raise VragError(
+        f"{owner}: {module.__file__} has no {kind} {name!r}; it has {', '.join(own) or 'none'}."
+    )
 
 
-def _parameters(cls: type) -> list[str]:
-    try:
-        return list(inspect.signature(cls).parameters)
-    except ValueError:  # some classes written in C have no signature
-        return []
+def _add_project_to_path() -> None:
+    """Let modules in the project root be imported; installed ones take precedence."""
+    root = str(project_root())
+    if root not in sys.path:
+        sys.path.append(root)
+    importlib.invalidate_caches()
 
 
-def _check(made: _Instance, kind: str, owner: str, needed: Sequence[str]) -> None:
-    """Raise `VragError` unless a class or an object, of that `kind`, has the methods."""
+def _require_methods(made: _Instance, owner: str, needed: Sequence[str]) -> None:
+    """Raise `VragError` unless a class or an object has the methods."""
+    kind = getattr(made, "__name__", type(made).__name__)
     for name in needed:
         if not callable(getattr(made, name, None)):
             raise VragError(
@@ -230,62 +249,7 @@ def _check(made: _Instance, kind: str, owner: str, needed: Sequence[str]) -> Non
             )
 
 
-def _imported(spec: str, owner: str) -> tuple[ModuleType, str]:
-    """The module as its file is now, and the file's text: what is stored under the text must
-    not come from an earlier one, as a kernel holds it.
-    """
-    path = spec.partition(":")[0]
-    _see_project()
-    before = sys.modules.get(path)
-    try:
-        module = importlib.import_module(path)
-        file = Path(module.__file__ or "")
-        text = file.read_text(encoding="utf-8", errors="replace") if file.is_file() else ""
-        if before is not None and getattr(module, "__read_as__", None) != text:
-            module = importlib.reload(module)
-    except ModuleNotFoundError as error:
-        files = ", ".join(sorted(each.name for each in project_root().glob("*.py")))
-        raise VragError(f"{owner}: {error}; {project_root()} has {files or 'none'}.") from error
-    except Exception as error:  # whatever code that is not ours does
-        raise VragError(
-            f"{owner}: importing {path} failed with {type(error).__name__}: {error}. `python -c"
-            f' "import {path}"` shows where.'
-        ) from error
-    vars(module)["__read_as__"] = text
-    return module, text
-
-
-def _named(
-    spec: str, module: ModuleType, owner: str, kind: str, fits: Callable[[object], bool]
-) -> object:
-    """The class or function that an entry names, of what its module has."""
-    name = spec.partition(":")[2]
-    found = getattr(module, name, None)
-    if fits(found):
-        return found
-    there = [
-        each
-        for each, value in vars(module).items()
-        if fits(value) and getattr(value, "__module__", "") == module.__name__
-    ]
-    raise VragError(
-        f"{owner}: {module.__file__} has no {kind} {name!r}; it has {', '.join(there) or 'none'}."
-    )
-
-
-def _is_function(value: object) -> bool:
-    return callable(value) and not isinstance(value, type)
-
-
-def _see_project() -> None:
-    """Let modules below the project's root be found, after all that is installed."""
-    root = str(project_root())
-    if root not in sys.path:
-        sys.path.append(root)
-    importlib.invalidate_caches()
-
-
-def _name(name: object, owner: str) -> str:
+def _check_name(name: object, owner: str) -> str:
     if not isinstance(name, str) or not name.strip() or "/" in name:
         raise VragError(f"{owner}: its name is {name!r}; expected a text without '/'.")
     return name

@@ -15,10 +15,6 @@ from pathlib import Path
 
 import psutil
 
-_PROC = Path("/proc")
-_DEAD_STATES = ("Z", "X", "x")
-"""Of Linux: ended, and not yet or just being forgotten."""
-
 
 def process_name() -> str:
     """Return a unique name of this process, "<machine>/<number>/<start>"."""
@@ -31,7 +27,7 @@ def has_ended(name: str) -> bool:
     for a process on another machine, or in another container.
     """
     parts = name.split("/")
-    if len(parts) != 3 or parts[0] != _machine() or not parts[1].isdecimal():
+    if len(parts) != 3 or parts[0] != _machine():
         return False
     return _start(int(parts[1])) != parts[2]
 
@@ -39,50 +35,38 @@ def has_ended(name: str) -> bool:
 def worker_pool(n: int) -> ProcessPoolExecutor:
     """Create a pool of n spawned processes, which share no state and end with this one."""
     spawn = multiprocessing.get_context("spawn")
-    return ProcessPoolExecutor(n, mp_context=spawn, initializer=end_with_parent)
+    return ProcessPoolExecutor(n, mp_context=spawn, initializer=_end_with_parent)
 
 
-def end_with_parent() -> None:
-    """End this process, started by `multiprocessing`, as soon as its parent ends for any reason. In
-    any other process nothing happens.
-
-    A worker of a killed process would otherwise wait for work forever and keep its memory. Call
-    this first, because a worker may never get any work.
+def _end_with_parent() -> None:
+    """End this worker as soon as its parent ends for any reason: it would otherwise wait for work
+    forever and keep its memory.
     """
-    parent = multiprocessing.parent_process()
-    if parent is not None:
-        threading.Thread(target=_end_after, args=(parent,), daemon=True).start()
+    threading.Thread(target=_end_after_parent, daemon=True).start()
 
 
-def _end_after(parent: multiprocessing.process.BaseProcess) -> None:
-    parent.join()
-    os._exit(1)
+def _end_after_parent() -> None:
+    if parent := multiprocessing.parent_process():
+        parent.join()
+        os._exit(1)
 
 
 @cache
 def _machine() -> str:
-    """Differs where the number of a process means another one: on another machine, after
-    a restart of it, and in another container.
-    """
-    told = [platform.node()]
-    if (_PROC / "self" / "ns" / "pid").exists():  # Linux
-        told.append((_PROC / "sys/kernel/random/boot_id").read_text(encoding="ascii"))
-        told.append(str((_PROC / "self" / "ns" / "pid").readlink()))
-    return hashlib.sha256("\n".join(told).encode()).hexdigest()[:12]
+    """Identify where process numbers are unique: a machine since its start, or a container."""
+    parts = [platform.node()]
+    namespace = Path("/proc/self/ns/pid")
+    if namespace.exists():  # Linux
+        boot = Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii")
+        parts += [boot, str(namespace.readlink())]
+    return hashlib.sha256("/".join(parts).encode()).hexdigest()[:12]
 
 
 def _start(number: int) -> str:
-    """When a process began, "" when there is none that has not ended."""
-    if (_PROC / "self" / "stat").exists():  # Linux: in ticks, which setting the clock leaves
-        try:
-            stat = (_PROC / str(number) / "stat").read_text(encoding="utf-8", errors="replace")
-        except OSError:
-            return ""
-        fields = stat.rpartition(")")[2].split()  # its name may hold anything
-        return "" if fields[0] in _DEAD_STATES else fields[19]
+    """Return a number that differs between processes of the same number; "" without a process."""
     try:
         process = psutil.Process(number)
-        ended = process.status() == psutil.STATUS_ZOMBIE
-        return "" if ended else str(process.create_time())
-    except psutil.Error:
+        # psutil's hash is that of the number and of the start, which setting the clock leaves
+        return "" if process.status() == psutil.STATUS_ZOMBIE else str(hash(process))
+    except psutil.NoSuchProcess:
         return ""

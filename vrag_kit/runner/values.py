@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from vrag_kit.building.questions import TEMPLATE
-from vrag_kit.checkpoints import find_checkpoint, suggest_checkpoint
+from vrag_kit.checkpoints import find_checkpoint, is_path, suggest_checkpoint
 from vrag_kit.errors import VragError
 from vrag_kit.generation.generators import parse_model_entry
 from vrag_kit.generation.remote.providers import EndpointOptions, find_endpoints
@@ -201,6 +201,5 @@ def _check_place(spec: str) -> None:
     """Raise `VragError` for the path of a checkpoint that is not there, and for a name
     that is nearly that of one which is here; no hub is asked.
     """
-    is_path = spec.startswith((".", "/", "~")) or spec.count("/") > 1
-    if is_path or ("/" not in spec and suggest_checkpoint(spec)):
+    if is_path(spec) or ("/" not in spec and suggest_checkpoint(spec)):
         find_checkpoint(spec)
