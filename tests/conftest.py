@@ -24,7 +24,7 @@ from small_index import Small
 from xdist.scheduler import LoadFileScheduling
 
 from vrag_kit.benchmarks import ImageFile, load_visual_rag
-from vrag_kit.cores import available_cores
+from vrag_kit.processes import available_cores
 from vrag_kit.synthetic import generate_field_guide
 from vrag_kit.synthetic.mrag_bench import generate_mrag_bench, open_mrag_bench
 from vrag_kit.synthetic.pages import EDITIONS, SpeciesPlan, plan_species, species_slots

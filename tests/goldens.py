@@ -40,14 +40,13 @@ from vrag_kit.errors import VragError
 from vrag_kit.generation import load_generator
 from vrag_kit.generation.generators import CostEstimate
 from vrag_kit.generation.remote.providers import ENDPOINTS, SERVERS
-from vrag_kit.order import ordered
 from vrag_kit.runner import check
 from vrag_kit.runner.dry_run import DryRunReport, dry_run_notebooks
 from vrag_kit.synthetic import crag_mm, mrag_bench, opening
 from vrag_kit.synthetic.mrag_suite import open_suite
 from vrag_kit.synthetic.registry import generate_edition
 from vrag_kit.synthetic.traits import stream
-from vrag_kit.types import Benchmark, LazyImage, Prompt
+from vrag_kit.types import Benchmark, LazyImage, Prompt, ordered
 
 ROOT = Path(__file__).parents[1]
 KEPT = ROOT / "tests/goldens"

@@ -204,7 +204,7 @@ def test_pages_are_matched_by_scientific_name_then_common_name_then_earliest_men
 def test_an_encyclopedia_is_read_once_and_again_when_it_changes(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("vrag_kit.progress.PAUSE", 0)
+    monkeypatch.setattr("vrag_kit.log.PAUSE", 0)
     (tmp_path / "a").mkdir()
     (tmp_path / "a" / "1.md").write_text("# Aus bus\n\nIt is small.\n", encoding="utf-8")
     first = load_species_pages(tmp_path / "a", SPECIES, tmp_path / "cache")

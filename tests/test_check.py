@@ -698,7 +698,7 @@ def test_a_cell_that_fails_keeps_no_later_one_from_asking_and_is_named(foresee_c
 
 
 def test_an_error_that_no_answer_changes_is_missing_though_it_comes_late(foresee_cells) -> None:
-    lacking = "from vrag_kit.frames import require_columns; import pandas as pd\n"
+    lacking = "from vrag_kit.tables import require_columns; import pandas as pd\n"
     lacking += "require_columns(pd.DataFrame(), ['score'], 'mine')"
     foresight = foresee_cells("folder, words = answers_dir, 'a'", ASKING, lacking)
     assert "has no column 'score'" in foresight.failed["asking"]

@@ -20,8 +20,8 @@ import pytest
 from huggingface_hub.errors import LocalEntryNotFoundError
 
 from vrag_kit.checkpoints import FILE_KINDS, checkpoint_fingerprint, file_hash, find_checkpoint
+from vrag_kit.config import read_entry
 from vrag_kit.errors import VragError
-from vrag_kit.options import read_entry
 
 
 @pytest.fixture

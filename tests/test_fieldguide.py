@@ -252,8 +252,8 @@ def test_two_processes_that_want_the_same_guide_draw_it_once(
     interrupted: Path, guide_folder: Path, tmp_path: Path
 ) -> None:
     script = (
-        "from vrag_kit import progress\nfrom vrag_kit.synthetic import generate_field_guide\n"
-        "progress.PAUSE = 0\nif __name__ == '__main__':\n   "
+        "from vrag_kit import log\nfrom vrag_kit.synthetic import generate_field_guide\n"
+        "log.PAUSE = 0\nif __name__ == '__main__':\n   "
         f" generate_field_guide('small', {str(interrupted)!r}, workers=1)\n"
     )
     (tmp_path / "draw.py").write_text(script, encoding="utf-8")

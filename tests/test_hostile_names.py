@@ -23,8 +23,8 @@ from vrag_kit.analysis import mean_scores, to_percent
 from vrag_kit.analysis.sentences import escape_markdown
 from vrag_kit.papers.sources import DataSource
 from vrag_kit.papers.visual_rag import check_statements, show_statements
+from vrag_kit.tables import style_table
 from vrag_kit.types import Benchmark
-from vrag_kit.whole_tables import style_table
 from vrag_kit.widgets import choices_page, labels_table
 
 HOSTILE = "<img src=x onerror=alert(1)> [x](javascript:alert(2)) | *a* `b` ~~c~~ \\ &lt;"
@@ -126,7 +126,7 @@ def displayed(book: nbformat.NotebookNode) -> Iterator[str]:
 
 
 MADE = {
-    "vrag_kit/whole_tables.py: table.style",  # `style_table` itself
+    "vrag_kit/tables.py: table.style",  # `style_table` itself
     "vrag_kit/widgets/cards.py: HTML(page)",  # of cards, each of which escapes
     "vrag_kit/widgets/labelling.py: HTML(table)",
 }

@@ -12,8 +12,8 @@ import tracemalloc
 import numpy as np
 import pytest
 
-from vrag_kit.made import LazyMapping
-from vrag_kit.names import StringIndex
+from vrag_kit.string_index import StringIndex
+from vrag_kit.types import LazyMapping
 
 WORDS = ["", "a", "b.jpg", "ä/ö ü.png", "/", "a/", "/a", "a/b", "a//b", "x/y/z", "\udcff/\udc80"]
 

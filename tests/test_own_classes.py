@@ -16,11 +16,11 @@ import yaml
 from own_project import FINDING_BOOK, README, Checked, Write, shown
 
 from vrag_kit.analysis import mean_scores, trained_groups
+from vrag_kit.custom import custom_files, custom_spec
 from vrag_kit.dry_run import dry_run
 from vrag_kit.errors import VragError
 from vrag_kit.generation import ask_models, load_generator, zero_shot
 from vrag_kit.judging import SHARES, TRUTH, Rubric, judge_answers, load_judge, scale_of
-from vrag_kit.own_classes import custom_files, custom_spec
 from vrag_kit.papers import mrag_bench
 from vrag_kit.papers.crag_mm.judge import load_truthfulness_judge
 from vrag_kit.papers.visual_rag import PROMPTS

@@ -38,7 +38,7 @@ GOOD = [
     (
         "import sys\nimport pandas as pd\nimport ipywidgets\nfrom IPython.display import SVG\n"
         "from vrag_kit.plotting import save_figure\nfrom vrag_kit.plotting.style import new_figure"
-        "\nfrom vrag_kit.whole_tables import style_table"
+        "\nfrom vrag_kit.tables import style_table"
     ),
     "## Progress only\n",
     "sys.stdout.write('embedding: 3 of 9\\n'); sys.stderr.write('a warning\\n');",

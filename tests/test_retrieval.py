@@ -22,11 +22,11 @@ from PIL import Image
 
 from vrag_kit.benchmarks import ImageFile
 from vrag_kit.errors import VragError
-from vrag_kit.names import StringIndex
 from vrag_kit.retrieval import Embeddings, FlatRetriever, dense, embed_documents, embedding_cache
 from vrag_kit.retrieval.dense import nearest_neighbors
 from vrag_kit.retrieval.encoders.base import DocumentKey, InputModalities
 from vrag_kit.retrieval.shards import write_shard
+from vrag_kit.string_index import StringIndex
 from vrag_kit.types import Benchmark, Document, Query
 
 Hits = list[list[tuple[float, str]]]

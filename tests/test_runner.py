@@ -26,8 +26,8 @@ from hypothesis import strategies as st
 from own_project import notebook
 from typer.testing import CliRunner
 
-from vrag_kit.cores import available_cores
 from vrag_kit.errors import VragError
+from vrag_kit.processes import available_cores
 from vrag_kit.runner.cli import app
 from vrag_kit.runner.failures import failure_reason, oom_kills
 from vrag_kit.runner.plan import read_plan

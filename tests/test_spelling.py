@@ -8,12 +8,11 @@ import pytest
 from strip_notebooks import PATHS
 
 from vrag_kit.checkpoints import shipped_models
-from vrag_kit.errors import VragError
+from vrag_kit.errors import RENAMED, VragError, did_you_mean, nearest
 from vrag_kit.generation.conversation import HISTORIES
 from vrag_kit.papers.crag_mm.search import REWRITES
 from vrag_kit.runner.params import declared_parameters
 from vrag_kit.runner.plan import read_plan
-from vrag_kit.spelling import RENAMED, did_you_mean, nearest
 from vrag_kit.synthetic.crag_mm.opening import WEBS
 from vrag_kit.synthetic.registry import CRAG_MM_EDITIONS, DRAWN, DRAWN_MRAG, DRAWN_SUITE
 

@@ -13,7 +13,7 @@ from conftest import ROOT
 
 from vrag_kit.errors import VragError
 from vrag_kit.runner.params import declared_parameters
-from vrag_kit.whole_tables import show_full_tables
+from vrag_kit.tables import show_full_tables
 
 NOTEBOOKS = sorted((ROOT / "notebooks").rglob("[0-9]*.ipynb"))
 BOUNDS = "43.2 [29.8, 56.6] (1 failed; 40.1 if all of those were wrong, 46.3 if all were right)"
@@ -22,7 +22,7 @@ import pandas as pd
 from IPython.core.interactiveshell import InteractiveShell
 
 shell = InteractiveShell.instance()
-shell.run_cell("from vrag_kit.whole_tables import show_full_tables; show_full_tables()")
+shell.run_cell("from vrag_kit.tables import show_full_tables; show_full_tables()")
 table = pd.DataFrame([[{BOUNDS!r}] * 40] * 100)
 forms, _ = shell.display_formatter.format(table)
 print(forms["text/html"].count({BOUNDS!r}), forms["text/plain"].count({BOUNDS!r}))

@@ -16,10 +16,9 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from vrag_kit.errors import VragError
+from vrag_kit.errors import VragError, nearest
 from vrag_kit.files import safe_join
-from vrag_kit.plain import JsonView
-from vrag_kit.spelling import nearest
+from vrag_kit.types import JsonView
 from vrag_kit.workspace import path as project_path
 from vrag_kit.workspace import shipped_models
 

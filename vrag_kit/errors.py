@@ -1,9 +1,19 @@
-"""Exceptions of the kit: `VragError` and its subclasses.
+"""Exceptions of the kit, `VragError` and its subclasses, and hints for their messages.
 
 A message states the place, what was found, what was expected, and what to do.
 """
 
 from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from difflib import get_close_matches
+from pathlib import Path
+
+RENAMED: dict[str, list[str]] = json.loads(
+    Path(__file__).with_name("renamed.json").read_text(encoding="utf-8")
+)
+"""Old name of a parameter, a key, data or a model → its new names."""
 
 
 class VragError(Exception):
@@ -25,3 +35,19 @@ def short_repr(value: object) -> str:
     """Return the `repr` of a value for a message, at most 60 characters long."""
     text = repr(value)
     return text if len(text) <= 60 else f"{text[:57]}…"
+
+
+def nearest(name: str, known: Iterable[str], *, cutoff: float = 0.6) -> str | None:
+    """Return the new name of `name` if it is among `known`, else the most similar name. Returns
+    None if none is as similar as `cutoff` (0 to 1).
+    """
+    among = list(known)
+    near = [new for new in RENAMED.get(name, []) if new in among]
+    near += get_close_matches(name, among, 1, cutoff)
+    return near[0] if near else None
+
+
+def did_you_mean(name: str, known: Iterable[str]) -> str:
+    """Return " Did you mean 'x'?" to end a message with; "" if no name is similar."""
+    near = nearest(name, known)
+    return f" Did you mean {near!r}?" if near else ""

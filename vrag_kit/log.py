@@ -1,4 +1,4 @@
-"""Messages of the kit, and records of a notebook's model calls, verdicts and notes for its runner.
+"""Messages, progress bars, and records of a notebook's model calls and notes for its runner.
 
 Messages are plain lines on standard output, in notebooks as in terminals. A warning says that
 something was changed or left out; checks and reports show it too.
@@ -9,15 +9,21 @@ from __future__ import annotations
 import json
 import logging
 import os
-from collections.abc import Iterator, Sequence
+import sys
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
-from vrag_kit.outcomes import Failure
+from tqdm import tqdm
+
+from vrag_kit.types import Failure
 
 PLACE = "VRAG_TALLY"
 """Environment variable in which the runner passes the path of the file for records."""
+PAUSE = 10.0
+"""Seconds before the first line of a progress bar, and between lines."""
+Item = TypeVar("Item")
 
 
 class _PlainHandler(logging.Handler):
@@ -151,3 +157,50 @@ def _records_by(place: Path, kind: str) -> dict[str, list[dict[str, Any]]]:  # A
 def _records(place: Path) -> Iterator[dict[str, Any]]:  # Any: as JSON holds
     lines = place.read_text(encoding="utf-8").splitlines() if place.is_file() else []
     yield from map(json.loads, lines)
+
+
+def progress(label: str, total: int, unit: str, *, start: int = 0) -> tqdm:
+    """Create a progress bar of `total` units, `start` of them already done; close it at the end.
+
+    It prints to standard output at intervals: a log gets few lines, and none for work that ends
+    quickly.
+    """
+    return tqdm(
+        desc=label,
+        total=total,
+        unit=f" {unit}",
+        initial=start,
+        mininterval=PAUSE,
+        delay=PAUSE,
+        file=sys.stdout,
+    )
+
+
+def track(
+    items: Iterable[Item],
+    label: str,
+    total: int,
+    unit: str,
+    *,
+    size: int | Callable[[Item], int] = 1,
+) -> Iterator[Item]:
+    """Yield `items` with a progress bar.
+
+    `total` counts units; each item stands for `size` of them (a number, or a function of the item).
+    The bar never exceeds `total`.
+    """
+    with progress(label, total, unit) as bar:
+        for item in items:
+            yield item
+            done = size if isinstance(size, int) else size(item)
+            bar.update(min(done, total - bar.n))
+
+
+def format_duration(seconds: float) -> str:
+    """Format seconds as seconds, from ten minutes as minutes, from an hour as hours and minutes."""
+    if seconds < 600:
+        return f"{seconds:,.0f} s"
+    minutes = round(seconds / 60)
+    if minutes < 60:
+        return f"{minutes} min"
+    return f"{minutes // 60:,} h {minutes % 60} min"

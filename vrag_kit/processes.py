@@ -1,6 +1,4 @@
-"""Names of processes, a check whether one has ended, and worker pools that end with their parent
-process.
-"""
+"""Processes: their names, whether one has ended, pools of workers, and usable cores."""
 
 from __future__ import annotations
 
@@ -30,6 +28,13 @@ def has_ended(name: str) -> bool:
     if len(parts) != 3 or parts[0] != _machine():
         return False
     return _start(int(parts[1])) != parts[2]
+
+
+def available_cores() -> int:
+    """Return the usable CPU cores, at least 1, by CPU affinity and container quota."""
+    from joblib import cpu_count
+
+    return int(cpu_count())
 
 
 def worker_pool(n: int) -> ProcessPoolExecutor:

@@ -7,22 +7,59 @@ They serve Visual-RAG, MRAG-Bench, MRAG-Suite and CRAG-MM. A question passes thr
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Protocol
-
-from PIL import Image
+from enum import StrEnum
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from vrag_kit.errors import VragError
-from vrag_kit.made import LazyMapping
-from vrag_kit.outcomes import Failure as Failure  # words of the kit as well
-from vrag_kit.outcomes import Status as Status
-from vrag_kit.plain import JsonView
 
+if TYPE_CHECKING:
+    from PIL import Image
+
+Json = dict[str, Any]  # Any: text, numbers, flags, nothing, and lists and mappings of them
+"""A mapping of plain data, as in JSON and YAML; its reader validates the contents."""
+JsonView = Mapping[str, Any]  # Any: likewise
+"""The same, read-only."""
+Value = TypeVar("Value", covariant=True)
 DocId = str
 QueryId = str
 MODALITIES = ("image", "text")
 """The modalities of a document; see `Document.modality`."""
+_CACHED_VALUES = 512
+
+
+class LazyMapping(Mapping[str, Value]):
+    """A mapping that computes values on demand and caches the 512 used last."""
+
+    def __init__(self, names: Collection[str], make: Callable[[str], Value]) -> None:
+        """`names` are unique and have fast lookup, as in a dictionary or `StringIndex`; `make`
+        always returns the same value for a name.
+        """
+        self._names = names
+        self._make = make
+        self._made = lru_cache(_CACHED_VALUES)(make)
+
+    def __getitem__(self, name: str) -> Value:
+        if name not in self._names:
+            raise KeyError(name)
+        return self._made(name)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._names)
+
+    def __len__(self) -> int:
+        return len(self._names)
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._names
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return LazyMapping, (self._names, self._make)
+
+    def __repr__(self) -> str:
+        return f"LazyMapping({len(self):,} values)"
 
 
 class LazyImage(Protocol):
@@ -261,6 +298,65 @@ Prompt = tuple[Message, ...]
 """What is sent to a model: messages in order."""
 
 
+class Status(StrEnum):
+    """How a call to a model or a judge ended."""
+
+    OK = "ok"
+    """The answer or verdict is usable."""
+    EMPTY = "empty"
+    """The model returned no text, or none where its answer is expected. This is a bad answer, but
+    the model's own.
+    """
+    TRUNCATED = "truncated"
+    """The answer was cut off at its maximum length; the text so far is kept. It counts as a bad
+    answer, like `EMPTY`.
+    """
+    REFUSED = "refused"
+    """The model's provider refused to answer."""
+    TOO_LONG = "too_long"
+    """The prompt does not fit into the model's context."""
+    TIMEOUT = "timeout"
+    """No complete answer arrived in time."""
+    RATE_LIMITED = "rate_limited"
+    """The endpoint accepted no more calls."""
+    ERROR = "error"
+    """Any other error of the call."""
+    UNREADABLE = "unreadable"
+    """The text is not in the requested format."""
+    DAMAGED = "damaged"
+    """An image could not be opened; the model was not called."""
+    EARLIER_TURN = "skipped"
+    """An earlier turn of the conversation failed; the model was not called."""
+    STOPPED = "early_stopped"
+    """The protocol ended the conversation before this turn (early stopping). The model was not
+    called, and this is no failure.
+    """
+
+    @property
+    def is_answer(self) -> bool:
+        """Whether the model answered, including empty and truncated answers."""
+        return self in (Status.OK, Status.EMPTY, Status.TRUNCATED)
+
+    @property
+    def is_transient(self) -> bool:
+        """Whether a retry, or another server, may resolve the failure."""
+        return self in (Status.TIMEOUT, Status.RATE_LIMITED, Status.ERROR)
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """Why there is no usable answer or verdict."""
+
+    kind: Status
+    """The kind of failure; never `Status.OK`."""
+    words: str = ""
+    """The reason as text for users; it is never parsed."""
+
+    def __str__(self) -> str:
+        kind = self.kind.replace("_", " ")
+        return f"{kind}: {self.words}" if self.words else kind
+
+
 PLACEHOLDER = "stand_in"
 """Field of an answer, and mark of a verdict, that takes the place of a real one in a dry run."""
 
@@ -330,3 +426,11 @@ class Judgment:
     def status(self) -> Status:
         """`Status.OK`, or the kind of the failure."""
         return self.failure.kind if self.failure else Status.OK
+
+
+def ordered(items: Iterable[str], *names: object) -> list[str]:
+    """Return the items in the random order determined by `names` (such as seed, query, stream,
+    draw). Items are sorted by a hash of the names and the item.
+    """
+    prefix = "/".join(map(str, names)) + "/"
+    return sorted(items, key=lambda item: hashlib.sha256((prefix + item).encode()).digest())

@@ -13,9 +13,9 @@ from vrag_kit.analysis.association import association
 from vrag_kit.analysis.comparisons import paired_differences
 from vrag_kit.analysis.estimates import cluster_means
 from vrag_kit.analysis.means import ARM, per_query
-from vrag_kit.frames import require_columns
 from vrag_kit.judging.abstention import is_abstention
 from vrag_kit.judging.scale import scale_of
+from vrag_kit.tables import require_columns
 from vrag_kit.types import Status
 
 _CELLS = {"both": (1, 1), "only_flag": (1, 0), "only_phrase": (0, 1), "neither": (0, 0)}

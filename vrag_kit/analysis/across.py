@@ -19,8 +19,8 @@ from vrag_kit.analysis.gcue import gcue
 from vrag_kit.analysis.means import column_means
 from vrag_kit.analysis.report_tables import ci_cells
 from vrag_kit.errors import VragError
-from vrag_kit.frames import require_columns
 from vrag_kit.judging import OWN_METRICS, SHARES, TRUTH, MetricJudge, judge_answers, scale_of
+from vrag_kit.tables import require_columns
 from vrag_kit.types import Benchmark
 
 NO_LABEL = "no document is labelled as one that answers"

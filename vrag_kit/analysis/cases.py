@@ -8,10 +8,9 @@ import pandas as pd
 
 from vrag_kit.analysis.estimates import cluster_means
 from vrag_kit.analysis.means import ARM
-from vrag_kit.frames import require_columns
 from vrag_kit.judging.scale import SHARES, Scale, scale_of
-from vrag_kit.order import ordered
-from vrag_kit.types import Benchmark
+from vrag_kit.tables import require_columns
+from vrag_kit.types import Benchmark, ordered
 
 KINDS = ("correct", "partially correct", "abstained", "incorrect")
 _COLUMNS = [

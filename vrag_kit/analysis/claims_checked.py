@@ -14,9 +14,9 @@ from vrag_kit.analysis.claims import ClaimVerdicts, EvidenceItem, VerdictRow
 from vrag_kit.analysis.claims_asked import ClaimRow, _ExtractionCache, _VerdictCache, claim_row
 from vrag_kit.analysis.claims_evidence import combined_label
 from vrag_kit.errors import VragError
-from vrag_kit.frames import require_columns
 from vrag_kit.judging.claims import ClaimChecker, ClaimExtractor, EntailmentLabel
 from vrag_kit.log import logger
+from vrag_kit.tables import require_columns
 from vrag_kit.types import Benchmark, Document, Failure
 
 

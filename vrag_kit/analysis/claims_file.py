@@ -16,7 +16,7 @@ from vrag_kit.analysis.claims_result import RagCheckerResult
 from vrag_kit.benchmarks.json_lines import check_surrogates
 from vrag_kit.errors import VragError
 from vrag_kit.files import write_file
-from vrag_kit.plain import Json, JsonView
+from vrag_kit.types import Json, JsonView
 
 GROUPS = {
     "overall_metrics": OVERALL,

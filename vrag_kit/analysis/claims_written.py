@@ -13,8 +13,7 @@ from vrag_kit.analysis.claims_file import RagCheckerFile
 from vrag_kit.analysis.claims_result import RAGCHECKER_LABELS
 from vrag_kit.errors import VragError
 from vrag_kit.log import logger
-from vrag_kit.plain import Json
-from vrag_kit.types import Benchmark
+from vrag_kit.types import Benchmark, Json
 
 _WORDS = {label: word for word, label in RAGCHECKER_LABELS.items()}
 

@@ -11,8 +11,8 @@ import pandas as pd
 from vrag_kit.analysis.clusters import cluster_mean
 from vrag_kit.analysis.weights import PoststratificationWeights
 from vrag_kit.errors import VragError
-from vrag_kit.frames import require_columns
 from vrag_kit.judging.scale import Scale, scale_of
+from vrag_kit.tables import require_columns
 
 REPEATS = ("model", "retriever", "k", "ks", "m")
 """Columns whose values repeat a comparison, with another model or with more images."""

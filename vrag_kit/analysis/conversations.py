@@ -10,8 +10,8 @@ import pandas as pd
 
 from vrag_kit.analysis.means import ARM
 from vrag_kit.errors import SetupError, VragError
-from vrag_kit.frames import require_columns
 from vrag_kit.judging.scale import Scale, scale_of
+from vrag_kit.tables import require_columns
 from vrag_kit.types import Benchmark, Query, Status
 
 StopRule = Callable[[Sequence[float]], int | None]

@@ -11,8 +11,8 @@ import pandas as pd
 
 from vrag_kit.analysis.estimates import Estimate, bootstrap_counts, estimate
 from vrag_kit.errors import VragError
-from vrag_kit.frames import require_columns
 from vrag_kit.judging.scale import SHARES, scale_of
+from vrag_kit.tables import require_columns
 from vrag_kit.types import Benchmark
 
 LEVEL = 0.95

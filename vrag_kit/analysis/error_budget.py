@@ -11,8 +11,8 @@ import pandas as pd
 
 from vrag_kit.analysis.estimates import cluster_means
 from vrag_kit.errors import VragError
-from vrag_kit.frames import require_columns
 from vrag_kit.judging.scale import Scale, scale_of
+from vrag_kit.tables import require_columns
 from vrag_kit.types import Benchmark
 
 WON_BACK = "missed_gain"

@@ -11,8 +11,8 @@ import pandas as pd
 from vrag_kit.analysis.comparisons import paired_differences
 from vrag_kit.analysis.means import per_query
 from vrag_kit.errors import VragError
-from vrag_kit.frames import require_columns
 from vrag_kit.judging.scale import scale_of
+from vrag_kit.tables import require_columns
 
 NAMED = ("counterfactual_value", "original_value")
 OUTCOMES = (*NAMED, "abstains", "other_answer")

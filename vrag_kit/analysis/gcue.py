@@ -25,8 +25,8 @@ from vrag_kit.analysis.estimates import Estimate, estimate
 from vrag_kit.analysis.means import per_query
 from vrag_kit.analysis.report_tables import ci_cells, format_ci_bound
 from vrag_kit.errors import VragError
-from vrag_kit.frames import require_columns
 from vrag_kit.judging.scale import Scale, scale_of
+from vrag_kit.tables import require_columns
 
 LAMBDAS = (0.0, 0.5, 1.0)
 NO_HELP = "clue does not help"

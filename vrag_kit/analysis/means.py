@@ -8,8 +8,8 @@ import pandas as pd
 
 from vrag_kit.analysis.estimates import cluster_means
 from vrag_kit.analysis.weights import PoststratificationWeights
-from vrag_kit.frames import require_columns
 from vrag_kit.judging.scale import SHARES, Scale, scale_of
+from vrag_kit.tables import require_columns
 
 ARM = ["model", "setting", "k"]
 METRICS = {"accuracy": "score", "abstention": "abstained"}

@@ -10,7 +10,7 @@ from dataclasses import asdict
 import pandas as pd
 
 from vrag_kit.analysis.association import association
-from vrag_kit.frames import require_columns
+from vrag_kit.tables import require_columns
 
 
 def rouge_score_correlation(judged: pd.DataFrame, *, seed: int = 0) -> pd.DataFrame:

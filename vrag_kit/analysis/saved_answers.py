@@ -18,13 +18,12 @@ from vrag_kit.benchmarks.images import find_damaged
 from vrag_kit.dry_run import current_dry_run
 from vrag_kit.errors import VragError
 from vrag_kit.files import write_file
-from vrag_kit.frames import require_columns
 from vrag_kit.generation import AnswerStore, stored_field
 from vrag_kit.generation.ask import SERVED
 from vrag_kit.judging.judge import judge_prompt
 from vrag_kit.log import logger
-from vrag_kit.plain import Json
-from vrag_kit.types import Benchmark
+from vrag_kit.tables import require_columns
+from vrag_kit.types import Benchmark, Json
 from vrag_kit.workspace import display_path
 from vrag_kit.workspace import path as project_path
 

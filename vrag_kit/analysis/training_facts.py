@@ -6,8 +6,8 @@ import re
 from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 
+from vrag_kit.config import check_list
 from vrag_kit.log import logger
-from vrag_kit.options import check_list
 from vrag_kit.tables import read_csv_rows
 from vrag_kit.types import Benchmark
 from vrag_kit.workspace import path as project_path

@@ -13,7 +13,7 @@ import pandas as pd
 
 from vrag_kit.analysis.run_comparison import Choice, match_answers
 from vrag_kit.generation.ask import quote_with_counts
-from vrag_kit.plain import Json
+from vrag_kit.types import Json
 from vrag_kit.workspace import portable_path
 
 _COLUMNS = ("setting", "A", "B")

@@ -15,8 +15,7 @@ from vrag_kit.benchmarks.literals import parse_literal
 from vrag_kit.benchmarks.shards import local_folder
 from vrag_kit.errors import VragError, short_repr
 from vrag_kit.files import safe_join
-from vrag_kit.plain import Json
-from vrag_kit.types import DocId
+from vrag_kit.types import DocId, Json
 
 CHART, PARAGRAPH = "chart", "paragraph"
 _COLUMNS = ("id", "query", "gt_answer", "gt_chart", "gt_keypoints")

@@ -23,8 +23,7 @@ from vrag_kit.benchmarks.crag_mm_rows import find_split, rows_folder
 from vrag_kit.benchmarks.images import ImageFile
 from vrag_kit.errors import VragError
 from vrag_kit.log import logger
-from vrag_kit.plain import JsonView
-from vrag_kit.types import Benchmark, DocId, Document, LazyImage, Query, QueryId
+from vrag_kit.types import Benchmark, DocId, Document, JsonView, LazyImage, Query, QueryId
 from vrag_kit.workspace import path as project_path
 
 EGO_SIZE = (960, 1280)

@@ -27,8 +27,7 @@ from vrag_kit.benchmarks.crag_mm_rows import (
 from vrag_kit.benchmarks.images import SUFFIXES
 from vrag_kit.errors import VragError
 from vrag_kit.files import lock_folder, write_file
-from vrag_kit.plain import Json
-from vrag_kit.types import LazyImage
+from vrag_kit.types import Json, LazyImage
 
 _SESSIONS = Path(__file__).with_name("crag_mm_sessions.json")
 _ROWS = "rows/"

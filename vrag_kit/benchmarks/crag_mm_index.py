@@ -13,8 +13,7 @@ from vrag_kit.benchmarks.images import ImageFile
 from vrag_kit.benchmarks.json_lines import parse_object, read_lines
 from vrag_kit.errors import VragError, short_repr
 from vrag_kit.files import safe_join
-from vrag_kit.plain import Json
-from vrag_kit.types import DocId, Document
+from vrag_kit.types import DocId, Document, Json
 
 ENTRIES = "entries.jsonl"
 """The file of the image index, with one entry (image) per line."""

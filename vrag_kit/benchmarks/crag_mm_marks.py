@@ -13,8 +13,7 @@ from vrag_kit.benchmarks.json_lines import parse_object, read_lines
 from vrag_kit.benchmarks.shards import read_shard
 from vrag_kit.errors import VragError, short_repr
 from vrag_kit.files import write_file
-from vrag_kit.plain import Json, JsonView
-from vrag_kit.types import QueryId
+from vrag_kit.types import Json, JsonView, QueryId
 
 MARKS = "marks.jsonl"
 """The annotation file in the folder of the rows."""

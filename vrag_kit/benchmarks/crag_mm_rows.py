@@ -14,7 +14,7 @@ from vrag_kit.benchmarks.crag_mm_index import SPLITS, percent_encode_spaces
 from vrag_kit.benchmarks.crag_mm_labels import NAMES, label_names, read_label
 from vrag_kit.benchmarks.shards import by_number, local_folder, read_shard, shards_problem
 from vrag_kit.errors import VragError, short_repr
-from vrag_kit.plain import Json
+from vrag_kit.types import Json
 
 _COLUMNS = ("session_id", "image", "image_url", "turns", "answers")
 """The columns of a row; v0.1.1 also has image_quality."""

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from vrag_kit.errors import VragError, short_repr
-from vrag_kit.plain import Json
+from vrag_kit.types import Json
 
 
 def read_lines(path: Path, what: str = "annotation file") -> Iterator[tuple[str, str]]:

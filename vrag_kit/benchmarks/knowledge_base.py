@@ -20,7 +20,7 @@ import pandas as pd
 from vrag_kit.benchmarks.articles import CHUNK_TOKENS, Article, chunk_article, read_articles
 from vrag_kit.errors import VragError
 from vrag_kit.files import write_file
-from vrag_kit.progress import track
+from vrag_kit.log import track
 from vrag_kit.types import Benchmark, Document
 
 ROUNDS = ("scientific name", "common name", "mention")

@@ -15,9 +15,8 @@ from vrag_kit.benchmarks.images import decode, list_images, open_image, pixel_ha
 from vrag_kit.benchmarks.mrag_bench_rows import MragRow, parse_row, read_shard_rows
 from vrag_kit.errors import VragError
 from vrag_kit.files import lock_folder, write_file
-from vrag_kit.log import logger
-from vrag_kit.plain import Json
-from vrag_kit.progress import track
+from vrag_kit.log import logger, track
+from vrag_kit.types import Json
 
 _ROWS = "rows.json"
 _RULE = 1

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from vrag_kit.benchmarks.shards import by_number, local_folder, read_shard, shards_problem
 from vrag_kit.errors import VragError, short_repr
-from vrag_kit.plain import Json
+from vrag_kit.types import Json
 
 LETTERS = ("A", "B", "C", "D")
 TEXTS = ("id", "aspect", "scenario", "question", *LETTERS, "answer_choice", "answer")

@@ -15,7 +15,7 @@ import numpy as np
 from vrag_kit.benchmarks.images import list_images
 from vrag_kit.benchmarks.species_images import build_pools, species_images
 from vrag_kit.errors import VragError
-from vrag_kit.names import StringIndex
+from vrag_kit.string_index import StringIndex
 from vrag_kit.types import Benchmark
 
 

@@ -14,7 +14,7 @@ from vrag_kit.benchmarks.literals import parse_literal
 from vrag_kit.benchmarks.options import correct_option, option_texts
 from vrag_kit.benchmarks.shards import by_number, local_folder, read_shard, shards_problem
 from vrag_kit.errors import VragError, short_repr
-from vrag_kit.plain import Json
+from vrag_kit.types import Json
 
 CONFIGS = ("corpus", "queries", "qrels")
 _QUERY_IDS = ("query-id", "query_id", "_id", "id")

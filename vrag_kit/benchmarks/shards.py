@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
 from vrag_kit.errors import VragError
-from vrag_kit.plain import Json
+from vrag_kit.types import Json
 
 _SHARD = re.compile(r"(.+)-(\d+)-of-(\d+)\.parquet")
 

@@ -11,10 +11,8 @@ from pathlib import Path
 import numpy as np
 
 from vrag_kit.benchmarks.images import ImageFile
-from vrag_kit.made import LazyMapping
-from vrag_kit.names import StringIndex
-from vrag_kit.plain import JsonView
-from vrag_kit.types import DocId, Document, QueryId
+from vrag_kit.string_index import StringIndex
+from vrag_kit.types import DocId, Document, JsonView, LazyMapping, QueryId
 
 Pools = Mapping[QueryId, tuple[DocId, ...]]
 Qrels = Mapping[QueryId, Mapping[DocId, int]]

@@ -13,10 +13,8 @@ from vrag_kit.benchmarks.mrag_bench import load_mrag_bench
 from vrag_kit.benchmarks.page_benchmark import load_page_benchmark
 from vrag_kit.benchmarks.visual_rag import load_visual_rag
 from vrag_kit.benchmarks.webqa import load_webqa
-from vrag_kit.errors import VragError, short_repr
-from vrag_kit.plain import JsonView
-from vrag_kit.spelling import did_you_mean
-from vrag_kit.types import Benchmark, Query
+from vrag_kit.errors import VragError, did_you_mean, short_repr
+from vrag_kit.types import Benchmark, JsonView, Query
 from vrag_kit.workspace import path as project_path
 
 Entry = Mapping[str, str]

@@ -20,7 +20,7 @@ from vrag_kit.benchmarks.species_images import build_pools, build_qrels, species
 from vrag_kit.benchmarks.visual_rag_rows import KEYS_V2, AnnotationRow, empty_file_error, parse_row
 from vrag_kit.errors import VragError
 from vrag_kit.files import escapes_folder, git_blob_id
-from vrag_kit.names import StringIndex
+from vrag_kit.string_index import StringIndex
 from vrag_kit.types import Benchmark, Query
 
 Listing = Callable[[str], frozenset[str] | None]

@@ -8,8 +8,7 @@ from dataclasses import dataclass
 
 from vrag_kit.benchmarks.ids import encode_id
 from vrag_kit.errors import VragError, short_repr
-from vrag_kit.plain import JsonView
-from vrag_kit.types import DocId, Document
+from vrag_kit.types import DocId, Document, JsonView
 
 _LABELS = {"posFacts": 1, "negFacts": 0}
 _FETCH = "Fetch WebQA_train_val.json again."

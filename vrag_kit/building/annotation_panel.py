@@ -22,7 +22,7 @@ from vrag_kit.building.assignments import PAGE, Assignment, make_assignments
 from vrag_kit.building.species import SpeciesFolder
 from vrag_kit.errors import VragError
 from vrag_kit.files import safe_join
-from vrag_kit.plain import Json, JsonView
+from vrag_kit.types import Json, JsonView
 from vrag_kit.widgets.cards import definition_list, page_html
 from vrag_kit.widgets.images import image_html, to_jpeg
 from vrag_kit.workspace import display_path

@@ -16,8 +16,7 @@ from vrag_kit.building.decisions import Decision
 from vrag_kit.errors import VragError
 from vrag_kit.files import write_file
 from vrag_kit.log import logger
-from vrag_kit.plain import Json, JsonView
-from vrag_kit.types import Benchmark
+from vrag_kit.types import Benchmark, Json, JsonView
 from vrag_kit.workspace import display_path
 
 _MODELS: JsonView = {

@@ -16,17 +16,14 @@ import pandas as pd
 from vrag_kit.benchmarks.knowledge_base import Page
 from vrag_kit.benchmarks.visual_rag import make_query_id
 from vrag_kit.building.species import SpeciesFolder, description_text
-from vrag_kit.config import hardware_of
-from vrag_kit.errors import VragError
+from vrag_kit.config import Entry, hardware_of
+from vrag_kit.errors import VragError, did_you_mean
 from vrag_kit.generation.ask import Task, ask_prompts
 from vrag_kit.generation.generators import load_generator
 from vrag_kit.generation.store import AnswerStore
 from vrag_kit.log import logger
-from vrag_kit.options import Entry
-from vrag_kit.plain import Json, JsonView
-from vrag_kit.spelling import did_you_mean
 from vrag_kit.tables import read_csv_rows, write_csv_rows
-from vrag_kit.types import Answer, Message, Prompt
+from vrag_kit.types import Answer, Json, JsonView, Message, Prompt
 from vrag_kit.workspace import display_path
 
 _COLUMNS = "question_id species common folder question explanation feature writer dropped"

@@ -17,14 +17,13 @@ import pandas as pd
 
 from vrag_kit.benchmarks import ImageFile
 from vrag_kit.building.species import SpeciesFolder
-from vrag_kit.config import GREEDY, hardware_of
+from vrag_kit.config import GREEDY, Entry, hardware_of
 from vrag_kit.errors import VragError
 from vrag_kit.files import safe_join
 from vrag_kit.generation import AnswerStore, Task, ask_prompts, load_generator, render
 from vrag_kit.generation.prompts import parse_tagged
 from vrag_kit.judging.abstention import is_abstention
 from vrag_kit.log import logger
-from vrag_kit.options import Entry
 from vrag_kit.types import Answer, Document, Failure, Message, Prompt, Query, Status
 
 _COLUMNS = ["question_id", "doc_id", "visible", "status", "detail", "answer_id"]

@@ -21,7 +21,7 @@ from vrag_kit.fetching.filling import FileRecord, ImageFolder
 from vrag_kit.fetching.inventory import scan_folder
 from vrag_kit.fetching.remote import LATER, describe_error
 from vrag_kit.files import lock_folder
-from vrag_kit.progress import track
+from vrag_kit.log import track
 
 AGENT = "vrag_kit/0.1 (research on visual question answering; fetches each picture once)"
 """The kit's User-Agent header; Wikimedia refuses requests without one."""

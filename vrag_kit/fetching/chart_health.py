@@ -21,7 +21,7 @@ from vrag_kit.benchmarks.json_lines import read_lines
 from vrag_kit.benchmarks.revisions import hub_revision
 from vrag_kit.errors import VragError
 from vrag_kit.fetching.health import Finding
-from vrag_kit.plain import Json
+from vrag_kit.types import Json
 
 SENTENCES = "text_corpus.jsonl"
 """The file of sentences, in the checked folder or its parent folder."""

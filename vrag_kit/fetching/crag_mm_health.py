@@ -33,8 +33,8 @@ from vrag_kit.benchmarks.shards import by_number, shards_problem
 from vrag_kit.errors import VragError
 from vrag_kit.fetching.crag_mm_index_health import check_annotations, check_indexes
 from vrag_kit.fetching.health import FINDING_COLUMNS, KINDS, Finding
-from vrag_kit.plain import Json
-from vrag_kit.progress import track
+from vrag_kit.log import track
+from vrag_kit.types import Json
 
 KIND_FOLDERS = ("single-turn", "multi-turn")
 """The folders to which `vrag fetch crag-mm` writes the two data sets."""

@@ -11,7 +11,7 @@ from vrag_kit.benchmarks.visual_rag import Listing, image_name_problem, make_fol
 from vrag_kit.benchmarks.visual_rag_rows import empty_file_error, parse_row
 from vrag_kit.errors import VragError
 from vrag_kit.fetching.images import inspect_images
-from vrag_kit.progress import track
+from vrag_kit.log import track
 
 KINDS = ("row", "missing", "damaged", "odd")
 """The kinds of findings, worst first; all but "odd" are faults."""

@@ -7,8 +7,7 @@ from dataclasses import dataclass
 
 from vrag_kit.benchmarks.images import ImageFile, find_damaged
 from vrag_kit.fetching.filling import FileRecord, ImageFolder
-from vrag_kit.log import logger
-from vrag_kit.progress import track
+from vrag_kit.log import logger, track
 
 _AT_ONCE = 256  # pictures opened between two looks at the clock
 

@@ -16,7 +16,7 @@ from vrag_kit.fetching.archives import DAMAGED, Member, iter_members, write_atom
 from vrag_kit.fetching.hub import download_from_hub
 from vrag_kit.fetching.search import LARGEST_IMAGE, Archive, open_archive
 from vrag_kit.files import escapes_folder, lock_folder
-from vrag_kit.progress import progress
+from vrag_kit.log import progress
 
 ROWS = "uclanlp/MRAG-Bench@43620fd"
 """The published rows, in the revision that was current when this was written."""

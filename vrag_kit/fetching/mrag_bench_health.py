@@ -25,7 +25,7 @@ from vrag_kit.benchmarks.shards import shards_problem
 from vrag_kit.errors import VragError
 from vrag_kit.fetching.health import FINDING_COLUMNS, KINDS, Finding
 from vrag_kit.fetching.images import inspect_images
-from vrag_kit.progress import track
+from vrag_kit.log import track
 
 ROWS = 1353
 """Number of rows in the published data set."""

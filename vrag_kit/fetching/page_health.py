@@ -20,7 +20,7 @@ from vrag_kit.benchmarks.revisions import hub_revision
 from vrag_kit.benchmarks.shards import shards_problem
 from vrag_kit.errors import VragError
 from vrag_kit.fetching.health import Finding
-from vrag_kit.plain import Json
+from vrag_kit.types import Json
 
 
 def check_pages(name: str, folder: Path, found: list[Finding]) -> Iterator[Json]:

@@ -17,9 +17,8 @@ from vrag_kit.fetching.inventory import Inventory
 from vrag_kit.fetching.remote import RemoteFile
 from vrag_kit.fetching.resumable_tar import ResumePoint, read_members
 from vrag_kit.files import escapes_folder
-from vrag_kit.log import logger
-from vrag_kit.plain import Json, JsonView
-from vrag_kit.progress import progress
+from vrag_kit.log import logger, progress
+from vrag_kit.types import Json, JsonView
 
 LARGEST_IMAGE = 1_000_000_000
 """Maximum bytes of an image; a larger member of the archive is refused."""

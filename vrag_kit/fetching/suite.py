@@ -10,7 +10,7 @@ from pathlib import Path
 
 from vrag_kit.benchmarks.chart_rows import read_sentences
 from vrag_kit.benchmarks.revisions import hub_revision
-from vrag_kit.errors import VragError
+from vrag_kit.errors import VragError, did_you_mean
 from vrag_kit.fetching.by_address import download
 from vrag_kit.fetching.chart_health import SENTENCES
 from vrag_kit.fetching.filling import catch_write_errors
@@ -18,7 +18,6 @@ from vrag_kit.fetching.hub import download_from_hub
 from vrag_kit.fetching.mrag_bench import ROWS as MRAG_ROWS
 from vrag_kit.files import write_file
 from vrag_kit.log import logger
-from vrag_kit.spelling import did_you_mean
 
 _CONFIGS = tuple(f"{config}/train-*.parquet" for config in ("corpus", "queries", "qrels"))
 

@@ -11,7 +11,7 @@ from vrag_kit.benchmarks.webqa_images import TsvFile
 from vrag_kit.benchmarks.webqa_rows import WebQARow, check_row, read_annotations
 from vrag_kit.errors import VragError
 from vrag_kit.fetching.health import Finding
-from vrag_kit.plain import Json
+from vrag_kit.types import Json
 
 ANNOTATIONS = "WebQA_train_val.json"
 """The annotation file."""

@@ -39,7 +39,7 @@ from vrag_kit.generation.remote.generator import EndpointGenerator
 from vrag_kit.generation.rendering import render
 from vrag_kit.generation.rewriting import load_rewriter
 from vrag_kit.generation.store import AnswerStore, stored_field
-from vrag_kit.outcomes import Failure, Status
+from vrag_kit.types import Failure, Status
 
 __all__ = [
     "MODES",

@@ -26,8 +26,7 @@ from vrag_kit.generation.store_layout import (
     prompt_key_json,
     serialize_prompt,
 )
-from vrag_kit.log import logger, record_answers
-from vrag_kit.progress import progress
+from vrag_kit.log import logger, progress, record_answers
 from vrag_kit.types import Answer, Failure, Prompt, Status
 
 _FRESH = 30.0

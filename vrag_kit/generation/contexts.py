@@ -20,10 +20,9 @@ import pandas as pd
 from PIL import Image
 
 from vrag_kit.errors import VragError
-from vrag_kit.frames import require_columns
-from vrag_kit.order import ordered
 from vrag_kit.retrieval.runs import clip_cutoffs, common_cutoffs
-from vrag_kit.types import Benchmark, Context, DocId, Document, LazyImage, QueryId
+from vrag_kit.tables import require_columns
+from vrag_kit.types import Benchmark, Context, DocId, Document, LazyImage, QueryId, ordered
 
 ALONE = "none"
 BLANK = "blank"

@@ -18,14 +18,13 @@ from typing import TYPE_CHECKING, Protocol
 import pandas as pd
 
 from vrag_kit.config import Hardware
-from vrag_kit.errors import VragError
+from vrag_kit.errors import VragError, did_you_mean
 from vrag_kit.generation.ask import Task, ask_prompts
 from vrag_kit.generation.generators import Generator
 from vrag_kit.generation.prompts import ParsedFields, PromptSet
 from vrag_kit.generation.rendering import RenderedPrompt, render_with_documents
 from vrag_kit.generation.store import AnswerStore
 from vrag_kit.log import logger
-from vrag_kit.spelling import did_you_mean
 from vrag_kit.types import Answer, Benchmark, Context, DocId, Document, Failure, Query, Status, Turn
 from vrag_kit.workspace import path as project_path
 

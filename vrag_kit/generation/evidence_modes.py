@@ -11,8 +11,7 @@ import pandas as pd
 
 from vrag_kit.errors import VragError
 from vrag_kit.generation.contexts import ranked_documents
-from vrag_kit.order import ordered
-from vrag_kit.types import MODALITIES, Benchmark, Context, DocId, QueryId
+from vrag_kit.types import MODALITIES, Benchmark, Context, DocId, QueryId, ordered
 
 BOTH = "both"
 GT_ONLY = "gt_only"

@@ -10,7 +10,7 @@ from typing import Any
 
 import pandas as pd
 
-from vrag_kit.config import Hardware, decoding_of, hardware_of
+from vrag_kit.config import Entry, Hardware, check_list, decoding_of, hardware_of
 from vrag_kit.dry_run import current_dry_run
 from vrag_kit.errors import VragError
 from vrag_kit.generation.conversation import (
@@ -25,9 +25,7 @@ from vrag_kit.generation.prompts import PromptSet
 from vrag_kit.generation.rendering import RenderedPrompt, render
 from vrag_kit.generation.store import AnswerStore
 from vrag_kit.log import logger
-from vrag_kit.options import Entry, check_list
-from vrag_kit.plain import JsonView
-from vrag_kit.types import Benchmark, Context, Prompt, Turn
+from vrag_kit.types import Benchmark, Context, JsonView, Prompt, Turn
 
 
 def build_prompt(

@@ -13,18 +13,18 @@ from vrag_kit.checkpoints import Options
 from vrag_kit.config import (
     GREEDY,
     Count,
+    Entry,
     EntryOptions,
     Sampling,
     decoding_of,
     hardware_of,
     read_settings,
+    split_entry,
 )
+from vrag_kit.custom import CustomObject, catch_custom_errors, load_custom
 from vrag_kit.dry_run import current_dry_run, placeholder_text
 from vrag_kit.errors import VragError, short_repr
-from vrag_kit.options import Entry, split_entry
-from vrag_kit.own_classes import CustomObject, catch_custom_errors, load_custom
-from vrag_kit.plain import JsonView
-from vrag_kit.types import PLACEHOLDER, Failure, LazyImage, Prompt, Status
+from vrag_kit.types import PLACEHOLDER, Failure, JsonView, LazyImage, Prompt, Status
 from vrag_kit.workspace import path as project_path
 
 if TYPE_CHECKING:

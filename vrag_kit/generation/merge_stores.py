@@ -21,7 +21,7 @@ from vrag_kit.errors import VragError
 from vrag_kit.files import write_file
 from vrag_kit.generation.store import AnswerStore
 from vrag_kit.generation.store_layout import ANSWER_COLUMNS, prompt_id
-from vrag_kit.outcomes import Status
+from vrag_kit.types import Status
 
 _IS_ANSWER = f"status IN {tuple(str(status) for status in Status if status.is_answer)}"
 _RANKED = (

@@ -22,9 +22,8 @@ from typing import Any
 
 import yaml
 
-from vrag_kit.errors import VragError
+from vrag_kit.errors import VragError, did_you_mean
 from vrag_kit.generation.rendering import Template, Values
-from vrag_kit.spelling import did_you_mean
 from vrag_kit.types import Context
 from vrag_kit.workspace import path as project_path
 

@@ -34,8 +34,7 @@ import jinja2
 from jinja2 import meta, nodes
 from jinja2.sandbox import ImmutableSandboxedEnvironment
 
-from vrag_kit.errors import VragError
-from vrag_kit.spelling import did_you_mean
+from vrag_kit.errors import VragError, did_you_mean
 from vrag_kit.types import Document, LazyImage, Message, Prompt, Query, Turn
 
 Values = Mapping[str, str | int | bool]

@@ -10,13 +10,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from vrag_kit.config import GREEDY, Hardware, hardware_of
+from vrag_kit.config import GREEDY, Entry, Hardware, hardware_of
 from vrag_kit.generation.ask import Task, ask_prompts
 from vrag_kit.generation.generators import Generator, load_generator
 from vrag_kit.generation.prompts import ParsedFields, PromptSet
 from vrag_kit.generation.store import AnswerStore
 from vrag_kit.log import logger
-from vrag_kit.options import Entry
 from vrag_kit.types import PLACEHOLDER, Failure, Prompt
 
 REWRITTEN = "rewritten"

@@ -38,11 +38,9 @@ from vrag_kit.generation.store_layout import (
     create_tables,
     prompt_id,
 )
-from vrag_kit.log import logger
-from vrag_kit.outcomes import Status
+from vrag_kit.log import logger, track
 from vrag_kit.processes import has_ended, process_name
-from vrag_kit.progress import track
-from vrag_kit.types import Answer, Failure, LazyImage
+from vrag_kit.types import Answer, Failure, LazyImage, Status
 
 _ANSWER = "answer_id, status, detail, sample, raw, fields, sent, tokens"
 _SPEND = (

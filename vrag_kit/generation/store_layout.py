@@ -13,9 +13,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from vrag_kit.outcomes import Status
-from vrag_kit.plain import JsonView
-from vrag_kit.types import Message, Prompt
+from vrag_kit.types import JsonView, Message, Prompt, Status
 
 VERSION = 5
 """Version of the table layout; a store with another version is refused."""

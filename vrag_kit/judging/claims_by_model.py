@@ -8,6 +8,8 @@ from itertools import chain, islice
 from pathlib import Path
 from typing import Any
 
+from vrag_kit.config import Entry
+from vrag_kit.custom import custom_spec
 from vrag_kit.errors import VragError
 from vrag_kit.judging.claims import (
     AnswerText,
@@ -19,8 +21,6 @@ from vrag_kit.judging.claims import (
 )
 from vrag_kit.judging.claims_words import WORDS, checking_prompt, extraction_prompt
 from vrag_kit.judging.strict import ParsedReply, StructuredAsker
-from vrag_kit.options import Entry
-from vrag_kit.own_classes import custom_spec
 from vrag_kit.types import PLACEHOLDER, Judgment
 from vrag_kit.workspace import path as project_path
 

@@ -8,11 +8,10 @@ from pathlib import Path
 import pandas as pd
 
 from vrag_kit.errors import VragError
-from vrag_kit.frames import require_columns
 from vrag_kit.judging.scale import SHARES, Scale, scale_of
 from vrag_kit.log import logger
-from vrag_kit.order import ordered
-from vrag_kit.tables import read_csv_rows, write_csv_rows
+from vrag_kit.tables import read_csv_rows, require_columns, write_csv_rows
+from vrag_kit.types import ordered
 
 LABEL_SCORES = {"true": 1.0, "partial": 0.5, "false": 0.0}
 """Label of a person (Visual-RAG, Table 9) → its position on the scale, from 0 to 1."""

@@ -7,6 +7,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, cast
 
+from vrag_kit.config import Entry, check_choice, read_entry
 from vrag_kit.errors import VragError
 from vrag_kit.judging.answer_metrics import OWN_METRICS, MetricJudge
 from vrag_kit.judging.judge import Judge
@@ -22,8 +23,7 @@ from vrag_kit.judging.rubric_template import (
 )
 from vrag_kit.judging.rule_judge import RuleJudge
 from vrag_kit.judging.truth_rules import TruthfulnessRuleJudge
-from vrag_kit.options import Entry, check_choice, read_entry
-from vrag_kit.plain import JsonView
+from vrag_kit.types import JsonView
 
 MOST_TOKENS = 256
 """Maximum length of a verdict, in tokens."""

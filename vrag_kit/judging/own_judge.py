@@ -7,17 +7,17 @@ from typing import Protocol
 
 import pandas as pd
 
-from vrag_kit.dry_run import current_dry_run
-from vrag_kit.errors import SetupError, VragError
-from vrag_kit.judging.scale import SHARES, TRUTH, Scale
-from vrag_kit.options import Entry
-from vrag_kit.own_classes import (
+from vrag_kit.config import Entry
+from vrag_kit.custom import (
     CustomObject,
     catch_custom_errors,
     custom_spec,
     load_class,
     load_custom,
 )
+from vrag_kit.dry_run import current_dry_run
+from vrag_kit.errors import SetupError, VragError
+from vrag_kit.judging.scale import SHARES, TRUTH, Scale
 from vrag_kit.types import Benchmark, Failure, Judgment, Query, Status
 
 

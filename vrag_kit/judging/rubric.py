@@ -6,9 +6,9 @@ import hashlib
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from vrag_kit.custom import catch_custom_errors
 from vrag_kit.errors import VragError
 from vrag_kit.judging.scale import Scale
-from vrag_kit.own_classes import catch_custom_errors
 from vrag_kit.types import Message, Prompt, Query
 
 _BOTH = " It is called with the query and the answer."

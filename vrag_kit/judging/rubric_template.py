@@ -11,10 +11,10 @@ from dataclasses import replace
 from difflib import get_close_matches
 from functools import partial
 
+from vrag_kit.config import Entry
 from vrag_kit.errors import VragError, short_repr
 from vrag_kit.judging.own_judge import CustomJudge
 from vrag_kit.judging.rubric import Rubric, UnparsedError
-from vrag_kit.options import Entry
 from vrag_kit.types import Query
 from vrag_kit.workspace import path as project_path
 

@@ -20,7 +20,7 @@ from vrag_kit.analysis.strata import ALL
 from vrag_kit.errors import VragError
 from vrag_kit.files import write_file
 from vrag_kit.papers.sources import DataSource
-from vrag_kit.whole_tables import style_table
+from vrag_kit.tables import style_table
 
 SUPPORTED = "supported"
 CONTRADICTED = "contradicted"

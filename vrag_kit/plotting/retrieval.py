@@ -13,7 +13,6 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import NullLocator
 
-from vrag_kit.frames import require_columns
 from vrag_kit.plotting.panels import dodge, wrap_title
 from vrag_kit.plotting.style import (
     CLUE,
@@ -24,6 +23,7 @@ from vrag_kit.plotting.style import (
     model_colors,
     new_figure,
 )
+from vrag_kit.tables import require_columns
 from vrag_kit.types import Benchmark, LazyImage
 
 ASKED = "asked about"

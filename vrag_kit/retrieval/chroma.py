@@ -37,17 +37,16 @@ from vrag_kit.benchmarks.crag_mm_index import (
     read_web_index,
 )
 from vrag_kit.benchmarks.images import ImageFile
+from vrag_kit.config import Entry
 from vrag_kit.errors import VragError
 from vrag_kit.files import write_file
 from vrag_kit.log import logger
-from vrag_kit.options import Entry
-from vrag_kit.plain import Json
 from vrag_kit.retrieval.embedding_cache import batched
 from vrag_kit.retrieval.encoders.base import Encoder, validate_embeddings
 from vrag_kit.retrieval.encoders.loading import open_encoder
 from vrag_kit.retrieval.services import chunk_documents, chunk_id, with_query_modality
 from vrag_kit.retrieval.shards import documents_folder, write_shard
-from vrag_kit.types import Document, Query
+from vrag_kit.types import Document, Json, Query
 
 COLLECTIONS = {"image_embeddings": "image", "web_search_embeddings": "text"}
 """Collection name → the modality of the queries that search it."""

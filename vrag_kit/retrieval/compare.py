@@ -11,10 +11,10 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
+from vrag_kit.config import Entry, check_list
 from vrag_kit.dry_run import current_dry_run
 from vrag_kit.errors import VragError
 from vrag_kit.log import logger
-from vrag_kit.options import Entry, check_list
 from vrag_kit.retrieval.dense import FlatRetriever, read_cached_run, search_key, write_cached_run
 from vrag_kit.retrieval.embedding_cache import embed_documents, note_planned_embedding
 from vrag_kit.retrieval.encoders.base import Encoder

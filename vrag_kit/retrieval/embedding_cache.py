@@ -24,17 +24,16 @@ from typing import NamedTuple, TypeVar
 import numpy as np
 from filelock import FileLock, Timeout
 
-from vrag_kit.cores import available_cores
+from vrag_kit.config import Entry
 from vrag_kit.dry_run import current_dry_run
 from vrag_kit.errors import VragError
-from vrag_kit.log import logger
-from vrag_kit.names import StringIndex
-from vrag_kit.options import Entry
-from vrag_kit.progress import progress
+from vrag_kit.log import logger, progress
+from vrag_kit.processes import available_cores
 from vrag_kit.retrieval import shards
 from vrag_kit.retrieval.encoders.base import DocumentKey, Encoder, Prepared, validate_embeddings
 from vrag_kit.retrieval.encoders.custom import CustomEncoder
 from vrag_kit.retrieval.shards import Embeddings, documents_folder, embeddings_folder
+from vrag_kit.string_index import StringIndex
 from vrag_kit.types import Document, Query
 
 SHARD, QUERY_SHARD = 2048, 128

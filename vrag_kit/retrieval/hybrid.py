@@ -14,11 +14,11 @@ import numpy as np
 import pandas as pd
 
 from vrag_kit.benchmarks.modality import restrict_to_modality
+from vrag_kit.config import Entry
 from vrag_kit.errors import VragError
-from vrag_kit.frames import require_columns
-from vrag_kit.options import Entry
 from vrag_kit.retrieval.compare import score_runs, search_all
 from vrag_kit.retrieval.runs import lexical_run, make_run, top_k_scores
+from vrag_kit.tables import require_columns
 from vrag_kit.types import MODALITIES, Benchmark, DocId, Document, Query, QueryId
 
 K1, B = 1.5, 0.75

@@ -30,9 +30,9 @@ from math import comb
 import numpy as np
 import pandas as pd
 
+from vrag_kit.config import check_list
+from vrag_kit.custom import catch_custom_errors, load_function
 from vrag_kit.errors import VragError
-from vrag_kit.options import check_list
-from vrag_kit.own_classes import catch_custom_errors, load_function
 from vrag_kit.retrieval.runs import Qrels, make_run
 from vrag_kit.types import Benchmark
 

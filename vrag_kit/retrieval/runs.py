@@ -19,11 +19,10 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from vrag_kit.errors import VragError
+from vrag_kit.config import read_entry
+from vrag_kit.errors import VragError, did_you_mean, nearest
 from vrag_kit.files import write_file
 from vrag_kit.log import logger
-from vrag_kit.options import read_entry
-from vrag_kit.spelling import did_you_mean, nearest
 from vrag_kit.types import Benchmark, DocId, Query, QueryId
 from vrag_kit.workspace import display_path
 from vrag_kit.workspace import path as project_path

@@ -23,11 +23,11 @@ import pandas as pd
 from PIL import Image
 
 from vrag_kit.benchmarks.images import pixel_hash
+from vrag_kit.config import Entry
+from vrag_kit.custom import custom_spec
 from vrag_kit.dry_run import current_dry_run
 from vrag_kit.errors import VragError
 from vrag_kit.log import logger
-from vrag_kit.options import Entry
-from vrag_kit.own_classes import custom_spec
 from vrag_kit.retrieval.dense import FlatRetriever
 from vrag_kit.retrieval.embedding_cache import embed_documents, note_planned_embedding
 from vrag_kit.retrieval.encoders.loading import open_encoder

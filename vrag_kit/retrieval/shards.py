@@ -31,13 +31,13 @@ import numpy as np
 from vrag_kit.errors import VragError
 from vrag_kit.files import write_file
 from vrag_kit.log import logger
-from vrag_kit.names import StringIndex
 from vrag_kit.retrieval.encoders.base import (
     Encoder,
     InvalidRows,
     find_invalid_rows,
     library_versions,
 )
+from vrag_kit.string_index import StringIndex
 
 DAMAGED = "shard-*.damaged"
 """Pattern of the files of damaged shards."""

@@ -14,9 +14,9 @@ from vrag_kit.benchmarks.images import (
     list_images,
 )
 from vrag_kit.checkpoints import find_checkpoint, suggest_checkpoint
-from vrag_kit.cores import available_cores
+from vrag_kit.config import Entry, read_entry
 from vrag_kit.errors import VragError
-from vrag_kit.options import Entry, read_entry
+from vrag_kit.processes import available_cores
 from vrag_kit.retrieval import OPTIONS
 from vrag_kit.retrieval.encoders.custom import load_custom_encoder
 from vrag_kit.retrieval.encoders.loading import check_encoder_files, open_clip_models

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from vrag_kit.plain import Json
+from vrag_kit.types import Json
 
 
 @dataclass(frozen=True, slots=True)

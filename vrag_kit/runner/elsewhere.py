@@ -15,8 +15,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from vrag_kit.cores import available_cores
 from vrag_kit.errors import VragError
+from vrag_kit.processes import available_cores
 from vrag_kit.runner.cluster import Cluster
 from vrag_kit.runner.job import THREADS, JobResult, LocalPool
 from vrag_kit.runner.stamp import package_hash

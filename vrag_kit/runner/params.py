@@ -10,10 +10,9 @@ from typing import Any
 import yaml
 
 from vrag_kit.config import SAMPLING, Decoding, Hardware
-from vrag_kit.errors import VragError
+from vrag_kit.errors import VragError, did_you_mean
 from vrag_kit.runner.books import has_kernel, parse_parameters_cell, read_notebook
 from vrag_kit.runner.fitting import ENTRIES, invalid_clue_position, invalid_value_reason
-from vrag_kit.spelling import did_you_mean
 
 MODELS = (*ENTRIES, "guide_retriever", "models", "retrievers", "talker")
 """Parameters that name one model or several."""

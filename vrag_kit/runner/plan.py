@@ -12,10 +12,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from vrag_kit.errors import VragError
+from vrag_kit.errors import VragError, nearest
 from vrag_kit.runner.cluster import CLUSTER, parse_cluster
 from vrag_kit.runner.params import SERVES, read_parameters, split_by_notebook
-from vrag_kit.spelling import nearest
 from vrag_kit.workspace import project_root
 
 

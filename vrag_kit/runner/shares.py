@@ -10,7 +10,7 @@ from typing import Any
 
 import psutil
 
-from vrag_kit.cores import available_cores
+from vrag_kit.processes import available_cores
 from vrag_kit.runner.params import MODELS
 from vrag_kit.workspace import path as project_path
 

@@ -17,9 +17,9 @@ from nbconvert import HTMLExporter
 from nbformat import NotebookNode
 
 from vrag_kit.analysis.sentences import escape_markdown
-from vrag_kit.plain import Json
 from vrag_kit.runner.books import Cell, Notebook
 from vrag_kit.runner.copies import ADDED
+from vrag_kit.types import Json
 
 _SAVED = re.compile(r'save_figure\(\s*(\w+).*?"((?:\w+/)*\d\d_\w+)"', re.DOTALL)
 _KINDS = ("image/png", "image/jpeg", "image/svg+xml", "text/html", "text/markdown", "text/plain")

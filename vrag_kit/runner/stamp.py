@@ -9,7 +9,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from vrag_kit.own_classes import custom_files
+from vrag_kit.custom import custom_files
 from vrag_kit.runner.books import read_notebook
 from vrag_kit.runner.copies import problems
 from vrag_kit.runner.plan import notebook_name

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from pathlib import Path
 
-from vrag_kit.progress import format_duration
+from vrag_kit.log import format_duration
 from vrag_kit.runner.dry_run import DryRunReport
 from vrag_kit.workspace import project_root
 

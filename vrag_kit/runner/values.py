@@ -12,6 +12,8 @@ from typing import Any
 
 from vrag_kit.building.questions import TEMPLATE
 from vrag_kit.checkpoints import find_checkpoint, is_path, suggest_checkpoint
+from vrag_kit.config import Entry, check_choice, read_entry
+from vrag_kit.custom import custom_spec
 from vrag_kit.errors import VragError
 from vrag_kit.generation.generators import parse_model_entry
 from vrag_kit.generation.remote.providers import EndpointOptions, find_endpoints
@@ -20,14 +22,12 @@ from vrag_kit.judging.claims_by_rule import RULE
 from vrag_kit.judging.loading import builtin_judge_name
 from vrag_kit.judging.own_judge import load_custom_judge, require_signed_scale
 from vrag_kit.judging.rubric_template import without_rubric
-from vrag_kit.options import Entry, check_choice, read_entry
-from vrag_kit.own_classes import custom_spec
-from vrag_kit.plain import JsonView
 from vrag_kit.retrieval import OPTIONS
 from vrag_kit.retrieval.runs import find_run_file
 from vrag_kit.retrieval.services import WORD_INDEXES
 from vrag_kit.runner.params import BY_KEY, WITHIN, declared_parameters
 from vrag_kit.runner.plan import Plan
+from vrag_kit.types import JsonView
 from vrag_kit.workspace import display_path
 from vrag_kit.workspace import path as project_path
 

@@ -11,10 +11,10 @@ from pathlib import Path
 
 from vrag_kit.errors import VragError
 from vrag_kit.files import lock_folder, write_file
-from vrag_kit.plain import Json
 from vrag_kit.synthetic.captions import write_webqa
 from vrag_kit.synthetic.generator_version import generator_version
 from vrag_kit.synthetic.pages import EDITIONS
+from vrag_kit.types import Json
 
 
 def write_caption_data(edition: str, folder: Path | str) -> Path:

@@ -24,7 +24,7 @@ import numpy as np
 
 from vrag_kit.benchmarks.webqa_images import LINES
 from vrag_kit.files import write_file
-from vrag_kit.progress import track
+from vrag_kit.log import track
 from vrag_kit.synthetic.pages import FieldGuideEdition, SpeciesPlan, plan_species, species_slots
 from vrag_kit.synthetic.questions import Question
 from vrag_kit.synthetic.traits import stream

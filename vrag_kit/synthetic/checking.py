@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from vrag_kit.errors import VragError
-from vrag_kit.spelling import did_you_mean
+from vrag_kit.errors import VragError, did_you_mean
 from vrag_kit.synthetic import opening
 from vrag_kit.synthetic.crag_mm.opening import CRAG_MM_EDITIONS
 from vrag_kit.synthetic.mrag_bench.opening import DRAWN_MRAG

@@ -24,8 +24,8 @@ from functools import partial
 from pathlib import Path
 
 from vrag_kit.files import write_file
+from vrag_kit.log import track
 from vrag_kit.processes import worker_pool
-from vrag_kit.progress import track
 from vrag_kit.synthetic.captioned import write_caption_data
 from vrag_kit.synthetic.generator_version import generator_version
 from vrag_kit.synthetic.plate_drawing import draw_plates, slots_with_plates

@@ -15,7 +15,7 @@ from vrag_kit.dry_run import refuse_generation
 from vrag_kit.errors import VragError
 from vrag_kit.files import lock_folder, write_file
 from vrag_kit.log import logger
-from vrag_kit.plain import Json
+from vrag_kit.types import Json
 
 NOTE = "edition.json"
 _AGAIN = "again"

@@ -25,14 +25,13 @@ from pathlib import Path
 
 from vrag_kit.errors import VragError
 from vrag_kit.files import lock_folder, write_file
-from vrag_kit.log import logger
-from vrag_kit.plain import Json
+from vrag_kit.log import logger, track
 from vrag_kit.processes import worker_pool
-from vrag_kit.progress import track
 from vrag_kit.synthetic.extra_corpora import extra_corpora_exist, generate_extra_corpora
 from vrag_kit.synthetic.generator_version import generator_version
 from vrag_kit.synthetic.page_drawing import generate_species
 from vrag_kit.synthetic.pages import EDITIONS, species_slots
+from vrag_kit.types import Json
 
 DRAWN_BY = "page_drawing"
 """The module that decides, with all that it imports, what a guide looks like."""

@@ -17,8 +17,7 @@ from vrag_kit.benchmarks import (
     read_species,
 )
 from vrag_kit.benchmarks.knowledge_base import Page
-from vrag_kit.errors import VragError
-from vrag_kit.spelling import did_you_mean
+from vrag_kit.errors import VragError, did_you_mean
 from vrag_kit.synthetic.drawn_guide import field_guide_folder
 from vrag_kit.types import Benchmark
 from vrag_kit.workspace import path as project_path

@@ -7,11 +7,11 @@ from __future__ import annotations
 import uuid
 from dataclasses import dataclass
 
-from vrag_kit.plain import Json
 from vrag_kit.synthetic.organisms import KINDS
 from vrag_kit.synthetic.photographs import Photo, numbered_species, plan_photos
 from vrag_kit.synthetic.questions import Question, askable_traits, hidden_parts, make_question
 from vrag_kit.synthetic.traits import Species, stream
+from vrag_kit.types import Json
 
 
 @dataclass(frozen=True, slots=True)

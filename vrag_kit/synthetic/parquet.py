@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from vrag_kit.plain import Json, JsonView
+from vrag_kit.types import Json, JsonView
 
 if TYPE_CHECKING:
     import pyarrow as pa

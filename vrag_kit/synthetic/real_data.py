@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection
 from pathlib import Path
 
-from vrag_kit.errors import VragError
-from vrag_kit.spelling import did_you_mean
+from vrag_kit.errors import VragError, did_you_mean
 from vrag_kit.workspace import path as project_path
 
 

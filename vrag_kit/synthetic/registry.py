@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from vrag_kit.cores import available_cores
-from vrag_kit.errors import VragError
-from vrag_kit.spelling import did_you_mean
+from vrag_kit.errors import VragError, did_you_mean
+from vrag_kit.processes import available_cores
 from vrag_kit.synthetic.crag_mm.drawing import generate_crag_mm
 from vrag_kit.synthetic.crag_mm.opening import CRAG_MM_EDITIONS
 from vrag_kit.synthetic.guide import generate_field_guide

@@ -11,7 +11,7 @@ import jinja2
 import pandas as pd
 from markupsafe import Markup
 
-from vrag_kit.frames import require_columns
+from vrag_kit.tables import require_columns
 from vrag_kit.types import Benchmark, Query
 from vrag_kit.widgets.browser import Browser
 from vrag_kit.widgets.cards import page_html

@@ -8,8 +8,7 @@ from html import escape
 import pandas as pd
 
 from vrag_kit.judging.scale import scale_of
-from vrag_kit.plain import JsonView
-from vrag_kit.types import Benchmark, Query
+from vrag_kit.types import Benchmark, JsonView, Query
 from vrag_kit.widgets.cards import definition_list
 from vrag_kit.widgets.hits import Hits, SearchHits, hits_html
 from vrag_kit.widgets.images import image_html

@@ -8,9 +8,8 @@ from html import escape
 
 import pandas as pd
 
-from vrag_kit.frames import require_columns
-from vrag_kit.plain import JsonView
-from vrag_kit.types import Benchmark, DocId, Document
+from vrag_kit.tables import require_columns
+from vrag_kit.types import Benchmark, DocId, Document, JsonView
 from vrag_kit.widgets.images import image_html
 
 PATH = ("model", "draw", "sample")

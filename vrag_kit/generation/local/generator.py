@@ -14,8 +14,7 @@ from vrag_kit.config import GREEDY, SAMPLING
 from vrag_kit.errors import VragError
 from vrag_kit.generation.generators import CostEstimate, Reply, Size, prompt_images
 from vrag_kit.generation.local.loading import Checkpoint, memory_note, open_checkpoint, read_json
-from vrag_kit.plain import Json
-from vrag_kit.types import Prompt
+from vrag_kit.types import Json, Prompt
 from vrag_kit.workspace import path as project_path
 
 if TYPE_CHECKING:

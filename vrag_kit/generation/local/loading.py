@@ -26,7 +26,7 @@ from vrag_kit.checkpoints import (
 from vrag_kit.config import SAMPLING
 from vrag_kit.errors import VragError
 from vrag_kit.generation.local.families import Family, family_of
-from vrag_kit.plain import Json
+from vrag_kit.types import Json
 
 LOADING = ("device", "device_map", "dtype", "attention", "quantization", "trust_remote_code")
 """Options of an entry that say how weights are loaded."""

@@ -9,7 +9,7 @@ from typing import NamedTuple
 from vrag_kit.benchmarks.images import shrunk_size
 from vrag_kit.generation.generators import CostEstimate, Size, iter_images, prompt_text
 from vrag_kit.generation.remote.providers import Endpoint
-from vrag_kit.progress import format_duration
+from vrag_kit.log import format_duration
 from vrag_kit.types import LazyImage, Prompt
 
 ANSWER_TOKENS = 64

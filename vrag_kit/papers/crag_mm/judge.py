@@ -8,9 +8,9 @@ from typing import Any
 
 import pandas as pd
 
+from vrag_kit.config import Entry
 from vrag_kit.judging import Judge, TruthfulnessRuleJudge, judge_answers, load_judge
 from vrag_kit.judging.loading import builtin_judge_name
-from vrag_kit.options import Entry
 from vrag_kit.papers.crag_mm.abstention import READINGS
 from vrag_kit.papers.crag_mm.rubric import truthfulness_rubric
 from vrag_kit.types import Benchmark

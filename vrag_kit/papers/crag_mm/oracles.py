@@ -13,11 +13,10 @@ import pandas as pd
 from vrag_kit.analysis import cluster_means, conversation_values
 from vrag_kit.benchmarks import entity_names
 from vrag_kit.errors import VragError
-from vrag_kit.order import ordered
 from vrag_kit.papers.crag_mm.search import SearchPipeline
 from vrag_kit.papers.crag_mm.stop_rule import early_stopping_rule
 from vrag_kit.retrieval import SearchService, annotated_region, with_regions
-from vrag_kit.types import Benchmark, DocId, Query
+from vrag_kit.types import Benchmark, DocId, Query, ordered
 
 NO_ORACLE = "no oracle"
 REGION = "oracle region"

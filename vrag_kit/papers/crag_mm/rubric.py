@@ -13,8 +13,7 @@ from vrag_kit.judging.scale import TRUTH
 from vrag_kit.judging.truthfulness import precheck
 from vrag_kit.papers.crag_mm.abstention import READINGS
 from vrag_kit.papers.crag_mm.verdicts import read_json, read_result
-from vrag_kit.plain import JsonView
-from vrag_kit.types import Message, Prompt, Query
+from vrag_kit.types import JsonView, Message, Prompt, Query
 
 _WORDS = json.loads((Path(__file__).parent / "rubric.json").read_text(encoding="utf-8"))
 """Texts of the rubric, verbatim, with their source; our additions are marked in the file."""

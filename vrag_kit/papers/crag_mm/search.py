@@ -10,12 +10,11 @@ from dataclasses import dataclass, replace
 
 import pandas as pd
 
-from vrag_kit.errors import VragError
+from vrag_kit.errors import VragError, did_you_mean
 from vrag_kit.generation.conversation import History, RetrievedEvidence
 from vrag_kit.generation.rendering import render
 from vrag_kit.generation.rewriting import Rewriter, RewriteResult
 from vrag_kit.retrieval import SearchService
-from vrag_kit.spelling import did_you_mean
 from vrag_kit.types import Benchmark, Context, Document, Query, QueryId
 
 IMAGE_K = 30

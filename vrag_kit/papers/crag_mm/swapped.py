@@ -7,8 +7,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from vrag_kit.errors import VragError
-from vrag_kit.order import ordered
-from vrag_kit.types import Benchmark, Query
+from vrag_kit.types import Benchmark, Query, ordered
 
 _OF_THE_PICTURE = ("egocentric", "image_quality", "image_size", "region", "where")
 

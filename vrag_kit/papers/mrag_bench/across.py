@@ -11,7 +11,7 @@ from dataclasses import replace
 import pandas as pd
 
 from vrag_kit.errors import VragError
-from vrag_kit.frames import require_columns
+from vrag_kit.tables import require_columns
 from vrag_kit.types import Benchmark, DocId, QueryId
 
 

@@ -14,10 +14,9 @@ from typing import Any  # a notebook's parameter holds values of any type
 
 import pandas as pd
 
-from vrag_kit.config import GREEDY, hardware_of
+from vrag_kit.config import GREEDY, Entry, hardware_of
 from vrag_kit.generation import AnswerStore, Task, ask_prompts, load_generator
 from vrag_kit.judging.multiple_choice import correct_letters
-from vrag_kit.options import Entry
 from vrag_kit.papers.mrag_bench.official_scorer import (
     ScorerOutcome,
     after_model_call,

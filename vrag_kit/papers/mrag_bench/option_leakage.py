@@ -19,11 +19,10 @@ from vrag_kit.analysis.percent import to_percent
 from vrag_kit.analysis.weights import PoststratificationWeights
 from vrag_kit.errors import VragError
 from vrag_kit.judging.multiple_choice import correct_letters
-from vrag_kit.order import ordered
 from vrag_kit.papers.mrag_bench.audit import QUESTIONS
 from vrag_kit.papers.mrag_bench.results import OVERALL, published_range
 from vrag_kit.papers.mrag_bench.settings import with_choices, with_queries
-from vrag_kit.types import Benchmark, Query
+from vrag_kit.types import Benchmark, Query, ordered
 
 SPOKE = {"right": 24, "wrong": 2, "silent": 14}
 """Counts from 40 inspected questions with ImageNet images: how often the option with the odd format

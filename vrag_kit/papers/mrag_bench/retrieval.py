@@ -9,13 +9,12 @@ from collections.abc import Mapping, Sequence
 import pandas as pd
 
 from vrag_kit.analysis import cluster_means
-from vrag_kit.order import ordered
 from vrag_kit.papers.mrag_bench.audit import QUESTIONS
 from vrag_kit.papers.mrag_bench.results import OVERALL, scenario_weights
 from vrag_kit.papers.mrag_bench.settings import TOP
 from vrag_kit.papers.published import published
 from vrag_kit.retrieval import make_run, score_runs
-from vrag_kit.types import Benchmark
+from vrag_kit.types import Benchmark, ordered
 
 _MEASURES = ("hit", "recall")
 _KEY = ["retriever", "scenario", "metric"]

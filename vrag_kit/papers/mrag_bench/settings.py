@@ -13,9 +13,8 @@ from string import ascii_uppercase
 import pandas as pd
 
 from vrag_kit.errors import VragError
-from vrag_kit.order import ordered
 from vrag_kit.retrieval.runs import clip_cutoffs
-from vrag_kit.types import Benchmark, Context, DocId, Query, QueryId
+from vrag_kit.types import Benchmark, Context, DocId, Query, QueryId, ordered
 
 TOP = 5
 """Examples per question (section 3.1); one in the scenario "incomplete"."""

@@ -5,9 +5,8 @@ presence of examples.
 from __future__ import annotations
 
 from vrag_kit.errors import VragError
-from vrag_kit.order import ordered
 from vrag_kit.papers.mrag_bench.settings import TOP, n_examples_shown
-from vrag_kit.types import Benchmark, Context, DocId, Query, QueryId
+from vrag_kit.types import Benchmark, Context, DocId, Query, QueryId, ordered
 
 
 def mismatched_examples(benchmark: Benchmark, *, seed: int = 0) -> dict[QueryId, tuple[DocId, ...]]:

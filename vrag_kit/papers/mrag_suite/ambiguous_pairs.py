@@ -12,9 +12,8 @@ from vrag_kit.analysis.estimates import estimate
 from vrag_kit.analysis.unpaired import cluster_difference
 from vrag_kit.errors import VragError
 from vrag_kit.judging.scale import scale_of
-from vrag_kit.order import ordered
 from vrag_kit.papers.mrag_suite.ambiguity import AMBIGUOUS, CLEAR
-from vrag_kit.types import Benchmark
+from vrag_kit.types import Benchmark, ordered
 
 
 def match_clear_questions(

@@ -9,15 +9,14 @@ from typing import Any
 
 import pandas as pd
 
+from vrag_kit.config import Entry
 from vrag_kit.generation.evidence_modes import GT_ONLY, top_k_per_modality
 from vrag_kit.generation.experiment import ask_models
 from vrag_kit.generation.prompts import PromptSet
 from vrag_kit.judging.judge import Judge
-from vrag_kit.options import Entry
-from vrag_kit.order import ordered
 from vrag_kit.papers.mrag_suite.modes import judge_suite
 from vrag_kit.retrieval.hybrid import search_by_modality
-from vrag_kit.types import MODALITIES, Benchmark, Context, DocId
+from vrag_kit.types import MODALITIES, Benchmark, Context, DocId, ordered
 
 DEPTH = 20
 """Number of documents per modality that a search ranks."""

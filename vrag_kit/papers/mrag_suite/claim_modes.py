@@ -12,7 +12,7 @@ from vrag_kit.analysis.claims_error import KIND_AND_LABELS, verdict_confusion_ma
 from vrag_kit.analysis.claims_means import METRIC, claim_values
 from vrag_kit.analysis.comparisons import holm_by_family, paired_differences
 from vrag_kit.analysis.strata import ALL, expand_strata
-from vrag_kit.options import Entry
+from vrag_kit.config import Entry
 from vrag_kit.papers.mrag_suite.modes import ARMS, memorised_in_suite
 from vrag_kit.papers.mrag_suite.printed import MODES
 from vrag_kit.types import Benchmark

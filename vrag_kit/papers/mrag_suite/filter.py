@@ -17,12 +17,10 @@ import pandas as pd
 
 from vrag_kit.errors import VragError
 from vrag_kit.files import write_file
-from vrag_kit.frames import require_columns
 from vrag_kit.judging.scale import scale_of
 from vrag_kit.log import logger
-from vrag_kit.order import ordered
-from vrag_kit.tables import read_csv_rows
-from vrag_kit.types import Benchmark, Query
+from vrag_kit.tables import read_csv_rows, require_columns
+from vrag_kit.types import Benchmark, Query, ordered
 
 VERBATIM = "answer_in_question"
 KNOWN = "closed_book_correct"

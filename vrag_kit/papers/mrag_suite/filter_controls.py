@@ -13,9 +13,8 @@ from vrag_kit.analysis.estimates import bootstrap_counts
 from vrag_kit.analysis.means import per_query
 from vrag_kit.analysis.strata import ALL
 from vrag_kit.errors import VragError
-from vrag_kit.order import ordered
 from vrag_kit.papers.mrag_suite.filter import FilterRules, filter_decisions
-from vrag_kit.types import Benchmark
+from vrag_kit.types import Benchmark, ordered
 
 FILTERED = "filtered"
 LEFT_OUT = "filtered, model left out"

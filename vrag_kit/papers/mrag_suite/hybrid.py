@@ -10,8 +10,8 @@ from pathlib import Path
 import pandas as pd
 
 from vrag_kit.analysis.comparisons import holm_by_family, paired_differences
+from vrag_kit.config import Entry
 from vrag_kit.generation import top_k_per_modality
-from vrag_kit.options import Entry
 from vrag_kit.retrieval import (
     FUSED,
     ORACLE,

@@ -6,11 +6,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from vrag_kit.config import Entry
 from vrag_kit.generation import evidence_modes
-from vrag_kit.options import Entry
-from vrag_kit.order import ordered
 from vrag_kit.retrieval import search_by_modality
-from vrag_kit.types import Benchmark, Context
+from vrag_kit.types import Benchmark, Context, ordered
 
 _BEYOND = 20
 """Number of documents ranked beyond the gold ones, for enough distractors."""

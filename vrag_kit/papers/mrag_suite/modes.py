@@ -12,8 +12,8 @@ from vrag_kit.analysis.means import column_means, per_query
 from vrag_kit.analysis.report_tables import NOTHING, ci_cells, differences_table
 from vrag_kit.analysis.strata import ALL, expand_strata
 from vrag_kit.analysis.training_facts import trained_groups
+from vrag_kit.config import Entry
 from vrag_kit.judging import SHARES, Judge, judge_answers, load_judge, scale_of
-from vrag_kit.options import Entry
 from vrag_kit.papers.mrag_suite.datasets import dataset_metric
 from vrag_kit.papers.mrag_suite.printed import (
     MODES,

@@ -14,12 +14,11 @@ import pandas as pd
 from vrag_kit.analysis.comparisons import paired_differences
 from vrag_kit.analysis.estimates import cluster_means
 from vrag_kit.analysis.means import per_query
+from vrag_kit.config import Entry
 from vrag_kit.errors import VragError
 from vrag_kit.generation.experiment import ask_models
 from vrag_kit.generation.prompts import PromptSet
-from vrag_kit.options import Entry
-from vrag_kit.order import ordered
-from vrag_kit.types import Benchmark, Context
+from vrag_kit.types import Benchmark, Context, ordered
 
 SELECTION, HELD_OUT = "selection", "held_out"
 TAUGHT = "training prompt (control)"

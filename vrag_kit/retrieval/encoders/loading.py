@@ -30,10 +30,9 @@ from vrag_kit.checkpoints import (
     load_config,
     require_safetensors,
 )
-from vrag_kit.config import StrictModel, read_settings
+from vrag_kit.config import Entry, StrictModel, read_entry, read_settings, split_entry
 from vrag_kit.errors import VragError
 from vrag_kit.files import escapes_folder
-from vrag_kit.options import Entry, read_entry, split_entry
 from vrag_kit.retrieval.encoders.base import (
     DOCUMENT_PARTS,
     QUERY_PARTS,

@@ -8,9 +8,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from vrag_kit.config import hardware_of
+from vrag_kit.config import Entry, hardware_of
 from vrag_kit.generation import ConversationConfig, EarlyStop, TokenLimit, load_rewriter
-from vrag_kit.options import Entry
 from vrag_kit.papers.crag_mm import SearchPipeline, load_prompts, rewriting_prompts
 from vrag_kit.synthetic.crag_mm.search_config import SearchServices, open_services
 from vrag_kit.types import Benchmark

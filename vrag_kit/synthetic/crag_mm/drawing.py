@@ -19,7 +19,6 @@ from dataclasses import asdict
 from functools import partial
 from pathlib import Path
 
-from vrag_kit.plain import Json
 from vrag_kit.processes import worker_pool
 from vrag_kit.synthetic.crag_mm.edition import EDITIONS, CragMMEdition
 from vrag_kit.synthetic.crag_mm.indexes import index_folders
@@ -27,6 +26,7 @@ from vrag_kit.synthetic.crag_mm.sessions import session_folders
 from vrag_kit.synthetic.crag_mm.splits import write_splits
 from vrag_kit.synthetic.generate import EditionSpec, check_edition, clear_outputs, generate_once
 from vrag_kit.synthetic.generator_version import generator_version
+from vrag_kit.types import Json
 
 _DRAWN_BY = "crag_mm/splits"
 """The module that decides, with all that it imports, what is drawn."""

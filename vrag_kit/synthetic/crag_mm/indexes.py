@@ -14,12 +14,12 @@ from PIL import Image
 
 from vrag_kit.benchmarks.crag_mm_index import ENTRIES, PAGES
 from vrag_kit.files import write_file
-from vrag_kit.plain import Json
-from vrag_kit.progress import track
+from vrag_kit.log import track
 from vrag_kit.synthetic.crag_mm.edition import CragMMEdition, EntityEntry, Split
 from vrag_kit.synthetic.crag_mm.images import reference_image
 from vrag_kit.synthetic.crag_mm.web_pages import SITE, WebPage
 from vrag_kit.synthetic.traits import stream
+from vrag_kit.types import Json
 
 _QUALITY = 88  # of the JPEG files
 

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from vrag_kit.benchmarks.crag_mm_index import SPLITS, page_chunks
+from vrag_kit.config import Entry
 from vrag_kit.errors import VragError
-from vrag_kit.options import Entry
 from vrag_kit.retrieval import (
     SearchService,
     cached_service,

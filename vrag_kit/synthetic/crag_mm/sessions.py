@@ -12,8 +12,7 @@ from pathlib import Path
 
 from vrag_kit.benchmarks.crag_mm_images import cached_image_name, images_folder
 from vrag_kit.files import write_file
-from vrag_kit.plain import Json
-from vrag_kit.progress import track
+from vrag_kit.log import track
 from vrag_kit.synthetic.crag_mm.edition import CragMMEdition, Session, Split
 from vrag_kit.synthetic.crag_mm.images import Box, egocentric_image, reference_image
 from vrag_kit.synthetic.crag_mm.indexes import encode_jpeg
@@ -22,6 +21,7 @@ from vrag_kit.synthetic.crag_mm.web_pages import SITE
 from vrag_kit.synthetic.mrag_bench.painting import view_showing
 from vrag_kit.synthetic.shapes import part_map
 from vrag_kit.synthetic.views import compose_view
+from vrag_kit.types import Json
 
 SINGLE_TURN, MULTI_TURN = "single-turn", "multi-turn"
 _SHARDS = 2

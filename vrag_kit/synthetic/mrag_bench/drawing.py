@@ -24,9 +24,8 @@ from pathlib import Path
 
 from vrag_kit.benchmarks.mrag_bench import CORPUS
 from vrag_kit.files import write_file
-from vrag_kit.plain import Json
+from vrag_kit.log import track
 from vrag_kit.processes import worker_pool
-from vrag_kit.progress import track
 from vrag_kit.synthetic.generate import EditionSpec, check_edition, clear_outputs, generate_once
 from vrag_kit.synthetic.generator_version import generator_version
 from vrag_kit.synthetic.mrag_bench.edition import EDITIONS, N_SHARDS, MragBenchEdition, plan_edition
@@ -38,6 +37,7 @@ from vrag_kit.synthetic.mrag_bench.topic_drawing import (
     labels_file,
     topic_rows,
 )
+from vrag_kit.types import Json
 
 LABELS_FILE = "labels.csv"
 _DRAWN_BY = tuple(f"mrag_bench/{name}" for name in ("topic_drawing", "edition", "rows", "texts"))

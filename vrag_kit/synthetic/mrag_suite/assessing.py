@@ -10,7 +10,7 @@ from typing import Any
 
 import pandas as pd
 
-from vrag_kit.options import Entry
+from vrag_kit.config import Entry
 from vrag_kit.papers.mrag_suite.ambiguity import AMBIGUOUS, CLEAR
 from vrag_kit.papers.mrag_suite.detection import detect_with_rule, load_ambiguity_detector
 from vrag_kit.papers.mrag_suite.rewriting import with_rewritten_questions

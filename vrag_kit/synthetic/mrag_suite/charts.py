@@ -10,12 +10,12 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from vrag_kit.files import write_file
-from vrag_kit.plain import Json
 from vrag_kit.synthetic.mrag_suite.chart_questions import ChartDocument, ChartQuestion
 from vrag_kit.synthetic.mrag_suite.facts import Fact
 from vrag_kit.synthetic.mrag_suite.page_renderer import encode_page
 from vrag_kit.synthetic.mrag_suite.visrag_writer import write_page_texts
 from vrag_kit.synthetic.parquet import IMAGES, TEXT, TEXTS, arrow_schema, image_cell
+from vrag_kit.types import Json
 
 ROWS = "rows"
 SENTENCES = "text_corpus.jsonl"

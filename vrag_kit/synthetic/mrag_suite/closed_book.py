@@ -8,11 +8,11 @@ from typing import Any
 
 import pandas as pd
 
+from vrag_kit.config import Entry
 from vrag_kit.generation.contexts import zero_shot
 from vrag_kit.generation.experiment import ask_models
 from vrag_kit.generation.generators import PROBABILITY
 from vrag_kit.generation.store import stored_field
-from vrag_kit.options import Entry
 from vrag_kit.papers.mrag_suite.closed_book import closed_book_prompts, with_confidence
 from vrag_kit.papers.visual_rag.prompts import PROMPTS
 from vrag_kit.synthetic.mrag_suite.prompts import FIELD_GUIDE

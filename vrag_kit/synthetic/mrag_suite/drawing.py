@@ -22,8 +22,7 @@ from functools import partial
 from pathlib import Path
 
 from vrag_kit.errors import VragError
-from vrag_kit.plain import Json
-from vrag_kit.progress import track
+from vrag_kit.log import track
 from vrag_kit.synthetic.generate import EditionSpec, check_edition, clear_outputs, generate_once
 from vrag_kit.synthetic.generator_version import generator_version
 from vrag_kit.synthetic.mrag_suite.data_sets import CHARTS, WEBQA, write_dataset
@@ -31,6 +30,7 @@ from vrag_kit.synthetic.mrag_suite.edition import EDITIONS, MragSuiteEdition
 from vrag_kit.synthetic.mrag_suite.ground_truth import write_ground_truth
 from vrag_kit.synthetic.mrag_suite.page_questions import PAGE_SETS
 from vrag_kit.synthetic.mrag_suite.species_facts import extra_species, suite_species
+from vrag_kit.types import Json
 
 _DRAWN_BY = ("mrag_suite/data_sets", "mrag_suite/ground_truth", "mrag_suite/species_facts")
 """The modules that decide, with all that they import, what is drawn; besides the guide."""

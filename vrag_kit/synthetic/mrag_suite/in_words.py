@@ -12,17 +12,16 @@ from typing import Any
 import pandas as pd
 
 from vrag_kit.benchmarks import captions_only
+from vrag_kit.config import Entry
 from vrag_kit.generation import ask_models, gcue_contexts
 from vrag_kit.generation.prompts import PromptSet
 from vrag_kit.judging import Judge, judge_answers, load_judge
-from vrag_kit.options import Entry
-from vrag_kit.order import ordered
 from vrag_kit.papers.mrag_suite import DATASETS, dataset_metric
 from vrag_kit.papers.visual_rag.prompts import PROMPTS
 from vrag_kit.retrieval.hybrid import bm25_pool_run
 from vrag_kit.synthetic.mrag_suite.opening import MRAG_BENCH, VISUAL_RAG
 from vrag_kit.synthetic.mrag_suite.prompts import FIELD_GUIDE, load_prompts
-from vrag_kit.types import Benchmark
+from vrag_kit.types import Benchmark, ordered
 
 WITH_WORDS = tuple(name for name in DATASETS if name not in (VISUAL_RAG, MRAG_BENCH))
 """The data sets whose documents all say something."""

@@ -13,6 +13,7 @@ import pandas as pd
 
 from vrag_kit.analysis import check_answers
 from vrag_kit.benchmarks.suite import Entry as DataSet
+from vrag_kit.config import Entry
 from vrag_kit.errors import VragError
 from vrag_kit.generation import ask_models
 from vrag_kit.judging import (
@@ -25,7 +26,6 @@ from vrag_kit.judging import (
     load_extractor,
 )
 from vrag_kit.judging.claims_by_rule import RULE
-from vrag_kit.options import Entry
 from vrag_kit.papers.mrag_suite.in_modes import EvidenceModes
 from vrag_kit.synthetic.mrag_suite.asking import reference_answer
 from vrag_kit.synthetic.mrag_suite.checking import open_rule_checker

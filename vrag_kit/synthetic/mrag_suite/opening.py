@@ -12,11 +12,10 @@ from pathlib import Path
 
 from vrag_kit.benchmarks import captions_only
 from vrag_kit.benchmarks.suite import Entry, load_collection
-from vrag_kit.errors import VragError
+from vrag_kit.errors import VragError, did_you_mean
 from vrag_kit.judging.claims import EntailmentLabel
 from vrag_kit.papers.mrag_suite.printed import DATASETS
 from vrag_kit.papers.mrag_suite.prompts import domain_of
-from vrag_kit.spelling import did_you_mean
 from vrag_kit.synthetic.drawn_guide import field_guide_folder
 from vrag_kit.synthetic.mrag_bench.drawing import generate_mrag_bench
 from vrag_kit.synthetic.mrag_suite.asking import trait_questions

@@ -14,7 +14,7 @@ from functools import cached_property
 import pandas as pd
 
 from vrag_kit.errors import VragError
-from vrag_kit.frames import require_columns
+from vrag_kit.tables import require_columns
 from vrag_kit.types import Benchmark, Context, Query, QueryId, Status
 
 _Row = Mapping[Hashable, object]

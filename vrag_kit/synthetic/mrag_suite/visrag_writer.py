@@ -10,12 +10,12 @@ from pathlib import Path
 
 from vrag_kit.benchmarks.ids import encode_id
 from vrag_kit.files import write_file
-from vrag_kit.plain import Json
 from vrag_kit.synthetic.mrag_suite.ground_truth import Shown
 from vrag_kit.synthetic.mrag_suite.misreading import add_ocr_errors
 from vrag_kit.synthetic.mrag_suite.page_questions import PagePlan, PageQuestion, PageSet
 from vrag_kit.synthetic.mrag_suite.page_renderer import encode_page
 from vrag_kit.synthetic.parquet import IMAGE, NUMBER, TEXT, TEXTS, image_cell, parquet_bytes
+from vrag_kit.types import Json
 
 SIDECAR = "page_texts.jsonl"
 """The words of the pages, as an OCR program read them (`add_ocr_errors`)."""

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any, cast
 
 from vrag_kit.errors import VragError
-from vrag_kit.plain import JsonView
+from vrag_kit.types import JsonView
 from vrag_kit.workspace import path as project_path
 from vrag_kit.workspace import project_root
 
