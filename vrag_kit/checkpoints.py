@@ -74,8 +74,8 @@ def find_checkpoint(spec: str, *, revision: str | None = None) -> Path:
     """Return the folder of a checkpoint: a local one, or `revision` from the Hugging Face hub. A
     relative path starts at the project root; a hub checkpoint is fetched once.
 
-    Raises `VragError` for a path that is not a folder, for a name that cannot be fetched, and for
-    the revision of a folder; the message suggests a similar name (`suggest_checkpoint`).
+    Raises `VragError` as `check_checkpoint_name`, for a name that cannot be fetched, and for the
+    revision of a folder.
     """
     folder = project_path(spec)
     if folder.is_dir():
@@ -85,10 +85,7 @@ def find_checkpoint(spec: str, *, revision: str | None = None) -> Path:
                 " the option `revision`, or give the name on the hub."
             )
         return folder
-    near = suggest_checkpoint(spec)
-    hint = f" Did you mean {near!r}?" if near else ""
-    if is_path(spec) or (near and "/" not in spec):
-        raise VragError(f"checkpoint {spec!r} cannot be loaded: there is no such folder.{hint}")
+    check_checkpoint_name(spec)
     from huggingface_hub import snapshot_download
 
     try:
@@ -105,26 +102,32 @@ def find_checkpoint(spec: str, *, revision: str | None = None) -> Path:
         reason = str(error).strip().splitlines()[0].rstrip(".")
         raise VragError(
             f"checkpoint {spec!r}{version} is no folder here and cannot be fetched from the Hugging"
-            f" Face hub.{hint} {reason}. Check the name, the network, and for gated models"
-            " `hf auth login`; or give a local folder."
+            f" Face hub.{similar_checkpoint(spec)} {reason}. Check the name, the network, and for"
+            " gated models `hf auth login`; or give a local folder."
         ) from error
 
 
-def is_path(spec: str) -> bool:
-    """Return whether a checkpoint's name is a path, which the hub does not have."""
-    return spec.startswith((".", "/", "~")) or spec.count("/") > 1
+def check_checkpoint_name(spec: str) -> None:
+    """Raise `VragError` for the path of a folder that does not exist, and for a name similar to
+    that of a model shipped with the kit. The hub is not contacted.
+    """
+    if project_path(spec).is_dir():
+        return
+    hint = similar_checkpoint(spec)
+    if (hint and "/" not in spec) or spec.startswith((".", "/", "~")) or spec.count("/") > 1:
+        raise VragError(f"checkpoint {spec!r} cannot be loaded: there is no such folder.{hint}")
 
 
-def suggest_checkpoint(spec: str) -> str | None:
-    """Return a name similar to an unknown checkpoint name, or None. Candidates are the models
-    shipped with the kit and the folders next to the one named.
+def similar_checkpoint(spec: str) -> str:
+    """Return " Did you mean 'x'?" for a shipped model, or a folder next to the one named, whose
+    name is similar; "" without one.
     """
     folder = project_path(spec)
     names = shipped_models() if "/" not in spec else []
     if folder.parent.is_dir():
         names += [path.name for path in folder.parent.iterdir() if path.is_dir()]
     near = nearest(folder.name, names, cutoff=0.75)
-    return f"{spec.rstrip('/').removesuffix(folder.name)}{near}" if near else None
+    return f" Did you mean '{spec.removesuffix(folder.name)}{near}'?" if near else ""
 
 
 def require_safetensors(folder: Path, owner: str) -> None:

@@ -11,10 +11,6 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from vrag_kit.errors import NotGeneratedError
-from vrag_kit.log import logger
-from vrag_kit.workspace import display_path
-
 _TEXT = "nobody was asked, these words take the place of an answer and are about as long as one"
 
 
@@ -65,20 +61,3 @@ def placeholder_text(number: int) -> str:
     but have the same length, which keeps token counts independent of earlier runs.
     """
     return f"{_TEXT} ({number:08d})"
-
-
-def refuse_generation(folder: Path, edition: str, megabytes: int, command: str) -> None:
-    """Raise `NotGeneratedError` for the edition "full" in a dry run that counts model calls.
-    Generating it takes minutes. For a smaller edition, note that it is generated.
-    """
-    current = current_dry_run()
-    if current is None or not current.asks:
-        return
-    place = display_path(folder)
-    if edition == "full":
-        raise NotGeneratedError(
-            f"{place} is not drawn yet, or by older code ({megabytes} MB; minutes of work for all"
-            f" cores). The run draws it; `{command} {place}` does now, and then what is asked can"
-            " be counted."
-        )
-    logger.warning(f"{place} was not drawn yet, and is now ({megabytes} MB)")

@@ -30,14 +30,14 @@ def enter_project(files: Sequence[Path]) -> list[Path]:
     the root is that of the first file.
     """
     root = _project_of(Path.cwd())
+    if root is None and files:
+        root = _project_of(files[0].absolute().parent)
+    root = root or Path.cwd()
     found = []
     for file in files:
-        here = file if root is None or file.exists() else root / file
-        place = here if here.exists() else file
+        place = root / file if not file.exists() and (root / file).exists() else file
         found.append(Path(os.path.normpath(place.absolute())))
-    if root is None and found:
-        root = _project_of(found[0].parent)
-    os.chdir(root or Path.cwd())
+    os.chdir(root)
     return [Path(display_path(file)) for file in found]
 
 

@@ -13,7 +13,7 @@ from vrag_kit.benchmarks.images import (
     find_non_images,
     list_images,
 )
-from vrag_kit.checkpoints import find_checkpoint, suggest_checkpoint
+from vrag_kit.checkpoints import find_checkpoint, similar_checkpoint
 from vrag_kit.config import Entry, read_entry
 from vrag_kit.errors import VragError
 from vrag_kit.processes import available_cores
@@ -112,11 +112,7 @@ def missing_checkpoint(entry: Entry, what: str) -> str:
         if isinstance(try_to_load_from_cache(spec, name, revision=revision), str):
             return ""
     option = f" --revision {revision}" if revision else ""
-    near = suggest_checkpoint(spec)
-    download = f"the first run fetches it, or `hf download {spec}{option}` does now"
-    if near:
-        return (
-            f"{what} {spec!r}: there is no such folder. Did you mean {near!r}? If it is a model of"
-            f" the hub, {download}"
-        )
-    return f"{what} {spec!r} is not on this machine yet; {download}"
+    return (
+        f"{what} {spec!r} is not on this machine yet; the first run fetches it, or"
+        f" `hf download {spec}{option}` does now.{similar_checkpoint(spec)}"
+    )

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from vrag_kit.building.questions import TEMPLATE
-from vrag_kit.checkpoints import find_checkpoint, is_path, suggest_checkpoint
+from vrag_kit.checkpoints import check_checkpoint_name
 from vrag_kit.config import Entry, check_choice, read_entry
 from vrag_kit.custom import custom_spec
 from vrag_kit.errors import VragError
@@ -144,7 +144,7 @@ def invalid_retriever_reason(entry: Entry) -> str:
     try:
         if custom_spec(entry) is None and find_run_file(entry) is None:
             spec, _ = read_entry(entry, OPTIONS, "retriever")
-            _check_place(spec)
+            check_checkpoint_name(spec)
             check_choice(spec, tuple(WORD_INDEXES), "retriever")
     except VragError as error:
         return str(error)
@@ -166,7 +166,7 @@ def invalid_model_reason(entry: Entry, name: str, decoding: JsonView) -> str:
             if isinstance(options, EndpointOptions):
                 find_endpoints(spec, options)
             else:
-                _check_place(spec)
+                check_checkpoint_name(spec)
                 check_choice(spec, NOBODY[name], name)
     except VragError as error:
         return str(error)
@@ -195,11 +195,3 @@ def _check_scale(entry: Entry, *, signed: bool) -> None:
         load_custom_judge(entry, signed=signed)
     elif signed:
         require_signed_scale(JUDGES[word]().scale, f"judge {word!r}")
-
-
-def _check_place(spec: str) -> None:
-    """Raise `VragError` for the path of a checkpoint that is not there, and for a name
-    that is nearly that of one which is here; no hub is asked.
-    """
-    if is_path(spec) or ("/" not in spec and suggest_checkpoint(spec)):
-        find_checkpoint(spec)

@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from vrag_kit.dry_run import refuse_generation
 from vrag_kit.processes import available_cores
 from vrag_kit.synthetic.extra_corpora import extra_corpora_exist
+from vrag_kit.synthetic.generate import refuse_generation
 from vrag_kit.synthetic.generator_version import generator_version
 from vrag_kit.synthetic.guide import DRAWN_BY, generate_field_guide
 

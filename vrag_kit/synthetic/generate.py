@@ -11,11 +11,12 @@ from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from vrag_kit.dry_run import refuse_generation
-from vrag_kit.errors import VragError
+from vrag_kit.dry_run import current_dry_run
+from vrag_kit.errors import NotGeneratedError, VragError
 from vrag_kit.files import lock_folder, write_file
 from vrag_kit.log import logger
 from vrag_kit.types import Json
+from vrag_kit.workspace import display_path
 
 NOTE = "edition.json"
 _AGAIN = "again"
@@ -45,6 +46,23 @@ def check_edition(edition: str, known: Collection[str], what: str) -> None:
         raise VragError(
             f"unknown edition {edition!r} of {what}; expected one of {', '.join(map(repr, known))}."
         )
+
+
+def refuse_generation(folder: Path, edition: str, megabytes: int, command: str) -> None:
+    """Raise `NotGeneratedError` for the edition "full" in a dry run that counts model calls.
+    Generating it takes minutes. For a smaller edition, note that it is generated.
+    """
+    current = current_dry_run()
+    if current is None or not current.asks:
+        return
+    place = display_path(folder)
+    if edition == "full":
+        raise NotGeneratedError(
+            f"{place} is not drawn yet, or by older code ({megabytes} MB; minutes of work for all"
+            f" cores). The run draws it; `{command} {place}` does now, and then what is asked can"
+            " be counted."
+        )
+    logger.warning(f"{place} was not drawn yet, and is now ({megabytes} MB)")
 
 
 def generate_once(
