@@ -271,26 +271,6 @@ def test_two_of_one_class_want_names_of_their_own(
 
 
 @pytest.mark.parametrize(
-    ("entry", "tokens"),
-    [
-        ("mein:Letters", ["'mein'", "has mine.py"]),
-        ("vrag_kit.retrival:Letters", ["'vrag_kit.retrival'"]),
-        ("mine:Leters", ["mine.py has no class 'Leters'", "it has Letters, Half"]),
-        ({"model": "mine:Letters", "bonnus": 1}, ["'bonnus'"]),
-        ("mine:Half", ["found Half without encode_documents"]),
-        ({"model": "mine:Letters", "name": "a/b"}, ["its name is 'a/b'"]),
-    ],
-)
-def test_what_is_mistyped_is_named_with_what_there_is(
-    mine: Write, entry: object, tokens: list[str]
-) -> None:
-    mine(f"{LETTERS}\nclass Half:\n    def encode_queries(self, queries): ...\n")
-    with pytest.raises(VragError) as refused:
-        load_encoder(entry)
-    assert all(token in str(refused.value) for token in tokens), refused.value
-
-
-@pytest.mark.parametrize(
     ("old", "new", "words"),
     [
         ("self._count([q", "1 / 0 * ([q", r"encode_queries failed with Zero.* \(mine.py:10\)"),
@@ -315,15 +295,6 @@ def test_a_failure_and_rows_that_do_not_fit_are_said_with_retriever_and_line(
     mine(LETTERS.replace(old, new))
     with pytest.raises(VragError, match=f"^retriever '?Letters'?.*{words}"):
         search_all(texts, ["mine:Letters"], k=1, cache_dir=tmp_path)
-
-
-def test_a_module_that_fails_says_with_what(mine: Write) -> None:
-    mine("import nothing_of_that_name")
-    with pytest.raises(VragError, match="No module named 'nothing_of_that_name'"):
-        load_encoder("mine:Letters")
-    mine("1 / 0")
-    with pytest.raises(VragError, match="importing mine failed with ZeroDivisionError"):
-        load_encoder("mine:Letters")
 
 
 def test_rows_may_come_one_after_the_other(mine: Write, texts: Benchmark, tmp_path: Path) -> None:
@@ -468,7 +439,6 @@ def test_an_object_answers_too_once_it_says_what_its_answers_are_kept_under(
         ({"model": "mine:Gives", "what": "mapping"}, r"generate returned \{.*\} for 1 prompts"),
         ({"model": "mine:Gives", "what": "late"}, r"failed with ValueError: .* \(mine.py:\d+\)"),
         ("mine:Fails", r"failed with KeyError: 'colour' \(mine.py:\d+\)\. To record a failed call"),
-        ("mine:Sayz", "no class 'Sayz'; it has Says, Gives, Fails, Coin"),
     ],
 )
 def test_what_is_wrong_with_a_model_is_said(
@@ -549,20 +519,17 @@ def test_where_truthfulness_is_asked_for_what_costs_stays_below_0(
     assert scale_of(judged) == TRUTH
 
 
-@pytest.mark.parametrize("name", ["mine:Grades", "mine:Beyond", "rule", "normalised_em"])
-def test_a_judge_that_cannot_tell_wrong_from_missing_is_refused_where_truthfulness_is_asked_for(
-    name: str, mine: Write
-) -> None:
-    mine(JUDGES)
-    ends = "1 to 5" if name == "mine:Grades" else "0 to 1"
-    with pytest.raises(VragError, match=f"^judge '{name}': its scale is {ends}") as refused:
-        load_truthfulness_judge(name)
-    assert "give a judge with scale (-1, 1)" in str(refused.value)
-
-
-@pytest.mark.parametrize("name", ["my_model:Grades", "my_model:Late", "rule"])
+@pytest.mark.parametrize(
+    ("name", "scale"),
+    [
+        ("my_model:Grades", "1 to 5"),
+        ("my_model:Late", "0 to 2"),
+        ("my_model:Backward", "(1, 0)"),
+        ("rule", "0 to 1"),
+    ],
+)
 def test_the_check_and_the_run_refuse_such_a_judge_before_anything_is_asked(
-    name: str, checked: Checked, monkeypatch: pytest.MonkeyPatch
+    name: str, scale: str, checked: Checked, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     nothing = DryRunReport(models=[], stored=0, any_order=[], failed={}, cut={})
     monkeypatch.setattr("vrag_kit.runner.check.dry_run_notebooks", lambda *_: nothing)
@@ -574,16 +541,8 @@ def test_the_check_and_the_run_refuse_such_a_judge_before_anything_is_asked(
     with pytest.raises(VragError) as refused:
         run_notebooks([file])
     told = str(refused.value).removeprefix(f"{file}: ")
-    assert told.startswith(f"judge {name!r}: its scale is ")
+    assert told.startswith(f"judge {name!r}: its scale is {scale}")
     assert missing == [told]
-
-
-def test_a_scale_from_best_to_worst_is_refused_by_the_run(checked: Checked) -> None:
-    (checked.folder / "my_model.py").write_text(JUDGES, encoding="utf-8")
-    _, (told,) = checked.check(judge="my_model:Backward")
-    assert told.startswith("judge 'my_model:Backward': its scale is (1, 0)")
-    with pytest.raises(VragError, match=re.escape(told)):
-        run_notebooks([Path("p.yaml")])
 
 
 def test_an_object_judges_and_needs_no_fingerprint(mine: Write, texts: Benchmark) -> None:
@@ -607,8 +566,6 @@ def test_an_object_judges_and_needs_no_fingerprint(mine: Write, texts: Benchmark
         ("Beyond", r"score returned 2 for 'one' .*a number from 0 to 1"),
         ("Texts", r"score returned '0.5' for 'one' .*a number from 0 to 1"),
         ("Fails", r"judge Fails: .* KeyError: 'one' \(mine.py:22\)"),
-        ("Backward", r"its scale is \(1, 0\).* the worst first"),
-        ("Nothing", "found Nothing without score"),
     ],
 )
 def test_what_a_judge_gives_off_its_scale_is_said(
@@ -630,9 +587,6 @@ def test_vrag_check_counts_what_such_a_model_would_be_asked_and_asks_nobody(
     found, missing = checked.check(models=["my_model:Model"], judge="my_model:Judge")
     assert missing == []
     assert any("forecast: " in line for line in found)
-    missing = checked.check(models=["my_model:Modell"], judge="my_model:Jugde")[1]
-    for wrong in ("Modell", "Jugde"):
-        assert any(f"{wrong!r}; it has Model, Judge" in line for line in missing), missing
 
 
 @pytest.mark.parametrize(("name", "returned"), [("Beyond", "2"), ("Texts", "'0.5'")])
@@ -670,7 +624,6 @@ class Nan(Good):
     ("name", "words"),
     [
         ("Good", None),
-        ("Goood", "it has Good, Fewer"),
         ("Fewer", "encode_documents returned shape (0, 3) for 1 documents"),
         ("Other", "its vectors of questions have 3 components, those of documents 4"),
         ("Nan", "has length nan, expected a finite number above 0"),
