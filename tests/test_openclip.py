@@ -101,6 +101,5 @@ def test_an_unknown_model_is_refused_with_what_there_is(spec: str, words: str) -
 
 
 def test_a_device_that_is_not_there_is_refused_with_what_to_do(checkpoint: Build) -> None:
-    words = r"device 'gpu' cannot be used on this machine \(expected \"cuda\", .* \"mps\".*\"cpu\""
-    with pytest.raises(VragError, match=words):
+    with pytest.raises(VragError, match=r"device 'gpu' .*cuda.* `device` to \"cpu\""):
         load_encoder(str(checkpoint()), device="gpu")

@@ -134,12 +134,13 @@ def require_safetensors(folder: Path, owner: str) -> None:
     """Raise `VragError` if some weights exist only as pickles, or no weights exist. The message
     begins with `owner` ("retriever 'x'").
     """
-    safe = [path for path in checkpoint_files(folder) if path.suffix == ".safetensors"]
-    found = "" if safe else f"there are no weights as *.safetensors in {folder}"
-    for pickle in sorted([*folder.glob("*_model*.bin"), *folder.glob("*/*_model*.bin")]):
-        kind = "adapter_model" if pickle.name.startswith("adapter_model") else ""
-        if not any(path.parent == pickle.parent and path.name.startswith(kind) for path in safe):
-            found = f"{pickle.relative_to(folder)} is a pickle"
+    found = ""
+    if not any(path.suffix == ".safetensors" for path in checkpoint_files(folder)):
+        found = f"there are no weights as *.safetensors in {folder}"
+    for name, safe in (("pytorch_model", ""), ("adapter_model", "adapter_model")):
+        for pickle in [*folder.glob(f"{name}*.bin"), *folder.glob(f"*/{name}*.bin")]:
+            if not any(pickle.parent.glob(f"{safe}*.safetensors")):
+                found = f"{pickle.relative_to(folder)} is a pickle"
     if found:
         raise VragError(
             f"{owner}: {found}; weights are read from safetensors only, because"
@@ -157,15 +158,15 @@ def check_safetensors_headers(folder: Path, owner: str) -> None:
 
     for path in checkpoint_files(folder):
         where = f"{owner} cannot be loaded: {path}"
-        if path.name.endswith(".safetensors.index.json"):
-            for shard in json.loads(path.read_bytes())["weight_map"].values():
-                safe_join(path.parent, shard, where)
-        if path.suffix == ".safetensors":
-            try:
+        try:
+            if path.suffix == ".safetensors":
                 with safe_open(path, framework="numpy"):
-                    pass
-            except (SafetensorError, OSError) as error:
-                raise VragError(f"{where}: {error}. Copy or fetch the checkpoint again.") from error
+                    continue
+            if path.name.endswith(".safetensors.index.json"):
+                for shard in json.loads(path.read_bytes())["weight_map"].values():
+                    safe_join(path.parent, shard, where)
+        except (SafetensorError, OSError, ValueError, LookupError) as error:
+            raise VragError(f"{where}: {error}. Copy or fetch the checkpoint again.") from error
 
 
 def check_remote_code(folder: Path, owner: str, *, trusted: bool) -> None:

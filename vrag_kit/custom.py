@@ -84,12 +84,11 @@ def custom_files(entry: object) -> list[Path]:
     return sorted(Path(file) for file in files if file)
 
 
-def load_class(spec: str, owner: str) -> tuple[type, str]:
-    """Return the class that "package.module:Class" names, and the source of its module.
-
-    Raises `VragError`, beginning with `owner`, if there is none.
+def load_class(spec: str, owner: str) -> type:
+    """Return the class that "package.module:Class" names. Raises `VragError`, beginning with
+    `owner`, if there is none.
     """
-    return _load_member(spec, owner, "class", inspect.isclass)
+    return cast(type, _load_member(spec, owner, "class", inspect.isclass)[0])
 
 
 def load_function(entry: object, what: str) -> Callable[..., Any] | None:
@@ -130,7 +129,7 @@ def load_custom(
         return _adopt(entry, what, needed)
     owner = f"{what} {spec!r}"
     given = dict(entry) if isinstance(entry, Mapping) else {}
-    cls, text = load_class(spec, owner)
+    cls, text = _load_member(spec, owner, "class", inspect.isclass)
     # before an object is created: a name in a parameter file must not start a program
     _require_methods(cls, owner, needed)
     parameters = inspect.signature(cls).parameters

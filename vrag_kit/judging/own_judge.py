@@ -113,7 +113,7 @@ def load_custom_judge(
     """
     spec = custom_spec(entry)
     owner = f"judge {type(entry).__name__}(…)" if spec is None else f"judge {spec!r}"
-    made_by = entry if spec is None else load_class(spec, owner)[0]
+    made_by = entry if spec is None else load_class(spec, owner)
     if hasattr(made_by, "generate") and not hasattr(made_by, "score"):
         return None
     own = load_custom(entry, "judge", ("score",))
