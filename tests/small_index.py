@@ -112,7 +112,7 @@ def rows(small: Small, by: str) -> list[tuple[str, Any, dict[str, Any]]]:
 
 def converted(small: Small, by: str) -> Path:
     """A converted index of the same pictures or pages, written once."""
-    from vrag_kit.retrieval.chroma import ChromaRow, convert_index
+    from vrag_kit.papers.crag_mm.chroma import ChromaRow, convert_index
 
     folder = small.root / f"converted-{by}-{small.held}"
     if not folder.exists():

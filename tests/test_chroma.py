@@ -19,8 +19,9 @@ from small_index import Small, service_of
 
 from vrag_kit.benchmarks import page_chunks, read_image_index, read_web_index
 from vrag_kit.errors import VragError
-from vrag_kit.retrieval import chroma, image_service, text_service
-from vrag_kit.retrieval.chroma import ChromaRow, convert_index
+from vrag_kit.papers.crag_mm import chroma
+from vrag_kit.papers.crag_mm.chroma import ChromaRow, convert_index
+from vrag_kit.retrieval import image_service, text_service
 from vrag_kit.types import Query
 
 INFO = {"Talia ensis": {"habitat": "[[Fen|fens]] of '''Norland'''", "size": "{{cvt|43|mm}}"}}

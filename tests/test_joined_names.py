@@ -45,7 +45,6 @@ OURS = {
         "name",
     },
     "fetching/crag_mm_health.py": {"name"},
-    "retrieval/chroma.py": {"ENTRIES if modality == 'image' else PAGES"},
     "retrieval/dense.py": {"f'{key[:32]}.json.gz'"},
     "retrieval/embedding_cache.py": {"f'.{shard.name}.lock'", "stored.shards[number]"},
     # literals in the same module, or in what calls it
@@ -71,7 +70,6 @@ DIVIDED = {
     "judging/human_labels.py": {"sizes"},
     "judging/numbers.py": {"_UNITS.get(self.unit, ('', 1.0))[1]"},
     "judging/webqa_score.py": {"wanted.total()"},
-    "retrieval/chroma.py": {"np.linalg.norm(vectors, axis=1, keepdims=True)"},
     "retrieval/encoders/dual.py": {"length"},
     "retrieval/encoders/magiclens.py": {"math.sqrt(query.shape[-1])", "math.sqrt(sizes.width)"},
     "retrieval/encoders/vista.py": {"width"},

@@ -27,7 +27,7 @@ from vrag_kit.retrieval import (
     make_run,
     with_regions,
 )
-from vrag_kit.retrieval.services import WHOLE, Crop
+from vrag_kit.retrieval.regions import WHOLE, Crop
 from vrag_kit.types import Benchmark, Document, Query
 
 

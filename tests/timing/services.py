@@ -17,8 +17,7 @@ from pathlib import Path
 import numpy as np
 
 from vrag_kit.retrieval.dense import nearest_neighbors
-from vrag_kit.retrieval.hybrid import Bm25Index
-from vrag_kit.retrieval.runs import top_k_scores
+from vrag_kit.retrieval.hybrid import Bm25Index, top_k_scores
 from vrag_kit.retrieval.shards import Embeddings, write_shard
 from vrag_kit.string_index import StringIndex
 

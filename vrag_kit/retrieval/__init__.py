@@ -32,15 +32,14 @@ from vrag_kit.retrieval.metrics import (
     mean_metrics,
     oracle_run,
 )
+from vrag_kit.retrieval.regions import annotated_region, with_regions
 from vrag_kit.retrieval.runs import make_run, read_qrels, read_run, write_qrels, write_run
 from vrag_kit.retrieval.services import (
     SearchService,
-    annotated_region,
     cached_service,
     check_corpus,
     image_service,
     text_service,
-    with_regions,
 )
 from vrag_kit.retrieval.shards import Embeddings
 

@@ -19,7 +19,7 @@ import zlib
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -83,27 +83,36 @@ def _candidates(
 ) -> list[np.ndarray]:
     """Returns the positions that may be among the k best of each query."""
     found = [pool] * len(vectors)
-    left, width = np.arange(len(vectors)), k + MARGIN
+    left = np.arange(len(vectors))
+    width = k + MARGIN
     while len(left) and width < len(pool):
-        products, positions, longest = _top_products(vectors[left], known, width, pool)
+        top = _top_products(vectors[left], known, width, pool)
         # Two float32 sums of d products differ by at most d * epsilon times both lengths (Higham
         # 2002, Accuracy and Stability of Numerical Algorithms, section 3.1); this is twice that.
         lengths = np.linalg.norm(vectors[left], axis=1)
-        error = 2 * vectors.shape[1] * np.finfo(np.float32).eps * lengths * longest
-        bounds = products[:, k - 1] - 2 * error
-        settled = products[:, -1] < bounds
+        error = 2 * vectors.shape[1] * np.finfo(np.float32).eps * lengths * top.longest
+        bounds = top.products[:, k - 1] - 2 * error
+        settled = top.products[:, -1] < bounds
         for row in np.flatnonzero(settled):
-            found[left[row]] = positions[row, products[row] >= bounds[row]]
-        left, width = left[~settled], 8 * width
+            found[left[row]] = top.positions[row, top.products[row] >= bounds[row]]
+        left = left[~settled]
+        width *= 8
     return found
+
+
+class _TopProducts(NamedTuple):
+    """The largest products of each query, shape (queries, width), descending."""
+
+    products: np.ndarray
+    positions: np.ndarray
+    longest: float
+    """The largest length of a document's vector."""
 
 
 def _top_products(
     vectors: np.ndarray, known: Embeddings, width: int, pool: np.ndarray
-) -> tuple[np.ndarray, np.ndarray, float]:
-    """Returns the largest products of each query in matrix products, descending, their positions,
-    both of shape (queries, width), and the largest length of a document's vector.
-    """
+) -> _TopProducts:
+    """Returns the largest products of each query with documents, as matrix products compute them."""
     faiss = _faiss()
     top = faiss.ResultHeap(len(vectors), width, keep_max=True)
     order: list[np.ndarray] = []
@@ -116,7 +125,7 @@ def _top_products(
         seen += len(rows)
         order.append(part)
     top.finalize()
-    return top.D, pool[np.concatenate(order)][top.I], longest
+    return _TopProducts(top.D, pool[np.concatenate(order)][top.I], longest)
 
 
 def top_inner_products(
@@ -202,11 +211,10 @@ class FlatRetriever:
             hits = nearest_neighbors(vectors[numbers], self._embeddings, deeper, within)
             for number, found, out in zip(numbers, hits, excluded, strict=True):
                 ranked[number] = [hit for hit in found if hit[1] not in out][:k]
-        return make_run(
-            (query.query_id, doc_id, score)
-            for number, query in enumerate(queries)
-            for score, doc_id in ranked[number]
-        )
+        rows: list[tuple[str, str, float]] = []
+        for number, query in enumerate(queries):
+            rows += [(query.query_id, doc_id, score) for score, doc_id in ranked[number]]
+        return make_run(rows)
 
     def _out(self, query: Query) -> frozenset[str]:
         return self._left_out.get(query.query_id, frozenset())

@@ -192,7 +192,9 @@ def _read_stored(folder: Path) -> _Stored:
     """Read the index of a folder's vectors; damaged shards are set aside."""
     names: list[str] = []
     counts: list[int] = []
-    keys, contents, dim = bytearray(), bytearray(), 0
+    keys = bytearray()
+    contents = bytearray()
+    dim = 0
     for path in shards.list_shards(folder):
         if (index := shards.read_index(path)) is not None:
             names.append(path.name)
@@ -393,9 +395,11 @@ def folder_status(
         found |= np.isin(wanted, keys)
         rest = list(compress(index.doc_ids, ~np.isin(keys, wanted)))
         old = np.any([corpus.ids.get_indexer(rest) >= 0 for corpus in corpora], axis=0).sum()
-        stale, others = stale + old, others + len(rest) - old
+        stale += old
+        others += len(rest) - old
         size += len(keys) * index.dim * 4
-    name, _, fingerprint = folder.name.rpartition("-")
+    fingerprint = folder.name.rpartition("-")[2]
+    name = folder.name.removesuffix(f"-{fingerprint}")
     vectors = f"{others:,} vectors"
     if corpora:
         vectors = f"{found.sum():,} of {len(wanted):,} documents; {stale:,} stale, {others:,} of"

@@ -17,7 +17,7 @@ from vrag_kit.benchmarks.modality import restrict_to_modality
 from vrag_kit.config import Entry
 from vrag_kit.errors import VragError
 from vrag_kit.retrieval.compare import score_runs, search_all
-from vrag_kit.retrieval.runs import lexical_run, make_run, top_k_scores
+from vrag_kit.retrieval.runs import make_run
 from vrag_kit.tables import require_columns
 from vrag_kit.types import MODALITIES, Benchmark, DocId, Document, Query, QueryId
 
@@ -229,3 +229,44 @@ def score_by_modality(benchmark: Benchmark, runs: Runs, *, cutoffs: Sequence[int
         scores.insert(0, "modality", modality)
         tables.append(scores)
     return pd.concat(tables, ignore_index=True)
+
+
+def top_k_scores(scores: np.ndarray, names: Sequence[str], k: int) -> list[tuple[float, str]]:
+    """Returns the k best (score, name), best first; ties by name descending, also at the cutoff.
+    Returns all where there are fewer than k.
+
+    `scores`: shape (n,), the score of each name.
+    """
+    k = min(k, len(names))
+    if k < 1:
+        return []
+    reached = np.flatnonzero(scores >= np.partition(scores, -k)[-k]).tolist()
+    return sorted(((float(scores[place]), names[place]) for place in reached), reverse=True)[:k]
+
+
+def lexical_run(
+    queries: Iterable[Query],
+    names: Sequence[str],
+    scores: Callable[[str], np.ndarray],
+    k: int,
+    *,
+    candidates: Callable[[QueryId], Collection[DocId]] | None = None,
+) -> pd.DataFrame:
+    """Returns the k texts that match each question best, as a run. A text with a score of 0 shares
+    no word with the question, and is not a result.
+
+    `scores(question)`: shape (n,), at least 0, the score of each name. `candidates(query_id)`: the
+    names that a query may find, by default all.
+    """
+    rows: list[tuple[str, str, float]] = []
+    for query in queries:
+        found = np.asarray(scores(query.text))
+        places = np.flatnonzero(found > 0)
+        matched = [names[place] for place in places.tolist()]
+        if candidates is not None:
+            allowed = set(candidates(query.query_id))
+            places = places[np.array([name in allowed for name in matched], bool)]
+            matched = [name for name in matched if name in allowed]
+        best = top_k_scores(found[places], matched, k)
+        rows += [(query.query_id, name, score) for score, name in best]
+    return make_run(rows)

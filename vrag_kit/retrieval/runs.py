@@ -12,7 +12,7 @@ import math
 import re
 import sys
 import zlib
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -23,7 +23,7 @@ from vrag_kit.config import read_entry
 from vrag_kit.errors import VragError, did_you_mean, nearest
 from vrag_kit.files import write_file
 from vrag_kit.log import logger
-from vrag_kit.types import Benchmark, DocId, Query, QueryId
+from vrag_kit.types import Benchmark
 from vrag_kit.workspace import display_path
 from vrag_kit.workspace import path as project_path
 
@@ -55,47 +55,6 @@ def make_run(rows: Iterable[tuple[str, str, float]] | pd.DataFrame) -> pd.DataFr
     )
     frame["rank"] = frame.groupby("_query").cumcount() + 1
     return frame[RUN_COLUMNS].reset_index(drop=True)
-
-
-def top_k_scores(scores: np.ndarray, names: Sequence[str], k: int) -> list[tuple[float, str]]:
-    """Returns the k best (score, name), best first; ties by name descending, also at the cutoff.
-    Returns all where there are fewer than k.
-
-    `scores`: shape (n,), the score of each name.
-    """
-    k = min(k, len(names))
-    if k < 1:
-        return []
-    reached = np.flatnonzero(scores >= np.partition(scores, -k)[-k]).tolist()
-    return sorted(((float(scores[place]), names[place]) for place in reached), reverse=True)[:k]
-
-
-def lexical_run(
-    queries: Iterable[Query],
-    names: Sequence[str],
-    scores: Callable[[str], np.ndarray],
-    k: int,
-    *,
-    candidates: Callable[[QueryId], Collection[DocId]] | None = None,
-) -> pd.DataFrame:
-    """Returns the k texts that match each question best, as a run. A text with a score of 0 shares
-    no word with the question, and is not a result.
-
-    `scores(question)`: shape (n,), at least 0, the score of each name. `candidates(query_id)`: the
-    names that a query may find, by default all.
-    """
-    rows: list[tuple[str, str, float]] = []
-    for query in queries:
-        found = np.asarray(scores(query.text))
-        places = np.flatnonzero(found > 0)
-        matched = [names[place] for place in places.tolist()]
-        if candidates is not None:
-            allowed = set(candidates(query.query_id))
-            places = places[np.array([name in allowed for name in matched], bool)]
-            matched = [name for name in matched if name in allowed]
-        best = top_k_scores(found[places], matched, k)
-        rows += [(query.query_id, name, score) for score, name in best]
-    return make_run(rows)
 
 
 def write_run(run: pd.DataFrame, path: Path | str, tag: str) -> None:

@@ -8,13 +8,13 @@ from pathlib import Path
 from vrag_kit.benchmarks.crag_mm_index import SPLITS, page_chunks
 from vrag_kit.config import Entry
 from vrag_kit.errors import VragError
+from vrag_kit.papers.crag_mm.chroma import EMBEDDINGS
 from vrag_kit.retrieval import (
     SearchService,
     cached_service,
     image_service,
     text_service,
 )
-from vrag_kit.retrieval.chroma import EMBEDDINGS
 from vrag_kit.synthetic.crag_mm.indexes import index_folders
 from vrag_kit.types import Benchmark
 from vrag_kit.workspace import path as project_path

@@ -1,7 +1,7 @@
 """Converts a published index, a Chroma database, into documents and cached embeddings.
 
     pip install chromadb
-    python -m vrag_kit.retrieval.chroma COPY FOLDER --encoder NAME
+    python -m vrag_kit.papers.crag_mm.chroma COPY FOLDER --encoder NAME
 
 NAME is the retriever that made the vectors, or a JSON mapping of it and its options, the same as in
 the parameters. Opening a database may change it, so pass a copy. FOLDER then holds:
