@@ -112,7 +112,7 @@ class _TopProducts(NamedTuple):
 def _top_products(
     vectors: np.ndarray, known: Embeddings, width: int, pool: np.ndarray
 ) -> _TopProducts:
-    """Returns the largest products of each query with documents, as matrix products compute them."""
+    """Returns the largest products of each query with the documents of a pool."""
     faiss = _faiss()
     top = faiss.ResultHeap(len(vectors), width, keep_max=True)
     order: list[np.ndarray] = []
