@@ -30,6 +30,7 @@ class ArchiveServer:
         self.cuts = list(cuts)  # bytes after which the next connections break
         self.statuses = list(statuses)  # what the next requests get
         self.location = "file:///x?key=SECRET"  # where an answer other than 200 sends one
+        self.retry_after = ""  # seconds, in an answer other than 200
         self.etag: str | None = '"first"'
         self.replacement: tuple[bytes, str] | None = None  # data and tag after the next cut
         self.sent = 0
@@ -68,7 +69,11 @@ class _Handler(BaseHTTPRequestHandler):
         if "missing" in self.path or state.statuses:
             return self._answer(
                 404 if "missing" in self.path else state.statuses.pop(0),
-                {"Content-Length": "0", "Location": state.location},
+                {
+                    "Content-Length": "0",
+                    "Location": state.location,
+                    "Retry-After": state.retry_after,
+                },
             )
         given = (
             re.fullmatch(r"bytes=(\d+)-(\d*)", asked)

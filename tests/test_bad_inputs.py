@@ -17,14 +17,25 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 import yaml
 from conftest import ROOT
+from crag_rows import session
 from mrag_rows import four_questions
+from test_mrag_bench import row as mrag_row
+from test_mrag_bench import write as write_mrag_bench
 
 from vrag_kit.analysis import load_results
-from vrag_kit.benchmarks import load_mrag_texts, read_image_index, read_web_index
-from vrag_kit.benchmarks.crag_mm_marks import read_annotations
+from vrag_kit.benchmarks import (
+    load_crag_mm,
+    load_mrag_bench,
+    load_mrag_texts,
+    read_image_index,
+    read_web_index,
+)
+from vrag_kit.benchmarks.datasets.crag_mm_index import read_annotations
 from vrag_kit.building.annotations import read_votes
 from vrag_kit.building.questions import read_questions
 from vrag_kit.building.species import SpeciesFolder
@@ -71,6 +82,21 @@ def rendered(path: Path) -> object:
     return render(template, Query(query_id="q", text="Which?"), [passage])
 
 
+def mrag_bench(path: Path) -> object:
+    """MRAG-Bench of one row, changed."""
+    row = mrag_row(0) | json.loads(path.read_text(encoding="utf-8"))
+    return load_mrag_bench(write_mrag_bench(path.parent / "rows", [[row]]), cache_dir=path.parent)
+
+
+def crag_mm(path: Path) -> object:
+    """CRAG-MM of one session, changed, with labels as names."""
+    row = session("s") | json.loads(path.read_text(encoding="utf-8"))
+    shard = path.parent / "rows" / "validation-00000-of-00001.parquet"
+    shard.parent.mkdir()
+    pq.write_table(pa.Table.from_pylist([row]), shard)
+    return load_crag_mm(shard.parent)
+
+
 LOADERS: dict[str, tuple[str, Callable[[Path], object]]] = {
     "labels file": ("labels.csv", read_human_labels),
     "claim labels": ("labels.csv", lambda at: read_claim_labels(at, annotator="me")),
@@ -79,6 +105,8 @@ LOADERS: dict[str, tuple[str, Callable[[Path], object]]] = {
     "annotation file": ("ada.jsonl", read_votes),
     "passages": ("passages.csv", lambda at: load_mrag_texts(FOUR, at.parent)),
     "true passages": ("ground_truth.csv", lambda at: load_mrag_texts(FOUR, at.parent)),
+    "MRAG-Bench row": ("row.json", mrag_bench),
+    "CRAG-MM row": ("row.json", crag_mm),
     "marks": ("marks.jsonl", read_annotations),
     "image index": ("entries.jsonl", lambda at: read_image_index(at.parent)),
     "web index": ("pages.jsonl", lambda at: read_web_index(at.parent)),

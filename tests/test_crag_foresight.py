@@ -16,7 +16,7 @@ from conftest import ROOT
 from crag_rows import session, turn, write_rows
 
 from vrag_kit.benchmarks import entity_names
-from vrag_kit.benchmarks.crag_mm_index import ENTRIES, PAGES
+from vrag_kit.benchmarks.datasets.crag_mm_index import ENTRIES, PAGES
 from vrag_kit.files import write_file
 from vrag_kit.retrieval import best_threshold, make_run, threshold_curve
 from vrag_kit.runner.check import check_parameters

@@ -18,10 +18,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from vrag_kit.benchmarks import load_crag_mm
-from vrag_kit.benchmarks.crag_mm_images import cached_image_name, image_url
-from vrag_kit.benchmarks.crag_mm_labels import NAMES, read_label
-from vrag_kit.benchmarks.crag_mm_marks import read_annotations, read_diagnostic, write_annotations
-from vrag_kit.benchmarks.crag_mm_rows import CragSession, parse_session
+from vrag_kit.benchmarks.datasets.crag_mm_index import (
+    read_annotations,
+    read_diagnostic,
+    write_annotations,
+)
+from vrag_kit.benchmarks.datasets.crag_mm_rows import (
+    NAMES,
+    CragSession,
+    CragTurn,
+    cached_image_name,
+)
+from vrag_kit.benchmarks.rows import Problems, validate
 from vrag_kit.errors import VragError
 
 TALKS = [
@@ -127,18 +135,22 @@ def test_however_names_are_numbered_and_answers_ordered_each_turn_gets_its_own(
     told: tuple[Row, Row, dict[str, list[str]]],
 ) -> None:
     row, published, names = told[0], told[1], told[2]
-    parsed = parse_session(published, "x", names)
+    parsed = validate(CragSession, published, "x", Problems(), names)
+    assert parsed is not None
     for number, (before, after) in enumerate(zip(row["turns"], parsed.turns, strict=True)):
-        assert (after.question, after.answer) == (f"What of {number}?", f"It is {number}.")
+        assert after.query == f"What of {number}?"
+        assert parsed.answer_of[after.interaction_id] == f"It is {number}."
         assert after.labels == {column: before[column] for column in NAMES}
 
 
 @given(st.sampled_from([(column, name) for column in NAMES for name in NAMES[column]]))
 def test_a_label_is_known_in_any_usual_spelling(label: tuple[str, str]) -> None:
     column, name = label
-    for spelled in (name.upper(), name.replace(" ", "_"), name.replace("-", " "), name.title()):
-        assert read_label(column, spelled, None, "x") == name
-    assert read_label(column, name.replace(" and ", " & "), None, "x") == name
+    usual = (name.upper(), name.replace(" ", "_"), name.replace("-", " "), name.title())
+    for spelled in (*usual, name.replace(" and ", " & ")):
+        read = validate(CragTurn, {**turn("a"), column: spelled}, "x", Problems())
+        assert read is not None
+        assert read.labels[column] == name
 
 
 def test_egocentric_pictures_lie_in_rows_and_others_are_looked_for_by_their_whole_address(
@@ -185,14 +197,12 @@ def test_sessions_that_the_authors_drop_are_dropped_and_one_has_another_address(
     folder = write_rows(tmp_path / "rows", [session("a"), gone, broken])
     assert list(load_crag_mm(folder).queries) == ["a"]
     assert "the authors drop 1" in capsys.readouterr().out
-    one = CragSession(
-        where="",
-        session_id="0df99a9a-6a5d-4ff4-b8e4-e3ee90209dfe",
-        image_url="https://upload.wikimedia.org/x.jpg",
-        turns=(),
-    )
     archived = "https://web.archive.org/web/20250521025904/https://upload.wikimedia.org/x.jpg"
-    assert image_url(one) == archived
+    url = "https://upload.wikimedia.org/x.jpg"
+    row = session("0df99a9a-6a5d-4ff4-b8e4-e3ee90209dfe", url=url)
+    one = validate(CragSession, row, "x", Problems())
+    assert one is not None
+    assert one.url == archived
 
 
 def test_what_was_read_is_kept_until_a_shard_changes_or_a_picture_is_gone(tmp_path: Path) -> None:
@@ -224,10 +234,10 @@ BAD: dict[str, tuple[list[Row], str]] = {
     "an answer twice": ([unlike(TALK, "answers", lambda a: [*a, a[0]])], "answer of x came"),
     "a session twice": ([TALK, session("t", turn("z"))], "session t came"),
     "a turn of two sessions": ([TALK, session("u", turn("x"))], "interaction x came"),
-    "an empty question": ([session("t", turn("x", " "))], "query is ' '"),
+    "an empty question": ([session("t", turn("x", " "))], "'query': found ' '"),
     "an empty answer": (
         [unlike(TALK, "answers", lambda a: [a[0], {**a[1], "ans_full": ""}])],
-        "ans_full is ''",
+        "'ans_full': found ''",
     ),
 }
 
@@ -242,14 +252,16 @@ def test_a_row_that_cannot_be_used_is_refused_by_name(case: str, tmp_path: Path)
 
 
 def test_an_unknown_label_is_refused_by_number_and_by_name(tmp_path: Path) -> None:
-    with pytest.raises(VragError, match=r"x: domain is 13, an unknown label; the file names 2"):
-        read_label("domain", 13, ["animal", "book"], "x")
-    with pytest.raises(VragError, match=r"x: domain is 'weather', an unknown label; expected one"):
-        read_label("domain", 0, ["weather"], "x")
-    names = {**SINGLE, "dynamism": ["static", "never"]}
+    for number, names, words in (
+        (13, ["animal", "book"], r"x: domain is 13, an unknown label; the file names 2"),
+        (0, ["weather"], r"x: domain is 'weather', an unknown label; expected one"),
+    ):
+        with pytest.raises(VragError, match=words):
+            validate(CragTurn, turn("a") | {"domain": number}, "x", Problems(), {"domain": names})
+    named = {**SINGLE, "dynamism": ["static", "never"]}
     rows = [session("a"), session("b", turn("b", dynamism="never"))]
-    with pytest.raises(VragError, match=r"row 1 \(session b\) turn 0: dynamism is 'never'"):
-        load_crag_mm(write_rows(tmp_path / "rows", rows, names=names))
+    with pytest.raises(VragError, match=r"row 1: turns 0 dynamism is 'never'"):
+        load_crag_mm(write_rows(tmp_path / "rows", rows, names=named))
 
 
 def test_lists_of_different_lengths_missing_columns_and_missing_shards_are_refused(
@@ -266,7 +278,7 @@ def test_lists_of_different_lengths_missing_columns_and_missing_shards_are_refus
     second.unlink()
     with pytest.raises(VragError, match="1 shards of 2; number 1 is missing"):
         load_crag_mm(folder)
-    with pytest.raises(VragError, match="no shards of public_test"):
+    with pytest.raises(VragError, match="CRAG-MM's shards of public_test"):
         load_crag_mm(folder, "public_test")
     with pytest.raises(VragError, match="expected validation or public_test"):
         load_crag_mm(folder, "test")

@@ -6,7 +6,6 @@ from __future__ import annotations
 
 import csv
 import gzip
-import hashlib
 import io
 import json
 import re
@@ -19,6 +18,7 @@ from collections.abc import Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from pathlib import Path
+from traceback import format_exception
 
 import numpy as np
 import pytest
@@ -27,8 +27,13 @@ from PIL import Image
 from typer.testing import CliRunner
 
 from vrag_kit.errors import VragError
-from vrag_kit.fetching import fetch_images, fetch_visual_rag, remote, search
-from vrag_kit.fetching import resumable_tar as archive_module
+from vrag_kit.fetching import (
+    extract,
+    fetch_images,
+    fetch_visual_rag,
+    http,
+    resumable_tar,
+)
 from vrag_kit.runner.cli import app
 
 TAXON = "Animalia_Chordata_Aves_Anseriformes_Anatidae_Branta"
@@ -67,11 +72,8 @@ class World:
         with (folder / "manifest.csv").open(newline="") as file:
             rows = list(csv.reader(file))
         assert rows == [
-            ["image", "bytes", "sha256"],
-            *(
-                [name, str(len(self.images[name])), hashlib.sha256(self.images[name]).hexdigest()]
-                for name in sorted(self.wanted)
-            ),
+            ["image", "bytes"],
+            *([name, str(len(self.images[name]))] for name in sorted(self.wanted)),
         ]
         assert {path.name for path in folder.iterdir() if path.is_file()} == {
             "manifest.csv",
@@ -135,8 +137,8 @@ def server(world: World) -> Iterator[ArchiveServer]:
 
 @pytest.fixture(autouse=True)
 def _short_waits(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(remote, "PAUSES", (0.01, 0.01, 0.01))
-    monkeypatch.setattr(archive_module, "SPAN_BYTES", 1 << 20)
+    monkeypatch.setattr(http, "PAUSES", (0.01, 0.01, 0.01))
+    monkeypatch.setattr(resumable_tar, "SPAN_BYTES", 1 << 20)
 
 
 @pytest.mark.slow
@@ -147,7 +149,7 @@ def test_a_local_archive_gives_exactly_the_images_that_the_annotations_name(
     path = tmp_path / "train.tar.gz"
     path.write_bytes(world.packed(form=form))
     fetched = fetch_visual_rag(world.annotations, path, tmp_path / "out")
-    assert (fetched.wanted, fetched.had, fetched.extracted) == (100, 0, 100)
+    assert (fetched.wanted, fetched.had, fetched.fetched) == (100, 0, 100)
     assert fetched.refused == ()
     assert fetched.complete
     world.check(tmp_path / "out")
@@ -178,7 +180,7 @@ def test_a_run_with_nothing_to_do_asks_for_no_archive(
     fetch_visual_rag(world.annotations, archive, tmp_path / "out")
     nowhere = "http://127.0.0.1:1/none.tar.gz"
     fetched = fetch_visual_rag(world.annotations, nowhere, tmp_path / "out")
-    assert (fetched.had, fetched.by_size, fetched.extracted) == (100, 100, 0)
+    assert (fetched.had, fetched.by_size, fetched.fetched) == (100, 100, 0)
     assert fetched.complete
     world.check(tmp_path / "out")
 
@@ -191,7 +193,7 @@ def test_images_of_which_only_the_size_was_compared_are_not_called_complete_outr
     spoil(tmp_path / "out" / world.wanted[0])
     result = CliRunner().invoke(app, arguments)
     assert result.exit_code == 0
-    assert "100 of those that were there have the sizes in manifest.csv" in result.output
+    assert "100 of the existing images have the sizes in manifest.csv" in result.output
     assert result.output.endswith("out is complete, as far as names and sizes tell\n")
 
 
@@ -204,17 +206,18 @@ def test_a_connection_that_breaks_again_and_again_is_taken_up_where_it_broke(
     assert server.sent <= len(world.data)
     assert server.starts == sorted(server.starts)
     assert len(server.starts) == len(cuts) + 1
-    assert capsys.readouterr().out.count("the connection broke at") == len(cuts)
+    assert capsys.readouterr().out.count("trying again") == len(cuts)
     world.check(tmp_path)
 
 
 def test_a_server_that_sends_no_parts_is_read_again_and_says_so(
-    world: World, server: ArchiveServer, tmp_path: Path
+    world: World, server: ArchiveServer, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     server.ranges = False
     server.cuts = [2_000_000]
     assert fetch_visual_rag(world.annotations, server.url, tmp_path).complete
     assert server.starts == [0, 0]
+    assert "no Range support; reading the first 2.0 MB again" in capsys.readouterr().out
     world.check(tmp_path)
 
 
@@ -225,7 +228,7 @@ def test_an_archive_that_is_replaced_while_it_is_read_is_an_error_and_no_mixture
     other = replace(world, images=turned).packed()
     server.cuts = [2_000_000]
     server.replacement = (other[: len(world.data)].ljust(len(world.data), b"\0"), '"second"')
-    with pytest.raises(VragError, match=r'tag "first".*tag "second".* of 100 images are in'):
+    with pytest.raises(VragError, match=r'"first".*"second".* of 100 images are in'):
         fetch_visual_rag(world.annotations, server.url, tmp_path)
     assert all(
         path.read_bytes() == world.images[path.relative_to(tmp_path).as_posix()]
@@ -237,7 +240,7 @@ def test_a_new_archive_is_read_from_the_beginning_and_the_images_of_the_old_one_
     world: World, server: ArchiveServer, tmp_path: Path
 ) -> None:
     server.cuts = [3_000_000, 0, 0, 0]
-    with pytest.raises(VragError, match=r"gave up at 3\.0 of"):
+    with pytest.raises(VragError, match=r"at 3\.0 of .*gave up"):
         fetch_visual_rag(world.annotations, server.url, tmp_path)
     server.etag = '"second"'
     server.starts.clear()
@@ -257,17 +260,29 @@ def test_a_server_that_is_busy_is_asked_again_and_one_that_stays_so_is_given_up(
         fetch_visual_rag(world.annotations, server.url, tmp_path / "other")
 
 
+def test_a_busy_server_is_asked_again_when_it_says(
+    world: World, server: ArchiveServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    waits: list[float] = []
+    monkeypatch.setattr(time, "sleep", waits.append)
+    server.pause = 0
+    for asked, waited in (("7", 7), ("9999", http.LONGEST_WAIT), ("soon", 0.01)):
+        server.statuses, server.retry_after = [429], asked
+        http.RangeReader(server.url).close()
+        assert waits.pop(0) == waited
+
+
 @pytest.mark.parametrize("ranges", [True, False])
 def test_a_remote_file_reads_like_a_local_one_whatever_the_order(
     monkeypatch: pytest.MonkeyPatch, ranges: bool
 ) -> None:
-    monkeypatch.setattr(remote, "KEPT", 1000)
+    monkeypatch.setattr(http, "WINDOW_BYTES", 1000)
     rng = np.random.default_rng(3)
     data = rng.bytes(20_000)
     local = io.BytesIO(data)
     with (
         ArchiveServer(data, ranges=ranges, cuts=(500, 0, 3000, 7000)) as server,
-        remote.RemoteFile(server.url) as far,
+        io.BufferedReader(http.RangeReader(server.url), 100) as far,
     ):
         for step in rng.integers(-4000, 6000, 60):
             place = int(np.clip(local.tell() + step, 0, 21_000))
@@ -296,7 +311,7 @@ def _kill_midway(world: World, server: ArchiveServer, folder: Path) -> None:
     server.stall = int(0.75 * len(world.data))
     process = _start(world, server.url, folder)
     # what the client has done; the server is ahead of it
-    while len(list(folder.glob("*/*.jpg"))) < 50 or not (folder / ".fetch-stop.json").exists():
+    while len(list(folder.glob("*/*.jpg"))) < 50 or not (folder / ".fetch-resume.json").exists():
         assert process.poll() is None
         time.sleep(0.005)
     process.kill()
@@ -311,10 +326,9 @@ def test_a_process_that_was_killed_is_followed_by_one_that_does_not_read_the_beg
     world: World, server: ArchiveServer, tmp_path: Path
 ) -> None:
     _kill_midway(world, server, tmp_path)
-    assert not (tmp_path / "manifest.csv").exists()
     fetched = fetch_visual_rag(world.annotations, server.url, tmp_path)
     assert fetched.had > 20
-    assert fetched.had + fetched.extracted == 100
+    assert fetched.had + fetched.fetched == 100
     assert len(server.starts) == 1
     assert server.sent <= len(world.data) - server.starts[0] < 0.8 * len(world.data)
     world.check(tmp_path)
@@ -390,17 +404,16 @@ def test_for_an_image_that_is_gone_the_archive_is_read_from_the_beginning_only_o
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("spoilt", ["index", "offset", "list", "text", "bytes"])
+@pytest.mark.parametrize("spoilt", ["offset", "list", "text", "bytes"])
 def test_a_note_of_the_last_stop_that_is_damaged_costs_time_and_nothing_else(
     world: World, server: ArchiveServer, tmp_path: Path, spoilt: str
 ) -> None:
     _break_off(world, server, tmp_path)
-    path = tmp_path / ".fetch-stop.json"
+    path = tmp_path / ".fetch-resume.json"
     noted = json.loads(path.read_text())
     path.write_bytes(
         {
-            "index": json.dumps({**noted, "index": "AAAA"}).encode(),
-            "offset": json.dumps({**noted, "offset": "many"}).encode(),
+            "offset": json.dumps({**noted, "point": {"offset": "many", "index": ""}}).encode(),
             "list": b"[]",
             "text": b"{",
             "bytes": b"\xff\x00",
@@ -421,7 +434,7 @@ def test_runs_that_start_together_wait_for_one_another(
                 range(12),
             )
         )
-    assert sorted(run.extracted for run in runs) == [0] * 11 + [100]
+    assert sorted(run.fetched for run in runs) == [0] * 11 + [100]
     world.check(tmp_path / "out")
 
 
@@ -446,7 +459,7 @@ def test_images_put_there_by_hand_are_opened_and_only_the_damaged_ones_fetched(
     (tmp_path / "out" / good).write_bytes(world.images[good])
     (tmp_path / "out" / bad).write_bytes(world.images[bad][:500])
     fetched = fetch_visual_rag(world.annotations, archive, tmp_path / "out")
-    assert (fetched.had, fetched.extracted, fetched.complete) == (1, 99, True)
+    assert (fetched.had, fetched.fetched, fetched.complete) == (1, 99, True)
     world.check(tmp_path / "out")
 
 
@@ -479,7 +492,7 @@ def test_members_that_lead_outside_are_refused_and_named(
     before = {item.name for item in tmp_path.iterdir()}
     fetched = fetch_visual_rag(world.annotations, path, tmp_path / "out")
     assert len(fetched.refused) == 9
-    assert (fetched.extracted, fetched.complete) == (100, True)
+    assert (fetched.fetched, fetched.complete) == (100, True)
     assert f"refused: ../../{first}: its name points outside the folder" in str(fetched)
     assert f"refused: train/{second}: a link" in str(fetched)
     assert {item.name for item in tmp_path.iterdir()} == before | {"out"}
@@ -502,7 +515,7 @@ def _sparse(name: str, size: int) -> bytes:
 def test_a_member_that_cannot_be_the_image_it_is_named_like_is_refused_with_the_reason(
     world: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(search, "LARGEST_IMAGE", 1_000_000)
+    monkeypatch.setattr(extract, "LARGEST_IMAGE", 1_000_000)
     link, folder, large, sparse, outside, absent, *_ = world.wanted
     strange: list[tuple[str | tarfile.TarInfo, bytes]] = [
         (_link(f"train/{link}", tarfile.LNKTYPE, "other"), b""),
@@ -526,24 +539,21 @@ def test_a_member_that_cannot_be_the_image_it_is_named_like_is_refused_with_the_
         tokens |= {sparse: "sparse", outside: "points outside"}
         assert fetched.missing.keys() == tokens.keys()
         assert all(token in fetched.missing[name] for name, token in tokens.items())
-        assert fetched.had + fetched.extracted == 94
+        assert fetched.had + fetched.fetched == 94
         assert (tmp_path / "out" / "missing.txt").read_text() == "".join(
             f"{name}\t{reason}\n" for name, reason in sorted(fetched.missing.items())
         )
 
 
 @pytest.mark.slow
-def test_of_members_with_one_name_the_first_is_taken_and_the_others_are_counted(
-    world: World, tmp_path: Path
-) -> None:
+def test_of_members_with_one_name_the_first_is_taken(world: World, tmp_path: Path) -> None:
     twice = [
         (f"train/{name}", content)
         for name, content in world.images.items()
         for content in (content, b"other")[: 1 + (name in world.wanted[:7])]
     ]
     (tmp_path / "train.tar.gz").write_bytes(packed(twice))
-    fetched = fetch_visual_rag(world.annotations, tmp_path / "train.tar.gz", tmp_path / "out")
-    assert (fetched.repeated, "passed over: 7 members" in str(fetched)) == (7, True)
+    fetch_visual_rag(world.annotations, tmp_path / "train.tar.gz", tmp_path / "out")
     world.check(tmp_path / "out")
 
 
@@ -612,12 +622,14 @@ def test_what_an_archive_lacks_or_has_damaged_is_listed_and_it_is_not_read_twice
         server.starts = []
         result = CliRunner().invoke(app, world.command(server.url, out))
         assert (result.exit_code, server.starts) == (1, asked_for)
-        assert "25 missing, 1 damaged" in result.output
+        assert "26 missing" in result.output
         assert result.output.count("missing: 0") == 20
-        assert f"damaged: {out / damaged}" in result.output
-    assert f"damaged in {server.url}" in result.output
     lines = (out / "missing.txt").read_text().splitlines()
-    assert [line.split("\t")[0] for line in lines] == sorted([*absent, damaged])
+    reasons = dict(line.split("\t") for line in lines)
+    assert sorted(reasons) == sorted([*absent, damaged])
+    assert reasons[absent[0]] == f"not in {server.url}"
+    assert "damaged" in reasons[damaged]
+    assert f"{server.url}: {damaged}: not a readable picture" in reasons[damaged]
     assert len((out / "manifest.csv").read_text().splitlines()) == 1 + 74
     server.data, server.etag = world.data, '"second"'
     assert fetch_visual_rag(world.annotations, server.url, out).complete
@@ -634,8 +646,7 @@ def test_an_image_that_is_damaged_in_one_archive_is_sought_in_another_even_after
     for asked_for in ([0], []):
         server.starts = []
         fetched = fetch_visual_rag(world.annotations, server.url, tmp_path)
-        found = (list(fetched.damaged), fetched.missing, server.starts)
-        assert found == ([damaged], {}, asked_for)
+        assert (list(fetched.missing), server.starts) == ([damaged], asked_for)
     server.data, server.etag = world.data, '"second"'
     _break_off(world, server, tmp_path)
     assert fetch_visual_rag(world.annotations, server.url, tmp_path).complete
@@ -688,10 +699,8 @@ def test_an_archive_that_is_not_there_is_an_error_that_hides_keys(
     assert "KEY" not in str(caught.value)
     for place, words in (
         ("http://127.0.0.1:1/a.tar.gz", "cannot be reached"),
-        ("ftp://host/a.tar.gz", "expected a file, or a URL"),
         (str(tmp_path / "none.tar.gz"), "No such file"),
         (str(tmp_path), "Is a directory"),
-        ("http://me:KEY@host/a", "a user and password"),
     ):
         with pytest.raises(VragError, match=words) as caught:
             fetch_visual_rag(world.annotations, place, tmp_path / "out")
@@ -706,10 +715,7 @@ def test_an_archive_that_is_not_there_is_an_error_that_hides_keys(
         "http://[::1/x?key=SECRET",
         "http://127.0.0.1:SECRET/x",
         "http://me:SEC/SECRET@h/x",
-        "http://:SECRET@h/x",
-        "http:///x?key=SECRET",
         "http://h:0/x?key=SECRET",
-        "ftp://user:SECRET@h/x",
         "https:/h/x?key=SECRET",
         " https://h/x?key=SECRET",
         "s3://b/x?key=SECRET",
@@ -737,12 +743,18 @@ def test_an_address_that_a_server_sends_us_on_to_is_not_repeated(
 
 
 def test_a_key_in_an_address_that_works_is_neither_shown_nor_stored(
-    world: World, server: ArchiveServer, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    world: World,
+    server: ArchiveServer,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    caplog: pytest.LogCaptureFixture,
 ) -> None:
     server.cuts = [4_000_000, 0, 0, 0]
-    with pytest.raises(VragError) as caught:
-        fetch_visual_rag(world.annotations, f"{server.url}?key=SECRET", tmp_path)
-    assert "SECRET" not in str(caught.value) + capsys.readouterr().out
+    url = f"{server.url}?key=SECRET"
+    with caplog.at_level("DEBUG"), pytest.raises(VragError) as caught:
+        fetch_visual_rag(world.annotations, url, tmp_path)
+    traceback = "".join(format_exception(caught.value, chain=True))
+    assert "SECRET" not in traceback + capsys.readouterr().out + caplog.text
     assert not [
         path for path in tmp_path.rglob("*") if path.is_file() and b"SECRET" in path.read_bytes()
     ]
@@ -793,7 +805,7 @@ def test_images_of_any_collection_are_fetched_by_their_names(
 ) -> None:
     names = [world.wanted[4], world.wanted[2], world.wanted[4]]
     fetched = fetch_images(names, archive, tmp_path / "out")
-    assert (fetched.wanted, fetched.extracted, fetched.complete) == (2, 2, True)
+    assert (fetched.wanted, fetched.fetched, fetched.complete) == (2, 2, True)
     for name in names:
         assert (tmp_path / "out" / name).read_bytes() == world.images[name]
     for name in ("../a.jpg", "/etc/passwd", "a.jpg", "a/b/c.jpg", "a/..", "./a.jpg", "a/\n.jpg"):

@@ -21,12 +21,11 @@ PACKAGE = ROOT / "vrag_kit"
 ROOMS = ("analysis", "benchmarks", "building", "fetching", "judging", "retrieval", "widgets")
 """They read data of others; the other rooms join names that the kit makes, or a user types."""
 CHECKED = {
-    "benchmarks/species_images.py": {"folder", "name"},  # by image_name_problem, at loading
-    "benchmarks/visual_rag.py": {"folder"},  # likewise
+    "benchmarks/datasets/inat_images.py": {"folder", "name"},  # by image_name_problem, at loading
+    "benchmarks/datasets/visual_rag.py": {"folder"},  # likewise
+    "benchmarks/datasets/crag_mm_index.py": {"row.image"},  # by the model `Entry`
     "fetching/data_folder.py": {"name", "species"},  # the first row without one that leaves
-    "fetching/filling.py": {"folder", "name"},  # by is_image_name
-    "fetching/inventory.py": {"name"},  # by is_image_name
-    "fetching/images.py": {"name"},  # by image_name_problem
+    "fetching/image_folder.py": {"name"},  # by is_image_name
     "files.py": {"name"},  # `safe_join` itself
     "retrieval/encoders/loading.py": {"base", "name"},  # by `escapes_folder`; else a name
 }
@@ -34,29 +33,26 @@ CHECKED = {
 OURS = {
     # hashes and numbers
     "benchmarks/chart_mrag.py": {"picture"},
-    "benchmarks/crag_mm.py": {"each.picture", "kept.picture"},
-    "benchmarks/crag_mm_images.py": {"each.picture", "f'{_digest(shards)}.json'", "name"},
+    "benchmarks/datasets/crag_mm.py": {"each.image_name"},
     "benchmarks/knowledge_base.py": {"f'pages-{_key(source, species)}.jsonl'", "name"},
-    "benchmarks/mrag_bench_matching.py": {"digest.hexdigest()[:32]", "name"},
+    "benchmarks/datasets/mrag_bench_matching.py": {"files_version(files, 'MRAG-Bench')", "name"},
     "benchmarks/page_benchmark.py": {"page.pictures[0]"},
     "benchmarks/image_cache.py": {
         "f'.{name}.{os.getpid()}.part'",
-        "f'{_digest(files, what)}.json'",
+        "f'{files_version(files, what)}.json'",
         "name",
     },
-    "fetching/crag_mm_health.py": {"name"},
     "retrieval/dense.py": {"f'{key[:32]}.json.gz'"},
     "retrieval/embedding_cache.py": {"f'.{shard.name}.lock'", "stored.shards[number]"},
     # literals in the same module, or in what calls it
-    "fetching/crag_mm.py": {"folder"},
-    "fetching/suite.py": {"name"},
+    "fetching/archives.py": {"folder"},
+    "fetching/sources.py": {"name"},
     # what a folder lists, or what was typed: parameters, notebooks, models
     "analysis/saved_answers.py": {"f'{name}{SUFFIX}'"},
     "benchmarks/images.py": {"self._name"},
-    "benchmarks/mrag_bench.py": {"name"},
-    "benchmarks/revisions.py": {"f'{path.relative_to(folder)}.metadata'"},
+    "benchmarks/datasets/mrag_bench.py": {"name"},
+    "benchmarks/sources.py": {"f'{path.relative_to(folder)}.metadata'"},
     "building/benchmark_files.py": {"f'{folder.name}.yaml'"},
-    "fetching/mrag_bench.py": {"plain"},
     "retrieval/compare.py": {"f'{name}.run'"},
     "retrieval/shards.py": {
         "f'shard-{hashlib.sha256(key.encode()).hexdigest()[:16]}'",

@@ -19,7 +19,7 @@ from conftest import ROOT
 
 from vrag_kit.benchmarks.images import ImageFile, find_damaged, find_non_images, stored_size
 from vrag_kit.errors import VragError
-from vrag_kit.fetching import check_visual_rag, fetch_images
+from vrag_kit.fetching import fetch_images, find_problems
 from vrag_kit.generation.remote.generator import data_url
 from vrag_kit.retrieval.encoders.pixels import decode_rgb
 from vrag_kit.runner.availability import images_problem
@@ -85,13 +85,13 @@ def test_checks_and_fetching_name_it(large: Path, tmp_path: Path) -> None:
     assert words in images_problem({"images": str(root)})
     row = {"question": "Q?", "answer": ["a"], "sn": "Moth a", "images": {name: 1}}
     (tmp_path / "rows.jsonl").write_text(json.dumps(row), encoding="utf-8")
-    found = check_visual_rag(tmp_path / "rows.jsonl", root)
+    found = find_problems(tmp_path / "rows.jsonl", root)
     assert found[["kind", "image"]].to_numpy().tolist() == [["damaged", name]]
-    assert found["found"][0].startswith(words)
+    assert words in found["message"][0]
     with tarfile.open(tmp_path / "a.tar.gz", "w:gz") as archive:
         archive.add(large, f"train/{name}")
     fetched = fetch_images([name], tmp_path / "a.tar.gz", tmp_path / "out")
-    assert words in fetched.damaged[name]
+    assert words in fetched.missing[name]
 
 
 @pytest.mark.slow

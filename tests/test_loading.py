@@ -100,7 +100,7 @@ def test_a_subset_asks_some_of_the_same_questions_in_the_same_order(guide: Bench
     ("bad", "words"),
     [
         ("{not json", ["line 2", "not JSON", "one JSON object a line"]),
-        ({"answer": []}, ["line 2", "'answer' is []"]),
+        ({"answer": []}, ["line 2", "'answer': found []"]),
         ({"images": {f"{GOOSE}/a.jpg": 2}}, ["line 2", "a.jpg", "label 2", "1 (clue) or 0"]),
         ({"images": {f"{GOOSE}/zzz.jpg": 1}}, ["line 2", "zzz.jpg", "4 files there", "vrag check"]),
         ({"images": {"../secret/a.jpg": 1}}, ["line 2", "points outside"]),
@@ -147,7 +147,7 @@ def test_a_file_that_holds_no_queries_is_refused(tmp_path: Path, content: bytes,
 def test_a_missing_annotation_file_and_a_folder_in_its_place_are_told_apart(tmp_path: Path) -> None:
     with pytest.raises(VragError, match="no such annotation file"):
         load_visual_rag(tmp_path / "none.jsonl", tmp_path)
-    with pytest.raises(VragError, match="this is a folder"):
+    with pytest.raises(VragError, match="a folder"):
         load_visual_rag(tmp_path, tmp_path)
 
 

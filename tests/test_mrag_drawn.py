@@ -19,9 +19,9 @@ import pytest
 from PIL import Image
 
 from vrag_kit.benchmarks import example_pools, load_mrag_bench, load_mrag_texts, read_class_labels
-from vrag_kit.benchmarks.mrag_bench_classes import class_of
+from vrag_kit.benchmarks.datasets.mrag_bench_corpora import class_of
 from vrag_kit.errors import VragError
-from vrag_kit.fetching.mrag_bench_health import check_mrag_bench
+from vrag_kit.fetching.validate import find_problems
 from vrag_kit.papers.mrag_bench import PROMPT_SETS, gt_rag, mismatched_examples, mismatched_rag
 from vrag_kit.synthetic import data_card_note
 from vrag_kit.synthetic.mrag_bench import (
@@ -258,14 +258,10 @@ def test_file_names_of_the_real_corpus_tell_classes_where_they_can(file: str, la
     assert class_of(file, {"imagenet_val_ILSVRC2012_val_00037202.JPEG": "wood_rabbit"}) == label
 
 
-def test_the_check_finds_no_fault_in_an_edition_and_lists_its_palettes(drawn: Path) -> None:
-    found = check_mrag_bench(drawn, drawn)
+def test_the_check_finds_no_fault_in_an_edition(drawn: Path) -> None:
+    found = find_problems(drawn, drawn)
     assert set(found["kind"]) == {"odd"}
-    assert set(found["found"]) == {
-        "palette, not RGB",
-        "the query's picture is not in the corpus",
-        "one picture of gt_images stands there twice",
-    }
+    assert set(found["message"]) == {"1 images are not in the corpus", "one image occurs twice"}
 
 
 def test_options_differ_and_are_of_one_spelling_so_that_none_stands_out() -> None:

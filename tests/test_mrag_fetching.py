@@ -14,7 +14,7 @@ from archive_server import ArchiveServer
 from typer.testing import CliRunner
 
 from vrag_kit.errors import VragError
-from vrag_kit.fetching.mrag_bench import fetch_corpus
+from vrag_kit.fetching.sources import fetch_mrag_bench_corpus as fetch_corpus
 from vrag_kit.runner.cli import app
 from vrag_kit.synthetic.mrag_bench import generate_mrag_bench
 
@@ -48,15 +48,15 @@ def test_every_picture_of_an_archive_is_extracted_once_from_a_file_or_a_server(
     packed = archive(kind, {**OTHERS, **PICTURES})
     (tmp_path / "downloaded").write_bytes(packed)
     first = fetch_corpus(str(tmp_path / "downloaded"), tmp_path / "a")
-    assert (first.extracted, first.had, first.refused) == (3, 0, [])
+    assert (first.fetched, first.had, first.refused) == (3, 0, ())
     found = {
         path.name: path.read_bytes() for path in (tmp_path / "a" / "image_corpus").glob("[!.]*")
     }
     assert found == {name.rpartition("/")[2]: data for name, data in PICTURES.items()}
     again = fetch_corpus(str(tmp_path / "downloaded"), tmp_path / "a")
-    assert (again.extracted, again.had) == (0, 3)
+    assert (again.fetched, again.had) == (0, 3)
     with ArchiveServer(packed) as server:
-        assert fetch_corpus(server.url, tmp_path / "b").extracted == 3
+        assert fetch_corpus(server.url, tmp_path / "b").fetched == 3
 
 
 @pytest.mark.parametrize("kind", [".zip", ".tar.gz", ".tar"])
@@ -70,14 +70,14 @@ def test_an_archive_that_is_cut_off_keeps_what_it_gave_and_a_whole_one_gives_the
     kept = len(list((tmp_path / "to" / "image_corpus").glob("*.jpg")))
     (tmp_path / "whole").write_bytes(packed)
     whole = fetch_corpus(str(tmp_path / "whole"), tmp_path / "to")
-    assert (whole.had, whole.extracted) == (kept, 20 - kept)
+    assert (whole.had, whole.fetched) == (kept, 20 - kept)
 
 
 def test_names_that_point_outside_or_come_twice_are_refused_and_named(tmp_path: Path) -> None:
     members = {"../up.jpg": b"a", "c/x.jpg": b"b", "d/x.jpg": b"c", "/root.jpg": b"d"}
     (tmp_path / "packed").write_bytes(archive(".tar", members))
     fetched = fetch_corpus(str(tmp_path / "packed"), tmp_path / "to")
-    assert fetched.extracted == 1
+    assert fetched.fetched == 1
     assert [each.partition(":")[0] for each in fetched.refused] == [
         "../up.jpg",
         "d/x.jpg",
@@ -91,7 +91,7 @@ def test_a_web_page_in_the_place_of_the_archive_says_what_to_do(tmp_path: Path) 
     with pytest.raises(VragError, match="It is a web page: download the archive from"):
         fetch_corpus(str(tmp_path / "page"), tmp_path / "to")
     (tmp_path / "empty").write_bytes(archive(".zip", OTHERS))
-    with pytest.raises(VragError, match="no pictures in it"):
+    with pytest.raises(VragError, match="no files in it"):
         fetch_corpus(str(tmp_path / "empty"), tmp_path / "to")
 
 
@@ -109,6 +109,6 @@ def test_the_command_extracts_and_matches_the_pictures_at_once(
         app, ["fetch", "mrag-bench", "--to", ".", "--rows", "", "--corpus", "corpus.zip"]
     )
     assert result.exit_code == 0, result.output
-    assert "309 extracted" in result.output
+    assert "309 fetched" in result.output
     assert "are files of the corpus" in result.output
-    assert list((tmp_path / "runs" / "mrag_bench").glob("*/rows.json"))
+    assert list((tmp_path / "runs" / "mrag_bench").glob("*/.read/*.json"))

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from page_rows import LABELS, PAGES, QUERIES, label, page, png, write_pages
 
 from vrag_kit.benchmarks import captions_only, decode_id, encode_id, load_page_benchmark
-from vrag_kit.benchmarks.shared_groups import connected_groups
+from vrag_kit.benchmarks.transforms import connected_groups
 from vrag_kit.errors import VragError
 from vrag_kit.generation import evidence_modes
 from vrag_kit.retrieval import read_run, write_run

@@ -19,7 +19,7 @@ from strange_server import StrangeServer, text_in
 from tiny_models import built
 
 from vrag_kit.benchmarks import Article, Page, match_pages, read_articles, read_species
-from vrag_kit.benchmarks.visual_rag import make_query_id
+from vrag_kit.benchmarks.datasets.visual_rag import make_query_id
 from vrag_kit.building.questions import (
     CANDIDATE_COLUMNS,
     PAPER,

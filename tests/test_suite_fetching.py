@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from shutil import copytree
 from typing import Any
@@ -19,12 +20,14 @@ from typer.testing import CliRunner
 
 from vrag_kit.benchmarks import load_chart_mrag, load_page_benchmark
 from vrag_kit.errors import VragError
-from vrag_kit.fetching import suite
-from vrag_kit.fetching.suite import CHARTS, SOURCES, HubDataset, fetch_suite
+from vrag_kit.fetching import sources as fetching_sources
+from vrag_kit.fetching.sources import SOURCES, Source, fetch_suite
 from vrag_kit.runner.cli import app
 
+TEXTS = "text_corpus.jsonl"
 COMMIT = "3ebd091c458cf04161f78cd7b12ea101f83e2529"
-PAGES = HubDataset("them/pages", ("queries/train-*.parquet",), "queries/train-*.parquet", 2)
+PAGES = Source(rows="them/pages", patterns=("queries/train-*.parquet",), questions=2)
+CHARTS = SOURCES["chart-rag"]
 
 
 @pytest.fixture
@@ -59,7 +62,7 @@ def test_each_data_set_lands_in_its_folder_with_revision_and_count_and_can_be_lo
     lines = [json.dumps({"id": name, "text": text}) for name, text in SENTENCES.items()]
     to = tmp_path / "to"
     with ArchiveServer("\n".join(lines).encode()) as server:
-        charts = HubDataset("them/charts@c419f37", CHARTS.patterns, "*.arrow", 4738, server.url)
+        charts = replace(CHARTS, rows="them/charts@c419f37", extra=f"{server.url}/{TEXTS}")
         sources = {"visrag-plot": PAGES, "chart-rag": charts}
         assert not fetch_suite(to, sources=sources)
         assert not fetch_suite(to, sources=sources)
@@ -71,7 +74,7 @@ def test_each_data_set_lands_in_its_folder_with_revision_and_count_and_can_be_lo
     assert hub == [None, "c419f37"] * 2
     cache = tmp_path / "cache"
     assert len(load_page_benchmark(to / "visrag-plot", cache_dir=cache).queries) == 2
-    texts = to / "chart-rag" / "text_corpus.jsonl"
+    texts = to / "chart-rag" / TEXTS
     assert len(load_chart_mrag(to / "chart-rag", texts, cache_dir=cache).queries) == 3
 
 
@@ -81,20 +84,20 @@ def test_a_login_page_in_the_place_of_the_sentences_is_not_kept(
     write_charts(tmp_path / "hub")
     lines = [json.dumps({"id": name, "text": text}) for name, text in SENTENCES.items()]
     with ArchiveServer(b"<html>Log in first") as server:
-        charts = {"chart-rag": HubDataset("them/rows", CHARTS.patterns, "*.arrow", 3, server.url)}
+        charts = {"chart-rag": replace(CHARTS, rows="them/rows", extra=f"{server.url}/{TEXTS}")}
         assert fetch_suite(tmp_path / "to", sources=charts)
         server.data = "\n".join(lines).encode()
         assert not fetch_suite(tmp_path / "to", sources=charts)
     said = capsys.readouterr().out
-    assert f"{server.url}: found no file of sentences" in said
+    assert f"{TEXTS}: found no JSON Lines" in said
     assert "3 questions, revision" in said
 
 
 def test_one_that_fails_ends_none_of_the_others(
     hub: list[str | None], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    gone = HubDataset("them/gone", (), "*.parquet", 1)
-    empty = HubDataset("them/pages", (), "elsewhere/*.parquet", 1)
+    gone = Source(rows="them/gone", patterns=("*.parquet",))
+    empty = Source(rows="them/pages", patterns=("elsewhere/*.parquet",))
     sources = {"gone": gone, "empty": empty, "pages": PAGES}
     assert fetch_suite(tmp_path / "to", sources=sources)
     said = capsys.readouterr().out
@@ -112,18 +115,22 @@ def test_every_data_set_of_the_hub_has_the_size_that_the_paper_prints() -> None:
     # MRAG-Suite, Table 1, column "full", but for WebQA and Visual-RAG
     printed = {"visrag-arxiv": 816, "visrag-plot": 863, "visrag-slide": 556, "visrag-doc": 591}
     printed |= {"chart-rag": 4738, "mrag-bench": 1353}
-    assert {name: source.questions for name, source in SOURCES.items()} == printed
+    assert {name: each.questions for name, each in SOURCES.items() if each.rows} == printed
 
 
 def test_the_command_says_where_the_others_are_and_fails_when_one_failed(
     hub: list[str | None], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     run: Callable[..., Any] = CliRunner().invoke
-    monkeypatch.setattr(suite, "SOURCES", {"visrag-plot": PAGES})
+    monkeypatch.setattr(
+        fetching_sources, "SOURCES", {"visrag-plot": PAGES, "webqa": SOURCES["webqa"]}
+    )
     good = run(app, ["fetch", "suite", "--to", str(tmp_path / "to")])
     assert good.exit_code == 0, good.output
     assert "not fetched: webqa: WebQA_train_val.json" in good.output
-    monkeypatch.setattr(suite, "SOURCES", {"gone": HubDataset("them/gone", (), "*.parquet", 1)})
+    monkeypatch.setattr(
+        fetching_sources, "SOURCES", {"gone": Source(rows="them/gone", patterns=("*.parquet",))}
+    )
     bad = run(app, ["fetch", "suite", "--to", str(tmp_path / "to"), "--only", "gone"])
     assert bad.exit_code == 1
     assert "not fetched" not in bad.output

@@ -20,7 +20,7 @@ import numpy as np
 import pyarrow as pa
 from PIL import Image
 
-from vrag_kit.benchmarks.crag_mm_index import ENTRIES, PAGES
+from vrag_kit.benchmarks.datasets.crag_mm_index import ENTRIES, PAGES
 from vrag_kit.files import write_file
 from vrag_kit.papers.mrag_suite.printed import published_dataset_statistics
 from vrag_kit.synthetic.crag_mm.rows import MULTI, SINGLE

@@ -13,7 +13,7 @@ import numpy as np
 from vrag_kit.analysis.claims import ClaimVerdicts
 from vrag_kit.analysis.claims_ragchecker import GENERATOR, OVERALL, RETRIEVER, ragchecker_metrics
 from vrag_kit.analysis.claims_result import RagCheckerResult
-from vrag_kit.benchmarks.json_lines import check_surrogates
+from vrag_kit.benchmarks.sources import check_surrogates
 from vrag_kit.errors import VragError
 from vrag_kit.files import write_file
 from vrag_kit.types import Json, JsonView

@@ -1,20 +1,26 @@
 """Loaders for benchmarks: queries, corpora and labels, read from the authors' published files.
 
-Each data set has its own module. They share `images`, `articles`, `knowledge_base` (article
-chunks per species) and `other_corpus` (the same queries over another image corpus).
+Each data set has its own module in `datasets`. They share `images`, `articles`, `knowledge_base`
+(article chunks per species), `rows` (row models, and what is wrong with data) and `sources`.
 """
 
 from vrag_kit.benchmarks.articles import Article, chunk_article, parse_article, read_articles
 from vrag_kit.benchmarks.chart_mrag import load_chart_mrag
-from vrag_kit.benchmarks.crag_mm import load_crag_mm
-from vrag_kit.benchmarks.crag_mm_index import (
+from vrag_kit.benchmarks.datasets.crag_mm import load_crag_mm
+from vrag_kit.benchmarks.datasets.crag_mm_index import (
     entity_names,
     page_chunks,
     read_image_index,
     read_web_index,
 )
-from vrag_kit.benchmarks.gold_evidence import with_gold_evidence
-from vrag_kit.benchmarks.ids import decode_id, encode_id
+from vrag_kit.benchmarks.datasets.inat_images import load_inat_corpus
+from vrag_kit.benchmarks.datasets.mrag_bench import load_mrag_bench
+from vrag_kit.benchmarks.datasets.mrag_bench_corpora import (
+    example_pools,
+    load_mrag_texts,
+    read_class_labels,
+)
+from vrag_kit.benchmarks.datasets.visual_rag import load_visual_rag
 from vrag_kit.benchmarks.images import ImageFile, decode
 from vrag_kit.benchmarks.knowledge_base import (
     Page,
@@ -24,14 +30,14 @@ from vrag_kit.benchmarks.knowledge_base import (
     match_pages,
     read_species,
 )
-from vrag_kit.benchmarks.modality import restrict_to_modality
-from vrag_kit.benchmarks.mrag_bench import load_mrag_bench
-from vrag_kit.benchmarks.mrag_bench_classes import example_pools, read_class_labels
-from vrag_kit.benchmarks.mrag_bench_texts import load_mrag_texts
-from vrag_kit.benchmarks.other_corpus import load_inat_corpus
 from vrag_kit.benchmarks.page_benchmark import load_page_benchmark
 from vrag_kit.benchmarks.suite import load_collection
-from vrag_kit.benchmarks.visual_rag import load_visual_rag
+from vrag_kit.benchmarks.transforms import (
+    decode_id,
+    encode_id,
+    restrict_to_modality,
+    with_gold_evidence,
+)
 from vrag_kit.benchmarks.webqa import captions_only, load_webqa
 from vrag_kit.benchmarks.webqa_images import TsvImage
 

@@ -23,7 +23,7 @@ from vrag_kit.benchmarks.chart_rows import (
 from vrag_kit.benchmarks.image_cache import cache_image, cached_rows, image_cache_dir
 from vrag_kit.benchmarks.images import ImageFile
 from vrag_kit.benchmarks.page_texts import read_page_texts
-from vrag_kit.benchmarks.revisions import log_revision
+from vrag_kit.benchmarks.sources import log_revision
 from vrag_kit.errors import VragError
 from vrag_kit.log import logger
 from vrag_kit.types import Benchmark, DocId, Document, Query

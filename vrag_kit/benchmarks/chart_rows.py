@@ -8,11 +8,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from vrag_kit.benchmarks.ids import parse_id
-from vrag_kit.benchmarks.image_cache import encoded_image
-from vrag_kit.benchmarks.json_lines import parse_object, read_lines
-from vrag_kit.benchmarks.literals import parse_literal
-from vrag_kit.benchmarks.shards import local_folder
+from vrag_kit.benchmarks.rows import encoded_image
+from vrag_kit.benchmarks.sources import local_folder, parse_object, read_lines
+from vrag_kit.benchmarks.transforms import parse_id, parse_literal
 from vrag_kit.errors import VragError, short_repr
 from vrag_kit.files import safe_join
 from vrag_kit.types import DocId, Json

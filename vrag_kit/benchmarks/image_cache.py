@@ -1,4 +1,4 @@
-"""Cache images that are stored in the rows of a data set as separate files."""
+"""Rows that were read once, and files of the images that are stored in them."""
 
 from __future__ import annotations
 
@@ -11,13 +11,14 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 
 from vrag_kit.benchmarks.images import SUFFIXES
+from vrag_kit.benchmarks.rows import Problems, encoded_image
 from vrag_kit.errors import VragError
 from vrag_kit.files import lock_folder, write_file
 from vrag_kit.workspace import path as project_path
 
 STORE = "runs/row_pictures"
 """Default folder of the image files, relative to the project's root."""
-_RULE = 1
+_RULE = 2
 """Counts the ways in which what is written has changed."""
 
 
@@ -26,33 +27,25 @@ def image_cache_dir(cache_dir: Path | str | None) -> Path:
     return Path(cache_dir).expanduser() if cache_dir else project_path(STORE)
 
 
-def encoded_image(value: object) -> bytes:
-    """Return the encoded image of a field, which is bytes or an object with `bytes`; b"" if there
-    is none.
-    """
-    data = value.get("bytes") if isinstance(value, dict) else value
-    return data if isinstance(data, bytes) else b""
-
-
-def image_filename(value: object) -> str:
-    """Return the file name for the image of a field, a hash of its bytes; "" for a field without
-    an image.
+def image_filename(value: object, default: str = ".png") -> str:
+    """Return the file name for the image of a field, a hash of its bytes and the suffix of its
+    path, or `default`; "" for a field without an image.
     """
     data = encoded_image(value)
     if not data:
         return ""
-    told = str(value.get("path") or "") if isinstance(value, dict) else ""
-    suffix = PurePosixPath(told).suffix.lower()
-    known = suffix if suffix in SUFFIXES else ".png"
+    path = str(value.get("path") or "") if isinstance(value, dict) else ""
+    suffix = PurePosixPath(path).suffix.lower()
+    known = suffix if suffix in SUFFIXES else default
     return f"{hashlib.sha256(data).hexdigest()[:40]}{known}"
 
 
-def cache_image(value: object, store: Path) -> str:
+def cache_image(value: object, store: Path, default: str = ".png") -> str:
     """Write the image of a field to `store` unless it is there; returns its `image_filename`.
 
     The file is guaranteed to be on disk only after `cached_rows` has stored its rows.
     """
-    name = image_filename(value)
+    name = image_filename(value, default)
     data = encoded_image(value)
     path = store / name
     if name and (not path.is_file() or path.stat().st_size != len(data)):
@@ -64,34 +57,41 @@ def cache_image(value: object, store: Path) -> str:
 
 
 def cached_rows(
-    files: Sequence[Path], store: Path, what: str, read: Callable[[], list[Any]]
+    files: Sequence[Path],
+    store: Path,
+    what: str,
+    read: Callable[[], list[Any]],
+    problems: Problems | None = None,
 ) -> list[Any]:  # Any: rows as `read` gives them, and JSON gives them back
     """Return the rows that `read` gives for `files`, cached in `store` until a file changes.
 
     A row is a list of plain values; its first value is the list of its image names in `store`.
-    Raises `VragError` if `store` cannot be written.
+    Rows are read in any case, and not stored, where problems are collected. Raises `VragError`
+    if `store` cannot be written.
     """
-    note = store / ".read" / f"{_digest(files, what)}.json"
+    if problems and problems.collect:
+        return read()
+    note = store / ".read" / f"{files_version(files, what)}.json"
     if note.is_file():
-        kept: list[Any] = json.loads(note.read_text(encoding="utf-8"))
-        names = set(chain.from_iterable(row[0] for row in kept))
+        rows: list[Any] = json.loads(note.read_text(encoding="utf-8"))
+        names = set(chain.from_iterable(row[0] for row in rows))
         if all((store / name).is_file() for name in names):
-            return kept
+            return rows
     try:
         with lock_folder(store, f"reading {what}"):
             rows = read()
-            os.sync()  # once for thousands of pictures: each alone takes 10 ms
+            os.sync()  # once for thousands of images: each alone takes 10 ms
             write_file(note, json.dumps(rows, ensure_ascii=False))
     except OSError as error:
         raise VragError(
-            f"{store}: cannot be written ({error.strerror}); pictures that lie in rows are kept"
-            " there. Name another folder by `cache_dir`."
+            f"{store}: cannot be written ({error.strerror}); it holds the images of rows. Name"
+            " another folder."
         ) from error
     return rows
 
 
-def _digest(files: Sequence[Path], what: str) -> str:
-    """Changes as soon as one of the files does."""
+def files_version(files: Sequence[Path], what: str) -> str:
+    """Return a hash that changes as soon as one of the files does."""
     digest = hashlib.sha256(f"{_RULE} {what}".encode())
     for path in files:
         stat = path.stat()

@@ -94,6 +94,34 @@ class ImageFile:
         return decode(self.data(), self.where)
 
 
+@dataclass(frozen=True, slots=True)
+class ResizedImage:
+    """An image resized to fixed dimensions, whatever its shape; implements `LazyImage`."""
+
+    image: LazyImage
+    size: tuple[int, int]  # width and height in pixels
+
+    @property
+    def where(self) -> str:
+        """The `where` of the original image."""
+        return self.image.where
+
+    @property
+    def stamp(self) -> str:
+        """The stamp of the original image, followed by the size."""
+        return f"{self.image.stamp}-{self.size[0]}x{self.size[1]}"
+
+    def data(self) -> bytes:
+        """Return the resized image as a PNG file."""
+        file = io.BytesIO()
+        self.open().save(file, "PNG")
+        return file.getvalue()
+
+    def open(self) -> Image.Image:
+        """Return the resized image, RGB (bicubic)."""
+        return self.image.open().resize(self.size, Image.Resampling.BICUBIC)
+
+
 def open_image(file: bytes | Path, where: str) -> Image.Image:
     """Open an image and read only its header; all images are opened here. Raises `VragError`,
     which begins with `where`, for more than `MOST_PIXELS` pixels, and `OSError` for data that

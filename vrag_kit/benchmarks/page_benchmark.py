@@ -11,7 +11,6 @@ from itertools import chain
 from pathlib import Path
 from typing import NamedTuple
 
-from vrag_kit.benchmarks.ids import decode_id
 from vrag_kit.benchmarks.image_cache import cache_image, cached_rows, image_cache_dir
 from vrag_kit.benchmarks.images import ImageFile
 from vrag_kit.benchmarks.page_rows import (
@@ -25,8 +24,8 @@ from vrag_kit.benchmarks.page_rows import (
     read_config,
 )
 from vrag_kit.benchmarks.page_texts import read_page_texts
-from vrag_kit.benchmarks.revisions import log_revision
-from vrag_kit.benchmarks.shared_groups import connected_groups
+from vrag_kit.benchmarks.sources import log_revision
+from vrag_kit.benchmarks.transforms import connected_groups, decode_id
 from vrag_kit.errors import VragError
 from vrag_kit.log import logger
 from vrag_kit.types import Benchmark, DocId, Document, Query, QueryId

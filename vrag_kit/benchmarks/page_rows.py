@@ -8,11 +8,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from vrag_kit.benchmarks.ids import parse_id
-from vrag_kit.benchmarks.image_cache import encoded_image
-from vrag_kit.benchmarks.literals import parse_literal
-from vrag_kit.benchmarks.options import correct_option, option_texts
-from vrag_kit.benchmarks.shards import by_number, local_folder, read_shard, shards_problem
+from vrag_kit.benchmarks.rows import encoded_image
+from vrag_kit.benchmarks.sources import by_number, local_folder, read_shard, shards_problem
+from vrag_kit.benchmarks.transforms import correct_option, option_texts, parse_id, parse_literal
 from vrag_kit.errors import VragError, short_repr
 from vrag_kit.types import Json
 

@@ -7,8 +7,8 @@ from __future__ import annotations
 from collections.abc import Collection
 from pathlib import Path
 
-from vrag_kit.benchmarks.ids import parse_id
-from vrag_kit.benchmarks.json_lines import parse_object, read_lines
+from vrag_kit.benchmarks.sources import parse_object, read_lines
+from vrag_kit.benchmarks.transforms import parse_id
 from vrag_kit.errors import VragError, short_repr
 from vrag_kit.log import logger
 from vrag_kit.types import DocId

@@ -9,9 +9,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from vrag_kit.benchmarks.chart_mrag import load_chart_mrag
-from vrag_kit.benchmarks.mrag_bench import load_mrag_bench
+from vrag_kit.benchmarks.datasets.mrag_bench import load_mrag_bench
+from vrag_kit.benchmarks.datasets.visual_rag import load_visual_rag
 from vrag_kit.benchmarks.page_benchmark import load_page_benchmark
-from vrag_kit.benchmarks.visual_rag import load_visual_rag
 from vrag_kit.benchmarks.webqa import load_webqa
 from vrag_kit.errors import VragError, did_you_mean, short_repr
 from vrag_kit.types import Benchmark, JsonView, Query

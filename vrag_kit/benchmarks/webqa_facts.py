@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from vrag_kit.benchmarks.ids import encode_id
+from vrag_kit.benchmarks.transforms import encode_id
 from vrag_kit.errors import VragError, short_repr
 from vrag_kit.types import DocId, Document, JsonView
 

@@ -14,7 +14,7 @@ import pandas as pd
 from filelock import FileLock
 from pydantic import Field
 
-from vrag_kit.benchmarks.json_lines import parse_object, read_lines
+from vrag_kit.benchmarks.sources import parse_object, read_lines
 from vrag_kit.building.species import SpeciesFolder
 from vrag_kit.config import StrictModel, read_settings
 from vrag_kit.errors import VragError, short_repr

@@ -13,8 +13,8 @@ from typing import Any
 
 import pandas as pd
 
+from vrag_kit.benchmarks.datasets.visual_rag import make_query_id
 from vrag_kit.benchmarks.knowledge_base import Page
-from vrag_kit.benchmarks.visual_rag import make_query_id
 from vrag_kit.building.species import SpeciesFolder, description_text
 from vrag_kit.config import Entry, hardware_of
 from vrag_kit.errors import VragError, did_you_mean

@@ -1,99 +1,205 @@
-"""Read the files of an archive: .zip, .tar.gz or .tar."""
+"""Read the files of an archive, .zip, .tar.gz or .tar, from a file or a URL."""
 
 from __future__ import annotations
 
+import io
+import re
 import stat
 import tarfile
 import zipfile
 import zlib
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import asdict, dataclass
+from fnmatch import fnmatch
 from functools import partial
-from pathlib import Path
-from typing import IO, cast
+from pathlib import Path, PurePosixPath
+from typing import IO
 
 from vrag_kit.errors import VragError
-from vrag_kit.fetching.filling import catch_write_errors
+from vrag_kit.fetching.http import RangeReader
+from vrag_kit.fetching.image_folder import FetchReport, write_atomically
 from vrag_kit.fetching.resumable_tar import ResumePoint, read_members
-from vrag_kit.fetching.search import Archive
+from vrag_kit.files import escapes_folder, lock_folder
+from vrag_kit.log import progress
+from vrag_kit.types import Json
 
-DAMAGED = (zipfile.BadZipFile, tarfile.TarError, zlib.error, NotImplementedError, EOFError)
+_DAMAGED = (zipfile.BadZipFile, tarfile.TarError, zlib.error, NotImplementedError, EOFError)
 """Exceptions that reading a truncated or damaged archive raises."""
-_PIECE = 1 << 18
+_CHUNK = 1 << 18
+MB = 1_000_000
+"""Bytes of a megabyte, the unit of progress bars."""
+
+
+@dataclass(frozen=True, slots=True)
+class Archive:
+    """An open archive, with its name in messages and what identifies its version."""
+
+    file: IO[bytes]
+    name: str
+    version: Json  # name, size and time or tag
 
 
 @dataclass(frozen=True, slots=True)
 class Member:
-    """A regular file of an archive; call `pieces` to read it before the next member."""
+    """A regular file of an archive; call `chunks` to read it before the next member."""
 
     name: str
     size: int
-    pieces: Callable[[], Iterator[bytes]]
+    chunks: Callable[[], Iterator[bytes]]
 
 
-def iter_members(file: Archive, page: str) -> Iterator[Member]:
-    """Yield the regular files of an archive, in order.
+@contextmanager
+def open_archive(source: Path | str) -> Iterator[Archive]:
+    """Open an archive, a file or an http(s) URL.
+
+    Raises `VragError` if it cannot be read, and for what reading a truncated or damaged
+    archive raises; no message contains what may be a password or key.
+    """
+    address = str(source)
+    with ExitStack() as stack:
+        if "://" in address:
+            remote = stack.enter_context(RangeReader(address))
+            version = {"name": remote.name, **asdict(remote.version)}
+            file = stack.enter_context(io.BufferedReader(remote))
+            archive = Archive(file, remote.name, version)
+        else:
+            archive = _open_local(address)
+            stack.enter_context(archive.file)
+        try:
+            yield archive
+        except _DAMAGED as error:
+            raise VragError(
+                f"{archive.name}: cut off or damaged ({error}). What was extracted stays; download"
+                " the archive again."
+            ) from error
+
+
+def _open_local(address: str) -> Archive:
+    path = Path(address).expanduser()
+    try:
+        file = path.open("rb", buffering=0)
+    except OSError as error:
+        shown = re.sub(r"^/*[^/:]*:[^/]*@", "", address.partition("?")[0])
+        raise VragError(
+            f"archive {shown}: cannot be read ({error.strerror}). Give the path of the archive, or"
+            " its URL."
+        ) from error
+    status = path.stat()
+    version = {"name": str(path.resolve()), "size": status.st_size, "modified": status.st_mtime_ns}
+    return Archive(file, str(path), version)
+
+
+def iter_members(archive: Archive, page: str) -> Iterator[Member]:
+    """Yield the regular files of an archive, in order, with a progress bar.
 
     Raises `VragError` for anything but an archive; for a web page, its message says to
     download the archive from `page`.
     """
-    name = str(file.name)
-    file.seek(0)
-    head = file.read(512) or b""
+    file = archive.file
+    head = file.read(512)
     file.seek(0)
     if head.startswith(b"\x1f\x8b"):
-        for info, pieces in read_members(file, name, ResumePoint(), lambda _: None):
-            if info.isreg():
-                yield Member(info.name, info.size, pieces)
+        members = _of_tar_gz(archive)
     elif head.startswith(b"PK"):
-        yield from _of_zip(file)
+        members = _of_zip(file)
     elif head[257:262] == b"ustar":
-        yield from _of_tar(file)
+        members = _of_tar(file)
     else:
         hint = "Download it again, and give the file."
         if head.lstrip()[:1] == b"<":
             hint = f"It is a web page: download the archive from {page} in a browser."
         raise VragError(
-            f"{name}: no archive that can be read (it begins with {head[:12]!r}); expected .zip,"
-            f" .tar.gz or .tar. {hint}"
+            f"{archive.name}: no archive that can be read (it begins with {head[:12]!r}); expected"
+            f" .zip, .tar.gz or .tar. {hint}"
         )
+    with progress(f"reading {Path(archive.name).name}", archive.version["size"] // MB, "MB") as bar:
+        for member in members:
+            bar.update(max(0, file.tell() // MB - bar.n))
+            yield member
 
 
-def write_atomically(target: Path, pieces: Iterator[bytes]) -> None:
-    """Write a file, which gets its name only when it is complete."""
-    part = target.with_name(f".{target.name}.part")
-    try:
-        with catch_write_errors(target), part.open("wb") as file:
-            for piece in pieces:
-                file.write(piece)
-        with catch_write_errors(target):
-            part.replace(target)
-    finally:
-        part.unlink(missing_ok=True)
+def copy_files(source: Path | str, to: Path, patterns: Sequence[str], page: str) -> FetchReport:
+    """Copy the files that match `patterns`, such as "data/*.parquet", to the folder `to`.
+
+    `source` is a folder, or an archive as `open_archive` opens it; its folders are ignored,
+    and those of the patterns created. An existing file of the same size stays; each file gets
+    its name only when it is complete. Names that point outside and second files of one name
+    are refused. Raises `VragError` for an unreadable source, or one without such files; for a
+    web page, its message names `page`.
+    """
+    folder = Path(source).expanduser()
+    with lock_folder(to, "fetching files"):
+        if folder.is_dir():
+            return _copy_members(str(folder), _of_folder(folder), to, patterns)
+        with open_archive(source) as archive:
+            return _copy_members(archive.name, iter_members(archive, page), to, patterns)
 
 
-def _of_zip(file: Archive) -> Iterator[Member]:
-    with zipfile.ZipFile(cast("IO[bytes]", file)) as archive:
-        for info in archive.infolist():
+def _copy_members(
+    name: str, members: Iterator[Member], to: Path, patterns: Sequence[str]
+) -> FetchReport:
+    had = 0
+    refused: list[str] = []
+    copied: dict[str, str] = {}
+    folders = {PurePosixPath(each).name: PurePosixPath(each).parent for each in patterns}
+    for member in members:
+        path = PurePosixPath(member.name)
+        folder = next((folders[each] for each in folders if fnmatch(path.name.lower(), each)), None)
+        if folder is None or path.name.startswith("."):
+            continue
+        if escapes_folder(member.name):
+            refused.append(f"{member.name}: its name points outside the folder")
+            continue
+        if path.name in copied:
+            refused.append(f"{member.name}: {name} holds also {copied[path.name]}")
+            continue
+        copied[path.name] = member.name
+        target = to / folder / path.name
+        if target.is_file() and target.stat().st_size == member.size:
+            had += 1
+        else:
+            write_atomically(target, member.chunks())
+    if not copied:
+        raise VragError(f"{name}: no files in it that match {', '.join(patterns)}.")
+    fetched = len(copied) - had
+    return FetchReport(wanted=len(copied), had=had, fetched=fetched, refused=tuple(refused))
+
+
+def _of_folder(folder: Path) -> Iterator[Member]:
+    for path in sorted([*folder.glob("*"), *folder.glob("data/*")]):
+        if path.is_file():
+            with path.open("rb") as file:
+                chunks = partial(_iter_chunks, file)
+                yield Member(path.relative_to(folder).as_posix(), path.stat().st_size, chunks)
+
+
+def _of_tar_gz(archive: Archive) -> Iterator[Member]:
+    for info, chunks in read_members(archive.file, archive.name, ResumePoint(), lambda _: None):
+        if info.isreg():
+            yield Member(info.name, info.size, chunks)
+
+
+def _of_zip(file: IO[bytes]) -> Iterator[Member]:
+    with zipfile.ZipFile(file) as opened:
+        for info in opened.infolist():
             if not info.is_dir() and not stat.S_ISLNK(info.external_attr >> 16):
-                pieces = partial(_unzipped, archive, info)
-                yield Member(info.filename, info.file_size, pieces)
+                yield Member(info.filename, info.file_size, partial(_unzip, opened, info))
 
 
-def _of_tar(file: Archive) -> Iterator[Member]:
-    with tarfile.open(fileobj=cast("IO[bytes]", file), mode="r:") as archive:
-        for info in archive:
-            stream = archive.extractfile(info) if info.isreg() else None
+def _of_tar(file: IO[bytes]) -> Iterator[Member]:
+    with tarfile.open(fileobj=file, mode="r:") as opened:
+        for info in opened:
+            stream = opened.extractfile(info) if info.isreg() else None
             if stream is not None:
-                yield Member(info.name, info.size, partial(iter_chunks, stream))
+                yield Member(info.name, info.size, partial(_iter_chunks, stream))
 
 
-def _unzipped(archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> Iterator[bytes]:
-    with archive.open(info) as stream:
-        yield from iter_chunks(stream)
+def _unzip(opened: zipfile.ZipFile, info: zipfile.ZipInfo) -> Iterator[bytes]:
+    with opened.open(info) as stream:
+        yield from _iter_chunks(stream)
 
 
-def iter_chunks(stream: IO[bytes]) -> Iterator[bytes]:
-    """Yield the rest of a stream in chunks."""
-    while piece := stream.read(_PIECE):
-        yield piece
+def _iter_chunks(stream: IO[bytes]) -> Iterator[bytes]:
+    while chunk := stream.read(_CHUNK):
+        yield chunk

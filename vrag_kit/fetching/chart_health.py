@@ -15,13 +15,15 @@ from vrag_kit.benchmarks.chart_rows import (
     read_arrow_rows,
     row_warnings,
 )
-from vrag_kit.benchmarks.image_cache import encoded_image, image_filename
+from vrag_kit.benchmarks.image_cache import image_filename
 from vrag_kit.benchmarks.images import decode
-from vrag_kit.benchmarks.json_lines import read_lines
-from vrag_kit.benchmarks.revisions import hub_revision
+from vrag_kit.benchmarks.rows import encoded_image
+from vrag_kit.benchmarks.sources import hub_revision, read_lines
 from vrag_kit.errors import VragError
-from vrag_kit.fetching.health import Finding
 from vrag_kit.types import Json
+
+Finding = tuple[str, str, str, str]
+"""kind, where, image, found"""
 
 SENTENCES = "text_corpus.jsonl"
 """The file of sentences, in the checked folder or its parent folder."""

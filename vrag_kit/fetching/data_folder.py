@@ -5,10 +5,10 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from vrag_kit.benchmarks.json_lines import read_lines
-from vrag_kit.benchmarks.visual_rag_rows import AnnotationRow
+from vrag_kit.benchmarks.sources import read_lines
 from vrag_kit.errors import VragError
 from vrag_kit.files import escapes_folder
+from vrag_kit.types import Json
 
 _BY_HAND = "Or name both: `vrag check ANNOTATIONS IMAGE_FOLDER`."
 
@@ -27,7 +27,7 @@ def find_data(folder: Path | str) -> tuple[Path, Path]:
             f"{folder}: no such folder; expected one that holds an annotation file (.jsonl) and the"
             " images."
         )
-    rows: dict[Path, AnnotationRow] = {}
+    rows: dict[Path, Json] = {}
     for path in sorted(folder.glob("*.jsonl")):
         if not path.name.startswith(".") and (row := _first_row(path)):
             rows[path] = row
@@ -45,7 +45,7 @@ def find_data(folder: Path | str) -> tuple[Path, Path]:
     return annotations, _image_root(folder, annotations, list(row["images"]))
 
 
-def _first_row(path: Path) -> AnnotationRow | None:
+def _first_row(path: Path) -> Json | None:
     """The first row with a question and images; rows before it may be broken.
 
     None when there is no such row.

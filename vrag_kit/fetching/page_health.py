@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from vrag_kit.benchmarks.image_cache import encoded_image
 from vrag_kit.benchmarks.images import decode
 from vrag_kit.benchmarks.page_rows import (
     list_config,
@@ -16,11 +15,13 @@ from vrag_kit.benchmarks.page_rows import (
     read_config,
     splits_in,
 )
-from vrag_kit.benchmarks.revisions import hub_revision
-from vrag_kit.benchmarks.shards import shards_problem
+from vrag_kit.benchmarks.rows import encoded_image
+from vrag_kit.benchmarks.sources import hub_revision, shards_problem
 from vrag_kit.errors import VragError
-from vrag_kit.fetching.health import Finding
 from vrag_kit.types import Json
+
+Finding = tuple[str, str, str, str]
+"""kind, where, image, found"""
 
 
 def check_pages(name: str, folder: Path, found: list[Finding]) -> Iterator[Json]:

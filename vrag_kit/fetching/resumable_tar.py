@@ -13,7 +13,7 @@ from collections.abc import Callable, Generator, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
-from typing import BinaryIO
+from typing import IO
 
 from indexed_gzip import IndexedGzipFile, ZranError
 
@@ -23,13 +23,12 @@ SPAN_BYTES = 128 << 20
 """Bytes of the archive after which a resume point is recorded …"""
 SPAN_SECONDS = 20.0
 """… or seconds, whichever comes first."""
-_PIECE = 1 << 18  # bytes of a member that are read at a time
-_SPACING = 1 << 18  # bytes between two points where decompression can begin
-_BUFFER = 1 << 20  # bytes unpacked at a time
-_READ = 1 << 16  # bytes asked of the file at a time
+_CHUNK = 1 << 18  # bytes of a member that are read at a time
+_SIZES = {"spacing": 1 << 18, "buffer_size": 1 << 20, "readbuf_size": 1 << 16}
+"""Bytes between two points where decompression can begin, and of indexed_gzip's buffers."""
 # of an index file of indexed_gzip, as its documentation gives them
 _HEAD = struct.Struct("<5sBBQQIII")  # the last two: bytes of a window, number of points
-_POINT = struct.Struct("<QQBB")  # place in the archive and in the tar; bits; has a window
+_POINT = struct.Struct("<QQBB")  # offset in the archive and in the tar; bits; has a window
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,87 +48,67 @@ class ResumePoint:
         return int(_POINT.unpack_from(self.index, _HEAD.size)[0]) if self.index else 0
 
 
-Member = tuple[tarfile.TarInfo, Callable[[], Iterator[bytes]]]
-"""The header of a member, and a function that yields its content in pieces; call it before
-requesting the next member.
+Members = Generator[tuple[tarfile.TarInfo, Callable[[], Iterator[bytes]]], None, None]
+"""Yields the header of each member, and a function that yields its content in chunks; call it
+before requesting the next member.
 """
-Members = Generator[Member, None, None]
 
 
 def read_members(
-    file: BinaryIO | io.RawIOBase,
-    name: str,
-    place: ResumePoint,
-    note: Callable[[ResumePoint], None],
+    file: IO[bytes], name: str, point: ResumePoint, save: Callable[[ResumePoint], None]
 ) -> Members:
-    """Yield the members from `place` to the end, and pass resume points to `note`.
+    """Yield the members from `point` to the end, and pass resume points to `save`.
 
-    `note` gets the position of the first unfinished member, regularly and when reading ends
+    `save` gets the position of the first unfinished member, regularly and when reading ends
     early. Memory does not grow with the archive. Raises `VragError`, naming the archive, if
     it is not gzip, not a tar, truncated or damaged.
     """
-    if not place.offset and (head := file.read(2)) != b"\x1f\x8b":
+    if not point.offset and (head := file.read(2)) != b"\x1f\x8b":
         raise VragError(
             f"{name}: not a gzip file (it begins with {head!r}, expected b'\\x1f\\x8b'). Give the"
             " .tar.gz archive."
         )
-    while True:
-        following = yield from _read_span(file, name, place, note)
-        if following is None:
-            return
-        place = following
+    following: ResumePoint | None = point
+    while following is not None:
+        following = yield from _read_span(file, name, following, save)
 
 
 def _read_span(
-    file: BinaryIO | io.RawIOBase,
-    name: str,
-    place: ResumePoint,
-    note: Callable[[ResumePoint], None],
-) -> Generator[Member, None, ResumePoint | None]:
-    """Members for a while; returns where to go on, None at the end.
+    file: IO[bytes], name: str, point: ResumePoint, save: Callable[[ResumePoint], None]
+) -> Generator[tuple[tarfile.TarInfo, Callable[[], Iterator[bytes]]], None, ResumePoint | None]:
+    """Yield members for a while; returns the next span's point, None at the end.
 
-    The index is made anew each time, or it would grow to gigabytes.
+    Each span has an index of its own, because one index would grow to gigabytes.
     """
-    sizes = {"spacing": _SPACING, "buffer_size": _BUFFER, "readbuf_size": _READ}
-    with _clearly(name), IndexedGzipFile(fileobj=file, **sizes) as unpacked:
-        if place.index:
-            unpacked.import_index(fileobj=io.BytesIO(place.index))
-            unpacked.seek(place.offset)
-        far = file.tell() + SPAN_BYTES
-        late = time.monotonic() + SPAN_SECONDS
-        offset = place.offset
+    with _clear_errors(name), IndexedGzipFile(fileobj=file, **_SIZES) as unpacked:
+        if point.index:
+            unpacked.import_index(fileobj=io.BytesIO(point.index))
+            unpacked.seek(point.offset)
+        end = file.tell() + SPAN_BYTES
+        deadline = time.monotonic() + SPAN_SECONDS
+        offset = point.offset
         try:
-            tar = _open_tar(unpacked, name)
+            tar = tarfile.TarFile(fileobj=unpacked)
             while (info := tar.next()) is not None:
                 # else one entry for each of the millions would stay
                 tar.members.clear()  # type: ignore[attr-defined]  # missing in typeshed
-                yield info, partial(_pieces, tar, info, name)
+                yield info, partial(_iter_chunks, tar, info, name)
                 offset = tar.offset
-                is_time = file.tell() >= far or time.monotonic() >= late
-                if is_time and (here := _place(unpacked, offset)):
-                    return here
+                is_time = file.tell() >= end or time.monotonic() >= deadline
+                if is_time and (reached := _resume_point(unpacked, offset)):
+                    return reached
             _check_end(unpacked, tar.offset, name)
             return None
         finally:
-            if here := _place(unpacked, offset):
-                note(here)
+            if reached := _resume_point(unpacked, offset):
+                save(reached)
 
 
-def _open_tar(unpacked: IndexedGzipFile, name: str) -> tarfile.TarFile:
-    try:
-        return tarfile.TarFile(fileobj=unpacked)
-    except tarfile.ReadError as error:
-        raise VragError(
-            f"{name}: gzip, but no tar in it ({error}). Give the .tar.gz archive that holds the"
-            " images."
-        ) from error
-
-
-def _pieces(tar: tarfile.TarFile, info: tarfile.TarInfo, name: str) -> Iterator[bytes]:
-    with _clearly(name):
+def _iter_chunks(tar: tarfile.TarFile, info: tarfile.TarInfo, name: str) -> Iterator[bytes]:
+    with _clear_errors(name):
         stream = tar.extractfile(info)
-        while stream is not None and (piece := stream.read(_PIECE)):
-            yield piece
+        while stream is not None and (chunk := stream.read(_CHUNK)):
+            yield chunk
 
 
 def _check_end(unpacked: IndexedGzipFile, offset: int, name: str) -> None:
@@ -150,10 +129,8 @@ def _check_end(unpacked: IndexedGzipFile, offset: int, name: str) -> None:
         )
 
 
-def _place(unpacked: IndexedGzipFile, offset: int) -> ResumePoint | None:
-    """The place of a header with the last two points before it; None while there are
-    none.
-    """
+def _resume_point(unpacked: IndexedGzipFile, offset: int) -> ResumePoint | None:
+    """The offset of a header with the last two points before it; None if it has fewer."""
     file = io.BytesIO()
     unpacked.export_index(fileobj=file)
     index = file.getvalue()
@@ -172,8 +149,8 @@ def _place(unpacked: IndexedGzipFile, offset: int) -> ResumePoint | None:
 
 
 @contextmanager
-def _clearly(name: str) -> Iterator[None]:
-    """Turn what libraries raise into one `VragError`; an error or an interruption that
+def _clear_errors(name: str) -> Iterator[None]:
+    """Convert what libraries raise to one `VragError`; an error or an interruption that
     came up from the file itself passes through.
     """
     try:
@@ -182,6 +159,6 @@ def _clearly(name: str) -> Iterator[None]:
         if isinstance(error, ZranError) and error.__cause__ is not None:
             raise error.__cause__ from None
         raise VragError(
-            f"{name}: cut off or damaged ({error}). Compare its size and checksum with what its"
-            " authors publish, or download it again."
+            f"{name}: cut off, damaged, or no .tar.gz ({error}). Compare its size and checksum"
+            " with what its authors publish, or download it again."
         ) from error

@@ -12,10 +12,11 @@ import pandas as pd
 from vrag_kit.benchmarks.page_rows import splits_in
 from vrag_kit.errors import VragError
 from vrag_kit.fetching.chart_health import check_charts
-from vrag_kit.fetching.health import FINDING_COLUMNS, KINDS, Finding
-from vrag_kit.fetching.page_health import check_pages
+from vrag_kit.fetching.page_health import Finding, check_pages
 from vrag_kit.fetching.webqa_health import ANNOTATIONS, check_webqa
 
+KINDS = ("row", "missing", "damaged", "odd")
+FINDING_COLUMNS = ["kind", "where", "image", "found"]
 PAGES = "pages"
 CHARTS = "charts"
 WEBQA = "webqa"
@@ -26,7 +27,7 @@ class SuiteCheck:
     """The result of `check_suite`."""
 
     findings: pd.DataFrame
-    """The findings, with the columns and kinds of `check_visual_rag`."""
+    """The findings, with kind, where, image and found."""
     counts: pd.DataFrame
     """One row per data set and split: data, layout, split, revision ("" if unknown), and the
     usable questions, documents and labels.

@@ -10,8 +10,10 @@ from vrag_kit.benchmarks.webqa_facts import facts, read_image, read_snippet
 from vrag_kit.benchmarks.webqa_images import TsvFile
 from vrag_kit.benchmarks.webqa_rows import WebQARow, check_row, read_annotations
 from vrag_kit.errors import VragError
-from vrag_kit.fetching.health import Finding
 from vrag_kit.types import Json
+
+Finding = tuple[str, str, str, str]
+"""kind, where, image, found"""
 
 ANNOTATIONS = "WebQA_train_val.json"
 """The annotation file."""

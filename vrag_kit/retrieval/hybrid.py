@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from vrag_kit.benchmarks.modality import restrict_to_modality
+from vrag_kit.benchmarks.transforms import restrict_to_modality
 from vrag_kit.config import Entry
 from vrag_kit.errors import VragError
 from vrag_kit.retrieval.compare import score_runs, search_all

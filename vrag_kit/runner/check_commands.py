@@ -47,7 +47,7 @@ def check(
         raise typer.Exit(int(not _print_check(file, only or ())[0]))
     if only:
         raise VragError(f"{target} is no parameter file: --only goes with one.")
-    from vrag_kit.fetching.check_data import check_data
+    from vrag_kit.fetching.validate import check_data
 
     raise typer.Exit(int(check_data(target, image_root, csv=csv)))
 

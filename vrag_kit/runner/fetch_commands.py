@@ -3,12 +3,27 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 fetch = typer.Typer(no_args_is_help=True, help="Fetch the images of a benchmark.")
+
+
+@contextmanager
+def _interruptible(to: Path) -> Iterator[None]:
+    """On Ctrl-C, print that the command can be run again, and exit with 130."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        print(
+            f"interrupted: what was fetched is in {to}; run the same command again to go on",
+            file=sys.stderr,
+        )
+        raise typer.Exit(130) from None
 
 
 @fetch.command("visual-rag")
@@ -29,14 +44,8 @@ def fetch_images(
     """
     from vrag_kit.fetching import fetch_visual_rag
 
-    try:
+    with _interruptible(to):
         fetched = fetch_visual_rag(annotations, archive, to)
-    except KeyboardInterrupt:
-        print(
-            f"interrupted: what was extracted is in {to}; run the same command again to go on",
-            file=sys.stderr,
-        )
-        raise typer.Exit(130) from None
     print(fetched)
     if not fetched.complete:
         missing = to / "missing.txt"
@@ -63,16 +72,17 @@ def fetch_mrag_bench(
     rows' images to the corpus. Run it again to resume.
     """
     from vrag_kit.benchmarks import load_mrag_bench
-    from vrag_kit.fetching.mrag_bench import CORPUS_PAGE, fetch_corpus, fetch_rows
+    from vrag_kit.fetching.sources import (
+        CORPUS_PAGE,
+        fetch_mrag_bench_corpus,
+        fetch_mrag_bench_rows,
+    )
 
-    try:
+    with _interruptible(to):
         if rows:
-            print(f"rows: {len(fetch_rows(rows, to))} shards in {to}", flush=True)
+            print(f"rows: {len(fetch_mrag_bench_rows(rows, to))} shards in {to}", flush=True)
         if corpus:
-            print(fetch_corpus(corpus, to), flush=True)
-    except KeyboardInterrupt:
-        print(f"interrupted: what was fetched is in {to}; run the command again", file=sys.stderr)
-        raise typer.Exit(130) from None
+            print(fetch_mrag_bench_corpus(corpus, to), flush=True)
     if not corpus:
         print(f"no corpus: download {CORPUS_PAGE} in a browser and give it by --corpus")
     there = (to / "image_corpus").is_dir()
@@ -115,17 +125,15 @@ def fetch_crag_mm(
     """Fetch CRAG-MM's rows and the images at their URLs. Run it again to resume.
     Exits with 1 if images are missing.
     """
-    from vrag_kit.fetching.crag_mm import CragMMSources, fetch_all
+    from vrag_kit.fetching.sources import CragMMSources
+    from vrag_kit.fetching.sources import fetch_crag_mm as fetch_all
 
-    try:
+    with _interruptible(to):
         sources = CragMMSources(single=single, multi=multi, diagnostic=diagnostic)
         fetched = fetch_all(sources, to, split=split, agent=agent, allow_private=allow_private)
-    except KeyboardInterrupt:
-        print(f"interrupted: what was fetched is in {to}; run the command again", file=sys.stderr)
-        raise typer.Exit(130) from None
     print(fetched)
     if not fetched.complete:
-        print(f"{to / 'images' / 'missing.txt'} lists the pictures that are missing, with reasons")
+        print(f"{to / 'images' / 'missing.txt'} lists the images that are missing, with reasons")
     raise typer.Exit(int(not fetched.complete))
 
 
@@ -141,11 +149,8 @@ def fetch_suite(
     MRAG-Bench's rows; prints where the others are. Run it again to resume. Exits with 1 if one
     could not be fetched.
     """
-    from vrag_kit.fetching.suite import fetch_suite as fetch_all
+    from vrag_kit.fetching.sources import fetch_suite as fetch_all
 
-    try:
+    with _interruptible(to):
         failed = fetch_all(to, only or ())
-    except KeyboardInterrupt:
-        print(f"interrupted: what was fetched is in {to}; run the command again", file=sys.stderr)
-        raise typer.Exit(130) from None
     raise typer.Exit(int(failed))

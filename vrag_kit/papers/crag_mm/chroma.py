@@ -28,15 +28,16 @@ from typing import Any, NamedTuple
 import numpy as np
 from PIL import Image
 
-from vrag_kit.benchmarks.crag_mm_index import (
+from vrag_kit.benchmarks.datasets.crag_mm_index import (
     ENTRIES,
     PAGES,
+    entry_document,
     page_chunks,
-    parse_entry,
-    parse_page,
+    page_document,
     read_web_index,
 )
 from vrag_kit.benchmarks.images import ImageFile
+from vrag_kit.benchmarks.rows import Problems
 from vrag_kit.config import Entry
 from vrag_kit.errors import VragError
 from vrag_kit.files import write_file
@@ -112,8 +113,7 @@ def convert_index(rows: Iterable[ChromaRow], folder: Path, modality: str, entry:
         pieces = []
         for row in batch:
             line = _entry(row) if modality == "image" else _page(row)
-            parse = parse_entry if modality == "image" else parse_page
-            piece = parse(json.dumps(line), f"row {row.id!r}", part)
+            piece = _document(line, f"row {row.id!r}", part, modality)
             known = lines.setdefault(piece.doc_id, line)
             if modality == "text":
                 (number,) = line["chunks"]
@@ -140,6 +140,18 @@ def convert_index(rows: Iterable[ChromaRow], folder: Path, modality: str, entry:
     part.rename(folder)
     summary = f"{folder}: {len(converted):,} vectors of {len(lines):,} documents by {encoder.name}"
     return f"{summary}; {missing:,} chunks without one are embedded at the first search"
+
+
+def _document(line: Json, location: str, folder: Path, modality: str) -> Document:
+    """Returns the document of a line; raises `VragError` for one that cannot be used."""
+    problems = Problems()
+    if modality == "image":
+        found = entry_document(line, location, folder, problems)
+    else:
+        found = page_document(line, location, problems)
+    if found is None:
+        raise ValueError(location)
+    return found
 
 
 def _width(encoder: Encoder, blank: Path) -> int:

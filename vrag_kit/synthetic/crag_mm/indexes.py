@@ -12,7 +12,7 @@ from pathlib import Path
 
 from PIL import Image
 
-from vrag_kit.benchmarks.crag_mm_index import ENTRIES, PAGES
+from vrag_kit.benchmarks.datasets.crag_mm_index import ENTRIES, PAGES
 from vrag_kit.files import write_file
 from vrag_kit.log import track
 from vrag_kit.synthetic.crag_mm.edition import CragMMEdition, EntityEntry, Split

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from vrag_kit.benchmarks.crag_mm import load_crag_mm
+from vrag_kit.benchmarks.datasets.crag_mm import load_crag_mm
 from vrag_kit.errors import VragError, did_you_mean
 from vrag_kit.synthetic.crag_mm.drawing import generate_crag_mm
 from vrag_kit.synthetic.crag_mm.indexes import index_folders

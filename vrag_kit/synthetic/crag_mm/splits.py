@@ -5,7 +5,7 @@ from __future__ import annotations
 from concurrent.futures import Executor
 from pathlib import Path
 
-from vrag_kit.benchmarks.crag_mm_marks import MARKS, write_annotations
+from vrag_kit.benchmarks.datasets.crag_mm_index import MARKS, write_annotations
 from vrag_kit.synthetic.crag_mm.edition import CragMMEdition, plan_edition
 from vrag_kit.synthetic.crag_mm.indexes import write_indexes
 from vrag_kit.synthetic.crag_mm.sessions import MULTI_TURN, SINGLE_TURN, write_sessions

@@ -22,7 +22,7 @@ from dataclasses import asdict
 from functools import partial
 from pathlib import Path
 
-from vrag_kit.benchmarks.mrag_bench import CORPUS
+from vrag_kit.benchmarks.datasets.mrag_bench import CORPUS
 from vrag_kit.files import write_file
 from vrag_kit.log import track
 from vrag_kit.processes import worker_pool

@@ -6,9 +6,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from vrag_kit.benchmarks.mrag_bench import load_mrag_bench
-from vrag_kit.benchmarks.mrag_bench_classes import read_class_labels
-from vrag_kit.benchmarks.mrag_bench_texts import load_mrag_texts
+from vrag_kit.benchmarks.datasets.mrag_bench import load_mrag_bench
+from vrag_kit.benchmarks.datasets.mrag_bench_corpora import load_mrag_texts, read_class_labels
 from vrag_kit.errors import VragError
 from vrag_kit.synthetic.mrag_bench.drawing import LABELS_FILE, generate_mrag_bench
 from vrag_kit.synthetic.mrag_bench.texts import TEXTS

@@ -1,5 +1,6 @@
-"""A drawn edition's passages of text, in the layout of `benchmarks.mrag_bench_texts`: one
-of each topic, and one of every other topic that a picture of the corpus shows.
+"""A drawn edition's passages of text, in the layout of
+`benchmarks.datasets.mrag_bench_corpora`: one of each topic, and one of every other topic that a
+picture of the corpus shows.
 """
 
 from __future__ import annotations
@@ -8,7 +9,7 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from vrag_kit.benchmarks.mrag_bench_texts import (
+from vrag_kit.benchmarks.datasets.mrag_bench_corpora import (
     GROUND_TRUTH,
     GROUND_TRUTH_COLUMNS,
     PASSAGE_COLUMNS,

@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 from PIL import Image
 
-from vrag_kit.benchmarks.mrag_bench_classes import class_of
+from vrag_kit.benchmarks.datasets.mrag_bench_corpora import class_of
 from vrag_kit.synthetic.mrag_bench.edition import (
     MragBenchEdition,
     PlannedQuestion,

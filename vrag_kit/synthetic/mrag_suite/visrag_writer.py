@@ -8,7 +8,7 @@ import json
 from collections.abc import Mapping
 from pathlib import Path
 
-from vrag_kit.benchmarks.ids import encode_id
+from vrag_kit.benchmarks.transforms import encode_id
 from vrag_kit.files import write_file
 from vrag_kit.synthetic.mrag_suite.ground_truth import Shown
 from vrag_kit.synthetic.mrag_suite.misreading import add_ocr_errors

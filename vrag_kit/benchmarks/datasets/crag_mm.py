@@ -10,17 +10,22 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from vrag_kit.benchmarks.crag_mm_images import (
+from vrag_kit.benchmarks.datasets.crag_mm_index import (
+    MARKS,
+    index_problem,
+    read_annotations,
+    read_image_index,
+    read_web_index,
+)
+from vrag_kit.benchmarks.datasets.crag_mm_rows import (
     CachedSession,
-    ResizedImage,
     all_sessions,
     author_overrides,
+    find_split,
     images_folder,
 )
-from vrag_kit.benchmarks.crag_mm_index import index_problem, read_image_index, read_web_index
-from vrag_kit.benchmarks.crag_mm_marks import MARKS, read_annotations
-from vrag_kit.benchmarks.crag_mm_rows import find_split, rows_folder
-from vrag_kit.benchmarks.images import ImageFile
+from vrag_kit.benchmarks.images import ImageFile, ResizedImage
+from vrag_kit.benchmarks.rows import Kind, Problems
 from vrag_kit.errors import VragError
 from vrag_kit.log import logger
 from vrag_kit.types import Benchmark, DocId, Document, JsonView, LazyImage, Query, QueryId
@@ -40,6 +45,7 @@ def load_crag_mm(
     web_index: Path | str | None = None,
     images: Path | str | None = None,
     egocentric_size: tuple[int, int] | None = None,
+    problems: Problems | None = None,
 ) -> Benchmark:
     """Load a split of CRAG-MM's single-turn or multi-turn data, with one query per turn.
 
@@ -58,24 +64,34 @@ def load_crag_mm(
     `egocentric_size` (`EGO_SIZE` in that code) resizes egocentric images. Questions without
     an image file, and sessions that the authors drop, are left out, with a message.
 
-    Raises `VragError` at the first unusable row, for missing shards, and for the index of
-    another split; `vrag check` lists all.
+    Problems are unusable rows, damaged images of rows, and missing shards; without `problems` the
+    first raises `VragError`. It is raised too for the index of another split, and without any
+    image. Where problems are collected, images that were not fetched are among them, and their
+    queries, and those with an image in the row, have none.
     """
-    shards = find_split(rows, split)
+    problems = problems or Problems()
+    shards = find_split(rows, split, problems)
     place = _images(rows, images)
-    kept = all_sessions(shards, place)
-    is_multi = any(len(each.session.turns) > 1 for each in kept)
+    sessions = all_sessions(shards, place, problems)
+    is_multi = any(len(each.session.turns) > 1 for each in sessions)
     kind = "multi-turn" if is_multi else "single-turn"
     name = f"crag-mm-{kind}-{split.replace('_', '-')}"
-    marks = read_annotations(rows_folder(rows, split) / MARKS)
+    folder = shards[0].parent
+    if folder.name == "data" and folder != Path(rows).expanduser():
+        folder = folder.parent
+    marks = read_annotations(folder / MARKS, problems)
     queries: dict[QueryId, Query] = {}
-    for each in _usable(kept, place, name):
-        queries |= _queries(each, _picture(each, place, egocentric_size), marks, is_multi)
-    corpus = _documents(image_index, web_index, split)
-    pictures = {each.session.session_id: each.picture for each in kept}
+    for each in _usable(sessions, place, name, problems):
+        image = _image(each, place, egocentric_size)
+        queries |= {query.query_id: query for query in _queries(each, image, marks, is_multi)}
+    if marks and not marks.keys() & queries.keys():
+        words = f"none of {len(marks):,} marks is of a question, such as of {next(iter(marks))}"
+        problems.add(Kind.ODD, f"{name} {MARKS}", words)
+    corpus = _documents(image_index, web_index, split, problems)
+    names = {each.session.session_id: each.image_name for each in sessions}
     return Benchmark(
         name=name,
-        fingerprint=_fingerprint(queries, pictures, egocentric_size, corpus),
+        fingerprint=_fingerprint(queries, names, egocentric_size, corpus),
         queries=queries,
         corpus=corpus,
         qrels=_labels(queries, corpus),
@@ -84,80 +100,95 @@ def load_crag_mm(
 
 
 def _images(rows: Path | str, images: Path | str | None) -> Path:
-    """The folder of the picture files."""
+    """The folder of the image files."""
     if images:
         return Path(images).expanduser()
     return images_folder(rows) if Path(rows).expanduser().is_dir() else project_path(STORE)
 
 
-def _usable(kept: Sequence[CachedSession], place: Path, name: str) -> list[CachedSession]:
-    """The sessions to ask; says which were left out."""
+def _usable(
+    sessions: Sequence[CachedSession], place: Path, name: str, problems: Problems
+) -> list[CachedSession]:
+    """The sessions to ask, and a message about the others; all where problems are collected."""
     dropped = author_overrides()[0]
-    asked = [each for each in kept if each.session.session_id not in dropped]
-    usable = [each for each in asked if each.picture and (place / each.picture).is_file()]
-    count = sum(len(each.session.turns) for each in kept)
-    lost = count - sum(len(each.session.turns) for each in usable)
+    kept = [each for each in sessions if each.session.session_id not in dropped]
+    missing = [each for each in kept if not _is_file(each, place)]
+    if problems.collect:
+        for each in missing:
+            if url := each.session.url:
+                words = f"the image at {url} was not fetched (`vrag fetch crag-mm` fetches it)"
+                problems.add(Kind.MISSING, each.where, words, each.image_name)
+        return kept
+    usable = [each for each in kept if each not in missing]
     if not usable:
         raise VragError(
-            f"{name}: no picture of {len(kept):,} sessions is in {place}. Fetch them by `vrag fetch"
-            " crag-mm`, or name their folder by `images`."
+            f"{name}: no image of {len(sessions):,} sessions is in {place}. Fetch them by `vrag"
+            " fetch crag-mm`, or name their folder by `images`."
         )
-    if lost:
-        missing = f"the pictures of {len(asked) - len(usable):,} sessions are not in {place}"
-        dropped_too = f"the authors drop {len(kept) - len(asked):,}"
-        reasons = f"{missing} (`vrag fetch crag-mm` fetches them), and {dropped_too}"
-        logger.info(f"{name}: {lost:,} of {count:,} questions are left out: {reasons}")
+    count = sum(len(each.session.turns) for each in sessions)
+    if lost := count - sum(len(each.session.turns) for each in usable):
+        reasons = f"the pictures of {len(missing):,} sessions are not in {place}"
+        dropped_too = f"the authors drop {len(sessions) - len(kept):,}"
+        logger.info(
+            f"{name}: {lost:,} of {count:,} questions are left out: {reasons} (`vrag fetch crag-mm`"
+            f" fetches them), and {dropped_too}"
+        )
     return usable
 
 
-def _picture(
-    kept: CachedSession, place: Path, egocentric_size: tuple[int, int] | None
-) -> LazyImage:
-    picture = ImageFile(place / kept.picture)
-    return (
-        ResizedImage(picture, egocentric_size)
-        if egocentric_size and not kept.session.image_url
-        else picture
-    )
+def _is_file(each: CachedSession, place: Path) -> bool:
+    return bool(each.image_name) and (place / each.image_name).is_file()
+
+
+def _image(
+    each: CachedSession, place: Path, egocentric_size: tuple[int, int] | None
+) -> LazyImage | None:
+    if not _is_file(each, place):
+        return None
+    image = ImageFile(place / each.image_name)
+    if egocentric_size and not each.session.url:
+        return ResizedImage(image, egocentric_size)
+    return image
 
 
 def _queries(
-    kept: CachedSession, image: LazyImage, marks: Mapping[QueryId, JsonView], is_multi: bool
-) -> dict[QueryId, Query]:
+    each: CachedSession, image: LazyImage | None, marks: Mapping[QueryId, JsonView], is_multi: bool
+) -> list[Query]:
     """The turns of a session, in order."""
-    session = kept.session
-    found = {}
+    session = each.session
+    answers = session.answer_of
+    found = []
     for number, turn in enumerate(session.turns):
         marked = dict(marks.get(turn.interaction_id, {}))
-        query = Query(
-            query_id=turn.interaction_id,
-            text=turn.question,
-            image=image,
-            answers=(turn.answer,),
-            entity=str(marked.pop("entity", "")),
-        )
-        told = {
+        entity = str(marked.pop("entity", ""))
+        metadata = {
             "session_id": session.session_id,
             **turn.labels,
-            "egocentric": not session.image_url,
-            "where": f"{session.where} turn {number}",
+            "egocentric": not session.url,
+            "where": f"{each.where} turn {number}",
             **marked,
         }
-        talk = session.session_id if is_multi else None
-        found[query.query_id] = replace(
-            query, group=session.session_id, conversation_id=talk, turn=number, metadata=told
+        query = Query(
+            query_id=turn.interaction_id,
+            text=turn.query,
+            image=image,
+            answers=(answers[turn.interaction_id],),
+            entity=entity,
+            group=session.session_id,
         )
+        talk = session.session_id if is_multi else None
+        found.append(replace(query, conversation_id=talk, turn=number, metadata=metadata))
     return found
 
 
 def _documents(
-    image_index: Path | str | None, web_index: Path | str | None, split: str
+    image_index: Path | str | None, web_index: Path | str | None, split: str, problems: Problems
 ) -> dict[DocId, Document]:
     for folder in (image_index, web_index):
         if folder and (problem := index_problem(folder, split)):
             raise VragError(problem)
-    entries = read_image_index(image_index) if image_index else {}
-    pages = read_web_index(web_index) if web_index else {}
+    entries = read_image_index(image_index, problems) if image_index else {}
+    pages = read_web_index(web_index, problems) if web_index else {}
     return {**entries, **pages}
 
 

@@ -1,4 +1,5 @@
-"""Load MRAG-Bench's questions over text passages instead of images (Table 4).
+"""Other documents for MRAG-Bench's questions: text passages instead of images (Table 4), and
+pools of more than five examples, from the classes of the images.
 
     <folder>/passages.csv        passage,text: a name without white space, and its text
     <folder>/ground_truth.csv    question,passage: the id of a row and a passage that
@@ -9,14 +10,18 @@ The paper searches a Wikipedia of 2023, and does not describe its ground-truth t
 
 from __future__ import annotations
 
+import csv
 import hashlib
 import json
+import re
+from collections import defaultdict
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 
 from vrag_kit.errors import VragError
 from vrag_kit.tables import read_csv_rows
-from vrag_kit.types import Benchmark, Document
+from vrag_kit.types import Benchmark, DocId, Document, QueryId
 
 PASSAGES = "passages.csv"
 PASSAGE_COLUMNS = ("passage", "text")
@@ -25,6 +30,11 @@ GROUND_TRUTH_COLUMNS = ("question", "passage")
 _ADVICE = (
     f"Expected a folder with {PASSAGES} ({','.join(PASSAGE_COLUMNS)}) and"
     f" {GROUND_TRUTH} ({','.join(GROUND_TRUTH_COLUMNS)})."
+)
+_IN_NAMES = (  # groups of the corpus whose file names tell the class
+    re.compile(r"(?P<label>.+?)_gt_.*"),  # from the web: "Temporal_Cats_17_gt_3.jpg"
+    re.compile(r".+_by_class_.+?_(?:train|test)_(?P<label>.+)_\d+\.\w+"),  # StanfordCars
+    re.compile(r"(?:geoDE_geode|regions)_images_(?P<label>[^_]+)_.*"),  # GeoDE: the region
 )
 
 
@@ -88,3 +98,57 @@ def _labels(
             f" {', '.join(list(qrels)[:3])}, …. The column `question` holds the ids of rows."
         )
     return qrels
+
+
+def read_class_labels(path: Path | str) -> dict[str, str]:
+    """Read the classes of corpus files from a CSV file with the columns file and label.
+
+    ImageNet's and Flowers' images need it. Raises `VragError` for an unreadable file or other
+    columns.
+    """
+    try:
+        with Path(path).open(encoding="utf-8", newline="") as file:
+            return {row["file"]: row["label"] for row in csv.DictReader(file)}
+    except (OSError, UnicodeDecodeError, KeyError, csv.Error) as error:
+        raise VragError(
+            f"{path}: cannot be read as labels ({type(error).__name__}: {error}); expected a CSV"
+            " file with the columns file and label."
+        ) from error
+
+
+def class_of(file: str, labels: Mapping[str, str]) -> str:
+    """Return the class of a corpus image, from `labels` or its file name; "" for an unknown
+    class, and for query images.
+    """
+    if file in labels:
+        return labels[file]
+    for pattern in _IN_NAMES:
+        if match := pattern.fullmatch(file):
+            return match["label"]
+    return ""
+
+
+def example_pools(
+    benchmark: Benchmark, labels: Mapping[str, str] | None = None
+) -> dict[QueryId, tuple[DocId, ...]]:
+    """Build each query's pool: its ground truth, then other corpus images of the same classes.
+
+    Within a class they are sorted by id; query images are left out. The paper takes up to 20
+    examples from such pools without saying how they are made; it reports their mean sizes, 20.4
+    in Perspective and 5.9 in Transformative.
+    """
+    own = frozenset[DocId]().union(*benchmark.left_out.values())
+    members: dict[str, list[DocId]] = defaultdict(list)
+    of_document: dict[DocId, str] = {}
+    for doc_id, document in sorted(benchmark.corpus.items()):
+        label = class_of(str(document.metadata.get("file", "")), labels or {})
+        if label and doc_id not in own:
+            members[label].append(doc_id)
+            of_document[doc_id] = label
+    pools = {}
+    for query_id in benchmark.queries:
+        found = dict.fromkeys(benchmark.relevant(query_id))
+        for doc_id in list(found):
+            found |= dict.fromkeys(members.get(of_document.get(doc_id, ""), ()))
+        pools[query_id] = tuple(found)
+    return pools

@@ -6,15 +6,20 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from urllib.parse import quote
 
+from vrag_kit.benchmarks.datasets.mrag_bench_matching import (
+    IMAGES,
+    SCENARIO_OF_LABEL,
+    MatchedRow,
+    match_rows,
+)
 from vrag_kit.benchmarks.images import ImageFile, list_images
-from vrag_kit.benchmarks.mrag_bench_matching import MatchedRow, match_cache_dir, match_rows
-from vrag_kit.benchmarks.mrag_bench_rows import LETTERS, SCENARIO_OF_LABEL, find_shards
-from vrag_kit.benchmarks.shared_groups import connected_groups
+from vrag_kit.benchmarks.rows import Problems
+from vrag_kit.benchmarks.sources import find_shards
+from vrag_kit.benchmarks.transforms import connected_groups
 from vrag_kit.errors import VragError
 from vrag_kit.types import Benchmark, Document, Query
 from vrag_kit.workspace import path as project_path
@@ -31,6 +36,7 @@ def load_mrag_bench(
     *,
     cache_dir: Path | str | None = None,
     name: str = "mrag-bench",
+    problems: Problems | None = None,
 ) -> Benchmark:
     """Load MRAG-Bench from a folder of parquet shards or from the hub, over an image corpus.
 
@@ -51,47 +57,42 @@ def load_mrag_bench(
     query may not retrieve its own image, which is in the corpus (`left_out`). The paper does
     not say what it excludes.
 
-    Raises `VragError` at the first unusable row, for missing or truncated shards, and for a
-    corpus without images; `vrag check` lists all.
+    Problems are unusable rows, damaged images, and missing or truncated shards; without
+    `problems` the first raises `VragError`. It is raised too for a corpus without images.
     """
     store = Path(cache_dir) if cache_dir else project_path(STORE)
     folder = corpus_folder(corpus) if corpus else None
-    found = _find(find_shards(rows), folder, store)
-    groups = connected_groups({row.texts["id"]: row.gt_images for row in found.rows})
+    shards = list_rows(rows, problems)
+    matching = match_rows(shards, folder, store, problems or Problems())
+    rows_by_id = sorted(matching.rows, key=lambda row: _order(row.id))
+    files = {path.name: path for path in list_images(folder)} if folder else {}
+    for copy in matching.copies:
+        del files[copy]
+    documents = dict.fromkeys(files)
+    for row in rows_by_id:
+        documents |= dict.fromkeys(row.images["gt_images"] + row.images["retrieved_images"])
+    places = {name: matching.cache / name for name in matching.written} | files
+    groups = connected_groups({row.id: row.images["gt_images"] for row in rows_by_id})
+    own = [row for row in rows_by_id if row.image in documents]
     return Benchmark(
         name=name,
-        fingerprint=_fingerprint(found.rows, found.documents),
-        queries={row.texts["id"]: _query(row, found.places, groups) for row in found.rows},
-        corpus={
-            doc_id_from_filename(each): _document(each, found.places) for each in found.documents
-        },
-        qrels={row.texts["id"]: _labels(row) for row in found.rows},
-        left_out=_left_out(found),
+        fingerprint=_fingerprint(rows_by_id, documents),
+        queries={row.id: _query(row, places, groups) for row in rows_by_id},
+        corpus={doc_id_from_filename(each): _document(each, places) for each in documents},
+        qrels={row.id: _labels(row) for row in rows_by_id},
+        left_out={row.id: frozenset({doc_id_from_filename(row.image)}) for row in own},
         groups_are="sets of questions that share pictures",
     )
 
 
-@dataclass(frozen=True, slots=True)
-class _Found:
-    """Rows in order, and where their pictures are."""
+def list_rows(rows: Path | str, problems: Problems | None = None) -> list[Path]:
+    """List the shards in a folder or its folder "data", by number.
 
-    rows: list[MatchedRow]
-    places: dict[str, Path]  # name of a picture → its file
-    documents: list[str]  # names: the corpus, and pictures of rows that are not in it
-
-
-def _find(shards: Sequence[Path], corpus: Path | None, store: Path) -> _Found:
-    place = match_cache_dir(shards, corpus, store)
-    matched = match_rows(shards, corpus, place)
-    rows = sorted(matched.rows, key=lambda row: _order(row.texts["id"]))
-    files = {path.name: path for path in list_images(corpus)} if corpus else {}
-    for copy in matched.copies:
-        del files[copy]
-    documents = dict.fromkeys(files)
-    for row in rows:
-        documents |= dict.fromkeys((*row.gt_images, *row.retrieved_images))
-    places = {name: files.get(name, place / name) for name in (*files, *matched.written)}
-    return _Found(rows, places, list(documents))
+    `rows` may also be a hub name, "uclanlp/MRAG-Bench@<revision>", whose shards are fetched
+    once. Raises `VragError` if there are none; missing ones are a problem.
+    """
+    what = "MRAG-Bench's shards (test-00000-of-000028.parquet, …; `vrag fetch mrag-bench`)"
+    return find_shards(rows, "*.parquet", what, problems)
 
 
 def corpus_folder(corpus: Path | str) -> Path:
@@ -120,25 +121,15 @@ def _order(row_id: str) -> tuple[bool, int, str]:
     return (not row_id.isdecimal(), int(row_id) if row_id.isdecimal() else 0, row_id)
 
 
-def _left_out(found: _Found) -> dict[str, frozenset[str]]:
-    """Query → its own picture, where that is a document."""
-    documents = set(found.documents)
-    return {
-        row.texts["id"]: frozenset({doc_id_from_filename(row.image)})
-        for row in found.rows
-        if row.image in documents
-    }
-
-
 def _query(row: MatchedRow, places: Mapping[str, Path], groups: Mapping[str, str]) -> Query:
     texts = row.texts
     return Query(
-        query_id=texts["id"],
+        query_id=row.id,
         text=texts["question"],
         image=ImageFile(places[row.image]),
         answers=(texts[texts["answer_choice"]],),
-        choices=tuple(texts[letter] for letter in LETTERS),
-        group=groups[texts["id"]],
+        choices=tuple(texts[letter] for letter in "ABCD"),
+        group=groups[row.id],
         metadata={**_metadata(row), "excluded": "query_image"},
     )
 
@@ -152,7 +143,7 @@ def _metadata(row: MatchedRow) -> dict[str, object]:
         "label": texts["scenario"],
         "aspect": texts["aspect"],
         "letter": texts["answer_choice"],
-        "retrieved": [doc_id_from_filename(each) for each in row.retrieved_images],
+        "retrieved": [doc_id_from_filename(each) for each in row.images["retrieved_images"]],
         "image_type": texts["image_type"],
         "source": texts["source"],
     }
@@ -165,9 +156,10 @@ def _document(name: str, places: Mapping[str, Path]) -> Document:
 
 
 def _labels(row: MatchedRow) -> dict[str, int]:
-    return {doc_id_from_filename(picture): 1 for picture in row.gt_images}
+    return {doc_id_from_filename(picture): 1 for picture in row.images["gt_images"]}
 
 
 def _fingerprint(rows: Iterable[MatchedRow], documents: Iterable[str]) -> str:
-    asked = [[sorted(row.texts.items()), row.gt_images, row.retrieved_images] for row in rows]
+    gt, retrieved = IMAGES[1:]
+    asked = [[sorted(row.texts.items()), row.images[gt], row.images[retrieved]] for row in rows]
     return hashlib.sha256(json.dumps([asked, sorted(documents)]).encode()).hexdigest()

@@ -1,0 +1,156 @@
+"""Rows of data sets: checked once, by a pydantic model each, and what is wrong with them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Annotated, Any, TypeVar
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, StringConstraints, ValidationError
+from pydantic_core import ErrorDetails, PydanticCustomError
+
+from vrag_kit.errors import VragError, short_repr
+
+
+class Kind(StrEnum):
+    """Kinds of problems, worst first; all but `ODD` are faults."""
+
+    ROW = "row"
+    MISSING = "missing"
+    DAMAGED = "damaged"
+    ODD = "odd"
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """Something that is wrong with data."""
+
+    kind: Kind
+    location: str
+    """File and row or line."""
+    image: str
+    """Name of the image; "" for a whole row."""
+    message: str
+
+
+class Problems:
+    """What is wrong with data: raised at the first, or collected for `vrag check`."""
+
+    def __init__(self, *, collect: bool = False) -> None:
+        self.collect = collect
+        self.found: list[Problem] = []
+
+    def add(self, kind: Kind, location: str, message: str, image: str = "") -> None:
+        """Collect a problem. Otherwise raises `VragError`, beginning with the location, unless
+        the kind is `ODD`.
+        """
+        if self.collect:
+            self.found.append(Problem(kind, location, image, message))
+        elif kind is not Kind.ODD:
+            raise VragError(f"{location}: {message}")
+
+    def is_new(self, name: str, location: str, seen: dict[str, str]) -> bool:
+        """Return whether a name is not in `seen` (name → location), and add it; else it is a
+        problem.
+        """
+        before = seen.setdefault(name, location)
+        if before != location:
+            self.add(Kind.ROW, location, f"{name} came before, in {before}; expected it once.")
+        return before == location
+
+
+def encoded_image(value: object) -> bytes:
+    """Return the encoded image of a field, which is bytes or an object with `bytes`; b"" if there
+    is none.
+    """
+    data = value.get("bytes") if isinstance(value, dict) else value
+    return data if isinstance(data, bytes) else b""
+
+
+def _image(value: object) -> bytes:
+    if data := encoded_image(value):
+        return data
+    raise PydanticCustomError("no_image", "an image")
+
+
+Text = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1)]
+"""A text that is not blank, without white space around it."""
+EncodedImage = Annotated[bytes, BeforeValidator(_image)]
+"""The bytes of an image in a row, given as such or in an object with `bytes`."""
+
+
+class Row(BaseModel):
+    """The base of rows. Types are strict, and fields that a model does not have are ignored; a
+    validator raises ValueError for fields that contradict each other.
+    """
+
+    model_config = ConfigDict(
+        strict=True,
+        frozen=True,
+        extra="ignore",
+        hide_input_in_errors=True,
+        protected_namespaces=(),
+    )
+
+
+R = TypeVar("R", bound=Row)
+
+_EXPECTED = {
+    "string_type": "a text",
+    "string_too_short": "a text",
+    "int_type": "a whole number (int)",
+    "finite_number": "a finite number",
+    "float_type": "a number",
+    "bool_type": "true or false",
+    "dict_type": "a mapping",
+    "list_type": "a list",
+    "too_short": "at least one",
+    "extra_forbidden": "no such field",
+}
+"""Type of a pydantic error → what was expected."""
+
+
+def validate(
+    model: type[R],
+    values: object,
+    location: str,
+    problems: Problems,
+    context: Mapping[str, object] | None = None,
+) -> R | None:
+    """Return the row, or None after a problem, which names field, found and expected value.
+
+    The kind is `MISSING` for an image without bytes, else `ROW`. A description of a field of
+    `model` says what is expected; `context` is for its validators.
+    """
+    try:
+        return model.model_validate(values, context=context)
+    except ValidationError as error:
+        fault = error.errors(include_url=False)[0]
+    kind = Kind.MISSING if fault["type"] == "no_image" else Kind.ROW
+    problems.add(kind, location, _describe(model, fault))
+    return None
+
+
+def _describe(model: type[Row], fault: ErrorDetails) -> str:
+    """Field, found and expected value of a pydantic error."""
+    *outer, field = fault["loc"] or ("",)
+    path = "".join(f"{part} " for part in outer)
+    kind, found = fault["type"], fault["input"]
+    context: Mapping[str, Any] = fault.get("ctx", {})  # Any: as pydantic gives it
+    if kind == "value_error":
+        return f"{path}{field} {context['error']}".strip()
+    if kind == "missing":
+        names = ", ".join(map(repr, found)) if isinstance(found, Mapping) else short_repr(found)
+        return f"{path}{field!r}: found None; the keys are {names or 'none'}."
+    if kind == "literal_error":
+        expected = str(context["expected"]).replace("'", "").replace(" or ", ", ")
+    else:
+        expected = _EXPECTED.get(kind, fault["msg"].removeprefix("Input should be "))
+    known = model.model_fields.get(str(fault["loc"][0])) if fault["loc"] else None
+    if known is not None and known.description:
+        expected = known.description
+    elif kind == "extra_forbidden":
+        expected = f"one of {', '.join(model.model_fields)}"
+    at = f"{path}{field!r}" if isinstance(field, str) else f"{path}{field}"
+    return f"{at}: found {short_repr(found)}; expected {expected}."

@@ -1,0 +1,213 @@
+"""Check a benchmark's data (`vrag check`): its loader collects what is wrong with the rows, and
+every image is opened.
+"""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Collection, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import asdict, replace
+from itertools import islice, product
+from pathlib import Path
+
+import pandas as pd
+
+from vrag_kit.benchmarks.datasets.crag_mm import load_crag_mm
+from vrag_kit.benchmarks.datasets.crag_mm_index import (
+    ENTRIES,
+    PAGES,
+    read_image_index,
+    read_web_index,
+)
+from vrag_kit.benchmarks.datasets.crag_mm_rows import SPLITS
+from vrag_kit.benchmarks.datasets.mrag_bench import CORPUS, load_mrag_bench
+from vrag_kit.benchmarks.datasets.visual_rag import load_visual_rag
+from vrag_kit.benchmarks.images import decode
+from vrag_kit.benchmarks.rows import Kind, Problem, Problems
+from vrag_kit.errors import VragError
+from vrag_kit.fetching.data_folder import find_data
+from vrag_kit.fetching.suite_health import check_suite, suite_sets
+from vrag_kit.files import write_file
+from vrag_kit.log import logger, track
+from vrag_kit.types import Benchmark, LazyImage
+
+MOST_ROWS = 50
+"""Maximum rows of a printed table; `--csv` writes all."""
+_THREADS = 4
+_BATCH = 1024  # images handed to the threads together, so that memory does not grow
+
+
+def check_data(target: Path, image_root: Path | None, *, csv: Path | None = None) -> bool:
+    """Print the problems of a benchmark's files; returns whether there are faults.
+
+    Odd findings are not faults. `target` and `image_root` are those of `find_problems`; `csv`
+    receives every finding.
+    """
+    table = find_problems(target, image_root)
+    kinds = table["kind"].value_counts()
+    logger.info(", ".join(f"{kind}: {kinds.get(kind, 0):,}" for kind in Kind))
+    folded = _folded(table)
+    if not table.empty:
+        logger.info("\n".join(_lines(folded.head(MOST_ROWS))))
+    if len(folded) > MOST_ROWS:
+        advice = "" if csv else "; --csv FILE writes all"
+        logger.info(f"… and {len(folded) - MOST_ROWS:,} more{advice}")
+    if csv:
+        write_file(csv, table.to_csv(index=False))
+        logger.info(f"written to {csv}")
+    return bool(set(kinds.index) - {Kind.ODD})
+
+
+def find_problems(target: Path, image_root: Path | None = None) -> pd.DataFrame:
+    """Find the problems of a benchmark's files; returns one row for each, worst first.
+
+    `target` is an annotation file of Visual-RAG with its `image_root`, or, alone, a folder that
+    `find_data` understands; or a folder of MRAG-Bench's shards, with the folder of its corpus
+    unless it is inside; or one of CRAG-MM, with the folder of its images unless it is "images"
+    next to the rows; or one of pages, charts and WebQA.
+
+    Columns: kind; location (file and row or line); image ("" for a whole row); message. Kinds,
+    in this order: `row`, a row or file that the loader refuses; `missing`, an image or a shard
+    that does not exist; `damaged`, an image that cannot be decoded; `odd`, unusual but usable.
+    Empty without problems. Raises `VragError` if there is no data.
+    """
+    problems = Problems(collect=True)
+    if crag_mm := _crag_mm_splits(target):
+        _crag_mm(target, crag_mm, image_root, problems)
+    elif image_root is None and suite_sets(target):
+        check = check_suite(target)
+        logger.info("\n".join(_lines(check.counts.astype(object))))
+        problems.found += _problems(check.findings)
+    elif _has_shards(target):
+        _mrag_bench(target, image_root, problems)
+    elif image_root is None and not target.is_dir():
+        raise VragError(
+            f"{target} is no parameter file (.yaml) and no folder. To check a benchmark, name its"
+            f" images too: `vrag check {target} <image folder>`."
+        )
+    else:
+        annotations = target
+        if image_root is None:
+            annotations, image_root = find_data(target)
+        logger.info(f"annotations: {annotations}\nimages: {image_root}")
+        open_images(load_visual_rag(annotations, image_root, problems=problems), problems)
+    distinct = dict.fromkeys(problems.found)  # two splits may share a file of annotations
+    found = sorted(distinct, key=lambda problem: list(Kind).index(problem.kind))
+    columns = ["kind", "location", "image", "message"]
+    return pd.DataFrame([asdict(problem) for problem in found], columns=columns)
+
+
+def _problems(table: pd.DataFrame) -> list[Problem]:
+    return [Problem(Kind(kind), *rest) for kind, *rest in table.itertuples(index=False)]
+
+
+def _mrag_bench(rows: Path, corpus: Path | None, problems: Problems) -> None:
+    inside = rows / CORPUS
+    corpus = corpus or (inside if inside.is_dir() else None)
+    logger.info(f"rows: {rows}\ncorpus: {corpus or 'none; only the rows are checked'}")
+    with tempfile.TemporaryDirectory() as cache:
+        benchmark = load_mrag_bench(rows, corpus, cache_dir=cache, problems=problems)
+        open_images(benchmark, problems)
+
+
+def _crag_mm_splits(folder: Path) -> list[tuple[Path, str]]:
+    """(folder of rows, split) of each data set in a folder, or of the folder itself."""
+    places = product((folder / "single-turn", folder / "multi-turn", folder), SPLITS)
+    return [(rows, split) for rows, split in places if _has_shards(rows, f"{split}-*")]
+
+
+def _has_shards(folder: Path, name: str = "*") -> bool:
+    return any(folder.glob(f"{name}.parquet")) or any(folder.glob(f"data/{name}.parquet"))
+
+
+def _crag_mm(
+    folder: Path, splits: list[tuple[Path, str]], images: Path | None, problems: Problems
+) -> None:
+    for rows, split in splits:
+        start = len(problems.found)
+        open_images(load_crag_mm(rows, split, images=images, problems=problems), problems)
+        problems.found[start:] = [
+            replace(problem, location=f"{rows.name}: {problem.location}")
+            for problem in problems.found[start:]
+        ]
+    for path in sorted(folder.glob(f"*/{ENTRIES}")):
+        entries = read_image_index(path.parent, problems)
+        index = Benchmark(
+            name=path.parent.name, fingerprint="", queries={}, corpus=entries, qrels={}
+        )
+        open_images(index, problems)
+    for path in sorted(folder.glob(f"*/{PAGES}")):
+        read_web_index(path.parent, problems)
+
+
+def open_images(benchmark: Benchmark, problems: Problems) -> None:
+    """Open each image of a benchmark once, however many queries and documents show it, by four
+    threads; a problem is one that cannot be decoded. It logs the size of the benchmark.
+    """
+    labels = sum(len(benchmark.qrels.get(query_id, ())) for query_id in benchmark.queries)
+    logger.info(
+        f"{benchmark.name}: {len(benchmark.queries):,} queries, {len(benchmark.corpus):,}"
+        f" documents, {labels:,} labels"
+    )
+    images = _images(benchmark, {problem.image for problem in problems.found})
+    with ThreadPoolExecutor(_THREADS) as pool:
+        while part := list(islice(images, _BATCH)):
+            found = pool.map(_fault, [image for *_, image in part])
+            for (location, name, _), fault in zip(part, found, strict=True):
+                if fault:
+                    problems.add(fault[0], location, fault[1], name)
+
+
+def _images(benchmark: Benchmark, missing: Collection[str]) -> Iterator[tuple[str, str, LazyImage]]:
+    """(location, name, image) of each image that is not among the missing ones."""
+    seen = set()
+    for query in benchmark.queries.values():
+        if query.image is not None and query.image.where not in seen:
+            seen.add(query.image.where)
+            location = str(query.metadata.get("where", query.query_id))
+            yield location, Path(query.image.where).name, query.image
+    total = len(benchmark.corpus)
+    for doc_id, document in track(benchmark.corpus.items(), benchmark.name, total, "documents"):
+        image = document.image
+        if image is not None and image.where not in seen and doc_id not in missing:
+            yield f"document {doc_id}", doc_id, image
+
+
+def _fault(image: LazyImage) -> tuple[Kind, str] | None:
+    """Why an image cannot be opened."""
+    try:
+        decode(image.data(), Path(image.where).name)
+    except VragError as error:
+        is_missing = isinstance(error.__cause__, FileNotFoundError)
+        return (Kind.MISSING if is_missing else Kind.DAMAGED), str(error)
+    return None
+
+
+def _folded(problems: pd.DataFrame) -> pd.DataFrame:
+    """The problems with one row, the first, for all of a kind with the same message."""
+    alike = problems.groupby(["kind", "message"])["message"].transform("size")
+    words = problems["message"] + alike.map("; {:,} such findings".format)
+    folded = problems.assign(message=problems["message"].mask(alike > 1, words))
+    return folded[~problems.duplicated(["kind", "message"])]
+
+
+def _lines(table: pd.DataFrame) -> Iterator[str]:
+    """The table in columns; all but the last are padded, and cut in front when very long."""
+    rows = [list(table.columns), *(map(_plain, row) for row in table.itertuples(index=False))]
+    columns = [list(column) for column in zip(*rows, strict=True)]
+    padded = [_padded(column) for column in columns[:-1]]
+    for cells in zip(*padded, columns[-1], strict=True):
+        yield "  ".join(cells).rstrip()
+
+
+def _padded(column: list[str], widest: int = 64) -> list[str]:
+    cut = [cell if len(cell) <= widest else f"…{cell[1 - widest :]}" for cell in column]
+    width = max(map(len, cut))
+    return [cell.ljust(width) for cell in cut]
+
+
+def _plain(cell: object) -> str:
+    """A cell as text that cannot move the cursor."""
+    text = "" if cell is None or cell is pd.NA else str(cell)
+    return "".join(character if character.isprintable() else "�" for character in text)
