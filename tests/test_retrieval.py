@@ -364,6 +364,7 @@ def test_searching_in_blocks_agrees_with_the_slow_obvious_way_ties_included(
     with pytest.MonkeyPatch.context() as patch, tempfile.TemporaryDirectory() as folder:
         patch.setattr(dense, "FEW", few)
         patch.setattr(dense, "QUERIES", together)
+        patch.setattr(dense, "DOCUMENTS", size)
         patch.setattr(dense, "MARGIN", margin)
         found = nearest_neighbors(vectors, on_disk(folder, names, rows, size), k)
     assert found == obvious(vectors, names, rows, k)

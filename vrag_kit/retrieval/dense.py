@@ -36,8 +36,10 @@ FEW = 4096
 """Up to this many documents, all are compared pair by pair."""
 MARGIN = 64
 """Documents beyond k that are found at first; there may be this many near-ties."""
-QUERIES, READ = 2048, 512
-"""Queries per matrix product, and those whose candidates are read at once."""
+QUERIES, DOCUMENTS = 1024, 16_384
+"""Of a matrix product."""
+READ = 512
+"""Queries whose candidates are read at once."""
 
 Hit = tuple[float, str]  # score, doc_id
 
@@ -100,32 +102,29 @@ def _candidates(
     return found
 
 
-class _TopProducts(NamedTuple):
-    """The largest products of each query, shape (queries, width), descending."""
+class _Top(NamedTuple):
+    """The largest matrix products of each query, descending."""
 
     products: np.ndarray
+    """float32, shape (queries, width)."""
     positions: np.ndarray
     longest: float
     """The largest length of a document's vector."""
 
 
-def _top_products(
-    vectors: np.ndarray, known: Embeddings, width: int, pool: np.ndarray
-) -> _TopProducts:
-    """Returns the largest products of each query with the documents of a pool."""
+def _top_products(vectors: np.ndarray, known: Embeddings, width: int, pool: np.ndarray) -> _Top:
     faiss = _faiss()
-    top = faiss.ResultHeap(len(vectors), width, keep_max=True)
-    order: list[np.ndarray] = []
-    seen, longest = 0, 0.0
-    for part, rows in known.iter_shards(pool):
+    heap = faiss.ResultHeap(len(vectors), width, keep_max=True)
+    order = known.in_disk_order(pool)
+    longest = 0.0
+    for start in range(0, len(order), DOCUMENTS):
+        rows = known.rows(order[start : start + DOCUMENTS])
         longest = max(longest, float(np.einsum("ij,ij->i", rows, rows).max()) ** 0.5)
         for first in range(0, len(vectors), QUERIES):
             products = vectors[first : first + QUERIES] @ rows.T
-            top.heaps.addn(len(rows), faiss.swig_ptr(products), seen, first, len(products))
-        seen += len(rows)
-        order.append(part)
-    top.finalize()
-    return _TopProducts(top.D, pool[np.concatenate(order)][top.I], longest)
+            heap.heaps.addn(len(rows), faiss.swig_ptr(products), start, first, len(products))
+    heap.finalize()
+    return _Top(heap.D, order[heap.I], longest)
 
 
 def top_inner_products(
@@ -162,20 +161,14 @@ class FlatRetriever:
         embeddings: Embeddings,
         candidates: Callable[[str], tuple[str, ...] | None],
         left_out: Mapping[str, frozenset[str]] | None = None,
-        *,
-        query_folder: Path | None = None,
     ) -> None:
         """`candidates(query_id)` returns the documents to search for a query, or None for all. It
         is usually `benchmark.candidates`; documents in `left_out` are dropped from the results.
-        Vectors of query images are cached in `query_folder`, by default the encoder's own folder
-        next to the documents'.
         """
         self._encoder = encoder
         self._embeddings = embeddings
         self._candidates = candidates
         self._left_out = left_out or {}
-        own = embeddings_folder(encoder, embeddings.folder.parent)
-        self._query_folder = query_folder or own
 
     def search(self, queries: Iterable[Query], k: int) -> pd.DataFrame:
         """Returns the `k` nearest documents of each query as a run (see `retrieval.runs`). A query
@@ -191,7 +184,8 @@ class FlatRetriever:
                 f"nothing to search: {len(queries)} queries, k = {k}; expected at least one query"
                 " and k of 1 or more."
             )
-        vectors = query_vectors(self._encoder, queries, self._query_folder)
+        folder = embeddings_folder(self._encoder, self._embeddings.folder.parent)
+        vectors = query_vectors(self._encoder, queries, folder)
         if vectors.shape[1] != self._embeddings.dim:
             raise VragError(
                 f"retriever {self._encoder.name!r}: its vectors of questions have"

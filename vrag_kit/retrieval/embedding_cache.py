@@ -389,7 +389,8 @@ def folder_status(
     if encoder is not None:
         _read_verified(encoder, folder, wanted)
     found = np.zeros(len(wanted), bool)
-    stale = others = size = 0
+    stale = others = 0
+    size = 0
     for index in filter(None, map(shards.read_index, shards.list_shards(folder))):
         keys = np.array(list(map(_key, index.doc_ids, index.versions)), "S16")
         found |= np.isin(wanted, keys)

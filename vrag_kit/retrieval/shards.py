@@ -312,17 +312,16 @@ class Embeddings:
         if len(shard) and (shard == shard[0]).all():
             return self._open(int(shard[0]))[_as_slice(self._row[positions])]
         found = np.empty((len(positions), self.dim), np.float32)
-        for part, vectors in self.iter_shards(positions):
-            found[part] = vectors
-        return found
-
-    def iter_shards(self, positions: np.ndarray) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-        """Yields (indices of `positions`, vectors) shard by shard, in the order on disk."""
-        shard, row = self._shard[positions], self._row[positions]
-        order = np.lexsort((row, shard))
+        order = np.argsort(shard, kind="stable")
         for part in np.split(order, np.flatnonzero(np.diff(shard[order])) + 1):
             if len(part):
-                yield part, self._open(int(shard[part[0]]))[_as_slice(row[part])]
+                rows = self._row[positions[part]]
+                found[_as_slice(part)] = self._open(int(shard[part[0]]))[_as_slice(rows)]
+        return found
+
+    def in_disk_order(self, positions: np.ndarray) -> np.ndarray:
+        """Returns the positions in the order of their vectors on disk."""
+        return positions[np.lexsort((self._row[positions], self._shard[positions]))]
 
     def _open_shard(self, number: int) -> np.ndarray:
         shard = self.folder / self._shards[number]
