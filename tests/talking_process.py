@@ -12,7 +12,7 @@ import json
 import multiprocessing
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from multiprocessing.connection import Connection
 from multiprocessing.process import BaseProcess
 from pathlib import Path
@@ -36,6 +36,7 @@ from vrag_kit.papers.crag_mm import (
     early_stopping_rule,
     rewriting_prompts,
 )
+from vrag_kit.retrieval import SearchService
 from vrag_kit.retrieval.runs import make_run
 from vrag_kit.types import DocId, Document, Prompt, Query
 
@@ -45,29 +46,32 @@ LOADED = ("torch", "timm", "transformers.models.fast_vlm.modeling_fast_vlm")
 LENGTHS = {"a": 4, "b": 2, "c": 4, "d": 3}
 
 
-@dataclass(frozen=True)
-class Listed:
-    """A search whose scores are given: query text or id → document → score; "" is any."""
+def listed_scores(
+    modality: str, documents: Sequence[Document], scores: Mapping[str, Mapping[DocId, float]]
+) -> SearchService:
+    """A search whose scores are given: query text → document → score; "" is any query."""
 
-    reads: str
-    corpus: Mapping[DocId, Document]
-    scores: Mapping[str, Mapping[DocId, float]]
-    name: str = "listed"
-    fingerprint: str = "listed"
-
-    def search(self, queries: Sequence[Query], k: int) -> pd.DataFrame:
+    def rank(queries: Sequence[Query], k: int) -> pd.DataFrame:
         rows = []
         for query in queries:
-            found = self.scores.get(query.text) or self.scores.get("", {})
+            found = scores.get(query.text) or scores.get("", {})
             best = sorted(found.items(), key=lambda hit: -hit[1])[:k]
             rows += [(query.query_id, doc_id, score) for doc_id, score in best]
         return make_run(rows)
 
+    return SearchService(
+        name="listed",
+        fingerprint="listed",
+        modality=modality,
+        corpus={each.doc_id: each for each in documents},
+        ranker=rank,
+    )
 
-def listed(reads: str, *documents: Document) -> Listed:
+
+def listed(modality: str, *documents: Document) -> SearchService:
     """Finds all documents for everything, in this order, scores 0.95, 0.9, …"""
     scores = {each.doc_id: 0.95 - 0.05 * place for place, each in enumerate(documents)}
-    return Listed(reads, {each.doc_id: each for each in documents}, {"": scores})
+    return listed_scores(modality, documents, {"": scores})
 
 
 def score(table: pd.DataFrame) -> list[float]:

@@ -552,7 +552,7 @@ def test_a_model_that_cannot_hold_the_images_or_costs_too_much_is_missing_someth
 def test_open_clips_models_are_known_without_importing_it() -> None:
     import open_clip
 
-    assert open_clip_models() == set(open_clip.list_models())
+    assert open_clip_models() == sorted(open_clip.list_models())
 
 
 def test_the_command_ends_with_1_when_something_is_missing_and_with_0_when_nothing_is(

@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from strange_server import StrangeServer, text_in
-from talking_process import Listed, listed
+from talking_process import listed, listed_scores
 from talks import entry, make_talks, page
 
 from vrag_kit.dry_run import dry_run
@@ -110,7 +110,7 @@ def test_the_web_is_searched_for_the_question_said_anew_and_asked_as_it_was(
         "Query: turn 0 of a?": ["say Four."],
     }
     scores = {"What of the Van?": {"w1": 1.0}, "turn 1 of a?": {"w3": 1.0}}
-    web = Listed("text", {each.doc_id: each for each in PAGES}, scores)
+    web = listed_scores("text", PAGES, scores)
     for rewrite in ("image", "retrieved_history"):
         writer = load_rewriter(f"writer@{server.url}", tmp_path, prompts=rewriting_prompts())
         images = listed("image", *ENTRIES)
@@ -146,7 +146,7 @@ def test_a_turn_whose_question_nobody_said_anew_fails_with_that(
 
 
 def test_a_forecast_searches_nothing_anew(talks: Benchmark, tmp_path: Path) -> None:
-    web = Listed("text", {each.doc_id: each for each in PAGES}, {"": {"w3": 0.5}})
+    web = listed_scores("text", PAGES, {"": {"w3": 0.5}})
     kept = cached_service(web, tmp_path / "replies")
     first, second = talks.queries.values()
     with dry_run(tmp_path) as forecast:

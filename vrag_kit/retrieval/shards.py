@@ -63,7 +63,10 @@ def write_manifest(folder: Path, encoder: Encoder) -> None:
     """
     path = folder / "manifest.json"
     versions = library_versions()
-    before = json.loads(path.read_text(encoding="utf-8"))["versions"] if path.is_file() else {}
+    try:
+        before = json.loads(path.read_text(encoding="utf-8"))["versions"]
+    except (OSError, ValueError, KeyError):  # missing or damaged
+        before = {}
     if before == versions:
         return
     if before:
