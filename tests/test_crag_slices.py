@@ -16,6 +16,7 @@ from scipy import stats
 from talking_process import listed
 from talks import entry
 
+from vrag_kit.benchmarks import ImageFile
 from vrag_kit.dry_run import dry_run
 from vrag_kit.errors import VragError
 from vrag_kit.papers import crag_mm as paper
@@ -29,6 +30,7 @@ GRAPH = (
     entry("kg-3", ("Bora", "")),
     entry("kg-4", ("Cara", "")),
 )
+IMAGE = ImageFile(Path("never-opened.png"))
 
 
 def asked(*told: tuple[str, str], entity: str = "", needs: bool | None = None) -> Benchmark:
@@ -131,7 +133,7 @@ def test_each_question_says_how_far_its_entity_was_found(tmp_path: Path) -> None
     queries = {}
     wanted = {"a": "Talia ensis", "b": "Talia osa", "c": "Bora", "d": "Nobody", "e": ""}
     for name, entity in wanted.items():
-        queries[name] = Query(query_id=name, text="?", group=name, entity=entity)
+        queries[name] = Query(query_id=name, text="?", image=IMAGE, group=name, entity=entity)
     benchmark = Benchmark(name="Drawn", fingerprint="", queries=queries, corpus={}, qrels={})
     labels = paper.entity_retrieval_status(benchmark, images, 2, 0.92)
     assert labels == {
@@ -164,8 +166,9 @@ def test_an_oracle_of_the_entity_finds_its_entries_and_nothing_else() -> None:
     assert plain is not None
     assert told.fingerprint != plain.fingerprint  # so that no reply is taken for the other's
     assert list(arms) == list(paper.ORACLES)
-    queries = list(asked(("a", "normal"), entity="talia OSA").queries.values())
-    run = told.search([*queries, replace(queries[0], query_id="b", entity="Nobody")], 5)
+    (query,) = asked(("a", "normal"), entity="talia OSA").queries.values()
+    query = replace(query, image=IMAGE)
+    run = told.search([query, replace(query, query_id="b", entity="Nobody")], 5)
     assert run[["query_id", "doc_id"]].to_numpy().tolist() == [["a", "kg-2"]]
     assert (run["score"] > 0.99).all()
     assert arms["oracle entity and query"].rewrite == "reference"
