@@ -244,7 +244,7 @@ def test_two_objects_of_one_class_want_an_attribute_name(texts: Benchmark, tmp_p
     models = [cell["Says"]("red", 1), cell["Says"]("blue", 1)]
     for each in (*two, *models):
         each.fingerprint = "1"
-    with pytest.raises(VragError, match=r"named 'Letters'.*your object an attribute `name`"):
+    with pytest.raises(VragError, match=r"named 'Letters'.* object, a `name`"):
         search_all(texts, two, k=1, cache_dir=tmp_path)
     with pytest.raises(VragError, match=r"named 'Says'.*as an attribute of your own object"):
         asked(models, texts, tmp_path)
@@ -263,7 +263,7 @@ def test_two_of_one_class_want_names_of_their_own(
 ) -> None:
     mine(LETTERS)
     other = {"model": "mine:Letters", "bonus": 1.0}
-    with pytest.raises(VragError, match=r"two retrievers are named 'Letters'.*a `name` in its"):
+    with pytest.raises(VragError, match=r"two retrievers are named 'Letters'.*a `name`"):
         search_all(texts, ["mine:Letters", other], k=1, cache_dir=tmp_path)
     named = {**other, "name": "with-bonus"}
     found = search_all(texts, ["mine:Letters", named], k=1, cache_dir=tmp_path)

@@ -102,7 +102,7 @@ def _check_new(name: str, runs: Mapping[str, pd.DataFrame]) -> None:
     if name in runs:
         raise VragError(
             f"two retrievers are named {name!r}; list it once, rename one folder or file, or give"
-            " the entry of a run or of a custom class a `name`."
+            " the entry of a run or of a custom class, or a custom object, a `name`."
         )
 
 
