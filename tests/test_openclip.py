@@ -87,6 +87,15 @@ def test_a_quickgelu_mismatch_is_an_error_and_not_a_warning(
         load_encoder("RN50/openai")
 
 
+def test_a_tag_whose_weights_are_a_pickle_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    weights = tmp_path / "open_clip_pytorch_model.bin"
+    monkeypatch.setattr(open_clip.factory, "download_pretrained", lambda *_, **__: str(weights))
+    with pytest.raises(VragError, match=r"model\.bin are a pickle; expected safetensors"):
+        load_encoder("ViT-B-32/openai")
+
+
 @pytest.mark.parametrize(
     ("spec", "words"),
     [

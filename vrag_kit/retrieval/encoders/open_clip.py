@@ -77,13 +77,16 @@ def read_open_clip(owner: str, source: str, tag: str, device: str) -> OpenClipMo
     """Loads `source`, a model's name or "local-dir:<folder>", with a pretrained tag.
 
     Raises `VragError`, naming `owner` ("retriever 'x'"), for an unknown model or tag, weights that
-    are missing or not finite, and for a model whose activation (QuickGELU) is not the one its
-    weights were trained with, of which open_clip only warns.
+    are missing, not safetensors or not finite, and for a model whose activation (QuickGELU) is not
+    the one its weights were trained with, of which open_clip only warns.
     """
     import open_clip
 
     logging.disable(logging.WARNING)  # open_clip's own lines
     try:
+        weights = open_clip.factory.download_pretrained(open_clip.get_pretrained_cfg(source, tag))
+        if weights and not weights.endswith(".safetensors"):
+            raise ValueError(f"its weights {weights} are a pickle; expected safetensors.")
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
             model = open_clip.create_model(
