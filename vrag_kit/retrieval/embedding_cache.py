@@ -3,7 +3,7 @@
 Why nothing was embedded again: a shard in the encoder's folder has the document's id and version
 (of an image its file's size and time, of a text its hash) or, where these differ, the hash of its
 content. So a copied or touched image is not embedded again, a changed one is, and another encoder,
-or another option of one, has another folder.
+or another option of one, has another folder. A finished search is read back before that (`dense`).
 
 Missing documents are embedded shard by shard, each under a lock. Several processes, also on several
 machines, share the work; a killed one loses the shard that it was at.
