@@ -104,8 +104,8 @@ def test_a_converted_index_embeds_nothing_and_finds_the_published_vectors(
     [
         ("1", {}, [0.0] * 24, "image", "'kg-1' has length nan"),
         ("1", {}, [float("inf")] * 24, "image", "'kg-1' has length nan"),
-        ("one", {}, VECTOR["image"], "image", "row 'one': 'index' is 'one'"),
-        ("u_chunk_1", {}, VECTOR["text"], "text", "row 'u_chunk_1': 'page_url' is None"),
+        ("one", {}, VECTOR["image"], "image", "row 'one': 'index': found 'one'"),
+        ("u_chunk_1", {}, VECTOR["text"], "text", "row 'u_chunk_1': 'page_url': found None"),
         ("u", {"page_url": "u"}, VECTOR["text"], "text", "row 'u': found 'u_chunk_0' again"),
     ],
 )
