@@ -40,9 +40,10 @@ from vrag_kit.errors import VragError
 from vrag_kit.generation import load_generator
 from vrag_kit.generation.generators import CostEstimate
 from vrag_kit.generation.remote.providers import ENDPOINTS, SERVERS
+from vrag_kit.open import open_benchmark, open_inat_corpus, open_webqa
 from vrag_kit.runner import check
 from vrag_kit.runner.dry_run import DryRunReport, dry_run_notebooks
-from vrag_kit.synthetic import crag_mm, mrag_bench, opening
+from vrag_kit.synthetic import crag_mm, mrag_bench
 from vrag_kit.synthetic.mrag_suite import open_suite
 from vrag_kit.synthetic.registry import generate_edition
 from vrag_kit.synthetic.traits import stream
@@ -172,11 +173,11 @@ def fixtures(folder: Path) -> dict[str, Benchmark]:
 def editions(names: tuple[str, ...]) -> dict[str, Benchmark]:
     """Every benchmark of the drawn editions: Field Guide, MRAG-Bench, CRAG-MM, MRAG-Suite."""
     guide, mrag, crag, suite = names
-    asked = opening.open_benchmark(guide)
+    asked = open_benchmark(guide)
     found = {
         guide: asked,
-        f"{guide}, plates": opening.open_inat_corpus(guide, asked),
-        f"{guide}, captions": opening.open_webqa(guide),
+        f"{guide}, plates": open_inat_corpus(guide, asked),
+        f"{guide}, captions": open_webqa(guide),
         mrag: mrag_bench.open_mrag_bench(mrag),
         f"{crag}, larger web": crag_mm.open_single_turn(crag, web_index="large"),
     }

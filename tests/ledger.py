@@ -69,8 +69,10 @@ def fields() -> Iterator[Row]:
     """
     for entry, place in ENTRIES.items():
         yield from (("field", f"{entry}: {name}") for name in _named(place))
-    for layout, known in _named("vrag_kit.benchmarks.suite:LAYOUTS").items():
-        yield from (("field", f"suite, {layout}: {name}") for name in known.keys)
+    place = "vrag_kit.benchmarks.datasets.collection"
+    for layout in _named(f"{place}:LAYOUTS"):
+        names = _named(f"{place}:entry_keys")(layout)
+        yield from (("field", f"suite, {layout}: {name}") for name in names)
 
 
 def _named(place: str) -> Any:  # names, or what maps them

@@ -26,7 +26,7 @@ judge_samples = 1
 answers_dir = "runs/answers"
 decoding = {"temperature": 0, "max_new_tokens": 16}
 hardware = {"device": "cpu", "batch_size": 32}"""
-OPENS = """from vrag_kit.synthetic import open_benchmark
+OPENS = """from vrag_kit.open import open_benchmark
 from vrag_kit.generation import ask_models, gt_clue, top_k, zero_shot
 from vrag_kit.judging import judge_answers, load_judge
 from vrag_kit.papers.visual_rag import RUBRIC, PROMPTS

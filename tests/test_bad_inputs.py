@@ -21,20 +21,28 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 import yaml
+from chart_rows import ROWS as CHARTS
+from chart_rows import write_charts
 from conftest import ROOT
 from crag_rows import session
 from mrag_rows import four_questions
+from page_rows import LABELS, PAGES, QUERIES, write_pages
 from test_mrag_bench import row as mrag_row
 from test_mrag_bench import write as write_mrag_bench
 
 from vrag_kit.analysis import load_results
 from vrag_kit.benchmarks import (
+    load_chart_mrag,
+    load_collection,
     load_crag_mm,
     load_mrag_bench,
     load_mrag_texts,
+    load_page_benchmark,
+    load_webqa,
     read_image_index,
     read_web_index,
 )
+from vrag_kit.benchmarks.datasets.chart_mrag import read_sentences
 from vrag_kit.benchmarks.datasets.crag_mm_index import read_annotations
 from vrag_kit.building.annotations import read_votes
 from vrag_kit.building.questions import read_questions
@@ -97,6 +105,36 @@ def crag_mm(path: Path) -> object:
     return load_crag_mm(shard.parent)
 
 
+def pages(path: Path) -> object:
+    """Two questions over three pages; the last row of each named part is changed."""
+    changes = json.loads(path.read_text(encoding="utf-8"))
+    good = {"pages": PAGES, "queries": QUERIES, "labels": LABELS}
+    parts = {name: [*rows[:-1], rows[-1] | changes.get(name, {})] for name, rows in good.items()}
+    folder = write_pages(path.parent / "rows", **parts)
+    return load_page_benchmark(folder, cache_dir=path.parent)
+
+
+def charts(path: Path) -> object:
+    """Charts and sentences; the last row is changed."""
+    row = CHARTS[-1] | json.loads(path.read_text(encoding="utf-8"))
+    places = write_charts(path.parent / "charts", [*CHARTS[:-1], row])
+    return load_chart_mrag(*places, cache_dir=path.parent)
+
+
+def webqa(path: Path) -> object:
+    """One text question of WebQA, changed."""
+    row = {"Q": '"Why?"', "A": ['"So."'], "split": "val", "img_posFacts": [], "img_negFacts": []}
+    row |= {"txt_posFacts": [{"fact": "So it is."}], "txt_negFacts": []}
+    row |= json.loads(path.read_text(encoding="utf-8"))
+    path.write_text(json.dumps({"a1": row}), encoding="utf-8")
+    return load_webqa(path, None, questions="text")
+
+
+def collection(path: Path) -> object:
+    """A mapping of data sets."""
+    return load_collection(json.loads(path.read_text(encoding="utf-8")))
+
+
 LOADERS: dict[str, tuple[str, Callable[[Path], object]]] = {
     "labels file": ("labels.csv", read_human_labels),
     "claim labels": ("labels.csv", lambda at: read_claim_labels(at, annotator="me")),
@@ -107,6 +145,11 @@ LOADERS: dict[str, tuple[str, Callable[[Path], object]]] = {
     "true passages": ("ground_truth.csv", lambda at: load_mrag_texts(FOUR, at.parent)),
     "MRAG-Bench row": ("row.json", mrag_bench),
     "CRAG-MM row": ("row.json", crag_mm),
+    "pages": ("row.json", pages),
+    "chart row": ("row.json", charts),
+    "sentences": ("text_corpus.jsonl", read_sentences),
+    "WebQA row": ("webqa.json", webqa),
+    "suite entry": ("suite.json", collection),
     "marks": ("marks.jsonl", read_annotations),
     "image index": ("entries.jsonl", lambda at: read_image_index(at.parent)),
     "web index": ("pages.jsonl", lambda at: read_web_index(at.parent)),

@@ -16,7 +16,7 @@ import pandas as pd
 import pytest
 from tiny_retrievers import QUESTIONS, embed, entry, queries
 
-from vrag_kit.benchmarks.webqa import captions_only, load_webqa
+from vrag_kit.benchmarks import captions_only, load_webqa
 from vrag_kit.errors import VragError
 from vrag_kit.papers import published
 from vrag_kit.plotting.captions import caption_retrieval_figure

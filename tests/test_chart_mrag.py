@@ -117,7 +117,7 @@ def test_what_the_bars_say_may_stand_beside(tmp_path: Path) -> None:
     assert benchmark.corpus["chart_00001_02"].text == "12 in May."
     assert benchmark.fingerprint != load(tmp_path).fingerprint
     bars.write_text(json.dumps({"doc_id": "chart_00009_01", "text": "12 in May."}))
-    with pytest.raises(VragError, match=r"none of chart-mrag .* Give the sidecar of this data set"):
+    with pytest.raises(VragError, match=r"none of chart-mrag.* Give the sidecar of this data set"):
         load(tmp_path, chart_texts=bars)
 
 
@@ -132,11 +132,14 @@ def test_white_space_in_ids_is_encoded_in_questions_evidence_and_sentences(tmp_p
 @pytest.mark.parametrize(
     ("row", "words"),
     [
-        (chart_row("r1", {"chart_00001_02": " "}), "(query r1): the claim of chart_00001_02"),
-        (chart_row("r1", {"table_1": "x"}), "(query r1): evidence 'table_1' in gt_keypoints"),
-        ({**ROWS[2], "gt_keypoints": "[1]"}, "gt_keypoints is '[1]', expected an object"),
-        ({**ROWS[2], "gt_answer": None}, "gt_answer is None, expected a text"),
-        ({**ROWS[2], "id": ""}, "row 0: id is ''"),
+        (
+            chart_row("r1", {"chart_00001_02": " "}),
+            "(query r1): gt_keypoints hold ' ' as a claim of chart_00001_02",
+        ),
+        (chart_row("r1", {"table_1": "x"}), "(query r1): gt_keypoints hold evidence 'table_1'"),
+        ({**ROWS[2], "gt_keypoints": "[1]"}, "gt_keypoints is '[1]'; expected an object"),
+        ({**ROWS[2], "gt_answer": None}, "'gt_answer': found None; expected a text"),
+        ({**ROWS[2], "id": ""}, "id is ''"),
     ],
 )
 def test_a_bad_row_is_named_with_its_file_and_its_query(
@@ -153,7 +156,7 @@ def test_missing_and_damaged_files_and_a_question_that_came_before_are_named(
     tmp_path: Path,
 ) -> None:
     rows, texts = write_charts(tmp_path, [*ROWS, ROWS[1]])
-    with pytest.raises(VragError, match=r"row 3 \(query Single-Point_Chart-only_00002\): it came"):
+    with pytest.raises(VragError, match=r"row 3 \(query Single-Point_Chart-only_00002\): .* came"):
         load(tmp_path)
     arrow = rows / "data-00000-of-00001.arrow"
     arrow.write_bytes(arrow.read_bytes()[:-600])

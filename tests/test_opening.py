@@ -14,7 +14,7 @@ import pytest
 from vrag_kit.dry_run import dry_run
 from vrag_kit.errors import VragError
 from vrag_kit.log import collect_notes
-from vrag_kit.synthetic import (
+from vrag_kit.open import (
     open_articles,
     open_benchmark,
     open_images,

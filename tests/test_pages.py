@@ -199,8 +199,8 @@ def test_texts_of_pages_come_from_a_sidecar_which_may_lack_some(
         "p2": None,
     }
     said = capsys.readouterr().out
-    assert "has no text of 1 of 2 pages" in said
-    assert "texts of 1 pages that are not in the corpus" in said
+    assert "has no text of 1 of 2 documents" in said
+    assert "texts of 1 documents that are not in the corpus" in said
     assert "2 questions have no gold page, such as q1" in said
     assert load(folder).fingerprint != benchmark.fingerprint
 
@@ -216,13 +216,13 @@ def test_a_sidecar_of_other_pages_is_refused(tmp_path: Path) -> None:
     ("parts", "words"),
     [
         ({"labels": [label("q1", "gone.jpg")]}, ["query q1", "'gone.jpg' is not in the corpus"]),
-        ({"labels": [label("q1", "deck_a.jpg", 0.5)]}, ["query q1", "score is 0.5"]),
+        ({"labels": [label("q1", "deck_a.jpg", 0.5)]}, ["query q1", "score", "0.5"]),
         ({"labels": [label("q1", "deck_a.jpg", n) for n in (1, 0)]}, ["query q1", "labelled 0"]),
-        ({"queries": [QUERIES[0], QUERIES[0]]}, ["query q1", "came before", "two revisions"]),
-        ({"queries": [{"query-id": "q1", "query": " "}]}, ["query q1", "query is ' '"]),
-        ({"queries": [{"name": "q1", "query": "?"}]}, ["no id", "query-id"]),
+        ({"queries": [QUERIES[0], QUERIES[0]]}, ["query 'q1'", "came before"]),
+        ({"queries": [{"query-id": "q1", "query": " "}]}, ["query q1", "'query'", "' '"]),
+        ({"queries": [{"name": "q1", "query": "?"}]}, ["'query-id'", "'name'"]),
         ({"queries": [{"query-id": " ", "query": "?"}]}, ["query-id is ' '"]),
-        ({"pages": [PAGES[0], PAGES[0]]}, ["page deck_a.jpg", "came before"]),
+        ({"pages": [PAGES[0], PAGES[0]]}, ["page 'deck_a.jpg'", "came before"]),
         ({"pages": [{"corpus-id": "a", "image": {"bytes": b"", "path": "x"}}]}, ["page a"]),
     ],
 )
@@ -246,7 +246,7 @@ def test_files_of_two_revisions_in_one_folder_and_missing_shards_are_refused(
         load(folder)
     (folder / "queries" / "train-00000-of-00001.parquet").unlink()
     assert len(load(folder).queries) == 2  # the other layout alone is read as well
-    with pytest.raises(VragError, match=r"split 'test'.*The splits there are train\."):
+    with pytest.raises(VragError, match=r"split 'test'.*The splits in it are train\."):
         load(folder, split="test")
     shard = folder / "corpus" / "train-00000-of-00001.parquet"
     shard.rename(shard.with_name("train-00001-of-00002.parquet"))

@@ -107,7 +107,9 @@ def test_open_answers_show_no_options_and_the_right_ones_text_stays(
     entries: Entries, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """As the paper asks MRAG-Bench; another fingerprint, as another thing is asked."""
-    monkeypatch.setattr("vrag_kit.benchmarks.suite.load_mrag_bench", lambda *_, **__: QUESTIONS)
+    monkeypatch.setattr(
+        "vrag_kit.benchmarks.datasets.collection.load_mrag_bench", lambda *_, **__: QUESTIONS
+    )
     entry = {"layout": "mrag-bench", "rows": "data/docs"}
     found = load_collection({"closed": entry, "open": {**entry, "answers": "open"}})
     closed, asked = found["closed"], found["open"]

@@ -12,53 +12,63 @@ from page_rows import LABELS, PAGES, QUERIES, label, page, write_pages
 from typer.testing import CliRunner
 
 from vrag_kit.errors import VragError
-from vrag_kit.fetching.suite_health import check_suite
+from vrag_kit.fetching import find_problems
 from vrag_kit.runner.cli import app
 
 
 def findings(folder: Path) -> list[tuple[str, str]]:
-    """(kind, place and what was found) of a folder."""
-    table = check_suite(folder).findings
-    return [(row["kind"], f"{row['where']}: {row['found']}") for _, row in table.iterrows()]
+    """(kind, location and message) of each problem in a folder."""
+    table = find_problems(folder)
+    return [(row["kind"], f"{row['location']}: {row['message']}") for _, row in table.iterrows()]
 
 
-def test_good_data_have_no_findings_and_are_counted(tmp_path: Path) -> None:
+def test_good_data_have_no_findings_and_are_counted(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     write_pages(tmp_path / "plots")
     write_charts(tmp_path / "charts")
-    check = check_suite(tmp_path)
-    assert check.findings.empty
-    counts = check.counts.set_index("data")[["layout", "questions", "documents", "labels"]]
-    assert counts.loc["plots"].tolist() == ["pages", 2, 3, 2]
-    assert counts.loc["charts"].tolist() == ["charts", 3, 5, 5]
+    assert findings(tmp_path) == []
+    printed = capsys.readouterr().out
+    assert "plots train, unknown revision: 2 questions, 3 pages, 2 labels" in printed
+    assert "charts, unknown revision: 3 questions, 2 charts, 3 sentences" in printed
+    assert "charts: 3 queries, 5 documents, 5 labels" in printed
 
 
 @pytest.mark.parametrize(
     ("parts", "kind", "words"),
     [
-        ({"queries": [*QUERIES, QUERIES[0]]}, "row", "row 2: 'q1' came before"),
+        ({"queries": [*QUERIES, QUERIES[0]]}, "row", "row 2 (query q1): query 'q1' came before"),
         (
             {"queries": [*QUERIES, {"query-id": "q3", "query": ""}]},
             "row",
-            "(query q3): query is ''",
+            "(query q3): 'query': found ''",
         ),
         (
             {"queries": [*QUERIES, {"query-id": "q3", "query": "?", "answer": "x"}]},
             "odd",
-            "row 2: no gold page",
+            "row 2 (query q3): no gold page",
         ),
-        ({"pages": [*PAGES, PAGES[0]]}, "row", "row 3: 'deck_a.jpg' came before"),
+        (
+            {"pages": [*PAGES, PAGES[0]]},
+            "row",
+            "row 3 (page deck_a.jpg): page",
+        ),
         (
             {"pages": [*PAGES, page("d", 1, image={"bytes": b"", "path": None})]},
             "missing",
-            "(page d): no picture",
+            "(page d): 'image'",
         ),
         (
             {"pages": [*PAGES, page("d", 1, image={"bytes": b"no picture", "path": None})]},
             "damaged",
-            "(page d): not a readable picture",
+            "plots train: document d: ",
         ),
-        ({"labels": [*LABELS, label("q1", "gone")]}, "row", "a page that is not in the corpus"),
-        ({"labels": [*LABELS, label("q1", "deck_a.jpg", -1)]}, "row", "(query q1): score is -1"),
+        ({"labels": [*LABELS, label("q1", "gone")]}, "row", "page 'gone' is not in the corpus"),
+        (
+            {"labels": [*LABELS, label("q1", "deck_a.jpg", -1)]},
+            "row",
+            "q1): 'score': found -1",
+        ),
         ({"labels": [*LABELS, label("q9", "deck_a.jpg")]}, "odd", "labels of 1 questions"),
     ],
 )
@@ -76,7 +86,7 @@ def test_an_answer_that_is_no_option_and_equal_options_are_told_apart(tmp_path: 
         {"query-id": "q1", "query": "?", "answer": "E", "options": ["A) red", "B) blue"]},
         {"query-id": "q2", "query": "?", "answer": "A", "options": ["A) red", "B) Red"]},
     ]
-    write_pages(tmp_path, queries=rows)
+    write_pages(tmp_path, queries=rows, labels=LABELS[1:])
     assert [(kind, told.rpartition("): ")[2]) for kind, told in findings(tmp_path)] == [
         ("row", "the answer 'E' is none of the options red, blue"),
         ("odd", "two options are 'red'"),
@@ -86,12 +96,12 @@ def test_an_answer_that_is_no_option_and_equal_options_are_told_apart(tmp_path: 
 @pytest.mark.parametrize(
     ("rows", "kind", "words"),
     [
-        ([*ROWS, ROWS[1]], "row", "it came before, in data-00000-of-00001.arrow row 1"),
-        ([*ROWS, chart_row("r9", {"paragraph_9_1": " "})], "row", "the claim of paragraph_9_1"),
+        ([*ROWS, ROWS[1]], "row", "came before, in data-00000-of-00001.arrow row 1"),
+        ([*ROWS, chart_row("r9", {"paragraph_9_1": " "})], "row", "as a claim of paragraph_9_1"),
         (
             [*ROWS, chart_row("Single-Point_Text-only_9", {"paragraph_9_1": "x"})],
             "row",
-            "paragraph_9_1 is not in text_corpus.jsonl",
+            "paragraph_9_1: not in text_corpus.jsonl",
         ),
         (
             [*ROWS, chart_row("Single-Point_Chart-only_9", {"chart_9_1": "x"}, b"no picture")],
@@ -127,10 +137,10 @@ def test_missing_files_damaged_ones_and_bad_sentences_are_found_together(tmp_pat
     assert kinds == sorted(kinds, key=["row", "missing", "damaged", "odd"].index)
     joined = "\n".join(words for _, words in told)
     for words in (
-        "plots train corpus/train-00000-of-00001.parquet: ",
-        "plots train qrels: ",
-        "1 shards of 2; number 1 is missing",
-        "(paragraph_9_1): text is ' '",
+        "plots train: ",
+        "corpus/train-00000-of-00001.parquet: cannot be read",
+        "qrels: 1 shards of 2; number 1 is missing",
+        "(paragraph_9_1): 'text': found ' '",
     ):
         assert words in joined
 
@@ -153,11 +163,9 @@ def test_webqa_is_checked_beside_the_others_by_question_and_list(tmp_path: Path)
     (folder / "imgs.lineidx").write_text("0\n", encoding="utf-8")
     told = findings(tmp_path)
     assert [kind for kind, _ in told] == ["row", "missing", "odd"]
-    assert "question 'a2': txt_negFacts number 1: 'fact' is ' '" in told[0][1]
+    assert "question 'a2', txt_negFacts number 1: 'fact': found ' '" in told[0][1]
     assert "image 30000003 would be in line 3" in told[1][1]
-    assert told[2][1] == "webqa question 'a4': no gold evidence"
-    counts = check_suite(folder).counts
-    assert counts[["questions", "documents", "labels"]].iloc[0].tolist() == [3, 2, 3]
+    assert told[2][1].endswith("question 'a4': no gold evidence")
 
 
 def test_the_command_shows_counts_and_faults_and_writes_them(tmp_path: Path) -> None:
@@ -166,9 +174,9 @@ def test_the_command_shows_counts_and_faults_and_writes_them(tmp_path: Path) -> 
     result = CliRunner().invoke(app, ["check", str(tmp_path), "--csv", str(csv)])
     assert result.exit_code == 1
     assert "row: 1, missing: 0" in result.output
-    assert "a page that is not in the corpus" in csv.read_text(encoding="utf-8")
+    assert "page 'gone' is not in the corpus" in csv.read_text(encoding="utf-8")
 
 
 def test_a_folder_of_neither_is_refused(tmp_path: Path) -> None:
     with pytest.raises(VragError, match=r"neither pages .* nor charts .* nor WebQA"):
-        check_suite(tmp_path)
+        find_problems(tmp_path)

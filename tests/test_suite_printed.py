@@ -11,7 +11,7 @@ import pytest
 from PIL import Image
 
 from vrag_kit.benchmarks import ImageFile
-from vrag_kit.benchmarks.suite import LAYOUTS
+from vrag_kit.benchmarks.datasets.collection import entry_keys
 from vrag_kit.errors import VragError
 from vrag_kit.papers import mrag_suite as paper
 from vrag_kit.runner.params import read_parameters
@@ -207,5 +207,5 @@ def test_parameter_files_name_the_papers_data_sets_and_domains(name: str) -> Non
     assert tuple(suite) == paper.DATASETS
     for dataset, entry in suite.items():
         assert entry["domain"] == paper.domain_of(dataset)
-        layout = LAYOUTS[entry["layout"]]
-        assert set(layout.needed) <= set(entry) <= set(layout.keys)
+        keys = entry_keys(entry["layout"])
+        assert {key for key, is_needed in keys.items() if is_needed} <= set(entry) <= set(keys)

@@ -18,6 +18,7 @@ from hypothesis import strategies as st
 from PIL import Image
 
 from vrag_kit.benchmarks import TsvImage, captions_only, load_webqa
+from vrag_kit.benchmarks.datasets.webqa_images import tsv_image_from_uri
 from vrag_kit.errors import VragError
 from vrag_kit.types import Benchmark, Document
 
@@ -179,9 +180,9 @@ def test_a_question_that_images_and_snippets_answer_needs_both(write: Write) -> 
     ("row", "words"),
     [
         (text_question(txt_posFacts=[snippet(1, fact=" ")]), ["txt_posFacts number 1", "'fact'"]),
-        (text_question(txt_negFacts=["x"]), ["txt_negFacts number 1", "'fact' is None"]),
-        (text_question(txt_posFacts=None), ["'txt_posFacts' is None, expected a list"]),
-        (question(), ["no question of split 'val' has a snippet in txt_posFacts"]),
+        (text_question(txt_negFacts=["x"]), ["txt_negFacts number 1", "'fact': found None"]),
+        (text_question(txt_posFacts=None), ["'txt_posFacts': found None; expected a list"]),
+        (question(), ["no question of split 'val' has an entry in txt_posFacts"]),
     ],
 )
 def test_what_is_wrong_in_text_questions_is_named(
@@ -289,13 +290,13 @@ def test_only_the_line_of_a_picture_is_read_however_large_the_file(write: Write)
         ({"a1": question(img_posFacts=[])}, ["split 'val'", "img_posFacts"]),
         ({"a 1": question()}, ["'a 1'", "white space"]),
         ({"a1": {"Q": "?", "A": [], "split": "val", "img_Facts": []}}, ["'a1'", "'img_posFacts'"]),
-        ({"a1": question(Q=["?"])}, ["'Q' is ['?']"]),
-        ({"a1": question(Q='""')}, ["'Q' is '\"\"'"]),
-        ({"a1": question(A="zigzag")}, ["'A' is 'zigzag'"]),
-        ({"a1": question(img_negFacts={})}, ["'img_negFacts' is {}"]),
-        ({"a1": question(img_negFacts=[fact(0), "x"])}, ["img_negFacts number 2", "is None"]),
+        ({"a1": question(Q=["?"])}, ["'Q': found ['?']"]),
+        ({"a1": question(Q='""')}, ["'Q': found ''"]),
+        ({"a1": question(A="zigzag")}, ["'A': found 'zigzag'"]),
+        ({"a1": question(img_negFacts={})}, ["'img_negFacts': found {}"]),
+        ({"a1": question(img_negFacts=[fact(0), "x"])}, ["img_negFacts number 2", "found None"]),
         ({"a1": question(img_posFacts=[fact(0, image_id="d_0")])}, ["number 1", "'d_0'"]),
-        ({"a1": question(img_posFacts=[fact(0, image_id=True)])}, ["'image_id' is True"]),
+        ({"a1": question(img_posFacts=[fact(0, image_id=True)])}, ["image_id is True"]),
         ({"a1": question(img_posFacts=[fact(0, caption="", title=None)])}, ["30000000", "'title'"]),
         ({"a1": question(img_posFacts=[fact(4)])}, ["30000004", "4 lines"]),
     ],
@@ -352,7 +353,7 @@ def test_a_broken_line_is_an_error_that_names_file_and_image(
     content = images.read_bytes()
     images.write_bytes(content[: image.offset] + line + b"\n" + content[image.offset :])
     with pytest.raises(
-        VragError, match=rf"imgs\.tsv, image 30000002 at byte {image.offset:,}: .*{words}"
+        VragError, match=rf"imgs\.tsv#image=30000002&byte={image.offset}: .*{words}"
     ):
         image.open()
 
@@ -370,7 +371,7 @@ def test_pictures_get_a_new_stamp_when_the_file_is_replaced_and_each_has_its_own
     image = picture(load_webqa(annotations, images), "30000000")
     images.unlink()
     for look in (lambda: image.stamp, image.data):
-        with pytest.raises(VragError, match=r"imgs\.tsv, image 30000000 .*cannot be read"):
+        with pytest.raises(VragError, match=r"imgs\.tsv#image=30000000.*cannot be read"):
             look()
 
 
@@ -415,3 +416,9 @@ def test_captions_only_refuses_a_document_without_text() -> None:
     )
     with pytest.raises(VragError, match="bare: document 'd' has no text"):
         captions_only(benchmark)
+
+
+def test_an_image_is_found_again_by_its_uri(write: Write) -> None:
+    image = picture(load_webqa(*write()), "30000002")
+    assert tsv_image_from_uri(image.where) == image
+    assert tsv_image_from_uri(str(image.path)) is None

@@ -5,7 +5,8 @@ Each data set has its own module in `datasets`. They share `images`, `articles`,
 """
 
 from vrag_kit.benchmarks.articles import Article, chunk_article, parse_article, read_articles
-from vrag_kit.benchmarks.chart_mrag import load_chart_mrag
+from vrag_kit.benchmarks.datasets.chart_mrag import load_chart_mrag
+from vrag_kit.benchmarks.datasets.collection import load_collection
 from vrag_kit.benchmarks.datasets.crag_mm import load_crag_mm
 from vrag_kit.benchmarks.datasets.crag_mm_index import (
     entity_names,
@@ -20,7 +21,10 @@ from vrag_kit.benchmarks.datasets.mrag_bench_corpora import (
     load_mrag_texts,
     read_class_labels,
 )
+from vrag_kit.benchmarks.datasets.pages import load_page_benchmark
 from vrag_kit.benchmarks.datasets.visual_rag import load_visual_rag
+from vrag_kit.benchmarks.datasets.webqa import load_webqa
+from vrag_kit.benchmarks.datasets.webqa_images import TsvImage
 from vrag_kit.benchmarks.images import ImageFile, decode
 from vrag_kit.benchmarks.knowledge_base import (
     Page,
@@ -30,16 +34,13 @@ from vrag_kit.benchmarks.knowledge_base import (
     match_pages,
     read_species,
 )
-from vrag_kit.benchmarks.page_benchmark import load_page_benchmark
-from vrag_kit.benchmarks.suite import load_collection
 from vrag_kit.benchmarks.transforms import (
+    captions_only,
     decode_id,
     encode_id,
     restrict_to_modality,
     with_gold_evidence,
 )
-from vrag_kit.benchmarks.webqa import captions_only, load_webqa
-from vrag_kit.benchmarks.webqa_images import TsvImage
 
 __all__ = [
     "Article",

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from vrag_kit.errors import VragError
 
@@ -54,6 +54,7 @@ _ABBREVIATIONS = (
 )
 _ABBREVIATED = re.compile(rf"(?:\b(?i:{_ABBREVIATIONS})|\b[A-Z])\.$")
 
+T = TypeVar("T")
 Section = tuple[str, str]
 """(heading, text); the opening of an article has the heading ""."""
 
@@ -200,19 +201,8 @@ def chunk_article(article: Article, tokens: int = CHUNK_TOKENS) -> list[str]:
 
 def _merged(sections: Iterable[Section], tokens: int) -> list[list[Section]]:
     """The sections that are kept; adjacent short ones together."""
-    merged: list[list[Section]] = []
-    length = 0  # of the last group
-    for heading, text in sections:
-        if heading.strip().lower() in DROPPED:
-            continue
-        more = count_tokens(text)
-        if merged and length + more < tokens:
-            merged[-1].append((heading, text))
-            length += more
-        else:
-            merged.append([(heading, text)])
-            length = more
-    return merged
+    kept = [section for section in sections if section[0].strip().lower() not in DROPPED]
+    return _grouped(kept, [count_tokens(text) for _, text in kept], tokens - 1)
 
 
 def _headed(heading: str, text: str) -> str:
@@ -221,14 +211,17 @@ def _headed(heading: str, text: str) -> str:
 
 def _pieces(parts: list[str], tokens: int) -> list[str]:
     """Sentences joined to pieces of at most `tokens`, but for one that is longer itself."""
-    pieces: list[list[str]] = []
-    length = 0  # of the last piece
-    for sentence in parts:
-        more = count_tokens(sentence)
-        if pieces and length + more <= tokens:
-            pieces[-1].append(sentence)
-            length += more
-        else:
-            pieces.append([sentence])
-            length = more
-    return [" ".join(piece) for piece in pieces]
+    return [" ".join(piece) for piece in _grouped(parts, list(map(count_tokens, parts)), tokens)]
+
+
+def _grouped(items: Sequence[T], lengths: Sequence[int], most: int) -> list[list[T]]:
+    """Adjacent items in groups of at most `most` tokens, but for one that is longer itself."""
+    groups: list[list[T]] = []
+    length = 0  # of the last group
+    for item, more in zip(items, lengths, strict=True):
+        if not groups or length + more > most:
+            groups.append([])
+            length = 0
+        groups[-1].append(item)
+        length += more
+    return groups

@@ -10,13 +10,13 @@ import json
 import re
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from itertools import count
 from pathlib import Path
-from typing import NamedTuple
 
 import pandas as pd
 
+from vrag_kit.benchmarks import articles as article_code
 from vrag_kit.benchmarks.articles import CHUNK_TOKENS, Article, chunk_article, read_articles
 from vrag_kit.errors import VragError
 from vrag_kit.files import write_file
@@ -27,14 +27,6 @@ ROUNDS = ("scientific name", "common name", "mention")
 """The ways in which a page is matched, best first."""
 _BINOMIAL = re.compile(r"(?=\b([A-Z][a-z]+ [a-z][a-z-]+)\b)")
 _NAME = re.compile(r"[A-Z][a-z]+ [a-z][a-z-]+")
-
-
-class _Rank(NamedTuple):
-    """How good a match is; the least is best."""
-
-    how: int  # place in ROUNDS
-    position: int  # of the name in the text
-    title: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,17 +48,12 @@ def read_species(path: Path | str) -> dict[str, str]:
     path = Path(path)
     try:
         content = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
+        rows = content["categories"] if isinstance(content, dict) else content
+    except (OSError, ValueError, KeyError) as error:
         raise VragError(
-            f"{path}: cannot be read as JSON ({error}). Expected iNaturalist's categories, such as"
+            f"{path}: no categories ({error!r}); expected a JSON list such as"
             ' [{"name": "Branta leucopsis", "common_name": "Barnacle Goose"}, …].'
         ) from error
-    rows = content.get("categories") if isinstance(content, dict) else content
-    if not isinstance(rows, list) or not rows:
-        raise VragError(
-            f"{path}: found {type(content).__name__} without a list of categories; expected"
-            ' [{"name": …, "common_name": …}, …].'
-        )
     for number, row in enumerate(rows):
         if not isinstance(row, dict) or not isinstance(row.get("name"), str):
             raise VragError(
@@ -90,17 +77,17 @@ def match_pages(species: Mapping[str, str], articles: Iterable[Article]) -> dict
             if name:
                 names[name.lower()].append(scientific)
     odd = [name for name in species if not _NAME.fullmatch(name)]
-    best: dict[str, tuple[_Rank, Article]] = {}
+    best: dict[str, tuple[tuple[int, int, str], Article]] = {}
 
-    def offer(scientific: str, how: int, position: int, article: Article) -> None:
-        rank = _Rank(how, position, article.title)
+    def offer(scientific: str, round_: int, position: int, article: Article) -> None:
+        rank = (round_, position, article.title)  # the least is best
         if scientific not in best or rank < best[scientific][0]:
             best[scientific] = rank, article
 
     for article in articles:
-        for how, names in enumerate(by_name):
+        for round_, names in enumerate(by_name):
             for scientific in names.get(article.title.strip().lower(), ()):
-                offer(scientific, how, 0, article)
+                offer(scientific, round_, 0, article)
         text = article.text
         for found in _BINOMIAL.finditer(text):
             if found[1] in species:
@@ -112,7 +99,7 @@ def match_pages(species: Mapping[str, str], articles: Iterable[Article]) -> dict
     for scientific in species:
         if scientific in best:
             rank, article = best[scientific]
-            pages[scientific] = Page(scientific, ROUNDS[rank.how], article)
+            pages[scientific] = Page(scientific, ROUNDS[rank[0]], article)
     return pages
 
 
@@ -129,44 +116,32 @@ def load_species_pages(
     if not kept.is_file():
         total, articles = read_articles(source)
         pages = match_pages(species, track(articles, "reading articles", total, "articles"))
-        write_file(kept, "".join(f"{_written(page)}\n" for page in pages.values()))
+        rows = [json.dumps(asdict(page), ensure_ascii=False) for page in pages.values()]
+        write_file(kept, "".join(f"{row}\n" for row in rows))
     lines = kept.read_text(encoding="utf-8").splitlines()
     return {page.species: page for page in map(_read_page, lines)}
 
 
 def _key(source: Path | str, species: Mapping[str, str]) -> str:
-    """Changes with all that decides which pages are found: articles, names and code."""
-    here = Path(__file__).parent
-    code = [
-        (here / name).read_text(encoding="utf-8") for name in ("articles.py", "knowledge_base.py")
-    ]
-    parts = [str(source), _stamp(Path(source)), sorted(species.items()), code]
+    """Changes with all that decides which pages are found: articles, names and code.
+
+    A folder's articles are known by name, time and size.
+    """
+    modules = (str(article_code.__file__), __file__)
+    code = [Path(module).read_text(encoding="utf-8") for module in modules]
+    files = []
+    for file in sorted(Path(source).rglob("*")) if Path(source).is_dir() else []:
+        if file.is_file():
+            stat = file.stat()
+            files.append((str(file.relative_to(source)), stat.st_mtime_ns, stat.st_size))
+    parts = [str(source), files, sorted(species.items()), code]
     return hashlib.sha256(json.dumps(parts).encode()).hexdigest()[:16]
-
-
-def _stamp(folder: Path) -> list[tuple[str, int, int]]:
-    """Name, time and size of each file; nothing for a data set of the hub."""
-    if not folder.is_dir():
-        return []
-    files = [path for path in folder.rglob("*") if path.is_file()]
-    stats = [(str(file.relative_to(folder)), file.stat()) for file in files]
-    return sorted((name, stat.st_mtime_ns, stat.st_size) for name, stat in stats)
-
-
-def _written(page: Page) -> str:
-    row = {
-        "species": page.species,
-        "matched_by": page.matched_by,
-        "title": page.article.title,
-        "sections": page.article.sections,
-    }
-    return json.dumps(row, ensure_ascii=False)
 
 
 def _read_page(line: str) -> Page:
     row = json.loads(line)
-    article = Article(row["title"], tuple(map(tuple, row["sections"])))
-    return Page(row["species"], row["matched_by"], article)
+    article = row.pop("article")
+    return Page(**row, article=Article(article["title"], tuple(map(tuple, article["sections"]))))
 
 
 def knowledge_base(

@@ -7,6 +7,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Collection, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -107,18 +108,16 @@ def read_shard(
     missing one of `columns`.
     """
     import pyarrow as pa  # heavy
-    import pyarrow.parquet as pq
 
     problems = problems or Problems()
     number = 0
     try:
-        with pq.ParquetFile(path) as shard:
-            names = shard.schema_arrow.names
+        with _open_table(path) as (names, batches):
             if lacking := [name for name in columns if name not in names]:
                 words = f"no column {lacking[0]!r}; found {', '.join(names)}. Is this {what}?"
                 problems.add(Kind.ROW, str(path), words)
                 return
-            for batch in shard.iter_batches(batch_size=4):
+            for batch in batches:
                 for row in batch.to_pylist():
                     yield f"{path.name} row {number}", row
                     number += 1
@@ -130,6 +129,21 @@ def read_shard(
             f"cannot be read behind row {number}: {str(error).splitlines()[0]} The file has"
             f" {size:,} bytes and is cut short or damaged. Fetch it again.",
         )
+
+
+@contextmanager
+def _open_table(path: Path) -> Iterator[tuple[list[str], Iterator[Any]]]:  # Any: record batches
+    """The columns of a Parquet or Arrow file, and its rows in small batches."""
+    import pyarrow as pa  # heavy
+    import pyarrow.parquet as pq
+
+    if path.suffix == ".arrow":
+        with pa.memory_map(str(path)) as file:
+            table = pa.ipc.open_stream(file).read_all()  # no copy
+            yield table.column_names, iter(table.to_batches(max_chunksize=4))
+    else:
+        with pq.ParquetFile(path) as shard:
+            yield shard.schema_arrow.names, shard.iter_batches(batch_size=4)
 
 
 def read_lines(path: Path, what: str = "annotation file") -> Iterator[tuple[str, str]]:

@@ -9,12 +9,15 @@ import hashlib
 import json
 import re
 from collections import defaultdict
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
+from itertools import chain
 from string import ascii_uppercase
+from typing import Annotated
 from urllib.parse import quote, unquote
 
 import pandas as pd
+from pydantic import BeforeValidator
 
 from vrag_kit.errors import VragError, short_repr
 from vrag_kit.types import MODALITIES, Benchmark, DocId, QueryId
@@ -44,16 +47,24 @@ def percent_encode_spaces(name: str) -> str:
     return re.sub(r"[\s\x00-\x1f\x7f]", lambda found: quote(found[0], safe=""), name)
 
 
-def parse_id(value: object, column: str, where: str) -> str:
-    """Parse an id of a row, a text or a whole number, and encode it as `encode_id` does.
-
-    Raises `VragError`, which begins with `where`, for any other value and for blank text.
-    """
+def _encoded(value: object) -> str:
     if isinstance(value, int) and not isinstance(value, bool):
         return str(value)
     if isinstance(value, str) and value.strip():
         return encode_id(value)
-    raise VragError(f"{where}: {column} is {short_repr(value)}, expected a text or a whole number.")
+    raise ValueError(f"is {short_repr(value)}; expected a text or a whole number.")
+
+
+RowId = Annotated[str, BeforeValidator(_encoded)]
+"""An id in a row, a text or a whole number, encoded as `encode_id` does."""
+
+
+def hash_parts(*parts: Iterable[object]) -> str:
+    """Hash the JSON of each element of each part, in order: the fingerprint of a benchmark."""
+    digest = hashlib.sha256()
+    for each in chain(*parts):
+        digest.update(json.dumps(each).encode())
+    return digest.hexdigest()
 
 
 def parse_literal(text: str) -> object:
@@ -102,6 +113,24 @@ def restrict_to_modality(benchmark: Benchmark, modality: str) -> Benchmark:
         corpus=corpus,
         qrels=qrels,
         pools=None if benchmark.pools is None else pools,
+    )
+
+
+def captions_only(benchmark: Benchmark) -> Benchmark:
+    """Return the benchmark with text-only documents, for text-to-caption search.
+
+    The questions stay the same. Raises `VragError` for a document without text.
+    """
+    for doc_id, document in benchmark.corpus.items():
+        if not (document.text or "").strip():
+            raise VragError(
+                f"{benchmark.name}: document {doc_id!r} has no text, so it cannot be found by its"
+                " caption. Load a benchmark with captions."
+            )
+    return replace(
+        benchmark,
+        fingerprint=hashlib.sha256(f"{benchmark.fingerprint} captions only".encode()).hexdigest(),
+        corpus={key: replace(each, image=None) for key, each in benchmark.corpus.items()},
     )
 
 

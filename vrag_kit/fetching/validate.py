@@ -8,11 +8,13 @@ import tempfile
 from collections.abc import Collection, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, replace
-from itertools import islice, product
+from functools import partial
+from itertools import chain, islice, product
 from pathlib import Path
 
 import pandas as pd
 
+from vrag_kit.benchmarks.datasets.chart_mrag import SENTENCES, load_chart_mrag
 from vrag_kit.benchmarks.datasets.crag_mm import load_crag_mm
 from vrag_kit.benchmarks.datasets.crag_mm_index import (
     ENTRIES,
@@ -22,12 +24,13 @@ from vrag_kit.benchmarks.datasets.crag_mm_index import (
 )
 from vrag_kit.benchmarks.datasets.crag_mm_rows import SPLITS
 from vrag_kit.benchmarks.datasets.mrag_bench import CORPUS, load_mrag_bench
+from vrag_kit.benchmarks.datasets.pages import list_splits, load_page_benchmark
 from vrag_kit.benchmarks.datasets.visual_rag import load_visual_rag
+from vrag_kit.benchmarks.datasets.webqa import ANNOTATIONS, IMAGES, load_webqa
 from vrag_kit.benchmarks.images import decode
-from vrag_kit.benchmarks.rows import Kind, Problem, Problems
+from vrag_kit.benchmarks.rows import Kind, Problems
 from vrag_kit.errors import VragError
 from vrag_kit.fetching.data_folder import find_data
-from vrag_kit.fetching.suite_health import check_suite, suite_sets
 from vrag_kit.files import write_file
 from vrag_kit.log import logger, track
 from vrag_kit.types import Benchmark, LazyImage
@@ -35,6 +38,7 @@ from vrag_kit.types import Benchmark, LazyImage
 MOST_ROWS = 50
 """Maximum rows of a printed table; `--csv` writes all."""
 _THREADS = 4
+Loader = partial[Benchmark]
 _BATCH = 1024  # images handed to the threads together, so that memory does not grow
 
 
@@ -75,10 +79,11 @@ def find_problems(target: Path, image_root: Path | None = None) -> pd.DataFrame:
     problems = Problems(collect=True)
     if crag_mm := _crag_mm_splits(target):
         _crag_mm(target, crag_mm, image_root, problems)
-    elif image_root is None and suite_sets(target):
-        check = check_suite(target)
-        logger.info("\n".join(_lines(check.counts.astype(object))))
-        problems.found += _problems(check.findings)
+    elif image_root is None and (collection := _collection(target)):
+        for name, load in collection:
+            start = len(problems.found)
+            _open(name, load, problems)
+            _name_data_set(name, problems, start)
     elif _has_shards(target):
         _mrag_bench(target, image_root, problems)
     elif image_root is None and not target.is_dir():
@@ -89,7 +94,7 @@ def find_problems(target: Path, image_root: Path | None = None) -> pd.DataFrame:
     else:
         annotations = target
         if image_root is None:
-            annotations, image_root = find_data(target)
+            annotations, image_root = _find_annotations(target)
         logger.info(f"annotations: {annotations}\nimages: {image_root}")
         open_images(load_visual_rag(annotations, image_root, problems=problems), problems)
     distinct = dict.fromkeys(problems.found)  # two splits may share a file of annotations
@@ -98,8 +103,58 @@ def find_problems(target: Path, image_root: Path | None = None) -> pd.DataFrame:
     return pd.DataFrame([asdict(problem) for problem in found], columns=columns)
 
 
-def _problems(table: pd.DataFrame) -> list[Problem]:
-    return [Problem(Kind(kind), *rest) for kind, *rest in table.itertuples(index=False)]
+def _find_annotations(folder: Path) -> tuple[Path, Path]:
+    try:
+        return find_data(folder)
+    except VragError as error:
+        others = f"neither pages (queries, corpus and qrels) nor charts (*.arrow) nor {ANNOTATIONS}"
+        raise VragError(f"{error} {folder.name} holds {others}.") from error
+
+
+def _name_data_set(name: str, problems: Problems, start: int) -> None:
+    """Write a data set's name before the locations of problems, from number `start` on."""
+    problems.found[start:] = [
+        replace(problem, location=f"{name}: {problem.location}")
+        for problem in problems.found[start:]
+    ]
+
+
+def _collection(folder: Path) -> list[tuple[str, Loader]]:
+    """(name, loader) of each split of pages, of charts and of WebQA in a folder or its subfolders;
+    none if these hold only WebQA, as in the synthetic Field Guide.
+    """
+    if found := _data_sets(folder):
+        return found
+    below = [each for each in folder.iterdir() if each.is_dir()] if folder.is_dir() else []
+    found = list(chain.from_iterable(map(_data_sets, sorted(below))))
+    return found if any(loader.func is not load_webqa for _, loader in found) else []
+
+
+def _data_sets(folder: Path) -> list[tuple[str, Loader]]:
+    name = folder.name
+    if (folder / "queries").is_dir() and (splits := list_splits(folder)):
+        return [
+            (f"{name} {each}", partial(load_page_benchmark, folder, split=each)) for each in splits
+        ]
+    for rows in (folder, folder / "rows"):
+        if any(rows.glob("*.arrow")):
+            texts = folder if (folder / SENTENCES).is_file() else folder.parent
+            return [(name, partial(load_chart_mrag, rows, texts / SENTENCES))]
+    if (folder / ANNOTATIONS).is_file():
+        images = folder / IMAGES if (folder / IMAGES).is_file() else None
+        load = partial(load_webqa, folder / ANNOTATIONS, images, split=None, questions="all")
+        return [(name, load)]
+    return []
+
+
+def _open(name: str, load: Loader, problems: Problems) -> None:
+    """Load a data set, which caches its images in a temporary folder, and open them."""
+    try:
+        with tempfile.TemporaryDirectory() as cache:
+            options = {} if load.func is load_webqa else {"cache_dir": cache}
+            open_images(load(name=name, problems=problems, **options), problems)
+    except VragError as error:
+        problems.add(Kind.ROW, "not loaded", str(error))
 
 
 def _mrag_bench(rows: Path, corpus: Path | None, problems: Problems) -> None:
@@ -127,10 +182,7 @@ def _crag_mm(
     for rows, split in splits:
         start = len(problems.found)
         open_images(load_crag_mm(rows, split, images=images, problems=problems), problems)
-        problems.found[start:] = [
-            replace(problem, location=f"{rows.name}: {problem.location}")
-            for problem in problems.found[start:]
-        ]
+        _name_data_set(rows.name, problems, start)
     for path in sorted(folder.glob(f"*/{ENTRIES}")):
         entries = read_image_index(path.parent, problems)
         index = Benchmark(

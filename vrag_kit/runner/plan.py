@@ -122,7 +122,7 @@ def unknown_data_names(plan: Plan) -> list[str]:
 
 
 def _wrong_names(values: Mapping[str, Any], where: Path) -> list[str]:
-    from vrag_kit.synthetic.checking import check_data_parameter  # heavy: it can draw
+    from vrag_kit.runner.data_parameters import check_data_parameter  # heavy: it can draw
 
     faults = []
     for parameter, value in values.items():

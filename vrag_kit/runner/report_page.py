@@ -12,10 +12,10 @@ import jinja2
 
 from vrag_kit import papers
 from vrag_kit.analysis.results import result_files
+from vrag_kit.open import data_title
 from vrag_kit.runner.chapters import NotebookSection, notebook_section
 from vrag_kit.runner.params import declared_parameters
 from vrag_kit.runner.plan import Plan, notebook_name
-from vrag_kit.synthetic.opening import data_title
 from vrag_kit.workspace import path as project_path
 from vrag_kit.workspace import project_root
 

@@ -1,5 +1,5 @@
 """Captions for the Field Guide's photographs, and a WebQA made of them, in the layout
-that `vrag_kit.benchmarks.webqa` reads.
+that `vrag_kit.benchmarks.datasets.webqa` reads.
 
     <guide>/webqa/WebQA_train_val.json    the guide's questions, each with one or two of
                                           its clues and 10 to 16 other images
@@ -22,7 +22,7 @@ from typing import TypeVar
 
 import numpy as np
 
-from vrag_kit.benchmarks.webqa_images import LINES
+from vrag_kit.benchmarks.datasets.webqa_images import LINES
 from vrag_kit.files import write_file
 from vrag_kit.log import track
 from vrag_kit.synthetic.pages import FieldGuideEdition, SpeciesPlan, plan_species, species_slots

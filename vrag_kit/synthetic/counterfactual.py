@@ -21,8 +21,8 @@ from vrag_kit.benchmarks import decode
 from vrag_kit.errors import VragError
 from vrag_kit.generation import gt_clue
 from vrag_kit.generation.contexts import CONTRADICTION, Others
+from vrag_kit.synthetic.drawn_guide import DRAWN, Source
 from vrag_kit.synthetic.generator_version import generator_version
-from vrag_kit.synthetic.opening import DRAWN, Source
 from vrag_kit.synthetic.organisms import KINDS
 from vrag_kit.synthetic.pages import EDITIONS, plan_species, species_slots
 from vrag_kit.synthetic.photographs import numbered_species

@@ -9,9 +9,9 @@ from typing import Any
 
 from vrag_kit.analysis.sentences import MarkdownText
 from vrag_kit.synthetic.crag_mm.opening import CRAG_MM_EDITIONS
+from vrag_kit.synthetic.drawn_guide import DRAWN
 from vrag_kit.synthetic.mrag_bench import DRAWN_MRAG
 from vrag_kit.synthetic.mrag_suite.opening import DRAWN_SUITE
-from vrag_kit.synthetic.opening import DRAWN
 from vrag_kit.workspace import path as project_path
 
 _HERE = Path(__file__).parent.resolve()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from pathlib import Path
 
 from vrag_kit.processes import available_cores
@@ -11,6 +12,10 @@ from vrag_kit.synthetic.generate import refuse_generation
 from vrag_kit.synthetic.generator_version import generator_version
 from vrag_kit.synthetic.guide import DRAWN_BY, generate_field_guide
 
+Source = str | Mapping[str, str]
+"""A synthetic edition by name (one of `DRAWN`), or a mapping of real files."""
+DRAWN = {"field-guide": "full", "field-guide-small": "small"}
+"""Name → edition of the Field Guide; it is drawn into data/<name>."""
 MEGABYTES = {"full": 300, "small": 10}
 """Edition → what it takes on the disk."""
 

@@ -8,11 +8,11 @@ from vrag_kit.errors import VragError, did_you_mean
 from vrag_kit.processes import available_cores
 from vrag_kit.synthetic.crag_mm.drawing import generate_crag_mm
 from vrag_kit.synthetic.crag_mm.opening import CRAG_MM_EDITIONS
+from vrag_kit.synthetic.drawn_guide import DRAWN
 from vrag_kit.synthetic.guide import generate_field_guide
 from vrag_kit.synthetic.mrag_bench.drawing import generate_mrag_bench
 from vrag_kit.synthetic.mrag_bench.opening import DRAWN_MRAG
 from vrag_kit.synthetic.mrag_suite.opening import DRAWN_SUITE, generate_suite_with_guide
-from vrag_kit.synthetic.opening import DRAWN
 
 
 def generate_edition(edition: str, folder: Path | str) -> str:

@@ -12,7 +12,7 @@ from typing import Any
 import pandas as pd
 
 from vrag_kit.analysis import check_answers
-from vrag_kit.benchmarks.suite import Entry as DataSet
+from vrag_kit.benchmarks.datasets.collection import Entry as DataSet
 from vrag_kit.config import Entry
 from vrag_kit.errors import VragError
 from vrag_kit.generation import ask_models

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from vrag_kit.benchmarks import captions_only
-from vrag_kit.benchmarks.suite import Entry, load_collection
+from vrag_kit.benchmarks.datasets.collection import Entry, load_collection
 from vrag_kit.errors import VragError, did_you_mean
 from vrag_kit.judging.claims import EntailmentLabel
 from vrag_kit.papers.mrag_suite.printed import DATASETS

@@ -1,5 +1,5 @@
-"""Data as a notebook's parameter names them: "field-guide-small", which is drawn when it
-is not there, or a mapping that says where the files of real data are.
+"""Open data by name: a synthetic edition ("field-guide-small"), which is generated if it is
+missing, or real data, by a mapping of where their files are.
 """
 
 from __future__ import annotations
@@ -18,15 +18,10 @@ from vrag_kit.benchmarks import (
 )
 from vrag_kit.benchmarks.knowledge_base import Page
 from vrag_kit.errors import VragError, did_you_mean
-from vrag_kit.synthetic.drawn_guide import field_guide_folder
+from vrag_kit.synthetic.drawn_guide import DRAWN, Source, field_guide_folder
 from vrag_kit.types import Benchmark
 from vrag_kit.workspace import path as project_path
 
-Source = str | Mapping[str, str]
-"""A drawn edition by name (one of `DRAWN`), or a mapping of real files."""
-
-DRAWN = {"field-guide": "full", "field-guide-small": "small"}
-"""Name → edition of the Field Guide; it is drawn into data/<name>."""
 _TITLES = {"field-guide": "Field Guide", "field-guide-small": "Field Guide (small)"}
 
 

@@ -16,6 +16,7 @@ from pathlib import Path
 from PIL import Image
 
 from vrag_kit.benchmarks.images import decode
+from vrag_kit.benchmarks.rows import Kind, Problems
 from vrag_kit.errors import VragError, short_repr
 
 LINES = 10_000_000
@@ -33,8 +34,8 @@ class TsvImage:
 
     @property
     def where(self) -> str:
-        """The file, the image id and the byte offset of its line."""
-        return f"{self.path}, image {self.image_id} at byte {self.offset:,}"
+        """A URI: the file, and as its fragment the image id and the byte offset of its line."""
+        return f"{self.path}#image={self.image_id}&byte={self.offset}"
 
     @property
     def stamp(self) -> str:
@@ -82,16 +83,13 @@ class TsvImage:
         return VragError(f"{self.where}: cannot be read ({error.strerror}). {_FETCH}")
 
 
-_WHERE = re.compile(r"(?P<file>.+), image (?P<id>\d+) at byte (?P<byte>[\d,]+)")
+_URI = re.compile(r"(.+)#image=(\d+)&byte=(\d+)")
 
 
-def tsv_image_from_uri(where: str) -> TsvImage | None:
+def tsv_image_from_uri(uri: str) -> TsvImage | None:
     """Return the image with this `where`, or None for another kind of image."""
-    found = _WHERE.fullmatch(where)
-    if found is None:
-        return None
-    offset = int(found["byte"].replace(",", ""))
-    return TsvImage(Path(found["file"]), int(found["id"]), offset)
+    found = _URI.fullmatch(uri)
+    return TsvImage(Path(found[1]), int(found[2]), int(found[3])) if found else None
 
 
 class TsvFile:
@@ -114,28 +112,23 @@ class TsvFile:
         for number, line in enumerate(lines, start=1):
             if not line.strip().isdigit():
                 raise VragError(
-                    f"{self.index} line {number}: found {short_repr(line)}, expected the byte at"
-                    " which a"
-                    f" line of {path.name} begins. {_FETCH}"
+                    f"{self.index} line {number}: found {short_repr(line)}; expected the byte at"
+                    f" which a line of {path.name} begins. {_FETCH}"
                 )
         self._offsets = [int(line) for line in lines]
 
-    def image(self, image_id: int, where: str) -> TsvImage:
-        """Return the image with this id.
-
-        Raises `VragError`, which begins with `where`, for an image beyond the end of the index
-        or the file.
+    def image(self, image_id: int, where: str, problems: Problems) -> TsvImage | None:
+        """Return the image with this id; an image beyond the end of the index or the file is a
+        problem at `where`.
         """
         line = image_id % LINES
         if line >= len(self._offsets):
-            raise VragError(
-                f"{where}: image {image_id} would be in line {line:,}, counted from 0, but"
-                f" {self.index} has {len(self._offsets):,} lines. {_FETCH}"
-            )
-        offset = self._offsets[line]
-        if offset >= self._size:
-            raise VragError(
-                f"{where}: image {image_id} begins at byte {offset:,}, but {self.path} ends at"
-                f" {self._size:,}: it is incomplete. {_FETCH}"
-            )
-        return TsvImage(self.path, image_id, offset)
+            found = f"line {line:,}, counted from 0, but {self.index} has {len(self._offsets):,}"
+            words = f"image {image_id} would be in {found} lines. {_FETCH}"
+        elif self._offsets[line] >= self._size:
+            found = f"byte {self._offsets[line]:,}, but {self.path} ends at {self._size:,}"
+            words = f"image {image_id} begins at {found}: it is incomplete. {_FETCH}"
+        else:
+            return TsvImage(self.path, image_id, self._offsets[line])
+        problems.add(Kind.MISSING, where, words, str(image_id))
+        return None

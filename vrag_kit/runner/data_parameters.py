@@ -6,8 +6,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from vrag_kit.errors import VragError, did_you_mean
-from vrag_kit.synthetic import opening
+from vrag_kit.open import check_data_spec
 from vrag_kit.synthetic.crag_mm.opening import CRAG_MM_EDITIONS
+from vrag_kit.synthetic.drawn_guide import DRAWN
 from vrag_kit.synthetic.mrag_bench.opening import DRAWN_MRAG
 from vrag_kit.synthetic.mrag_suite.opening import suite_edition
 from vrag_kit.synthetic.real_data import resolve_rows
@@ -25,7 +26,7 @@ def check_data_parameter(parameter: str, source: str | Mapping[str, Any]) -> Non
     """Raise `VragError` for data that `parameter` cannot name; a parameter that names no
     data passes.
     """
-    opening.check_data_spec(parameter, source)
+    check_data_spec(parameter, source)
     if isinstance(source, str):
         if parameter in _ROWS and source not in _ROWS[parameter]:
             resolve_rows(parameter, source, _ROWS[parameter])
@@ -35,7 +36,7 @@ def check_data_parameter(parameter: str, source: str | Mapping[str, Any]) -> Non
         if parameter == "mrag_texts" and not is_path:
             _check_drawn(parameter, source, DRAWN_MRAG, "or a folder of passages")
         if parameter == "synthetic_data":
-            _check_drawn(parameter, source, opening.DRAWN, "which are drawn")
+            _check_drawn(parameter, source, DRAWN, "which are drawn")
 
 
 def _check_drawn(parameter: str, source: str, drawn: Mapping[str, str], words: str) -> None:

@@ -1,0 +1,70 @@
+"""The loaders' rooms know no data set: its names and fields stand in `benchmarks/datasets` alone,
+and where each data set is fetched and checked.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from importlib import import_module
+from pathlib import Path
+
+from conftest import ROOT
+
+from vrag_kit.benchmarks.rows import Row
+
+PACKAGE = ROOT / "vrag_kit"
+DATASETS = PACKAGE / "benchmarks" / "datasets"
+NAMES = re.compile(
+    r"web_?qa|mrag|crag|visual.?rag|visrag|vidore|chart|inat\b|inaturalist|imgs\.tsv", re.IGNORECASE
+)
+GENERIC = """
+A B C D answer doc_id document id image images index name page_name query query_id question source
+split text title url
+"""
+"""Fields of a data set whose names any data set may have."""
+ALLOWED = {
+    "benchmarks/__init__.py": {"chart", "crag", "mrag", "visual_rag", "webqa"},  # exports
+    "benchmarks/articles.py": {"visual-rag"},  # the paper whose procedure it follows
+    "benchmarks/knowledge_base.py": {"visual-rag", "inaturalist"},  # likewise, and its species
+    "fetching/__init__.py": {"visual_rag"},
+    "fetching/crag_mm.py": {"crag"},
+    "fetching/data_folder.py": {"visual-rag"},
+    "fetching/mrag_bench.py": {"mrag"},
+    "fetching/suite.py": {"chart", "imgs.tsv", "mrag", "visrag", "visual-rag", "webqa"},
+    "fetching/validate.py": {"chart", "crag", "mrag", "visual-rag", "visual_rag", "webqa"},
+    "fetching/visual_rag.py": {"inaturalist", "visual-rag", "visual_rag"},
+}
+"""Module → the names of data sets in it."""
+
+
+def engine_modules() -> list[Path]:
+    return [path for room in ("benchmarks", "fetching") for path in (PACKAGE / room).glob("*.py")]
+
+
+def fields_of_data_sets() -> set[str]:
+    """The fields of all row models in `datasets`."""
+    found: set[str] = set()
+    for path in DATASETS.glob("*.py"):
+        module = import_module(f"vrag_kit.benchmarks.datasets.{path.stem}")
+        for value in vars(module).values():
+            if isinstance(value, type) and issubclass(value, Row):
+                found |= set(value.model_fields)
+    return found - set(GENERIC.split())
+
+
+def test_names_of_data_sets_stand_only_where_they_are_fetched_and_checked() -> None:
+    found = {}
+    for path in engine_modules():
+        if names := {name.lower() for name in NAMES.findall(path.read_text(encoding="utf-8"))}:
+            found[path.relative_to(PACKAGE).as_posix()] = names
+    assert found == ALLOWED
+
+
+def test_no_field_of_a_data_set_is_read_outside_its_module() -> None:
+    fields = fields_of_data_sets()
+    assert {"gt_keypoints", "img_posFacts", "egocentric", "sn"} & fields
+    for path in engine_modules():
+        nodes = ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        constants = {node.value for node in nodes if isinstance(node, ast.Constant)}
+        assert not constants & fields, (path.name, constants & fields)
