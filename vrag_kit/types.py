@@ -127,8 +127,8 @@ class Query:
     entity: str = ""
     """What the question is about: the scientific name in Visual-RAG."""
     group: str = ""
-    """The cluster for statistics: queries of one group are not independent (the species
-    in Visual-RAG).
+    """The cluster for statistics: queries of one group are not independent (the species in
+    Visual-RAG). Give each query its own id where all are independent.
     """
     conversation_id: str | None = None
     """The conversation this turn belongs to; None for single-turn questions."""
@@ -165,7 +165,9 @@ class Benchmark:
     groups_are: str = "groups"
     """What the queries' groups are, in the plural, for captions: "species"."""
     read_from: tuple[str, str] = ("", "")
-    """The fingerprint when it was read, and the blob id of the annotations (`git_blob_id`)."""
+    """The fingerprint when it was read, and the blob id of the annotations (`git_blob_id`), for the
+    audits of a paper; a loader may leave it empty.
+    """
 
     @property
     def blob(self) -> str:

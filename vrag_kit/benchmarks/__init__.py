@@ -1,7 +1,18 @@
 """Loaders for benchmarks: queries, corpora and labels, read from the authors' published files.
 
-Each data set has its own module in `datasets`. They share `images`, `articles`, `knowledge_base`
-(article chunks per species), `rows` (row models, and what is wrong with data) and `sources`.
+Each data set has its own module in `datasets`. To add one, here or in a project of your own, write
+a function `load_…` that returns a `Benchmark` (`vrag_kit.types`); `datasets.visual_rag` is an
+example. In the order of use:
+
+    rows.Row                 the model of a row: a pydantic model, one field a line
+    sources.read_objects     JSON Lines; `sources.read_shard` for Parquet and Arrow
+    rows.validate            checks a row; what is wrong goes to `rows.Problems`, which raises at
+                             the first or collects
+    Problems.is_new          refuses a second row of one id
+    images.ImageFile         an image by its path; `image_cache` for images that lie in rows
+    transforms               ids, groups of queries that share images, `hash_parts` for fingerprints
+
+`vrag check` knows the layouts in `fetching.validate`, and a notebook's parameter those in `open`.
 """
 
 from vrag_kit.benchmarks.articles import Article, chunk_article, parse_article, read_articles

@@ -40,6 +40,7 @@ class Problems:
     def __init__(self, *, collect: bool = False) -> None:
         self.collect = collect
         self.found: list[Problem] = []
+        """The problems so far, if collected."""
 
     def add(self, kind: Kind, location: str, message: str, image: str = "") -> None:
         """Collect a problem. Otherwise raises `VragError`, beginning with the location, unless
@@ -118,7 +119,7 @@ def validate(
     problems: Problems,
     context: Mapping[str, object] | None = None,
 ) -> R | None:
-    """Return the row, or None after a problem, which names field, found and expected value.
+    """Return the row, or None after a problem: its first fault, with field, found and expected.
 
     The kind is `MISSING` for an image without bytes, else `ROW`. A description of a field of
     `model` says what is expected; `context` is for its validators.
@@ -148,7 +149,7 @@ def _describe(model: type[Row], fault: ErrorDetails) -> str:
     else:
         expected = _EXPECTED.get(kind, fault["msg"].removeprefix("Input should be "))
     known = model.model_fields.get(str(fault["loc"][0])) if fault["loc"] else None
-    if known is not None and known.description:
+    if known is not None and known.description and len(fault["loc"]) == 1:
         expected = known.description
     elif kind == "extra_forbidden":
         expected = f"one of {', '.join(model.model_fields)}"

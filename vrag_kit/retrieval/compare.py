@@ -58,7 +58,8 @@ def search_all(
     the run's `attrs` too; embeddings and finished searches are cached in `cache_dir`.
 
     `retrievers` are what `load_encoder` takes, objects (`CustomEncoder`), or external TREC run
-    files, which are read as they are (`external_run`). One checkpoint is in memory at a time, and
+    files, which are read as they are (`external_run`); "bm25" is searched by `search_by_modality`
+    and `text_service`. One checkpoint is in memory at a time, and
     only if something is left to encode; a cached search is read back bit for bit. Raises
     `VragError` when two retrievers have the same name, such as two folders of one name, and as
     `external_run` does.
