@@ -13,13 +13,11 @@ import numpy as np
 from PIL import Image
 
 from vrag_kit.benchmarks import ImageFile
-from vrag_kit.retrieval import embedding_cache
 from vrag_kit.retrieval.embedding_cache import ShardPart, embed_part
 from vrag_kit.retrieval.encoders.base import DocumentKey, InputModalities
 from vrag_kit.types import Document, Query
 
-COUNT, SHARD = 32, 4
-embedding_cache.BATCH = 2
+COUNT, SHARD, BATCH = 32, 4, 2
 
 
 class Slow:

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from slow_encoder import COUNT, SHARD, Slow, encoded, pictures, work
+from slow_encoder import BATCH, COUNT, SHARD, Slow, encoded, pictures, work
 
 from vrag_kit.retrieval import embed_documents, embedding_cache
 from vrag_kit.retrieval.embedding_cache import ShardPart
@@ -22,18 +22,20 @@ import os, resource, signal, sys, time
 from pathlib import Path
 sys.path.insert(0, {str(Path(__file__).parent)!r})
 import slow_encoder
-from slow_encoder import COUNT, SHARD, Slow, work
+from slow_encoder import BATCH, COUNT, SHARD, Slow, work
 from vrag_kit.retrieval import embedding_cache, shards
 from vrag_kit.retrieval.embedding_cache import ShardPart
 
 place = Path(sys.argv[1])
 embedding_cache.SHARD = SHARD
+embedding_cache.BATCH = BATCH
 """
 
 
 @pytest.fixture
 def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setattr(embedding_cache, "SHARD", SHARD)
+    monkeypatch.setattr(embedding_cache, "BATCH", BATCH)
     pictures(tmp_path)
     return tmp_path
 
