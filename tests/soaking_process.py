@@ -25,7 +25,7 @@ from vrag_kit.benchmarks import load_visual_rag
 from vrag_kit.files import write_file
 from vrag_kit.generation import AnswerStore, Hardware, ask_model, gt_clue, load_generator, one_in_k
 from vrag_kit.papers.visual_rag.prompts import PROMPTS
-from vrag_kit.retrieval import embed_documents, embedding, load_encoder
+from vrag_kit.retrieval import embed_documents, embedding_cache, load_encoder
 from vrag_kit.synthetic import generate_field_guide
 from vrag_kit.types import Document, Prompt
 from vrag_kit.workspace import path
@@ -38,7 +38,7 @@ PAUSE = 0.04
 """Seconds a batch of documents, on top: the model is quick, and there are few."""
 
 torch.set_num_threads(1)  # threads are not forked
-embedding.SHARD = SHARD
+embedding_cache.SHARD = SHARD
 _GUIDE = generate_field_guide("small", ROOT / "data" / "field-guide-small")
 BENCHMARK = load_visual_rag(_GUIDE / "annotations.jsonl", _GUIDE / "images")
 _PLACES = {doc_id: place for place, doc_id in enumerate(BENCHMARK.corpus)}

@@ -7,6 +7,7 @@ here is asserted.
 
 from __future__ import annotations
 
+import json
 import tempfile
 import time
 from collections.abc import Callable
@@ -18,11 +19,12 @@ import numpy as np
 import open_clip
 import torch
 from PIL import Image
+from safetensors.torch import save_file
 
 from vrag_kit.benchmarks import ImageFile
-from vrag_kit.retrieval import evaluate, make_run
+from vrag_kit.retrieval import evaluate, load_encoder, make_run
 from vrag_kit.retrieval.embedding_cache import batched, embed_documents, prefetch
-from vrag_kit.retrieval.encoders.open_clip import OpenClipEncoder, load_open_clip
+from vrag_kit.retrieval.encoders.base import Encoder
 from vrag_kit.synthetic.organisms import KINDS
 from vrag_kit.synthetic.photographs import numbered_species
 from vrag_kit.synthetic.traits import stream
@@ -62,7 +64,19 @@ def draw_pictures(folder: Path, count: int, size: int) -> list[Document]:
     return documents
 
 
-def pipeline(encoder: OpenClipEncoder, documents: list[Document], title: str) -> None:
+def random_vit(folder: Path) -> Path:
+    """A ViT-B/32 with random weights, in open_clip's layout."""
+    folder.mkdir()
+    model = open_clip.create_model("ViT-B-32")
+    preprocessing = dict(model.visual.preprocess_cfg)
+    stated = {"model_cfg": open_clip.get_model_config("ViT-B-32"), "preprocess_cfg": preprocessing}
+    (folder / "open_clip_config.json").write_text(json.dumps(stated), encoding="utf-8")
+    weights = {name: values.contiguous() for name, values in model.state_dict().items()}
+    save_file(weights, folder / "open_clip_model.safetensors")
+    return folder
+
+
+def pipeline(encoder: Encoder, documents: list[Document], title: str) -> None:
     """Embedding to disk against decoding alone plus the model alone."""
     with ThreadPoolExecutor(WORKERS) as pool:
         prepared = list(pool.map(encoder.prepare, documents))
@@ -92,7 +106,7 @@ def preprocessing(documents: list[Document], title: str) -> None:
     """Decoding and resizing against open_clip's own path through Pillow, one thread
     each.
     """
-    encoder = load_open_clip(MODEL)
+    encoder = load_encoder(MODEL)
     model, _, transform = open_clip.create_model_and_transforms(
         f"local-dir:{Path(__file__).parents[2] / MODEL}"
     )
@@ -178,13 +192,9 @@ if __name__ == "__main__":
         for count, size in ((2048, 160), (1024, 500)):
             pictures = draw_pictures(Path(scratch) / str(size), count, size)
             pipeline(
-                load_open_clip(MODEL), pictures, f"{count} pictures of {size} px, the demo's model"
+                load_encoder(MODEL), pictures, f"{count} pictures of {size} px, the demo's model"
             )
             preprocessing(pictures[:256], f"preprocessing {size} px")
-        large = OpenClipEncoder(
-            open_clip.create_model("ViT-B-32"),
-            open_clip.get_tokenizer("ViT-B-32"),
-            name="ViT-B-32 with random weights",
-        )
+        large = load_encoder(str(random_vit(Path(scratch) / "ViT-B-32 with random weights")))
         pipeline(large, pictures[:192], f"192 pictures of {size} px, {large.name}")
     metrics()
