@@ -195,6 +195,13 @@ def test_every_kind_of_damaged_shard_is_set_aside_and_embedded_again(
     embed_documents(encoder, documents, tmp_path / "store")
 
 
+def test_two_documents_of_one_id_are_refused(tmp_path: Path) -> None:
+    first, second = pictures(tmp_path / "x", 2)
+    twins = [first, replace(second, doc_id=first.doc_id)]
+    with pytest.raises(VragError, match=f"two documents '{first.doc_id}'"):
+        embed_documents(ColorEncoder(), twins, tmp_path / "store")
+
+
 LIMITED = f"""
 import resource, sys
 from pathlib import Path

@@ -74,12 +74,16 @@ def embed_documents(
 
     Threads decode images ahead of the encoder. A document that changes while it is embedded is
     reported, and embedded again next time. Only ids and vector locations are in memory. Raises
-    `VragError` when there are no documents, an image is damaged, a vector is NaN, zero or (for a
-    normalized encoder) not of unit length, a file cannot be opened, or the disk is full. Finished
-    shards are kept in every case, but damaged ones are set aside.
+    `VragError` when there are no documents, two have one id, an image is damaged, a vector is NaN,
+    zero or (for a normalized encoder) not of unit length, a file cannot be opened, or the disk is
+    full. Finished shards are kept in every case, but damaged ones are set aside.
     """
     documents = documents if isinstance(documents, Collection) else list(documents)
     keys, folder = document_keys(encoder, documents), documents_folder(encoder, root)
+    repeated = np.flatnonzero(keys.ids.first_positions() != np.arange(len(keys.ids)))
+    if len(repeated):
+        name = keys.ids.take(repeated[:1])[0]
+        raise VragError(f"found two documents {name!r}; expected each `doc_id` once.")
     _embed(encoder, documents, keys, root, WHOLE, shard_size or SHARD)
     stored = _read_stored(folder)
     found = _Lookup(stored.keys).find(keys.keys)
