@@ -8,9 +8,8 @@ import math
 
 from hypothesis import strategies as st
 
-from vrag_kit.analysis import ClaimVerdicts, EvidenceItem
-from vrag_kit.analysis.claims import Label
-from vrag_kit.judging import EntailmentLabel
+from vrag_kit.claims import ClaimVerdicts, EntailmentLabel, EvidenceItem
+from vrag_kit.claims.verdicts import Label
 
 LETTERS: dict[str, Label] = {
     "E": EntailmentLabel.ENTAILMENT,

@@ -11,16 +11,16 @@ import pandas as pd
 import pytest
 from claim_sheets import sheet
 
-from vrag_kit.analysis import (
+from vrag_kit.claims import ClaimVerdicts
+from vrag_kit.errors import VragError
+from vrag_kit.papers.crag_mm import early_stopping_rule
+from vrag_kit.papers.cross_benchmark import (
     ACROSS,
-    ClaimVerdicts,
     JudgedBenchmark,
     cross_benchmark_scores,
     cross_benchmark_table,
     stratum_rows,
 )
-from vrag_kit.errors import VragError
-from vrag_kit.papers.crag_mm import early_stopping_rule
 from vrag_kit.plotting import score_matrix
 from vrag_kit.synthetic.mrag_suite import (
     OracleClaims,

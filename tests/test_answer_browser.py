@@ -12,7 +12,6 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from vrag_kit.analysis import error_cases
 from vrag_kit.generation import (
     ask_models,
     build_prompt,
@@ -21,8 +20,7 @@ from vrag_kit.generation import (
     with_min_clues,
     zero_shot,
 )
-from vrag_kit.papers.visual_rag import PROMPTS
-from vrag_kit.plotting import error_gallery
+from vrag_kit.papers.visual_rag import PROMPTS, error_cases, error_gallery
 from vrag_kit.types import Benchmark, Prompt
 from vrag_kit.widgets import answers_page, browse_answers
 

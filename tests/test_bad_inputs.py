@@ -47,9 +47,10 @@ from vrag_kit.benchmarks.datasets.crag_mm_index import read_annotations
 from vrag_kit.building.annotations import read_votes
 from vrag_kit.building.questions import read_questions
 from vrag_kit.building.species import SpeciesFolder
+from vrag_kit.claims import read_claim_labels
 from vrag_kit.errors import VragError
 from vrag_kit.generation import read_prompts, render
-from vrag_kit.judging import read_claim_labels, read_human_labels
+from vrag_kit.judging import read_human_labels
 from vrag_kit.papers.mrag_bench import no_rag
 from vrag_kit.papers.visual_rag import PROMPTS
 from vrag_kit.runner import cli

@@ -24,7 +24,7 @@ from dataclasses import replace
 
 import pandas as pd
 
-from vrag_kit.analysis import error_cases
+from vrag_kit.papers.visual_rag import error_cases
 from vrag_kit.benchmarks import load_visual_rag
 from vrag_kit.generation import gt_clue
 from vrag_kit.papers.mrag_bench import load_human_answers

@@ -10,7 +10,7 @@ import pytest
 from claim_sheets import sheet, sheets, slow_evidence, slow_ragchecker
 from hypothesis import given
 
-from vrag_kit.analysis import ClaimVerdicts, evidence_metrics, ragchecker_metrics
+from vrag_kit.claims import ClaimVerdicts, evidence_metrics, ragchecker_metrics
 from vrag_kit.errors import VragError
 
 W1 = sheet(

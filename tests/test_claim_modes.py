@@ -12,8 +12,8 @@ import pytest
 from claim_sheets import sheet
 from statsmodels.stats.multitest import multipletests
 
-from vrag_kit.analysis import ClaimVerdicts, compare_label_sources
 from vrag_kit.analysis.strata import IN_TRAINING, NOT_IN_TRAINING
+from vrag_kit.claims import ClaimVerdicts, compare_label_sources
 from vrag_kit.papers import mrag_suite as paper
 from vrag_kit.synthetic.mrag_suite import fixed_means
 from vrag_kit.types import Benchmark, Query

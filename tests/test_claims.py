@@ -16,11 +16,12 @@ from factories import judged_arms
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from vrag_kit.analysis import expand_strata, gcue, load_results, paired_differences, per_query
+from vrag_kit.analysis import expand_strata, load_results, paired_differences, per_query
 from vrag_kit.papers import visual_rag as paper
 from vrag_kit.papers.mrag_bench import check_statements as mrag_claims_on
 from vrag_kit.papers.sources import SYNTHETIC, DataSource
 from vrag_kit.papers.statements import ExpectedRange
+from vrag_kit.papers.visual_rag import gcue
 from vrag_kit.papers.visual_rag.cells import (
     CellEstimate,
     MeasuredCells,

@@ -13,13 +13,9 @@ from claim_sheets import sheet, sheets, slow_evidence, slow_ragchecker
 from hypothesis import given, settings
 from test_claim_metrics import W1, W2, W3, W5
 
-from vrag_kit.analysis import (
-    ClaimVerdicts,
-    claim_means_by_modality,
-    compare_label_sources,
-    to_percent,
-)
-from vrag_kit.analysis.claims_means import METRIC
+from vrag_kit.analysis import to_percent
+from vrag_kit.claims import ClaimVerdicts, claim_means_by_modality, compare_label_sources
+from vrag_kit.claims.means import METRIC
 from vrag_kit.papers import mrag_suite as paper
 from vrag_kit.plotting import corrected_claims_figure
 from vrag_kit.plotting.style import GREY

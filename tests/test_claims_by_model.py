@@ -14,9 +14,7 @@ from PIL import Image
 from strange_server import StrangeServer, images_in, text_in
 
 from vrag_kit.benchmarks import ImageFile
-from vrag_kit.dry_run import dry_run
-from vrag_kit.errors import VragError
-from vrag_kit.judging import (
+from vrag_kit.claims import (
     AnswerText,
     ClaimChecker,
     ClaimExtraction,
@@ -24,14 +22,16 @@ from vrag_kit.judging import (
     EntailmentRequest,
     RuleChecker,
     RuleExtractor,
-    UnparsedError,
     answer_document,
     entailment_label,
     forbid_self_check,
     load_checker,
     load_extractor,
 )
-from vrag_kit.judging.claims_words import parse_claims, parse_entailment_labels
+from vrag_kit.claims.prompts import parse_claims, parse_entailment_labels
+from vrag_kit.dry_run import dry_run
+from vrag_kit.errors import VragError
+from vrag_kit.judging import UnparsedError
 from vrag_kit.types import Document
 
 E, N, C = EntailmentLabel.ENTAILMENT, EntailmentLabel.NEUTRAL, EntailmentLabel.CONTRADICTION
@@ -232,7 +232,7 @@ class _Blind:
     name, fingerprint = "blind", "none"
 
     def check(self, checkings: list[EntailmentRequest]) -> list[tuple]:
-        from vrag_kit.judging import verdict
+        from vrag_kit.claims import verdict
 
         return [tuple(verdict(claim, each.item, C) for claim in each.claims) for each in checkings]
 

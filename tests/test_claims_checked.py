@@ -14,24 +14,27 @@ import pandas as pd
 import pytest
 from claim_sheets import row
 
-from vrag_kit.analysis import (
+from vrag_kit.analysis import estimate, paired_differences
+from vrag_kit.benchmarks import ImageFile
+from vrag_kit.claims import (
     ClaimVerdicts,
+    EntailmentLabel,
+    EntailmentRequest,
     EvidenceItem,
+    RuleChecker,
+    RuleExtractor,
     add_ragchecker_metrics,
     check_answers,
     claim_means,
     claim_values,
-    estimate,
-    paired_differences,
     read_ragchecker_json,
     text_only,
     to_ragchecker,
+    verdict,
     with_caption,
     write_ragchecker_json,
 )
-from vrag_kit.benchmarks import ImageFile
 from vrag_kit.errors import VragError
-from vrag_kit.judging import EntailmentLabel, EntailmentRequest, RuleChecker, RuleExtractor, verdict
 from vrag_kit.types import Benchmark, Document, Judgment, Query
 
 COLORS = ("red", "blue", "green")

@@ -14,27 +14,25 @@ import pytest
 from claim_sheets import LETTERS, row, sheet
 from sklearn.metrics import cohen_kappa_score
 
-from vrag_kit.analysis import (
+from vrag_kit.claims import (
+    ClaimPair,
     ClaimVerdicts,
+    EntailmentLabel,
     add_human_verdicts,
     annotator_agreement,
     claim_means,
     corrected_claim_means,
     labels_from_verdicts,
     pairs_to_label,
+    read_annotator_labels,
+    read_claim_labels,
     verdict_agreement,
     verdict_confusion_matrix,
     verdict_pairs,
-)
-from vrag_kit.errors import VragError
-from vrag_kit.judging import (
-    ClaimPair,
-    EntailmentLabel,
-    annotation_sample,
-    read_annotator_labels,
-    read_claim_labels,
     write_claim_labels,
 )
+from vrag_kit.errors import VragError
+from vrag_kit.judging import annotation_sample
 from vrag_kit.types import Benchmark, Document, Query
 from vrag_kit.widgets import label_claims
 

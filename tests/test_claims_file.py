@@ -17,13 +17,13 @@ from hypothesis import given
 from test_claim_metrics import W1, W2, W3, W4, W5
 from typer.testing import CliRunner
 
-from vrag_kit.analysis import (
+from vrag_kit.claims import (
     ClaimVerdicts,
+    EntailmentLabel,
     evidence_metrics,
     ragchecker_metrics,
     read_ragchecker_json,
 )
-from vrag_kit.judging import EntailmentLabel
 from vrag_kit.runner.cli import app
 
 WORDS = {

@@ -18,14 +18,15 @@ from strange_server import StrangeServer, images_in, text_in
 from test_claims_checked import Colors, Painter
 from typer.testing import CliRunner
 
-from vrag_kit.analysis import (
+from vrag_kit.claims import (
+    RuleChecker,
+    RuleExtractor,
     add_ragchecker_metrics,
     complete_ragchecker_json,
     read_ragchecker_json,
     write_ragchecker_json,
 )
 from vrag_kit.errors import VragError
-from vrag_kit.judging import RuleChecker, RuleExtractor
 from vrag_kit.runner.cli import app
 
 PLANS = {

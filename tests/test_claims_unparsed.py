@@ -14,9 +14,8 @@ import pytest
 from claim_sheets import row, sheet, sheets
 from hypothesis import given
 
-from vrag_kit.analysis import ClaimVerdicts, claim_means, metric_rows
-from vrag_kit.analysis.claims_means import METRIC
-from vrag_kit.judging import EntailmentLabel
+from vrag_kit.claims import ClaimVerdicts, EntailmentLabel, claim_means, metric_rows
+from vrag_kit.claims.means import METRIC
 
 BOUNDED = {"precision", "recall", "f1", "claim_recall", "context_precision", "faithfulness"}
 BOUNDED |= {"hallucination", "entailed_share", "neutral_share", "answer_claim_recall"}

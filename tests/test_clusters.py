@@ -15,8 +15,8 @@ from scipy import linalg, stats
 from timing.coverage import held
 
 from vrag_kit.analysis import estimate, paired_differences
-from vrag_kit.analysis.clusters import cluster_mean, clustered_moments
 from vrag_kit.analysis.comparisons import holm
+from vrag_kit.analysis.estimates import cluster_mean, clustered_moments
 from vrag_kit.errors import VragError
 from vrag_kit.judging import Scale
 

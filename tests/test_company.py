@@ -10,8 +10,6 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from vrag_kit.analysis import distractor_cost, distractor_cost_by_k
-from vrag_kit.analysis.distractors import HARDNESS, INTERFERENCE, LENGTH
 from vrag_kit.errors import VragError
 from vrag_kit.generation import (
     build_prompt,
@@ -32,6 +30,8 @@ from vrag_kit.generation.contexts import (
     SAME,
     blank_id,
 )
+from vrag_kit.papers.visual_rag import distractor_cost, distractor_cost_by_k
+from vrag_kit.papers.visual_rag.distractors import HARDNESS, INTERFERENCE, LENGTH
 from vrag_kit.papers.visual_rag.prompts import PROMPTS
 from vrag_kit.plotting import distractor_cost_figure
 from vrag_kit.retrieval import make_run

@@ -41,7 +41,7 @@ from vrag_kit.analysis import (
     save_collection_answers,
     to_percent,
 )
-from vrag_kit.analysis.one_sided import unmatched_counts
+from vrag_kit.analysis.run_comparison import unmatched_counts
 from vrag_kit.benchmarks import load_visual_rag
 from vrag_kit.dry_run import dry_run
 from vrag_kit.errors import VragError

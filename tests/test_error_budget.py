@@ -12,7 +12,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from vrag_kit.analysis import (
+from vrag_kit.errors import VragError
+from vrag_kit.papers.visual_rag import (
     accuracy_given_clue,
     error_budget,
     error_cases,
@@ -21,8 +22,7 @@ from vrag_kit.analysis import (
     outcome_shares,
     sample_cases,
 )
-from vrag_kit.analysis.error_budget import ALONE_PROMPTS, JUDGE_NOISE, NET, PARTS
-from vrag_kit.errors import VragError
+from vrag_kit.papers.visual_rag.error_budget import ALONE_PROMPTS, JUDGE_NOISE, NET, PARTS
 from vrag_kit.retrieval import make_run
 from vrag_kit.types import Benchmark, Query
 

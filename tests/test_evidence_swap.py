@@ -11,15 +11,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from vrag_kit.analysis import (
-    OUTCOMES,
-    column_means,
-    counterfactual_effect,
-    counterfactual_outcomes,
-    to_percent,
-)
+from vrag_kit.analysis import column_means, to_percent
 from vrag_kit.errors import VragError
 from vrag_kit.judging import judge_answers, load_judge
+from vrag_kit.papers.visual_rag import OUTCOMES, counterfactual_effect, counterfactual_outcomes
 from vrag_kit.plotting import outcome_shares_figure
 from vrag_kit.types import Benchmark, Query
 

@@ -20,17 +20,17 @@ from matplotlib.figure import Figure
 from scipy.stats import binomtest
 
 from vrag_kit.analysis import add_clue_position
-from vrag_kit.analysis.error_budget import JUDGE_NOISE, PARTS
 from vrag_kit.dry_run import dry_run
 from vrag_kit.errors import VragError
 from vrag_kit.papers import published, visual_rag
+from vrag_kit.papers.visual_rag import error_budget_figure
+from vrag_kit.papers.visual_rag.error_budget import JUDGE_NOISE, PARTS
 from vrag_kit.papers.visual_rag.uncertainty import with_uncertainty
 from vrag_kit.plotting import (
     accuracy_figure,
     baseline_figure,
     concat_sources,
     contact_sheet,
-    error_budget_figure,
     funnel_figure,
     gcue_figure,
     line_plot,

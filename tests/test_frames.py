@@ -5,8 +5,9 @@ from __future__ import annotations
 import pandas as pd
 import pytest
 
-from vrag_kit.analysis import cluster_means, error_cases, gcue, mean_scores, paired_differences
+from vrag_kit.analysis import cluster_means, mean_scores, paired_differences
 from vrag_kit.errors import VragError
+from vrag_kit.papers.visual_rag import error_cases, gcue
 from vrag_kit.tables import require_columns
 from vrag_kit.types import Benchmark
 

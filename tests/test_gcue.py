@@ -13,12 +13,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from vrag_kit.analysis import fieller, gcue, gcue_from_means, mean_scores, per_query
-from vrag_kit.analysis.clusters import cluster_mean
+from vrag_kit.analysis import mean_scores, per_query
+from vrag_kit.analysis.estimates import cluster_mean
 from vrag_kit.errors import VragError
 from vrag_kit.judging import Scale
 from vrag_kit.papers import published
-from vrag_kit.papers.visual_rag import published_gcue
+from vrag_kit.papers.visual_rag import fieller, gcue, gcue_from_means, published_gcue
 
 
 @pytest.mark.parametrize(

@@ -48,7 +48,7 @@ OURS = {
     "fetching/archives.py": {"folder"},
     "fetching/sources.py": {"name"},
     # what a folder lists, or what was typed: parameters, notebooks, models
-    "analysis/saved_answers.py": {"f'{name}{SUFFIX}'"},
+    "analysis/results.py": {"f'{name}{SUFFIX}'"},
     "benchmarks/images.py": {"self._name"},
     "benchmarks/datasets/mrag_bench.py": {"name"},
     "benchmarks/sources.py": {"f'{path.relative_to(folder)}.metadata'"},
@@ -64,8 +64,8 @@ OURS = {
 """Module → names that the kit makes itself, or the user names."""
 DIVIDED = {
     "judging/human_labels.py": {"sizes"},
-    "judging/numbers.py": {"_UNITS.get(self.unit, ('', 1.0))[1]"},
-    "judging/webqa_score.py": {"wanted.total()"},
+    "judging/text.py": {"_UNITS.get(self.unit, ('', 1.0))[1]"},
+    "judging/answer_metrics.py": {"wanted.total()"},
     "retrieval/encoders/dual.py": {"length"},
     "retrieval/encoders/magiclens.py": {"math.sqrt(query.shape[-1])", "math.sqrt(sizes.width)"},
     "retrieval/encoders/vista.py": {"width"},

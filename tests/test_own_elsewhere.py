@@ -18,14 +18,14 @@ from test_suite_said_anew import guide as suite_guide
 
 from vrag_kit.benchmarks import ImageFile
 from vrag_kit.building import detect_feature, read_species_folders, write_questions
-from vrag_kit.errors import VragError
-from vrag_kit.judging import (
+from vrag_kit.claims import (
     AnswerText,
     EntailmentRequest,
     forbid_self_check,
     load_checker,
     load_extractor,
 )
+from vrag_kit.errors import VragError
 from vrag_kit.papers.mrag_bench import with_extracted_options
 from vrag_kit.runner.check import check_parameters
 from vrag_kit.synthetic.crag_mm import (

@@ -18,14 +18,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from vrag_kit.analysis import (
-    best_top_k,
-    column_means,
-    gcue,
-    mean_scores,
-    std_over_draws,
-    to_percent,
-)
+from vrag_kit.analysis import best_top_k, column_means, mean_scores, std_over_draws, to_percent
 from vrag_kit.benchmarks import load_inat_corpus, load_visual_rag
 from vrag_kit.errors import VragError
 from vrag_kit.papers import published
@@ -38,6 +31,7 @@ from vrag_kit.papers.visual_rag import (
     data_source,
     describe,
     differences_from_published,
+    gcue,
     gcue_differences_from_published,
     is_paper_data,
     published_results,

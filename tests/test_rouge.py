@@ -18,17 +18,17 @@ from rouge import Rouge
 from scipy import stats
 from sklearn.metrics import cohen_kappa_score
 
-from vrag_kit.analysis import (
-    association,
-    column_means,
-    rouge_mean_correlation,
-    rouge_score_correlation,
-)
+from vrag_kit.analysis import association, column_means
 from vrag_kit.benchmarks import load_visual_rag
 from vrag_kit.errors import VragError
 from vrag_kit.judging import add_rouge, rouge_recall
 from vrag_kit.papers import published
-from vrag_kit.papers.visual_rag import published_results, published_rouge
+from vrag_kit.papers.visual_rag import (
+    published_results,
+    published_rouge,
+    rouge_mean_correlation,
+    rouge_score_correlation,
+)
 from vrag_kit.plotting import rouge_figure
 
 TEXTS = st.text(alphabet="abB., ", max_size=12)

@@ -14,12 +14,8 @@ from hypothesis import strategies as st
 from vrag_kit.analysis import (
     agreement,
     corrected_accuracy,
-    error_budget,
-    error_cases,
     estimate,
-    first_clue_rank,
     mean_scores,
-    outcome_shares,
     paired_differences,
     per_query,
 )
@@ -32,6 +28,7 @@ from vrag_kit.judging import (
     scale_of,
     score_of_label,
 )
+from vrag_kit.papers.visual_rag import error_budget, error_cases, first_clue_rank, outcome_shares
 from vrag_kit.retrieval import make_run
 from vrag_kit.types import Benchmark, Judgment, Query
 

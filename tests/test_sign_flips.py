@@ -15,7 +15,7 @@ from scipy import stats
 from statsmodels.stats.contingency_tables import mcnemar
 from statsmodels.stats.power import tt_solve_power
 
-from vrag_kit.analysis.sign_flips import minimum_detectable_difference, sign_flip_test
+from vrag_kit.analysis.run_comparison import minimum_detectable_difference, sign_flip_test
 from vrag_kit.judging import Scale
 
 SHARES = Scale(0.0, 1.0)

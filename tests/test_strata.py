@@ -18,7 +18,6 @@ from vrag_kit.analysis import (
     assign_stratum,
     best_top_k,
     expand_strata,
-    gcue,
     mean_scores,
     paired_differences,
     per_query,
@@ -37,6 +36,7 @@ from vrag_kit.analysis.strata import (
 )
 from vrag_kit.checkpoints import checkpoint_fingerprint
 from vrag_kit.errors import VragError
+from vrag_kit.papers.visual_rag import gcue
 from vrag_kit.types import Benchmark, Query
 
 FEW = WEIGHTS / "field-guide-vlm-few"

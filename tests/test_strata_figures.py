@@ -12,16 +12,14 @@ import pandas as pd
 import pytest
 from matplotlib.figure import Figure
 
-from vrag_kit.analysis import gcue
-from vrag_kit.analysis.error_budget import PARTS
 from vrag_kit.analysis.strata import KNOWN, LEFT_OUT, UNKNOWN
-from vrag_kit.papers.visual_rag import published_retrieval
+from vrag_kit.papers.visual_rag import error_budget_figure, gcue, published_retrieval
+from vrag_kit.papers.visual_rag.error_budget import PARTS
 from vrag_kit.plotting import (
     accuracy_figure,
     baseline_figure,
     caption_retrieval_figure,
     curve_panels,
-    error_budget_figure,
     gcue_figure,
     line_plot,
     retriever_figure,

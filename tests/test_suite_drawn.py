@@ -10,14 +10,14 @@ from pathlib import Path
 import pytest
 
 from vrag_kit.analysis import trained_groups
-from vrag_kit.analysis.claims_asked import reference_text
-from vrag_kit.errors import VragError
-from vrag_kit.judging.claims import (
+from vrag_kit.claims.extraction import reference_text
+from vrag_kit.claims.verdicts import (
     EntailmentLabel,
     EntailmentRequest,
     answer_document,
     entailment_label,
 )
+from vrag_kit.errors import VragError
 from vrag_kit.papers.mrag_suite import DATASETS, domain_of
 from vrag_kit.runner import cli
 from vrag_kit.synthetic.mrag_suite import (

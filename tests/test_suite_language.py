@@ -8,9 +8,14 @@ from pathlib import Path
 import pytest
 
 from vrag_kit.benchmarks import ImageFile
+from vrag_kit.claims.verdicts import (
+    AnswerText,
+    EntailmentLabel,
+    EntailmentRequest,
+    entailment_label,
+)
 from vrag_kit.errors import VragError
 from vrag_kit.generation import load_generator, render
-from vrag_kit.judging.claims import AnswerText, EntailmentLabel, EntailmentRequest, entailment_label
 from vrag_kit.synthetic.mrag_suite import (
     Fact,
     GroundTruth,

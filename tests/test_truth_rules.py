@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from worn_scenes import UNKNOWN, chain, fresh_scene
 
 from vrag_kit.judging import JUDGES, TruthfulnessRuleJudge, judge_answers
-from vrag_kit.judging.numbers import numbers_in
-from vrag_kit.judging.truth_rules import RULES
+from vrag_kit.judging.text import numbers_in
+from vrag_kit.judging.truthfulness import RULES
 from vrag_kit.papers.crag_mm import READINGS, evaluate_judge, judge_test_set
 from vrag_kit.types import Benchmark, Query
 

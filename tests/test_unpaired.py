@@ -13,7 +13,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
-from vrag_kit.analysis.unpaired import ClusterDifference, cluster_difference
+from vrag_kit.analysis.comparisons import ClusterDifference, cluster_difference
 from vrag_kit.judging.scale import Scale
 
 TRUTH = Scale(-1.0, 1.0)

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from vrag_kit.analysis.clusters import cluster_mean
+from vrag_kit.analysis.estimates import cluster_mean
 from vrag_kit.judging import Scale
 
 Interval = tuple[float, float]

@@ -7,16 +7,18 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import asdict
 
+import numpy as np
 import pandas as pd
 
-from vrag_kit.analysis.association import association
+from vrag_kit.analysis.agreement import association
 from vrag_kit.analysis.comparisons import paired_differences
-from vrag_kit.analysis.estimates import cluster_means
+from vrag_kit.analysis.estimates import Estimate, bootstrap_counts, cluster_means, estimate
 from vrag_kit.analysis.means import ARM, per_query
+from vrag_kit.errors import VragError
 from vrag_kit.judging.abstention import is_abstention
-from vrag_kit.judging.scale import scale_of
+from vrag_kit.judging.scale import SHARES, scale_of
 from vrag_kit.tables import require_columns
-from vrag_kit.types import Status
+from vrag_kit.types import Benchmark, Status
 
 _CELLS = {"both": (1, 1), "only_flag": (1, 0), "only_phrase": (0, 1), "neither": (0, 0)}
 """Cell → the values of (judge_flag, phrase_match) that it counts."""
@@ -115,3 +117,171 @@ def smallest_and_largest_k(table: pd.DataFrame) -> pd.DataFrame:
         ks=fewest.astype(str) + " to " + most.astype(str),
     )
     return ends[(fewest < most) & (table["k"].eq(fewest) | table["k"].eq(most))]
+
+
+LEVEL = 0.95
+FEWEST = 5
+"""The fewest groups with trials of either sort; resamples of fewer are too similar."""
+_TINY = 1e-12
+"""Resamples that differ by less agree."""
+_NEEDED = ["query_id", "group", "score", "abstained"]
+
+
+def add_has_evidence(judged: pd.DataFrame, benchmark: Benchmark) -> pd.DataFrame:
+    """Adds the column clue_in_context to the judged answers: whether the context has a relevant
+    document, by the benchmark's labels.
+    """
+    require_columns(judged, ["query_id", "doc_ids"], "add_has_evidence")
+    clues = {query_id: set(benchmark.relevant(query_id)) for query_id in set(judged["query_id"])}
+    there = [
+        not clues[query_id].isdisjoint(doc_ids)
+        for query_id, doc_ids in zip(judged["query_id"], judged["doc_ids"], strict=True)
+    ]
+    return judged.assign(clue_in_context=there)
+
+
+def d_prime(hits: int, signals: int, false_alarms: int, noises: int) -> tuple[float, float]:
+    """Computes (d′, criterion) from `hits` of `signals` and `false_alarms` of `noises`; NaN without
+    signals or without noises.
+
+    d′ = z(H) − z(F), criterion = −(z(H) + z(F)) / 2, with z the normal quantile and the log-linear
+    correction H = (hits + ½) / (signals + 1), which keeps both finite, so d′ is limited by the
+    number of trials. d′ = 0 is no discrimination; a criterion below 0 is a bias towards abstention.
+
+    Hautus (1995), "Corrections for extreme proportions and their biasing effects on
+    estimated values of d′", Behavior Research Methods 27(1).
+    """
+    counts = np.array([[hits, signals, false_alarms, noises]], float)
+    both = _detected(counts)[0]
+    return float(both[0]), float(both[1])
+
+
+def abstention_detection(judged: pd.DataFrame, *, by: Sequence[str], seed: int = 0) -> pd.DataFrame:
+    """Detection metrics of abstention without and with evidence: `by`, metric, value, ci_low,
+    ci_high, n, n_failed.
+
+    `judged` of `add_has_evidence`. A hit is an abstention without evidence, a false alarm one with
+    evidence; an answer abstains when at least half of its verdicts say so, an empty one does not.
+    metric: abstention_hit_rate and abstention_false_alarm_rate in [0, 1] with intervals as
+    `estimate` gives them, d_prime and criterion of their counts (`d_prime`) with percentile
+    bootstrap intervals, whole groups resampled 4,000 times. These are NaN where a rate is 0 or 1 or
+    all groups are equal, since all resamples then agree, and where fewer than five groups have
+    answers of either sort. n counts answers, of the rate or of both; n_failed those without a
+    verdict, which are left out.
+    """
+    require_columns(judged, _NEEDED, "abstention_detection")
+    if "clue_in_context" not in judged:
+        raise VragError(
+            "abstention_detection: the table has no column 'clue_in_context'; expected that of"
+            " add_has_evidence(judged, benchmark)."
+        )
+    rows = []
+    for key, part in judged.groupby(list(by), sort=False, dropna=False):
+        for metric, found in _found(part, seed).items():
+            numbers = (found.value, found.ci_low, found.ci_high, found.n, found.n_failed)
+            rows.append((*key, metric, *numbers))
+    columns = [*by, "metric", "value", "ci_low", "ci_high", "n", "n_failed"]
+    return pd.DataFrame(rows, columns=columns)
+
+
+def risk_coverage(judged: pd.DataFrame, *, by: Sequence[str]) -> pd.DataFrame:
+    """Selective accuracy over coverage, the share of prompts that get an answer: `by`, threshold,
+    coverage, coverage_low, coverage_high, value, ci_low, ci_high, n, n_failed.
+
+    A prompt (query and draw) is answered when at most the share `threshold` of its samples
+    abstains; value is the mean score, on the judge's scale, of the samples that do not abstain
+    (empty ones have the worst), over the `n` prompts answered; NaN when none is. With one sample a
+    prompt there is one row, the operating point at threshold 0; with several a curve: one row for
+    each share that occurs. Risk is the scale's best − value. n_failed counts prompts without a
+    verdict.
+
+    El-Yaniv & Wiener (2010), "On the foundations of noise-free selective
+    classification", JMLR 11.
+    """
+    require_columns(judged, [*_NEEDED, "draw"], "risk_coverage")
+    scale = scale_of(judged)
+    given = judged.assign(
+        declined=(judged["abstained"] >= 0.5).astype(float).where(judged["abstained"].notna()),
+        earned=judged["score"].where(judged["abstained"] < 0.5),
+    )
+    prompts = given.groupby([*by, "query_id", "group", "draw"], sort=False, dropna=False)
+    table = prompts.agg(declined=("declined", "mean"), earned=("earned", "mean")).reset_index()
+    rows = []
+    for key, part in table.groupby(list(by), sort=False, dropna=False):
+        known = part[part["declined"].notna()]
+        shares = sorted({0.0} | set(known.loc[known["declined"] < 1, "declined"]))
+        for threshold in shares:
+            answered = known["declined"] <= threshold
+            coverage = estimate(answered.to_numpy(float), known["group"], scale=SHARES)
+            earned = estimate(
+                known["earned"][answered].to_numpy(), known["group"][answered], scale=scale
+            )
+            rows.append((*key, threshold, *_bounds(coverage), *_bounds(earned), earned.n))
+    columns = ["threshold", "coverage", "coverage_low", "coverage_high"]
+    numbers = ["value", "ci_low", "ci_high", "n"]
+    curve = pd.DataFrame(rows, columns=[*by, *columns, *numbers])
+    missing = table.assign(n_failed=table["declined"].isna())
+    failed = missing.groupby(list(by), sort=False, dropna=False)["n_failed"].sum().reset_index()
+    return curve.merge(failed, on=list(by), how="left")
+
+
+def _bounds(found: Estimate) -> tuple[float, float, float]:
+    return found.value, found.ci_low, found.ci_high
+
+
+def _found(part: pd.DataFrame, seed: int) -> dict[str, Estimate]:
+    """The four metrics of one arm."""
+    known = part[part["abstained"].notna()]
+    declined = (part["abstained"] >= 0.5).astype(float).where(part["abstained"].notna())
+    rates = {}
+    for metric, chosen in (
+        ("abstention_hit_rate", ~part["clue_in_context"]),
+        ("abstention_false_alarm_rate", part["clue_in_context"]),
+    ):
+        rates[metric] = estimate(declined[chosen].to_numpy(), part["group"][chosen])
+    clusters, member = np.unique(known["group"], return_inverse=True)
+    signal, declines = (
+        ~known["clue_in_context"].to_numpy(bool),
+        (known["abstained"] >= 0.5).to_numpy(),
+    )
+    trials = np.column_stack([declines & signal, signal, declines & ~signal, ~signal])
+    counts = np.zeros((len(clusters), 4))
+    np.add.at(counts, member, trials.astype(float))
+    both = _detected(counts.sum(axis=0, keepdims=True))[0]
+    low, high = _interval(counts, rates, seed)
+    n, failed = len(known), len(part) - len(known)
+    return rates | {
+        name: Estimate(float(both[at]), float(low[at]), float(high[at]), n, failed)
+        for at, name in enumerate(("d_prime", "criterion"))
+    }
+
+
+def _interval(
+    counts: np.ndarray, rates: dict[str, Estimate], seed: int
+) -> tuple[np.ndarray, np.ndarray]:
+    """Bounds of d′ and criterion, by drawing the rows of `counts` (groups) with
+    replacement; NaN where a rate knows no doubt, or groups are few.
+    """
+    unknown = np.full(2, np.nan)
+    values = [rate.value for rate in rates.values()]
+    tried = (counts[:, [1, 3]] > 0).sum(axis=0).min()
+    if tried < FEWEST or not all(0 < value < 1 for value in values):
+        return unknown, unknown
+    draws = [_detected(times @ counts) for times in bootstrap_counts(len(counts), seed)]
+    drawn = np.concatenate(draws)
+    drawn = drawn[np.isfinite(drawn).all(axis=1)]  # a resample may lack one of the two
+    low, high = np.quantile(drawn, [(1 - LEVEL) / 2, (1 + LEVEL) / 2], axis=0)
+    varies = np.ptp(drawn, axis=0) > _TINY
+    return np.where(varies, low, np.nan), np.where(varies, high, np.nan)
+
+
+def _detected(counts: np.ndarray) -> np.ndarray:
+    """d′ and criterion of rows (hits, signals, false alarms, noises), shape (rows, 2)."""
+    from scipy.special import ndtri
+
+    hits, signals = counts[:, 0], counts[:, 1]
+    false_alarms, noises = counts[:, 2], counts[:, 3]
+    z_hit = ndtri((hits + 0.5) / (signals + 1))
+    z_false = ndtri((false_alarms + 0.5) / (noises + 1))
+    both = np.column_stack([z_hit - z_false, -(z_hit + z_false) / 2])
+    return np.where(((signals > 0) & (noises > 0))[:, None], both, np.nan)

@@ -7,7 +7,7 @@ Visual-RAG compares 200 answers (Table 9) and reports "partially correct as wild
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 import pandas as pd
@@ -17,6 +17,122 @@ from vrag_kit.analysis.report_tables import format_ci
 from vrag_kit.errors import VragError
 from vrag_kit.judging.human_labels import LABEL_SCORES, score_of_label
 from vrag_kit.judging.scale import scale_of
+
+_RESAMPLES = 1000
+_LEVEL = 0.95
+
+
+def association(
+    x: Sequence[float] | np.ndarray | pd.Series,
+    y: Sequence[float] | np.ndarray | pd.Series,
+    groups: Sequence[str] | pd.Series,
+    *,
+    measure: str,
+    seed: int = 0,
+) -> Estimate:
+    """Association of two paired columns in [−1, 1], with a 95 % percentile
+    bootstrap interval over `groups`.
+
+    `measure` is "kappa" (Cohen's, for categories), "spearman" (rank correlation, ties share their
+    mean rank) or "kendall" (tau-b). A pair with a NaN is left out and counted in n_failed. The
+    value is NaN when a column never changes (for kappa: when both hold one and the same value).
+    Whole groups are resampled with replacement, 1,000 times; draws without a value are left out.
+    The interval is NaN for one group, and when all draws have the same value: a bootstrap of
+    perfect agreement has no variance. Raises `VragError` for an unknown measure and for different
+    lengths.
+    """
+    if measure not in MEASURES:
+        raise VragError(f"there is no measure {measure!r}; expected one of {', '.join(MEASURES)}.")
+    first, second = np.asarray(x, float), np.asarray(y, float)
+    names = np.asarray(groups)
+    if not len(first) == len(second) == len(names):
+        raise VragError(
+            f"{len(first)} and {len(second)} values but {len(names)} groups; expected pairs of"
+            " values, and one group a pair."
+        )
+    known = np.isfinite(first) & np.isfinite(second)
+    failed = int((~known).sum())
+    if not known.any():
+        return Estimate(np.nan, np.nan, np.nan, 0, failed)
+    counts = _counts(first[known], second[known], names[known], square=measure == "kappa")
+    value = float(MEASURES[measure](counts.sum(axis=0)[None])[0])
+    resamples = bootstrap_counts(len(counts), seed, _RESAMPLES)
+    drawn = np.concatenate([_drawn(measure, times, counts) for times in resamples])
+    drawn = drawn[np.isfinite(drawn)]
+    if len(drawn) == 0 or np.ptp(drawn) < 1e-12:
+        low, high = np.nan, np.nan
+    else:
+        low, high = np.quantile(drawn, [(1 - _LEVEL) / 2, (1 + _LEVEL) / 2])
+    return Estimate(value, float(low), float(high), int(known.sum()), failed)
+
+
+def _drawn(measure: str, times: np.ndarray, counts: np.ndarray) -> np.ndarray:
+    """The measure in each of some resamples, whose groups were drawn so many `times`."""
+    tables = times @ counts.reshape(len(counts), -1)
+    return MEASURES[measure](tables.reshape(-1, *counts.shape[1:]))
+
+
+def _counts(x: np.ndarray, y: np.ndarray, names: np.ndarray, *, square: bool) -> np.ndarray:
+    """Number of pairs by group, value of x and value of y, ascending; shape (groups,
+    values of x, values of y). `square`: both sides list the values of x and y.
+    """
+    of_x = np.unique(np.concatenate([x, y]) if square else x)
+    of_y = of_x if square else np.unique(y)
+    clusters, member = np.unique(names, return_inverse=True)
+    counts = np.zeros((len(clusters), len(of_x), len(of_y)))
+    np.add.at(counts, (member, np.searchsorted(of_x, x), np.searchsorted(of_y, y)), 1)
+    return counts
+
+
+# Each measure takes counts of shape (tables, values of x, values of y) and gives one number a
+# table.
+
+
+def _kappa(counts: np.ndarray) -> np.ndarray:
+    n = counts.sum(axis=(1, 2))
+    agreed = np.trace(counts, axis1=1, axis2=2) / n
+    by_chance = (counts.sum(axis=2) * counts.sum(axis=1)).sum(axis=1) / n**2
+    return _ratio(agreed - by_chance, 1 - by_chance)
+
+
+def _spearman(counts: np.ndarray) -> np.ndarray:
+    rows, columns = counts.sum(axis=2), counts.sum(axis=1)
+    of_x, of_y = _centred_ranks(rows), _centred_ranks(columns)
+    together = np.einsum("tij,ti,tj->t", counts, of_x, of_y, optimize=True)
+    return _ratio(together, np.sqrt((rows * of_x**2).sum(axis=1) * (columns * of_y**2).sum(axis=1)))
+
+
+def _centred_ranks(totals: np.ndarray) -> np.ndarray:
+    """Mean rank of each value, less the mean of all ranks."""
+    middle: np.ndarray = totals.sum(axis=1, keepdims=True) / 2
+    ranks: np.ndarray = totals.cumsum(axis=1) - totals / 2 - middle
+    return ranks
+
+
+def _kendall(counts: np.ndarray) -> np.ndarray:
+    rows, columns = counts.sum(axis=2), counts.sum(axis=1)
+    n = counts.sum(axis=(1, 2))
+    smaller_x = counts.cumsum(axis=1) - counts  # pairs with a smaller x, by y
+    smaller_both = smaller_x.cumsum(axis=2) - smaller_x
+    smaller_x_larger_y = smaller_x.sum(axis=2, keepdims=True) - smaller_x.cumsum(axis=2)
+    in_order = (counts * (smaller_both - smaller_x_larger_y)).sum(axis=(1, 2))
+    untied = [(n**2 - (totals**2).sum(axis=1)) / 2 for totals in (rows, columns)]
+    return _ratio(in_order, np.sqrt(untied[0] * untied[1]))
+
+
+def _ratio(above: np.ndarray, below: np.ndarray) -> np.ndarray:
+    """NaN where the denominator is 0 but for rounding."""
+    ratios = np.full(len(above), np.nan)
+    np.divide(above, below, out=ratios, where=below > 1e-12)
+    return ratios
+
+
+MEASURES: dict[str, Callable[[np.ndarray], np.ndarray]] = {
+    "kappa": _kappa,
+    "spearman": _spearman,
+    "kendall": _kendall,
+}
+
 
 STRICT = "strict"
 READINGS = {
@@ -100,8 +216,8 @@ def agreement(pairs: pd.DataFrame, *, seed: int = 0) -> pd.DataFrame:
         rows.append((reading, "accuracy", share.value, share.ci_low, share.ci_high, int(kept)))
         low, high = _interval(_macro_f1(resampled, codes))
         rows.append((reading, "macro_f1", _macro_f1(counts, codes)[0], low, high, int(kept)))
-    low, high = _interval(_kappa(resampled))
-    rows.append((STRICT, "kappa", _kappa(counts)[0], low, high, len(pairs)))
+    low, high = _interval(_confusion_kappa(resampled))
+    rows.append((STRICT, "kappa", _confusion_kappa(counts)[0], low, high, len(pairs)))
     bias = _bias(pairs, weights)
     rows.append((STRICT, "bias", bias.value, bias.ci_low, bias.ci_high, len(pairs)))
     columns = ["label_mapping", "metric", "value", "ci_low", "ci_high", "n"]
@@ -159,12 +275,12 @@ def _macro_f1(counts: np.ndarray, codes: list[str]) -> np.ndarray:
         as_human = np.array([code[0] == initial for code in codes])
         as_judge = np.array([code[1] == initial for code in codes])
         given = counts @ as_human + counts @ as_judge
-        scores.append(_ratio(2 * (counts @ (as_human & as_judge)), given))
+        scores.append(_kappa_ratio(2 * (counts @ (as_human & as_judge)), given))
     known = np.isfinite(scores).sum(axis=0)
-    return _ratio(np.nansum(scores, axis=0), known)
+    return _kappa_ratio(np.nansum(scores, axis=0), known)
 
 
-def _kappa(counts: np.ndarray) -> np.ndarray:
+def _confusion_kappa(counts: np.ndarray) -> np.ndarray:
     """Cohen's kappa with linear weights, for counts of shape (resamples, 9): 1 −
     observed / expected distance. Cohen (1968), Psychol. Bull. 70(4).
     """
@@ -172,10 +288,10 @@ def _kappa(counts: np.ndarray) -> np.ndarray:
     human, judge = matrices.sum(axis=2), matrices.sum(axis=1)
     observed = matrices.sum(axis=(1, 2)) * (matrices * _APART).sum(axis=(1, 2))
     expected = np.einsum("ri,ij,rj->r", human, _APART, judge)
-    return 1 - _ratio(observed, expected)
+    return 1 - _kappa_ratio(observed, expected)
 
 
-def _ratio(above: np.ndarray, below: np.ndarray) -> np.ndarray:
+def _kappa_ratio(above: np.ndarray, below: np.ndarray) -> np.ndarray:
     """NaN where there is nothing to divide by."""
     ratios = np.full(len(above), np.nan)
     np.divide(above, below, out=ratios, where=below > 0)

@@ -10,7 +10,7 @@ from itertools import combinations
 
 import pandas as pd
 
-from vrag_kit.analysis.association import association
+from vrag_kit.analysis.agreement import association
 from vrag_kit.building.annotations import Annotations, Vote
 
 AGREED_CLUES = 9

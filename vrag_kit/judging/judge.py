@@ -12,10 +12,9 @@ import pandas as pd
 
 from vrag_kit.errors import VragError, short_repr
 from vrag_kit.judging.abstention import is_abstention
-from vrag_kit.judging.answered import ok_answers
+from vrag_kit.judging.custom_judge import CustomJudge, load_custom_judge
 from vrag_kit.judging.llm_judge import LLMJudge
-from vrag_kit.judging.own_judge import CustomJudge, load_custom_judge
-from vrag_kit.judging.scale import SHARES, TRUTH, Scale
+from vrag_kit.judging.scale import SHARES, TRUTH, Scale, ok_answers
 from vrag_kit.log import logger, record_verdicts
 from vrag_kit.tables import require_columns
 from vrag_kit.types import Benchmark, Failure, Judgment, Status

@@ -10,19 +10,19 @@ from typing import Any, cast
 from vrag_kit.config import Entry, check_choice, read_entry
 from vrag_kit.errors import VragError
 from vrag_kit.judging.answer_metrics import OWN_METRICS, MetricJudge
+from vrag_kit.judging.custom_judge import CustomJudge, load_custom_judge, require_signed_scale
 from vrag_kit.judging.judge import Judge
 from vrag_kit.judging.llm_judge import LLMJudge
-from vrag_kit.judging.own_judge import CustomJudge, load_custom_judge, require_signed_scale
-from vrag_kit.judging.rubric import Rubric
-from vrag_kit.judging.rubric_template import (
+from vrag_kit.judging.rubric import (
     RUBRIC,
+    Rubric,
     judge_name,
     rubric_from_template,
     rubric_text,
     without_rubric,
 )
 from vrag_kit.judging.rule_judge import RuleJudge
-from vrag_kit.judging.truth_rules import TruthfulnessRuleJudge
+from vrag_kit.judging.truthfulness import TruthfulnessRuleJudge
 from vrag_kit.types import JsonView
 
 MOST_TOKENS = 256

@@ -16,9 +16,8 @@ from pathlib import Path
 import pandas as pd
 
 from vrag_kit.judging.abstention import is_abstention
-from vrag_kit.judging.answered import no_reference_failure
 from vrag_kit.judging.rubric import Verdict, verdict_label
-from vrag_kit.judging.scale import SHARES
+from vrag_kit.judging.scale import SHARES, no_reference_failure
 from vrag_kit.types import Benchmark, Judgment, Query
 
 _WORDS = json.loads((Path(__file__).parent / "words.json").read_text(encoding="utf-8"))

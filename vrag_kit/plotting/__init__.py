@@ -6,7 +6,6 @@ from vrag_kit.plotting.answering import accuracy_figure, baseline_figure, concat
 from vrag_kit.plotting.arms import paired_tests_figure
 from vrag_kit.plotting.building import funnel_figure
 from vrag_kit.plotting.captions import caption_retrieval_figure
-from vrag_kit.plotting.cases import error_gallery
 from vrag_kit.plotting.claims import (
     checker_confusion_figure,
     claims_figure,
@@ -17,7 +16,6 @@ from vrag_kit.plotting.curves import curve_panels
 from vrag_kit.plotting.detection import detection_figure
 from vrag_kit.plotting.differences import forest_plot
 from vrag_kit.plotting.distractors import distractor_cost_figure
-from vrag_kit.plotting.error_budget import error_budget_figure
 from vrag_kit.plotting.gcue import gcue_figure
 from vrag_kit.plotting.images import question_images
 from vrag_kit.plotting.latex import to_latex
@@ -48,8 +46,6 @@ __all__ = [
     "curve_panels",
     "detection_figure",
     "distractor_cost_figure",
-    "error_budget_figure",
-    "error_gallery",
     "forest_plot",
     "funnel_figure",
     "gcue_figure",

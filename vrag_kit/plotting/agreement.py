@@ -11,7 +11,7 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from vrag_kit.analysis.settings_table import setting_name
+from vrag_kit.analysis.report_tables import setting_name
 from vrag_kit.plotting.style import DARK, model_colors, new_figure
 
 Arm = tuple[str, str, int]

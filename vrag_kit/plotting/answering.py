@@ -14,7 +14,7 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from vrag_kit.analysis.settings_table import SETTING_NAMES, setting_name
+from vrag_kit.analysis.report_tables import SETTING_NAMES, setting_name
 from vrag_kit.plotting.agreement import FEW
 from vrag_kit.plotting.panels import (
     MARKERS,

@@ -13,7 +13,7 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from vrag_kit.analysis.settings_table import setting_name
+from vrag_kit.analysis.report_tables import setting_name
 from vrag_kit.plotting.answering import panel_title
 from vrag_kit.plotting.panels import (
     MARKERS,

@@ -11,14 +11,14 @@ from typing import Any
 
 from vrag_kit.building.questions import TEMPLATE
 from vrag_kit.checkpoints import check_device
+from vrag_kit.claims.rule_checker import RULE
 from vrag_kit.config import Entry, decoding_of, hardware_of
 from vrag_kit.errors import VragError
 from vrag_kit.generation.generators import Generator, load_generator
 from vrag_kit.judging import JUDGES, RuleJudge
-from vrag_kit.judging.claims_by_rule import RULE
+from vrag_kit.judging.custom_judge import load_custom_judge
 from vrag_kit.judging.loading import builtin_judge_name
-from vrag_kit.judging.own_judge import load_custom_judge
-from vrag_kit.judging.rubric_template import without_rubric
+from vrag_kit.judging.rubric import without_rubric
 from vrag_kit.retrieval.services import WORD_INDEXES
 from vrag_kit.runner.availability import (
     images_problem,

@@ -14,23 +14,26 @@ from tempfile import TemporaryDirectory
 
 import pandas as pd
 
-from vrag_kit.analysis import (
+from vrag_kit.analysis.report_tables import ci_cells
+from vrag_kit.claims import (
+    ClaimChecker,
+    ClaimExtractor,
     ClaimVerdicts,
     RagCheckerFile,
     add_ragchecker_metrics,
     claim_means,
     complete_ragchecker_json,
     count_unchecked,
+    load_checker,
+    load_extractor,
     metric_rows,
     ragchecker_means,
     read_ragchecker_json,
     write_ragchecker_json,
 )
-from vrag_kit.analysis.claims_means import BOUNDS
-from vrag_kit.analysis.report_tables import ci_cells
+from vrag_kit.claims.means import BOUNDS
 from vrag_kit.dry_run import dry_run
 from vrag_kit.generation.store import AnswerStore, copy_store
-from vrag_kit.judging import ClaimChecker, ClaimExtractor, load_checker, load_extractor
 from vrag_kit.runner.dry_run import model_costs
 
 

@@ -22,9 +22,7 @@ from vrag_kit.analysis import (
     paired_tests_table,
     to_percent,
 )
-from vrag_kit.analysis.arm_differences import OTHERWISE
-from vrag_kit.analysis.one_sided import unmatched_counts
-from vrag_kit.analysis.run_comparison import judges_differ, side_name
+from vrag_kit.analysis.run_comparison import OTHERWISE, judges_differ, side_name, unmatched_counts
 from vrag_kit.analysis.strata import NO_STRATUM
 from vrag_kit.errors import VragError
 from vrag_kit.files import write_file

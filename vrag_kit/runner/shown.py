@@ -16,7 +16,7 @@ from markupsafe import Markup
 from nbconvert import HTMLExporter
 from nbformat import NotebookNode
 
-from vrag_kit.analysis.sentences import escape_markdown
+from vrag_kit.analysis.report_tables import escape_markdown
 from vrag_kit.runner.books import Cell, Notebook
 from vrag_kit.runner.copies import ADDED
 from vrag_kit.types import Json

@@ -12,16 +12,16 @@ from typing import Any
 
 from vrag_kit.building.questions import TEMPLATE
 from vrag_kit.checkpoints import check_checkpoint_name
+from vrag_kit.claims.rule_checker import RULE
 from vrag_kit.config import Entry, check_choice, read_entry
 from vrag_kit.custom import custom_spec
 from vrag_kit.errors import VragError
 from vrag_kit.generation.generators import parse_model_entry
 from vrag_kit.generation.remote.providers import EndpointOptions, find_endpoints
 from vrag_kit.judging import JUDGES
-from vrag_kit.judging.claims_by_rule import RULE
+from vrag_kit.judging.custom_judge import load_custom_judge, require_signed_scale
 from vrag_kit.judging.loading import builtin_judge_name
-from vrag_kit.judging.own_judge import load_custom_judge, require_signed_scale
-from vrag_kit.judging.rubric_template import without_rubric
+from vrag_kit.judging.rubric import without_rubric
 from vrag_kit.retrieval import OPTIONS
 from vrag_kit.retrieval.runs import find_run_file
 from vrag_kit.retrieval.services import WORD_INDEXES

@@ -7,7 +7,7 @@ from inspect import cleandoc
 from pathlib import Path
 from typing import Any
 
-from vrag_kit.analysis.sentences import MarkdownText
+from vrag_kit.analysis.report_tables import MarkdownText
 from vrag_kit.synthetic.crag_mm.opening import CRAG_MM_EDITIONS
 from vrag_kit.synthetic.drawn_guide import DRAWN
 from vrag_kit.synthetic.mrag_bench import DRAWN_MRAG

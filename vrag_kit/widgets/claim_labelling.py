@@ -11,17 +11,17 @@ from pathlib import Path
 
 import pandas as pd
 
-from vrag_kit.analysis.claims_asked import reference_text
-from vrag_kit.analysis.claims_checked import image_only
-from vrag_kit.analysis.claims_labelled import pairs_to_label
-from vrag_kit.errors import VragError
-from vrag_kit.judging.claim_labels import (
+from vrag_kit.claims.checking import image_only
+from vrag_kit.claims.extraction import reference_text
+from vrag_kit.claims.human_labels import (
     ACCEPTED,
     ClaimPair,
+    pairs_to_label,
     read_claim_labels,
     write_claim_labels,
 )
-from vrag_kit.judging.claims import EntailmentLabel
+from vrag_kit.claims.verdicts import EntailmentLabel
+from vrag_kit.errors import VragError
 from vrag_kit.types import Benchmark, Document
 from vrag_kit.widgets.annotation import AnnotationPanel
 from vrag_kit.widgets.images import image_html

@@ -12,7 +12,7 @@ import pandas as pd
 
 from vrag_kit.analysis.report_tables import NOTHING
 from vrag_kit.judging import Judge
-from vrag_kit.judging.truth_rules import RULES
+from vrag_kit.judging.truthfulness import RULES
 from vrag_kit.types import Benchmark, Query
 
 _FILES = {

@@ -8,8 +8,7 @@ from collections.abc import Sequence
 
 import pandas as pd
 
-from vrag_kit.analysis.report_tables import NOTHING, format_ci
-from vrag_kit.analysis.settings_table import TableRow
+from vrag_kit.analysis.report_tables import NOTHING, TableRow, format_ci
 from vrag_kit.papers.published import format_spread, published
 
 SINGLE, MULTI = "single_turn", "multi_turn"

@@ -7,9 +7,8 @@ from collections.abc import Callable, Mapping, Sequence
 import pandas as pd
 
 from vrag_kit.analysis import slice_values
-from vrag_kit.analysis.comparisons import REPEATS, holm_by_family
+from vrag_kit.analysis.comparisons import REPEATS, cluster_difference, holm_by_family
 from vrag_kit.analysis.means import ARM
-from vrag_kit.analysis.unpaired import cluster_difference
 from vrag_kit.benchmarks.datasets.crag_mm_rows import NAMES
 from vrag_kit.errors import VragError
 from vrag_kit.judging.scale import scale_of

@@ -6,8 +6,8 @@ import pandas as pd
 
 from vrag_kit.errors import VragError
 from vrag_kit.judging import SHARES
-from vrag_kit.judging.answered import no_reference_failure
 from vrag_kit.judging.multiple_choice import ParsedChoice, correct_letters, read_choice
+from vrag_kit.judging.scale import no_reference_failure
 from vrag_kit.types import Benchmark, Judgment, Query
 
 _NO_CHOICE = frozenset({"ambiguous", "declined", "unparsed", "empty"})

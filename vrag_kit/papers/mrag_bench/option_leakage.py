@@ -14,9 +14,8 @@ from dataclasses import replace
 
 import pandas as pd
 
-from vrag_kit.analysis.estimates import cluster_means
-from vrag_kit.analysis.percent import to_percent
-from vrag_kit.analysis.weights import PoststratificationWeights
+from vrag_kit.analysis.estimates import PoststratificationWeights, cluster_means
+from vrag_kit.analysis.means import to_percent
 from vrag_kit.errors import VragError
 from vrag_kit.judging.multiple_choice import correct_letters
 from vrag_kit.papers.mrag_bench.audit import QUESTIONS

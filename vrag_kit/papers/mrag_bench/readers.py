@@ -7,7 +7,7 @@ from __future__ import annotations
 import pandas as pd
 
 from vrag_kit.analysis import column_means, to_percent
-from vrag_kit.analysis.weights import PoststratificationWeights
+from vrag_kit.analysis.estimates import PoststratificationWeights
 from vrag_kit.judging.multiple_choice import RULES, correct_letters, read_choice
 from vrag_kit.papers.mrag_bench.official_scorer import (
     OfficialExtraction,

@@ -10,8 +10,7 @@ import pandas as pd
 from vrag_kit.analysis import PoststratificationWeights, mean_scores, paired_differences, per_query
 from vrag_kit.analysis.comparisons import REPEATS
 from vrag_kit.analysis.means import ARM
-from vrag_kit.analysis.report_tables import format_ci, format_p
-from vrag_kit.analysis.settings_table import TableRow
+from vrag_kit.analysis.report_tables import TableRow, format_ci, format_p
 from vrag_kit.papers.mrag_bench.audit import ASPECTS, QUESTIONS
 from vrag_kit.papers.mrag_bench.judge import is_unparsed
 from vrag_kit.papers.published import format_spread, published

@@ -10,8 +10,8 @@ import numpy as np
 import pandas as pd
 
 from vrag_kit.analysis import column_means, to_percent
+from vrag_kit.analysis.estimates import PoststratificationWeights
 from vrag_kit.analysis.strata import ALL
-from vrag_kit.analysis.weights import PoststratificationWeights
 from vrag_kit.papers.mrag_bench.option_leakage import (
     normalise_option,
     option_format_baseline,

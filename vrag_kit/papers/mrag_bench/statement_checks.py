@@ -8,8 +8,8 @@ from pathlib import Path
 import pandas as pd
 
 from vrag_kit.analysis import mean_scores, to_percent
+from vrag_kit.analysis.estimates import PoststratificationWeights
 from vrag_kit.analysis.strata import ALL
-from vrag_kit.analysis.weights import PoststratificationWeights
 from vrag_kit.papers.mrag_bench.results import CHANCE, OVERALL, gains_by_scenario
 from vrag_kit.papers.mrag_bench.statements import STATEMENTS
 from vrag_kit.papers.sources import DataSource

@@ -9,8 +9,7 @@ from collections.abc import Sequence
 import pandas as pd
 
 from vrag_kit.analysis import to_percent
-from vrag_kit.analysis.estimates import cluster_means
-from vrag_kit.analysis.weights import PoststratificationWeights
+from vrag_kit.analysis.estimates import PoststratificationWeights, cluster_means
 from vrag_kit.papers.mrag_bench.audit import QUESTIONS
 
 SETTINGS = {"no_rag": "alone", "gt_rag": "GT", "retrieved_rag": "retrieved"}

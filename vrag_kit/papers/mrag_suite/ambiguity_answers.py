@@ -12,9 +12,8 @@ import numpy as np
 import pandas as pd
 
 from vrag_kit.analysis.comparisons import holm, paired_differences
-from vrag_kit.analysis.means import per_query
-from vrag_kit.analysis.percent import to_percent
-from vrag_kit.analysis.saved_answers import save_collection_answers
+from vrag_kit.analysis.means import per_query, to_percent
+from vrag_kit.analysis.results import save_collection_answers
 from vrag_kit.analysis.strata import sort_strata
 from vrag_kit.papers.mrag_suite.ambiguity import AMBIGUOUS
 from vrag_kit.papers.mrag_suite.ambiguous_pairs import ambiguous_minus_clear

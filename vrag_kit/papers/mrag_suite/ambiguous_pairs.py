@@ -8,8 +8,8 @@ from collections.abc import Collection, Mapping, Sequence
 import numpy as np
 import pandas as pd
 
+from vrag_kit.analysis.comparisons import cluster_difference
 from vrag_kit.analysis.estimates import estimate
-from vrag_kit.analysis.unpaired import cluster_difference
 from vrag_kit.errors import VragError
 from vrag_kit.judging.scale import scale_of
 from vrag_kit.papers.mrag_suite.ambiguity import AMBIGUOUS, CLEAR

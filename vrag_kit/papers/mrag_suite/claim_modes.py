@@ -7,11 +7,11 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 import pandas as pd
 
-from vrag_kit.analysis.claims import ClaimVerdicts
-from vrag_kit.analysis.claims_error import KIND_AND_LABELS, verdict_confusion_matrix, verdict_pairs
-from vrag_kit.analysis.claims_means import METRIC, claim_values
 from vrag_kit.analysis.comparisons import holm_by_family, paired_differences
 from vrag_kit.analysis.strata import ALL, expand_strata
+from vrag_kit.claims.label_agreement import KIND_AND_LABELS, verdict_confusion_matrix, verdict_pairs
+from vrag_kit.claims.means import METRIC, claim_values
+from vrag_kit.claims.verdicts import ClaimVerdicts
 from vrag_kit.config import Entry
 from vrag_kit.papers.mrag_suite.modes import ARMS, memorised_in_suite
 from vrag_kit.papers.mrag_suite.printed import MODES

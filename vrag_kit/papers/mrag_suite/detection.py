@@ -8,11 +8,11 @@ from typing import Any, Protocol
 
 import pandas as pd
 
-from vrag_kit.analysis.association import association
+from vrag_kit.analysis.agreement import association
 from vrag_kit.analysis.estimates import Estimate, estimate
 from vrag_kit.config import GREEDY, Entry, hardware_of
 from vrag_kit.generation.generators import load_generator
-from vrag_kit.judging.strict import ParsedReply, Request, StructuredAsker
+from vrag_kit.judging.llm_judge import ParsedReply, Request, StructuredAsker
 from vrag_kit.papers.mrag_suite.ambiguity import (
     AMBIGUOUS,
     CLEAR,

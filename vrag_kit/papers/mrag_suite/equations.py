@@ -10,12 +10,17 @@ from pathlib import Path
 
 import pandas as pd
 
-from vrag_kit.analysis.claims import ClaimVerdicts
-from vrag_kit.analysis.claims_evidence import combined_label, evidence_metrics
-from vrag_kit.analysis.claims_shares import MetricValue, any_entails, difference, share
 from vrag_kit.analysis.estimates import cluster_means
 from vrag_kit.analysis.means import ARM
-from vrag_kit.judging.claims import EntailmentLabel
+from vrag_kit.claims.metrics import (
+    MetricValue,
+    any_entails,
+    combined_label,
+    difference,
+    evidence_metrics,
+    share,
+)
+from vrag_kit.claims.verdicts import ClaimVerdicts, EntailmentLabel
 
 _EQUATIONS: list[dict[str, str]] = json.loads(
     Path(__file__).with_name("equations.json").read_text(encoding="utf-8")

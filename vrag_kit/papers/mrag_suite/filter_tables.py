@@ -9,7 +9,7 @@ from collections.abc import Mapping
 import numpy as np
 import pandas as pd
 
-from vrag_kit.analysis.percent import to_percent
+from vrag_kit.analysis.means import to_percent
 from vrag_kit.analysis.strata import ALL
 from vrag_kit.judging.scale import scale_of
 from vrag_kit.papers.mrag_suite.filter import FilterRules, keep_rates

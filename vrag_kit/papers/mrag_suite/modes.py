@@ -10,8 +10,7 @@ import pandas as pd
 from vrag_kit.analysis.comparisons import holm_by_family, paired_differences
 from vrag_kit.analysis.means import column_means, per_query
 from vrag_kit.analysis.report_tables import NOTHING, ci_cells, differences_table
-from vrag_kit.analysis.strata import ALL, expand_strata
-from vrag_kit.analysis.training_facts import trained_groups
+from vrag_kit.analysis.strata import ALL, expand_strata, trained_groups
 from vrag_kit.config import Entry
 from vrag_kit.judging import SHARES, Judge, judge_answers, load_judge, scale_of
 from vrag_kit.papers.mrag_suite.datasets import dataset_metric

@@ -8,7 +8,7 @@ import pandas as pd
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
-from vrag_kit.analysis.settings_table import setting_name
+from vrag_kit.analysis.report_tables import setting_name
 from vrag_kit.analysis.strata import ALL
 from vrag_kit.papers.mrag_suite.datasets import metric_label
 from vrag_kit.papers.mrag_suite.modes import ABSTENTION, ARMS

@@ -9,7 +9,7 @@ from itertools import product
 
 import pandas as pd
 
-from vrag_kit.analysis.percent import to_percent
+from vrag_kit.analysis.means import to_percent
 from vrag_kit.analysis.report_tables import NOTHING, format_ci
 from vrag_kit.papers.mrag_suite.printed import published_best_prompts
 from vrag_kit.papers.mrag_suite.sweep import (

@@ -15,6 +15,26 @@ from vrag_kit.papers.visual_rag.derived import (
     published_gcue,
     published_selective_accuracy,
 )
+from vrag_kit.papers.visual_rag.distractors import distractor_cost, distractor_cost_by_k
+from vrag_kit.papers.visual_rag.error_budget import (
+    accuracy_given_clue,
+    error_budget,
+    error_budget_figure,
+    first_clue_rank,
+    mean_error_budget,
+)
+from vrag_kit.papers.visual_rag.error_cases import (
+    error_cases,
+    error_gallery,
+    outcome_shares,
+    sample_cases,
+)
+from vrag_kit.papers.visual_rag.evidence_swap import (
+    OUTCOMES,
+    counterfactual_effect,
+    counterfactual_outcomes,
+)
+from vrag_kit.papers.visual_rag.gcue import fieller, gcue, gcue_from_means, gcue_table
 from vrag_kit.papers.visual_rag.judge import PAPER_JUDGE, RUBRIC, judge_prompt
 from vrag_kit.papers.visual_rag.ndcg_bound import ndcg_bound, ndcg_bounds
 from vrag_kit.papers.visual_rag.pools import notebook_requirements
@@ -43,6 +63,7 @@ from vrag_kit.papers.visual_rag.replication_retrieval import (
     compare_retrieval_to_paper,
     retrieval_differences_from_published,
 )
+from vrag_kit.papers.visual_rag.rouge import rouge_mean_correlation, rouge_score_correlation
 from vrag_kit.papers.visual_rag.statement_checks import check_statements, statements_table
 from vrag_kit.papers.visual_rag.statistics import (
     describe,
@@ -55,11 +76,13 @@ from vrag_kit.papers.visual_rag.verdicts import read_verdict
 
 __all__ = [
     "EDITIONS",
+    "OUTCOMES",
     "PAPER_JUDGE",
     "PAPER_NAMES",
     "PAPER_QUERIES",
     "PROMPTS",
     "RUBRIC",
+    "accuracy_given_clue",
     "audit",
     "audit_figure",
     "audit_summary",
@@ -70,18 +93,33 @@ __all__ = [
     "compare_retrieval_to_paper",
     "compare_to_paper",
     "contradictions",
+    "counterfactual_effect",
+    "counterfactual_outcomes",
     "data_source",
     "describe",
     "differences_from_published",
+    "distractor_cost",
+    "distractor_cost_by_k",
     "distribution",
+    "error_budget",
+    "error_budget_figure",
+    "error_cases",
+    "error_gallery",
+    "fieller",
+    "first_clue_rank",
     "gains_vs_judge_bias",
+    "gcue",
     "gcue_differences_from_published",
+    "gcue_from_means",
+    "gcue_table",
     "is_paper_data",
     "judge_prompt",
+    "mean_error_budget",
     "ndcg_bound",
     "ndcg_bounds",
     "notebook_requirements",
     "organism_category",
+    "outcome_shares",
     "published_change_over_k",
     "published_gcue",
     "published_results",
@@ -95,7 +133,10 @@ __all__ = [
     "read_verdict",
     "retrieval_differences_from_published",
     "retrieval_table_with_published",
+    "rouge_mean_correlation",
+    "rouge_score_correlation",
     "run_statistics",
+    "sample_cases",
     "show_statements",
     "statements_table",
 ]

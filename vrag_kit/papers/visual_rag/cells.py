@@ -12,8 +12,8 @@ import numpy as np
 import pandas as pd
 
 from vrag_kit.analysis.estimates import estimate
-from vrag_kit.analysis.gcue import share_of_benefit
 from vrag_kit.judging.scale import SHARES, Scale, scale_of
+from vrag_kit.papers.visual_rag.gcue import share_of_benefit
 from vrag_kit.papers.visual_rag.printed import PAPER_NAMES, PAPER_QUERIES, published_results
 
 Arm = tuple[str, str, int]

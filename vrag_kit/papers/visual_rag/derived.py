@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 
 from vrag_kit.analysis.abstention import smallest_and_largest_k
-from vrag_kit.analysis.gcue import GCUE_COLUMNS, LAMBDAS, gcue_from_means
+from vrag_kit.papers.visual_rag.gcue import GCUE_COLUMNS, LAMBDAS, gcue_from_means
 from vrag_kit.papers.visual_rag.printed import PAPER_QUERIES
 
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import pandas as pd
 
-from vrag_kit.analysis.settings_table import settings_table
+from vrag_kit.analysis.report_tables import settings_table
 from vrag_kit.papers.visual_rag.equivalence import MARGIN, NOT_COMPARABLE, with_equivalence_verdict
 from vrag_kit.papers.visual_rag.printed import PAPER_NAMES, is_paper_data, release_of
 from vrag_kit.papers.visual_rag.run_noise import run_noise

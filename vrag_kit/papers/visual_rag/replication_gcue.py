@@ -7,10 +7,10 @@ from collections.abc import Mapping
 import numpy as np
 import pandas as pd
 
-from vrag_kit.analysis.gcue import format_gcue, gcue_from_means
 from vrag_kit.papers.published import published
 from vrag_kit.papers.visual_rag.derived import published_gcue
 from vrag_kit.papers.visual_rag.equivalence import MARGIN, NOT_COMPARABLE, with_equivalence_verdict
+from vrag_kit.papers.visual_rag.gcue import format_gcue, gcue_from_means
 from vrag_kit.papers.visual_rag.printed import (
     PAPER_NAMES,
     PAPER_QUERIES,

@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from vrag_kit.claims import RuleChecker, forbid_self_check
 from vrag_kit.config import Entry
-from vrag_kit.judging import RuleChecker, forbid_self_check
 from vrag_kit.synthetic.mrag_suite.looking import VisualClaimChecker
 from vrag_kit.synthetic.mrag_suite.opening import GroundTruth
 

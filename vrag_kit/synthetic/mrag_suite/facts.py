@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from itertools import chain
 
-from vrag_kit.judging.claims import EntailmentLabel
+from vrag_kit.claims.verdicts import EntailmentLabel
 from vrag_kit.synthetic.organisms import KINDS
 
 COLOR = "color"

@@ -10,9 +10,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 
+from vrag_kit.claims.verdicts import EntailmentRequest, failed_verdict, verdict
 from vrag_kit.errors import VragError
 from vrag_kit.files import write_file
-from vrag_kit.judging.claims import EntailmentRequest, failed_verdict, verdict
 from vrag_kit.synthetic.mrag_suite.facts import Fact, relation
 from vrag_kit.synthetic.mrag_suite.language import FieldGuideGrammar
 from vrag_kit.types import DocId, Document, Failure, Judgment, Status

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 from itertools import chain
 
-from vrag_kit.judging.claims import EntailmentLabel
+from vrag_kit.claims.verdicts import EntailmentLabel
 from vrag_kit.judging.rule_judge import canonical_trait
 from vrag_kit.synthetic.mrag_suite.facts import (
     COLOR,

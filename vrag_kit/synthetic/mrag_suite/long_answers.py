@@ -11,21 +11,21 @@ from typing import Any
 
 import pandas as pd
 
-from vrag_kit.analysis import check_answers
 from vrag_kit.benchmarks.datasets.collection import Entry as DataSet
-from vrag_kit.config import Entry
-from vrag_kit.errors import VragError
-from vrag_kit.generation import ask_models
-from vrag_kit.judging import (
+from vrag_kit.claims import (
     ClaimChecker,
     ClaimExtractor,
     RuleChecker,
     RuleExtractor,
     SentenceGrammar,
+    check_answers,
     load_checker,
     load_extractor,
 )
-from vrag_kit.judging.claims_by_rule import RULE
+from vrag_kit.claims.rule_checker import RULE
+from vrag_kit.config import Entry
+from vrag_kit.errors import VragError
+from vrag_kit.generation import ask_models
 from vrag_kit.papers.mrag_suite.in_modes import EvidenceModes
 from vrag_kit.synthetic.mrag_suite.asking import reference_answer
 from vrag_kit.synthetic.mrag_suite.checking import open_rule_checker

@@ -8,9 +8,9 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from vrag_kit.claims.verdicts import EntailmentLabel, EntailmentRequest, failed_verdict, verdict
 from vrag_kit.generation.rendering import render
 from vrag_kit.judging.abstention import is_abstention
-from vrag_kit.judging.claims import EntailmentLabel, EntailmentRequest, failed_verdict, verdict
 from vrag_kit.papers.visual_rag.prompts import PROMPTS
 from vrag_kit.synthetic.mrag_suite.asking import claim_question
 from vrag_kit.synthetic.mrag_suite.facts import Fact, relation

@@ -12,8 +12,8 @@ from pathlib import Path
 
 from vrag_kit.benchmarks import captions_only
 from vrag_kit.benchmarks.datasets.collection import Entry, load_collection
+from vrag_kit.claims.verdicts import EntailmentLabel
 from vrag_kit.errors import VragError, did_you_mean
-from vrag_kit.judging.claims import EntailmentLabel
 from vrag_kit.papers.mrag_suite.printed import DATASETS
 from vrag_kit.papers.mrag_suite.prompts import domain_of
 from vrag_kit.synthetic.drawn_guide import field_guide_folder

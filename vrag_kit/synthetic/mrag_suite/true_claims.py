@@ -11,11 +11,11 @@ from typing import Any  # cells of a table
 
 import pandas as pd
 
-from vrag_kit.analysis import JudgedBenchmark, check_answers
+from vrag_kit.claims import RuleExtractor, check_answers
 from vrag_kit.config import Entry
 from vrag_kit.errors import VragError
 from vrag_kit.generation import ask_models
-from vrag_kit.judging import RuleExtractor
+from vrag_kit.papers.cross_benchmark import JudgedBenchmark
 from vrag_kit.synthetic.mrag_suite.ground_truth import OracleClaimChecker
 from vrag_kit.synthetic.mrag_suite.in_words import prompts_for
 from vrag_kit.synthetic.mrag_suite.long_answers import with_reference_answers

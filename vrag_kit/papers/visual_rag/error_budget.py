@@ -1,0 +1,283 @@
+"""Error budget of top-k answers: the accuracy lost in each part, net, by comparison with answers to
+one clue alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import pandas as pd
+from matplotlib.artist import Artist
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.patches import Patch
+
+from vrag_kit.analysis.estimates import cluster_means
+from vrag_kit.errors import VragError
+from vrag_kit.judging.scale import Scale, scale_of
+from vrag_kit.plotting.answering import panel_title
+from vrag_kit.plotting.panels import wrap_title
+from vrag_kit.plotting.style import DARK, PALETTE, new_figure
+from vrag_kit.tables import require_columns
+from vrag_kit.types import Benchmark
+
+WON_BACK = "missed_gain"
+LOST_TOO = "missed_lost"
+MISREAD = "misread"
+WORDED = "clue retrieved: prompt for several images, net"
+DISTRACTORS = "distractors"
+PARTS = (WON_BACK, LOST_TOO, MISREAD, WORDED, DISTRACTORS)
+"""The parts of the accuracy that an answer with k images lost. Where no clue is among these:
+
+* `WON_BACK`: a clue alone in this k's prompt − the answer;
+* `LOST_TOO`: best − a clue alone in this k's prompt.
+
+Where there is one, the answer is compared with that to the best ranked clue alone:
+
+* `MISREAD`: best − that clue alone as one image;
+* `WORDED`: that − the same clue alone in this k's prompt;
+* `DISTRACTORS`: that − the answer.
+"""
+NET = (WON_BACK, WORDED, DISTRACTORS)
+"""The parts that are differences of two answers, and may be negative."""
+JUDGE_NOISE = "judge_noise"
+ALONE_PROMPTS = ("one image", "several images")
+"""The templates for one clue alone: that of a single GT clue, and that of several images."""
+_FOUND = [f"first_clue in {prompt}" for prompt in ALONE_PROMPTS]
+_ANY = [f"gt_clue in {prompt}" for prompt in ALONE_PROMPTS]
+_KEYS = ["model", "k", "query_id", "group"]
+
+
+def first_clue_rank(benchmark: Benchmark, run: pd.DataFrame) -> pd.Series:
+    """Rank of each query's best ranked clue, from 1; NaN where the run has none.
+
+    Indexed by query_id.
+    """
+    require_columns(run, ["query_id", "doc_id", "rank"], "first_clue_rank")
+    relevant = [
+        doc_id in benchmark.relevant(query_id)
+        for query_id, doc_id in zip(run["query_id"], run["doc_id"], strict=True)
+    ]
+    best = run[relevant].groupby("query_id")["rank"].min()
+    return best.reindex(list(benchmark.queries)).astype(float)
+
+
+def error_budget(
+    retrieved: pd.DataFrame,
+    alone: pd.DataFrame,
+    ranks: pd.Series,
+    *,
+    one_prompt: bool = False,
+) -> pd.DataFrame:
+    """Splits the accuracy that each top-k answer lost into `PARTS`: model, k, query_id, group,
+    part, metric, value. Over the parts (metric "accuracy_lost") the values add up to the scale's
+    best − score.
+
+    `retrieved` are the judged top-k answers, `alone` those to one clue: the best ranked one
+    (setting first_clue) and, in the mean over draws, any (gt_clue), each with both templates of
+    `ALONE_PROMPTS`, as in its column prompt. `ranks` are those of `first_clue_rank`. Parts in `NET`
+    keep their sign: chance, which helps either answer equally, cancels in the mean, and a negative
+    part means that the answer scores more than the one it is compared with. At k = 1 there are no
+    distractors, and no rows of them: the answer is itself that to a clue alone, and the clue that
+    might help has the template of one image.
+
+    Where the judge gave several verdicts (judge_samples > 1), rows with the part `JUDGE_NOISE` and
+    the metric "spread" give the standard deviation of those on each top-k answer; it is in no sum.
+
+    A question that lacks a verdict for some model and k is NaN for all of them: means are over the
+    same questions, and what is left out is counted. A model and k without any verdict do not affect
+    the others. Raises `VragError` where `alone` lacks a prompt.
+
+    Where a protocol has one template for one image and several (`one_prompt`), `alone` needs no
+    column prompt, and there are no rows of `WORDED`.
+    """
+    require_columns(retrieved, ["setting", *_KEYS, "score", "spread"], "error_budget")
+    scale = scale_of(retrieved)
+    top_k = retrieved[retrieved["setting"] == "top_k"].groupby(_KEYS, sort=False)
+    table = top_k[["score", "spread"]].mean().reset_index()
+    if one_prompt:
+        alone = pd.concat([alone.assign(prompt=name) for name in ALONE_PROMPTS])
+    table = table.merge(_alone(alone), on=["model", "query_id"], how="left")
+    there = table["query_id"].map(ranks) <= table["k"]
+    values = _parts(table, there, scale, one_prompt)
+    unknown = _unknown(table, pd.DataFrame(values).isna().any(axis=1))
+    if table["spread"].notna().any():
+        values[JUDGE_NOISE] = table["spread"]
+    rows = [_rows(table, part, value.mask(unknown), scale) for part, value in values.items()]
+    budget = pd.concat(rows, ignore_index=True)
+    nobody = (budget["part"] == DISTRACTORS) & (budget["k"] == 1)
+    unworded = (budget["part"] == WORDED) & one_prompt
+    return budget[~(nobody | unworded)].reset_index(drop=True)
+
+
+def _rows(table: pd.DataFrame, part: str, value: pd.Series, scale: Scale) -> pd.DataFrame:
+    """The rows of one part of the budget."""
+    return table[_KEYS].assign(
+        part=part,
+        metric="spread" if part == JUDGE_NOISE else "accuracy_lost",
+        value=value,
+        score_min=-scale.width if part in NET else 0.0,
+        score_max=scale.width,
+    )
+
+
+def _alone(judged: pd.DataFrame) -> pd.DataFrame:
+    """The mean scores of one clue alone: model, query_id, and a column "<setting> in
+    <prompt>" for each.
+    """
+    require_columns(judged, ["model", "setting", "query_id", "score"], "error_budget")
+    prompt = judged["prompt"] if "prompt" in judged else pd.Series("no prompt", judged.index)
+    arms = judged["setting"] + " in " + prompt
+    needed = [*_FOUND, *_ANY] if "first_clue" in set(judged["setting"]) else _ANY
+    if missing := [arm for arm in needed if arm not in set(arms)]:
+        raise VragError(
+            f"error_budget: among the answers to one clue alone is no {missing[0]!r}; found"
+            f" {', '.join(arms.unique()) or 'none'}. Ask in both prompts, and put the tables"
+            " together with the column `prompt`."
+        )
+    wide = judged.assign(arm=arms).pivot_table(
+        index=["model", "query_id"], columns="arm", values="score"
+    )
+    return wide.reindex(columns=[*_FOUND, *_ANY]).reset_index()
+
+
+def _parts(
+    table: pd.DataFrame, there: pd.Series, scale: Scale, one_prompt: bool
+) -> dict[str, pd.Series]:
+    """The points in each part, 0 where it does not apply; NaN where a score of it is
+    missing.
+    """
+    single, (one, several) = table["k"] == 1, ALONE_PROMPTS
+    given = table[f"gt_clue in {several}"].mask(single, table[f"gt_clue in {one}"])
+    found = table[f"first_clue in {one}"]
+    in_words = table[f"first_clue in {several}"].mask(single, table["score"])  # alone already
+    if one_prompt:
+        found = in_words
+    return {
+        WON_BACK: (given - table["score"]).mask(there, 0.0),
+        LOST_TOO: (scale.best - given).mask(there, 0.0),
+        MISREAD: (scale.best - found).where(there, 0.0),
+        WORDED: (found - in_words).where(there, 0.0),
+        DISTRACTORS: (in_words - table["score"]).where(there, 0.0),
+    }
+
+
+def _unknown(table: pd.DataFrame, missing: pd.Series) -> pd.Series:
+    """Whether each row's question lacks a value, for any model and k that has some."""
+    of_arm = missing.groupby([table["model"], table["k"]])
+    counts = missing & ~of_arm.transform("all")
+    return missing | counts.groupby(table["query_id"]).transform("any")
+
+
+def mean_error_budget(budget: pd.DataFrame, *, by: Sequence[str] = ("model", "k")) -> pd.DataFrame:
+    """Mean accuracy lost in each part, over all questions: `by`, part, metric ("accuracy_lost", or
+    "spread" of the judge), value, ci_low, ci_high, n, n_failed.
+    """
+    return cluster_means(budget, [*by, "part", "metric"])
+
+
+def accuracy_given_clue(retrieved: pd.DataFrame, ranks: pd.Series) -> pd.DataFrame:
+    """Accuracy of questions with and without a clue among the first k: model, k, clue ("yes" or
+    "no"), metric, value on the judge's scale, ci_low, ci_high, n, n_failed. `ranks` are those of
+    `first_clue_rank`.
+
+    The two sets of questions differ, and change with k: with a clue are the easier ones
+    for the retriever, which may be easier for the model too.
+    """
+    require_columns(retrieved, ["setting", *_KEYS, "score"], "accuracy_given_clue")
+    rows, scale = retrieved[retrieved["setting"] == "top_k"], scale_of(retrieved)
+    there = rows["query_id"].map(ranks) <= rows["k"]
+    rows = rows.assign(clue=np.where(there, "yes", "no"))
+    queries = rows.groupby(["model", "k", "clue", "query_id", "group"], sort=False)
+    means = queries["score"].mean().rename("value").reset_index()
+    means = means.assign(score_min=scale.worst, score_max=scale.best)
+    return cluster_means(means, ["model", "k", "clue"]).assign(metric="accuracy")
+
+
+_COLORS = dict(zip(PARTS, (PALETTE[0], "#BFD9EC", PALETTE[4], PALETTE[2], PALETTE[3]), strict=True))
+_NAMES = {
+    WON_BACK: "clue missed, recoverable (net)",
+    LOST_TOO: "clue missed, still wrong with one",
+    MISREAD: "clue shown, still wrong with the clue alone",
+    DISTRACTORS: "clue shown, lost among distractors (net)",
+}
+_COLUMNS = 2
+_PANEL = 5.2  # inches from a panel to the next
+_HIGHEST = 100.0
+_WIDTH = 0.8
+
+
+def error_budget_figure(budget: pd.DataFrame) -> Figure:
+    """Draws one panel per model: for each k the accuracy lost in each part, in percent. Losses are
+    stacked upwards from 0, negative net parts downwards; a diamond is their sum. Takes
+    `to_percent(mean_error_budget(…))`, whose judge noise is not drawn.
+
+    A whisker is the 95 % interval of its own segment, counted from the segment's base.
+    Parts that are 0 everywhere are not drawn.
+    """
+    models = list(dict.fromkeys(budget["model"]))
+    largest = budget["value"].abs().groupby(budget["part"]).max()
+    parts = [part for part in _COLORS if largest.get(part, 0.0) > 0]
+    columns = min(_COLUMNS, len(models))
+    rows = -(-len(models) // columns)
+    figure, axes = new_figure(
+        rows, columns, (max(7.0, _PANEL * columns), 4.2 * rows + 1.3), sharey=True
+    )
+    for axis in axes.flat[len(models) :]:
+        axis.axis("off")
+    lowest, highest = 0.0, _HIGHEST
+    for axis, model in zip(axes.flat, models, strict=False):
+        table = budget[(budget["model"] == model) & budget["part"].isin(PARTS)]
+        low, high = _bars(axis, table, parts)
+        lowest, highest = min(lowest, low), max(highest, high)
+        axis.set(
+            title=wrap_title(panel_title(model, table), _PANEL - 1),
+            xlabel="images shown, k (top-k)",
+            ylabel="accuracy lost (points)",
+        )
+        axis.grid(axis="x", visible=False)
+        axis.yaxis.set_tick_params(labelleft=True)
+    axes.flat[0].set_ylim(1.05 * lowest, highest)  # below 0, so that its end is seen
+    handles: list[Artist] = [
+        Patch(color=_COLORS[part], label=_NAMES.get(part, part)) for part in parts
+    ]
+    handles += axes.flat[0].get_legend_handles_labels()[0]  # that of the sum
+    figure.legend(handles=handles, loc="outside upper center", ncols=2, fontsize=9)
+    note = (
+        "A whisker is the 95 % interval of its own segment, counted from the segment's base.\n"
+        "Below 0: the answer earns more than the clue alone that it is held against."
+    )
+    if not_drawn := [
+        _NAMES.get(part, part) for part in PARTS if part in largest and part not in parts
+    ]:
+        note += f"\nNot shown (0 at every k): {'; '.join(not_drawn)}."
+    figure.supxlabel(note, fontsize=9)
+    return figure
+
+
+def _bars(axis: Axes, table: pd.DataFrame, parts: list[str]) -> tuple[float, float]:
+    """One model's bars, the parts one upon the other on their side of 0, each with its
+    whisker, and their sum; the lowest and the highest end of what is drawn.
+    """
+    ticks = sorted(table["k"].unique())
+    places = pd.Series(range(len(ticks)), ticks, dtype=float)
+    above, below = pd.Series(0.0, ticks), pd.Series(0.0, ticks)
+    ends: list[float] = []
+    for number, name in enumerate(parts):
+        part = table[table["part"] == name].set_index("k").reindex(ticks)
+        values = part["value"].fillna(0.0)
+        bottom = above.where(values >= 0, below)
+        axis.bar(places, part["value"], _WIDTH, bottom, color=_COLORS[name])
+        drawn = values != 0
+        low, high = (bottom + part["ci_low"])[drawn], (bottom + part["ci_high"])[drawn]
+        across = places + _WIDTH * ((number + 0.5) / len(parts) - 0.5)
+        axis.vlines(across[drawn], low, high, color=DARK, linewidth=1.3)
+        above, below = above + values.clip(lower=0.0), below + values.clip(upper=0.0)
+        ends += [*low.dropna(), *high.dropna()]
+    total = table.groupby("k")["value"].sum(min_count=1).reindex(ticks)
+    (sums,) = axis.plot(places, total, "D", color=DARK, label="total lost")
+    sums.set(markeredgecolor="white", clip_on=False, zorder=3)
+    axis.axhline(0, color=DARK, linewidth=0.8)
+    axis.set_xticks(places, [str(k) for k in ticks])
+    return min([*ends, float(below.min())]), max([*ends, float(above.max())])

@@ -1,0 +1,244 @@
+"""Generalised clue utilisation efficiency (gCUE), with Fieller intervals, where a clue
+helps.
+
+As section 5.3 of Visual-RAG defines it:
+
+gCUE(k; λ) = (A_k − B) / (A_GT − B),   B = λ A_Z + (1 − λ) A_NC
+
+A_k is the 1-in-k accuracy, A_GT that of one clue alone, A_Z zero-shot, A_NC with one non-clue. 1
+means that the whole benefit of the clue remains among k − 1 distractors, 0 that none is. Where the
+clue has no benefit the ratio is meaningless: it is reported only where A_GT − B is above 0 by its
+interval, which is then enough for a bounded interval of the ratio.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+
+from vrag_kit.analysis.estimates import Estimate, clustered_moments, estimate
+from vrag_kit.analysis.means import per_query
+from vrag_kit.analysis.report_tables import ci_cells, format_ci_bound
+from vrag_kit.errors import VragError
+from vrag_kit.judging.scale import Scale, scale_of
+from vrag_kit.tables import require_columns
+
+LAMBDAS = (0.0, 0.5, 1.0)
+NO_HELP = "clue does not help"
+UNSURE = "clue may not help"
+NOTHING = "all accuracies are 0"
+TOO_FEW = "too few groups ({}) to say whether a clue helps"
+NO_QUESTION = "no question has all four arms"
+_FIXED = {"a_zero_shot": "zero_shot", "a_non_clue": "non_clue", "a_gt": "gt_clue"}
+_ZERO = 1e-12  # below this a difference of accuracies is rounding
+GCUE_COLUMNS = [
+    "k",
+    "lambda",
+    "value",
+    "ci_low",
+    "ci_high",
+    "interval",
+    "half_width",
+    "a_k",
+    "a_gt",
+    "a_zero_shot",
+    "a_non_clue",
+    "denominator",
+    "denominator_low",
+    "denominator_high",
+    "n",
+    "n_failed",
+]
+
+
+@dataclass(frozen=True, slots=True)
+class Ratio:
+    """A ratio of two means and its interval."""
+
+    value: float  # NaN where the denominator may be 0
+    ci_low: float  # NaN where it cannot be told
+    ci_high: float
+
+
+def gcue_from_means(
+    a_k: float, a_gt: float, a_zero_shot: float, a_non_clue: float, lam: float
+) -> float:
+    """gCUE from four accuracies in the same unit. It is any real number, or NaN when A_GT equals
+    the baseline B up to rounding.
+    """
+    baseline = lam * a_zero_shot + (1 - lam) * a_non_clue
+    if abs(a_gt - baseline) <= _ZERO * max(1.0, abs(a_gt)):
+        return math.nan
+    return (a_k - baseline) / (a_gt - baseline)
+
+
+def fieller(
+    numerator: Sequence[float] | np.ndarray | pd.Series,
+    denominator: Sequence[float] | np.ndarray | pd.Series,
+    groups: Sequence[str] | np.ndarray | pd.Series | pd.Index,
+    *,
+    level: float = 0.95,
+) -> Ratio:
+    """Ratio of the means of two paired samples, with Fieller's interval over clusters.
+
+    It contains every r for which mean(numerator − r · denominator) = 0 is not rejected by a t test
+    with the variance and degrees of freedom of `clustered_moments`. Value and interval are NaN
+    where the denominator's mean may be 0 by the same test, for the set would then be unbounded; and
+    for one cluster, or none. Only the interval is NaN where one sample is a constant multiple of
+    the other: nothing then varies, and only the ends of a scale bound the error of the ratio
+    (`share_of_benefit`).
+
+    Fieller (1954), "Some problems in interval estimation", J. R. Stat. Soc. B 16(2).
+    """
+    from scipy.special import stdtrit  # quantiles of Student's t
+
+    both = np.column_stack([np.asarray(numerator, float), np.asarray(denominator, float)])
+    unknown = Ratio(math.nan, math.nan, math.nan)
+    if len(both) == 0:
+        return unknown
+    found = clustered_moments(both, np.asarray(groups))
+    x, y = found.means
+    t2 = float(stdtrit(found.freedom, (1 + level) / 2)) ** 2
+    # a r² − 2 b r + c ≤ 0
+    a = y * y - t2 * found.covariance[1, 1]
+    b = x * y - t2 * found.covariance[0, 1]
+    c = x * x - t2 * found.covariance[0, 0]
+    if not a > _ZERO**2:  # NaN for one cluster
+        return unknown
+    ratio = float(x / y)
+    if np.allclose(both[:, 0], ratio * both[:, 1], rtol=0, atol=_ZERO):
+        return Ratio(ratio, math.nan, math.nan)
+    root = math.sqrt(max(b * b - a * c, 0.0))
+    return Ratio(ratio, float((b - root) / a), float((b + root) / a))
+
+
+def share_of_benefit(
+    gained: pd.Series, benefit: pd.Series, scale: Scale, *, level: float = 0.95
+) -> tuple[Ratio, Estimate]:
+    """The mean of `gained` as a share of the mean of `benefit`, and the latter mean, both with
+    intervals of `level`.
+
+    The two are paired differences of scores by query, on `scale`, with the index level `group`,
+    without NaN. Where the benefit is not above 0 by its interval the ratio is NaN. Where each gain
+    is the same multiple r of its benefit, unseen groups may still differ, by up to 1 + |r| times
+    the scale: as many as `estimate` allows for, over the smallest benefit in its interval.
+    """
+    groups = benefit.index.get_level_values("group").to_numpy()
+    whole = estimate(benefit.to_numpy(float), groups, level=level, scale=scale)
+    if not whole.ci_low > 0:
+        return Ratio(math.nan, math.nan, math.nan), whole
+    ratio = fieller(gained, benefit, groups, level=level)
+    if not math.isnan(ratio.ci_low):
+        return ratio, whole
+    widest = Scale(scale.worst * (1 + abs(ratio.value)), scale.best * (1 + abs(ratio.value)))
+    unseen = estimate(np.zeros(len(groups)), groups, level=level, scale=widest)
+    ends = (ratio.value + end / whole.ci_low for end in (unseen.ci_low, unseen.ci_high))
+    return Ratio(ratio.value, *ends), whole
+
+
+def gcue(
+    judged: pd.DataFrame, *, by: Sequence[str] = ("model",), lambdas: Sequence[float] = LAMBDAS
+) -> pd.DataFrame:
+    """gCUE of every `by`, k and λ, over the queries that have a verdict in all four arms.
+
+    Columns: `by`, k, lambda, value, ci_low, ci_high, interval (in words), half_width, the four
+    accuracies on the judge's scale, denominator (A_GT − B) with its interval denominator_low and
+    denominator_high, n queries, n_failed answers of these arms without a verdict. Where the
+    denominator is not above 0 by its interval there is no ratio: value and its interval are NaN,
+    and `interval` says why: `NO_HELP` where the denominator's interval ends at or below 0,
+    `NOTHING` where no answer of the four arms scores above 0, `TOO_FEW` where the groups are too
+    few to show any benefit, however large, `NO_QUESTION`, else `UNSURE`. `judged` holds the
+    settings zero_shot, non_clue, gt_clue and one_in_k. Raises `VragError` when one of them is
+    missing for a model.
+    """
+    require_columns(judged, ["model", "setting", "k", "query_id", "group", "score"], "gcue")
+    _check_arms(judged)
+    rows: list[tuple[object, ...]] = []
+    differences = scale_of(judged).differences
+    for key, part in judged.groupby(list(by), sort=False):
+        arms = per_query(part, by=["setting", "k"])
+        fixed = pd.DataFrame(
+            {name: _by_query(arms[arms["setting"] == arm]) for name, arm in _FIXED.items()}
+        )
+        for k, of_k in arms[arms["setting"] == "one_in_k"].groupby("k"):
+            table, failed = fixed.assign(a_k=_by_query(of_k)).dropna(), _failed(part, k)
+            rows += [(*key, k, lam, *_row(table, lam, differences), failed) for lam in lambdas]
+    return pd.DataFrame(rows, columns=[*by, *GCUE_COLUMNS])
+
+
+def _check_arms(judged: pd.DataFrame) -> None:
+    """Raise `VragError` where a model was not asked in one of the four settings."""
+    for model, settings in judged.groupby("model", sort=False)["setting"]:
+        found = list(settings.unique())
+        if missing := [name for name in (*_FIXED.values(), "one_in_k") if name not in found]:
+            raise VragError(
+                f"gCUE of {model} needs the setting {missing[0]!r}, which the answers lack; found"
+                f" {', '.join(found)}."
+            )
+
+
+def _failed(part: pd.DataFrame, k: object) -> int:
+    """Answers of the four arms that have no verdict."""
+    arms = part["setting"].isin(list(_FIXED.values()))
+    arms |= (part["setting"] == "one_in_k") & (part["k"] == k)
+    return int((arms & part["score"].isna()).sum())
+
+
+def _by_query(part: pd.DataFrame) -> pd.Series:
+    return part.set_index(["query_id", "group"])["value"]
+
+
+def _why(benefit: Estimate, arms: pd.DataFrame, differences: Scale) -> str:
+    """Why there is no ratio; `arms` are the scores of the four, by query.
+
+    Groups are too few where 0 is in the interval of the best of all benefits, the whole
+    scale for every question: at 5 %, up to five, as 1 − 2 (1 − 0.025^(1/5)) < 0.
+    """
+    if benefit.n == 0:
+        return NO_QUESTION
+    if not (arms > 0).any(axis=None):
+        return NOTHING
+    if benefit.ci_high <= 0:
+        return NO_HELP
+    groups = arms.index.get_level_values("group").to_numpy()
+    best = estimate(np.full(len(groups), differences.best), groups, scale=differences)
+    return UNSURE if best.ci_low > 0 else TOO_FEW.format(len(np.unique(groups)))
+
+
+def _row(table: pd.DataFrame, lam: float, differences: Scale) -> tuple[object, ...]:
+    """The columns of gCUE after k and λ; differences of scores lie on `differences`."""
+    baseline = lam * table["a_zero_shot"] + (1 - lam) * table["a_non_clue"]
+    gained, possible = table["a_k"] - baseline, table["a_gt"] - baseline
+    ratio, benefit = share_of_benefit(gained, possible, differences)
+    told_ends = f"[{format_ci_bound(ratio.ci_low, 2)}, {format_ci_bound(ratio.ci_high, 2)}]"
+    interval = _why(benefit, table, differences) if math.isnan(ratio.value) else told_ends
+    half = (ratio.ci_high - ratio.ci_low) / 2
+    told = (ratio.value, ratio.ci_low, ratio.ci_high, interval, half)
+    means = table[["a_k", "a_gt", "a_zero_shot", "a_non_clue"]].mean()
+    return (*told, *means, benefit.value, benefit.ci_low, benefit.ci_high, len(table))
+
+
+def gcue_table(curves: pd.DataFrame) -> pd.DataFrame:
+    """Formats `gcue` as a table: a row for each λ of the columns before k, with the benefit A_GT −
+    B on the judge's scale and n. Columns are k, cells "0.84 [0.76, 0.93]", or why there is no
+    ratio.
+    """
+    by = list(curves.columns[: list(curves.columns).index("k")])
+    columns = {"denominator": "value", "denominator_low": "ci_low", "denominator_high": "ci_high"}
+    benefit = ci_cells(curves[list(columns)].rename(columns=columns), decimals=2)
+    cells = curves.assign(cell=format_gcue(curves), benefit=benefit)
+    cells = cells.rename(columns={"benefit": "A_GT − B"})
+    index = [*by, "lambda", "A_GT − B", "n"]
+    return cells.pivot_table(
+        index=index, columns="k", values="cell", aggfunc="first", sort=False
+    ).fillna("")
+
+
+def format_gcue(curves: pd.DataFrame) -> pd.Series:
+    """Formats each row's ratio with its interval, "0.84 [0.76, 0.93]", or why there is none."""
+    told = curves["value"].map("{:.2f} ".format).where(curves["value"].notna(), "")
+    return told + curves["interval"]
