@@ -63,6 +63,7 @@ OURS = {
 }
 """Module → names that the kit makes itself, or the user names."""
 DIVIDED = {
+    "analysis/run_comparison.py": {"scale.width", "family[key[len(by)]]"},
     "judging/human_labels.py": {"sizes"},
     "judging/text.py": {"_UNITS.get(self.unit, ('', 1.0))[1]"},
     "judging/answer_metrics.py": {"wanted.total()"},
