@@ -86,7 +86,7 @@ def rows(small: Small, by: str) -> list[tuple[str, Any, dict[str, Any]]]:
     """
     import tiny_retrievers as tiny
 
-    from vrag_kit.benchmarks import page_chunks
+    from vrag_kit.benchmarks.datasets.crag_mm_index import page_chunks
     from vrag_kit.retrieval import load_encoder
     from vrag_kit.retrieval.services import chunk_documents, document_of_chunk
 
@@ -128,7 +128,11 @@ def converted_service(small: Small, by: str) -> SearchService:
 
 def service_of(small: Small, by: str, folder: Path) -> SearchService:
     """Exact search in a converted index of the same retrievers."""
-    from vrag_kit.benchmarks import page_chunks, read_image_index, read_web_index
+    from vrag_kit.benchmarks.datasets.crag_mm_index import (
+        page_chunks,
+        read_image_index,
+        read_web_index,
+    )
     from vrag_kit.retrieval import image_service, text_service
 
     vectors = folder / "embeddings"
@@ -139,7 +143,7 @@ def service_of(small: Small, by: str, folder: Path) -> SearchService:
 
 def own_text_service(small: Small, entry: Any) -> SearchService:
     """Search among the chunks of the pages."""
-    from vrag_kit.benchmarks import page_chunks
+    from vrag_kit.benchmarks.datasets.crag_mm_index import page_chunks
     from vrag_kit.retrieval import text_service
 
     return text_service(small.pages, entry, small.cache, chunks=page_chunks)

@@ -12,18 +12,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from vrag_kit.benchmarks import (
+from vrag_kit.benchmarks import knowledge_base, load_species_pages, match_counts, read_species
+from vrag_kit.benchmarks.articles import (
     Article,
     chunk_article,
-    knowledge_base,
-    load_species_pages,
-    match_counts,
-    match_pages,
+    count_tokens,
     parse_article,
     read_articles,
-    read_species,
+    split_sentences,
 )
-from vrag_kit.benchmarks.articles import count_tokens, split_sentences
+from vrag_kit.benchmarks.knowledge_base import match_pages
 from vrag_kit.errors import VragError
 from vrag_kit.generation import ask_models, top_k
 from vrag_kit.papers.visual_rag.prompts import PROMPTS
@@ -140,11 +138,6 @@ def test_chunks_hold_every_kept_sentence_once_in_order_whole_and_within_the_leng
     assert found == kept
 
 
-def test_a_chunk_of_no_length_is_refused() -> None:
-    with pytest.raises(VragError, match="expected 1 or more"):
-        chunk_article(Article("M", (("", "A."),)), 0)
-
-
 def test_a_folder_of_files_and_a_saved_data_set_give_the_same_articles(tmp_path: Path) -> None:
     (tmp_path / "folder").mkdir()
     (tmp_path / "folder" / "a_moth.txt").write_text(MOTH, encoding="utf-8")
@@ -256,7 +249,7 @@ def test_a_list_of_species_is_read_as_inaturalist_writes_it(tmp_path: Path) -> N
             "Aus bus": "",
         }
     (tmp_path / "c.json").write_text(json.dumps([{"title": "x"}]), encoding="utf-8")
-    with pytest.raises(VragError, match=r"category 0 is .*expected an object with \"name\""):
+    with pytest.raises(VragError, match=r"c\.json: .*\'name\'.*an object with \"name\""):
         read_species(tmp_path / "c.json")
 
 

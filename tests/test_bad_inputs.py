@@ -39,11 +39,13 @@ from vrag_kit.benchmarks import (
     load_mrag_texts,
     load_page_benchmark,
     load_webqa,
+)
+from vrag_kit.benchmarks.datasets.chart_mrag import read_sentences
+from vrag_kit.benchmarks.datasets.crag_mm_index import (
+    read_annotations,
     read_image_index,
     read_web_index,
 )
-from vrag_kit.benchmarks.datasets.chart_mrag import read_sentences
-from vrag_kit.benchmarks.datasets.crag_mm_index import read_annotations
 from vrag_kit.building.annotations import read_votes
 from vrag_kit.building.questions import read_questions
 from vrag_kit.building.species import SpeciesFolder

@@ -17,7 +17,7 @@ import pytest
 import small_index
 from small_index import Small, service_of
 
-from vrag_kit.benchmarks import page_chunks, read_image_index, read_web_index
+from vrag_kit.benchmarks.datasets.crag_mm_index import page_chunks, read_image_index, read_web_index
 from vrag_kit.errors import VragError
 from vrag_kit.papers.crag_mm import chroma
 from vrag_kit.papers.crag_mm.chroma import ChromaRow, convert_index

@@ -13,7 +13,7 @@ from factories import judged_arms
 from talks import make_talks, page
 
 from vrag_kit.analysis import report_table
-from vrag_kit.benchmarks import page_chunks
+from vrag_kit.benchmarks.datasets.crag_mm_index import page_chunks
 from vrag_kit.errors import VragError
 from vrag_kit.papers import crag_mm as paper
 from vrag_kit.retrieval import text_service

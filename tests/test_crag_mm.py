@@ -18,16 +18,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from vrag_kit.benchmarks import load_crag_mm
-from vrag_kit.benchmarks.datasets.crag_mm_index import (
-    read_annotations,
-    read_diagnostic,
-    write_annotations,
-)
-from vrag_kit.benchmarks.datasets.crag_mm_rows import (
+from vrag_kit.benchmarks.datasets.crag_mm import (
     NAMES,
     CragSession,
     CragTurn,
     cached_image_name,
+)
+from vrag_kit.benchmarks.datasets.crag_mm_index import (
+    read_annotations,
+    read_diagnostic,
+    write_annotations,
 )
 from vrag_kit.benchmarks.rows import Problems, validate
 from vrag_kit.errors import VragError
@@ -137,9 +137,10 @@ def test_however_names_are_numbered_and_answers_ordered_each_turn_gets_its_own(
     row, published, names = told[0], told[1], told[2]
     parsed = validate(CragSession, published, "x", Problems(), names)
     assert parsed is not None
+    answers = {each.interaction_id: each.ans_full for each in parsed.answers}
     for number, (before, after) in enumerate(zip(row["turns"], parsed.turns, strict=True)):
         assert after.query == f"What of {number}?"
-        assert parsed.answer_of[after.interaction_id] == f"It is {number}."
+        assert answers[after.interaction_id] == f"It is {number}."
         assert after.labels == {column: before[column] for column in NAMES}
 
 

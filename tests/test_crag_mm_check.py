@@ -12,7 +12,7 @@ import pytest
 from crag_rows import MULTI, Row, picture, session, turn, write_rows
 from typer.testing import CliRunner
 
-from vrag_kit.benchmarks.datasets.crag_mm_rows import cached_image_name
+from vrag_kit.benchmarks.datasets.crag_mm import cached_image_name
 from vrag_kit.errors import VragError
 from vrag_kit.fetching.validate import find_problems
 from vrag_kit.runner.cli import app
@@ -67,7 +67,7 @@ def findings(folder: Path) -> pd.DataFrame:
 def test_bad_rows_are_named_with_shard_row_and_turn(findings: pd.DataFrame, folder: Path) -> None:
     shard = "multi-turn: public_test-00000-of-00001.parquet row"
     rows = told(findings, "row")
-    assert "no answer has the id of the turn q" in rows[f"{shard} 0"]
+    assert "no answer of q" in rows[f"{shard} 0"]
     assert "session swapped came before, in" in rows[f"{shard} 2 (session swapped)"]
     assert "'guess', an unknown label" in rows[f"{shard} 4"]
     assert (

@@ -23,7 +23,7 @@ from crag_rows import MULTI, picture, session, turn, write_rows
 from typer.testing import CliRunner
 
 from vrag_kit.benchmarks import load_crag_mm
-from vrag_kit.benchmarks.datasets.crag_mm_rows import cached_image_name
+from vrag_kit.benchmarks.datasets.crag_mm import cached_image_name
 from vrag_kit.errors import VragError
 from vrag_kit.fetching import downloads
 from vrag_kit.fetching.downloads import download, download_images

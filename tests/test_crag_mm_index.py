@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from PIL import Image
 
-from vrag_kit.benchmarks import read_image_index, read_web_index
-from vrag_kit.benchmarks.datasets.crag_mm_index import index_problem
+from vrag_kit.benchmarks.datasets.crag_mm import index_problem
+from vrag_kit.benchmarks.datasets.crag_mm_index import read_image_index, read_web_index
 from vrag_kit.benchmarks.transforms import percent_encode_spaces
 
 ENTRY = {

@@ -13,7 +13,8 @@ import pytest
 import small_index
 from small_index import Small
 
-from vrag_kit.benchmarks import entity_names, read_image_index
+from vrag_kit.benchmarks import entity_names
+from vrag_kit.benchmarks.datasets.crag_mm_index import read_image_index
 from vrag_kit.errors import VragError
 from vrag_kit.judging import TruthfulnessRuleJudge, answer_in_page, page_relevance
 from vrag_kit.papers import crag_mm as paper

@@ -20,7 +20,7 @@ NAMES = re.compile(
 )
 GENERIC = """
 A B C D answer doc_id document id image images index name page_name query query_id question source
-split text title url
+split text title url where
 """
 """Fields of a data set whose names any data set may have."""
 ALLOWED = {

@@ -17,7 +17,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from vrag_kit.benchmarks import read_articles, read_species
+from vrag_kit.benchmarks import read_species
+from vrag_kit.benchmarks.articles import read_articles
 from vrag_kit.errors import VragError
 from vrag_kit.papers.visual_rag import organism_category, question_kind
 from vrag_kit.synthetic import EDITIONS, generate_field_guide

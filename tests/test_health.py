@@ -86,7 +86,7 @@ def test_the_images_of_a_species_folder_that_is_not_there_are_missing(
     images = {f"{GOOSE}/a.jpg": 1, "00002_Fungi/x.jpg": 0, "00002_Fungi/y.jpg": 0}
     table = find_problems(write_annotations({"images": images}), tree)
     assert list(table["image"]) == ["00002_Fungi/x.jpg", "00002_Fungi/y.jpg"]
-    assert "no species folder '00002_Fungi'" in table["message"][0]
+    assert "00002_Fungi (0 files there)" in table["message"][0]
 
 
 @pytest.mark.parametrize(

@@ -21,8 +21,7 @@ PACKAGE = ROOT / "vrag_kit"
 ROOMS = ("analysis", "benchmarks", "building", "fetching", "judging", "retrieval", "widgets")
 """They read data of others; the other rooms join names that the kit makes, or a user types."""
 CHECKED = {
-    "benchmarks/datasets/inat_images.py": {"folder", "name"},  # by image_name_problem, at loading
-    "benchmarks/datasets/visual_rag.py": {"folder"},  # likewise
+    "benchmarks/datasets/visual_rag.py": {"doc_id", "folder"},  # by the model `VisualRow`
     "benchmarks/datasets/crag_mm_index.py": {"row.image"},  # by the model `Entry`
     "fetching/data_folder.py": {"name", "species"},  # the first row without one that leaves
     "fetching/image_folder.py": {"name"},  # by is_image_name
@@ -32,11 +31,14 @@ CHECKED = {
 """Module → names out of data that were checked before."""
 OURS = {
     # hashes and numbers
-    "benchmarks/datasets/chart_mrag.py": {"image"},
-    "benchmarks/datasets/crag_mm.py": {"each.image_name"},
-    "benchmarks/knowledge_base.py": {"f'pages-{_key(source, species)}.jsonl'"},
-    "benchmarks/datasets/mrag_bench_matching.py": {"files_version(files, 'MRAG-Bench')", "name"},
-    "benchmarks/datasets/pages.py": {"page.pictures[0]"},
+    "benchmarks/datasets/chart_mrag.py": {"charts[key]"},
+    "benchmarks/datasets/crag_mm.py": {"session.image_name"},
+    "benchmarks/knowledge_base.py": {"f'pages-{_key(source, species)}.json'"},
+    "benchmarks/datasets/mrag_bench.py": {
+        "files_version([*shards, *files.values()], 'MRAG-Bench')",
+        "name",
+    },
+    "benchmarks/datasets/pages.py": {"images[0]"},
     "benchmarks/image_cache.py": {
         "f'.{name}.{os.getpid()}.part'",
         "f'{files_version(files, what)}.json'",
@@ -49,8 +51,6 @@ OURS = {
     "fetching/sources.py": {"name"},
     # what a folder lists, or what was typed: parameters, notebooks, models
     "analysis/results.py": {"f'{name}{SUFFIX}'"},
-    "benchmarks/images.py": {"self._name"},
-    "benchmarks/datasets/mrag_bench.py": {"name"},
     "benchmarks/sources.py": {"f'{path.relative_to(folder)}.metadata'"},
     "building/benchmark_files.py": {"f'{folder.name}.yaml'"},
     "retrieval/compare.py": {"f'{name}.run'"},
@@ -86,7 +86,7 @@ def joins(source: str) -> Iterator[str]:
             called = ast.unparse(node.func)
             if called.endswith(".joinpath"):
                 joined = node.args
-            elif called in ("Path", "PurePosixPath", "os.path.join", "ImageFile.from_folder"):
+            elif called in ("Path", "PurePosixPath", "os.path.join"):
                 joined = node.args[1:]
         yield from (ast.unparse(each) for each in joined if not _is_ours(each))
 

@@ -147,7 +147,7 @@ def test_a_file_that_holds_no_queries_is_refused(tmp_path: Path, content: bytes,
 def test_a_missing_annotation_file_and_a_folder_in_its_place_are_told_apart(tmp_path: Path) -> None:
     with pytest.raises(VragError, match="no such annotation file"):
         load_visual_rag(tmp_path / "none.jsonl", tmp_path)
-    with pytest.raises(VragError, match="a folder"):
+    with pytest.raises(VragError, match="Is a directory"):
         load_visual_rag(tmp_path, tmp_path)
 
 

@@ -180,16 +180,16 @@ def test_what_was_matched_is_remembered_until_a_file_changes(
 
 BAD: dict[str, tuple[Row, str]] = {
     "answer that is no option": ({"answer": "fox"}, "'fox' is none of the options"),
-    "letter of another option": ({"answer_choice": "C"}, "option C is 'pika'"),
+    "letter of another option": ({"answer_choice": "C"}, "another than option C, 'pika'"),
     "letter beyond D": ({"answer_choice": "E"}, "'answer_choice': found 'E'; expected A, B, C, D"),
-    "answer that stands twice": ({"D": "hare"}, "two options are 'hare', which is the answer"),
+    "answer that stands twice": ({"D": "hare"}, "two options are 'hare'"),
     "option without words": ({"A": " "}, "'A': found ' '; expected a text"),
     "missing query picture": ({"image": None}, "'image': found None; expected an image"),
     "missing example": ({"gt_images": [b""]}, "gt_images 0: found"),
     "no examples": ({"gt_images": []}, "'gt_images': found []; expected at least one"),
     "unknown scenario": ({"scenario": "Weather"}, "scenario 'Weather' is unknown"),
     "id that repeats": ({"id": "0"}, "id '0' came before"),
-    "id with a space": ({"id": "1 b"}, "id '1 b' has white space"),
+    "id with a space": ({"id": "1 b"}, "'id': found '1 b'; expected a text without white space"),
     "damaged picture": ({"gt_images": [b"\x89PNG not"] * 5}, "not a readable picture"),
 }
 
@@ -271,9 +271,9 @@ def test_a_data_set_with_other_columns_and_a_folder_without_shards_are_refused(
     lacking = {name: value for name, value in row(0).items() if name != "gt_images"}
     with pytest.raises(VragError, match="no column 'gt_images'"):
         load_mrag_bench(write(tmp_path / "rows", [[lacking]]), cache_dir=tmp_path / "store")
-    with pytest.raises(VragError, match="no parquet files"):
+    with pytest.raises(VragError, match=r"no files \*\.parquet"):
         load_mrag_bench(tmp_path, cache_dir=tmp_path / "store")
-    with pytest.raises(VragError, match="holds no pictures"):
+    with pytest.raises(VragError, match="found no images"):
         load_mrag_bench(tmp_path / "rows", tmp_path, cache_dir=tmp_path / "store")
 
 

@@ -18,8 +18,8 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from vrag_kit.benchmarks import example_pools, load_mrag_bench, load_mrag_texts, read_class_labels
-from vrag_kit.benchmarks.datasets.mrag_bench_corpora import class_of
+from vrag_kit.benchmarks import example_pools, load_mrag_bench, load_mrag_texts
+from vrag_kit.benchmarks.datasets.mrag_bench_corpora import class_of, read_class_labels
 from vrag_kit.errors import VragError
 from vrag_kit.fetching.validate import find_problems
 from vrag_kit.papers.mrag_bench import PROMPT_SETS, gt_rag, mismatched_examples, mismatched_rag

@@ -110,5 +110,5 @@ def test_the_command_extracts_and_matches_the_pictures_at_once(
     )
     assert result.exit_code == 0, result.output
     assert "309 fetched" in result.output
-    assert "are files of the corpus" in result.output
+    assert "are not in the corpus" in result.output
     assert list((tmp_path / "runs" / "mrag_bench").glob("*/.read/*.json"))

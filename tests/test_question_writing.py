@@ -18,8 +18,10 @@ from hypothesis import strategies as st
 from strange_server import StrangeServer, text_in
 from tiny_models import built
 
-from vrag_kit.benchmarks import Article, Page, match_pages, read_articles, read_species
+from vrag_kit.benchmarks import read_species
+from vrag_kit.benchmarks.articles import Article, read_articles
 from vrag_kit.benchmarks.datasets.visual_rag import make_query_id
+from vrag_kit.benchmarks.knowledge_base import Page, match_pages
 from vrag_kit.building.questions import (
     CANDIDATE_COLUMNS,
     PAPER,

@@ -615,8 +615,8 @@ def test_the_second_corpus_is_matched_by_scientific_name_and_has_no_labels(
     (tmp_path / "wrong" / "some").mkdir(parents=True)
     with pytest.raises(
         VragError,
-        match="none of its 1 folders is a species of visual-rag, such as 'Branta leucopsis'",
+        match=r"none of its 1 folders has images of a species such as 'Branta leucopsis'",
     ):
         load_inat_corpus(benchmark, tmp_path / "wrong", name="x")
-    with pytest.raises(VragError, match="no such folder"):
+    with pytest.raises(VragError, match="no such image folder"):
         load_inat_corpus(benchmark, tmp_path / "nowhere", name="x")

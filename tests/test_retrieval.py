@@ -473,7 +473,7 @@ def test_a_query_vector_that_is_not_a_direction_is_an_error_that_names_the_query
 def test_every_kind_of_picture_is_decoded_as_pillow_does_upright_and_rgb(kind: str) -> None:
     import io
 
-    from vrag_kit.benchmarks import decode
+    from vrag_kit.benchmarks.images import decode
     from vrag_kit.retrieval.encoders.pixels import decode_rgb
 
     picture = Image.fromarray(

@@ -12,7 +12,7 @@ import pytest
 import tiny_retrievers as tiny
 from small_index import FULL, TEXTS, Small, converted_service, own_text_service
 
-from vrag_kit.benchmarks import page_chunks
+from vrag_kit.benchmarks.datasets.crag_mm_index import page_chunks
 from vrag_kit.errors import VragError
 from vrag_kit.retrieval import (
     SearchService,

@@ -11,14 +11,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from vrag_kit.benchmarks import (
-    Article,
-    Page,
-    match_pages,
-    parse_article,
-    read_articles,
-    read_species,
-)
+from vrag_kit.benchmarks import read_species
+from vrag_kit.benchmarks.articles import Article, parse_article, read_articles
+from vrag_kit.benchmarks.knowledge_base import Page, match_pages
 from vrag_kit.building.species import (
     SpeciesFolder,
     description_share,

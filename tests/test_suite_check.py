@@ -29,8 +29,8 @@ def test_good_data_have_no_findings_and_are_counted(
     write_charts(tmp_path / "charts")
     assert findings(tmp_path) == []
     printed = capsys.readouterr().out
-    assert "plots train, unknown revision: 2 questions, 3 pages, 2 labels" in printed
-    assert "charts, unknown revision: 3 questions, 2 charts, 3 sentences" in printed
+    assert "plots train, revision unknown: 2 questions, 3 pages, 2 labels" in printed
+    assert "charts, revision unknown: 3 questions, 2 charts, 3 sentences" in printed
     assert "charts: 3 queries, 5 documents, 5 labels" in printed
 
 
@@ -97,10 +97,10 @@ def test_an_answer_that_is_no_option_and_equal_options_are_told_apart(tmp_path: 
     ("rows", "kind", "words"),
     [
         ([*ROWS, ROWS[1]], "row", "came before, in data-00000-of-00001.arrow row 1"),
-        ([*ROWS, chart_row("r9", {"paragraph_9_1": " "})], "row", "as a claim of paragraph_9_1"),
+        ([*ROWS, chart_row("r9", {"paragraph_9_1": " "})], "row", "paragraph_9_1 0: found"),
         (
             [*ROWS, chart_row("Single-Point_Text-only_9", {"paragraph_9_1": "x"})],
-            "row",
+            "missing",
             "paragraph_9_1: not in text_corpus.jsonl",
         ),
         (

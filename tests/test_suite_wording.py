@@ -9,7 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from vrag_kit.benchmarks import ImageFile, restrict_to_modality
+from vrag_kit.benchmarks import ImageFile
+from vrag_kit.benchmarks.transforms import restrict_to_modality
 from vrag_kit.errors import VragError
 from vrag_kit.generation import MODES, build_prompt, read_prompts, render, zero_shot
 from vrag_kit.judging import OWN_METRICS

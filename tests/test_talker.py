@@ -11,8 +11,8 @@ import pandas as pd
 import pytest
 from conftest import ROOT, WEIGHTS
 
-from vrag_kit.benchmarks import page_chunks
 from vrag_kit.benchmarks.datasets.crag_mm import load_crag_mm
+from vrag_kit.benchmarks.datasets.crag_mm_index import page_chunks
 from vrag_kit.generation import ConversationConfig, ask_conversations
 from vrag_kit.judging import TruthfulnessRuleJudge, judge_answers
 from vrag_kit.papers.crag_mm import SearchPipeline, load_prompts

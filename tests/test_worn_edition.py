@@ -14,7 +14,8 @@ import pytest
 from conftest import ROOT
 from PIL import Image
 
-from vrag_kit.benchmarks import load_crag_mm, read_image_index, read_web_index
+from vrag_kit.benchmarks import load_crag_mm
+from vrag_kit.benchmarks.datasets.crag_mm_index import read_image_index, read_web_index
 from vrag_kit.errors import VragError
 from vrag_kit.runner import cli
 from vrag_kit.synthetic.crag_mm import EDITIONS, generate_crag_mm, open_multi_turn, open_single_turn

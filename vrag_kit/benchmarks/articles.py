@@ -6,7 +6,7 @@ The procedure follows Visual-RAG's appendix B.1.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
@@ -19,32 +19,14 @@ CHUNK_TOKENS = 150
 
 The kit counts words and punctuation marks.
 """
-DROPPED = frozenset(
-    {
-        "references",
-        "reference",
-        "see also",
-        "external links",
-        "external link",
-        "further reading",
-        "notes",
-        "footnotes",
-        "bibliography",
-        "sources",
-        "citations",
-        "works cited",
-        "literature",
-        "literature cited",
-        "gallery",
-        "image gallery",
-        "images",
-        "explanatory notes",
-        "notes and references",
-        "references and notes",
-    }
+DROPPED = re.compile(
+    r"references?|citations|works cited|literature( cited)?|bibliography|sources|see also"
+    r"|external links?|further reading|(explanatory )?notes|footnotes|notes and references"
+    r"|references and notes|(image )?gallery|images",
+    re.IGNORECASE,
 )
-"""Headings of sections without informative sentences, in lower case; the paper names three
-of them and "etc.".
+"""Headings of sections without informative sentences; the paper names three of them and
+"etc.".
 """
 _MARKED = re.compile(r"^\s*(?:={2,}\s*(.+?)\s*={2,}|#{2,}\s*(.+?))\s*$")
 _ENDS = re.compile(r"[.!?:;,…][\"'”’)\]]*$")
@@ -113,10 +95,7 @@ def read_articles(source: Path | str) -> tuple[int, Iterator[Article]]:
     if folder.is_dir() and not any(file.is_file() for file in saved):
         files = sorted([*folder.glob("*.txt"), *folder.glob("*.md")])
         if not files:
-            raise VragError(
-                f"{folder}: no articles there; expected .txt or .md files, one article each, or a"
-                " data set saved by `save_to_disk`."
-            )
+            raise VragError(f"{folder}: no articles there; expected .txt or .md files.")
         return len(files), (_read_file(file) for file in files)
     rows = _data_set(str(source))
     return len(rows), (parse_article(row["title"], row["text"]) for row in rows)
@@ -126,10 +105,7 @@ def _read_file(file: Path) -> Article:
     try:
         text = file.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
-        raise VragError(
-            f"{file}: cannot be read as UTF-8 text ({error}). Save the article as UTF-8, or remove"
-            " the file."
-        ) from error
+        raise VragError(f"{file}: cannot be read as UTF-8 text ({error}).") from error
     first = text.partition("\n")[0]
     if first.startswith("# "):
         return parse_article(first[2:].strip(), text[len(first) :])
@@ -147,18 +123,13 @@ def _data_set(source: str) -> Any:  # a `datasets.Dataset`, which has no types
         else:
             rows = datasets.load_dataset(name, configuration, split="train")
     except Exception as error:  # the library raises dozens of kinds
-        raise VragError(
-            f"articles {source!r}: neither a folder of articles nor a data set that can be loaded"
-            f" ({type(error).__name__}: {error}). Give a folder, or a name such as"
-            ' "wikimedia/wikipedia:20231101.en".'
-        ) from error
+        expected = 'a folder, or a data set such as "wikimedia/wikipedia:20231101.en"'
+        raise VragError(f"articles {source!r}: found {error!r}; expected {expected}.") from error
     if isinstance(rows, dict):  # splits
         rows = next(iter(rows.values()))
-    if missing := {"title", "text"} - set(rows.column_names):
-        raise VragError(
-            f"articles {source!r}: no column {sorted(missing)[0]!r}; found"
-            f" {', '.join(rows.column_names)}, expected 'title' and 'text'."
-        )
+    if missing := sorted({"title", "text"} - set(rows.column_names)):
+        found = ", ".join(rows.column_names)
+        raise VragError(f"articles {source!r}: no column {missing[0]!r}; found {found}.")
     return rows
 
 
@@ -185,43 +156,31 @@ def chunk_article(article: Article, tokens: int = CHUNK_TOKENS) -> list[str]:
     `tokens` become one chunk, their headings kept. A longer section is split after
     sentences, into chunks of at most `tokens` (except for a single longer sentence); no
     chunk crosses from a long section into another. Headings and title are not counted.
-    Raises `VragError` if `tokens` is below 1.
     """
-    if tokens < 1:
-        raise VragError(f"a chunk of {tokens} tokens cannot be; expected 1 or more.")
+    kept = [section for section in article.sections if not DROPPED.fullmatch(section[0].strip())]
     chunks: list[str] = []
-    for group in _merged(article.sections, tokens):
+    for group in _grouped(kept, lambda section: count_tokens(section[1]), tokens - 1):
         if len(group) > 1:
             chunks.append(" ".join(_headed(heading, text) for heading, text in group))
         else:
             ((heading, text),) = group
-            chunks += [_headed(heading, piece) for piece in _pieces(split_sentences(text), tokens)]
+            pieces = _grouped(split_sentences(text), count_tokens, tokens)
+            chunks += [_headed(heading, " ".join(piece)) for piece in pieces]
     return [f"{article.title}. {chunk}" for chunk in chunks]
-
-
-def _merged(sections: Iterable[Section], tokens: int) -> list[list[Section]]:
-    """The sections that are kept; adjacent short ones together."""
-    kept = [section for section in sections if section[0].strip().lower() not in DROPPED]
-    return _grouped(kept, [count_tokens(text) for _, text in kept], tokens - 1)
 
 
 def _headed(heading: str, text: str) -> str:
     return f"{heading}: {text}" if heading else text
 
 
-def _pieces(parts: list[str], tokens: int) -> list[str]:
-    """Sentences joined to pieces of at most `tokens`, but for one that is longer itself."""
-    return [" ".join(piece) for piece in _grouped(parts, list(map(count_tokens, parts)), tokens)]
-
-
-def _grouped(items: Sequence[T], lengths: Sequence[int], most: int) -> list[list[T]]:
+def _grouped(items: Iterable[T], length: Callable[[T], int], most: int) -> list[list[T]]:
     """Adjacent items in groups of at most `most` tokens, but for one that is longer itself."""
     groups: list[list[T]] = []
-    length = 0  # of the last group
-    for item, more in zip(items, lengths, strict=True):
-        if not groups or length + more > most:
+    total = 0  # of the last group
+    for item in items:
+        if not groups or total + length(item) > most:
             groups.append([])
-            length = 0
+            total = 0
         groups[-1].append(item)
-        length += more
+        total += length(item)
     return groups

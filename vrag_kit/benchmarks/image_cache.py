@@ -11,14 +11,14 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 
 from vrag_kit.benchmarks.images import SUFFIXES
-from vrag_kit.benchmarks.rows import Problems, encoded_image
+from vrag_kit.benchmarks.rows import RAISE, Problems, encoded_image
 from vrag_kit.errors import VragError
 from vrag_kit.files import lock_folder, write_file
 from vrag_kit.workspace import path as project_path
 
 STORE = "runs/row_pictures"
 """Default folder of the image files, relative to the project's root."""
-_RULE = 2
+_RULE = 3
 """Counts the ways in which what is written has changed."""
 
 
@@ -27,9 +27,12 @@ def image_cache_dir(cache_dir: Path | str | None) -> Path:
     return Path(cache_dir).expanduser() if cache_dir else project_path(STORE)
 
 
-def image_filename(value: object, default: str = ".png") -> str:
-    """Return the file name for the image of a field, a hash of its bytes and the suffix of its
-    path, or `default`; "" for a field without an image.
+def cache_image(value: object, store: Path, default: str = ".png") -> str:
+    """Write the image of a field to `store` unless it is there; returns its file name.
+
+    The name is a hash of the bytes and the suffix of the field's path, or `default`; "" for a field
+    without an image. The file is guaranteed to be on disk only after `cached_rows` has stored its
+    rows.
     """
     data = encoded_image(value)
     if not data:
@@ -37,22 +40,13 @@ def image_filename(value: object, default: str = ".png") -> str:
     path = str(value.get("path") or "") if isinstance(value, dict) else ""
     suffix = PurePosixPath(path).suffix.lower()
     known = suffix if suffix in SUFFIXES else default
-    return f"{hashlib.sha256(data).hexdigest()[:40]}{known}"
-
-
-def cache_image(value: object, store: Path, default: str = ".png") -> str:
-    """Write the image of a field to `store` unless it is there; returns its `image_filename`.
-
-    The file is guaranteed to be on disk only after `cached_rows` has stored its rows.
-    """
-    name = image_filename(value, default)
-    data = encoded_image(value)
-    path = store / name
-    if name and (not path.is_file() or path.stat().st_size != len(data)):
+    name = f"{hashlib.sha256(data).hexdigest()[:40]}{known}"
+    file = store / name
+    if not file.is_file() or file.stat().st_size != len(data):
         store.mkdir(parents=True, exist_ok=True)
         part = store / f".{name}.{os.getpid()}.part"
         part.write_bytes(data)
-        part.replace(path)
+        part.replace(file)
     return name
 
 
@@ -61,7 +55,7 @@ def cached_rows(
     store: Path,
     what: str,
     read: Callable[[], list[Any]],
-    problems: Problems | None = None,
+    problems: Problems = RAISE,
 ) -> list[Any]:  # Any: rows as `read` gives them, and JSON gives them back
     """Return the rows that `read` gives for `files`, cached in `store` until a file changes.
 
@@ -69,7 +63,7 @@ def cached_rows(
     Rows are read in any case, and not stored, where problems are collected. Raises `VragError`
     if `store` cannot be written.
     """
-    if problems and problems.collect:
+    if problems.collect:
         return read()
     note = store / ".read" / f"{files_version(files, what)}.json"
     if note.is_file():
@@ -83,10 +77,8 @@ def cached_rows(
             os.sync()  # once for thousands of images: each alone takes 10 ms
             write_file(note, json.dumps(rows, ensure_ascii=False))
     except OSError as error:
-        raise VragError(
-            f"{store}: cannot be written ({error.strerror}); it holds the images of rows. Name"
-            " another folder."
-        ) from error
+        words = f"cannot be written ({error.strerror}); expected a folder for the images of rows"
+        raise VragError(f"{store}: {words}.") from error
     return rows
 
 

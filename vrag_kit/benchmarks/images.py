@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import io
-import os
 import re
-import sys
 import warnings
 from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
@@ -38,48 +36,28 @@ def list_images(folder: Path) -> list[Path]:
     )
 
 
-@dataclass(frozen=True, slots=True, init=False, repr=False)
+@dataclass(frozen=True, slots=True, init=False)
 class ImageFile:
-    """An image in a file; implements `LazyImage`. Images of one folder share the string of its
-    name in memory.
-    """
+    """An image in a file; implements `LazyImage`."""
 
-    _folder: str
-    _name: str
+    where: str
+    """The path of the file as text."""
 
     def __init__(self, path: Path | str) -> None:
-        folder, name = os.path.split(Path(path))
-        object.__setattr__(self, "_folder", sys.intern(folder))
-        object.__setattr__(self, "_name", name)
-
-    @classmethod
-    def from_folder(cls, folder: str, name: str) -> ImageFile:
-        """Create an image quickly; `folder` must be written as `Path` writes it."""
-        image = cls.__new__(cls)
-        object.__setattr__(image, "_folder", folder)
-        object.__setattr__(image, "_name", name)
-        return image
+        object.__setattr__(self, "where", str(Path(path)))
 
     @property
     def path(self) -> Path:
         """The path of the file."""
-        return Path(self._folder, self._name)
-
-    @property
-    def where(self) -> str:
-        """The path of the file as text."""
-        return os.path.join(self._folder, self._name)
-
-    def __repr__(self) -> str:
-        return f"ImageFile({self.where!r})"
+        return Path(self.where)
 
     @property
     def stamp(self) -> str:
         """Size and modification time in nanoseconds: a replaced file gets a new stamp."""
         try:
-            stat = os.stat(self.where)
+            stat = self.path.stat()
         except OSError as error:
-            raise _unreadable(self.path, error) from error
+            raise unreadable(self.path, error) from error
         return f"{stat.st_size}-{stat.st_mtime_ns}"
 
     def data(self) -> bytes:
@@ -87,7 +65,7 @@ class ImageFile:
         try:
             return self.path.read_bytes()
         except OSError as error:
-            raise _unreadable(self.path, error) from error
+            raise unreadable(self.path, error) from error
 
     def open(self) -> Image.Image:
         """Return the decoded image: RGB, with EXIF orientation applied."""
@@ -137,10 +115,8 @@ def open_image(file: bytes | Path, where: str) -> Image.Image:
     except Exception as error:  # of a head that is damaged, decoders raise what they like
         raise OSError(str(error)) from error
     if pixels > MOST_PIXELS:
-        raise VragError(
-            f"{where}: a picture of {pixels:,} pixels; expected at most {MOST_PIXELS:,}. Make it"
-            " smaller, or leave it out."
-        )
+        words = f"a picture of {pixels:,} pixels; expected at most {MOST_PIXELS:,}"
+        raise VragError(f"{where}: {words}.")
     return picture
 
 
@@ -160,13 +136,10 @@ def decode(data: bytes, where: str) -> Image.Image:
     # each decoder raises what it likes for damaged bytes (AVIF RuntimeError, DDS
     # NotImplementedError), and one file must not end the work on all
     except Exception as error:
-        what = str(error) or type(error).__name__
-        if isinstance(error, UnidentifiedImageError):
-            what = "of no known format"
-        raise VragError(
-            f"{where}: not a readable picture ({what}; {len(data):,} bytes). Copy or fetch it"
-            " again; `vrag check` lists every damaged one."
-        ) from error
+        is_unknown = isinstance(error, UnidentifiedImageError)
+        what = "of no known format" if is_unknown else str(error) or type(error).__name__
+        words = f"not a readable picture ({what}; {len(data):,} bytes)"
+        raise VragError(f"{where}: {words}; `vrag check` lists every damaged one.") from error
 
 
 def find_non_images(files: Iterable[Path]) -> list[Path]:
@@ -178,7 +151,7 @@ def find_non_images(files: Iterable[Path]) -> list[Path]:
         try:
             with open_image(file, str(file)):
                 return True
-        except (UnidentifiedImageError, OSError):
+        except OSError:
             return False
 
     files = list(files)
@@ -193,7 +166,7 @@ def stored_size(image: LazyImage, data: bytes) -> tuple[int, int]:
     try:
         with open_image(data, image.where) as picture:
             return picture.size
-    except (UnidentifiedImageError, OSError):
+    except OSError:
         return image.open().size
 
 
@@ -230,11 +203,10 @@ def find_damaged(images: Iterable[LazyImage], *, workers: int = 4) -> list[str]:
         return [message for message in pool.map(problem, images) if message]
 
 
-def _unreadable(path: Path, error: OSError) -> VragError:
-    return VragError(
-        f"{path}: cannot be read ({error.strerror}). Check that the image folder is complete; `vrag"
-        " check` lists every missing file."
-    )
+def unreadable(path: Path, error: OSError) -> VragError:
+    """Return the error for a file that cannot be read."""
+    words = f"cannot be read ({error.strerror}); `vrag check` lists every missing file"
+    return VragError(f"{path}: {words}.")
 
 
 def pixel_hash(picture: Image.Image) -> str:

@@ -10,11 +10,12 @@ import json
 import re
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from itertools import count
 from pathlib import Path
 
 import pandas as pd
+from pydantic import TypeAdapter
 
 from vrag_kit.benchmarks import articles as article_code
 from vrag_kit.benchmarks.articles import CHUNK_TOKENS, Article, chunk_article, read_articles
@@ -38,29 +39,24 @@ class Page:
     article: Article
 
 
+_PAGES = TypeAdapter(dict[str, Page])
+
+
 def read_species(path: Path | str) -> dict[str, str]:
     """Read the species of a category file: scientific name → common name ("" if none).
 
     The file is iNaturalist's: a JSON list, or an object with the list under "categories",
-    of {"name": …, "common_name": …}. Raises `VragError` naming the file, and the entry
-    that lacks a name.
+    of {"name": …, "common_name": …}. Raises `VragError` naming the file for any other content.
     """
-    path = Path(path)
     try:
-        content = json.loads(path.read_text(encoding="utf-8"))
+        content = json.loads(Path(path).read_text(encoding="utf-8"))
         rows = content["categories"] if isinstance(content, dict) else content
-    except (OSError, ValueError, KeyError) as error:
+        return {row["name"]: str(row.get("common_name") or "") for row in rows}
+    except (OSError, ValueError, LookupError, TypeError, AttributeError) as error:
         raise VragError(
-            f"{path}: no categories ({error!r}); expected a JSON list such as"
-            ' [{"name": "Branta leucopsis", "common_name": "Barnacle Goose"}, …].'
+            f"{path}: no categories ({error!r}); expected a JSON list in which each species is an"
+            ' object with "name" and "common_name".'
         ) from error
-    for number, row in enumerate(rows):
-        if not isinstance(row, dict) or not isinstance(row.get("name"), str):
-            raise VragError(
-                f'{path}: category {number} is {str(row)[:60]!r}, expected an object with "name"'
-                ' (and "common_name").'
-            )
-    return {row["name"]: str(row.get("common_name") or "") for row in rows}
 
 
 def match_pages(species: Mapping[str, str], articles: Iterable[Article]) -> dict[str, Page]:
@@ -112,14 +108,12 @@ def load_species_pages(
     was; a data set of the hub only in the latter case, because its name identifies its
     content. Raises `VragError` as `read_articles` does.
     """
-    kept = Path(cache_dir) / f"pages-{_key(source, species)}.jsonl"
-    if not kept.is_file():
+    cached = Path(cache_dir) / f"pages-{_key(source, species)}.json"
+    if not cached.is_file():
         total, articles = read_articles(source)
         pages = match_pages(species, track(articles, "reading articles", total, "articles"))
-        rows = [json.dumps(asdict(page), ensure_ascii=False) for page in pages.values()]
-        write_file(kept, "".join(f"{row}\n" for row in rows))
-    lines = kept.read_text(encoding="utf-8").splitlines()
-    return {page.species: page for page in map(_read_page, lines)}
+        write_file(cached, _PAGES.dump_json(pages))
+    return _PAGES.validate_json(cached.read_bytes())
 
 
 def _key(source: Path | str, species: Mapping[str, str]) -> str:
@@ -127,21 +121,11 @@ def _key(source: Path | str, species: Mapping[str, str]) -> str:
 
     A folder's articles are known by name, time and size.
     """
-    modules = (str(article_code.__file__), __file__)
-    code = [Path(module).read_text(encoding="utf-8") for module in modules]
-    files = []
-    for file in sorted(Path(source).rglob("*")) if Path(source).is_dir() else []:
-        if file.is_file():
-            stat = file.stat()
-            files.append((str(file.relative_to(source)), stat.st_mtime_ns, stat.st_size))
-    parts = [str(source), files, sorted(species.items()), code]
+    code = [Path(str(module)).read_text("utf-8") for module in (article_code.__file__, __file__)]
+    files = [file for file in sorted(Path(source).rglob("*")) if file.is_file()]
+    stats = [(str(file), file.stat().st_mtime_ns, file.stat().st_size) for file in files]
+    parts = [str(source), stats, sorted(species.items()), code]
     return hashlib.sha256(json.dumps(parts).encode()).hexdigest()[:16]
-
-
-def _read_page(line: str) -> Page:
-    row = json.loads(line)
-    article = row.pop("article")
-    return Page(**row, article=Article(article["title"], tuple(map(tuple, article["sections"]))))
 
 
 def knowledge_base(
@@ -156,11 +140,9 @@ def knowledge_base(
     if none of the queries' species has a page.
     """
     if not any(query.entity in pages for query in benchmark.queries.values()):
-        raise VragError(
-            f"no article was matched to a species of {benchmark.name}, such as"
-            f" {next(iter(benchmark.queries.values())).entity!r}. Check the articles' titles, and"
-            " that scientific names are written as in the annotations."
-        )
+        species = next(iter(benchmark.queries.values())).entity
+        what = f"a species of {benchmark.name}, such as {species!r}"
+        raise VragError(f"no article was matched to {what}; check the articles' titles.")
     corpus: dict[str, Document] = {}
     chunks: dict[Article, list[str]] = {}
     for article in dict.fromkeys(page.article for page in pages.values()):
@@ -175,11 +157,11 @@ def knowledge_base(
         page = pages.get(query.entity)
         qrels[query_id] = dict.fromkeys(chunks[page.article], 1) if page else {}
     texts = [f"{doc_id} {document.text}" for doc_id, document in corpus.items()]
-    digest = hashlib.sha256("\n".join([benchmark.fingerprint, *texts]).encode())
+    named = "\n".join([benchmark.fingerprint, *texts])
     return replace(
         benchmark,
         name=f"{benchmark.name}, articles",
-        fingerprint=digest.hexdigest(),
+        fingerprint=hashlib.sha256(named.encode()).hexdigest(),
         corpus=corpus,
         qrels=qrels,
         pools=None,

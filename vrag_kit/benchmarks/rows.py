@@ -61,6 +61,10 @@ class Problems:
         return before == location
 
 
+RAISE = Problems()
+"""Raises at the first problem."""
+
+
 def encoded_image(value: object) -> bytes:
     """Return the encoded image of a field, which is bytes or an object with `bytes`; b"" if there
     is none.
@@ -77,6 +81,8 @@ def _image(value: object) -> bytes:
 
 Text = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1)]
 """A text that is not blank, without white space around it."""
+TrecId = Annotated[str, StringConstraints(pattern=r"^\S+$")]
+"""An id that TREC files can hold."""
 EncodedImage = Annotated[bytes, BeforeValidator(_image)]
 """The bytes of an image in a row, given as such or in an object with `bytes`."""
 
@@ -100,6 +106,7 @@ R = TypeVar("R", bound=Row)
 _EXPECTED = {
     "string_type": "a text",
     "string_too_short": "a text",
+    "string_pattern_mismatch": "a text without white space",
     "int_type": "a whole number (int)",
     "finite_number": "a finite number",
     "float_type": "a number",

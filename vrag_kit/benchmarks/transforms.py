@@ -17,10 +17,11 @@ from typing import Annotated
 from urllib.parse import quote, unquote
 
 import pandas as pd
-from pydantic import BeforeValidator
+from pydantic import AfterValidator, BeforeValidator
 
+from vrag_kit.benchmarks.rows import Text
 from vrag_kit.errors import VragError, short_repr
-from vrag_kit.types import MODALITIES, Benchmark, DocId, QueryId
+from vrag_kit.types import Benchmark
 
 _UNSAFE = re.compile(r"[\s%\x00-\x1f\x7f]")
 NO_LABEL = "no document is labelled as gold"
@@ -59,6 +60,15 @@ RowId = Annotated[str, BeforeValidator(_encoded)]
 """An id in a row, a text or a whole number, encoded as `encode_id` does."""
 
 
+def normalize_text(text: str) -> str:
+    """Return a text without regard to case and white space."""
+    return " ".join(text.casefold().split())
+
+
+SpacelessText = Annotated[Text, AfterValidator(percent_encode_spaces)]
+"""A text without white space around it, encoded as `percent_encode_spaces` does."""
+
+
 def hash_parts(*parts: Iterable[object]) -> str:
     """Hash the JSON of each element of each part, in order: the fingerprint of a benchmark."""
     digest = hashlib.sha256()
@@ -86,34 +96,26 @@ def restrict_to_modality(benchmark: Benchmark, modality: str) -> Benchmark:
 
     `modality` is "image" or "text", as in `Evidence.modality`. Queries whose labels are all
     of the other modality stay without labels; retrieval metrics leave them out. Raises
-    `VragError` for an unknown modality, and if there is no such document.
+    `VragError` if there is no such document.
     """
-    if modality not in MODALITIES:
-        raise VragError(f"modality is {modality!r}; expected one of {', '.join(MODALITIES)}.")
     corpus = {
         doc_id: document
         for doc_id, document in benchmark.corpus.items()
         if document.modality == modality
     }
     if not corpus:
-        raise VragError(
-            f"{benchmark.name}: none of {len(benchmark.corpus):,} documents is of the modality"
-            f" {modality!r}. Search the other one."
-        )
-
-    qrels: dict[QueryId, dict[DocId, int]] = {}
-    for query_id, labels in benchmark.qrels.items():
-        qrels[query_id] = {each: label for each, label in labels.items() if each in corpus}
-    pools: dict[QueryId, tuple[DocId, ...]] = {}
-    for query_id, pool in (benchmark.pools or {}).items():
-        pools[query_id] = tuple(each for each in pool if each in corpus)
-    return replace(
-        benchmark,
-        fingerprint=hashlib.sha256(f"{benchmark.fingerprint} {modality}".encode()).hexdigest(),
-        corpus=corpus,
-        qrels=qrels,
-        pools=None if benchmark.pools is None else pools,
-    )
+        raise VragError(f"{benchmark.name}: found no document of the modality {modality!r}.")
+    qrels = {
+        query_id: {doc_id: label for doc_id, label in labels.items() if doc_id in corpus}
+        for query_id, labels in benchmark.qrels.items()
+    }
+    pools = benchmark.pools and {
+        query_id: tuple(doc_id for doc_id in pool if doc_id in corpus)
+        for query_id, pool in benchmark.pools.items()
+    }
+    named = f"{benchmark.fingerprint} {modality}"
+    fingerprint = hashlib.sha256(named.encode()).hexdigest()
+    return replace(benchmark, fingerprint=fingerprint, corpus=corpus, qrels=qrels, pools=pools)
 
 
 def captions_only(benchmark: Benchmark) -> Benchmark:
@@ -123,15 +125,10 @@ def captions_only(benchmark: Benchmark) -> Benchmark:
     """
     for doc_id, document in benchmark.corpus.items():
         if not (document.text or "").strip():
-            raise VragError(
-                f"{benchmark.name}: document {doc_id!r} has no text, so it cannot be found by its"
-                " caption. Load a benchmark with captions."
-            )
-    return replace(
-        benchmark,
-        fingerprint=hashlib.sha256(f"{benchmark.fingerprint} captions only".encode()).hexdigest(),
-        corpus={key: replace(each, image=None) for key, each in benchmark.corpus.items()},
-    )
+            raise VragError(f"{benchmark.name}: document {doc_id!r} has no text to search.")
+    fingerprint = hashlib.sha256(f"{benchmark.fingerprint} captions only".encode()).hexdigest()
+    corpus = {key: replace(each, image=None) for key, each in benchmark.corpus.items()}
+    return replace(benchmark, fingerprint=fingerprint, corpus=corpus)
 
 
 def with_gold_evidence(
@@ -146,20 +143,17 @@ def with_gold_evidence(
     kept: dict[str, Benchmark] = {}
     rows: list[tuple[str, str, str, str]] = []
     for name, benchmark in datasets.items():
-        there = []
+        complete = []
         for query_id in benchmark.queries:
             gold = benchmark.relevant(query_id)
             lost = [doc_id for doc_id in gold if doc_id not in benchmark.corpus]
             if gold and not lost:
-                there.append(query_id)
-            elif lost:
-                rows.append((name, query_id, NOT_THERE, lost[0]))
+                complete.append(query_id)
             else:
-                rows.append((name, query_id, NO_LABEL, ""))
-        if len(there) == len(benchmark.queries):
-            kept[name] = benchmark
-        elif there:
-            kept[name] = benchmark.subset(there)
+                rows.append((name, query_id, *((NOT_THERE, lost[0]) if lost else (NO_LABEL, ""))))
+        if complete:
+            is_whole = len(complete) == len(benchmark.queries)
+            kept[name] = benchmark if is_whole else benchmark.subset(complete)
     return kept, pd.DataFrame(rows, columns=list(LEFT_OUT))
 
 
@@ -196,23 +190,16 @@ def option_texts(options: Sequence[str]) -> tuple[str, ...]:
     return tuple(option.strip() for option in options)
 
 
-def correct_option(answer: str, options: Sequence[str]) -> tuple[str, str]:
-    """Return (text of the correct option, "") for an answer that is a letter ("B", "(B)", "B."),
-    an option ("B) 15") or its text; ("", reason) if it is none of the options.
+def correct_option(answer: str, options: Sequence[str]) -> str:
+    """Return the text of the correct option for an answer that is a letter ("B", "(B)", "B."), an
+    option ("B) 15") or its text; "" if it is none of the options.
     """
     texts = option_texts(options)
-    plain = [_plain(text) for text in texts]
-    if _plain(answer) in plain:
-        return texts[plain.index(_plain(answer))], ""
+    text_of = {normalize_text(text): text for text in reversed(texts)}
     lettered = _LETTERED.fullmatch(answer)
-    if lettered and _plain(lettered[2]) in plain:
-        return texts[plain.index(_plain(lettered[2]))], ""
+    for text in (answer, lettered[2] if lettered else answer):
+        if normalize_text(text) in text_of:
+            return text_of[normalize_text(text)]
     letter = _LETTER.fullmatch(answer)
-    if letter and letter[1] in ascii_uppercase[: len(texts)]:
-        text = texts[ascii_uppercase.index(letter[1])]
-        return (text, "") if text else ("", f"option {letter[1]}, the right one, is empty")
-    return "", f"the answer {short_repr(answer)} is none of the options {', '.join(texts)}"
-
-
-def _plain(text: str) -> str:
-    return " ".join(text.casefold().split())
+    number = ascii_uppercase.index(letter[1]) if letter else len(texts)
+    return texts[number] if number < len(texts) else ""

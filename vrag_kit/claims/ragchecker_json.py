@@ -14,7 +14,7 @@ import numpy as np
 import pandas as pd
 
 from vrag_kit.benchmarks.images import ImageFile
-from vrag_kit.benchmarks.sources import check_surrogates
+from vrag_kit.benchmarks.sources import half_surrogate
 from vrag_kit.claims.checking import check_rows
 from vrag_kit.claims.extraction import ClaimRow, reference_text
 from vrag_kit.claims.metrics import GENERATOR, OVERALL, RETRIEVER, ragchecker_metrics
@@ -274,9 +274,9 @@ def read_ragchecker_results(path: Path | str) -> tuple[Json, list[RagCheckerResu
         raise VragError(f'{file}: no list "results" at the top; expected RAGChecker\'s JSON.')
     found = [RagCheckerResult(file, n, each) for n, each in enumerate(results, start=1)]
     _check_queries(file, found)
-    for result in found:
-        check_surrogates(result.told, text, result.where)
-    check_surrogates(document, text, str(file))
+    for where, part in (*((each.where, each.told) for each in found), (str(file), document)):
+        if half := half_surrogate(part, text):
+            raise VragError(f"{where}: {half}")
     return dict(document), found
 
 

@@ -7,8 +7,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
-from vrag_kit.benchmarks.datasets.crag_mm_index import MARKS, read_diagnostic, write_annotations
-from vrag_kit.benchmarks.datasets.crag_mm_rows import (
+from vrag_kit.benchmarks.datasets.crag_mm import (
     MULTI,
     SINGLE,
     SPLITS,
@@ -16,6 +15,7 @@ from vrag_kit.benchmarks.datasets.crag_mm_rows import (
     cached_image_name,
     find_split,
 )
+from vrag_kit.benchmarks.datasets.crag_mm_index import MARKS, read_diagnostic, write_annotations
 from vrag_kit.benchmarks.datasets.mrag_bench import CORPUS, list_rows
 from vrag_kit.benchmarks.datasets.visual_rag import read_annotations
 from vrag_kit.benchmarks.images import SUFFIXES
@@ -145,7 +145,7 @@ def fetch_crag_mm(
             shards = find_split(folder, each)
             logger.info(f"{each}: {len(shards)} shards in {folder}")
             sessions = all_sessions(shards, images)
-            named = [url for each in sessions if (url := each.session.url)]
+            named = [url for each in sessions if (url := each.url)]
             urls |= {cached_image_name(url): url for url in named}
     if sources.diagnostic:
         _fetch_diagnostic(sources.diagnostic, to / "single-turn")

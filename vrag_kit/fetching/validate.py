@@ -15,14 +15,13 @@ from pathlib import Path
 import pandas as pd
 
 from vrag_kit.benchmarks.datasets.chart_mrag import SENTENCES, load_chart_mrag
-from vrag_kit.benchmarks.datasets.crag_mm import load_crag_mm
+from vrag_kit.benchmarks.datasets.crag_mm import SPLITS, load_crag_mm
 from vrag_kit.benchmarks.datasets.crag_mm_index import (
     ENTRIES,
     PAGES,
     read_image_index,
     read_web_index,
 )
-from vrag_kit.benchmarks.datasets.crag_mm_rows import SPLITS
 from vrag_kit.benchmarks.datasets.mrag_bench import CORPUS, load_mrag_bench
 from vrag_kit.benchmarks.datasets.pages import list_splits, load_page_benchmark
 from vrag_kit.benchmarks.datasets.visual_rag import load_visual_rag

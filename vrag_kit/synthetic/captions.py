@@ -22,7 +22,7 @@ from typing import TypeVar
 
 import numpy as np
 
-from vrag_kit.benchmarks.datasets.webqa_images import LINES
+from vrag_kit.benchmarks.datasets.webqa import LINES
 from vrag_kit.files import write_file
 from vrag_kit.log import track
 from vrag_kit.synthetic.pages import FieldGuideEdition, SpeciesPlan, plan_species, species_slots

@@ -17,7 +17,7 @@ from functools import lru_cache
 import numpy as np
 from PIL import Image
 
-from vrag_kit.benchmarks import decode
+from vrag_kit.benchmarks.images import decode
 from vrag_kit.errors import VragError
 from vrag_kit.generation import gt_clue
 from vrag_kit.generation.contexts import CONTRADICTION, Others

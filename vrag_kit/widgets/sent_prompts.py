@@ -8,7 +8,7 @@ from functools import cache
 from html import escape
 from pathlib import Path
 
-from vrag_kit.benchmarks.datasets.webqa_images import TsvImage, tsv_image_from_uri
+from vrag_kit.benchmarks.datasets.webqa import TsvImage, tsv_image_from_uri
 from vrag_kit.benchmarks.images import ImageFile, pixel_hash
 from vrag_kit.errors import VragError
 from vrag_kit.generation import AnswerStore

@@ -7,25 +7,32 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
+from itertools import chain, product
 from pathlib import Path
 from typing import Annotated
 
-from pydantic import BeforeValidator
+from pydantic import AfterValidator, BeforeValidator, Field
 
 from vrag_kit.benchmarks.image_cache import cache_image, cached_rows, image_cache_dir
 from vrag_kit.benchmarks.images import ImageFile
-from vrag_kit.benchmarks.rows import Kind, Problems, Row, Text, encoded_image, validate
-from vrag_kit.benchmarks.sources import local_folder, log_revision, read_objects, read_shard
-from vrag_kit.benchmarks.texts import read_document_texts
+from vrag_kit.benchmarks.rows import RAISE, Kind, Problems, Row, Text, encoded_image, validate
+from vrag_kit.benchmarks.sources import (
+    find_shards,
+    local_folder,
+    log_revision,
+    read_document_texts,
+    read_objects,
+    read_shard,
+)
 from vrag_kit.benchmarks.transforms import RowId, encode_id, hash_parts, parse_literal
-from vrag_kit.errors import VragError, short_repr
+from vrag_kit.errors import VragError
 from vrag_kit.files import safe_join
 from vrag_kit.log import logger
 from vrag_kit.types import Benchmark, DocId, Document, Query
 
 SENTENCES = "text_corpus.jsonl"
 """The file of sentences, in the folder of the rows or its parent folder."""
+_ROWS = "Chart-MRAG's data-00000-of-00001.arrow"
 _COLUMNS = ("id", "query", "gt_answer", "gt_keypoints")
 _EVIDENCE = re.compile(r"(chart|paragraph)_(\w+?)(_.*)?", re.DOTALL)
 _ROW_ID = re.compile(
@@ -34,33 +41,31 @@ _ROW_ID = re.compile(
 _HOPS = {"single-point": 1, "intra-document": 2, "inter-document": 2}
 _MODALITY = {
     "text-only": "text",
-    "paragraph-only": "text",
     "chart-only": "image",
     "text-chart": "both",
     "chart-text": "both",
+    "paragraph": "text",
+    "chart": "image",
+    "chart paragraph": "both",
 }
+"""Modality that an id states, or kinds of evidence → modality."""
 _FETCH = "Fetch it again by `vrag fetch suite`."
-Keypoints = tuple[tuple[DocId, str], ...]
 
 
-def _keypoints(value: object) -> Keypoints:
-    """(evidence id, statement) pairs of an object, which may be written as text."""
+def _evidence_id(name: str) -> str:
+    if not _EVIDENCE.fullmatch(name):
+        expected = "an id such as chart_00058_09 or paragraph_00058_08_02"
+        raise ValueError(f"{name!r} is no evidence; expected {expected}.")
+    return encode_id(name)
+
+
+def _keypoints(value: object) -> object:
+    """Evidence → list of statements, of an object that may be written as text."""
     points = parse_literal(value) if isinstance(value, str) and value.strip() else value or {}
     if not isinstance(points, dict):
-        raise ValueError(f"is {short_repr(value)}; expected an object of evidence and statements.")
-    found = []
-    for evidence, statements in points.items():
-        if statements is None:  # as Arrow fills up objects of different keys
-            continue
-        if not _EVIDENCE.fullmatch(str(evidence)):
-            expected = "an id such as chart_00058_09 or paragraph_00058_08_02"
-            raise ValueError(f"hold evidence {evidence!r}; expected {expected}.")
-        for each in statements if isinstance(statements, list) else [statements]:
-            if not isinstance(each, str) or not each.strip():
-                found_claim = f"{short_repr(each)} as a claim of {evidence}"
-                raise ValueError(f"hold {found_claim}; expected a text.")
-            found.append((encode_id(evidence), each.strip()))
-    return tuple(found)
+        return value
+    lists = {key: each if isinstance(each, list) else [each] for key, each in points.items()}
+    return {key: each for key, each in lists.items() if each != [None]}  # Arrow fills up objects
 
 
 class ChartRow(Row):
@@ -69,18 +74,26 @@ class ChartRow(Row):
     id: RowId
     query: Text
     gt_answer: Text
-    gt_keypoints: Annotated[Keypoints, BeforeValidator(_keypoints)]
-    """(evidence id, statement) pairs; an id occurs once for each of its statements."""
+    gt_keypoints: Annotated[
+        dict[Annotated[str, AfterValidator(_evidence_id)], list[Text]], BeforeValidator(_keypoints)
+    ] = Field(description="an object of evidence and statements")
+    """Evidence id → its statements."""
 
     @property
     def evidence(self) -> tuple[DocId, ...]:
         """The distinct evidence ids, in order."""
-        return tuple(dict.fromkeys(doc_id for doc_id, _ in self.gt_keypoints))
+        return tuple(doc_id for doc_id, statements in self.gt_keypoints.items() if statements)
 
     @property
     def charts(self) -> tuple[DocId, ...]:
         """The evidence ids that are charts."""
         return tuple(each for each in self.evidence if each.startswith("chart_"))
+
+    @property
+    def statements(self) -> list[tuple[DocId, str]]:
+        """(evidence id, statement) pairs, in order."""
+        keypoints = self.gt_keypoints.items()
+        return list(chain.from_iterable(product([doc_id], found) for doc_id, found in keypoints))
 
     @property
     def id_parts(self) -> tuple[str, str]:
@@ -92,9 +105,7 @@ class ChartRow(Row):
     def modality(self) -> str:
         """The modality of the evidence, "image", "text" or "both"; without any, that of the id."""
         kinds = {each.partition("_")[0] for each in self.evidence}
-        if len(kinds) == 2:
-            return "both"
-        return _MODALITY[f"{kinds.pop()}-only"] if kinds else self.id_parts[1]
+        return _MODALITY.get(" ".join(sorted(kinds)), self.id_parts[1])
 
 
 class Sentence(Row):
@@ -104,11 +115,8 @@ class Sentence(Row):
     text: Text
 
 
-@dataclass(frozen=True, slots=True)
-class _Question:
-    where: str
-    row: ChartRow
-    images: list[str]  # names of files in the store
+Question = tuple[str, ChartRow, list[str]]
+"""(location, row, names of its images' files in the store)."""
 
 
 def load_chart_mrag(
@@ -118,7 +126,7 @@ def load_chart_mrag(
     chart_texts: Path | str | None = None,
     name: str = "chart-mrag",
     cache_dir: Path | str | None = None,
-    problems: Problems | None = None,
+    problems: Problems = RAISE,
 ) -> Benchmark:
     """Load Chart-MRAG over the corpus of its charts and of the sentences in `texts`.
 
@@ -140,22 +148,26 @@ def load_chart_mrag(
     `problems` the first raises `VragError`. Missing evidence is among them where problems are
     collected.
     """
-    problems = problems or Problems()
-    folder = local_folder(rows, "Chart-MRAG's data-00000-of-00001.arrow", ["*.arrow", "*.json"])
+    folder = local_folder(rows, _ROWS, ["*.arrow", "*.json"])
     files = _find_files(folder, problems)
     store = image_cache_dir(cache_dir)
-    found = _read_questions(files, store, problems)
+    questions = _read_questions(files, store, problems)
     sentences = read_sentences(texts, problems)
-    charts = chart_images(found)
+    charts = chart_images(questions)
     bars = read_document_texts(chart_texts, charts, name) if chart_texts else {}
-    asked = _with_evidence(found, {*sentences, *charts}, name, texts, problems)
+    asked = _with_evidence(questions, {*sentences, *charts}, name, texts, problems)
     holds = f"{len(asked):,} questions, {len(charts):,} charts, {len(sentences):,} sentences"
     log_revision(name, folder, files, holds)
     corpus = {
-        chart: _document(chart, bars.get(chart), store / image) for chart, image in charts.items()
+        key: Document(
+            doc_id=key,
+            image=ImageFile(store / charts[key]) if key in charts else None,
+            text=text,
+            metadata={"document": _source(key)},
+        )
+        for key, text in ({key: bars.get(key) for key in charts} | sentences).items()
     }
-    corpus |= {doc_id: _document(doc_id, text, None) for doc_id, text in sentences.items()}
-    texts_of_rows = [[row.id, row.query, row.gt_answer, row.gt_keypoints] for _, row in asked]
+    texts_of_rows = [[row.id, row.query, row.gt_answer, row.statements] for _, row in asked]
     documents = [[doc_id, each.text, charts.get(doc_id)] for doc_id, each in corpus.items()]
     return Benchmark(
         name=name,
@@ -167,7 +179,7 @@ def load_chart_mrag(
     )
 
 
-def chart_images(questions: Sequence[_Question]) -> dict[DocId, str]:
+def chart_images(questions: Sequence[Question]) -> dict[DocId, str]:
     """Map each chart to its image, given the questions and the images stored in them.
 
     Rows that name one chart and hold one image are used first. In other rows, charts without
@@ -175,28 +187,26 @@ def chart_images(questions: Sequence[_Question]) -> dict[DocId, str]:
     are equal; a chart that no row settles is absent.
     """
     found: dict[DocId, str] = {}
-    for each in sorted(questions, key=lambda each: len(each.row.charts) > 1):
-        known = {found[chart] for chart in each.row.charts if chart in found}
-        open_charts = [chart for chart in each.row.charts if chart not in found]
-        free = [image for image in each.images if image not in known]
+    for _, row, images in sorted(questions, key=lambda each: len(each[1].charts) > 1):
+        known = {found[chart] for chart in row.charts if chart in found}
+        open_charts = [chart for chart in row.charts if chart not in found]
+        free = [image for image in images if image not in known]
         if len(open_charts) == len(free):
             found |= dict(zip(open_charts, free, strict=True))
     return found
 
 
-def read_sentences(path: Path | str, problems: Problems | None = None) -> dict[DocId, str]:
+def read_sentences(path: Path | str, problems: Problems = RAISE) -> dict[DocId, str]:
     """Read `text_corpus.jsonl` as a mapping from sentence id to text, in file order.
 
     Problems are a missing file, unusable lines, and an id with two texts.
     """
-    problems = problems or Problems()
     file = Path(path).expanduser()
     if not file.exists():
         problems.add(Kind.MISSING, str(file), f"no such file of sentences. {_FETCH}")
         return {}
     found: dict[DocId, str] = {}
-    lines = read_objects(file, "file of sentences", ("id", "text"), problems)
-    for where, values in lines:
+    for where, values in read_objects(file, "file of sentences", ("id", "text"), problems):
         row = validate(Sentence, values, f"{where} ({values.get('id')})", problems)
         if row and found.setdefault(row.id, row.text) != row.text:
             words = f"{row.id!r} came before with another text; expected it once."
@@ -207,22 +217,17 @@ def read_sentences(path: Path | str, problems: Problems | None = None) -> dict[D
 def _find_files(folder: Path, problems: Problems) -> list[Path]:
     """The Arrow files that `state.json` names, in order; without it, all in the folder."""
     state = folder / "state.json"
-    found = sorted(folder.glob("*.arrow"))
-    if state.is_file():
-        try:
-            listed = json.loads(state.read_text(encoding="utf-8"))["_data_files"]
-            found = [safe_join(folder, str(each["filename"]), str(state)) for each in listed]
-        except (ValueError, KeyError, TypeError) as error:
-            problems.add(Kind.ROW, str(state), f"cannot be read ({error!r}). {_FETCH}")
-    missing = [path.name for path in found if not path.is_file()]
-    if missing or not found:
-        name = (missing or ["data-00000-of-00001.arrow"])[0]
-        words = f"no {name}; expected Chart-MRAG's rows. {_FETCH}"
-        problems.add(Kind.MISSING, str(folder), words)
-    return [path for path in found if path.name not in missing]
+    if not state.is_file():
+        return find_shards(folder, ["*.arrow"], _ROWS, problems)
+    listed = json.loads(state.read_text(encoding="utf-8"))["_data_files"]
+    files = [safe_join(folder, each["filename"], str(state)) for each in listed]
+    for path in files:
+        if not path.is_file():
+            problems.add(Kind.MISSING, str(path), f"no such file. {_FETCH}")
+    return [path for path in files if path.is_file()]
 
 
-def _read_questions(files: Sequence[Path], store: Path, problems: Problems) -> list[_Question]:
+def _read_questions(files: Sequence[Path], store: Path, problems: Problems) -> list[Question]:
     """The questions in order; their images are written to `store` once."""
 
     def read() -> list[list[object]]:
@@ -240,29 +245,26 @@ def _read_questions(files: Sequence[Path], store: Path, problems: Problems) -> l
         where = f"{place} (query {values['id']})"
         row = validate(ChartRow, values, where, problems)
         if row and problems.is_new(f"query {row.id!r}", where, seen):
-            questions.append(_Question(where, row, names))
-            for oddity in _oddities(row, len(names)):
-                problems.add(Kind.ODD, where, oddity)
+            questions.append((where, row, names))
+            _note_oddities(row, len(names), where, problems)
     return questions
 
 
-def _oddities(row: ChartRow, images: int) -> list[str]:
-    """Warnings about a row that is unusual but usable."""
+def _note_oddities(row: ChartRow, images: int, where: str, problems: Problems) -> None:
     scope, modality = row.id_parts
-    odd = []
-    if not row.evidence:
-        odd.append("no gold evidence: gt_keypoints is empty")
-    if not scope:
-        odd.append("the id states neither hops nor modality")
-    elif row.evidence and modality != row.modality:
-        odd.append(f"the id says {modality}, the evidence {row.modality}")
-    if len(row.charts) != images:
-        odd.append(f"{images} images for {len(row.charts)} charts")
-    return odd
+    oddities = {
+        "no gold evidence: gt_keypoints is empty": not row.evidence,
+        "the id states neither hops nor modality": not scope,
+        f"the id says {modality}, the evidence {row.modality}": scope and modality != row.modality,
+        f"{images} images for {len(row.charts)} charts": len(row.charts) != images,
+    }
+    for oddity, holds in oddities.items():
+        if holds:
+            problems.add(Kind.ODD, where, oddity)
 
 
 def _with_evidence(
-    questions: Sequence[_Question],
+    questions: Sequence[Question],
     documents: Collection[DocId],
     name: str,
     texts: Path | str,
@@ -271,27 +273,20 @@ def _with_evidence(
     """(location, row) of the questions with all of their evidence; a message counts the others."""
     lost = []
     asked = []
-    for each in questions:
-        missing = [doc_id for doc_id in each.row.evidence if doc_id not in documents]
-        lost += [(each.where, doc_id) for doc_id in missing]
+    for where, row, _ in questions:
+        missing = [doc_id for doc_id in row.evidence if doc_id not in documents]
+        lost += [f"{where}: {doc_id}" for doc_id in missing]
         if not missing:
-            asked.append((each.where, each.row))
-    if problems.collect:
-        for where, doc_id in lost:
-            is_chart = doc_id.startswith("chart_")
-            words = "no row tells its image" if is_chart else f"not in {Path(texts).name}"
-            kind = Kind.MISSING if is_chart else Kind.ROW
-            problems.add(kind, where, f"{doc_id}: {words}", doc_id if is_chart else "")
-    elif lost:
-        first = ": ".join(lost[0])
-        if not asked:
-            raise VragError(
-                f"{name}: the evidence of all {len(questions):,} questions is missing, such as"
-                f" {first}; expected its sentences in {texts}. Give the {SENTENCES} of this data"
-                " set."
-            )
+            asked.append((where, row))
+        for doc_id in missing if problems.collect else ():
+            words = f"{doc_id}: not in {Path(texts).name}, and in no row with its image"
+            problems.add(Kind.MISSING, where, words, doc_id)
+    if lost and not asked and not problems.collect:
+        found = f"the evidence of all {len(questions):,} questions is missing, such as {lost[0]}"
+        raise VragError(f"{name}: {found}; expected its sentences in {texts}.")
+    if lost:
         words = f"{len(questions) - len(asked):,} of {len(questions):,} questions"
-        logger.info(f"{name}: left out {words}, whose evidence is missing ({first})")
+        logger.info(f"{name}: left out {words}, whose evidence is missing ({lost[0]})")
     if bare := [where for where, row in asked if not row.evidence]:
         logger.info(f"{name}: {len(bare):,} questions have no gold evidence ({bare[0]})")
     return asked
@@ -304,29 +299,19 @@ def _source(evidence: DocId) -> str:
 
 def _query(row: ChartRow, where: str) -> Query:
     documents = tuple(dict.fromkeys(map(_source, row.evidence)))
-    scope = row.id_parts[0]
-    metadata = {
-        "hops": _HOPS.get(scope),
-        "required_modality": row.modality,
-        "reference": row.gt_answer,
-        "gold_claims": tuple(statement for _, statement in row.gt_keypoints),
-        "scope": scope,
-        "documents": documents,
-        "where": where,
-    }
+    scope, _ = row.id_parts
     return Query(
         query_id=row.id,
         text=row.query,
         answers=(row.gt_answer,),
         group=documents[0] if documents else row.id,
-        metadata=metadata,
-    )
-
-
-def _document(doc_id: DocId, text: str | None, image: Path | None) -> Document:
-    return Document(
-        doc_id=doc_id,
-        image=ImageFile(image) if image else None,
-        text=text,
-        metadata={"document": _source(doc_id)},
+        metadata={
+            "hops": _HOPS.get(scope),
+            "required_modality": row.modality,
+            "reference": row.gt_answer,
+            "gold_claims": tuple(statement for _, statement in row.statements),
+            "scope": scope,
+            "documents": documents,
+            "where": where,
+        },
     )

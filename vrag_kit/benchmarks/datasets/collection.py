@@ -15,6 +15,7 @@ from vrag_kit.benchmarks.datasets.mrag_bench import load_mrag_bench
 from vrag_kit.benchmarks.datasets.pages import load_page_benchmark
 from vrag_kit.benchmarks.datasets.visual_rag import load_visual_rag
 from vrag_kit.benchmarks.datasets.webqa import load_webqa
+from vrag_kit.config import unknown_option
 from vrag_kit.errors import VragError, did_you_mean, short_repr
 from vrag_kit.types import Benchmark, JsonView
 from vrag_kit.workspace import path as project_path
@@ -113,18 +114,12 @@ def _check(name: str, entry: Entry) -> None:
         raise VragError(f"suite: {name} is {short_repr(entry)}; expected a mapping with `layout`.")
     layout = str(entry.get("layout", ""))
     if layout not in LAYOUTS:
-        expected = ", ".join(LAYOUTS)
-        raise VragError(
-            f"suite: {name} has layout {layout!r}; expected one of {expected}."
-            f"{did_you_mean(layout, LAYOUTS)}"
-        )
+        expected = f"one of {', '.join(LAYOUTS)}.{did_you_mean(layout, LAYOUTS)}"
+        raise VragError(f"suite: {name} has layout {layout!r}; expected {expected}")
     known = entry_keys(layout)
+    if unknown := [key for key in entry if key not in known]:
+        raise unknown_option(f"suite: {name}", unknown[0], known)
     for key, value in entry.items():
-        if key not in known:
-            raise VragError(
-                f"suite: {name} has an unknown key {key!r}; {layout} takes {', '.join(known)}."
-                f"{did_you_mean(key, known)}"
-            )
         if not isinstance(value, str):
             raise VragError(f"suite: {key} of {name} is {short_repr(value)}; expected a text.")
     if missing := [key for key, is_needed in known.items() if is_needed and not entry.get(key)]:

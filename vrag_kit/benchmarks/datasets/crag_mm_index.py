@@ -6,18 +6,17 @@ query, and the image region in question.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, BeforeValidator, ConfigDict, Field, FiniteFloat
 
-from vrag_kit.benchmarks.datasets.crag_mm_rows import SPLITS, RowId
 from vrag_kit.benchmarks.images import ImageFile
-from vrag_kit.benchmarks.rows import Kind, Problems, Row, Text, validate
-from vrag_kit.benchmarks.sources import parse_object, read_objects, read_shard
-from vrag_kit.benchmarks.transforms import percent_encode_spaces
-from vrag_kit.errors import VragError
+from vrag_kit.benchmarks.rows import RAISE, Kind, Problems, Row, Text, validate
+from vrag_kit.benchmarks.sources import find_shards, parse_object, read_objects, read_shard
+from vrag_kit.benchmarks.transforms import SpacelessText, percent_encode_spaces
 from vrag_kit.files import escapes_folder, write_file
 from vrag_kit.types import DocId, Document, Json, JsonView, QueryId
 
@@ -72,7 +71,7 @@ class Annotations(Row):
 
     model_config = ConfigDict(extra="forbid")
 
-    interaction_id: RowId
+    interaction_id: SpacelessText
     entity: str | None = None
     popularity: Literal["head", "torso", "tail"] | None = None
     needs_history: bool | None = None
@@ -85,7 +84,7 @@ class Annotations(Row):
     )
 
 
-def read_image_index(folder: Path | str, problems: Problems | None = None) -> dict[DocId, Document]:
+def read_image_index(folder: Path | str, problems: Problems = RAISE) -> dict[DocId, Document]:
     """Read the entries of an image index, keyed by "kg-<index>", in the order of `entries.jsonl`.
 
     `image` is None in a converted official index, which holds no pixels; `metadata` holds
@@ -93,27 +92,20 @@ def read_image_index(folder: Path | str, problems: Problems | None = None) -> di
     and url. Problems are unusable lines and duplicate index numbers; without `problems` the first
     raises `VragError`. It is raised too for a missing or empty file.
     """
-    problems = problems or Problems()
-    path = Path(folder).expanduser() / ENTRIES
-    found: dict[DocId, Document] = {}
-    seen: dict[str, str] = {}
-    for location, values in read_objects(path, "image index", list(Entry.model_fields), problems):
-        entry = entry_document(values, location, path.parent, problems)
-        if entry is None or not problems.is_new(repr(entry.doc_id), location, seen):
-            continue
-        if not entry.metadata["entities"]:
-            problems.add(Kind.ODD, location, "an entry without an entity")
-        found[entry.doc_id] = entry
-    return found
+    folder = Path(folder).expanduser()
+    read = partial(entry_document, folder=folder)
+    return _read_index(folder / ENTRIES, "image index", Entry, read, problems)
 
 
 def entry_document(
-    values: JsonView, location: str, folder: Path, problems: Problems
+    values: JsonView, location: str, problems: Problems, folder: Path
 ) -> Document | None:
     """Return the document of an entry, whose image is in `folder`; None for a problem."""
     row = validate(Entry, values, location, problems)
     if row is None:
         return None
+    if not row.entities:
+        problems.add(Kind.ODD, location, "an entry without an entity")
     entities = [
         {"entity_name": each.entity_name, "entity_attributes": each.entity_attributes or ""}
         for each in row.entities
@@ -125,7 +117,7 @@ def entry_document(
     )
 
 
-def read_web_index(folder: Path | str, problems: Problems | None = None) -> dict[DocId, Document]:
+def read_web_index(folder: Path | str, problems: Problems = RAISE) -> dict[DocId, Document]:
     """Read the pages of a web index, keyed by URL, in the order of `pages.jsonl`.
 
     White space in the keys is percent-encoded. `text` is the snippet ("" without one);
@@ -133,18 +125,8 @@ def read_web_index(folder: Path | str, problems: Problems | None = None) -> dict
     and page_last_modified ("" if missing), and in a converted official index chunks, the numbers of
     the chunks that have a published vector. Problems and errors are those of `read_image_index`.
     """
-    problems = problems or Problems()
     path = Path(folder).expanduser() / PAGES
-    found: dict[DocId, Document] = {}
-    seen: dict[str, str] = {}
-    for location, values in read_objects(path, "web index", list(WebPage.model_fields), problems):
-        page = page_document(values, location, problems)
-        if page is None or not problems.is_new(repr(page.metadata["page_url"]), location, seen):
-            continue
-        if not (page.metadata["page_snippet"].strip() or page.metadata["page_result"].strip()):
-            problems.add(Kind.ODD, location, "a page without a snippet and a text")
-        found[page.doc_id] = page
-    return found
+    return _read_index(path, "web index", WebPage, page_document, problems)
 
 
 def page_document(values: JsonView, location: str, problems: Problems) -> Document | None:
@@ -153,12 +135,31 @@ def page_document(values: JsonView, location: str, problems: Problems) -> Docume
     if row is None:
         return None
     fields = {key: values.get(key) or "" for key in WebPage.model_fields if key != "chunks"}
+    if not (fields["page_snippet"].strip() or fields["page_result"].strip()):
+        problems.add(Kind.ODD, location, "a page without a snippet and a text")
     published = {} if row.chunks is None else {"chunks": row.chunks}
     return Document(
         doc_id=percent_encode_spaces(row.page_url),
         text=fields["page_snippet"],
         metadata={"source": "web_search", **fields, **published},
     )
+
+
+def _read_index(
+    path: Path,
+    what: str,
+    model: type[Row],
+    read: Callable[[JsonView, str, Problems], Document | None],
+    problems: Problems,
+) -> dict[DocId, Document]:
+    """The documents of a file by id, in order."""
+    found: dict[DocId, Document] = {}
+    seen: dict[str, str] = {}
+    for location, values in read_objects(path, what, list(model.model_fields), problems):
+        document = read(values, location, problems)
+        if document and problems.is_new(repr(document.doc_id), location, seen):
+            found[document.doc_id] = document
+    return found
 
 
 def page_chunks(page: Document) -> list[str | None]:
@@ -179,49 +180,29 @@ def entity_names(entry: Document) -> list[str]:
     return [each["entity_name"] for each in entry.metadata.get("entities", ())]
 
 
-def index_problem(folder: Path | str, split: str) -> str:
-    """Describe why an index cannot be used for a split: its folder's name ends with another
-    split's. Returns "" otherwise.
-    """
-    name = Path(folder).name.replace("-", "_")
-    others = [each for each in SPLITS if each != split and name.endswith(each)]
-    if not others:
-        return ""
-    return (
-        f"{folder}: the index of {others[0]}, but the questions are those of {split}. Give the"
-        " index of the same split: indexes belong to splits."
-    )
-
-
-def read_annotations(path: Path, problems: Problems | None = None) -> dict[QueryId, Json]:
+def read_annotations(path: Path, problems: Problems = RAISE) -> dict[QueryId, Json]:
     """Read annotations, keyed by interaction; empty if there is no such file.
 
     Keys other than interaction_id are optional, and null values are dropped. `region` is
     x1, y1, x2, y2 in pixels of an image of `image_size` (width, height). Problems are unusable
     lines and duplicate interactions; without `problems` the first raises `VragError`.
     """
-    problems = problems or Problems()
     found: dict[QueryId, Json] = {}
+    seen: dict[str, str] = {}
     if path.is_file():
         keys = list(Annotations.model_fields)
         for location, values in read_objects(path, "file of marks", keys, problems):
-            found |= _annotations(values, location, found, problems)
+            row = validate(Annotations, values, location, problems)
+            if row and problems.is_new(f"marks of {row.interaction_id}", location, seen):
+                found[row.interaction_id] = _given(values)
     return found
 
 
-def _annotations(
-    values: Json, location: str, others: Mapping[QueryId, Json], problems: Problems
-) -> dict[QueryId, Json]:
-    """Interaction → its annotations; empty after a problem."""
-    row = validate(Annotations, values, location, problems)
-    if row is None:
-        return {}
-    if row.interaction_id in others:
-        problems.add(Kind.ROW, location, f"marks of {row.interaction_id} came before.")
-        return {}
-    given = {key: value for key, value in values.items() if value is not None}
-    del given["interaction_id"]
-    return {row.interaction_id: given}
+def _given(values: Json) -> Json:
+    """The annotations without the interaction and without nulls."""
+    return {
+        key: value for key, value in values.items() if value is not None and key != "interaction_id"
+    }
 
 
 def write_annotations(path: Path, marks: Mapping[QueryId, JsonView]) -> None:
@@ -237,12 +218,9 @@ def read_diagnostic(folder: Path | str) -> dict[QueryId, Json]:
     image), region and image_size. Raises `VragError` if there are no such files, and for a
     row of another form.
     """
-    folder = Path(folder).expanduser()
-    shards = sorted(folder.glob("test-*.parquet")) or sorted(folder.glob("data/test-*.parquet"))
-    if not shards:
-        raise VragError(f"{folder}: no test-….parquet; expected those of {DIAGNOSTIC}.")
+    patterns = ("test-*.parquet", "data/test-*.parquet")
     found: dict[QueryId, Json] = {}
-    for shard in shards:
+    for shard in find_shards(folder, patterns, f"those of {DIAGNOSTIC}"):
         for location, row in read_shard(shard, ("id", "metadata"), DIAGNOSTIC):
             given = row["metadata"]
             if isinstance(given, str):
@@ -254,5 +232,6 @@ def read_diagnostic(folder: Path | str) -> dict[QueryId, Json]:
                 "region": given.get("target_roi_bbox") or None,
                 "image_size": given.get("image_size") or None,
             }
-            found |= _annotations(values, location, {}, Problems())
+            if checked := validate(Annotations, values, location, Problems()):
+                found[checked.interaction_id] = _given(values)
     return found

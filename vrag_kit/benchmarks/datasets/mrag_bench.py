@@ -1,33 +1,128 @@
 """MRAG-Bench (Hu et al., ICLR 2025): four-option questions on images that hide the answer,
 over an image corpus in which some images show it.
+
+The images of rows have no names. The file of the corpus that each is, is found by its bytes or
+else by its pixels; unmatched images are written to files of their own, and the matching is cached.
 """
 
 from __future__ import annotations
 
 import hashlib
-import json
-from collections.abc import Iterable, Mapping
+import re
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import chain
 from pathlib import Path
+from typing import Annotated, Literal
 from urllib.parse import quote
 
-from vrag_kit.benchmarks.datasets.mrag_bench_matching import (
-    IMAGES,
-    SCENARIO_OF_LABEL,
-    MatchedRow,
-    match_rows,
+from pydantic import AfterValidator, Field, model_validator
+
+from vrag_kit.benchmarks.image_cache import cached_rows, files_version
+from vrag_kit.benchmarks.images import ImageFile, decode, list_images, open_image, pixel_hash
+from vrag_kit.benchmarks.rows import (
+    RAISE,
+    EncodedImage,
+    Kind,
+    Problems,
+    Row,
+    Text,
+    TrecId,
+    validate,
 )
-from vrag_kit.benchmarks.images import ImageFile, list_images
-from vrag_kit.benchmarks.rows import Problems
-from vrag_kit.benchmarks.sources import find_shards
-from vrag_kit.benchmarks.transforms import connected_groups
+from vrag_kit.benchmarks.sources import find_shards, read_shard
+from vrag_kit.benchmarks.transforms import connected_groups, hash_parts, normalize_text
 from vrag_kit.errors import VragError
-from vrag_kit.types import Benchmark, Document, Query
+from vrag_kit.files import write_file
+from vrag_kit.log import logger, track
+from vrag_kit.types import Benchmark, Document, LazyImage, Query
 from vrag_kit.workspace import path as project_path
 
 CORPUS = "image_corpus"
 """The image folder in the archive of the corpus."""
 STORE = "runs/mrag_bench"
 """Default folder of the cached matching, relative to the project's root."""
+SCENARIOS = (
+    *("angle", "partial", "scope", "occlusion"),
+    *("temporal", "deformation", "incomplete", "biological", "others"),
+)
+SCENARIO_OF_LABEL = {name: name for name in SCENARIOS} | {"obstruction": "occlusion"}
+"""Label of the column `scenario`, in lower case → the paper's name."""
+IMAGES = ("image", "gt_images", "retrieved_images")
+"""The columns of images."""
+
+
+def _known_scenario(label: str) -> str:
+    if label.lower() not in SCENARIO_OF_LABEL:
+        known = ", ".join(each.capitalize() for each in SCENARIO_OF_LABEL)
+        raise ValueError(f"{label!r} is unknown; expected one of {known}.")
+    return label
+
+
+class MragRow(Row):
+    """A question with its options, and its images as encoded files."""
+
+    id: TrecId
+    aspect: Text
+    scenario: Annotated[Text, AfterValidator(_known_scenario)]
+    question: Text
+    A: Text
+    B: Text
+    C: Text
+    D: Text
+    answer_choice: Literal["A", "B", "C", "D"]
+    answer: Text
+    image_type: str | None = None
+    source: str | None = None
+    image: EncodedImage
+    gt_images: Annotated[list[EncodedImage], Field(min_length=1)]
+    retrieved_images: list[EncodedImage] | None
+
+    @property
+    def options(self) -> tuple[str, str, str, str]:
+        """The four options, in order."""
+        return (self.A, self.B, self.C, self.D)
+
+    @property
+    def texts(self) -> dict[str, str]:
+        """The fields that are texts; "" for a missing one."""
+        fields = self.model_dump(exclude={*IMAGES})
+        return {name: value or "" for name, value in fields.items()}
+
+    @model_validator(mode="after")
+    def _answer_is_its_option(self) -> MragRow:
+        options, answer = list(map(_spaced, self.options)), _spaced(self.answer)
+        option = self.options["ABCD".index(self.answer_choice)]
+        found = f"the answer {self.answer!r}"
+        if answer not in options:
+            raise ValueError(f"{found} is none of the options {', '.join(self.options)}")
+        if _spaced(option) != answer:
+            raise ValueError(f"{found} is another than option {self.answer_choice}, {option!r}")
+        if options.count(answer) > 1:
+            raise ValueError(f"{found} occurs twice: two options are {self.answer!r}")
+        return self
+
+
+@dataclass(frozen=True, slots=True)
+class MatchedRow:
+    """A row whose images are names of files, in the corpus or in the cache."""
+
+    where: str
+    texts: dict[str, str]
+    images: dict[str, list[str]]
+    """For each of `IMAGES`."""
+
+    @property
+    def id(self) -> str:
+        """The row's id."""
+        return self.texts["id"]
+
+    @property
+    def image(self) -> str:
+        """The file of the query's image."""
+        return self.images["image"][0]
 
 
 def load_mrag_bench(
@@ -36,7 +131,7 @@ def load_mrag_bench(
     *,
     cache_dir: Path | str | None = None,
     name: str = "mrag-bench",
-    problems: Problems | None = None,
+    problems: Problems = RAISE,
 ) -> Benchmark:
     """Load MRAG-Bench from a folder of parquet shards or from the hub, over an image corpus.
 
@@ -63,36 +158,47 @@ def load_mrag_bench(
     store = Path(cache_dir) if cache_dir else project_path(STORE)
     folder = corpus_folder(corpus) if corpus else None
     shards = list_rows(rows, problems)
-    matching = match_rows(shards, folder, store, problems or Problems())
-    rows_by_id = sorted(matching.rows, key=lambda row: _order(row.id))
     files = {path.name: path for path in list_images(folder)} if folder else {}
-    for copy in matching.copies:
-        del files[copy]
-    documents = dict.fromkeys(files)
+    cache = store / files_version([*shards, *files.values()], "MRAG-Bench")
+    matched, copies = match_rows(shards, folder, cache, problems)
+    rows_by_id = sorted(matched, key=lambda row: _order(row.id))
+    documents = dict.fromkeys(name for name in files if name not in copies)
     for row in rows_by_id:
         documents |= dict.fromkeys(row.images["gt_images"] + row.images["retrieved_images"])
-    places = {name: matching.cache / name for name in matching.written} | files
+
+    def image(name: str) -> ImageFile:
+        return ImageFile(files.get(name, cache / name))
+
     groups = connected_groups({row.id: row.images["gt_images"] for row in rows_by_id})
     own = [row for row in rows_by_id if row.image in documents]
+    asked = [
+        [sorted(row.texts.items()), row.images["gt_images"], row.images["retrieved_images"]]
+        for row in rows_by_id
+    ]
+    found = {}
+    for each in documents:
+        doc_id = doc_id_from_filename(each)
+        found[doc_id] = Document(doc_id=doc_id, image=image(each), metadata={"file": each})
+    gold = {row.id: map(doc_id_from_filename, row.images["gt_images"]) for row in rows_by_id}
     return Benchmark(
         name=name,
-        fingerprint=_fingerprint(rows_by_id, documents),
-        queries={row.id: _query(row, places, groups) for row in rows_by_id},
-        corpus={doc_id_from_filename(each): _document(each, places) for each in documents},
-        qrels={row.id: _labels(row) for row in rows_by_id},
+        fingerprint=hash_parts([[asked, sorted(documents)]]),
+        queries={row.id: _query(row, image(row.image), groups[row.id]) for row in rows_by_id},
+        corpus=found,
+        qrels={query_id: dict.fromkeys(doc_ids, 1) for query_id, doc_ids in gold.items()},
         left_out={row.id: frozenset({doc_id_from_filename(row.image)}) for row in own},
         groups_are="sets of questions that share pictures",
     )
 
 
-def list_rows(rows: Path | str, problems: Problems | None = None) -> list[Path]:
+def list_rows(rows: Path | str, problems: Problems = RAISE) -> list[Path]:
     """List the shards in a folder or its folder "data", by number.
 
     `rows` may also be a hub name, "uclanlp/MRAG-Bench@<revision>", whose shards are fetched
     once. Raises `VragError` if there are none; missing ones are a problem.
     """
     what = "MRAG-Bench's shards (test-00000-of-000028.parquet, …; `vrag fetch mrag-bench`)"
-    return find_shards(rows, "*.parquet", what, problems)
+    return find_shards(rows, ("*.parquet", "data/*.parquet"), what, problems)
 
 
 def corpus_folder(corpus: Path | str) -> Path:
@@ -104,11 +210,8 @@ def corpus_folder(corpus: Path | str) -> Path:
     for place in (folder, folder / CORPUS):
         if place.is_dir() and list_images(place):
             return place
-    found = "is no folder" if not folder.is_dir() else "holds no pictures"
-    raise VragError(
-        f"{folder}: {found}; expected MRAG-Bench's image_corpus. Get it by `vrag fetch mrag-bench`,"
-        " or leave the corpus out: then the documents are the pictures of the rows."
-    )
+    what = "MRAG-Bench's image_corpus (`vrag fetch mrag-bench`)"
+    raise VragError(f"{folder}: found no images; expected {what}, or no corpus.")
 
 
 def doc_id_from_filename(name: str) -> str:
@@ -121,45 +224,170 @@ def _order(row_id: str) -> tuple[bool, int, str]:
     return (not row_id.isdecimal(), int(row_id) if row_id.isdecimal() else 0, row_id)
 
 
-def _query(row: MatchedRow, places: Mapping[str, Path], groups: Mapping[str, str]) -> Query:
+def _query(row: MatchedRow, image: LazyImage, group: str) -> Query:
     texts = row.texts
     return Query(
         query_id=row.id,
         text=texts["question"],
-        image=ImageFile(places[row.image]),
+        image=image,
         answers=(texts[texts["answer_choice"]],),
         choices=tuple(texts[letter] for letter in "ABCD"),
-        group=groups[row.id],
-        metadata={**_metadata(row), "excluded": "query_image"},
+        group=group,
+        metadata={
+            "where": row.where,
+            "scenario": SCENARIO_OF_LABEL[texts["scenario"].lower()],
+            "label": texts["scenario"],
+            "aspect": texts["aspect"],
+            "letter": texts["answer_choice"],
+            "retrieved": [doc_id_from_filename(each) for each in row.images["retrieved_images"]],
+            "image_type": texts["image_type"],
+            "source": texts["source"],
+            "excluded": "query_image",
+        },
     )
 
 
-def _metadata(row: MatchedRow) -> dict[str, object]:
-    """What a row tells beside the question."""
-    texts = row.texts
-    return {
-        "where": row.where,
-        "scenario": SCENARIO_OF_LABEL[texts["scenario"].lower()],
-        "label": texts["scenario"],
-        "aspect": texts["aspect"],
-        "letter": texts["answer_choice"],
-        "retrieved": [doc_id_from_filename(each) for each in row.images["retrieved_images"]],
-        "image_type": texts["image_type"],
-        "source": texts["source"],
-    }
+def match_rows(
+    shards: Sequence[Path], corpus: Path | None, cache: Path, problems: Problems
+) -> tuple[list[MatchedRow], list[str]]:
+    """Match the images of all rows to the files of the corpus; without a corpus, all are written.
+
+    Returns the rows, and the files of the corpus with the bytes of an earlier one. Images that are
+    in no file of the corpus are written to the folder `cache`; the result is cached there until a
+    file changes. Problems are unusable rows, duplicate ids, damaged images and shards, and images
+    that are odd.
+    """
+    files = [*shards, *(list_images(corpus) if corpus else [])]
+    read = lambda: _match(shards, corpus, cache, problems)  # noqa: E731
+    (_, copies), *rows = cached_rows(files, cache, "MRAG-Bench", read, problems)
+    return [MatchedRow(*row) for _, *row in rows], copies
 
 
-def _document(name: str, places: Mapping[str, Path]) -> Document:
-    return Document(
-        doc_id=doc_id_from_filename(name), image=ImageFile(places[name]), metadata={"file": name}
-    )
+def _match(
+    shards: Sequence[Path], corpus: Path | None, cache: Path, problems: Problems
+) -> list[object]:
+    """([], copies in the corpus), then (files in the cache, fields of a row) for each row."""
+    images = _Images(corpus, cache)
+    columns = [name for name, field in MragRow.model_fields.items() if field.is_required()]
+    rows: list[object] = [[[], images.copies]]
+    seen: dict[str, str] = {}
+    ids = set()
+    for shard in shards:
+        for location, values in read_shard(shard, columns, "MRAG-Bench", problems):
+            ids.add(str(values["id"]))
+            row = validate(MragRow, values, location, problems)
+            if not row or not problems.is_new(f"id {row.id!r}", location, seen):
+                continue
+            where = f"{location} (id {row.id})"
+            _note_oddities(row, location, problems)
+            if names := _image_names(row, location, images, problems):
+                cached = sorted(images.written.intersection(chain(*names.values())))
+                rows.append([cached, where, row.texts, names])
+                for column, files in names.items() if corpus else ():
+                    if lost := len(images.written.intersection(files)):
+                        words = f"{lost} images are not in the corpus"
+                        problems.add(Kind.ODD, where, words, column)
+    for copy in images.copies:
+        problems.add(Kind.ODD, str(corpus), "the bytes of an earlier file", copy)
+    _note_gaps(ids, shards[0].parent, problems)
+    if corpus:
+        logger.info(f"MRAG-Bench: {len(images.written):,} images of rows are not in the corpus")
+    return rows
 
 
-def _labels(row: MatchedRow) -> dict[str, int]:
-    return {doc_id_from_filename(picture): 1 for picture in row.images["gt_images"]}
+def _image_names(
+    row: MragRow, location: str, images: _Images, problems: Problems
+) -> dict[str, list[str]]:
+    """Column → files of its images; empty if one is damaged."""
+    columns = ([row.image], row.gt_images, row.retrieved_images or [])
+    names: dict[str, list[str]] = {}
+    for column, encoded in zip(IMAGES, columns, strict=True):
+        try:
+            names[column] = [images.name(data, column) for data in encoded]
+        except VragError as error:
+            problems.add(Kind.DAMAGED, location, str(error), column)
+            return {}
+    return names
 
 
-def _fingerprint(rows: Iterable[MatchedRow], documents: Iterable[str]) -> str:
-    gt, retrieved = IMAGES[1:]
-    asked = [[sorted(row.texts.items()), row.images[gt], row.images[retrieved]] for row in rows]
-    return hashlib.sha256(json.dumps([asked, sorted(documents)]).encode()).hexdigest()
+def _note_oddities(row: MragRow, location: str, problems: Problems) -> None:
+    plain = list(map(_spaced, row.options))
+    if repeated := [option for option in row.options if plain.count(_spaced(option)) > 1]:
+        problems.add(Kind.ODD, location, f"two options are {repeated[0]!r}")
+    if len({*row.gt_images}) < len(row.gt_images):
+        problems.add(Kind.ODD, location, "one image occurs twice", "gt_images")
+    if row.image in row.gt_images:
+        problems.add(Kind.ODD, location, "the query's own image is among them", "gt_images")
+
+
+def _note_gaps(ids: Iterable[str], folder: Path, problems: Problems) -> None:
+    numbers = {int(each) for each in ids if each.isdecimal()}
+    gaps = sorted({*range(max(numbers, default=0))} - numbers)
+    if problems.collect and gaps:
+        first = ", ".join(map(str, gaps[:5])) + (", …" if gaps[5:] else "")
+        words = f"{len(gaps):,} of {max(numbers) + 1:,} ids: {first}"
+        problems.add(Kind.MISSING, str(folder), words)
+
+
+class _Images:
+    """The images of rows, each matched once. Files of the corpus are hashed only where their size
+    is that of a row's image, in bytes or in pixels.
+    """
+
+    def __init__(self, corpus: Path | None, cache: Path) -> None:
+        self.copies: list[str] = []
+        self.written: set[str] = set()
+        """Files in the cache."""
+        self._cache = cache
+        self._names: dict[str, str] = {}  # hash of bytes or pixels → file
+        self._files = list_images(corpus) if corpus else []
+        self._of_bytes: dict[int, list[Path]] = defaultdict(list)  # size in bytes → files
+        for path in self._files:
+            self._of_bytes[path.stat().st_size].append(path)
+
+    def name(self, data: bytes, where: str) -> str:
+        """Return the file of these bytes, in the corpus or else in the cache. Raises `VragError`,
+        beginning with `where`, if they cannot be decoded.
+        """
+        for path in self._of_bytes.pop(len(data), ()):
+            digest = hashlib.sha256(path.read_bytes()).hexdigest()
+            if self._names.setdefault(digest, path.name) != path.name:
+                self.copies.append(path.name)
+        digest = hashlib.sha256(data).hexdigest()
+        if digest not in self._names:
+            self._names[digest] = self._by_pixels(data, digest, where)
+        return self._names[digest]
+
+    def _by_pixels(self, data: bytes, digest: str, where: str) -> str:
+        """The first file with the same pixels, in the corpus or else in the cache."""
+        image = decode(data, where)
+        for path in self._of_pixels.pop(frozenset(image.size), ()):
+            try:
+                self._names.setdefault(pixel_hash(ImageFile(path).open()), path.name)
+            except VragError:
+                continue  # a damaged file matches none
+        pixels = pixel_hash(image)
+        if pixels not in self._names:
+            with open_image(data, where) as header:
+                kind = (header.format or "png").lower().replace("jpeg", "jpg").replace("mpo", "jpg")
+            name = self._names[pixels] = f"row-{digest[:16]}.{kind}"
+            self.written.add(name)
+            write_file(self._cache / name, data)
+        return self._names[pixels]
+
+    @cached_property
+    def _of_pixels(self) -> dict[frozenset[int], list[Path]]:
+        """Width and height, which EXIF may exchange → files of the corpus."""
+        found: dict[frozenset[int], list[Path]] = defaultdict(list)
+        for path in track(self._files, "reading image sizes", len(self._files), "images"):
+            try:
+                with open_image(path, path.name) as header:
+                    found[frozenset(header.size)].append(path)
+            except (VragError, OSError):
+                continue
+        return found
+
+
+def _spaced(option: str) -> str:
+    """An option without regard to case, with spaces for underscores and hyphens."""
+    return normalize_text(re.sub("[_-]", " ", option))

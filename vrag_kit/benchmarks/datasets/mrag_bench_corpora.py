@@ -10,16 +10,15 @@ The paper searches a Wikipedia of 2023, and does not describe its ground-truth t
 
 from __future__ import annotations
 
-import csv
-import hashlib
-import json
 import re
 from collections import defaultdict
 from collections.abc import Mapping
 from dataclasses import replace
+from itertools import chain
 from pathlib import Path
 
-from vrag_kit.errors import VragError
+from vrag_kit.benchmarks.transforms import hash_parts
+from vrag_kit.errors import VragError, short_repr
 from vrag_kit.tables import read_csv_rows
 from vrag_kit.types import Benchmark, DocId, Document, QueryId
 
@@ -51,11 +50,10 @@ def load_mrag_texts(benchmark: Benchmark, folder: Path | str) -> Benchmark:
     qrels = _labels(folder / GROUND_TRUTH, benchmark, corpus)
     texts = [(name, document.text) for name, document in corpus.items()]
     labels = [list(qrels[query_id]) for query_id in benchmark.queries]
-    read = json.dumps([benchmark.fingerprint, texts, labels])
     return replace(
         benchmark,
         name=f"{benchmark.name}, texts",
-        fingerprint=hashlib.sha256(read.encode()).hexdigest(),
+        fingerprint=hash_parts([[benchmark.fingerprint, texts, labels]]),
         corpus=corpus,
         qrels=qrels,
         pools=None,
@@ -67,13 +65,10 @@ def _passages(path: Path) -> dict[str, Document]:
     corpus: dict[str, Document] = {}
     for line, row in read_csv_rows(path, PASSAGE_COLUMNS, "the passages", _ADVICE):
         name, text = row["passage"], row["text"].strip()
-        if not name or name.split() != [name] or name in corpus:
-            raise VragError(
-                f"{path} line {line}: the passage is named {name!r}; expected a name without white"
-                " space that stands on no other line."
-            )
-        if not text:
-            raise VragError(f"{path} line {line}: passage {name!r} says nothing; expected text.")
+        if name.split() != [name] or name in corpus or not text:
+            found = f"found passage {name!r} with the text {short_repr(text)}"
+            expected = "a name without white space, each once, and a text"
+            raise VragError(f"{path} line {line}: {found}; expected {expected}.")
         corpus[name] = Document(doc_id=name, text=text)
     if not corpus:
         raise VragError(f"{path}: holds no passage. {_ADVICE}")
@@ -86,17 +81,13 @@ def _labels(
     qrels: dict[str, dict[str, int]] = {query_id: {} for query_id in benchmark.queries}
     for line, row in read_csv_rows(path, GROUND_TRUTH_COLUMNS, "the ground truth", _ADVICE):
         if row["passage"] not in corpus:
-            raise VragError(
-                f"{path} line {line}: passage {row['passage']!r} is not in {PASSAGES}. Write its"
-                " text there."
-            )
+            found = f"found passage {row['passage']!r}"
+            raise VragError(f"{path} line {line}: {found}; expected one of {PASSAGES}.")
         if row["question"] in qrels:
             qrels[row["question"]][row["passage"]] = 1
     if not any(qrels.values()):
-        raise VragError(
-            f"{path}: tells of no question of {benchmark.name}, whose ids are"
-            f" {', '.join(list(qrels)[:3])}, …. The column `question` holds the ids of rows."
-        )
+        expected = f"in column `question` ids of {benchmark.name}: {', '.join(list(qrels)[:3])}, …"
+        raise VragError(f"{path}: found no question of the benchmark; expected {expected}.")
     return qrels
 
 
@@ -106,26 +97,16 @@ def read_class_labels(path: Path | str) -> dict[str, str]:
     ImageNet's and Flowers' images need it. Raises `VragError` for an unreadable file or other
     columns.
     """
-    try:
-        with Path(path).open(encoding="utf-8", newline="") as file:
-            return {row["file"]: row["label"] for row in csv.DictReader(file)}
-    except (OSError, UnicodeDecodeError, KeyError, csv.Error) as error:
-        raise VragError(
-            f"{path}: cannot be read as labels ({type(error).__name__}: {error}); expected a CSV"
-            " file with the columns file and label."
-        ) from error
+    rows = read_csv_rows(Path(path), ("file", "label"), "the labels", "Expected file,label.")
+    return {row["file"]: row["label"] for _, row in rows}
 
 
 def class_of(file: str, labels: Mapping[str, str]) -> str:
     """Return the class of a corpus image, from `labels` or its file name; "" for an unknown
     class, and for query images.
     """
-    if file in labels:
-        return labels[file]
-    for pattern in _IN_NAMES:
-        if match := pattern.fullmatch(file):
-            return match["label"]
-    return ""
+    matches = (pattern.fullmatch(file) for pattern in _IN_NAMES)
+    return labels.get(file) or next((match["label"] for match in matches if match), "")
 
 
 def example_pools(
@@ -138,17 +119,18 @@ def example_pools(
     in Perspective and 5.9 in Transformative.
     """
     own = frozenset[DocId]().union(*benchmark.left_out.values())
+    label_of = {
+        doc_id: class_of(document.metadata.get("file", ""), labels or {})
+        for doc_id, document in sorted(benchmark.corpus.items())
+        if doc_id not in own
+    }
     members: dict[str, list[DocId]] = defaultdict(list)
-    of_document: dict[DocId, str] = {}
-    for doc_id, document in sorted(benchmark.corpus.items()):
-        label = class_of(str(document.metadata.get("file", "")), labels or {})
-        if label and doc_id not in own:
-            members[label].append(doc_id)
-            of_document[doc_id] = label
+    for doc_id, label in label_of.items():
+        members[label].append(doc_id)
+    members[""] = []
     pools = {}
     for query_id in benchmark.queries:
-        found = dict.fromkeys(benchmark.relevant(query_id))
-        for doc_id in list(found):
-            found |= dict.fromkeys(members.get(of_document.get(doc_id, ""), ()))
-        pools[query_id] = tuple(found)
+        gold = benchmark.relevant(query_id)
+        alike = chain.from_iterable(members[label_of.get(doc_id, "")] for doc_id in gold)
+        pools[query_id] = tuple(dict.fromkeys(chain(gold, alike)))
     return pools

@@ -1,4 +1,8 @@
-"""Load Visual-RAG: annotations over image folders in the layout of iNaturalist 2021."""
+"""Visual-RAG: annotations over image folders in the layout of iNaturalist 2021, and an unlabelled
+corpus of its species, such as iNaturalist 2024 (Table 5).
+
+Documents, pools and labels are created on access because there are millions.
+"""
 
 from __future__ import annotations
 
@@ -10,20 +14,20 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from functools import lru_cache, partial
-from itertools import count
+from itertools import chain, count
 from pathlib import Path
 from typing import Annotated, Any
 
 import numpy as np
 from pydantic import Field, FiniteFloat, field_validator
 
-from vrag_kit.benchmarks.datasets.inat_images import build_pools, build_qrels, species_images
-from vrag_kit.benchmarks.rows import Kind, Problems, Row, Text, validate
+from vrag_kit.benchmarks.images import ImageFile, list_images
+from vrag_kit.benchmarks.rows import RAISE, Kind, Problems, Row, Text, validate
 from vrag_kit.benchmarks.sources import read_objects
 from vrag_kit.errors import VragError, short_repr
 from vrag_kit.files import escapes_folder, git_blob_id
 from vrag_kit.string_index import StringIndex
-from vrag_kit.types import Benchmark, Json, Query
+from vrag_kit.types import Benchmark, DocId, Document, Json, LazyMapping, Query, QueryId
 
 _V2 = ("y_rate", "y_count", "is_changed_v2")
 """The additional keys of a row of v2."""
@@ -47,8 +51,12 @@ class VisualRow(Row):
     @classmethod
     def _labels_are_clues(cls, images: Json) -> Json:
         for name, label in images.items():
-            if problem := image_name_problem(name):
-                raise ValueError(problem)
+            parts = name.split("/")
+            if len(parts) < 2 or escapes_folder(name) or not {"", "."}.isdisjoint(parts):
+                expected = "'<species folder>/<file>'"
+                raise ValueError(f"{name!r} points outside the image folder; expected {expected}.")
+            if re.search(r"\s", name):
+                raise ValueError(f"{name!r} has white space, which TREC files cannot hold.")
             if isinstance(label, bool) or label not in (0, 1):
                 found = short_repr(label)
                 raise ValueError(f"{name!r} have label {found}; expected 1 (clue) or 0 (no clue).")
@@ -62,7 +70,7 @@ def load_visual_rag(
     image_root: Path | str,
     *,
     name: str = "visual-rag",
-    problems: Problems | None = None,
+    problems: Problems = RAISE,
 ) -> Benchmark:
     """Load Visual-RAG from a JSON Lines annotation file and the image folders that it names.
 
@@ -76,16 +84,22 @@ def load_visual_rag(
     `VragError`. It is raised too for a missing file or folder, and a file without rows. Images are
     checked for presence here and decoded only when used.
     """
-    annotations, image_root = Path(annotations), Path(image_root)
-    problems = problems or Problems()
-    folders = _Folders(image_root, problems)
+    annotations, image_root = Path(annotations), _image_root(image_root)
+    files_in = lru_cache(_FOLDERS)(partial(_file_names, image_root))
+    missing: set[str] = set()
     queries: dict[str, Query] = {}
     labels: dict[str, np.ndarray] = {}
     digest = hashlib.sha256(b"[")
 
     def images() -> Iterator[str]:
         for where, row, v2 in read_annotations(annotations, problems):
-            folders.check(row.images, where)
+            for name in row.images:
+                folder, file = name.rsplit("/", 1)
+                if file not in files_in(folder) and name not in missing:
+                    missing.add(name)
+                    place = f"{image_root / folder} ({len(files_in(folder))} files there)"
+                    words = f"image {file!r} is not in the species folder {place}"
+                    problems.add(Kind.MISSING, where, f"{words}; `vrag check` lists all.", name)
             query = _query(row, v2, where, queries, problems)
             digest.update(_query_bytes(query, row, first=not queries))
             queries[query.query_id] = query
@@ -95,27 +109,98 @@ def load_visual_rag(
     names, numbers = StringIndex(images()).unique()
     ends = np.cumsum([len(each) for each in labels.values()])
     own = np.split(numbers.astype(np.int32), ends[:-1])
-    pools = build_pools(names, dict(zip(queries, own, strict=bool(queries))))
+    places = dict(zip(queries, own, strict=bool(queries)))
+    pools = LazyMapping(places, partial(_pool, names, places))
     digest.update(b"]")
     found = Benchmark(
         name=name,
         fingerprint=digest.hexdigest(),
         queries=queries,
-        corpus=species_images(names, image_root),
-        qrels=build_qrels(pools, labels),
+        corpus=LazyMapping(names, partial(_document, image_root)),
+        qrels=LazyMapping(labels, partial(_labels, pools, labels)),
         pools=pools,
         groups_are="species",
     )
     return replace(found, read_from=(found.fingerprint, git_blob_id(annotations)))
 
 
+def load_inat_corpus(benchmark: Benchmark, image_root: Path | str, *, name: str) -> Benchmark:
+    """Load the queries of `benchmark` over the images of their species' folders in `image_root`.
+
+    A query's pool is its species' folder; there are no labels, so qrels are empty. Folders are
+    named as in iNaturalist, NNNNN_Kingdom_Phylum_Class_Order_Family_Genus_species; they are
+    matched by scientific name, and numbers may differ. Queries without images are left out:
+    compare `len(benchmark.queries)` before and after. Raises `VragError` if the folder is
+    missing, or if no species is found in it.
+    """
+    root = _image_root(image_root)
+    species = {query.entity for query in benchmark.queries.values()}
+    files: dict[str, list[str]] = {}
+    folders = [each for each in sorted(root.iterdir()) if each.is_dir()]
+    for folder in folders:
+        scientific = " ".join(folder.name.split("_")[6:])
+        if scientific in species:
+            files[scientific] = [f"{folder.name}/{path.name}" for path in list_images(folder)]
+    files = dict(sorted(files.items()))
+    kept = [key for key, query in benchmark.queries.items() if files.get(query.entity)]
+    if not kept:
+        first = next(iter(benchmark.queries.values())).entity
+        found = f"none of its {len(folders)} folders has images of a species such as {first!r}"
+        raise VragError(f"{root}: {found}; expected folders like 'NNNNN_…_Genus_species'.")
+    part = benchmark.subset(kept)
+    names = StringIndex(chain.from_iterable(files.values()))
+    ends = np.cumsum([len(each) for each in files.values()])
+    numbers = np.split(np.arange(len(names), dtype=np.int32), ends[:-1])
+    images = dict(zip(files, numbers, strict=True))
+    pools = {query_id: images[query.entity] for query_id, query in part.queries.items()}
+    named = "\n".join([part.fingerprint, *names])
+    return replace(
+        part,
+        name=name,
+        fingerprint=hashlib.sha256(named.encode()).hexdigest(),
+        corpus=LazyMapping(names, partial(_document, root)),
+        qrels={query_id: {} for query_id in part.queries},
+        pools=LazyMapping(pools, partial(_pool, names, pools)),
+    )
+
+
+def _document(image_root: Path, doc_id: DocId) -> Document:
+    """The document of the file "<species folder>/<file>"."""
+    metadata = {"folder": doc_id.partition("/")[0]}
+    return Document(doc_id=doc_id, image=ImageFile(image_root / doc_id), metadata=metadata)
+
+
+def _pool(
+    names: StringIndex, numbers: Mapping[QueryId, np.ndarray], query_id: QueryId
+) -> tuple[DocId, ...]:
+    """The pool of a query, whose documents are given as indices into `names`."""
+    return tuple(names.take(numbers[query_id]))
+
+
+def _labels(
+    pools: Mapping[QueryId, tuple[DocId, ...]],
+    labels: Mapping[QueryId, np.ndarray],
+    query_id: QueryId,
+) -> Mapping[DocId, int]:
+    """The labels of a query, which are given in the order of its pool."""
+    return dict(zip(pools[query_id], labels[query_id].tolist(), strict=True))
+
+
+def _image_root(image_root: Path | str) -> Path:
+    """Return the folder that holds the species folders; raises `VragError` if there is none."""
+    root = Path(image_root)
+    if not root.is_dir():
+        expected = "the one of the species folders, for iNaturalist archives usually 'train'"
+        raise VragError(f"{root}: no such image folder; expected {expected}.")
+    return root
+
+
 def read_annotations(
-    annotations: Path, problems: Problems | None = None
+    annotations: Path, problems: Problems = RAISE
 ) -> Iterator[tuple[str, VisualRow, Json]]:
     """Yield (location, row, its fields of v2) for every row; problems are those of
     `load_visual_rag`, but for missing images.
     """
-    problems = problems or Problems()
     keys = list(VisualRow.model_fields)[:4]
     rows = read_objects(annotations, "annotation file", keys, problems, contains="queries")
     for location, values in rows:
@@ -131,77 +216,31 @@ def make_query_id(scientific_name: str, question: str) -> str:
     return f"{species}-{hashlib.sha256(question.encode()).hexdigest()[:6]}"
 
 
-def image_name_problem(name: str) -> str:
-    """Describe why `name` is not a valid image name; "" if it is valid."""
-    parts = name.split("/")
-    if len(parts) < 2 or escapes_folder(name) or not {"", "."}.isdisjoint(parts):
-        return f"{name!r} points outside the image folder; expected '<species folder>/<file>'."
-    if re.search(r"\s", name):
-        return f"{name!r} contains white space, which TREC files cannot hold; rename the file."
-    return ""
-
-
-class _Folders:
-    """The species folders: which images are missing in them, each once."""
-
-    def __init__(self, root: Path, problems: Problems) -> None:
-        if not root.is_dir():
-            raise VragError(
-                f"{root}: no such image folder; expected the one that holds the species folders"
-                " (for iNaturalist archives usually 'train')."
-            )
-        self._root = root
-        self._problems = problems
-        self._missing: set[str] = set()
-        self._files = lru_cache(_FOLDERS)(partial(_file_names, root))
-
-    def check(self, names: Mapping[str, object], where: str) -> None:
-        """Add a problem for each image that is missing."""
-        for name in names:
-            folder, file = name.rsplit("/", 1)
-            files = self._files(folder)
-            if (files is not None and file in files) or name in self._missing:
-                continue
-            self._missing.add(name)
-            found = f"no species folder {folder!r} in {self._root}"
-            if files is not None:
-                place = f"{self._root / folder} ({len(files)} files there)"
-                found = f"image {file!r} is not in {place}"
-            advice = "`vrag check` lists all that are missing."
-            self._problems.add(Kind.MISSING, where, f"{found}; {advice}", name)
-
-
-def _file_names(root: Path, folder: str) -> frozenset[str] | None:
+def _file_names(root: Path, folder: str) -> frozenset[str]:
     place = root / folder
-    return frozenset(os.listdir(place)) if os.path.isdir(place) else None
+    return frozenset(os.listdir(place) if os.path.isdir(place) else ())
 
 
 def _query(
     row: VisualRow, v2: Json, where: str, others: Mapping[str, Query], problems: Problems
 ) -> Query:
-    stem = make_query_id(row.sn, row.question)
+    query_id = stem = make_query_id(row.sn, row.question)
     if stem in others:
         problems.add(Kind.ODD, where, "the species and question of an earlier row")
+        query_id = next(free for n in count(2) if (free := f"{stem}-{n}") not in others)
     if row.question.strip().upper() == _NO_QUESTION:
         problems.add(Kind.ODD, where, f"the question is {row.question!r}, which v2 leaves out")
     folders = Counter(doc_id.partition("/")[0] for doc_id in row.images)
     ((folder, _),) = folders.most_common(1)
     version = "v2" if "y_rate" in v2 else "v1"
     return Query(
-        query_id=_free_id(stem, others),
+        query_id=query_id,
         text=row.question,
         answers=tuple(row.answer),
         entity=row.sn,
         group=row.sn,
         metadata={"where": where, "version": version, **v2, "folder": folder},
     )
-
-
-def _free_id(stem: str, taken: Mapping[str, Query]) -> str:
-    """`stem`, or the first of "<stem>-2", "<stem>-3", … that no other query has."""
-    if stem not in taken:
-        return stem
-    return next(f"{stem}-{number}" for number in count(2) if f"{stem}-{number}" not in taken)
 
 
 def _query_bytes(query: Query, row: VisualRow, *, first: bool) -> bytes:

@@ -11,31 +11,42 @@ It is read from the authors' published files. WebQA_train_val.json is one object
             "txt_posFacts": [{"snippet_id": …, "fact": …, "title": …, "url": …}],
             "txt_negFacts": [the same]}}
 
-imgs.tsv has the images (389,750 lines, about 51 GB); see `webqa_images`. These
-names, the quotes around questions and answers, and the rule of the line were read in
+imgs.tsv has the images (389,750 lines, about 51 GB), each in the line of its id modulo
+10,000,000, counted from 0: the same id, a tab, the image file as base64. They are read one by one
+when they are used. imgs.lineidx beside it has the byte at which each line begins, one a line.
+
+These names, the quotes around questions and answers, and the rule of the line were read in
 the authors' own notebook and in several independent programs that read the files; the
 files themselves were not at hand.
 """
 
 from __future__ import annotations
 
+import base64
+import binascii
 import json
 import re
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 from typing import Annotated, Any, TypeVar
 
-from pydantic import AfterValidator, BeforeValidator, Field, model_validator
+from PIL import Image
+from pydantic import BeforeValidator, Field, Strict, model_validator
 
-from vrag_kit.benchmarks.datasets.webqa_images import TsvFile
-from vrag_kit.benchmarks.rows import Kind, Problems, Row, Text, validate
+from vrag_kit.benchmarks.images import ImageFile, decode, unreadable
+from vrag_kit.benchmarks.rows import RAISE, Kind, Problems, Row, Text, TrecId, validate
 from vrag_kit.benchmarks.transforms import encode_id, hash_parts
 from vrag_kit.errors import VragError, short_repr
-from vrag_kit.types import Benchmark, DocId, Document, Json, Query
+from vrag_kit.types import Benchmark, DocId, Document, Query
 
 ANNOTATIONS = "WebQA_train_val.json"
 IMAGES = "imgs.tsv"
+LINES = 10_000_000
+"""An image's line is its id modulo this number."""
+_FETCH = "Fetch all parts again and unpack them by `7z x imgs.7z.001`."
 QUESTIONS = {"image": ("img",), "text": ("txt",), "all": ("img", "txt")}
 """Value of `questions` → the kinds of evidence that may answer them."""
 _MODALITY = {(True, False): "image", (False, True): "text", (True, True): "both"}
@@ -49,18 +60,6 @@ def _unquoted(text: object) -> object:
     return text[1:-1].strip() if len(text) > 1 and text[0] == text[-1] == '"' else text
 
 
-def _in_run_file(guid: str) -> str:
-    if re.search(r"\s", guid):
-        raise ValueError("contains white space, which TREC files cannot hold; rename it.")
-    return guid
-
-
-def _image_id(value: object) -> int:
-    if isinstance(value, bool) or not re.fullmatch(r"\d+", str(value), re.ASCII):
-        raise ValueError(f"is {short_repr(value)}; expected a whole number such as 30000007.")
-    return int(str(value))
-
-
 Optional = Annotated[str, BeforeValidator(lambda value: str(value or "").strip())]
 """A text without surrounding white space; "" for null."""
 
@@ -68,7 +67,7 @@ Optional = Annotated[str, BeforeValidator(lambda value: str(value or "").strip()
 class ImageFact(Row):
     """An image of an evidence list."""
 
-    image_id: Annotated[int, BeforeValidator(_image_id)]
+    image_id: Annotated[int, Strict(False), Field(ge=0)]
     caption: Optional = ""
     title: Optional = ""
 
@@ -92,7 +91,7 @@ class Snippet(Row):
 class WebQARow(Row):
     """A question, its answers, and its evidence lists, whose entries are unchecked."""
 
-    guid: Annotated[str, Field(min_length=1), AfterValidator(_in_run_file)]
+    guid: TrecId
     Q: Annotated[Text, BeforeValidator(_unquoted)]
     A: list[Annotated[str, BeforeValidator(_unquoted)]]
     topic: Optional = ""
@@ -103,14 +102,99 @@ class WebQARow(Row):
     txt_negFacts: list[Any] | None = None
 
 
-class TextRow(WebQARow):
-    """A row whose snippets are documents."""
-
-    txt_posFacts: list[Any]
-    txt_negFacts: list[Any]
-
-
 F = TypeVar("F", ImageFact, Snippet)
+
+
+@dataclass(frozen=True, slots=True)
+class TsvImage:
+    """An image in a line of imgs.tsv; implements `LazyImage`."""
+
+    path: Path
+    image_id: int
+    offset: int  # of the line's first byte
+
+    @property
+    def where(self) -> str:
+        """A URI: the file, and as its fragment the image id and the byte offset of its line."""
+        return f"{self.path}#image={self.image_id}&byte={self.offset}"
+
+    @property
+    def stamp(self) -> str:
+        """Size and modification time of the whole file, and the offset of the line: in a replaced
+        file every image gets a new stamp.
+        """
+        return f"{ImageFile(self.path).stamp}-{self.offset}"
+
+    def data(self) -> bytes:
+        """Return the bytes of the image file; reads one line.
+
+        Raises `VragError` if the line belongs to another image or is not base64.
+        """
+        try:
+            with self.path.open("rb") as file:
+                file.seek(self.offset)
+                line = file.readline()
+            found, encoded = line.partition(b"\t")[::2]
+            if not found.strip().isdigit() or int(found) != self.image_id:
+                words = f"the line begins with {found[:20]!r}, expected the image's id and a tab"
+                raise VragError(f"{self.where}: {words}; imgs.lineidx is of another file. {_FETCH}")
+            return base64.b64decode(encoded.strip(), validate=True)
+        except OSError as error:
+            raise unreadable(self.path, error) from error
+        except binascii.Error as error:
+            words = f"not base64 ({error}; {len(encoded):,} bytes), expected an encoded picture"
+            raise VragError(f"{self.where}: {words} after the tab. {_FETCH}") from error
+
+    def open(self) -> Image.Image:
+        """Return the decoded image: RGB, with EXIF orientation applied."""
+        return decode(self.data(), self.where)
+
+
+_URI = re.compile(r"(.+)#image=(\d+)&byte=(\d+)")
+
+
+def tsv_image_from_uri(uri: str) -> TsvImage | None:
+    """Return the image with this `where`, or None for another kind of image."""
+    found = _URI.fullmatch(uri)
+    return TsvImage(Path(found[1]), int(found[2]), int(found[3])) if found else None
+
+
+class TsvFile:
+    """The file imgs.tsv with its index of line offsets."""
+
+    def __init__(self, path: Path) -> None:
+        """Read the index. Raises `VragError` if it or the file is missing, or if it contains
+        anything but numbers.
+        """
+        self.path = path
+        self.index = path.with_suffix(".lineidx")
+        try:
+            self._size = path.stat().st_size
+            lines = self.index.read_text(encoding="ascii", errors="replace").splitlines()
+        except OSError as error:
+            raise VragError(
+                f"{error.filename}: cannot be read ({error.strerror}); expected imgs.tsv with"
+                f" imgs.lineidx beside it. {_FETCH}"
+            ) from error
+        for number, line in enumerate(lines, start=1):
+            if not line.strip().isdigit():
+                words = f"found {short_repr(line)}; expected the byte at which a line begins"
+                raise VragError(f"{self.index} line {number}: {words}. {_FETCH}")
+        self._offsets = [int(line) for line in lines]
+
+    def image(self, image_id: int, where: str, problems: Problems) -> TsvImage | None:
+        """Return the image with this id; an image beyond the end of the index or the file is a
+        problem at `where`.
+        """
+        line, lines = image_id % LINES, len(self._offsets)
+        offset = self._offsets[line] if line < lines else 0
+        if line < lines and offset < self._size:
+            return TsvImage(self.path, image_id, offset)
+        found = f"would be in line {line:,}, counted from 0, but {self.index} has {lines:,} lines"
+        if line < lines:
+            found = f"begins at byte {offset:,}, but {self.path} ends at {self._size:,}"
+        problems.add(Kind.MISSING, where, f"image {image_id} {found}. {_FETCH}", str(image_id))
+        return None
 
 
 def load_webqa(
@@ -120,7 +204,7 @@ def load_webqa(
     split: str | None = "val",
     name: str = "webqa",
     questions: str = "image",
-    problems: Problems | None = None,
+    problems: Problems = RAISE,
 ) -> Benchmark:
     """Load a split's questions that images answer, over all images that they name. The text of
     each image is its caption.
@@ -147,24 +231,23 @@ def load_webqa(
     another form, and a split without such questions. `split` None selects all questions. Where
     problems are collected, `images` may be None for all questions.
     """
-    problems = problems or Problems()
     if questions not in QUESTIONS:
         raise VragError(f"questions is {questions!r}; expected one of {', '.join(QUESTIONS)}.")
     if images is None and questions != "text" and not problems.collect:
         raise VragError(f"no images for {questions!r} questions; name imgs.tsv.")
     rows = _read_rows(Path(annotations), split, questions, problems)
-    queries = {row.guid: _query(row, where) for where, row in rows}
     file = None if images is None else TsvFile(Path(images))
+    queries: dict[str, Query] = {}
     corpus: dict[DocId, Document] = {}
-    qrels: dict[str, dict[DocId, int]] = {row.guid: {} for _, row in rows}
+    qrels: dict[str, dict[DocId, int]] = {}
     for where, row in rows:
-        documents = []
-        if file or questions != "text":
-            documents += list(_images(row, where, file, corpus, problems))
-        if questions != "image":
-            documents += list(_snippets(row, where, corpus, problems))
-        for document, label in documents:
-            qrels[row.guid].setdefault(document.doc_id, label)
+        queries[row.guid] = _query(row, where)
+        labels = qrels[row.guid] = {}
+        images_of = _images(row, where, file, problems) if file or questions != "text" else ()
+        texts_of = _snippets(row, where, corpus, problems) if questions != "image" else ()
+        for document, label in chain(images_of, texts_of):
+            corpus.setdefault(document.doc_id, document)
+            labels.setdefault(document.doc_id, label)
     asked = [
         [key, query.text, query.answers, query.group, sorted(qrels[key].items())]
         for key, query in queries.items()
@@ -184,45 +267,32 @@ def _read_rows(
     path: Path, split: str | None, questions: str, problems: Problems
 ) -> list[tuple[str, WebQARow]]:
     """(location, row) of the questions of `split` that have such evidence."""
-    content = _read_annotations(path)
-    model = WebQARow if questions == "image" else TextRow
+    try:
+        content = json.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise VragError(f"{path}: no such annotation file; expected {ANNOTATIONS}.") from error
+    except ValueError as error:
+        raise VragError(f"{path}: not JSON ({error}). Fetch {ANNOTATIONS} again.") from error
+    if not isinstance(content, dict) or not all(isinstance(row, dict) for row in content.values()):
+        found = f"found a JSON {type(content).__name__}"
+        raise VragError(f"{path}: {found}; expected one object with an object for each Guid.")
     wanted = [f"{kind}_posFacts" for kind in QUESTIONS[questions]]
     rows = []
     for guid, values in content.items():
+        where = f"{path}: question {guid!r}"
         if split is not None and values.get("split") != split:
             continue
-        where = f"{path}: question {guid!r}"
-        if row := validate(model, {**values, "guid": guid}, where, problems):
+        if row := validate(WebQARow, {**values, "guid": guid}, where, problems):
             if any(getattr(row, key) for key in wanted):
                 rows.append((where, row))
             else:
                 problems.add(Kind.ODD, where, "no gold evidence")
     if not rows:
         counts = Counter(str(row.get("split")) for row in content.values())
-        splits = ", ".join(f"{name!r} ({count:,})" for name, count in counts.items())
-        words = (
-            f"no question of split {split!r} has an entry in {' or '.join(wanted)}; the splits of"
-            f" the file are {splits or 'none'}."
-        )
-        problems.add(Kind.ROW, str(path), words)
+        splits = ", ".join(f"{name!r} ({count:,})" for name, count in counts.items()) or "none"
+        words = f"no question of split {split!r} has an entry in {' or '.join(wanted)}"
+        problems.add(Kind.ROW, str(path), f"{words}; the splits of the file are {splits}.")
     return rows
-
-
-def _read_annotations(path: Path) -> dict[str, Json]:
-    """Guid → unchecked row."""
-    try:
-        content = json.loads(path.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise VragError(f"{path}: no such annotation file; expected {ANNOTATIONS}.") from error
-    except ValueError as error:
-        raise VragError(
-            f"{path}: not JSON ({error}); expected one object with a question for each Guid. Fetch"
-            f" {ANNOTATIONS} again."
-        ) from error
-    if not isinstance(content, dict) or not all(isinstance(row, dict) for row in content.values()):
-        found = f"found a JSON {type(content).__name__}"
-        raise VragError(f"{path}: {found}; expected one object with an object for each Guid.")
-    return content
 
 
 def _entries(
@@ -231,7 +301,7 @@ def _entries(
     """(location, label, number in its list, entry), those of positive evidence first."""
     for suffix, label in (("posFacts", 1), ("negFacts", 0)):
         key = f"{kind}_{suffix}"
-        for number, entry in enumerate(getattr(row, key)):
+        for number, entry in enumerate(getattr(row, key) or ()):
             location = f"{where}, {key} number {number + 1}"
             fields = entry if isinstance(entry, dict) else {}
             if fact := validate(model, fields, location, problems):
@@ -239,26 +309,19 @@ def _entries(
 
 
 def _images(
-    row: WebQARow,
-    where: str,
-    file: TsvFile | None,
-    corpus: dict[DocId, Document],
-    problems: Problems,
+    row: WebQARow, where: str, file: TsvFile | None, problems: Problems
 ) -> Iterator[tuple[Document, int]]:
-    """The images of a question with their labels; new ones are added to the corpus."""
+    """The images of a question with their labels."""
     for location, label, _, fact in _entries(ImageFact, row, "img", where, problems):
-        doc_id = str(fact.image_id)
-        if doc_id not in corpus:
-            image = file.image(fact.image_id, location, problems) if file else None
-            text = fact.caption or fact.title
-            corpus[doc_id] = Document(doc_id=doc_id, image=image, text=text)
-        yield corpus[doc_id], label
+        image = file.image(fact.image_id, location, problems) if file else None
+        text = fact.caption or fact.title
+        yield Document(doc_id=str(fact.image_id), image=image, text=text), label
 
 
 def _snippets(
-    row: WebQARow, where: str, corpus: dict[DocId, Document], problems: Problems
+    row: WebQARow, where: str, corpus: Mapping[DocId, Document], problems: Problems
 ) -> Iterator[tuple[Document, int]]:
-    """The snippets of a question, likewise. The id is `snippet_id`, or else, and if another text
+    """The snippets of a question likewise. The id is `snippet_id`, or else, and if another text
     has it, "<Guid>_txt_pos_<number>" ("…_neg_…").
     """
     for _, label, number, fact in _entries(Snippet, row, "txt", where, problems):
@@ -268,12 +331,11 @@ def _snippets(
         if doc_id in corpus and corpus[doc_id].text != fact.fact:
             doc_id = made
         metadata = {"title": fact.title, "url": fact.url}
-        document = Document(doc_id=doc_id, text=fact.fact, metadata=metadata)
-        yield corpus.setdefault(doc_id, document), label
+        yield Document(doc_id=doc_id, text=fact.fact, metadata=metadata), label
 
 
 def _query(row: WebQARow, where: str) -> Query:
-    images, texts = len(row.img_posFacts), len(row.txt_posFacts or [])
+    images, texts = len(row.img_posFacts), len(row.txt_posFacts or ())
     metadata = {
         "where": where,
         "category": row.Qcate,

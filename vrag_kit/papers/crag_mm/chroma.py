@@ -146,7 +146,7 @@ def _document(line: Json, location: str, folder: Path, modality: str) -> Documen
     """Returns the document of a line; raises `VragError` for one that cannot be used."""
     problems = Problems()
     if modality == "image":
-        found = entry_document(line, location, folder, problems)
+        found = entry_document(line, location, problems, folder)
     else:
         found = page_document(line, location, problems)
     if found is None:

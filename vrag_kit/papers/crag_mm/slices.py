@@ -9,7 +9,7 @@ import pandas as pd
 from vrag_kit.analysis import slice_values
 from vrag_kit.analysis.comparisons import REPEATS, cluster_difference, holm_by_family
 from vrag_kit.analysis.means import ARM
-from vrag_kit.benchmarks.datasets.crag_mm_rows import NAMES
+from vrag_kit.benchmarks.datasets.crag_mm import NAMES
 from vrag_kit.errors import VragError
 from vrag_kit.judging.scale import scale_of
 from vrag_kit.papers.crag_mm.results import truthfulness_by_slice

@@ -11,7 +11,7 @@ from itertools import chain
 import numpy as np
 import pandas as pd
 
-from vrag_kit.benchmarks.datasets.crag_mm_rows import NAMES
+from vrag_kit.benchmarks.datasets.crag_mm import NAMES
 from vrag_kit.papers.published import published
 from vrag_kit.types import Benchmark, Query
 

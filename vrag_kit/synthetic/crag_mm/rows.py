@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from vrag_kit.benchmarks.datasets.crag_mm_rows import NAMES
+from vrag_kit.benchmarks.datasets.crag_mm import NAMES
 from vrag_kit.synthetic.crag_mm.edition import Session
 from vrag_kit.synthetic.parquet import (
     IMAGE,

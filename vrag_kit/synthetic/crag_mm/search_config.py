@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
+from vrag_kit.benchmarks.datasets.crag_mm import SPLITS
 from vrag_kit.benchmarks.datasets.crag_mm_index import page_chunks
-from vrag_kit.benchmarks.datasets.crag_mm_rows import SPLITS
 from vrag_kit.config import Entry
 from vrag_kit.errors import VragError
 from vrag_kit.papers.crag_mm.chroma import EMBEDDINGS

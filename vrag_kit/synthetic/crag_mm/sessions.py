@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 
-from vrag_kit.benchmarks.datasets.crag_mm_rows import cached_image_name, images_folder
+from vrag_kit.benchmarks.datasets.crag_mm import cached_image_name, images_folder
 from vrag_kit.files import write_file
 from vrag_kit.log import track
 from vrag_kit.synthetic.crag_mm.edition import CragMMEdition, Session, Split
