@@ -10,13 +10,8 @@ from PIL import Image
 
 from vrag_kit.benchmarks import ImageFile
 from vrag_kit.errors import VragError
-from vrag_kit.retrieval import (
-    FUSED,
-    reciprocal_rank_fusion,
-    score_by_modality,
-    search_by_modality,
-)
-from vrag_kit.retrieval.hybrid import BM25
+from vrag_kit.retrieval import reciprocal_rank_fusion
+from vrag_kit.retrieval.hybrid import BM25, FUSED, score_by_modality, search_by_modality
 from vrag_kit.types import Benchmark, Document, Query
 
 WEIGHTS = Path(__file__).parent.parent / "vrag_kit" / "synthetic" / "weights"

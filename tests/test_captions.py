@@ -243,9 +243,9 @@ def test_a_question_prompt_is_not_said_around_documents(retrievers_made: Path) -
 def test_an_encoder_of_pictures_alone_refuses_a_caption(
     retrievers_made: Path, checkpoint: Callable[..., Path]
 ) -> None:
-    with pytest.raises(VragError, match="document 't0' has no image; qwen2_vl encodes images only"):
+    with pytest.raises(VragError, match="document 't0' has no image, which qwen2_vl encodes"):
         load_encoder(entry(retrievers_made, "qwen2_vl")).prepare(texts("a goose")[0])
-    with pytest.raises(VragError, match="'mute' has no image and no text; tiny encodes"):
+    with pytest.raises(VragError, match="'mute' has no image and no text, which tiny encodes"):
         load_encoder(str(checkpoint())).prepare(Document(doc_id="mute", text=" "))
 
 

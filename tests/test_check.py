@@ -50,7 +50,8 @@ from vrag_kit.generation import (
 )
 from vrag_kit.generation.prompts import PromptSet
 from vrag_kit.papers.visual_rag import PROMPTS
-from vrag_kit.retrieval import oracle_run, write_run
+from vrag_kit.retrieval import write_run
+from vrag_kit.retrieval.metrics import oracle_run
 from vrag_kit.runner.availability import missing_checkpoint, open_clip_models
 from vrag_kit.runner.check import check_parameters
 from vrag_kit.runner.dry_run import DryRunReport, dry_run_notebooks

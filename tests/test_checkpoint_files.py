@@ -18,7 +18,7 @@ from conftest import ROOT, WEIGHTS
 from vrag_kit.errors import VragError
 from vrag_kit.generation import load_generator
 from vrag_kit.retrieval import load_encoder
-from vrag_kit.retrieval.encoders.loading import check_encoder_files
+from vrag_kit.retrieval.encoders.checkpoint import check_encoder_files
 from vrag_kit.runner.availability import retriever_problem
 from vrag_kit.runner.check import check_parameters
 

@@ -18,7 +18,7 @@ from vrag_kit.retrieval.shards import list_shards, open_vectors
 
 pytestmark = pytest.mark.slow
 WORKER = f"""
-import os, resource, signal, sys, time
+import contextlib, os, resource, signal, sys, time
 from pathlib import Path
 sys.path.insert(0, {str(Path(__file__).parent)!r})
 import slow_encoder
@@ -162,8 +162,7 @@ class NoLock:
     def __init__(self, path):
         self.lock_file = path
     def acquire(self, timeout):
-        pass
-    release = lambda self: None
+        return contextlib.nullcontext()
 embedding_cache.FileLock = NoLock
 shards.list_shards = lambda folder: []
 for _ in range(4):

@@ -20,7 +20,8 @@ from tiny_retrievers import PROMPTS, QUESTIONS, embed, entry, queries
 
 from vrag_kit.benchmarks import ImageFile
 from vrag_kit.errors import VragError
-from vrag_kit.retrieval import FlatRetriever, embed_documents, load_encoder
+from vrag_kit.retrieval import embed_documents, load_encoder
+from vrag_kit.retrieval.dense import dense_run
 from vrag_kit.types import Document
 
 
@@ -360,9 +361,7 @@ def test_two_encoders_rank_by_the_dot_product_of_first_tokens_as_a_plain_loop_do
         entry(retrievers_made, "bert", documents=str(retrievers_made / "context"))
     )
     assert encoder.normalized is False
-    run = FlatRetriever(
-        encoder, embed_documents(encoder, documents, tmp_path), lambda _: None
-    ).search(queries(), 4)
+    run = dense_run(encoder, embed_documents(encoder, documents, tmp_path), queries(), 4)
 
     def first_token(side: str, text: str) -> np.ndarray:
         tokens = AutoTokenizer.from_pretrained(retrievers_made / side)(text, return_tensors="pt")

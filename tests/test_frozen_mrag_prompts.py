@@ -24,7 +24,7 @@ from vrag_kit.papers.mrag_bench import (
     reversed_contexts,
     rotate_options,
 )
-from vrag_kit.retrieval import oracle_run
+from vrag_kit.retrieval.metrics import oracle_run
 from vrag_kit.types import Benchmark, Context, Document, Prompt
 
 FROZEN = Path(__file__).parent / "data" / "frozen_prompts_mrag_bench.csv"

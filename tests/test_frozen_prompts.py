@@ -34,7 +34,7 @@ from vrag_kit.generation import (
 )
 from vrag_kit.papers.visual_rag import judge_prompt
 from vrag_kit.papers.visual_rag.prompts import PROMPTS
-from vrag_kit.retrieval import oracle_run
+from vrag_kit.retrieval.metrics import oracle_run
 from vrag_kit.synthetic import generate_field_guide
 from vrag_kit.types import Benchmark, Context, Document, Prompt
 

@@ -45,9 +45,10 @@ OURS = {
         "name",
     },
     "retrieval/dense.py": {"f'{key[:32]}.json.gz'"},
-    "retrieval/embedding_cache.py": {"f'.{shard.name}.lock'", "stored.shards[number]"},
+    "retrieval/embedding_cache.py": {"f'.{shard.name}.lock'"},
     # literals in the same module, or in what calls it
     "fetching/archives.py": {"folder"},
+    "retrieval/encoders/checkpoint.py": {"name"},
     "fetching/sources.py": {"name"},
     # what a folder lists, or what was typed: parameters, notebooks, models
     "analysis/results.py": {"f'{name}{SUFFIX}'"},
@@ -56,7 +57,6 @@ OURS = {
     "retrieval/compare.py": {"f'{name}.run'"},
     "retrieval/shards.py": {
         "f'shard-{hashlib.sha256(key.encode()).hexdigest()[:16]}'",
-        "self._shards[number]",
         "f'{encoder.document_key.name}-{encoder.document_key.fingerprint[:12]}'",
         "f'{encoder.name}-{encoder.fingerprint[:12]}'",
     },

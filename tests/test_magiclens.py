@@ -115,7 +115,7 @@ def test_a_head_on_another_base_or_with_other_weights_is_refused(
         load_encoder(str(folder))
     stated = json.loads((folder / "config.json").read_text())
     (folder / "config.json").write_text(json.dumps({k: stated[k] for k in stated if k != "base"}))
-    with pytest.raises(VragError, match="base is None; expected the name of a folder"):
+    with pytest.raises(VragError, match="base is None; expected a name"):
         load_encoder(str(folder))
 
 

@@ -14,7 +14,7 @@ from PIL import Image
 from vrag_kit.benchmarks import ImageFile
 from vrag_kit.papers import mrag_bench as paper
 from vrag_kit.retrieval import embed_documents, load_encoder, make_run, search_all
-from vrag_kit.retrieval.encoders.loading import CheckpointEncoder
+from vrag_kit.retrieval.encoders.checkpoint import Checkpoint
 from vrag_kit.synthetic.mrag_bench import open_mrag_bench
 from vrag_kit.types import Benchmark
 
@@ -167,13 +167,13 @@ def test_a_querys_picture_is_embedded_once_and_again_when_it_changes(
     drawn: Benchmark, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     asked: list[list[str]] = []
-    encode = CheckpointEncoder.encode_queries
+    encode = Checkpoint.encode_queries
 
-    def counted(self: CheckpointEncoder, queries: list) -> np.ndarray:
+    def counted(self: Checkpoint, queries: list) -> np.ndarray:
         asked.append([query.query_id for query in queries])
         return encode(self, queries)
 
-    monkeypatch.setattr(CheckpointEncoder, "encode_queries", counted)
+    monkeypatch.setattr(Checkpoint, "encode_queries", counted)
     few = drawn.subset(list(drawn.queries)[:3])
     first = search_all(few, [ASKED["both"]], k=2, cache_dir=tmp_path)[NAMES[2]]
     deeper = search_all(few, [ASKED["both"]], k=4, cache_dir=tmp_path)[NAMES[2]]

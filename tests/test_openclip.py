@@ -110,5 +110,5 @@ def test_an_unknown_model_is_refused_with_what_there_is(spec: str, words: str) -
 
 
 def test_a_device_that_is_not_there_is_refused_with_what_to_do(checkpoint: Build) -> None:
-    with pytest.raises(VragError, match=r"device 'gpu' .*cuda.* `device` to \"cpu\""):
+    with pytest.raises(VragError, match=r"device 'gpu': .*cuda.* `device` to \"cpu\""):
         load_encoder(str(checkpoint()), device="gpu")

@@ -49,9 +49,7 @@ def test_a_query_is_taken_by_its_number_or_it_is_said_which_there_are(
     )
     with pytest.raises(VragError) as error:
         benchmark.query_by_index(number)
-    assert str(error.value) == (
-        f"Mine has 20 queries and none with the number {number!r}; expected 0 to 19, such as 11."
-    )
+    assert f"number {number!r}; expected 0 to 19, such as 11." in str(error.value)
 
 
 def test_a_mapping_opens_the_files_that_it_names(

@@ -244,7 +244,7 @@ def test_two_objects_of_one_class_want_an_attribute_name(texts: Benchmark, tmp_p
     models = [cell["Says"]("red", 1), cell["Says"]("blue", 1)]
     for each in (*two, *models):
         each.fingerprint = "1"
-    with pytest.raises(VragError, match=r"named 'Letters'.* object, a `name`"):
+    with pytest.raises(VragError, match=r"named 'Letters'.*a `name`"):
         search_all(texts, two, k=1, cache_dir=tmp_path)
     with pytest.raises(VragError, match=r"named 'Says'.*as an attribute of your own object"):
         asked(models, texts, tmp_path)
@@ -280,8 +280,8 @@ def test_two_of_one_class_want_names_of_their_own(
             "    def prepare(self, document): 1 / 0\n    def _count",
             "'.': prepare ",
         ),
-        ("return np.array(", "return str(", "encode_documents returned str, which is no array"),
-        ("in texts])", r"in texts][1:])", r"shape \(2, 3\) for 3 documents; expected \(3, d\)"),
+        ("return np.array(", "return str(", "encode_documents returned str .* numbers"),
+        ("in texts])", r"in texts][1:])", r"shape \(2, 3\) for 3 documents; .*\(3, d\)"),
         (
             "[query.text for query in queries])",
             "'aa')[:, :2]",

@@ -93,7 +93,7 @@ def test_white_space_in_ids_goes_through_a_search_and_its_file_and_a_bare_questi
     lines = [json.dumps({"doc_id": name, "text": "A moth."}) for name in ("p 1", "p\t2")]
     ocr.write_text("\n".join(lines), encoding="utf-8")
     benchmark = load(folder, ocr=ocr)
-    run = bm25_run(benchmark.queries.values(), captions_only(benchmark).corpus, 2)
+    run = bm25_run(captions_only(benchmark), 2)
     write_run(run, tmp_path / "words.run", "words")
     again = read_run(tmp_path / "words.run")
     assert list(again["doc_id"]) == list(run["doc_id"])

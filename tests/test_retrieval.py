@@ -22,10 +22,10 @@ from PIL import Image
 
 from vrag_kit.benchmarks import ImageFile
 from vrag_kit.errors import VragError
-from vrag_kit.retrieval import Embeddings, FlatRetriever, dense, embed_documents, embedding_cache
-from vrag_kit.retrieval.dense import nearest_neighbors
+from vrag_kit.retrieval import dense, embed_documents, embedding_cache
+from vrag_kit.retrieval.dense import dense_run, nearest_neighbors
 from vrag_kit.retrieval.encoders.base import DocumentKey, InputModalities
-from vrag_kit.retrieval.shards import write_shard
+from vrag_kit.retrieval.shards import Embeddings, write_shard
 from vrag_kit.string_index import StringIndex
 from vrag_kit.types import Benchmark, Document, Query
 
@@ -297,7 +297,7 @@ def test_search_agrees_with_a_plain_loop_over_candidates_and_over_the_whole_corp
         "q2": tuple(d.doc_id for d in documents[10:30]),
         "q3": None,
     }
-    run = FlatRetriever(encoder, embeddings, pools.__getitem__).search(queries, 10)
+    run = dense_run(encoder, embeddings, queries, 10, pools.__getitem__)
     for query in queries:
         names = pools[query.query_id] or embeddings.doc_ids
         scores = {
@@ -318,10 +318,10 @@ def test_a_query_does_not_find_what_is_left_out_of_its_candidates_and_loses_no_r
     encoder = ColorEncoder()
     embeddings = embed_documents(encoder, pictures(tmp_path / "x", 40), tmp_path / "store")
     queries = [ask([1, 2, 3], "q0"), ask([3, 1, 0], "q1"), ask([1, 2, 3], "q2")]
-    all_found = FlatRetriever(encoder, embeddings, lambda _: None).search(queries, 40)
+    all_found = dense_run(encoder, embeddings, queries, 40)
     order = {query: list(run["doc_id"]) for query, run in all_found.groupby("query_id")}
     out = {"q0": frozenset(order["q0"][:2]), "q1": frozenset(order["q1"][5:6])}
-    run = FlatRetriever(encoder, embeddings, lambda _: None, out).search(queries, 8)
+    run = dense_run(encoder, embeddings, queries, 8, left_out=out)
     for query, found in run.groupby("query_id"):
         kept = [doc_id for doc_id in order[query] if doc_id not in out.get(query, ())]
         assert list(found["doc_id"]) == kept[:8]
@@ -334,9 +334,9 @@ def on_disk(folder: str, names: Sequence[str], rows: np.ndarray, size: int) -> E
         part = names[start : start + size]
         versions = [""] * len(part)
         shard = write_shard(Path(folder), part, versions, rows[start : start + size], "")
-        shards.append(shard.name)
-    shard, row = np.divmod(np.arange(len(names)), size)
-    return Embeddings(Path(folder), StringIndex(names), shards, shard, row, rows.shape[1])
+        shards.append(shard)
+    counts = [len(part)] if len(shards) == 1 else [size] * (len(shards) - 1) + [len(part)]
+    return Embeddings(StringIndex(names), np.arange(len(names)), shards, counts, rows.shape[1])
 
 
 def obvious(vectors: np.ndarray, names: Sequence[str], rows: np.ndarray, k: int) -> Hits:
@@ -433,10 +433,9 @@ def test_as_many_ties_as_there_may_be_are_cut_by_doc_id_to_the_last_bit(
 def test_company_does_not_change_a_score(tmp_path: Path) -> None:
     encoder, rng = ColorEncoder(), np.random.default_rng(0)
     embeddings = embed_documents(encoder, pictures(tmp_path / "x", 40), tmp_path / "store")
-    retriever = FlatRetriever(encoder, embeddings, lambda _: None)
     queries = [ask(rng.normal(size=3), f"q{i}") for i in range(60)]
-    together = retriever.search(queries, 5)
-    alone = [retriever.search([query], 5) for query in queries]
+    together = dense_run(encoder, embeddings, queries, 5)
+    alone = [dense_run(encoder, embeddings, [query], 5) for query in queries]
     assert together.equals(pd.concat(alone, ignore_index=True))
 
 
@@ -447,24 +446,21 @@ def test_a_query_with_few_candidates_gets_them_all_and_one_without_gets_none(
     embeddings = embed_documents(encoder, pictures(tmp_path / "x", 5), tmp_path / "store")
     names = embeddings.doc_ids
     pools = {"many": None, "two": names[:2], "none": ()}
-    retriever = FlatRetriever(encoder, embeddings, pools.__getitem__)
-    run = retriever.search([ask([1, 0, 0], name) for name in pools], 30)
+    queries = [ask([1, 0, 0], name) for name in pools]
+    run = dense_run(encoder, embeddings, queries, 30, pools.__getitem__)
     assert run.groupby("query_id").size().to_dict() == {"many": 5, "two": 2}
     with pytest.raises(VragError, match="0 queries"):
-        retriever.search([], 3)
+        dense_run(encoder, embeddings, [], 3)
 
 
 def test_a_query_vector_that_is_not_a_direction_is_an_error_that_names_the_query(
     tmp_path: Path,
 ) -> None:
     encoder = ColorEncoder()
-    retriever = FlatRetriever(
-        encoder,
-        embed_documents(encoder, pictures(tmp_path / "x", 3), tmp_path / "store"),
-        lambda _: None,
-    )
+    embeddings = embed_documents(encoder, pictures(tmp_path / "x", 3), tmp_path / "store")
+    queries = [ask([1, 0, 0]), ask([float("nan"), 0, 0], "overflown")]
     with pytest.raises(VragError, match="the embedding of 'overflown' has length nan"):
-        retriever.search([ask([1, 0, 0]), ask([float("nan"), 0, 0], "overflown")], 1)
+        dense_run(encoder, embeddings, queries, 1)
 
 
 @pytest.mark.parametrize(

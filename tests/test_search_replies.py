@@ -19,16 +19,13 @@ from vrag_kit.retrieval import (
     SearchService,
     annotated_region,
     cached_service,
-    check_corpus,
-    entity_coverage,
-    entity_hit_rate,
-    hit_rate,
     image_service,
     make_run,
     with_regions,
 )
-from vrag_kit.retrieval.regions import WHOLE, Crop
-from vrag_kit.types import Benchmark, Document, Query
+from vrag_kit.retrieval.entity_hit_rate import entity_coverage, entity_hit_rate, hit_rate
+from vrag_kit.retrieval.services import WHOLE, Crop
+from vrag_kit.types import Document, Query
 
 
 def counted(service: SearchService) -> tuple[SearchService, list[int]]:
@@ -218,21 +215,6 @@ def test_a_margin_widens_a_region_on_each_side_as_far_as_the_picture_goes(
 def test_a_search_by_text_has_no_regions(small: Small) -> None:
     with pytest.raises(VragError, match="bm25 reads the text of a query, which has no regions"):
         with_regions(pages(small)[0], annotated_region)
-
-
-def test_another_splits_index_is_refused(small: Small, tmp_path: Path) -> None:
-    benchmark = Benchmark(
-        name="validation", fingerprint="", queries={}, corpus=small.pages, qrels={}
-    )
-    service = own_text_service(small, "bm25")
-    check_corpus(service, benchmark)
-    check_corpus(own_text_service(small.without_first(), "bm25"), benchmark)
-    name = next(iter(small.pages))
-    other = {**small.pages, name: replace(small.pages[name], text="another page")}
-    with pytest.raises(VragError, match=f"document '{name}' is another one in validation"):
-        check_corpus(service, replace(benchmark, corpus=other))
-    with pytest.raises(VragError, match=r"is not in validation\. Indexes belong"):
-        check_corpus(service, replace(benchmark, corpus=small.without_first().pages))
 
 
 KG = {

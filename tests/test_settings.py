@@ -34,7 +34,8 @@ from vrag_kit.generation import (
 )
 from vrag_kit.papers.visual_rag import notebook_requirements
 from vrag_kit.papers.visual_rag.prompts import PROMPTS
-from vrag_kit.retrieval import make_run, oracle_run
+from vrag_kit.retrieval import make_run
+from vrag_kit.retrieval.metrics import oracle_run
 from vrag_kit.types import Benchmark, Context, Query
 
 

@@ -142,7 +142,7 @@ def test_a_document_without_one_of_both_is_named(
     load: Callable[..., Encoder], documents: list[Document]
 ) -> None:
     encoder = load("clip", document="both")
-    with pytest.raises(VragError, match=r"'d0' has no text; .* images and texts together"):
+    with pytest.raises(VragError, match=r"'d0' has no text, .* `document` is 'both'"):
         encoder.prepare(bare(documents)[0])
     with pytest.raises(VragError, match="'mute' has no image"):
         encoder.prepare(Document(doc_id="mute", text="a moth"))

@@ -125,7 +125,7 @@ def test_a_checkpoint_that_does_not_fit_its_configuration_is_refused(
 ) -> None:
     folder = Path(shutil.copytree(converted, tmp_path / "vista"))
     tiny_retrievers.edit_json(folder / "text" / "config.json", max_position_embeddings=10)
-    with pytest.raises(VragError, match="a picture takes 9 tokens, but the text encoder has 10"):
+    with pytest.raises(VragError, match="an image takes 9 tokens of the 10 positions"):
         load_encoder(str(folder))
     tiny_retrievers.edit_json(folder / "text" / "config.json", max_position_embeddings=20)
     words = r"1 weights differ, such as 'text.embeddings.position_embeddings.weight'"

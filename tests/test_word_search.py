@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 
 from vrag_kit.errors import VragError
 from vrag_kit.retrieval import make_run, reciprocal_rank_fusion
-from vrag_kit.retrieval.hybrid import Bm25Index, bm25_run, tfidf_run
+from vrag_kit.retrieval.hybrid import bm25_index, bm25_run, tfidf_run
 from vrag_kit.types import Benchmark, Document, Query
 
 DOC_IDS = [f"d{number}" for number in range(6)]
@@ -42,31 +42,36 @@ def texts(*words: str) -> dict[str, Document]:
     }
 
 
+def searching(documents: dict[str, Document], *questions: str) -> Benchmark:
+    """Questions, each its own id, over documents."""
+    queries = [Query(query_id=text, text=text) for text in questions]
+    return factories.benchmark(queries, documents.values())
+
+
 def test_bm25_finds_what_the_case_worked_by_hand_finds() -> None:
-    documents = texts("red moth", "red red bird", "blue bird")
-    run = bm25_run([Query(query_id="q", text="red bird")], documents, 3)
+    benchmark = searching(texts("red moth", "red red bird", "blue bird"), "red bird")
+    run = bm25_run(benchmark, 3)
     # ln(1 + 1.5 / 2.5) = 0.470004, over 1 + 1.339286, and 2 / 3.821429 + 1 / 2.821429 of it
     assert list(run["doc_id"]) == ["d2", "d3", "d1"]  # of equal scores the later id first
     assert list(run["score"]) == pytest.approx([0.412567, 0.200918, 0.200918], abs=1e-6)
     assert list(run["rank"]) == [1, 2, 3]
-    assert hits(bm25_run([Query(query_id="q", text="red bird")], documents, 2)) == ["d2", "d3"]
+    assert hits(bm25_run(benchmark, 2), "red bird") == ["d2", "d3"]
 
 
 def test_what_shares_no_word_is_no_result_and_a_bare_picture_is_no_text() -> None:
     documents = {**texts("a moth", "the bird"), "picture": Document(doc_id="picture")}
-    queries = [Query(query_id=text, text=text) for text in ("A", "zebra", "THE", "")]
-    run = bm25_run(queries, documents, 5)
+    questions = ("A", "zebra", "THE", "")
+    run = bm25_run(searching(documents, *questions), 5)
     assert list(zip(run["query_id"], run["doc_id"], strict=True)) == [("A", "d1"), ("THE", "d2")]
-    without = bm25_run(queries, texts("a moth", "the bird"), 5)
+    without = bm25_run(searching(texts("a moth", "the bird"), *questions), 5)
     assert run.equals(without)  # nor does it change what a word is worth
 
 
 def test_a_bm25_search_of_nothing_or_for_nothing_says_so() -> None:
-    query = Query(query_id="q", text="red")
     with pytest.raises(VragError, match="0 of 1 documents have a text, and k = 3"):
-        bm25_run([query], {"p": Document(doc_id="p", text=" ")}, 3)
+        bm25_run(searching({"p": Document(doc_id="p", text=" ")}, "red"), 3)
     with pytest.raises(VragError, match="1 of 1 documents have a text, and k = 0"):
-        bm25_run([query], texts("red"), 0)
+        bm25_run(searching(texts("red"), "red"), 0)
 
 
 @settings(max_examples=30, deadline=None)
@@ -80,10 +85,10 @@ def test_a_bm25_run_is_all_scores_above_0_sorted(words: list[str], asked: str, k
     worded = {doc_id: each.text for doc_id, each in documents.items() if (each.text or "").strip()}
     if not worded:
         return
-    scores = Bm25Index(map(str, worded.values())).scores(asked)
+    scores = bm25_index(map(str, worded.values()))(asked)
     ranked = sorted(((float(s), d) for s, d in zip(scores, worded, strict=True)), reverse=True)
     expected = [doc_id for score, doc_id in ranked if score > 0][:k]
-    assert hits(bm25_run([Query(query_id="q", text=asked)], documents, k)) == expected
+    assert hits(bm25_run(searching(documents, asked), k), asked) == expected
 
 
 def test_fusion_agrees_with_the_case_worked_by_hand() -> None:

@@ -50,10 +50,8 @@ def check_device(device: str) -> None:
     try:
         torch.zeros(1, device=device)
     except (RuntimeError, AssertionError) as error:
-        raise VragError(
-            f"device {device!r} cannot be used on this machine ({str(error).splitlines()[0]})."
-            ' Set the parameter `device` to "cpu".'
-        ) from error
+        reason = str(error).splitlines()[0]
+        raise VragError(f'device {device!r}: {reason}. Set `device` to "cpu".') from error
 
 
 def check_weights(model: nn.Module, owner: str) -> None:
@@ -64,9 +62,9 @@ def check_weights(model: nn.Module, owner: str) -> None:
 
     for name, values in model.state_dict().items():
         if values.is_floating_point() and not torch.isfinite(values).all():
+            count = int((~torch.isfinite(values)).sum())
             raise VragError(
-                f"{owner}: weight {name!r} holds {int((~torch.isfinite(values)).sum())} values that"
-                " are NaN or infinite. The checkpoint is damaged; fetch or train it again."
+                f"{owner}: weight {name!r} holds {count} values that are NaN or infinite."
             )
 
 
@@ -80,10 +78,7 @@ def find_checkpoint(spec: str, *, revision: str | None = None) -> Path:
     folder = project_path(spec)
     if folder.is_dir():
         if revision is not None:
-            raise VragError(
-                f"checkpoint {spec!r} is a folder here, which has no revision {revision!r}. Remove"
-                " the option `revision`, or give the name on the hub."
-            )
+            raise VragError(f"checkpoint {spec!r} is a folder, with no revision {revision!r}.")
         return folder
     check_checkpoint_name(spec)
     from huggingface_hub import snapshot_download
@@ -130,12 +125,16 @@ def similar_checkpoint(spec: str) -> str:
     return f" Did you mean '{spec.removesuffix(folder.name)}{near}'?" if near else ""
 
 
-def require_safetensors(folder: Path, owner: str) -> None:
-    """Raise `VragError` if some weights exist only as pickles, or no weights exist. The message
-    begins with `owner` ("retriever 'x'").
+def check_safetensors(folder: Path, owner: str) -> None:
+    """Raise `VragError`, beginning with `owner` ("retriever 'x'"), if no weights exist, some exist
+    only as pickles, the length of a file contradicts its header, or a shard lies outside the
+    folder. No weights are read.
     """
+    from safetensors import SafetensorError, safe_open
+
+    paths = checkpoint_files(folder)
     found = ""
-    if not any(path.suffix == ".safetensors" for path in checkpoint_files(folder)):
+    if not any(path.suffix == ".safetensors" for path in paths):
         found = f"there are no weights as *.safetensors in {folder}"
     for name, safe in (("pytorch_model", ""), ("adapter_model", "adapter_model")):
         for pickle in [*folder.glob(f"{name}*.bin"), *folder.glob(f"*/{name}*.bin")]:
@@ -143,20 +142,10 @@ def require_safetensors(folder: Path, owner: str) -> None:
                 found = f"{pickle.relative_to(folder)} is a pickle"
     if found:
         raise VragError(
-            f"{owner}: {found}; weights are read from safetensors only, because"
-            " pickles can run code. Name a `revision` with safetensors (the hub's own"
-            " conversions are under refs/pr/…), or convert it where you trust it, by"
-            " from_pretrained and save_pretrained."
+            f"{owner} cannot be loaded: {found}; weights are read from safetensors only, because"
+            " pickles can run code. Name a `revision` with safetensors (such as refs/pr/…)."
         )
-
-
-def check_safetensors_headers(folder: Path, owner: str) -> None:
-    """Raise `VragError` if the length of a weight file contradicts its header, or a shard lies
-    outside the folder. No weights are read.
-    """
-    from safetensors import SafetensorError, safe_open
-
-    for path in checkpoint_files(folder):
+    for path in paths:
         where = f"{owner} cannot be loaded: {path}"
         try:
             if path.suffix == ".safetensors":
@@ -166,7 +155,7 @@ def check_safetensors_headers(folder: Path, owner: str) -> None:
                 for shard in json.loads(path.read_bytes())["weight_map"].values():
                     safe_join(path.parent, shard, where)
         except (SafetensorError, OSError, ValueError, LookupError) as error:
-            raise VragError(f"{where}: {error}. Copy or fetch the checkpoint again.") from error
+            raise VragError(f"{where}: {error}.") from error
 
 
 def check_remote_code(folder: Path, owner: str, *, trusted: bool) -> None:
@@ -178,10 +167,10 @@ def check_remote_code(folder: Path, owner: str, *, trusted: bool) -> None:
     from transformers import CONFIG_MAPPING
 
     if stated.get("model_type") not in CONFIG_MAPPING:
+        code = ", ".join(sorted(map(str, stated["auto_map"].values())))
         raise VragError(
-            f"{owner} needs code that comes with its checkpoint"
-            f" ({', '.join(sorted(map(str, stated['auto_map'].values())))}), and it is not run."
-            " Read that code; if you trust it, add the option `trust_remote_code: true`."
+            f"{owner} needs code of its checkpoint ({code}), which is not run unless the option"
+            " `trust_remote_code: true` says that you trust it."
         )
 
 
@@ -211,8 +200,7 @@ def load_model(
     missing = sorted(name for name in report["missing_keys"] if not name.startswith(unused))
     if missing:
         raise VragError(
-            f"{owner}: {len(missing)} weights are not in the checkpoint, such as {missing[0]!r};"
-            " they would be random. Fetch the checkpoint again."
+            f"{owner}: {len(missing)} weights are not in the checkpoint, such as {missing[0]!r}."
         )
     return model
 

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from importlib.util import find_spec
 from modulefinder import ModuleFinder
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 from vrag_kit.errors import VragError
 from vrag_kit.types import JsonView
@@ -49,8 +49,7 @@ class CustomObject:
         found = getattr(self.made, "fingerprint", None)
         raise VragError(
             f"{what} {type(self.made).__name__}(…): its fingerprint is {found!r}; expected a text"
-            " that changes whenever its results may. Give the class an attribute `fingerprint`,"
-            ' such as "1".'
+            ' that changes whenever its results may, such as "1".'
         )
 
 
@@ -84,26 +83,6 @@ def custom_files(entry: object) -> list[Path]:
     return sorted(Path(file) for file in files if file)
 
 
-def load_class(spec: str, owner: str) -> type:
-    """Return the class that "package.module:Class" names. Raises `VragError`, beginning with
-    `owner`, if there is none.
-    """
-    return cast(type, _load_member(spec, owner, "class", inspect.isclass)[0])
-
-
-def load_function(entry: object, what: str) -> Callable[..., Any] | None:
-    """Return the function that "package.module:function" names, or `entry` if it is callable; None
-    for the name of something else.
-
-    Raises `VragError`, beginning with `what`, if the name is not that of a function.
-    """
-    spec = custom_spec(entry)
-    if spec is None:
-        return entry if callable(entry) else None
-    function, _ = _load_member(spec, f"{what} {spec!r}", "function", callable)
-    return cast(Callable[..., Any], function)
-
-
 def load_custom(
     entry: object,
     what: str,
@@ -129,7 +108,7 @@ def load_custom(
         return _adopt(entry, what, needed)
     owner = f"{what} {spec!r}"
     given = dict(entry) if isinstance(entry, Mapping) else {}
-    cls, text = _load_member(spec, owner, "class", inspect.isclass)
+    cls, text = load_member(spec, owner, "class", inspect.isclass)
     # before an object is created: a name in a parameter file must not start a program
     _require_methods(cls, owner, needed)
     parameters = inspect.signature(cls).parameters
@@ -198,11 +177,14 @@ def catch_custom_errors(
         raise VragError(f"{what} failed with {fault}.{hint}") from error
 
 
-def _load_member(
+def load_member(
     spec: str, owner: str, kind: str, fits: Callable[[object], bool]
-) -> tuple[Any, str]:
-    """Return the class or function that an entry names, and the source of its module. An edited
-    module is reloaded: results must not be stored under the source of other code.
+) -> tuple[Any, str]:  # Any: a class or function
+    """Return the class or function (`kind`, for which `fits` holds) that "package.module:Name"
+    names, and the source of its module. An edited module is reloaded: results must not be stored
+    under the source of other code.
+
+    Raises `VragError`, beginning with `owner`, if there is none.
     """
     path, name = spec.split(":")
     files = ", ".join(sorted(each.name for each in project_root().glob("*.py"))) or "none"
@@ -244,7 +226,6 @@ def _require_methods(made: _Instance, owner: str, needed: Sequence[str]) -> None
         if not callable(getattr(made, name, None)):
             raise VragError(
                 f"{owner}: found {kind} without {name}; expected the methods {', '.join(needed)}."
-                ' README, "Classes of your own", shows each.'
             )
 
 

@@ -10,7 +10,7 @@ import json
 import logging
 import os
 import sys
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, TypeVar
@@ -23,6 +23,8 @@ PLACE = "VRAG_TALLY"
 """Environment variable in which the runner passes the path of the file for records."""
 PAUSE = 10.0
 """Seconds before the first line of a progress bar, and between lines."""
+_CALLS = {"model": "asked", "judge": "given"}
+"""Kind of a record → its field with the number of calls."""
 Item = TypeVar("Item")
 
 
@@ -61,17 +63,12 @@ class _NoteHandler(logging.Handler):
             self.notes.append(note)
 
 
-def _set_up() -> logging.Logger:
-    logger = logging.getLogger("vrag_kit")
-    logger.propagate = False
-    logger.setLevel(logging.DEBUG)
-    logger.addHandler(_PlainHandler(logging.INFO))
-    if place := os.environ.get(PLACE):
-        logger.addHandler(_RecordHandler(Path(place)))
-    return logger
-
-
-logger = _set_up()
+logger = logging.getLogger("vrag_kit")
+logger.propagate = False
+logger.setLevel(logging.DEBUG)
+logger.addHandler(_PlainHandler(logging.INFO))
+if os.environ.get(PLACE):
+    logger.addHandler(_RecordHandler(Path(os.environ[PLACE])))
 
 
 @contextmanager
@@ -85,23 +82,15 @@ def collect_notes() -> Iterator[list[str]]:
         logger.removeHandler(handler)
 
 
-def record_answers(model: str, asked: int, failures: Sequence[Failure]) -> None:
-    """Record a batch of `asked` calls to a model, with its failures."""
-    example = str(failures[0]) if failures else ""
-    _record({"model": model, "asked": asked, "failed": len(failures), "example": example})
-
-
-def record_verdicts(judge: str, given: int, failures: Sequence[Failure], again: str) -> None:
-    """Record how many verdicts a judge gave, including the failures, and how to repeat these
+def record_calls(
+    kind: str, name: str, calls: int, failures: Sequence[Failure], again: str = ""
+) -> None:
+    """Record a batch of calls to a "model" or "judge", with its failures and how to repeat these
     (`again`).
     """
     example = str(failures[0]) if failures else ""
-    counts = {"given": given, "failed": len(failures)}
-    _record({"judge": judge, **counts, "example": example, "again": again if failures else ""})
-
-
-def _record(fields: dict[str, Any]) -> None:  # Any: what JSON holds
-    logger.debug("record", extra={"fields": fields})
+    fields = {kind: name, _CALLS[kind]: calls, "failed": len(failures), "example": example}
+    logger.debug("record", extra={"fields": {**fields, "again": again if failures else ""}})
 
 
 def _cell() -> int:
@@ -119,38 +108,24 @@ def last_recorded_cell(place: Path) -> int:
     )
 
 
-def models_without_answers(place: Path) -> dict[str, str]:
-    """Return the models whose every answer in the records at `place` failed. Each maps to its
-    number of calls and an example of the reason.
+def failed_calls(place: Path, kind: str) -> dict[str, str]:
+    """Return the models whose every answer in the records at `place` failed, or the judges of whose
+    verdicts some failed (`kind` is "model" or "judge"). Each maps to the counts, the first reason,
+    and how to repeat the calls.
     """
-    found = {}
-    for model, records in _records_by(place, "model").items():
-        asked = sum(record["asked"] for record in records)
-        if 0 < asked == sum(record["failed"] for record in records):
-            found[model] = f"{asked:,} times, as by {records[0]['example']}"
-    return found
-
-
-def failed_verdicts(place: Path) -> dict[str, str]:
-    """Return the judges in the records at `place` of whose verdicts some failed. Each maps to the
-    counts, the first reason, and how to repeat them.
-    """
-    found = {}
-    for judge, records in _records_by(place, "judge").items():
-        failed = sum(record["failed"] for record in records)
-        given = sum(record["given"] for record in records)
-        if failed:
-            first = next(record for record in records if record["failed"])
-            words = f"as by {first['example']}. {first['again']}"
-            found[judge] = f"{failed:,} of {given:,} times, {words}"
-    return found
-
-
-def _records_by(place: Path, kind: str) -> dict[str, list[dict[str, Any]]]:  # Any: as JSON holds
-    """Group the records of a kind, "model" or "judge", by its name."""
-    found: dict[str, list[dict[str, Any]]] = {}
+    by_name: dict[str, list[dict[str, Any]]] = {}
     for record in filter(lambda record: kind in record, _records(place)):
-        found.setdefault(record[kind], []).append(record)
+        by_name.setdefault(record[kind], []).append(record)
+    found = {}
+    for name, records in by_name.items():
+        calls = sum(record[_CALLS[kind]] for record in records)
+        failed = sum(record["failed"] for record in records)
+        first = next((record for record in records if record["failed"]), {})
+        if kind == "model" and 0 < failed == calls:
+            found[name] = f"{failed:,} times, as by {first['example']}"
+        elif kind == "judge" and failed:
+            words = f"as by {first['example']}. {first['again']}"
+            found[name] = f"{failed:,} of {calls:,} times, {words}"
     return found
 
 
@@ -182,18 +157,16 @@ def track(
     total: int,
     unit: str,
     *,
-    size: int | Callable[[Item], int] = 1,
+    size: int = 1,
 ) -> Iterator[Item]:
     """Yield `items` with a progress bar.
 
-    `total` counts units; each item stands for `size` of them (a number, or a function of the item).
-    The bar never exceeds `total`.
+    `total` counts units; each item stands for `size` of them. The bar never exceeds `total`.
     """
     with progress(label, total, unit) as bar:
         for item in items:
             yield item
-            done = size if isinstance(size, int) else size(item)
-            bar.update(min(done, total - bar.n))
+            bar.update(min(size, total - bar.n))
 
 
 def format_duration(seconds: float) -> str:

@@ -211,10 +211,7 @@ class Benchmark:
         count = len(self.queries)
         if type(number) is not int or not -count <= number < count:
             expected = f"0 to {count - 1}, such as {min(11, count - 1)}" if count else "no number"
-            raise VragError(
-                f"{self.name} has {count:,} queries and none with the number {number!r}; expected"
-                f" {expected}."
-            )
+            raise VragError(f"{self.name}: found query number {number!r}; expected {expected}.")
         return list(self.queries.values())[number]
 
     def subset(self, query_ids: Collection[QueryId]) -> Benchmark:
@@ -222,10 +219,7 @@ class Benchmark:
         documents. Raises `VragError` for an unknown query.
         """
         if unknown := [query_id for query_id in query_ids if query_id not in self.queries]:
-            raise VragError(
-                f"{self.name} has no query {unknown[0]!r}; its queries are"
-                f" {', '.join(list(self.queries)[:3])}, …."
-            )
+            raise VragError(f"{self.name} has no query {unknown[0]!r}.")
         wanted = set(query_ids)
         kept = {query_id: None for query_id in self.queries if query_id in wanted}
         named = "\n".join([self.fingerprint, *kept])

@@ -24,8 +24,8 @@ import numpy as np
 
 from tests.timing.services import resident
 from vrag_kit.benchmarks import load_visual_rag
-from vrag_kit.retrieval import FlatRetriever, embed_documents
-from vrag_kit.retrieval.dense import nearest_neighbors
+from vrag_kit.retrieval import embed_documents
+from vrag_kit.retrieval.dense import dense_run, nearest_neighbors
 from vrag_kit.retrieval.encoders.base import DocumentKey, InputModalities
 from vrag_kit.types import Document, Query
 
@@ -106,8 +106,8 @@ def work(place: Path, root: Path, count: int) -> list[Step]:
     done("loaded")
     known = embed_documents(encoder, benchmark.corpus.values(), root)
     done("embedded")
-    retriever = FlatRetriever(encoder, known, benchmark.candidates)
-    retriever.search(list(benchmark.queries.values())[:QUESTIONS], 30)
+    queries = list(benchmark.queries.values())[:QUESTIONS]
+    dense_run(encoder, known, queries, 30, benchmark.candidates)
     done(f"{QUESTIONS} pools searched")
     nearest_neighbors(encoder.table[:64], known, 30)
     done("64 queries in all")

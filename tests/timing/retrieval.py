@@ -23,7 +23,7 @@ from safetensors.torch import save_file
 
 from vrag_kit.benchmarks import ImageFile
 from vrag_kit.retrieval import evaluate, load_encoder, make_run
-from vrag_kit.retrieval.embedding_cache import batched, embed_documents, prefetch
+from vrag_kit.retrieval.embedding_cache import embed_documents, prefetch
 from vrag_kit.retrieval.encoders.base import Encoder
 from vrag_kit.synthetic.organisms import KINDS
 from vrag_kit.synthetic.photographs import numbered_species
@@ -82,7 +82,7 @@ def pipeline(encoder: Encoder, documents: list[Document], title: str) -> None:
         prepared = list(pool.map(encoder.prepare, documents))
 
     def decode() -> None:
-        for _ in prefetch(encoder.prepare, batched(documents, BATCH), WORKERS):
+        for _ in prefetch(encoder.prepare, documents, WORKERS, 2 * BATCH):
             pass
 
     def forward() -> None:

@@ -15,9 +15,9 @@ import numpy as np
 
 from tests.timing.retrieval import seconds
 from tests.timing.services import blocked, store, unit
-from vrag_kit.retrieval import Embeddings, FlatRetriever
-from vrag_kit.retrieval.dense import nearest_neighbors
+from vrag_kit.retrieval.dense import dense_run, nearest_neighbors
 from vrag_kit.retrieval.encoders.base import DocumentKey, InputModalities
+from vrag_kit.retrieval.shards import Embeddings
 from vrag_kit.types import Query
 
 DOCUMENTS, DIM, QUERIES, POOL, SHARD, K = 99_017, 768, 374, 265, 2048, 30
@@ -63,7 +63,7 @@ def pools(known: Embeddings, encoder: Given, queries: Sequence[Query]) -> None:
             known.rows(each) @ vector
 
     def ours() -> None:
-        FlatRetriever(encoder, known, mine.__getitem__).search(queries, K)
+        dense_run(encoder, known, queries, K, mine.__getitem__)
 
     ours()
     once, least, spent = seconds(read, product, ours)

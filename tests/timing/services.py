@@ -17,9 +17,10 @@ from pathlib import Path
 import numpy as np
 
 from vrag_kit.retrieval.dense import nearest_neighbors
-from vrag_kit.retrieval.hybrid import Bm25Index, top_k_scores
+from vrag_kit.retrieval.hybrid import bm25_index, lexical_run
 from vrag_kit.retrieval.shards import Embeddings, write_shard
 from vrag_kit.string_index import StringIndex
+from vrag_kit.types import Query
 
 PARTS = ("search", "vectors", "words")
 SHARD = 16_384
@@ -109,21 +110,21 @@ def words() -> None:
         texts = list(short_pages(rng, count))
         before = own()
         began = time.process_time()
-        index = Bm25Index(texts)
+        scores = bm25_index(texts)
         built = time.process_time() - began
         held = own() - before
         names = [f"p{number:06d}" for number in range(count)]
         questions = list(short_pages(rng, 20, words_each=8))
         began = time.process_time()
         for text in questions:
-            top_k_scores(index.scores(text), names, 50)
+            lexical_run([Query(query_id="q", text=text)], names, scores, 50)
         asked = (time.process_time() - began) / 20
         print(
             f"BM25 over {count:,} pages of 40 words: {held * 2**20 / count:.0f} bytes a page,"
             f" {resident():,.0f} MB at most while it is built ({built:.0f} s),"
             f" {1000 * asked:.0f} ms a question; {800_000 / count * held / 1024:.1f} GB for 800,000"
         )
-        del index
+        del scores
 
 
 def short_pages(rng: np.random.Generator, count: int, *, words_each: int = 40) -> Iterator[str]:
@@ -147,19 +148,17 @@ def blocks(count: int) -> range:
 def store(folder: Path, parts: Iterator[np.ndarray]) -> Embeddings:
     """Vectors on disk, as embeddings are kept."""
     ids: list[str] = []
-    shards: list[str] = []
+    shards: list[Path] = []
     counts: list[int] = []
     dim = 0
     for rows in parts:
         names = [f"p{number:06d}" for number in range(sum(counts), sum(counts) + len(rows))]
         unknown = [""] * len(rows)
-        shards.append(write_shard(folder, names, unknown, rows, "").name)
+        shards.append(write_shard(folder, names, unknown, rows, ""))
         ids += names
         counts.append(len(rows))
         dim = rows.shape[1]
-    shard = np.repeat(np.arange(len(shards), dtype=np.int32), counts)
-    row = np.concatenate([np.arange(count, dtype=np.int32) for count in counts])
-    return Embeddings(folder, StringIndex(ids), shards, shard, row, dim)
+    return Embeddings(StringIndex(ids), np.arange(len(ids)), shards, counts, dim)
 
 
 def seconds(task: object) -> float:

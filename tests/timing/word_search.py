@@ -14,6 +14,7 @@ from statistics import median
 
 import numpy as np
 
+from tests import factories
 from vrag_kit.retrieval import reciprocal_rank_fusion
 from vrag_kit.retrieval.hybrid import bm25_run
 from vrag_kit.types import Document, Query
@@ -30,19 +31,19 @@ def main() -> None:
     runs = {}
     for name, (count, length) in CORPORA.items():
         texts = list(draw_texts(rng, count, length))
-        documents = {
-            f"d{number:05d}": Document(doc_id=f"d{number:05d}", text=text)
-            for number, text in enumerate(texts)
-        }
+        documents = [
+            Document(doc_id=f"d{number:05d}", text=text) for number, text in enumerate(texts)
+        ]
         queries = [
             Query(query_id=f"q{number}", text=text)
             for number, text in enumerate(draw_texts(rng, QUESTIONS, 12))
         ]
-        ask_one = partial(bm25_run, queries[:1], documents, 10)
+        whole = factories.benchmark(queries, documents)
+        ask_one = partial(bm25_run, whole.subset(["q0"]), 10)
         one = [spent(ask_one) for _ in range(REPEATS)]
         wall, busy = median(each[0] for each in one), median(each[1] for each in one)
         began = time.process_time()
-        runs[name] = bm25_run(queries, documents, 100)
+        runs[name] = bm25_run(whole, 100)
         further = (time.process_time() - began - busy) / (QUESTIONS - 1)
         print(
             f"BM25 over {count:,} {name} of {length} words: {wall:.2f} s to index and ask one"

@@ -26,7 +26,7 @@ from vrag_kit.generation.store_layout import (
     prompt_key_json,
     serialize_prompt,
 )
-from vrag_kit.log import logger, progress, record_answers
+from vrag_kit.log import logger, progress, record_calls
 from vrag_kit.types import Answer, Failure, Prompt, Status
 
 _FRESH = 30.0
@@ -195,7 +195,7 @@ def ask_prompts(
     _report(task, f"{task} of {generator.name}", came, list(answers.values()), seconds)
     _note_served(generator, list(answers.values()), task)
     lost = [each.failure for each in answers.values() if each.failure and not _stands(each, task)]
-    record_answers(generator.name, len(answers), lost)
+    record_calls("model", generator.name, len(answers), lost)
     return [answers[answer_id] for answer_id in answer_ids]
 
 

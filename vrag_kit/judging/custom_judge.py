@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from inspect import isclass
 from typing import Protocol
 
 import pandas as pd
@@ -12,8 +13,8 @@ from vrag_kit.custom import (
     CustomObject,
     catch_custom_errors,
     custom_spec,
-    load_class,
     load_custom,
+    load_member,
 )
 from vrag_kit.dry_run import current_dry_run
 from vrag_kit.errors import SetupError, VragError
@@ -113,7 +114,7 @@ def load_custom_judge(
     """
     spec = custom_spec(entry)
     owner = f"judge {type(entry).__name__}(…)" if spec is None else f"judge {spec!r}"
-    made_by = entry if spec is None else load_class(spec, owner)
+    made_by = entry if spec is None else load_member(spec, owner, "class", isclass)[0]
     if hasattr(made_by, "generate") and not hasattr(made_by, "score"):
         return None
     own = load_custom(entry, "judge", ("score",))

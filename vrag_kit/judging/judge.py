@@ -15,7 +15,7 @@ from vrag_kit.judging.abstention import is_abstention
 from vrag_kit.judging.custom_judge import CustomJudge, load_custom_judge
 from vrag_kit.judging.llm_judge import LLMJudge
 from vrag_kit.judging.scale import SHARES, TRUTH, Scale, ok_answers
-from vrag_kit.log import logger, record_verdicts
+from vrag_kit.log import logger, record_calls
 from vrag_kit.tables import require_columns
 from vrag_kit.types import Benchmark, Failure, Judgment, Status
 
@@ -244,7 +244,7 @@ def _note_lost(judge: Judge, found: Sequence[Sequence[Judgment]]) -> None:
     lost = [verdict.failure for verdict in given if verdict.failure]
     again = _what_helps(judge, [failure.kind for failure in lost])
     if given:
-        record_verdicts(judge.name, len(given), lost, again)
+        record_calls("judge", judge.name, len(given), lost, again)
     if lost:
         logger.info(
             f"judge {judge.name}: {len(lost):,} of {len(given):,} verdicts are missing, such as"

@@ -12,11 +12,11 @@ import numpy as np
 import pandas as pd
 
 from vrag_kit.config import Entry, check_list
-from vrag_kit.dry_run import current_dry_run
+from vrag_kit.dry_run import DryRun, current_dry_run
 from vrag_kit.errors import VragError
 from vrag_kit.log import logger
-from vrag_kit.retrieval.dense import FlatRetriever, read_cached_run, search_key, write_cached_run
-from vrag_kit.retrieval.embedding_cache import embed_documents, note_planned_embedding
+from vrag_kit.retrieval.dense import dense_run, read_cached_run, search_key, write_cached_run
+from vrag_kit.retrieval.embedding_cache import PlannedEmbedding, embed_documents
 from vrag_kit.retrieval.encoders.base import Encoder
 from vrag_kit.retrieval.encoders.custom import CustomEncoder, CustomEncoderAdapter
 from vrag_kit.retrieval.encoders.loading import open_encoder
@@ -34,6 +34,7 @@ from vrag_kit.retrieval.metrics import (
 from vrag_kit.retrieval.runs import (
     NAME,
     READ_FROM,
+    RunFile,
     common_cutoffs,
     external_run,
     find_run_file,
@@ -67,19 +68,21 @@ def search_all(
     check_list(retrievers, "retrievers")
     runs: dict[str, pd.DataFrame] = {}
     for entry in retrievers:
-        if (file := find_run_file(entry)) is not None:
-            _check_new(file.name, runs)
-            runs[file.name] = external_run(file, benchmark, k)
-        elif current_dry_run() is not None:
-            note_planned_embedding(entry, benchmark.corpus.values(), cache_dir, device=device)
-            name, run = _dry_search(benchmark, entry, k, cache_dir)
+        file = find_run_file(entry)
+        if file is None and (dry_run := current_dry_run()) is not None:
+            planned = PlannedEmbedding(entry, benchmark.corpus.values(), cache_dir, device)
+            name, run = _dry_search(benchmark, planned, k, dry_run)
             runs[name] = run
+            continue
+        source = file or open_encoder(entry, device=device)
+        if source.name in runs:
+            raise VragError(f"two retrievers are named {source.name!r}; give an entry a `name`.")
+        if isinstance(source, RunFile):
+            runs[source.name] = external_run(source, benchmark, k)
         else:
-            encoder = open_encoder(entry, device=device)
-            _check_new(encoder.name, runs)
-            runs[encoder.name] = _search(benchmark, encoder, k, cache_dir)
-            del encoder
-            _free_memory()
+            runs[source.name] = _search(benchmark, source, k, cache_dir)
+        del source
+        _free_memory()
     for name, run in runs.items():
         run.attrs[NAME] = name
     return runs
@@ -99,41 +102,33 @@ def search_one(
     return run
 
 
-def _check_new(name: str, runs: Mapping[str, pd.DataFrame]) -> None:
-    if name in runs:
-        raise VragError(
-            f"two retrievers are named {name!r}; list it once, rename one folder or file, or give"
-            " the entry of a run or of a custom class, or a custom object, a `name`."
-        )
-
-
 def _search(benchmark: Benchmark, encoder: Encoder, k: int, cache_dir: Path | str) -> pd.DataFrame:
     folder = embeddings_folder(encoder, cache_dir)
     key = search_key(benchmark, encoder, k)
     run = read_cached_run(folder, key)
     if run is not None:
-        queries = f"{len(benchmark.queries):,} queries"
-        logger.info(f"search by {encoder.name}: {queries}, found before")
+        logger.info(f"search by {encoder.name}: {len(benchmark.queries):,} queries, found before")
         return run
     embeddings = embed_documents(encoder, benchmark.corpus.values(), cache_dir)
-    retriever = FlatRetriever(encoder, embeddings, benchmark.candidates, benchmark.left_out)
-    run = retriever.search(benchmark.queries.values(), k)
+    queries = benchmark.queries.values()
+    run = dense_run(encoder, embeddings, queries, k, benchmark.candidates, benchmark.left_out)
     write_cached_run(folder, key, run)
     return run
 
 
 def _dry_search(
-    benchmark: Benchmark, entry: Entry | CustomEncoder, k: int, cache_dir: Path | str
+    benchmark: Benchmark, planned: PlannedEmbedding, k: int, dry_run: DryRun
 ) -> tuple[str, pd.DataFrame]:
-    """Returns (name, run) of a cached search; without one, a run of arbitrary candidates. It has as
-    many images as a search would find, but not the same ones.
+    """Records the embedding, and returns (name, run) of a cached search; without one, a run of
+    arbitrary candidates. It has as many images as a search would find, but not the same ones.
     """
-    spec = entry.get("model") if isinstance(entry, Mapping) else entry
-    name = Path(str(spec)).name
+    dry_run.corpora.append(planned)
+    entry = planned.entry
+    name = Path(str(entry.get("model") if isinstance(entry, Mapping) else entry)).name
     encoder: Encoder | None = None
     with suppress(VragError):  # a checkpoint that is not downloaded yet
         encoder = open_encoder(entry)
-        name, folder = encoder.name, embeddings_folder(encoder, cache_dir)
+        name, folder = encoder.name, embeddings_folder(encoder, planned.root)
         run = read_cached_run(folder, search_key(benchmark, encoder, k))
         if run is not None:
             return name, run
@@ -141,8 +136,7 @@ def _dry_search(
     if isinstance(encoder, CustomEncoderAdapter) and len(run):
         first, found = str(run["query_id"].iloc[0]), str(run["doc_id"].iloc[0])
         encoder.check_one(benchmark.queries[first], benchmark.corpus[found])
-    if (dry_run := current_dry_run()) is not None:
-        dry_run.any_order.add(name)
+    dry_run.any_order.add(name)
     return name, run
 
 
@@ -167,7 +161,6 @@ def write_runs(benchmark: Benchmark, runs: Mapping[str, pd.DataFrame], folder: P
     except OSError as error:
         raise VragError(
             f"{error.filename or folder}: the run cannot be written ({error.strerror or error})."
-            " Free space, or name another folder."
         ) from error
 
 

@@ -17,8 +17,10 @@ import json
 import sys
 import zlib
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -26,11 +28,11 @@ import pandas as pd
 
 from vrag_kit.errors import VragError
 from vrag_kit.files import write_file
-from vrag_kit.retrieval.embedding_cache import query_vectors
-from vrag_kit.retrieval.encoders.base import Encoder
+from vrag_kit.retrieval.embedding_cache import embed_documents
+from vrag_kit.retrieval.encoders.base import DocumentKey, Encoder, Prepared, validate_embeddings
 from vrag_kit.retrieval.runs import make_run
 from vrag_kit.retrieval.shards import Embeddings, embeddings_folder, pack, unpack
-from vrag_kit.types import Benchmark, Query
+from vrag_kit.types import Benchmark, DocId, Document, Query, QueryId
 
 FEW = 4096
 """Up to this many documents, all are compared pair by pair."""
@@ -152,66 +154,88 @@ def _faiss() -> Any:  # a library without types
     return faiss
 
 
-class FlatRetriever:
-    """A flat inner-product index, as in section 5.1 of the Visual-RAG paper."""
+def query_vectors(encoder: Encoder, queries: Sequence[Query], folder: Path) -> np.ndarray:
+    """Returns query vectors, float32, shape (n, d), in the order of `queries`, at least one.
 
-    def __init__(
-        self,
-        encoder: Encoder,
-        embeddings: Embeddings,
-        candidates: Callable[[str], tuple[str, ...] | None],
-        left_out: Mapping[str, frozenset[str]] | None = None,
-    ) -> None:
-        """`candidates(query_id)` returns the documents to search for a query, or None for all. It
-        is usually `benchmark.candidates`; documents in `left_out` are dropped from the results.
-        """
-        self._encoder = encoder
-        self._embeddings = embeddings
-        self._candidates = candidates
-        self._left_out = left_out or {}
+    If the encoder encodes query images, they are cached in `folder`, the encoder's own
+    (`embeddings_folder`), and computed again when the image or its question changes. Raises
+    `VragError` as `validate_embeddings` does, naming a query.
+    """
+    if encoder.modalities.query == "text":
+        vectors = encoder.encode_queries(queries)
+        validate_embeddings(vectors, [query.query_id for query in queries], encoder)
+        return vectors
+    documents = []
+    for query in queries:
+        text, image = encoder.modalities.of_query(query, encoder.name)
+        documents.append(Document(doc_id=query.query_id, text=text, image=image))
+    side = _QuerySide(encoder, {query.query_id: query for query in queries})
+    return embed_documents(side, documents, folder).rows(np.arange(len(queries)))
 
-    def search(self, queries: Iterable[Query], k: int) -> pd.DataFrame:
-        """Returns the `k` nearest documents of each query as a run (see `retrieval.runs`). A query
-        with fewer candidates gets all of them; ties are ordered by doc_id descending, also at the
-        cutoff.
 
-        Raises `VragError` when k is below 1, when no query is given, for an invalid query vector
-        (`validate_embeddings`), and for document vectors of another encoder.
-        """
-        queries = list(queries)
-        if not queries or k < 1:
-            raise VragError(
-                f"nothing to search: {len(queries)} queries, k = {k}; expected at least one query"
-                " and k of 1 or more."
-            )
-        folder = embeddings_folder(self._encoder, self._embeddings.folder.parent)
-        vectors = query_vectors(self._encoder, queries, folder)
-        if vectors.shape[1] != self._embeddings.dim:
-            raise VragError(
-                f"retriever {self._encoder.name!r}: its vectors of questions have"
-                f" {vectors.shape[1]} components, those in {self._embeddings.folder}"
-                f" {self._embeddings.dim}; expected as many, from one encoder."
-            )
-        pools: dict[bytes | None, list[int]] = defaultdict(list)
-        for number, query in enumerate(queries):
-            names = self._candidates(query.query_id)
-            pool = None if names is None else self._embeddings.positions(names).tobytes()
-            pools[pool].append(number)
-        ranked: dict[int, list[Hit]] = {}
-        for pool, numbers in pools.items():
-            excluded = [self._out(queries[number]) for number in numbers]
-            deeper = k + max(map(len, excluded))
-            within = None if pool is None else np.frombuffer(pool, np.int64)
-            hits = nearest_neighbors(vectors[numbers], self._embeddings, deeper, within)
-            for number, found, out in zip(numbers, hits, excluded, strict=True):
-                ranked[number] = [hit for hit in found if hit[1] not in out][:k]
-        rows: list[tuple[str, str, float]] = []
-        for number, query in enumerate(queries):
-            rows += [(query.query_id, doc_id, score) for score, doc_id in ranked[number]]
-        return make_run(rows)
+class _QuerySide:
+    """The query side of an encoder, as an encoder of documents."""
 
-    def _out(self, query: Query) -> frozenset[str]:
-        return self._left_out.get(query.query_id, frozenset())
+    def __init__(self, encoder: Encoder, queries: Mapping[str, Query]) -> None:
+        self.name = f"{encoder.name}, queries"
+        self.fingerprint = encoder.fingerprint
+        self.document_key = DocumentKey("queries", encoder.fingerprint)
+        self.normalized = encoder.normalized
+        self.prompts = encoder.prompts
+        self.modalities = replace(encoder.modalities, document=encoder.modalities.query)
+        self.encode_queries = encoder.encode_queries
+        self._queries = queries
+
+    def prepare(self, document: Document) -> Query:
+        return self._queries[document.doc_id]
+
+    def encode_documents(self, prepared: Sequence[Prepared]) -> np.ndarray:
+        return self.encode_queries(prepared)
+
+
+def dense_run(
+    encoder: Encoder,
+    embeddings: Embeddings,
+    queries: Iterable[Query],
+    k: int,
+    candidates: Callable[[QueryId], tuple[DocId, ...] | None] = lambda query_id: None,
+    left_out: Mapping[QueryId, frozenset[DocId]] = MappingProxyType({}),
+) -> pd.DataFrame:
+    """Returns the `k` nearest documents of each query as a run (see `retrieval.runs`), by a flat
+    inner-product index, as in section 5.1 of the Visual-RAG paper. A query with fewer candidates
+    gets all of them; ties are ordered by doc_id descending, also at the cutoff.
+
+    `candidates(query_id)` returns the documents to search for a query, or None for all. It is
+    usually `benchmark.candidates`; documents in `left_out` are dropped from the results.
+
+    Raises `VragError` when k is below 1, when no query is given, for an invalid query vector
+    (`validate_embeddings`), and for document vectors of another encoder.
+    """
+    queries = list(queries)
+    if not queries or k < 1:
+        raise VragError(f"nothing to search: {len(queries)} queries, k = {k}; expected 1 or more.")
+    folder = embeddings_folder(encoder, embeddings.folder.parent)
+    vectors = query_vectors(encoder, queries, folder)
+    if vectors.shape[1] != embeddings.dim:
+        raise VragError(
+            f"retriever {encoder.name!r}: its vectors of questions have {vectors.shape[1]}"
+            f" components, those of documents {embeddings.dim}; expected as many, from one encoder."
+        )
+    pools: dict[tuple[DocId, ...] | None, list[int]] = defaultdict(list)
+    for number, query in enumerate(queries):
+        pools[candidates(query.query_id)].append(number)
+    ranked: dict[int, list[Hit]] = {}
+    for names, numbers in pools.items():
+        excluded = [left_out.get(queries[number].query_id, frozenset()) for number in numbers]
+        pool = None if names is None else embeddings.positions(names)
+        deeper = k + max(map(len, excluded))
+        hits = nearest_neighbors(vectors[numbers], embeddings, deeper, pool)
+        for number, found, out in zip(numbers, hits, excluded, strict=True):
+            ranked[number] = [hit for hit in found if hit[1] not in out][:k]
+    rows: list[tuple[str, str, float]] = []
+    for number, query in enumerate(queries):
+        rows += [(query.query_id, doc_id, score) for score, doc_id in ranked[number]]
+    return make_run(rows)
 
 
 _RULE = 1
@@ -260,8 +284,7 @@ def write_cached_run(folder: Path, key: str, run: pd.DataFrame) -> None:
         write_file(_run_path(folder, key), pack(rows))
     except OSError as error:
         raise VragError(
-            f"{folder}: the run cannot be stored ({error.strerror or error}). Free space or choose"
-            " another `cache_dir`."
+            f"{folder}: the run cannot be stored ({error.strerror or error})."
         ) from error
 
 

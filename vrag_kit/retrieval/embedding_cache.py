@@ -13,35 +13,33 @@ from __future__ import annotations
 
 import hashlib
 from collections import deque
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import contextmanager
-from dataclasses import replace
 from itertools import compress, islice
 from pathlib import Path
 from typing import NamedTuple, TypeVar
 
 import numpy as np
 from filelock import FileLock, Timeout
+from tqdm import tqdm
 
 from vrag_kit.config import Entry
-from vrag_kit.dry_run import current_dry_run
 from vrag_kit.errors import VragError
 from vrag_kit.log import logger, progress
 from vrag_kit.processes import available_cores
 from vrag_kit.retrieval import shards
-from vrag_kit.retrieval.encoders.base import DocumentKey, Encoder, Prepared, validate_embeddings
+from vrag_kit.retrieval.encoders.base import Encoder, Prepared, validate_embeddings
 from vrag_kit.retrieval.encoders.custom import CustomEncoder
 from vrag_kit.retrieval.shards import Embeddings, documents_folder, embeddings_folder
 from vrag_kit.string_index import StringIndex
-from vrag_kit.types import Document, Query
+from vrag_kit.types import Document
 
-SHARD, QUERY_SHARD = 2048, 128
-"""Documents and queries per shard, which is the most that an interruption can lose."""
+SHARD = 2048
+"""Documents per shard, which is the most that an interruption can lose."""
 BATCH = 64
 """Documents that are encoded at once."""
-_PREFETCHED = 3
-"""Batches in progress at most, including the one in use."""
+_AHEAD = 2
+"""Batches that are prepared while one is encoded."""
 Item = TypeVar("Item")
 Result = TypeVar("Result")
 
@@ -68,7 +66,7 @@ class DocumentKeys(NamedTuple):
 
 
 def embed_documents(
-    encoder: Encoder, documents: Iterable[Document], root: Path | str, *, shard_size: int = 0
+    encoder: Encoder, documents: Iterable[Document], root: Path | str
 ) -> Embeddings:
     """Embed the documents that are not on disk yet; return the vectors of all `documents`.
 
@@ -84,17 +82,15 @@ def embed_documents(
     if len(repeated):
         name = keys.ids.take(repeated[:1])[0]
         raise VragError(f"found two documents {name!r}; expected each `doc_id` once.")
-    _embed(encoder, documents, keys, root, WHOLE, shard_size or SHARD)
-    stored = _read_stored(folder)
-    found = _Lookup(stored.keys).find(keys.keys)
-    if len(missing := np.flatnonzero(found < 0)):
+    _embed(encoder, documents, keys, root, WHOLE)
+    stored = _read_stored(folder, encoder)
+    rows = _Lookup(stored.keys).find(keys.keys)
+    if len(missing := np.flatnonzero(rows < 0)):
+        name = keys.ids.take(missing[:1])[0]
         raise VragError(
-            f"{len(missing):,} documents changed before they could be embedded, the first is"
-            f" {keys.ids.take(missing[:1])[0]!r}. Search again."
+            f"{len(missing):,} documents changed meanwhile, such as {name!r}. Search again."
         )
-    return Embeddings(
-        folder, keys.ids, stored.shards, stored.shard[found], stored.row[found], stored.dim
-    )
+    return Embeddings(keys.ids, rows, stored.shards, stored.counts, stored.dim)
 
 
 def embed_part(
@@ -105,47 +101,7 @@ def embed_part(
     Parts may overlap, run concurrently, fail and be repeated: a shard that is made twice is one
     shard. Raises as `embed_documents` does.
     """
-    _embed(encoder, documents, document_keys(encoder, documents), root, part, SHARD)
-
-
-def query_vectors(encoder: Encoder, queries: Sequence[Query], folder: Path) -> np.ndarray:
-    """Returns query vectors, float32, shape (n, d), in the order of `queries`, at least one.
-
-    If the encoder encodes query images, they are cached in `folder`, the encoder's own
-    (`embeddings_folder`), and computed again when the image or its question changes. Raises
-    `VragError` as `validate_embeddings` does, naming a query.
-    """
-    if encoder.modalities.query == "text":
-        vectors = encoder.encode_queries(queries)
-        validate_embeddings(vectors, [query.query_id for query in queries], encoder)
-        return vectors
-    side = _QuerySide(encoder, {query.query_id: query for query in queries})
-    documents = []
-    for query in queries:
-        text, image = encoder.modalities.of_query(query, encoder.name)
-        documents.append(Document(doc_id=query.query_id, text=text, image=image))
-    found = embed_documents(side, documents, folder, shard_size=QUERY_SHARD)
-    return found.rows(np.arange(len(queries)))
-
-
-class _QuerySide:
-    """The query side of an encoder, as an encoder of documents."""
-
-    def __init__(self, encoder: Encoder, queries: Mapping[str, Query]) -> None:
-        self._queries = queries
-        self.encode_queries = encoder.encode_queries
-        self.name = f"{encoder.name}, queries"
-        self.fingerprint = encoder.fingerprint
-        self.document_key = DocumentKey("queries", encoder.fingerprint)
-        self.normalized = encoder.normalized
-        self.prompts = encoder.prompts
-        self.modalities = replace(encoder.modalities, document=encoder.modalities.query)
-
-    def prepare(self, document: Document) -> Query:
-        return self._queries[document.doc_id]
-
-    def encode_documents(self, prepared: Sequence[Prepared]) -> np.ndarray:
-        return self.encode_queries(prepared)
+    _embed(encoder, documents, document_keys(encoder, documents), root, part)
 
 
 def document_keys(encoder: Encoder, documents: Collection[Document]) -> DocumentKeys:
@@ -181,51 +137,32 @@ class _Lookup:
 
 
 class _Stored(NamedTuple):
-    """The vectors of a folder, in 40 bytes for each."""
+    """The index of a folder's vectors, whose rows are counted through all shards."""
 
-    shards: list[str]
-    shard: np.ndarray
-    row: np.ndarray
+    shards: list[Path]
+    counts: list[int]
     dim: int
     keys: np.ndarray
+    """Keys of the rows, 16 bytes, shape (n,)."""
     contents: np.ndarray
     """Hashes of the encoded content, 16 bytes, shape (n,); zero where unknown."""
 
 
-def _read_stored(folder: Path) -> _Stored:
-    """Read the index of a folder's vectors; damaged shards are set aside."""
-    names: list[str] = []
+def _read_stored(folder: Path, encoder: Encoder) -> _Stored:
+    """Read the index of a folder's vectors, which are verified; damaged shards are set aside."""
+    paths: list[Path] = []
     counts: list[int] = []
     keys = bytearray()
     contents = bytearray()
     dim = 0
     for path in shards.list_shards(folder):
-        if (index := shards.read_index(path)) is not None:
-            names.append(path.name)
+        if (index := shards.read_index(path, encoder)) is not None:
+            paths.append(path)
             counts.append(len(index.doc_ids))
             keys += b"".join(map(_key, index.doc_ids, index.versions))
             contents += bytes.fromhex("".join(content or "0" * 32 for content in index.contents))
             dim = index.dim
-    shard = np.repeat(np.arange(len(names), dtype=np.int32), counts)
-    row = np.concatenate([np.empty(0, np.int32), *(np.arange(n, dtype=np.int32) for n in counts)])
-    return _Stored(
-        names, shard, row, dim, np.frombuffer(keys, "S16"), np.frombuffer(contents, "S16")
-    )
-
-
-def _read_verified(encoder: Encoder, folder: Path, keys: np.ndarray | None = None) -> _Stored:
-    """Read the index of a folder's vectors, and verify its shards, or those that hold some keys,
-    by their checksums.
-    """
-    while True:
-        stored = _read_stored(folder)
-        used = np.arange(len(stored.shards))
-        if keys is not None:
-            found = _Lookup(stored.keys).find(keys)
-            used = np.unique(stored.shard[found[found >= 0]])
-        paths = [folder / stored.shards[number] for number in used]
-        if sum(shards.is_intact(path, encoder) for path in paths) == len(paths):
-            return stored
+    return _Stored(paths, counts, dim, np.frombuffer(keys, "S16"), np.frombuffer(contents, "S16"))
 
 
 def _embed(
@@ -234,48 +171,40 @@ def _embed(
     keys: DocumentKeys,
     root: Path | str,
     part: ShardPart,
-    size: int,
 ) -> None:
-    """Embed the documents of a part that have no vector, in shards of `size`."""
+    """Embed the documents of a part that have no vector."""
     if not documents:
         raise VragError("the corpus is empty: nothing to embed. Check annotations and images.")
     folder = documents_folder(encoder, root)
-    mine = np.arange(len(documents)) // size % part.of == part.number - 1
-    with _catch_disk_errors(folder):
+    mine = np.arange(len(documents)) // SHARD % part.of == part.number - 1
+    try:
         folder.mkdir(parents=True, exist_ok=True)
         shards.write_manifest(embeddings_folder(encoder, root), encoder)
-        stored = _read_verified(encoder, folder, keys.keys[mine])
+        stored = _read_stored(folder, encoder)
         missing = mine & (_Lookup(stored.keys).find(keys.keys) < 0)
-        new, changed = 0, list[str]()
+        job = _Job(encoder, folder, stored)
         if missing.any():
-            job = _Job(encoder, folder, int(missing.sum()))
-            job.embed(compress(documents, missing), size)
-            new, changed = job.new, job.changed
-    count = -(-len(documents) // size)
-    only = f" (there are {count:,} shards)" if part.number > count else ""
-    reused = int(mine.sum()) - new
-    logger.info(f"embeddings of {encoder.name}{part}: {reused:,} from disk, {new:,} new{only}")
-    if changed:
-        logger.warning(
-            f"{len(changed):,} documents changed while they were embedded, the first is"
-            f" {changed[0]!r}. Search again, which embeds them again."
-        )
-
-
-@contextmanager
-def _catch_disk_errors(folder: Path) -> Iterator[None]:
-    try:
-        yield
+            job.embed(compress(documents, missing), int(missing.sum()))
     except OSError as error:
         raise VragError(
             f"{folder}: embeddings cannot be stored ({error.strerror or error}). Free space or"
             " choose another `cache_dir`; finished shards are kept."
         ) from error
+    count = -(-len(documents) // SHARD)
+    only = f" (there are {count:,} shards)" if part.number > count else ""
+    reused = int(mine.sum()) - job.new
+    logger.info(f"embeddings of {encoder.name}{part}: {reused:,} from disk, {job.new:,} new{only}")
+    if job.changed:
+        logger.warning(
+            f"{len(job.changed):,} documents changed while they were embedded, the first is"
+            f" {job.changed[0]!r}. Search again, which embeds them again."
+        )
 
 
 class _Ready(NamedTuple):
     """A document that can be encoded, or the stored vector of the same content."""
 
+    doc_id: str
     content: str
     vector: np.ndarray | None
     prepared: Prepared
@@ -284,64 +213,56 @@ class _Ready(NamedTuple):
 class _Job:
     """Embeds documents into shards of a folder."""
 
-    def __init__(self, encoder: Encoder, folder: Path, total: int) -> None:
+    def __init__(self, encoder: Encoder, folder: Path, stored: _Stored) -> None:
         self._encoder = encoder
         self._folder = folder
-        stored = _read_verified(encoder, folder)
         self._contents = _Lookup(stored.contents)
-        self._vectors = Embeddings(folder, StringIndex(()), *stored[:4])
-        self._bar = progress(f"embedding with {encoder.name}", total, "documents")
+        rows = np.arange(sum(stored.counts))
+        self._stored = Embeddings(StringIndex(()), rows, *stored[:3])
         self.new = 0
         """Number of documents that were encoded."""
         self.changed: list[str] = []
         """Documents that changed meanwhile: their vectors may be of either version."""
 
-    def embed(self, documents: Iterable[Document], size: int) -> None:
+    def embed(self, documents: Iterable[Document], total: int) -> None:
         """Make every shard, or wait until another process has made it."""
-        with self._bar:
-            shards_of = batched(documents, size)
-            waiting = [some for some in shards_of if not self._make_shard(some, timeout=0)]
+        with progress(f"embedding with {self._encoder.name}", total, "documents") as bar:
+            shards_of = batched(documents, SHARD)
+            waiting = [some for some in shards_of if not self._make_shard(some, bar, timeout=0)]
             for some in waiting:
                 logger.info(f"waiting: another process is embedding in {self._folder}")
-                self._make_shard(some, timeout=-1)
+                self._make_shard(some, bar, timeout=-1)
 
-    def _make_shard(self, documents: Sequence[Document], timeout: int) -> bool:
+    def _make_shard(self, documents: Sequence[Document], bar: tqdm, timeout: int) -> bool:
         """Make a shard unless it exists; returns false if another process holds its lock."""
         ids = [document.doc_id for document in documents]
         versions = [self._encoder.modalities.stamp(document) for document in documents]
         shard = shards.shard_path(self._folder, ids, versions)
         lock = FileLock(self._folder / f".{shard.name}.lock")
         try:
-            lock.acquire(timeout=timeout)
+            with lock.acquire(timeout=timeout):
+                if not shards.has_shard(shard):
+                    self._write_shard(documents, ids, versions, bar)
+                Path(lock.lock_file).unlink(missing_ok=True)
         except Timeout:
             return False
-        try:
-            if not shards.has_shard(shard):
-                self._embed(documents, ids, versions)
-        finally:
-            Path(lock.lock_file).unlink(missing_ok=True)
-            lock.release()
         return True
 
-    def _embed(
-        self, documents: Sequence[Document], ids: Sequence[str], versions: Sequence[str]
+    def _write_shard(
+        self, documents: Sequence[Document], ids: list[str], versions: list[str], bar: tqdm
     ) -> None:
         contents: list[str] = []
         vectors: list[np.ndarray] = []
-        for batch in prefetch(self._prepare, batched(documents, BATCH), available_cores()):
-            new = [
-                number for number, each in enumerate(batch, len(contents)) if each.vector is None
-            ]
-            contents += [each.content for each in batch]
-            if new:
-                encoded = self._encoder.encode_documents(
-                    [each.prepared for each in batch if each.vector is None]
-                )
-                validate_embeddings(encoded, [ids[number] for number in new], self._encoder)
+        ready = prefetch(self._prepare, documents, available_cores(), ahead=_AHEAD * BATCH)
+        for batch in batched(ready, BATCH):
+            if new := [each for each in batch if each.vector is None]:
+                encoded = self._encoder.encode_documents([each.prepared for each in new])
+                validate_embeddings(encoded, [each.doc_id for each in new], self._encoder)
                 rows = iter(encoded)
+            contents += [each.content for each in batch]
             vectors += [next(rows) if each.vector is None else each.vector for each in batch]
             self.new += len(new)
-            self._bar.update(len(batch))
+            bar.update(len(batch))
         for number, document in enumerate(documents):
             if self._encoder.modalities.stamp(document) != versions[number]:
                 contents[number] = ""
@@ -353,8 +274,9 @@ class _Job:
         content = self._encoder.modalities.content(document, self._encoder.name)
         found = self._contents.find(np.array([bytes.fromhex(content)]))
         if found[0] >= 0:
-            return _Ready(content, self._vectors.rows(found)[0].copy(), None)
-        return _Ready(content, None, self._encoder.prepare(document))
+            vector = self._stored.rows(found)[0].copy()
+            return _Ready(document.doc_id, content, vector, None)
+        return _Ready(document.doc_id, content, None, self._encoder.prepare(document))
 
 
 def batched(items: Iterable[Item], size: int) -> Iterator[list[Item]]:
@@ -365,18 +287,18 @@ def batched(items: Iterable[Item], size: int) -> Iterator[list[Item]]:
 
 
 def prefetch(
-    prepare: Callable[[Item], Result], batches: Iterable[Sequence[Item]], workers: int
-) -> Iterator[list[Result]]:
-    """Yields the results of `prepare` batch by batch; threads prepare the next batches."""
-    pending: deque[list[Future[Result]]] = deque()
+    prepare: Callable[[Item], Result], items: Iterable[Item], workers: int, ahead: int
+) -> Iterator[Result]:
+    """Yields `prepare(item)` of each item in order; threads are up to `ahead` items ahead."""
+    pending: deque[Future[Result]] = deque()
     with ThreadPoolExecutor(workers) as pool:
         try:
-            for batch in batches:
-                pending.append([pool.submit(prepare, item) for item in batch])
-                if len(pending) == _PREFETCHED:
-                    yield [future.result() for future in pending.popleft()]
+            for item in items:
+                pending.append(pool.submit(prepare, item))
+                if len(pending) > ahead:
+                    yield pending.popleft().result()
             while pending:
-                yield [future.result() for future in pending.popleft()]
+                yield pending.popleft().result()
         finally:
             pool.shutdown(cancel_futures=True)
 
@@ -390,12 +312,12 @@ def folder_status(
     vectors are verified by checksum, and damaged shards are set aside.
     """
     wanted = np.unique(np.concatenate([np.empty(0, "S16"), *(corpus.keys for corpus in corpora)]))
-    if encoder is not None:
-        _read_verified(encoder, folder, wanted)
     found = np.zeros(len(wanted), bool)
     stale = others = 0
     size = 0
-    for index in filter(None, map(shards.read_index, shards.list_shards(folder))):
+    for path in shards.list_shards(folder):
+        if (index := shards.read_index(path, encoder)) is None:
+            continue
         keys = np.array(list(map(_key, index.doc_ids, index.versions)), "S16")
         found |= np.isin(wanted, keys)
         rest = list(compress(index.doc_ids, ~np.isin(keys, wanted)))
@@ -416,10 +338,10 @@ def folder_status(
 def describe_damaged_shards(root: Path) -> str:
     """Returns a message on the damaged shards that were set aside; "" for none."""
     files = list(root.rglob(shards.DAMAGED))
-    count = len({file.with_name(file.name.partition(".")[0]) for file in files})
-    size = sum(file.stat().st_size for file in files) / 2**20
     if not files:
         return ""
+    count = len({file.with_name(file.name.partition(".")[0]) for file in files})
+    size = sum(file.stat().st_size for file in files) / 2**20
     return (
         f"{count:,} damaged shards were set aside as *.damaged in {root}, {size:,.1f} MB:"
         f" remove them (find {root} -name '{shards.DAMAGED}' -delete)"
@@ -434,15 +356,3 @@ class PlannedEmbedding(NamedTuple):
     root: Path | str
     """The folder of cached embeddings."""
     device: str
-
-
-def note_planned_embedding(
-    entry: Entry | CustomEncoder,
-    documents: Collection[Document],
-    root: Path | str,
-    *,
-    device: str,
-) -> None:
-    """Record a planned embedding in the current dry run, if there is one."""
-    if (dry_run := current_dry_run()) is not None:
-        dry_run.corpora.append(PlannedEmbedding(entry, documents, root, device))

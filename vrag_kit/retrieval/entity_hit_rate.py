@@ -43,7 +43,7 @@ def hit_rate(
     if missing := sorted(set(hits["doc_id"]) - corpus.keys()):
         raise VragError(
             f"the run finds {len(missing):,} documents that the corpus does not hold, such as"
-            f" {missing[0]!r}. Give the corpus of the search service that made the run."
+            f" {missing[0]!r}."
         )
     verdicts = relevance(_pairs(hits, by_id, corpus))
     hits = hits.assign(value=[_UNDECIDED if each is None else float(each) for each in verdicts])

@@ -19,7 +19,7 @@ from vrag_kit.errors import VragError
 from vrag_kit.retrieval.compare import score_runs, search_all
 from vrag_kit.retrieval.runs import make_run
 from vrag_kit.tables import require_columns
-from vrag_kit.types import MODALITIES, Benchmark, DocId, Document, Query, QueryId
+from vrag_kit.types import MODALITIES, Benchmark, DocId, Query, QueryId
 
 K1, B = 1.5, 0.75
 K0 = 60
@@ -28,6 +28,8 @@ BM25 = "bm25"
 FUSED = "fused"
 Runs = dict[str, dict[str, pd.DataFrame]]
 """Modality → retriever name → run."""
+WordScores = Callable[[str], np.ndarray]
+"""Maps a question to the score of each text, shape (texts,)."""
 
 
 def tokenize(text: str) -> list[str]:
@@ -35,49 +37,45 @@ def tokenize(text: str) -> list[str]:
     return re.findall(r"\w+", text.lower())
 
 
-class Bm25Index:
-    """BM25 index over a list of texts.
+def bm25_index(texts: Iterable[str]) -> WordScores:
+    """Returns a function that maps a question to the BM25 score of each text, float32, in order.
+    Scores are at least 0, and 0 for a text without a word of the question; repeated words count
+    repeatedly.
 
     Robertson & Zaragoza (2009), The Probabilistic Relevance Framework, with Lucene's idf, ln(1 + (N
     − n + 0.5) / (n + 0.5)) for n of N texts, k1 = 1.5 and b = 0.75, by the library bm25s. Words are
     runs of letters and digits in lower case, without stemming or stop words.
     """
+    import bm25s
 
-    def __init__(self, texts: Iterable[str]) -> None:
-        """Indexes the texts; a text without a word matches no question."""
-        import bm25s
-
-        logging.getLogger("bm25s").setLevel(logging.WARNING)
-        known: dict[str, int] = {}
-        numbers = [
-            [known.setdefault(word, len(known)) for word in tokenize(text)] for text in texts
-        ]
-        self._count = len(numbers)
-        self._index = bm25s.BM25(method="lucene", k1=K1, b=B) if known else None
-        if self._index is not None:
-            self._index.index((numbers, known), create_empty_token=False, show_progress=False)
-
-    def scores(self, question: str) -> np.ndarray:
-        """Returns the BM25 score of each text, float32, shape (texts,), in order. Scores are at
-        least 0, and 0 for a text without a word of the question; repeated words count repeatedly.
-        """
-        if self._index is None:
-            return np.zeros(self._count, np.float32)
-        words = self._index.get_tokens_ids(tokenize(question))
-        found: np.ndarray = self._index.get_scores_from_ids(words)
-        return found
+    logging.getLogger("bm25s").setLevel(logging.WARNING)
+    known: dict[str, int] = {}
+    numbers = [[known.setdefault(word, len(known)) for word in tokenize(text)] for text in texts]
+    if not known:
+        return lambda question: np.zeros(len(numbers), np.float32)
+    index = bm25s.BM25(method="lucene", k1=K1, b=B)
+    index.index((numbers, known), create_empty_token=False, show_progress=False)
+    return lambda question: index.get_scores_from_ids(index.get_tokens_ids(tokenize(question)))
 
 
-def bm25_run(
-    queries: Iterable[Query],
-    documents: Mapping[DocId, Document],
-    k: int,
-    *,
-    candidates: Callable[[QueryId], Collection[DocId]] | None = None,
-) -> pd.DataFrame:
-    """Returns the k documents that match each question best (`Bm25Index`), as a run. Ties are
-    ordered by doc_id descending, also at the cutoff. `candidates(query_id)` restricts what a query
-    may find, and not what counts as rare.
+def tfidf_index(texts: Iterable[str]) -> WordScores:
+    """Returns a function that maps a question to its cosine with each text, float64, in order, in
+    [0, 1]. Words that occur in no text are ignored. Raises `ValueError` when no text has a word.
+
+    Vectors are tf-idf weights (scikit-learn's `TfidfVectorizer`): a word's count, in lower case,
+    times ln((1 + N) / (1 + texts with it)) + 1, for N texts.
+    """
+    from sklearn.feature_extraction.text import TfidfVectorizer
+
+    vectorizer = TfidfVectorizer(token_pattern=r"\w+")
+    weights = vectorizer.fit_transform(texts)
+    return lambda question: (weights @ vectorizer.transform([question]).T).toarray().ravel()
+
+
+def bm25_run(benchmark: Benchmark, k: int) -> pd.DataFrame:
+    """Returns the k documents that match each question best (`bm25_index`), as a run. Ties are
+    ordered by doc_id descending, also at the cutoff. A query finds only its candidates; all texts
+    count for what is rare.
 
     A document without a word of the question is not a result, so a query may have fewer than k
     results, or none. Documents without text, such as images without captions, are neither searched
@@ -85,54 +83,24 @@ def bm25_run(
     """
     texts = {
         doc_id: document.text
-        for doc_id, document in documents.items()
+        for doc_id, document in benchmark.corpus.items()
         if document.text and document.text.strip()
     }
     if k < 1 or not texts:
         raise VragError(
-            f"search by bm25: {len(texts):,} of {len(documents):,} documents have a text, and k ="
-            f" {k}; expected at least one, and k of 1 or more."
+            f"bm25: {len(texts):,} of {len(benchmark.corpus):,} documents have a text, and k = {k}."
         )
-    scores = Bm25Index(texts.values()).scores
-    return lexical_run(queries, list(texts), scores, k, candidates=candidates)
-
-
-def bm25_pool_run(benchmark: Benchmark, k: int) -> pd.DataFrame:
-    """Returns a BM25 run over the benchmark, restricted to each query's candidates. Documents in
-    `left_out` are excluded.
-    """
     everything = benchmark.pools is None and not benchmark.left_out
     candidates = None if everything else benchmark.searchable
-    return bm25_run(benchmark.queries.values(), benchmark.corpus, k, candidates=candidates)
-
-
-class TfidfIndex:
-    """Index of tf-idf weights of texts (scikit-learn's `TfidfVectorizer`). A weight is a word's
-    count, in lower case, times ln((1 + N) / (1 + texts with it)) + 1, for N texts.
-    """
-
-    def __init__(self, texts: Iterable[str]) -> None:
-        """Raises `ValueError` when no text has a word."""
-        from sklearn.feature_extraction.text import TfidfVectorizer
-
-        self._weights = TfidfVectorizer(token_pattern=r"\w+")
-        self._texts = self._weights.fit_transform(texts)
-
-    def scores(self, question: str) -> np.ndarray:
-        """Returns the cosine with each text, in order: float64, shape (texts,), in [0, 1].
-
-        Words that occur in no text are ignored.
-        """
-        products = self._texts @ self._weights.transform([question]).T
-        found: np.ndarray = products.toarray().ravel()
-        return found
+    queries, scores = benchmark.queries.values(), bm25_index(texts.values())
+    return lexical_run(queries, list(texts), scores, k, candidates=candidates)
 
 
 def tfidf_run(benchmark: Benchmark, *, k: int) -> pd.DataFrame:
     """Returns the k documents of the whole corpus that match each question best, as a run. Ties are
     ordered by doc_id descending, also at the cutoff.
 
-    The score is the cosine, in [0, 1], of tf-idf weights (see `TfidfIndex`). Returns all documents
+    The score is the cosine, in [0, 1], of tf-idf weights (see `tfidf_index`). Returns all documents
     where there are fewer than k. Raises `VragError` for a document without text, and for k below 1.
     """
     texts = {doc_id: document.text or "" for doc_id, document in benchmark.corpus.items()}
@@ -140,12 +108,8 @@ def tfidf_run(benchmark: Benchmark, *, k: int) -> pd.DataFrame:
         raise VragError(f"{benchmark.name} has {len(texts)} documents, so k = {k} finds nothing.")
     if silent := [doc_id for doc_id, text in texts.items() if not text.strip()]:
         raise VragError(f"{benchmark.name}: document {silent[0]!r} has no text to be searched.")
-    index = TfidfIndex(texts.values())
-    rows: list[tuple[str, str, float]] = []
-    for query_id, query in benchmark.queries.items():
-        best = top_k_scores(index.scores(query.text), list(texts), k)
-        rows += [(query_id, doc_id, score) for score, doc_id in best]
-    return make_run(rows)
+    queries, scores = benchmark.queries.values(), tfidf_index(texts.values())
+    return lexical_run(queries, list(texts), scores, k, above=-1.0)
 
 
 def reciprocal_rank_fusion(runs: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
@@ -167,10 +131,8 @@ def reciprocal_rank_fusion(runs: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
         twice = rows[rows.duplicated(["query_id", "doc_id"])]
         if len(twice):
             row = twice.iloc[0]
-            raise VragError(
-                f"fuse: the run {name!r} ranks document {row['doc_id']!r} twice for query"
-                f" {row['query_id']!r}; expected each once."
-            )
+            where = f"document {row['doc_id']!r} twice for query {row['query_id']!r}"
+            raise VragError(f"fuse: the run {name!r} ranks {where}; expected each once.")
         for query_id, doc_id, rank in rows.itertuples(index=False):
             ranks[query_id, doc_id].append(int(rank))
     return make_run([(*pair, _rrf_score(tuple(sorted(each)))) for pair, each in ranks.items()])
@@ -209,7 +171,7 @@ def search_by_modality(
         entries = list(retrievers.get(modality, ()))
         runs: dict[str, pd.DataFrame] = {}
         if BM25 in entries and any((each.text or "").strip() for each in part.corpus.values()):
-            runs[BM25] = bm25_pool_run(part, k)
+            runs[BM25] = bm25_run(part, k)
         dense = [entry for entry in entries if entry != BM25]
         runs |= search_all(part, dense, k=k, cache_dir=cache_dir, device=device)
         if len(runs) > 1:
@@ -231,42 +193,30 @@ def score_by_modality(benchmark: Benchmark, runs: Runs, *, cutoffs: Sequence[int
     return pd.concat(tables, ignore_index=True)
 
 
-def top_k_scores(scores: np.ndarray, names: Sequence[str], k: int) -> list[tuple[float, str]]:
-    """Returns the k best (score, name), best first; ties by name descending, also at the cutoff.
-    Returns all where there are fewer than k.
-
-    `scores`: shape (n,), the score of each name.
-    """
-    k = min(k, len(names))
-    if k < 1:
-        return []
-    reached = np.flatnonzero(scores >= np.partition(scores, -k)[-k]).tolist()
-    return sorted(((float(scores[place]), names[place]) for place in reached), reverse=True)[:k]
-
-
 def lexical_run(
     queries: Iterable[Query],
     names: Sequence[str],
-    scores: Callable[[str], np.ndarray],
+    scores: WordScores,
     k: int,
     *,
     candidates: Callable[[QueryId], Collection[DocId]] | None = None,
+    above: float = 0.0,
 ) -> pd.DataFrame:
-    """Returns the k texts that match each question best, as a run. A text with a score of 0 shares
-    no word with the question, and is not a result.
+    """Returns the k texts that match each question best, as a run; ties by name descending, also at
+    the cutoff. A text is a result if its score is `above` that number: with 0, if it shares a word.
 
     `scores(question)`: shape (n,), at least 0, the score of each name. `candidates(query_id)`: the
     names that a query may find, by default all.
     """
     rows: list[tuple[str, str, float]] = []
     for query in queries:
-        found = np.asarray(scores(query.text))
-        places = np.flatnonzero(found > 0)
-        matched = [names[place] for place in places.tolist()]
+        found = scores(query.text)
+        places = np.flatnonzero(found > above)
         if candidates is not None:
             allowed = set(candidates(query.query_id))
-            places = places[np.array([name in allowed for name in matched], bool)]
-            matched = [name for name in matched if name in allowed]
-        best = top_k_scores(found[places], matched, k)
+            places = places[[names[place] in allowed for place in places.tolist()]]
+        if len(places) > k:
+            places = places[found[places] >= np.partition(found[places], -k)[-k]]
+        best = sorted(((float(found[at]), names[at]) for at in places.tolist()), reverse=True)[:k]
         rows += [(query.query_id, name, score) for score, name in best]
     return make_run(rows)

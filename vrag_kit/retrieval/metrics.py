@@ -26,12 +26,13 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from itertools import islice
 from math import comb
+from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from vrag_kit.config import check_list
-from vrag_kit.custom import catch_custom_errors, load_function
+from vrag_kit.custom import catch_custom_errors, custom_spec, load_member
 from vrag_kit.errors import VragError
 from vrag_kit.retrieval.runs import Qrels, make_run
 from vrag_kit.types import Benchmark
@@ -61,7 +62,13 @@ def evaluate(
     `apply_metric` do.
     """
     custom = load_metrics(metrics)
-    _check(run, qrels, cutoffs)
+    if not cutoffs or min(cutoffs) < 1:
+        raise VragError(f"cutoffs are {list(cutoffs)}; expected numbers of 1 or more.")
+    if len(run) and not set(run["query_id"]) & set(qrels):
+        raise VragError(
+            "the run and the relevance labels share no query: the run has"
+            f" {run['query_id'].iloc[0]!r}, the labels have {next(iter(qrels), None)!r}."
+        )
     depth = max(*cutoffs, DEPTH)
     gains = _gains(run, qrels, depth)
     ideal, relevant = _ideal(qrels, depth)
@@ -85,14 +92,12 @@ def shallow_queries(run: pd.DataFrame, qrels: Qrels) -> dict[str, int]:
     30 is unknown. If all queries with results are shallow, those without are included: their zeros
     alone are no mean of the run.
     """
-    counts = run["query_id"].value_counts()
-    found = {query_id: int(counts.get(query_id, 0)) for query_id in qrels}
-    shallow = {
-        query_id: count
-        for query_id, count in found.items()
-        if 0 < count < min(DEPTH, len(qrels[query_id]))
-    }
-    return found if shallow and len(shallow) == np.count_nonzero(list(found.values())) else shallow
+    found = run["query_id"].value_counts().reindex(list(qrels), fill_value=0)
+    labelled = np.array([len(labels) for labels in qrels.values()], int)
+    shallow = (found > 0) & (found < np.minimum(DEPTH, labelled))
+    whole = shallow.any() and shallow.equals(found > 0)
+    counts: dict[str, int] = found[shallow | whole].to_dict()
+    return counts
 
 
 def truncated_depth(run: pd.DataFrame, qrels: Qrels) -> int | None:
@@ -107,17 +112,6 @@ def truncated_depth(run: pd.DataFrame, qrels: Qrels) -> int | None:
     labels = [qrels.get(str(query_id), {}) for query_id in counts.index[counts == deepest]]
     ended = [len(each) <= deepest and min(each.values(), default=1) < 1 for each in labels]
     return None if all(ended) else deepest
-
-
-def _check(run: pd.DataFrame, qrels: Qrels, cutoffs: Sequence[int]) -> None:
-    """Raise `VragError` for what cannot be evaluated."""
-    if not cutoffs or min(cutoffs) < 1:
-        raise VragError(f"cutoffs are {list(cutoffs)}; expected numbers of 1 or more.")
-    if len(run) and not set(run["query_id"]) & set(qrels):
-        raise VragError(
-            "the run and the relevance labels share no query: the run has"
-            f" {run['query_id'].iloc[0]!r}, the labels have {next(iter(qrels), None)!r}."
-        )
 
 
 def _values_at(
@@ -196,8 +190,7 @@ def random_baseline(
     for query_id, labels in qrels.items():
         if any(label not in (0, 1) for label in labels.values()):
             raise VragError(
-                f"query {query_id!r} has graded labels; the random baseline is defined for labels"
-                " 0 and 1."
+                f"query {query_id!r} has graded labels; a random baseline needs 0 and 1."
             )
         relevant = sum(labels.values())
         for k in cutoffs:
@@ -237,10 +230,9 @@ def arbitrary_run(benchmark: Benchmark, k: int) -> pd.DataFrame:
     has as many documents as a search finds, but not the same ones.
     """
     rows: list[tuple[str, str, float]] = []
-    corpus = tuple(islice(benchmark.corpus, k))
     for query_id in benchmark.queries:
         pool = benchmark.candidates(query_id)
-        first = corpus if pool is None else pool[:k]
+        first = islice(benchmark.corpus if pool is None else pool, k)
         rows += [(query_id, doc_id, -float(place)) for place, doc_id in enumerate(first)]
     return make_run(rows)
 
@@ -278,8 +270,10 @@ def load_metrics(entries: Sequence[str | RetrievalMetric]) -> dict[str, Retrieva
     for entry in entries:
         if isinstance(entry, str) and entry in METRICS:
             continue
-        function = load_function(entry, "metric")
-        if function is None:
+        function: Any = entry
+        if spec := custom_spec(entry):
+            function, _ = load_member(spec, f"metric {spec!r}", "function", callable)
+        if not callable(function):
             raise VragError(
                 f"metric {entry!r}: expected one of {', '.join(METRICS)}, or a function as"
                 ' "module:function", such as "my_metrics:rbp".'

@@ -133,8 +133,7 @@ def read_qrels(path: Path | str) -> dict[str, dict[str, int]]:
         before = qrels.setdefault(query_id, {}).setdefault(doc_id, int(label))
         if before != int(label):
             raise VragError(
-                f"{path} line {number}: document {doc_id!r} of query {query_id!r} is labelled"
-                f" {label} here and {before} before."
+                f"{path} line {number}: document {doc_id!r} of query {query_id!r} has two labels."
             )
     return qrels
 
@@ -191,8 +190,7 @@ def _check_ranks(path: Path | str, lines: pd.DataFrame) -> None:
     )
     if odd.sum() == compared.sum():
         raise VragError(
-            f"{found}, and so it is throughout the file. Higher scores must be better: write"
-            " distances as negative numbers."
+            f"{found}, and so throughout the file. Write distances as negative numbers."
         )
     print(
         f"note: {found}; {odd.sum()} of {compared.sum()} neighbouring ranks contradict the scores,"
@@ -323,10 +321,7 @@ def common_cutoffs(
     query_id, depth = str(depths.idxmin()), int(depths.min())
     words = f"{name} holds {depth} documents for query {query_id!r}"
     if not depth:
-        raise VragError(
-            f"{words}, so there is no k to compare all queries at. Leave the query out with"
-            " `benchmark.subset(query_ids)`."
-        )
+        raise VragError(f"{words}, so there is no k to compare all queries at. Leave it out.")
     if depth == len(benchmark.searchable(query_id)):
         words += f", all that it has: at k = {depth} its recall and hit are 100 % by construction"
     return clip_cutoffs(ks, depth, words)

@@ -7,29 +7,33 @@ A service searches its own documents by the image or by the text of a query, and
 from __future__ import annotations
 
 import hashlib
+import io
 import json
+import math
 import sqlite3
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, replace
-from functools import cache
+from functools import cache, partial
 from itertools import islice, product
 from pathlib import Path
 
+import numpy as np
 import pandas as pd
+from PIL import Image
 
 from vrag_kit.benchmarks.images import pixel_hash
-from vrag_kit.config import Entry
+from vrag_kit.config import Entry, split_entry
 from vrag_kit.custom import custom_spec
 from vrag_kit.dry_run import current_dry_run
 from vrag_kit.errors import VragError
 from vrag_kit.log import logger
-from vrag_kit.retrieval.dense import FlatRetriever
-from vrag_kit.retrieval.embedding_cache import embed_documents, note_planned_embedding
+from vrag_kit.retrieval.dense import dense_run
+from vrag_kit.retrieval.embedding_cache import PlannedEmbedding, embed_documents
 from vrag_kit.retrieval.encoders.loading import open_encoder
-from vrag_kit.retrieval.hybrid import Bm25Index, TfidfIndex, lexical_run
+from vrag_kit.retrieval.hybrid import WordScores, bm25_index, lexical_run, tfidf_index
 from vrag_kit.retrieval.runs import find_run_file, make_run
-from vrag_kit.types import Benchmark, DocId, Document, Query
+from vrag_kit.types import DocId, Document, LazyImage, Query
 from vrag_kit.workspace import display_path
 
 Ranker = Callable[[Sequence[Query], int], pd.DataFrame]
@@ -66,14 +70,10 @@ class SearchService:
             found = query.image is not None if self.modality == "image" else query.text.strip()
             if not found:
                 raise VragError(
-                    f"search by {self.name}: query {query.query_id!r} has no {self.modality};"
-                    " expected one. Leave the query out."
+                    f"search by {self.name}: query {query.query_id!r} has no {self.modality}."
                 )
             if query.query_id in ids:
-                raise VragError(
-                    f"search by {self.name}: found two queries {query.query_id!r}; expected each"
-                    " id once."
-                )
+                raise VragError(f"search by {self.name}: found two queries {query.query_id!r}.")
             ids.add(query.query_id)
         return self.ranker(queries, k) if queries else make_run([])
 
@@ -110,7 +110,7 @@ def text_service(
     document's text is its only chunk. A document has the score of its best chunk. The k best chunks
     are deduplicated by document, and fewer than k documents may remain.
 
-    `entry` is "bm25" (`Bm25Index`), "words" (cosine of tf-idf weights, `TfidfIndex`), or a
+    `entry` is "bm25" (`bm25_index`), "words" (cosine of tf-idf weights, `tfidf_index`), or a
     retriever (`load_encoder`), whose vectors are cached in `cache_dir`. The first two do not find
     chunks that share no word with the question. A chunk of unknown text is searched by its cached
     vector. Raises `VragError` as `load_encoder` does, for no documents, and for one without chunks.
@@ -121,15 +121,15 @@ def text_service(
     texts = {piece.doc_id: piece.text for piece in pieces if piece.text}
 
     def make_ranker() -> Ranker:
-        index, ids = WORD_INDEXES[entry](texts.values()), list(texts)
-        return lambda queries, k: lexical_run(queries, ids, index.scores, k)
+        scores, ids = WORD_INDEXES[entry](texts.values()), list(texts)
+        return lambda queries, k: lexical_run(queries, ids, scores, k)
 
     return _index_service(entry, entry, "text", documents, texts.items(), make_ranker)
 
 
-WORD_INDEXES: dict[str, type[Bm25Index] | type[TfidfIndex]] = {
-    "bm25": Bm25Index,
-    "words": TfidfIndex,
+WORD_INDEXES: dict[str, Callable[[Iterable[str]], WordScores]] = {
+    "bm25": bm25_index,
+    "words": tfidf_index,
 }
 """Lexical indexes, which need no model."""
 _RULE = 1
@@ -169,30 +169,12 @@ def with_query_modality(modality: str, entry: Entry) -> Entry:
         return entry
     if (run := find_run_file(entry)) is not None:
         raise VragError(
-            f"retriever {display_path(run.path)!r} is a run, which ranks questions as they stand;"
-            " expected a retriever, which can search by crops and rewritten questions."
+            f"retriever {display_path(run.path)!r} is a run, which ranks questions as they stand."
         )
-    options = {"model": entry} if isinstance(entry, str) else dict(entry)
-    if options.setdefault("query", modality) != modality:
-        raise VragError(
-            f"retriever {options.get('model')!r}: query is {options['query']!r}; expected"
-            f" {modality!r} for this search."
-        )
-    return options
-
-
-def check_corpus(service: SearchService, benchmark: Benchmark) -> None:
-    """Raises `VragError` if a document of the service is missing or different in the benchmark's
-    corpus: the index belongs to another split.
-    """
-    for doc_id, document in service.corpus.items():
-        held = benchmark.corpus.get(doc_id)
-        if held is not document and held != document:
-            found = "is not in" if held is None else "is another one in"
-            raise VragError(
-                f"search by {service.name}: its document {doc_id!r} {found} {benchmark.name}."
-                " Indexes belong to splits: search the one of the questions."
-            )
+    spec, options = split_entry(entry, "retriever")
+    if (part := options.get("query", modality)) != modality:
+        raise VragError(f"retriever {spec!r}: query is {part!r}; expected {modality!r}.")
+    return {"model": spec, **options, "query": modality}
 
 
 def _dense(
@@ -204,7 +186,8 @@ def _dense(
     device: str,
 ) -> SearchService:
     entry = with_query_modality(modality, entry)
-    note_planned_embedding(entry, pieces, cache_dir, device=device)
+    if (dry_run := current_dry_run()) is not None:
+        dry_run.corpora.append(PlannedEmbedding(entry, pieces, cache_dir, device))
     encoder = open_encoder(entry, device=device)
 
     def make_ranker() -> Ranker:
@@ -213,11 +196,9 @@ def _dense(
         except VragError as error:
             if all(piece.image or piece.text for piece in pieces):
                 raise
-            raise VragError(
-                f"{error} {cache_dir} lacks vectors of documents whose content is not here; convert"
-                f" the index again, for {encoder.name}."
-            ) from error
-        return FlatRetriever(encoder, embeddings, lambda query_id: None).search
+            again = f"convert the index in {cache_dir} again, for {encoder.name}"
+            raise VragError(f"{error} Or {again}.") from error
+        return partial(dense_run, encoder, embeddings)
 
     def version(piece: Document) -> str:
         known = piece.image is not None or piece.text
@@ -263,10 +244,11 @@ def _index_service(
     )
 
 
+_FIND = "SELECT key, hits FROM replies WHERE key = ?"
 PART = 64
 """Queries per batch, which is the most that an interruption can lose."""
 
-Hits = list[tuple[DocId, float]]
+Hits = Sequence[tuple[DocId, float]]
 
 
 def cached_service(service: SearchService, folder: Path | str) -> SearchService:
@@ -279,15 +261,18 @@ def cached_service(service: SearchService, folder: Path | str) -> SearchService:
     """
     if not service.fingerprint:
         raise VragError(
-            f"search by {service.name}: its results depend on more than the service, and cannot be"
-            " cached. Cache the service that it searches with."
+            f"search by {service.name}: its results depend on more than the service; cache that."
         )
     path = Path(folder).expanduser() / "replies.sqlite"
 
     def rank(queries: Sequence[Query], k: int) -> pd.DataFrame:
         keys = {query.query_id: _reply_key(service, query, k) for query in queries}
         by_key = {keys[query.query_id]: query for query in queries}
-        known = _read_replies(path, by_key)
+        known: dict[str, Hits] = {}
+        if path.exists():
+            with _open_replies(path) as stored:
+                rows = [stored.execute(_FIND, (key,)).fetchone() for key in by_key]
+            known = {key: json.loads(hits) for key, hits in filter(None, rows)}
         new = [query for key, query in by_key.items() if key not in known]
         dry_run = current_dry_run()
         if new and dry_run is not None:
@@ -296,19 +281,23 @@ def cached_service(service: SearchService, folder: Path | str) -> SearchService:
             return make_run((query.query_id, name, 1.0) for query, name in product(queries, first))
         for start in range(0, len(new), PART):
             part = new[start : start + PART]
-            replies: dict[str, Hits] = {keys[query.query_id]: [] for query in part}
+            replies: dict[str, list[tuple[DocId, float]]] = {
+                keys[query.query_id]: [] for query in part
+            }
             for query_id, doc_id, _, score in service.search(part, k).itertuples(index=False):
                 replies[keys[query_id]].append((doc_id, score))
-            _write_replies(path, replies)
+            with _open_replies(path) as stored:
+                new_rows = [(key, json.dumps(hits)) for key, hits in replies.items()]
+                stored.executemany("INSERT OR REPLACE INTO replies VALUES (?, ?)", new_rows)
             known |= replies
         logger.info(
             f"search by {service.name}: {len(by_key) - len(new):,} replies from disk,"
             f" {len(new):,} new"
         )
-        rows: list[tuple[str, DocId, float]] = []
+        found: list[tuple[str, DocId, float]] = []
         for query_id, key in keys.items():
-            rows += [(query_id, *hit) for hit in known[key]]
-        return make_run(rows)
+            found += [(query_id, *hit) for hit in known[key]]
+        return make_run(found)
 
     return replace(service, ranker=rank)
 
@@ -321,31 +310,124 @@ def _reply_key(service: SearchService, query: Query, k: int) -> str:
     return hashlib.sha256(determining.encode()).hexdigest()
 
 
-def _read_replies(path: Path, keys: Iterable[str]) -> dict[str, Hits]:
-    if not path.exists():
-        return {}
-    rows: list[tuple[str, str]] = []
-    with _open(path) as stored:
-        for key in keys:
-            rows += stored.execute("SELECT key, hits FROM replies WHERE key = ?", (key,))
-    return {key: [(doc_id, score) for doc_id, score in json.loads(hits)] for key, hits in rows}
-
-
-def _write_replies(path: Path, replies: Mapping[str, Hits]) -> None:
-    rows = [(key, json.dumps(hits)) for key, hits in replies.items()]
-    with _open(path) as stored, stored:
-        stored.executemany("INSERT OR REPLACE INTO replies VALUES (?, ?)", rows)
-
-
 @contextmanager
-def _open(path: Path) -> Iterator[sqlite3.Connection]:
+def _open_replies(path: Path) -> Iterator[sqlite3.Connection]:
+    """Yields the database of replies within a transaction."""
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        with closing(sqlite3.connect(path, timeout=60)) as stored:
+        with closing(sqlite3.connect(path, timeout=60)) as stored, stored:
             stored.execute("CREATE TABLE IF NOT EXISTS replies (key TEXT PRIMARY KEY, hits TEXT)")
             yield stored
     except (OSError, sqlite3.Error) as error:
         raise VragError(
-            f"{path}: replies cannot be read or stored ({error}). Free space, or remove the file;"
-            " its results are then searched again."
+            f"{path}: replies cannot be read or stored ({error}); remove it to search again."
         ) from error
+
+
+Box = tuple[float, ...]
+"""Left, upper, right and lower edge, as fractions of the image's width and height."""
+Regions = Callable[[Query], Sequence[Box]]
+WHOLE = (0.0, 0.0, 1.0, 1.0)
+
+
+@dataclass(frozen=True, slots=True)
+class Crop:
+    """A region of an image; implements `LazyImage`."""
+
+    image: LazyImage
+    box: Box
+
+    @property
+    def where(self) -> str:
+        """The image's `where`, followed by the region."""
+        return f"{self.image.where} {','.join(f'{edge:.6g}' for edge in self.box)}"
+
+    @property
+    def stamp(self) -> str:
+        """The image's `stamp`, followed by the region."""
+        return f"{self.image.stamp} {','.join(f'{edge:.6g}' for edge in self.box)}"
+
+    def open(self) -> Image.Image:
+        """Returns the region, with every pixel that it touches. Raises `VragError` for a region
+        without area or wholly outside the image.
+        """
+        image = self.image.open()
+        edges = np.multiply(self.box, image.size * 2)
+        start = np.maximum(np.floor(edges[:2]), 0)
+        end = np.minimum(np.ceil(edges[2:]), image.size)
+        if (start >= end).any():
+            raise VragError(
+                f"{self.where}: the region holds no pixel; expected fractions in [0, 1]."
+            )
+        return image.crop((*start.astype(int), *end.astype(int)))
+
+    def data(self) -> bytes:
+        """Returns the region as PNG."""
+        file = io.BytesIO()
+        self.open().save(file, "PNG")
+        return file.getvalue()
+
+
+def with_regions(service: SearchService, regions: Regions, *, margin: float = 0.0) -> SearchService:
+    """Returns a service that searches by the regions of each query's image, or by the whole image
+    if it has none. A document has its best score over the regions. A `margin` widens them on each
+    side by that share of their own width and height, within the image.
+
+    Its fingerprint is "", as regions are unknown: give it a `cached_service`. Raises `VragError`
+    for a service that searches by text, and for a margin below 0.
+    """
+    if not 0 <= margin < math.inf:
+        raise VragError(
+            f"with_regions: margin is {margin!r}; expected a share of a region's side, 0 or more."
+        )
+    if service.modality != "image":
+        read = f"the {service.modality} of a query, which has no regions"
+        raise VragError(f"search by {service.name} reads {read}.")
+
+    def rank(queries: Sequence[Query], k: int) -> pd.DataFrame:
+        crops: list[Query] = []
+        query_of: dict[str, str] = {}
+        for query in queries:
+            for number, region in enumerate(regions(query) or [WHOLE]):
+                box = _widened(region, margin)
+                image = Crop(query.image, box) if query.image and box != WHOLE else query.image
+                crops.append(replace(query, query_id=f"{query.query_id}#{number}", image=image))
+                query_of[crops[-1].query_id] = query.query_id
+        run = service.search(crops, k)
+        run = run.assign(query_id=run["query_id"].map(query_of))
+        best = run.groupby(["query_id", "doc_id"], sort=False, as_index=False)["score"].max()
+        ranked = make_run(best)
+        return ranked[ranked["rank"] <= k].reset_index(drop=True)
+
+    name = f"{service.name}-by-region" + (f"-and-{margin:g}" if margin else "")
+    return replace(service, name=name, fingerprint="", ranker=rank)
+
+
+def annotated_region(query: Query) -> list[Box]:
+    """Returns the annotated region of a query's image, or an empty list if there is none. It is
+    `region` in the metadata: left, upper, right, lower in pixels of an image of `image_size`, by
+    default the image's own size.
+
+    Raises `VragError` for an annotation that is not four numbers.
+    """
+    region = query.metadata.get("region")
+    if not region:
+        return []
+    size = query.metadata.get("image_size") or ()
+    if not size and query.image is not None:
+        size = query.image.open().size
+    try:
+        pixels = zip(region, (*size, *size), strict=True)
+        return [tuple(float(edge) / side for edge, side in pixels)]
+    except (TypeError, ValueError, ZeroDivisionError) as error:
+        raise VragError(
+            f"query {query.query_id!r}: its region is {region!r} in an image of {size!r};"
+            " expected left, upper, right, lower, and width and height, in pixels."
+        ) from error
+
+
+def _widened(box: Box, margin: float) -> Box:
+    """Returns the part of a box with its margin that is within the image."""
+    beyond = margin * np.subtract(box[2:], box[:2])
+    edges = np.add(box, [*-beyond, *beyond])
+    return tuple(edges.clip(0, 1).tolist())

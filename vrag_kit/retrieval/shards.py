@@ -19,8 +19,7 @@ import hashlib
 import io
 import json
 import zlib
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from dataclasses import asdict
 from functools import cache, lru_cache
 from pathlib import Path
@@ -31,18 +30,12 @@ import numpy as np
 from vrag_kit.errors import VragError
 from vrag_kit.files import write_file
 from vrag_kit.log import logger
-from vrag_kit.retrieval.encoders.base import (
-    Encoder,
-    InvalidRows,
-    find_invalid_rows,
-    library_versions,
-)
+from vrag_kit.retrieval.encoders.base import Encoder, find_invalid_rows, library_versions
 from vrag_kit.string_index import StringIndex
 
 DAMAGED = "shard-*.damaged"
 """Pattern of the files of damaged shards."""
 INDEX = ".json.gz"
-_DAMAGE = ValueError, EOFError, zlib.error, FileNotFoundError
 _OPEN = 16
 """Shards held open at most: there may be more than a process may hold open."""
 
@@ -70,12 +63,9 @@ def write_manifest(folder: Path, encoder: Encoder) -> None:
     if before == versions:
         return
     if before:
-        changed = sorted(name for name in versions if before.get(name) != versions[name])
-        words = [f"{name} {before.get(name)} → {versions[name]}" for name in changed]
-        logger.warning(
-            f"{folder}: since its first vectors, {', '.join(words)}. They are reused; remove the"
-            " folder to embed everything again."
-        )
+        pairs = [(name, before.get(name), now) for name, now in sorted(versions.items())]
+        changed = ", ".join(f"{name} {then} → {now}" for name, then, now in pairs if then != now)
+        logger.warning(f"{folder}: {changed} since its first vectors, which are reused.")
     manifest = {
         "encoder": encoder.name,
         "fingerprint": encoder.fingerprint,
@@ -156,38 +146,33 @@ def write_shard(
     return shard
 
 
-def read_index(shard: Path) -> ShardIndex | None:
-    """Returns the rows of a shard; None for a damaged one, which is set aside. The vectors are not
-    read: see `is_intact`. Raises `VragError` for a file that exists but cannot be opened.
+def read_index(shard: Path, encoder: Encoder | None = None) -> ShardIndex | None:
+    """Returns the rows of a shard; None for a damaged one, which is set aside. With `encoder`, the
+    vectors are verified too, once for each version of their file.
+
+    Raises `VragError` for a file that exists but cannot be opened. Verifying also raises it for
+    document vectors of another encoder, and for those that are NaN, zero or (of a normalized
+    encoder) not of unit length.
     """
-    with _setting_aside(shard):
-        return _read_index(shard)
-    return None
-
-
-def is_intact(shard: Path, encoder: Encoder) -> bool:
-    """Returns whether a shard's vectors match their checksum; damaged ones are set aside. Each
-    version of a file is read once.
-
-    Raises `VragError` for document vectors of another encoder, for those that are NaN, zero or (of
-    a normalized encoder) not of unit length, and as `read_index` does.
-    """
-    with _setting_aside(shard):
-        expected, found = encoder.document_key.fingerprint, _verify(shard, _file_versions(shard))
-        if found != expected:
-            raise VragError(
-                f"{shard}.npy: the encoder of these vectors is {found[:12]}; expected"
-                f" {expected[:12]}. Move the shard to the folder of its encoder."
-            )
-        wrong = _find_invalid(shard, _file_versions(shard), encoder.normalized)
-        if wrong is not None:
-            doc_id = _read_index(shard).doc_ids[wrong.row]
-            raise VragError(
-                f"{shard}.npy: the embedding of {doc_id!r} has {wrong}. Remove this shard, then"
-                " search again."
-            )
-        return True
-    return False
+    try:
+        index = ShardIndex(**unpack(shard.with_suffix(INDEX).read_bytes()))
+        wrong = encoder and _find_invalid(shard, _file_versions(shard), encoder.normalized)
+    except (ValueError, EOFError, zlib.error, FileNotFoundError) as error:
+        _set_aside(shard, error)
+        return None
+    except OSError as error:
+        raise VragError(
+            f"{error.filename or shard}: this shard of embeddings exists, but cannot be opened"
+            f" ({error.strerror or error})."
+        ) from error
+    if encoder and index.encoder != (expected := encoder.document_key.fingerprint):
+        found = f"vectors of the encoder {index.encoder[:12]}"
+        raise VragError(f"{shard}.npy: found {found}; expected {expected[:12]}.")
+    if wrong:
+        raise VragError(
+            f"{shard}.npy: the embedding of {index.doc_ids[wrong[0]]!r} has {wrong[1]}."
+        )
+    return index
 
 
 def open_vectors(shard: Path) -> np.ndarray:
@@ -199,10 +184,6 @@ def open_vectors(shard: Path) -> np.ndarray:
     return vectors.view(np.ndarray)
 
 
-def _read_index(shard: Path) -> ShardIndex:
-    return ShardIndex(**unpack(shard.with_suffix(INDEX).read_bytes()))
-
-
 def _file_versions(shard: Path) -> tuple[tuple[int, int, int], ...]:
     """Size, modification time and inode of both files, the same until one is written."""
     stats = (shard.with_suffix(suffix).stat() for suffix in (".npy", INDEX))
@@ -210,77 +191,68 @@ def _file_versions(shard: Path) -> tuple[tuple[int, int, int], ...]:
 
 
 @cache
-def _verify(shard: Path, file_versions: object) -> str:
-    """Returns the fingerprint of a shard's encoder; raises `ValueError` for damaged vectors."""
-    index = _read_index(shard)
+def _verify(shard: Path, file_versions: object) -> None:
+    """Raise `ValueError` for vectors that do not have the checksum of their index."""
     found = 0
     with shard.with_suffix(".npy").open("rb") as file:  # a bad sector of a map would be a signal
         while block := file.read(1 << 22):
             found = zlib.crc32(block, found)
-    if found != index.crc32:
+    if found != unpack(shard.with_suffix(INDEX).read_bytes())["crc32"]:
         raise ValueError("its vectors are not those that were written: the checksum differs")
-    return index.encoder
 
 
 @cache
-def _find_invalid(shard: Path, file_versions: object, normalized: bool) -> InvalidRows | None:
+def _find_invalid(shard: Path, file_versions: object, normalized: bool) -> tuple[int, str] | None:
     return find_invalid_rows(open_vectors(shard), normalized)
 
 
-@contextmanager
-def _setting_aside(shard: Path) -> Iterator[None]:
-    """Set aside a shard that turns out to be damaged."""
+def _set_aside(shard: Path, error: Exception) -> None:
+    """Rename the files of a damaged shard to *.damaged."""
+    files = [file for file in map(shard.with_suffix, (INDEX, ".npy")) if file.exists()]
     try:
-        yield
-    except _DAMAGE as error:
-        files = [file for file in map(shard.with_suffix, (INDEX, ".npy")) if file.exists()]
-        try:
-            for file in files:
-                file.replace(file.with_name(f"{file.name}.damaged"))
-        except FileNotFoundError:
-            return  # another process was faster
-        except OSError as refused:
-            raise VragError(
-                f"{shard}.npy: damaged shard ({error}), which cannot be set aside"
-                f" ({refused.strerror}). Remove it, or make the folder writable."
-            ) from error
-        logger.info(
-            f"{shard}.npy: damaged shard ({error}), set aside as *.damaged; its documents are"
-            " embedded again"
-        )
-    except OSError as error:
+        for file in files:
+            file.replace(file.with_name(f"{file.name}.damaged"))
+    except FileNotFoundError:
+        return  # another process was faster
+    except OSError as refused:
         raise VragError(
-            f"{error.filename or shard}: this shard of embeddings exists, but cannot be opened"
-            f" ({error.strerror or error}). Check its rights, the disk and the number of open"
-            " files, then search again."
+            f"{shard}.npy: damaged ({error}), and cannot be set aside ({refused.strerror})."
         ) from error
+    logger.info(
+        f"{shard}.npy: damaged shard ({error}), set aside as *.damaged; its documents are embedded"
+        " again"
+    )
 
 
 class Embeddings:
-    """Vectors of a corpus, read on demand; only ids and vector locations are in memory."""
+    """Vectors of a corpus, read on demand; only ids and the rows of vectors are in memory."""
 
     def __init__(
         self,
-        folder: Path,
         ids: StringIndex,
-        shards: Sequence[str],
-        shard: np.ndarray,
-        row: np.ndarray,
+        rows: np.ndarray,
+        shards: Sequence[Path],
+        counts: Sequence[int],
         dim: int,
     ) -> None:
-        """`ids` are in corpus order; the vector of each is a row, int32, of a shard, the int32
-        number of a name in `shards`, in `folder`, and has `dim` components.
+        """`ids` are in corpus order, `rows`, int64, shape (n,), those of their vectors. Rows are
+        counted through all `shards`, paths without suffixes, which have `counts` rows each, of
+        `dim` components.
         """
-        self.folder = folder
         self.ids = ids
         self.dim = dim
+        self._rows = rows
         self._shards = shards
-        self._shard = shard
-        self._row = row
+        self._starts = np.cumsum([0, *counts])
         self._open = lru_cache(_OPEN)(self._open_shard)
 
     def __len__(self) -> int:
         return len(self.ids)
+
+    @property
+    def folder(self) -> Path:
+        """The folder of the shards."""
+        return self._shards[0].parent
 
     @property
     def doc_ids(self) -> tuple[str, ...]:
@@ -294,10 +266,7 @@ class Embeddings:
         """
         found = self.ids.get_indexer(doc_ids)
         if len(missing := np.flatnonzero(found < 0)):
-            raise VragError(
-                f"{len(missing)} documents were not embedded, the first is"
-                f" {doc_ids[missing[0]]!r}. Embed the whole corpus first."
-            )
+            raise VragError(f"document {doc_ids[missing[0]]!r} was not embedded.")
         return found
 
     def vectors(self, doc_ids: Sequence[str]) -> np.ndarray:
@@ -311,30 +280,28 @@ class Embeddings:
         """Returns the vectors at some positions, float32, shape (n, d). Consecutive rows of one
         shard are returned as they are on disk. Raises `VragError` for a file that cannot be read.
         """
-        shard = self._shard[positions]
+        rows = self._rows[positions]
+        shard = np.searchsorted(self._starts, rows, side="right") - 1
+        rows -= self._starts[shard]
         if len(shard) and (shard == shard[0]).all():
-            return self._open(int(shard[0]))[_as_slice(self._row[positions])]
-        found = np.empty((len(positions), self.dim), np.float32)
+            return self._open(int(shard[0]))[_as_slice(rows)]
+        found = np.empty((len(rows), self.dim), np.float32)
         order = np.argsort(shard, kind="stable")
         for part in np.split(order, np.flatnonzero(np.diff(shard[order])) + 1):
             if len(part):
-                rows = self._row[positions[part]]
-                found[_as_slice(part)] = self._open(int(shard[part[0]]))[_as_slice(rows)]
+                found[_as_slice(part)] = self._open(int(shard[part[0]]))[_as_slice(rows[part])]
         return found
 
     def in_disk_order(self, positions: np.ndarray) -> np.ndarray:
         """Returns the positions in the order of their vectors on disk."""
-        return positions[np.lexsort((self._row[positions], self._shard[positions]))]
+        return positions[np.argsort(self._rows[positions])]
 
     def _open_shard(self, number: int) -> np.ndarray:
-        shard = self.folder / self._shards[number]
+        shard = self._shards[number]
         try:
             return open_vectors(shard)
         except (OSError, ValueError, zlib.error) as error:
-            raise VragError(
-                f"{shard}.npy: the embeddings cannot be read ({error}). Search again, which"
-                " verifies each shard."
-            ) from error
+            raise VragError(f"{shard}.npy: cannot be read ({error}). Search again.") from error
 
 
 def _as_slice(numbers: np.ndarray) -> slice | np.ndarray:

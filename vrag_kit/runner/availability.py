@@ -17,9 +17,9 @@ from vrag_kit.checkpoints import find_checkpoint, similar_checkpoint
 from vrag_kit.config import Entry, read_entry
 from vrag_kit.errors import VragError
 from vrag_kit.processes import available_cores
-from vrag_kit.retrieval import OPTIONS
+from vrag_kit.retrieval.encoders.checkpoint import check_encoder_files
 from vrag_kit.retrieval.encoders.custom import load_custom_encoder
-from vrag_kit.retrieval.encoders.loading import check_encoder_files, open_clip_models
+from vrag_kit.retrieval.encoders.loading import OPTIONS, open_clip_models
 from vrag_kit.retrieval.runs import find_run_file
 from vrag_kit.workspace import path as project_path
 

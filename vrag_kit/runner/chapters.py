@@ -12,7 +12,7 @@ from typing import Any
 
 from markupsafe import Markup
 
-from vrag_kit.log import failed_verdicts, models_without_answers
+from vrag_kit.log import failed_calls
 from vrag_kit.runner.books import Notebook, parse_parameters_cell, read_notebook
 from vrag_kit.runner.copies import ADDED, problems, read_executed, succeeded
 from vrag_kit.runner.job import status_file
@@ -77,10 +77,8 @@ def notebook_section(
 
 def _unanswered(copy: Path) -> dict[str, str]:
     """State → note of the models of which a run has no answer, and of failed verdicts."""
-    lost, unjudged = (
-        models_without_answers(status_file(copy)).items(),
-        failed_verdicts(status_file(copy)).items(),
-    )
+    tally = status_file(copy)
+    lost, unjudged = (failed_calls(tally, kind).items() for kind in ("model", "judge"))
     silent = [f"Every answer of {model!r} failed, {how}." for model, how in lost]
     without = [f"Verdicts of {judge!r} failed, {how}." for judge, how in unjudged]
     states = {"a model without answers": silent, "answers without verdicts": without}

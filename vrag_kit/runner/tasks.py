@@ -9,7 +9,7 @@ from itertools import chain
 from pathlib import Path
 from typing import Any
 
-from vrag_kit.log import failed_verdicts, models_without_answers
+from vrag_kit.log import failed_calls
 from vrag_kit.runner.job import status_file
 from vrag_kit.runner.params import declared_parameters
 from vrag_kit.runner.plan import Plan, notebook_name
@@ -57,7 +57,7 @@ class Task:
         """Describe what a run wrote, the models without answers, and the failed verdicts."""
         count = len(figure_hashes(self.notebook, self.settings))
         tally = status_file(self.output)
-        lost, unjudged = models_without_answers(tally).items(), failed_verdicts(tally).items()
+        lost, unjudged = (failed_calls(tally, kind).items() for kind in ("model", "judge"))
         said = [f"; EVERY ANSWER OF {model!r} FAILED, {how}" for model, how in lost]
         said += [f"; VERDICTS OF {judge!r} FAILED, {how}" for judge, how in unjudged]
         return f"{count} files in {self.settings.get('figures_dir', '')}{''.join(said)}"

@@ -22,7 +22,7 @@ from vrag_kit.judging import JUDGES
 from vrag_kit.judging.custom_judge import load_custom_judge, require_signed_scale
 from vrag_kit.judging.loading import builtin_judge_name
 from vrag_kit.judging.rubric import without_rubric
-from vrag_kit.retrieval import OPTIONS
+from vrag_kit.retrieval.encoders.loading import OPTIONS
 from vrag_kit.retrieval.runs import find_run_file
 from vrag_kit.retrieval.services import WORD_INDEXES
 from vrag_kit.runner.params import BY_KEY, WITHIN, declared_parameters

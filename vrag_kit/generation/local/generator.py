@@ -9,7 +9,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from vrag_kit.checkpoints import Options, check_safetensors_headers, checkpoint_fingerprint
+from vrag_kit.checkpoints import Options, check_safetensors, checkpoint_fingerprint
 from vrag_kit.config import GREEDY, SAMPLING
 from vrag_kit.errors import VragError
 from vrag_kit.generation.generators import CostEstimate, Reply, Size, prompt_images
@@ -90,7 +90,7 @@ class LocalGenerator:
     def missing(self) -> str:
         """Return what is missing from the weights, according to their files' headers."""
         try:
-            check_safetensors_headers(self.checkpoint.folder, self.checkpoint.owner)
+            check_safetensors(self.checkpoint.folder, self.checkpoint.owner)
         except VragError as error:
             return str(error).removeprefix(f"{self.checkpoint.owner} ")
         return ""

@@ -13,7 +13,8 @@ from vrag_kit.dry_run import current_dry_run
 from vrag_kit.errors import VragError
 from vrag_kit.papers.crag_mm.slices import Labels
 from vrag_kit.papers.crag_mm.turn_slices import NOT_ANNOTATED
-from vrag_kit.retrieval import SearchService, entity_coverage, entity_hit_rate
+from vrag_kit.retrieval import SearchService
+from vrag_kit.retrieval.entity_hit_rate import entity_coverage, entity_hit_rate
 from vrag_kit.types import Benchmark, QueryId
 
 RETRIEVED = "retrieved"

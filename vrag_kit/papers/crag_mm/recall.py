@@ -12,8 +12,8 @@ from vrag_kit.analysis import cluster_means, to_percent
 from vrag_kit.benchmarks import entity_names
 from vrag_kit.papers.crag_mm.printed import published_recall
 from vrag_kit.papers.published import published
-from vrag_kit.retrieval import SearchService, entity_coverage, entity_hit_rate, hit_rate
-from vrag_kit.retrieval.entity_hit_rate import Relevance
+from vrag_kit.retrieval import SearchService
+from vrag_kit.retrieval.entity_hit_rate import Relevance, entity_coverage, entity_hit_rate, hit_rate
 from vrag_kit.types import Benchmark, Query, ordered
 
 IMAGE_CUTOFFS = (1, 5, 10, 15, 20, 25, 30)

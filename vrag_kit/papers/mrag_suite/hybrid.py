@@ -12,17 +12,8 @@ import pandas as pd
 from vrag_kit.analysis.comparisons import holm_by_family, paired_differences
 from vrag_kit.config import Entry
 from vrag_kit.generation import top_k_per_modality
-from vrag_kit.retrieval import (
-    FUSED,
-    ORACLE,
-    RANDOM_BASELINE,
-    make_run,
-    reciprocal_rank_fusion,
-    score_by_modality,
-    score_runs,
-    search_by_modality,
-)
-from vrag_kit.retrieval.hybrid import Runs
+from vrag_kit.retrieval import ORACLE, RANDOM_BASELINE, make_run, reciprocal_rank_fusion, score_runs
+from vrag_kit.retrieval.hybrid import FUSED, Runs, score_by_modality, search_by_modality
 from vrag_kit.types import MODALITIES, Benchmark
 
 ALL = "all"

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from vrag_kit.config import Entry
 from vrag_kit.generation import evidence_modes
-from vrag_kit.retrieval import search_by_modality
+from vrag_kit.retrieval.hybrid import search_by_modality
 from vrag_kit.types import Benchmark, Context, ordered
 
 _BEYOND = 20

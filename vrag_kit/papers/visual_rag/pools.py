@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import pandas as pd
 
 from vrag_kit.generation import TOP_K
-from vrag_kit.retrieval import CUTOFFS
+from vrag_kit.retrieval.metrics import CUTOFFS
 from vrag_kit.types import Benchmark
 
 _COMPARED = (1, 5)

@@ -69,7 +69,7 @@ class Encoder(Protocol):
 
 
 class EncoderModel(Protocol):
-    """The weights of an encoder. Each family's module has a function `load` that returns one."""
+    """The weights of an encoder. Each family's module has `load(checkpoint)`, which returns one."""
 
     @property
     def dim(self) -> int:
@@ -140,8 +140,7 @@ class InputModalities:
             return EncoderInput(query.text, None)
         if query.image is None:
             raise VragError(
-                f"query {query.query_id!r} has no image, which {encoder} encodes: its option"
-                f" `query` is {self.query!r}. Ask by text, or load questions with images."
+                f"query {query.query_id!r} has no image, but {encoder}'s `query` is {self.query!r}."
             )
         return EncoderInput(query.text if self.query == "both" else None, query.image)
 
@@ -154,11 +153,8 @@ class InputModalities:
         has = {"image": document.image is not None, "text": bool((document.text or "").strip())}
         if missing := [part for part in wanted if not has[part]]:
             lacks = "image and no text" if self.document == "auto" else missing[0]
-            encodes = {"auto": "one or the other", "both": "images and texts together"}
-            raise VragError(
-                f"document {document.doc_id!r} has no {lacks}; {encoder} encodes"
-                f" {encodes.get(self.document, f'{self.document}s only')}."
-            )
+            where = f"{encoder} encodes: its option `document` is {self.document!r}"
+            raise VragError(f"document {document.doc_id!r} has no {lacks}, which {where}.")
         return EncoderInput(
             document.text if "text" in wanted else None,
             document.image if "image" in wanted else None,
@@ -201,33 +197,16 @@ def validate_embeddings(vectors: np.ndarray, names: Sequence[str], encoder: Enco
     """Raise `VragError` naming the first document or query whose vector is NaN,
     infinite, zero, or not of unit length where it should be.
     """
-    if vectors.shape[0] != len(names) or vectors.dtype != np.float32:
-        raise VragError(
-            f"{encoder.name} returned {vectors.shape} {vectors.dtype} for {len(names)} inputs;"
-            " expected float32 with one row each."
-        )
     if (wrong := find_invalid_rows(vectors, encoder.normalized)) is not None:
-        raise VragError(
-            f"{encoder.name}: the embedding of {names[wrong.row]!r} has {wrong} in this batch."
-            " Half precision can overflow: try float32; else look at the picture or text."
-        )
+        row, found = wrong
+        message = f"{encoder.name}: the embedding of {names[row]!r} has {found}."
+        raise VragError(f"{message} Half precision can overflow: try float32.")
 
 
-class InvalidRows(NamedTuple):
-    """Rows that are not valid embeddings."""
-
-    row: int
-    """Position of the first invalid row; `length` is its length."""
-    length: float
-    expected: str
-    rows: int
-
-    def __str__(self) -> str:
-        return f"length {self.length:.4g}, expected {self.expected} ({self.rows:,} such rows)"
-
-
-def find_invalid_rows(vectors: np.ndarray, normalized: bool) -> InvalidRows | None:
-    """Find rows that are NaN, infinite, zero or, if `normalized`, not of unit length."""
+def find_invalid_rows(vectors: np.ndarray, normalized: bool) -> tuple[int, str] | None:
+    """Returns the first row that is NaN, infinite, zero or, if `normalized`, not of unit length,
+    and a description of its length; None if there is none.
+    """
     lengths = np.sqrt(np.einsum("ij,ij->i", vectors, vectors))
     wrong = ~np.isfinite(lengths) | (lengths == 0)
     if normalized:
@@ -236,4 +215,4 @@ def find_invalid_rows(vectors: np.ndarray, normalized: bool) -> InvalidRows | No
         return None
     first = int(np.argmax(wrong))
     expected = "1" if normalized else "a finite number above 0"
-    return InvalidRows(first, float(lengths[first]), expected, int(wrong.sum()))
+    return first, f"length {lengths[first]:.4g}, expected {expected} ({wrong.sum():,} such rows)"

@@ -1,24 +1,34 @@
-"""A resolved checkpoint: its name and key, and the loading of its parts."""
+"""The encoder of a checkpoint: its name and key, and the loading of its parts on first use."""
 
 from __future__ import annotations
 
 import json
+import threading
+from collections.abc import Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
+
+import numpy as np
 
 from vrag_kit.checkpoints import (
     LibraryObject,
     Options,
     catch_load_errors,
+    catch_out_of_memory,
+    check_device,
+    check_safetensors,
     check_weights,
     checkpoint_fingerprint,
     load_model,
 )
 from vrag_kit.config import StrictModel, read_settings
 from vrag_kit.errors import VragError
-from vrag_kit.retrieval.encoders.base import DocumentKey, InputModalities
+from vrag_kit.retrieval.encoders.base import DocumentKey, EncoderModel, InputModalities, Prepared
+from vrag_kit.types import Document, Query
 from vrag_kit.workspace import path as project_path
 
 if TYPE_CHECKING:
@@ -29,13 +39,15 @@ PREPROCESSING = 1
 embedded again.
 """
 _UNLIMITED = 1_000_000  # tokens; a tokenizer without a limit says 10³⁰, more than it can count
+_KNOWN_BY = ("config.json", "adapter_config.json", "modules.json", "open_clip_config.json")
+"""Files of which each checkpoint has at least one."""
 _Sizes = TypeVar("_Sizes", bound=StrictModel)
 _Module = TypeVar("_Module", bound="nn.Module")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class Checkpoint:
-    """A resolved entry: the files of a checkpoint, and how they are loaded."""
+    """A resolved entry, as an `Encoder` whose weights are loaded on first use."""
 
     spec: str
     """The name in the parameters."""
@@ -45,10 +57,13 @@ class Checkpoint:
     """
     family: str
     """The key in `loading.FAMILIES`."""
+    module: str
+    """The module of this package that loads the family."""
     options: Options
     """The family's options with their defaults."""
     modalities: InputModalities
-    device: str
+    device: str = "cpu"
+    _loading: threading.Lock = field(default_factory=threading.Lock, repr=False, compare=False)
 
     @property
     def name(self) -> str:
@@ -69,25 +84,84 @@ class Checkpoint:
         return {side: self.options[name] for side, name in names.items() if name in self.options}
 
     @property
+    def normalized(self) -> bool:
+        """Whether vectors have unit length."""
+        return bool(self.options.get("normalize", True))
+
+    @property
     def trusted(self) -> bool:
         """Whether code that comes with the checkpoint may run."""
         return bool(self.options.get("trust_remote_code", False))
 
+    @cached_property
     def fingerprint(self) -> str:
-        """Returns a hash of all files, options and encoded parts, and of `PREPROCESSING`. A model
-        that open_clip knows by name and tag is assumed never to change.
+        """Hash of all files, options and encoded parts, and of `PREPROCESSING`. A model that
+        open_clip knows by name and tag is assumed never to change.
         """
         options = {**self.options, **self.modalities.overrides()}
         name = {} if self.folders else {"open_clip": self.spec}
         versions = {"family": self.family, "preprocessing": PREPROCESSING}
         return checkpoint_fingerprint(self.folders, {**options, **name, **versions})
 
+    @cached_property
     def document_key(self) -> DocumentKey:
-        """Returns the key of document vectors, which no option of the query side changes."""
+        """The key of document vectors, which no option of the query side changes."""
         parts = replace(self.modalities, query=self.modalities.default_query)
         usual = {"query_prompt": "{text}"} if "query_prompt" in self.options else {}
         side = replace(self, modalities=parts, options={**self.options, **usual})
-        return DocumentKey(side.name, side.fingerprint())
+        return DocumentKey(side.name, side.fingerprint)
+
+    @property
+    def model(self) -> EncoderModel:
+        """The model with its weights; raises `VragError` as `load_encoder` when it is loaded."""
+        with self._loading:
+            return self._model
+
+    @cached_property
+    def _model(self) -> EncoderModel:
+        return _load(self)
+
+    def encode_queries(self, queries: Sequence[Query]) -> np.ndarray:
+        """Returns query vectors, float32, shape (n, d). Queries are encoded one at a time, so the
+        result does not depend on other queries.
+
+        Raises `VragError` naming a query without an image that is to be encoded.
+        """
+        inputs = [self.modalities.of_query(query, self.name) for query in queries]
+        prepared = (self.model.prepare(each, "query") for each in inputs)
+        rows = [self.model.embed([each], "query") for each in prepared]
+        return np.concatenate(rows) if rows else np.empty((0, self.model.dim), np.float32)
+
+    def prepare(self, document: Document) -> Prepared:
+        """Returns the document's encoded parts, preprocessed.
+
+        Raises `VragError` naming a document that lacks one, or has a damaged image.
+        """
+        return self.model.prepare(self.modalities.of_document(document, self.name), "document")
+
+    def encode_documents(self, prepared: Sequence[Prepared]) -> np.ndarray:
+        """Returns document vectors, float32, shape (n, d)."""
+        return self.model.embed(prepared, "document")
+
+    def check_prompts(self, tokens: Sequence[str], what: str, *, unless: str) -> None:
+        """Raise `VragError` for a missing prompt, for one without any of the `tokens` (the places
+        of a text or image) though it is encoded, and for one with a token though it is not, as the
+        encoded part is `unless`. A prompt that is a token and nothing else is right for every part.
+        """
+        for side, prompt in self.prompts.items():
+            where = f"{self.owner}: {side}_prompt is {prompt!r}"
+            if prompt is None:
+                raise VragError(
+                    f"{where}; expected its authors' prompts, as the options `query_prompt`, with"
+                    ' "{text}", and `document_prompt`, with the model\'s image token.'
+                )
+            part, found = getattr(self.modalities, side), any(token in prompt for token in tokens)
+            if found != (part != unless) and prompt not in tokens:
+                article = "a" if found else "no"
+                raise VragError(
+                    f"{where}, which has {article} place for the {what} ({' or '.join(tokens)}),"
+                    f" though `{side}` is {part!r}."
+                )
 
     def reading(self) -> AbstractContextManager[None]:
         """Returns a context manager that converts loading errors into `VragError`."""
@@ -146,6 +220,28 @@ class Checkpoint:
         module.load_state_dict(weights)
         check_weights(module, self.owner)
         return module.to(self.device).eval()
+
+
+def _load(checkpoint: Checkpoint) -> EncoderModel:
+    check_device(checkpoint.device)
+    for folder in checkpoint.folders:
+        check_encoder_files(checkpoint.spec, folder)
+    module = import_module(f"{__package__}.{checkpoint.module}")
+    advice = "Free it, or use a smaller number type or model."
+    with catch_out_of_memory(checkpoint.owner, checkpoint.device, advice):
+        model: EncoderModel = module.load(checkpoint)
+        return model
+
+
+def check_encoder_files(spec: str, folder: Path) -> None:
+    """Raise `VragError` for a checkpoint without configuration, or whose weights are truncated or
+    not safetensors.
+    """
+    owner = f"retriever {spec!r}"
+    if not any((folder / name).is_file() for name in _KNOWN_BY):
+        inside = ", ".join(sorted(path.name for path in folder.iterdir())[:8]) or "nothing"
+        raise VragError(f"{owner}: neither {', '.join(_KNOWN_BY)} in {folder}; found {inside}.")
+    check_safetensors(folder, owner)
 
 
 def max_text_tokens(tokenizer: LibraryObject, config: LibraryObject) -> int:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any, Protocol
 
 import numpy as np
@@ -41,9 +41,6 @@ class CustomEncoder(Protocol):
 class CustomEncoderAdapter:
     """Adapts an object of a custom class to `Encoder`."""
 
-    normalized: bool
-    prompts: Mapping[str, str]
-
     def __init__(self, own: CustomObject) -> None:
         """`own` has the methods of `CustomEncoder`."""
         self._made = own.made
@@ -69,7 +66,7 @@ class CustomEncoderAdapter:
         with catch_custom_errors(
             f"retriever {self.name!r}, document {document.doc_id!r}: prepare", self._made
         ):
-            return self._prepare(document)
+            return getattr(self._made, "prepare", lambda given: given)(document)
 
     def encode_documents(self, prepared: Sequence[Prepared]) -> np.ndarray:
         """Returns vectors of prepared documents, float32, shape (n, d). Raises `VragError` for
@@ -82,49 +79,32 @@ class CustomEncoderAdapter:
         Exceptions of the custom class are left to the run, whose device may differ.
         """
         try:
-            given = {"queries": [query], "documents": [self._prepare(document)]}
-            results = {side: self._call(side, given[side]) for side in given}
-        except Exception:  # whatever code that is not ours does
-            return
-        try:
-            questions, documents = (self._rows(results[side], 1, side) for side in results)
+            questions = self.encode_queries([query])
+            documents = self.encode_documents([self.prepare(document)])
             validate_embeddings(questions, [query.query_id], self)
             validate_embeddings(documents, [document.doc_id], self)
             if questions.shape != documents.shape:
                 raise VragError(
-                    f"retriever {self.name!r}: its vectors of questions have"
-                    f" {questions.shape[1]} components, those of documents {documents.shape[1]};"
-                    " expected as many."
+                    f"retriever {self.name!r}: its vectors of questions have {questions.shape[1]}"
+                    f" components, those of documents {documents.shape[1]}; expected as many."
                 )
         except VragError as error:
-            raise SetupError(str(error)) from error
-
-    def _prepare(self, document: Document) -> Prepared:
-        return getattr(self._made, "prepare", lambda given: given)(document)
+            if error.__cause__ is None:  # not an exception of the custom class
+                raise SetupError(str(error)) from error
 
     def _encode(self, side: str, inputs: Sequence[Any]) -> np.ndarray:
+        encode = getattr(self._made, f"encode_{side}")
         with catch_custom_errors(f"retriever {self.name!r}: encode_{side}", self._made):
-            rows = self._call(side, inputs)
-        return self._rows(rows, len(inputs), side)
-
-    def _call(self, side: str, inputs: Sequence[Any]) -> object:
-        rows = getattr(self._made, f"encode_{side}")(inputs)
-        return list(rows) if isinstance(rows, Iterator) else rows
-
-    def _rows(self, vectors: object, count: int, side: str) -> np.ndarray:
+            vectors = encode(inputs)
+            vectors = list(vectors) if isinstance(vectors, Iterator) else vectors
+        expected = f"expected numbers of shape ({len(inputs)}, d), a row for each."
         where = f"retriever {self.name}: encode_{side} returned"
         try:
             rows = np.asarray(vectors, dtype=np.float32)
         except (TypeError, ValueError, RuntimeError) as error:  # the last of torch's
-            raise VragError(
-                f"{where} {type(vectors).__name__}, which is no array of numbers ({error});"
-                f" expected shape ({count}, d)."
-            ) from error
-        if rows.ndim != 2 or len(rows) != count:
-            raise VragError(
-                f"{where} shape {rows.shape} for {count} {side}; expected ({count}, d), a row for"
-                " each."
-            )
+            raise VragError(f"{where} {type(vectors).__name__} ({error}); {expected}") from None
+        if rows.ndim != 2 or len(rows) != len(inputs):
+            raise VragError(f"{where} shape {rows.shape} for {len(inputs)} {side}; {expected}")
         return rows
 
 

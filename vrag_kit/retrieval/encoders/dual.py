@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 import torch
@@ -21,8 +21,7 @@ _PADDED = ("siglip", "siglip2")
 """Families trained on texts padded to full length, with the padding attended to."""
 
 
-@dataclass(frozen=True, slots=True)
-class TextAndImage:
+class TextAndImage(NamedTuple):
     """A text, and preprocessed pixels; one of them may be None."""
 
     text: str | None
@@ -96,18 +95,18 @@ class TransformersDual(DualModel):
     image processor preprocesses images.
     """
 
-    def __init__(
-        self,
-        model: LibraryObject,
-        tokenizer: LibraryObject,
-        processor: LibraryObject,
-        prompts: Mapping[str, str],
-    ) -> None:
-        self._model = model
-        self._tokenizer = tokenizer
-        self._processor = processor
-        self._padded = model.config.model_type in _PADDED
-        self.prompts = prompts
+    def __init__(self, checkpoint: Checkpoint) -> None:
+        """Loads a model with `get_text_features` and `get_image_features`, its tokenizer and its
+        image processor. Raises `VragError` as `Checkpoint.read_model`.
+        """
+        from transformers import AutoImageProcessor, AutoModel, AutoTokenizer
+
+        (folder,) = checkpoint.folders
+        self._model = checkpoint.read_model(AutoModel, folder)
+        self._tokenizer = checkpoint.read_part(AutoTokenizer, folder)
+        self._processor = checkpoint.read_part(AutoImageProcessor, folder)
+        self._padded = self._model.config.model_type in _PADDED
+        self.prompts = checkpoint.prompts
 
     def pixels(self, image: torch.Tensor) -> dict[str, torch.Tensor]:
         """Returns the image processor's inputs for the model, each with one row."""
@@ -146,16 +145,4 @@ def _features(output: LibraryObject) -> torch.Tensor:
     return output if isinstance(output, torch.Tensor) else output.pooler_output
 
 
-def load(checkpoint: Checkpoint) -> TransformersDual:
-    """Loads a model with `get_text_features` and `get_image_features`, its tokenizer and its image
-    processor. Raises `VragError` as `Checkpoint.read_model`.
-    """
-    from transformers import AutoImageProcessor, AutoModel, AutoTokenizer
-
-    (folder,) = checkpoint.folders
-    return TransformersDual(
-        checkpoint.read_model(AutoModel, folder),
-        checkpoint.read_part(AutoTokenizer, folder),
-        checkpoint.read_part(AutoImageProcessor, folder),
-        checkpoint.prompts,
-    )
+load = TransformersDual

@@ -1,34 +1,27 @@
 """Opens the encoder that a retriever's entry names: its checkpoint, family, key and weights.
 
-`FAMILIES` names the module of each family. To add one, write a module with a function
-`load(checkpoint)` that returns an `EncoderModel`, add a row, and recognise its files in `_family`.
+`FAMILIES` names the module of each family. To add one, write a module with `load(checkpoint)`, a
+class or function that returns an `EncoderModel`, add a row, and recognise its files in `_family`.
 """
 
 from __future__ import annotations
 
 import difflib
 import json
-import threading
-from collections.abc import Mapping, Sequence
-from functools import cache, cached_property
-from importlib import import_module
+from collections.abc import Sequence
+from dataclasses import replace
+from functools import cache
 from importlib.resources import files
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
-import numpy as np
-
 from vrag_kit.checkpoints import (
     LibraryObject,
     Options,
     catch_load_errors,
-    catch_out_of_memory,
-    check_device,
-    check_safetensors_headers,
     find_checkpoint,
     load_config,
-    require_safetensors,
 )
 from vrag_kit.config import Entry, StrictModel, read_entry, read_settings, split_entry
 from vrag_kit.errors import VragError
@@ -36,19 +29,12 @@ from vrag_kit.files import escapes_folder
 from vrag_kit.retrieval.encoders.base import (
     DOCUMENT_PARTS,
     QUERY_PARTS,
-    DocumentKey,
     Encoder,
-    EncoderModel,
     InputModalities,
-    Prepared,
 )
 from vrag_kit.retrieval.encoders.checkpoint import Checkpoint
 from vrag_kit.retrieval.encoders.custom import CustomEncoder, load_custom_encoder
-from vrag_kit.types import Document, Query
 from vrag_kit.workspace import path as project_path
-
-_KNOWN_BY = ("config.json", "adapter_config.json", "modules.json", "open_clip_config.json")
-"""Files of which each checkpoint has at least one."""
 
 
 class RetrieverOptions(StrictModel):
@@ -99,32 +85,30 @@ class Family(NamedTuple):
     """Parts of a question that it can encode, the default first."""
     document: Sequence[str] = DOCUMENT_PARTS
     """Parts of a document that it can encode, the default first."""
+    base: tuple[str, str] = ("", "")
+    """File, and key in it, that name the base of a checkpoint which is a head or an adapter."""
 
 
 _SIDES = ("query", "document")
 _WEIGHTS = {"dtype": "auto", "trust_remote_code": False}
 _QUERY_PROMPT = {"query_prompt": "{text}"}
 _PROMPTS = {**_WEIGHTS, **_QUERY_PROMPT, "document_prompt": "{text}"}
-_NO_PROMPTS = {"query_prompt": None, "document_prompt": None}
-_VLM = {**_WEIGHTS, **_NO_PROMPTS, "positions": "model", "image_size": None}
+_INSTRUCTED = {**_WEIGHTS, "query_prompt": None, "document_prompt": None}
+_VLM = {**_INSTRUCTED, "positions": "model", "image_size": None}
 _TEXT = {**_PROMPTS, "documents": None, "pooling": None, "normalize": True}
 _SENTENCE = {**_PROMPTS, "normalize": False}
+_ADAPTER = ("adapter_config.json", "base_model_name_or_path")
+_HEAD = ("config.json", "base")
 FAMILIES = {
     "open_clip": Family("open_clip", {}),
     "dual": Family("dual", {**_WEIGHTS, **_QUERY_PROMPT}),
-    "vlm": Family("vlm", _VLM, document=("image", "text", "both")),
+    "vlm": Family("vlm", _VLM, document=("image", "text", "both"), base=_ADAPTER),
     "text": Family("sentence_transformers", _TEXT, ("text",), ("text",)),
     "sentence": Family("sentence_transformers", _SENTENCE, ("text",), ("text",)),
     "multimodal sentence": Family("sentence_transformers", _SENTENCE),
-    "magiclens": Family("magiclens", _QUERY_PROMPT, ("both", "image"), ("image", "both")),
+    "magiclens": Family("magiclens", _QUERY_PROMPT, ("both", "image"), ("image", "both"), _HEAD),
     "vista": Family("vista", {}, ("both", "image", "text"), ("image", "both", "text")),
 }
-
-_BASE = {
-    "magiclens": ("config.json", "base"),
-    "vlm": ("adapter_config.json", "base_model_name_or_path"),
-}
-"""Family → file and key that name the base of its checkpoints, or adapters."""
 
 
 def open_encoder(entry: Entry | CustomEncoder, *, device: str = "cpu") -> Encoder:
@@ -140,7 +124,7 @@ def open_encoder(entry: Entry | CustomEncoder, *, device: str = "cpu") -> Encode
     family does not take, and for an invalid value.
     """
     custom = load_custom_encoder(entry, device=device)
-    return CheckpointEncoder(_resolve(entry, device)) if custom is None else custom
+    return replace(_resolve(entry), device=device) if custom is None else custom
 
 
 def load_encoder(entry: Entry | CustomEncoder, *, device: str = "cpu") -> Encoder:
@@ -150,85 +134,9 @@ def load_encoder(entry: Entry | CustomEncoder, *, device: str = "cpu") -> Encode
     and for a device that this machine lacks.
     """
     encoder = open_encoder(entry, device=device)
-    if isinstance(encoder, CheckpointEncoder):
+    if isinstance(encoder, Checkpoint):
         _ = encoder.model
     return encoder
-
-
-class CheckpointEncoder:
-    """An encoder whose weights are loaded on first use."""
-
-    def __init__(self, checkpoint: Checkpoint) -> None:
-        self.name = checkpoint.name
-        self.modalities = checkpoint.modalities
-        self.prompts: Mapping[str, str] = checkpoint.prompts
-        self.normalized = bool(checkpoint.options.get("normalize", True))
-        self._checkpoint = checkpoint
-        self._model: EncoderModel | None = None
-        self._loading = threading.Lock()
-
-    @cached_property
-    def fingerprint(self) -> str:
-        """Hash of everything that determines a vector."""
-        return self._checkpoint.fingerprint()
-
-    @cached_property
-    def document_key(self) -> DocumentKey:
-        """Name and fingerprint of the document vectors alone."""
-        return self._checkpoint.document_key()
-
-    @property
-    def model(self) -> EncoderModel:
-        """The model with its weights; raises `VragError` as `load_encoder` when it is loaded."""
-        with self._loading:
-            if self._model is None:
-                self._model = _load(self._checkpoint)
-            return self._model
-
-    def encode_queries(self, queries: Sequence[Query]) -> np.ndarray:
-        """Returns query vectors, float32, shape (n, d). Queries are encoded one at a time, so the
-        result does not depend on other queries.
-
-        Raises `VragError` naming a query without an image that is to be encoded.
-        """
-        inputs = [self.modalities.of_query(query, self.name) for query in queries]
-        prepared = (self.model.prepare(each, "query") for each in inputs)
-        rows = [self.model.embed([each], "query") for each in prepared]
-        return np.concatenate(rows) if rows else np.empty((0, self.model.dim), np.float32)
-
-    def prepare(self, document: Document) -> Prepared:
-        """Returns the document's encoded parts, preprocessed.
-
-        Raises `VragError` naming a document that lacks one, or has a damaged image.
-        """
-        return self.model.prepare(self.modalities.of_document(document, self.name), "document")
-
-    def encode_documents(self, prepared: Sequence[Prepared]) -> np.ndarray:
-        """Returns document vectors, float32, shape (n, d)."""
-        return self.model.embed(prepared, "document")
-
-
-def _load(checkpoint: Checkpoint) -> EncoderModel:
-    check_device(checkpoint.device)
-    for folder in checkpoint.folders:
-        check_encoder_files(checkpoint.spec, folder)
-    module = import_module(f"{__package__}.{FAMILIES[checkpoint.family].module}")
-    advice = "Free it, or use a smaller number type or model."
-    with catch_out_of_memory(checkpoint.owner, checkpoint.device, advice):
-        model: EncoderModel = module.load(checkpoint)
-        return model
-
-
-def check_encoder_files(spec: str, folder: Path) -> None:
-    """Raise `VragError` for a checkpoint without configuration, or whose weights are truncated or
-    not safetensors.
-    """
-    owner = f"retriever {spec!r}"
-    if not any((folder / name).is_file() for name in _KNOWN_BY):
-        inside = ", ".join(sorted(path.name for path in folder.iterdir())[:8]) or "nothing"
-        raise VragError(f"{owner}: neither {', '.join(_KNOWN_BY)} in {folder}; found {inside}.")
-    require_safetensors(folder, owner)
-    check_safetensors_headers(folder, owner)
 
 
 @cache
@@ -242,7 +150,7 @@ def open_clip_models() -> list[str]:
     return sorted(path.stem for path in folder.glob("*.json"))
 
 
-def _resolve(entry: object, device: str) -> Checkpoint:
+def _resolve(entry: object) -> Checkpoint:
     """Returns the checkpoint of an entry; raises `VragError` as `open_encoder`."""
     spec, given = split_entry(entry, "retriever")
     owner = f"retriever {spec!r}"
@@ -272,7 +180,7 @@ def _resolve(entry: object, device: str) -> Checkpoint:
                 f" {' or '.join(map(repr, can))}."
             )
     if folders:
-        folders += _second(owner, folders[0], kind, given.pop("documents", None))
+        folders += _second(owner, folders[0], family.base, given.pop("documents", None))
     by_library = family.defaults is _SENTENCE
     stated = _sentence_defaults(folders[0]) if by_library else {}
     options = {**family.defaults, **stated, **given}
@@ -281,12 +189,12 @@ def _resolve(entry: object, device: str) -> Checkpoint:
         spec=spec,
         folders=tuple(folders),
         family=kind,
+        module=family.module,
         options=options,
         modalities=InputModalities(**parts),
-        device=device,
     )
     if not by_library:  # which puts its prompts before images too
-        _check_prompts(checkpoint)
+        checkpoint.check_prompts(["{text}"], "text", unless="image")
     return checkpoint
 
 
@@ -338,20 +246,21 @@ def _family(owner: str, folder: Path, given: Options, *, on_hub: bool) -> str:
     return "vlm" if type(config) in MODEL_FOR_IMAGE_TEXT_TO_TEXT_MAPPING else "text"
 
 
-def _second(owner: str, folder: Path, kind: str, documents: object) -> list[Path]:
-    """Returns the folder of a second checkpoint that belongs to the first, if there is one."""
+def _second(owner: str, folder: Path, base_in: tuple[str, str], documents: object) -> list[Path]:
+    """Returns the folder of a second checkpoint that belongs to the first, if there is one: the
+    encoder of `documents`, or the base that a file and key name.
+    """
     if documents is not None:
         spec, options = read_entry(documents, ("revision",), "documents")
         return [find_checkpoint(spec, revision=options.get("revision"))]
-    name, key = _BASE.get(kind, ("config.json", ""))
-    stated = _read_json(folder / name)
-    if kind not in _BASE or (kind == "vlm" and not (folder / name).is_file()):
+    name, key = base_in
+    if not (folder / name).is_file():
         return []
+    stated = _read_json(folder / name)
     base = stated.get(key)
     if not isinstance(base, str):
         raise VragError(
-            f"{owner} cannot be loaded: {folder / name}: {key} is {base!r}; expected the name of a"
-            " folder or of a model."
+            f"{owner} cannot be loaded: {folder / name}: {key} is {base!r}; expected a name."
         )
     if not escapes_folder(base) and (folder / base).is_dir():
         return [folder / base]
@@ -364,27 +273,6 @@ def _sentence_defaults(folder: Path) -> Options:
     modules = (folder / "modules.json").read_text(encoding="utf-8")
     defaults = {f"{side}_prompt": f"{prompts.get(side) or ''}{{text}}" for side in _SIDES}
     return {**defaults, "normalize": "Normalize" in modules}
-
-
-def _check_prompts(checkpoint: Checkpoint) -> None:
-    """Raise `VragError` for a prompt without a place for an encoded text, or with one for a text
-    that is not encoded.
-    """
-    for side, prompt in checkpoint.prompts.items():
-        part = getattr(checkpoint.modalities, side)
-        where = f"{checkpoint.owner}: {side}_prompt is {prompt!r}"
-        if prompt is None:
-            raise VragError(
-                f"{where}, but a model of this kind follows instructions. Add the options"
-                ' `query_prompt`, with "{text}" where the question goes, and `document_prompt`,'
-                " with the model's image token, as its authors give them."
-            )
-        if prompt != "{text}" and ("{text}" in prompt) != (part != "image"):
-            found, remedy = ("a", "remove") if part == "image" else ("no", "expected")
-            raise VragError(
-                f"{where}, which has {found} place for the text, though `{side}` is {part!r};"
-                f" {remedy} {{text}} in it."
-            )
 
 
 def _read_json(path: Path) -> Options:

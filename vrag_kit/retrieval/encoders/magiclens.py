@@ -32,7 +32,7 @@ from vrag_kit.config import Count, Natural, StrictModel
 from vrag_kit.errors import VragError
 from vrag_kit.retrieval.encoders.base import EncoderInput
 from vrag_kit.retrieval.encoders.checkpoint import Checkpoint
-from vrag_kit.retrieval.encoders.open_clip import OpenClipModel, read_open_clip
+from vrag_kit.retrieval.encoders.open_clip import read_open_clip
 from vrag_kit.retrieval.encoders.pixels import decode_rgb, normalize_rows
 
 _CAP = 50.0
@@ -146,10 +146,22 @@ class _Attention(nn.Module):
 class MagicLensModel:
     """Encodes an image with an instruction as one vector; an image alone has an empty one."""
 
-    def __init__(self, towers: OpenClipModel, head: MagicLensHead, checkpoint: Checkpoint) -> None:
-        """`head` reads the vectors of `towers`, not normalized."""
-        self._towers = towers
-        self._head = head
+    def __init__(self, checkpoint: Checkpoint) -> None:
+        """Loads a head and its base, a dual encoder in open_clip's layout, whose vectors it reads.
+
+        Raises `VragError` as `read_open_clip` and `Checkpoint.read_into`, for a config.json that
+        `HeadConfig` does not fit, and for a head whose width is not that of the base's vectors.
+        """
+        sizes = checkpoint.read_sizes(HeadConfig)
+        _, base = checkpoint.folders
+        owner = checkpoint.owner
+        self._towers = read_open_clip(owner, f"local-dir:{base}", "", checkpoint.device)
+        if self.dim != sizes.width:
+            raise VragError(
+                f"{owner}: the head takes vectors of {sizes.width} components, but those of its"
+                f" base {base.name} have {self.dim}; expected as many."
+            )
+        self._head = checkpoint.read_into(MagicLensHead(sizes))
         self._prompts = checkpoint.prompts
 
     @property
@@ -181,19 +193,4 @@ class MagicLensModel:
         return normalize_rows(self._head(images.float(), rows.float()))
 
 
-def load(checkpoint: Checkpoint) -> MagicLensModel:
-    """Loads a head and its base, a dual encoder in open_clip's layout.
-
-    Raises `VragError` as `read_open_clip` and `Checkpoint.read_into`, for a config.json that
-    `HeadConfig` does not fit, and for a head whose width is not that of the base's vectors.
-    """
-    sizes = checkpoint.read_sizes(HeadConfig)
-    folder, base = checkpoint.folders
-    towers = read_open_clip(checkpoint.owner, f"local-dir:{base}", "", checkpoint.device)
-    if towers.dim != sizes.width:
-        raise VragError(
-            f"{checkpoint.owner}: the head takes vectors of {sizes.width} components, but those of"
-            f" its base {base.name} have {towers.dim}. Correct `base` in"
-            f" {folder / 'config.json'}, or train the head on this base."
-        )
-    return MagicLensModel(towers, checkpoint.read_into(MagicLensHead(sizes)), checkpoint)
+load = MagicLensModel

@@ -11,7 +11,7 @@ from vrag_kit.checkpoints import LibraryObject, check_weights
 from vrag_kit.errors import VragError
 from vrag_kit.retrieval.encoders.checkpoint import Checkpoint
 from vrag_kit.retrieval.encoders.dual import DualModel
-from vrag_kit.retrieval.encoders.pixels import resize_for
+from vrag_kit.retrieval.encoders.pixels import normalize_pixels, resize_for
 
 
 class OpenClipModel(DualModel):
@@ -26,10 +26,7 @@ class OpenClipModel(DualModel):
         self._size = (size, size) if isinstance(size, int) else tuple(size)
         self._resize_mode = config.get("resize_mode", "shortest")
         self._interpolation = config.get("interpolation", "bicubic")
-        self._mean, self._std = (
-            torch.tensor(config[key], device=device, dtype=torch.float32).view(1, 3, 1, 1)
-            for key in ("mean", "std")
-        )
+        self._mean, self._std = config["mean"], config["std"]
         self._dtype = next(model.parameters()).dtype
 
     def pixels(self, image: torch.Tensor) -> torch.Tensor:
@@ -56,8 +53,8 @@ class OpenClipModel(DualModel):
         return torch.cat([features.mean((2, 3)), features.amax((2, 3))], dim=1)
 
     def _batch(self, images: list[torch.Tensor]) -> torch.Tensor:
-        batch = torch.stack(images).to(self._device).float().div_(255)
-        return batch.sub_(self._mean).div_(self._std).to(self._dtype)
+        batch = normalize_pixels(images, self._mean, self._std, self._device)
+        return batch.to(self._dtype)
 
 
 def load(checkpoint: Checkpoint) -> OpenClipModel:
@@ -103,9 +100,8 @@ def read_open_clip(owner: str, source: str, tag: str, device: str) -> OpenClipMo
         logging.disable(logging.NOTSET)
     if mismatch := [str(w.message) for w in caught if "QuickGELU mismatch" in str(w.message)]:
         raise VragError(
-            f"{owner}: {mismatch[0]} The embeddings would be wrong. Use the model name with"
-            f" '-quickgelu', such as {source.removesuffix('-quickgelu')}-quickgelu/{tag}, or a tag"
-            " trained without it."
+            f"{owner}: {mismatch[0]} Name {source.removesuffix('-quickgelu')}-quickgelu/{tag}, or a"
+            " tag trained without it."
         )
     check_weights(model, owner)
     return OpenClipModel(model, tokenizer, device)

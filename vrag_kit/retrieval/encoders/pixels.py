@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 import torch
 from torchvision.io import ImageReadMode, decode_image
@@ -58,6 +60,17 @@ def resize_for(
     resized = pixels_of.resize(image, [tall, wide], how, antialias=True)
     cropped: torch.Tensor = pixels_of.center_crop(resized, list(size))
     return cropped
+
+
+def normalize_pixels(
+    images: Sequence[torch.Tensor], mean: Sequence[float], std: Sequence[float], device: str
+) -> torch.Tensor:
+    """Returns uint8 images, each of shape (3, height, width), as one batch on the device, float32:
+    scaled to [0, 1], less the mean of each channel, over its standard deviation.
+    """
+    batch = torch.stack(list(images)).to(device).float().div_(255)
+    center, scale = (torch.tensor(each, device=device).view(3, 1, 1) for each in (mean, std))
+    return batch.sub_(center).div_(scale)
 
 
 def normalize_rows(vectors: torch.Tensor) -> np.ndarray:

@@ -26,9 +26,22 @@ _POOLINGS = {"cls": "cls", "mean": "mean", "last": "lasttoken"}
 class SentenceModel:
     """Encodes queries and documents by `encode_query` and `encode_document` of the library."""
 
-    def __init__(self, sides: Mapping[str, LibraryObject], checkpoint: Checkpoint) -> None:
-        """`sides` has a `SentenceTransformer` for "query" and "document"."""
-        self._sides = sides
+    def __init__(self, checkpoint: Checkpoint) -> None:
+        """Loads a folder of the library, or a plain text checkpoint, and its second one as the
+        encoder of documents.
+
+        Raises `VragError` as `Checkpoint.read_model`, for a plain checkpoint without the option
+        `pooling`, for prompts of a folder that do not end with "{text}", where the library puts the
+        text, and when `normalize` is false but the folder's own modules normalize.
+        """
+        pooling = checkpoint.options.get("pooling")
+        if checkpoint.family == "text" and pooling is None:
+            raise VragError(
+                f"{checkpoint.owner}: pooling is None. Add the option `pooling`, one of"
+                f" {', '.join(_POOLINGS)}, and `normalize`, as its authors give them."
+            )
+        models = [_read(checkpoint, folder, pooling) for folder in checkpoint.folders]
+        self._sides = {"query": models[0], "document": models[-1]}
         self._normalize = bool(checkpoint.options["normalize"])
         self._prompts = checkpoint.prompts if checkpoint.family == "text" else {}
 
@@ -58,36 +71,19 @@ class SentenceModel:
         return normalize_rows(vectors) if self._normalize else rows
 
 
-def load(checkpoint: Checkpoint) -> SentenceModel:
-    """Loads a folder of the library, or a plain text checkpoint, and its second one as the encoder
-    of documents.
-
-    Raises `VragError` as `Checkpoint.read_model`, for a plain checkpoint without the option
-    `pooling`, for prompts of a folder that do not end with "{text}", where the library puts the
-    text, and when `normalize` is false but the folder's own modules normalize.
-    """
-    options = checkpoint.options
-    if checkpoint.family == "text" and options["pooling"] is None:
-        raise VragError(
-            f"{checkpoint.owner}: pooling is None, and nothing in its files says how token states"
-            f" become one vector. Add the option `pooling`, one of {', '.join(_POOLINGS)}, and"
-            " `normalize`, as its authors give them."
-        )
-    models = [_read(checkpoint, folder, options.get("pooling")) for folder in checkpoint.folders]
-    return SentenceModel({"query": models[0], "document": models[-1]}, checkpoint)
+load = SentenceModel
 
 
 def _read(checkpoint: Checkpoint, folder: Path, pooling: str | None) -> LibraryObject:
     """Returns a `SentenceTransformer`; `pooling` takes the place of all modules after the first."""
     from sentence_transformers import SentenceTransformer
-    from sentence_transformers.sentence_transformer.modules import Normalize, Pooling
+    from sentence_transformers.sentence_transformer.modules import Normalize, Pooling, Transformer
 
     prompts = {} if pooling else checkpoint.prompts
     for side, prompt in prompts.items():
         if not prompt.endswith("{text}"):
             raise VragError(
-                f'{checkpoint.owner}: {side}_prompt is {prompt!r}; expected "{{text}}" at its end,'
-                " where sentence-transformers puts the text."
+                f'{checkpoint.owner}: {side}_prompt is {prompt!r}; expected "{{text}}" at its end.'
             )
     listed = folder / "modules.json"
     with checkpoint.reading():
@@ -106,24 +102,12 @@ def _read(checkpoint: Checkpoint, folder: Path, pooling: str | None) -> LibraryO
             pooled = Pooling(model[0].get_embedding_dimension(), _POOLINGS[pooling])
             model = SentenceTransformer(modules=[model[0], pooled], device=checkpoint.device)
     for module, place in zip(model, folders, strict=False):
-        _check_missing(module, place, checkpoint)
+        if isinstance(module, Transformer):  # the library does not report missing weights
+            names_only = {"device_map": "meta", "trust_remote_code": checkpoint.trusted}
+            kind = type(module.model)
+            with checkpoint.reading():
+                load_model(kind, place, checkpoint.owner, names_only, unused=("pooler.",))
     check_weights(model, checkpoint.owner)
     if not checkpoint.options["normalize"] and any(isinstance(each, Normalize) for each in model):
-        raise VragError(
-            f"{checkpoint.owner}: normalize is false, but its own modules bring vectors to unit"
-            " length. Remove the option."
-        )
+        raise VragError(f"{checkpoint.owner}: normalize is false; its modules make unit length.")
     return model.eval()
-
-
-def _check_missing(module: LibraryObject, folder: Path, checkpoint: Checkpoint) -> None:
-    """Raise `VragError` for missing weights. The library does not report them, so the names are
-    read once more, without values (on the device "meta").
-    """
-    from sentence_transformers.sentence_transformer.modules import Transformer
-
-    if isinstance(module, Transformer):
-        how = {"device_map": "meta", "trust_remote_code": checkpoint.trusted}
-        kind = type(module.model)
-        with checkpoint.reading():
-            load_model(kind, folder, checkpoint.owner, how, unused=("pooler.",))

@@ -51,30 +51,23 @@ import numpy as np
 import torch
 from torch import nn
 
-from vrag_kit.checkpoints import LibraryObject, Options
+from vrag_kit.checkpoints import LibraryObject
 from vrag_kit.config import Count, StrictModel
 from vrag_kit.errors import VragError
 from vrag_kit.retrieval.encoders.base import EncoderInput
 from vrag_kit.retrieval.encoders.checkpoint import Checkpoint, max_text_tokens
 from vrag_kit.retrieval.encoders.dual import TextAndImage
-from vrag_kit.retrieval.encoders.pixels import decode_rgb, normalize_rows, resize_for
+from vrag_kit.retrieval.encoders.pixels import (
+    decode_rgb,
+    normalize_pixels,
+    normalize_rows,
+    resize_for,
+)
 
 TEXT = "text"
 """The folder of the text encoder's configuration and tokenizer."""
 MEAN = (0.48145466, 0.4578275, 0.40821073)
 STD = (0.26862954, 0.26130258, 0.27577711)
-_EVA02: Options = {
-    "num_classes": 0,
-    "global_pool": "token",
-    "qkv_fused": False,
-    "swiglu_mlp": True,
-    "scale_mlp": True,
-    "scale_attn_inner": True,
-    "use_rot_pos_emb": True,
-    "use_post_transformer_norm": False,
-    "ref_feat_shape": (16, 16),  # the grid of rotary positions, whatever the patch size
-}
-"""Options that all EVA02-CLIP towers share."""
 
 
 class VisionConfig(StrictModel):
@@ -144,15 +137,23 @@ def _tower(width: int, sizes: VisionConfig) -> LibraryObject:
     """
     from timm.models.eva import Eva
 
-    own: Options = {
-        "img_size": sizes.image_size,
-        "patch_size": sizes.patch,
-        "embed_dim": width,
-        "depth": sizes.layers,
-        "num_heads": sizes.heads,
-        "mlp_ratio": sizes.hidden / width,
-    }
-    return Eva(**own, **_EVA02)
+    return Eva(
+        img_size=sizes.image_size,
+        patch_size=sizes.patch,
+        embed_dim=width,
+        depth=sizes.layers,
+        num_heads=sizes.heads,
+        mlp_ratio=sizes.hidden / width,
+        num_classes=0,
+        global_pool="token",
+        qkv_fused=False,
+        swiglu_mlp=True,
+        scale_mlp=True,
+        scale_attn_inner=True,
+        use_rot_pos_emb=True,
+        use_post_transformer_norm=False,
+        ref_feat_shape=(16, 16),  # the grid of rotary positions, whatever the patch size
+    )
 
 
 class VistaModel:
@@ -160,14 +161,31 @@ class VistaModel:
     empty text.
     """
 
-    def __init__(
-        self, model: Vista, tokenizer: LibraryObject, sizes: VisionConfig, device: str
-    ) -> None:
-        self._model = model
-        self._tokenizer = tokenizer
+    def __init__(self, checkpoint: Checkpoint) -> None:
+        """Loads a checkpoint in the module's layout.
+
+        Raises `VragError` as `Checkpoint.read_into`, for a config.json that `VisionConfig` does not
+        fit, and for a text encoder whose positions end before the image's tokens do.
+        """
+        import transformers
+
+        auto: LibraryObject = transformers
+        sizes = checkpoint.read_sizes(VisionConfig)
+        folder = checkpoint.folders[0] / TEXT
+        with checkpoint.reading():
+            config = auto.AutoConfig.from_pretrained(folder)
+            self._tokenizer = auto.AutoTokenizer.from_pretrained(folder)
+            model = Vista(auto.AutoModel.from_config(config, add_pooling_layer=False), sizes)
+        positions = max_text_tokens(self._tokenizer, config)
+        if positions - model.n_patches < 2:
+            raise VragError(
+                f"{checkpoint.owner}: an image takes {model.n_patches} tokens of the {positions}"
+                f" positions in {folder}; expected 2 or more left for a text."
+            )
+        self._model = checkpoint.read_into(model)
         self._size = (sizes.image_size, sizes.image_size)
-        self._device = device
-        self.dim = int(model.text.config.hidden_size)
+        self._device = checkpoint.device
+        self.dim = int(config.hidden_size)
 
     def prepare(self, content: EncoderInput, side: str) -> TextAndImage:
         """Returns the text, and the preprocessed image or None.
@@ -191,7 +209,10 @@ class VistaModel:
             return np.concatenate([self.embed([each], side) for each in prepared])
         has_image = prepared[0].pixels is not None
         ids = self._ids(prepared[0].text or "", has_image).expand(len(prepared), -1)
-        pixels = self._normalized([each.pixels for each in prepared]) if has_image else None
+        pixels = None
+        if has_image:
+            images = [each.pixels for each in prepared]
+            pixels = normalize_pixels(images, MEAN, STD, self._device)
         return normalize_rows(self._model(pixels, ids))
 
     def _ids(self, text: str, has_image: bool) -> torch.Tensor:
@@ -203,33 +224,5 @@ class VistaModel:
         ids: torch.Tensor = tokens["input_ids"].to(self._device)
         return ids
 
-    def _normalized(self, images: Sequence[torch.Tensor]) -> torch.Tensor:
-        pixels = torch.stack(list(images)).to(self._device).float() / 255
-        mean = torch.tensor(MEAN, device=self._device).view(3, 1, 1)
-        return (pixels - mean) / torch.tensor(STD, device=self._device).view(3, 1, 1)
 
-
-def load(checkpoint: Checkpoint) -> VistaModel:
-    """Loads a checkpoint in the module's layout.
-
-    Raises `VragError` as `Checkpoint.read_into`, for a config.json that `VisionConfig` does not
-    fit, and for a text encoder whose positions end before the image's tokens do.
-    """
-    import transformers
-
-    auto: LibraryObject = transformers
-
-    sizes = checkpoint.read_sizes(VisionConfig)
-    folder = checkpoint.folders[0] / TEXT
-    with checkpoint.reading():
-        config = auto.AutoConfig.from_pretrained(folder)
-        tokenizer = auto.AutoTokenizer.from_pretrained(folder)
-        model = Vista(auto.AutoModel.from_config(config, add_pooling_layer=False), sizes)
-    room = max_text_tokens(tokenizer, config) - model.n_patches
-    if room < 2:
-        raise VragError(
-            f"{checkpoint.owner}: a picture takes {model.n_patches} tokens, but the text encoder"
-            f" has {room + model.n_patches} positions. Correct image_size and patch in"
-            f" {folder.parent / 'config.json'}, or the configuration in {folder}."
-        )
-    return VistaModel(checkpoint.read_into(model), tokenizer, sizes, checkpoint.device)
+load = VistaModel

@@ -26,12 +26,27 @@ _OF_TOKENS = ("input_ids", "attention_mask", "token_type_ids", "mm_token_type_id
 class VLMModel:
     """Encodes a prompt as the last token's unit-length state."""
 
-    def __init__(
-        self, model: LibraryObject, processor: LibraryObject, checkpoint: Checkpoint
-    ) -> None:
-        """`model` returns `last_hidden_state`."""
-        self._model = model
-        self._processor = processor
+    def __init__(self, checkpoint: Checkpoint) -> None:
+        """Loads an image-text-to-text checkpoint, or a LoRA adapter of one, as an embedder.
+
+        Raises `VragError` as `Checkpoint.read_model`, when a prompt has no place for an encoded
+        image or a place for one that is not encoded, and for an adapter that does not fit its base.
+        """
+        from transformers import AutoModelForImageTextToText, AutoProcessor
+
+        folder, base = checkpoint.folders[0], checkpoint.folders[-1]
+        model = checkpoint.read_model(AutoModelForImageTextToText, base, unused=("lm_head.",))
+        if base != folder:
+            _merge(model, checkpoint)
+        own = any(folder.glob("p*processor_config.json"))
+        size = checkpoint.options["image_size"]
+        settings = {"size": size} if size else {}
+        self._processor = checkpoint.read_part(AutoProcessor, folder if own else base, **settings)
+        _fill_in(self._processor, model.config)
+        names = (getattr(self._processor, name, None) for name in ("image_token", "boi_token"))
+        if tokens := list(filter(None, names)):
+            checkpoint.check_prompts(tokens, "picture", unless="text")
+        self._model = model.base_model
         self._prompts = checkpoint.prompts
         self._sequential = checkpoint.options["positions"] == "sequential"
         self._tokenizing = threading.Lock()  # tokenizers are not safe in threads
@@ -98,25 +113,7 @@ def _pixel_shapes(inputs: Mapping[str, torch.Tensor]) -> tuple[tuple[str, torch.
     return tuple((name, inputs[name].shape[1:]) for name in inputs if name not in _OF_TOKENS)
 
 
-def load(checkpoint: Checkpoint) -> VLMModel:
-    """Loads an image-text-to-text checkpoint, or a LoRA adapter of one, as an embedder.
-
-    Raises `VragError` as `Checkpoint.read_model`, when a prompt has no place for an encoded image
-    or a place for one that is not encoded, and for an adapter that does not fit its base model.
-    """
-    from transformers import AutoModelForImageTextToText, AutoProcessor
-
-    folder, base = checkpoint.folders[0], checkpoint.folders[-1]
-    model = checkpoint.read_model(AutoModelForImageTextToText, base, unused=("lm_head.",))
-    if base != folder:
-        _merge(model, checkpoint)
-    own = any(folder.glob("p*processor_config.json"))
-    size = checkpoint.options["image_size"]
-    settings = {"size": size} if size else {}
-    processor = checkpoint.read_part(AutoProcessor, folder if own else base, **settings)
-    _fill_in(processor, model.config)
-    _check_prompts(checkpoint, processor)
-    return VLMModel(model.base_model, processor, checkpoint)
+load = VLMModel
 
 
 def _fill_in(processor: LibraryObject, config: LibraryObject) -> None:
@@ -129,23 +126,6 @@ def _fill_in(processor: LibraryObject, config: LibraryObject) -> None:
     processor.vision_feature_select_strategy = config.vision_feature_select_strategy
     has_first = config.vision_config.model_type == "clip_vision_model"
     processor.num_additional_image_tokens = int(has_first)
-
-
-def _check_prompts(checkpoint: Checkpoint, processor: LibraryObject) -> None:
-    """Raise `VragError` for a prompt without the image token though an image is encoded, or with
-    it though none is.
-    """
-    names = [getattr(processor, name, None) for name in ("image_token", "boi_token")]
-    tokens = [token for token in names if token]
-    for side, prompt in checkpoint.prompts.items():
-        part = getattr(checkpoint.modalities, side)
-        found = any(token in prompt for token in tokens)
-        if tokens and found != (part != "text"):
-            verdict, remedy = ("a place", "remove") if found else ("no place", "expected")
-            raise VragError(
-                f"{checkpoint.owner}: {side}_prompt is {prompt!r}, which has {verdict} for the"
-                f" picture, though `{side}` is {part!r}; {remedy} {' or '.join(tokens)} in it."
-            )
 
 
 def _merge(model: LibraryObject, checkpoint: Checkpoint) -> None:
@@ -161,8 +141,7 @@ def _merge(model: LibraryObject, checkpoint: Checkpoint) -> None:
         raise VragError(
             f"{checkpoint.owner}: the adapter does not fit its base model: {len(unexpected)} of its"
             f" weights have no place{_example(unexpected)}, and {len(missing)} places have no"
-            f" weight{_example(missing)}. Check base_model_name_or_path in adapter_config.json, or"
-            " merge the adapter with the library that made it."
+            f" weight{_example(missing)}."
         )
     check_weights(model, checkpoint.owner)
     for layer in model.modules():

@@ -18,7 +18,7 @@ from vrag_kit.generation.prompts import PromptSet
 from vrag_kit.judging import Judge, judge_answers, load_judge
 from vrag_kit.papers.mrag_suite import DATASETS, dataset_metric
 from vrag_kit.papers.visual_rag.prompts import PROMPTS
-from vrag_kit.retrieval.hybrid import bm25_pool_run
+from vrag_kit.retrieval.hybrid import bm25_run
 from vrag_kit.synthetic.mrag_suite.opening import MRAG_BENCH, VISUAL_RAG
 from vrag_kit.synthetic.mrag_suite.prompts import FIELD_GUIDE, load_prompts
 from vrag_kit.types import Benchmark, ordered
@@ -49,7 +49,7 @@ class TextOnlyEvaluation:
     """Which questions are asked, and with how many passages."""
 
     k: int = 3
-    """Found by words (`bm25_pool_run`), or one gold passage and k − 1 others."""
+    """Found by words (`bm25_run`), or one gold passage and k − 1 others."""
     questions: int | None = None
     """Of each data set at most; None: all that have a gold document."""
     seed: int = 0
@@ -83,7 +83,7 @@ class TextOnlyEvaluation:
             judges |= dict.fromkeys(named, load_judge(dataset_metric(name, few) or "rule"))
         found = {}
         for name, few in rows.items():
-            arms = gcue_contexts(few, bm25_pool_run(captions_only(few), self.k), **self._drawn)
+            arms = gcue_contexts(few, bm25_run(captions_only(few), self.k), **self._drawn)
             how: dict[str, Any] = {
                 "prompts": prompts_for(few),
                 "decoding": decoding,
