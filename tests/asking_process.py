@@ -22,23 +22,24 @@ import pandas as pd
 from vrag_kit.benchmarks import load_visual_rag
 from vrag_kit.generation import (
     AnswerStore,
-    CostEstimate,
-    Generator,
+    ConversationConfig,
     Hardware,
     Reply,
-    ask_model,
     gt_clue,
     load_generator,
     non_clue,
     one_in_k,
     zero_shot,
 )
-from vrag_kit.generation.generators import Size
+from vrag_kit.generation.conversation import run_conversations
+from vrag_kit.generation.generators import CostEstimate, Generator, Size
 from vrag_kit.papers.visual_rag.prompts import PROMPTS
 from vrag_kit.types import Prompt
 
+SINGLE = ConversationConfig(prompts=PROMPTS)
 
-class SlowModel:
+
+class SlowModel(Generator):
     """Answers with a hash of what it was asked, pixels included, and notes every call
     in a file.
     """
@@ -46,25 +47,12 @@ class SlowModel:
     name, fingerprint = "slow", "slow-1"
 
     def __init__(self, calls: Path, seconds: float) -> None:
-        self.calls, self.seconds, self.decoding, self.sent = (
-            calls,
-            seconds,
-            {"do_sample": False, "max_new_tokens": 4},
-            {},
-        )
-        self.deterministic, self.batched, self.concurrency, self.max_cost = True, True, 1, None
+        self.calls, self.seconds = calls, seconds
+        self.decoding, self.sent = {"do_sample": False, "max_new_tokens": 4}, {}
+        self.deterministic = True
 
-    def forecast(self, prompts: Sequence[Prompt], sizes: Mapping[str, Size]) -> CostEstimate:
+    def estimate_cost(self, prompts: Sequence[Prompt], sizes: Mapping[str, Size]) -> CostEstimate:
         return CostEstimate(calls=len(prompts), images=len(sizes), tokens=0)
-
-    def prepare(self) -> None:
-        """It is always ready."""
-
-    def missing(self) -> str:
-        return ""
-
-    def cost(self, tokens: Mapping[str, int]) -> float:
-        return 0.0
 
     def generate(self, prompts: Sequence[Prompt], *, sample: int = 0) -> list[Reply]:
         time.sleep(self.seconds)
@@ -104,8 +92,8 @@ def ask(store_path: Path, tree: Path, calls: Path | str, seconds: float = 0.02) 
         + one_in_k(benchmark, ks=[2, 3, 4])
     )
     with AnswerStore(store_path, lease=10.0) as store:
-        return ask_model(
-            model, benchmark, contexts, store, prompts=PROMPTS, hardware=Hardware(batch_size=3)
+        return run_conversations(
+            model, benchmark, contexts, store, SINGLE, hardware=Hardware(batch_size=3)
         )
 
 

@@ -23,12 +23,23 @@ import torch
 
 from vrag_kit.benchmarks import load_visual_rag
 from vrag_kit.files import write_file
-from vrag_kit.generation import AnswerStore, Hardware, ask_model, gt_clue, load_generator, one_in_k
+from vrag_kit.generation import (
+    AnswerStore,
+    ConversationConfig,
+    Hardware,
+    gt_clue,
+    load_generator,
+    one_in_k,
+)
+from vrag_kit.generation.conversation import run_conversations
 from vrag_kit.papers.visual_rag.prompts import PROMPTS
 from vrag_kit.retrieval import embed_documents, embedding_cache, load_encoder
 from vrag_kit.synthetic import generate_field_guide
 from vrag_kit.types import Document, Prompt
 from vrag_kit.workspace import path
+
+SINGLE = ConversationConfig(prompts=PROMPTS)
+
 
 ROOT = Path(__file__).parents[1]
 SHARD = 32
@@ -105,7 +116,7 @@ def ask(place: Path) -> None:
     how = Hardware(batch_size=BATCH)
     with AnswerStore(place / "answers.sqlite") as store:
         model = NotingModel(place)
-        table = ask_model(model, BENCHMARK, contexts, store, prompts=PROMPTS, hardware=how)
+        table = run_conversations(model, BENCHMARK, contexts, store, SINGLE, hardware=how)
     write_file(place / f"table-{os.getpid()}.csv", table.to_csv(index=False))
 
 

@@ -24,19 +24,22 @@ from vrag_kit.benchmarks.images import pixel_hash
 from vrag_kit.errors import VragError
 from vrag_kit.generation import (
     AnswerStore,
-    EndpointGenerator,
+    ConversationConfig,
     Hardware,
     Task,
-    ask_model,
     ask_prompts,
     load_generator,
     zero_shot,
 )
+from vrag_kit.generation.conversation import run_conversations
 from vrag_kit.generation.remote.cost import image_tokens
-from vrag_kit.generation.remote.generator import data_url
+from vrag_kit.generation.remote.generator import EndpointGenerator, data_url
 from vrag_kit.generation.remote.providers import ENDPOINTS
 from vrag_kit.papers.visual_rag.prompts import PROMPTS
 from vrag_kit.types import Failure, Message, Prompt, Status
+
+SINGLE = ConversationConfig(prompts=PROMPTS)
+
 
 OPENAI = {
     "top_p": 1.0,
@@ -215,7 +218,7 @@ def test_an_endpoint_that_is_gone_stops_the_run_instead_of_failing_every_questio
     plan: str, words: str, store: AnswerStore
 ) -> None:
     with StrangeServer({"number": [plan]}) as server:
-        with pytest.raises(VragError, match=rf'1\d calls in a row .*"error: {words}'):
+        with pytest.raises(VragError, match=rf"1\d calls in a row .*error: {words}"):
             ask_prompts(
                 connect(server, retries=0), [question(f"number {n}?") for n in range(100)], store
             )
@@ -616,7 +619,7 @@ def test_an_address_with_a_password_is_refused_without_showing_it(address: str) 
 def test_a_forecast_above_the_cap_stops_before_the_first_call(store: AnswerStore) -> None:
     with StrangeServer() as server:
         dear = connect(server, prices=[1000.0, 50_000.0], max_cost=5)
-        forecast = dear.forecast([question("what?")] * 10, {})
+        forecast = dear.estimate_cost([question("what?")] * 10, {})
         words = len(question("what?")[0].parts[0]) // 4 + 8
         assert forecast.cost == pytest.approx(10 * (words * 1000 + 16 * 50_000) / 1e6)
         with pytest.raises(
@@ -668,16 +671,16 @@ def test_the_cap_is_checked_for_all_samples_before_the_first(
     with StrangeServer() as server:
         once = (
             connect(server, prices=[10_000.0, 0.0])
-            .forecast([worded("no_image", next(iter(benchmark.queries.values())).text)], {})
+            .estimate_cost([worded("no_image", next(iter(benchmark.queries.values())).text)], {})
             .cost
         )
         with pytest.raises(VragError, match="Nothing was asked"):
-            ask_model(
+            run_conversations(
                 connect(server, prices=[10_000.0, 0.0], max_cost=2.5 * once),
                 benchmark,
                 zero_shot(benchmark),
                 store,
-                prompts=PROMPTS,
+                SINGLE,
                 samples=3,
             )
         assert server.requests == []
@@ -691,7 +694,7 @@ def test_what_an_endpoint_had_in_its_cache_is_recorded_and_has_its_own_price() -
     assert again[0].tokens == {"prompt": 100, "completion": 10, "cached": 80}
     assert priced.cost(new[0].tokens) == pytest.approx((100 * 1000 + 10 * 2000) / 1e6)
     assert priced.cost(again[0].tokens) == pytest.approx((20 * 1000 + 80 * 250 + 10 * 2000) / 1e6)
-    assert "at 1000 for a million" in str(priced.forecast([question("again?")], {}))
+    assert "at 1000 for a million" in str(priced.estimate_cost([question("again?")], {}))
 
 
 def test_a_forecast_tells_what_nested_prompts_cost_at_the_least(tmp_path: Path) -> None:
@@ -705,29 +708,29 @@ def test_a_forecast_tells_what_nested_prompts_cost_at_the_least(tmp_path: Path) 
         for k in (3, 1, 2)
     ]
     entry = {"model": "gpt-4o@openai", "prices": [1000, 0, 100]}
-    forecast = load_generator(entry).forecast(prompts, sizes)
+    forecast = load_generator(entry).estimate_cost(prompts, sizes)
     shared = 2 * 4 + 3 * 255
     assert forecast.cost == pytest.approx(forecast.tokens * 1000 / 1e6)
     least = forecast.cost - shared * 900 / 1e6
     assert f"{least:.2f} if the provider caches what prompts share" in str(forecast)
-    alone = load_generator(entry).forecast(prompts[:1], sizes)
+    alone = load_generator(entry).estimate_cost(prompts[:1], sizes)
     assert "caches" not in str(alone)
 
 
 def test_a_forecast_tells_hours_by_the_calls_at_once_and_tokens_of_answers() -> None:
     model = load_generator({"model": "gpt-4o@openai", "concurrency": 4})
-    forecast = model.forecast([question("what?")] * 7_200, {})
+    forecast = model.estimate_cost([question("what?")] * 7_200, {})
     assert forecast.hours == 7_200 * 5 / 4 / 3_600
     assert "about 2 h 30 min if a call takes 5 seconds, 4 at once" in str(forecast)
     assert forecast.answer_tokens == 7_200 * 64
     assert "and 460,800 of answers" in str(forecast)
-    thinking = load_generator("o4-mini@openai").forecast([question("what?")], {})
+    thinking = load_generator("o4-mini@openai").estimate_cost([question("what?")], {})
     assert thinking.answer_tokens == 64 + 500
 
 
 def test_a_cap_needs_an_endpoint_that_counts(store: AnswerStore) -> None:
     with StrangeServer({"Reply with the word": ["unmetered"]}) as server:
-        with pytest.raises(VragError, match=r"does not say how many tokens .*`max_cost: null`"):
+        with pytest.raises(VragError, match=r"does not count tokens, .*`max_cost: null`"):
             ask_prompts(connect(server, prices=[1, 1]), [question("what?")], store)
         assert (
             ask_prompts(connect(server, prices=[1, 1], max_cost=None), [question("what?")], store)[
@@ -742,7 +745,7 @@ def test_only_models_that_are_known_have_prices_and_a_cap() -> None:
         load_generator(f"{name}@openai") for name in ("gpt-4o-2024-11-20", "gpt-4o-realtime")
     )
     assert (known.max_cost, strange.max_cost) == (25.0, None)
-    assert "no price is known for this model" in str(strange.forecast([question("what?")], {}))
+    assert "no price is known for this model" in str(strange.estimate_cost([question("what?")], {}))
 
 
 def test_an_entrys_body_adds_to_what_the_endpoint_needs(tmp_path: Path) -> None:

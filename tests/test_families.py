@@ -110,7 +110,7 @@ def test_the_forecast_of_a_prompt_is_its_real_length(
 ) -> None:
     model, pictures = load(family), paint("rgb" * 7)[:count]
     prompt = worded("several_images", "What color is it?", pictures)
-    forecast = model.forecast(
+    forecast = model.estimate_cost(
         [prompt], {picture.where: picture.open().size for picture in pictures}
     )
     (reply,) = model.generate([prompt])
@@ -291,7 +291,9 @@ def test_a_template_that_takes_neither_parts_nor_strings_is_refused(
 def test_what_will_not_fit_is_said_before_anything_is_asked(load: Load, paint) -> None:
     model, pictures = load("llava"), paint("rgb" * 40)
     prompts = [worded("several_images", "What?", pictures[:count]) for count in (1, 3, 100, 120)]
-    forecast = model.forecast(prompts, {picture.where: picture.open().size for picture in pictures})
+    forecast = model.estimate_cost(
+        prompts, {picture.where: picture.open().size for picture in pictures}
+    )
     assert forecast.misfits == 2
     assert "2 prompts do not fit, from 100 images on" in str(forecast)
     assert "the longest prompt, with 120 images" in str(forecast)
@@ -331,7 +333,7 @@ def test_the_forecast_notes_the_memory_that_weights_and_the_longest_prompt_need(
     monkeypatch.setattr(psutil, "virtual_memory", lambda: memory)
     pictures = paint("rgb")
     prompt = worded("several_images", "What?", pictures)
-    forecast = model.forecast([prompt], {each.where: each.open().size for each in pictures})
+    forecast = model.estimate_cost([prompt], {each.where: each.open().size for each in pictures})
     assert all(words in str(forecast) for words in needed), str(forecast)
     if not needed:
         assert "GiB" not in str(forecast)

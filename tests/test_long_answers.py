@@ -17,8 +17,8 @@ from talks import contexts_of, make_talks
 
 from vrag_kit.dry_run import dry_run
 from vrag_kit.errors import VragError
-from vrag_kit.generation import PromptSet, ask_models
-from vrag_kit.generation.prompts import PARSERS, parse_long, parse_short
+from vrag_kit.generation import ask_models
+from vrag_kit.generation.prompts import PARSERS, PromptSet, parse_long, parse_short
 from vrag_kit.judging import is_abstention
 from vrag_kit.papers.crag_mm import PROMPT_SETS
 from vrag_kit.synthetic.mrag_suite.sub_questions import DecomposedBenchmark, SubQuestion

@@ -115,7 +115,7 @@ def test_a_context_of_another_benchmark_is_said(
     changes: dict[str, object], words: str, tmp_path: Path
 ) -> None:
     context = replace(asked_as("gt_clue"), **changes)
-    with pytest.raises(VragError, match=f"of the setting 'gt_clue', {words}"):
+    with pytest.raises(VragError, match=f"'gt_clue', {words}"):
         ask_models([Red()], few_texts(), [context], tmp_path, prompts=PROMPTS)
 
 

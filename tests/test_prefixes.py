@@ -106,13 +106,13 @@ def test_going_on_from_a_common_beginning_gives_the_logits_of_whole_prompts(
 ) -> None:
     model = load(family)
     model.prepare()
-    assert model.nests
+    assert model.shares_prefixes
     model.loaded.model.double()  # so that rounding cannot be taken for a difference, or the reverse
     curves = of_family(curves, family)
     half = len(curves) // 2
     longest_first = [*curves[:half][::-1], *curves[half:][::-1]]  # as rows are ordered
     together = first_logits(model, longest_first)
-    model.loaded.nests = False
+    model.loaded.shares_prefixes = False
     apart = first_logits(model, longest_first)
     assert apart.std(dim=0).max() > 1e-3  # the prompts do differ
     torch.testing.assert_close(together, apart, atol=1e-6, rtol=1e-5)
@@ -143,7 +143,7 @@ def test_a_curve_costs_little_more_than_its_largest_k(load, curves: list[Prompt]
     curve, largest = curves[: len(KS)], curves[len(KS) - 1 : len(KS)]
     model.prepare()
     shared, alone = tokens_read(model, curve), tokens_read(model, largest)
-    model.loaded.nests = False
+    model.loaded.shares_prefixes = False
     apart = tokens_read(model, curve)
     assert shared < 1.5 * alone
     assert apart > 2 * shared
@@ -182,7 +182,7 @@ def test_a_model_that_cannot_reads_all_and_says_why(
     (folder / "config.json").write_text(json.dumps(config), encoding="utf-8")
     model = load_generator(str(folder), decoding={"temperature": 0, "max_new_tokens": 2})
     model.prepare()
-    assert not model.nests
+    assert not model.shares_prefixes
     assert "prompts share no prefix, because" in capsys.readouterr().out
 
 
@@ -193,7 +193,7 @@ def test_rounding_of_a_deep_model_in_half_precision_is_no_reason_against_sharing
 ) -> None:
     model = deep(family)
     model.prepare()
-    assert model.nests
+    assert model.shares_prefixes
 
 
 @pytest.mark.slow
@@ -212,7 +212,7 @@ def test_beginnings_of_another_prompt_are_noticed_in_half_precision(
     monkeypatch.setattr(local_model, "fork_kv_cache", of_the_next_prompt)
     model = deep(family)
     model.prepare()
-    assert not model.nests
+    assert not model.shares_prefixes
 
 
 def test_llama_looks_once_at_the_pictures_of_a_curve(load, curves: list[Prompt]) -> None:
@@ -224,7 +224,7 @@ def test_llama_looks_once_at_the_pictures_of_a_curve(load, curves: list[Prompt])
     )
     model.generate(curves[: len(KS)])
     assert looked == [max(KS)]
-    model.loaded.nests = False
+    model.loaded.shares_prefixes = False
     model.generate(curves[: len(KS)])
     assert looked[1:] == [max(KS) * len(KS)]  # padding included
 
@@ -233,7 +233,7 @@ def test_sampled_answers_are_each_read_whole(tmp_path: Path) -> None:
     folder = build("llava", tmp_path / "llava")
     model = load_generator(str(folder), decoding={"do_sample": True, "max_new_tokens": 2})
     model.prepare()
-    assert not model.nests
+    assert not model.shares_prefixes
 
 
 def rows() -> st.SearchStrategy[list[TokenRow]]:
@@ -277,8 +277,8 @@ def test_a_picture_that_differs_is_not_shared() -> None:
 class Asks:
     """What `make_batches` wants to know of a generator."""
 
-    def __init__(self, *, batched: bool, nests: bool) -> None:
-        self.batched, self.nests = batched, nests
+    def __init__(self, *, batched: bool, shares_prefixes: bool) -> None:
+        self.batched, self.shares_prefixes = batched, shares_prefixes
 
 
 def owned(tmp_path: Path, owners: int) -> dict[str, QueryPrompt]:
@@ -295,19 +295,22 @@ def owned(tmp_path: Path, owners: int) -> dict[str, QueryPrompt]:
 
 
 @given(
-    owners=st.integers(1, 20), size=st.integers(1, 12), batched=st.booleans(), nests=st.booleans()
+    owners=st.integers(1, 20),
+    size=st.integers(1, 12),
+    batched=st.booleans(),
+    shares_prefixes=st.booleans(),
 )
 def test_every_prompt_is_asked_once_in_batches_of_at_most_their_size(
-    owners: int, size: int, batched: bool, nests: bool
+    owners: int, size: int, batched: bool, shares_prefixes: bool
 ) -> None:
     asked = owned(Path("somewhere"), owners)
-    parts = list(make_batches(asked, size, Asks(batched=batched, nests=nests)))
+    parts = list(make_batches(asked, size, Asks(batched=batched, shares_prefixes=shares_prefixes)))
     assert sorted(key for part in parts for key in part) == sorted(asked)
     assert all(0 < len(part) <= size for part in parts)
 
 
 def test_nested_prompts_are_in_one_batch_where_they_are_read_together() -> None:
-    parts = list(make_batches(owned(Path("x"), 3), 9, Asks(batched=True, nests=True)))
+    parts = list(make_batches(owned(Path("x"), 3), 9, Asks(batched=True, shares_prefixes=True)))
     for owner in range(3):
         for draw in (0, 1):
             curve = {f"{owner} {draw} {k}" for k in (1, 2, 3, 4)}
@@ -315,7 +318,7 @@ def test_nested_prompts_are_in_one_batch_where_they_are_read_together() -> None:
 
 
 def test_a_server_is_asked_about_the_longest_first() -> None:
-    parts = list(make_batches(owned(Path("x"), 2), 1, Asks(batched=False, nests=False)))
+    parts = list(make_batches(owned(Path("x"), 2), 1, Asks(batched=False, shares_prefixes=False)))
     assert [key.split()[-1] for (key,) in parts] == [
         *"4444",
         *"3333",

@@ -17,7 +17,6 @@ from hypothesis import strategies as st
 from vrag_kit.benchmarks import load_visual_rag
 from vrag_kit.errors import VragError
 from vrag_kit.generation import (
-    ONE_IN_K,
     TOP_K,
     baseline_contexts,
     clue_position_sweep,
@@ -32,6 +31,7 @@ from vrag_kit.generation import (
     top_k,
     with_min_clues,
 )
+from vrag_kit.generation.contexts import ONE_IN_K
 from vrag_kit.papers.visual_rag import notebook_requirements
 from vrag_kit.papers.visual_rag.prompts import PROMPTS
 from vrag_kit.retrieval import make_run
@@ -215,7 +215,9 @@ def test_what_is_left_out_is_searched_neither_in_a_pool_nor_in_the_corpus() -> N
 
 
 def test_an_unknown_setting_is_refused() -> None:
-    with pytest.raises(VragError, match="the setting 'zeroshot'; those of zero_shot, gt_clue, "):
+    with pytest.raises(
+        VragError, match="the setting 'zeroshot'; expected one of zero_shot, gt_clue, "
+    ):
         PROMPTS.template_for(Context(query_id="q", setting="zeroshot", k=0))
 
 

@@ -21,8 +21,9 @@ from worded import worded
 
 from vrag_kit.benchmarks import load_visual_rag
 from vrag_kit.errors import VragError
-from vrag_kit.generation import AnswerStore, EndpointGenerator, ask_prompts, load_generator
-from vrag_kit.generation.remote import load_balancer
+from vrag_kit.generation import AnswerStore, ask_prompts, load_generator
+from vrag_kit.generation.remote import client as endpoint_client
+from vrag_kit.generation.remote.generator import EndpointGenerator
 from vrag_kit.judging import judge_answers, load_judge
 from vrag_kit.papers.visual_rag import RUBRIC
 from vrag_kit.types import Answer, Prompt
@@ -54,8 +55,8 @@ def quick(monkeypatch: pytest.MonkeyPatch) -> None:
 
     monkeypatch.setattr(client, "INITIAL_RETRY_DELAY", 0.02)
     monkeypatch.setattr(client, "MAX_RETRY_DELAY", 0.02)
-    monkeypatch.setattr(load_balancer, "_COOLDOWN", 0.4)
-    monkeypatch.setattr(load_balancer, "_PAUSE", 0.02)
+    monkeypatch.setattr(endpoint_client, "_COOLDOWN", 0.4)
+    monkeypatch.setattr(endpoint_client, "_PAUSE", 0.02)
 
 
 @contextmanager

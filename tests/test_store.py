@@ -38,20 +38,23 @@ from vrag_kit.dry_run import dry_run
 from vrag_kit.errors import VragError
 from vrag_kit.generation import (
     AnswerStore,
+    ConversationConfig,
     Hardware,
     Reply,
     Task,
-    ask_model,
     ask_models,
     ask_prompts,
     gt_clue,
     m_in_k,
     zero_shot,
 )
+from vrag_kit.generation.conversation import run_conversations
 from vrag_kit.generation.merge_stores import merge_stores
-from vrag_kit.generation.store_layout import AnswerKeys, ImageInfo, prompt_key_json
+from vrag_kit.generation.store_layout import ImageInfo, answer_ids
 from vrag_kit.papers.visual_rag.prompts import PROMPTS
 from vrag_kit.types import PLACEHOLDER, Answer, Failure, Message, Prompt, Status
+
+SINGLE = ConversationConfig(prompts=PROMPTS)
 
 
 @pytest.fixture
@@ -190,20 +193,21 @@ def test_failures_are_kept_with_their_reason_and_asked_again_only_when_told(
         Moody(tmp_path / "calls", 0),
     )
     with AnswerStore(tmp_path / "a.sqlite") as store:
-        first = ask_model(model, benchmark, zero_shot(benchmark), store, prompts=PROMPTS)
+        first = run_conversations(model, benchmark, zero_shot(benchmark), store, SINGLE)
         assert list(first["status"]) == ["timeout", "ok", "ok", "ok"]
         assert first["answer"].isna().tolist() == [True, False, False, False]
         model.healthy = True
         pd.testing.assert_frame_equal(
-            ask_model(model, benchmark, zero_shot(benchmark), store, prompts=PROMPTS), first
+            run_conversations(model, benchmark, zero_shot(benchmark), store, SINGLE),
+            first,
         )
         assert (
-            ask_model(
+            run_conversations(
                 model,
                 benchmark,
                 zero_shot(benchmark),
                 store,
-                prompts=PROMPTS,
+                SINGLE,
                 hardware=Hardware(retry_failures=True),
             )["status"]
             == "ok"
@@ -217,8 +221,8 @@ def test_each_row_of_the_answers_tells_what_was_asked_and_what_was_shown(
     benchmark = load_visual_rag(questions.parent / "annotations.jsonl", questions)
     contexts = zero_shot(benchmark) + m_in_k(benchmark, ms=[1], k=2, draws=2)
     with AnswerStore(tmp_path / "a.sqlite") as store:
-        table = ask_model(
-            SlowModel(tmp_path / "calls", 0), benchmark, contexts, store, prompts=PROMPTS
+        table = run_conversations(
+            SlowModel(tmp_path / "calls", 0), benchmark, contexts, store, SINGLE
         )
     assert set(table["benchmark"]) == {benchmark.name}
     assert list(table["doc_ids"]) == [context.doc_ids for context in contexts]
@@ -279,7 +283,7 @@ def test_a_placeholder_of_a_dry_run_is_stored_in_its_copy_and_refused_elsewhere(
     placeholder = replace(answer("x"), fields={PLACEHOLDER: "mark"})
     scratch.mkdir()
     with AnswerStore(path) as store:
-        with pytest.raises(VragError, match=r"a\.sqlite: .*placeholders of a dry run"):
+        with pytest.raises(VragError, match=r"a\.sqlite: .*placeholder of a dry run"):
             store.write([placeholder], {"x": []})
         with dry_run(scratch), AnswerStore(path) as copy:
             copy.write([placeholder], {"x": []})
@@ -305,7 +309,7 @@ def test_a_worker_that_waits_writes_nothing_and_looks_ever_more_rarely(
     benchmark = load_visual_rag(questions.parent / "annotations.jsonl", questions)
     contexts, model = zero_shot(benchmark), SlowModel(tmp_path / "calls", 0)
     with AnswerStore(tmp_path / "a.sqlite") as store:
-        ids = list(ask_model(model, benchmark, contexts, store, prompts=PROMPTS)["answer_id"])
+        ids = list(run_conversations(model, benchmark, contexts, store, SINGLE)["answer_id"])
     (tmp_path / "a.sqlite").unlink()
     looked, looks = threading.Semaphore(0), list[float]()
 
@@ -317,7 +321,7 @@ def test_a_worker_that_waits_writes_nothing_and_looks_ever_more_rarely(
 
     def wait_and_ask() -> None:
         with Watched(tmp_path / "a.sqlite") as store:
-            ask_model(model, benchmark, contexts, store, prompts=PROMPTS)
+            run_conversations(model, benchmark, contexts, store, SINGLE)
 
     with AnswerStore(tmp_path / "a.sqlite", lease=4) as asking:
         assert asking.claim(ids) == ids
@@ -368,7 +372,7 @@ def test_a_late_answer_does_not_replace_the_first(tmp_path: Path) -> None:
 def test_an_empty_answer_is_never_stored_as_a_good_one(tmp_path: Path) -> None:
     with (
         AnswerStore(tmp_path / "a.sqlite") as store,
-        pytest.raises(VragError, match="have the status 'ok' but no text"),
+        pytest.raises(VragError, match="has the status 'ok' but no text"),
     ):
         store.write([answer("x", "  ")], {"x": []})
 
@@ -388,8 +392,9 @@ def test_the_key_is_what_determines_the_answer(tmp_path: Path) -> None:
         sample: int = 0,
         role: str = "user",
     ) -> str:
-        keys = AnswerKeys(fingerprint, decoding or {"do_sample": False}, sample)
-        return keys.answer_ids([prompt_key_json((Message(role=role, parts=parts),), pixels)])[0]
+        prompt = (Message(role=role, parts=parts),)
+        how = decoding or {"do_sample": False}
+        return answer_ids([prompt], pixels, fingerprint, how, sample)[0]
 
     assert key("what?", a) == key(
         "what?", same
@@ -436,8 +441,7 @@ def test_keys_are_hashes_of_the_plain_json(
         expected = hashlib.sha256(text.encode()).hexdigest()
     except UnicodeEncodeError:  # half a surrogate pair, which no prompt can hold
         return
-    keys = AnswerKeys("model", decoding, sample)
-    assert keys.answer_ids([prompt_key_json(prompt, pictures)]) == [expected]
+    assert answer_ids([prompt], pictures, "model", decoding, sample) == [expected]
 
 
 def test_a_picture_that_was_replaced_is_hashed_again(tmp_path: Path) -> None:
@@ -480,8 +484,8 @@ def test_a_picture_that_changes_before_the_next_model_is_asked_as_it_is_then(
 def test_what_was_asked_can_be_read_back(questions: Path, tmp_path: Path) -> None:
     benchmark = load_visual_rag(questions.parent / "annotations.jsonl", questions)
     with AnswerStore(tmp_path / "a.sqlite") as store:
-        table = ask_model(
-            SlowModel(tmp_path / "calls", 0), benchmark, gt_clue(benchmark), store, prompts=PROMPTS
+        table = run_conversations(
+            SlowModel(tmp_path / "calls", 0), benchmark, gt_clue(benchmark), store, SINGLE
         )
         (message,) = store.prompt(table["answer_id"][0])
         assert "number 0?" in message["parts"][0]
@@ -615,7 +619,7 @@ def below_a_file(path: Path) -> Path:
     ("place", "words"),
     [
         (another_database, r"no answer store \(it holds accounts\)"),
-        (lambda path: path.parent, "this is a folder; expected a file in it, .*answers.sqlite"),
+        (lambda path: path.parent, "a folder; expected a file, such as .*answers.sqlite"),
         (below_a_file, "Choose a path with write access"),
         (lambda _: Path("/proc/self/a.sqlite"), "Choose a path with write access"),
     ],
@@ -668,8 +672,8 @@ def damaged(path: Path, sql: str) -> None:
     [
         ("UPDATE answers SET raw = NULL WHERE answer_id = 'x'", "answer 'x' .*'ok'.* is damaged"),
         ("UPDATE answers SET status = 'fine' WHERE answer_id = 'x'", "answer 'x' .*'fine'"),
-        ("UPDATE answers SET sent = '{' WHERE answer_id = 'x'", "answer 'x' .* asked again"),
-        ("UPDATE answers SET fields = NULL WHERE answer_id = 'x'", "answer 'x' .* asked again"),
+        ("UPDATE answers SET sent = '{' WHERE answer_id = 'x'", "answer 'x' .* is damaged"),
+        ("UPDATE answers SET fields = NULL WHERE answer_id = 'x'", "answer 'x' .* is damaged"),
         ("DELETE FROM about", "layout 0, expected layout 5"),
         ("UPDATE about SET version = 'x'", "layout 'x', expected layout 5"),
     ],

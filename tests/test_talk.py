@@ -120,7 +120,7 @@ def test_a_turn_that_is_missing_or_there_twice_is_refused_before_anything_is_ask
 ) -> None:
     talks = make_talks(tmp_path, {"a": 3})
     first, second, third = contexts_of(talks)
-    with pytest.raises(VragError, match=r"conversation 'a', mm_llm .*0 \(query 'a-0'\), 2 "):
+    with pytest.raises(VragError, match=r"conversation 'a'.*0 \(query 'a-0'\), 2 "):
         ask(server, talks, [first, third], tmp_path, OWN)
     again = replace(talks.queries["a-1"], query_id="again")
     talks = replace(talks, queries={**talks.queries, "again": again})

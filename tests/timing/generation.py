@@ -23,9 +23,9 @@ from tests.own_way import prepared
 from vrag_kit.benchmarks import load_visual_rag
 from vrag_kit.generation import (
     AnswerStore,
+    ConversationConfig,
     Hardware,
     LocalGenerator,
-    ask_model,
     build_prompt,
     gt_clue,
     load_generator,
@@ -33,11 +33,15 @@ from vrag_kit.generation import (
     one_in_k,
     zero_shot,
 )
+from vrag_kit.generation.conversation import run_conversations
 from vrag_kit.generation.local.vision_cache import VisionCache
 from vrag_kit.generation.store_layout import ImageInfo, StoredPrompt
 from vrag_kit.papers.visual_rag.prompts import PROMPTS
 from vrag_kit.synthetic import generate_field_guide
 from vrag_kit.types import Answer, Benchmark, Context, LazyImage
+
+SINGLE = ConversationConfig(prompts=PROMPTS)
+
 
 MODEL = "vrag_kit/synthetic/weights/field-guide-vlm-many"
 BATCH, REPEATS = 32, 3
@@ -115,12 +119,12 @@ def measure(
             TimedStore(Path(folder) / "answers.sqlite") as store,
         ):
             began = time.perf_counter()
-            ask_model(
+            run_conversations(
                 generator,
                 benchmark,
                 contexts,
                 store,
-                prompts=PROMPTS,
+                SINGLE,
                 hardware=Hardware(batch_size=BATCH),
             )
             took = time.perf_counter() - began

@@ -73,31 +73,33 @@ def measure(title: str, folder: Path, prompts: list[Prompt], device: str) -> Non
                 decoding={"temperature": 0, "max_new_tokens": tokens},
             )
             model.prepare()
-        if not model.nests:
+        if not model.shares_prefixes:
             print(f"{title}: {said.getvalue()}")
             return
         largest = prompts[len(KS) - 1 :: len(KS)]
         alone, together, apart = seconds(
-            asking(model, largest, nests=False),
-            asking(model, prompts, nests=True),
-            asking(model, prompts, nests=False),
+            asking(model, largest, shares_prefixes=False),
+            asking(model, prompts, shares_prefixes=True),
+            asking(model, prompts, shares_prefixes=False),
         )
         row += [f"{together / alone:.2f}", f"{apart / alone:.2f}"]
-    model.loaded.nests = True
+    model.loaded.shares_prefixes = True
     shared = model.generate(prompts)
-    model.loaded.nests = False
+    model.loaded.shares_prefixes = False
     other = sum(a.raw != b.raw for a, b in zip(shared, model.generate(prompts), strict=True))
     print(
         "{:<26} {:>9} {:>9} {:>9} {:>9}".format(*row), f"{other:>6} of {len(prompts)}", flush=True
     )
 
 
-def asking(model: LocalGenerator, prompts: list[Prompt], *, nests: bool) -> Callable[[], object]:
+def asking(
+    model: LocalGenerator, prompts: list[Prompt], *, shares_prefixes: bool
+) -> Callable[[], object]:
     """Asks a curve's prompts together, one question after the other."""
     step = len(prompts) // QUESTIONS
 
     def ask() -> None:
-        model.loaded.nests = nests
+        model.loaded.shares_prefixes = shares_prefixes
         for start in range(0, len(prompts), step):
             model.generate(prompts[start : start + step])
 

@@ -1,9 +1,8 @@
 """Generate answers: evidence contexts, prompts, models, and the answer store."""
 
-from vrag_kit.config import Decoding, Hardware
+from vrag_kit.config import Hardware
 from vrag_kit.generation.ask import Task, ask_prompts
 from vrag_kit.generation.contexts import (
-    ONE_IN_K,
     TOP_K,
     baseline_contexts,
     clue_position_sweep,
@@ -24,44 +23,34 @@ from vrag_kit.generation.contexts import (
     zero_shot,
 )
 from vrag_kit.generation.conversation import ConversationConfig, EarlyStop, TokenLimit
-from vrag_kit.generation.evidence_modes import MODES, evidence_modes, top_k_per_modality
+from vrag_kit.generation.evidence_modes import evidence_modes, top_k_per_modality
 from vrag_kit.generation.experiment import (
     ask_conversations,
-    ask_model,
     ask_models,
     build_prompt,
     pending_answers,
 )
-from vrag_kit.generation.generators import CostEstimate, Generator, Reply, load_generator
+from vrag_kit.generation.generators import Reply, load_generator
 from vrag_kit.generation.local.generator import LocalGenerator
-from vrag_kit.generation.prompts import PromptSet, read_prompts
-from vrag_kit.generation.remote.generator import EndpointGenerator
+from vrag_kit.generation.prompts import read_prompts
 from vrag_kit.generation.rendering import render
 from vrag_kit.generation.rewriting import load_rewriter
 from vrag_kit.generation.store import AnswerStore, stored_field
 from vrag_kit.types import Failure, Status
 
 __all__ = [
-    "MODES",
-    "ONE_IN_K",
     "TOP_K",
     "AnswerStore",
     "ConversationConfig",
-    "CostEstimate",
-    "Decoding",
     "EarlyStop",
-    "EndpointGenerator",
     "Failure",
-    "Generator",
     "Hardware",
     "LocalGenerator",
-    "PromptSet",
     "Reply",
     "Status",
     "Task",
     "TokenLimit",
     "ask_conversations",
-    "ask_model",
     "ask_models",
     "ask_prompts",
     "baseline_contexts",

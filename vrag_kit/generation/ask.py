@@ -5,9 +5,8 @@ Prompts are sent in batches or in parallel calls.
 from __future__ import annotations
 
 import re
-import threading
 import time
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass, replace
@@ -21,85 +20,40 @@ from vrag_kit.generation.generators import CostEstimate, Generator, Reply, iter_
 from vrag_kit.generation.prompts import Parser, parse_tagged
 from vrag_kit.generation.store import AnswerStore
 from vrag_kit.generation.store_layout import (
-    AnswerKeys,
     ImageInfo,
-    prompt_key_json,
+    answer_ids,
     serialize_prompt,
 )
 from vrag_kit.log import logger, progress, record_calls
 from vrag_kit.types import Answer, Failure, Prompt, Status
 
-_FRESH = 30.0
-"""Seconds after which other processes' spending is looked up again."""
 
-
-class Budget:
-    """Tracks what a model's answers in a store have cost, in US dollars, and enforces its cap.
-    Spending of other processes is included within half a minute.
+def check_budget(
+    generator: Generator, store: AnswerStore, expected: CostEstimate | None = None
+) -> None:
+    """Raise `VragError` when a model's answers in a store have cost its `max_cost`, or would exceed
+    it with the `expected` cost.
     """
-
-    def __init__(self, generator: Generator, store: AnswerStore) -> None:
-        self._generator = generator
-        self._store = store
-        self._lock = threading.Lock()
-        self._spent = 0.0
-        self._read_at = float("-inf")
-
-    def check_estimate(self, estimate: CostEstimate) -> None:
-        """Raise `VragError` when an estimate exceeds what may still be spent."""
-        cap = self._generator.max_cost
-        if cap is None or estimate.cost is None:
-            return
-        spent = self._store.total_cost(self._generator.name)
-        if spent + estimate.cost > cap:
-            raise VragError(
-                f"{self._generator.name}: this will cost about {estimate.cost:,.2f} US dollars,"
-                f" after {spent:,.2f} so far, and max_cost is {cap:g}. Nothing was asked. Set"
-                " max_cost in the model's entry, as in {model: …, max_cost:"
-                f" {ceil(spent + estimate.cost)}}}, or ask for less."
-            )
-
-    def check(self) -> None:
-        """Raise `VragError` when the cap is reached."""
-        cap = self._generator.max_cost
-        if cap is None:
-            return
-        with self._lock:
-            if time.monotonic() - self._read_at > _FRESH:
-                self._spent = self._store.total_cost(self._generator.name)
-                self._read_at = time.monotonic()
-            if self._spent >= cap:
-                raise VragError(
-                    f"{self._generator.name}: stopped, its answers in {self._store.path.name} have"
-                    f" cost {self._spent:.2f} US dollars and max_cost is {cap:g}. Answers are kept;"
-                    " raise max_cost in the model's entry to go on."
-                )
-
-    def spend(self, reply: Reply) -> None:
-        """Add the cost of a reply that was just stored."""
-        if cost := self._generator.cost(reply.tokens):
-            with self._lock:
-                self._spent += cost
+    if generator.max_cost is None:
+        return
+    name, cap = generator.name, generator.max_cost
+    spent = store.total_cost(name)
+    if expected is None and spent >= cap:
+        raise VragError(
+            f"{name}: stopped, its answers in {store.path.name} have cost {spent:.2f} US dollars"
+            f" and max_cost is {cap:g}. Answers are kept; raise max_cost in the model's entry to go"
+            " on."
+        )
+    if expected and expected.cost is not None and spent + expected.cost > cap:
+        raise VragError(
+            f"{name}: this will cost about {expected.cost:,.2f} US dollars, after {spent:,.2f} so"
+            f" far, and max_cost is {cap:g}. Nothing was asked. Set max_cost in the model's entry,"
+            f" as in {{model: …, max_cost: {ceil(spent + expected.cost)}}}, or ask for less."
+        )
 
 
 SERVED = "served"
 """Field of an answer: the model name that the endpoint reports."""
-
-
-def served_name_warning(asked: str, served: Sequence[str], what: str) -> str:
-    """Return a warning if answers (`what`) came from other models than `asked`, or several versions
-    of it; "" if all came from one.
-
-    A version is the name followed by a date or number ("gpt-4o-2024-08-06"), or a revision
-    ("@main", ":latest"); "gpt-4o-mini" is another model than "gpt-4o".
-    """
-    counts = Counter(served)
-    version = re.compile(rf"{re.escape(asked)}((-\d+)+|[@:].*)?")
-    others = Counter({name: counts[name] for name in counts if not version.fullmatch(name)})
-    if others:
-        came = f"{others.total():,} of {len(served):,} {what} came from {quote_with_counts(others)}"
-        return f"{came}, not {asked!r}"
-    return f"{what} came from {quote_with_counts(counts)}" if len(counts) > 1 else ""
 
 
 def quote_with_counts(names: Counter[str]) -> str:
@@ -115,7 +69,7 @@ Watch = Callable[[Sequence[tuple[Prompt, Answer]]], None]
 _SHORTEST_PAUSE = 0.1
 _LONGEST_PAUSE = 5.0
 """Seconds between two looks at what others are asking."""
-_SAY_AGAIN = 30.0
+_NOTE_EVERY = 30.0
 """Seconds between messages that another process is waited for."""
 
 
@@ -168,9 +122,10 @@ def ask_prompts(
     hardware, task = hardware or Hardware(), task or Task()
     began = time.monotonic()
     pictures = store.image_info(iter_images(prompts))
-    answer_ids = _answer_ids(generator, prompts, pictures, task.sample)
-    owned = zip(owners or [""] * len(answer_ids), prompts, strict=True)
-    asked = dict(zip(answer_ids, owned, strict=True))
+    model = (generator.fingerprint, generator.decoding)
+    ids = answer_ids(prompts, pictures, *model, task.sample)
+    owned = zip(owners or [""] * len(ids), prompts, strict=True)
+    asked = dict(zip(ids, owned, strict=True))
     answers = store.read(list(asked))
     retry = store.failures(asked) if hardware.retry_failures else {}
     retry = {each: when for each, when in retry.items() if not _stands(answers[each], task)}
@@ -181,8 +136,7 @@ def ask_prompts(
     if todo and task.watch:
         task.watch([(asked[each][1], answers[each]) for each in asked if each not in todo])
     if todo:
-        budget = Budget(generator, store)
-        asker = _Asker(generator, store, todo, retry, pictures, task, budget)
+        asker = _Asker(generator, store, todo, retry, pictures, task)
         new = asker.ask_all(hardware.batch_size)
         answers |= store.read(list(todo))
     answers = {answer_id: _read(answer, task) for answer_id, answer in answers.items()}
@@ -196,15 +150,30 @@ def ask_prompts(
     _note_served(generator, list(answers.values()), task)
     lost = [each.failure for each in answers.values() if each.failure and not _stands(each, task)]
     record_calls("model", generator.name, len(answers), lost)
-    return [answers[answer_id] for answer_id in answer_ids]
+    return [answers[answer_id] for answer_id in ids]
 
 
 def _note_served(generator: Generator, answers: Sequence[Answer], task: Task) -> None:
-    """Print the names under which an endpoint answered, where they are not the asked one."""
-    if "model_id" in generator.sent:  # it is an endpoint's
-        served = [each.fields[SERVED] for each in answers if SERVED in each.fields]
-        if line := served_name_warning(generator.sent["model_id"], served, task.what):
-            logger.info(f"note: {generator.name}: {line}")
+    """Print from which models the answers came, if others than the requested one, or several
+    versions of it.
+
+    A version is the name followed by a date or number ("gpt-4o-2024-08-06"), or a revision
+    ("@main", ":latest"); "gpt-4o-mini" is another model than "gpt-4o".
+    """
+    if "model_id" not in generator.sent:  # it is no endpoint's
+        return
+    requested = generator.sent["model_id"]
+    counts = Counter(each.fields[SERVED] for each in answers if SERVED in each.fields)
+    version = re.compile(rf"{re.escape(requested)}((-\d+)+|[@:].*)?")
+    others = Counter({name: counts[name] for name in counts if not version.fullmatch(name)})
+    note = f"note: {generator.name}: "
+    if others:
+        logger.info(
+            f"{note}{others.total():,} of {counts.total():,} {task.what} came from"
+            f" {quote_with_counts(others)}, not {requested!r}"
+        )
+    elif len(counts) > 1:
+        logger.info(f"{note}{task.what} came from {quote_with_counts(counts)}")
 
 
 def stored_answers(
@@ -212,19 +181,9 @@ def stored_answers(
 ) -> list[Answer | None]:
     """Return the stored answer to each prompt, in order, or None; no model is queried."""
     pictures = store.image_info(iter_images(prompts))
-    answer_ids = _answer_ids(generator, prompts, pictures, sample)
-    stored = store.read(answer_ids)
-    return [stored.get(answer_id) for answer_id in answer_ids]
-
-
-def _answer_ids(
-    generator: Generator,
-    prompts: Sequence[Prompt],
-    pictures: Mapping[str, ImageInfo],
-    sample: int,
-) -> list[str]:
-    keys = AnswerKeys(generator.fingerprint, generator.decoding, sample)
-    return keys.answer_ids(prompt_key_json(each, pictures) for each in prompts)
+    ids = answer_ids(prompts, pictures, generator.fingerprint, generator.decoding, sample)
+    stored = store.read(ids)
+    return [stored.get(answer_id) for answer_id in ids]
 
 
 @dataclass(frozen=True, slots=True)
@@ -238,50 +197,40 @@ class _Asker:
     """Failures that are retried, with the time at which they were stored."""
     pictures: Mapping[str, ImageInfo]
     task: Task
-    budget: Budget
 
     def ask_all(self, batch_size: int) -> int:
         """Print and check the cost estimate, ask all questions, and wait for other processes.
         Returns how many were asked here.
         """
-        self._estimate()
-        self.generator.prepare()
-        size = getattr(self.generator, "at_once", batch_size) if self.generator.batched else 1
-        label = f"{self.task} of {self.generator.name}"
+        generator, task = self.generator, self.task
+        sizes = {where: picture.size for where, picture in self.pictures.items()}
+        prompts = [owned.prompt for owned in self.todo.values()] * (task.samples - task.sample)
+        estimate = generator.estimate_cost(prompts, sizes)
+        logger.info(f"{generator.name}: {estimate}")
+        check_budget(generator, self.store, estimate)
+        generator.prepare()
+        size = (generator.max_batch or batch_size) if generator.batched else 1
+        batches = make_batches(self.todo, size, generator)
         new = 0
         with self.store.renew_leases():
-            parts = make_batches(self.todo, size, self.generator)
-            with progress(label, len(self.todo), "prompts") as bar:
-                for count, length in _at_once(self._ask, parts, self.generator.concurrency):
+            with progress(f"{task} of {generator.name}", len(self.todo), "prompts") as bar:
+                for count, length in _at_once(self._ask, batches, generator.concurrency):
                     new += count
                     bar.update(length)
-            return new + self._wait(list(self.todo), size)
-
-    def _estimate(self) -> None:
-        """Print the cost estimate of this round and those of further samples, and check it."""
-        rounds = self.task.samples - self.task.sample
-        prompts = [owned.prompt for owned in self.todo.values()] * rounds
-        sizes = {where: picture.size for where, picture in self.pictures.items()}
-        estimate = self.generator.forecast(prompts, sizes)
-        logger.info(f"{self.generator.name}: {estimate}")
-        self.budget.check_estimate(estimate)
+            return new + self._wait(size)
 
     def _ask(self, batch: Sequence[str]) -> int:
         """Ask those of a batch that are free; returns how many they were."""
-        self.budget.check()
+        check_budget(self.generator, self.store)
         ours = self.store.claim(batch, retry=self.retry)
         if not ours:
             return 0
         prompts = [self.todo[answer_id].prompt for answer_id in ours]
         replies = self.generator.generate(prompts, sample=self.task.sample)
-        answers = [
-            self._answer(answer_id, reply) for answer_id, reply in zip(ours, replies, strict=True)
-        ]
+        answers = [self._answer(*each) for each in zip(ours, replies, strict=True)]
         asked = zip(ours, prompts, strict=True)
         stored = {each: serialize_prompt(prompt, self.pictures) for each, prompt in asked}
         self.store.write(answers, stored)
-        for reply in replies:
-            self.budget.spend(reply)
         if self.task.watch:
             self.task.watch(list(zip(prompts, answers, strict=True)))
         return len(ours)
@@ -302,38 +251,25 @@ class _Asker:
             tokens=reply.tokens,
         )
 
-    def _wait(self, todo: Sequence[str], size: int) -> int:
+    def _wait(self, size: int) -> int:
         """Wait for questions that other processes are asking, and ask those that they abandon.
         Returns how many were asked here. The store is polled less and less often.
         """
-        new, said = 0, 0.0
+        new, noted = 0, 0.0
         pause = _SHORTEST_PAUSE
-        while missing := self._missing(todo):
+        while missing := self.store.unanswered(list(self.todo), retry=self.retry):
             free = self.store.free(missing, retry=self.retry)
-            parts = [free[start : start + size] for start in range(0, len(free), size)]
-            got = sum(self._ask(part) for part in parts)
-            new += got
-            if got:
+            if free:
+                new += sum(self._ask(free[at : at + size]) for at in range(0, len(free), size))
                 pause = _SHORTEST_PAUSE
                 continue
-            if time.monotonic() - said > _SAY_AGAIN:
-                logger.info(
-                    f"waiting for another notebook or process, which is asking {len(missing):,}"
-                    " of these questions: each is asked once",
-                )
-                said = time.monotonic()
+            if time.monotonic() - noted > _NOTE_EVERY:
+                count = f"{len(missing):,} of these questions"
+                logger.info(f"waiting for another notebook or process, which is asking {count}")
+                noted = time.monotonic()
             time.sleep(pause)
             pause = min(2 * pause, _LONGEST_PAUSE)
         return new
-
-    def _missing(self, todo: Sequence[str]) -> list[str]:
-        """The questions without an answer, and failures that nobody has asked again."""
-        known, failed = self.store.read(todo), self.store.failures(self.retry)
-        return [
-            answer_id
-            for answer_id in todo
-            if answer_id not in known or failed.get(answer_id, -1.0) == self.retry.get(answer_id)
-        ]
 
 
 def _at_once(
@@ -358,10 +294,8 @@ def _at_once(
             try:
                 finished = wait(running, return_when=FIRST_COMPLETED).done
             except KeyboardInterrupt:
-                logger.info(
-                    f"stopping: {len(running)} calls are under way and are waited for, so that"
-                    " their answers are kept; interrupt again to drop them",
-                )
+                count = f"{len(running)} calls are under way"
+                logger.info(f"stopping: {count} and are waited for; interrupt again to drop them")
                 raise
             for done in finished:
                 yield done.result(), running.pop(done)
@@ -393,20 +327,25 @@ def _stands(answer: Answer, task: Task) -> bool:
 def _report(
     task: Task, label: str, came: Mapping[str, int], answers: Sequence[Answer], seconds: float
 ) -> None:
-    """Print how a round ended: where answers came from, why some failed, kind by kind
-    with an example, and how many are without "Answer:". What is 0 is left out.
+    """Print how a round ended: where answers came from, why some failed, by kind with an example,
+    and how many are without "Answer:". Zeros are left out.
     """
-    failures = [answer.failure for answer in answers if answer.failure]
-    failed = sum(not _stands(answer, task) for answer in answers if answer.failure)
-    counts = {**came, "empty or cut off": len(failures) - failed, "failed": failed}
-    told = [f"{count:,} {what}" for what, count in counts.items() if count] or ["none"]
-    logger.info(f"{label}: {', '.join(told)}; {seconds:.0f} s")
-    for kind in dict.fromkeys(failure.kind for failure in failures):
-        alike = [failure for failure in failures if failure.kind == kind]
+    failures = defaultdict[Status, list[Failure]](list)
+    for answer in answers:
+        if answer.failure:
+            failures[answer.status].append(answer.failure)
+    silent = [kind for kind in failures if task.silence_counts and kind.is_answer]
+    n_silent = sum(len(failures[kind]) for kind in silent)
+    n_failed = sum(map(len, failures.values())) - n_silent
+    counts = {**came, "empty or cut off": n_silent, "failed": n_failed}
+    parts = [f"{count:,} {what}" for what, count in counts.items() if count]
+    logger.info(f"{label}: {', '.join(parts) or 'none'}; {seconds:.0f} s")
+    for kind, alike in failures.items():
         line = f"failed {len(alike):,} times: {alike[0]}"
-        if task.silence_counts and kind.is_answer:
-            be, count = ("is", "it counts") if len(alike) == 1 else ("are", "they count")
-            line = f"{len(alike):,} of the answers {be} {kind} ({alike[0].words}); {count} as wrong"
+        if kind in silent:
+            be = "is" if len(alike) == 1 else "are"
+            words = f"of the answers {be} {kind} ({alike[0].words}), counted as wrong"
+            line = f"{len(alike):,} {words}"
         logger.info(f"  {line}")
     usable = [answer for answer in answers if answer.failure is None]
     if untagged := sum(bool(answer.fields.get("untagged")) for answer in usable):

@@ -38,26 +38,23 @@ def make_batches(
 ) -> Iterator[Sequence[Key]]:
     """Yield keys of prompts in batches of at most `size`, for a few owners at a time.
 
-    If the generator nests prompts (see `Generator.nests`), nested prompts share a batch; otherwise
-    a batch holds prompts of similar size, with little padding. A generator that is not batched gets
+    If the generator shares prefixes, nested prompts share a batch; otherwise a batch holds prompts
+    of similar size, with little padding. A generator that is not batched gets
     the longest prompts first: their shared prefix is then in the server's cache when shorter ones
     follow.
     """
-    owners = {owner: place for place, owner in enumerate(dict.fromkeys(_owners(asked)))}
+    distinct = dict.fromkeys(each.owner for each in asked.values())
+    places = {owner: place for place, owner in enumerate(distinct)}
 
     def block_of(key: Key) -> int:
-        return owners[asked[key].owner] // max(_BLOCK, size)
+        return places[asked[key].owner] // max(_BLOCK, size)
 
     for _, part in groupby(sorted(asked, key=block_of), key=block_of):
         together = sorted(part, key=lambda key: asked[key].load, reverse=not generator.batched)
-        if getattr(generator, "nests", False) and size > 1:
+        if generator.shares_prefixes and size > 1:
             yield from _packed(_chains(together, asked), size)
         else:
             yield from (together[at : at + size] for at in range(0, len(together), size))
-
-
-def _owners(asked: Mapping[Key, QueryPrompt]) -> Iterator[str]:
-    return (each.owner for each in asked.values())
 
 
 def _chains(keys: Sequence[Key], asked: Mapping[Key, QueryPrompt]) -> list[list[Key]]:

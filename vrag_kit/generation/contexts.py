@@ -105,7 +105,11 @@ def top_ranked(benchmark: Benchmark, run: pd.DataFrame) -> Distractors:
         ranked[query_id] = [doc_id for doc_id in ranked[query_id] if doc_id not in clues]
     counts = {query_id: len(documents) for query_id, documents in ranked.items()}
     what = "documents in the run that are no clue"
-    return Distractors(what, counts, lambda query_id, _, n: ranked[query_id][:n])
+    return Distractors(what, counts, _first(ranked))
+
+
+def _first(documents: Mapping[QueryId, Sequence[DocId]]) -> Take:
+    return lambda query_id, _, n: documents[query_id][:n]
 
 
 def ranked_documents(benchmark: Benchmark, run: pd.DataFrame) -> dict[QueryId, list[DocId]]:
@@ -155,11 +159,9 @@ def distractor_sets(
     }
     for source in sources.values():
         most = source.clip([most + 1])[0] - 1
+    clues = {each: clues_of_draw(benchmark, each, 0, seed, 1) for each in benchmark.queries}
     sets: dict[str, Others] = {BLANK: dict.fromkeys(benchmark.queries, ())}
-    sets[DUPLICATE] = {
-        query_id: (clues_of_draw(benchmark, query_id, 0, seed, 1)[0],) * most
-        for query_id in benchmark.queries
-    }
+    sets[DUPLICATE] = {query_id: tuple(clue * most) for query_id, clue in clues.items()}
     for kind, source in sources.items():
         sets[kind] = {each: tuple(source.take(each, 0, most)) for each in benchmark.queries}
     return sets
@@ -196,13 +198,13 @@ def with_blank_images(benchmark: Benchmark) -> Benchmark:
     """Return the benchmark with a blank image (`blank_id`) added for every clue. The contexts of
     `clue_with_distractors` need it.
     """
-    blanks: list[Document] = []
-    for query_id in benchmark.queries:
-        for doc_id in benchmark.relevant(query_id):
-            image = benchmark.corpus[doc_id].image
-            if image is not None:
-                blanks.append(Document(doc_id=blank_id(doc_id), image=BlankImage(image)))
-    return benchmark.with_documents(blanks)
+    clues = chain.from_iterable(map(benchmark.relevant, benchmark.queries))
+    images = {doc_id: benchmark.corpus[doc_id].image for doc_id in clues}
+    return benchmark.with_documents(
+        Document(doc_id=blank_id(doc_id), image=BlankImage(image))
+        for doc_id, image in images.items()
+        if image is not None
+    )
 
 
 def blank_id(doc_id: DocId) -> DocId:
@@ -334,8 +336,7 @@ def first_clue(benchmark: Benchmark, run: pd.DataFrame) -> list[Context]:
     contexts = []
     for query_id, ranked in ranked_documents(benchmark, run).items():
         clues = benchmark.relevant(query_id)
-        found = tuple(doc_id for doc_id in ranked if doc_id in clues)[:1]
-        if found:
+        if found := tuple(doc_id for doc_id in ranked if doc_id in clues)[:1]:
             contexts.append(Context(query_id=query_id, setting="first_clue", k=1, doc_ids=found))
     return contexts
 
@@ -371,20 +372,10 @@ def one_in_k(
     ks = negatives.clip(ks)
     fewest = min(ks)
     if not -fewest <= clue_position < fewest:
-        raise VragError(
-            f"clue_position: found {clue_position}; expected −{fewest} to {fewest - 1}, for"
-            f" {fewest} images."
-        )
-    sizes = [(k, 1) for k in ks]
-    return build_contexts(
-        benchmark,
-        "one_in_k",
-        sizes,
-        negatives.take,
-        draws=draws,
-        seed=seed,
-        clue_position=clue_position,
-    )
+        expected = f"−{fewest} to {fewest - 1}, for {fewest} images"
+        raise VragError(f"clue_position: found {clue_position}; expected {expected}.")
+    build = partial(build_contexts, benchmark, "one_in_k", draws=draws, seed=seed)
+    return build([(k, 1) for k in ks], negatives.take, clue_position=clue_position)
 
 
 def one_in_k_easy(
@@ -424,14 +415,12 @@ def with_min_clues(benchmark: Benchmark, m: int) -> Benchmark:
     compared on this fixed subset (Table 6). Raises `VragError` if it is empty.
     """
     counts = {query_id: len(benchmark.relevant(query_id)) for query_id in benchmark.queries}
-    kept = [query_id for query_id, count in counts.items() if count >= m]
-    if not kept:
-        most = max(counts.values())
+    if (most := max(counts.values())) < m:
         raise VragError(
             f"{benchmark.name}: found at most {most} clues of a query; expected {m}. Set"
             f" `max_clues: {most}` or less."
         )
-    return benchmark.subset(kept)
+    return benchmark.subset([query_id for query_id, count in counts.items() if count >= m])
 
 
 def m_gt(
@@ -485,16 +474,8 @@ def clue_with_distractors(
     blanks = {context.query_id: blank_id(*context.doc_ids) for context in alone}
     contexts = {(ALONE, "first"): alone}
     for kind, shown in others.items():
-        take = partial(_padded, shown, blanks)
-        contexts[kind, "first"] = build(sizes, take)
+        padded = {each: (*shown[each], *[blank] * max(ks)) for each, blank in blanks.items()}
+        contexts[kind, "first"] = build(sizes, _first(padded))
         if kind != DUPLICATE:
-            contexts[kind, "last"] = build(sizes, take, clue_position=-1)
+            contexts[kind, "last"] = build(sizes, _first(padded), clue_position=-1)
     return contexts
-
-
-def _padded(
-    others: Others, blanks: Mapping[QueryId, DocId], query_id: QueryId, _: int, n: int
-) -> tuple[DocId, ...]:
-    """The first n distractors of a query, filled up with blanks."""
-    shown = others[query_id][:n]
-    return (*shown, *[blanks[query_id]] * (n - len(shown)))

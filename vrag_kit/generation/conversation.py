@@ -9,10 +9,9 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Hashable, Sequence
+from dataclasses import dataclass, field
 from functools import lru_cache
-from itertools import groupby
 from typing import TYPE_CHECKING, Protocol
 
 import pandas as pd
@@ -25,7 +24,7 @@ from vrag_kit.generation.prompts import ParsedFields, PromptSet
 from vrag_kit.generation.rendering import RenderedPrompt, render_with_documents
 from vrag_kit.generation.store import AnswerStore
 from vrag_kit.log import logger
-from vrag_kit.types import Answer, Benchmark, Context, DocId, Document, Failure, Query, Status, Turn
+from vrag_kit.types import Answer, Benchmark, Context, Document, Failure, Query, Status, Turn
 from vrag_kit.workspace import path as project_path
 
 if TYPE_CHECKING:
@@ -74,11 +73,9 @@ def _load_tokenizer(name: str) -> Tokenizer:
         else:
             tokenizer = Tokenizer.from_pretrained(name)
     except Exception as error:  # the library raises no narrower kind
-        raise VragError(
-            f"answer_tokenizer {name!r} cannot be read ({error}); expected a folder with a"
-            " tokenizer.json, or a name on the hub. A gated one needs its licence accepted and"
-            " `hf auth login`."
-        ) from error
+        expected = "a folder with a tokenizer.json, or a name on the hub (`hf auth login`)"
+        message = f"answer_tokenizer {name!r} cannot be read ({error}); expected {expected}."
+        raise VragError(message) from error
     tokenizer.no_truncation()
     tokenizer.no_padding()
     return tokenizer
@@ -106,22 +103,7 @@ ANSWER_COLUMNS = (
     "detail",
     "answer_id",
 )
-CONVERSATION_COLUMNS = (
-    "conversation_id",
-    "turn",
-    "history",
-    "search_query",
-    "rewrite_status",
-    "n_skipped",
-    "max_answer_tokens",
-    "answer_tokenizer",
-    "enough",
-)
-"""Columns of a conversation: its id (the query's for a standalone question), turn, and history
-(one of `HISTORIES`); search_query, rewrite_status and n_skipped as in `RetrievedEvidence`; the
-token limit of answers and its tokenizer (missing and "" without a limit), and whether this answer
-reached it.
-"""
+"""The first columns of an answer table; see `run_conversations` for the others."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -183,10 +165,8 @@ class ConversationConfig:
     def __post_init__(self) -> None:
         """Raise `VragError` for an unknown history."""
         if self.history not in HISTORIES:
-            raise VragError(
-                f"history is {self.history!r}; expected one of {', '.join(HISTORIES)}."
-                f"{did_you_mean(self.history, HISTORIES)}"
-            )
+            known, hint = ", ".join(HISTORIES), did_you_mean(self.history, HISTORIES)
+            raise VragError(f"history is {self.history!r}; expected one of {known}.{hint}")
 
     def parse_answer(self, raw: str) -> ParsedFields:
         """Return the fields of an answer; "enough" says whether it reached the limit."""
@@ -208,8 +188,12 @@ def run_conversations(
     samples: int = 1,
     rendered: dict[Context, RenderedPrompt] | None = None,
 ) -> pd.DataFrame:
-    """Ask one model about contexts, first turns first, and return one row per context and sample,
-    with `ANSWER_COLUMNS` and `CONVERSATION_COLUMNS`.
+    """Ask one model about contexts, first turns first, and return one row per context and sample.
+
+    The columns are `ANSWER_COLUMNS`; conversation_id (the query's for a standalone question), turn,
+    and history (one of `HISTORIES`); search_query, rewrite_status and n_skipped as in
+    `RetrievedEvidence`; max_answer_tokens and answer_tokenizer (missing and "" without a limit),
+    and enough, whether the answer reached this limit.
 
     A prompt contains the earlier turns in the same setting, k, m and draw. The later turns of a
     conversation that `config.stop` ends have `Status.STOPPED`, those after a turn whose call failed
@@ -221,39 +205,44 @@ def run_conversations(
     decodes greedily; otherwise as `ask_prompts` does.
     """
     if samples > 1 and generator.deterministic:
-        raise VragError(
-            f"{generator.name}: found {samples} samples of a model that decodes greedily, which"
-            " would be copies; expected 1 sample, or another `decoding`."
-        )
+        found = f"{samples} samples of a model that decodes greedily, which would be copies"
+        raise VragError(f"{generator.name}: found {found}; expected 1, or another `decoding`.")
     _check_turns(benchmark, contexts, config.history)
+    hardware = hardware or Hardware()
     rendered = {} if rendered is None else rendered
     tables = []
     for sample in range(samples):
         task = Task(sample=sample, samples=samples, read=config.parse_answer, silence_counts=True)
         turns = _unasked(benchmark, contexts)
-        for _, together in groupby(sorted(turns, key=_number), key=_number):
-            asked = [turn for turn in together if turn.conversation.ended is None]
+        for number in sorted({turn.number for turn in turns}):
+            asked = [turn for turn in turns if turn.number == number and not turn.is_answered]
             _search_and_render(asked, benchmark, config, rendered)
-            _ask(asked, generator, store, hardware or Hardware(), task)
+            _ask(asked, generator, store, hardware, task)
             for turn in asked:
                 turn.conversation.go_on(turn, config.history)
-            _stop(asked, generator.name, benchmark, config, sample)
-        tables.append(_table(turns, generator.name, benchmark, config, sample))
+            going = [turn for turn in asked if turn.conversation.continues_after(number)]
+            if config.stop and going:
+                table = answer_table(going, generator.name, benchmark, config, sample)
+                _stop(going, config.stop.score(table), config.stop)
+        tables.append(answer_table(turns, generator.name, benchmark, config, sample))
     table = pd.concat(tables, ignore_index=True)
     if count := int(table["n_skipped"].sum()):
         logger.info(f"{generator.name}: {count:,} retrieved documents with nothing to show")
     return table
 
 
-ConversationKey = tuple[str, str, int, int | None, int]
-"""A conversation's id, setting, k, m and draw."""
-
-
-def conversation_key(query: Query, context: Context) -> ConversationKey | None:
-    """Return the key of a context's conversation; None for a standalone question."""
+def conversation_key(query: Query, context: Context) -> Hashable:
+    """Return a key that the contexts of one conversation share; a standalone question's context is
+    its own key.
+    """
     if query.conversation_id is None:
-        return None
+        return context
     return (query.conversation_id, context.setting, context.k, context.m, context.draw)
+
+
+def turn_number(query: Query) -> int:
+    """Return a query's place in its conversation, from 0; 0 for a standalone question."""
+    return 0 if query.conversation_id is None else query.turn
 
 
 @dataclass(slots=True)
@@ -264,10 +253,14 @@ class _Conversation:
     """Its last turn."""
     history: History = ()
     """What its next prompt contains of the turns so far."""
-    scores: tuple[float, ...] = ()
+    scores: list[float] = field(default_factory=list)
     """Scores of the turns so far, for early stopping."""
     ended: Answer | None = None
     """What stands for the answers to its later turns, which are not asked."""
+
+    def continues_after(self, number: int) -> bool:
+        """Whether a turn after this one is to be asked."""
+        return number < self.last and self.ended is None
 
     def go_on(self, turn: _Turn, history: str) -> None:
         """Add an answered turn to the history; a failed call ends the conversation."""
@@ -296,8 +289,13 @@ class _Turn:
 
     @property
     def number(self) -> int:
-        """The place in its conversation, from 0; 0 for a standalone question."""
-        return 0 if self.query.conversation_id is None else self.query.turn
+        """Its place in its conversation, from 0."""
+        return turn_number(self.query)
+
+    @property
+    def is_answered(self) -> bool:
+        """Whether it has an answer, or its conversation has ended."""
+        return (self.reply or self.conversation.ended) is not None
 
     @property
     def answer(self) -> Answer:
@@ -306,23 +304,13 @@ class _Turn:
         assert answer is not None, "a turn is answered once its conversation has come to it"
         return answer
 
-    @property
-    def doc_ids(self) -> tuple[DocId, ...]:
-        """The documents that its prompt shows."""
-        return self.prompt.doc_ids if self.prompt else ()
-
-
-def _number(turn: _Turn) -> int:
-    return turn.number
-
 
 def _unasked(benchmark: Benchmark, contexts: Sequence[Context]) -> list[_Turn]:
-    conversations: dict[ConversationKey, _Conversation] = defaultdict(_Conversation)
+    conversations = defaultdict[Hashable, _Conversation](_Conversation)
     turns = []
     for context in contexts:
         query = benchmark.queries[context.query_id]
-        key = conversation_key(query, context)
-        turn = _Turn(context, query, conversations[key] if key else _Conversation())
+        turn = _Turn(context, query, conversations[conversation_key(query, context)])
         turn.conversation.last = max(turn.conversation.last, turn.number)
         turns.append(turn)
     return turns
@@ -372,55 +360,42 @@ def _ask(
             turn.reply = answer
 
 
-def _stop(
-    asked: Sequence[_Turn],
-    model: str,
-    benchmark: Benchmark,
-    config: ConversationConfig,
-    sample: int,
-) -> None:
-    """Score the turns that have later ones, and end the conversations that are over. The score of
-    a dry run's placeholder is not known, so it ends none.
+def _stop(turns: Sequence[_Turn], scores: Sequence[float], stop: EarlyStop) -> None:
+    """Score turns that have later ones, and end the conversations that are over. The score of a
+    dry run's placeholder is not known, so it ends none.
     """
-    turns = [
-        turn
-        for turn in asked
-        if turn.conversation.last > turn.number and turn.conversation.ended is None
-    ]
-    if config.stop is None or not turns:
-        return
-    scores = config.stop.score(_table(turns, model, benchmark, config, sample))
     for turn, score in zip(turns, scores, strict=True):
-        known = math.nan if turn.answer.is_placeholder else float(score)
         conversation = turn.conversation
-        conversation.scores = (*conversation.scores, known)
-        if config.stop.rule(conversation.scores) is not None:
+        conversation.scores.append(math.nan if turn.answer.is_placeholder else float(score))
+        if stop.rule(conversation.scores) is not None:
             words = "the conversation was over before this turn"
             conversation.ended = _not_asked(Status.STOPPED, words)
 
 
-def _table(
+def answer_table(
     turns: Sequence[_Turn],
     model: str,
     benchmark: Benchmark,
     config: ConversationConfig,
     sample: int,
 ) -> pd.DataFrame:
-    """One row per turn, with `ANSWER_COLUMNS` and `CONVERSATION_COLUMNS`."""
+    """Return one row per turn; see `run_conversations` for the columns."""
     answers = [turn.answer for turn in turns]
-    templates = [config.prompts.template_for(turn.context).name for turn in turns]
     cut = config.cut
     limits = [cut.tokens if cut else None] * len(turns)
-    table = pd.DataFrame(
+    return pd.DataFrame(
         {
+            "benchmark": benchmark.name,
+            "model": model,
             "setting": [turn.context.setting for turn in turns],
             "k": [turn.context.k for turn in turns],
             "m": pd.array([turn.context.m for turn in turns], dtype="Int64"),
             "draw": [turn.context.draw for turn in turns],
+            "sample": sample,
             "query_id": [turn.query.query_id for turn in turns],
             "group": [turn.query.group for turn in turns],
-            "doc_ids": [turn.doc_ids for turn in turns],
-            "template": templates,
+            "doc_ids": [turn.prompt.doc_ids if turn.prompt else () for turn in turns],
+            "template": [config.prompts.template_for(turn.context).name for turn in turns],
             "answer": [
                 each.fields.get("answer", "") if each.status.is_answer else None for each in answers
             ],
@@ -431,21 +406,15 @@ def _table(
                 turn.query.conversation_id or turn.query.query_id for turn in turns
             ],
             "turn": [turn.query.turn for turn in turns],
+            "history": config.history,
             "search_query": [turn.found.search_query for turn in turns],
             "rewrite_status": [turn.found.rewrite_status for turn in turns],
             "n_skipped": [turn.found.n_skipped for turn in turns],
             "max_answer_tokens": pd.array(limits, dtype="Int64"),
+            "answer_tokenizer": cut.tokenizer if cut else "",
             "enough": [bool(cut and each.fields.get("enough")) for each in answers],
         }
     )
-    table = table.assign(
-        benchmark=benchmark.name,
-        model=model,
-        sample=sample,
-        history=config.history,
-        answer_tokenizer=cut.tokenizer if cut else "",
-    )
-    return table[[*ANSWER_COLUMNS, *CONVERSATION_COLUMNS]]
 
 
 def _not_asked(kind: Status, why: str) -> Answer:
@@ -454,21 +423,20 @@ def _not_asked(kind: Status, why: str) -> Answer:
 
 def _check_turns(benchmark: Benchmark, contexts: Sequence[Context], history: str) -> None:
     """Raise `VragError` for a missing or duplicate turn, and for a hidden reference answer."""
-    turns: dict[ConversationKey, list[tuple[int, str]]] = defaultdict(list)
+    conversations = defaultdict[Hashable, list[Query]](list)
     for context in contexts:
         query = benchmark.queries[context.query_id]
-        if (key := conversation_key(query, context)) is None:
-            continue
-        if history == "reference" and not query.answers:
+        if query.conversation_id is not None:
+            conversations[conversation_key(query, context)].append(query)
+            if history == "reference" and not query.answers:
+                expected = 'one, or the history "generated" or "none"'
+                found = f"query {query.query_id!r}: found no reference answer"
+                raise VragError(f"{found}; expected {expected}.")
+    for queries in conversations.values():
+        queries.sort(key=turn_number)
+        if [query.turn for query in queries] != list(range(len(queries))):
+            listed = ", ".join(f"{query.turn} (query {query.query_id!r})" for query in queries)
             raise VragError(
-                f"query {query.query_id!r}: found no reference answer; expected one, or the"
-                ' history "generated" or "none".'
-            )
-        turns[key].append((query.turn, query.query_id))
-    for (name, setting, k, *_), found in turns.items():
-        if [turn for turn, _ in sorted(found)] != list(range(len(found))):
-            listed = ", ".join(f"{turn} (query {query_id!r})" for turn, query_id in sorted(found))
-            raise VragError(
-                f"conversation {name!r}, {setting} with k = {k}: found contexts for the turns"
-                f" {listed}; expected each turn from 0 on, once."
+                f"conversation {queries[0].conversation_id!r}: found contexts for the turns"
+                f" {listed}; expected each turn from 0 on, once in each setting."
             )

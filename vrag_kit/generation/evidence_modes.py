@@ -5,7 +5,7 @@ gold evidence, distractors, or both.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from itertools import product
+from itertools import chain, product
 
 import pandas as pd
 
@@ -41,15 +41,13 @@ def top_k_per_modality(
     """
     wanted = _wanted(ks, runs)
     setting = BOTH if len(wanted) > 1 else wanted[0]
-    ranked = {modality: _ranked(benchmark, runs, modality) for modality in wanted}
     k = sum(ks.values())
+    ranked = {modality: _ranked(benchmark, runs, modality) for modality in wanted}
     contexts = []
     for query_id in benchmark.queries:
-        shown: list[DocId] = []
-        for modality in wanted:
-            shown += ranked[modality][query_id][: ks[modality]]
-        context = Context(query_id=query_id, setting=setting, k=k, doc_ids=tuple(shown))
-        contexts.append(context)
+        shown = (ranked[modality][query_id][: ks[modality]] for modality in wanted)
+        doc_ids = tuple(chain.from_iterable(shown))
+        contexts.append(Context(query_id=query_id, setting=setting, k=k, doc_ids=doc_ids))
     return contexts
 
 
@@ -91,9 +89,7 @@ def evidence_modes(
             if order == "shuffled":
                 chosen = ordered(chosen, seed, query_id, "evidence", draw)
             elif order == "gold_last":
-                gold = benchmark.relevant(query_id)
-                others = [doc_id for doc_id in chosen if doc_id not in gold]
-                chosen = others + [doc_id for doc_id in chosen if doc_id in gold]
+                chosen = sorted(chosen, key=benchmark.relevant(query_id).__contains__)
             shown += chosen
         context = Context(query_id=query_id, setting=mode, k=k, draw=draw, doc_ids=tuple(shown))
         contexts.append(context)
@@ -104,15 +100,11 @@ def _wanted(ks: Mapping[str, int], runs: Runs) -> list[str]:
     """The modalities of which `ks` wants documents, images first."""
     wanted = [modality for modality in MODALITIES if ks.get(modality, 0) > 0]
     if set(ks) - set(MODALITIES) or not wanted or min(ks.values()) < 0:
-        raise VragError(
-            f"documents to show: found {dict(ks)}; expected how many of"
-            f" {' and '.join(MODALITIES)}, at least one in all."
-        )
+        expected = f"how many of {' and '.join(MODALITIES)}, at least one in all"
+        raise VragError(f"documents to show: found {dict(ks)}; expected {expected}.")
     if missing := [modality for modality in wanted if modality not in runs]:
-        raise VragError(
-            f"documents to show: found no run of the modality {missing[0]!r}; expected one, or 0"
-            " documents of it."
-        )
+        found = f"no run of the modality {missing[0]!r}"
+        raise VragError(f"documents to show: found {found}; expected one, or 0 documents of it.")
     return wanted
 
 
@@ -121,9 +113,9 @@ def _ranked(benchmark: Benchmark, runs: Runs, modality: str) -> dict[QueryId, li
     ranked = {}
     for query_id, doc_ids in ranked_documents(benchmark, runs[modality]).items():
         if unknown := [doc_id for doc_id in doc_ids if doc_id not in benchmark.corpus]:
+            where = f"the run of {modality}s, query {query_id!r}"
             raise VragError(
-                f"the run of {modality}s, query {query_id!r}: found {unknown[0]!r}; expected"
-                f" documents of {benchmark.name}. Search its own corpus."
+                f"{where}: found {unknown[0]!r}; expected documents of {benchmark.name}."
             )
         ranked[query_id] = [
             doc_id for doc_id in doc_ids if benchmark.corpus[doc_id].modality == modality
@@ -143,10 +135,10 @@ def _documents_by_mode(
         distractors = [doc_id for doc_id in ranked[query_id] if doc_id not in gold]
         if len(distractors) < k:
             others = corpus.intersection(benchmark.searchable(query_id)).difference(gold)
-            if len(distractors) < min(k, len(others)):
+            if len(distractors) < (expected := min(k, len(others))):
                 raise VragError(
                     f"the run of {modality}s, query {query_id!r}: found {len(distractors)}"
-                    f" distractors; expected {min(k, len(others))}. Search deeper."
+                    f" distractors; expected {expected}. Search deeper."
                 )
         found[query_id] = {
             DISTRACTORS_ONLY: distractors,
@@ -157,16 +149,13 @@ def _documents_by_mode(
 
 
 def _check_gold(benchmark: Benchmark) -> None:
-    without = [query_id for query_id in benchmark.queries if not benchmark.relevant(query_id)]
-    if without:
+    gold = {query_id: benchmark.relevant(query_id) for query_id in benchmark.queries}
+    if without := [query_id for query_id, doc_ids in gold.items() if not doc_ids]:
         raise VragError(
-            f"{benchmark.name}: {len(without)} of {len(benchmark.queries)} queries have no gold"
-            f" evidence, such as {without[0]!r}. `with_min_clues(benchmark, 1)` leaves them out."
+            f"{benchmark.name}: {len(without)} of {len(gold)} queries have no gold evidence, such"
+            f" as {without[0]!r}. `with_min_clues(benchmark, 1)` leaves them out."
         )
-    for query_id in benchmark.queries:
-        for doc_id in benchmark.relevant(query_id):
-            if doc_id not in benchmark.corpus:
-                raise VragError(
-                    f"query {query_id!r}: found gold evidence {doc_id!r}; expected a document of"
-                    f" {benchmark.name}. Load the file that holds it."
-                )
+    for query_id, doc_ids in gold.items():
+        if lost := set(doc_ids).difference(benchmark.corpus):
+            where = f"query {query_id!r}: found gold evidence {min(lost)!r}"
+            raise VragError(f"{where}; expected a document of {benchmark.name}.")

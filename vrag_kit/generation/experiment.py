@@ -3,29 +3,33 @@
 from __future__ import annotations
 
 import gc
+import math
 import sys
-from collections.abc import Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
 
-from vrag_kit.config import Entry, Hardware, check_list, decoding_of, hardware_of
+from vrag_kit.config import Entry, check_list, decoding_of, hardware_of
 from vrag_kit.dry_run import current_dry_run
 from vrag_kit.errors import VragError
 from vrag_kit.generation.conversation import (
     ANSWER_COLUMNS,
-    CONVERSATION_COLUMNS,
     ConversationConfig,
+    answer_table,
     conversation_key,
     run_conversations,
+    turn_number,
 )
 from vrag_kit.generation.generators import CustomGenerator, Generator, load_generator, prompt_images
 from vrag_kit.generation.prompts import PromptSet
 from vrag_kit.generation.rendering import RenderedPrompt, render
 from vrag_kit.generation.store import AnswerStore
 from vrag_kit.log import logger
-from vrag_kit.types import Benchmark, Context, JsonView, Prompt, Turn
+from vrag_kit.types import Benchmark, Context, Json, JsonView, Prompt, Turn
 
 
 def build_prompt(
@@ -35,34 +39,6 @@ def build_prompt(
     evidence = [benchmark.corpus[doc_id] for doc_id in context.doc_ids]
     query = benchmark.queries[context.query_id]
     return render(prompts.template_for(context), query, evidence, history)
-
-
-def ask_model(
-    generator: Generator,
-    benchmark: Benchmark,
-    contexts: Sequence[Context],
-    store: AnswerStore,
-    *,
-    prompts: PromptSet,
-    hardware: Hardware | None = None,
-    samples: int = 1,
-) -> pd.DataFrame:
-    """Ask a model about contexts; return a self-contained table, one row per context and sample.
-
-    Its columns are benchmark, model, setting, k, m (missing except in m_gt and m_in_k), draw,
-    sample, query_id, group, doc_ids (tuple, in the order shown, without those that a budget leaves
-    out), template, answer, status, detail, answer_id.
-
-    `status` is a `Status`. `answer` is the text to be judged where it is "ok", "" where it is
-    "empty", the text so far where it is "truncated", and None otherwise; `detail` gives the reason.
-    See `ask_prompts` for what is printed and raised; raises `VragError` also for several samples of
-    a model that decodes greedily.
-    """
-    single = ConversationConfig(prompts=prompts)
-    table = run_conversations(
-        generator, benchmark, contexts, store, single, hardware=hardware, samples=samples
-    )
-    return table[list(ANSWER_COLUMNS)]
 
 
 def ask_models(
@@ -75,18 +51,25 @@ def ask_models(
     decoding: Mapping[str, Any] | None = None,  # Any: as a notebook's parameters have it
     hardware: Mapping[str, Any] | None = None,
 ) -> pd.DataFrame:
-    """Ask several models about contexts, one after another, as `ask_model` does.
+    """Ask several models about contexts, one after another; return a self-contained table, one row
+    per model, context and sample.
+
+    Its columns are benchmark, model, setting, k, m (missing except in m_gt and m_in_k), draw,
+    sample, query_id, group, doc_ids (tuple, in the order shown, without those that a budget leaves
+    out), template, answer, status, detail, answer_id. `status` is a `Status`. `answer` is the text
+    to be judged where it is "ok", "" where it is "empty", the text so far where it is "truncated",
+    and None otherwise; `detail` gives the reason.
 
     `models` holds what `load_generator` takes, also objects. Answers are stored in `answers.sqlite`
     in `answers_dir`. `decoding` names fields of `Decoding`, which are part of a stored answer's
     key, and `hardware` fields of `Hardware`, which are not; omitted fields have their defaults.
     `max_images` in a model's entry leaves out prompts with more images, as Visual-RAG did with two
     models. Raises `VragError`, before any is asked, for an entry that cannot be read, and when two
-    models have the same name.
+    models have the same name; otherwise as `run_conversations` does.
     """
-    talk = ConversationConfig(prompts=prompts)
+    single = ConversationConfig(prompts=prompts)
     what = (models, benchmark, contexts, answers_dir)
-    table = ask_conversations(*what, conversation=talk, decoding=decoding, hardware=hardware)
+    table = ask_conversations(*what, conversation=single, decoding=decoding, hardware=hardware)
     return table[list(ANSWER_COLUMNS)]
 
 
@@ -103,22 +86,13 @@ def pending_answers(
     out an analysis of answers. Raises as `ask_models` for an entry.
     """
     check_list(models, "models")
-    arms = [
-        (each.setting, each.k, each.m, each.draw, 0, each.query_id, each.doc_ids)
-        for each in contexts
-    ]
-    names = ["setting", "k", "m", "draw", "sample", "query_id", "doc_ids"]
-    table = pd.DataFrame(arms, columns=names).astype({"m": "Int64"})
+    generators = [load_generator(entry, decoding=decoding, hardware=hardware) for entry in models]
+    names = pd.DataFrame({"model": [each.name for each in generators]}, dtype=str)
+    arms = pd.DataFrame(contexts, columns=[each.name for each in fields(Context)])
+    table = names.merge(arms.astype({"m": "Int64"}), how="cross")
     groups = table["query_id"].map(benchmark.groups)
-    table = table.assign(group=groups, answer="", status="not asked", score=float("nan"))
-    parts = [
-        table.assign(model=each.name)
-        for each in (
-            load_generator(entry, decoding=decoding, hardware=hardware) for entry in models
-        )
-    ]
-    planned = pd.concat(parts or [table.assign(model="")[:0]], ignore_index=True)
-    return planned.assign(benchmark=benchmark.name)[["benchmark", "model", *table.columns]]
+    common: Json = {"benchmark": benchmark.name, "sample": 0, "answer": "", "status": "not asked"}
+    return table.assign(group=groups, score=float("nan"), **common)
 
 
 def ask_conversations(
@@ -134,10 +108,10 @@ def ask_conversations(
     """Ask several models as `ask_models` does, turn by turn, following `conversation`.
 
     It sets the history, a search before each turn, early stopping, and the token limit of answers.
-    The columns are those of `ask_model`, and `CONVERSATION_COLUMNS`. The status of a turn that was
+    The columns are those of `run_conversations`. The status of a turn that was
     not asked is "early_stopped" after an early stop and "skipped" after a failed call.
     """
-    samples = decoding_of(decoding).samples
+    options: Json = {"samples": decoding_of(decoding).samples, "hardware": hardware_of(hardware)}
     check_list(models, "models")
     contexts = _each_once(contexts)
     for context in contexts:  # check before any model is loaded
@@ -151,16 +125,13 @@ def ask_conversations(
             generator = generators.pop(0)
             few = _few_enough(entry, generator.name, benchmark, contexts, conversation.prompts)
             what = (generator, benchmark, few, store, conversation)
-            how = hardware_of(hardware)
-            tables.append(
-                run_conversations(*what, hardware=how, samples=samples, rendered=rendered)
-            )
+            tables.append(run_conversations(*what, **options, rendered=rendered))
             del generator  # before the next is loaded: two large ones may not fit together
             if "torch" in sys.modules and not current_dry_run():  # weights may be loaded
                 gc.collect()
     if not tables:
         logger.info("note: no model is named, so nothing is asked")
-        return pd.DataFrame(columns=[*ANSWER_COLUMNS, *CONVERSATION_COLUMNS])
+        return answer_table([], "", benchmark, conversation, 0)
     return pd.concat(tables, ignore_index=True)
 
 
@@ -171,16 +142,11 @@ def _load_all(
     generators = [load_generator(entry, decoding=decoding, hardware=hardware) for entry in models]
     names = [generator.name for generator in generators]
     if twice := sorted({name for name in names if names.count(name) > 1}):
-        raise VragError(
-            f"two models are named {twice[0]!r}; list it once, or give one a `name`: in its entry,"
-            " or as an attribute of your own object."
-        )
+        raise VragError(f"two models are named {twice[0]!r}; give an entry or an object a `name`.")
     for generator in generators:
         if missing := generator.missing():
-            logger.info(
-                f"note: {generator.name}: {missing}; unless all its answers are stored, the run"
-                " will stop there",
-            )
+            words = "unless all its answers are stored, the run will stop there"
+            logger.info(f"note: {generator.name}: {missing}; {words}")
     return generators
 
 
@@ -188,10 +154,8 @@ def _each_once(contexts: Sequence[Context]) -> list[Context]:
     check_list(contexts, "contexts")
     distinct = list(dict.fromkeys(contexts))
     if repeats := len(contexts) - len(distinct):
-        logger.info(
-            f"note: {repeats:,} of {len(contexts):,} contexts are repeats; each is asked and"
-            " counted once",
-        )
+        count = f"{repeats:,} of {len(contexts):,} contexts"
+        logger.info(f"note: {count} are repeats; each is asked and counted once")
     return distinct
 
 
@@ -201,10 +165,8 @@ def _check_known(context: Context, benchmark: Benchmark) -> None:
     if context.query_id not in benchmark.queries:
         unknown = [f"query {context.query_id!r}"]
     if unknown:
-        raise VragError(
-            f"a context of the setting {context.setting!r}, query {context.query_id!r}: found the"
-            f" {unknown[0]}; expected one of {benchmark.name}."
-        )
+        where = f"a context of {context.setting!r}, query {context.query_id!r}"
+        raise VragError(f"{where}: found the {unknown[0]}; expected one of {benchmark.name}.")
 
 
 def _few_enough(
@@ -220,27 +182,20 @@ def _few_enough(
     most = entry.get("max_images") if isinstance(entry, Mapping) else None
     if most is None:
         return contexts
-    wide = {
-        context
-        for context in contexts
-        if len(prompt_images(build_prompt(benchmark, context, prompts))) > most
-    }
-    ends: dict[object, int] = {}
-    for context in wide:
-        query = benchmark.queries[context.query_id]
-        if key := conversation_key(query, context):
-            ends[key] = min(query.turn, ends.get(key, query.turn))
-    chosen = []
+    left_out = defaultdict[Hashable, float](lambda: math.inf)
+    n_wide = 0
+    turns = []
     for context in contexts:
         query = benchmark.queries[context.query_id]
-        key = conversation_key(query, context)
-        if context not in wide and not (key in ends and query.turn > ends[key]):
-            chosen.append(context)
-    if wide:
-        later = len(contexts) - len(chosen) - len(wide)
-        turns = f", with {later:,} later turns of their conversations" if later else ""
-        logger.info(
-            f"{name}: {len(wide):,} prompts with more than {most} images are left out{turns}, as"
-            " its entry says",
-        )
+        key, turn = conversation_key(query, context), turn_number(query)
+        turns.append((context, key, turn))
+        if len(prompt_images(build_prompt(benchmark, context, prompts))) > most:
+            n_wide += 1
+            left_out[key] = min(turn, left_out[key])
+    chosen = [context for context, key, turn in turns if turn < left_out[key]]
+    if n_wide:
+        later = len(contexts) - len(chosen) - n_wide
+        rest = f", with {later:,} later turns of their conversations" if later else ""
+        what = f"{n_wide:,} prompts with more than {most} images"
+        logger.info(f"{name}: {what} are left out{rest}, as its entry says")
     return chosen

@@ -7,14 +7,12 @@ import itertools
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import chain
-from typing import TYPE_CHECKING, Literal, Protocol
+from typing import Protocol
 
 from vrag_kit.checkpoints import Options
 from vrag_kit.config import (
     GREEDY,
-    Count,
     Entry,
-    EntryOptions,
     Sampling,
     decoding_of,
     hardware_of,
@@ -24,11 +22,15 @@ from vrag_kit.config import (
 from vrag_kit.custom import CustomObject, catch_custom_errors, load_custom
 from vrag_kit.dry_run import current_dry_run, placeholder_text
 from vrag_kit.errors import VragError, short_repr
-from vrag_kit.types import PLACEHOLDER, Failure, JsonView, LazyImage, Prompt, Status
+from vrag_kit.generation.local.loading import LocalOptions
+from vrag_kit.generation.remote.providers import (
+    EndpointOptions,
+    default_endpoint,
+    find_endpoints,
+)
+from vrag_kit.generation.remote.secrets import refuse_password
+from vrag_kit.types import PLACEHOLDER, Failure, Json, JsonView, LazyImage, Prompt, Status
 from vrag_kit.workspace import path as project_path
-
-if TYPE_CHECKING:
-    from vrag_kit.generation.remote.providers import EndpointOptions
 
 Size = tuple[int, int]
 """(width, height) of an upright image, in pixels."""
@@ -48,6 +50,17 @@ class Reply:
     """Further data to store, such as the resolution at which each image was seen."""
     tokens: Mapping[str, int] = field(default_factory=dict)
     """Token counts: prompt, completion, visual."""
+
+    @classmethod
+    def failed(cls, status: Status, why: str) -> Reply:
+        """Return the reply of a call that failed."""
+        return cls(raw=None, failure=Failure(status, why))
+
+    def __post_init__(self) -> None:
+        """Mark a reply without any text as a failure."""
+        if self.failure is None and not (self.raw or "").strip():
+            failure = Failure(Status.EMPTY, "the model ended without a word")
+            object.__setattr__(self, "failure", failure)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -74,54 +87,45 @@ class CostEstimate:
 
     def __str__(self) -> str:
         answers = f" and {self.answer_tokens:,} of answers" if self.answer_tokens else ""
-        return "\n  ".join(
-            [
-                (
-                    f"forecast: {self.calls:,} calls, {self.images:,} images, about {self.tokens:,}"
-                    f" tokens of prompt{answers}"
-                ),
-                *self.notes,
-            ]
-        )
+        calls = f"{self.calls:,} calls, {self.images:,} images"
+        first = f"forecast: {calls}, about {self.tokens:,} tokens of prompt{answers}"
+        return "\n  ".join([first, *self.notes])
 
 
 class Generator(Protocol):
-    """A multimodal model that answers prompts.
-
-    Optional are `nests`, valid after `prepare`: whether the shared prefix of prompts in one call,
-    such as those of 1-in-k, is computed once; and `at_once`: how many prompts a call gets, whatever
-    the batch size.
-    """
+    """A multimodal model that answers prompts; classes of models inherit its defaults."""
 
     name: str
     """The name in tables, file names and colours."""
     fingerprint: str
     """Changes whenever answers may change: weights, processor, precision, endpoint."""
-    batched: bool
+    decoding: Options
+    """Decoding parameters as they are sent; part of an answer's key."""
+    sent: Options
+    """Other data recorded with each answer and not part of its key: the endpoint, the order of
+    parts.
+    """
+    deterministic: bool
+    """Whether a repeated prompt gives the same text, so that samples would be copies."""
+    batched: bool = True
     """Whether prompts are answered faster in batches; otherwise each is passed alone, so that its
     answer is stored at once.
     """
-
-    concurrency: int
+    max_batch: int | None = None
+    """Prompts per call, whatever the batch size in `hardware`; None for that one."""
+    concurrency: int = 1
     """How many calls of `generate` may run at once."""
-    max_cost: float | None
+    max_cost: float | None = None
     """US dollars of this model's calls in one store at which asking stops; None for no limit."""
 
     @property
-    def decoding(self) -> Options:
-        """Decoding parameters as they are sent; part of an answer's key."""
-
-    @property
-    def sent(self) -> Options:
-        """Other data recorded with each answer and not part of its key: the endpoint, the order of
-        parts.
+    def shares_prefixes(self) -> bool:
+        """Whether the shared prefix of prompts in one call, such as those of 1-in-k, is computed
+        once; valid after `prepare`.
         """
+        return False
 
-    @property
-    def deterministic(self) -> bool:
-        """Whether a repeated prompt gives the same text, so that samples would be copies."""
-
-    def forecast(self, prompts: Sequence[Prompt], sizes: Mapping[str, Size]) -> CostEstimate:
+    def estimate_cost(self, prompts: Sequence[Prompt], sizes: Mapping[str, Size]) -> CostEstimate:
         """Estimate the cost of prompts; `sizes` has the size of every image by its `where`.
 
         Sends no request and loads no weights.
@@ -132,6 +136,7 @@ class Generator(Protocol):
 
         Raises `VragError` when that fails.
         """
+        return
 
     def generate(self, prompts: Sequence[Prompt], *, sample: int = 0) -> list[Reply]:
         """Return one reply per prompt, in order.
@@ -144,9 +149,11 @@ class Generator(Protocol):
 
     def cost(self, tokens: Mapping[str, int]) -> float:
         """Return the cost of these tokens in US dollars; 0 if nothing is paid."""
+        return 0.0
 
     def missing(self) -> str:
         """Return what this machine lacks to query the model, such as a key; "" if nothing."""
+        return ""
 
 
 def prompt_images(prompt: Prompt) -> list[LazyImage]:
@@ -178,13 +185,9 @@ def _parts(prompt: Prompt) -> Iterator[str | LazyImage]:
     return chain.from_iterable(message.parts for message in prompt)
 
 
-_OURS = ("max_images",)
-"""The option of an entry that counts for every model; see `ask_models`."""
-_LETTERS = 4
-"""Of a token, about."""
 _FAILED = 'Reply(raw=None, failure=Failure(Status.ERROR, "why"))'
 """How a class says that a call failed."""
-_SILENT = Failure(Status.EMPTY, "the model ended without a word")
+_COUNTER = itertools.count(1)
 
 
 class CustomGenerator(Protocol):
@@ -203,7 +206,7 @@ class CustomGenerator(Protocol):
         """
 
 
-class CustomGeneratorAdapter:
+class CustomGeneratorAdapter(Generator):
     """Adapts an object of a custom class to `Generator`."""
 
     def __init__(self, own: CustomObject) -> None:
@@ -212,42 +215,30 @@ class CustomGeneratorAdapter:
         self._counts_samples = "sample" in inspect.signature(own.made.generate).parameters
         self.name = own.name
         self.fingerprint = own.fingerprint
+        self.decoding = {}
+        self.sent = {}
         self.batched = bool(getattr(own.made, "batched", False))
-        self.concurrency = 1
-        self.max_cost: float | None = None
-        self.decoding: Options = {}
-        self.sent: Options = {}
         self.deterministic = bool(getattr(own.made, "deterministic", True))
 
-    def forecast(self, prompts: Sequence[Prompt], sizes: Mapping[str, Size]) -> CostEstimate:
-        """Count calls and images; estimate tokens from the length of the text alone."""
-        letters = sum(len(prompt_text(prompt)) for prompt in prompts)
+    def estimate_cost(self, prompts: Sequence[Prompt], sizes: Mapping[str, Size]) -> CostEstimate:
+        """Count calls and images; estimate tokens as a quarter of the text's characters."""
+        characters = sum(len(prompt_text(prompt)) for prompt in prompts)
         images = sum(1 for _ in iter_images(prompts))
-        return CostEstimate(calls=len(prompts), images=images, tokens=letters // _LETTERS)
-
-    def prepare(self) -> None:
-        """Do nothing: a custom class prepares itself on its first call."""
+        return CostEstimate(calls=len(prompts), images=images, tokens=characters // 4)
 
     def generate(self, prompts: Sequence[Prompt], *, sample: int = 0) -> list[Reply]:
         """Return one reply per prompt. Raises `VragError` for a wrong number of replies, for a
         reply that is neither a text nor a `Reply`, and for an error of the custom class.
         """
-        told = {"sample": sample} if self._counts_samples else {}
+        given = {"sample": sample} if self._counts_samples else {}
         hint = f" To record a failed call and go on, return {_FAILED}."
         with catch_custom_errors(f"model {self.name}: generate", self._made, hint=hint):
-            found = self._made.generate(prompts, **told)
+            found = self._made.generate(prompts, **given)
             replies = [] if isinstance(found, str | bytes | Mapping) else list(found)
         if len(replies) != len(prompts):
-            raise VragError(
-                f"model {self.name}: generate returned {short_repr(found)} for {len(prompts)}"
-                " prompts;"
-                " expected a list with a reply for each, in order."
-            )
+            returned = f"generate returned {short_repr(found)} for {len(prompts)} prompts"
+            raise VragError(f"model {self.name}: {returned}; expected a list of as many replies.")
         return [self._reply(each) for each in replies]
-
-    def cost(self, tokens: Mapping[str, int]) -> float:
-        """Return 0: the cost is not known."""
-        return 0.0
 
     def missing(self) -> str:
         """Return what the custom class reports as missing; "" if it does not."""
@@ -257,30 +248,15 @@ class CustomGeneratorAdapter:
     def _reply(self, found: object) -> Reply:
         reply = Reply(raw=found) if isinstance(found, str) else found
         if isinstance(reply, Reply):
-            silent = reply.failure is None and not (reply.raw or "").strip()
-            return replace(reply, failure=_SILENT) if silent else reply
-        raise VragError(
-            f"model {self.name}: generate returned {found!r} for a prompt; expected a text, or"
-            f" {_FAILED}, of vrag_kit.generation, where a call failed."
-        )
+            return reply
+        returned = f"generate returned {found!r} for a prompt"
+        raise VragError(f"model {self.name}: {returned}; expected a text, or {_FAILED}.")
 
 
-def load_custom_generator(
-    entry: Entry | CustomGenerator, how: JsonView
-) -> CustomGeneratorAdapter | None:
-    """Load the model of an entry that names a custom class, or adapt a custom object. Returns None
-    for a checkpoint or an endpoint. The class gets those of `how` (device, decoding,
-    max_new_tokens) that it has parameters for. Raises as `load_custom`.
-    """
-    own = load_custom(entry, "model", ("generate",), ours=_OURS, offered=how)
-    return None if own is None else CustomGeneratorAdapter(own.require_fingerprint("model"))
+class DryRunGenerator(Generator):
+    """Replaces a model in a dry run; the sum of its costs is compared with the cap in the end."""
 
-
-_counter = itertools.count(1)
-
-
-class DryRunGenerator:
-    """Replaces a model in a dry run; implements `Generator`."""
+    max_batch = 2000
 
     def __init__(self, model: Generator) -> None:
         self.model = model
@@ -296,28 +272,19 @@ class DryRunGenerator:
         self.decoding = model.decoding
         self.sent = model.sent
         self.deterministic = model.deterministic
-        self.batched = True
-        self.at_once = 2000
-        self.concurrency = 1
-        self.max_cost: float | None = None  # the sum is held against it in the end
 
-    def forecast(self, prompts: Sequence[Prompt], sizes: Mapping[str, Size]) -> CostEstimate:
+    def estimate_cost(self, prompts: Sequence[Prompt], sizes: Mapping[str, Size]) -> CostEstimate:
         """Record image sizes and return zero costs; see `total_cost_estimate`."""
         self.sizes.update(sizes)
         return CostEstimate(calls=0, images=0, tokens=0)
 
     def total_cost_estimate(self) -> CostEstimate:
         """Return the estimated cost of all recorded prompts."""
-        forecast = self.model.forecast(self.prompts, self.sizes)
+        estimate = self.model.estimate_cost(self.prompts, self.sizes)
         if not self.may_repair:
-            return forecast
-        note = (
-            f"not counted: at most {self.may_repair:,} calls more, for replies that cannot be read"
-        )
-        return replace(forecast, notes=(*forecast.notes, note))
-
-    def prepare(self) -> None:
-        """Do nothing: no weights are loaded."""
+            return estimate
+        note = f"not counted: at most {self.may_repair:,} calls more, for unreadable replies"
+        return replace(estimate, notes=(*estimate.notes, note))
 
     def generate(self, prompts: Sequence[Prompt], *, sample: int = 0) -> list[Reply]:
         """Return placeholders about as long as an answer. No two are equal, so that a judge would
@@ -325,31 +292,9 @@ class DryRunGenerator:
         """
         self.prompts += prompts
         return [
-            Reply(raw=f"Answer: {placeholder_text(next(_counter))}", fields={PLACEHOLDER: True})
+            Reply(raw=f"Answer: {placeholder_text(next(_COUNTER))}", fields={PLACEHOLDER: True})
             for _ in prompts
         ]
-
-    def cost(self, tokens: Mapping[str, int]) -> float:
-        """Return 0: nothing is paid."""
-        return 0.0
-
-    def missing(self) -> str:
-        """Return "": a dry run needs nothing. The check looks at `model.missing()`."""
-        return ""
-
-
-class LocalOptions(EntryOptions):
-    """Options of an entry whose model runs on this machine."""
-
-    device: str | None = None
-    """Replaces the device in `hardware`."""
-    device_map: str | None = None
-    dtype: Literal["auto", "float32", "float16", "bfloat16"] = "auto"
-    attention: str | None = None
-    quantization: Literal["8bit", "4bit"] | None = None
-    trust_remote_code: bool = False
-    revision: str | None = None
-    max_image_tokens: Count | None = None
 
 
 def load_generator(
@@ -375,26 +320,22 @@ def load_generator(
     generator's `prepare`, so that stored answers can be read without it. In a dry run, returns a
     `DryRunGenerator` instead.
     """
-    common = decoding_of(decoding)
-    machine = hardware_of(hardware)
-    how = {
-        "device": machine.device,
-        "decoding": common.sampling,
-        "max_new_tokens": common.max_new_tokens,
-    }
-    from vrag_kit.generation.local.generator import load_local_generator
+    from vrag_kit.generation.local.generator import LocalGenerator
     from vrag_kit.generation.remote.generator import EndpointGenerator
-    from vrag_kit.generation.remote.providers import EndpointOptions, find_endpoints
 
-    model: Generator | None = load_custom_generator(entry, how)
-    if model is None:
+    machine = hardware_of(hardware)
+    model: Generator
+    offered = {"device": machine.device, **_defaults(decoding)}
+    custom = load_custom(entry, "model", ("generate",), ours=("max_images",), offered=offered)
+    if custom is not None:
+        model = CustomGeneratorAdapter(custom.require_fingerprint("model"))
+    else:
         spec, options = parse_model_entry(entry, decoding)
         if isinstance(options, EndpointOptions):
             endpoints = find_endpoints(spec, options)
             model = EndpointGenerator(endpoints, options, concurrency=machine.batch_size)
         else:
-            given = options.model_dump(exclude_none=True)
-            model = load_local_generator(spec, {"device": machine.device, **given})
+            model = LocalGenerator(spec, options, machine.device)
     dry_run = current_dry_run()
     if dry_run is None:
         return model
@@ -414,28 +355,28 @@ def parse_model_entry(
     Raises `VragError` for an unknown option, for a value that does not fit, and for a provider's
     model without its endpoint.
     """
-    from vrag_kit.generation.remote.providers import EndpointOptions, default_endpoint
-    from vrag_kit.generation.remote.secrets import refuse_password
-
     spec, given = split_entry(entry, "model")
     refuse_password(spec)
     is_here = project_path(spec).is_dir()
     is_remote = "@" in spec and not is_here
     if "@" not in spec and not is_here and (endpoint := default_endpoint(spec)):
-        raise VragError(
-            f"model {spec!r}: found no such folder; expected <owner>/<name> on the hub, or"
-            f" <model>@<endpoint>. Did you mean {f'{spec}@{endpoint}'!r}?"
-        )
-    common = decoding_of(decoding)
-    defaults = {"decoding": common.sampling, "max_new_tokens": common.max_new_tokens}
-    given |= {name: value for name, value in defaults.items() if given.get(name) is None}
+        expected = "<owner>/<name> on the hub, or <model>@<endpoint>"
+        hint = f"Did you mean '{spec}@{endpoint}'?"
+        raise VragError(f"model {spec!r}: found no such folder; expected {expected}. {hint}")
+    for name, value in _defaults(decoding).items():
+        if given.get(name) is None:
+            given[name] = value
     where = f"model {spec!r}"
     kind: type[LocalOptions | EndpointOptions] = EndpointOptions if is_remote else LocalOptions
     options = read_settings(kind, given, where)
     sampling = read_settings(Sampling, options.decoding, f"{where}, decoding").sampling
     if sampling.get("temperature") == 0 and sampling != GREEDY and not is_remote:
-        raise VragError(
-            f"{where}, decoding: found temperature 0 with other fields; expected it alone, as a"
-            " local model then decodes greedily."
-        )
+        found = "temperature 0, which decodes greedily, with other fields"
+        raise VragError(f"{where}, decoding: found {found}; expected it alone.")
     return spec, options.model_copy(update={"decoding": sampling})
+
+
+def _defaults(decoding: JsonView | None) -> Json:
+    """The options that the parameter `decoding` gives to every model."""
+    common = decoding_of(decoding)
+    return {"decoding": common.sampling, "max_new_tokens": common.max_new_tokens}

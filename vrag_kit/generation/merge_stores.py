@@ -2,15 +2,14 @@
 
 Nodes that cannot share a disk with file locks write to a store each. The stores are merged
 afterwards, in any order, and again when they have grown.
-
-Each store is copied into a temporary table of the target's connection, where SQL compares the two.
-(`ATTACH` allows ten stores, and none within the one transaction of a merge.)
 """
 
 from __future__ import annotations
 
+import json
 import sqlite3
 import time
+from collections import Counter
 from collections.abc import Sequence
 from contextlib import ExitStack, suppress
 from pathlib import Path
@@ -19,49 +18,14 @@ import pandas as pd
 
 from vrag_kit.errors import VragError
 from vrag_kit.files import write_file
-from vrag_kit.generation.store import AnswerStore
+from vrag_kit.generation.store import AnswerStore, Row
 from vrag_kit.generation.store_layout import ANSWER_COLUMNS, prompt_id
-from vrag_kit.types import Status
+from vrag_kit.types import Json, Status
 
-_IS_ANSWER = f"status IN {tuple(str(status) for status in Status if status.is_answer)}"
-_RANKED = (
-    f"SELECT *, ({_IS_ANSWER}) + (status = 'ok') AS worth,"
-    f" CASE WHEN {_IS_ANSWER} THEN -stored ELSE stored END AS priority FROM"
-)
-"""A good answer comes before a bad one (empty or truncated), and both before a failure. The first
-answer is kept, and the last failure.
-"""
-_SETUP = (
-    f"CREATE TEMP TABLE incoming AS SELECT {ANSWER_COLUMNS} FROM answers LIMIT 0",
-    f"CREATE TEMP VIEW offered AS {_RANKED} incoming",
-    f"CREATE TEMP VIEW held AS {_RANKED} main.answers",
-    "CREATE TEMP TABLE merged (answer_id TEXT PRIMARY KEY, path TEXT)",
-)
-_BETTER = (
-    "(offered.worth, offered.priority, ifnull(offered.raw, ''))"
-    " > (held.worth, held.priority, ifnull(held.raw, ''))"
-)
-_NOT_BETTER = f"SELECT answer_id FROM offered JOIN held USING (answer_id) WHERE NOT {_BETTER}"
-_COUNTS = (
-    "SELECT :path AS store, COUNT(*) - COUNT(held.answer_id) AS new,"
-    " COUNT(*) FILTER (WHERE offered.worth <= held.worth) AS already_there,"
-    " COUNT(*) FILTER (WHERE offered.worth > held.worth) AS replaced"
-    " FROM offered LEFT JOIN held USING (answer_id)"
-)
-_CONFLICTS = (
-    "SELECT answer_id, offered.model,"
-    f" ifnull(iif({_BETTER}, offered.raw, held.raw), '') AS kept,"
-    f" iif({_BETTER}, :path, ifnull(merged.path, :target)) AS kept_in,"
-    f" ifnull(iif({_BETTER}, held.raw, offered.raw), '') AS other,"
-    f" iif({_BETTER}, ifnull(merged.path, :target), :path) AS other_in,"
-    " json_type(offered.sent, '$.endpoint') IS NOT NULL"
-    " OR coalesce(json_extract(offered.sent, '$.do_sample'),"
-    " json_extract(offered.sent, '$.temperature'), 0) <> 0"
-    " AS may_differ"
-    " FROM offered JOIN held USING (answer_id) LEFT JOIN merged USING (answer_id)"
-    " WHERE offered.worth = held.worth AND offered.worth > 0"
-    " AND (offered.status, offered.raw) IS NOT (held.status, held.raw) ORDER BY answer_id"
-)
+_ANSWERS = f"SELECT {ANSWER_COLUMNS} FROM answers"
+_COLUMNS = ANSWER_COLUMNS.split(", ")
+_MARKS = f"VALUES ({', '.join('?' * len(_COLUMNS))})"
+_CONFLICT = ("answer_id", "model", "kept", "kept_in", "other", "other_in", "may_differ")
 _SPENDING = (
     "INSERT INTO spending VALUES (?, ?, ?) ON CONFLICT (writer, model) DO UPDATE SET"
     " dollars = excluded.dollars WHERE excluded.dollars > dollars"
@@ -102,67 +66,113 @@ def merge_stores(
             f"{target}: this is the store to merge into, and no other is named. Nothing was merged;"
             " name the stores whose answers it lacks."
         )
+    origins: dict[str, str] = {}
+    found: list[Json] = []
     try:
         with ExitStack() as stack:
             sources = [stack.enter_context(_open(path)) for path in paths]
             into = stack.enter_context(AnswerStore(target))
-            db = stack.enter_context(into.writing())
-            for statement in _SETUP:
-                db.execute(statement)
-            merged = [_merge(source, into) for source in sources]
-            conflicts = pd.concat([found for _, found in merged], ignore_index=True)
+            stack.enter_context(into.writing())
+            report = pd.DataFrame([_merge(source, into, origins, found) for source in sources])
+            conflicts = pd.DataFrame(found, columns=_CONFLICT)
             if csv:
-                _write_csv(conflicts, Path(csv))
+                write_file(Path(csv), conflicts.to_csv(index=False, lineterminator="\n"))
             if not (keep_first or conflicts["may_differ"].all()):
                 raise VragError(_refusal(conflicts[conflicts["may_differ"] == 0], target))
     except BaseException:
         if not existed and target.is_file():
             _remove_if_empty(target)
         raise
-    return pd.concat([report for report, _ in merged], ignore_index=True), conflicts
+    return report, conflicts
 
 
-def _merge(source: AnswerStore, target: AnswerStore) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """Merge a store in the target's transaction; returns its report and its conflicts."""
-    names = {"path": str(source.path), "target": str(target.path)}
+def _merge(
+    source: AnswerStore, target: AnswerStore, origins: dict[str, str], conflicts: list[Json]
+) -> Json:
+    """Merge a store in the target's transaction; returns its row of the report, and adds its
+    conflicts. `origins` is the store that each merged answer came from.
+    """
+    path = str(source.path)
+    counts = Counter(new=0, already_there=0, replaced=0, conflicts=0)
     with source.reading() as other, target.reading() as db:  # a full disk is the target's
-        db.execute("DELETE FROM incoming")
-        answers = other.execute(f"SELECT {ANSWER_COLUMNS} FROM answers")
-        db.executemany("INSERT INTO incoming VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", answers)
-        report = pd.read_sql_query(_COUNTS, db, params=names)
-        conflicts = pd.read_sql_query(_CONFLICTS, db, params=names)
-        db.execute(f"DELETE FROM incoming WHERE answer_id IN ({_NOT_BETTER})")
-        db.execute(f"INSERT OR REPLACE INTO answers ({ANSWER_COLUMNS}) SELECT * FROM incoming")
-        db.execute("INSERT OR REPLACE INTO merged SELECT answer_id, :path FROM incoming", names)
-        _merge_prompts(source.path, other, db)
+        for values in other.execute(f"{_ANSWERS} ORDER BY answer_id"):
+            new = _row(values, path)
+            found = db.execute(f"{_ANSWERS} WHERE answer_id = ?", values[:1]).fetchone()
+            held = _row(found, origins.get(values[0], str(target.path))) if found else None
+            if held is None:
+                counts["new"] += 1
+            else:
+                counts["replaced" if _worth(new) > _worth(held) else "already_there"] += 1
+                if _is_conflict(new, held):
+                    counts["conflicts"] += 1
+                    conflicts.append(_conflict(*sorted([new, held], key=_rank)))
+            if held is None or _rank(new) > _rank(held):
+                origins[values[0]] = path
+                db.execute(f"INSERT OR REPLACE INTO answers ({ANSWER_COLUMNS}) {_MARKS}", values)
+                _merge_prompt(source.path, new["prompt_id"], other, db)
         images = other.execute("SELECT place, stamp, pixels, width, height FROM pictures")
         db.executemany("INSERT OR IGNORE INTO pictures VALUES (?, ?, ?, ?, ?)", images)
         db.executemany(_SPENDING, other.execute("SELECT writer, model, dollars FROM spending"))
         query = "SELECT COUNT(*) FROM claims WHERE lease_until >= ?"
-        pending = other.execute(query, (time.time(),)).fetchone()[0]
-    return report.assign(conflicts=len(conflicts), pending=pending), conflicts
+        (pending,) = other.execute(query, (time.time(),)).fetchone()
+    return {"store": path, **counts, "pending": pending}
 
 
-def _merge_prompts(path: Path, other: sqlite3.Connection, db: sqlite3.Connection) -> None:
-    """Merge the prompts of the incoming answers."""
-    needed = {name for (name,) in db.execute("SELECT prompt_id FROM incoming")}
-    for name, prompt in other.execute("SELECT prompt_id, prompt FROM prompts"):
-        if name in needed and prompt_id(prompt) != name:
+def _row(values: Row, store: str) -> Json:
+    return {**dict(zip(_COLUMNS, values, strict=True)), "store": store}
+
+
+def _worth(row: Json) -> int:
+    """Ranks a good answer before a bad one (empty or truncated), and both before a failure."""
+    status = Status(row["status"])
+    return status.is_answer + (status == Status.OK)
+
+
+def _rank(row: Json) -> tuple[int, float, str]:
+    """Orders rows of one answer: the first answer is the best, and the last failure."""
+    worth = _worth(row)
+    return worth, -row["stored"] if worth else row["stored"], row["raw"] or ""
+
+
+def _is_conflict(one: Json, other: Json) -> bool:
+    is_equal = (one["status"], one["raw"]) == (other["status"], other["raw"])
+    return 0 < _worth(one) == _worth(other) and not is_equal
+
+
+def _conflict(other: Json, kept: Json) -> Json:
+    sent = json.loads(kept["sent"])
+    samples = sent.get("do_sample")
+    if samples is None:
+        samples = sent.get("temperature")
+    return {
+        "answer_id": kept["answer_id"],
+        "model": kept["model"],
+        "kept": kept["raw"] or "",
+        "kept_in": kept["store"],
+        "other": other["raw"] or "",
+        "other_in": other["store"],
+        "may_differ": int("endpoint" in sent or bool(samples)),
+    }
+
+
+def _merge_prompt(path: Path, name: str, other: sqlite3.Connection, db: sqlite3.Connection) -> None:
+    """Copy the prompt of an answer."""
+    for (prompt,) in other.execute("SELECT prompt FROM prompts WHERE prompt_id = ?", (name,)):
+        if prompt_id(prompt) != name:
             raise VragError(
                 f"{path}: the text of prompt {name!r} is not the one that was asked. Restore a copy"
                 " of the store; nothing was merged."
             )
-        if name in needed:
-            db.execute("INSERT OR IGNORE INTO prompts VALUES (?, ?)", (name, prompt))
+        db.execute("INSERT OR IGNORE INTO prompts VALUES (?, ?)", (name, prompt))
 
 
 def describe_conflicts(conflicts: pd.DataFrame) -> str:
     """Return a line for each of the first five conflicts, and how many there are besides."""
     lines = []
-    columns = ["answer_id", "model", "kept", "kept_in", "other", "other_in"]
-    for answer_id, model, kept, kept_in, other, other_in in conflicts[columns].head(5).to_numpy():
-        texts = f"{kept[:100]!r} in {kept_in}, {other[:100]!r} in {other_in}"
-        lines.append(f"  {answer_id} ({model}): {texts}")
+    for each in conflicts.head(5).to_dict("records"):
+        kept = f"{each['kept'][:100]!r} in {each['kept_in']}"
+        other = f"{each['other'][:100]!r} in {each['other_in']}"
+        lines.append(f"  {each['answer_id']} ({each['model']}): {kept}, {other}")
     if len(conflicts) > len(lines):
         lines.append(f"  … and {len(conflicts) - len(lines):,} more, which --csv FILE lists")
     return "\n".join(lines)
@@ -175,15 +185,6 @@ def _refusal(conflicts: pd.DataFrame, target: Path) -> str:
         f"{describe_conflicts(conflicts)}\nOther software or hardware may round differently. To"
         " keep the answer that was written first, add --keep-first to the command."
     )
-
-
-def _write_csv(conflicts: pd.DataFrame, path: Path) -> None:
-    try:
-        write_file(path, conflicts.to_csv(index=False, lineterminator="\n"))
-    except OSError as error:
-        raise VragError(
-            f"{path}: cannot be written ({error.strerror}). Choose another file for --csv."
-        ) from error
 
 
 def _open(path: Path) -> AnswerStore:

@@ -122,7 +122,17 @@ class PromptSet:
 
     def __post_init__(self) -> None:
         """Raise `VragError` for a setting whose template does not exist."""
-        _check_settings(self.settings, self.templates)
+        for name, by_k in self.settings.items():
+            if not isinstance(by_k, Mapping):
+                raise VragError(
+                    f"setting {name!r} is {by_k!r}; expected k → template's name. Use"
+                    f" prompts.with_settings({{{name!r}: {by_k!r}}})."
+                )
+            if unknown := sorted(set(by_k.values()) - set(self.templates)):
+                raise VragError(
+                    f"setting {name!r} names the template {unknown[0]!r}; expected one of"
+                    f" {', '.join(self.templates)}."
+                )
 
     def __repr__(self) -> str:
         """Return the names of its templates and settings; their text is in the file."""
@@ -133,9 +143,8 @@ class PromptSet:
     def template(self, name: str) -> Template:
         """Return the template of this name; raises `VragError` when there is none."""
         if name not in self.templates:
-            raise VragError(
-                f"unknown template {name!r}; expected one of {', '.join(self.templates)}."
-            )
+            known = ", ".join(self.templates)
+            raise VragError(f"unknown template {name!r}; expected one of {known}.")
         return self.templates[name]
 
     def template_for(self, context: Context) -> Template:
@@ -144,19 +153,20 @@ class PromptSet:
         """
         setting, k = context.setting, context.k
         by_k = self.settings.get(setting, {})
-        if k not in by_k and None not in by_k:
+        name = by_k.get(k) or by_k.get(None)
+        if name is None:
             at = f" at k = {k}" if by_k else ""
             raise VragError(
-                f"no template for the setting {setting!r}{at}; those of"
-                f" {', '.join(self.settings)} are known. Name one by"
+                f"no template for the setting {setting!r}{at}; expected one of"
+                f" {', '.join(self.settings)}, or"
                 f" prompts.with_settings({{{setting!r}: template}}), with one of"
                 f" {', '.join(self.templates)}."
             )
-        template = self.template(by_k[k if k in by_k else None])
+        template = self.template(name)
         if not template.asks:
             raise VragError(
-                f"setting {setting!r}: the question is not in its template {template.name!r};"
-                " expected {{ question }} or {{ query_image }}."
+                f"setting {setting!r}: the question is not in its template {name!r}; expected"
+                " {{ question }} or {{ query_image }}."
             )
         return template
 
@@ -219,10 +229,8 @@ def open_prompt_set(name: str, known: Mapping[str, PromptSet], what: str) -> Pro
         return known[name]
     file = project_path(str(name))
     if not file.is_file():
-        raise VragError(
-            f"{what} is {name!r}; expected {', '.join(known)}, or a YAML file, and {file}"
-            " does not exist."
-        )
+        expected = f"{', '.join(known)}, or a YAML file, and {file} does not exist"
+        raise VragError(f"{what} is {name!r}; expected {expected}.")
     return read_prompts(file, next(iter(known.values())))
 
 
@@ -247,16 +255,16 @@ def read_prompts(path: Path | str, over: PromptSet | None = None) -> PromptSet:
     settings = dict(over.settings) if over else {}
     for name, value in data.get("settings", {}).items():
         settings[name] = _by_k(value, f"{file}: setting {name!r}")
-    _check_settings(settings, templates, f"{file}: ")
     read = over.read if over else parse_tagged
     if "answer" in data:
         if data["answer"] not in PARSERS:
-            raise VragError(
-                f"{file}: answer is {data['answer']!r}; expected one of {', '.join(PARSERS)}, or"
-                " none and a function: replace(read_prompts(…), read=…)."
-            )
+            known = ", ".join(PARSERS)
+            raise VragError(f"{file}: answer is {data['answer']!r}; expected one of {known}.")
         read = PARSERS[data["answer"]]
-    return PromptSet(templates=templates, settings=settings, read=read)
+    try:
+        return PromptSet(templates=templates, settings=settings, read=read)
+    except VragError as error:
+        raise VragError(f"{file}: {error}") from None
 
 
 def _mapping(path: Path) -> dict[str, Any]:  # Any: values of any type, by name
@@ -271,9 +279,8 @@ def _mapping(path: Path) -> dict[str, Any]:  # Any: values of any type, by name
     data = {name: value for name, value in data.items() if value is not None}
     texts = [*data.get("parts", {}).values(), *data.get("templates", {}).values()]
     if "slots" in data or not all(isinstance(text, str) for text in texts):
-        raise VragError(
-            f"{path}: found templates as lists of slots; expected texts in Jinja, as in {_EXAMPLE}."
-        )
+        words = f"found lists of slots; expected texts in Jinja, as in {_EXAMPLE}"
+        raise VragError(f"{path}: {words}.")
     return data
 
 
@@ -285,22 +292,3 @@ def _by_k(value: str | Mapping[str, str], where: str) -> dict[int | None, str]:
     if wrong := [k for k in value if k != "otherwise" and not str(k).isdecimal()]:
         raise VragError(f"{where}: found {wrong[0]!r} as k; expected a number, or 'otherwise'.")
     return {None if k == "otherwise" else int(k): name for k, name in value.items()}
-
-
-def _check_settings(
-    settings: Mapping[str, Mapping[int | None, str]],
-    templates: Mapping[str, Template],
-    where: str = "",
-) -> None:
-    """Raise `VragError` for a setting whose template does not exist."""
-    for name, by_k in settings.items():
-        if not isinstance(by_k, Mapping):
-            raise VragError(
-                f"{where}setting {name!r} is {by_k!r}; expected k → template's name. Use"
-                f" prompts.with_settings({{{name!r}: {by_k!r}}})."
-            )
-        if unknown := sorted(set(by_k.values()) - set(templates)):
-            raise VragError(
-                f"{where}setting {name!r} names the template {unknown[0]!r}; expected one of"
-                f" {', '.join(templates)}."
-            )

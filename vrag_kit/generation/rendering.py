@@ -118,17 +118,12 @@ def render_with_documents(
     Raises `VragError` for evidence that the template would not show without limits, and, with file,
     name and line, where rendering fails.
     """
-    prompt, shown = _Rendering(template, query, evidence, history).run()
-    left = [document for place, document in enumerate(evidence) if place not in shown]
-    if left:
-        _, found = _Rendering(template, query, left, history, limited=False).run()
-        for place, document in enumerate(left):
-            if place not in found:
-                raise VragError(
-                    f"document {document.doc_id!r} of query {query.query_id!r}, of the modality"
-                    f" {document.modality}, is not shown by `each` in the template"
-                    f" {template.name!r}. Take another template, or other documents."
-                )
+    rendering = _Rendering(template, query, evidence, history)
+    prompt, shown = rendering.run()
+    for place, document in enumerate(evidence):
+        if place not in rendering.showable:
+            what = f"document {document.doc_id!r} of query {query.query_id!r} ({document.modality})"
+            raise VragError(f"{what} is not shown by `each` in the template {template.name!r}.")
     return RenderedPrompt(prompt, tuple(evidence[place].doc_id for place in shown))
 
 
@@ -172,10 +167,10 @@ class _Rendering:
     query: Query
     evidence: Sequence[Document]
     history: Sequence[Turn]
-    limited: bool = True
-    """Whether `chars` and `unique` count."""
     left: float = math.inf
     """How many characters the items to come may have."""
+    showable: set[int] = field(default_factory=set)
+    """Places of the documents that are shown, or would be without `chars` and `unique`."""
     mark_begin: str = field(default_factory=lambda: f"[{secrets.randbits(96)}:")
     marks: list[LazyImage | str | int] = field(default_factory=list)
     """What each mark means: an image, a role, or a place in the evidence."""
@@ -232,7 +227,7 @@ class _Rendering:
         """
         outer = self.left
         frame = self.length(header + footer)
-        self.left = (min(outer, chars) if self.limited else outer) - frame
+        self.left = min(outer, chars) - frame
         text = caller()
         self.left = outer - (self.length(text) + frame if text else 0)
         return f"{header}{text}{footer}" if text else ""
@@ -252,23 +247,28 @@ class _Rendering:
         """
         items: list[str] = []
         names: set[str] = set()
+        is_full = False
         for document in documents:
-            name = str(document._fields.get(unique, document._place))
             document._used = False
             try:
                 item = caller(document, len(items) + 1)
             except _LacksField:
                 continue
-            if not item or not document._used or (unique and self.limited and name in names):
+            if not item or not document._used:
+                continue
+            self.showable.add(document._place)
+            name = str(document._fields.get(unique, document._place))
+            if is_full or name in names:
                 continue
             item = between + item if items else item
             size = self.length(item) if self.left < math.inf else 0  # counting takes time
-            if size <= self.left:
-                self.left -= size
-                items.append(self.mark(document._place) + item)
+            if size > self.left:
+                is_full = stop
+                continue
+            self.left -= size
+            items.append(self.mark(document._place) + item)
+            if unique:
                 names.add(name)
-            elif stop:
-                break
         return "".join(items)
 
     def pieces(self, text: str) -> Iterator[tuple[LazyImage | str | int | None, str]]:

@@ -72,10 +72,10 @@ class Rewriter:
         counts = Counter(result.outcome for result in results)
         unchanged = counts[NO_ENTITY] + counts[UNPARSED]
         if unchanged and not any(PLACEHOLDER in reply.fields for reply in replies):
+            reasons = f"{counts[NO_ENTITY]:,} without an entity, {counts[UNPARSED]:,} unparsed"
             logger.info(
                 f"rewriting by {self.generator.name}: {unchanged:,} of {len(results):,} questions"
-                f" are searched as they are ({counts[NO_ENTITY]:,} without an entity,"
-                f" {counts[UNPARSED]:,} unparsed)",
+                f" are searched as they are ({reasons})",
             )
         return results
 

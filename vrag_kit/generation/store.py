@@ -1,6 +1,6 @@
 """The answer store: one SQLite file in which every answer is generated and kept once.
 
-An answer's key is what determines it (`AnswerKeys`). Workers claim questions with a lease that they
+An answer's key is what determines it (`answer_ids`). Workers claim questions with a lease that they
 renew. When a worker dies, another one takes over: at once on the same machine, elsewhere when the
 lease has expired. Failures are stored with their reason, and retried on request; a failure stays
 until its retry has an answer. Answers are parsed each time they are read, so that an improved
@@ -48,11 +48,12 @@ _SPEND = (
     " dollars = dollars + excluded.dollars"
 )
 """Spending is counted by opened store, so that stores can be merged."""
+_RESTORE = "Restore a copy, or move the file away to begin a new one"
 _ADVICE = {
     "DBMOVED": "The file was replaced or deleted while it was open; run again",
-    "damaged": "Restore a copy, or move the file away to begin a new one",
-    "malformed": "Restore a copy, or move the file away to begin a new one",
-    "not a database": "Restore a copy, or move the file away to begin a new one",
+    "damaged": _RESTORE,
+    "malformed": _RESTORE,
+    "not a database": _RESTORE,
     "disk": "Free space and run again; answers stored so far are kept",
     "locked": "Another process holds it; wait or stop it",
 }
@@ -60,7 +61,7 @@ _ADVICE = {
 
 _LOCK_TIMEOUT = 120  # seconds
 _IDS_PER_QUERY = 500
-_IMAGES_PER_WRITE = 512
+_PER_WRITE = 512
 
 Row = tuple[Any, ...]  # Any: what SQLite holds
 
@@ -87,8 +88,7 @@ class AnswerStore:
         self._images: dict[tuple[str, str], ImageInfo] = {}  # by `where` and `stamp`
         if self.path.is_dir():
             raise VragError(
-                f"{self.path}: this is a folder; expected a file in it, such as"
-                f" {self.path / 'answers.sqlite'}."
+                f"{self.path}: a folder; expected a file, such as answers.sqlite in it."
             )
         with self._errors_explained():
             self.path.parent.mkdir(parents=True, exist_ok=True)
@@ -107,9 +107,9 @@ class AnswerStore:
             query = "SELECT name FROM sqlite_master WHERE type = 'table' ORDER BY name"
             tables = [name for (name,) in db.execute(query)]
             if tables and "about" not in tables:
+                listed = ", ".join(tables)
                 raise VragError(
-                    f"{self.path}: an SQLite file, but no answer store (it holds"
-                    f" {', '.join(tables)}). Choose another path."
+                    f"{self.path}: an SQLite file, but no answer store (it holds {listed})."
                 )
             version = db.execute("SELECT version FROM about").fetchone() if tables else (VERSION,)
         if version != (VERSION,):
@@ -127,16 +127,12 @@ class AnswerStore:
             if found != "ok":
                 raise sqlite3.DatabaseError(f"damaged: {found}")
             for answer_id, status in db.execute(DAMAGED_ROWS):
-                raise VragError(
-                    f"{self.path}: the row of answer {answer_id!r} (status {status!r}) is damaged."
-                    " Restore a copy, or delete the row, and it is asked again."
-                )
+                what = f"the row of answer {answer_id!r} (status {status!r}) is damaged"
+                raise VragError(f"{self.path}: {what}. Restore a copy, or delete the row.")
 
     def close(self) -> None:
         """Release the claims of this process and close the file."""
-        if self._has_claims():
-            with self.writing() as db:
-                db.execute("DELETE FROM claims WHERE owner = ?", (self.owner,))
+        self._change_claims("DELETE FROM claims WHERE owner = ?", self.owner)
         self._db.close()
 
     def __enter__(self) -> AnswerStore:
@@ -158,32 +154,23 @@ class AnswerStore:
         unique: dict[str, LazyImage] = {}
         for image in images:
             unique.setdefault(image.where, image)
-        stamps = {where: image.stamp for where, image in unique.items()}
-        unseen = [key[0] for key in stamps.items() if key not in self._images]
+        keys = {where: (where, image.stamp) for where, image in unique.items()}
+        unseen = [where for where, key in keys.items() if key not in self._images]
         columns = "place, stamp, pixels, width, height"
-        for where, stamp, pixels, *size in self.rows(columns, "pictures", unseen, "place"):
-            self._images[where, stamp] = ImageInfo(pixels, (size[0], size[1]))
-        new = {key: unique[key[0]] for key in stamps.items() if key not in self._images}
-        if new:
-            self._decode(new)
-        return {key[0]: self._images[key] for key in stamps.items()}
-
-    def _decode(self, images: Mapping[tuple[str, str], LazyImage]) -> None:
-        """Decode images, by `where` and `stamp`, and store what is known of them."""
-        keys = list(images)
-        starts = range(0, len(keys), _IMAGES_PER_WRITE)
+        for where, stamp, *info in self.rows(columns, "pictures", unseen, "place"):
+            self._images[where, stamp] = ImageInfo(info[0], (info[1], info[2]))
+        new = [where for where in unseen if keys[where] not in self._images]
+        starts = range(0, len(new), _PER_WRITE)
         with ThreadPoolExecutor() as pool:
-            for start in track(
-                starts, "reading images", len(keys), "images", size=_IMAGES_PER_WRITE
-            ):
-                part = keys[start : start + _IMAGES_PER_WRITE]
-                infos = list(pool.map(_image_info, (images[key] for key in part)))
-                rows = [
-                    (*key, info.pixels, *info.size) for key, info in zip(part, infos, strict=True)
-                ]
+            for start in track(starts, "reading images", len(new), "images", size=_PER_WRITE):
+                part = new[start : start + _PER_WRITE]
+                infos = list(pool.map(_image_info, [unique[where] for where in part]))
+                found = {keys[where]: info for where, info in zip(part, infos, strict=True)}
+                rows = [(*key, info.pixels, *info.size) for key, info in found.items()]
                 with self.writing() as db:
                     db.executemany("INSERT OR IGNORE INTO pictures VALUES (?, ?, ?, ?, ?)", rows)
-                self._images.update(zip(part, infos, strict=True))
+                self._images |= found
+        return {where: self._images[key] for where, key in keys.items()}
 
     def total_cost(self, model: str) -> float:
         """Return what a model's calls have cost, in US dollars. The calls of failures that were
@@ -268,17 +255,28 @@ class AnswerStore:
         self, answer_ids: Sequence[str], *, retry: Mapping[str, float] | None = None
     ) -> list[str]:
         """Return the questions that `claim` would reserve, in order, without reserving them."""
-        retry, now = retry or {}, time.time()
+        now = time.time()
         claims = self.rows("answer_id, owner, lease_until", "claims", answer_ids)
         held = [(answer_id, owner) for answer_id, owner, until in claims if until >= now]
         owners = {owner for _, owner in held} - {self.owner}
         living = {owner for owner in owners if not has_ended(owner.partition(" ")[0])}
         taken = {answer_id for answer_id, owner in held if owner in living}
+        return [each for each in self.unanswered(answer_ids, retry=retry) if each not in taken]
+
+    def unanswered(
+        self, answer_ids: Sequence[str], *, retry: Mapping[str, float] | None = None
+    ) -> list[str]:
+        """Return the questions without an answer or failure, in order, and the failures that
+        `retry` holds and that no process has retried.
+        """
+        retry = retry or {}
         rows = self.rows("answer_id, status, stored", "answers", answer_ids)
-        for answer_id, status, stored in rows:
-            if status == Status.OK or retry.get(answer_id) != stored:
-                taken.add(answer_id)
-        return [answer_id for answer_id in answer_ids if answer_id not in taken]
+        answered = {
+            answer_id
+            for answer_id, status, stored in rows
+            if status == Status.OK or retry.get(answer_id) != stored
+        }
+        return [answer_id for answer_id in answer_ids if answer_id not in answered]
 
     @contextmanager
     def renew_leases(self) -> Iterator[None]:
@@ -288,16 +286,16 @@ class AnswerStore:
         process may ask the same questions.
         """
         done = threading.Event()
+        renewal = "UPDATE claims SET lease_until = ? WHERE owner = ?"
 
         def renew() -> None:
             while not done.wait(self.lease / 3):
+                until = time.time() + self.lease
                 try:
-                    self._renew()
+                    self._change_claims(renewal, until, self.owner)
                 except VragError as error:
-                    logger.info(
-                        "note: the lease could not be renewed, so another process may ask the same"
-                        f" questions. {error}",
-                    )
+                    words = "the lease could not be renewed, so questions may be asked twice"
+                    logger.info(f"note: {words}. {error}")
 
         thread = threading.Thread(target=renew, daemon=True)
         thread.start()
@@ -307,16 +305,14 @@ class AnswerStore:
             done.set()
             thread.join()
 
-    def _renew(self) -> None:
-        if self._has_claims():
-            until = time.time() + self.lease
-            with self.writing() as db:
-                db.execute("UPDATE claims SET lease_until = ? WHERE owner = ?", (until, self.owner))
-
-    def _has_claims(self) -> bool:
+    def _change_claims(self, statement: str, *values: object) -> None:
+        """Run a statement on the claims of this process; it writes nothing if there are none."""
         query = "SELECT 1 FROM claims WHERE owner = ? LIMIT 1"
         with self.reading() as db:
-            return db.execute(query, (self.owner,)).fetchone() is not None
+            if db.execute(query, (self.owner,)).fetchone() is None:
+                return
+        with self.writing() as db:
+            db.execute(statement, values)
 
     def write(self, answers: Iterable[Answer], prompts: Mapping[str, StoredPrompt]) -> None:
         """Store answers and failures with their prompts, by answer id. An answer that is already
@@ -326,27 +322,21 @@ class AnswerStore:
         placeholder of a dry run, unless this store is the dry run's own.
         """
         answers = list(answers)
-        placeholders = any(answer.is_placeholder for answer in answers)
-        if placeholders and not is_scratch_path(self.path):
-            raise VragError(
-                f"{self.path}: found placeholders of a dry run; expected answers. Open the store"
-                " within the dry run, which then works with a copy."
-            )
-        silent = [each for each in answers if each.failure is None and not (each.raw or "").strip()]
-        if silent:
-            raise VragError(
-                f"{len(silent)} answers have the status 'ok' but no text; give them a failure"
-                " that says why."
-            )
+        for answer in answers:
+            if answer.is_placeholder and not is_scratch_path(self.path):
+                raise VragError(
+                    f"{self.path}: found a placeholder of a dry run; expected answers. Open the"
+                    " store within the dry run, which then works with a copy."
+                )
+            if answer.failure is None and not (answer.raw or "").strip():
+                raise VragError("an answer has the status 'ok' but no text; give it a failure.")
         with self.writing() as db:
             for answer in answers:
                 _write(db, answer, prompts[answer.answer_id])
                 if cost := answer.fields.get("cost"):
                     db.execute(_SPEND, (self._writer, answer.sent.get("model"), cost))
-                db.execute(
-                    "DELETE FROM claims WHERE answer_id = ? AND owner = ?",
-                    (answer.answer_id, self.owner),
-                )
+                claim = (answer.answer_id, self.owner)
+                db.execute("DELETE FROM claims WHERE answer_id = ? AND owner = ?", claim)
 
     @contextmanager
     def reading(self) -> Iterator[sqlite3.Connection]:
@@ -472,10 +462,8 @@ def copy_store(store: Path, target: Path) -> None:
             source.backup(copy)
     except sqlite3.Error as error:
         target.unlink(missing_ok=True)
-        raise VragError(
-            f"{store}: cannot be read ({error}); expected a store of answers. Wait until the"
-            " writing process ends, or move the file away."
-        ) from error
+        message = f"{store}: cannot be read ({error}); expected a store of answers."
+        raise VragError(message) from error
 
 
 def stored_field(answers: pd.DataFrame, answers_dir: Path | str, field: str) -> pd.Series:

@@ -89,30 +89,22 @@ class ImageInfo:
     """Width and height, upright."""
 
 
-@dataclass(frozen=True, slots=True)
-class AnswerKeys:
-    """Computes the keys of one model's answers, for one sample."""
+def answer_ids(
+    prompts: Iterable[Prompt],
+    images: Mapping[str, ImageInfo],
+    fingerprint: str,
+    decoding: JsonView,
+    sample: int,
+) -> list[str]:
+    """Return the ids of the answers to prompts; `images` has each of their images by `where`.
 
-    fingerprint: str
-    """The model's fingerprint."""
-    decoding: JsonView
-    sample: int
-
-    def answer_ids(self, prompts: Iterable[bytes]) -> list[str]:
-        """Return the answer ids of prompts, given as `prompt_key_json` returns them. An id is a
-        hash of the model's fingerprint, every part of the prompt in order (images by their pixels),
-        the decoding and the sample.
-        """
-        before = f"[{_JSON.encode(self.fingerprint)}, ".encode()
-        behind = f", {_JSON.encode(dict(self.decoding))}, {_JSON.encode(self.sample)}]".encode()
-        return [hashlib.sha256(before + prompt + behind).hexdigest() for prompt in prompts]
-
-
-def prompt_key_json(prompt: Prompt, images: Mapping[str, ImageInfo]) -> bytes:
-    """Return what determines the answer in a prompt, as JSON in UTF-8. `images` has each of its
-    images by `where`. File names are not included: equal pixels make equal keys.
+    An id is a hash of the model's fingerprint, every part of the prompt in order (images by their
+    pixels), the decoding and the sample. File names are not included: equal pixels make equal ids.
     """
-    return f"[{', '.join(_message_key(message, images) for message in prompt)}]".encode()
+    before = f"[{_JSON.encode(fingerprint)}, ".encode()
+    behind = f", {_JSON.encode(dict(decoding))}, {_JSON.encode(sample)}]".encode()
+    keys = (", ".join(_message_key(message, images) for message in each) for each in prompts)
+    return [hashlib.sha256(before + f"[{key}]".encode() + behind).hexdigest() for key in keys]
 
 
 def _message_key(message: Message, images: Mapping[str, ImageInfo]) -> str:

@@ -6,14 +6,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from functools import cached_property
+from operator import itemgetter
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from vrag_kit.checkpoints import Options, check_safetensors, checkpoint_fingerprint
 from vrag_kit.config import GREEDY, SAMPLING
 from vrag_kit.errors import VragError
-from vrag_kit.generation.generators import CostEstimate, Reply, Size, prompt_images
-from vrag_kit.generation.local.loading import Checkpoint, memory_note, open_checkpoint, read_json
+from vrag_kit.generation.generators import CostEstimate, Generator, Reply, Size, prompt_images
+from vrag_kit.generation.local.loading import LocalOptions, memory_note, open_checkpoint, read_json
 from vrag_kit.types import Json, Prompt
 from vrag_kit.workspace import path as project_path
 
@@ -22,35 +23,35 @@ if TYPE_CHECKING:
     from vrag_kit.generation.local.processors import PromptProcessor
 
 
-class LocalGenerator:
-    """A transformers model with its processor; implements `Generator`.
+class LocalGenerator(Generator):
+    """A transformers model with its processor.
 
     Made by `load_generator`. The processor is loaded when prompts are first measured, the weights
     when the first is answered.
     """
 
-    batched = True
-    concurrency = 1
-    max_cost: float | None = None
-
-    def __init__(self, checkpoint: Checkpoint, *, name: str, decoding: Options) -> None:
-        self.checkpoint = checkpoint
-        self.name = name
-        self.decoding: Options = dict(decoding)
+    def __init__(self, spec: str, options: LocalOptions, device: str) -> None:
+        """Open the checkpoint of a folder or hub name; raises `VragError` as `open_checkpoint`."""
+        checkpoint = self.checkpoint = open_checkpoint(spec, options, device)
+        folder_name = Path(spec).name if project_path(spec).is_dir() else spec.replace("/", "-")
+        self.name = options.name or folder_name
+        sampling = _sampling(checkpoint.folder, options.decoding)
+        self.decoding = {**sampling, "max_new_tokens": options.max_new_tokens}
         images_first = checkpoint.family.images_first
         shaping = {
-            "dtype": checkpoint.dtype,
-            "quantization": checkpoint.quantization,
-            "max_image_side": checkpoint.max_image_side,
-            "max_image_tokens": checkpoint.max_image_tokens,
+            "dtype": options.dtype,
+            "quantization": options.quantization,
+            "max_image_side": options.max_image_side,
+            "max_image_tokens": options.max_image_tokens,
             "images_first": images_first,
         }
         self.fingerprint = checkpoint_fingerprint([checkpoint.folder], shaping)
-        self.sent: Options = {
+        self.deterministic = not self.decoding.get("do_sample")
+        self.sent = {
             **shaping,
             "device": checkpoint.device,
-            "attention": checkpoint.attention,
-            "revision": checkpoint.revision,
+            "attention": options.attention,
+            "revision": options.revision,
             "part_order": "images first" if images_first else "as written",
         }
 
@@ -72,20 +73,11 @@ class LocalGenerator:
         return LoadedModel(self.processor, self.name, self.decoding)
 
     @property
-    def deterministic(self) -> bool:
-        """True when decoding does not sample."""
-        return not self.decoding.get("do_sample")
-
-    @property
-    def nests(self) -> bool:
+    def shares_prefixes(self) -> bool:
         """Whether prefixes or images that prompts share are computed once: in greedy decoding, if
         the family allows it.
         """
-        return self.loaded.nests
-
-    def cost(self, tokens: Mapping[str, int]) -> float:
-        """Return 0: nothing is paid."""
-        return 0.0
+        return self.loaded.shares_prefixes
 
     def missing(self) -> str:
         """Return what is missing from the weights, according to their files' headers."""
@@ -95,7 +87,7 @@ class LocalGenerator:
             return str(error).removeprefix(f"{self.checkpoint.owner} ")
         return ""
 
-    def forecast(self, prompts: Sequence[Prompt], sizes: Mapping[str, Size]) -> CostEstimate:
+    def estimate_cost(self, prompts: Sequence[Prompt], sizes: Mapping[str, Size]) -> CostEstimate:
         """Measure prompts exactly, by the processor; report those that do not fit, and the memory
         needed.
         """
@@ -103,12 +95,12 @@ class LocalGenerator:
         answer_tokens = int(self.decoding["max_new_tokens"])
         images = [len(prompt_images(prompt)) for prompt in prompts]
         lengths = [processor.count_tokens(prompt, sizes) for prompt in prompts]
-        longest = max(range(len(prompts)), key=lengths.__getitem__)
-        count = f"{images[longest]} image" if images[longest] == 1 else f"{images[longest]} images"
+        longest, n_images = max(zip(lengths, images, strict=True), key=itemgetter(0))
+        plural = "image" if n_images == 1 else "images"
         notes = [
-            f"the longest prompt, with {count}, takes {lengths[longest]:,} tokens; the model holds"
-            f" {processor.context:,}",
-            memory_note(self.checkpoint, processor.config, lengths[longest] + answer_tokens),
+            f"the longest prompt, with {n_images} {plural}, takes {longest:,} tokens; the model"
+            f" holds {processor.context:,}",
+            memory_note(self.checkpoint, processor.config, longest + answer_tokens),
         ]
         room = processor.context - answer_tokens
         misfits = [n for n, length in zip(images, lengths, strict=True) if length > room]
@@ -143,20 +135,6 @@ class LocalGenerator:
         decoding ignores `sample`.
         """
         return self.loaded.generate(prompts, sample)
-
-
-def load_local_generator(spec: str, options: Options) -> LocalGenerator:
-    """Return the generator for a checkpoint's folder or hub name, with its entry's options. Raises
-    `VragError` as `open_checkpoint` does.
-    """
-    checkpoint = open_checkpoint(spec, options)
-    sampling = _sampling(checkpoint.folder, options["decoding"])
-    folder_name = Path(spec).name if project_path(spec).is_dir() else spec.replace("/", "-")
-    return LocalGenerator(
-        checkpoint,
-        name=options.get("name") or folder_name,
-        decoding={**sampling, "max_new_tokens": options["max_new_tokens"]},
-    )
 
 
 def _sampling(folder: Path, given: Options) -> Json:

@@ -9,11 +9,10 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from vrag_kit.checkpoints import (
     LibraryObject,
-    Options,
     catch_load_errors,
     catch_out_of_memory,
     check_device,
@@ -23,14 +22,11 @@ from vrag_kit.checkpoints import (
     load_config,
     load_model,
 )
-from vrag_kit.config import SAMPLING
+from vrag_kit.config import SAMPLING, Count, EntryOptions
 from vrag_kit.errors import VragError
 from vrag_kit.generation.local.families import Family, family_of
 from vrag_kit.types import Json
 
-LOADING = ("device", "device_map", "dtype", "attention", "quantization", "trust_remote_code")
-"""Options of an entry that say how weights are loaded."""
-_OPTIONS = (*LOADING, "revision", "max_image_side", "max_image_tokens")
 _QUANTIZATION: dict[str | None, float] = {"8bit": 0.55, "4bit": 0.3}
 """What remains of 16-bit weights; embeddings and norms are not quantized."""
 _PROCESSORS = ("processor_config.json", "preprocessor_config.json")
@@ -43,63 +39,57 @@ _OUT_OF_MEMORY = (
 )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Checkpoint:
-    """The folder of a model and its options; their defaults are the checkpoint's own."""
+class LocalOptions(EntryOptions):
+    """Options of an entry whose model runs on this machine; the defaults are the checkpoint's."""
 
-    spec: str
-    """The model's name in parameters."""
-    folder: Path
-    family: Family
-    revision: str | None = None
-    device: str = "cpu"
+    device: str | None = None
+    """Replaces the device in `hardware`."""
     device_map: str | None = None
     """"auto" spreads the model over all devices, by accelerate."""
-    dtype: str = "auto"
-    """Number type: "auto" as in the checkpoint, else "bfloat16", "float16", "float32"."""
+    dtype: Literal["auto", "float32", "float16", "bfloat16"] = "auto"
     attention: str | None = None
     """"sdpa", "eager", "flash_attention_2"; None lets transformers choose."""
-    quantization: str | None = None
-    """"8bit" or "4bit" (NF4), by bitsandbytes."""
+    quantization: Literal["8bit", "4bit"] | None = None
+    """By bitsandbytes; 4 bits are NF4."""
     trust_remote_code: bool = False
     """Whether code that comes with the checkpoint may run."""
-    max_image_side: int | None = None
-    """Maximum side in pixels; larger images are shrunk first."""
-    max_image_tokens: int | None = None
+    revision: str | None = None
+    max_image_tokens: Count | None = None
     """Maximum tokens per image."""
 
-    @property
-    def owner(self) -> str:
-        """The beginning of messages about this model."""
-        return f"model {self.spec!r}"
+
+@dataclass(frozen=True, slots=True)
+class Checkpoint:
+    """The folder of a model, its family, and its options."""
+
+    owner: str
+    """The beginning of messages about this model."""
+    folder: Path
+    family: Family
+    options: LocalOptions
+    device: str
 
 
-def open_checkpoint(spec: str, options: Options) -> Checkpoint:
-    """Open the checkpoint that `spec` names, with the options of its entry.
+def open_checkpoint(spec: str, options: LocalOptions, device: str) -> Checkpoint:
+    """Open the checkpoint that `spec` names, with the options of its entry, which may replace the
+    `device`.
 
     Raises `VragError` for a checkpoint that is missing or has no processor, for custom code that is
     not trusted, and for options that its family does not have.
     """
-    folder = find_checkpoint(spec, revision=options.get("revision"))
-    checkpoint = Checkpoint(
-        spec=spec,
-        folder=folder,
-        family=family_of(read_json(folder / "config.json")),
-        **{name: options[name] for name in _OPTIONS if name in options},
-    )
-    owner = checkpoint.owner
+    owner = f"model {spec!r}"
+    folder = find_checkpoint(spec, revision=options.revision)
+    family = family_of(read_json(folder / "config.json"))
     for names in (("config.json",), _PROCESSORS):
         if not any((folder / name).is_file() for name in names):
             raise VragError(
                 f"{owner} cannot be loaded: no {' or '.join(names)}. Expected {_EXPECTED}."
             )
-    if checkpoint.max_image_tokens is not None and checkpoint.family.budget is None:
-        raise VragError(
-            f"{owner}: max_image_tokens cannot be set for this family. Use max_image_side, which"
-            " makes the images smaller."
-        )
-    check_remote_code(folder, owner, trusted=checkpoint.trust_remote_code)
-    return checkpoint
+    if options.max_image_tokens is not None and family.budget is None:
+        words = "max_image_tokens cannot be set for this family; use max_image_side"
+        raise VragError(f"{owner}: {words}.")
+    check_remote_code(folder, owner, trusted=options.trust_remote_code)
+    return Checkpoint(owner, folder, family, options, options.device or device)
 
 
 def read_json(path: Path) -> Json:
@@ -111,9 +101,7 @@ def read_json(path: Path) -> Json:
     try:
         return dict(json.loads(path.read_text(encoding="utf-8")))
     except (ValueError, TypeError) as error:
-        raise VragError(
-            f"{path}: not readable JSON ({error}). Fetch the checkpoint again."
-        ) from error
+        raise VragError(f"{path}: no JSON ({error}). Fetch the checkpoint again.") from error
 
 
 def load_processor(checkpoint: Checkpoint) -> tuple[LibraryObject, LibraryObject]:
@@ -123,7 +111,7 @@ def load_processor(checkpoint: Checkpoint) -> tuple[LibraryObject, LibraryObject
     """
     from transformers import AutoProcessor
 
-    owner, trusted = checkpoint.owner, checkpoint.trust_remote_code
+    owner, trusted = checkpoint.owner, checkpoint.options.trust_remote_code
     load: LibraryObject = AutoProcessor.from_pretrained
     with catch_load_errors(owner, _EXPECTED):
         config = load_config(checkpoint.folder, owner, trusted=trusted)
@@ -133,10 +121,8 @@ def load_processor(checkpoint: Checkpoint) -> tuple[LibraryObject, LibraryObject
         tokenizer = getattr(processor, "tokenizer", None)
         processor.chat_template = getattr(tokenizer, "chat_template", None)
     if not processor.chat_template:
-        raise VragError(
-            f"{owner} has no chat template, which says how its prompts look. Fetch the"
-            " instruction-tuned model, or its chat_template.jinja."
-        )
+        hint = "Fetch the instruction-tuned model, or its chat_template.jinja."
+        raise VragError(f"{owner} has no chat template. {hint}")
     return config, processor
 
 
@@ -148,22 +134,21 @@ def load_weights(checkpoint: Checkpoint) -> LibraryObject:
     """
     import transformers
 
-    owner = checkpoint.owner
-    family = checkpoint.family
-    device = checkpoint.device
+    owner, family = checkpoint.owner, checkpoint.family
+    device, given = checkpoint.device, checkpoint.options
     check_device(device)
     options: dict[str, Any] = {  # Any: options of transformers' from_pretrained
-        "dtype": checkpoint.dtype,
-        "trust_remote_code": checkpoint.trust_remote_code,
+        "dtype": given.dtype,
+        "trust_remote_code": given.trust_remote_code,
     }
-    if checkpoint.attention:
-        options["attn_implementation"] = checkpoint.attention
-    if checkpoint.device_map:
-        options["device_map"] = checkpoint.device_map
+    if given.attention:
+        options["attn_implementation"] = given.attention
     with catch_load_errors(owner, _EXPECTED), catch_out_of_memory(owner, device, _OUT_OF_MEMORY):
-        if checkpoint.quantization:
-            options["quantization_config"] = _quantization_config(checkpoint.quantization)
-            options.setdefault("device_map", {"": device})
+        if given.quantization:
+            options["quantization_config"] = _quantization_config(given.quantization)
+            options["device_map"] = {"": device}
+        if given.device_map:
+            options["device_map"] = given.device_map
         model = load_model(getattr(transformers, family.auto), checkpoint.folder, owner, options)
         if family.adapter:
             _load_adapter(checkpoint, model, *family.adapter)
@@ -177,20 +162,16 @@ def load_weights(checkpoint: Checkpoint) -> LibraryObject:
 
 def _load_adapter(checkpoint: Checkpoint, model: LibraryObject, name: str, subfolder: str) -> None:
     folder, owner = checkpoint.folder, checkpoint.owner
-    if not (folder / subfolder / "adapter_model.safetensors").is_file():
+    file = f"{subfolder}/adapter_model.safetensors"
+    if not (folder / file).is_file():
         raise VragError(
-            f"{owner}: its {name} adapter, {subfolder}/adapter_model.safetensors, is missing;"
-            " without it the model hardly uses images. Fetch the whole checkpoint."
+            f"{owner}: its {name} adapter, {file}, is missing; fetch the whole checkpoint."
         )
-    report = model.load_adapter(
-        str(folder), adapter_name=name, adapter_kwargs={"subfolder": subfolder}
-    )
-    missing = [key for key in report.missing_keys if "lora_" in key and f".{name}" in key]
-    if missing:
-        raise VragError(
-            f"{owner}: {len(missing)} weights of its {name} adapter are not in the checkpoint, such"
-            f" as {min(missing)!r}. Fetch the whole checkpoint."
-        )
+    options = {"adapter_name": name, "adapter_kwargs": {"subfolder": subfolder}}
+    report = model.load_adapter(str(folder), **options)
+    if missing := [key for key in report.missing_keys if "lora_" in key and f".{name}" in key]:
+        what = f"{len(missing)} weights of its {name} adapter are not in the checkpoint"
+        raise VragError(f"{owner}: {what}, such as {min(missing)!r}. Fetch it again.")
     model.set_adapter(name)
 
 
@@ -198,12 +179,9 @@ def _quantization_config(bits: str) -> LibraryObject:
     """Raises `ImportError`, with the command to install it, if bitsandbytes is missing."""
     from transformers import BitsAndBytesConfig
 
+    four = {"bnb_4bit_quant_type": "nf4", "bnb_4bit_compute_dtype": "bfloat16"}
     configure: LibraryObject = BitsAndBytesConfig
-    if bits == "8bit":
-        return configure(load_in_8bit=True)
-    return configure(
-        load_in_4bit=True, bnb_4bit_quant_type="nf4", bnb_4bit_compute_dtype="bfloat16"
-    )
+    return configure(load_in_8bit=True) if bits == "8bit" else configure(load_in_4bit=True, **four)
 
 
 def memory_note(checkpoint: Checkpoint, config: LibraryObject, tokens: int) -> str:
@@ -214,9 +192,10 @@ def memory_note(checkpoint: Checkpoint, config: LibraryObject, tokens: int) -> s
     import torch
 
     stored = config.dtype if isinstance(config.dtype, torch.dtype) else torch.float32
-    dtype = stored if checkpoint.dtype == "auto" else getattr(torch, checkpoint.dtype)
+    given = checkpoint.options
+    dtype = stored if given.dtype == "auto" else getattr(torch, given.dtype)
     weights: float = sum(file.stat().st_size for file in checkpoint.folder.glob("*.safetensors"))
-    weights *= dtype.itemsize / stored.itemsize * _QUANTIZATION.get(checkpoint.quantization, 1)
+    weights *= dtype.itemsize / stored.itemsize * _QUANTIZATION.get(given.quantization, 1)
     text = config.get_text_config()
     heads = getattr(text, "num_key_value_heads", None) or text.num_attention_heads
     width = getattr(text, "head_dim", None) or text.hidden_size // text.num_attention_heads
@@ -227,11 +206,8 @@ def memory_note(checkpoint: Checkpoint, config: LibraryObject, tokens: int) -> s
         free = psutil.virtual_memory().available
     if weights + cache < 0.1 * free:
         return ""
-    advice = ""
-    if weights + cache >= 0.9 * free:
-        advice = (
-            ": too little, unless the model is loaded already. Quantize, or make images smaller"
-        )
+    is_little = weights + cache >= 0.9 * free
+    advice = ": too little, unless it is loaded already; quantize it" if is_little else ""
     return (
         f"needs about {weights / 2**30:.1f} GiB for weights and {cache / 2**30:.1f} GiB for the"
         f" longest prompt; {free / 2**30:.1f} GiB free on {checkpoint.device}{advice}"

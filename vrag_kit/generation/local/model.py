@@ -75,16 +75,14 @@ class LoadedModel:
         self.has_cross_attention = "cross_attention_mask" in self.parameters
         self.vision_cache: VisionCache | None = VisionCache(self.model, processor)
         """Features of images that were encoded before; None if they cannot be reused."""
-        self.nests = False
+        self.shares_prefixes = False
         """Whether prefixes or images that prompts share are computed once."""
         if reason := vision_cache_problem(self):
             self.vision_cache = None
-            logger.info(
-                f"{name}: image features are computed for every prompt, because {reason}",
-            )
+            logger.info(f"{name}: image features are computed for every prompt, because {reason}")
         if self._greedy:
             reason = prefix_cache_problem(self)
-            self.nests = not reason
+            self.shares_prefixes = not reason
             if reason:
                 logger.info(f"{name}: prompts share no prefix, because {reason}")
         if self.vision_cache:  # without the images of the tests
@@ -99,7 +97,7 @@ class LoadedModel:
         for number, prompt in enumerate(prompts):
             if token := self.processor.control_token(prompt):
                 words = f"the text holds the model's control token {token!r}"
-                replies[number] = Reply(raw=None, failure=Failure(Status.ERROR, words))
+                replies[number] = Reply.failed(Status.ERROR, words)
             else:
                 batch.append(self.processor.prompt_input(number, prompt, images))
         for part in self._parts(batch):
@@ -108,7 +106,7 @@ class LoadedModel:
 
     def _images(self, prompts: Sequence[Prompt]) -> dict[str, PromptImage]:
         """Key → image: its cached features, or its pixels, decoded by threads and once each."""
-        side = self.processor.checkpoint.max_image_side
+        side = self.processor.checkpoint.options.max_image_side
 
         def read(key: str, image: LazyImage) -> PromptImage:
             features = self.vision_cache and self.vision_cache.get(key)
@@ -155,8 +153,7 @@ class LoadedModel:
             return {**first, **self._answer(batch[middle:], sample)}
         if out_of_memory and not last:
             return self._answer(batch, sample, last=True)
-        failure = Failure(Status.ERROR, reason[:200])
-        return {batch[0].number: Reply(raw=None, failure=failure)}
+        return {batch[0].number: Reply.failed(Status.ERROR, reason[:200])}
 
     def _answer_batch(self, batch: list[PromptInput], sample: int) -> dict[int, Reply]:
         """Answer the prompts that fit; the others fail as too long."""
@@ -174,10 +171,10 @@ class LoadedModel:
                 long.append(prompt)
         if replies or (short and long):
             return {**replies, **self._answer(short, sample), **self._answer(long, sample)}
-        if self.nests and self.has_cross_attention:
+        if self.shares_prefixes and self.has_cross_attention:
             keys = [[image.key for image in prompt.images] for prompt in batch]
             inputs = cache_cross_attention(self.model, inputs, keys)
-        elif self.nests and (plan := self.plan_prefixes(batch, inputs)).chains:
+        elif self.shares_prefixes and (plan := self.plan_prefixes(batch, inputs)).chains:
             replies = self._answer([batch[number] for number in plan.apart], sample)
             batch, inputs = self.fork_prefixes(batch, plan)
             lengths = inputs["attention_mask"].sum(dim=1).tolist()
@@ -260,27 +257,17 @@ class LoadedModel:
         if stop is None:
             words = f"cut off at {self._decoding['max_new_tokens']} tokens"
             failure = Failure(Status.TRUNCATED, words)
-        elif not raw:
-            failure = Failure(Status.EMPTY, "the model ended without a word")
         completion = len(ids) if stop is None else stop + 1
-        return Reply(
-            raw=raw or None,
-            failure=failure,
-            fields=prompt.fields(),
-            tokens={**prompt.tokens(length), "completion": completion},
-        )
+        tokens = {**prompt.tokens(length), "completion": completion}
+        return Reply(raw=raw or None, failure=failure, fields=prompt.fields(), tokens=tokens)
 
     def _too_long(self, prompt: PromptInput, length: int) -> Reply:
-        words = (
-            f"{length:,} tokens of prompt and up to {self._decoding['max_new_tokens']} of answer,"
-            f" but the model holds {self.processor.context:,}"
+        answer = f"up to {self._decoding['max_new_tokens']} of answer"
+        room = f"the model holds {self.processor.context:,}"
+        reply = Reply.failed(
+            Status.TOO_LONG, f"{length:,} tokens of prompt and {answer}, but {room}"
         )
-        return Reply(
-            raw=None,
-            failure=Failure(Status.TOO_LONG, words),
-            fields=prompt.fields(),
-            tokens=prompt.tokens(length),
-        )
+        return replace(reply, fields=prompt.fields(), tokens=prompt.tokens(length))
 
 
 def _pixel_hash(image: PromptImage) -> str:

@@ -82,8 +82,9 @@ class PromptProcessor:
         self.config, self.processor = load_processor(checkpoint)
         self.processor.tokenizer.padding_side = "left"
         self.budget: Options = {}
-        if checkpoint.max_image_tokens is not None and checkpoint.family.budget:
-            self.budget = checkpoint.family.budget(self.processor, checkpoint.max_image_tokens)
+        tokens = checkpoint.options.max_image_tokens
+        if tokens is not None and checkpoint.family.budget:
+            self.budget = checkpoint.family.budget(self.processor, tokens)
         """Options of the image processor that limit the tokens of an image."""
         self._takes_list = self._template_takes_list()
         text = self.config.get_text_config()
@@ -113,11 +114,10 @@ class PromptProcessor:
 
     def count_tokens(self, prompt: Prompt, sizes: Mapping[str, Size]) -> int:
         """Return the tokens of a prompt; `sizes` has the size of every image by its `where`."""
-        side = self.checkpoint.max_image_side
+        side = self.checkpoint.options.max_image_side
         shown = [shrunk_size(sizes[image.where], side) for image in prompt_images(prompt)]
-        return self.text_tokens(prompt_text(prompt)) + sum(
-            self.image_tokens(size).prompt for size in shown
-        )
+        in_images = sum(self.image_tokens(size).prompt for size in shown)
+        return self.text_tokens(prompt_text(prompt)) + in_images
 
     def prompt_input(
         self, number: int, prompt: Prompt, images: Mapping[str, PromptImage]
@@ -135,11 +135,8 @@ class PromptProcessor:
         is an image, and gets a placeholder.
         """
         conversation = [{"role": role, "content": self._content(parts)} for role, parts in messages]
-        return str(
-            self.processor.apply_chat_template(
-                conversation, add_generation_prompt=True, tokenize=False
-            )
-        )
+        template = self.processor.apply_chat_template
+        return str(template(conversation, add_generation_prompt=True, tokenize=False))
 
     def inputs(
         self, batch: Sequence[PromptInput], features: Sequence[ImageFeatures] = ()
@@ -153,17 +150,12 @@ class PromptProcessor:
         if tokenizer.bos_token and texts[0].startswith(tokenizer.bos_token):
             options["add_special_tokens"] = False  # the template has them
         if features:
-            replacements = [each.placeholder for each in features]
-            texts, _ = self.processor.get_text_with_replacements(
-                texts, images_replacements=replacements
-            )
+            marks = [each.placeholder for each in features]
+            texts, _ = self.processor.get_text_with_replacements(texts, images_replacements=marks)
             return dict(tokenizer(texts, **options))
-        images = [[image.content for image in prompt.images] for prompt in batch]
-        return dict(
-            self.processor(
-                text=texts, images=images if any(images) else None, **options, **self.budget
-            )
-        )
+        pixels = [[image.content for image in prompt.images] for prompt in batch]
+        images = pixels if any(pixels) else None
+        return dict(self.processor(text=texts, images=images, **options, **self.budget))
 
     def _content(self, parts: Sequence[object]) -> str | list[dict[str, str]]:
         """The parts of a message as a list or, for templates that take only text, as a text with
@@ -189,10 +181,8 @@ class PromptProcessor:
                 continue  # a template that adds a list to a text, or lacks a variable
             if "'type'" not in text:  # else the list was printed
                 return takes_list
-        raise VragError(
-            f"{self.checkpoint.owner}: its chat template takes neither a list of parts nor a string"
-            " with image tokens. Look at chat_template.jinja, or fetch the checkpoint again."
-        )
+        words = "its chat template takes neither a list of parts nor a string with image tokens"
+        raise VragError(f"{self.checkpoint.owner}: {words}. Fetch the checkpoint again.")
 
     def _measure_text(self, text: str) -> int:
         rendered = self.render([("user", [text])])

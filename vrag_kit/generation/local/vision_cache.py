@@ -26,7 +26,7 @@ from vrag_kit.generation.local.processors import Inputs, PromptImage, PromptProc
 CACHE_BYTES = 1 << 30
 """Maximum bytes of cached features; the least recently used are dropped first."""
 _PREPROCESSED = 32
-"""Images preprocessed together."""
+"""Images whose pixels are in memory at once."""
 
 Features = torch.Tensor | list[torch.Tensor]
 """Rows of a tensor, or a list of tensors, depending on the family."""
@@ -55,11 +55,6 @@ class _Preprocessed:
     image: Image.Image
     tensors: dict[str, torch.Tensor]
     placeholder: str
-
-    @property
-    def shape(self) -> tuple[int, ...]:
-        """The shape that images must share to be stacked."""
-        return tuple(self.tensors["pixel_values"].shape[1:])
 
 
 class VisionCache:
@@ -112,42 +107,19 @@ class VisionCache:
         done last if a later image fails.
         """
         for start in range(0, len(images), _PREPROCESSED):
-            part = images[start : start + _PREPROCESSED]
-            inputs = self._preprocess(part)
-            by_shape = sorted(part, key=lambda image: inputs[image.key].shape)
-            for _, group in groupby(by_shape, key=lambda image: inputs[image.key].shape):
+            chosen = images[start : start + _PREPROCESSED]
+            part = [(image, self._preprocess(image.content)) for image in chosen]
+            part.sort(key=_shape)
+            for _, group in groupby(part, key=_shape):
                 stackable = list(group)
-                features = self._stacked_features([inputs[image.key] for image in stackable])
-                for image, each in zip(stackable, features, strict=True):
+                features = self._stacked_features([inputs for _, inputs in stackable])
+                for (image, _), each in zip(stackable, features, strict=True):
                     image.content = each
 
-    def _preprocess(self, images: Sequence[PromptImage]) -> dict[str, _Preprocessed]:
-        """Key → preprocessed image; images of one size in one call."""
-        inputs: dict[str, _Preprocessed] = {}
-        by_size = sorted(images, key=lambda image: image.content.size)
-        for _, group in groupby(by_size, key=lambda image: image.content.size):
-            same_size = list(group)
-            pixels = [image.content for image in same_size]
-            prepared = self._prepare(pixels) or [self._prepare([each])[0] for each in pixels]
-            inputs.update(zip([image.key for image in same_size], prepared, strict=True))
-        return inputs
-
-    def _prepare(self, images: Sequence[Any]) -> list[_Preprocessed]:
-        """Images of one size, which have equally many rows of each tensor. Empty if a family lays
-        several of them out otherwise.
-        """
-        made, placeholders = self._processor._process_images(images, **self._options)
-        tensors = {
-            name: value.chunk(len(images))
-            for name, value in made.items()
-            if isinstance(value, torch.Tensor)
-        }
-        if any(len(parts) != len(images) for parts in tensors.values()):
-            return []
-        return [
-            _Preprocessed(image, {name: parts[n] for name, parts in tensors.items()}, words)
-            for n, (image, words) in enumerate(zip(images, placeholders, strict=True))
-        ]
+    def _preprocess(self, image: Any) -> _Preprocessed:
+        made, (placeholder,) = self._processor._process_images([image], **self._options)
+        tensors = {name: value for name, value in made.items() if isinstance(value, torch.Tensor)}
+        return _Preprocessed(image, tensors, placeholder)
 
     @cached_property
     def _options(self) -> Options:
@@ -188,12 +160,18 @@ class VisionCache:
             if name in self._parameters and name != "pixel_values"
         }
         # copies: a view would keep the features of the whole batch
-        if isinstance(features, torch.Tensor):
-            own: Features = features.clone()
-        else:
-            own = [part.clone() for part in features]
+        own: Features = (
+            features.clone()
+            if isinstance(features, torch.Tensor)
+            else [part.clone() for part in features]
+        )
         pixels = image.image
         return ImageFeatures(pixel_hash(pixels), pixels.size, image.placeholder, tensors, own)
+
+
+def _shape(image: tuple[PromptImage, _Preprocessed]) -> tuple[int, ...]:
+    """The shape that images must share to be stacked."""
+    return tuple(image[1].tensors["pixel_values"].shape[1:])
 
 
 def feature_inputs(images: Sequence[ImageFeatures]) -> Inputs:

@@ -1,4 +1,4 @@
-"""Client of an OpenAI-compatible endpoint: calls, replies, and errors as statuses.
+"""Clients of OpenAI-compatible endpoints: calls, replies, errors as statuses, load balancing.
 
 This is the one module that imports the OpenAI client; it is imported when a call is made.
 """
@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import httpx2
@@ -17,6 +18,7 @@ from vrag_kit.errors import VragError
 from vrag_kit.generation.generators import Reply
 from vrag_kit.generation.remote.providers import Endpoint, JsonObject
 from vrag_kit.generation.remote.secrets import read_secret, resolve_headers
+from vrag_kit.log import logger
 from vrag_kit.types import Failure, Status
 
 RequestFields = Mapping[str, Any]  # Any: what a request's JSON holds
@@ -28,7 +30,20 @@ _STATUSES: tuple[tuple[type[openai.OpenAIError], Status], ...] = (
 """Class of an error → status of the answer; the first that fits. See `_status` for HTTP 400."""
 _WRONG_KEY = (openai.AuthenticationError, openai.PermissionDeniedError)
 _WRONG_REQUEST = (openai.BadRequestError, openai.UnprocessableEntityError)
+_COUNTS = {
+    "prompt": ["prompt_tokens"],
+    "completion": ["completion_tokens"],
+    "total": ["total_tokens"],
+    "reasoning": ["completion_tokens_details", "reasoning_tokens"],
+    "cached": ["prompt_tokens_details", "cached_tokens"],
+}
+"""Token count of a reply → where the endpoint reports it."""
 _PROBE = [{"role": "user", "content": "Reply with the word: ready"}]
+
+_COOLDOWN = 60.0
+"""Seconds for which a server that failed is used only if the others fail too."""
+_PAUSE = 1.0
+"""Seconds of pause after all servers have failed; a second more each time."""
 
 
 class _DeadlineStream(httpx2.SyncByteStream):
@@ -61,7 +76,7 @@ class EndpointClient:
         self._endpoint = endpoint
         self._where = where
         self._timeout = timeout
-        secrets = [read_secret(name) for name in endpoint.variables]
+        secrets = map(read_secret, endpoint.variables)
         self._secrets = sorted(filter(None, secrets), key=len, reverse=True)
 
         def limit(response: httpx2.Response) -> None:
@@ -96,10 +111,9 @@ class EndpointClient:
                 reason += " Is the server running, and is that its address?"
             raise VragError(f"{self._where} cannot be asked: {reason}") from None
         except ValueError as error:
-            raise VragError(
-                f"{self._where}: {self.url} does not answer as an OpenAI-compatible endpoint does"
-                f" ({error}). Check the URL; it often ends in /v1."
-            ) from None
+            what = "does not answer as an OpenAI-compatible endpoint does"
+            hint = "Check the URL; it often ends in /v1."
+            raise VragError(f"{self._where}: {self.url} {what} ({error}). {hint}") from None
 
     def complete(
         self, messages: Sequence[RequestFields], fields: RequestFields, max_tokens: int
@@ -117,16 +131,13 @@ class EndpointClient:
             return Reply(raw=None, failure=self._failure(error)), own_fault
         except ValueError as error:
             words = f"the endpoint's reply cannot be read ({str(error)[:120]})"
-            return Reply(raw=None, failure=Failure(Status.ERROR, words)), False
+            return Reply.failed(Status.ERROR, words), False
 
     def _create(self, messages: Sequence[RequestFields], fields: RequestFields) -> JsonObject:
         """The chat completion that the server sends; raises ValueError if it is none."""
         request = {"model": self._endpoint.model, "messages": messages, **fields}
-        response = self._client.post(
-            "/chat/completions",
-            cast_to=httpx2.Response,
-            body={**request, **self._endpoint.body},
-        )
+        body = {**request, **self._endpoint.body}
+        response = self._client.post("/chat/completions", cast_to=httpx2.Response, body=body)
         try:
             completion = json.loads(response.text)
             if isinstance(completion["choices"][0]["message"], dict):
@@ -143,10 +154,9 @@ class EndpointClient:
             key = " or ".join(self._endpoint.variables) or "no environment variable"
             return f"the key in {key} is not accepted: {message}"
         if isinstance(error, openai.NotFoundError):
-            return (
-                f"there is no model {self._endpoint.model!r}, or the URL is wrong (it often ends in"
-                f" /v1): {message}"
-            )
+            model = self._endpoint.model
+            words = f"there is no model {model!r}, or the URL is wrong (it often ends in /v1)"
+            return f"{words}: {message}"
         return ""
 
     def _failure(self, error: openai.OpenAIError) -> Failure:
@@ -180,6 +190,69 @@ class EndpointClient:
         return _utf8(words)
 
 
+class LoadBalancer:
+    """Sends each prompt to the server with the fewest calls in progress and, if that fails, to the
+    others. Offers what `EndpointClient` does; calls may run in several threads.
+    """
+
+    def __init__(self, clients: Sequence[EndpointClient], where: str, *, retries: int) -> None:
+        """`clients` do not retry; if all fail, all are tried again, `retries` times."""
+        self._clients = clients
+        self._where = where
+        self._retries = retries
+        self._calls: list[EndpointClient] = []  # one item for each call in progress
+        self._cooling_until: dict[EndpointClient, float] = {}
+
+    def probe(self, fields: RequestFields) -> Reply:
+        """Make one short call to each server, and return the reply of one; a server that fails is
+        left out. The reply has no token counts if a server does not report them.
+
+        Raises `VragError` if all fail, and if two serve different models.
+        """
+        replies, problems = {}, []
+        for client in self._clients:
+            try:
+                replies[client] = client.probe(fields)
+            except VragError as error:
+                problems.append(str(error))
+        if not replies:
+            raise VragError(" ".join(problems))
+        for problem in problems:
+            logger.info(f"note: {problem} It is left out.")
+        served = sorted({reply.fields.get("served", "") for reply in replies.values()})
+        if len(served) > 1:
+            found, expected = " and ".join(served), "one model, or entries with a `name`"
+            raise VragError(f"{self._where}: found servers of {found}; expected {expected}.")
+        self._clients = list(replies)
+        return min(replies.values(), key=lambda reply: bool(reply.tokens))
+
+    def complete(
+        self, messages: Sequence[RequestFields], fields: RequestFields, max_tokens: int
+    ) -> tuple[Reply, bool]:
+        """Return as `EndpointClient.complete`; if all servers fail, the last one's failure."""
+        for attempt in range(self._retries + 1):
+            time.sleep(attempt * _PAUSE)
+            for client in sorted(self._clients, key=self._load):
+                self._calls.append(client)
+                try:
+                    reply, own_fault = client.complete(messages, fields, max_tokens)
+                finally:
+                    self._calls.remove(client)
+                if own_fault or not reply.failure or not reply.failure.kind.is_transient:
+                    self._cooling_until.pop(client, None)
+                    recorded = {**reply.fields, "endpoint": client.url}
+                    return replace(reply, fields=recorded), own_fault
+                if client not in self._cooling_until:
+                    note = f"{client.url} fails ({reply.failure}); it is tried again later"
+                    logger.info(f"note: {self._where}: {note}")
+                self._cooling_until[client] = time.monotonic() + _COOLDOWN
+        return reply, own_fault
+
+    def _load(self, client: EndpointClient) -> tuple[bool, int]:
+        is_cooling = self._cooling_until.get(client, 0.0) > time.monotonic()
+        return is_cooling, self._calls.count(client)
+
+
 def parse_completion(completion: JsonObject, max_tokens: int) -> Reply:
     """Parse a chat completion with a message into a reply; `max_tokens` is the longest answer.
 
@@ -194,34 +267,22 @@ def parse_completion(completion: JsonObject, max_tokens: int) -> Reply:
         failure = Failure(Status.REFUSED, _utf8(str(refusal or "content filter")))
     elif reason == "length":
         failure = Failure(Status.TRUNCATED, f"cut off at {max_tokens} tokens")
-    elif not raw:
-        failure = Failure(Status.EMPTY, "the model ended without a word")
     served = completion.get("model")
-    return Reply(
-        raw=raw,
-        failure=failure,
-        fields={"served": served} if served else {},
-        tokens=_count_tokens(completion.get("usage")),
-    )
+    fields = {"served": served} if served else {}
+    tokens = _count_tokens(completion.get("usage"))
+    return Reply(raw=raw, failure=failure, fields=fields, tokens=tokens)
 
 
 def _count_tokens(usage: object) -> dict[str, int]:
     """The token counts that the endpoint reports. Reasoning tokens are part of the completion, even
     where the endpoint omits them there, and cached tokens are part of the prompt.
     """
-    prompt = _whole_number(usage, "prompt_tokens")
-    answer = _whole_number(usage, "completion_tokens")
-    if prompt is None or answer is None:
+    counts = {name: _whole_number(usage, *path) for name, path in _COUNTS.items()}
+    found = {name: count for name, count in counts.items() if count is not None}
+    total = found.pop("total", 0)
+    if not {"prompt", "completion"} <= found.keys():
         return {}
-    total = _whole_number(usage, "total_tokens") or 0
-    tokens = {"prompt": prompt, "completion": max(answer, total - prompt)}
-    reasoning = _whole_number(usage, "completion_tokens_details", "reasoning_tokens")
-    cached = _whole_number(usage, "prompt_tokens_details", "cached_tokens")
-    if reasoning is not None:
-        tokens["reasoning"] = reasoning
-    if cached is not None:
-        tokens["cached"] = cached
-    return tokens
+    return {**found, "completion": max(found["completion"], total - found["prompt"])}
 
 
 def _whole_number(found: Any, *path: str) -> int | None:  # Any: what JSON holds

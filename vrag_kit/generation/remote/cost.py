@@ -6,7 +6,6 @@ import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import NamedTuple
 
-from vrag_kit.benchmarks.images import shrunk_size
 from vrag_kit.generation.generators import CostEstimate, Size, iter_images, prompt_text
 from vrag_kit.generation.remote.providers import Endpoint
 from vrag_kit.log import format_duration
@@ -44,11 +43,11 @@ def estimate_endpoint_cost(
     max_tokens: int,
     concurrency: int,
     max_cost: float | None,
-    max_image_side: int | None,
 ) -> CostEstimate:
-    """Estimate calls, images, tokens, hours and, if prices are known, cost. Images are counted by
-    the endpoint's rule, text at four characters a token; an answer takes `ANSWER_TOKENS` and the
-    expected reasoning tokens, at most `max_tokens`; a call takes `CALL_SECONDS`.
+    """Estimate calls, images, tokens, hours and, if prices are known, cost. `sizes` has the size of
+    every image as it is sent, by its `where`. Images are counted by the endpoint's rule, text at
+    four characters a token; an answer takes `ANSWER_TOKENS` and the expected reasoning tokens, at
+    most `max_tokens`; a call takes `CALL_SECONDS`.
     """
 
     def count(part: str | LazyImage) -> int:
@@ -56,7 +55,7 @@ def estimate_endpoint_cost(
             return len(part) // 4
         if endpoint.image_tokens is None:
             return 0
-        return image_tokens(endpoint.image_tokens, shrunk_size(sizes[part.where], max_image_side))
+        return image_tokens(endpoint.image_tokens, sizes[part.where])
 
     images = list(iter_images(prompts))
     calls = len(prompts)
@@ -114,8 +113,8 @@ def cached_prompt_tokens(prompts: Iterable[Prompt], count: Callable[[str | LazyI
         prefix = 0
         for message in prompt:
             for part in message.parts:
-                content = part if isinstance(part, str) else part.where
-                prefix = hash((prefix, message.role, isinstance(part, str), content))
+                content = part if isinstance(part, str) else (part.where,)
+                prefix = hash((prefix, message.role, content))
                 shared += count(part) if prefix in seen else 0
                 seen.add(prefix)
     return shared

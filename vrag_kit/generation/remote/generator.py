@@ -11,12 +11,11 @@ import io
 import json
 import threading
 from collections.abc import Mapping, Sequence
-from functools import partial
 from typing import TYPE_CHECKING
 
-from vrag_kit.benchmarks.images import decode, open_image, shrink
+from vrag_kit.benchmarks.images import decode, open_image, shrink, shrunk_size
 from vrag_kit.errors import VragError
-from vrag_kit.generation.generators import CostEstimate, Reply, Size, images_before_text
+from vrag_kit.generation.generators import CostEstimate, Generator, Reply, Size, images_before_text
 from vrag_kit.generation.remote.cost import Prices, estimate_endpoint_cost
 from vrag_kit.generation.remote.providers import (
     MAX_COST,
@@ -29,16 +28,15 @@ from vrag_kit.generation.remote.secrets import read_secret
 from vrag_kit.types import Failure, LazyImage, Message, Prompt
 
 if TYPE_CHECKING:
-    from vrag_kit.generation.remote.client import EndpointClient
-    from vrag_kit.generation.remote.load_balancer import LoadBalancer
+    from vrag_kit.generation.remote.client import EndpointClient, LoadBalancer
 
 _MAX_FAILURES = 10
 """Calls in a row that may fail before the run is stopped, as the endpoint is gone."""
 _EXIF_ORIENTATION = 0x0112
 
 
-class EndpointGenerator:
-    """A model behind an endpoint; implements `Generator`. Made by `load_generator`.
+class EndpointGenerator(Generator):
+    """A model behind an endpoint, made by `load_generator`.
 
     Stored answers are identified by the model's name at the endpoint, the generator's `name`, the
     endpoint's name where it has one (openai, …), and what shapes them (body, decoding, images), not
@@ -58,6 +56,7 @@ class EndpointGenerator:
         endpoint = endpoints[0]
         self.name = options.name or endpoint.model.replace("/", "-")
         self.decoding = decoding_fields(endpoint, options.decoding, options.max_new_tokens)
+        self._max_tokens = self.decoding[endpoint.max_tokens_field]
         self.concurrency = options.concurrency or concurrency
         has_default_cap = endpoint.prices is not None and "max_cost" not in options.model_fields_set
         self.max_cost = MAX_COST if has_default_cap else options.max_cost
@@ -98,15 +97,16 @@ class EndpointGenerator:
         prices = self._endpoint.prices
         return Prices(*prices).cost(tokens) if prices else 0.0
 
-    def forecast(self, prompts: Sequence[Prompt], sizes: Mapping[str, Size]) -> CostEstimate:
+    def estimate_cost(self, prompts: Sequence[Prompt], sizes: Mapping[str, Size]) -> CostEstimate:
         """Estimate calls, images, tokens, hours and cost; see `estimate_endpoint_cost`."""
-        ordered = [self._ordered(prompt) for prompt in prompts]
-        estimate = partial(estimate_endpoint_cost, ordered, sizes, self._endpoint)
-        return estimate(
-            max_tokens=self.decoding[self._endpoint.max_tokens_field],
+        side = self._options.max_image_side
+        return estimate_endpoint_cost(
+            [self._ordered(prompt) for prompt in prompts],
+            {where: shrunk_size(size, side) for where, size in sizes.items()},
+            self._endpoint,
+            max_tokens=self._max_tokens,
             concurrency=self.concurrency,
             max_cost=self.max_cost,
-            max_image_side=self._options.max_image_side,
         )
 
     def missing(self) -> str:
@@ -114,10 +114,8 @@ class EndpointGenerator:
         for name in self._endpoint.variables:
             key = read_secret(name)
             if not key:
-                return (
-                    f"the key for {self._urls} is not in the environment. Set it with"
-                    f" `export {name}=…`"
-                )
+                where = f"the key for {self._urls} is not in the environment"
+                return f"{where}. Set it with `export {name}=…`"
             if not (key.isascii() and key.isprintable()):
                 return f"the key in {name} contains invalid characters. Copy it again"
         return ""
@@ -140,14 +138,13 @@ class EndpointGenerator:
         """
         client = self._ready()
         fields = self._fields(sample)
-        max_tokens = self.decoding[self._endpoint.max_tokens_field]
         replies = []
         for prompt in prompts:
             messages = [
                 {"role": message.role, "content": self._content(message)}
                 for message in self._ordered(prompt)
             ]
-            reply, own_fault = client.complete(messages, fields, max_tokens)
+            reply, own_fault = client.complete(messages, fields, self._max_tokens)
             self._check_failures(reply.failure, own_fault=own_fault)
             replies.append(reply)
         return replies
@@ -156,26 +153,24 @@ class EndpointGenerator:
         """The client, after one successful call."""
         if self._client is not None:
             return self._client
-        from vrag_kit.generation.remote.client import EndpointClient
-        from vrag_kit.generation.remote.load_balancer import LoadBalancer
+        from vrag_kit.generation.remote.client import EndpointClient, LoadBalancer
 
         where = f"model {self.name!r}"
         if missing := self.missing():
             raise VragError(f"{where}: {missing}.")
-        retries = self._options.retries
-        is_alone = len(self._endpoints) == 1
-        each_retries = retries if is_alone else 0
-        timeout = self._options.timeout
-        clients = [
-            EndpointClient(each, where, timeout=timeout, retries=each_retries)
-            for each in self._endpoints
-        ]
-        client = clients[0] if is_alone else LoadBalancer(clients, where, retries=retries)
+        retries, timeout = self._options.retries, self._options.timeout
+        if len(self._endpoints) > 1:
+            clients = [
+                EndpointClient(each, where, timeout=timeout, retries=0) for each in self._endpoints
+            ]
+            client: EndpointClient | LoadBalancer = LoadBalancer(clients, where, retries=retries)
+        else:
+            client = EndpointClient(self._endpoint, where, timeout=timeout, retries=retries)
         first = client.probe(self._fields(0))
         if self.max_cost is not None and not first.tokens:
             raise VragError(
-                f"{where}: {self._urls} does not say how many tokens a call takes, so max_cost"
-                " cannot be kept. Set `max_cost: null` in its entry to ask all the same."
+                f"{where}: {self._urls} does not count tokens, so max_cost cannot be kept. Set"
+                " `max_cost: null` in its entry to ask all the same."
             )
         self._client = client
         return client
@@ -207,16 +202,15 @@ class EndpointGenerator:
         not count.
         """
         with self._lock:
-            failed = failure is not None and failure.kind.is_transient
-            if own_fault and self._answered:
-                failed = False
+            is_excused = own_fault and self._answered
+            failed = failure is not None and failure.kind.is_transient and not is_excused
             self._answered = self._answered or failure is None
             self._failed_in_a_row = self._failed_in_a_row + 1 if failed else 0
             if self._failed_in_a_row > _MAX_FAILURES:
                 raise VragError(
-                    f"model {self.name!r}: {self._failed_in_a_row} calls in a row have failed, the"
-                    f' last with "{failure}". Stopped; what was answered is kept. When'
-                    f" {self._urls} answers again, run with `retry_failures: true` in `hardware`."
+                    f"model {self.name!r}: {self._failed_in_a_row} calls in a row have failed"
+                    f" ({failure}). When {self._urls} answers again, run with `retry_failures:"
+                    " true` in `hardware`; answers so far are kept."
                 )
 
 

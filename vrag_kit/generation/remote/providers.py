@@ -129,10 +129,8 @@ def find_endpoints(spec: str, options: EndpointOptions) -> tuple[Endpoint, ...]:
     if place.startswith("["):
         places = [each.strip().rstrip("/") for each in place[1:].removesuffix("]").split(",")]
         if len(set(places)) < len(places) or not all(re.fullmatch(_URL, each) for each in places):
-            raise VragError(
-                f"{where}: found the list {place}; expected different URLs that serve one model, as"
-                " in [http://node1:8000/v1, http://node2:8000/v1]."
-            )
+            expected = "different URLs that serve one model: [http://node1:8000/v1, …]"
+            raise VragError(f"{where}: found the list {place}; expected {expected}.")
     return tuple(_endpoint(model, each, options, where) for each in places)
 
 
@@ -146,43 +144,37 @@ def default_endpoint(model: str) -> str | None:
 
 
 def _endpoint(model: str, place: str, options: EndpointOptions, where: str) -> Endpoint:
-    facts = _facts(model, place, options.server, where)
-    given = {
-        "key": options.key,
-        "prices": options.prices,
-        "reasoning_tokens": options.headroom,
-    }
+    """Return a model's endpoint, with the data of `endpoints.json`."""
+    if re.fullmatch(_URL, place):
+        facts = {**SERVERS[options.server], "name": "", "base_url": place.rstrip("/")}
+    elif place in ENDPOINTS:
+        facts = {**ENDPOINTS[place], "name": place}
+        versions = r"(-\d{4}[\d-]*)?"
+        for name, differences in facts.pop("models", {}).items():
+            if re.fullmatch(re.escape(name) + versions, model):
+                facts |= differences
+                break
+    else:
+        raise VragError(
+            f"{where}: found the endpoint {place!r}; expected {', '.join(ENDPOINTS)}, or a URL"
+            " such as http://localhost:8000/v1."
+        )
+    given = {"key": options.key, "prices": options.prices, "reasoning_tokens": options.headroom}
     facts |= {name: value for name, value in given.items() if value is not None}
     facts["body"] = {**facts.get("body", {}), **options.body}
     endpoint = Endpoint(model=model, headers=options.headers, **facts)
     ours = {*endpoint.sampling_fields, endpoint.max_tokens_field, *_RESERVED}
     if taken := sorted(ours & endpoint.body.keys()):
         raise VragError(
-            f"{where}, body: found {taken[0]!r}, which the kit sends and records itself; expected"
-            " it as `decoding`, `max_new_tokens` or another model's entry."
+            f"{where}, body: found {taken[0]!r}, which the kit sends itself; expected it as"
+            " `decoding` or `max_new_tokens`."
         )
     if options.max_cost is not None and endpoint.prices is None:
         raise VragError(
             f"{where}, max_cost: found {options.max_cost:g} for a model without a known price;"
-            " expected `prices: [2.5, 10]` too, dollars for a million tokens of prompt and answer."
+            " expected `prices: [2.5, 10]` too, dollars per million tokens of prompt and answer."
         )
     return endpoint
-
-
-def _facts(model: str, place: str, server: str, where: str) -> JsonObject:
-    """The fields of an `Endpoint`, from `endpoints.json`."""
-    if re.fullmatch(_URL, place):
-        return {**SERVERS[server], "name": "", "base_url": place.rstrip("/")}
-    if place not in ENDPOINTS:
-        raise VragError(
-            f"{where}: found the endpoint {place!r}; expected {', '.join(ENDPOINTS)}, or a URL"
-            " such as http://localhost:8000/v1."
-        )
-    facts = {**ENDPOINTS[place], "name": place}
-    for name, differences in facts.pop("models", {}).items():
-        if re.fullmatch(re.escape(name) + r"(-\d{4}[\d-]*)?", model):
-            return {**facts, **differences}
-    return facts
 
 
 def decoding_fields(endpoint: Endpoint, sampling: Options, max_new_tokens: int) -> JsonObject:
@@ -195,10 +187,10 @@ def decoding_fields(endpoint: Endpoint, sampling: Options, max_new_tokens: int) 
     accepted = [name for name in endpoint.sampling_fields if name != "seed"]
     given = {name: value for name, value in sampling.items() if name != "do_sample"}
     if refused := sorted(given.keys() - set(accepted)):
+        known = ", ".join(accepted) or "no sampling fields"
         raise VragError(
-            f"{where}, decoding: found {refused[0]!r}; expected"
-            f" {', '.join(accepted) or 'no sampling fields'}. Set `decoding` in its entry;"
-            " {temperature: null} stands for the model's defaults."
+            f"{where}, decoding: found {refused[0]!r}; expected {known}. Set `decoding` in its"
+            " entry; {temperature: null} stands for the model's defaults."
         )
     if sampling == GREEDY:
         values: Options = _GREEDY
@@ -218,10 +210,9 @@ def _checkpoint_defaults(model: str, where: str) -> JsonObject:
     try:
         stated = _generation_config(model)
     except (OSError, ValueError) as error:
-        raise VragError(
-            f"{where}: its defaults are not known here, as no generation config is found under"
-            f" {model!r}. Set `decoding` in its entry, such as {{temperature: 0.7, top_p: 0.9}}."
-        ) from error
+        found = f"its defaults are not known here, with no generation config under {model!r}"
+        hint = "Set `decoding` in its entry, such as {temperature: 0.7, top_p: 0.9}."
+        raise VragError(f"{where}: {found}. {hint}") from error
     names = ("temperature", "top_p", "top_k", "min_p", "repetition_penalty")
     if not stated.get("do_sample"):
         return {name: stated[name] for name in names[-1:] if name in stated}
