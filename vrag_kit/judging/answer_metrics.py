@@ -31,221 +31,24 @@ from vrag_kit.judging.judge import Judge
 from vrag_kit.judging.multiple_choice import correct_letters, read_choice
 from vrag_kit.judging.rubric import Verdict, verdict_label
 from vrag_kit.judging.scale import SHARES, no_reference_failure, ok_answers
-from vrag_kit.judging.text import (
-    Number,
-    content_words,
-    normalize_word,
-    normalized_words,
-    number_word,
-    numbers_in,
-)
+from vrag_kit.judging.text import NUMBER_WORDS, new_numbers, normalized_words, numbers_in
 from vrag_kit.judging.truthfulness import TruthfulnessRuleJudge
 from vrag_kit.retrieval.entity_hit_rate import Pair, Relevance
 from vrag_kit.types import Benchmark, Document, Failure, Judgment, Query, Status
 
 _DATA = json.loads((Path(__file__).parent / "webqa_words.json").read_text(encoding="utf-8"))
-WORDS: Mapping[str, frozenset[str]] = {
-    category: frozenset(_DATA[category].split()) for category in ("color", "shape", "YesNo")
-}
-"""Category (Qcate) → the words that count in an answer."""
-NUMBER = "number"
-"""The category in which whole numbers count."""
+_WEBQA_WORDS = {name: frozenset(_DATA[name].split()) for name in ("color", "shape", "YesNo")}
 _DROPPED = str.maketrans("", "", string.punctuation.replace(".", ""))
-_WEBQA_ARTICLES = re.compile(r"\b(?:a|an|the)\b")
+_ARTICLES = re.compile(r"\b(?:a|an|the)\b")
 _PLURAL = re.compile(r"(?<=[a-z]{3})(?<![sui])s\b")
-
-
-def webqa_f1(query: Query, answer: str) -> float:
-    """Return WebQA's score of an answer, in [0, 1]: the best over the accepted answers.
-    For the categories color, shape, number and YesNo (metadata "category") it is the F1 of the
-    words that count in them. For any other it is the recall of the accepted answer's words.
-
-    NaN where no accepted answer has a word that counts. Follows WebQA's own script (Chang et al.
-    2022), with three differences. That script compares with key words, which only hidden test
-    answers have; on public ones its authors use the answer itself, as here. It takes lemmas by a
-    language model; here the s of a plural is dropped. It gives 0 where here is NaN.
-    """
-    category = str(query.metadata.get("category", ""))
-    said = _counted(answer, category)
-    wanted = [_counted(accepted, category) for accepted in query.answers]
-    by_f1 = category in WORDS or category == NUMBER
-    scores = [_score(said, words, f1=by_f1) for words in wanted if words]
-    return max(scores, default=math.nan)
-
-
-def _score(found: Counter[str], wanted: Counter[str], *, f1: bool) -> float:
-    same = (found & wanted).total()
-    return 2 * same / (found.total() + wanted.total()) if f1 else same / wanted.total()
-
-
-def _counted(text: str, category: str) -> Counter[str]:
-    """The words of a text that count; of a list of words each once."""
-    words = _normal(text)
-    if category == NUMBER:
-        return Counter(str(int(word)) for word in words if word.isdecimal())
-    return Counter(WORDS[category].intersection(words) if category in WORDS else words)
-
-
-def _normal(text: str) -> list[str]:
-    """Words in lower case, without punctuation and articles, numbers in figures."""
-    text = re.sub(r"\.(?!\d)", "", text.lower().translate(_DROPPED))
-    if len(text.split()) > 1:
-        text = _WEBQA_ARTICLES.sub(" ", text)
-    numbers = ((word, number_word(word)) for word in text.split())
-    return [_PLURAL.sub("", word) if number is None else str(number) for word, number in numbers]
-
-
-def rouge_recall(answer: str, references: Sequence[str]) -> float:
-    """Return the share of a reference's distinct words that the answer has, in [0, 1].
-    Of several references the highest counts, which is our choice: the paper does not say.
-
-    Texts are not preprocessed. The package rejects texts that are empty or only full stops: here
-    such an answer has 0, and such a reference is left out. NaN without any other reference.
-
-    Lin (2004), "ROUGE: A Package for Automatic Evaluation of Summaries".
-    """
-    from rouge import Rouge
-
-    worded = [reference for reference in references if _has_words(reference)]
-    if not worded:
-        return math.nan
-    if not _has_words(answer):
-        return 0.0
-    scores = Rouge(metrics=["rouge-1"], stats=["r"]).get_scores([answer] * len(worded), worded)
-    return max(float(score["rouge-1"]["r"]) for score in scores)
-
-
-def add_rouge(benchmark: Benchmark, answers: pd.DataFrame) -> pd.DataFrame:
-    """Add the column rouge to a table of answers, judged or not: `rouge_recall`, in [0, 1].
-    NaN where the call failed or the query's answers are hidden. An empty or truncated answer has 0.
-
-    Equal answers to a query are scored once. Raises `VragError` for a row that answers no query.
-    """
-    good = ok_answers(benchmark, answers)
-    pairs = set(zip(good["query_id"], good["answer"], strict=True))
-    found = {
-        (query_id, answer): rouge_recall(answer, benchmark.queries[query_id].answers)
-        for query_id, answer in pairs
-    }
-    shares = []
-    for query_id, answer, status in answers[["query_id", "answer", "status"]].itertuples(
-        index=False
-    ):
-        silent = status != "ok" and Status(status).is_answer
-        nothing = 0.0 if silent and benchmark.queries[query_id].answers else math.nan
-        shares.append(found.get((query_id, answer), math.nan) if status == "ok" else nothing)
-    return answers.assign(rouge=shares)
-
-
-def _has_words(text: str) -> bool:
-    return bool(text.strip("."))
-
-
-def keypoint_coverage(query: Query, answer: str) -> float:
-    """Return the share of the query's keypoints that the answer states, in [0, 1].
-    Keypoints are "gold_claims" in the query's metadata; NaN for a query without any.
-
-    A keypoint is stated if the answer has all of its numbers that the question lacks, in any unit
-    and spelling. Without such numbers, it needs all content words that the question lacks.
-    Chart-MRAG (Yang et al. 2025) lets a language model decide this, which understands paraphrases
-    and negation.
-    """
-    keypoints = [str(each) for each in query.metadata.get("gold_claims") or ()]
-    if not keypoints:
-        return math.nan
-    return sum(mentions_keypoint(answer, keypoint, query.text) for keypoint in keypoints) / len(
-        keypoints
-    )
-
-
-def mentions_keypoint(answer: str, keypoint: str, question: str) -> bool:
-    """Return whether an answer to a question states a keypoint; see `keypoint_coverage`.
-    Words of the question count only where the keypoint has no others.
-    """
-    asked = numbers_in(question, words=True)
-    numbers = [each for each in numbers_in(keypoint, words=True) if not _among(each, asked)]
-    if numbers:
-        said = numbers_in(answer, words=True)
-        return all(_among(each, said) for each in numbers)
-    known = normalized_words(question)
-    words = {normalize_word(word) for word in content_words(keypoint, known)} or normalized_words(
-        keypoint
-    )
-    return bool(words) and words <= normalized_words(answer)
-
-
-def _among(number: Number, others: list[Number]) -> bool:
-    return any(number.equals(other) for other in others)
-
-
-PARTS = ("snippets", "full pages")
-"""The parts of a page that may be read."""
-
-
-def page_relevance(judge: Judge, benchmark: Benchmark, part: str) -> Relevance:
-    """Return a function that decides whether a page contains the answer to a query, for `hit_rate`.
-    `part` is "snippets", or "full pages" (the snippet of a page without full text).
-
-    A text is judged as if it were the answer. It is relevant if the verdict is the best of the
-    judge's scale, and None if that could not be parsed; each text is judged once. The truthfulness
-    rule judge expects an answer of one sentence, and is replaced by `answer_in_page`. A page
-    without text is not relevant.
-    """
-    if isinstance(judge, TruthfulnessRuleJudge):
-        return lambda pairs: [
-            answer_in_page(query, page, _text(page, part)) for query, page in pairs
-        ]
-
-    def relevance(pairs: Sequence[Pair]) -> list[bool | None]:
-        texts = [(query.query_id, _text(page, part)) for query, page in pairs]
-        table = pd.DataFrame(
-            [pair for pair in dict.fromkeys(texts) if pair[1]], columns=["query_id", "answer"]
-        )
-        known: dict[tuple[str, str], bool | None] = {}
-        pages = zip(table["query_id"], table["answer"], judge.judge(benchmark, table), strict=True)
-        for query_id, text, verdicts in pages:
-            score = verdicts[0].score
-            known[query_id, text] = None if score is None else score == judge.scale.best
-        return [known[pair] if pair[1] else False for pair in texts]
-
-    return relevance
-
-
-def answer_in_page(query: Query, page: Document, text: str) -> bool:
-    """Return whether a page names the query's entity and contains an accepted answer.
-    The entity may be in its title or text. The text must have every content word of an accepted
-    answer that the question lacks; where it lacks none, every content word.
-
-    A query without a known entity needs no name. This rule suits regular sentences: real pages
-    paraphrase.
-    """
-    title = str(page.metadata.get("page_name") or "")
-    there = normalized_words(text)
-    if query.entity and not normalized_words(query.entity) <= normalized_words(f"{title} {text}"):
-        return False
-    for answer in query.answers:
-        words = {
-            normalize_word(word) for word in content_words(answer, normalized_words(query.text))
-        }
-        wanted = words or normalized_words(answer)
-        if wanted and wanted <= there:
-            return True
-    return False
-
-
-def _text(page: Document, part: str) -> str:
-    snippet = page.text or ""
-    return snippet if part == PARTS[0] else str(page.metadata.get("page_result") or snippet)
-
-
-Metric = Callable[[Query, str], float]
+_FIGURE = r"(?:\d+(?:,\d{3})*(?:\.\d+)?|\.\d+)"
+_NUMBER_ALONE = re.compile(rf"([-+]?)\s*[$€£]?\s*({_FIGURE})\s*%?\.?")
+_NUMBER_OR_SIGN = re.compile(rf"(?P<number>(?<![\w.])-?{_FIGURE})|[^\w\s]|_")
 TOLERANCE = Fraction(1, 20)
 """Maximum relative error of a number, compared with the accepted one."""
-_ARTICLES = re.compile(r"\b(?:a|an|the)\b")
-_NUMBER = re.compile(r"([-+]?)\s*[$€£]?\s*(\d+(?:,\d{3})*(?:\.\d+)?|\.\d+)\s*%?\.?")
-_NUMBER_OR_SIGN = re.compile(
-    r"(?P<number>(?<![\w.])-?(?:\d+(?:,\d{3})*(?:\.\d+)?|\.\d+))|[^\w\s]|_"
-)
+PARTS = ("snippets", "full pages")
+"""The parts of a page that may be read."""
+Metric = Callable[[Query, str], float]
 
 
 def normalised_em(query: Query, answer: str) -> float:
@@ -260,6 +63,31 @@ def normalised_em(query: Query, answer: str) -> float:
     return float(any(_same(answer, accepted) for accepted in query.answers))
 
 
+def _same(answer: str, accepted: str) -> bool:
+    """Whether texts are equal after the strongest normalisation that leaves one not empty."""
+    one, other = map(_without_signs, (answer, accepted))
+    pairs = [
+        [" ".join(_ARTICLES.sub(" ", text).split()) for text in (one, other)],
+        [one, other],
+        [answer.split(), accepted.split()],
+    ]
+    return next((left == right for left, right in pairs if left or right), True)
+
+
+def _without_signs(text: str) -> str:
+    """Lower case, without punctuation, commas in numbers and surplus white space."""
+    kept = _NUMBER_OR_SIGN.sub(_number_or_symbol, text.lower().replace("−", "-"))
+    return " ".join(kept.split())
+
+
+def _number_or_symbol(found: re.Match[str]) -> str:
+    sign = found[0]
+    if found["number"]:
+        return sign.replace(",", "")
+    dropped = sign in string.punctuation or unicodedata.category(sign).startswith("P")
+    return "" if dropped else sign
+
+
 def choice_accuracy(query: Query, answer: str) -> float:
     """Return 1 if the answer chooses a correct option by letter or text, else 0 (`read_choice`).
     An ambiguous choice scores 0. NaN for a query without options, or without an accepted answer
@@ -269,10 +97,10 @@ def choice_accuracy(query: Query, answer: str) -> float:
     """
     if not query.choices or not (right := correct_letters(query)):
         return math.nan
-    reading = read_choice(answer, query.choices)
-    if reading.options_are_letters:
+    choice = read_choice(answer, query.choices)
+    if choice.options_are_letters:
         return normalised_em(query, answer)
-    return float(reading.letter is not None and reading.letter in right)
+    return float(choice.letter is not None and choice.letter in right)
 
 
 def relaxed_accuracy(query: Query, answer: str) -> float:
@@ -284,14 +112,85 @@ def relaxed_accuracy(query: Query, answer: str) -> float:
     exactly. Follows VisRAG's evaluation (Yu et al. 2025), which reads more of an answer and loses a
     number's sign.
     """
-    if not query.answers:
-        return math.nan
-    exact = normalised_em(query, answer)
-    said = _number(answer)
-    if exact or said is None or query.metadata.get("is_numerical") is False:
+    exact, found = normalised_em(query, answer), _number(answer)
+    if not query.answers or found is None or query.metadata.get("is_numerical") is False:
         return exact
-    numbers = [_number(accepted) for accepted in query.answers]
-    return float(any(_close(said, number) for number in numbers if number is not None))
+    numbers = [number for each in query.answers if (number := _number(each)) is not None]
+    close = any(abs(found - number) <= TOLERANCE * abs(number) for number in numbers)
+    return float(exact or close)
+
+
+def _number(text: str) -> Fraction | None:
+    """The number that a text is and nothing else, without "%"; None when it is none."""
+    if found := _NUMBER_ALONE.fullmatch(text.strip().replace("−", "-")):
+        value = Fraction(found[2].replace(",", ""))
+        return -value if found[1] == "-" else value
+    return None
+
+
+def keypoint_coverage(query: Query, answer: str) -> float:
+    """Return the share of the query's keypoints that the answer states, in [0, 1].
+    Keypoints are "gold_claims" in the query's metadata; NaN for a query without any.
+
+    A keypoint is stated if the answer has all of its numbers that the question lacks, in any unit
+    and spelling. Without such numbers, it needs all content words that the question lacks, or all
+    of its content words where the question lacks none. Chart-MRAG (Yang et al. 2025) lets a
+    language model decide this, which understands paraphrases and negation.
+    """
+    keypoints = [str(keypoint) for keypoint in query.metadata.get("gold_claims") or ()]
+    if not keypoints:
+        return math.nan
+    return sum(_states(answer, keypoint, query.text) for keypoint in keypoints) / len(keypoints)
+
+
+def _states(answer: str, keypoint: str, question: str) -> bool:
+    if numbers := new_numbers(keypoint, question, words=True):
+        found = numbers_in(answer, words=True)
+        return all(number.is_among(found) for number in numbers)
+    return _has_new_words(answer, keypoint, question)
+
+
+def _has_new_words(text: str, wanted: str, question: str) -> bool:
+    """Whether a text has all content words of `wanted` that the question lacks; all, where it
+    lacks none.
+    """
+    words = normalized_words(wanted, normalized_words(question)) or normalized_words(wanted)
+    return bool(words) and words <= normalized_words(text)
+
+
+def webqa_f1(query: Query, answer: str) -> float:
+    """Return WebQA's score of an answer, in [0, 1]: the best over the accepted answers.
+    For the categories color, shape, number and YesNo (metadata "category") it is the F1 of the
+    words that count in them. For any other it is the recall of the accepted answer's words.
+
+    NaN where no accepted answer has a word that counts. Follows WebQA's own script (Chang et al.
+    2022), with three differences. That script compares with key words, which only hidden test
+    answers have; on public ones its authors use the answer itself, as here. It takes lemmas by a
+    language model; here the s of a plural is dropped. It gives 0 where here is NaN.
+    """
+    category = str(query.metadata.get("category", ""))
+    found = _webqa_words(answer, category)
+    scores = []
+    for wanted in (_webqa_words(accepted, category) for accepted in query.answers):
+        same, size = (found & wanted).total(), wanted.total()
+        if size and (category in _WEBQA_WORDS or category == "number"):
+            scores.append(2 * same / (found.total() + size))
+        elif size:
+            scores.append(same / size)
+    return max(scores, default=math.nan)
+
+
+def _webqa_words(text: str, category: str) -> Counter[str]:
+    """The words of a text that count in a category; of a list of words each once."""
+    text = re.sub(r"\.(?!\d)", "", text.lower().translate(_DROPPED))
+    if len(text.split()) > 1:
+        text = _ARTICLES.sub(" ", text)
+    words = [str(NUMBER_WORDS.get(word, _PLURAL.sub("", word))) for word in text.split()]
+    if category == "number":
+        return Counter(str(int(word)) for word in words if word.isdecimal())
+    return Counter(
+        _WEBQA_WORDS[category].intersection(words) if category in _WEBQA_WORDS else words
+    )
 
 
 OWN_METRICS: Mapping[str, Metric] = {
@@ -324,8 +223,7 @@ class MetricJudge:
     def _verdict(self, query: Query, answer: str) -> Judgment:
         value = self._metric(query, answer)
         if not math.isnan(value):
-            label = verdict_label(Verdict(value), SHARES)
-            raw = f"{self.name}: {value:g}"
+            label, raw = verdict_label(Verdict(value), SHARES), f"{self.name}: {value:g}"
             return Judgment(answer_id="", label=label, score=value, raw=raw)
         if not query.answers:
             return no_reference_failure(query)
@@ -333,42 +231,81 @@ class MetricJudge:
         return Judgment(answer_id="", label="", score=None, failure=Failure(Status.ERROR, words))
 
 
-def _same(answer: str, accepted: str) -> bool:
-    """Whether two texts are one but for the most that leaves something of either."""
-    for plain in (_without_articles, _without_signs):
-        one, other = plain(answer), plain(accepted)
-        if one or other:
-            return one == other
-    return answer.split() == accepted.split()
+def rouge_recall(answer: str, references: Sequence[str]) -> float:
+    """Return the share of a reference's distinct words that the answer has, in [0, 1].
+    Of several references the highest counts, which is our choice: the paper does not say.
+
+    Texts are not preprocessed. The package rejects texts that are empty or only full stops: here
+    such an answer has 0, and such a reference is left out. NaN without any other reference.
+
+    Lin (2004), "ROUGE: A Package for Automatic Evaluation of Summaries".
+    """
+    from rouge import Rouge
+
+    references = [reference for reference in references if reference.strip(".")]
+    if not references:
+        return math.nan
+    if not answer.strip("."):
+        return 0.0
+    rouge = Rouge(metrics=["rouge-1"], stats=["r"])
+    scores = rouge.get_scores([answer] * len(references), references)
+    return max(float(score["rouge-1"]["r"]) for score in scores)
 
 
-def _without_articles(text: str) -> str:
-    return " ".join(_ARTICLES.sub(" ", _without_signs(text)).split())
+def add_rouge(benchmark: Benchmark, answers: pd.DataFrame) -> pd.DataFrame:
+    """Add the column rouge to a table of answers, judged or not: `rouge_recall`, in [0, 1].
+    NaN where the call failed or the query's answers are hidden. An empty or truncated answer has 0.
+
+    Raises `VragError` for a row that answers no query.
+    """
+    ok_answers(benchmark, answers)
+    shares = []
+    for row in answers[["query_id", "answer", "status"]].itertuples(index=False):
+        answered = row.status == "ok" or Status(row.status).is_answer
+        references = benchmark.queries[row.query_id].answers if answered else ()
+        shares.append(rouge_recall(row.answer if row.status == "ok" else "", references))
+    return answers.assign(rouge=shares)
 
 
-def _without_signs(text: str) -> str:
-    """Lower case, without punctuation and surplus white space."""
-    kept = _NUMBER_OR_SIGN.sub(_kept, text.lower().replace("−", "-"))
-    return " ".join(kept.split())
+def page_relevance(judge: Judge, benchmark: Benchmark, part: str) -> Relevance:
+    """Return a function that decides whether a page contains the answer to a query, for `hit_rate`.
+    `part` is "snippets", or "full pages" (the snippet of a page without full text).
+
+    A text is judged as if it were the answer. It is relevant if the verdict is the best of the
+    judge's scale, and None if that could not be parsed; each text is judged once. The truthfulness
+    rule judge expects an answer of one sentence, and is replaced by `answer_in_page`. A page
+    without text is not relevant.
+    """
+    if isinstance(judge, TruthfulnessRuleJudge):
+        return lambda pairs: [
+            answer_in_page(query, page, _page_text(page, part)) for query, page in pairs
+        ]
+
+    def relevance(pairs: Sequence[Pair]) -> list[bool | None]:
+        texts = [(query.query_id, _page_text(page, part)) for query, page in pairs]
+        distinct = [pair for pair in dict.fromkeys(texts) if pair[1]]
+        table = pd.DataFrame(distinct, columns=["query_id", "answer"])
+        scores = [verdict.score for verdict, *_ in judge.judge(benchmark, table)]
+        best = [None if score is None else score == judge.scale.best for score in scores]
+        found = dict(zip(distinct, best, strict=True))
+        return [found.get(pair, False) for pair in texts]
+
+    return relevance
 
 
-def _kept(found: re.Match[str]) -> str:
-    """A number without commas; of a sign nothing, if it is punctuation."""
-    if number := found["number"]:
-        return number.replace(",", "")
-    sign = found[0]
-    dropped = sign in string.punctuation or unicodedata.category(sign).startswith("P")
-    return "" if dropped else sign
+def answer_in_page(query: Query, page: Document, text: str) -> bool:
+    """Return whether a page names the query's entity and contains an accepted answer.
+    The entity may be in its title or text. The text must have every content word of an accepted
+    answer that the question lacks; where it lacks none, every content word.
+
+    A query without a known entity needs no name. This rule suits regular sentences: real pages
+    paraphrase.
+    """
+    named = normalized_words(f"{page.metadata.get('page_name') or ''} {text}")
+    has_answer = any(_has_new_words(text, accepted, query.text) for accepted in query.answers)
+    return has_answer and normalized_words(query.entity) <= named
 
 
-def _number(text: str) -> Fraction | None:
-    """The number that a text is and nothing else, without "%"; None when it is none."""
-    found = _NUMBER.fullmatch(text.strip().replace("−", "-"))
-    if found is None:
-        return None
-    value = Fraction(found[2].replace(",", ""))
-    return -value if found[1] == "-" else value
-
-
-def _close(found: Fraction, accepted: Fraction) -> bool:
-    return abs(found - accepted) <= TOLERANCE * abs(accepted)
+def _page_text(page: Document, part: str) -> str:
+    snippet = page.text or ""
+    return snippet if part == PARTS[0] else str(page.metadata.get("page_result") or snippet)

@@ -6,9 +6,7 @@ from __future__ import annotations
 
 import calendar
 import re
-from collections.abc import Callable
-from dataclasses import dataclass
-from itertools import chain
+from collections.abc import Callable, Collection
 
 import pandas as pd
 
@@ -16,50 +14,23 @@ from vrag_kit.judging.abstention import is_abstention
 from vrag_kit.judging.rubric import DECLINING, Verdict, verdict_label
 from vrag_kit.judging.scale import TRUTH, no_reference_failure
 from vrag_kit.judging.text import (
-    Number,
     asserted_clauses,
     conclusion,
     contains_phrase,
-    content_words,
     has_negation,
     head_phrase,
-    normalize_word,
+    new_numbers,
     normalized_words,
     numbers_in,
+    phrases,
     text_words,
 )
 from vrag_kit.types import Benchmark, Judgment, Query
 
-EQUAL = "equal"
-"""Mark of an answer that equals an accepted one, ignoring case."""
 Declines = Callable[[str], bool]
 """Whether an answer abstains."""
-
-
-def precheck(query: Query, answer: str, declines: Declines) -> Verdict | None:
-    """Return the verdict of an answer that needs no judge; None for all others.
-    One that abstains is missing (mark "abstention"). One that equals an accepted answer, ignoring
-    case and white space at its ends, is correct (mark "equal").
-
-    Where the accepted answer itself abstains, an equal answer is correct.
-    """
-    said = _plain(answer)
-    if said in map(_plain, query.answers):
-        return Verdict(TRUTH.best, frozenset({EQUAL}))
-    if declines(answer):
-        return Verdict(TRUTH.nothing, frozenset({"abstention"}))
-    return None
-
-
-def truth_verdict(right: bool, marks: frozenset[str] = frozenset()) -> Verdict:
-    """Return the verdict of an answer that is not missing."""
-    return Verdict(TRUTH.best if right else TRUTH.worst, marks)
-
-
-def _plain(text: str) -> str:
-    return text.strip().lower()
-
-
+Decision = tuple[bool, str, str]
+"""Whether an answer is correct, the deciding rule, and the text that the rule searched for."""
 RULES = {
     "equal": "it is the accepted answer, letter for letter: right",
     "abstention": "it says that it does not know: missing",
@@ -76,26 +47,43 @@ RULES = {
 }
 """Rule → when it decides, and how. An answer "…: value" is its value; what is denied, or
 only compared with, is not asserted."""
-_YES_OR_NO = re.compile(r"\b(yes|no)\b(?=\s*(?:[.,;:!?]|$)|\s+(?:and|but)\b)")
-_SURE = re.compile(r"^\W*(?:certainly|indeed|definitely|of course|correct|true|sure)\b")
-_COUNTS = re.compile(r"\bhow (?:many|much)\b")
-_BOUND = re.compile(
-    r"\b(?:more|less|longer|shorter|larger|smaller|higher|lower|older|later|earlier|over|under"
-    r"|above|below|before|after|at (?:least|most))\s+(?:than\s+)?(?=[$€£¥]?\s*\w)",
-    re.IGNORECASE,
+_YES_OR_NO = re.compile(
+    r"\b(yes|no)\b(?=\s*(?:[.,;:!?]|$)|\s+(?:and|but)\b)"
+    r"|^\W*(?:certainly|indeed|definitely|of course|correct|true|sure)\b"
 )
-_AND_OTHER = re.compile(r"\W*and\b", re.IGNORECASE)
-"""A question that asks again what was asked before, of another one: "And Talia osa?"."""
-_SMALL_WORD = re.compile(r"\b(?:is|are|was|were|in|on|of|by|to|at|for|as|it)\b", re.IGNORECASE)
-_RANGE = re.compile(r"\bfrom (\w+) (?:to|until|through) (\w+)", re.IGNORECASE)
-_MONTHS = tuple(month.lower() for month in calendar.month_name[1:])
+_NAMED = re.compile(r"\b(\w+ \w+) ([A-Z]\w*)")
+_SEPARATOR = re.compile(r",|;|/|\band\b|&")
+_MONTHS = calendar.month_name[1:]
+_MONTH_RANGE = re.compile(
+    r"\bfrom ({0}) (?:to|until|through) ({0})\b".format("|".join(_MONTHS)), re.IGNORECASE
+)
+
+
+def precheck(query: Query, answer: str, declines: Declines) -> Verdict | None:
+    """Return the verdict of an answer that needs no judge; None for all others.
+    One that abstains is missing (mark "abstention"). One that equals an accepted answer, ignoring
+    case and white space at its ends, is correct (mark "equal").
+
+    Where the accepted answer itself abstains, an equal answer is correct.
+    """
+    if answer.strip().lower() in [accepted.strip().lower() for accepted in query.answers]:
+        return Verdict(TRUTH.best, frozenset({"equal"}))
+    if declines(answer):
+        return Verdict(TRUTH.nothing, frozenset({"abstention"}))
+    return None
+
+
+def truth_verdict(right: bool, marks: frozenset[str] = frozenset()) -> Verdict:
+    """Return the verdict of an answer that is not missing."""
+    return Verdict(TRUTH.best if right else TRUTH.worst, marks)
 
 
 class TruthfulnessRuleJudge:
     """Judges by rule whether an answer is correct, missing or incorrect; implements `Judge`.
 
-    A verdict's marks name its rule, one of `RULES`; its raw text says what was compared ("right by
-    name: Norland").
+    A verdict's marks name its rule, one of `RULES`; its raw text says what was compared ("correct
+    by name: Norland"). Words of a question do not count in its answer; neither do those of its
+    reference query (metadata "reference_query"), where "And Paris?" has one.
     """
 
     name = "truth_rule"
@@ -121,194 +109,105 @@ class TruthfulnessRuleJudge:
         """
         if not query.answers:
             return no_reference_failure(query)
-        found = precheck(query, answer, self._declines)
-        if found is not None:
-            return _judgment(found, "")
-        tried = [_by_rule(query.text, reference, answer) for reference in query.answers]
-        best = max(tried, key=lambda ruling: ruling.right)
-        return _judgment(truth_verdict(best.right, frozenset({best.rule})), best.wanted)
+        found, wanted = precheck(query, answer, self._declines), ""
+        if found is None:
+            decisions = [_decide(query, accepted, answer) for accepted in query.answers]
+            right, rule, wanted = max(decisions, key=lambda decision: decision[0])
+            found = truth_verdict(right, frozenset({rule}))
+        label = verdict_label(found, TRUTH)
+        word = label.replace("no answer", "missing")
+        raw = f"{word} by {', '.join(found.marks)}" + (f": {wanted}" if wanted else "")
+        return Judgment(answer_id="", label=label, score=found.score, marks=found.marks, raw=raw)
 
 
-@dataclass(frozen=True, slots=True)
-class RuleDecision:
-    """A rule's decision on an answer that is neither missing nor equal."""
-
-    right: bool
-    rule: str
-    wanted: str
-    """What the rule searched for."""
-
-
-def _judgment(verdict: Verdict, wanted: str) -> Judgment:
-    word = {TRUTH.best: "correct", TRUTH.nothing: "missing"}.get(verdict.score, "incorrect")
-    raw = f"{word} by {', '.join(verdict.marks)}"
-    if wanted:
-        raw += f": {wanted}"
-    label = verdict_label(verdict, TRUTH)
-    return Judgment(answer_id="", label=label, score=verdict.score, marks=verdict.marks, raw=raw)
-
-
-def _by_rule(question: str, reference: str, answer: str) -> RuleDecision:
+def _decide(query: Query, reference: str, answer: str) -> Decision:
     said = asserted_clauses(conclusion(answer))
     if re.search(r"\bor\b", said) and not re.search(r"\bor\b", reference):
-        return RuleDecision(False, "two answers", reference)
+        return False, "two answers", reference
     if match := re.match(r"\W*(yes|no)\b", reference.lower()):
-        return _yes_or_no(question, reference, answer, match[1])
+        stances = _stances(query.text, reference, answer, match[1])
+        right = stances == {match[1]} and not _has_other_reason(query.text, reference, answer)
+        return right, "yes or no", match[1]
+    counted = bool(re.search(r"\bhow (?:many|much)\b", query.text.lower()))
+    if numbers := new_numbers(reference, query.text, words=counted):
+        found = numbers_in(said, words=True) or numbers_in(asserted_clauses(answer), words=True)
+        return numbers[0].is_among(found), "number", reference
+    if head_phrase(reference) == reference:
+        said = head_phrase(said)
+    question = f"{query.text} {query.metadata.get('reference_query') or ''}"
     asked = normalized_words(question)
-    counted = bool(_COUNTS.search(question.lower()))
-    numbers = _new_numbers(reference, question, words=counted)
-    if numbers:
-        return RuleDecision(_number(numbers[0], answer), "number", reference)
-    and_other = bool(_AND_OTHER.match(question))
-    items = _items(reference, asked, last=and_other)
-    if len(items) > 1:
-        listed = "; ".join(" ".join(item) for item in items)
-        return RuleDecision(_list(items, said, asked), "list", listed)
-    wanted = items[0] if items else []
-    if not and_other:
-        wanted = _proper(reference, content_words(reference, asked)) or _choice(question, reference)
-    return _name(wanted, said, reference)
+    wanted = phrases(reference, asked)
+    if len(wanted) > 1 and _SEPARATOR.search(reference):
+        return _lists(wanted, said, asked), "list", "; ".join(map(" ".join, wanted))
+    words = normalized_words(reference, asked)
+    name = _name(wanted, reference) or _name_of_question(question, reference)
+    if name or len(words) < 2:
+        return bool(name) and contains_phrase(name, said), "name", " ".join(name) or reference
+    enough = 2 if len(words) == 2 else len(words) / 2
+    right = len(words & normalized_words(said)) >= enough
+    return right, "prose", ", ".join(sorted(words))
 
 
-def _new_numbers(text: str, question: str, *, words: bool) -> list[Number]:
-    """The numbers of a text that the question does not name."""
-    asked = numbers_in(question, words=words)
-    told = numbers_in(text, words=words)
-    return [each for each in told if not any(each.equals(other) for other in asked)]
-
-
-def _number(wanted: Number, answer: str) -> bool:
-    """Whether the number is asserted; not as a bound ("more than 43 mm")."""
-    for text in (conclusion(answer), answer):  # "two moons: Phobos and Deimos"
-        free = _BOUND.sub("bound", asserted_clauses(text))
-        found = numbers_in(free, words=True)
-        if found or numbers_in(text, words=True):
-            return any(each.equals(wanted) for each in found)
-    return False
-
-
-def _yes_or_no(question: str, reference: str, answer: str, wanted: str) -> RuleDecision:
-    last = conclusion(answer)
-    said = set(_YES_OR_NO.findall(last.lower())) or set(_YES_OR_NO.findall(answer.lower()))
-    if not said:
-        said = {_without_the_word(question, reference, last)}
-    right = said == {wanted} and not _other_reason(question, reference, answer)
-    return RuleDecision(right, "yes or no", wanted)
-
-
-def _without_the_word(question: str, reference: str, answer: str) -> str:
-    """ "yes", "no" or "" of an answer that says neither: sure, a denial, the question's own
-    words as a statement, or the numbers of the reason.
+def _stances(question: str, reference: str, answer: str, wanted: str) -> set[str]:
+    """ "yes" and "no" as the answer's conclusion, or else the whole answer, has them.
+    An answer without either denies, has all numbers of the reference's reason, or repeats the
+    question's words as a statement.
     """
-    if _SURE.match(answer.lower()):
-        return "yes"
-    if has_negation(answer):
-        return "no"
-    stated = normalized_words(question) - normalized_words("this moth")
-    reasons = _new_numbers(reference, question, words=False)
-    numbers = numbers_in(answer, words=False)
-    if reasons and all(any(each.equals(number) for number in numbers) for each in reasons):
-        return "yes" if reference.lower().startswith("yes") else "no"
-    return "yes" if stated and stated <= normalized_words(answer) else ""
+    last = conclusion(answer)
+    for text in (last, answer):
+        if found := {word or "yes" for word in _YES_OR_NO.findall(text.lower())}:
+            return found
+    if has_negation(last):
+        return {"no"}
+    reasons, numbers = new_numbers(reference, question, words=False), numbers_in(last, words=False)
+    if reasons and all(number.is_among(numbers) for number in reasons):
+        return {wanted}
+    stated = normalized_words(question)
+    return {"yes"} if stated and stated <= normalized_words(last) else set()
 
 
-def _other_reason(question: str, reference: str, answer: str) -> bool:
-    """Whether an answer tells another number of the same kind than the reference and the
-    question do, or another name behind the same two words.
+def _has_other_reason(question: str, reference: str, answer: str) -> bool:
+    """Whether an answer has a number of a dimension of the reference or question that neither
+    has, or another name than the reference behind the same two words.
     """
     known = [*numbers_in(reference, words=False), *numbers_in(question, words=False)]
-    if known:
-        for number in numbers_in(answer, words=False):
-            alike = [each for each in known if each.dimension == number.dimension]
-            if alike and not any(number.equals(each) for each in alike):
-                return True
-    told, said = _names_behind(reference), _names_behind(answer)
-    return any(told[words] != name for words, name in said.items() if words in told)
+    for number in numbers_in(answer, words=False):
+        alike = [each for each in known if each.dimension == number.dimension]
+        if alike and not number.is_among(alike):
+            return True
+    names = {words.lower(): name for words, name in _NAMED.findall(reference)}
+    said = _NAMED.findall(answer)
+    return any(names.get(words.lower(), name) != name for words, name in said)
 
 
-def _names_behind(text: str) -> dict[tuple[str, str], str]:
-    """Two words → the capitalised word that follows them."""
-    words, found = text_words(text), {}
-    for place, name in enumerate(words[2:]):
-        if name[0].isupper():
-            found[words[place].lower(), words[place + 1].lower()] = name
-    return found
+def _lists(wanted: list[list[str]], said: str, asked: Collection[str]) -> bool:
+    """Whether a text has each phrase, and each of its listed items has a wanted word."""
+    text = _MONTH_RANGE.sub(_months_of_range, said)
+    words = normalized_words(" ".join(map(" ".join, wanted)))
+    items = [normalized_words(item, asked) for item in _SEPARATOR.split(text)]
+    found = all(contains_phrase(phrase, text) for phrase in wanted)
+    return found and all(item & words for item in items if item)
 
 
-def _items(reference: str, asked: frozenset[str], *, last: bool) -> list[list[str]]:
-    """The things that a reference lists, one where it is no list; with `last` the first is
-    what follows its last small word, or its first word where nothing does.
-    """
-    pieces = [reference]
-    if re.search(r",|\band\b|&", reference):
-        pieces = re.split(r",|;|\band\b|&", head_phrase(reference))
-    if last:
-        tail = _SMALL_WORD.split(pieces[0])[-1]
-        pieces[0] = tail if content_words(tail) else text_words(reference)[0]
-    items = [content_words(piece, asked) for piece in pieces]
-    return [item for item in items if item]
+def _months_of_range(match: re.Match[str]) -> str:
+    """ "April, May, June" for "from April to June"."""
+    first, last = (_MONTHS.index(month.capitalize()) for month in match.groups())
+    return ", ".join((_MONTHS * 2)[first : last + 1 + 12 * (last < first)])
 
 
-def _proper(reference: str, words: list[str]) -> list[str]:
-    """Of content words the first name inside the sentence, with what belongs to it; all
-    where there is none.
-    """
+def _name(wanted: list[list[str]], reference: str) -> list[str]:
+    """The first name inside the reference, with the words after it; or its only word."""
     first = text_words(reference)[:1]
-    start = next((n for n, word in enumerate(words) if word[0].isupper() and [word] != first), None)
-    if start is None:
-        return words
-    end = start + 1
-    while end < len(words) and f"{words[end - 1]} {words[end]}" in reference:
-        end += 1
-    return words[start:end]
+    for phrase in wanted:
+        for start, word in enumerate(phrase):
+            if word[0].isupper() and [word] != first:
+                return phrase[start:]
+    return wanted[0] if len(wanted) == 1 and len(wanted[0]) == 1 else []
 
 
-def _list(items: list[list[str]], answer: str, asked: frozenset[str]) -> bool:
-    """Whether each item is said, and nothing else is listed."""
-    text = _RANGE.sub(_months_between, head_phrase(answer))
-    if not all(contains_phrase(item, text) for item in items):
-        return False
-    wanted = {normalize_word(word) for word in chain.from_iterable(items)}
-    pieces = [content_words(piece, asked) for piece in re.split(r",|;|/|\band\b|&", text)]
-    others = [piece for piece in pieces if piece and not wanted & set(map(normalize_word, piece))]
-    return not others
-
-
-def _months_between(match: re.Match[str]) -> str:
-    """ "April, May, June" for "from April to June"; other ranges as they are."""
-    first, last = match[1].lower(), match[2].lower()
-    if first not in _MONTHS or last not in _MONTHS:
-        return match[0]
-    start = _MONTHS.index(first)
-    count = (_MONTHS.index(last) - start) % 12 + 1
-    return ", ".join(_MONTHS[(start + step) % 12].capitalize() for step in range(count))
-
-
-def _choice(question: str, reference: str) -> list[str]:
-    """The name that a reference chooses among those of the question: the most words in a
-    row, the first a capital, that stand in both.
-    """
-    words, best = text_words(reference), list[str]()
-    for start, word in enumerate(words):
-        for end in range(start + len(best) + 1, len(words) + 1):
-            if word[0].isupper() and contains_phrase(words[start:end], question):
-                best = words[start:end]
-    return best
-
-
-def _name(wanted: list[str], answer: str, reference: str) -> RuleDecision:
-    """One thing: a name or a word together and in order, or several words of prose."""
-    if not wanted:
-        return RuleDecision(False, "name", reference)
-    named = any(word[0].isupper() for word in wanted)
-    text = (
-        answer
-        if re.search(r"\b(?:with|where|which|who|because)\b", reference)
-        else head_phrase(answer)
-    )
-    if named or len(wanted) == 1:
-        return RuleDecision(contains_phrase(wanted, text), "name", " ".join(wanted))
-    words = {normalize_word(word) for word in wanted}
-    found = len(words & normalized_words(answer))
-    needed = len(words) if len(words) <= 2 else len(words) / 2
-    return RuleDecision(found >= needed, "prose", ", ".join(sorted(words)))
+def _name_of_question(question: str, reference: str) -> list[str]:
+    """The longest name of a question that the reference chooses."""
+    words = text_words(reference)
+    spans = [words[a:b] for a in range(len(words)) for b in range(a + 1, len(words) + 1)]
+    names = [span for span in spans if span[0][0].isupper() and contains_phrase(span, question)]
+    return max(names, key=len, default=[])
