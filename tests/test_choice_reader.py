@@ -47,7 +47,10 @@ def test_adversarial_answers_are_read_as_a_person_reads_them(
 @pytest.mark.parametrize(
     ("raw", "expected"),
     [  # found while trying the reader: each came out as one letter before
-        ("A: turkscap\nB: toad\nC: martagon\nD: tiger lily", ParsedChoice("leading letter", "AB")),
+        (
+            "A: turkscap\nB: toad\nC: martagon\nD: tiger lily",
+            ParsedChoice("leading letter", "ABCD"),
+        ),
         ("I rule out A.", ParsedChoice("unparsed")),
         ("Excluding B, it is C.", ParsedChoice("letter in text", "C")),
         ("The answer is B or rather C", ParsedChoice("tagged", "BC")),

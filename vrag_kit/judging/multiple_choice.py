@@ -6,89 +6,13 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 from string import ascii_uppercase
 
 from vrag_kit.errors import VragError
 from vrag_kit.judging.abstention import is_abstention
 from vrag_kit.types import Query
-
-_WORD = "A-Za-zÀ-ÿ0-9"
-_DENIED = re.compile(
-    r"(?:\b(?:no(?! doubt)|not(?! only| just)|neither|nor|never|rather than|instead of"
-    r"|rul(?:e|es|ed|ing) out|exclud(?:e|es|ed|ing)|eliminat(?:e|es|ed|ing)|except)\b"
-    r"|n't\b)"
-    r"(?:(?!\b(?:but|yet|so|because|since|while|whereas|though|although)\b)[^.,;:!?()\n])*",
-    re.IGNORECASE,
-)
-
-
-@dataclass(frozen=True, slots=True)
-class OptionMention:
-    """A mention of an option in a text."""
-
-    place: int
-    """Index of the option, from 0."""
-    start: int
-    end: int
-    denied: bool
-
-
-def normalize_option(text: str) -> str:
-    """Normalise an option's text: drops case, `_`, `-`, spaces, and punctuation at its ends."""
-    return re.sub(r"[\s_-]+", "", text.strip(" \t\n.,;:!?")).casefold()
-
-
-def negated_spans(text: str) -> list[range]:
-    """Return the spans of negated clauses: from "not", "no", "neither", "nor", "never", "rather
-    than", "instead of" or a word that rules out, to the clause's end.
-    """
-    return [range(*found.span()) for found in _DENIED.finditer(text)]
-
-
-def is_negated(place: int, parts: Sequence[range]) -> bool:
-    """Return whether a position of the text lies in one of the negated spans."""
-    return any(place in part for part in parts)
-
-
-def find_options(text: str, choices: Sequence[str]) -> list[OptionMention]:
-    """Return every mention of an option with two letters or more, in order of position.
-
-    Whole words match, whatever their case and whether `_`, `-`, a space or nothing separates them.
-    A scientific name also matches as "D. plexippus". A mention inside a longer option's name does
-    not count.
-    """
-    denied = negated_spans(text)
-    found = []
-    for place, choice in enumerate(choices):
-        pattern = _pattern(choice)
-        for hit in pattern.finditer(text) if pattern else ():
-            found.append(
-                OptionMention(place, hit.start(), hit.end(), is_negated(hit.start(), denied))
-            )
-    kept = [each for each in found if not any(_inside(each, other) for other in found)]
-    return sorted(kept, key=lambda each: (each.start, each.place))
-
-
-def _inside(one: OptionMention, other: OptionMention) -> bool:
-    longer = other.end - other.start > one.end - one.start
-    return longer and other.start <= one.start and one.end <= other.end
-
-
-@lru_cache(maxsize=4096)
-def _pattern(choice: str) -> re.Pattern[str] | None:
-    """What names an option; None for one of fewer than two letters."""
-    if sum(letter.isalpha() for letter in choice) < 2:
-        return None
-    apart = re.sub(r"(?<=[a-z])(?=[A-Z])", " ", choice.strip())  # EastAsia
-    words = [re.escape(word) for word in re.split(r"[\s_-]+", apart) if word]
-    whole = r"[\s_-]*".join(words)
-    if len(words) == 2 and re.fullmatch(r"[A-Z][a-z]+ [a-z]{3,}", apart):
-        whole += rf"|{apart[0]}\.\s*{words[1]}"
-    return re.compile(rf"(?<![{_WORD}])(?:{whole})(?![{_WORD}])", re.IGNORECASE)
-
 
 RULES = {
     "empty": "nothing was said",
@@ -101,22 +25,41 @@ RULES = {
     "unparsed": "none of these",
 }
 """Rule → when it applies, in the order in which they are tried."""
-
-_BEFORE = r"(?<![A-Za-zÀ-ÿ0-9_'])(?<![A-Za-z]\.)(?<![A-Za-z0-9]-)"
-_AFTER = r"(?![A-Za-zÀ-ÿ0-9_]|'[A-Za-z]|-[A-Za-z0-9]|\.[A-Za-z])"
-_TAG = re.compile(r"\b(?:answer|choice|option)\b(?:\s+is\b)?\s*(?P<colon>[:=-]?)\s*", re.IGNORECASE)
-_ARTICLE = re.compile(r"[ \t]+(?!(?:or|and|is|because|but|not|nor)\b)[A-Za-zÀ-ÿ]")
-_VERB = re.compile(
-    r"[ \t]*(?P<word>[a-z]+(?:s|ed|n't)|are|had|did|do|can|cannot|could|would|will|should|may"
-    r"|might|must|fit|match)\b"
+_DENIED = re.compile(
+    r"(?:\b(?:no(?! doubt)|not(?! only| just)|neither|nor|never|rather than|instead of"
+    r"|rul(?:e|es|ed|ing) out|exclud(?:e|es|ed|ing)|eliminat(?:e|es|ed|ing)|except)\b"
+    r"|n't\b)"
+    r"(?:(?!\b(?:but|yet|so|because|since|while|whereas|though|although)\b)[^.,;:!?()\n])*",
+    re.IGNORECASE,
 )
-_JOINS = "(?i:no|wait|actually|sorry|rather|maybe|perhaps|possibly|or|and)"
+_WORD = "A-Za-zÀ-ÿ0-9"
+_BEFORE = rf"(?<![{_WORD}_'])(?<![A-Za-z]\.)(?<![A-Za-z0-9]-)"
+_AFTER = rf"(?![{_WORD}_]|'[A-Za-z]|-[A-Za-z0-9]|\.[A-Za-z])"
+_NO_ARTICLE = r"(?!(?<=A)[ \t]+(?!(?:or|and|is|because|but)\b)[A-Za-zÀ-ÿ#])"
+_TAG = re.compile(
+    r"\b(?i:answer|choice|option)\b(?:\s+is\b)?\s*(?P<colon>[:=-])?\s*"
+    rf"(?:[(\[{{]?\s*(?P<letter>[A-Z]|[a-z](?=[^\w#]*$)){_AFTER}(?(colon){_NO_ARTICLE}))?"
+)
+_LEAD = re.compile(
+    rf"^\s*[(\[{{]?(?P<letter>[A-Za-z]){_AFTER}"
+    r"(?:[)\]}.:]|[ \t]*\n|(?<=[A-Z])(?:,|[ \t]*[–—]|[ \t]*-(?=\s)))",
+    re.MULTILINE,
+)
+_ALONE = re.compile(rf"{_BEFORE}(?P<letter>[A-Z]){_AFTER}{_NO_ARTICLE}")
+_JOINED = re.compile(
+    r"[)\]}.]?(?:\s*(?:[,/&]|\b(?i:no|wait|actually|sorry|rather|maybe|perhaps|possibly|or|and)\b)"
+    rf")+\s*[(\[{{]?([A-Z]){_AFTER}{_NO_ARTICLE}"
+    rf"|[)\]}}]?\s*[.\n]\s*[(\[{{]?([A-Z]){_AFTER}(?=[ \t]*(?:[).:,\n]|$))"
+)
+_APPOSED = re.compile(r"[)\]}]?\s*[,(:–—-]?\s*(?:(?:the|an?)\s+)?", re.IGNORECASE)
+_VERB = re.compile(
+    r"[ \t]*([a-z]+(?:s|ed|n't|ould)|are|had|did|do|can|cannot|will|may|might|must|fit|match)\b"
+)
 _REJECTED = re.compile(
     r"[)\]}]?\s*(?:is|was|does|do|did|can|could|would|should|has)?\s*"
     r"(?:n't|not|never|cannot|wrong|incorrect|false|(?:ruled|left) out|excluded)\b",
     re.IGNORECASE,
 )
-_APPOSED = re.compile(r"[)\]}]?\s*[,(:–—-]?\s*(?:(?:the|an?)\s+)?", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,25 +94,30 @@ def read_choice(raw: str, choices: Sequence[str]) -> ParsedChoice:
     empty. whole answer: without quotes, marks, brackets and final stops it is a letter of any case,
     or exactly one option's text. tagged: a letter directly after the last "answer", "choice" or
     "option" ("is", ":"), a lower-case one only at the end. leading letter: it begins with a letter
-    and a bracket, stop, colon, comma, dash or line break, and the letter is no verb's subject; it
-    is ambiguous where the text names exactly one option, another one. letter in text: capitals in
-    brackets or alone; "A" before a word is an article unless a word such as "or" or "is" follows.
-    option text: options' texts. Options in a negated clause do not count. Several are ambiguous,
-    also "A or B" after a tag, and a letter next to another option's name ("B, the tiger lily").
-    declined and unparsed have no letter.
+    and a bracket, stop, colon, comma, dash or line break; it is ambiguous where the text names
+    exactly one option, another one, and where other lines begin so with other letters. letter in
+    text: capitals in brackets or alone; "A" before a word is an article unless a word such as "or"
+    or "is" follows. option text: options' texts; whole words match, whatever their case and whether
+    `_`, `-`, a space or nothing separates them, and a scientific name also as "D. plexippus".
+    Letters and options in a negated clause do not count. Several are ambiguous, also "A or B" after
+    a tag, and a letter next to another option's name ("B, the tiger lily"). declined and unparsed
+    have no letter.
 
     Raises `VragError` without 2 to 26 options.
     """
     if not 2 <= len(choices) <= len(ascii_uppercase):
         raise VragError(f"{len(choices)} options; expected 2 to {len(ascii_uppercase)}.")
-    marked = all(len(choice.strip()) == 1 and choice.strip().isalpha() for choice in choices)
-    said = _Said.of(raw, tuple(choices))
-    if not said.text:
-        return ParsedChoice("empty", "", marked)
-    for rule, read in _IN_ORDER.items():
-        if letters := read(said):
-            return ParsedChoice(rule, "".join(sorted(set(letters))), marked)
-    return ParsedChoice("declined" if is_abstention(said.text) else "unparsed", "", marked)
+    options = dict(zip(ascii_uppercase, choices, strict=False))
+    are_letters = all(len(choice.strip()) == 1 and choice.strip().isalpha() for choice in choices)
+    text = unicodedata.normalize("NFKC", raw).replace("’", "'").replace("‘", "'")
+    text = re.sub(r"[*`#$\"“”«»]|(?<![A-Za-z0-9])'|'(?![A-Za-z0-9])", "", text).strip()
+    asserted = _DENIED.sub(lambda denied: "#" * len(denied[0]), text)
+    answer = _Answer(text, asserted, options, _find_options(asserted, options))
+    for rule, read in _READERS.items():
+        if letters := read(answer):
+            return ParsedChoice(rule, "".join(sorted(set(letters))), are_letters)
+    rule = "declined" if is_abstention(text) else "unparsed"
+    return ParsedChoice(rule if text else "empty", "", are_letters)
 
 
 def correct_letters(query: Query) -> str:
@@ -179,168 +127,112 @@ def correct_letters(query: Query) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class _Said:
-    """An answer without quotes and marks, and what of it is known beforehand."""
+class _Answer:
+    """An answer without quotes and marks."""
 
     text: str
-    choices: tuple[str, ...]
-    letters: str
-    denied: list[range]
-    named: list[OptionMention]
+    asserted: str
+    """The text with "#" in place of each character of a negated clause."""
+    options: Mapping[str, str]
+    """Letter → option."""
+    named: Sequence[tuple[str, range]]
+    """Letter and span of each asserted option's text."""
 
-    @classmethod
-    def of(cls, raw: str, choices: tuple[str, ...]) -> _Said:
-        text = unicodedata.normalize("NFKC", raw).replace("’", "'").replace("‘", "'")
-        text = re.sub(r"[*`#$\"“”«»]", "", text)
-        text = re.sub(r"(?<![A-Za-z0-9])'|'(?![A-Za-z0-9])", "", text).strip()
-        letters = ascii_uppercase[: len(choices)]
-        return cls(text, choices, letters, negated_spans(text), find_options(text, choices))
-
-    def options(self) -> str:
-        """The letters of the options that are named and not denied."""
-        return "".join(self.letters[each.place] for each in self.named if not each.denied)
-
-    def also(self, end: int) -> str:
-        """The letters that belong to the one which ends here, after "or", "and", a comma,
-        "no, wait", or on a line of their own.
+    def letters_from(self, end: int) -> str:
+        """Return the letter that ends at a position, those joined to it ("B, or maybe C"), and
+        that of an option in apposition ("B, the tiger lily").
         """
-        letters = ""
-        while found := _also(self.letters).match(self.text, end):
-            letters += next(filter(None, found.groups()))
-            end = found.end()
+        letters = self.text[end - 1].upper()
+        for letter, span in self.named:
+            if span.start >= end and _APPOSED.fullmatch(self.text, end, span.start):
+                letters += letter
+        joined = _JOINED.match(self.text, end)
+        while joined and (letter := joined[1] or joined[2]) in self.options:
+            letters += letter
+            joined = _JOINED.match(self.text, joined.end())
         return letters
 
-    def with_apposition(self, end: int) -> str:
-        """What `also` finds, and the letter of an option named in apposition."""
-        apposed = _APPOSED.match(self.text, end)
-        start = apposed.end() if apposed else end
-        at = [each for each in self.named if each.start == start and not each.denied]
-        return self.also(end) + "".join(self.letters[each.place] for each in at)
+    def is_subject(self, end: int) -> bool:
+        """Return whether a verb follows a position: the letter before is its subject."""
+        verb = _VERB.match(self.text, end)
+        return verb is not None and not any(verb.start(1) in span for _, span in self.named)
 
 
-def _whole(answer: _Said) -> str:
-    core = re.sub(r"^[\W_]+|[\W_]+$", "", answer.text)
-    if len(core) == 1 and core.upper() in answer.letters:
-        return core.upper()
-    same = [
-        letter
-        for letter, choice in zip(answer.letters, answer.choices, strict=True)
-        if core and normalize_option(choice) == normalize_option(core)
+def _find_options(text: str, options: Mapping[str, str]) -> list[tuple[str, range]]:
+    """Letter and span of each option with two letters or more; none inside a longer one."""
+    found = [
+        (letter, range(*hit.span()))
+        for letter, option in options.items()
+        if sum(character.isalpha() for character in option) > 1
+        for hit in re.finditer(_option_pattern(option), text, re.IGNORECASE)
     ]
-    return same[0] if len(same) == 1 else ""
+    spans = [set(span) for _, span in found]
+    return [(letter, span) for letter, span in found if not any(set(span) < each for each in spans)]
 
 
-def _tagged(answer: _Said) -> str:
-    tags = list(_TAG.finditer(answer.text))
-    if not tags:
+def _option_pattern(option: str) -> str:
+    apart = re.sub(r"(?<=[a-z])(?=[A-Z])", " ", option.strip())  # EastAsia
+    words = [re.escape(word) for word in re.split(r"[\s_-]+", apart) if word]
+    whole = r"[\s_-]*".join(words)
+    if re.fullmatch(r"[A-Z][a-z]+ [a-z]{3,}", apart):
+        whole += rf"|{apart[0]}\.\s*{words[1]}"
+    return rf"(?<![{_WORD}])(?:{whole})(?![{_WORD}])"
+
+
+def _plain(text: str) -> str:
+    """A text without case, `_`, `-` and spaces, and punctuation at its ends."""
+    return re.sub(r"^[\W_]+|[\W_]+$|[\s_-]+", "", text).casefold()
+
+
+def _whole(answer: _Answer) -> str:
+    core = _plain(answer.text)
+    if core.upper() in answer.options:
+        return core.upper()
+    same = [letter for letter, option in answer.options.items() if core == _plain(option)]
+    return same[0] if core and len(same) == 1 else ""
+
+
+def _tagged(answer: _Answer) -> str:
+    tags = list(_TAG.finditer(answer.asserted))
+    if tags and (tags[-1]["letter"] or "").upper() in answer.options:
+        return answer.letters_from(tags[-1].end("letter"))
+    return ""
+
+
+def _leading(answer: _Answer) -> str:
+    leads = [
+        lead
+        for lead in _LEAD.finditer(answer.text)
+        if lead["letter"].upper() in answer.options and not answer.is_subject(lead.end())
+    ]
+    if not leads or leads[0].start() > 0:
         return ""
-    found = _after_tag(answer.letters).match(answer.text, tags[-1].end())
-    if not found or is_negated(found.start("letter"), answer.denied):
+    named = {letter for letter, _ in answer.named}
+    letters = "".join(answer.letters_from(lead.end("letter")) for lead in leads)
+    return letters + "".join(named if len(named) == 1 else ())
+
+
+def _in_text(answer: _Answer) -> str:
+    letters, ends = set[str](), list[int]()
+    for found in _ALONE.finditer(answer.asserted):
+        named = any(found.start() in span for _, span in answer.named)
+        if found["letter"] in answer.options and not named:
+            letters.add(found["letter"])
+            ends.append(found.end())
+    if len(letters) == 1 and all(_REJECTED.match(answer.text, end) for end in ends):
         return ""
-    letter, end = found["letter"], found.end("letter")
-    if letter.islower() and re.search(r"[^\W_]", answer.text[end:]):
-        return ""
-    loose = bool(tags[-1]["colon"]) and not found["open"]
-    if letter == "A" and loose and _ARTICLE.match(answer.text, end):
-        return ""
-    return letter.upper() + answer.with_apposition(end)
+    same = [letter for letter, option in answer.options.items() if option.strip() in letters]
+    return "".join([*same, *map(answer.letters_from, ends)])
 
 
-def _led(answer: _Said) -> str:
-    found = _lead_in_brackets(answer.letters).match(answer.text)
-    found = found or _lead(answer.letters).match(answer.text)
-    if not found:
-        return ""
-    if "\n" not in found["apart"] and _is_verb(answer, found.end()):
-        return ""
-    named = set(answer.options())
-    other = next(iter(named)) if len(named) == 1 else ""
-    line_end = answer.text.find("\n", found.end("letter"))
-    if line_end >= 0 and "\n" not in found["apart"]:  # a list of options, each on its line
-        following = _lead(answer.letters).match(answer.text[line_end:].lstrip())
-        other += following["letter"].upper() if following else ""
-    return found["letter"].upper() + answer.also(found.end("letter")) + other
+def _named(answer: _Answer) -> str:
+    return "".join(letter for letter, _ in answer.named)
 
 
-def _is_verb(answer: _Said, place: int) -> bool:
-    """Whether a verb stands here, and no word of an option."""
-    found = _VERB.match(answer.text, place)
-    if not found:
-        return False
-    return not any(found.start("word") in range(each.start, each.end) for each in answer.named)
-
-
-def _elsewhere(answer: _Said) -> str:
-    candidates = []
-    for found in _alone(answer.letters).finditer(answer.text):
-        place = found.start("letter")
-        bracketed = found["bracketed"] is not None
-        article = found["letter"] == "A" and _ARTICLE.match(answer.text, place + 1)
-        if is_negated(place, answer.denied) or (article and not bracketed):
-            continue
-        if any(place in range(each.start, each.end) for each in answer.named):
-            continue
-        candidates.append(place)
-    letters = {answer.text[place] for place in candidates}
-    if len(letters) != 1:
-        return "".join(letters)
-    if all(_REJECTED.match(answer.text, place + 1) for place in candidates):
-        return ""
-    (letter,) = letters
-    texts = zip(answer.letters, answer.choices, strict=True)
-    own = "".join(other for other, choice in texts if choice.strip() == letter)
-    return letter + own + "".join(answer.with_apposition(place + 1) for place in candidates)
-
-
-def _named(answer: _Said) -> str:
-    return answer.options()
-
-
-_IN_ORDER = {
+_READERS: Mapping[str, Callable[[_Answer], str]] = {
     "whole answer": _whole,
     "tagged": _tagged,
-    "leading letter": _led,
-    "letter in text": _elsewhere,
+    "leading letter": _leading,
+    "letter in text": _in_text,
     "option text": _named,
 }
-
-
-@lru_cache(maxsize=32)
-def _after_tag(letters: str) -> re.Pattern[str]:
-    """A letter of any case, perhaps in brackets."""
-    return re.compile(rf"(?P<open>[(\[{{]?)\s*(?P<letter>[{letters}{letters.lower()}]){_AFTER}")
-
-
-@lru_cache(maxsize=32)
-def _lead(letters: str) -> re.Pattern[str]:
-    """A letter and what sets it apart; a small one not by a comma or dash."""
-    any_case = f"[{letters}{letters.lower()}]"
-    apart = rf"[).:]|[ \t]*\n|(?<=[{letters}])(?:,|[ \t]*[–—]|[ \t]*-(?=\s))"
-    return re.compile(rf"(?P<letter>{any_case}){_AFTER}(?P<apart>{apart})")
-
-
-@lru_cache(maxsize=32)
-def _lead_in_brackets(letters: str) -> re.Pattern[str]:
-    return re.compile(rf"[(\[{{](?P<letter>[{letters}{letters.lower()}])(?P<apart>[)\]}}])")
-
-
-@lru_cache(maxsize=32)
-def _alone(letters: str) -> re.Pattern[str]:
-    """A capital alone or in brackets."""
-    bracketed = rf"(?P<bracketed>(?<=[(\[{{])(?=[{letters}][)\]}}]))"
-    return re.compile(rf"{bracketed}?{_BEFORE}(?P<letter>[{letters}]){_AFTER}")
-
-
-@lru_cache(maxsize=32)
-def _also(letters: str) -> re.Pattern[str]:
-    """Another letter that belongs to the one before: joined to it, or on a line or in a
-    sentence of its own.
-    """
-    before = rf"[)\]}}.]?(?:\s*(?:[,/&]|\b{_JOINS}\b))*"
-    any_letter = rf"[(\[{{]?([{letters}]){_AFTER}"
-    no_article = rf"[(\[{{]?([{letters[1:]}]){_AFTER}"
-    goes_on = r"(?![ \t]+(?!(?:or|and|is|because|but|not|nor)\b)[a-z])"
-    after_or = rf"{before}\s*\b(?i:or|and)\s+{no_article}"
-    joined = rf"{before}\s*(?:[,/&]|\b{_JOINS}\b)\s*{any_letter}{goes_on}"
-    listed = rf"[)\]}}]?\s*[.\n]\s*{any_letter}(?=[ \t]*(?:[).:,\n]|$))"
-    return re.compile("|".join((after_or, joined, listed)))
