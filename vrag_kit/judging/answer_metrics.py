@@ -30,7 +30,7 @@ import pandas as pd
 from vrag_kit.judging.judge import Judge
 from vrag_kit.judging.multiple_choice import correct_letters, read_choice
 from vrag_kit.judging.rubric import Verdict, verdict_label
-from vrag_kit.judging.scale import SHARES, no_reference_failure, ok_answers
+from vrag_kit.judging.scale import SHARES, ok_answers
 from vrag_kit.judging.text import NUMBER_WORDS, new_numbers, normalized_words, numbers_in
 from vrag_kit.judging.truthfulness import TruthfulnessRuleJudge
 from vrag_kit.retrieval.entity_hit_rate import Pair, Relevance
@@ -64,14 +64,15 @@ def normalised_em(query: Query, answer: str) -> float:
 
 
 def _same(answer: str, accepted: str) -> bool:
-    """Whether texts are equal after the strongest normalisation that leaves one not empty."""
-    one, other = map(_without_signs, (answer, accepted))
-    pairs = [
-        [" ".join(_ARTICLES.sub(" ", text).split()) for text in (one, other)],
-        [one, other],
-        [answer.split(), accepted.split()],
-    ]
-    return next((left == right for left, right in pairs if left or right), True)
+    """Whether texts are equal after the strongest normalisation that leaves something of one."""
+    for normalize in (_without_articles, _without_signs):
+        if normalize(answer) or normalize(accepted):
+            return normalize(answer) == normalize(accepted)
+    return answer.split() == accepted.split()
+
+
+def _without_articles(text: str) -> str:
+    return " ".join(_ARTICLES.sub(" ", _without_signs(text)).split())
 
 
 def _without_signs(text: str) -> str:
@@ -222,13 +223,12 @@ class MetricJudge:
 
     def _verdict(self, query: Query, answer: str) -> Judgment:
         value = self._metric(query, answer)
-        if not math.isnan(value):
-            label, raw = verdict_label(Verdict(value), SHARES), f"{self.name}: {value:g}"
-            return Judgment(answer_id="", label=label, score=value, raw=raw)
-        if not query.answers:
-            return no_reference_failure(query)
-        words = f"query {query.query_id!r} has nothing that {self.name} compares with"
-        return Judgment(answer_id="", label="", score=None, failure=Failure(Status.ERROR, words))
+        if math.isnan(value):
+            words = f"query {query.query_id!r} has nothing that {self.name} compares with"
+            failure = Failure(Status.ERROR, words)
+            return Judgment(answer_id="", label="", score=None, failure=failure)
+        label, raw = verdict_label(Verdict(value), SHARES), f"{self.name}: {value:g}"
+        return Judgment(answer_id="", label=label, score=value, raw=raw)
 
 
 def rouge_recall(answer: str, references: Sequence[str]) -> float:
@@ -259,11 +259,12 @@ def add_rouge(benchmark: Benchmark, answers: pd.DataFrame) -> pd.DataFrame:
     Raises `VragError` for a row that answers no query.
     """
     ok_answers(benchmark, answers)
+    rows = zip(answers["query_id"], answers["answer"], answers["status"], strict=True)
     shares = []
-    for row in answers[["query_id", "answer", "status"]].itertuples(index=False):
-        answered = row.status == "ok" or Status(row.status).is_answer
-        references = benchmark.queries[row.query_id].answers if answered else ()
-        shares.append(rouge_recall(row.answer if row.status == "ok" else "", references))
+    for query_id, answer, status in rows:
+        answered = status == "ok" or Status(status).is_answer
+        references = benchmark.queries[query_id].answers if answered else ()
+        shares.append(rouge_recall(answer if status == "ok" else "", references))
     return answers.assign(rouge=shares)
 
 

@@ -160,12 +160,11 @@ class _Answer:
 
 def _find_options(text: str, options: Mapping[str, str]) -> list[tuple[str, range]]:
     """Letter and span of each option with two letters or more; none inside a longer one."""
-    found = [
-        (letter, range(*hit.span()))
-        for letter, option in options.items()
-        if sum(character.isalpha() for character in option) > 1
-        for hit in re.finditer(_option_pattern(option), text, re.IGNORECASE)
-    ]
+    found = []
+    for letter, option in options.items():
+        if sum(character.isalpha() for character in option) > 1:
+            hits = re.finditer(_option_pattern(option), text, re.IGNORECASE)
+            found += [(letter, range(*hit.span())) for hit in hits]
     spans = [set(span) for _, span in found]
     return [(letter, span) for letter, span in found if not any(set(span) < each for each in spans)]
 

@@ -39,8 +39,8 @@ def conclusion(answer: str) -> str:
     Talia ensis: Norland.", and a "No, …" that retracts what came before.
     """
     text = _RETRACTED.sub("", answer.strip())
-    before, _, last = text.rstrip(" :").rpartition(": ")
-    return last if before.strip() and _WORD.search(last) else text
+    pieces = text.rstrip(" :").rsplit(": ", 1)
+    return pieces[-1] if pieces[0].strip() and _WORD.search(pieces[-1]) else text
 
 
 def asserted_clauses(text: str) -> str:
@@ -121,12 +121,10 @@ def contains_phrase(phrase: Sequence[str], text: str) -> bool:
 
 
 _DATA = json.loads((Path(__file__).parent / "numbers.json").read_text(encoding="utf-8"))
-_UNITS: dict[str, tuple[str, float]] = {
-    name: (dimension, float(factor))
-    for dimension, units in _DATA["units"].items()
-    for factor, names in units.items()
-    for name in names
-}
+_UNITS: dict[str, tuple[str, float]] = {}
+for _dimension, _units in _DATA["units"].items():
+    for _factor, _names in _units.items():
+        _UNITS.update(dict.fromkeys(_names, (_dimension, float(_factor))))
 _ONES: dict[str, int] = {word: number for number, word in enumerate(_DATA["ones"])}
 _TENS: dict[str, int] = {word: 10 * tens for tens, word in enumerate(_DATA["tens"], start=2)}
 _MULTIPLES: dict[str, int] = _DATA["times"]

@@ -7,6 +7,8 @@ from __future__ import annotations
 import calendar
 import re
 from collections.abc import Callable, Collection
+from itertools import combinations
+from typing import NamedTuple
 
 import pandas as pd
 
@@ -29,8 +31,6 @@ from vrag_kit.types import Benchmark, Judgment, Query
 
 Declines = Callable[[str], bool]
 """Whether an answer abstains."""
-Decision = tuple[bool, str, str]
-"""Whether an answer is correct, the deciding rule, and the text that the rule searched for."""
 RULES = {
     "equal": "it is the accepted answer, letter for letter: right",
     "abstention": "it says that it does not know: missing",
@@ -112,40 +112,47 @@ class TruthfulnessRuleJudge:
         found, wanted = precheck(query, answer, self._declines), ""
         if found is None:
             decisions = [_decide(query, accepted, answer) for accepted in query.answers]
-            right, rule, wanted = max(decisions, key=lambda decision: decision[0])
-            found = truth_verdict(right, frozenset({rule}))
+            best = max(decisions, key=lambda decision: decision.right)
+            found, wanted = truth_verdict(best.right, frozenset({best.rule})), best.wanted
         label = verdict_label(found, TRUTH)
         word = label.replace("no answer", "missing")
         raw = f"{word} by {', '.join(found.marks)}" + (f": {wanted}" if wanted else "")
         return Judgment(answer_id="", label=label, score=found.score, marks=found.marks, raw=raw)
 
 
-def _decide(query: Query, reference: str, answer: str) -> Decision:
+class _Decision(NamedTuple):
+    right: bool
+    rule: str
+    wanted: str  # what the rule searched for
+
+
+def _decide(query: Query, reference: str, answer: str) -> _Decision:
     said = asserted_clauses(conclusion(answer))
     if re.search(r"\bor\b", said) and not re.search(r"\bor\b", reference):
-        return False, "two answers", reference
+        return _Decision(False, "two answers", reference)
     if match := re.match(r"\W*(yes|no)\b", reference.lower()):
         stances = _stances(query.text, reference, answer, match[1])
         right = stances == {match[1]} and not _has_other_reason(query.text, reference, answer)
-        return right, "yes or no", match[1]
+        return _Decision(right, "yes or no", match[1])
     counted = bool(re.search(r"\bhow (?:many|much)\b", query.text.lower()))
     if numbers := new_numbers(reference, query.text, words=counted):
         found = numbers_in(said, words=True) or numbers_in(asserted_clauses(answer), words=True)
-        return numbers[0].is_among(found), "number", reference
+        return _Decision(numbers[0].is_among(found), "number", reference)
     if head_phrase(reference) == reference:
         said = head_phrase(said)
     question = f"{query.text} {query.metadata.get('reference_query') or ''}"
     asked = normalized_words(question)
     wanted = phrases(reference, asked)
     if len(wanted) > 1 and _SEPARATOR.search(reference):
-        return _lists(wanted, said, asked), "list", "; ".join(map(" ".join, wanted))
+        return _Decision(_lists(wanted, said, asked), "list", "; ".join(map(" ".join, wanted)))
     words = normalized_words(reference, asked)
     name = _name(wanted, reference) or _name_of_question(question, reference)
     if name or len(words) < 2:
-        return bool(name) and contains_phrase(name, said), "name", " ".join(name) or reference
+        right = bool(name) and contains_phrase(name, said)
+        return _Decision(right, "name", " ".join(name) or reference)
     enough = 2 if len(words) == 2 else len(words) / 2
     right = len(words & normalized_words(said)) >= enough
-    return right, "prose", ", ".join(sorted(words))
+    return _Decision(right, "prose", ", ".join(sorted(words)))
 
 
 def _stances(question: str, reference: str, answer: str, wanted: str) -> set[str]:
@@ -208,6 +215,6 @@ def _name(wanted: list[list[str]], reference: str) -> list[str]:
 def _name_of_question(question: str, reference: str) -> list[str]:
     """The longest name of a question that the reference chooses."""
     words = text_words(reference)
-    spans = [words[a:b] for a in range(len(words)) for b in range(a + 1, len(words) + 1)]
+    spans = [words[start:end] for start, end in combinations(range(len(words) + 1), 2)]
     names = [span for span in spans if span[0][0].isupper() and contains_phrase(span, question)]
     return max(names, key=len, default=[])
