@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from string import ascii_uppercase
 
@@ -26,16 +26,16 @@ RULES = {
 }
 """Rule → when it applies, in the order in which they are tried."""
 _DENIED = re.compile(
-    r"(?:\b(?:no(?! doubt)|not(?! only| just)|neither|nor|never|rather than|instead of"
+    r"(\b(?:no(?! doubt)|not(?! only| just)|neither|nor|never|rather than|instead of"
     r"|rul(?:e|es|ed|ing) out|exclud(?:e|es|ed|ing)|eliminat(?:e|es|ed|ing)|except)\b"
     r"|n't\b)"
-    r"(?:(?!\b(?:but|yet|so|because|since|while|whereas|though|although)\b)[^.,;:!?()\n])*",
+    r"((?:(?!\b(?:but|yet|so|because|since|while|whereas|though|although)\b)[^.,;:!?()\n])*)",
     re.IGNORECASE,
 )
 _WORD = "A-Za-zÀ-ÿ0-9"
 _BEFORE = rf"(?<![{_WORD}_'])(?<![A-Za-z]\.)(?<![A-Za-z0-9]-)"
 _AFTER = rf"(?![{_WORD}_]|'[A-Za-z]|-[A-Za-z0-9]|\.[A-Za-z])"
-_NO_ARTICLE = r"(?!(?<=A)[ \t]+(?!(?:or|and|is|because|but)\b)[A-Za-zÀ-ÿ#])"
+_NO_ARTICLE = r"(?!(?<=A)[ \t]+(?!(?:or|and|is|because|but|not|nor)\b)[A-Za-zÀ-ÿ#])"
 _TAG = re.compile(
     r"\b(?i:answer|choice|option)\b(?:\s+is\b)?\s*(?P<colon>[:=-])?\s*"
     rf"(?:[(\[{{]?\s*(?P<letter>[A-Z]|[a-z](?=[^\w#]*$)){_AFTER}(?(colon){_NO_ARTICLE}))?"
@@ -45,7 +45,7 @@ _LEAD = re.compile(
     r"(?:[)\]}.:]|[ \t]*\n|(?<=[A-Z])(?:,|[ \t]*[–—]|[ \t]*-(?=\s)))",
     re.MULTILINE,
 )
-_ALONE = re.compile(rf"{_BEFORE}(?P<letter>[A-Z]){_AFTER}{_NO_ARTICLE}")
+_ALONE = re.compile(rf"{_BEFORE}[A-Z]{_AFTER}{_NO_ARTICLE}")
 _JOINED = re.compile(
     r"[)\]}.]?(?:\s*(?:[,/&]|\b(?i:no|wait|actually|sorry|rather|maybe|perhaps|possibly|or|and)\b)"
     rf")+\s*[(\[{{]?([A-Z]){_AFTER}{_NO_ARTICLE}"
@@ -53,7 +53,7 @@ _JOINED = re.compile(
 )
 _APPOSED = re.compile(r"[)\]}]?\s*[,(:–—-]?\s*(?:(?:the|an?)\s+)?", re.IGNORECASE)
 _VERB = re.compile(
-    r"[ \t]*([a-z]+(?:s|ed|n't|ould)|are|had|did|do|can|cannot|will|may|might|must|fit|match)\b"
+    r"[ \t]*(?:[a-z]+(?:s|ed|n't|ould)|are|had|did|do|can|cannot|will|may|might|must|fit)\b"
 )
 _REJECTED = re.compile(
     r"[)\]}]?\s*(?:is|was|does|do|did|can|could|would|should|has)?\s*"
@@ -111,10 +111,20 @@ def read_choice(raw: str, choices: Sequence[str]) -> ParsedChoice:
     are_letters = all(len(choice.strip()) == 1 and choice.strip().isalpha() for choice in choices)
     text = unicodedata.normalize("NFKC", raw).replace("’", "'").replace("‘", "'")
     text = re.sub(r"[*`#$\"“”«»]|(?<![A-Za-z0-9])'|'(?![A-Za-z0-9])", "", text).strip()
-    asserted = _DENIED.sub(lambda denied: "#" * len(denied[0]), text)
-    answer = _Answer(text, asserted, options, _find_options(asserted, options))
-    for rule, read in _READERS.items():
-        if letters := read(answer):
+    bare = _DENIED.sub(lambda denied: denied[1] + "#" * len(denied[2]), text)
+    named = _find_options(bare, options)
+    for _, span in named:
+        bare = bare[: span.start] + "#" * len(span) + bare[span.stop :]
+    answer = _Answer(text, bare, options, named)
+    found = {
+        "whole answer": _whole(answer),
+        "tagged": _tagged(answer),
+        "leading letter": _leading(answer),
+        "letter in text": _in_text(answer),
+        "option text": "".join(letter for letter, _ in named),
+    }
+    for rule, letters in found.items():
+        if letters:
             return ParsedChoice(rule, "".join(sorted(set(letters))), are_letters)
     rule = "declined" if is_abstention(text) else "unparsed"
     return ParsedChoice(rule if text else "empty", "", are_letters)
@@ -131,8 +141,8 @@ class _Answer:
     """An answer without quotes and marks."""
 
     text: str
-    asserted: str
-    """The text with "#" in place of each character of a negated clause."""
+    bare: str
+    """The text with "#" in place of each character of options' texts and of negated clauses."""
     options: Mapping[str, str]
     """Letter → option."""
     named: Sequence[tuple[str, range]]
@@ -151,11 +161,6 @@ class _Answer:
             letters += letter
             joined = _JOINED.match(self.text, joined.end())
         return letters
-
-    def is_subject(self, end: int) -> bool:
-        """Return whether a verb follows a position: the letter before is its subject."""
-        verb = _VERB.match(self.text, end)
-        return verb is not None and not any(verb.start(1) in span for _, span in self.named)
 
 
 def _find_options(text: str, options: Mapping[str, str]) -> list[tuple[str, range]]:
@@ -192,17 +197,18 @@ def _whole(answer: _Answer) -> str:
 
 
 def _tagged(answer: _Answer) -> str:
-    tags = list(_TAG.finditer(answer.asserted))
+    tags = list(_TAG.finditer(answer.bare))
     if tags and (tags[-1]["letter"] or "").upper() in answer.options:
         return answer.letters_from(tags[-1].end("letter"))
     return ""
 
 
 def _leading(answer: _Answer) -> str:
+    """The letters that begin a line, unless a verb follows ("A: looks orange")."""
     leads = [
         lead
         for lead in _LEAD.finditer(answer.text)
-        if lead["letter"].upper() in answer.options and not answer.is_subject(lead.end())
+        if lead["letter"].upper() in answer.options and not _VERB.match(answer.bare, lead.end())
     ]
     if not leads or leads[0].start() > 0:
         return ""
@@ -212,26 +218,9 @@ def _leading(answer: _Answer) -> str:
 
 
 def _in_text(answer: _Answer) -> str:
-    letters, ends = set[str](), list[int]()
-    for found in _ALONE.finditer(answer.asserted):
-        named = any(found.start() in span for _, span in answer.named)
-        if found["letter"] in answer.options and not named:
-            letters.add(found["letter"])
-            ends.append(found.end())
-    if len(letters) == 1 and all(_REJECTED.match(answer.text, end) for end in ends):
+    found = [each for each in _ALONE.finditer(answer.bare) if each[0] in answer.options]
+    letters = {each[0] for each in found}
+    if len(letters) == 1 and all(_REJECTED.match(answer.text, each.end()) for each in found):
         return ""
     same = [letter for letter, option in answer.options.items() if option.strip() in letters]
-    return "".join([*same, *map(answer.letters_from, ends)])
-
-
-def _named(answer: _Answer) -> str:
-    return "".join(letter for letter, _ in answer.named)
-
-
-_READERS: Mapping[str, Callable[[_Answer], str]] = {
-    "whole answer": _whole,
-    "tagged": _tagged,
-    "leading letter": _leading,
-    "letter in text": _in_text,
-    "option text": _named,
-}
+    return "".join([*same, *(answer.letters_from(each.end()) for each in found)])
