@@ -1,5 +1,5 @@
 """The loaders' rooms know no data set: its names and fields stand in `benchmarks/datasets` alone,
-and where each data set is fetched and checked.
+and where each data set is fetched and checked. No engine room knows the synthetic data's words.
 """
 
 from __future__ import annotations
@@ -12,12 +12,25 @@ from pathlib import Path
 from conftest import ROOT
 
 from vrag_kit.benchmarks.rows import Row
+from vrag_kit.synthetic.crag_mm import vocabulary
 
 PACKAGE = ROOT / "vrag_kit"
 DATASETS = PACKAGE / "benchmarks" / "datasets"
 NAMES = re.compile(
     r"web_?qa|mrag|crag|visual.?rag|visrag|vidore|chart|inat\b|inaturalist|imgs\.tsv", re.IGNORECASE
 )
+ROOMS = [
+    "benchmarks",
+    "fetching",
+    "retrieval",
+    "generation",
+    "judging",
+    "claims",
+    "analysis",
+    "plotting",
+    "widgets",
+    "building",
+]
 GENERIC = """
 A B C D answer doc_id document id image images index name page_name query query_id question source
 split text title url where
@@ -74,3 +87,15 @@ def test_no_field_of_a_data_set_is_read_outside_its_module() -> None:
         nodes = ast.walk(ast.parse(path.read_text(encoding="utf-8")))
         constants = {node.value for node in nodes if isinstance(node, ast.Constant)}
         assert not constants & fields, (path.name, constants & fields)
+
+
+def test_no_word_of_the_synthetic_conversations_stands_in_an_engine_room() -> None:
+    lists = (vocabulary.GENERA, vocabulary.EPITHETS, vocabulary.FAMILIES, vocabulary.DESCRIBERS)
+    names = {name.lower() for each in lists for name in each}
+    names |= {name.lower() for name in (*vocabulary.REGIONS, *vocabulary.CAPITALS)}
+    for path in [
+        path for room in (*ROOMS, "plotting", "widgets") for path in (PACKAGE / room).rglob("*.py")
+    ]:
+        text = path.read_text(encoding="utf-8").lower()
+        assert not names.intersection(re.findall(r"[a-z]+", text)), path
+        assert not re.search(r"\bthis (?:moth|bird|fish|flower|lizard|mushroom)\b", text), path

@@ -65,8 +65,7 @@ OURS = {
 DIVIDED = {
     "analysis/run_comparison.py": {"scale.width", "family[key[len(by)]]"},
     "judging/human_labels.py": {"sizes"},
-    "judging/text.py": {"_UNITS.get(self.unit, ('', 1.0))[1]"},
-    "judging/answer_metrics.py": {"wanted.total()"},
+    "judging/answer_metrics.py": {"size"},
     "retrieval/encoders/dual.py": {"length"},
     "retrieval/encoders/magiclens.py": {"math.sqrt(query.shape[-1])", "math.sqrt(sizes.width)"},
     "retrieval/encoders/vista.py": {"width"},

@@ -1,8 +1,10 @@
-"""The rule judge of truthfulness: its agreement with answers that were labelled by hand,
-and with what the drawn edition asks and models are taught to say.
+"""The rule judge of truthfulness: its agreement with answers labelled by hand, and with what
+models are taught to answer to the synthetic conversations.
 """
 
 from __future__ import annotations
+
+from itertools import permutations
 
 import pandas as pd
 import pytest
@@ -11,16 +13,18 @@ from hypothesis import strategies as st
 from worn_scenes import UNKNOWN, chain, fresh_scene
 
 from vrag_kit.judging import JUDGES, TruthfulnessRuleJudge, judge_answers
-from vrag_kit.judging.text import numbers_in
 from vrag_kit.judging.truthfulness import RULES
 from vrag_kit.papers.crag_mm import READINGS, evaluate_judge, judge_test_set
+from vrag_kit.synthetic.crag_mm.conversations import Turn
 from vrag_kit.types import Benchmark, Query
 
 JUDGE = TruthfulnessRuleJudge(READINGS["code"])
 
 
-def score(question: str, reference: str, answer: str) -> float | None:
-    query = Query(query_id="q", text=question, answers=(reference,))
+def score(question: str, reference: str, answer: str, alone: str = "") -> float | None:
+    """The score; `alone` is the question without its conversation."""
+    told = {"reference_query": alone}
+    query = Query(query_id="q", text=question, answers=(reference,), metadata=told)
     return JUDGE.verdict(query, answer).score
 
 
@@ -65,36 +69,33 @@ def test_scores_have_nothing_between_right_missing_and_wrong() -> None:
 
 
 @pytest.fixture(scope="module")
-def turns() -> list[tuple[str, str, str]]:
-    """(question, reference, taught answer) of conversations of the drawn edition."""
+def turns() -> list[tuple[Turn, str]]:
+    """Turns of conversations of the synthetic edition, with the taught answer."""
     found = []
     for number in range(25):
         for place, turn in enumerate(fresh_scene(f"judge {number}", length=6).turns):
-            known = place % 2 if place > 3 else None
-            found.append((turn.question, turn.reply.sentence, chain(turn, known)))
+            found.append((turn, chain(turn, place % 2 if place > 3 else None)))
     return found
 
 
-def test_what_models_are_taught_to_say_is_right_or_missing(
-    turns: list[tuple[str, str, str]],
-) -> None:
-    for question, reference, said in turns:
+def test_what_models_are_taught_to_say_is_right_or_missing(turns: list[tuple[Turn, str]]) -> None:
+    for turn, said in turns:
         wanted = 0.0 if UNKNOWN in said else 1.0
-        assert score(question, reference, said) == wanted, (question, reference, said)
+        assert score(turn.question, turn.reply.sentence, said, turn.search_query) == wanted, said
 
 
-def test_another_answer_to_the_same_question_is_wrong(turns: list[tuple[str, str, str]]) -> None:
+def test_another_answer_to_the_same_question_is_wrong(turns: list[tuple[Turn, str]]) -> None:
     others: dict[str, list[tuple[str, str]]] = {}
-    for question, reference, said in turns:
-        others.setdefault(question, []).append((reference, said))
+    for turn, said in turns:
+        if UNKNOWN not in said:
+            others.setdefault(turn.question, []).append((turn.reply.sentence, said))
     compared = 0
     for question, pairs in others.items():
-        for reference, _ in pairs:
-            for other, said in pairs:
-                if other != reference and UNKNOWN not in said:
-                    compared += 1
-                    same = _short(other) == _short(reference)
-                    assert (score(question, reference, said) == 1) == same, (reference, said)
+        for (reference, _), (other, said) in permutations(pairs, 2):
+            if other != reference:
+                compared += 1
+                same = _short(other) == _short(reference)
+                assert (score(question, reference, said) == 1) == same, (reference, said)
     assert compared > 50
 
 
@@ -103,8 +104,14 @@ def _short(sentence: str) -> object:
     return frozenset(sentence.replace(" and ", ", ").rstrip(".").replace(", ", " ").split())
 
 
+def test_a_question_that_goes_on_from_another_is_read_with_its_reference_query() -> None:
+    alone = "By which animals are mice eaten?"
+    assert score("And mice?", "They are eaten by owls.", "Owls.", alone) == 1
+    assert score("And mice?", "They are eaten by owls.", "They are eaten by foxes.", alone) == -1
+
+
 @pytest.mark.parametrize(
-    ("text", "same", "other"),
+    ("said", "same", "other"),
     [
         ("4.3 cm", "43 mm", "43 cm"),
         ("2 miles", "3.22 km", "2 km"),
@@ -114,16 +121,13 @@ def _short(sentence: str) -> object:
         ("16 oz", "1 pound", "1 kg"),
         ("1 gallon", "3.79 litres", "4 litres"),
         ("60 mph", "96.6 km/h", "60 km/h"),
+        ("in the 1830s, B12, 4th, 1.2.3, at least 5", "", "1830, 12, 4, 1.2 and 5"),
     ],
 )
-def test_numbers_are_equal_in_any_unit(text: str, same: str, other: str) -> None:
-    one = numbers_in(text, words=True)[0]
-    assert one.equals(numbers_in(same, words=True)[0])
-    assert not one.equals(numbers_in(other, words=True)[0])
-
-
-def test_decades_and_pieces_of_words_are_no_numbers() -> None:
-    assert numbers_in("in the 1830s, B12, 4th, 1.2.3", words=False) == []
+def test_numbers_are_equal_in_any_unit(said: str, same: str, other: str) -> None:
+    assert not same or score("How much is it?", f"It is {same}.", said) == 1
+    for number in other.replace(" and", ", ").split(", "):
+        assert score("How much is it?", f"It is {number}.", said) == -1
 
 
 @settings(deadline=None)

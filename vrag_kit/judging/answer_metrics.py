@@ -60,25 +60,14 @@ def normalised_em(query: Query, answer: str) -> float:
     """
     if not query.answers:
         return math.nan
-    return float(any(_same(answer, accepted) for accepted in query.answers))
+    return float(_normalized(answer) in map(_normalized, query.answers))
 
 
-def _same(answer: str, accepted: str) -> bool:
-    """Whether texts are equal after the strongest normalisation that leaves something of one."""
-    for normalize in (_without_articles, _without_signs):
-        if normalize(answer) or normalize(accepted):
-            return normalize(answer) == normalize(accepted)
-    return answer.split() == accepted.split()
-
-
-def _without_articles(text: str) -> str:
-    return " ".join(_ARTICLES.sub(" ", _without_signs(text)).split())
-
-
-def _without_signs(text: str) -> str:
-    """Lower case, without punctuation, commas in numbers and surplus white space."""
-    kept = _NUMBER_OR_SIGN.sub(_number_or_symbol, text.lower().replace("−", "-"))
-    return " ".join(kept.split())
+def _normalized(text: str) -> str:
+    """Lower case without punctuation and articles, as far as that leaves something."""
+    signless = _NUMBER_OR_SIGN.sub(_number_or_symbol, text.lower().replace("−", "-"))
+    forms = (_ARTICLES.sub(" ", signless), signless, text)
+    return next((" ".join(form.split()) for form in forms if form.strip()), "")
 
 
 def _number_or_symbol(found: re.Match[str]) -> str:
@@ -123,10 +112,8 @@ def relaxed_accuracy(query: Query, answer: str) -> float:
 
 def _number(text: str) -> Fraction | None:
     """The number that a text is and nothing else, without "%"; None when it is none."""
-    if found := _NUMBER_ALONE.fullmatch(text.strip().replace("−", "-")):
-        value = Fraction(found[2].replace(",", ""))
-        return -value if found[1] == "-" else value
-    return None
+    found = _NUMBER_ALONE.fullmatch(text.strip().replace("−", "-"))
+    return Fraction(found[1] + found[2].replace(",", "")) if found else None
 
 
 def keypoint_coverage(query: Query, answer: str) -> float:
@@ -212,7 +199,6 @@ class MetricJudge:
     def __init__(self, name: str) -> None:
         """`name` is a key of `OWN_METRICS`."""
         self.name = name
-        self._metric = OWN_METRICS[name]
 
     def judge(self, benchmark: Benchmark, answers: pd.DataFrame) -> list[tuple[Judgment, ...]]:
         """Return one verdict for each row of answers.
@@ -222,7 +208,7 @@ class MetricJudge:
         return [(self._verdict(benchmark.queries[name], answer),) for name, answer in pairs]
 
     def _verdict(self, query: Query, answer: str) -> Judgment:
-        value = self._metric(query, answer)
+        value = OWN_METRICS[self.name](query, answer)
         if math.isnan(value):
             words = f"query {query.query_id!r} has nothing that {self.name} compares with"
             failure = Failure(Status.ERROR, words)
@@ -262,8 +248,7 @@ def add_rouge(benchmark: Benchmark, answers: pd.DataFrame) -> pd.DataFrame:
     rows = zip(answers["query_id"], answers["answer"], answers["status"], strict=True)
     shares = []
     for query_id, answer, status in rows:
-        answered = status == "ok" or Status(status).is_answer
-        references = benchmark.queries[query_id].answers if answered else ()
+        references = benchmark.queries[query_id].answers if Status(status).is_answer else ()
         shares.append(rouge_recall(answer if status == "ok" else "", references))
     return answers.assign(rouge=shares)
 

@@ -35,8 +35,8 @@ _EMPTY = frozenset(_STOP_WORDS.split())
 
 
 def conclusion(answer: str) -> str:
-    """Return the final statement of an answer: what follows the last colon, as in "A red moth,
-    Talia ensis: Norland.", and a "No, …" that retracts what came before.
+    """Return the final statement of an answer: what follows the last colon, as in "A red car:
+    Volvo.", and a "No, …" that retracts what came before.
     """
     text = _RETRACTED.sub("", answer.strip())
     pieces = text.rstrip(" :").rsplit(": ", 1)
@@ -45,7 +45,7 @@ def conclusion(answer: str) -> str:
 
 def asserted_clauses(text: str) -> str:
     """Return the clauses of a text without a negation.
-    Mere comparisons ("than Talia osa") and bounds ("at least 43") are removed.
+    Mere comparisons ("than a Saab") and bounds ("at least 43") are removed.
     """
     clauses = _CLAUSE.split(_COMPARISON.sub(" ", text))
     return ", ".join(part.strip() for part in clauses if part.strip() and not has_negation(part))
@@ -62,7 +62,7 @@ def has_negation(text: str) -> bool:
 
 
 def text_words(text: str) -> list[str]:
-    """Return the words of a text, in order, unchanged; possessives ("Barlow's") are left out."""
+    """Return the words of a text, in order, unchanged; possessives ("Darwin's") are left out."""
     return [word for word in _WORD.findall(text.replace("’", "'")) if not word.endswith("'s")]
 
 
@@ -74,31 +74,31 @@ def normalize_word(word: str) -> str:
     return word[:-1] if len(word) > 3 and word.endswith("s") else word
 
 
-def content_words(text: str, without: Collection[str] = ()) -> list[str]:
-    """Return the content words of a text, in order, unchanged.
-    Words whose `normalize_word` form is in `without` are left out.
+def is_content_word(word: str, without: Collection[str] = ()) -> bool:
+    """Return whether a word says something by itself, and its `normalize_word` form is not in
+    `without`.
     """
-    found = [word for word in text_words(text) if word.lower() not in _EMPTY]
-    return [word for word in found if normalize_word(word) not in without]
+    return word.lower() not in _EMPTY and normalize_word(word) not in without
 
 
 def normalized_words(text: str, without: Collection[str] = ()) -> frozenset[str]:
-    """Return the `normalize_word` forms of the `content_words` of a text."""
-    return frozenset(map(normalize_word, content_words(text, without)))
+    """Return the `normalize_word` forms of the content words of a text, less `without`."""
+    words = [word for word in text_words(text) if word.lower() not in _EMPTY]
+    return frozenset(map(normalize_word, words)).difference(without)
 
 
 def phrases(text: str, without: Collection[str] = ()) -> list[list[str]]:
-    """Return the runs of adjacent `content_words` of a text, in order."""
+    """Return the runs of adjacent content words of a text, in order, unchanged."""
     found = []
     for piece in re.split(r"[^\w\s'’-]", text):
-        runs = groupby(text_words(piece), lambda word: bool(content_words(word, without)))
+        runs = groupby(text_words(piece), lambda word: is_content_word(word, without))
         found += [list(run) for has_content, run in runs if has_content]
     return found
 
 
 def contains_phrase(phrase: Sequence[str], text: str) -> bool:
     """Return whether the words of a phrase are adjacent and in order in a text.
-    A part of a longer name ("East Norland") does not count.
+    A part of a longer name ("North Korea") does not count.
 
     A capitalised word must be capitalised in the text too, unless the text has no capitals: "May"
     is not "may".
@@ -115,7 +115,7 @@ def contains_phrase(phrase: Sequence[str], text: str) -> bool:
         lower = any(wanted[0].isupper() and not found[0].isupper() for wanted, found in pairs)
         before = f"{words[start - 1]} {part[0]}"
         longer = before[0].isupper() and phrase[0][0].isupper() and before in text
-        if not (cased and lower) and not (longer and content_words(words[start - 1])):
+        if not (cased and lower) and not (longer and is_content_word(words[start - 1])):
             return True
     return False
 

@@ -82,7 +82,7 @@ class TruthfulnessRuleJudge:
     """Judges by rule whether an answer is correct, missing or incorrect; implements `Judge`.
 
     A verdict's marks name its rule, one of `RULES`; its raw text says what was compared ("correct
-    by name: Norland"). Words of a question do not count in its answer; neither do those of its
+    by name: Volvo"). Words of a question do not count in its answer; neither do those of its
     reference query (metadata "reference_query"), where "And Paris?" has one.
     """
 
@@ -138,15 +138,16 @@ def _decide(query: Query, reference: str, answer: str) -> _Decision:
     if numbers := new_numbers(reference, query.text, words=counted):
         found = numbers_in(said, words=True) or numbers_in(asserted_clauses(answer), words=True)
         return _Decision(numbers[0].is_among(found), "number", reference)
-    if head_phrase(reference) == reference:
-        said = head_phrase(said)
     question = f"{query.text} {query.metadata.get('reference_query') or ''}"
     asked = normalized_words(question)
-    wanted = phrases(reference, asked)
-    if len(wanted) > 1 and _SEPARATOR.search(reference):
-        return _Decision(_lists(wanted, said, asked), "list", "; ".join(map(" ".join, wanted)))
+    head = head_phrase(reference)
+    listed = phrases(head, asked)
+    if len(listed) > 1 and _SEPARATOR.search(head):
+        right = _lists(listed, head_phrase(said), asked)
+        return _Decision(right, "list", "; ".join(map(" ".join, listed)))
+    said = head_phrase(said) if head == reference else said
     words = normalized_words(reference, asked)
-    name = _name(wanted, reference) or _name_of_question(question, reference)
+    name = _name(phrases(reference, asked), reference) or _name_of_question(question, reference)
     if name or len(words) < 2:
         right = bool(name) and contains_phrase(name, said)
         return _Decision(right, "name", " ".join(name) or reference)
