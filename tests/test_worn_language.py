@@ -137,7 +137,12 @@ def test_the_rule_judge_takes_a_chain_as_its_facts_deserve() -> None:
     verdicts: Counter[tuple[str, float | None]] = Counter()
     for scene in SCENES:
         for place, turn in enumerate(scene.turns):
-            query = Query(query_id="q", text=turn.question, answers=(turn.reply.sentence,))
+            query = Query(
+                query_id="q",
+                text=turn.question,
+                answers=(turn.reply.sentence,),
+                metadata={"reference_query": turn.search_query},
+            )
             for said in (chain(turn), chain(turn, known=place % 3)):
                 sort = "unknown" if UNKNOWN in said else "told"
                 verdicts[sort, judge.verdict(query, said).score] += 1

@@ -82,8 +82,9 @@ class TruthfulnessRuleJudge:
     """Judges by rule whether an answer is correct, missing or incorrect; implements `Judge`.
 
     A verdict's marks name its rule, one of `RULES`; its raw text says what was compared ("correct
-    by name: Volvo"). Words of a question do not count in its answer; neither do those of its
-    reference query (metadata "reference_query"), where "And Paris?" has one.
+    by name: Volvo"). Words of a question do not count in its answer. Neither do those of its
+    reference query (metadata "reference_query": the question without its conversation), as "And
+    mice?" has no verb of its own.
     """
 
     name = "truth_rule"
