@@ -34,11 +34,6 @@ from vrag_kit.plotting import rouge_figure
 TEXTS = st.text(alphabet="abB., ", max_size=12)
 
 
-def test_recall_agrees_with_a_case_worked_by_hand() -> None:
-    # words of the reference: black, and, white; the answer holds "and" and "white": 2 of 3
-    assert rouge_recall("It is white and red", ["black and white"]) == pytest.approx(2 / 3)
-
-
 def test_the_package_is_the_papers_version() -> None:
     assert version("rouge") == "1.0.1"  # footnote 8
 
@@ -75,6 +70,7 @@ def test_recall_is_the_share_of_distinct_words_between_full_stops_and_spaces(
 
 
 def test_an_answer_without_words_recalls_nothing_and_without_references_is_not_scored() -> None:
+    assert rouge_recall("It is white and red", ["black and white"]) == 2 / 3  # and, white
     assert rouge_recall("", ["black"]) == rouge_recall("...", ["black"]) == 0
     assert math.isnan(rouge_recall("black", []))
     assert math.isnan(rouge_recall("black", ["", "."]))
