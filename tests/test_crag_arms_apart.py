@@ -16,18 +16,15 @@ from vrag_kit.analysis import report_table
 from vrag_kit.benchmarks.datasets.crag_mm_index import page_chunks
 from vrag_kit.errors import VragError
 from vrag_kit.papers import crag_mm as paper
+from vrag_kit.papers.crag_mm import SearchServices, build_search_pipeline, open_conversation_config
 from vrag_kit.retrieval import text_service
 from vrag_kit.runner.params import declared_parameters
 from vrag_kit.runner.plan import all_notebooks
 from vrag_kit.synthetic import crag_mm
-from vrag_kit.synthetic.crag_mm import (
-    SearchServices,
-    build_search_pipeline,
-    open_conversation_config,
-)
 from vrag_kit.types import Benchmark
 
 SEARCH = {"image_k": 3, "web_k": 2, "similarity_threshold": 0.5, "rewrite": "reference"}
+SEARCH["rewriter"] = ""
 PROMPTS = {"prompt_set": "paper", "image_context_chars": 900, "web_context_chars": 800}
 TALK = {
     "history": "generated",
@@ -93,14 +90,14 @@ def test_the_notebooks_ask_the_drawn_editions_as_60_does(number: str) -> None:
     assert {key: search[key] for key in crag_mm.SEARCH} == crag_mm.SEARCH
     assert (names["prompts"], names["conversation"]) == (
         crag_mm.PROMPTS,
-        crag_mm.DEFAULT_CONVERSATION,
+        crag_mm.CONVERSATION,
     )
 
 
 def test_parameters_name_arms_and_talks(talks: Benchmark, tmp_path: Path) -> None:
     pages = {each.doc_id: each for each in [page("w", "Van", "A van has wheels.")]}
     services = SearchServices(None, text_service(pages, "words", tmp_path, chunks=page_chunks))
-    how = {"rewriter": "", "answers_dir": tmp_path, "hardware": {}}
+    how = {"answers_dir": tmp_path, "hardware": {}}
     arms = build_search_pipeline(services, SEARCH, PROMPTS, **how)
     assert (arms.image_k, arms.web_k, arms.threshold, arms.rewrite) == (3, 2, 0.5, "reference")
     with pytest.raises(VragError, match="no rewriter"):

@@ -18,8 +18,9 @@ from vrag_kit.benchmarks.datasets.crag_mm_index import read_image_index
 from vrag_kit.errors import VragError
 from vrag_kit.judging import TruthfulnessRuleJudge, answer_in_page, page_relevance
 from vrag_kit.papers import crag_mm as paper
+from vrag_kit.papers.crag_mm import open_services
 from vrag_kit.retrieval import best_threshold, make_run, threshold_curve
-from vrag_kit.synthetic.crag_mm import open_multi_turn, open_services, open_single_turn
+from vrag_kit.synthetic.crag_mm import open_multi_turn, open_single_turn
 from vrag_kit.types import Benchmark, Document, Query
 from vrag_kit.workspace import path as project_path
 from vrag_kit.workspace import shipped_models

@@ -26,15 +26,10 @@ from vrag_kit.claims import (
     load_extractor,
 )
 from vrag_kit.errors import VragError
+from vrag_kit.papers.crag_mm import SearchServices, build_search_pipeline, open_search_pipeline
 from vrag_kit.papers.mrag_bench import with_extracted_options
 from vrag_kit.runner.check import check_parameters
-from vrag_kit.synthetic.crag_mm import (
-    PROMPTS,
-    SEARCH,
-    SearchServices,
-    build_search_pipeline,
-    open_search_pipeline,
-)
+from vrag_kit.synthetic.crag_mm import PROMPTS, SEARCH
 from vrag_kit.synthetic.mrag_suite import detect_ambiguity
 from vrag_kit.synthetic.mrag_suite.long_answers import open_claim_pipeline
 from vrag_kit.types import Benchmark, Document, Message, Query
@@ -70,8 +65,9 @@ def test_a_rewriter_of_conversations_and_an_assessor(mine: Write, tmp_path: Path
     search = {"image_k": 3, "web_k": 2, "similarity_threshold": 0.5, "rewrite": "retrieved"}
     shown = {"prompt_set": "paper", "image_context_chars": 900, "web_context_chars": 800}
     new = '{"entity_name": "heron", "updated_question": "What do herons eat?"}'
-    how = {"rewriter": says(new), "answers_dir": tmp_path, "hardware": {}}
-    arms = build_search_pipeline(SearchServices(None, None), search, shown, **how)
+    search["rewriter"] = says(new)
+    services = SearchServices(None, None)
+    arms = build_search_pipeline(services, search, shown, answers_dir=tmp_path, hardware={})
     assert arms.rewriter is not None
     prompt = (Message(role="user", parts=("What does it eat?",)),)
     (anew,) = arms.rewriter.rewrite([prompt], ["What does it eat?"])

@@ -29,11 +29,11 @@ from vrag_kit.generation import (
 )
 from vrag_kit.judging import RuleJudge, judge_answers
 from vrag_kit.papers import mrag_bench as mrag
-from vrag_kit.papers.crag_mm import load_prompts
+from vrag_kit.papers.crag_mm import load_prompts, open_search_pipeline
 from vrag_kit.papers.mrag_suite import EvidenceModes
 from vrag_kit.papers.visual_rag.prompts import PROMPTS
 from vrag_kit.runner.cli import app
-from vrag_kit.synthetic.crag_mm import open_search_pipeline, open_single_turn
+from vrag_kit.synthetic.crag_mm import open_single_turn
 from vrag_kit.synthetic.mrag_bench import open_mrag_passages
 from vrag_kit.synthetic.mrag_suite import open_suite
 from vrag_kit.types import Benchmark, Context

@@ -20,7 +20,7 @@ DRAWING = {
     "texts": ("species_texts", "captions", "page_drawing"),
     "mrag": tuple(f"mrag_bench/{name}" for name in ("topic_drawing", "edition", "rows", "texts")),
     "suite": ("mrag_suite/data_sets", "mrag_suite/ground_truth", "mrag_suite/species_facts"),
-    "worn": ("crag_mm/splits",),
+    "worn": ("crag_mm/edition", "crag_mm/indexes", "crag_mm/rows"),
 }
 
 

@@ -17,6 +17,7 @@ from PIL import Image
 from vrag_kit.benchmarks import load_crag_mm
 from vrag_kit.benchmarks.datasets.crag_mm_index import read_image_index, read_web_index
 from vrag_kit.errors import VragError
+from vrag_kit.papers.crag_mm.parameters import index_folders
 from vrag_kit.runner import cli
 from vrag_kit.synthetic.crag_mm import EDITIONS, generate_crag_mm, open_multi_turn, open_single_turn
 from vrag_kit.synthetic.crag_mm.conversations import TYPE_SHARES
@@ -29,8 +30,7 @@ from vrag_kit.synthetic.crag_mm.edition import (
     allocate_by_share,
     plan_edition,
 )
-from vrag_kit.synthetic.crag_mm.indexes import index_folders
-from vrag_kit.synthetic.crag_mm.sessions import draw_session_image
+from vrag_kit.synthetic.crag_mm.rows import draw_session_image
 from vrag_kit.synthetic.mrag_bench.painting import view_showing
 from vrag_kit.types import Benchmark, Query
 
@@ -316,10 +316,10 @@ def test_twice_as_many_pages_lie_beside_the_point_and_snippets_tell_less(
     assert 1.6 < (len(beside) + len(split.general)) / len(about) < 2.4
     in_snippets, in_full = Counter[bool](), Counter[bool]()
     for session in split.single:
-        for of, key in session.turns[0].ask.required_facts(session.entry.entity):
-            about_it = session.entry.pages
-            in_snippets[any((of.name, key) in page.told for page in about_it)] += 1
-            in_full[any((of.name, key) in page.page_facts for page in about_it)] += 1
+        turn = session.turns[0]
+        if turn.ask.form == "fact" and turn.ask.required_facts:
+            in_snippets[any(turn.reply.value in page.snippet for page in session.entry.pages)] += 1
+            in_full[any(turn.reply.value in page.result for page in session.entry.pages)] += 1
     assert in_full[True] - in_snippets[True] > 0.1 * in_full.total()
 
 

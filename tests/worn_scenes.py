@@ -14,7 +14,7 @@ from vrag_kit.synthetic.crag_mm.conversations import (
     make_single_turn,
 )
 from vrag_kit.synthetic.crag_mm.entities import Entity, EntityWorld, with_article
-from vrag_kit.synthetic.crag_mm.question_types import RECOGNITION
+from vrag_kit.synthetic.crag_mm.questions import RECOGNITION
 from vrag_kit.synthetic.crag_mm.vocabulary import choose, choose_by_share
 from vrag_kit.synthetic.crag_mm.web_pages import GENERAL, WebPage, general_page, pages_about
 from vrag_kit.synthetic.traits import stream

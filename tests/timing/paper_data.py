@@ -23,7 +23,7 @@ from PIL import Image
 from vrag_kit.benchmarks.datasets.crag_mm_index import ENTRIES, PAGES
 from vrag_kit.files import write_file
 from vrag_kit.papers.mrag_suite.printed import published_dataset_statistics
-from vrag_kit.synthetic.crag_mm.rows import MULTI, SINGLE
+from vrag_kit.synthetic.crag_mm.rows import LABELS, MULTI_TURN, SINGLE_TURN
 from vrag_kit.synthetic.parquet import (
     IMAGE,
     IMAGES,
@@ -136,7 +136,7 @@ def mrag_bench(folder: Path, questions: int, scenario: str = "Angle") -> str:
 
 def crag_mm(folder: Path, turns: list[int]) -> str:
     """A folder of conversations of so many turns each; all of one turn are single-turn."""
-    numbering = MULTI if max(turns) > 1 else SINGLE
+    numbering = LABELS[MULTI_TURN if max(turns) > 1 else SINGLE_TURN]
     rows = []
     for number, count in enumerate(turns):
         names = [f"s{number}" if count == 1 else f"s{number}-{turn}" for turn in range(count)]

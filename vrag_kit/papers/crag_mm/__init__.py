@@ -29,6 +29,13 @@ from vrag_kit.papers.crag_mm.oracles import (
     sample_questions,
     truthfulness_budget,
 )
+from vrag_kit.papers.crag_mm.parameters import (
+    SearchServices,
+    build_search_pipeline,
+    open_conversation_config,
+    open_search_pipeline,
+    open_services,
+)
 from vrag_kit.papers.crag_mm.printed import (
     published_gains,
     published_main,
@@ -106,11 +113,13 @@ __all__ = [
     "WHOLE",
     "WITH_MARGIN",
     "SearchPipeline",
+    "SearchServices",
     "annotation_coverage",
     "audit",
     "audit_figure",
     "audit_summary",
     "before_and_after_early_stop",
+    "build_search_pipeline",
     "check_statements",
     "contradictions",
     "data_source",
@@ -133,6 +142,9 @@ __all__ = [
     "load_prompts",
     "load_truthfulness_judge",
     "needs_history",
+    "open_conversation_config",
+    "open_search_pipeline",
+    "open_services",
     "oracle_pipelines",
     "possible_denominators",
     "published_gains",

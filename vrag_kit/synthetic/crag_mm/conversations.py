@@ -10,7 +10,7 @@ from enum import StrEnum
 import numpy as np
 
 from vrag_kit.synthetic.crag_mm.entities import Entity
-from vrag_kit.synthetic.crag_mm.question_types import (
+from vrag_kit.synthetic.crag_mm.questions import (
     AGGREGATION,
     COMPARISON,
     KNOWLEDGE,
@@ -19,15 +19,10 @@ from vrag_kit.synthetic.crag_mm.question_types import (
     REASONING,
     RECOGNITION,
     Ask,
-    FactAsk,
-    Longer,
     Reply,
-    That,
-    has_pattern,
-    make_before_year_question,
-    make_follow_up_question,
-    make_occurrence_question,
-    make_threshold_question,
+    choose_question,
+    fact_of_other,
+    follow_up,
 )
 from vrag_kit.synthetic.crag_mm.vocabulary import choose, choose_by_share
 from vrag_kit.synthetic.traits import stream
@@ -68,14 +63,13 @@ class Turn:
 
     @property
     def category(self) -> str:
-        """One of the six types."""
+        """One of the six question types."""
         return self.ask.category
 
     @property
     def dynamism(self) -> str:
         """Where and when it lives changes slowly; all else stays."""
-        keys = [key for _, key in self.ask.required_facts(self.subject)]
-        return "slow-changing" if set(keys) & set(_SLOW) else "static"
+        return "slow-changing" if set(self.ask.required_facts) & set(_SLOW) else "static"
 
     @property
     def reply(self) -> Reply:
@@ -89,180 +83,113 @@ class Turn:
 
     @property
     def search_query(self) -> str:
-        """The question as one would search who knows its subject's name."""
-        ask = FactAsk(self.ask.key) if isinstance(self.ask, That) else self.ask
+        """The question that names its subject, as one would search for it."""
+        ask = Ask("fact", self.ask.key) if self.ask.form == "that" else self.ask
         return ask.question(self.subject.name)
-
-
-@dataclass(slots=True)
-class _Talk:
-    """A conversation as it grows."""
-
-    pictured: Entity
-    look_alikes: tuple[Entity, ...]
-    rng: np.random.Generator
-    turns: list[Turn] = field(default_factory=list)
-    done: set[tuple[str, str]] = field(default_factory=set)
-
-    @property
-    def subject(self) -> Entity:
-        return self.turns[-1].subject if self.turns else self.pictured
-
-    def add(self, turn: Turn) -> None:
-        self.turns.append(turn)
-        self.done.add(_mark(turn.ask, turn.subject))
-
-    def new(self, ask: Ask, subject: Entity) -> bool:
-        """Whether this was not asked before."""
-        return _mark(ask, subject) not in self.done
-
-
-def _mark(ask: Ask, subject: Entity) -> tuple[str, str]:
-    return (subject.name, f"{type(ask).__name__} {ask.key}")
 
 
 def make_single_turn(
     pictured: Entity, look_alikes: tuple[Entity, ...], name: str, category: str
 ) -> Turn:
-    """One question of a type about a pictured entity."""
-    rng = stream(name, "single")
-    ask = choose_question_type(pictured, look_alikes, category, rng)
+    """Return one question of a type about a pictured entity."""
+    ask = choose_question(pictured, look_alikes, category, stream(name, "single"))
     return Turn(ask.question(f"this {pictured.kind}"), ask, pictured, pictured, Dependence.NOTHING)
 
 
 def make_conversation(
     pictured: Entity, look_alikes: tuple[Entity, ...], name: str, length: int
 ) -> tuple[Turn, ...]:
-    """`length` turns about a pictured entity; look-alikes are what the subject changes to.
+    """Return `length` turns about a pictured entity; the subject changes to look-alikes.
 
     Nothing is asked twice. The same name gives the same turns.
     """
-    talk = _Talk(pictured, look_alikes, stream(name, "conversation"))
-    while len(talk.turns) < length:
+    draft = _Draft(pictured, look_alikes, stream(name, "conversation"))
+    while len(draft.turns) < length:
         for _ in range(_TRIES):
-            turn = _next(talk)
-            if turn and talk.new(turn.ask, turn.subject):
-                talk.add(turn)
+            turn = draft.next_turn()
+            if turn and _topic(turn) not in map(_topic, draft.turns):
+                draft.turns.append(turn)
                 break
         else:
             raise RuntimeError(f"{name}: nothing left to ask about {pictured.name}")
-    return tuple(talk.turns)
+    return tuple(draft.turns)
 
 
-def _next(conversation: _Talk) -> Turn | None:
-    """A turn that may come next; None where the draw does not fit."""
-    if not conversation.turns:
-        return _about(conversation, conversation.pictured, f"this {conversation.pictured.kind}")
-    last, chance = conversation.turns[-1], conversation.rng.random(5)
-    if isinstance(last.ask, Longer) and last.ask.which and chance[0] < 0.8:
-        return _that_one(conversation, last)
-    if isinstance(last.ask, FactAsk) and last.ask.key in _NUMBERS and chance[1] < 0.6:
-        return _that(conversation, last)
-    if chance[2] < 0.12:
-        return _and_other(conversation, last)
-    if chance[3] < 0.2:
-        return _change(conversation)
-    if conversation.subject is not conversation.pictured and chance[4] < 0.3:
-        return _about(conversation, conversation.pictured, f"this {conversation.pictured.kind}")
-    return _about(conversation, conversation.subject, "it")
+def _topic(turn: Turn) -> tuple[str, str, str]:
+    form = "longer" if turn.ask.form == "which" else turn.ask.form
+    return turn.subject.name, form, turn.ask.key
 
 
-def _that(conversation: _Talk, last: Turn) -> Turn:
-    """Of the number just answered."""
-    ask = make_follow_up_question(last.subject, last.ask.key, conversation.rng)
-    return Turn(ask.question("that"), ask, last.subject, conversation.pictured, Dependence.ANSWER)
+@dataclass(frozen=True, slots=True)
+class _Draft:
+    """A conversation as it grows."""
 
+    pictured: Entity
+    look_alikes: tuple[Entity, ...]
+    rng: np.random.Generator
+    turns: list[Turn] = field(default_factory=list)
 
-def _about(conversation: _Talk, subject: Entity, it: str) -> Turn:
-    """A question of a drawn type."""
-    pictured = subject is conversation.pictured
-    category = choose_by_share(TYPE_SHARES, conversation.rng)
-    if category == RECOGNITION and not pictured:
-        category = KNOWLEDGE  # the other one is not in the picture
-    ask = choose_question_type(
-        subject, conversation.look_alikes if pictured else (), category, conversation.rng
-    )
-    if ask.key == "name" and not pictured:
-        ask = FactAsk("family")  # its name has been said
-    depends = Dependence.NOTHING if pictured else Dependence.SUBJECT
-    return Turn(ask.question(it), ask, subject, conversation.pictured, depends)
+    def next_turn(self) -> Turn | None:
+        """A turn that may come next; None where the draw does not fit."""
+        this = f"this {self.pictured.kind}"
+        if not self.turns:
+            return self._about(self.pictured, this)
+        last, chance = self.turns[-1], self.rng.random(5)
+        if last.ask.form == "which" and chance[0] < 0.8:
+            return self._that_one(last)
+        if last.ask.form == "fact" and last.ask.key in _NUMBERS and chance[1] < 0.6:
+            ask = follow_up(last.subject, last.ask.key, self.rng)
+            return self._turn(ask.question("that"), ask, last.subject, Dependence.ANSWER)
+        if chance[2] < 0.12:
+            return self._same_of_other(last)
+        if chance[3] < 0.2:
+            return self._change_subject(last)
+        if last.subject is not self.pictured and chance[4] < 0.3:
+            return self._about(self.pictured, this)
+        return self._about(last.subject, "it")
 
+    def _turn(self, question: str, ask: Ask, subject: Entity, depends: Dependence) -> Turn:
+        return Turn(question, ask, subject, self.pictured, depends)
 
-def _that_one(conversation: _Talk, last: Turn) -> Turn:
-    """Of the one that the previous answer names."""
-    subject = conversation.pictured
-    if isinstance(last.ask, Longer) and last.reply.value == last.ask.other.name:
-        subject = last.ask.other
-    ask = _fact(conversation.rng)
-    return Turn(ask.question("that one"), ask, subject, conversation.pictured, Dependence.ANSWER)
+    def _about(self, subject: Entity, it: str) -> Turn:
+        """A question of a drawn type."""
+        is_pictured = subject is self.pictured
+        category = choose_by_share(TYPE_SHARES, self.rng)
+        if category == RECOGNITION and not is_pictured:
+            category = KNOWLEDGE
+        others = self.look_alikes if is_pictured else ()
+        ask = choose_question(subject, others, category, self.rng)
+        if ask.key == "name" and not is_pictured:
+            ask = Ask("fact", "family")  # its name was mentioned
+        depends = Dependence.NOTHING if is_pictured else Dependence.SUBJECT
+        return self._turn(ask.question(it), ask, subject, depends)
 
+    def _that_one(self, last: Turn) -> Turn:
+        """A question about the entity that the previous answer names."""
+        other, subject = last.ask.other, self.pictured
+        if other and last.reply.value == other.name:
+            subject = other
+        ask = fact_of_other(self.rng)
+        return self._turn(ask.question("that one"), ask, subject, Dependence.ANSWER)
 
-def _and_other(conversation: _Talk, last: Turn) -> Turn | None:
-    """The previous question again, of another one: "And Talia osa?"."""
-    other = _other(conversation)
-    if other is None or not isinstance(last.ask, FactAsk) or last.category == RECOGNITION:
-        return None
-    if last.ask.key == "name":
-        return None
-    question = f"And {other.name}?"
-    return Turn(question, last.ask, other, conversation.pictured, Dependence.SUBJECT)
+    def _same_of_other(self, last: Turn) -> Turn | None:
+        """The previous question about another entity: "And Talia osa?"."""
+        other = self._other(last)
+        cannot_repeat = last.ask.form != "fact" or last.category == RECOGNITION
+        if other is None or cannot_repeat or last.ask.key == "name":
+            return None
+        return self._turn(f"And {other.name}?", last.ask, other, Dependence.SUBJECT)
 
+    def _change_subject(self, last: Turn) -> Turn | None:
+        """A question about a look-alike, which it names."""
+        other = self._other(last)
+        if other is None or last.subject is not self.pictured:
+            return None
+        ask = fact_of_other(self.rng)
+        question = f"One often mistakes it for {other.name}. {ask.question('that one')}"
+        return self._turn(question, ask, other, Dependence.NOTHING)
 
-def _change(conversation: _Talk) -> Turn | None:
-    """Of a look-alike, which the question names."""
-    other = _other(conversation)
-    if other is None or conversation.subject is not conversation.pictured:
-        return None
-    ask = _fact(conversation.rng)
-    question = f"One often mistakes it for {other.name}. {ask.question('that one')}"
-    return Turn(question, ask, other, conversation.pictured, Dependence.NOTHING)
-
-
-def _other(conversation: _Talk) -> Entity | None:
-    """A look-alike that is not the subject."""
-    others = [each for each in conversation.look_alikes if each is not conversation.subject]
-    return choose(others, conversation.rng) if others else None
-
-
-_GRAPH_KEYS = ("family", "describer", "year", "region", "length", "width")
-_FACT_KEYS = (*_GRAPH_KEYS, "months", "found", "eaten", "smell")
-
-
-def _fact(rng: np.random.Generator) -> FactAsk:
-    """A fact that another one than the pictured may be asked for."""
-    return FactAsk(choose(_FACT_KEYS, rng))
-
-
-def choose_question_type(
-    of: Entity, others: tuple[Entity, ...], category: str, rng: np.random.Generator
-) -> Ask:
-    """What to ask of an entity, of a type; it is compared with one of the others, where
-    there are any.
-    """
-    if category == RECOGNITION:
-        keys = ("color", "pattern", "second") if has_pattern(of) else ("color", "pattern")
-        return FactAsk(choose(keys, rng))
-    if category == KNOWLEDGE:
-        draw = rng.random()
-        if draw < 0.15:
-            return FactAsk("name")
-        return FactAsk(choose(("eaten", "smell") if draw < 0.45 else _GRAPH_KEYS, rng))
-    if category == AGGREGATION:
-        return FactAsk(choose(("months", "found"), rng))
-    if category == MULTI_HOP:
-        return FactAsk(choose(("capital", "born"), rng))
-    if category == REASONING:
-        return make_occurrence_question(of, choose(("region", "found"), rng), rng)
-    return _comparison(of, others, rng)
-
-
-def _comparison(of: Entity, others: tuple[Entity, ...], rng: np.random.Generator) -> Ask:
-    draw = rng.random()
-    if others and draw < 0.5:
-        other = choose(others, rng)
-        return Longer(other, which=bool(rng.random() < 0.6))
-    return (
-        make_before_year_question(of, rng)
-        if draw < 0.65
-        else make_threshold_question(of, choose(tuple(MEASURES), rng), rng)
-    )
+    def _other(self, last: Turn) -> Entity | None:
+        """A look-alike that is not the subject."""
+        others = [each for each in self.look_alikes if each is not last.subject]
+        return choose(others, self.rng) if others else None

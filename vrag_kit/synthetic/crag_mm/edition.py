@@ -1,5 +1,5 @@
-"""What an edition of the drawn CRAG-MM holds, before anything is drawn: the entities of
-each split, what the knowledge graph and the web have of them, questions, conversations.
+"""What an edition of the synthetic CRAG-MM holds, before anything is drawn: the entities of each
+split, what the knowledge graph and the web have of them, questions and conversations.
 """
 
 from __future__ import annotations
@@ -7,7 +7,7 @@ from __future__ import annotations
 import uuid
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import chain, islice
+from itertools import chain
 
 import numpy as np
 
@@ -42,6 +42,18 @@ QUALITY_SHARES = {
     "rotated": 0.1,
 }
 """In CRAG-MM 84 % are normal; here there is enough of each for an interval."""
+
+SEARCH = {"image_k": 10, "similarity_threshold": 0.85, "web_k": 5, "rewrite": "retrieved"}
+"""Parameters of the search of the editions, …"""
+PROMPTS = {"prompt_set": "paper", "image_context_chars": 1600, "web_context_chars": 3600}
+"""… of their prompts …"""
+CONVERSATION = {
+    "history": "generated",
+    "early_stopping": False,
+    "max_answer_tokens": 75,
+    "answer_tokenizer": "",
+}
+"""… and of their conversations."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,7 +129,7 @@ class Split:
 
 
 def plan_edition(edition: CragMMEdition) -> list[Split]:
-    """All splits of an edition, no name in two of them; draws nothing."""
+    """Return all splits of an edition, no name in two of them; draws nothing."""
     names = NameGenerator(edition.seed, editions=True)
     return [_plan_split(edition, name, names) for name in edition.splits]
 
@@ -129,26 +141,29 @@ def _plan_split(edition: CragMMEdition, name: str, names: NameGenerator) -> Spli
     count = about + size.conversations
     asked = [world.new_entity() for _ in range(count)]
     near = [_look_alikes(world, each, stream(seed, "near", each.name)) for each in asked]
-    rest = list(chain.from_iterable(near))
-    rest += [world.new_entity() for _ in range(round(_MORE * count))]
+    rest = [*chain.from_iterable(near), *(world.new_entity() for _ in range(round(_MORE * count)))]
     missing = set(stream(seed, "missing").permutation(count)[: max(1, round(_MISSING * count))])
-    entries = []
-    for i, each in enumerate(asked):
-        entry = _entry(each, seed, edition.photographs)
-        entries.append(replace(entry, photographs=0) if i in missing else entry)
-    sessions = _Sessions(seed, size.questions + size.conversations)
-    single = _single(seed, size.questions, list(zip(entries, near, strict=True))[:about], sessions)
+    entries = [_entry(each, seed, edition.photographs) for each in asked]
+    entries = [
+        replace(each, photographs=0) if i in missing else each for i, each in enumerate(entries)
+    ]
+    single = _single_turns(seed, size.questions, list(zip(entries, near, strict=True))[:about])
     lengths = allocate_by_share(LENGTH_SHARES, size.conversations, stream(seed, "lengths"))
-    multi = []
-    for i, length in enumerate(lengths):
-        entry = entries[about + i]
-        key = f"{seed}/conversation/{i}"
-        turns = make_conversation(entry.entity, near[about + i], key, length)
-        multi.append(sessions.new(entry, turns))
+    multi = [
+        (
+            entries[about + i],
+            make_conversation(
+                asked[about + i], near[about + i], f"{seed}/conversation/{i}", length
+            ),
+        )
+        for i, length in enumerate(lengths)
+    ]
+    sessions = _sessions(seed, [*single, *multi])
     entries += [_entry(each, seed, edition.photographs) for each in rest]
     facts = {each.facts["region"] for each in asked} | {each.facts["describer"] for each in asked}
     general = tuple(general_page(world, each) for each in GENERAL if each in facts)
-    return Split(name, tuple(entries), general, tuple(single), tuple(multi))
+    parts = sessions[: len(single)], sessions[len(single) :]
+    return Split(name, tuple(entries), general, *parts)
 
 
 def _look_alikes(world: EntityWorld, of: Entity, rng: np.random.Generator) -> tuple[Entity, ...]:
@@ -162,71 +177,63 @@ def _entry(entity: Entity, seed: str, photographs: Mapping[str, int]) -> EntityE
     is_tail = popularity == "tail"
     unwritten = is_tail and rng.random() < _UNWRITTEN
     bare = is_tail and rng.random() < _BARE
-    count = 0 if unwritten else _PAGES[popularity]
-    pages = tuple(pages_about(entity, count, seed))
-    return EntityEntry(entity, popularity, photographs[popularity], bare, pages)
+    pages = pages_about(entity, 0 if unwritten else _PAGES[popularity], seed)
+    return EntityEntry(entity, popularity, photographs[popularity], bare, tuple(pages))
 
 
-class _Sessions:
-    """Gives sessions their ids and the sort of their pictures, in exact shares."""
-
-    def __init__(self, seed: str, count: int) -> None:
-        self._rng = stream(seed, "ids")
-        self._seed = seed
-        egocentric = round(count * (1 - _WITH_ADDRESS))
-        worn = allocate_by_share(_egocentric_shares(), egocentric, stream(seed, "qualities"))
-        sorts = [(quality, True) for quality in worn] + [("normal", False)] * (count - egocentric)
-        order = stream(seed, "pictures").permutation(count)
-        self._sorts = iter([sorts[i] for i in order])
-
-    def new(self, entry: EntityEntry, turns: tuple[Turn, ...]) -> Session:
-        """The next session."""
-        quality, egocentric = next(self._sorts)
-        session_id = self._id()
-        ids = tuple(self._id() for _ in turns) if len(turns) > 1 else (session_id,)
-        picture = f"{self._seed}/asked/{session_id}"
-        return Session(session_id, entry, turns, ids, quality, egocentric, picture)
-
-    def _id(self) -> str:
-        return str(uuid.UUID(bytes=self._rng.bytes(16), version=4))
-
-
-def _egocentric_shares() -> dict[str, float]:
-    """Of the qualities among worn pictures: those with an address are all normal."""
-    left = {**QUALITY_SHARES, "normal": QUALITY_SHARES["normal"] - _WITH_ADDRESS}
-    return {quality: share / (1 - _WITH_ADDRESS) for quality, share in left.items()}
-
-
-def _single(
-    seed: str,
-    count: int,
-    about: Sequence[tuple[EntityEntry, tuple[Entity, ...]]],
-    sessions: _Sessions,
-) -> list[Session]:
+def _single_turns(
+    seed: str, count: int, about: Sequence[tuple[EntityEntry, tuple[Entity, ...]]]
+) -> list[tuple[EntityEntry, tuple[Turn, ...]]]:
     """Questions in turn about each entity; nothing is asked twice of one."""
     categories = allocate_by_share(TYPE_SHARES, count, stream(seed, "categories"))
     asked: set[tuple[str, str]] = set()
-    made = []
+    turns: list[tuple[EntityEntry, tuple[Turn, ...]]] = []
     for i, category in enumerate(categories):
         entry, others = about[i % len(about)]
         for attempt in range(50):
             name = f"{seed}/single/{i}/{attempt}"
             turn = make_single_turn(entry.entity, others, name, category)
-            mark = (entry.entity.name, turn.question)
-            if mark not in asked:
+            if (entry.entity.name, turn.question) not in asked:
                 break
-        asked.add(mark)
-        made.append(sessions.new(entry, (turn,)))
-    return made
+        asked.add((entry.entity.name, turn.question))
+        turns.append((entry, (turn,)))
+    return turns
+
+
+def _sessions(
+    seed: str, asked: Sequence[tuple[EntityEntry, tuple[Turn, ...]]]
+) -> tuple[Session, ...]:
+    """Give sessions their ids and the qualities of their images, in exact shares; those with a URL
+    are all normal.
+    """
+    ids = stream(seed, "ids")
+    egocentric = round(len(asked) * (1 - _WITH_ADDRESS))
+    shares = {**QUALITY_SHARES, "normal": QUALITY_SHARES["normal"] - _WITH_ADDRESS}
+    shares = {quality: share / (1 - _WITH_ADDRESS) for quality, share in shares.items()}
+    worn = allocate_by_share(shares, egocentric, stream(seed, "qualities"))
+    images = [(quality, True) for quality in worn] + [("normal", False)] * (len(asked) - egocentric)
+    order = stream(seed, "pictures").permutation(len(asked))
+    sessions = []
+    for (entry, turns), place in zip(asked, order, strict=True):
+        quality, is_egocentric = images[place]
+        session_id = _new_id(ids)
+        names = tuple(_new_id(ids) for _ in turns) if len(turns) > 1 else (session_id,)
+        picture = f"{seed}/asked/{session_id}"
+        sessions.append(Session(session_id, entry, turns, names, quality, is_egocentric, picture))
+    return tuple(sessions)
+
+
+def _new_id(rng: np.random.Generator) -> str:
+    return str(uuid.UUID(bytes=rng.bytes(16), version=4))
 
 
 def allocate_by_share(shares: Mapping[T, float], count: int, rng: np.random.Generator) -> list[T]:
-    """Each key as often as its share says, to less than one, in a random order."""
+    """Return each key as often as its share says, to less than one, in a random order."""
     total = sum(shares.values())
     exact = {key: count * share / total for key, share in shares.items()}
     number = {key: int(each) for key, each in exact.items()}
     by_rest = sorted(shares, key=lambda key: number[key] - exact[key])
-    for key in islice(by_rest, count - sum(number.values())):
+    for key in by_rest[: count - sum(number.values())]:
         number[key] += 1
     dealt: list[T] = []
     for key, times in number.items():

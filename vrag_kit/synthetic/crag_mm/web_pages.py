@@ -1,5 +1,5 @@
-"""Web pages about entities, regions and describers, in short regular sentences: what
-their snippets tell, and what only the full page tells.
+"""Web pages about entities, regions and describers, in short regular sentences, of which the
+snippet has the first.
 """
 
 from __future__ import annotations
@@ -12,9 +12,6 @@ import numpy as np
 from vrag_kit.synthetic.crag_mm.entities import WEB_FACTS, Entity, EntityWorld, with_article
 from vrag_kit.synthetic.crag_mm.vocabulary import DESCRIBERS, REGIONS
 from vrag_kit.synthetic.traits import stream
-
-PageFacts = frozenset[tuple[str, str]]
-"""Facts: of whom (an entity's name, a region or a describer), and the key."""
 
 SENTENCES = {
     "look": "{name} is {look}.",
@@ -42,21 +39,19 @@ _IN_SNIPPET = 3
 class WebPage:
     """One page of the small web."""
 
-    url: str  # percent-encoded; its place in the world
+    url: str
     name: str  # what it is about: an entity's name, a region or a describer
     snippet: str
     result: str  # the full page, which begins with the snippet
-    told: PageFacts  # by the snippet
-    page_facts: PageFacts
 
 
 def pages_about(entity: Entity, count: int, name: str) -> list[WebPage]:
-    """`count` pages about an entity, each tells facts of its own; the same name gives the
+    """Return `count` pages about an entity, each with facts of its own; the same name gives the
     same words.
 
-    Facts that only the web tells are dealt to the pages in turn; a page with few of
-    them repeats some of the graph's. What does not fit the snippet comes further down,
-    on the first page all.
+    Facts that only the web has are dealt to the pages in turn; a page with few of them repeats
+    some of the knowledge graph's. What does not fit the snippet comes further down, on the first
+    page all.
     """
     rng = stream(name, "pages", entity.name)
     keys = [WEB_FACTS[i] for i in rng.permutation(len(WEB_FACTS))]
@@ -66,51 +61,29 @@ def pages_about(entity: Entity, count: int, name: str) -> list[WebPage]:
 def _page(entity: Entity, number: int, keys: Sequence[str], rng: np.random.Generator) -> WebPage:
     others = [_REPEATED[i] for i in rng.permutation(len(_REPEATED))]
     if number == 0 or "capital" in keys:
-        others.remove("region")  # told with its capital
+        others.remove("region")  # it is in the sentence about its capital
     first = [key for key in keys[:_IN_SNIPPET] if rng.random() >= _LATER]
     fill = _IN_SNIPPET - len(first)
-    shown = [*first, *others[:fill]]
-    more = (*WEB_FACTS, *others) if number == 0 else (*keys, others[fill])  # the first: all
-    later = [key for key in more if key not in shown]
-    return _written(entity, number, (["look", *shown], later))
-
-
-def _written(entity: Entity, number: int, keys: tuple[list[str], list[str]]) -> WebPage:
+    in_snippet = [*first, *others[:fill]]
+    more = (*WEB_FACTS, *others) if number == 0 else (*keys, others[fill])
+    later = [key for key in more if key not in in_snippet]
     words = {**entity.facts, "name": entity.name, "look": with_article(entity.look)}
-    first, later = (" ".join(SENTENCES[key].format(**words) for key in part) for part in keys)
-    told = [_facts(entity, key) for key in keys[0]]
-    more = [_facts(entity, key) for key in keys[1]]
-    return WebPage(
-        url=f"{SITE}/{entity.address}/{number}",
-        name=entity.name,
-        snippet=first,
-        result=f"{first} {later}".strip(),
-        told=frozenset().union(*told),
-        page_facts=frozenset().union(*told, *more),
+    snippet, rest = (
+        " ".join(SENTENCES[key].format(**words) for key in part)
+        for part in (["look", *in_snippet], later)
     )
-
-
-def _facts(entity: Entity, key: str) -> PageFacts:
-    """What the sentence for a key tells."""
-    region, describer = entity.facts["region"], entity.facts["describer"]
-    if key == "capital":
-        return frozenset({(entity.name, "region"), (region, "capital")})
-    if key == "born":
-        return frozenset({(entity.name, "describer"), (describer, "born")})
-    return frozenset({(entity.name, key)})
+    url = f"{SITE}/{entity.address}/{number}"
+    return WebPage(url, entity.name, snippet, f"{snippet} {rest}".strip())
 
 
 GENERAL = (*REGIONS, *DESCRIBERS)
-"""What general pages are about."""
+"""Subjects of general pages."""
 
 
 def general_page(world: EntityWorld, about: str) -> WebPage:
-    """The page about a region or a describer of a world."""
+    """Return the page about a region or a describer of a world."""
     if about in REGIONS:
         words = f"One travels to {about}, whose capital is {world.capitals[about]}."
-        told = frozenset({(about, "capital")})
     else:
         words = f"One remembers {about}, who was born in {world.births[about]}."
-        told = frozenset({(about, "born")})
-    url = f"{SITE}/general/{about.lower()}"
-    return WebPage(url, about, words, words, told, told)
+    return WebPage(f"{SITE}/general/{about.lower()}", about, words, words)

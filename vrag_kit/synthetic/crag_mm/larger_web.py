@@ -1,5 +1,5 @@
-"""A larger web for a split: many pages about an entity, of which one tells the facts that
-are asked for. It is made when it is opened; what is drawn on disk knows nothing of it.
+"""A larger web for a split: many pages about an entity, one of which has the facts that are asked
+for. It is made when it is opened, and is not on disk.
 """
 
 from __future__ import annotations
@@ -84,7 +84,7 @@ def _aside(entity: Entity, number: int, rng: np.random.Generator) -> WebPage:
     snippet = " ".join([f"{entity.name} is {with_article(entity.kind)}.", *said[:_IN_SNIPPET]])
     result = " ".join([snippet, *said[_IN_SNIPPET:]])
     url = f"{SITE}/{entity.address}/{number}"
-    return WebPage(url, entity.name, snippet, result, frozenset(), frozenset())
+    return WebPage(url, entity.name, snippet, result)
 
 
 def _document(page: WebPage) -> Document:

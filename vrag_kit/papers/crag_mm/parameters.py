@@ -1,0 +1,174 @@
+"""The two searches, the search pipeline and the conversations that a notebook's parameters name."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from vrag_kit.benchmarks.datasets.crag_mm_index import page_chunks
+from vrag_kit.benchmarks.datasets.crag_mm import SPLITS
+from vrag_kit.config import Entry, hardware_of
+from vrag_kit.errors import VragError
+from vrag_kit.generation import ConversationConfig, EarlyStop, TokenLimit, load_rewriter
+from vrag_kit.papers.crag_mm.chroma import EMBEDDINGS
+from vrag_kit.papers.crag_mm.prompts import load_prompts, rewriting_prompts
+from vrag_kit.papers.crag_mm.search import SearchPipeline
+from vrag_kit.retrieval import SearchService, cached_service, image_service, text_service
+from vrag_kit.types import Benchmark
+from vrag_kit.workspace import path as project_path
+
+Parameter = Mapping[str, Any]  # Any: a notebook's parameters have values of any type
+SOURCES = ("image_search", "web_search")
+"""Metadata "source" of the documents of the two indexes."""
+
+
+class SearchServices(NamedTuple):
+    """The searches of a benchmark; None where there are no documents to search."""
+
+    images: SearchService | None
+    """Finds entries of the knowledge graph by an image."""
+    web: SearchService | None
+    """Finds pages by a text."""
+
+
+def index_folders(folder: Path, split: str) -> tuple[Path, Path]:
+    """Return the folders of a split's image index and web index."""
+    name = split.replace("_", "-")
+    return folder / f"image-index-{name}", folder / f"web-index-{name}"
+
+
+def open_services(
+    benchmark: Benchmark,
+    images: Entry,
+    web: Entry,
+    cache_dir: Path | str,
+    *,
+    indexes: str = "",
+    device: str = "cpu",
+) -> SearchServices:
+    """Open the searches over a benchmark's own documents.
+
+    `images` is a retriever that takes an image; `web` one that takes text, "bm25" or "words".
+    Where the folder `indexes` holds a converted official index of the benchmark's split, its
+    vectors are searched, and vectors of queries are cached there. Search results are cached in
+    `cache_dir`, as are other vectors. Raises `VragError` as `image_service` and `text_service` do.
+    """
+    folders = index_folders(project_path(indexes), _split(benchmark)) if indexes else (None, None)
+    services: list[SearchService | None] = []
+    for source, entry, folder in zip(SOURCES, (images, web), folders, strict=True):
+        documents = {
+            name: document
+            for name, document in benchmark.corpus.items()
+            if document.metadata.get("source") == source
+        }
+        vectors = Path(cache_dir)
+        if folder is not None and (folder / EMBEDDINGS).is_dir():
+            vectors = folder / EMBEDDINGS
+        if not documents:
+            services.append(None)
+            continue
+        if source == "image_search":
+            service = image_service(documents, entry, vectors, device=device)
+        else:
+            service = text_service(documents, entry, vectors, chunks=page_chunks, device=device)
+        services.append(cached_service(service, cache_dir))
+    return SearchServices(*services)
+
+
+def _split(benchmark: Benchmark) -> str:
+    """The split that a benchmark's name ends with."""
+    for split in SPLITS:
+        if benchmark.name.endswith(split.replace("_", "-")):
+            return split
+    raise VragError(
+        f"{benchmark.name}: its name does not end with a split, so that its indexes are not known;"
+        f" expected one of {', '.join(SPLITS)}. Open it by open_single_turn or open_multi_turn."
+    )
+
+
+def open_search_pipeline(
+    benchmark: Benchmark,
+    search: Parameter,
+    prompts: Parameter,
+    *,
+    answers_dir: Path | str,
+    cache_dir: Path | str,
+    hardware: Parameter,
+    indexes: str = "",
+) -> SearchPipeline:
+    """Open the search pipeline over a benchmark's own documents.
+
+    `search` has the keys image_service, web_service and rewriter, and those that
+    `build_search_pipeline` takes; `indexes` and `cache_dir` are as `open_services` takes them.
+    Raises `VragError` as both do.
+    """
+    services = open_services(
+        benchmark,
+        search["image_service"],
+        search["web_service"],
+        cache_dir,
+        indexes=indexes,
+        device=hardware_of(hardware).device,
+    )
+    return build_search_pipeline(
+        services, search, prompts, answers_dir=answers_dir, hardware=hardware
+    )
+
+
+def build_search_pipeline(
+    services: SearchServices,
+    search: Parameter,
+    prompts: Parameter,
+    *,
+    answers_dir: Path | str,
+    hardware: Parameter,
+) -> SearchPipeline:
+    """Return the pipeline of two searches: `search` has the keys image_k, web_k,
+    similarity_threshold, rewrite and rewriter.
+
+    `rewriter` is the model that rewrites questions where `rewrite` needs one; it gets as many
+    characters of the retrieved entries as `prompts` allows, and its replies are stored in
+    `answers_dir`. Raises `VragError` for an unknown `rewrite`, for one that needs a model where
+    `rewriter` is "", and as `load_rewriter` does.
+    """
+    model = None
+    if search["rewriter"] and search["rewrite"] not in ("none", "reference"):
+        questions = rewriting_prompts(image_chars=prompts["image_context_chars"])
+        model = load_rewriter(search["rewriter"], answers_dir, prompts=questions, hardware=hardware)
+    return SearchPipeline(
+        images=services.images,
+        web=services.web,
+        image_k=search["image_k"],
+        web_k=search["web_k"],
+        threshold=search["similarity_threshold"],
+        rewrite=search["rewrite"],
+        rewriter=model,
+    )
+
+
+def open_conversation_config(
+    prompts: Parameter,
+    conversation: Parameter,
+    arms: SearchPipeline,
+    *,
+    history: str = "",
+    stop: EarlyStop | None = None,
+) -> ConversationConfig:
+    """Return the prompts of turns and how conversations are held.
+
+    `prompts` has the keys prompt_set, image_context_chars and web_context_chars, `conversation`
+    history, max_answer_tokens and answer_tokenizer ("": answers count in full). `history`, where
+    it is not "", replaces that in `conversation`. Raises `VragError` for an unknown prompt_set or
+    history.
+    """
+    cut = None
+    if conversation["answer_tokenizer"]:
+        cut = TokenLimit(conversation["max_answer_tokens"], conversation["answer_tokenizer"])
+    prompt_set = load_prompts(
+        prompts["prompt_set"],
+        image_chars=prompts["image_context_chars"],
+        web_chars=prompts["web_context_chars"],
+    )
+    history = history or conversation["history"]
+    return ConversationConfig(prompts=prompt_set, history=history, search=arms, stop=stop, cut=cut)
