@@ -56,7 +56,7 @@ SMALL = tuple(f"{name}-small" for name in FULL)
 PICTURE = re.compile(r"data:image/[^\"]+")
 SYNTHETIC = ("quick", "demo")
 """Parameter files of the drawn editions."""
-NOTES = ("guide.json", "companions.json", "edition.json", "captions.json")
+NOTES = ("edition.json",)
 """Files of an edition that say by which code it was drawn: they change where no image does."""
 Golden = dict[str, Any]  # name -> what JSON holds
 

@@ -22,14 +22,12 @@ from vrag_kit.papers import published
 from vrag_kit.plotting.captions import caption_retrieval_figure
 from vrag_kit.retrieval import embed_documents, evaluate, load_encoder, search_all
 from vrag_kit.retrieval.hybrid import tfidf_run
-from vrag_kit.synthetic.captioned import write_caption_data
 from vrag_kit.synthetic.captions import VIEWS, WebQAItem, photo_caption, plan_webqa
+from vrag_kit.synthetic.guide import generate_field_guide
 from vrag_kit.synthetic.organisms import KINDS
 from vrag_kit.synthetic.pages import EDITIONS, SpeciesPlan
 from vrag_kit.synthetic.traits import COLORS, PATTERNS, accepted_spellings
 from vrag_kit.types import Benchmark, Document, Query
-
-FILES = ("WebQA_train_val.json", "imgs.tsv", "imgs.lineidx", "captions.json")
 
 
 @pytest.fixture(scope="module")
@@ -39,57 +37,23 @@ def planned() -> tuple[list[SpeciesPlan], list[WebQAItem]]:
 
 @pytest.fixture(scope="module")
 def webqa(guide_folder: Path) -> Benchmark:
-    folder = write_caption_data("small", guide_folder)
+    folder = guide_folder / "webqa"
     return load_webqa(folder / "WebQA_train_val.json", folder / "imgs.tsv", name="captions")
 
 
-@pytest.fixture
-def copied(guide_folder: Path, tmp_path: Path) -> Path:
-    write_caption_data("small", guide_folder)
-    return Path(shutil.copytree(guide_folder, tmp_path / "guide"))
-
-
-def contents(folder: Path) -> list[bytes]:
-    return [(folder / name).read_bytes() for name in FILES]
-
-
 @pytest.mark.slow
-def test_the_same_guide_gives_the_same_bytes_and_a_broken_off_writing_is_done_again(
-    copied: Path,
+def test_captions_that_were_broken_off_are_written_again(
+    guide_folder: Path, tmp_path: Path
 ) -> None:
-    before = contents(copied / "webqa")
-    (copied / "webqa" / "captions.json").unlink()
+    copied = Path(shutil.copytree(guide_folder, tmp_path / "guide"))
+    note = json.loads((copied / "edition.json").read_text(encoding="utf-8"))
+    (copied / "edition.json").write_text(json.dumps({**note, "complete": False}), encoding="utf-8")
     (copied / "webqa" / "imgs.tsv").write_bytes(b"half a li")
-    assert contents(write_caption_data("small", copied)) == before
-
-
-@pytest.mark.slow
-def test_captions_that_are_there_are_left_alone_and_those_of_another_guide_written_again(
-    copied: Path,
-) -> None:
-    written = (copied / "webqa" / "imgs.tsv").stat().st_mtime_ns
-    write_caption_data("small", copied)
-    assert (copied / "webqa" / "imgs.tsv").stat().st_mtime_ns == written
-    note = json.loads((copied / "guide.json").read_text(encoding="utf-8"))
-    (copied / "guide.json").write_text(
-        json.dumps({**note, "drawn_by": "other code"}), encoding="utf-8"
-    )
-    write_caption_data("small", copied)
-    assert (copied / "webqa" / "imgs.tsv").stat().st_mtime_ns > written
-
-
-@pytest.mark.slow
-def test_a_guide_that_is_not_there_or_another_one_is_refused(copied: Path, tmp_path: Path) -> None:
-    with pytest.raises(VragError, match=r"unknown edition 'huge'.*'full', 'small'"):
-        write_caption_data("huge", copied)
-    with pytest.raises(VragError, match="no complete Field Guide, expected the small one"):
-        write_caption_data("small", tmp_path / "empty")
-    with pytest.raises(VragError, match="holds the small Field Guide, expected the full one"):
-        write_caption_data("full", copied)
-    shutil.rmtree(copied / "images")
-    (copied / "webqa" / "captions.json").unlink()
-    with pytest.raises(VragError, match=r"images.*jpg: .* cannot be written \(No such file"):
-        write_caption_data("small", copied)
+    generate_field_guide("small", copied)
+    for name in ("WebQA_train_val.json", "imgs.tsv", "imgs.lineidx"):
+        assert (copied / "webqa" / name).read_bytes() == (
+            guide_folder / "webqa" / name
+        ).read_bytes()
 
 
 @pytest.mark.slow

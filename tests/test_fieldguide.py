@@ -49,9 +49,9 @@ def digest(folder: Path) -> str:
 def interrupted(guide_folder: Path, tmp_path: Path) -> Path:
     """The small guide, drawn by several workers, killed while its fourth species was drawn."""
     guide = shutil.copytree(guide_folder, tmp_path / "guide")
-    note = json.loads((guide / "guide.json").read_text(encoding="utf-8"))
-    del note["complete"]
-    (guide / "guide.json").write_text(json.dumps(note), encoding="utf-8")
+    note = json.loads((guide / "edition.json").read_text(encoding="utf-8"))
+    note["complete"] = False
+    (guide / "edition.json").write_text(json.dumps(note), encoding="utf-8")
     killed = sorted((guide / "images").iterdir())[3]
     killed.rename(killed.with_name(f".{killed.name}.part"))
     return guide
@@ -76,7 +76,7 @@ def test_a_finished_guide_is_left_alone(guide_folder: Path) -> None:
 def test_a_folder_with_other_images_is_not_touched(tmp_path: Path) -> None:
     (tmp_path / "images").mkdir()
     (tmp_path / "images" / "mine.jpg").write_bytes(b"precious")
-    with pytest.raises(VragError, match="not a Field Guide"):
+    with pytest.raises(VragError, match="not drawn by this kit"):
         generate_field_guide("small", tmp_path)
     assert (tmp_path / "images" / "mine.jpg").read_bytes() == b"precious"
 

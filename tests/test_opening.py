@@ -152,10 +152,10 @@ def test_a_forecast_does_not_draw_for_minutes_but_says_what_does(
 def test_what_a_forecast_draws_in_seconds_is_noted_and_once(
     guide_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def copied(edition: str, folder: Path, *, workers: int) -> Path:
-        return Path(shutil.copytree(guide_folder, folder, dirs_exist_ok=True))
+    def copied(edition: str, workers: int, folder: Path) -> None:
+        shutil.copytree(guide_folder, folder, dirs_exist_ok=True)
 
-    monkeypatch.setattr("vrag_kit.synthetic.drawn_guide.generate_field_guide", copied)
+    monkeypatch.setattr("vrag_kit.synthetic.guide._draw", copied)
     monkeypatch.chdir(tmp_path)
     with dry_run(tmp_path / "scratch"), collect_notes() as notes:
         open_benchmark("field-guide-small")

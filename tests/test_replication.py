@@ -143,7 +143,7 @@ def test_one_changed_byte_of_the_annotations_is_another_edition(
 
 def test_a_drawn_edition_is_synthetic_whatever_its_name(tmp_path: Path, papers: Benchmark) -> None:
     told = {"edition": "small", "drawn_by": "0"}
-    (tmp_path / "guide.json").write_text(json.dumps(told), encoding="utf-8")
+    (tmp_path / "edition.json").write_text(json.dumps(told), encoding="utf-8")
     name, query = next(iter(papers.queries.items()))
     where = f"{tmp_path / 'annotations.jsonl'} line 1"
     first = {name: replace(query, metadata={**query.metadata, "where": where})}

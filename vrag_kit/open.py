@@ -19,7 +19,8 @@ from vrag_kit.benchmarks import (
 from vrag_kit.benchmarks.knowledge_base import Page
 from vrag_kit.errors import VragError, did_you_mean
 from vrag_kit.synthetic.data_card import data_card_note as data_card_note  # of the same names
-from vrag_kit.synthetic.drawn_guide import DRAWN, Source, field_guide_folder
+from vrag_kit.synthetic.generate import DRAWN, Source
+from vrag_kit.synthetic.guide import generate_field_guide
 from vrag_kit.types import Benchmark
 from vrag_kit.workspace import path as project_path
 
@@ -173,7 +174,7 @@ def _files(kind: _Kind, source: Source) -> dict[str, str]:
     """
     files = _named(kind, source)
     if isinstance(source, str):
-        field_guide_folder(DRAWN[source], project_path(f"data/{source}"))
+        generate_field_guide(DRAWN[source], project_path(f"data/{source}"))
     return files
 
 

@@ -55,10 +55,9 @@ def is_synthetic(benchmark: Benchmark) -> bool:
 def _is_drawn(where: str) -> bool:
     """Whether a file lies in a folder with the note that drawing an edition leaves there."""
     for folder in (Path(where), *Path(where).parents):
-        for name in ("guide.json", "edition.json"):
-            try:
-                if "drawn_by" in json.loads((folder / name).read_text(encoding="utf-8")):
-                    return True
-            except (OSError, ValueError, TypeError):
-                continue
+        try:
+            if "drawn_by" in json.loads((folder / "edition.json").read_text(encoding="utf-8")):
+                return True
+        except (OSError, ValueError, TypeError):
+            continue
     return False

@@ -7,9 +7,7 @@ from typing import Any
 
 from vrag_kit.errors import VragError, did_you_mean
 from vrag_kit.open import check_data_spec
-from vrag_kit.synthetic.crag_mm.opening import CRAG_MM_EDITIONS
-from vrag_kit.synthetic.drawn_guide import DRAWN
-from vrag_kit.synthetic.mrag_bench.opening import DRAWN_MRAG
+from vrag_kit.synthetic.generate import CRAG_MM_EDITIONS, DRAWN, DRAWN_MRAG
 from vrag_kit.synthetic.mrag_suite.opening import suite_edition
 from vrag_kit.synthetic.real_data import resolve_rows
 from vrag_kit.workspace import path as project_path

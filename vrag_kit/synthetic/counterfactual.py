@@ -21,8 +21,7 @@ from vrag_kit.benchmarks.images import decode
 from vrag_kit.errors import VragError
 from vrag_kit.generation import gt_clue
 from vrag_kit.generation.contexts import CONTRADICTION, Others
-from vrag_kit.synthetic.drawn_guide import DRAWN, Source
-from vrag_kit.synthetic.generator_version import generator_version
+from vrag_kit.synthetic.generate import DRAWN, VERSION, Source
 from vrag_kit.synthetic.organisms import KINDS
 from vrag_kit.synthetic.pages import EDITIONS, plan_species, species_slots
 from vrag_kit.synthetic.photographs import numbered_species
@@ -69,10 +68,8 @@ class CounterfactualImage:
 
     @property
     def stamp(self) -> str:
-        """Changes with the species, the photograph, and the code that plans and draws
-        them.
-        """
-        drawn = repr((self.species, self.edition, self.photo, generator_version("views", "pages")))
+        """Changes with the species, the photograph, and the version of the generator."""
+        drawn = repr((self.species, self.edition, self.photo, VERSION))
         return hashlib.sha256(drawn.encode()).hexdigest()
 
     def data(self) -> bytes:

@@ -8,10 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from vrag_kit.analysis.report_tables import MarkdownText
-from vrag_kit.synthetic.crag_mm.opening import CRAG_MM_EDITIONS
-from vrag_kit.synthetic.drawn_guide import DRAWN
-from vrag_kit.synthetic.mrag_bench import DRAWN_MRAG
-from vrag_kit.synthetic.mrag_suite.opening import DRAWN_SUITE
+from vrag_kit.synthetic.generate import CRAG_MM_EDITIONS, DRAWN, DRAWN_MRAG, DRAWN_SUITE
 from vrag_kit.workspace import path as project_path
 
 _HERE = Path(__file__).parent.resolve()

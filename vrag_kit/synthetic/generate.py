@@ -1,5 +1,7 @@
-"""Draws an edition into a folder once: `edition.json` there names the edition and the code
-that drew it, says how it is drawn again, and is complete once all is written.
+"""The synthetic editions by name, and generating one into a folder once.
+
+`edition.json` in the folder says which edition it holds and by which `VERSION` of the generators,
+and is complete once all is written.
 """
 
 from __future__ import annotations
@@ -7,9 +9,10 @@ from __future__ import annotations
 import json
 import multiprocessing
 import shutil
-from collections.abc import Callable, Collection, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict
 from pathlib import Path
+from typing import Any
 
 from vrag_kit.dry_run import current_dry_run
 from vrag_kit.errors import NotGeneratedError, VragError
@@ -18,40 +21,113 @@ from vrag_kit.log import logger
 from vrag_kit.types import Json
 from vrag_kit.workspace import display_path
 
-NOTE = "edition.json"
-_AGAIN = "again"
-"""Key of the note: what is typed to draw it, but for the folder. It says nothing about
-what is drawn.
+VERSION = 1
+"""Version of all generators. Raise it when bytes change, which the manifest of the tests shows:
+folders of another version are then generated again.
 """
-_NAMES = {
-    "generate_crag_mm": "field-guide-crag-mm",
-    "generate_mrag_bench": "field-guide-mrag-bench",
-    "generate_suite": "field-guide-mrag-suite",
+NOTE = "edition.json"
+Source = str | Mapping[str, str]
+"""A synthetic edition by name, or a mapping of real files."""
+_MEGABYTES = {
+    "field-guide": {"full": 170, "small": 10},
+    "field-guide-mrag-bench": {"full": 60, "small": 4},
+    "field-guide-crag-mm": {"full": 40, "small": 3},
+    "field-guide-mrag-suite": {"full": 10, "small": 3},
 }
-"""Function that draws → its full edition as `vrag draw` names it."""
+"""Name → edition → size on disk."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class EditionSpec:
-    """What is drawn, for messages."""
-
-    what: str  # "CRAG-MM"
-    by: str  # the function that is called
-    megabytes: int  # of the folder
+def _names(benchmark: str) -> dict[str, str]:
+    return {benchmark: "full", f"{benchmark}-small": "small"}
 
 
-def check_edition(edition: str, known: Collection[str], what: str) -> None:
-    """Raise `VragError` for an edition that there is not."""
-    if edition not in known:
-        raise VragError(
-            f"unknown edition {edition!r} of {what}; expected one of {', '.join(map(repr, known))}."
-        )
+DRAWN = _names("field-guide")
+"""Name of an edition of the Field Guide → "full" or "small"; its folder is data/<name>."""
+DRAWN_MRAG = _names("field-guide-mrag-bench")
+"""The same of MRAG-Bench."""
+CRAG_MM_EDITIONS = _names("field-guide-crag-mm")
+"""The same of CRAG-MM."""
+DRAWN_SUITE = _names("field-guide-mrag-suite")
+"""The same of MRAG-Suite."""
 
 
-def refuse_generation(folder: Path, edition: str, megabytes: int, command: str) -> None:
-    """Raise `NotGeneratedError` for the edition "full" in a dry run that counts model calls.
-    Generating it takes minutes. For a smaller edition, note that it is generated.
+def generate_once(
+    benchmark: str,
+    edition: str,
+    editions: Mapping[str, Any],  # Any: each benchmark has its own dataclass of sizes
+    folder: Path | str,
+    draw: Callable[[Path], None],
+    outputs: Sequence[str],
+    **note: object,
+) -> Path:
+    """Return `folder`, which then holds an edition of `benchmark` ("field-guide-crag-mm").
+
+    `draw(folder)` is called unless it does, by one process at a time; it may go on with what an
+    interrupted call wrote. `outputs` are the folders that it fills; those of another edition or
+    version are removed first. `note` is recorded beside the edition.
+
+    Raises `VragError` for an unknown edition, for a folder that cannot be written or has such
+    folders with other content, and in a script that generates without
+    `if __name__ == "__main__":`; `NotGeneratedError` in a dry run that counts model calls, for the
+    full edition, which takes minutes.
     """
+    if edition not in editions:
+        raise VragError(
+            f"unknown edition {edition!r} of {benchmark}; expected one of"
+            f" {', '.join(map(repr, editions))}."
+        )
+    folder = Path(folder)
+    note = {"edition": edition, **asdict(editions[edition]), "drawn_by": VERSION, **note}
+    begun = {**json.loads(json.dumps(note)), "complete": False}
+    done = {**begun, "complete": True}
+    if read_note(folder) == done:
+        return folder
+    megabytes = _MEGABYTES[benchmark].get(edition, 1)
+    _refuse_in_dry_run(folder, edition, benchmark, megabytes)
+    if getattr(multiprocessing.current_process(), "_inheriting", False):
+        raise VragError(
+            "a process that draws has run this script from its top; put the code that generates"
+            ' data below `if __name__ == "__main__":`.'
+        )
+    try:
+        with lock_folder(folder, f"generating {benchmark}"):
+            if read_note(folder) != done:
+                _clear(folder, outputs, begun)
+                write_file(folder / NOTE, json.dumps(begun, indent=1))
+                draw(folder)
+                write_file(folder / NOTE, json.dumps(done, indent=1))
+    except OSError as error:
+        raise VragError(
+            f"{folder}: {benchmark} cannot be drawn there ({error.strerror or error}). Choose a"
+            f" folder with write access and {megabytes} MB free."
+        ) from error
+    return folder
+
+
+def read_note(folder: Path) -> Json:
+    """Return the note of a folder; empty if there is none."""
+    try:
+        return dict(json.loads((folder / NOTE).read_text(encoding="utf-8")))
+    except (FileNotFoundError, NotADirectoryError, json.JSONDecodeError):
+        return {}
+
+
+def _clear(folder: Path, outputs: Sequence[str], begun: Json) -> None:
+    """Remove the outputs of another edition or version."""
+    existing = [folder / name for name in outputs if (folder / name).exists()]
+    before = read_note(folder)
+    if existing and not before:
+        raise VragError(
+            f"{folder}: holds {existing[0].name!r}, which was not drawn by this kit. Choose another"
+            " folder."
+        )
+    if existing and before != begun:
+        logger.info(f"{folder}: another edition or version; it is generated again")
+        for path in existing:
+            shutil.rmtree(path)
+
+
+def _refuse_in_dry_run(folder: Path, edition: str, benchmark: str, megabytes: int) -> None:
     current = current_dry_run()
     if current is None or not current.asks:
         return
@@ -59,70 +135,7 @@ def refuse_generation(folder: Path, edition: str, megabytes: int, command: str) 
     if edition == "full":
         raise NotGeneratedError(
             f"{place} is not drawn yet, or by older code ({megabytes} MB; minutes of work for all"
-            f" cores). The run draws it; `{command} {place}` does now, and then what is asked can"
-            " be counted."
+            f" cores). The run draws it; `vrag draw {benchmark} {place}` does now, and then what is"
+            " asked can be counted."
         )
     logger.warning(f"{place} was not drawn yet, and is now ({megabytes} MB)")
-
-
-def generate_once(
-    folder: Path | str, note: Json, draw: Callable[[Path, Json], None], drawing: EditionSpec
-) -> Path:
-    """The folder, once it holds what `note` tells: `draw(folder, note)` is called unless it
-    does, by one process at a time.
-
-    `draw` begins with `clear_outputs`. Raises `VragError` for a folder that cannot be written,
-    and in a script that draws without `if __name__ == "__main__":`.
-    """
-    folder, note = Path(folder), json.loads(json.dumps(note))
-    done = {**note, "complete": True}
-    small = "" if note["edition"] == "full" else f"-{note['edition']}"
-    command = f"vrag draw {_NAMES[drawing.by]}{small}"
-    if _read(folder) == done:
-        return folder
-    refuse_generation(folder, note["edition"], drawing.megabytes, command)
-    if getattr(multiprocessing.current_process(), "_inheriting", False):
-        raise VragError(
-            "a drawing process has begun to draw, for it runs this script from its top; put the"
-            f' call of {drawing.by} below `if __name__ == "__main__":`.'
-        )
-    try:
-        with lock_folder(folder, f"drawing {drawing.what}"):
-            if _read(folder) != done:
-                draw(folder, note)
-                write_file(folder / NOTE, json.dumps({**done, _AGAIN: command}, indent=1))
-    except OSError as error:
-        raise VragError(
-            f"{folder}: {drawing.what} cannot be drawn there ({error.strerror or error}). Choose a"
-            f" folder with write access and {drawing.megabytes} MB free."
-        ) from error
-    return folder
-
-
-def clear_outputs(folder: Path, rooms: Sequence[Path], note: Json) -> None:
-    """Remove the folders `rooms` that other code or another edition drew, keep
-    those that this one has begun, and note that it has.
-
-    Raises `VragError` for one that this kit did not draw.
-    """
-    there = [room for room in rooms if room.exists()]
-    before, begun = _read(folder), {**note, "complete": False}
-    if there and not before:
-        raise VragError(
-            f"{folder}: holds {there[0].name!r}, which was not drawn by this kit. Choose another"
-            " folder."
-        )
-    if there and before != begun:
-        logger.info(f"{folder}: drawn by other code or as another edition; drawing it again")
-        for room in there:
-            shutil.rmtree(room)
-    write_file(folder / NOTE, json.dumps(begun, indent=1))
-
-
-def _read(folder: Path) -> Json:
-    """What a note says of what is drawn."""
-    try:
-        told = json.loads((folder / NOTE).read_text(encoding="utf-8"))
-        return {name: value for name, value in told.items() if name != _AGAIN}
-    except (FileNotFoundError, NotADirectoryError, json.JSONDecodeError):
-        return {}

@@ -1,105 +1,59 @@
-"""Draw a whole Field Guide into a folder, in the layout of Visual-RAG over iNaturalist
-2021.
+"""The Field Guide in the layout of Visual-RAG over iNaturalist 2021, and what goes with it.
 
     <folder>/annotations.jsonl      v2 rows, one query each
     <folder>/images/NNNNN_Kingdom_…_Genus_species/<uuid>.jpg
                                     the photographs
-    <folder>/guide.json             edition, seed, hash of the drawing code
-    <folder>/images24, articles, categories.json, webqa
-                                    what `companions` adds: a second corpus, and texts
+    <folder>/images24/NNNNN_Kingdom_…_Genus_species/<uuid>.jpg
+                                    coloured plates, some species missing (standing for
+                                    iNaturalist 2024)
+    <folder>/categories.json        scientific and common names, as iNaturalist lists them
+    <folder>/articles/<number>.md   one a species; a quarter of the questions are answered
+                                    there (standing for Wikipedia)
+    <folder>/articles_tell.json     these questions
+    <folder>/webqa/…                captions in the layout of WebQA
+    <folder>/edition.json           edition and version; complete once all is written
 
-The same edition and seed give the same bytes. Drawing goes species by species: an
-interrupted guide goes on where it stopped, and a guide that other code drew is drawn
-again (`stamps`).
+The same edition gives the same bytes. The plates are chosen like the photographs, but by other
+streams. Drawing goes species by species: an interrupted guide goes on where it stopped.
 """
 
 from __future__ import annotations
 
-import json
-import multiprocessing
-import os
-import shutil
-from dataclasses import asdict
 from functools import partial
 from pathlib import Path
 
-from vrag_kit.errors import VragError
-from vrag_kit.files import lock_folder, write_file
-from vrag_kit.log import logger, track
-from vrag_kit.processes import worker_pool
-from vrag_kit.synthetic.extra_corpora import extra_corpora_exist, generate_extra_corpora
-from vrag_kit.synthetic.generator_version import generator_version
+from vrag_kit.files import write_file
+from vrag_kit.log import track
+from vrag_kit.processes import available_cores, worker_pool
+from vrag_kit.synthetic.captions import write_webqa
+from vrag_kit.synthetic.generate import generate_once
 from vrag_kit.synthetic.page_drawing import generate_species
 from vrag_kit.synthetic.pages import EDITIONS, species_slots
-from vrag_kit.types import Json
-
-DRAWN_BY = "page_drawing"
-"""The module that decides, with all that it imports, what a guide looks like."""
+from vrag_kit.synthetic.plate_drawing import draw_plates, slots_with_plates
+from vrag_kit.synthetic.species_texts import write_species_texts
 
 
 def generate_field_guide(edition: str, folder: Path | str, *, workers: int | None = None) -> Path:
-    """Draw an edition ("full" or "small") into `folder` unless it is already there;
-    returns the folder.
+    """Generate an edition ("full" or "small") in `folder` unless it exists; returns the folder.
 
-    `workers` processes draw at once (default: one a core). Raises `VragError` for an
-    unknown edition or a folder that cannot be written, and in a script that draws
-    without `if __name__ == "__main__":`.
+    `workers` processes draw at once (default: one a core). Raises as `generate_once` does.
     """
-    if edition not in EDITIONS:
-        raise VragError(
-            f"unknown edition {edition!r} of the Field Guide; expected one of"
-            f" {', '.join(map(repr, EDITIONS))}."
-        )
-    folder = Path(folder)
-    wanted = {
-        "edition": edition,
-        **json.loads(json.dumps(asdict(EDITIONS[edition]))),
-        "drawn_by": generator_version(DRAWN_BY),
-    }
-    if _read_note(folder) == {**wanted, "complete": True} and extra_corpora_exist(edition, folder):
-        return folder
-    if getattr(multiprocessing.current_process(), "_inheriting", False):
-        raise VragError(
-            "the drawing processes run this script again from its top; put its code below `if"
-            ' __name__ == "__main__":`.'
-        )
-    try:
-        with lock_folder(folder, "drawing the Field Guide"):
-            if _read_note(folder) != {**wanted, "complete": True}:
-                _draw(edition, folder, wanted, workers or os.cpu_count() or 1)
-            generate_extra_corpora(edition, folder, workers or os.cpu_count() or 1)
-    except OSError as error:
-        needed = 300 if edition == "full" else 10
-        raise VragError(
-            f"{folder}: the Field Guide cannot be drawn there ({error.strerror or error}). Choose a"
-            f" folder with write access and {needed} MB free; what was drawn is kept."
-        ) from error
-    return folder
+    draw = partial(_draw, edition, workers or available_cores())
+    outputs = ("images", "images24")
+    return generate_once("field-guide", edition, EDITIONS, folder, draw, outputs)
 
 
-def _draw(edition: str, folder: Path, wanted: Json, workers: int) -> None:
-    note = _read_note(folder)
-    if (folder / "images").exists() and {key: note.get(key) for key in wanted} != wanted:
-        if not note:
-            raise VragError(
-                f"{folder}: holds an 'images' folder that is not a Field Guide. Choose another"
-                " folder, or remove it."
-            )
-        logger.info(f"{folder}: drawn by other code or as another edition; drawing it again")
-        shutil.rmtree(folder / "images")
-    write_file(folder / "guide.json", json.dumps(wanted, indent=2))
-    (folder / "images").mkdir(exist_ok=True)
-    found = species_slots(EDITIONS[edition])
-    draw = partial(generate_species, EDITIONS[edition], folder / "images")
+def _draw(edition: str, workers: int, folder: Path) -> None:
+    size, with_plates = EDITIONS[edition], slots_with_plates(edition)
+    slots = species_slots(size)
+    images, plates = folder / "images", folder / "images24"
+    images.mkdir(exist_ok=True)
+    plates.mkdir(exist_ok=True)
     with worker_pool(workers) as pool:
-        drawn = pool.map(draw, range(len(found)), found)
-        rows = list(track(drawn, f"drawing the Field Guide ({edition})", len(found), "species"))
+        drawn = pool.map(partial(generate_species, size, images), range(len(slots)), slots)
+        rows = list(track(drawn, f"drawing the Field Guide ({edition})", len(slots), "species"))
+        plated = pool.map(partial(draw_plates, edition, plates), with_plates)
+        list(track(plated, f"drawing the plates ({edition})", len(with_plates), "species"))
     write_file(folder / "annotations.jsonl", "".join(rows))
-    write_file(folder / "guide.json", json.dumps({**wanted, "complete": True}, indent=2))
-
-
-def _read_note(folder: Path) -> Json:
-    try:
-        return dict(json.loads((folder / "guide.json").read_text(encoding="utf-8")))
-    except (FileNotFoundError, NotADirectoryError, json.JSONDecodeError):
-        return {}
+    write_species_texts(edition, folder)
+    write_webqa(size, images, folder / "webqa")

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from vrag_kit.benchmarks.datasets.crag_mm_index import page_chunks
 from vrag_kit.benchmarks.datasets.crag_mm import SPLITS
+from vrag_kit.benchmarks.datasets.crag_mm_index import page_chunks
 from vrag_kit.config import Entry, hardware_of
 from vrag_kit.errors import VragError
 from vrag_kit.generation import ConversationConfig, EarlyStop, TokenLimit, load_rewriter

@@ -14,12 +14,11 @@ from vrag_kit.papers.crag_mm.parameters import index_folders
 from vrag_kit.synthetic.crag_mm.drawing import generate_crag_mm
 from vrag_kit.synthetic.crag_mm.larger_web import larger_web
 from vrag_kit.synthetic.crag_mm.rows import MULTI_TURN, SINGLE_TURN
+from vrag_kit.synthetic.generate import CRAG_MM_EDITIONS
 from vrag_kit.synthetic.real_data import resolve_rows
 from vrag_kit.types import Benchmark
 from vrag_kit.workspace import path as project_path
 
-CRAG_MM_EDITIONS = {"field-guide-crag-mm": "full", "field-guide-crag-mm-small": "small"}
-"""Name → edition of the drawn CRAG-MM; it is drawn into data/<name>."""
 WEBS = ("standard", "large")
 """The webs of a drawn edition: the one that is drawn, and `larger_web`."""
 EgoSize = Sequence[int] | None

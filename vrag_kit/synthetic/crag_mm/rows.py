@@ -9,8 +9,8 @@ from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 
-from vrag_kit.benchmarks.datasets.crag_mm_index import MARKS, write_annotations
 from vrag_kit.benchmarks.datasets.crag_mm import NAMES, cached_image_name, images_folder
+from vrag_kit.benchmarks.datasets.crag_mm_index import MARKS, write_annotations
 from vrag_kit.files import write_file
 from vrag_kit.log import track
 from vrag_kit.synthetic.crag_mm.edition import CragMMEdition, Session, Split

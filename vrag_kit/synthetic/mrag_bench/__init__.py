@@ -5,7 +5,6 @@ set's own layout.
 from vrag_kit.synthetic.mrag_bench.drawing import generate_mrag_bench
 from vrag_kit.synthetic.mrag_bench.edition import EDITIONS
 from vrag_kit.synthetic.mrag_bench.opening import (
-    DRAWN_MRAG,
     open_class_labels,
     open_mrag_bench,
     open_mrag_passages,
@@ -15,7 +14,6 @@ from vrag_kit.synthetic.mrag_bench.scenarios import SCENARIOS
 from vrag_kit.synthetic.mrag_bench.topics import training_names
 
 __all__ = [
-    "DRAWN_MRAG",
     "EDITIONS",
     "SCENARIOS",
     "generate_mrag_bench",

@@ -9,14 +9,12 @@ from pathlib import Path
 from vrag_kit.benchmarks.datasets.mrag_bench import load_mrag_bench
 from vrag_kit.benchmarks.datasets.mrag_bench_corpora import load_mrag_texts, read_class_labels
 from vrag_kit.errors import VragError
+from vrag_kit.synthetic.generate import DRAWN_MRAG
 from vrag_kit.synthetic.mrag_bench.drawing import LABELS_FILE, generate_mrag_bench
 from vrag_kit.synthetic.mrag_bench.texts import TEXTS
 from vrag_kit.synthetic.real_data import resolve_rows
 from vrag_kit.types import Benchmark
 from vrag_kit.workspace import path as project_path
-
-DRAWN_MRAG = {"field-guide-mrag-bench": "full", "field-guide-mrag-bench-small": "small"}
-"""Name → edition of the drawn MRAG-Bench; it is drawn into data/<name>."""
 
 
 def open_mrag_bench(

@@ -16,7 +16,8 @@ from vrag_kit.claims.verdicts import EntailmentLabel
 from vrag_kit.errors import VragError, did_you_mean
 from vrag_kit.papers.mrag_suite.printed import DATASETS
 from vrag_kit.papers.mrag_suite.prompts import domain_of
-from vrag_kit.synthetic.drawn_guide import field_guide_folder
+from vrag_kit.synthetic.generate import DRAWN_SUITE
+from vrag_kit.synthetic.guide import generate_field_guide
 from vrag_kit.synthetic.mrag_bench.drawing import generate_mrag_bench
 from vrag_kit.synthetic.mrag_suite.asking import trait_questions
 from vrag_kit.synthetic.mrag_suite.charts import CHART_TEXTS, CHART_WORDS, ROWS, SENTENCES
@@ -39,8 +40,6 @@ from vrag_kit.synthetic.traits import Species
 from vrag_kit.types import Benchmark, Query
 from vrag_kit.workspace import path as project_path
 
-DRAWN_SUITE = {"field-guide-mrag-suite": "full", "field-guide-mrag-suite-small": "small"}
-"""Name → edition of the drawn suite; it is drawn into data/<name>."""
 VISUAL_RAG = "Visual-RAG"
 MRAG_BENCH = "MRAG-Bench"
 _GUIDES = {"full": "field-guide", "small": "field-guide-small"}
@@ -179,7 +178,7 @@ def generate_suite_with_guide(suite: str, folder: Path | str = "") -> tuple[Path
     Field Guide that it is about, where they are not there; returns both folders.
     """
     edition = suite_edition(suite)
-    guide = field_guide_folder(edition, project_path(_guide(edition)))
+    guide = generate_field_guide(edition, project_path(_guide(edition)))
     return generate_suite(edition, folder or project_path(f"data/{suite}"), guide), guide
 
 
@@ -226,6 +225,6 @@ def _draw(suite: str, names: Mapping[str, Entry]) -> None:
     if MRAG_BENCH in names:
         generate_mrag_bench(edition, project_path(f"data/{_MRAG[edition]}"))
     if VISUAL_RAG in names:
-        field_guide_folder(edition, project_path(_guide(edition)))
+        generate_field_guide(edition, project_path(_guide(edition)))
     if set(names) - {MRAG_BENCH, VISUAL_RAG}:
         generate_suite_with_guide(suite)
