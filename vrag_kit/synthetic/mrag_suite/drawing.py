@@ -37,7 +37,7 @@ def generate_suite(edition: str, folder: Path | str, guide: Path | str) -> Path:
     `generate_once` does.
     """
     note = read_note(Path(guide))
-    wanted = EDITIONS[edition].guide if edition in EDITIONS else edition
+    wanted = EDITIONS[edition].guide if edition in EDITIONS else note.get("edition")
     if (note.get("edition"), note.get("complete")) != (wanted, True):
         raise VragError(
             f"{guide}: not the complete {wanted} Field Guide, which this edition is drawn from."
