@@ -25,13 +25,8 @@ from vrag_kit.log import track
 from vrag_kit.processes import available_cores, worker_pool
 from vrag_kit.synthetic.generate import generate_once
 from vrag_kit.synthetic.mrag_bench.edition import EDITIONS, N_SHARDS, plan_edition
-from vrag_kit.synthetic.mrag_bench.rows import write_shards
+from vrag_kit.synthetic.mrag_bench.rows import draw_topic, labels_file, topic_rows, write_shards
 from vrag_kit.synthetic.mrag_bench.texts import TEXTS, write_passages
-from vrag_kit.synthetic.mrag_bench.topic_drawing import (
-    generate_topic,
-    labels_file,
-    topic_rows,
-)
 
 LABELS_FILE = "labels.csv"
 
@@ -54,9 +49,9 @@ def _draw(edition: str, workers: int, folder: Path) -> None:
     corpus.mkdir()
     planned = plan_edition(size)
     with worker_pool(workers) as pool:
-        made = pool.map(partial(generate_topic, size, corpus), planned, chunksize=4)
+        made = pool.map(partial(draw_topic, size, corpus), planned, chunksize=4)
         drawn = list(track(made, f"drawing MRAG-Bench ({size.seed})", len(planned), "topics"))
-    rows = topic_rows(size, drawn, corpus)
+    rows, ids = topic_rows(size, drawn, corpus)
     write_shards(rows, folder / "data", N_SHARDS)
     write_file(folder / LABELS_FILE, labels_file(drawn))
-    write_passages(size, planned, {row.question.name: row.id for row in rows}, folder / TEXTS)
+    write_passages(size, planned, ids, folder / TEXTS)

@@ -6,7 +6,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from vrag_kit.synthetic.mrag_bench.options import Options, shuffle_options
 from vrag_kit.synthetic.mrag_bench.regions import REGIONS, RegionTopic
 from vrag_kit.synthetic.mrag_bench.scenarios import (
     NAMED_SHARE,
@@ -59,7 +58,7 @@ class PlannedQuestion:
     number: int  # its place among those of its scenario
     asks: str
     text: str
-    options: Options
+    options: tuple[str, ...]  # four
     letter: str
     examples: tuple[int, ...]  # indices into the topic's pool
     name: str  # of its query picture's stream
@@ -131,14 +130,16 @@ def _question(about: Topic, number: int, turn: int, pool: int) -> PlannedQuestio
     rng = stream(about.key, "question", turn)
     asked = about.questions()
     question = asked[(turn + int(stream(about.key).integers(2))) % len(asked)]
-    options, letter = shuffle_options(question, rng)
+    options = [str(each) for each in rng.choice(question.others, size=3, replace=False)]
+    place = int(rng.integers(4))
+    options.insert(place, question.answer)
     shown = rng.permutation(pool)[:N_EXAMPLES]
     return PlannedQuestion(
         number=number,
         asks=question.asks,
         text=question.text,
-        options=options,
-        letter=letter,
+        options=tuple(options),
+        letter="ABCD"[place],
         examples=tuple(int(i) for i in shown),
         name=f"{about.key}/query/{turn}",
     )
