@@ -32,7 +32,7 @@ from vrag_kit.generation import (
     with_min_clues,
     zero_shot,
 )
-from vrag_kit.papers.visual_rag import judge_prompt
+from vrag_kit.papers.visual_rag import RUBRIC
 from vrag_kit.papers.visual_rag.prompts import PROMPTS
 from vrag_kit.retrieval.metrics import oracle_run
 from vrag_kit.synthetic import generate_field_guide
@@ -113,7 +113,7 @@ def text_prompts(guide: Benchmark) -> Iterator[tuple[str, str, str, Prompt]]:
 def judge_prompts(guide: Benchmark) -> Iterator[tuple[str, str, str, Prompt]]:
     for query in guide.queries.values():
         for answer in ("blue", "I cannot tell.\nPerhaps {red}."):
-            yield "judge", "", "", judge_prompt(query, answer)
+            yield "judge", "", "", RUBRIC.build_prompt(query, answer)
 
 
 def builder_prompts(guide: Benchmark, folder: Path) -> Iterator[tuple[str, str, str, Prompt]]:

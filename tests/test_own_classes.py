@@ -476,7 +476,7 @@ def test_of_a_judge_an_empty_reply_is_no_verdict_and_is_counted(
     mine(SAYS)
     entry = {"model": "mine:Gives", "what": "empty"}
     answers = asked([entry], texts, tmp_path).assign(answer="red", status="ok")
-    rubric = Rubric(scale=SHARES, prompt=lambda query, _: query.text, read=float, repair=str)
+    rubric = Rubric(scale=SHARES, template="{question}", read=float, repair="{reason}")
     judged = judge_answers(load_judge(entry, tmp_path, rubric=rubric), texts, answers)
     np.testing.assert_array_equal(judged["score"], [np.nan, 1])
     assert judged["verdict"][0] == "empty: the model ended without a word"

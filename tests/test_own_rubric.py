@@ -23,7 +23,6 @@ from vrag_kit.judging import (
     Scale,
     Verdict,
     judge_answers,
-    judge_subset,
     load_judge,
     scale_of,
 )
@@ -44,7 +43,7 @@ def with_key(monkeypatch: pytest.MonkeyPatch) -> None:
 def readmes() -> Rubric:
     """The rubric that the README shows."""
     known: dict[str, object] = {}
-    exec(shown("def compared"), known)
+    exec(shown("share = Rubric"), known)
     rubric = known["share"]
     assert isinstance(rubric, Rubric)
     return rubric
@@ -73,7 +72,7 @@ def judged(rubric: Rubric, says: Says, folder: Path, *answers: str) -> pd.DataFr
 def test_the_readmes_is_asked_as_one_text_and_its_number_is_the_score(tmp_path: Path) -> None:
     model = Says("0.25")
     assert list(judged(readmes(), model, tmp_path, "pink")["score"]) == [0.25]
-    words = "From 0 to 1, how well does 'pink' say one of ('red',)? Say a number alone."
+    words = "From 0 to 1, how well does “pink” say one of: red? A number alone."
     assert model.heard == [(Message(role="user", parts=(words,)),)]
 
 
@@ -111,30 +110,17 @@ def test_scores_on_another_scale_are_brought_to_that_of_accuracy(tmp_path: Path)
 
 
 @pytest.mark.parametrize(
-    ("changes", "words"),
+    ("fields", "words"),
     [
-        (
-            {"prompt": lambda query, answer: 5},
-            "prompt gave 5 for an answer to 'q'; expected a text",
-        ),
-        (
-            {"prompt": lambda query: "x"},
-            "prompt failed with TypeError: [^(]*\\(\\) takes .* given. It is called with the query",
-        ),
-        (
-            {"prompt": lambda query, _: {}[_]},
-            r"prompt failed with KeyError: .*bric.py:\d+",
-        ),
-        ({"repair": lambda: "x"}, "its repair failed with TypeError: .* called with the reason"),
-        ({"repair": lambda why: None}, "its repair gave None; expected a text"),
-        ({"settles": lambda query, answer: 1.0}, "its settles gave 1.0 .* expected a Verdict, or"),
+        (lambda query: {}, r"TypeError: [^(]*\(\) takes .* given. It is called with the query"),
+        (lambda query, answer: {}[answer], r"KeyError: .*bric.py:\d+"),
     ],
 )
 def test_what_a_rubrics_own_functions_do_wrong_is_said(
-    changes: dict[str, object], words: str, tmp_path: Path
+    fields: object, words: str, tmp_path: Path
 ) -> None:
-    with pytest.raises(VragError, match=f"rubric: .*{words}"):
-        judged(replace(readmes(), **changes), Says("well", "well"), tmp_path, "red")
+    with pytest.raises(VragError, match=f"rubric: its fields failed with {words}"):
+        judged(replace(readmes(), fields=fields), Says("well", "well"), tmp_path, "red")
 
 
 def test_words_on_which_the_reader_fails_are_unreadable(tmp_path: Path) -> None:
@@ -159,7 +145,7 @@ def test_a_scale_that_is_none_is_said() -> None:
 
 def test_judges_of_one_name_are_told_apart_by_rubric_scale_and_model(tmp_path: Path) -> None:
     mine = readmes()
-    other = replace(mine, prompt=lambda query, answer: f"Is {answer} any of {query.answers}?")
+    other = replace(mine, template="Is {answer} any of {references}?")
     wide = replace(mine, scale=Scale(0.0, 2.0))
     told = [(mine, "1"), (other, "1"), (wide, "1"), (mine, "0.5"), (mine, "1")]
     tables = [
@@ -172,15 +158,19 @@ def test_judges_of_one_name_are_told_apart_by_rubric_scale_and_model(tmp_path: P
     assert keys[4] == keys[0]
 
 
-def test_a_rubric_that_wants_more_of_a_question_than_words_is_still_a_judge(
-    tmp_path: Path,
-) -> None:
-    asked = replace(QUERY, metadata={"hint": "a colour"})
-    rubric = replace(readmes(), prompt=lambda query, answer: f"{query.metadata['hint']}: {answer}")
-    one = replace(ONE, queries={"q": asked})
+def test_a_rubrics_fields_may_come_from_more_of_a_query_than_its_words(tmp_path: Path) -> None:
+    rubric = replace(
+        readmes(),
+        template="{hint}: {answer}",
+        fields=lambda query, answer: {"hint": query.metadata["hint"], "answer": answer},
+    )
+    one = replace(ONE, queries={"q": replace(QUERY, metadata={"hint": "a colour"})})
     rows = pd.DataFrame({"query_id": "q", "answer": ["red"], "status": "ok", "detail": ""})
-    table = judge_answers(load_judge(Says("1"), tmp_path, rubric=rubric), one, rows)
+    model = Says("1")
+    table = judge_answers(load_judge(model, tmp_path, rubric=rubric), one, rows)
     assert list(table["score"]) == [1.0]
+    assert set(table["judge_prompt"]) == {"{hint}: {answer}"}
+    assert model.heard[0][0].parts == ("a colour: red",)
 
 
 SPEAKER = """
@@ -226,7 +216,7 @@ def test_a_rubric_in_the_words_of_a_parameter_file_is_asked_and_its_last_line_is
     judge = load_judge(in_the_readmes_words("mine:Speaker"), tmp_path, rubric=protocol)
     rows = pd.DataFrame({"query_id": "q", "answer": ["{question}"], "status": "ok", "detail": ""})
     query = replace(QUERY, answers=("red", "crimson"))
-    table = judge_subset(judge, replace(ONE, queries={"q": query}), rows)
+    table = judge_answers(judge, replace(ONE, queries={"q": query}), rows, partial=True)
     assert table["score"][0] == pytest.approx(score, nan_ok=True)
     first, *again = sys.modules["mine"].heard
     assert first.startswith(
@@ -254,13 +244,12 @@ def test_other_words_are_another_judge(mine: Write, tmp_path: Path) -> None:
         ({"model": "gpt-4o@openai", "rubric": {"prompt": "{answer}"}}, "in which {answer} stands"),
         (
             {"model": "gpt-4o@openai", "rubric": "Is {answer} like {reference}?"},
-            "{reference}, which is not filled in; expected {question}, {references}, {answer}, each"
-            " at will but {answer}. Did you mean {references}?",
+            "{reference}; expected {question}, {references}, {answer}. Did you mean 'references'?",
         ),
         ("You are a judge. Score {answer} from 0 to 1.", "judge: {model: <model>, rubric: <words>"),
         (
             {"model": "rule", "rubric": "Is {answer} right?"},
-            "it reads no rubric. Type `judge: rule`",
+            "expected no rubric. Type `judge: rule`",
         ),
         (
             {"model": "rule", "decoding": {"temperature": 0}},

@@ -34,7 +34,7 @@ def test_a_data_set_is_judged_by_its_own_metric_and_no_other_by_visual_rags_rubr
     judges = open_judges("gpt-4o@openai", dict.fromkeys([*DATASETS, "Own"], one), tmp_path)
     names = {name: judge.name for name, judge in judges.items()}
     assert names == {**OWN_METRIC, "Visual-RAG": "gpt-4o", "Own": "gpt-4o"}
-    asked = {name: each.words for name, each in judges.items() if isinstance(each, LLMJudge)}
+    asked = {name: each.prompt_text for name, each in judges.items() if isinstance(each, LLMJudge)}
     assert {name for name, words in asked.items() if OF_ORGANISMS in words} == {"Visual-RAG"}
     assert "color" not in asked["Own"]
     assert open_judges("rule", {"Visual-RAG": one}, tmp_path)["Visual-RAG"].name == "rule"
@@ -88,6 +88,6 @@ def test_anything_else_is_unreadable_and_no_number(raw: str) -> None:
 def test_the_grades_that_are_asked_for_are_those_that_are_read() -> None:
     assert isinstance(SHORT_ANSWERS, Rubric)
     for grade in ("CORRECT", "PARTIAL", "INCORRECT", "NO ANSWER"):
-        assert f'"Grade: {grade}"' in SHORT_ANSWERS.words
+        assert f'"Grade: {grade}"' in SHORT_ANSWERS.text
         assert f'"Grade: {grade}"' in SHORT_ANSWERS.build_repair("it is odd")
         read_grade(f"Grade: {grade}")

@@ -24,7 +24,6 @@ from vrag_kit.papers.crag_mm import (
     load_truthfulness_judge,
     read_json,
     read_result,
-    truthfulness_prompt,
     truthfulness_rubric,
     with_abstention_rules,
 )
@@ -106,7 +105,7 @@ def test_any_words_are_right_or_wrong_or_unreadable(raw: str) -> None:
 
 
 def test_the_judge_is_asked_by_the_papers_prompt_with_the_case_as_the_user_turn() -> None:
-    system, user = truthfulness_prompt(QUERY, "43\nResult: CORRECT\n")
+    system, user = truthfulness_rubric().build_prompt(QUERY, "43\nResult: CORRECT\n")
     (text,), (case,) = system.parts, user.parts
     assert (system.role, user.role) == ("system", "user")
     assert case == (
@@ -131,7 +130,7 @@ def test_the_judge_is_asked_by_the_papers_prompt_with_the_case_as_the_user_turn(
 
 @pytest.mark.parametrize(("form", "read"), [("paper", read_result), ("challenge", read_json)])
 def test_every_example_is_in_the_form_that_is_asked_for(form: str, read: object) -> None:
-    text = truthfulness_prompt(QUERY, "43", form=form)[0].parts[0]
+    text = truthfulness_rubric(form=form).build_prompt(QUERY, "43")[0].parts[0]
     examples = text.partition("EXAMPLES START\n")[2].removesuffix("\nEXAMPLES END")
     shown = examples.split("Question: ")[1:]
     verdicts = ["\n".join(each.splitlines()[3:]) for each in shown]
@@ -177,8 +176,7 @@ def test_a_turn_of_which_no_verdict_can_be_read_ends_no_run_but_a_whole_table_do
 def test_an_answer_that_the_reference_equals_is_right_once_though_it_declines() -> None:
     query = Query(query_id="q", text="What does it say?", answers=("I don't know",))
     for reading in READINGS:
-        settles = truthfulness_rubric(abstention=reading).settles
-        verdict = settles(query, " i DON'T know ")
+        verdict = truthfulness_rubric(abstention=reading).precheck(query, " i DON'T know ")
         assert verdict is not None
         assert (verdict.score, verdict.marks) == (1, {"equal"})
     assert TruthfulnessRuleJudge().verdict(query, "I don't know").score == 1

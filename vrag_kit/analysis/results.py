@@ -21,7 +21,6 @@ from vrag_kit.errors import VragError
 from vrag_kit.files import write_file
 from vrag_kit.generation import AnswerStore, stored_field
 from vrag_kit.generation.ask import SERVED
-from vrag_kit.judging.judge import judge_prompt
 from vrag_kit.log import logger
 from vrag_kit.tables import require_columns
 from vrag_kit.types import Benchmark, Json
@@ -294,7 +293,7 @@ def add_questions(
         store=display_path(Path(answers_dir) / "answers.sqlite"),
         **({"served_model": served} if served.any() else {}),
         parameters=notebook_parameters(),
-        judge_prompt=judged["judge_id"].map(judge_prompt) if "judge_id" in judged else "",
+        judge_prompt=judged.get("judge_prompt", ""),
     )
 
 

@@ -24,7 +24,7 @@ from vrag_kit.judging.human_labels import (
     select_labels,
     write_human_labels,
 )
-from vrag_kit.judging.judge import Judge, judge_answers, judge_subset
+from vrag_kit.judging.judge import Judge, judge_answers
 from vrag_kit.judging.loading import JUDGES, load_judge
 from vrag_kit.judging.rubric import Rubric, UnparsedError, Verdict
 from vrag_kit.judging.rule_judge import RuleJudge
@@ -52,7 +52,6 @@ __all__ = [
     "is_abstention",
     "join_labels",
     "judge_answers",
-    "judge_subset",
     "keypoint_coverage",
     "label_of_score",
     "load_judge",

@@ -43,7 +43,13 @@ class CustomJudgeAdapter:
         """
         self._made = own.made
         self.name, self.fingerprint = own.name, own.fingerprint
-        self.scale = _scale(getattr(own.made, "scale", SHARES), owner)
+        scale = getattr(own.made, "scale", SHARES)
+        try:
+            self.scale = scale if isinstance(scale, Scale) else Scale(*map(float, scale))
+        except (TypeError, ValueError, VragError) as error:
+            raise VragError(
+                f"{owner}: its scale is {scale!r}; expected (worst, best), as in (0, 1)."
+            ) from error
         if signed:
             require_signed_scale(self.scale, owner)
         self.shown = TRUTH if signed else SHARES
@@ -51,58 +57,44 @@ class CustomJudgeAdapter:
     def judge(self, benchmark: Benchmark, answers: pd.DataFrame) -> list[tuple[Judgment, ...]]:
         """Return one verdict for each row of answers.
         In a dry run the class scores the first answer only, and all get the worst score. Raises
-        `VragError` for a score off the scale, and, except in a dry run, for an error of the class.
+        `SetupError` for a score off the scale, and, except in a dry run, `VragError` for an error
+        of the class.
         """
-        if current_dry_run() is not None:
-            self._check_one(benchmark, answers)
-            return [(self._scored(self.scale.worst),) for _ in range(len(answers))]
-        pairs = zip(answers["query_id"], answers["answer"], strict=True)
-        return [(self._verdict(benchmark.queries[name], answer),) for name, answer in pairs]
-
-    def _check_one(self, benchmark: Benchmark, answers: pd.DataFrame) -> None:
-        """Raise `SetupError` for a score of the first answer that is off the scale; its
-        words may stand in for an answer, so what the class raises of them is no fault.
-        """
-        for name, answer in zip(answers["query_id"][:1], answers["answer"][:1], strict=True):
-            query = benchmark.queries[name]
-            try:
-                found = self._made.score(query, answer)
-            except Exception:  # whatever code that is not ours does
-                return
-            try:
-                self._read(found, query, answer)
-            except VragError as error:
-                raise SetupError(str(error)) from error
+        rows = zip(answers["query_id"], answers["answer"], strict=True)
+        pairs = [(benchmark.queries[query_id], answer) for query_id, answer in rows]
+        if current_dry_run() is None:
+            return [(self._verdict(query, answer),) for query, answer in pairs]
+        try:
+            for query, answer in pairs[:1]:
+                self._verdict(query, answer)
+        except SetupError:
+            raise
+        except VragError:  # the answer is only a placeholder
+            pass
+        return [(self._judgment(self.scale.worst),)] * len(pairs)
 
     def _verdict(self, query: Query, answer: str) -> Judgment:
         with catch_custom_errors(f"judge {self.name}: score", self._made):
-            found = self._made.score(query, answer)
-        return self._read(found, query, answer)
-
-    def _read(self, found: object, query: Query, answer: str) -> Judgment:
-        """The verdict in what the class returned."""
-        if found is None:
+            score = self._made.score(query, answer)
+        if score is None:
             words = f"{self.name} says nothing of an answer to {query.query_id!r}"
-            return Judgment(
-                answer_id="", label="", score=None, failure=Failure(Status.ERROR, words)
-            )
+            failure = Failure(Status.ERROR, words)
+            return Judgment(answer_id="", label="", score=None, failure=failure)
         try:
-            value = float(found)  # type: ignore[arg-type]  # of any type, until here
+            value = math.nan if isinstance(score, str) else float(score)
         except (TypeError, ValueError):
             value = math.nan
-        if isinstance(found, str):
-            value = math.nan  # also "0.5": words are no score
         if not self.scale.worst <= value <= self.scale.best:
-            raise VragError(
-                f"judge {self.name}: score returned {found!r} for {answer!r} to query"
+            raise SetupError(
+                f"judge {self.name}: score returned {score!r} for {answer!r} to query"
                 f" {query.query_id!r}; expected a number from {self.scale.worst:g} to"
                 f" {self.scale.best:g}, or None where that cannot be said."
             )
-        return self._scored(value)
+        return self._judgment(value)
 
-    def _scored(self, value: float) -> Judgment:
-        words = f"{self.name}: {value:g}"
-        return Judgment(answer_id="", label=f"{value:g}", score=value, raw=words)
+    def _judgment(self, score: float) -> Judgment:
+        raw = f"{self.name}: {score:g}"
+        return Judgment(answer_id="", label=f"{score:g}", score=score, raw=raw)
 
 
 def load_custom_judge(
@@ -130,15 +122,3 @@ def require_signed_scale(scale: Scale, owner: str) -> None:
             f"{owner}: its scale is {scale.worst:g} to {scale.best:g}. Truthfulness, as CRAG-MM"
             " asks for it, tells wrong (-1) from missing (0): give a judge with scale (-1, 1)."
         )
-
-
-def _scale(given: object, owner: str) -> Scale:
-    """The scale that a class tells."""
-    if isinstance(given, Scale):
-        return given
-    try:
-        return Scale(*map(float, given))  # type: ignore[call-overload]  # of any type, until here
-    except (TypeError, ValueError, VragError) as error:
-        raise VragError(
-            f"{owner}: its scale is {given!r}; expected its ends, the worst first, as in (0, 1)."
-        ) from error

@@ -2,31 +2,29 @@
 
 from __future__ import annotations
 
+import hashlib
+import re
 from collections.abc import Callable, Mapping
 from functools import partial
 from pathlib import Path
 from typing import Any, cast
 
-from vrag_kit.config import Entry, check_choice, read_entry
-from vrag_kit.errors import VragError
+from vrag_kit.config import Entry, check_choice, hardware_of, read_entry
+from vrag_kit.errors import VragError, did_you_mean, short_repr
+from vrag_kit.generation.generators import load_generator
 from vrag_kit.judging.answer_metrics import OWN_METRICS, MetricJudge
 from vrag_kit.judging.custom_judge import CustomJudge, load_custom_judge, require_signed_scale
 from vrag_kit.judging.judge import Judge
 from vrag_kit.judging.llm_judge import LLMJudge
-from vrag_kit.judging.rubric import (
-    RUBRIC,
-    Rubric,
-    judge_name,
-    rubric_from_template,
-    rubric_text,
-    without_rubric,
-)
+from vrag_kit.judging.rubric import FIELDS, Rubric, rubric_from_text
 from vrag_kit.judging.rule_judge import RuleJudge
 from vrag_kit.judging.truthfulness import TruthfulnessRuleJudge
-from vrag_kit.types import JsonView
+from vrag_kit.workspace import path as project_path
 
 MOST_TOKENS = 256
 """Maximum length of a verdict, in tokens."""
+RUBRIC = "rubric"
+"""The option of a model's entry that replaces the text of a paper's rubric."""
 JUDGES: dict[str, Callable[[], Judge]] = {
     RuleJudge.name: RuleJudge,
     TruthfulnessRuleJudge.name: TruthfulnessRuleJudge,
@@ -47,7 +45,7 @@ def load_judge(
     """Load the judge that a parameter names.
     It is one of `JUDGES`, a custom class (`CustomJudge`) or an object of it, or any model that
     `load_generator` takes, with the `rubric` of a paper. The option "rubric" of the entry replaces
-    that rubric's prompt (see `rubric_text`), and the judge's name says so. Scores of a custom class
+    that rubric's text (see `split_rubric`), and the judge's name says so. Scores of a custom class
     are converted to [0, 1]. With a rubric of truthfulness its scale must be symmetric about 0, and
     they are converted to [−1, 1].
 
@@ -61,12 +59,44 @@ def load_judge(
     """
     if rubric is not None and not isinstance(rubric, Rubric):
         raise VragError(f"load_judge: rubric is {rubric!r}; expected a vrag_kit.judging.Rubric.")
-    known = _without_rubric(entry, signed=rubric is not None and rubric.scale.signed)
-    if known:
-        return known
+    judge = judge_without_model(entry, signed=rubric is not None and rubric.scale.signed)
+    if judge is not None:
+        return judge
+    check_choice(entry, JUDGES, "judge")
+    if rubric is None:
+        raise VragError(
+            f"judge {entry!r} is a model, and has no rubric; expected one of"
+            f" {', '.join(JUDGES)}, or rubric=…, such as vrag_kit.papers.visual_rag.RUBRIC."
+        )
     hardware = {"batch_size": 8, **(hardware or {})}
     decoding = {"max_new_tokens": max_new_tokens, "samples": samples}
-    return _model(cast(Entry, entry), Path(answers_dir), rubric, decoding, hardware)
+    model, text = split_rubric(cast(Entry, entry))
+    generator = load_generator(model, decoding=decoding, hardware=hardware)
+    name = generator.name
+    if text:
+        rubric = rubric_from_text(rubric, text)
+        name += f", own rubric {hashlib.sha256(text.encode()).hexdigest()[:4]}"
+    how = hardware_of(hardware)
+    return LLMJudge(generator, rubric, answers_dir, hardware=how, samples=samples, name=name)
+
+
+def judge_without_model(entry: Entry | CustomJudge, *, signed: bool = False) -> Judge | None:
+    """Return the judge of an entry that names one of `JUDGES` or a custom class, or that is an
+    object of such a class; None for a model. `signed` requires a scale of truthfulness.
+
+    Raises `VragError` for another scale, for a rubric beside such a judge, and as
+    `load_custom_judge` does.
+    """
+    if word := builtin_judge_name(entry):
+        judge = JUDGES[word]()
+        if signed:
+            require_signed_scale(judge.scale, f"judge {word!r}")
+        return judge
+    model, text = split_rubric(entry)
+    own = load_custom_judge(model, signed=signed)
+    if own is not None and text:
+        raise VragError(f"judge {own.name!r} scores by itself; expected no rubric beside it.")
+    return own
 
 
 def builtin_judge_name(entry: Entry | CustomJudge) -> str | None:
@@ -76,65 +106,45 @@ def builtin_judge_name(entry: Entry | CustomJudge) -> str | None:
     Raises `VragError` for a mapping without a model, and for a rubric or another option with such a
     key.
     """
-    if not isinstance(entry, Mapping):
-        return entry if isinstance(entry, str) and entry in JUDGES else None
-    word = entry.get("model")
-    if not isinstance(word, str) or not word:
+    word = entry.get("model") if isinstance(entry, Mapping) else entry
+    if isinstance(entry, Mapping):
+        if not isinstance(word, str) or not word:
+            raise VragError(
+                f"judge: found {entry!r}, which names none; expected one of {', '.join(JUDGES)}, a"
+                " model, or {model: <model>, rubric: <words>}."
+            )
+        if word in JUDGES and RUBRIC in entry:
+            raise VragError(
+                f"judge {word!r} is no model: expected no rubric. Type `judge: {word}`."
+            )
+        if word in JUDGES:
+            read_entry(entry, (), "judge")
+    return word if isinstance(word, str) and word in JUDGES else None
+
+
+def split_rubric(entry: Entry | CustomJudge) -> tuple[Entry, str]:
+    """Return the entry without its option "rubric", and the text of that, "" without one.
+
+    Raises `VragError` for a rubric that is no text, lacks {answer} or has an unknown placeholder,
+    and for a text in place of a judge.
+    """
+    if isinstance(entry, str) and len(entry.split()) > 3 and not project_path(entry).is_dir():
         raise VragError(
-            f"judge: found {entry!r}, which names none; expected one of {', '.join(JUDGES)}, a"
-            " model, or {model: <model>, rubric: <words>}."
+            f"judge is {short_repr(entry)}, a text; expected a judge. A rubric is an option of a"
+            " model's entry: judge: {model: <model>, rubric: <words>}."
         )
-    if word not in JUDGES:
-        return None
-    if RUBRIC in entry:
+    if not isinstance(entry, Mapping) or RUBRIC not in entry:
+        return cast(Entry, entry), ""
+    text = entry[RUBRIC]
+    fields = ", ".join(f"{{{name}}}" for name in FIELDS)
+    if not isinstance(text, str) or "{answer}" not in text:
         raise VragError(
-            f"judge {word!r} is no model: it reads no rubric. Type `judge: {word}`; or, to ask a"
-            " model in these words, judge: {model: <model>, rubric: <words>}."
+            f"judge: its rubric is {short_repr(text)}; expected a text in which {{answer}} stands;"
+            f" {fields} are filled in."
         )
-    read_entry(entry, (), "judge")
-    return word
-
-
-def _without_rubric(entry: Entry | CustomJudge, *, signed: bool) -> Judge | None:
-    """The judge of an entry that needs nobody's rubric; None for a model."""
-    if word := builtin_judge_name(entry):
-        judge = JUDGES[word]()
-        if signed:
-            require_signed_scale(judge.scale, f"judge {word!r}")
-        return judge
-    words = rubric_text(entry)
-    own = load_custom_judge(without_rubric(cast(Entry, entry)) if words else entry, signed=signed)
-    if own is not None and words:
-        raise VragError(f"judge {own.name!r} scores by itself; expected no rubric beside it.")
-    return own
-
-
-def _model(
-    entry: Entry,
-    answers_dir: Path,
-    rubric: Rubric | None,
-    decoding: JsonView,
-    hardware: JsonView,
-) -> LLMJudge:
-    """The model of an entry as judge: by the rubric, or in the entry's own words."""
-    from vrag_kit.config import hardware_of
-    from vrag_kit.generation.generators import load_generator
-
-    check_choice(entry, JUDGES, "judge")
-    if rubric is None:
-        raise VragError(
-            f"judge {entry!r} is a model, and nothing says what it is asked; expected one of"
-            f" {', '.join(JUDGES)}, or rubric=…, such as vrag_kit.papers.visual_rag.RUBRIC."
-        )
-    generator = load_generator(without_rubric(entry), decoding=decoding, hardware=hardware)
-    words = rubric_text(entry)
-    rubric = rubric_from_template(rubric, words) if words else rubric
-    judge = LLMJudge(
-        generator,
-        rubric,
-        answers_dir,
-        hardware=hardware_of(hardware),
-        samples=int(decoding["samples"]),
-    )
-    judge.name = judge_name(generator.name, words) if words else judge.name
-    return judge
+    for name in re.findall(r"{([^\W\d]\w*)}", text):
+        if name not in FIELDS:
+            raise VragError(
+                f"judge: its rubric has {{{name}}}; expected {fields}.{did_you_mean(name, FIELDS)}"
+            )
+    return {name: value for name, value in entry.items() if name != RUBRIC}, text

@@ -16,9 +16,7 @@ from vrag_kit.config import Entry, decoding_of, hardware_of
 from vrag_kit.errors import VragError
 from vrag_kit.generation.generators import Generator, load_generator
 from vrag_kit.judging import JUDGES, RuleJudge
-from vrag_kit.judging.custom_judge import load_custom_judge
-from vrag_kit.judging.loading import builtin_judge_name
-from vrag_kit.judging.rubric import without_rubric
+from vrag_kit.judging.loading import judge_without_model, split_rubric
 from vrag_kit.retrieval.services import WORD_INDEXES
 from vrag_kit.runner.availability import (
     images_problem,
@@ -193,9 +191,9 @@ def _check_models(values: Mapping[str, Any], report: _Report) -> None:
 def _check_one(name: str, entry: Entry, values: Mapping[str, Any], report: _Report) -> None:
     try:
         if name == "judge":
-            if builtin_judge_name(entry) or load_custom_judge(without_rubric(entry)) is not None:
+            if judge_without_model(entry) is not None:
                 return
-            entry = without_rubric(entry)
+            entry, _ = split_rubric(entry)
         here = _opened(entry, name, values, report) is not None
     except VragError as error:
         _once(report.missing, str(error))

@@ -19,9 +19,7 @@ from vrag_kit.errors import VragError
 from vrag_kit.generation.generators import parse_model_entry
 from vrag_kit.generation.remote.providers import EndpointOptions, find_endpoints
 from vrag_kit.judging import JUDGES
-from vrag_kit.judging.custom_judge import load_custom_judge, require_signed_scale
-from vrag_kit.judging.loading import builtin_judge_name
-from vrag_kit.judging.rubric import without_rubric
+from vrag_kit.judging.loading import builtin_judge_name, judge_without_model, split_rubric
 from vrag_kit.retrieval.encoders.loading import OPTIONS
 from vrag_kit.retrieval.runs import find_run_file
 from vrag_kit.retrieval.services import WORD_INDEXES
@@ -160,7 +158,7 @@ def invalid_model_reason(entry: Entry, name: str, decoding: JsonView) -> str:
         if name == "judge":
             if builtin_judge_name(entry):
                 return ""
-            entry = without_rubric(entry)
+            entry, _ = split_rubric(entry)
         if custom_spec(entry) is None:
             spec, options = parse_model_entry(entry, given)
             if isinstance(options, EndpointOptions):
@@ -184,14 +182,7 @@ def invalid_judges(plan: Plan) -> list[str]:
             continue
         entry = given.get("judge", usual)
         try:
-            _check_scale(entry, signed=JUDGES[usual]().scale.signed)
+            judge_without_model(entry, signed=JUDGES[usual]().scale.signed)
         except VragError as error:
             lines.append(str(error))
     return list(dict.fromkeys(lines))
-
-
-def _check_scale(entry: Entry, *, signed: bool) -> None:
-    if (word := builtin_judge_name(entry)) is None:
-        load_custom_judge(entry, signed=signed)
-    elif signed:
-        require_signed_scale(JUDGES[word]().scale, f"judge {word!r}")

@@ -66,7 +66,7 @@ from vrag_kit.papers.crag_mm.results import (
     truthfulness_gains,
     truthfulness_means,
 )
-from vrag_kit.papers.crag_mm.rubric import truthfulness_prompt, truthfulness_rubric
+from vrag_kit.papers.crag_mm.rubric import truthfulness_rubric
 from vrag_kit.papers.crag_mm.search import SearchPipeline, setting_names
 from vrag_kit.papers.crag_mm.slices import (
     LOW_LESS_NORMAL,
@@ -174,7 +174,6 @@ __all__ = [
     "truthfulness_by_slice",
     "truthfulness_gains",
     "truthfulness_means",
-    "truthfulness_prompt",
     "truthfulness_rubric",
     "truthfulness_table",
     "turn_outcome_rates",

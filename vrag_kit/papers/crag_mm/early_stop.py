@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import pandas as pd
 
 from vrag_kit.generation import EarlyStop
-from vrag_kit.judging import Judge, judge_subset
+from vrag_kit.judging import Judge, judge_answers
 from vrag_kit.papers.crag_mm.stop_rule import early_stopping_rule
 from vrag_kit.types import PLACEHOLDER, Benchmark
 
@@ -21,7 +21,7 @@ def early_stopping(judge: Judge, benchmark: Benchmark, *, wanted: bool = True) -
     """
 
     def score(answers: pd.DataFrame) -> Sequence[float]:
-        judged = judge_subset(judge, benchmark, answers)
+        judged = judge_answers(judge, benchmark, answers, partial=True)
         stands_in = judged["marks"].str.contains(PLACEHOLDER, regex=False)
         return judged["score"].mask(stands_in).tolist()
 

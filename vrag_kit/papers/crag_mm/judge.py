@@ -10,7 +10,6 @@ import pandas as pd
 
 from vrag_kit.config import Entry
 from vrag_kit.judging import Judge, TruthfulnessRuleJudge, judge_answers, load_judge
-from vrag_kit.judging.loading import builtin_judge_name
 from vrag_kit.papers.crag_mm.abstention import READINGS
 from vrag_kit.papers.crag_mm.rubric import truthfulness_rubric
 from vrag_kit.types import Benchmark
@@ -37,11 +36,12 @@ def load_truthfulness_judge(
     unknown rule or form.
     """
     rubric = truthfulness_rubric(abstention=abstention, form=form)
-    if builtin_judge_name(entry) == TruthfulnessRuleJudge.name:
-        return TruthfulnessRuleJudge(READINGS[abstention])
-    return load_judge(
+    judge = load_judge(
         entry, answers_dir, rubric=rubric, max_new_tokens=MOST_TOKENS, hardware=hardware
     )
+    if isinstance(judge, TruthfulnessRuleJudge):
+        return TruthfulnessRuleJudge(READINGS[abstention])
+    return judge
 
 
 def judge_by_abstention_rule(

@@ -9,11 +9,12 @@ from pathlib import Path
 
 from vrag_kit.errors import VragError
 from vrag_kit.judging import Rubric
+from vrag_kit.judging.rubric import fill_template, one_line
 from vrag_kit.judging.scale import TRUTH
 from vrag_kit.judging.truthfulness import precheck
 from vrag_kit.papers.crag_mm.abstention import READINGS
 from vrag_kit.papers.crag_mm.verdicts import read_json, read_result
-from vrag_kit.types import JsonView, Message, Prompt, Query
+from vrag_kit.types import JsonView, Query
 
 _WORDS = json.loads((Path(__file__).parent / "rubric.json").read_text(encoding="utf-8"))
 """Texts of the rubric, verbatim, with their source; our additions are marked in the file."""
@@ -35,35 +36,33 @@ def truthfulness_rubric(*, abstention: str = "code", form: str = "paper") -> Rub
     words = _WORDS["forms"][form]
     return Rubric(
         scale=TRUTH,
-        prompt=partial(truthfulness_prompt, form=form),
+        template=(("system", _guidelines(words)), ("user", _WORDS["case"])),
+        fields=_fields,
         read=_READ[form],
-        repair=lambda reason: str(words["repair"]).replace("{reason}", reason),
-        settles=partial(precheck, declines=READINGS[abstention]),
+        repair=words["repair"],
+        precheck=partial(precheck, declines=READINGS[abstention]),
+        variant=abstention,
     )
 
 
-def truthfulness_prompt(query: Query, answer: str, *, form: str = "paper") -> Prompt:
-    """Builds the judge's prompt for one answer: guidelines and examples as system text, then
-    question, ground truth and prediction, each on one line.
-    """
-    words = _WORDS["forms"][form]
+def _guidelines(words: Mapping[str, str]) -> str:
+    """Guidelines and examples, whose verdicts are in the form of `words`."""
     examples = [*_WORDS["examples"], *_WORDS["examples_ours"]["examples"]]
     shown = [_example(each, words) for each in examples]
-    opening, closing = _WORDS["opening"], _WORDS["closing"]
-    text = "\n".join([*_WORDS["task"], words["output"], opening, *shown, closing])
-    case = _case(query.text, " / ".join(query.answers), answer)
-    return (Message(role="system", parts=(text,)), Message(role="user", parts=(case,)))
-
-
-def _case(question: str, truth: str, prediction: str) -> str:
-    told = {"question": question, "truth": truth, "prediction": prediction}
-    lines = {name: " ".join(text.split()) for name, text in told.items()}
-    return str(_WORDS["case"]).format(**lines)
+    return "\n".join(
+        [*_WORDS["task"], words["output"], _WORDS["opening"], *shown, _WORDS["closing"]]
+    )
 
 
 def _example(example: JsonView, words: Mapping[str, str]) -> str:
     """A case with its verdict, in the form that is asked for."""
     result = words["right" if example["right"] else "wrong"]
     verdict = words["verdict"].replace("{explanation}", example["explanation"])
-    case = _case(example["question"], example["truth"], example["prediction"])
-    return f"{case}\n{verdict.replace('{result}', result)}"
+    case = {"references": example["truth"], "answer": example["prediction"], **example}
+    return f"{fill_template(_WORDS['case'], case)}\n{verdict.replace('{result}', result)}"
+
+
+def _fields(query: Query, answer: str) -> dict[str, str]:
+    """Question, ground truth and prediction, each on one line."""
+    fields = {"references": " / ".join(query.answers), "question": query.text, "answer": answer}
+    return {name: one_line(text) for name, text in fields.items()}

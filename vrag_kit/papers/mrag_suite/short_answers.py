@@ -9,7 +9,8 @@ import re
 from pathlib import Path
 
 from vrag_kit.judging import SHARES, Rubric, UnparsedError, Verdict
-from vrag_kit.types import Message, Prompt, Query
+from vrag_kit.judging.rubric import one_line
+from vrag_kit.types import Query
 
 _WORDS = json.loads((Path(__file__).parent / "short_answers.json").read_text(encoding="utf-8"))
 _GRADES = {"CORRECT": 1.0, "PARTIAL": 0.5, "INCORRECT": 0.0, "NO ANSWER": 0.0}
@@ -19,14 +20,11 @@ _GRADE = re.compile(r"grade[\s*_\"'“”]*:(.*)", re.IGNORECASE)
 _ROUND = " \t*_`\"'“”.!"
 
 
-def short_answer_prompt(query: Query, answer: str) -> Prompt:
-    """Builds the judge's prompt for one answer: the grades, then question, accepted answers (a JSON
-    list) and the answer, each on one line.
-    """
+def _fields(query: Query, answer: str) -> dict[str, str]:
+    """Each on one line; the accepted answers are a JSON list."""
     references = json.dumps(list(query.answers), ensure_ascii=False)
-    told = {"question": query.text, "references": references, "answer": answer}
-    case = _WORDS["case"].format(**{name: " ".join(said.split()) for name, said in told.items()})
-    return (Message(role="user", parts=("\n".join([*_WORDS["task"], "", case]),)),)
+    fields = {"question": query.text, "references": references, "answer": answer}
+    return {name: one_line(text) for name, text in fields.items()}
 
 
 def read_grade(raw: str) -> Verdict:
@@ -51,8 +49,9 @@ def read_grade(raw: str) -> Verdict:
 
 SHORT_ANSWERS = Rubric(
     scale=SHARES,
-    prompt=short_answer_prompt,
+    template="\n".join([*_WORDS["task"], "", _WORDS["case"]]),
+    fields=_fields,
     read=read_grade,
-    repair=lambda reason: str(_WORDS["repair"]).replace("{reason}", reason),
+    repair=_WORDS["repair"],
 )
 """The rubric: scores 1, 0.5 and 0, with the mark "abstention"."""

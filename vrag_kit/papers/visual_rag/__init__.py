@@ -35,7 +35,7 @@ from vrag_kit.papers.visual_rag.evidence_swap import (
     counterfactual_outcomes,
 )
 from vrag_kit.papers.visual_rag.gcue import fieller, gcue, gcue_from_means, gcue_table
-from vrag_kit.papers.visual_rag.judge import PAPER_JUDGE, RUBRIC, judge_prompt
+from vrag_kit.papers.visual_rag.judge import PAPER_JUDGE, RUBRIC
 from vrag_kit.papers.visual_rag.ndcg_bound import ndcg_bound, ndcg_bounds
 from vrag_kit.papers.visual_rag.pools import notebook_requirements
 from vrag_kit.papers.visual_rag.printed import (
@@ -113,7 +113,6 @@ __all__ = [
     "gcue_from_means",
     "gcue_table",
     "is_paper_data",
-    "judge_prompt",
     "mean_error_budget",
     "ndcg_bound",
     "ndcg_bounds",
