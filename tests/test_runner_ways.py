@@ -77,7 +77,7 @@ def test_a_model_that_answered_nothing_and_lost_verdicts_are_told_and_a_header_i
     page = (here / "runs/guide/p/report.html").read_text(encoding="utf-8")
     note = "Every answer of 'bad' failed, 3 times, as by error: HTTP 500: …."
     assert f"guide/01_one: {note}" in reported
-    assert f"Verdicts of 'strict' failed, {UNJUDGED}." in reported
+    assert f"Verdicts of 'strict' failed, {UNJUDGED}" in reported
     assert f'<p class="note">{note}</p>' in unescape(page)
     assert '<td class="state a model without answers">' in page
     files = [file for file in here.rglob("*") if file.is_file()]

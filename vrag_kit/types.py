@@ -400,12 +400,12 @@ class Answer:
 class Judgment:
     """A verdict on one answer, or on one claim of it."""
 
-    answer_id: str
+    answer_id: str = ""
     """The answer's id; "" if verdicts are in the order of the answers, as from `judge`."""
     target: tuple[str, DocId] | None = None
     """(claim, document) for claim-level judging; None when the whole answer is judged.
     """
-    label: str
+    label: str = ""
     """The verdict as text; "" if it could not be parsed."""
     score: float | None
     """The verdict as a number, in [0, 1] for Visual-RAG, down to −1 for CRAG-MM; None

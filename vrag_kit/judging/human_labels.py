@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
+import numpy as np
 import pandas as pd
 
 from vrag_kit.errors import VragError
@@ -15,7 +16,8 @@ from vrag_kit.types import ordered
 
 LABEL_SCORES = {"true": 1.0, "partial": 0.5, "false": 0.0}
 """Label of a person (Visual-RAG, Table 9) → its position on the scale, from 0 to 1."""
-HUMAN_LABEL_COLUMNS = ["query_id", "answer", "label", "annotator"]
+_KEY = ["query_id", "answer"]
+HUMAN_LABEL_COLUMNS = [*_KEY, "label", "annotator"]
 _ARM = ["model", "setting", "k"]
 _ROW = [*_ARM, "draw", "sample", "query_id"]
 
@@ -62,11 +64,9 @@ def annotation_sample(
         )
     good = good.assign(arm_size=good.groupby(_ARM)["status"].transform("size"))
     good = good.set_index(names).loc[ordered(names, seed, "label")]
-    if not of_each:
-        return good.head(n).reset_index(drop=True)
-    place = good.groupby(list(of_each)).cumcount()
-    chosen = good.assign(place=place)[place < n].sort_values("place", kind="stable")
-    return chosen.drop(columns="place").reset_index(drop=True)
+    place = good.groupby(list(of_each) or (lambda _: "all")).cumcount()
+    chosen = place[place < n].sort_values(kind="stable").index
+    return good.loc[chosen].reset_index(drop=True)
 
 
 def _names(answers: pd.DataFrame) -> pd.Series:
@@ -87,41 +87,41 @@ def read_human_labels(path: Path | str) -> pd.DataFrame:
     file that is missing or not UTF-8.
     """
     lines: dict[tuple[str, str], int] = {}
-    rows: list[tuple[str, ...]] = []
-    for number, row in read_csv_rows(
-        Path(path),
-        HUMAN_LABEL_COLUMNS,
-        "labels",
-        "Write some with `label_answers`, or set `labels` to another file.",
-    ):
-        where = f"{path} line {number}"
-        key = _checked(row, where)
+    rows = []
+    advice = "Write some with `label_answers`, or set `labels` to another file."
+    for number, row in read_csv_rows(Path(path), HUMAN_LABEL_COLUMNS, "labels", advice):
+        where, key = f"{path} line {number}", (row["query_id"], row["answer"])
+        if row["label"] not in LABEL_SCORES:
+            expected = ", ".join(LABEL_SCORES)
+            raise VragError(f"{where}: found label {row['label']!r}; expected one of {expected}.")
+        for name in ("query_id", "annotator"):
+            if not row[name]:
+                raise VragError(f"{where}: the {name} is empty; expected a name.")
         if key in lines:
             raise VragError(
                 f"{where}: this answer to {key[0]!r} has a label already, in line {lines[key]};"
                 " keep one of them, or a file for each annotator."
             )
         lines[key] = number
-        rows.append(tuple(row[name] for name in HUMAN_LABEL_COLUMNS))
+        rows.append(row)
     return pd.DataFrame(rows, columns=HUMAN_LABEL_COLUMNS, dtype=object)
 
 
 def select_labels(labels: pd.DataFrame, answers: pd.DataFrame) -> pd.DataFrame:
     """Return the rows of `labels` (`read_human_labels`) whose query and answer are in `answers`.
-    Prints their number and annotators, the number left out, and what to do if none is left.
+    Prints their number and annotators, and what to do if none is left.
     """
-    there = set(zip(answers["query_id"], answers["answer"], strict=True))
-    pairs = list(zip(labels["query_id"], labels["answer"], strict=True))
-    mine = labels[pd.Series([pair in there for pair in pairs], labels.index, dtype=bool)]
-    others = f"{len(labels) - len(mine):,} of {len(labels):,} labels are of other answers"
-    if mine.empty:
-        told = f"no label is of these answers; {others}. Label some, and set `labels` to your file"
-    else:
-        who = ", ".join(mine["annotator"].unique())
-        told = f"{len(mine):,} labels of these answers, by {who}"
-        told += f"; {others}, and left out" if len(mine) < len(labels) else ""
-    logger.info(told)
+    mine = labels[_are_labels_of(labels, answers)]
+    who = ", ".join(mine["annotator"].unique())
+    advice = f", by {who}" if who else "; label some, and set `labels` to your file"
+    logger.info(f"{len(mine):,} of {len(labels):,} labels are of these answers{advice}")
     return mine
+
+
+def _are_labels_of(labels: pd.DataFrame, answers: pd.DataFrame) -> np.ndarray:
+    """Whether the query and answer of each label are in a table of answers."""
+    known = pd.MultiIndex.from_frame(answers[_KEY])
+    return pd.MultiIndex.from_frame(labels[_KEY]).isin(known)
 
 
 def write_human_labels(path: Path | str, labels: pd.DataFrame) -> None:
@@ -142,38 +142,16 @@ def join_labels(sample: pd.DataFrame, labels: pd.DataFrame) -> pd.DataFrame:
     refer to all answers, whatever number of each was labelled. Prints how many sampled answers have
     a label, and how many labels match none of them, as after a change of the model.
     """
-    require_columns(sample, ["query_id", "group", "answer", "score"], "join_labels")
-    if "arm_size" not in sample:
-        raise VragError(
-            "join_labels: the sample has no column 'arm_size', which weighs its labels; draw it"
-            " with"
-            " `annotation_sample`."
-        )
-    of_answers = list(zip(labels["query_id"], labels["answer"], strict=True))
-    said = dict(zip(of_answers, labels["label"], strict=True))
-    by = dict(zip(of_answers, labels["annotator"], strict=True))
-    keys = list(zip(sample["query_id"], sample["answer"], strict=True))
-    found, unused = sum(key in said for key in keys), len(set(said) - set(keys))
+    require_columns(sample, [*_KEY, "group", "score", "arm_size"], "join_labels")
+    labels = labels.drop_duplicates(_KEY, keep="last").rename(columns={"label": "human_label"})
+    rows = sample.merge(labels[[*_KEY, "human_label", "annotator"]], on=_KEY, how="left")
+    labelled = rows["human_label"].notna()
+    unused = (~_are_labels_of(labels, sample)).sum()
     logger.info(
-        f"labels: {found:,} of {len(keys):,} sampled answers have one; {unused:,} of {len(said):,}"
-        " labels belong to none of them",
+        f"labels: {labelled.sum():,} of {len(rows):,} sampled answers have one; {unused:,} of"
+        f" {len(labels):,} labels belong to none of them",
     )
-    human = pd.Series([said.get(key) for key in keys], index=sample.index, dtype=object)
-    annotator = pd.Series([by.get(key) for key in keys], index=sample.index, dtype=object)
-    rows = sample.assign(human_label=human, annotator=annotator)
-    rows = rows[rows["human_label"].notna() & rows["score"].notna()]
+    rows = rows[labelled & rows["score"].notna()]
     scale, sizes = scale_of(sample), rows.groupby(_ARM)["human_label"].transform("size")
     judge = [label_of_score(score, scale) for score in rows["score"]]
     return rows.assign(judge_label=judge, weight=rows["arm_size"] / sizes).reset_index(drop=True)
-
-
-def _checked(row: Mapping[str, str], where: str) -> tuple[str, str]:
-    """(query_id, answer) of a row whose cells are as they should be."""
-    if row["label"] not in LABEL_SCORES:
-        raise VragError(
-            f"{where}: found the label {row['label']!r}, expected one of {', '.join(LABEL_SCORES)}."
-        )
-    for name in ("query_id", "annotator"):
-        if not row[name]:
-            raise VragError(f"{where}: the {name} is empty; expected a name.")
-    return row["query_id"], row["answer"]

@@ -8,32 +8,38 @@ reason, leaves score, abstained and flagged NaN, and writes the reason into the 
 from __future__ import annotations
 
 import hashlib
-from collections import Counter
+import math
 from collections.abc import Mapping, Sequence
+from inspect import isclass
 from itertools import chain, compress
 from typing import Protocol, cast
 
 import numpy as np
 import pandas as pd
 
-from vrag_kit.errors import VragError, short_repr
+from vrag_kit.config import Entry
+from vrag_kit.custom import (
+    CustomObject,
+    catch_custom_errors,
+    custom_spec,
+    load_member,
+    load_custom,
+)
+from vrag_kit.dry_run import current_dry_run
+from vrag_kit.errors import SetupError, VragError, short_repr
 from vrag_kit.judging.abstention import is_abstention
-from vrag_kit.judging.custom_judge import CustomJudge, load_custom_judge
 from vrag_kit.judging.llm_judge import LLMJudge
 from vrag_kit.judging.scale import SHARES, TRUTH, Scale, ok_answers
 from vrag_kit.log import logger, record_calls
 from vrag_kit.tables import require_columns
-from vrag_kit.types import Benchmark, Failure, Judgment, Status
+from vrag_kit.types import Benchmark, Failure, Judgment, Query, Status
 
 _NEARLY_ALL = 0.9
 """The share of unparsed answers from which a model may not have understood the prompt."""
-_ADVICE = {
-    Status.UNREADABLE: "Take a stronger judge, or a plainer rubric",
-    Status.TRUNCATED: "Set a larger `max_new_tokens` in the judge's entry",
-}
-_RETRY = "Calls that failed are asked again with `retry_failures: true` in `hardware`"
-_READ = ["query_id", "status", "answer", "detail"]
-"""The columns of answers that decide their verdicts."""
+_ADVICE = (
+    "Calls that failed are asked again with `retry_failures: true` in `hardware`; unreadable"
+    " verdicts need a stronger judge, and truncated ones a larger `max_new_tokens` in its entry"
+)
 SILENCE = {Status.EMPTY: "empty", Status.TRUNCATED: "cut off"}
 """Mark of an answer that is empty, or that was truncated."""
 _NO_VERDICT: Mapping[str, float | str] = {
@@ -61,6 +67,17 @@ class Judge(Protocol):
         """Return for each row of answers, all to queries of the benchmark, one verdict per sample.
         A verdict has a score on the scale and marks, or a failure with the reason.
         """
+
+
+class CustomJudge(Protocol):
+    """Interface of a custom judge.
+
+    Optional are `name`, and `scale`, its two ends, by default (0, 1). Where accuracy is shown, a
+    score is converted to (score − worst) / (best − worst).
+    """
+
+    def score(self, query: Query, answer: str) -> float | None:
+        """Return the score of an answer, on the scale; None where it cannot be scored."""
 
 
 def judge_answers(
@@ -103,7 +120,7 @@ def judge_answers(
         for pair, verdicts in zip(pairs, found, strict=True)
     }
     rows = []
-    for row in answers[answers.columns.intersection(_READ)].to_dict("records"):
+    for row in answers.filter(["query_id", "status", "answer", "detail"]).to_dict("records"):
         if row["status"] == "ok":
             rows.append(cells[row["query_id"], row["answer"]])
         else:
@@ -147,7 +164,7 @@ def _as_judge(judge: Judge | CustomJudge) -> Judge:
     """The judge, or the adapter of an object of a custom class."""
     if callable(getattr(judge, "judge", None)):
         return cast(Judge, judge)
-    own = None if isinstance(judge, str | Mapping) else load_custom_judge(cast(CustomJudge, judge))
+    own = load_custom_judge(cast(CustomJudge, judge))
     if own is None:
         raise VragError(
             f"judge_answers: found {judge!r}, which scores nothing; expected a judge, as"
@@ -185,11 +202,9 @@ def _unsent(failure: Failure, scale: Scale, *, referenced: bool) -> Judgment:
     score, unless its query has no accepted answer.
     """
     if failure.kind not in SILENCE or not referenced:
-        return Judgment(answer_id="", label="", score=None, failure=failure)
+        return Judgment(score=None, failure=failure)
     marks = frozenset({SILENCE[failure.kind]})
-    return Judgment(
-        answer_id="", label="incorrect", score=scale.worst, marks=marks, raw=str(failure)
-    )
+    return Judgment(score=scale.worst, marks=marks, raw=str(failure))
 
 
 def _abstains(verdict: Judgment, answer: str, scale: Scale) -> bool:
@@ -205,10 +220,7 @@ def _report(judge: Judge, found: Sequence[Sequence[Judgment]], referenced: Seque
         logger.info(f"judge {judge.name}: {hidden:,} answers have no reference: no verdict")
     given = list(chain.from_iterable(compress(found, referenced)))
     failures = [verdict.failure for verdict in given if verdict.failure]
-    advice = ""
-    if failures and isinstance(judge, LLMJudge):
-        [(kind, _)] = Counter(failure.kind for failure in failures).most_common(1)
-        advice = _ADVICE.get(kind, _RETRY)
+    advice = _ADVICE if failures and isinstance(judge, LLMJudge) else ""
     if given:
         record_calls("judge", judge.name, len(given), failures, advice)
     if failures:
@@ -236,3 +248,92 @@ def _note_unparsed(judged: pd.DataFrame) -> None:
                 f" earn the worst, such as {short_repr(answers.loc[unparsed, 'answer'].iloc[0])}."
                 " See whether it says what is asked for, such as an option's letter.",
             )
+
+
+class CustomJudgeAdapter:
+    """Adapts an object of a custom class to `Judge`."""
+
+    def __init__(self, own: CustomObject, owner: str, *, signed: bool = False) -> None:
+        """`own` has the method of `CustomJudge`, and messages call it `owner`.
+        `signed` requires a scale of truthfulness, on which an incorrect answer costs. Raises
+        `VragError` for an invalid scale, or then one that is not symmetric about 0.
+        """
+        self._made = own.made
+        self.name, self.fingerprint = own.name, own.fingerprint
+        scale = getattr(own.made, "scale", SHARES)
+        try:
+            self.scale = scale if isinstance(scale, Scale) else Scale(*map(float, scale))
+        except (TypeError, ValueError, VragError) as error:
+            raise VragError(
+                f"{owner}: its scale is {scale!r}; expected (worst, best), as in (0, 1)."
+            ) from error
+        if signed:
+            require_signed_scale(self.scale, owner)
+        self.shown = TRUTH if signed else SHARES
+
+    def judge(self, benchmark: Benchmark, answers: pd.DataFrame) -> list[tuple[Judgment, ...]]:
+        """Return one verdict for each row of answers.
+        In a dry run the class scores the first answer only, and all get the worst score. Raises
+        `SetupError` for a score off the scale, and, except in a dry run, `VragError` for an error
+        of the class.
+        """
+        rows = zip(answers["query_id"], answers["answer"], strict=True)
+        pairs = [(benchmark.queries[query_id], answer) for query_id, answer in rows]
+        if current_dry_run() is None:
+            return [(self._verdict(query, answer),) for query, answer in pairs]
+        try:
+            for query, answer in pairs[:1]:
+                self._verdict(query, answer)
+        except SetupError:
+            raise
+        except VragError:  # the answer is only a placeholder
+            pass
+        return [(self._judgment(self.scale.worst),)] * len(pairs)
+
+    def _verdict(self, query: Query, answer: str) -> Judgment:
+        with catch_custom_errors(f"judge {self.name}: score", self._made):
+            score = self._made.score(query, answer)
+        if score is None:
+            words = f"{self.name} says nothing of an answer to {query.query_id!r}"
+            return Judgment(score=None, failure=Failure(Status.ERROR, words))
+        try:
+            value = math.nan if isinstance(score, str) else float(score)
+        except (TypeError, ValueError):
+            value = math.nan
+        if not self.scale.worst <= value <= self.scale.best:
+            raise SetupError(
+                f"judge {self.name}: score returned {score!r} for {answer!r} to query"
+                f" {query.query_id!r}; expected a number from {self.scale.worst:g} to"
+                f" {self.scale.best:g}, or None where that cannot be said."
+            )
+        return self._judgment(value)
+
+    def _judgment(self, score: float) -> Judgment:
+        return Judgment(score=score, raw=f"{self.name}: {score:g}")
+
+
+def load_custom_judge(
+    entry: Entry | CustomJudge, *, signed: bool = False
+) -> CustomJudgeAdapter | None:
+    """Load the judge of an entry that names a custom class.
+    Returns None for a built-in judge, a model, or a custom class that generates answers. Raises as
+    `load_custom`, and for a scale as `CustomJudgeAdapter`.
+    """
+    spec = custom_spec(entry)
+    owner = f"judge {type(entry).__name__}(…)" if spec is None else f"judge {spec!r}"
+    made_by = entry if spec is None else load_member(spec, owner, "class", isclass)[0]
+    if hasattr(made_by, "generate") and not hasattr(made_by, "score"):
+        return None
+    own = load_custom(entry, "judge", ("score",))
+    return None if own is None else CustomJudgeAdapter(own, owner, signed=signed)
+
+
+def require_signed_scale(scale: Scale, owner: str) -> None:
+    """Raise `VragError` unless a judge's scale is symmetric about 0.
+    Truthfulness needs it to distinguish incorrect from missing answers.
+    """
+    if not scale.signed:
+        raise VragError(
+            f"{owner}: its scale is {scale.worst:g} to {scale.best:g}. Truthfulness, as CRAG-MM"
+            " asks for it, tells wrong (-1) from missing (0): give a judge with scale (-1, 1)."
+        )

@@ -16,7 +16,7 @@ from vrag_kit.errors import SetupError, VragError, short_repr
 from vrag_kit.generation.ask import Task, Watch, ask_prompts, stored_answers
 from vrag_kit.generation.generators import DryRunGenerator, Generator
 from vrag_kit.generation.store import AnswerStore
-from vrag_kit.judging.rubric import Rubric, UnparsedError, Verdict, verdict_label
+from vrag_kit.judging.rubric import Rubric, UnparsedError, Verdict
 from vrag_kit.judging.scale import no_reference_failure
 from vrag_kit.log import logger
 from vrag_kit.types import (
@@ -297,14 +297,6 @@ class LLMJudge:
     def _judgment(self, reply: ParsedReply[Verdict]) -> Judgment:
         """The verdict in a reply, or why there is none. In a dry run the worst, marked."""
         if reply.failure is not None:
-            return Judgment(
-                answer_id="", label="", score=None, raw=reply.raw, failure=reply.failure
-            )
+            return Judgment(score=None, raw=reply.raw, failure=reply.failure)
         verdict = reply.value or Verdict(self.scale.worst, frozenset({PLACEHOLDER}))
-        return Judgment(
-            answer_id="",
-            label=verdict_label(verdict, self.scale),
-            score=verdict.score,
-            marks=verdict.marks,
-            raw=reply.raw,
-        )
+        return Judgment(score=verdict.score, marks=verdict.marks, raw=reply.raw)

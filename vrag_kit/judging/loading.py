@@ -13,8 +13,12 @@ from vrag_kit.config import Entry, check_choice, hardware_of, read_entry
 from vrag_kit.errors import VragError, did_you_mean, short_repr
 from vrag_kit.generation.generators import load_generator
 from vrag_kit.judging.answer_metrics import OWN_METRICS, MetricJudge
-from vrag_kit.judging.custom_judge import CustomJudge, load_custom_judge, require_signed_scale
-from vrag_kit.judging.judge import Judge
+from vrag_kit.judging.judge import (
+    CustomJudge,
+    Judge,
+    load_custom_judge,
+    require_signed_scale,
+)
 from vrag_kit.judging.llm_judge import LLMJudge
 from vrag_kit.judging.rubric import FIELDS, Rubric, rubric_from_text
 from vrag_kit.judging.rule_judge import RuleJudge

@@ -101,4 +101,4 @@ def ok_answers(benchmark: Benchmark, answers: pd.DataFrame) -> pd.DataFrame:
 def no_reference_failure(query: Query) -> Judgment:
     """Return a failed verdict: the query has no accepted answer to compare with."""
     words = f"query {query.query_id!r} has no accepted answer to compare with"
-    return Judgment(answer_id="", label="", score=None, failure=Failure(Status.ERROR, words))
+    return Judgment(score=None, failure=Failure(Status.ERROR, words))

@@ -8,7 +8,7 @@ from typing import Any
 
 from vrag_kit.config import Entry
 from vrag_kit.judging import Judge, load_judge
-from vrag_kit.judging.custom_judge import CustomJudge
+from vrag_kit.judging.judge import CustomJudge
 from vrag_kit.papers.mrag_suite.datasets import dataset_metric
 from vrag_kit.papers.mrag_suite.short_answers import SHORT_ANSWERS
 from vrag_kit.papers.visual_rag.judge import RUBRIC
