@@ -29,7 +29,7 @@ from vrag_kit.analysis import (
     to_percent,
 )
 from vrag_kit.errors import VragError
-from vrag_kit.judging import LABEL_SCORES
+from vrag_kit.judging.human_labels import LABEL_SCORES
 from vrag_kit.papers import published
 from vrag_kit.papers.visual_rag import gains_vs_judge_bias
 from vrag_kit.plotting import agreement_figure

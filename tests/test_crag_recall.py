@@ -16,7 +16,8 @@ from small_index import Small
 from vrag_kit.benchmarks import entity_names
 from vrag_kit.benchmarks.datasets.crag_mm_index import read_image_index
 from vrag_kit.errors import VragError
-from vrag_kit.judging import TruthfulnessRuleJudge, answer_in_page, page_relevance
+from vrag_kit.judging import TruthfulnessRuleJudge, page_relevance
+from vrag_kit.judging.answer_metrics import answer_in_page
 from vrag_kit.papers import crag_mm as paper
 from vrag_kit.papers.crag_mm import open_services
 from vrag_kit.retrieval import best_threshold, make_run, threshold_curve

@@ -19,15 +19,8 @@ from scipy import stats
 
 from vrag_kit.benchmarks import load_visual_rag
 from vrag_kit.errors import VragError
-from vrag_kit.judging import (
-    LABEL_SCORES,
-    annotation_sample,
-    join_labels,
-    label_of_score,
-    read_human_labels,
-    select_labels,
-    write_human_labels,
-)
+from vrag_kit.judging import annotation_sample, join_labels, read_human_labels, select_labels
+from vrag_kit.judging.human_labels import LABEL_SCORES, label_of_score, write_human_labels
 from vrag_kit.types import Benchmark
 from vrag_kit.widgets import label_answers, labels_table
 from vrag_kit.widgets.labelling import AnswerAnnotationPanel

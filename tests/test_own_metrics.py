@@ -13,12 +13,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from vrag_kit.errors import VragError
-from vrag_kit.judging import (
+from vrag_kit.judging import judge_answers, load_judge
+from vrag_kit.judging.answer_metrics import (
     OWN_METRICS,
     choice_accuracy,
-    judge_answers,
     keypoint_coverage,
-    load_judge,
     normalised_em,
     relaxed_accuracy,
     webqa_f1,

@@ -22,8 +22,8 @@ from vrag_kit.custom import (
     CustomObject,
     catch_custom_errors,
     custom_spec,
-    load_member,
     load_custom,
+    load_member,
 )
 from vrag_kit.dry_run import current_dry_run
 from vrag_kit.errors import SetupError, VragError, short_repr
@@ -167,8 +167,8 @@ def _as_judge(judge: Judge | CustomJudge) -> Judge:
     own = load_custom_judge(cast(CustomJudge, judge))
     if own is None:
         raise VragError(
-            f"judge_answers: found {judge!r}, which scores nothing; expected a judge, as"
-            " load_judge(…) gives it, or an object with the method score."
+            f"judge_answers: found {judge!r}, which scores nothing; expected a judge of load_judge,"
+            " or an object with the method score."
         )
     return own
 

@@ -111,19 +111,17 @@ def builtin_judge_name(entry: Entry | CustomJudge) -> str | None:
     key.
     """
     word = entry.get("model") if isinstance(entry, Mapping) else entry
-    if isinstance(entry, Mapping):
-        if not isinstance(word, str) or not word:
-            raise VragError(
-                f"judge: found {entry!r}, which names none; expected one of {', '.join(JUDGES)}, a"
-                " model, or {model: <model>, rubric: <words>}."
-            )
-        if word in JUDGES and RUBRIC in entry:
-            raise VragError(
-                f"judge {word!r} is no model: expected no rubric. Type `judge: {word}`."
-            )
-        if word in JUDGES:
-            read_entry(entry, (), "judge")
-    return word if isinstance(word, str) and word in JUDGES else None
+    if isinstance(entry, Mapping) and not word:
+        raise VragError(
+            f"judge: found {entry!r}, which names none; expected one of {', '.join(JUDGES)}, a"
+            " model, or {model: <model>, rubric: <words>}."
+        )
+    if not isinstance(word, str) or word not in JUDGES:
+        return None
+    if isinstance(entry, Mapping) and RUBRIC in entry:
+        raise VragError(f"judge {word!r} is no model; expected no rubric. Type `judge: {word}`.")
+    read_entry(entry, (), "judge")
+    return word
 
 
 def split_rubric(entry: Entry | CustomJudge) -> tuple[Entry, str]:

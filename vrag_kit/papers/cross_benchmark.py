@@ -17,7 +17,8 @@ from vrag_kit.analysis.report_tables import ci_cells
 from vrag_kit.claims.means import MM_RAGCHECKER, RAGCHECKER, claim_means
 from vrag_kit.claims.verdicts import ClaimVerdicts
 from vrag_kit.errors import VragError
-from vrag_kit.judging import OWN_METRICS, SHARES, TRUTH, MetricJudge, judge_answers, scale_of
+from vrag_kit.judging import SHARES, TRUTH, judge_answers, scale_of
+from vrag_kit.judging.answer_metrics import OWN_METRICS, MetricJudge
 from vrag_kit.papers.visual_rag.gcue import gcue
 from vrag_kit.tables import require_columns
 from vrag_kit.types import Benchmark
