@@ -90,9 +90,9 @@ def judge_answers(
     """Return the table of answers with the scores and verdicts of a judge added.
 
     Added columns: score, spread, abstained, flagged, marks, verdict (the judge's raw reply),
-    score_min and score_max (the ends of the scale of score), judge (the judge's name), judge_id and
-    judge_prompt (the rubric of a language model, else ""). judge_id distinguishes judges of one
-    name: a hash of name, fingerprint (model, rubric or class) and scale.
+    score_min and score_max (the ends of the scale of score), judge (the judge's name), judge_id,
+    and for a language model judge_prompt, its rubric. judge_id distinguishes judges of one name: a
+    hash of name, fingerprint (model, rubric or class) and scale.
 
     Scores are converted to [0, 1] by (score − worst) / (best − worst). Those of a judge whose scale
     is symmetric about 0 are converted to [−1, 1], truthfulness. Its `shown` overrides both.
@@ -136,16 +136,16 @@ def judge_answers(
             f"judge {judge.name!r}: none of {len(scores):,} answers got a verdict; the first says"
             f' "{first}". Take a stronger judge, or mend what that says. {advice}'.strip()
         )
-    judged = answers.assign(
+    judged = answers.drop(columns="judge_prompt", errors="ignore").assign(
         **{str(name): column for name, column in columns.items()},
         score_min=shown.worst,
         score_max=shown.best,
         judge=judge.name,
         judge_id=_judge_id(judge, shown),
-        judge_prompt=getattr(judge, "prompt_text", ""),
     )
     _note_unparsed(judged[judged["status"] == "ok"])
-    return judged
+    prompt = getattr(judge, "prompt_text", "")
+    return judged.assign(judge_prompt=prompt) if prompt else judged
 
 
 def _judge_id(judge: Judge, shown: Scale) -> str:
@@ -189,7 +189,7 @@ def _cells(
         "spread": float(np.std(scores, ddof=1)) if len(scores) > 1 else np.nan,
         "abstained": float(np.mean([_abstains(verdict, answer, scale) for verdict in parsed])),
         "flagged": float(np.mean(["abstention" in verdict.marks for verdict in parsed])),
-        "marks": ", ".join(sorted({mark for verdict in parsed for mark in verdict.marks})),
+        "marks": ", ".join(sorted(set(chain.from_iterable(each.marks for each in parsed)))),
     }
 
 

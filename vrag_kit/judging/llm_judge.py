@@ -36,6 +36,8 @@ _ENOUGH = 20
 """Replies that show whether a model keeps the format …"""
 _NEARLY_ALL = 0.9
 """… and the share of unparsed ones from which it does not."""
+_UNPARSED = (Status.UNREADABLE, Status.EMPTY, Status.TRUNCATED, Status.REFUSED)
+"""Failures of a model that replied."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -73,7 +75,7 @@ class ParsedReply(Generic[T]):
     @property
     def unparsed(self) -> bool:
         """Whether the model replied, but not in the required format."""
-        return self.failure is not None and self.raw is not None
+        return self.failure is not None and self.failure.kind in _UNPARSED
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
