@@ -253,10 +253,12 @@ def _note_unparsed(judged: pd.DataFrame) -> None:
 class CustomJudgeAdapter:
     """Adapts an object of a custom class to `Judge`."""
 
-    def __init__(self, own: CustomObject, owner: str, *, signed: bool = False) -> None:
-        """`own` has the method of `CustomJudge`, and messages call it `owner`.
-        `signed` requires a scale of truthfulness, on which an incorrect answer costs. Raises
-        `VragError` for an invalid scale, or then one that is not symmetric about 0.
+    shown = SHARES
+    """The scale to which scores are converted; `TRUTH` for truthfulness."""
+
+    def __init__(self, own: CustomObject, owner: str) -> None:
+        """`own` has the method of `CustomJudge`. Raises `VragError`, which begins with `owner`, for
+        an invalid scale.
         """
         self._made = own.made
         self.name, self.fingerprint = own.name, own.fingerprint
@@ -267,9 +269,6 @@ class CustomJudgeAdapter:
             raise VragError(
                 f"{owner}: its scale is {scale!r}; expected (worst, best), as in (0, 1)."
             ) from error
-        if signed:
-            require_signed_scale(self.scale, owner)
-        self.shown = TRUTH if signed else SHARES
 
     def judge(self, benchmark: Benchmark, answers: pd.DataFrame) -> list[tuple[Judgment, ...]]:
         """Return one verdict for each row of answers.
@@ -312,10 +311,8 @@ class CustomJudgeAdapter:
         return Judgment(score=score, raw=f"{self.name}: {score:g}")
 
 
-def load_custom_judge(
-    entry: Entry | CustomJudge, *, signed: bool = False
-) -> CustomJudgeAdapter | None:
-    """Load the judge of an entry that names a custom class.
+def load_custom_judge(entry: Entry | CustomJudge) -> CustomJudgeAdapter | None:
+    """Load the judge of an entry that names a custom class, or that is an object of one.
     Returns None for a built-in judge, a model, or a custom class that generates answers. Raises as
     `load_custom`, and for a scale as `CustomJudgeAdapter`.
     """
@@ -325,15 +322,4 @@ def load_custom_judge(
     if hasattr(made_by, "generate") and not hasattr(made_by, "score"):
         return None
     own = load_custom(entry, "judge", ("score",))
-    return None if own is None else CustomJudgeAdapter(own, owner, signed=signed)
-
-
-def require_signed_scale(scale: Scale, owner: str) -> None:
-    """Raise `VragError` unless a judge's scale is symmetric about 0.
-    Truthfulness needs it to distinguish incorrect from missing answers.
-    """
-    if not scale.signed:
-        raise VragError(
-            f"{owner}: its scale is {scale.worst:g} to {scale.best:g}. Truthfulness, as CRAG-MM"
-            " asks for it, tells wrong (-1) from missing (0): give a judge with scale (-1, 1)."
-        )
+    return None if own is None else CustomJudgeAdapter(own, owner)

@@ -10,18 +10,15 @@ from pathlib import Path
 from typing import Any, cast
 
 from vrag_kit.config import Entry, check_choice, hardware_of, read_entry
+from vrag_kit.custom import custom_spec
 from vrag_kit.errors import VragError, did_you_mean, short_repr
 from vrag_kit.generation.generators import load_generator
 from vrag_kit.judging.answer_metrics import OWN_METRICS, MetricJudge
-from vrag_kit.judging.judge import (
-    CustomJudge,
-    Judge,
-    load_custom_judge,
-    require_signed_scale,
-)
+from vrag_kit.judging.judge import CustomJudge, CustomJudgeAdapter, Judge, load_custom_judge
 from vrag_kit.judging.llm_judge import LLMJudge
 from vrag_kit.judging.rubric import FIELDS, Rubric, rubric_from_text
 from vrag_kit.judging.rule_judge import RuleJudge
+from vrag_kit.judging.scale import TRUTH
 from vrag_kit.judging.truthfulness import TruthfulnessRuleJudge
 from vrag_kit.workspace import path as project_path
 
@@ -63,8 +60,8 @@ def load_judge(
     """
     if rubric is not None and not isinstance(rubric, Rubric):
         raise VragError(f"load_judge: rubric is {rubric!r}; expected a vrag_kit.judging.Rubric.")
-    judge = judge_without_model(entry, signed=rubric is not None and rubric.scale.signed)
-    if judge is not None:
+    signed = rubric is not None and rubric.scale.signed
+    if judge := judge_without_model(entry, signed=signed):
         return judge
     check_choice(entry, JUDGES, "judge")
     if rubric is None:
@@ -91,16 +88,25 @@ def judge_without_model(entry: Entry | CustomJudge, *, signed: bool = False) -> 
     Raises `VragError` for another scale, for a rubric beside such a judge, and as
     `load_custom_judge` does.
     """
+    judge: Judge | None
     if word := builtin_judge_name(entry):
         judge = JUDGES[word]()
-        if signed:
-            require_signed_scale(judge.scale, f"judge {word!r}")
+    else:
+        model, text = split_rubric(entry)
+        judge = load_custom_judge(model)
+        if judge is not None and text:
+            raise VragError(f"judge {judge.name!r} scores by itself; expected no rubric beside it.")
+    if judge is None or not signed:
         return judge
-    model, text = split_rubric(entry)
-    own = load_custom_judge(model, signed=signed)
-    if own is not None and text:
-        raise VragError(f"judge {own.name!r} scores by itself; expected no rubric beside it.")
-    return own
+    if not judge.scale.signed:
+        raise VragError(
+            f"judge {word or custom_spec(entry) or judge.name!r}: its scale is"
+            f" {judge.scale.worst:g} to {judge.scale.best:g}. Truthfulness, as CRAG-MM asks for it,"
+            " tells wrong (-1) from missing (0): give a judge with scale (-1, 1)."
+        )
+    if isinstance(judge, CustomJudgeAdapter):
+        judge.shown = TRUTH
+    return judge
 
 
 def builtin_judge_name(entry: Entry | CustomJudge) -> str | None:
