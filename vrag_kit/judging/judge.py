@@ -57,7 +57,7 @@ class Judge(Protocol):
     """Scores the correctness of answers.
 
     Optional are `fingerprint`, a text that changes whenever its verdicts may; `prompt_text`, its
-    rubric; and `shown`, the scale to which its scores are converted (see `judge_answers`).
+    rubric; and `table_scale`, the scale to which its scores are converted (see `judge_answers`).
     """
 
     name: str
@@ -95,7 +95,7 @@ def judge_answers(
     hash of name, fingerprint (model, rubric or class) and scale.
 
     Scores are converted to [0, 1] by (score − worst) / (best − worst). Those of a judge whose scale
-    is symmetric about 0 are converted to [−1, 1], truthfulness. Its `shown` overrides both.
+    is symmetric about 0 are converted to [−1, 1], truthfulness. Its `table_scale` overrides both.
 
     score, abstained and flagged (1.0 or 0.0 for one verdict) are means over the parsed verdicts of
     an answer. They are NaN where the call failed or no verdict could be parsed: such rows are
@@ -112,11 +112,11 @@ def judge_answers(
     require_columns(answers, ["query_id", "status"], "judge_answers")
     good = ok_answers(benchmark, answers).drop_duplicates(["query_id", "answer"])
     found = judge.judge(benchmark, good)
-    shown = getattr(judge, "shown", TRUTH if judge.scale.signed else SHARES)
+    table_scale = getattr(judge, "table_scale", TRUTH if judge.scale.signed else SHARES)
     referenced = {name: bool(query.answers) for name, query in benchmark.queries.items()}
     pairs = zip(good["query_id"], good["answer"], strict=True)
     cells = {
-        pair: _cells(verdicts, pair[1], judge.scale, shown)
+        pair: _cells(verdicts, pair[1], judge.scale, table_scale)
         for pair, verdicts in zip(pairs, found, strict=True)
     }
     rows = []
@@ -126,7 +126,7 @@ def judge_answers(
         else:
             failure = Failure(Status(row["status"]), row["detail"])
             verdict = _unsent(failure, judge.scale, referenced=referenced[row["query_id"]])
-            rows.append(_cells((verdict,), "", judge.scale, shown))
+            rows.append(_cells((verdict,), "", judge.scale, table_scale))
     columns = pd.DataFrame(rows, columns=list(_NO_VERDICT), index=answers.index)
     advice = _report(judge, found, [referenced[query_id] for query_id in good["query_id"]])
     scores = [cell["score"] for cell in cells.values()]
@@ -138,24 +138,24 @@ def judge_answers(
         )
     judged = answers.drop(columns="judge_prompt", errors="ignore").assign(
         **{str(name): column for name, column in columns.items()},
-        score_min=shown.worst,
-        score_max=shown.best,
+        score_min=table_scale.worst,
+        score_max=table_scale.best,
         judge=judge.name,
-        judge_id=_judge_id(judge, shown),
+        judge_id=_judge_id(judge, table_scale),
     )
     _note_unparsed(judged[judged["status"] == "ok"])
     prompt = getattr(judge, "prompt_text", "")
     return judged.assign(judge_prompt=prompt) if prompt else judged
 
 
-def _judge_id(judge: Judge, shown: Scale) -> str:
+def _judge_id(judge: Judge, table_scale: Scale) -> str:
     """Twelve letters that differ where the verdicts of two judges may.
     "" for an object of a custom class without a fingerprint.
     """
     fingerprint = getattr(judge, "fingerprint", judge.name)
     if not fingerprint:
         return ""
-    ends = (judge.scale.worst, judge.scale.best, shown.worst, shown.best)
+    ends = (judge.scale.worst, judge.scale.best, table_scale.worst, table_scale.best)
     whole = repr((judge.name, fingerprint, *map(float, ends)))
     return hashlib.sha256(whole.encode()).hexdigest()[:12]
 
@@ -174,12 +174,12 @@ def _as_judge(judge: Judge | CustomJudge) -> Judge:
 
 
 def _cells(
-    verdicts: Sequence[Judgment], answer: str, scale: Scale, shown: Scale
+    verdicts: Sequence[Judgment], answer: str, scale: Scale, table_scale: Scale
 ) -> Mapping[str, float | str]:
-    """The columns of one answer, from its verdicts on `scale`, converted to `shown`."""
+    """The columns of one answer, from its verdicts on `scale`, converted to `table_scale`."""
     texts = [str(each.failure or " ".join((each.raw or "").split())) for each in verdicts]
     cells = {**_NO_VERDICT, "verdict": " / ".join(texts)}
-    scores = [scale.rescale(shown, score) for score in _scores(verdicts)]
+    scores = [scale.rescale(table_scale, score) for score in _scores(verdicts)]
     if not scores:
         return cells
     parsed = [verdict for verdict in verdicts if verdict.score is not None]
@@ -253,7 +253,7 @@ def _note_unparsed(judged: pd.DataFrame) -> None:
 class CustomJudgeAdapter:
     """Adapts an object of a custom class to `Judge`."""
 
-    shown = SHARES
+    table_scale = SHARES
     """The scale to which scores are converted; `TRUTH` for truthfulness."""
 
     def __init__(self, own: CustomObject, owner: str) -> None:

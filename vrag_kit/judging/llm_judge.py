@@ -205,9 +205,9 @@ class StructuredAsker:
         failure = reply.failure
         unreadable = failure is not None and failure.kind == Status.UNREADABLE
         reason = failure.words if failure and unreadable else str(failure)
-        said = Message(role="assistant", parts=(reply.raw or "",))
+        first = Message(role="assistant", parts=(reply.raw or "",))
         again = Message(role="user", parts=(self.repair(reason),))
-        return Request(prompt=(*asked.prompt, said, again), read=asked.read, owner=asked.owner)
+        return Request(prompt=(*asked.prompt, first, again), read=asked.read, owner=asked.owner)
 
 
 def _parse(asked: Request[T], reply: Answer) -> ParsedReply[T]:

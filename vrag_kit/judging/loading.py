@@ -105,7 +105,7 @@ def judge_without_model(entry: Entry | CustomJudge, *, signed: bool = False) -> 
             " tells wrong (-1) from missing (0): give a judge with scale (-1, 1)."
         )
     if isinstance(judge, CustomJudgeAdapter):
-        judge.shown = TRUTH
+        judge.table_scale = TRUTH
     return judge
 
 
