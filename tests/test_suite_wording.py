@@ -12,9 +12,9 @@ import pytest
 from vrag_kit.benchmarks import ImageFile
 from vrag_kit.benchmarks.transforms import restrict_to_modality
 from vrag_kit.errors import VragError
-from vrag_kit.generation import (build_prompt, read_prompts, render, zero_shot)
-from vrag_kit.generation.evidence_modes import (MODES)
-from vrag_kit.judging.answer_metrics import (OWN_METRICS)
+from vrag_kit.generation import build_prompt, read_prompts, render, zero_shot
+from vrag_kit.generation.evidence_modes import MODES
+from vrag_kit.judging.answer_metrics import OWN_METRICS
 from vrag_kit.papers import mrag_suite as paper
 from vrag_kit.types import Benchmark, Context, Document, Prompt, Query
 
