@@ -6,22 +6,28 @@ from __future__ import annotations
 
 import math
 
+import numpy as np
 from hypothesis import strategies as st
 
-from vrag_kit.claims import ClaimVerdicts, EntailmentLabel, EvidenceItem
-from vrag_kit.claims.verdicts import Label
+from vrag_kit.claims import ClaimVerdicts, EvidenceItem
 
-LETTERS: dict[str, Label] = {
-    "E": EntailmentLabel.ENTAILMENT,
-    "N": EntailmentLabel.NEUTRAL,
-    "C": EntailmentLabel.CONTRADICTION,
-    "?": None,
-}
+SCORES = {"E": 1.0, "N": 0.0, "C": -1.0, "?": math.nan}
 
 
-def row(letters: str) -> tuple[Label, ...]:
-    """Labels by their initials; "?" is one that could not be read."""
-    return tuple(LETTERS[letter] for letter in letters)
+def row(letters: str) -> list[float]:
+    """Verdicts by the initials of their labels; "?" is one that could not be read."""
+    return [SCORES[letter] for letter in letters]
+
+
+def letters(verdicts: np.ndarray) -> str:
+    """The initials of verdicts."""
+    return "".join("?" if math.isnan(score) else "CNE"[int(score) + 1] for score in verdicts)
+
+
+def block(own: str, by_item: list[str]) -> np.ndarray:
+    """The verdicts on some claims: of answers, and for each claim those of all items."""
+    rows = [row(first + rest) for first, rest in zip(own, by_item, strict=True)]
+    return np.array(rows, float)
 
 
 def sheet(
@@ -31,6 +37,7 @@ def sheet(
     `accepted` and `recalled` 1 stands for entailed and 0 for neutral.
     """
     binary = str.maketrans("10", "EN")
+    verdicts = block((accepted + recalled).translate(binary), [*claims, *gold])
     return ClaimVerdicts(
         query_id="q",
         claims=tuple(f"claim {n}" for n in range(len(claims))),
@@ -39,10 +46,7 @@ def sheet(
             EvidenceItem(f"d{n}", "image" if letter == "i" else "text")
             for n, letter in enumerate(items)
         ),
-        accepted=row(accepted.translate(binary)),
-        recalled=row(recalled.translate(binary)),
-        on_claims=tuple(row(each) for each in claims),
-        on_gold=tuple(row(each) for each in gold),
+        verdicts=verdicts.reshape(len(claims) + len(gold), 1 + len(items)),
     )
 
 
@@ -87,8 +91,8 @@ def slow_ragchecker(of: ClaimVerdicts, empty: float) -> dict[str, float]:
     recall = sum(_is_e(label) for label in of.recalled)
     there = sum(any(_is_e(label) for label in each) for each in of.on_gold)
     relevant = sum(any(_is_e(of.on_gold[j][d]) for j in range(m)) for d in range(p))
-    a, b = None in of.accepted, None in of.recalled
-    s, t = (any(None in each for each in rows) for rows in (of.on_claims, of.on_gold))
+    a, b = np.isnan(of.accepted).any(), np.isnan(of.recalled).any()
+    s, t = np.isnan(of.on_claims).any(), np.isnan(of.on_gold).any()
 
     def value(above: float, below: float, sizes: tuple[int, ...], missing: bool) -> float:
         if 0 in sizes:
@@ -131,23 +135,18 @@ def slow_evidence(of: ClaimVerdicts) -> dict[tuple[str, str], float]:
     claims = list(range(len(of.claims)))
     shown = claims if of.items else []
     found: dict[tuple[str, str], float] = {}
-    kinds = (
-        ("neutral_share", EntailmentLabel.NEUTRAL),
-        ("contradicted_share", EntailmentLabel.CONTRADICTION),
-    )
-    for name, relation in (("entailed_share", EntailmentLabel.ENTAILMENT), *kinds):
-        known = [_final(of.on_claims[i]) for i in shown]
-        known = [label for label in known if label is not None]
-        found[name, "all"] = _mean([label is relation for label in known])
+    for name, letter in (("entailed", "E"), ("neutral", "N"), ("contradicted", "C")):
+        known = [_final(letters(of.on_claims[i])) for i in shown]
+        found[f"{name}_share", "all"] = _mean([x == letter for x in known if x != "?"])
     conflicts = []
     for i in shown:
-        letters = of.on_claims[i]
-        if None not in letters:
-            conflicts.append(
-                EntailmentLabel.ENTAILMENT in letters and EntailmentLabel.CONTRADICTION in letters
-            )
+        labels = letters(of.on_claims[i])
+        if "?" not in labels:
+            conflicts.append("E" in labels and "C" in labels)
     found["conflicted_share", "all"] = _mean(conflicts)
-    found["answer_claim_recall", "all"] = _mean([_is_e(x) for x in of.recalled if x is not None])
+    found["answer_claim_recall", "all"] = _mean(
+        [x == "E" for x in letters(of.recalled) if x != "?"]
+    )
     for modality, where in places.items():
         used = [_any([of.on_claims[i][d] for i in claims]) for d in where]
         found["evidence_utilization", modality] = _mean([x for x in used if x is not None])
@@ -166,29 +165,23 @@ def slow_evidence(of: ClaimVerdicts) -> dict[tuple[str, str], float]:
     for modality in ("image", "text"):
         support = []
         for i in claims:
-            if of.accepted[i] in (EntailmentLabel.NEUTRAL, EntailmentLabel.CONTRADICTION):
+            if of.accepted[i] in (0, -1):
                 support.append(_any([of.on_claims[i][d] for d in places[modality]]))
         known = [x for x in support if x is not None]
         found["error_support", modality] = _mean(known) if places[modality] else math.nan
     return found
 
 
-def _final(letters: tuple[Label, ...]) -> Label:
-    if any(x is None for x in letters):
-        return None
-    if any(_is_e(x) for x in letters):
-        return EntailmentLabel.ENTAILMENT
-    return max(letters, key=lambda x: x is EntailmentLabel.CONTRADICTION)
+def _final(labels: str) -> str:
+    return next(letter for letter in "?ECN" if letter in labels)
 
 
-def _any(labels: list[Label]) -> bool | None:
-    if any(x is None for x in labels):
-        return None
-    return any(_is_e(x) for x in labels)
+def _any(labels: list[float]) -> bool | None:
+    return None if any(map(math.isnan, labels)) else any(map(_is_e, labels))
 
 
-def _is_e(label: Label) -> bool:
-    return label is EntailmentLabel.ENTAILMENT
+def _is_e(label: float) -> bool:
+    return label == 1
 
 
 def _mean(truths: list[bool]) -> float:

@@ -49,7 +49,7 @@ from vrag_kit.benchmarks.datasets.crag_mm_index import (
 from vrag_kit.building.annotations import read_votes
 from vrag_kit.building.questions import read_questions
 from vrag_kit.building.species import SpeciesFolder
-from vrag_kit.claims import read_claim_labels
+from vrag_kit.claims.human_labels import read_claim_labels
 from vrag_kit.errors import VragError
 from vrag_kit.generation import read_prompts, render
 from vrag_kit.judging import read_human_labels

@@ -17,18 +17,17 @@ from vrag_kit.benchmarks import ImageFile
 from vrag_kit.claims import (
     AnswerText,
     ClaimChecker,
-    ClaimExtraction,
     EntailmentLabel,
     EntailmentRequest,
     RuleChecker,
     RuleExtractor,
-    answer_document,
-    entailment_label,
     forbid_self_check,
     load_checker,
     load_extractor,
 )
+from vrag_kit.claims.checking import answer_document
 from vrag_kit.claims.prompts import parse_claims, parse_entailment_labels
+from vrag_kit.claims.verdicts import Label
 from vrag_kit.dry_run import dry_run
 from vrag_kit.errors import VragError
 from vrag_kit.judging import UnparsedError
@@ -62,12 +61,9 @@ def asked(server: StrangeServer) -> list[dict[str, object]]:
     return [each for each in server.requests if "word: ready" not in text_in(each)]
 
 
-def labels(
-    checker: ClaimChecker, claims: tuple[str, ...], item: Document
-) -> list[EntailmentLabel | None]:
-    (judgments,) = checker.check([EntailmentRequest(query_id="q", claims=claims, item=item)])
-    assert [each.target for each in judgments] == [(claim, item.doc_id) for claim in claims]
-    return [entailment_label(each) for each in judgments]
+def labels(checker: ClaimChecker, claims: tuple[str, ...], item: Document) -> list[Label]:
+    (found,) = checker.check([EntailmentRequest(query_id="q", claims=claims, item=item)])
+    return list(found)
 
 
 def test_a_checker_is_asked_about_five_claims_at_most_and_only_once(
@@ -109,11 +105,6 @@ def test_labels_that_cannot_be_read_are_asked_for_once_more_and_are_never_neutra
     assert "it has 1 labels, and there are 2 claims" in text_in(asked(server)[1])
     out = capsys.readouterr().out
     assert "1 could not be read and were asked for once more, 1 of them remain" in out
-    ((judgment, _),) = checker.check(
-        [EntailmentRequest(query_id="q", claims=("four", "4"), item=MOTH)]
-    )
-    assert (judgment.label, judgment.score) == ("", None)
-    assert str(judgment.failure) == "unreadable: the line 'Sure!' is no number and label"
 
 
 def test_an_extractor_gives_each_fact_once_and_none_for_a_refusal(
@@ -125,11 +116,7 @@ def test_an_extractor_gives_each_fact_once_and_none_for_a_refusal(
     ]
     for _ in range(2):
         found = load_extractor(at(server), tmp_path).extract(said)
-        assert [each.claims for each in found] == [
-            ("Owls eat Talia osa.", "Bats eat Talia osa."),
-            (),
-        ]
-    assert not any(each.failure for each in found)
+        assert found == [("Owls eat Talia osa.", "Bats eat Talia osa."), ()]
     assert len(asked(server)) == 2
     words = "".join(map(text_in, asked(server)))
     assert "Question: What eats it?\nAnswer: Owls, and bats." in words
@@ -181,11 +168,11 @@ def test_a_forecast_counts_the_calls_of_both_and_asks_nobody(
         (found,) = load_extractor(at(server), tmp_path).extract(
             [AnswerText(query_id="q", question="What?", words="word " * 48)]
         )
-        assert len(found.claims) == 6
+        assert len(found) == 6
         judged = load_checker(at(server), tmp_path).check(
-            [EntailmentRequest(query_id="q", claims=found.claims, item=MOTH)]
+            [EntailmentRequest(query_id="q", claims=found, item=MOTH)]
         )
-        assert [len(row) for row in judged] == [6]
+        assert judged == [(N,) * 6]
         assert [len(model.prompts) for model in forecast.models] == [1, 2]
     assert server.requests == []
 
@@ -208,33 +195,28 @@ class Colors:
 def test_rules_compare_texts_and_leave_pictures_to_others(tmp_path: Path) -> None:
     said = AnswerText(query_id="q", question="Of what color?", words="red and blue")
     (found,) = RuleExtractor(Colors()).extract([said])
-    assert found == ClaimExtraction(claims=("It is red.", "It is blue."))
+    assert found == ("It is red.", "It is blue.")
     checker = RuleChecker(Colors())
-    assert labels(checker, found.claims, answer_document("answer", "Of what color?", "red")) == [
+    assert labels(checker, found, answer_document("answer", "Of what color?", "red")) == [
         E,
         C,
     ]
     assert labels(checker, ("Owls fly.",), MOTH) == [None]
     picture = Document(doc_id="a", image=ImageFile(tmp_path / "a.png"))
-    assert labels(checker, found.claims, picture) == [None, None]
-    checker = RuleChecker(Colors(), pictures=_Blind())
+    assert labels(checker, found, picture) == [None, None]
+    checker = RuleChecker(Colors(), _Blind())
     rows = checker.check(
-        [
-            EntailmentRequest(query_id="q", claims=found.claims, item=item)
-            for item in (picture, MOTH)
-        ]
+        [EntailmentRequest(query_id="q", claims=found, item=item) for item in (picture, MOTH)]
     )
-    assert [[entailment_label(each) for each in row] for row in rows] == [[C, C], [N, N]]
+    assert rows == [(C, C), (N, N)]
     assert checker.fingerprint == "none"
 
 
 class _Blind:
     name, fingerprint = "blind", "none"
 
-    def check(self, checkings: list[EntailmentRequest]) -> list[tuple]:
-        from vrag_kit.claims import verdict
-
-        return [tuple(verdict(claim, each.item, C) for claim in each.claims) for each in checkings]
+    def check(self, requests: list[EntailmentRequest]) -> list[tuple]:
+        return [(C,) * len(each.claims) for each in requests]
 
 
 def test_an_extractor_of_ones_own_that_names_no_claims_is_stopped_after_three_batches(

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from claim_sheets import sheet, sheets
+from claim_sheets import sheets
 from conftest import ROOT
 from hypothesis import given
 from test_claim_metrics import W1, W2, W3, W4, W5
@@ -19,26 +19,20 @@ from typer.testing import CliRunner
 
 from vrag_kit.claims import (
     ClaimVerdicts,
-    EntailmentLabel,
     evidence_metrics,
     ragchecker_metrics,
     read_ragchecker_json,
 )
 from vrag_kit.runner.cli import app
 
-WORDS = {
-    EntailmentLabel.ENTAILMENT: "Entailment",
-    EntailmentLabel.NEUTRAL: "Neutral",
-    EntailmentLabel.CONTRADICTION: "Contradiction",
-    None: None,
-}
+WORDS = {1.0: "Entailment", 0.0: "Neutral", -1.0: "Contradiction"}
 
 
 def result(of: ClaimVerdicts, query_id: str) -> dict[str, Any]:
     """A sheet as RAGChecker writes it, and what a file may hold beside."""
 
     def labels(rows: Any) -> list[Any]:
-        return [WORDS[x] if x in WORDS else labels(x) for x in rows]
+        return [labels(x) if isinstance(x, list) else WORDS.get(x) for x in rows]
 
     return {
         "query_id": query_id,
@@ -52,10 +46,10 @@ def result(of: ClaimVerdicts, query_id: str) -> dict[str, Any]:
         ],
         "response_claims": [["claim", "is", str(n)] for n, _ in enumerate(of.claims)],
         "gt_answer_claims": [["gold", "is", str(n)] for n, _ in enumerate(of.gold_claims)],
-        "answer2response": labels(of.accepted),
-        "response2answer": labels(of.recalled),
-        "retrieved2response": labels(of.on_claims),
-        "retrieved2answer": labels(of.on_gold),
+        "answer2response": labels(of.accepted.tolist()),
+        "response2answer": labels(of.recalled.tolist()),
+        "retrieved2response": labels(of.on_claims.tolist()),
+        "retrieved2answer": labels(of.on_gold.tolist()),
         "metrics": {},
         "my own": {"kept": True},
     }
@@ -146,9 +140,7 @@ def test_every_sheet_is_read_as_it_was_written(
 ) -> None:
     file = write({"results": [result(of, "q")]}, tmp_path_factory.getbasetemp())
     (found,) = read_ragchecker_json(file).sheets
-    assert (found.items, found.verdicts) == (of.items, of.verdicts)
     assert dataclasses.replace(found, claims=of.claims, gold_claims=of.gold_claims) == of
-    assert sheet("", [], [], "", "").verdicts == ()
 
 
 def test_the_readmes_checked_result_can_be_measured(tmp_path: Path) -> None:

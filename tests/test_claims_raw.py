@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from claim_sheets import row
+from claim_sheets import letters, row
 from PIL import Image
 from strange_server import StrangeServer, images_in, text_in
 from test_claims_checked import Colors, Painter
@@ -21,11 +21,10 @@ from typer.testing import CliRunner
 from vrag_kit.claims import (
     RuleChecker,
     RuleExtractor,
-    add_ragchecker_metrics,
     complete_ragchecker_json,
     read_ragchecker_json,
-    write_ragchecker_json,
 )
+from vrag_kit.claims.ragchecker_json import add_ragchecker_metrics, write_ragchecker_json
 from vrag_kit.errors import VragError
 from vrag_kit.runner.cli import app
 
@@ -64,13 +63,13 @@ def made(file: Path, painter: Painter | None = None) -> Any:
 def test_a_file_of_input_gets_claims_labels_and_metrics(tmp_path: Path) -> None:
     result = raw()
     found = made(write(tmp_path, result))
-    (sheet,) = found.file.sheets
-    assert (found.asked, found.lost) == (1, ())
+    (sheet,) = found.sheets
+    assert (found.n_completed, found.failures) == (1, ())
     assert (sheet.claims, sheet.gold_claims) == (("It is red.", "It is blue."), ("It is red.",))
     # the claim red, then the claim blue: against the right answer; against a, b and c
-    assert (sheet.accepted, sheet.recalled) == (row("EC"), row("E"))
-    assert (sheet.on_claims, sheet.on_gold) == ((row("ECN"), row("CEN")), (row("ECN"),))
-    document, left_out = add_ragchecker_metrics(found.file)
+    assert (letters(sheet.accepted), letters(sheet.recalled)) == ("EC", "E")
+    assert [*map(letters, sheet.on_claims), *map(letters, sheet.on_gold)] == ["ECN", "CEN", "ECN"]
+    document, left_out = add_ragchecker_metrics(found)
     assert left_out == 0
     write_ragchecker_json(tmp_path / "out.json", document)
     assert read_ragchecker_json(tmp_path / "out.json").sheets == (sheet,)
@@ -85,14 +84,14 @@ def test_what_a_file_has_already_stays(tmp_path: Path) -> None:
     claims = [["It", "is", "green."]]
     half = raw(response_claims=claims, answer2response=["Neutral"])
     found = made(write(tmp_path, half))
-    (sheet,) = found.file.sheets
+    (sheet,) = found.sheets
     assert sheet.claims == ("It is green.",)
-    assert sheet.accepted == row("N")  # rules would say that red contradicts it
-    assert sheet.on_claims == (row("CCN"),)
-    (told,) = found.file.document["results"]
+    assert letters(sheet.accepted) == "N"  # rules would say that red contradicts it
+    assert sheet.on_claims.tolist() == [row("CCN")]
+    (told,) = found.document["results"]
     assert (told["response_claims"], told["answer2response"]) == (claims, ["Neutral"])
-    whole = made(write(tmp_path, *found.file.document["results"]))
-    assert (whole.asked, whole.file.sheets) == (0, (sheet,))
+    whole = made(write(tmp_path, *found.document["results"]))
+    assert (whole.n_completed, whole.sheets) == (0, (sheet,))
 
 
 def test_pictures_are_looked_at_and_nothing_retrieved_is_nothing_to_check(tmp_path: Path) -> None:
@@ -101,11 +100,11 @@ def test_pictures_are_looked_at_and_nothing_retrieved_is_nothing_to_check(tmp_pa
     bare = raw(query_id="2", retrieved_context=None, response=" ")
     painter = Painter()
     found = made(write(tmp_path, raw(retrieved_context=shown), bare), painter)
-    first, second = found.file.sheets
-    assert first.on_claims == (row("C"), row("E"))
+    first, second = found.sheets
+    assert first.on_claims.tolist() == [row("C"), row("E")]
     assert [item.modality for item in first.items] == ["image"]
     assert {str(each.item.image.where) for each in painter.asked} == {str(tmp_path / "p.png")}
-    assert (second.claims, second.items, second.recalled) == ((), (), row("N"))
+    assert (second.claims, second.items, letters(second.recalled)) == ((), (), "N")
 
 
 def sent(tmp_path: Path, image: str) -> list[object]:

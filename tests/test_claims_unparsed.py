@@ -11,11 +11,11 @@ from itertools import product
 import numpy as np
 import pandas as pd
 import pytest
-from claim_sheets import row, sheet, sheets
+from claim_sheets import sheet, sheets
 from hypothesis import given
 
-from vrag_kit.claims import ClaimVerdicts, EntailmentLabel, claim_means, metric_rows
-from vrag_kit.claims.means import METRIC
+from vrag_kit.claims import ClaimVerdicts, EntailmentLabel, claim_means
+from vrag_kit.claims.means import METRIC, metric_rows
 
 BOUNDED = {"precision", "recall", "f1", "claim_recall", "context_precision", "faithfulness"}
 BOUNDED |= {"hallucination", "entailed_share", "neutral_share", "answer_claim_recall"}
@@ -33,53 +33,28 @@ def drawn(n: int, seed: int, *, alike: bool) -> list[ClaimVerdicts]:
     stream = np.random.default_rng(seed)
 
     def labels(*shape: int, share: float = 0.109) -> np.ndarray:
-        return stream.choice(list("ENC"), shape, p=[share, 0.9 - share, 0.1])
+        return stream.choice([1.0, 0.0, -1.0], shape, p=[share, 0.9 - share, 0.1])
 
     found = []
     for _ in range(n):
         share = 0.109 if alike else stream.choice([0.02, 0.25])
         own = sheet("iiittt", ["N" * 6] * 3, ["N" * 6] * 3, "000", "000")
-        found.append(
-            dataclasses.replace(
-                own,
-                accepted=row("".join(labels(3, share=0.5))),
-                recalled=row("".join(labels(3, share=0.5))),
-                on_claims=tuple(row("".join(each)) for each in labels(3, 6, share=share)),
-                on_gold=tuple(row("".join(each)) for each in labels(3, 6, share=share)),
-            )
-        )
+        verdicts = np.column_stack([labels(6, share=0.5), labels(6, 6, share=share)])
+        found.append(dataclasses.replace(own, verdicts=verdicts))
     return found
 
 
 def some_lost(whole: ClaimVerdicts, stream: np.random.Generator) -> ClaimVerdicts:
     """The sheet, of whose verdicts a tenth is lost, whatever they say."""
-
-    def few(labels: tuple[EntailmentLabel | None, ...]) -> tuple[EntailmentLabel | None, ...]:
-        return tuple(None if stream.random() < 0.1 else label for label in labels)
-
-    return dataclasses.replace(
-        whole,
-        accepted=few(whole.accepted),
-        recalled=few(whole.recalled),
-        on_claims=tuple(map(few, whole.on_claims)),
-        on_gold=tuple(map(few, whole.on_gold)),
-    )
+    lost = stream.random(whole.verdicts.shape) < 0.1
+    return dataclasses.replace(whole, verdicts=np.where(lost, np.nan, whole.verdicts))
 
 
-def read_as(of: ClaimVerdicts, labels: Sequence[EntailmentLabel]) -> ClaimVerdicts:
+def read_as(of: ClaimVerdicts, scores: Sequence[float]) -> ClaimVerdicts:
     """The sheet with its missing verdicts read as these, in their order."""
-    left = iter(labels)
-
-    def full(known: tuple[EntailmentLabel | None, ...]) -> tuple[EntailmentLabel, ...]:
-        return tuple(next(left) if label is None else label for label in known)
-
-    return dataclasses.replace(
-        of,
-        accepted=full(of.accepted),
-        recalled=full(of.recalled),
-        on_claims=tuple(map(full, of.on_claims)),
-        on_gold=tuple(map(full, of.on_gold)),
-    )
+    verdicts = of.verdicts.copy()
+    verdicts[np.isnan(verdicts)] = scores
+    return dataclasses.replace(of, verdicts=verdicts)
 
 
 def values_of(known: list[ClaimVerdicts]) -> pd.DataFrame:
@@ -112,10 +87,10 @@ def test_verdicts_lost_at_random_leave_every_mean_where_it_was(seed: int, alike:
 @pytest.mark.slow
 @given(sheets())
 def test_what_is_missing_could_lie_nowhere_but_between_the_bounds(of: ClaimVerdicts) -> None:
-    if of.unread > 3:
+    if of.n_missing > 3:
         return
     low, high = (values_of([of.fill_missing(each)]).loc[0] for each in ENDS)
-    for labels in product(EntailmentLabel, repeat=of.unread):
+    for labels in product((1, 0, -1), repeat=of.n_missing):
         true = values_of([read_as(of, labels)]).loc[0].dropna()
         for name in (name for name in true.index if name[1] in BOUNDED):
             ends = sorted((low[name], high[name]))
@@ -125,8 +100,9 @@ def test_what_is_missing_could_lie_nowhere_but_between_the_bounds(of: ClaimVerdi
 def test_bounds_stand_beside_the_mean_and_count_every_answer() -> None:
     known = sheet("i", ["E", "N"], ["E"], "11", "1")
     unparsed = sheet("i", ["?", "?"], ["E"], "11", "1")
-    table = pd.DataFrame({"query_id": ["a", "b"], "group": ["a", "b"], "sheet": [known, unparsed]})
-    means = claim_means(table, by=[]).set_index(METRIC)
+    table = pd.DataFrame({"query_id": ["a", "b"], "sheet": [known, unparsed]})
+    table = table.assign(group=table["query_id"], model="m")
+    means = claim_means(table, by=["model"]).set_index(METRIC)
     columns = ["value", "n", "n_undefined", "n_unparsed", "if_neutral", "if_entailed"]
     found = means.loc[("mm_ragchecker", "entailed_share", "all"), columns]
     assert found.tolist() == [1 / 2, 1, 1, 2, 1 / 4, 3 / 4]

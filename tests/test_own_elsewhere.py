@@ -83,14 +83,14 @@ def test_an_extractor_and_a_checker(mine: Write, tmp_path: Path) -> None:
     told = with_extracted_options(four_questions(), read, says("A"), tmp_path)
     assert list(told["extracted"]) == ["correct option"] * 2
     taken = load_extractor(says("Owls eat moths."), tmp_path)
-    assert taken.extract([AnswerText(query_id="q", question="What?", words="Owls.")])[0].claims == (
+    assert taken.extract([AnswerText(query_id="q", question="What?", words="Owls.")])[0] == (
         "Owls eat moths.",
     )
     moth = Document(doc_id="m", text="Owls eat moths.")
     (judged,) = load_checker(says("1: ENTAILMENT"), tmp_path).check(
         [EntailmentRequest(query_id="q", claims=("Owls eat moths.",), item=moth)]
     )
-    assert [each.label for each in judged] == ["ENTAILMENT"]
+    assert judged == ("ENTAILMENT",)
     open_claim_pipeline(says("NONE"), says("1: NEUTRAL"), None, tmp_path, answerers=["mine:Other"])
 
 

@@ -1,101 +1,29 @@
 """An answer's atomic claims: extraction, checking, verdicts, metrics and human labels."""
 
-from vrag_kit.claims.by_modality import claim_means_by_modality, verdict_table
-from vrag_kit.claims.checking import check_answers, text_only, with_caption
-from vrag_kit.claims.human_labels import (
-    ClaimPair,
-    add_human_verdicts,
-    pairs_to_label,
-    read_annotator_labels,
-    read_claim_labels,
-    write_claim_labels,
-)
-from vrag_kit.claims.label_agreement import (
-    corrected_claim_means,
-    verdict_agreement,
-    verdict_confusion_matrix,
-    verdict_pairs,
-)
-from vrag_kit.claims.label_sources import (
-    annotator_agreement,
-    compare_label_sources,
-    labels_from_verdicts,
-)
-from vrag_kit.claims.means import claim_means, claim_values, metric_rows
-from vrag_kit.claims.metrics import evidence_metrics, ragchecker_metrics
-from vrag_kit.claims.model_checker import forbid_self_check, load_checker, load_extractor
-from vrag_kit.claims.ragchecker_json import (
-    RagCheckerFile,
-    add_ragchecker_metrics,
-    complete_ragchecker_json,
-    count_unchecked,
-    ragchecker_means,
-    read_ragchecker_json,
-    to_ragchecker,
-    write_ragchecker_json,
-)
-from vrag_kit.claims.rule_checker import RuleChecker, RuleExtractor, SentenceGrammar
-from vrag_kit.claims.verdicts import (
-    AnswerText,
-    ClaimChecker,
-    ClaimExtraction,
-    ClaimExtractor,
-    ClaimVerdicts,
-    EntailmentLabel,
-    EntailmentRequest,
-    EvidenceItem,
-    answer_document,
-    entailment_label,
-    verdict,
-)
-
-__all__ = [
-    "AnswerText",
-    "ClaimChecker",
-    "ClaimExtraction",
-    "ClaimExtractor",
-    "ClaimPair",
-    "ClaimVerdicts",
-    "EntailmentLabel",
-    "EntailmentRequest",
-    "EvidenceItem",
-    "RagCheckerFile",
-    "RuleChecker",
-    "RuleExtractor",
-    "SentenceGrammar",
-    "add_human_verdicts",
-    "add_ragchecker_metrics",
-    "annotator_agreement",
-    "answer_document",
-    "check_answers",
-    "claim_means",
-    "claim_means_by_modality",
-    "claim_values",
-    "compare_label_sources",
-    "complete_ragchecker_json",
-    "corrected_claim_means",
-    "count_unchecked",
-    "entailment_label",
-    "evidence_metrics",
-    "forbid_self_check",
-    "labels_from_verdicts",
-    "load_checker",
-    "load_extractor",
-    "metric_rows",
-    "pairs_to_label",
-    "ragchecker_means",
-    "ragchecker_metrics",
-    "read_annotator_labels",
-    "read_claim_labels",
-    "read_ragchecker_json",
-    "text_only",
-    "to_ragchecker",
-    "verdict",
-    "verdict_agreement",
-    "verdict_confusion_matrix",
-    "verdict_pairs",
-    "verdict_table",
-    "with_caption",
-    "write_claim_labels",
-    "write_ragchecker_json",
-]
+from vrag_kit.claims.checkers import RuleChecker as RuleChecker
+from vrag_kit.claims.checkers import RuleExtractor as RuleExtractor
+from vrag_kit.claims.checkers import SentenceGrammar as SentenceGrammar
+from vrag_kit.claims.checkers import forbid_self_check as forbid_self_check
+from vrag_kit.claims.checkers import load_checker as load_checker
+from vrag_kit.claims.checkers import load_extractor as load_extractor
+from vrag_kit.claims.checking import check_answers as check_answers
+from vrag_kit.claims.human_labels import add_human_verdicts as add_human_verdicts
+from vrag_kit.claims.human_labels import labels_from_verdicts as labels_from_verdicts
+from vrag_kit.claims.human_labels import read_annotator_labels as read_annotator_labels
+from vrag_kit.claims.label_agreement import annotator_agreement as annotator_agreement
+from vrag_kit.claims.label_agreement import compare_label_sources as compare_label_sources
+from vrag_kit.claims.means import claim_means as claim_means
+from vrag_kit.claims.means import claim_means_by_modality as claim_means_by_modality
+from vrag_kit.claims.means import claim_values as claim_values
+from vrag_kit.claims.metrics import evidence_metrics as evidence_metrics
+from vrag_kit.claims.metrics import ragchecker_metrics as ragchecker_metrics
+from vrag_kit.claims.ragchecker_json import complete_ragchecker_json as complete_ragchecker_json
+from vrag_kit.claims.ragchecker_json import read_ragchecker_json as read_ragchecker_json
+from vrag_kit.claims.verdicts import AnswerText as AnswerText
+from vrag_kit.claims.verdicts import ClaimChecker as ClaimChecker
+from vrag_kit.claims.verdicts import ClaimExtractor as ClaimExtractor
+from vrag_kit.claims.verdicts import ClaimVerdicts as ClaimVerdicts
+from vrag_kit.claims.verdicts import EntailmentLabel as EntailmentLabel
+from vrag_kit.claims.verdicts import EntailmentRequest as EntailmentRequest
+from vrag_kit.claims.verdicts import EvidenceItem as EvidenceItem
+from vrag_kit.claims.verdicts import verdict_table as verdict_table

@@ -1,4 +1,5 @@
-"""Errors of a claim checker against true labels, and claim metrics corrected for them.
+"""Errors of a claim checker against true labels, agreement of annotators, and claim metrics that
+are corrected for the checker's errors.
 
 The checker's sheets are compared with sheets of the same claims and items that have true labels: by
 people, or by the generator of synthetic data.
@@ -6,7 +7,8 @@ people, or by the generator of synthetic data.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from itertools import combinations
 
 import numpy as np
 import pandas as pd
@@ -15,15 +17,22 @@ from vrag_kit.analysis.agreement import association
 from vrag_kit.analysis.estimates import estimate
 from vrag_kit.analysis.means import ARM
 from vrag_kit.analysis.prediction_powered import corrected_mean
-from vrag_kit.claims.means import METRIC, metric_rows
-from vrag_kit.claims.verdicts import ClaimVerdicts, EntailmentLabel, Label
+from vrag_kit.claims.human_labels import (
+    PAIR,
+    Labels,
+    claim_pairs,
+    labels_from_verdicts,
+    rows_to_label,
+    verdict_rows,
+)
+from vrag_kit.claims.means import METRIC, add_modalities, answer_values, claim_means_by_modality
+from vrag_kit.claims.verdicts import LABEL_NAMES, UNPARSED
 from vrag_kit.errors import VragError
 from vrag_kit.judging.scale import Scale
 
-UNREADABLE = "unparsed"
+CHECKER = "checker"
 KIND_AND_LABELS = ["evidence_kind", "true_label", "checker_label"]
-_LABELS = [relation.value for relation in EntailmentLabel]
-_CODES = {name: code for code, name in enumerate(_LABELS)}
+_CODES = {name: score for score, name in LABEL_NAMES.items()}
 
 
 def verdict_pairs(pairs: pd.DataFrame) -> pd.DataFrame:
@@ -35,14 +44,12 @@ def verdict_pairs(pairs: pd.DataFrame) -> pd.DataFrame:
     labels are known. What several answers share is counted once for each. Raises `VragError` for
     two sheets of different claims or items.
     """
-    rows: list[tuple[object, ...]] = []
-    for row in _both(pairs).to_dict("records"):
-        judged, true = row["sheet"], row["true_sheet"]
-        kinds = _kinds(judged)
-        for kind, said, is_so in zip(kinds, judged.verdicts, true.verdicts, strict=True):
-            if is_so is not None:
-                rows.append((row["query_id"], row["group"], *kind, is_so.value, _word(said)))
-    return pd.DataFrame(rows, columns=["query_id", "group", "of", *KIND_AND_LABELS])
+    both = _labelled(pairs)
+    rows, true = verdict_rows(both), verdict_rows(both, "true_sheet")
+    rows["true_label"] = true["score"].map(LABEL_NAMES)
+    rows["checker_label"] = rows["score"].map(LABEL_NAMES).fillna(UNPARSED)
+    columns = ["query_id", "group", "of", *KIND_AND_LABELS]
+    return rows.dropna(subset="true_label")[columns].reset_index(drop=True)
 
 
 def verdict_confusion_matrix(verdicts: pd.DataFrame) -> pd.DataFrame:
@@ -50,7 +57,7 @@ def verdict_confusion_matrix(verdicts: pd.DataFrame) -> pd.DataFrame:
     where there is none.
     """
     counts = pd.crosstab(verdicts["true_label"], verdicts["checker_label"])
-    return counts.reindex(index=_LABELS, columns=[*_LABELS, UNREADABLE], fill_value=0)
+    return counts.reindex(index=list(_CODES), columns=[*_CODES, UNPARSED], fill_value=0)
 
 
 def verdict_agreement(verdicts: pd.DataFrame, *, seed: int = 0) -> pd.DataFrame:
@@ -62,19 +69,47 @@ def verdict_agreement(verdicts: pd.DataFrame, *, seed: int = 0) -> pd.DataFrame:
     and counted in n_failed.
     """
     rows: list[tuple[object, ...]] = []
-    kinds = [*dict.fromkeys(verdicts["evidence_kind"]), "all"]
-    for kind in kinds:
+    for kind in [*dict.fromkeys(verdicts["evidence_kind"]), "all"]:
         part = verdicts if kind == "all" else verdicts[verdicts["evidence_kind"] == kind]
-        true, said = (part[name].map(_CODES).astype(float) for name in KIND_AND_LABELS[1:])
-        right = (true == said).astype(float).where(said.notna())
+        true, checker = (part[name].map(_CODES).astype(float) for name in KIND_AND_LABELS[1:])
+        equal = (true == checker).astype(float).where(checker.notna())
         for metric, found in (
-            ("accuracy", estimate(right.to_numpy(), part["group"])),
-            ("kappa", association(true, said, part["group"], measure="kappa", seed=seed)),
+            ("accuracy", estimate(equal.to_numpy(), part["group"])),
+            ("kappa", association(true, checker, part["group"], measure="kappa", seed=seed)),
         ):
             numbers = (found.value, found.ci_low, found.ci_high, found.n, found.n_failed)
             rows.append((kind, metric, *numbers))
     columns = ["evidence_kind", "metric", "value", "ci_low", "ci_high", "n", "n_failed"]
     return pd.DataFrame(rows, columns=columns)
+
+
+def annotator_agreement(
+    sample: pd.DataFrame, annotators: Mapping[str, Labels], *, seed: int = 0
+) -> pd.DataFrame:
+    """Agreement of every two annotators, and of each with the checker, on the claims and items that
+    both labelled: first, second, and the columns of `verdict_agreement`, evidence_kind "image",
+    "text", "answer" and "all".
+
+    `annotators` maps names (at least one) to labels, as from `read_annotator_labels`; the checker
+    is called "checker", and its verdicts are those of `sample` (group, sheet, answer), each claim
+    and item counted once. Where nothing has two labels, n is 0. Unparsed verdicts of the checker
+    are in n_failed.
+    """
+    rows = rows_to_label(sample).drop_duplicates(PAIR)
+    known = {**annotators, CHECKER: labels_from_verdicts(sample, sheets="sheet")}
+    labels = {
+        name: pd.Series([known[name].get(pair) for pair in claim_pairs(rows)], rows.index, object)
+        for name in known
+    }
+    tables = []
+    for first, second in combinations(known, 2):
+        other = labels[second].fillna(UNPARSED) if second == CHECKER else labels[second]
+        both = rows.assign(true_label=labels[first], checker_label=other)
+        found = verdict_agreement(both.dropna(subset=KIND_AND_LABELS), seed=seed)
+        found.insert(0, "first", first)
+        found.insert(1, "second", second)
+        tables.append(found)
+    return pd.concat(tables, ignore_index=True)
 
 
 def corrected_claim_means(
@@ -93,67 +128,58 @@ def corrected_claim_means(
     leaves the metric undefined are left out, as are labelled answers whose true sheet lacks a
     verdict.
     """
-    arm = list(by)
-    known = _by_metric(checked, "sheet", arm)
-    both = _both(pairs)
-    both = both.loc[[not sheet.unread for sheet in both["true_sheet"]]]
-    true = _by_metric(both, "true_sheet", arm)
-    said = _by_metric(both, "sheet", arm)
-    off = said.assign(off=true["score"] - said["score"]).dropna(subset="off")
-    labels = dict(list(off.groupby([*arm, *METRIC], sort=False)))
+    keys = [*by, *METRIC]
+    both = _labelled(pairs)
+    both = both[[sheet.n_missing == 0 for sheet in both["true_sheet"]]]
+    true = _scores(both.assign(sheet=both["true_sheet"]), by)
+    labelled = _scores(both, by)
+    labelled["off"] = true["score"] - labelled["score"]
+    labelled = labelled.dropna(subset="off")
+    labels = dict(list(labelled.groupby(keys, sort=False)))
     rows: list[tuple[object, ...]] = []
-    for key, part in known.groupby([*arm, *METRIC], sort=False):
-        own = labels.get(key, off.iloc[:0])
+    for key, part in _scores(checked.dropna(subset="sheet"), by).groupby(keys, sort=False):
+        own = labels.get(key, labelled.iloc[:0])
         scale = Scale(-1.0 if str(part["metric"].iloc[0]).endswith("_gap") else 0.0, 1.0)
         checker = estimate(part["score"].to_numpy(), part["group"], scale=scale)
         numbers = corrected_mean(part, own, checker, scale) if checker.n else (np.nan,) * 3
         rows.append((*key, *numbers, checker.n, len(own)))
-    columns = [*arm, *METRIC, "value", "ci_low", "ci_high", "n", "n_labelled"]
-    return pd.DataFrame(rows, columns=columns)
+    return pd.DataFrame(rows, columns=[*keys, "value", "ci_low", "ci_high", "n", "n_labelled"])
 
 
-def _by_metric(table: pd.DataFrame, column: str, arm: list[str]) -> pd.DataFrame:
-    """One row an answer and metric of the sheets in a column, whose missing verdicts are
-    taken for NEUTRAL: `arm`, `ARM`, group, `METRIC`, score, status.
+def compare_label_sources(
+    checked: pd.DataFrame, pairs: pd.DataFrame, *, by: Sequence[str] = ARM
+) -> pd.DataFrame:
+    """Means of claim metrics by label_source: "checker", "corrected" and "true", each also over
+    images alone and over texts alone as in `claim_means_by_modality`. The first are its means; the
+    second are corrected by the true labels in `pairs` (`corrected_claim_means`, with n_labelled).
+    The third, which the second estimate from `pairs` alone, exist where true labels of all answers
+    are known (true_sheet in `checked`).
     """
-    keys = list(dict.fromkeys([*arm, *ARM, "group"]))
-    rows: list[tuple[object, ...]] = []
-    names = table[keys].itertuples(index=False, name=None)
-    for name, sheet in zip(names, table[column], strict=True):
-        if isinstance(sheet, ClaimVerdicts):
-            found = metric_rows(sheet.fill_missing(EntailmentLabel.NEUTRAL), empty="nan")
-            rows += [(*name, *row[:4]) for row in found]
-    return pd.DataFrame(rows, columns=[*keys, *METRIC, "score"]).assign(status="ok")
+    corrected = add_modalities(corrected_claim_means, checked, pairs, by=by)
+    found = {CHECKER: claim_means_by_modality(checked, by=by), "corrected": corrected}
+    if checked["true_sheet"].notna().any():
+        true = checked.assign(sheet=checked["true_sheet"])
+        found["true"] = claim_means_by_modality(true, by=by)
+    tables = [table.assign(label_source=source) for source, table in found.items()]
+    return pd.concat(tables, ignore_index=True)
 
 
-def _both(pairs: pd.DataFrame) -> pd.DataFrame:
+def _scores(table: pd.DataFrame, by: Sequence[str]) -> pd.DataFrame:
+    """One row per answer and metric: `by`, `ARM`, group, `METRIC`, score, status; missing verdicts
+    count as NEUTRAL.
+    """
+    keys = list(dict.fromkeys([*by, *ARM, "group"]))
+    values = answer_values(table, keys)
+    return values.assign(score=values["if_neutral"], status="ok")
+
+
+def _labelled(pairs: pd.DataFrame) -> pd.DataFrame:
     """The rows with both sheets, which must be of the same claims and items."""
-    sheets = zip(pairs["sheet"], pairs["true_sheet"], strict=True)
-    known = [
-        isinstance(one, ClaimVerdicts) and isinstance(two, ClaimVerdicts) for one, two in sheets
-    ]
-    both = pairs.loc[known]
+    both = pairs.dropna(subset=["sheet", "true_sheet"])
     for one, two in zip(both["sheet"], both["true_sheet"], strict=True):
-        if _about(one) != _about(two):
+        if one.subject != two.subject:
             raise VragError(
                 f"claims of query {one.query_id!r}: the sheet with true labels is of other claims"
-                " or items. Make both with the same extractor, of the same answer."
+                " or items; expected the same extractor, of the same answer."
             )
     return both
-
-
-def _about(sheet: ClaimVerdicts) -> tuple[object, ...]:
-    return sheet.query_id, sheet.claims, sheet.gold_claims, sheet.items
-
-
-def _kinds(sheet: ClaimVerdicts) -> list[tuple[str, str]]:
-    """(of, evidence_kind) of each of a sheet's verdicts, in their order."""
-    shown = [item.modality for item in sheet.items]
-    kinds = [("claims", "answer")] * len(sheet.claims)
-    kinds += [("gold claims", "answer")] * len(sheet.gold_claims)
-    kinds += [("claims", modality) for modality in shown * len(sheet.claims)]
-    return [*kinds, *(("gold claims", modality) for modality in shown * len(sheet.gold_claims))]
-
-
-def _word(label: Label) -> str:
-    return UNREADABLE if label is None else label.value

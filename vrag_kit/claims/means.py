@@ -1,18 +1,25 @@
 """Means of claim metrics over answers, each with its n, its interval over groups, and counts of
-what is left out.
+what is left out; over all evidence, and over images or texts alone.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
+import numpy as np
 import pandas as pd
 
 from vrag_kit.analysis.estimates import cluster_means
 from vrag_kit.analysis.means import ARM
-from vrag_kit.claims.metrics import NEEDS, evidence_metrics, ragchecker_metrics
-from vrag_kit.claims.verdicts import ClaimVerdicts, EntailmentLabel
-from vrag_kit.errors import VragError
+from vrag_kit.claims.metrics import (
+    GROUPS,
+    SHARES_OF_CLAIMS,
+    count_missing,
+    evidence_metrics,
+    ragchecker_metrics,
+)
+from vrag_kit.claims.verdicts import MODALITIES, ClaimVerdicts, EntailmentLabel
+from vrag_kit.tables import require_columns
 
 RAGCHECKER, MM_RAGCHECKER = "ragchecker", "mm_ragchecker"
 METRIC = ["family", "metric", "modality"]
@@ -20,7 +27,18 @@ METRIC = ["family", "metric", "modality"]
 COUNTS = ["n_failed", "n_undefined", "n_unparsed"]
 BOUNDS = {"if_neutral": EntailmentLabel.NEUTRAL, "if_entailed": EntailmentLabel.ENTAILMENT}
 """Column → the label in place of every missing verdict."""
-_ENDS = ["score_min", "score_max"]
+_NO_CLAIMS = ClaimVerdicts(
+    query_id="", claims=(), gold_claims=(), items=(), verdicts=np.empty((0, 1))
+)
+_BY_MODALITY = [
+    *GROUPS["retriever_metrics"],
+    *GROUPS["generator_metrics"],
+    *SHARES_OF_CLAIMS,
+    "conflicted_share",
+]
+"""Metrics over all evidence that can be restricted to one modality; others have a modality, or use
+no evidence.
+"""
 
 
 def metric_rows(
@@ -28,16 +46,38 @@ def metric_rows(
 ) -> list[tuple[str, str, str, float, int]]:
     """Every metric of a sheet: (family, metric, modality, value, unknown). The family "ragchecker",
     whose modality is "all", comes before "mm_ragchecker". unknown counts claims or items left out,
-    or missing verdicts of RAGChecker's matrices. `empty` applies to RAGChecker alone, see
+    or missing verdicts that a metric of RAGChecker needs. `empty` applies to RAGChecker alone, see
     `ragchecker_metrics`.
     """
     rows = []
     for metric, value in ragchecker_metrics(sheet, empty=empty).items():
-        missing = sum(sheet.n_missing(matrix) for matrix in NEEDS[metric])
-        rows.append((RAGCHECKER, metric, "all", value, missing))
+        rows.append((RAGCHECKER, metric, "all", value, count_missing(sheet, metric)))
     for (metric, modality), found in evidence_metrics(sheet).items():
         rows.append((MM_RAGCHECKER, metric, modality, found.value, found.unknown))
     return rows
+
+
+def answer_values(
+    checked: pd.DataFrame, keys: Sequence[str], *, empty: str = "nan"
+) -> pd.DataFrame:
+    """One row per answer and metric: the columns `keys` of `checked`, family, metric, modality,
+    value, n_unparsed, if_neutral, if_entailed, n_failed and n_undefined, as in `claim_values`.
+    """
+    rows: list[tuple[object, ...]] = []
+    names = checked[list(keys)].itertuples(index=False, name=None)
+    for name, sheet in zip(names, checked["sheet"], strict=True):
+        failed = not isinstance(sheet, ClaimVerdicts)
+        known, nothing = (_NO_CLAIMS, "nan") if failed else (sheet, empty)
+        values = metric_rows(known, empty=nothing)
+        ends = [values, values]
+        if known.n_missing:
+            filled = map(known.fill_missing, BOUNDS.values())
+            ends = [metric_rows(each, empty=nothing) for each in filled]
+        for row, low, high in zip(values, *ends, strict=True):
+            rows.append((*name, *row, low[3], high[3], failed))
+    columns = [*keys, *METRIC, "value", "n_unparsed", *BOUNDS, "n_failed"]
+    table = pd.DataFrame(rows, columns=columns).astype({"n_failed": bool})
+    return table.assign(n_undefined=table["value"].isna() & ~table["n_failed"])
 
 
 def claim_values(
@@ -59,35 +99,21 @@ def claim_values(
     column.
     """
     keys = list(dict.fromkeys([*by, "query_id", "group"]))
-    if lacking := [name for name in [*keys, "sheet"] if name not in checked]:
-        raise VragError(
-            f"claim_values: the table has no column {lacking[0]!r}; expected the columns of"
-            " `check_answers`."
-        )
-    none = [(*metric, *[float("nan")] * 3, 0) for metric in _names(empty)]
-    rows: list[tuple[object, ...]] = []
-    names = checked[keys].itertuples(index=False, name=None)
-    for name, sheet in zip(names, checked["sheet"], strict=True):
-        failed = not isinstance(sheet, ClaimVerdicts)
-        for row in none if failed else _bounded(sheet, empty):
-            undefined = not failed and row[3] != row[3]
-            rows.append((*name, *row, failed, undefined))
-    columns = [*keys, *METRIC, "value", *BOUNDS, "n_unparsed", "n_failed", "n_undefined"]
-    table = pd.DataFrame(rows, columns=columns)
+    require_columns(checked, [*keys, "sheet"], "claim_values")
+    table = answer_values(checked, keys, empty=empty)
     queries = table.groupby([*keys, *METRIC], sort=False, dropna=False)
-    means = {name: (name, "mean") for name in ("value", *BOUNDS)}
-    sums = {name: (name, "sum") for name in COUNTS}
-    values = queries.agg(**means, **sums).reset_index()
-    gaps = values["metric"].str.endswith("_gap")
-    values = values.assign(score_min=-1.0 * gaps, score_max=1.0)
-    return values[[*keys, *METRIC, "value", *_ENDS, *BOUNDS, *COUNTS]]
+    means = dict.fromkeys(["value", *BOUNDS], "mean")
+    values = queries.agg(means | dict.fromkeys(COUNTS, "sum")).reset_index()
+    values["score_min"] = -1.0 * values["metric"].str.endswith("_gap")
+    values["score_max"] = 1.0
+    return values[[*keys, *METRIC, "value", "score_min", "score_max", *BOUNDS, *COUNTS]]
 
 
 def claim_means(
     checked: pd.DataFrame, *, by: Sequence[str] = ARM, empty: str = "nan"
 ) -> pd.DataFrame:
-    """Mean of every claim metric: `by`, family, metric, modality, value, ci_low, ci_high, n,
-    n_failed, n_undefined, n_unparsed, if_neutral, if_entailed, n_claims.
+    """Mean of every claim metric: `by` (at least one column), family, metric, modality, value,
+    ci_low, ci_high, n, n_failed, n_undefined, n_unparsed, if_neutral, if_entailed, n_claims.
 
     The mean is over queries, whose draws are averaged first, the interval over groups; n
     counts queries with a value. The counts are those of `claim_values`, summed, and
@@ -99,37 +125,46 @@ def claim_means(
     means = cluster_means(values, keys).drop(columns="n_failed")
     groups = values.groupby(keys, sort=False, dropna=False)
     more = groups.agg(dict.fromkeys(COUNTS, "sum") | dict.fromkeys(BOUNDS, "mean"))
-    table = means.merge(more.reset_index(), on=keys)
-    sizes = [
-        len(each.claims) if isinstance(each, ClaimVerdicts) else None for each in checked["sheet"]
-    ]
-    sized = checked.assign(n_claims=pd.Series(sizes, index=checked.index, dtype=float))
-    if not by:
-        return table.assign(n_claims=sized["n_claims"].mean())
-    each = sized.groupby(list(by), sort=False, dropna=False)["n_claims"].mean().reset_index()
-    return table.merge(each, on=list(by))
+    sizes = checked["sheet"].map(lambda sheet: len(sheet.claims), na_action="ignore")
+    sized = checked[list(by)].assign(n_claims=sizes.astype(float))
+    n_claims = sized.groupby(list(by), sort=False, dropna=False).mean()
+    return means.merge(more.reset_index(), on=keys).merge(n_claims.reset_index(), on=list(by))
 
 
-def _bounded(sheet: ClaimVerdicts, empty: str) -> list[tuple[object, ...]]:
-    """(family, metric, modality, value, if_neutral, if_entailed, unknown)."""
-    rows = metric_rows(sheet, empty=empty)
-    if not sheet.unread:
-        return [(*row[:4], row[3], row[3], row[4]) for row in rows]
-    ends = [metric_rows(sheet.fill_missing(relation), empty=empty) for relation in BOUNDS.values()]
-    pairs = zip(rows, *ends, strict=True)
-    return [(*row[:4], low[3], high[3], row[4]) for row, low, high in pairs]
+def claim_means_by_modality(checked: pd.DataFrame, *, by: Sequence[str] = ARM) -> pd.DataFrame:
+    """The table of `claim_means`, with every evidence metric also over images alone and over texts
+    alone (modality "image" and "text").
+
+    Over one modality an answer is evaluated as if it had been shown that alone, as MRAG-Suite runs
+    RAGChecker once over texts and once over images. Answers without evidence of a modality are left
+    out of it, and counted nowhere.
+    """
+    return add_modalities(claim_means, checked, by=by)
 
 
-def _names(empty: str) -> list[tuple[str, str, str]]:
-    """Every metric, as an answer without anything has them."""
-    nothing = ClaimVerdicts(
-        query_id="",
-        claims=(),
-        gold_claims=(),
-        items=(),
-        accepted=(),
-        recalled=(),
-        on_claims=(),
-        on_gold=(),
-    )
-    return [row[:3] for row in metric_rows(nothing, empty=empty)]
+def add_modalities(
+    means: Callable[..., pd.DataFrame], *tables: pd.DataFrame, by: Sequence[str]
+) -> pd.DataFrame:
+    """The table that `means` makes of tables with sheets, and what it makes of the same over each
+    modality alone.
+    """
+    found = [means(*tables, by=by)]
+    for modality in MODALITIES:
+        parts = [_restricted(table, modality) for table in tables]
+        if parts[0]["sheet"].notna().any():
+            table = means(*parts, by=by)
+            table = table[table["metric"].isin(_BY_MODALITY) & (table["modality"] == "all")]
+            found.append(table.assign(modality=modality))
+    return pd.concat(found, ignore_index=True).drop_duplicates([*by, *METRIC], ignore_index=True)
+
+
+def _restricted(table: pd.DataFrame, modality: str) -> pd.DataFrame:
+    """The answers that were shown an item of a modality, and failed ones; with sheets over that
+    modality alone.
+    """
+    for name in table.columns.intersection(["sheet", "true_sheet"]):
+        sheets = table[name].map(
+            lambda sheet: sheet.restrict_to_modality(modality), na_action="ignore"
+        )
+        table = table.assign(**{name: sheets})
+    return table[[pd.isna(sheet) or bool(sheet.items) for sheet in table["sheet"]]]

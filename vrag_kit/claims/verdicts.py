@@ -1,8 +1,7 @@
-"""Protocols for extracting and checking claims: `ClaimExtractor` and `ClaimChecker`.
+"""Claims, verdicts on them, and the protocols `ClaimExtractor` and `ClaimChecker`.
 
 An answer is split into claims, and each claim is checked against each item of evidence. A language
-model or rules can implement the two protocols; all metrics of `vrag_kit.claims.verdicts` work with
-either.
+model or rules can implement the two protocols; all metrics work with either.
 """
 
 from __future__ import annotations
@@ -10,11 +9,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
-from itertools import chain
 from typing import Protocol
 
-from vrag_kit.errors import VragError, short_repr
-from vrag_kit.types import Document, Failure, Judgment, QueryId, Status
+import numpy as np
+import pandas as pd
+
+from vrag_kit.errors import VragError
+from vrag_kit.types import Document, Failure, QueryId
 
 
 class EntailmentLabel(StrEnum):
@@ -28,6 +29,25 @@ class EntailmentLabel(StrEnum):
     """The item shows that the claim is false."""
 
 
+Label = EntailmentLabel | None
+"""A verdict; None where it is missing or unparsed, which is never NEUTRAL."""
+VERDICT_SCORES: dict[Label, float] = {
+    EntailmentLabel.ENTAILMENT: 1.0,
+    EntailmentLabel.NEUTRAL: 0.0,
+    EntailmentLabel.CONTRADICTION: -1.0,
+    None: np.nan,
+}
+"""Label → its number in `ClaimVerdicts`."""
+LABEL_NAMES = {VERDICT_SCORES[label]: label.value for label in EntailmentLabel}
+"""Number in `ClaimVerdicts` → its label."""
+UNPARSED = "unparsed"
+"""The name of a missing verdict in tables."""
+MODALITIES = ("image", "text")
+ACCEPTED = "accepted answer"
+"""The name of a query's accepted answers as evidence: they show whether a claim is correct."""
+Claims = tuple[str, ...]
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AnswerText:
     """A text to split into claims, and the question that it answers."""
@@ -38,23 +58,11 @@ class AnswerText:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ClaimExtraction:
-    """The claims of a text, or the reason why the extraction failed."""
-
-    claims: tuple[str, ...] = ()
-    """One fact each, self-contained; without duplicates, none empty."""
-    raw: str | None = None
-    """The extractor's raw reply; None when the call failed."""
-    failure: Failure | None = None
-    """Why the extraction failed; None where it succeeded, even without a claim."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class EntailmentRequest:
     """Claims to check against one item of evidence."""
 
     query_id: QueryId
-    claims: tuple[str, ...]
+    claims: Claims
     """At least one."""
     item: Document
     """An image, a passage, or an image with its caption, as the answerer saw it."""
@@ -65,9 +73,10 @@ class ClaimExtractor(Protocol):
 
     name: str
 
-    def extract(self, texts: Sequence[AnswerText]) -> list[ClaimExtraction]:
-        """Return the claims of each text, in order.
-        A text without a fact, such as an abstention, has none.
+    def extract(self, texts: Sequence[AnswerText]) -> list[Claims | Failure]:
+        """Return for each text, in order, its claims or the reason why the extraction failed.
+        Claims are one fact each, self-contained, without duplicates. A text without a fact, such as
+        an abstention, has none.
         """
 
 
@@ -80,56 +89,8 @@ class ClaimChecker(Protocol):
     "" where no model does.
     """
 
-    def check(self, checkings: Sequence[EntailmentRequest]) -> list[tuple[Judgment, ...]]:
-        """Return for each request one judgment per claim, in order.
-        `verdict` and `failed_verdict` build them.
-        """
-
-
-def verdict(
-    claim: str, item: Document, relation: EntailmentLabel, raw: str | None = None
-) -> Judgment:
-    """Return the judgment that `item` has this relation to a claim.
-    `Judgment.label` is the relation; score is 1, 0 or −1; target is (claim, doc_id).
-    """
-    scores = {
-        EntailmentLabel.ENTAILMENT: 1.0,
-        EntailmentLabel.NEUTRAL: 0.0,
-        EntailmentLabel.CONTRADICTION: -1.0,
-    }
-    return Judgment(
-        answer_id="",
-        target=(claim, item.doc_id),
-        label=relation.value,
-        score=scores[relation],
-        raw=raw,
-    )
-
-
-def failed_verdict(
-    claim: str, item: Document, failure: Failure, raw: str | None = None
-) -> Judgment:
-    """Return a judgment without label and score, for a failed or unparsed reply."""
-    target = (claim, item.doc_id)
-    return Judgment(answer_id="", target=target, label="", score=None, raw=raw, failure=failure)
-
-
-def entailment_label(judgment: Judgment) -> EntailmentLabel | None:
-    """Return the relation in a checker's judgment; None, never NEUTRAL, for a failed one."""
-    return None if judgment.status is not Status.OK else EntailmentLabel(judgment.label)
-
-
-def answer_document(name: str, question: str, words: str) -> Document:
-    """Return an answer as a document that claims can be checked against.
-    Its text is question and answer, which gives a bare "red" its context; its doc_id is `name`.
-    """
-    return Document(doc_id=name, text=f"{question} {words}")
-
-
-Label = EntailmentLabel | None
-"""A verdict; None where it is missing or unparsed, which is never NEUTRAL."""
-VerdictRow = tuple[Label, ...]
-MODALITIES = ("image", "text")
+    def check(self, requests: Sequence[EntailmentRequest]) -> list[tuple[Label, ...]]:
+        """Return for each request, in order, one label per claim; None where there is none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,126 +102,104 @@ class EvidenceItem:
     """"image" or "text"."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class ClaimVerdicts:
-    """The claims of one answer and of its reference, the evidence, and all verdicts on them."""
+    """The claims of one answer and of its reference, the evidence, and all verdicts on them.
+
+    A verdict is 1 (ENTAILMENT), 0 (NEUTRAL), −1 (CONTRADICTION), or NaN where it is missing.
+    """
 
     query_id: str
-    claims: tuple[str, ...]
+    claims: Claims
     """The n claims of the answer."""
-    gold_claims: tuple[str, ...]
+    gold_claims: Claims
     """The m claims of the reference answer."""
     items: tuple[EvidenceItem, ...]
     """The p documents that the answerer saw, in its order."""
-    accepted: VerdictRow
-    """Shape [n]: the verdict of the accepted answers on each claim."""
-    recalled: VerdictRow
-    """Shape [m]: the verdict of the answer on each gold claim."""
-    on_claims: tuple[VerdictRow, ...]
-    """Shape [n][p]: the verdict of each item on each claim."""
-    on_gold: tuple[VerdictRow, ...]
-    """Shape [m][p]: the verdict of each item on each gold claim."""
+    verdicts: np.ndarray
+    """Shape [n + m, 1 + p]: a row for each claim, then for each gold claim. The first column has
+    the verdicts of the accepted answers on claims, and of the answer on gold claims; the others
+    have those of the items.
+    """
 
     def __post_init__(self) -> None:
-        """Raises `VragError`, which names query and matrix, for a wrong shape, an
-        unknown label, modality or an empty claim.
-        """
-        for name in ("claims", "gold_claims"):
-            self._check_claims(name)
-        for item in self.items:
-            if item.modality not in MODALITIES:
-                raise VragError(
-                    f"{self._where('items')}, {item.doc_id!r}: found the modality"
-                    f" {short_repr(item.modality)}, expected {' or '.join(MODALITIES)}."
-                )
-        self._check_row("accepted", self.accepted, len(self.claims), "claims")
-        self._check_row("recalled", self.recalled, len(self.gold_claims), "gold claims")
-        self._check_rows("on_claims", self.on_claims, len(self.claims), "claims")
-        self._check_rows("on_gold", self.on_gold, len(self.gold_claims), "gold claims")
+        """Raises `VragError`, which names the query, for verdicts of another shape."""
+        shape = (len(self.claims) + len(self.gold_claims), 1 + len(self.items))
+        if self.verdicts.shape != shape:
+            raise VragError(
+                f"claims of query {self.query_id!r}: found verdicts of shape"
+                f" {self.verdicts.shape}, expected {shape}: a row for each claim and gold claim,"
+                " a column for the answer and each item."
+            )
+
+    def __eq__(self, other: object) -> bool:
+        return (
+            isinstance(other, ClaimVerdicts)
+            and self.subject == other.subject
+            and np.array_equal(self.verdicts, other.verdicts, equal_nan=True)
+        )
 
     @property
-    def verdicts(self) -> VerdictRow:
-        """The verdicts of all four matrices, in their order and row by row."""
-        rows = (self.accepted, self.recalled, *self.on_claims, *self.on_gold)
-        return tuple(chain.from_iterable(rows))
+    def subject(self) -> tuple[object, ...]:
+        """What the verdicts are about: query, claims, gold claims and items."""
+        return self.query_id, self.claims, self.gold_claims, self.items
 
     @property
-    def unread(self) -> int:
+    def accepted(self) -> np.ndarray:
+        """Shape [n]: the verdict of the accepted answers on each claim."""
+        return self.verdicts[: len(self.claims), 0]
+
+    @property
+    def recalled(self) -> np.ndarray:
+        """Shape [m]: the verdict of the answer on each gold claim."""
+        return self.verdicts[len(self.claims) :, 0]
+
+    @property
+    def on_claims(self) -> np.ndarray:
+        """Shape [n, p]: the verdict of each item on each claim."""
+        return self.verdicts[: len(self.claims), 1:]
+
+    @property
+    def on_gold(self) -> np.ndarray:
+        """Shape [m, p]: the verdict of each item on each gold claim."""
+        return self.verdicts[len(self.claims) :, 1:]
+
+    @property
+    def n_missing(self) -> int:
         """The number of missing verdicts."""
-        return self.verdicts.count(None)
+        return int(np.isnan(self.verdicts).sum())
 
-    def n_missing(self, matrix: str) -> int:
-        """The number of missing verdicts in one matrix, such as "on_gold"."""
-        rows = getattr(self, matrix)
-        rows = (rows,) if matrix in ("accepted", "recalled") else rows
-        return sum(row.count(None) for row in rows)
-
-    def item_positions(self, modality: str) -> tuple[int, ...]:
-        """The positions, from 0, of the items of a modality; those of all items for "all"."""
-        known = enumerate(self.items)
-        return tuple(place for place, item in known if modality in ("all", item.modality))
+    def is_of(self, modality: str) -> np.ndarray:
+        """Shape [p], bool: whether each item is of a modality; always true for "all"."""
+        return np.array([modality in ("all", item.modality) for item in self.items], bool)
 
     def restrict_to_modality(self, modality: str) -> ClaimVerdicts:
         """Returns the same sheet with the items of one modality as the only evidence."""
-        places = self.item_positions(modality)
-        return replace(
-            self,
-            items=tuple(self.items[place] for place in places),
-            on_claims=tuple(tuple(row[place] for place in places) for row in self.on_claims),
-            on_gold=tuple(tuple(row[place] for place in places) for row in self.on_gold),
-        )
+        items = tuple(item for item in self.items if item.modality == modality)
+        chosen = np.append(True, self.is_of(modality))
+        return replace(self, items=items, verdicts=self.verdicts[:, chosen])
 
-    def fill_missing(self, relation: EntailmentLabel) -> ClaimVerdicts:
+    def fill_missing(self, label: EntailmentLabel) -> ClaimVerdicts:
         """Returns the same sheet with this label in place of every missing verdict."""
-
-        def row(labels: VerdictRow) -> VerdictRow:
-            return tuple(relation if label is None else label for label in labels)
-
-        return replace(
-            self,
-            accepted=row(self.accepted),
-            recalled=row(self.recalled),
-            on_claims=tuple(map(row, self.on_claims)),
-            on_gold=tuple(map(row, self.on_gold)),
-        )
+        return replace(self, verdicts=np.nan_to_num(self.verdicts, nan=VERDICT_SCORES[label]))
 
     def __repr__(self) -> str:
         return (
             f"ClaimVerdicts({self.query_id!r}, {len(self.claims)} claims, {len(self.gold_claims)}"
-            f" gold claims, {len(self.items)} items, {self.unread} verdicts missing)"
+            f" gold claims, {len(self.items)} items, {self.n_missing} verdicts missing)"
         )
 
-    def _where(self, matrix: str) -> str:
-        return f"claims of query {self.query_id!r}, {matrix}"
 
-    def _check_claims(self, name: str) -> None:
-        for number, claim in enumerate(getattr(self, name), start=1):
-            if not isinstance(claim, str) or not claim.strip():
-                raise VragError(
-                    f"{self._where(name)}, number {number}: found {short_repr(claim)}, expected"
-                    " words."
-                    " Leave an empty claim out, with its row of every matrix."
-                )
-
-    def _check_rows(self, name: str, rows: Sequence[VerdictRow], length: int, what: str) -> None:
-        if len(rows) != length:
-            raise VragError(
-                f"{self._where(name)}: found {len(rows)} rows, expected one for each of {length}"
-                f" {what}."
-            )
-        for number, row in enumerate(rows, start=1):
-            self._check_row(f"{name} row {number}", row, len(self.items), "items")
-
-    def _check_row(self, name: str, row: VerdictRow, length: int, what: str) -> None:
-        if len(row) != length:
-            raise VragError(
-                f"{self._where(name)}: found {len(row)} labels, expected one for each of {length}"
-                f" {what}."
-            )
-        for label in row:
-            if label is not None and not isinstance(label, EntailmentLabel):
-                raise VragError(
-                    f"{self._where(name)}: found the label {short_repr(label)}, expected a"
-                    " `EntailmentLabel`"
-                    f" ({', '.join(EntailmentLabel)}), or None where it could not be read."
-                )
+def verdict_table(sheet: ClaimVerdicts) -> pd.DataFrame:
+    """Formats a sheet as a table: a row for each claim of the answer, then for each gold claim.
+    Columns are the verdicts of the accepted answers (for gold claims, of the answer) and of each
+    item, "unparsed" where one is missing.
+    """
+    kinds = ["claim"] * len(sheet.claims) + ["gold claim"] * len(sheet.gold_claims)
+    rows = pd.MultiIndex.from_arrays(
+        [kinds, [*sheet.claims, *sheet.gold_claims]], names=["", "claim"]
+    )
+    names = [f"{item.modality}: {item.doc_id}" for item in sheet.items]
+    columns = ["accepted answer, or answer", *names]
+    verdicts = pd.DataFrame(sheet.verdicts, index=rows, columns=columns)
+    return verdicts.map(lambda score: LABEL_NAMES.get(score, UNPARSED))

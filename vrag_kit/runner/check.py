@@ -11,7 +11,7 @@ from typing import Any
 
 from vrag_kit.building.questions import TEMPLATE
 from vrag_kit.checkpoints import check_device
-from vrag_kit.claims.rule_checker import RULE
+from vrag_kit.claims.checkers import RULE
 from vrag_kit.config import Entry, decoding_of, hardware_of
 from vrag_kit.errors import VragError
 from vrag_kit.generation.generators import Generator, load_generator

@@ -15,23 +15,18 @@ from tempfile import TemporaryDirectory
 import pandas as pd
 
 from vrag_kit.analysis.report_tables import ci_cells
-from vrag_kit.claims import (
-    ClaimChecker,
-    ClaimExtractor,
-    ClaimVerdicts,
+from vrag_kit.claims.checkers import load_checker, load_extractor
+from vrag_kit.claims.means import BOUNDS, claim_means, metric_rows
+from vrag_kit.claims.ragchecker_json import (
     RagCheckerFile,
     add_ragchecker_metrics,
-    claim_means,
     complete_ragchecker_json,
     count_unchecked,
-    load_checker,
-    load_extractor,
-    metric_rows,
     ragchecker_means,
     read_ragchecker_json,
     write_ragchecker_json,
 )
-from vrag_kit.claims.means import BOUNDS
+from vrag_kit.claims.verdicts import ClaimChecker, ClaimExtractor, ClaimVerdicts
 from vrag_kit.dry_run import dry_run
 from vrag_kit.generation.store import AnswerStore, copy_store
 from vrag_kit.runner.dry_run import model_costs
@@ -106,14 +101,14 @@ def _whole(file: Path, readers: ClaimModels) -> RagCheckerFile:
         return read_ragchecker_json(file)
     with redirect_stdout(sys.stderr):
         made = complete_ragchecker_json(file, *readers.load(readers.answers_dir))
-        print(f"claims of {made.asked:,} results extracted and checked")
-    if made.lost:
+        print(f"claims of {made.n_completed:,} results extracted and checked")
+    if made.failures:
         print(
-            f"note: the claims of {len(made.lost)} results could not be had: left out, such as"
-            f" {made.lost[0]}",
+            f"note: the claims of {len(made.failures)} results could not be had: left out, such as"
+            f" {made.failures[0]}",
             file=sys.stderr,
         )
-    return made.file
+    return made
 
 
 def claims_json(sheets: Sequence[ClaimVerdicts]) -> dict[str, object]:
@@ -135,10 +130,10 @@ def _table(sheets: Sequence[ClaimVerdicts]) -> str:
         return "no results"
     queries = [sheet.query_id for sheet in sheets]
     checked = pd.DataFrame({"query_id": queries, "group": queries, "sheet": list(sheets)})
-    means = claim_means(checked, by=[], empty="zero")
+    means = claim_means(checked.assign(file=""), by=["file"], empty="zero")
     means["mean [95 %]"] = ci_cells(means, decimals=3)
     shown = ["family", "metric", "modality", "mean [95 %]", "n", "n_unparsed"]
-    if any(sheet.unread for sheet in sheets):
+    if any(sheet.n_missing for sheet in sheets):
         means = means.round(dict.fromkeys(BOUNDS, 3))
         shown += BOUNDS
     head = f"{len(sheets):,} answers with {means['n_claims'].iloc[0]:.1f} claims each in the mean"
@@ -152,7 +147,7 @@ def _notes(found: RagCheckerFile) -> list[str]:
     for sheet in found.sheets:
         ids = [item.doc_id for item in sheet.items if len(item.doc_id.split()) != 1]
         odd += [(sheet.query_id, doc_id) for doc_id in ids]
-    unread = sum(sheet.unread for sheet in found.sheets)
+    unread = sum(sheet.n_missing for sheet in found.sheets)
     notes = []
     if bare:
         notes.append(f"{len(bare)} answers were shown no evidence, such as to query {bare[0]!r}")

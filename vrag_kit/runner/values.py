@@ -12,7 +12,7 @@ from typing import Any
 
 from vrag_kit.building.questions import TEMPLATE
 from vrag_kit.checkpoints import check_checkpoint_name
-from vrag_kit.claims.rule_checker import RULE
+from vrag_kit.claims.checkers import RULE
 from vrag_kit.config import Entry, check_choice, read_entry
 from vrag_kit.custom import custom_spec
 from vrag_kit.errors import VragError

@@ -4,25 +4,22 @@ Every click is saved.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from contextlib import suppress
 from html import escape
 from pathlib import Path
 
 import pandas as pd
 
-from vrag_kit.claims.checking import image_only
-from vrag_kit.claims.extraction import reference_text
+from vrag_kit.claims.checking import as_evidence, reference_answers
 from vrag_kit.claims.human_labels import (
-    ACCEPTED,
     ClaimPair,
     pairs_to_label,
     read_claim_labels,
     write_claim_labels,
 )
-from vrag_kit.claims.verdicts import EntailmentLabel
+from vrag_kit.claims.verdicts import ACCEPTED, EntailmentLabel
 from vrag_kit.errors import VragError
-from vrag_kit.types import Benchmark, Document
+from vrag_kit.types import Benchmark
 from vrag_kit.widgets.annotation import AnnotationPanel
 from vrag_kit.widgets.images import image_html
 
@@ -49,12 +46,10 @@ class ClaimAnnotationPanel(AnnotationPanel[ClaimPair]):
         things: list[ClaimPair],
         path: Path,
         annotator: str,
-        shown_as: Callable[[Document], Document],
     ) -> None:
         """Opens at the first of `things` without a label in `path`."""
         self.benchmark = benchmark
         self.annotator = annotator
-        self._shown_as = shown_as
         super().__init__(things, _words(self._labels(path)), path, HINTS)
         with suppress(OSError):  # the first click will tell
             if not path.exists():  # so that what reads the labels finds that there are none yet
@@ -76,11 +71,11 @@ class ClaimAnnotationPanel(AnnotationPanel[ClaimPair]):
 
     def _shown(self, thing: ClaimPair) -> str:
         if thing.item == ACCEPTED:
-            right = " | ".join(reference_text(self.benchmark.queries[thing.query_id]))
+            right = " | ".join(reference_answers(self.benchmark.queries[thing.query_id]))
             return f"<p>accepted answers: {escape(right)}</p>"
         if thing.item not in self.benchmark.corpus:  # an answer's words
             return f"<p style='white-space:pre-wrap'>{escape(thing.item)}</p>"
-        item = self._shown_as(self.benchmark.corpus[thing.item])
+        item = as_evidence(self.benchmark.corpus[thing.item])
         text = escape(item.text or "")
         picture = "" if item.image is None else image_html(item.image, side=SIDE)
         return f"{picture}<p style='white-space:pre-wrap'>{text}</p>"
@@ -95,28 +90,25 @@ def label_claims(
     sample: pd.DataFrame,
     path: Path | str,
     annotator: str,
-    *,
-    column: str = "answer",
-    shown_as: Callable[[Document], Document] = image_only,
 ) -> ClaimAnnotationPanel:
     """Return a panel to label claims against the evidence of each answer and the accepted answers.
     `sample` is `annotation_sample` of a table of `check_answers`. Labels are saved to the CSV file
     `path` after every click.
 
-    `column` and `shown_as` are those of `check_answers`. The checker's verdict is never shown, and
-    a claim and item that several answers share is shown once. An existing file is continued. Each
+    The checker's verdict is never shown, and a claim and item that several answers share is shown
+    once. An existing file is continued. Each
     annotator uses a separate file: raises `VragError` when `path` holds labels of another
     `annotator`, for a query that `benchmark` lacks, and as `read_claim_labels`.
     """
     if not annotator:
         raise VragError("the annotator is empty; expected a name, which is kept with every label.")
-    things = pairs_to_label(sample, column=column)
+    things = pairs_to_label(sample)
     if unknown := [held.query_id for held in things if held.query_id not in benchmark.queries]:
         raise VragError(
             f"the sample holds an answer to {unknown[0]!r}, which is no query of {benchmark.name}."
             " Draw it from answers to this benchmark."
         )
-    return ClaimAnnotationPanel(benchmark, things, Path(path), annotator, shown_as)
+    return ClaimAnnotationPanel(benchmark, things, Path(path), annotator)
 
 
 def _words(labels: dict[ClaimPair, EntailmentLabel]) -> dict[ClaimPair, str]:

@@ -15,12 +15,12 @@ from vrag_kit.analysis.means import ARM
 from vrag_kit.claims.metrics import (
     MetricValue,
     any_entails,
-    combined_label,
+    combined_labels,
     difference,
     evidence_metrics,
     share,
 )
-from vrag_kit.claims.verdicts import ClaimVerdicts, EntailmentLabel
+from vrag_kit.claims.verdicts import VERDICT_SCORES, ClaimVerdicts, EntailmentLabel
 
 _EQUATIONS: list[dict[str, str]] = json.loads(
     Path(__file__).with_name("equations.json").read_text(encoding="utf-8")
@@ -55,26 +55,25 @@ def paper_equations(sheet: ClaimVerdicts) -> dict[str, MetricValue]:
     4.2.
     """
     metrics = evidence_metrics(sheet)
-    rows = sheet.on_claims if sheet.items else ()
-    labelled = [(combined_label(row), row) for row in rows]
-    entailed = [row for label, row in labelled if label is EntailmentLabel.ENTAILMENT]
-    neutral = [row for label, row in labelled if label is EntailmentLabel.NEUTRAL]
-    images, texts = sheet.item_positions("image"), sheet.item_positions("text")
-    every = (*images, *texts)
+    images, texts = sheet.is_of("image"), sheet.is_of("text")
+    verdicts = sheet.on_claims if sheet.items else sheet.on_claims[:0]
+    labels = combined_labels(verdicts)
+    entailed = verdicts[labels == VERDICT_SCORES[EntailmentLabel.ENTAILMENT]]
+    neutral = verdicts[labels == VERDICT_SCORES[EntailmentLabel.NEUTRAL]]
     recall, read = metrics["answer_claim_recall", "all"], metrics["evidence_utilization", "text"]
     return {
         "hallucination": metrics["neutral_share", "all"],
         "faithfulness": metrics["entailed_share", "all"],
         "claim_recall": recall,
         "context_precision": metrics["evidence_utilization", "all"],
-        "self_knowledge": share([not any_entails(row, every) for row in entailed]),
+        "self_knowledge": share(1 - any_entails(entailed, axis=1)),
         "delta_cr": difference(recall, recall),
         "delta_cp": metrics["evidence_utilization_gap", "all"],
         "vis_hit_at_k": metrics["evidence_utilization", "image"],
-        "txt_miss_rate": MetricValue(1 - read.value, read.n, read.unknown),
+        "txt_miss_rate": MetricValue(1 - read.value, read.unknown),
         "cma": metrics["cross_modal_agreement", "all"],
-        "v_hr": share([any_entails(row, images) for row in neutral]),
-        "d_hr": share([any_entails(row, texts) for row in neutral]),
+        "v_hr": share(any_entails(neutral[:, images], axis=1)),
+        "d_hr": share(any_entails(neutral[:, texts], axis=1)),
     }
 
 

@@ -10,12 +10,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 
-from vrag_kit.claims.verdicts import EntailmentRequest, failed_verdict, verdict
+from vrag_kit.claims.verdicts import EntailmentRequest, Label
 from vrag_kit.errors import VragError
 from vrag_kit.files import write_file
 from vrag_kit.synthetic.mrag_suite.facts import Fact, relation
 from vrag_kit.synthetic.mrag_suite.language import FieldGuideGrammar
-from vrag_kit.types import DocId, Document, Failure, Judgment, Status
+from vrag_kit.types import DocId, Document
 
 Shown = Mapping[DocId, tuple[Fact, ...]]
 """Document → what one knows who sees or reads it."""
@@ -55,16 +55,16 @@ class OracleClaimChecker:
         self._language = language
         self._shown = shown
 
-    def check(self, checkings: Sequence[EntailmentRequest]) -> list[tuple[Judgment, ...]]:
+    def check(self, requests: Sequence[EntailmentRequest]) -> list[tuple[Label, ...]]:
         """True labels; a claim that is not in the guide's language has none.
 
         Raises `VragError` for a picture that is not of the drawing.
         """
-        judged = []
-        for each in checkings:
+        labels = []
+        for each in requests:
             facts = self._facts(each.item)
-            judged.append(tuple(self._verdict(claim, each.item, facts) for claim in each.claims))
-        return judged
+            labels.append(tuple(self._label(claim, facts) for claim in each.claims))
+        return labels
 
     def _facts(self, item: Document) -> Sequence[Fact]:
         """What one knows who sees the item as it is."""
@@ -80,13 +80,9 @@ class OracleClaimChecker:
             )
         return shown
 
-    def _verdict(self, claim: str, item: Document, facts: Sequence[Fact]) -> Judgment:
+    def _label(self, claim: str, facts: Sequence[Fact]) -> Label:
         fact = self._language.claim(claim)
-        if fact is None:
-            return failed_verdict(
-                claim, item, Failure(Status.UNREADABLE, "no claim of this language")
-            )
-        return verdict(claim, item, relation(fact, facts))
+        return None if fact is None else relation(fact, facts)
 
 
 def _stands_in(value: str, text: str) -> bool:

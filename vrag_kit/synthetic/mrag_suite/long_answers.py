@@ -22,7 +22,7 @@ from vrag_kit.claims import (
     load_checker,
     load_extractor,
 )
-from vrag_kit.claims.rule_checker import RULE
+from vrag_kit.claims.checkers import RULE
 from vrag_kit.config import Entry
 from vrag_kit.errors import VragError
 from vrag_kit.generation import ask_models

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from vrag_kit.claims.verdicts import EntailmentLabel, EntailmentRequest, failed_verdict, verdict
+from vrag_kit.claims.verdicts import EntailmentLabel, EntailmentRequest, Label
 from vrag_kit.generation.rendering import render
 from vrag_kit.judging.abstention import is_abstention
 from vrag_kit.papers.visual_rag.prompts import PROMPTS
@@ -16,7 +16,7 @@ from vrag_kit.synthetic.mrag_suite.asking import claim_question
 from vrag_kit.synthetic.mrag_suite.facts import Fact, relation
 from vrag_kit.synthetic.mrag_suite.language import FieldGuideGrammar
 from vrag_kit.synthetic.traits import Species
-from vrag_kit.types import Answer, Document, Failure, Judgment, Prompt, Query, Status
+from vrag_kit.types import Answer, Document, Prompt, Query
 
 if TYPE_CHECKING:
     from vrag_kit.config import Hardware
@@ -62,21 +62,21 @@ class VisualClaimChecker:
         self._path = Path(answers_dir) / "answers.sqlite"
         self._hardware = hardware
 
-    def check(self, checkings: Sequence[EntailmentRequest]) -> list[tuple[Judgment, ...]]:
-        """For each checking one judgment a claim. There is none for a claim that is not
+    def check(self, requests: Sequence[EntailmentRequest]) -> list[tuple[Label, ...]]:
+        """Return for each request one label per claim. There is none for a claim that is not
         of the guide's language, or that neither words nor a question to the model can
         settle, and where the reply says nothing of what was asked.
         """
         asked: dict[tuple[str, str], tuple[Prompt, str]] = {}
-        for each in checkings:
+        for each in requests:
             for claim in each.claims:
                 if question := self._to_ask(claim, each.item):
                     prompt = _prompt(question, each.item)
                     asked[question, each.item.doc_id] = (prompt, each.query_id)
         replies = dict(zip(asked, self._ask(list(asked.values())), strict=True))
         return [
-            tuple(self._judgment(claim, each.item, replies) for claim in each.claims)
-            for each in checkings
+            tuple(self._label(claim, each.item, replies) for claim in each.claims)
+            for each in requests
         ]
 
     def _to_ask(self, claim: str, item: Document) -> str:
@@ -88,7 +88,7 @@ class VisualClaimChecker:
             return ""
         return claim_question(fact, self._species)
 
-    def _words_say(self, claim: str, item: Document) -> EntailmentLabel | None:
+    def _words_say(self, claim: str, item: Document) -> Label:
         return self._language.relation(claim, item.text) if item.text else None
 
     def _ask(self, asked: Sequence[tuple[Prompt, str]]) -> list[Answer]:
@@ -105,35 +105,28 @@ class VisualClaimChecker:
                 self._generator, prompts, store, owners=owners, hardware=self._hardware, task=task
             )
 
-    def _judgment(
+    def _label(
         self, claim: str, item: Document, replies: Mapping[tuple[str, str], Answer]
-    ) -> Judgment:
+    ) -> Label:
         fact = self._language.claim(claim)
-        question = self._to_ask(claim, item)
         if fact is None:
-            failure = Failure(Status.UNREADABLE, "no claim of the guide's language")
-            return failed_verdict(claim, item, failure)
+            return None
+        question = self._to_ask(claim, item)
         if not question:
-            told = self._words_say(claim, item)
-            if told is None:
-                failure = Failure(Status.UNREADABLE, "the model has no question for the claim")
-                return failed_verdict(claim, item, failure)
-            return verdict(claim, item, told)
+            return self._words_say(claim, item)
         reply = replies[question, item.doc_id]
         if reply.is_placeholder:
-            return verdict(claim, item, EntailmentLabel.NEUTRAL, reply.raw)
+            return EntailmentLabel.NEUTRAL
         if reply.failure is not None:
-            return failed_verdict(claim, item, reply.failure, reply.raw)
-        return self._read(claim, item, fact, question, str(reply.fields["answer"]))
+            return None
+        return self._read(fact, question, str(reply.fields["answer"]))
 
-    def _read(self, claim: str, item: Document, fact: Fact, question: str, words: str) -> Judgment:
+    def _read(self, fact: Fact, question: str, words: str) -> Label:
+        """None where the reply says nothing of what was asked."""
         seen = self._language.facts(words, question)
-        if not any(each.about == fact.about for each in seen):
-            if is_abstention(words):
-                return verdict(claim, item, EntailmentLabel.NEUTRAL, words)
-            failure = Failure(Status.UNREADABLE, "the reply says nothing of what was asked")
-            return failed_verdict(claim, item, failure, words)
-        return verdict(claim, item, relation(fact, seen), words)
+        if any(each.about == fact.about for each in seen):
+            return relation(fact, seen)
+        return EntailmentLabel.NEUTRAL if is_abstention(words) else None
 
 
 def _prompt(question: str, item: Document) -> Prompt:
