@@ -24,7 +24,7 @@ from vrag_kit.config import Entry
 from vrag_kit.custom import custom_spec
 from vrag_kit.errors import VragError
 from vrag_kit.judging.llm_judge import ParsedReply, StructuredAsker
-from vrag_kit.types import Document, Failure, JsonView
+from vrag_kit.types import Failure, JsonView
 from vrag_kit.workspace import path as project_path
 
 MAX_CLAIMS = 5
@@ -220,17 +220,15 @@ class RuleChecker:
     def check(self, requests: Sequence[EntailmentRequest]) -> list[tuple[Label, ...]]:
         """Return for each request one label per claim."""
         images = [request for request in requests if request.item.image is not None]
-        checker = self._image_checker
-        by_image = iter(checker.check(images)) if checker and images else None
-        found = []
-        for request in requests:
-            if by_image and request.item.image is not None:
-                found.append(next(by_image))
-            else:
-                found.append(tuple(self._label(claim, request.item) for claim in request.claims))
-        return found
+        found = self._image_checker.check(images) if self._image_checker and images else []
+        by_image = iter(found)
+        return [
+            next(by_image) if found and request.item.image is not None else self._labels(request)
+            for request in requests
+        ]
 
-    def _label(self, claim: str, item: Document) -> Label:
-        if item.image is not None or item.text is None:
-            return None
-        return self._grammar.relation(claim, item.text)
+    def _labels(self, request: EntailmentRequest) -> tuple[Label, ...]:
+        text = request.item.text
+        if request.item.image is not None or text is None:
+            return (None,) * len(request.claims)
+        return tuple(self._grammar.relation(claim, text) for claim in request.claims)

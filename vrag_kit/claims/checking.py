@@ -4,8 +4,8 @@ is split once, and each request to the checker is made once for all rows that sh
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import partial
 from itertools import chain
 from typing import Any  # cells of a table
@@ -35,50 +35,43 @@ _CELLS = ["sheet", "n_claims", "n_unparsed", "no_sheet"]
 Key = tuple[object, ...]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class ClaimRow:
     """One answer, with the inputs of its claim extraction and checking."""
 
-    query_id: str
-    texts: Mapping[str, AnswerText] = field(default_factory=dict)
-    """What to extract: "claims" or "gold_claims" → text."""
-    claims: Claims = ()
-    gold_claims: Claims = ()
-    items: tuple[Document, ...] = ()
+    query: Query
+    answer: str
+    """"" where it is empty."""
+    items: tuple[Document, ...]
     """The evidence, as the answerer saw it."""
-    accepted: tuple[Document, ...] = ()
-    """The reference answers, against which claims are checked."""
-    answer: tuple[Document, ...] = ()
-    """The answer, against which gold claims are checked; none if it is empty."""
+    claims: Claims | None = None
+    """The claims of the answer; None: to be extracted."""
+    gold_claims: Claims | None = None
+    """Likewise of the first reference answer."""
     failure: Failure | None = None
-    """Why the answer has no claims."""
+    """Why there are no claims."""
 
+    @property
+    def texts(self) -> dict[str, AnswerText]:
+        """What to extract: "claims" or "gold_claims" → text."""
+        words = {}
+        if self.claims is None and self.answer:
+            words["claims"] = self.answer
+        if self.gold_claims is None and reference_answers(self.query):
+            words["gold_claims"] = reference_answers(self.query)[0]
+        text = partial(AnswerText, query_id=self.query.query_id, question=self.query.text)
+        return {name: text(words=each) for name, each in words.items() if self.failure is None}
 
-def claim_row(
-    query: Query,
-    answer: str,
-    items: Iterable[Document],
-    claims: Claims | None = None,
-    gold_claims: Claims | None = None,
-) -> ClaimRow:
-    """Returns the row of an answer, "" where it is empty. Claims that are None are extracted: from
-    the answer, and from the first reference answer.
-    """
-    references = reference_answers(query)
-    words = {
-        "claims": answer if claims is None else "",
-        "gold_claims": references[0] if references and gold_claims is None else "",
-    }
-    text = partial(AnswerText, query_id=query.query_id, question=query.text)
-    return ClaimRow(
-        query_id=query.query_id,
-        texts={name: text(words=each) for name, each in words.items() if each},
-        claims=claims or (),
-        gold_claims=gold_claims or (),
-        items=tuple(items),
-        accepted=tuple(answer_document(ACCEPTED, query.text, each) for each in references),
-        answer=(answer_document("answer", query.text, answer),) if answer else (),
-    )
+    @property
+    def accepted(self) -> list[Document]:
+        """The reference answers as documents, against which claims are checked."""
+        answers = reference_answers(self.query)
+        return [answer_document(ACCEPTED, self.query.text, each) for each in answers]
+
+    @property
+    def own(self) -> list[Document]:
+        """The answer as a document, against which gold claims are checked, unless it is empty."""
+        return [answer_document("answer", self.query.text, self.answer)] if self.answer else []
 
 
 def reference_answers(query: Query) -> tuple[str, ...]:
@@ -181,25 +174,25 @@ def _row(benchmark: Benchmark, row: Mapping[Hashable, Any]) -> ClaimRow:
         if items[-1].image is None and items[-1].text is None:
             raise VragError(f"claims of query {query_id!r}: {doc_id!r} has no image and no text.")
     query = benchmark.queries[query_id]
-    if not status.is_answer:
-        return ClaimRow(query_id=query_id, failure=Failure(status, row["detail"]))
     gold = tuple(query.metadata.get("gold_claims") or ()) or None
-    return claim_row(query, row["answer"] if status is Status.OK else "", items, gold_claims=gold)
+    answer = row["answer"] if status is Status.OK else ""
+    failure = None if status.is_answer else Failure(status, row["detail"])
+    return ClaimRow(query, answer, tuple(items), gold_claims=gold, failure=failure)
 
 
 def _with_claims(row: ClaimRow, extracted: Mapping[AnswerText, Claims | Failure]) -> ClaimRow:
+    """The row with claims, or with the failure of their extraction."""
     found: dict[str, Any] = {name: extracted[text] for name, text in row.texts.items()}
     failures = [each for each in found.values() if isinstance(each, Failure)]
     return replace(row, failure=failures[0]) if failures else replace(row, **found)
 
 
 def _requests(row: ClaimRow) -> list[EntailmentRequest]:
-    if row.failure is not None:
-        return []
     pairs = [(row.claims, item) for item in (*row.items, *row.accepted)]
-    pairs += [(row.gold_claims, item) for item in (*row.items, *row.answer)]
-    request = partial(EntailmentRequest, query_id=row.query_id)
-    return [request(claims=claims, item=item) for claims, item in pairs if claims]
+    pairs += [(row.gold_claims, item) for item in (*row.items, *row.own)]
+    request = partial(EntailmentRequest, query_id=row.query.query_id)
+    wanted = pairs if row.failure is None else []
+    return [request(claims=claims, item=item) for claims, item in wanted if claims]
 
 
 def _key(request: EntailmentRequest) -> Key:
@@ -208,25 +201,27 @@ def _key(request: EntailmentRequest) -> Key:
 
 
 def _sheet(row: ClaimRow, labels: Mapping[Key, tuple[Label, ...]]) -> ClaimVerdicts:
-    def verdicts(claims: Claims, items: Sequence[Document]) -> np.ndarray:
-        """Shape [claims, items]."""
-        request = partial(EntailmentRequest, query_id=row.query_id, claims=claims)
-        found = [labels[_key(request(item=item))] for item in items if claims]
-        scores = [[VERDICT_SCORES[label] for label in each] for each in found]
-        return np.array(scores, float).reshape(len(items), len(claims)).T
+    claims, gold = row.claims or (), row.gold_claims or ()
+    request = partial(EntailmentRequest, query_id=row.query.query_id)
 
-    accepted = np.full((len(row.claims), 1), np.nan)  # where accepted answers are hidden
+    def verdicts(of: Claims, items: Sequence[Document]) -> np.ndarray:
+        """Shape [claims, items]."""
+        found = [labels[_key(request(claims=of, item=item))] for item in items if of]
+        scores = [[VERDICT_SCORES[label] for label in each] for each in found]
+        return np.array(scores, float).reshape(len(items), len(of)).T
+
+    accepted = np.full(len(claims), np.nan)  # where accepted answers are hidden
     if row.accepted:
-        accepted[:, 0] = combined_labels(verdicts(row.claims, row.accepted))
-    recalled = np.zeros((len(row.gold_claims), 1))  # an empty answer recalls nothing
-    if row.answer:
-        recalled = verdicts(row.gold_claims, row.answer)
-    on_claims, on_gold = verdicts(row.claims, row.items), verdicts(row.gold_claims, row.items)
+        accepted = combined_labels(verdicts(claims, row.accepted))
+    recalled = np.zeros((len(gold), 1))  # an empty answer recalls nothing
+    if row.own:
+        recalled = verdicts(gold, row.own)
+    on_claims, on_gold = verdicts(claims, row.items), verdicts(gold, row.items)
     kinds = ["text" if item.image is None else "image" for item in row.items]
     return ClaimVerdicts(
-        query_id=row.query_id,
-        claims=row.claims,
-        gold_claims=row.gold_claims,
+        query_id=row.query.query_id,
+        claims=claims,
+        gold_claims=gold,
         items=tuple(map(EvidenceItem, [item.doc_id for item in row.items], kinds)),
-        verdicts=np.block([[accepted, on_claims], [recalled, on_gold]]),
+        verdicts=np.block([[accepted[:, None], on_claims], [recalled, on_gold]]),
     )

@@ -96,28 +96,25 @@ def evidence_metrics(sheet: ClaimVerdicts) -> dict[tuple[str, str], MetricValue]
         found[name, "all"] = share(has_label(labels, label))
     contradicts = has_label(rows.min(axis=1, initial=1), EntailmentLabel.CONTRADICTION)
     found["conflicted_share", "all"] = share(any_entails(rows, axis=1) * contradicts)
-    found["answer_claim_recall", "all"] = share(
-        has_label(sheet.recalled, EntailmentLabel.ENTAILMENT)
-    )
-    for modality in ("all", *MODALITIES):
-        shown = sheet.is_of(modality)
-        found["evidence_utilization", modality] = share(
-            any_entails(sheet.on_claims[:, shown], axis=0)
-        )
-    _add_gap(found, "evidence_utilization")
-    for modality in ("all", *MODALITIES):
-        shown = sheet.is_of(modality)
-        recalled = share(any_entails(sheet.on_gold[:, shown], axis=1))
-        found["claim_recall", modality] = recalled if shown.any() else _UNDEFINED
-    _add_gap(found, "claim_recall")
+    recalled = has_label(sheet.recalled, EntailmentLabel.ENTAILMENT)
+    found["answer_claim_recall", "all"] = share(recalled)
+    for name, metric in (("evidence_utilization", _utilization), ("claim_recall", _recall)):
+        for modality in ("all", *MODALITIES):
+            found[name, modality] = metric(sheet, sheet.is_of(modality))
+        found[f"{name}_gap", "all"] = difference(found[name, "image"], found[name, "text"])
     found["cross_modal_agreement", "all"] = _agreement(sheet)
     for modality in MODALITIES:
-        found["error_support", modality] = _error_support(sheet, modality)
+        found["error_support", modality] = _error_support(sheet, sheet.is_of(modality))
     return found
 
 
-def _add_gap(found: dict[tuple[str, str], MetricValue], metric: str) -> None:
-    found[f"{metric}_gap", "all"] = difference(found[metric, "image"], found[metric, "text"])
+def _utilization(sheet: ClaimVerdicts, items: np.ndarray) -> MetricValue:
+    return share(any_entails(sheet.on_claims[:, items], axis=0))
+
+
+def _recall(sheet: ClaimVerdicts, items: np.ndarray) -> MetricValue:
+    recalled = share(any_entails(sheet.on_gold[:, items], axis=1))
+    return recalled if items.any() else _UNDEFINED
 
 
 def _agreement(sheet: ClaimVerdicts) -> MetricValue:
@@ -130,14 +127,12 @@ def _agreement(sheet: ClaimVerdicts) -> MetricValue:
     return share((by_image * by_text)[by_image + by_text != 0])
 
 
-def _error_support(sheet: ClaimVerdicts, modality: str) -> MetricValue:
+def _error_support(sheet: ClaimVerdicts, items: np.ndarray) -> MetricValue:
     """What equations 10 and 11 may mean."""
-    shown = sheet.is_of(modality)
-    if not shown.any():
-        return _UNDEFINED
     right = has_label(sheet.accepted, EntailmentLabel.ENTAILMENT)
-    supported = any_entails(sheet.on_claims[:, shown], axis=1)
-    return share(np.where(np.isnan(right), np.nan, supported)[right != 1])
+    supported = any_entails(sheet.on_claims[:, items], axis=1)
+    found = share(np.where(np.isnan(right), np.nan, supported)[right != 1])
+    return found if items.any() else _UNDEFINED
 
 
 GROUPS: dict[str, dict[str, tuple[str, ...]]] = {

@@ -13,8 +13,8 @@ from typing import Any  # what JSON holds
 import numpy as np
 
 from vrag_kit.benchmarks.images import ImageFile
-from vrag_kit.benchmarks.sources import half_surrogate
-from vrag_kit.claims.checking import ClaimRow, check_rows, claim_row
+from vrag_kit.benchmarks.sources import (half_surrogate, check_surrogates)
+from vrag_kit.claims.checking import (ClaimRow, check_rows, claim_row)
 from vrag_kit.claims.metrics import GROUPS, ragchecker_metrics
 from vrag_kit.claims.verdicts import (
     MODALITIES,
@@ -88,16 +88,18 @@ class RagCheckerResult:
             )
         claims, gold = map(self._claims, CLAIMS)
         items = self._items()
-        n, m, p = len(claims), len(gold), len(items)
-        accepted, recalled, on_claims, on_gold = map(
-            self._verdicts, MATRICES, [(n,), (m,), (n, p), (m, p)]
-        )
+        n, p = len(claims), len(items)
+        m = len(gold)
+        blocks = [
+            [self._verdicts("answer2response", (n,)), self._verdicts("retrieved2response", (n, p))],
+            [self._verdicts("response2answer", (m,)), self._verdicts("retrieved2answer", (m, p))],
+        ]
         return ClaimVerdicts(
             query_id=self.query_id,
             claims=claims,
             gold_claims=gold,
             items=items,
-            verdicts=np.block([[accepted[:, None], on_claims], [recalled[:, None], on_gold]]),
+            verdicts=np.block(blocks),
         )
 
     def row(self) -> ClaimRow:
@@ -105,15 +107,12 @@ class RagCheckerResult:
         text that is missing, an item without a text or image, and an image outside the file's
         folder.
         """
-        question, answer, reference = map(self._text, ("query", "response", "gt_answer"))
-        query = Query(
-            query_id=self.query_id,
-            text=question,
-            answers=(reference,) if reference.strip() else (),
-        )
-        given = [None if name in self.missing else self._claims(name) for name in CLAIMS]
+        answer, reference = self._text("response"), self._text("gt_answer")
+        answers = (reference,) if reference.strip() else ()
+        query = Query(query_id=self.query_id, text=self._text("query"), answers=answers)
+        claims, gold = (None if name in self.missing else self._claims(name) for name in CLAIMS)
         items = map(self._document, self._items(), self._list("retrieved_context"), count(1))
-        return claim_row(query, answer if answer.strip() else "", items, *given)
+        return ClaimRow(query, answer if answer.strip() else "", tuple(items), claims, gold)
 
     def _claims(self, name: str) -> Claims:
         """The claims of the answer ("response_claims"), or the gold claims: each a text, or a
@@ -152,10 +151,12 @@ class RagCheckerResult:
         return Document(doc_id=item.doc_id, image=ImageFile(image))
 
     def _verdicts(self, name: str, shape: tuple[int, ...]) -> np.ndarray:
-        """The numbers of a matrix; there is none where nothing was retrieved."""
-        if self.values.get(name) is None:
-            return np.empty(shape)
-        return np.array(self._scores(name, self.values[name], shape), float).reshape(shape)
+        """Shape [claims, evidence]: the numbers of a list or matrix of labels; null where nothing
+        was retrieved.
+        """
+        found = self.values.get(name)
+        scores = [] if found is None else self._scores(name, found, shape)
+        return np.array(scores, float).reshape((*shape, 1)[:2])
 
     def _scores(self, where: str, found: object, shape: tuple[int, ...]) -> Any:
         """Nested lists of labels, as nested lists of numbers of a `shape`."""
@@ -231,17 +232,13 @@ def complete_ragchecker_json(
     for result in results:
         sheet = new.get(result.query_id)
         if isinstance(sheet, ClaimVerdicts):
-            parts = _to_json(sheet)
-            added = {name: parts[name] for name in result.missing}
+            added = {name: part for name, part in _to_json(sheet).items() if name in result.missing}
             result = replace(result, values={**result.values, **added})
         if not isinstance(sheet, Failure):
             whole.append(result)
-    return RagCheckerFile(
-        {**document, "results": [result.values for result in whole]},
-        tuple(result.sheet() for result in whole),
-        len(incomplete),
-        tuple(failures),
-    )
+    document["results"] = [result.values for result in whole]
+    sheets = tuple(result.sheet() for result in whole)
+    return RagCheckerFile(document, sheets, len(incomplete), tuple(failures))
 
 
 def add_ragchecker_metrics(file: RagCheckerFile) -> tuple[Json, int]:
