@@ -63,13 +63,13 @@ class ClaimRow:
         return {name: text(words=each) for name, each in words.items() if self.failure is None}
 
     @property
-    def accepted(self) -> list[Document]:
+    def accepted_documents(self) -> list[Document]:
         """The reference answers as documents, against which claims are checked."""
         answers = reference_answers(self.query)
         return [answer_document(ACCEPTED, self.query.text, each) for each in answers]
 
     @property
-    def own(self) -> list[Document]:
+    def answer_documents(self) -> list[Document]:
         """The answer as a document, against which gold claims are checked, unless it is empty."""
         return [answer_document("answer", self.query.text, self.answer)] if self.answer else []
 
@@ -111,11 +111,10 @@ def check_answers(
     in the corpus, or that has nothing to show, and where the checker is the model that answered and
     there are images.
     """
-    require_columns(answers, ["query_id", "status", "doc_ids"], "check_answers")
+    require_columns(answers, ["query_id", "model", "status", "doc_ids"], "check_answers")
     rows = [_row(benchmark, row) for row in answers.to_dict("records")]
     items = chain.from_iterable(row.items for row in rows)
-    answered = "model" in answers and checker.name in set(answers["model"])
-    if answered and any(item.image is not None for item in items):
+    if checker.name in set(answers["model"]) and any(item.image is not None for item in items):
         raise VragError(
             f"checker {checker.name!r} answered too, and would repeat its own errors about the same"
             " images. Set `checker` to another model."
@@ -188,8 +187,8 @@ def _with_claims(row: ClaimRow, extracted: Mapping[AnswerText, Claims | Failure]
 
 
 def _requests(row: ClaimRow) -> list[EntailmentRequest]:
-    pairs = [(row.claims, item) for item in (*row.items, *row.accepted)]
-    pairs += [(row.gold_claims, item) for item in (*row.items, *row.own)]
+    pairs = [(row.claims, item) for item in (*row.items, *row.accepted_documents)]
+    pairs += [(row.gold_claims, item) for item in (*row.items, *row.answer_documents)]
     request = partial(EntailmentRequest, query_id=row.query.query_id)
     wanted = pairs if row.failure is None else []
     return [request(claims=claims, item=item) for claims, item in wanted if claims]
@@ -211,11 +210,11 @@ def _sheet(row: ClaimRow, labels: Mapping[Key, tuple[Label, ...]]) -> ClaimVerdi
         return np.array(scores, float).reshape(len(items), len(of)).T
 
     accepted = np.full(len(claims), np.nan)  # where accepted answers are hidden
-    if row.accepted:
-        accepted = combined_labels(verdicts(claims, row.accepted))
+    if row.accepted_documents:
+        accepted = combined_labels(verdicts(claims, row.accepted_documents))
     recalled = np.zeros((len(gold), 1))  # an empty answer recalls nothing
-    if row.own:
-        recalled = verdicts(gold, row.own)
+    if row.answer_documents:
+        recalled = verdicts(gold, row.answer_documents)
     on_claims, on_gold = verdicts(claims, row.items), verdicts(gold, row.items)
     kinds = ["text" if item.image is None else "image" for item in row.items]
     return ClaimVerdicts(

@@ -94,9 +94,9 @@ def verdict_rows(table: pd.DataFrame, sheets: str = "sheet") -> pd.DataFrame:
         sheet, answer = row[sheets], row.get("answer")
         if not isinstance(sheet, ClaimVerdicts):
             continue
-        own = _ANSWER + (answer if isinstance(answer, str) else "")
+        answer_item = _ANSWER + (answer if isinstance(answer, str) else "")
         claims = [("claims", claim, ACCEPTED) for claim in sheet.claims]
-        claims += [("gold claims", claim, own) for claim in sheet.gold_claims]
+        claims += [("gold claims", claim, answer_item) for claim in sheet.gold_claims]
         items = [(item.doc_id, item.modality) for item in sheet.items]
         for (of, claim, first), scores in zip(claims, sheet.verdicts, strict=True):
             for (item, kind), score in zip([(first, "answer"), *items], scores, strict=True):

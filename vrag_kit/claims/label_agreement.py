@@ -138,11 +138,11 @@ def corrected_claim_means(
     labels = dict(list(labelled.groupby(keys, sort=False)))
     rows: list[tuple[object, ...]] = []
     for key, part in _scores(checked.dropna(subset="sheet"), by).groupby(keys, sort=False):
-        own = labels.get(key, labelled.iloc[:0])
+        sample = labels.get(key, labelled.iloc[:0])
         scale = Scale(-1.0 if str(part["metric"].iloc[0]).endswith("_gap") else 0.0, 1.0)
         checker = estimate(part["score"].to_numpy(), part["group"], scale=scale)
-        numbers = corrected_mean(part, own, checker, scale) if checker.n else (np.nan,) * 3
-        rows.append((*key, *numbers, checker.n, len(own)))
+        numbers = corrected_mean(part, sample, checker, scale) if checker.n else (np.nan,) * 3
+        rows.append((*key, *numbers, checker.n, len(sample)))
     return pd.DataFrame(rows, columns=[*keys, "value", "ci_low", "ci_high", "n", "n_labelled"])
 
 

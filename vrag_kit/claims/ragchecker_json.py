@@ -63,12 +63,8 @@ class RagCheckerResult:
     """One result of a RAGChecker file (version 0.1.9), checked as it is read."""
 
     file: Path
+    query_id: str
     values: Mapping[str, Any]
-
-    @property
-    def query_id(self) -> str:
-        """The id of the query, which may be a number in the file."""
-        return str(self.values["query_id"])
 
     @property
     def missing(self) -> list[str]:
@@ -300,7 +296,7 @@ def _read(path: Path | str) -> tuple[Json, list[RagCheckerResult]]:
         where = f"{file}, result {number}"
         if not isinstance(values, Mapping) or not isinstance(values.get("query_id"), str | int):
             raise VragError(f"{where}: found {short_repr(values)}, expected a query_id.")
-        result = RagCheckerResult(file, values)
+        result = RagCheckerResult(file, str(values["query_id"]), values)
         if result.query_id in found:
             raise VragError(
                 f"{where}: query_id {result.query_id!r} is that of result"
