@@ -13,8 +13,8 @@ from typing import Any  # what JSON holds
 import numpy as np
 
 from vrag_kit.benchmarks.images import ImageFile
-from vrag_kit.benchmarks.sources import (half_surrogate, check_surrogates)
-from vrag_kit.claims.checking import (ClaimRow, check_rows, claim_row)
+from vrag_kit.benchmarks.sources import half_surrogate
+from vrag_kit.claims.checking import ClaimRow, check_rows
 from vrag_kit.claims.metrics import GROUPS, ragchecker_metrics
 from vrag_kit.claims.verdicts import (
     MODALITIES,
