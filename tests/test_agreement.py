@@ -18,11 +18,9 @@ from sklearn.metrics import accuracy_score, cohen_kappa_score, f1_score
 from statsmodels.stats.inter_rater import cohens_kappa
 
 from vrag_kit.analysis import (
-    READINGS,
     agreement,
     confusion_matrix,
     corrected_accuracy,
-    expand_confusion,
     judge_bias_check,
     paired_differences,
     per_query,
@@ -31,11 +29,11 @@ from vrag_kit.analysis import (
 from vrag_kit.errors import VragError
 from vrag_kit.judging.human_labels import LABEL_SCORES
 from vrag_kit.papers import published
-from vrag_kit.papers.visual_rag import gains_vs_judge_bias
+from vrag_kit.papers.visual_rag import READINGS, expand_confusion, gains_vs_judge_bias
 from vrag_kit.plotting import agreement_figure
 
 PAPER = expand_confusion(published("visual_rag", table=9))
-TABLE_9 = agreement(PAPER).set_index(["label_mapping", "metric"])
+TABLE_9 = agreement(PAPER, READINGS).set_index(["label_mapping", "metric"])
 
 
 def answers(*rows: tuple[str, str, str]) -> pd.DataFrame:
@@ -142,7 +140,7 @@ def test_the_gain_by_a_clue_is_below_that_bias_for_six_of_eight_models() -> None
 )
 @settings(max_examples=12, deadline=None)
 def test_values_are_scikit_learns_for_any_answers(rows: list[tuple[str, str, str]]) -> None:
-    table = agreement(answers(*rows)).set_index(["label_mapping", "metric"])["value"]
+    table = agreement(answers(*rows), READINGS).set_index(["label_mapping", "metric"])["value"]
     for reading, text in READINGS.items():
         codes = dict(
             zip(

@@ -21,7 +21,6 @@ from vrag_kit.analysis import (
     change_from_smallest_k,
     cluster_means,
     estimate,
-    estimates,
     paired_differences,
     settings_table,
     to_percent,
@@ -116,14 +115,6 @@ def test_memory_does_not_grow_with_the_number_of_clusters() -> None:
         estimate(values, names)
         paired_differences(both, arm="arm", by=["k"], baseline="b")
         association(values.round(1), values.round(1), names, measure="kappa")
-
-
-def test_blocks_draw_what_one_array_would(monkeypatch: pytest.MonkeyPatch) -> None:
-    values, groups = clustered(4)
-    x, y = values.round(1), (values**2).round(1)
-    whole = association(x, y, groups, measure="spearman")
-    monkeypatch.setattr(estimates, "BLOCK", 1_000)  # 40 clusters: 25 rows at a time
-    assert association(x, y, groups, measure="spearman") == whole
 
 
 def test_differences_use_only_the_queries_that_both_have() -> None:

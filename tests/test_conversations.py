@@ -19,8 +19,6 @@ from vrag_kit.analysis import (
     conversation_means,
     conversation_values,
     paired_differences,
-    slice_means,
-    slice_values,
 )
 from vrag_kit.errors import VragError
 from vrag_kit.papers.crag_mm import early_stopping_rule, independent_turns_expectation
@@ -108,7 +106,9 @@ def test_case_4_slices_are_cut_after_the_stop() -> None:
     talks, names = ["WRRWR"], "abbaa"
     labels = {f"c0t{turn}": label for turn, label in enumerate(names)}
     table = judged(talks)
-    found = slice_means(table, benchmark([5]), early_stopping_rule, labels).set_index("slice")
+    found = conversation_means(table, benchmark([5]), early_stopping_rule, slices=labels).set_index(
+        "slice"
+    )
     assert found["value"].to_dict() == {"a": pytest.approx(-1 / 3), "b": 1.0}
     assert found["n_turns"].to_dict() == {"a": 3, "b": 2}
     # cut before, W W R would stop at its second turn: (−1 − 1 + 0) / 3
@@ -254,8 +254,8 @@ def test_arms_are_compared_conversation_by_conversation() -> None:
     labels = {
         f"c{talk}t{turn}": "later" if turn else "first" for talk in range(8) for turn in range(3)
     }
-    by_slice = slice_values(
-        table, benchmark(lengths), early_stopping_rule, labels, by=["model", "setting"]
+    by_slice = conversation_values(
+        table, benchmark(lengths), early_stopping_rule, by=["model", "setting"], slices=labels
     )
     rows = paired_differences(by_slice, arm="setting", by=["model", "slice"], baseline="none")
     assert rows.set_index("slice")["value"].to_dict() == {"first": 0.0, "later": 1.0}
@@ -416,6 +416,8 @@ def test_scores_that_are_neither_right_nor_missing_nor_wrong_are_refused() -> No
     with pytest.raises(VragError, match="'c0t1' is no query of toy"):
         conversation_means(judged(["RR"]), benchmark([1]), early_stopping_rule)
     with pytest.raises(VragError, match="'c0t1' has no label"):
-        slice_means(judged(["RR"]), benchmark([2]), early_stopping_rule, {"c0t0": "a"})
+        conversation_means(
+            judged(["RR"]), benchmark([2]), early_stopping_rule, slices={"c0t0": "a"}
+        )
     with pytest.raises(VragError, match="metric is 'f1'; expected one of accuracy"):
         conversation_values(judged(["R"]), benchmark([1]), early_stopping_rule, metric="f1")

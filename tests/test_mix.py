@@ -13,13 +13,13 @@ from factories import judged_arms
 from scipy import linalg, stats
 
 from vrag_kit.analysis import (
-    PoststratificationWeights,
     cluster_means,
     estimate,
     mean_scores,
     paired_differences,
     per_query,
 )
+from vrag_kit.analysis.estimates import table_mean
 from vrag_kit.errors import VragError
 from vrag_kit.judging import Scale
 
@@ -35,9 +35,13 @@ def table(**parts: list[float]) -> pd.DataFrame:
     return frame.assign(query_id=names, group=names, arm="all", score_min=-1e4, score_max=1e4)
 
 
+def weights(**shares: float) -> pd.Series:
+    return pd.Series(shares).rename_axis("part")
+
+
 def test_the_mean_and_its_variance_are_those_of_a_stratified_sample() -> None:
     rows = table(a=[1.0, 2.0, 6.0], b=[0.0, 4.0, 5.0, 7.0])
-    found = PoststratificationWeights("part", {"a": 3, "b": 1}).mean(rows, WIDE)
+    found = table_mean(rows, WIDE, weights(a=3, b=1))
     assert found.value == pytest.approx(0.75 * 3 + 0.25 * 4)
     # Σ share² s² / n with s² = 7 in a, 26 / 3 in b (Cochran 1977, equation 5.13)
     assert found.variance == pytest.approx(0.75**2 * 7 / 3 + 0.25**2 * (26 / 3) / 4)
@@ -46,9 +50,7 @@ def test_the_mean_and_its_variance_are_those_of_a_stratified_sample() -> None:
 def test_a_mean_over_one_part_is_the_plain_one() -> None:
     rows = table(a=[0.0, 0.0, 1.0, 1.0, 0.5, 1.0]).assign(score_min=0.0, score_max=1.0)
     rows["group"] = ["g", "g", "h", "i", "i", "i"]
-    mixed = cluster_means(
-        rows, ["arm"], weights=PoststratificationWeights("part", {"a": 0.2, "other": 0.8})
-    )
+    mixed = cluster_means(rows, ["arm"], weights=weights(a=0.2, other=0.8))
     pd.testing.assert_frame_equal(mixed, cluster_means(rows, ["arm"]))
 
 
@@ -78,7 +80,7 @@ def test_with_clusters_within_and_across_parts_it_is_that_of_the_matrices(seed: 
     rows = table(a=list(random.random(9)), b=list(random.random(14)), c=list(random.random(5)))
     rows["group"] = random.integers(0, 11, len(rows)).astype(str)
     shares = {"a": 0.5, "b": 0.3, "c": 0.2}
-    found = PoststratificationWeights("part", shares).mean(rows, WIDE)
+    found = table_mean(rows, WIDE, weights(**shares))
     variance, freedom = by_matrices(rows, shares)
     assert found.variance == pytest.approx(variance)
     assert found.freedom == pytest.approx(freedom)
@@ -103,9 +105,9 @@ def test_the_interval_holds_the_truth_about_as_often_as_it_says_and_is_no_longer
 ):
     random, mix = (
         np.random.default_rng(5),
-        PoststratificationWeights("part", {"a": 6, "b": 3, "c": 1}),
+        weights(a=6, b=3, c=1),
     )
-    found = [mix.mean(sample(random), Scale(0.0, 1.0)) for _ in range(400)]
+    found = [table_mean(sample(random), Scale(0.0, 1.0), mix) for _ in range(400)]
     truth = 0.6 * 0.9 + 0.3 * 0.5 + 0.1 * 0.2
     intervals = [mean.interval() for mean in found]
     held = np.mean([low <= truth <= high for low, high in intervals])
@@ -117,14 +119,10 @@ def test_the_interval_holds_the_truth_about_as_often_as_it_says_and_is_no_longer
 
 def test_what_no_question_shows_counts_by_the_thinnest_part() -> None:
     rows = table(a=[1.0] * 5, b=[1.0] * 50).assign(score_min=0.0, score_max=1.0)
-    row = cluster_means(
-        rows, ["arm"], weights=PoststratificationWeights("part", {"a": 0.5, "b": 0.5})
-    ).iloc[0]
+    row = cluster_means(rows, ["arm"], weights=weights(a=0.5, b=0.5)).iloc[0]
     # 5 questions show half of the mix, as 10 would show all of it
     assert row["ci_low"] == pytest.approx(stats.binomtest(10, 10).proportion_ci().low)
-    as_sampled = cluster_means(
-        rows, ["arm"], weights=PoststratificationWeights("part", {"a": 1, "b": 10})
-    ).iloc[0]
+    as_sampled = cluster_means(rows, ["arm"], weights=weights(a=1, b=10)).iloc[0]
     assert as_sampled["ci_low"] == pytest.approx(estimate([1.0] * 55, range(55)).ci_low)
 
 
@@ -133,7 +131,7 @@ def test_one_group_of_equal_values_has_the_interval_of_one_and_other_values_none
     score: float,
 ) -> None:
     rows = table(a=[score], b=[score]).assign(group="g", score_min=0.0, score_max=1.0)
-    mix = PoststratificationWeights("part", {"a": 3, "b": 1})
+    mix = weights(a=3, b=1)
     plain = estimate(rows["value"].to_numpy(), rows["group"])
     (mixed,) = cluster_means(rows, ["arm"], weights=mix).to_dict("records")
     assert (mixed["ci_low"], mixed["ci_high"]) == pytest.approx((plain.ci_low, plain.ci_high))
@@ -144,7 +142,7 @@ def test_one_group_of_equal_values_has_the_interval_of_one_and_other_values_none
 
 def test_a_part_of_one_group_counts_by_its_distance_from_the_whole() -> None:
     rows = table(a=[0.0, 2.0], b=[4.0])
-    found = PoststratificationWeights("part", {"a": 1, "b": 1}).mean(rows, WIDE)
+    found = table_mean(rows, WIDE, weights(a=1, b=1))
     # mean 2.5; a: 0.25 · s² / 2 with s² = 2; b: (0.5 · (4 − 2.5))²
     assert found.variance == pytest.approx(0.25 + 0.75**2)
 
@@ -153,7 +151,7 @@ def test_failed_questions_leave_their_share_to_the_rest_of_their_part() -> None:
     rows = table(a=[0.0, 1.0, math.nan], b=[1.0, 1.0, math.nan]).assign(
         score_min=0.0, score_max=1.0
     )
-    mix = PoststratificationWeights("part", {"a": 3, "b": 1})
+    mix = weights(a=3, b=1)
     row = cluster_means(rows, ["arm"], weights=mix).iloc[0]
     assert row[["value", "n", "n_failed"]].tolist() == [0.75 * 0.5 + 0.25, 4, 2]
     lost = rows.assign(value=rows["value"].mask(rows["part"] == "b"))
@@ -164,15 +162,13 @@ def test_failed_questions_leave_their_share_to_the_rest_of_their_part() -> None:
 
 def test_a_part_without_a_share_is_refused() -> None:
     with pytest.raises(VragError, match=r"the part 'b' in the column 'part' has no share"):
-        cluster_means(
-            table(a=[1.0], b=[2.0]), ["arm"], weights=PoststratificationWeights("part", {"a": 1})
-        )
+        cluster_means(table(a=[1.0], b=[2.0]), ["arm"], weights=weights(a=1))
 
 
 def test_accuracy_and_differences_are_mixed_alike() -> None:
     scores = {"alone": [0, 0, 1, 1, 1, 0], "shown": [1, 0, 1, 1, 1, math.nan]}
     answers = judged_arms(scores, ["setting"], part=list("aaabbb"), k=0)
-    mix = PoststratificationWeights("part", {"a": 3, "b": 1})
+    mix = weights(a=3, b=1)
     found = mean_scores(answers, weights=mix).query("metric == 'accuracy'").set_index("setting")
     assert found.loc["alone", "value"] == pytest.approx(0.75 / 3 + 0.25 * 2 / 3)
     bounds = found.loc["shown", ["bound_low", "value", "bound_high"]].astype(float)

@@ -8,7 +8,6 @@ import pandas as pd
 import pytest
 from mrag_rows import four_questions
 
-from vrag_kit.analysis import PoststratificationWeights
 from vrag_kit.papers import mrag_bench as paper
 from vrag_kit.types import Benchmark
 
@@ -48,7 +47,7 @@ def test_the_spelling_of_a_copy_speaks_as_often_as_in_40_questions_that_were_rea
     plain = paper.option_format_by_scenario(table, weights=None).set_index("scenario")
     assert plain.loc["overall", "value"] == pytest.approx(68.75)
     mixed = paper.option_format_by_scenario(
-        table, weights=PoststratificationWeights("scenario", paper.QUESTIONS)
+        table, weights=pd.Series(paper.QUESTIONS).rename_axis("scenario")
     ).set_index("scenario")
     parts = plain.drop("overall")["value"]
     weights = pd.Series(paper.QUESTIONS)[parts.index]

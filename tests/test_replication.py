@@ -18,13 +18,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from vrag_kit.analysis import best_top_k, column_means, mean_scores, std_over_draws, to_percent
+from vrag_kit.analysis import column_means, mean_scores, to_percent
 from vrag_kit.benchmarks import load_inat_corpus, load_visual_rag
 from vrag_kit.errors import VragError
 from vrag_kit.papers import published
 from vrag_kit.papers.visual_rag import (
     EDITIONS,
     PAPER_NAMES,
+    best_top_k,
     compare_gcue_to_paper,
     compare_retrieval_to_paper,
     compare_to_paper,
@@ -38,6 +39,7 @@ from vrag_kit.papers.visual_rag import (
     published_rouge,
     query_table,
     retrieval_differences_from_published,
+    std_over_draws,
 )
 from vrag_kit.papers.visual_rag.equivalence import with_equivalence_verdict
 from vrag_kit.papers.visual_rag.replication_retrieval import PAPER_RETRIEVERS

@@ -16,7 +16,6 @@ from conftest import WEIGHTS
 
 from vrag_kit.analysis import (
     assign_stratum,
-    best_top_k,
     expand_strata,
     mean_scores,
     paired_differences,
@@ -36,7 +35,7 @@ from vrag_kit.analysis.strata import (
 )
 from vrag_kit.checkpoints import checkpoint_fingerprint
 from vrag_kit.errors import VragError
-from vrag_kit.papers.visual_rag import gcue
+from vrag_kit.papers.visual_rag import best_top_k, gcue
 from vrag_kit.types import Benchmark, Query
 
 FEW = WEIGHTS / "field-guide-vlm-few"

@@ -11,12 +11,10 @@ from vrag_kit.analysis.abstention import (
     selective_accuracy,
 )
 from vrag_kit.analysis.agreement import (
-    READINGS,
     agreement,
     agreement_table,
     association,
     confusion_matrix,
-    expand_confusion,
 )
 from vrag_kit.analysis.comparisons import (
     broadcast_baseline,
@@ -28,16 +26,12 @@ from vrag_kit.analysis.conversations import (
     apply_early_stop,
     conversation_means,
     conversation_values,
-    slice_means,
-    slice_values,
 )
-from vrag_kit.analysis.estimates import PoststratificationWeights, cluster_means, estimate
+from vrag_kit.analysis.estimates import cluster_means, estimate
 from vrag_kit.analysis.means import (
-    best_top_k,
     column_means,
     mean_scores,
     per_query,
-    std_over_draws,
     to_percent,
 )
 from vrag_kit.analysis.prediction_powered import corrected_accuracy, judge_bias_check
@@ -66,8 +60,6 @@ from vrag_kit.analysis.run_comparison import (
 from vrag_kit.analysis.strata import assign_stratum, expand_strata, split_by_stratum, trained_groups
 
 __all__ = [
-    "READINGS",
-    "PoststratificationWeights",
     "StopRule",
     "abstention_detection",
     "add_clue_position",
@@ -78,7 +70,6 @@ __all__ = [
     "apply_early_stop",
     "assign_stratum",
     "association",
-    "best_top_k",
     "broadcast_baseline",
     "change_from_smallest_k",
     "change_over_k",
@@ -95,7 +86,6 @@ __all__ = [
     "detector_agreement",
     "differences_table",
     "estimate",
-    "expand_confusion",
     "expand_strata",
     "finding",
     "flips",
@@ -114,10 +104,7 @@ __all__ = [
     "save_collection_answers",
     "selective_accuracy",
     "settings_table",
-    "slice_means",
-    "slice_values",
     "split_by_stratum",
-    "std_over_draws",
     "to_percent",
     "trained_groups",
 ]

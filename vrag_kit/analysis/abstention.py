@@ -5,18 +5,19 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict
+from functools import partial
 
 import numpy as np
 import pandas as pd
+from numpy.typing import ArrayLike
 
 from vrag_kit.analysis.agreement import association
 from vrag_kit.analysis.comparisons import paired_differences
-from vrag_kit.analysis.estimates import Estimate, bootstrap_counts, cluster_means, estimate
+from vrag_kit.analysis.estimates import cluster_bootstrap, cluster_means, estimate
 from vrag_kit.analysis.means import ARM, per_query
 from vrag_kit.errors import VragError
 from vrag_kit.judging.abstention import is_abstention
-from vrag_kit.judging.scale import SHARES, scale_of
+from vrag_kit.judging.scale import scale_of
 from vrag_kit.tables import require_columns
 from vrag_kit.types import Benchmark, Status
 
@@ -56,12 +57,11 @@ def detector_agreement(judged: pd.DataFrame, *, seed: int = 0) -> pd.DataFrame:
         kappa = association(
             part["judge_flag"], part["phrase_match"], part["group"], measure="kappa", seed=seed
         )
-        cells = {
-            name: int(((part["judge_flag"] == flag) & (part["phrase_match"] == phrase)).sum())
-            for name, (flag, phrase) in _CELLS.items()
-        }
-        estimate = {"kappa" if name == "value" else name: x for name, x in asdict(kappa).items()}
-        rows.append({"model": model, **cells, **estimate})
+        cells = [
+            ((part["judge_flag"] == flag) & (part["phrase_match"] == phrase)).sum()
+            for flag, phrase in _CELLS.values()
+        ]
+        rows.append((model, *cells, *kappa))
     columns = ["model", *_CELLS, "kappa", "ci_low", "ci_high", "n", "n_failed"]
     return pd.DataFrame(rows, columns=columns)
 
@@ -119,11 +119,8 @@ def smallest_and_largest_k(table: pd.DataFrame) -> pd.DataFrame:
     return ends[(fewest < most) & (table["k"].eq(fewest) | table["k"].eq(most))]
 
 
-LEVEL = 0.95
 FEWEST = 5
 """The fewest groups with trials of either sort; resamples of fewer are too similar."""
-_TINY = 1e-12
-"""Resamples that differ by less agree."""
 _NEEDED = ["query_id", "group", "score", "abstained"]
 
 
@@ -140,9 +137,11 @@ def add_has_evidence(judged: pd.DataFrame, benchmark: Benchmark) -> pd.DataFrame
     return judged.assign(clue_in_context=there)
 
 
-def d_prime(hits: int, signals: int, false_alarms: int, noises: int) -> tuple[float, float]:
-    """Computes (d′, criterion) from `hits` of `signals` and `false_alarms` of `noises`; NaN without
-    signals or without noises.
+def d_prime(
+    hits: ArrayLike, signals: ArrayLike, false_alarms: ArrayLike, noises: ArrayLike
+) -> tuple[np.ndarray, np.ndarray]:
+    """Computes (d′, criterion) from `hits` of `signals` and `false_alarms` of `noises`, numbers or
+    arrays of one shape, in the shape of these; NaN without signals or without noises.
 
     d′ = z(H) − z(F), criterion = −(z(H) + z(F)) / 2, with z the normal quantile and the log-linear
     correction H = (hits + ½) / (signals + 1), which keeps both finite, so d′ is limited by the
@@ -151,9 +150,13 @@ def d_prime(hits: int, signals: int, false_alarms: int, noises: int) -> tuple[fl
     Hautus (1995), "Corrections for extreme proportions and their biasing effects on
     estimated values of d′", Behavior Research Methods 27(1).
     """
-    counts = np.array([[hits, signals, false_alarms, noises]], float)
-    both = _detected(counts)[0]
-    return float(both[0]), float(both[1])
+    from scipy.special import ndtri
+
+    of_signals, of_noises = np.asarray(signals), np.asarray(noises)
+    z_hit = ndtri((np.asarray(hits) + 0.5) / (of_signals + 1))
+    z_false = ndtri((np.asarray(false_alarms) + 0.5) / (of_noises + 1))
+    unknown = np.where((of_signals > 0) & (of_noises > 0), 0.0, np.nan)
+    return z_hit - z_false + unknown, -(z_hit + z_false) / 2 + unknown
 
 
 def abstention_detection(judged: pd.DataFrame, *, by: Sequence[str], seed: int = 0) -> pd.DataFrame:
@@ -175,13 +178,36 @@ def abstention_detection(judged: pd.DataFrame, *, by: Sequence[str], seed: int =
             "abstention_detection: the table has no column 'clue_in_context'; expected that of"
             " add_has_evidence(judged, benchmark)."
         )
-    rows = []
+    rows: list[tuple[object, ...]] = []
     for key, part in judged.groupby(list(by), sort=False, dropna=False):
-        for metric, found in _found(part, seed).items():
-            numbers = (found.value, found.ci_low, found.ci_high, found.n, found.n_failed)
-            rows.append((*key, metric, *numbers))
+        evidence = part["clue_in_context"].astype(bool)
+        declined = (part["abstained"] >= 0.5).astype(float).where(part["abstained"].notna())
+        rates = {
+            "abstention_hit_rate": estimate(declined[~evidence], part["group"][~evidence]),
+            "abstention_false_alarm_rate": estimate(declined[evidence], part["group"][evidence]),
+        }
+        rows += [(*key, metric, *rate) for metric, rate in rates.items()]
+        declines = declined == 1
+        trials = [declines & ~evidence, ~evidence, declines & evidence, evidence]
+        known = declined.notna()
+        counts = pd.concat(trials, axis=1)[known].groupby(part["group"]).sum().to_numpy()
+        surely = any(rate.value in (0, 1) for rate in rates.values())
+        few = (counts[:, [1, 3]] > 0).sum(axis=0).min() < FEWEST
+        n, failed = int(known.sum()), int((~known).sum())
+        for at, metric in enumerate(("d_prime", "criterion")):
+            if few or surely:
+                interval = (float(d_prime(*counts.sum(axis=0))[at]), np.nan, np.nan)
+            else:
+                statistic = partial(_detected, at=at)
+                interval = cluster_bootstrap(counts, statistic, seed=seed)
+            rows.append((*key, metric, *interval, n, failed))
     columns = [*by, "metric", "value", "ci_low", "ci_high", "n", "n_failed"]
     return pd.DataFrame(rows, columns=columns)
+
+
+def _detected(counts: np.ndarray, *, at: int) -> np.ndarray:
+    """d′ (`at` 0) or criterion (1) of rows (hits, signals, false alarms, noises)."""
+    return d_prime(*counts.T)[at]
 
 
 def risk_coverage(judged: pd.DataFrame, *, by: Sequence[str]) -> pd.DataFrame:
@@ -206,82 +232,15 @@ def risk_coverage(judged: pd.DataFrame, *, by: Sequence[str]) -> pd.DataFrame:
     )
     prompts = given.groupby([*by, "query_id", "group", "draw"], sort=False, dropna=False)
     table = prompts.agg(declined=("declined", "mean"), earned=("earned", "mean")).reset_index()
-    rows = []
+    rows: list[tuple[object, ...]] = []
     for key, part in table.groupby(list(by), sort=False, dropna=False):
         known = part[part["declined"].notna()]
-        shares = sorted({0.0} | set(known.loc[known["declined"] < 1, "declined"]))
-        for threshold in shares:
+        for threshold in sorted({0.0, *known.loc[known["declined"] < 1, "declined"]}):
             answered = known["declined"] <= threshold
-            coverage = estimate(answered.to_numpy(float), known["group"], scale=SHARES)
-            earned = estimate(
-                known["earned"][answered].to_numpy(), known["group"][answered], scale=scale
-            )
-            rows.append((*key, threshold, *_bounds(coverage), *_bounds(earned), earned.n))
+            coverage = estimate(answered, known["group"])
+            earned = estimate(known["earned"][answered], known["group"][answered], scale=scale)
+            failed = len(part) - len(known)
+            rows.append((*key, threshold, *coverage[:3], *earned[:4], failed))
     columns = ["threshold", "coverage", "coverage_low", "coverage_high"]
-    numbers = ["value", "ci_low", "ci_high", "n"]
-    curve = pd.DataFrame(rows, columns=[*by, *columns, *numbers])
-    missing = table.assign(n_failed=table["declined"].isna())
-    failed = missing.groupby(list(by), sort=False, dropna=False)["n_failed"].sum().reset_index()
-    return curve.merge(failed, on=list(by), how="left")
-
-
-def _bounds(found: Estimate) -> tuple[float, float, float]:
-    return found.value, found.ci_low, found.ci_high
-
-
-def _found(part: pd.DataFrame, seed: int) -> dict[str, Estimate]:
-    """The four metrics of one arm."""
-    known = part[part["abstained"].notna()]
-    declined = (part["abstained"] >= 0.5).astype(float).where(part["abstained"].notna())
-    rates = {}
-    for metric, chosen in (
-        ("abstention_hit_rate", ~part["clue_in_context"]),
-        ("abstention_false_alarm_rate", part["clue_in_context"]),
-    ):
-        rates[metric] = estimate(declined[chosen].to_numpy(), part["group"][chosen])
-    clusters, member = np.unique(known["group"], return_inverse=True)
-    signal, declines = (
-        ~known["clue_in_context"].to_numpy(bool),
-        (known["abstained"] >= 0.5).to_numpy(),
-    )
-    trials = np.column_stack([declines & signal, signal, declines & ~signal, ~signal])
-    counts = np.zeros((len(clusters), 4))
-    np.add.at(counts, member, trials.astype(float))
-    both = _detected(counts.sum(axis=0, keepdims=True))[0]
-    low, high = _interval(counts, rates, seed)
-    n, failed = len(known), len(part) - len(known)
-    return rates | {
-        name: Estimate(float(both[at]), float(low[at]), float(high[at]), n, failed)
-        for at, name in enumerate(("d_prime", "criterion"))
-    }
-
-
-def _interval(
-    counts: np.ndarray, rates: dict[str, Estimate], seed: int
-) -> tuple[np.ndarray, np.ndarray]:
-    """Bounds of d′ and criterion, by drawing the rows of `counts` (groups) with
-    replacement; NaN where a rate knows no doubt, or groups are few.
-    """
-    unknown = np.full(2, np.nan)
-    values = [rate.value for rate in rates.values()]
-    tried = (counts[:, [1, 3]] > 0).sum(axis=0).min()
-    if tried < FEWEST or not all(0 < value < 1 for value in values):
-        return unknown, unknown
-    draws = [_detected(times @ counts) for times in bootstrap_counts(len(counts), seed)]
-    drawn = np.concatenate(draws)
-    drawn = drawn[np.isfinite(drawn).all(axis=1)]  # a resample may lack one of the two
-    low, high = np.quantile(drawn, [(1 - LEVEL) / 2, (1 + LEVEL) / 2], axis=0)
-    varies = np.ptp(drawn, axis=0) > _TINY
-    return np.where(varies, low, np.nan), np.where(varies, high, np.nan)
-
-
-def _detected(counts: np.ndarray) -> np.ndarray:
-    """d′ and criterion of rows (hits, signals, false alarms, noises), shape (rows, 2)."""
-    from scipy.special import ndtri
-
-    hits, signals = counts[:, 0], counts[:, 1]
-    false_alarms, noises = counts[:, 2], counts[:, 3]
-    z_hit = ndtri((hits + 0.5) / (signals + 1))
-    z_false = ndtri((false_alarms + 0.5) / (noises + 1))
-    both = np.column_stack([z_hit - z_false, -(z_hit + z_false) / 2])
-    return np.where(((signals > 0) & (noises > 0))[:, None], both, np.nan)
+    numbers = ["value", "ci_low", "ci_high", "n", "n_failed"]
+    return pd.DataFrame(rows, columns=[*by, *columns, *numbers])

@@ -9,14 +9,13 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
-from vrag_kit.analysis.estimates import ClusterMean, PoststratificationWeights, cluster_mean
+from vrag_kit.analysis.estimates import ClusterMean, cluster_errors, table_mean
 from vrag_kit.errors import VragError
 from vrag_kit.judging.scale import Scale, scale_of
 from vrag_kit.tables import require_columns
 
-_STEPS = 40
 _LEVELS = (0.5, 0.8, 0.9, 0.95, 0.98, 0.99, 0.999, 0.9999, 1 - 1e-6, 1 - 1e-9)
-_SMALLEST = -15.0  # decimal exponent of the smallest p
+_SMALLEST = -15.0  # decimal logarithm of the smallest p
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,17 +56,19 @@ class ClusterDifference:
 
     def p_value(self) -> float:
         """Two-sided p-value of no difference; NaN where there is no interval."""
+        from scipy.optimize import brentq
+
+        def distance(log_p: float) -> float:
+            low, high = self.interval(1 - 10**log_p)
+            return max(low, -high)  # of the interval from 0; below 0 where it contains 0
+
         if math.isnan(self.interval()[0]):
             return math.nan
-        below, above = _SMALLEST, 0.0
-        for _ in range(_STEPS):
-            middle = (below + above) / 2
-            low, high = self.interval(1 - 10**middle)
-            if low > 0 or high < 0:
-                above = middle
-            else:
-                below = middle
-        return float(10**above)
+        if distance(0.0) <= 0:
+            return 1.0
+        if distance(_SMALLEST) > 0:
+            return float(10**_SMALLEST)
+        return float(10 ** brentq(distance, _SMALLEST, 0.0))
 
     def _joined(self, one: float, other: float) -> float:
         shared = 2 * self.correlation * one * other
@@ -80,24 +81,14 @@ def cluster_difference(
     """The mean of the `values` where `first` is true minus that of the others, on `scale`, without
     NaN, at least one of either. `groups` names the cluster of each.
     """
-    names = np.asarray(groups)
-    one = cluster_mean(values[first], names[first], scale)
-    other = cluster_mean(values[~first], names[~first], scale)
+    table = pd.DataFrame({"value": values, "group": groups.to_numpy()})
+    sides = (table[first], table[~first])
+    one, other = (table_mean(side, scale) for side in sides)
     spread = math.sqrt(one.variance * other.variance)
     if not spread > 0:  # NaN for one cluster
         return ClusterDifference(one, other, 0.0)
-    added = _residuals(values[first], names[first])
-    also_added = _residuals(values[~first], names[~first])
-    covariance = float((added * also_added).sum())  # over clusters that are in both
-    return ClusterDifference(one, other, covariance / spread)
-
-
-def _residuals(values: np.ndarray, groups: np.ndarray) -> pd.Series:
-    """What each cluster adds to the error of the mean; see `clustered_moments`."""
-    clusters = pd.Series(values - values.mean()).groupby(groups)
-    shares = clusters.size().to_numpy(float) / len(values)
-    added: pd.Series = clusters.sum().div(np.sqrt(1 - shares) * len(values))
-    return added
+    errors, also = (cluster_errors(side["value"], side["group"]) for side in sides)
+    return ClusterDifference(one, other, float((errors * also).sum()) / spread)
 
 
 REPEATS = ("model", "retriever", "k", "ks", "m")
@@ -111,7 +102,7 @@ def paired_differences(
     by: Sequence[str],
     baseline: Hashable,
     repeats: Sequence[str] = REPEATS,
-    weights: PoststratificationWeights | None = None,
+    weights: pd.Series | None = None,
 ) -> pd.DataFrame:
     """Difference of every arm from `baseline`, paired over the queries that both have: arm, `by`,
     value, ci_low, ci_high, n, n_failed, p, baseline, p_holm.
@@ -124,7 +115,7 @@ def paired_differences(
     and all k of one arm against `baseline`, in one setting and in one stratum. The pooled stratum
     is a family of its own. So a comparison has one p_holm, whatever else its table compares.
 
-    With `weights`, whose column `per_query` has, means and tests are of the weighted mean.
+    With `weights`, as in `table_mean`, means and tests are of the post-stratified mean.
 
     Where all groups have the same difference, the interval allows for unseen groups. Interval and p
     are NaN for a single group whose differences vary. Columns needed in `per_query`: query_id,
@@ -132,50 +123,31 @@ def paired_differences(
     than [0, 1]. Raises `VragError` when `baseline` has no rows; an empty table has no result.
     """
     require_columns(per_query, ["query_id", "group", "value"], "paired_differences")
-    arms = _arms(per_query, arm, baseline)
+    arms = list(per_query[arm].unique())
+    if arms and baseline not in arms:
+        raise VragError(
+            f"paired_differences: {baseline!r} was not asked, so nothing can be compared with it;"
+            f" found {', '.join(map(str, arms))} in the column {arm!r}. Name one of these as"
+            " `baseline`."
+        )
     scales = {key: scale_of(part).differences for key, part in per_query.groupby(list(by))}
-    parts = [weights.column] if weights else []
+    parts = [] if weights is None else [weights.index.name]
     keys = list(dict.fromkeys([*by, *parts, "query_id", "group"]))
     means = per_query.groupby([arm, *keys], sort=False)["value"].mean().reset_index()
     of_baseline = means[arm] == baseline
     start = means[of_baseline].drop(columns=arm).rename(columns={"value": "start"})
     pairs = means[~of_baseline].merge(start, on=keys)
-    pairs = pairs.assign(difference=pairs["value"] - pairs["start"])
+    pairs["value"] -= pairs["start"]
     rows = []
     for name in arms:
         for key, part in pairs[pairs[arm] == name].groupby(list(by), sort=False):
-            rows.append((name, *key, *_difference(part, scales[key], weights), baseline))
-    numbers = ["value", "ci_low", "ci_high", "n", "n_failed", "p"]
-    table = pd.DataFrame(rows, columns=[arm, *by, *numbers, "baseline"])
+            found, n = table_mean(part, scales[key], weights), part["value"].count()
+            numbers = (found.value, *found.interval(), n, len(part) - n, found.p_value())
+            rows.append((name, *key, *numbers, baseline))
+    columns = ["value", "ci_low", "ci_high", "n", "n_failed", "p", "baseline"]
+    table = pd.DataFrame(rows, columns=[arm, *by, *columns])
     asking = [column for column in (arm, *by) if column not in repeats]
     return table.assign(p_holm=holm_by_family(table, asking))
-
-
-def _arms(per_query: pd.DataFrame, arm: str, baseline: Hashable) -> list[Hashable]:
-    """The arms that were asked, in order; raises `VragError` when `baseline` is none."""
-    arms = list(per_query[arm].unique())
-    if arms and baseline not in arms:
-        raise VragError(
-            f"paired_differences: {baseline!r} was not asked, so nothing can be compared with it;"
-            " found"
-            f" {', '.join(map(str, arms))} in the column {arm!r}. Name one of these as `baseline`."
-        )
-    return arms
-
-
-def _difference(
-    pairs: pd.DataFrame, scale: Scale, weights: PoststratificationWeights | None
-) -> tuple[float, ...]:
-    """value, ci_low, ci_high, n, n_failed and p of one comparison."""
-    both = pairs.dropna(subset="difference")
-    failed = len(pairs) - len(both)
-    if both.empty:
-        return math.nan, math.nan, math.nan, 0, failed, math.nan
-    if weights:
-        found = weights.mean(pairs.assign(value=pairs["difference"]), scale)
-    else:
-        found = cluster_mean(both["difference"].to_numpy(float), both["group"], scale)
-    return found.value, *found.interval(), len(both), failed, found.p_value()
 
 
 def holm_by_family(table: pd.DataFrame, asking: Sequence[str]) -> pd.Series:
@@ -207,15 +179,13 @@ def change_from_smallest_k(per_query: pd.DataFrame) -> pd.DataFrame:
     then tests whether one model loses more over k than another.
     """
     require_columns(per_query, ["query_id", "value"], "change_from_smallest_k")
-    arms = per_query.groupby(["model", "setting"], sort=False)["k"]
-    first = per_query["k"] == arms.transform("min")
     same = ["model", "setting", "query_id"]
+    first = per_query["k"] == per_query.groupby(same[:2])["k"].transform("min")
     start = per_query[first].set_index(same)["value"].rename("start")
     later = per_query[~first].join(start, on=same)
     ends = scale_of(per_query).differences
-    changed = later.assign(
-        value=later["value"] - later["start"], score_min=ends.worst, score_max=ends.best
-    )
+    values = later["value"] - later["start"]
+    changed = later.assign(value=values, score_min=ends.worst, score_max=ends.best)
     return changed.drop(columns="start")
 
 
@@ -225,8 +195,9 @@ def holm(p: np.ndarray) -> np.ndarray:
 
     Holm (1979), Scandinavian Journal of Statistics 6(2).
     """
-    order = np.argsort(p, kind="stable")[: int(np.isfinite(p).sum())]  # NaN come last
-    stepped = np.maximum.accumulate(p[order] * np.arange(len(order), 0, -1))
-    corrected = np.full(len(p), np.nan)
-    corrected[order] = np.minimum(stepped, 1.0)
+    from statsmodels.stats.multitest import multipletests
+
+    known, corrected = np.isfinite(p), np.full(len(p), np.nan)
+    if known.any():
+        corrected[known] = multipletests(p[known], method="holm")[1]
     return corrected

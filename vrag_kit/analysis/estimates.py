@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -14,6 +15,8 @@ from vrag_kit.judging.scale import SHARES, Scale, scale_of
 from vrag_kit.tables import require_columns
 
 _ZERO = 1e-24  # a variance below this share of the squared width of a scale is rounding
+_TINY = 1e-12  # resamples that differ by less agree
+RESAMPLES = 4000
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,40 +26,69 @@ class Moments:
     means: np.ndarray  # shape (columns,)
     covariance: np.ndarray  # of the means, shape (columns, columns); NaN for one cluster
     freedom: float  # Satterthwaite's degrees of freedom; NaN for one cluster
-    clusters: int
+    clusters: float  # as the thinnest part would have in a sample that is mixed like the shares
 
 
 def clustered_moments(
     values: np.ndarray,
     groups: Sequence[str] | np.ndarray | pd.Series,
     weights: np.ndarray | None = None,
+    parts: np.ndarray | None = None,
+    shares: np.ndarray | None = None,
 ) -> Moments:
     """Means and covariance of the columns of `values`, shape (queries, columns), without NaN, at
     least one row. `groups` names the cluster of each row, and `weights`, above 0, how many queries
-    it stands for (None: one each).
+    it stands for (None: one each). In a post-stratified mean `parts` gives the part of each row, an
+    index into `shares`, which add up to 1; each part has a row. The mean is then Σ share · mean of
+    the part.
 
-    The covariance is CR2, which weighs the residual sum of a cluster with h of all rows
-    by 1 / (1 − h); with one row a cluster it is that of HC2, and with clusters of one
-    size n the usual one with clusters − 1. The degrees of freedom allow for
-    clusters of different sizes.
+    The covariance is CR2 of the regression on parts: with h the share of a cluster in a part, its
+    residual sum counts 1 / √(1 − h) fold. Without parts and with one row a cluster it is that of
+    HC2; with clusters of one size the usual one with clusters − 1; with parts and one row a cluster
+    Σ share² · variance / n. The degrees of freedom, tr(G)² / tr(G²) of the paper's matrix G, allow
+    for clusters of different sizes. A part of a single cluster does not show its spread: it counts
+    by its distance from the whole mean instead.
 
     Bell & McCaffrey (2002), "Bias reduction in standard errors for linear regression
     with multi-stage samples", Survey Methodology 28(2).
     """
     clusters, member = np.unique(np.asarray(groups), return_inverse=True)
-    columns = values.shape[1]
     each = np.ones(len(values)) if weights is None else weights
-    rows, means = float(each.sum()), np.average(values, axis=0, weights=weights)
+    part = np.zeros(len(values), int) if parts is None else parts
+    share = np.ones(1) if shares is None else shares
+    counts = np.zeros((len(clusters), len(share)))
+    np.add.at(counts, (member, part), each)
+    n = counts.sum(axis=0)
+    of_parts = np.zeros((len(share), values.shape[1]))
+    np.add.at(of_parts, part, each[:, None] * values)
+    of_parts /= n[:, None]
+    means = share @ of_parts
     if len(clusters) == 1:
-        return Moments(means, np.full((columns, columns), np.nan), math.nan, 1)
-    residuals = np.zeros((len(clusters), columns))
-    np.add.at(residuals, member, each[:, None] * (values - means))
-    sizes = np.bincount(member, weights=each)
-    inflated = 1 / (1 - sizes / rows)
-    covariance = (residuals.T * inflated) @ residuals / rows**2
-    shared = inflated * sizes**2 / rows
-    spread = (sizes**2).sum() + shared.sum() ** 2 - (shared**2).sum()
-    return Moments(means, covariance, float(rows**2 / spread), len(clusters))
+        return Moments(means, np.full((len(means), len(means)), np.nan), math.nan, 1)
+    present = (counts > 0).sum(axis=0)
+    single = present == 1
+    residuals = np.zeros((*counts.shape, len(means)))
+    centre = np.where(single[:, None], means, of_parts)
+    np.add.at(residuals, (member, part), each[:, None] * (values - centre[part]))
+    inflated = 1 / np.sqrt(1 - np.where(single, 0.0, counts / n))
+    errors = np.einsum("cp,cpv->cv", inflated * share / n, residuals)
+    own = counts @ (share / n) ** 2
+    reach = counts * np.where(single, 0.0, inflated) * share / n
+    shared = ((reach.T @ reach) ** 2 / np.outer(n, n)).sum()
+    of_own = ((reach**2 @ (1 / n)) ** 2).sum()
+    freedom = float(own.sum() ** 2 / ((own**2).sum() + shared - of_own))
+    thinnest = min(len(clusters), float((present / share).min()))
+    return Moments(means, errors.T @ errors, freedom, thinnest)
+
+
+def cluster_errors(values: pd.Series, groups: pd.Series) -> pd.Series:
+    """What each cluster adds to the error of the mean of `values`, at least one and without NaN, by
+    the name of the cluster; the squares add up to the variance of `clustered_moments`. 0 for a
+    single cluster, which does not show its spread.
+    """
+    clusters = (values - values.mean()).groupby(groups.to_numpy())
+    sums, shares = clusters.sum(), clusters.size() / len(values)
+    return sums / np.sqrt(1 - shares.where(shares < 1, 0.0)) / len(values)
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,20 +165,13 @@ def cluster_mean(
     groups: Sequence[str] | np.ndarray | pd.Series,
     scale: Scale,
     weights: np.ndarray | None = None,
+    *,
+    parts: np.ndarray | None = None,
+    shares: np.ndarray | None = None,
 ) -> ClusterMean:
-    """The mean of `values` on `scale`, without NaN, at least one, with `weights` as in
+    """The mean of `values` on `scale`, without NaN, at least one, with the rest as in
     `clustered_moments`. Raises `VragError` for values that are off the scale.
     """
-    check_on_scale(values, scale)
-    found = clustered_moments(values[:, None], groups, weights)
-    alike = bool((values == values[0]).all())
-    variance = 0.0 if alike else float(found.covariance[0, 0])
-    mean = float(values[0]) if alike else float(found.means[0])
-    return ClusterMean(mean, variance, found.freedom, found.clusters, scale)
-
-
-def check_on_scale(values: np.ndarray, scale: Scale) -> None:
-    """Raises `VragError` for values, at least one, that are off the scale."""
     low, high = values.min(), values.max()
     slack = 1e-9 * scale.width
     if low < scale.worst - slack or high > scale.best + slack:
@@ -154,96 +179,46 @@ def check_on_scale(values: np.ndarray, scale: Scale) -> None:
             f"values from {low:g} to {high:g} are off their scale, from {scale.worst:g} to"
             f" {scale.best:g}; name its ends in the columns score_min and score_max, or as `scale`."
         )
+    found = clustered_moments(values[:, None], groups, weights, parts, shares)
+    alike = bool(low == high)
+    variance = 0.0 if alike else float(found.covariance[0, 0])
+    mean = float(low if alike else found.means[0])
+    return ClusterMean(mean, variance, found.freedom, found.clusters, scale)
 
 
-@dataclass(frozen=True, slots=True)
-class PoststratificationWeights:
-    """Weights of a post-stratified mean: the share of each part of the questions."""
-
-    column: str
-    """The column of the table with a question's part."""
-    shares: Mapping[str, float]
-    """Part → its share, above 0. Shares are normalised over the parts of a table, so they may be
-    numbers of questions.
-    """
-
-    def mean(self, rows: pd.DataFrame, scale: Scale) -> ClusterMean:
-        """The weighted mean Σ share · mean of the part, of the column value of `rows` (NaN: no
-        value), with clusters in the column group.
-
-        The weight of a missing value goes to the rest of its part; a part without any value makes
-        the mean NaN. Raises `VragError` for a part that has no share, and for values off the scale.
-        """
-        shares = self._of(rows)
-        known = rows.dropna(subset="value")
-        if known.empty or set(known[self.column]) != set(shares.index):
-            return ClusterMean(math.nan, math.nan, math.nan, 0, scale)
-        values = known["value"].to_numpy(float)
-        check_on_scale(values, scale)
-        part = shares.index.get_indexer(pd.Index(known[self.column]))
-        cluster = np.unique(known["group"].to_numpy(), return_inverse=True)[1]
-        return _stratified(values, part, cluster, shares.to_numpy(), scale)
-
-    def _of(self, rows: pd.DataFrame) -> pd.Series:
-        """The share of each part in `rows`, adding up to 1."""
-        parts = list(rows[self.column].unique())
-        if odd := [part for part in parts if not self.shares.get(part, 0) > 0]:
-            raise VragError(
-                f"the part {odd[0]!r} in the column {self.column!r} has no share in the mix;"
-                f" expected {', '.join(self.shares)}."
-            )
-        shares = pd.Series([self.shares[part] for part in parts], parts, dtype=float)
-        return shares / shares.sum()
-
-
-def _stratified(
-    values: np.ndarray, part: np.ndarray, cluster: np.ndarray, shares: np.ndarray, scale: Scale
+def table_mean(
+    per_query: pd.DataFrame, scale: Scale, weights: pd.Series | None = None
 ) -> ClusterMean:
-    """The mean with the variance of its sums by cluster: CR2 and Satterthwaite's degrees of freedom
-    as in `clustered_moments`, for the regression on parts; with one row a cluster it is Σ share² ·
-    variance / n, as of any stratified sample.
+    """The mean of the column value of `per_query` on `scale`, over the rows that have one, with
+    clusters in the column group; NaN without any.
 
-    A part of a single cluster does not show its spread: it counts by its distance from
-    the whole mean instead. Where no value differs within a part, as many clusters
-    count as its thinnest part would have in a sample that is mixed like `shares`: no
-    other way to hide what was not seen leaves more unseen.
+    With `weights` the mean is post-stratified: the index of `weights` names the parts of the
+    questions, the name of that index their column in `per_query`, and its values, above 0, are the
+    shares of the parts or their numbers of questions, as `value_counts` returns them. Shares are
+    normalised over the parts of the table. The weight of a missing value goes to the rest of its
+    part; a part without any value makes the mean NaN. Raises `VragError` for a part that has no
+    share, and for values off the scale.
     """
-    counts = np.zeros((cluster.max() + 1, len(shares)))
-    np.add.at(counts, (cluster, part), 1.0)
-    n = counts.sum(axis=0)
-    means = np.bincount(part, values, len(shares)) / n
-    mean = float(shares @ means)
-    lonely = (counts > 0).sum(axis=0) == 1
-    centre = np.where(lonely, mean, means)
-    sums = np.zeros_like(counts)
-    np.add.at(sums, (cluster, part), values - centre[part])
-    inflated = 1 / np.sqrt(1 - np.where(lonely, 0.0, counts / n))
-    variance = float((((sums * inflated) @ (shares / n)) ** 2).sum())
-    if len(counts) == 1 and (values != values[0]).any():
-        variance = math.nan
-    thinnest = float(((counts > 0).sum(axis=0) / shares).min())
-    clusters = min(len(counts), thinnest)
-    freedom = _freedom(counts, shares, np.where(lonely, 0.0, inflated))
-    return ClusterMean(mean, variance, freedom, clusters, scale)
+    known = per_query.dropna(subset="value")
+    values, parts, shares = known["value"].to_numpy(float), None, None
+    lacking = known.empty
+    if weights is not None:
+        column = per_query[weights.index.name]
+        of_parts = weights.reindex(column.unique())
+        if odd := [part for part, share in of_parts.items() if not share > 0]:
+            raise VragError(
+                f"the part {odd[0]!r} in the column {column.name!r} has no share in the weights;"
+                f" expected {', '.join(map(str, weights.index))}."
+            )
+        parts = of_parts.index.get_indexer(known[column.name])
+        shares = (of_parts / of_parts.sum()).to_numpy()
+        lacking |= len(np.unique(parts)) < len(shares)
+    if lacking:
+        return ClusterMean(math.nan, math.nan, math.nan, 0, scale)
+    return cluster_mean(values, known["group"], scale, parts=parts, shares=shares)
 
 
-def _freedom(counts: np.ndarray, shares: np.ndarray, inflated: np.ndarray) -> float:
-    """tr(G)² / tr(G²) of the matrix G of Bell & McCaffrey, clusters × clusters."""
-    n = counts.sum(axis=0)
-    own = counts @ (shares / n) ** 2
-    reach = counts * inflated * shares / n
-    shared = ((reach.T @ reach) ** 2 / np.outer(n, n)).sum()
-    of_own = ((reach**2 @ (1 / n)) ** 2).sum()
-    return float(own.sum() ** 2 / ((own**2).sum() + shared - of_own))
-
-
-RESAMPLES = 4000
-BLOCK = 2**22
-"""The most random numbers in memory at once: 32 MiB."""
-
-
-@dataclass(frozen=True, slots=True)
-class Estimate:
+class Estimate(NamedTuple):
     """A mean with its interval and its counts."""
 
     value: float  # NaN when n is 0
@@ -270,41 +245,49 @@ def estimate(
     """
     everything, names = np.asarray(values, dtype=float), np.asarray(groups)
     if len(everything) != len(names):
-        raise VragError(
-            f"{len(everything)} values but {len(names)} groups; expected one group a value."
-        )
+        raise VragError(f"found {len(everything)} values but {len(names)} groups.")
     known = np.isfinite(everything)
-    failed, given = int((~known).sum()), everything[known]
-    if len(given) == 0:
-        return Estimate(np.nan, np.nan, np.nan, 0, failed)
-    found = cluster_mean(given, names[known], scale, None if weights is None else weights[known])
-    low, high = found.interval(level)
-    return Estimate(found.value, low, high, len(given), failed)
+    n, failed = int(known.sum()), int((~known).sum())
+    if not n:
+        return Estimate(math.nan, math.nan, math.nan, 0, failed)
+    counted = None if weights is None else weights[known]
+    found = cluster_mean(everything[known], names[known], scale, counted)
+    return Estimate(found.value, *found.interval(level), n, failed)
 
 
-def bootstrap_counts(n_groups: int, seed: int, resamples: int = RESAMPLES) -> Iterator[np.ndarray]:
-    """Draws bootstrap resamples: how often each group is drawn, in blocks of shape (resamples,
-    groups) that together have `resamples` rows.
+def cluster_bootstrap(
+    counts: np.ndarray,
+    statistic: Callable[[np.ndarray], np.ndarray],
+    *,
+    seed: int,
+    resamples: int = RESAMPLES,
+) -> tuple[float, float, float]:
+    """A statistic of counts, and its 95 % percentile interval over resamples of whole clusters:
+    (value, low, high).
 
-    The draws do not depend on the size of the blocks, which memory bounds.
+    `counts`, of shape (clusters, cells), are those of each cluster, at least one. `statistic` gets
+    the sums of each resample, of shape (resamples, cells), and returns one number for each.
+    Resamples without a value (NaN) are left out. The interval is NaN where none has a value, and
+    where all have the same: a bootstrap of perfect agreement has no variance. The draws depend on
+    `seed` and the number of clusters alone.
     """
-    stream, shares = np.random.default_rng(seed), np.full(n_groups, 1 / n_groups)
-    for rows in block_sizes(resamples, n_groups):
-        yield stream.multinomial(n_groups, shares, size=rows)
-
-
-def block_sizes(rows: int, columns: int) -> Iterator[int]:
-    """The sizes of blocks of `rows` rows of `columns` numbers that fit in memory, in order."""
-    most = max(1, BLOCK // max(1, columns))
-    for start in range(0, rows, most):
-        yield min(most, rows - start)
+    clusters = len(counts)
+    shares = np.full(clusters, 1 / clusters)
+    times = np.random.default_rng(seed).multinomial(clusters, shares, resamples)
+    (value,) = statistic(counts.sum(axis=0, keepdims=True))
+    drawn = statistic(times @ counts)
+    drawn = drawn[np.isfinite(drawn)]
+    if len(drawn) == 0 or np.ptp(drawn) < _TINY:
+        return float(value), math.nan, math.nan
+    low, high = np.quantile(drawn, [0.025, 0.975])
+    return float(value), float(low), float(high)
 
 
 def cluster_means(
-    per_query: pd.DataFrame, by: Sequence[str], *, weights: PoststratificationWeights | None = None
+    per_query: pd.DataFrame, by: Sequence[str], *, weights: pd.Series | None = None
 ) -> pd.DataFrame:
-    """One `estimate` for each combination of the columns `by`: those columns, value, ci_low,
-    ci_high, n, n_failed. With `weights` it is the weighted mean.
+    """One mean for each combination of the columns `by`: those columns, value, ci_low, ci_high, n,
+    n_failed. With `weights`, as in `table_mean`, it is post-stratified.
 
     `per_query` has the columns value and group (the cluster), and score_min and score_max where the
     values are on another scale than [0, 1], which may differ from row to row of the result. A
@@ -316,29 +299,20 @@ def cluster_means(
     require_columns(per_query, ["group", "value"], "cluster_means")
     rows = []
     for key, part in per_query.groupby(list(by), sort=False, dropna=False):
-        result = _estimate(part, weights)
-        rows.append((*key, result.value, result.ci_low, result.ci_high, result.n, result.n_failed))
+        known = part.dropna(subset="value")
+        found = table_mean(part, scale_of(part), weights)
+        low, high = found.interval()
+        limited = "attainable" in part and (known["attainable"] < known["score_max"]).any()
+        if weights is None and limited:
+            low, high = _interval_of_attainable(known)
+        rows.append((*key, found.value, low, high, len(known), len(part) - len(known)))
     return pd.DataFrame(rows, columns=[*by, "value", "ci_low", "ci_high", "n", "n_failed"])
 
 
-def _of_attainable(known: pd.DataFrame, n_failed: int) -> Estimate:
-    """The mean of values between 0 and the largest that each query allows."""
-    values, attainable = known["value"].to_numpy(float), known["attainable"].to_numpy(float)
-    share = cluster_mean(values / attainable, known["group"], SHARES, attainable)
-    low, high = share.interval()
+def _interval_of_attainable(known: pd.DataFrame) -> tuple[float, float]:
+    """The interval of the mean of values between 0 and the largest that each query allows."""
+    attainable = known["attainable"].to_numpy(float)
+    shares = known["value"].to_numpy(float) / attainable
+    low, high = cluster_mean(shares, known["group"], SHARES, attainable).interval()
     top = float(attainable.mean())
-    return Estimate(float(values.mean()), top * low, top * high, len(known), n_failed)
-
-
-def _estimate(part: pd.DataFrame, weights: PoststratificationWeights | None) -> Estimate:
-    """The mean of the rows, plain or mixed."""
-    scale = scale_of(part)
-    known = part[part["value"].notna()]
-    limited = "attainable" in part and (known["attainable"] < known["score_max"]).any()
-    if weights is None and limited:
-        return _of_attainable(known, len(part) - len(known))
-    if weights is None:
-        return estimate(part["value"].to_numpy(), part["group"], scale=scale)
-    n_failed = int(part["value"].isna().sum())
-    found = weights.mean(part, scale)
-    return Estimate(found.value, *found.interval(), len(part) - n_failed, n_failed)
+    return top * low, top * high

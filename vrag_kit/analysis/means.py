@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 import pandas as pd
 
-from vrag_kit.analysis.estimates import PoststratificationWeights, cluster_means
+from vrag_kit.analysis.estimates import cluster_means
 from vrag_kit.judging.scale import SHARES, Scale, scale_of
 from vrag_kit.tables import require_columns
 
@@ -60,23 +60,24 @@ def column_means(
     *,
     by: Sequence[str] = ARM,
     scale: Scale = SHARES,
-    weights: PoststratificationWeights | None = None,
+    weights: pd.Series | None = None,
 ) -> pd.DataFrame:
     """Mean of each of `columns`, whose values lie on `scale`: `by`, metric (the column),
     value, ci_low, ci_high, n, n_failed.
 
     The draws of a query are averaged first; the mean is over queries, the interval over groups. n
     counts queries with a value, n_failed the *answers* without one, which are left out, never
-    counted as the scale's worst. With `weights` the mean is weighted.
+    counted as the scale's worst. `weights` as in `table_mean`.
     """
     require_columns(judged, ["query_id", "group"], "column_means")
     arm, tables = list(by), []
-    apart = [*arm, *_parts(weights)]
     for column in columns:
-        means = cluster_means(_means_by_query(judged, column, apart, scale), arm, weights=weights)
-        missing = judged.assign(n_failed=judged[column].isna())
-        failed = missing.groupby(arm, sort=False, dropna=False)["n_failed"].sum().reset_index()
-        table = means.drop(columns="n_failed").merge(failed, on=arm, how="left")
+        per_query = _means_by_query(judged, column, [*arm, *_parts(weights)], scale)
+        failed = judged.assign(n_failed=judged[column].isna()).groupby(
+            arm, sort=False, dropna=False
+        )
+        means = cluster_means(per_query, arm, weights=weights).drop(columns="n_failed")
+        table = means.merge(failed["n_failed"].sum().reset_index(), on=arm, how="left")
         tables.append(table.assign(metric=column))
     return pd.concat(tables, ignore_index=True)[[*arm, "metric", *_MEANS]]
 
@@ -85,7 +86,7 @@ def mean_scores(
     judged: pd.DataFrame,
     *,
     by: Sequence[str] = ARM,
-    weights: PoststratificationWeights | None = None,
+    weights: pd.Series | None = None,
 ) -> pd.DataFrame:
     """Mean score and abstention rate: `by`, metric, value, ci_low, ci_high, n, n_failed, n_empty,
     n_truncated, and `BOUNDS` of the score.
@@ -95,62 +96,26 @@ def mean_scores(
     verdicts), which are left out, never counted as incorrect; n_empty and n_truncated count empty
     and truncated answers, which have the worst score. bound_low and bound_high are the mean if each
     answer without a verdict had the worst or the best score; if_refusals_incorrect if those that
-    the model's provider refused had the worst. With `weights`, whose column `judged` has, all means
-    are weighted.
+    the model's provider refused had the worst. With `weights`, as in `table_mean`, all means are
+    post-stratified.
     """
     require_columns(judged, ["query_id", "group", "status", "score", "abstained"], "mean_scores")
     arm, scale = list(by), scale_of(judged)
-    apart = [*arm, *_parts(weights)]
-    scores = column_means(judged, ["score"], by=arm, scale=scale, weights=weights)
-    shares = column_means(judged, ["abstained"], by=arm, weights=weights)
-    refused = judged["status"] == "refused"
     filled = judged.assign(
         bound_low=judged["score"].fillna(scale.worst),
         bound_high=judged["score"].fillna(scale.best),
-        if_refusals_incorrect=judged["score"].mask(refused, scale.worst),
+        if_refusals_incorrect=judged["score"].mask(judged["status"] == "refused", scale.worst),
+        n_empty=judged["status"] == "empty",
+        n_truncated=judged["status"] == "truncated",
     )
+    means = column_means(filled, ["score", *BOUNDS], by=arm, scale=scale, weights=weights)
+    accuracy = means[means["metric"] == "score"].assign(metric="accuracy")
     for bound in BOUNDS:
-        means = cluster_means(_means_by_query(filled, bound, apart, scale), arm, weights=weights)
-        of_arms = means[[*arm, "value"]].rename(columns={"value": bound})
-        scores = scores.merge(of_arms, on=arm, how="left")
-    table = pd.concat(
-        [scores.assign(metric="accuracy"), shares.assign(metric="abstention")], ignore_index=True
-    )
-    silent = judged.assign(
-        n_empty=judged["status"] == "empty", n_truncated=judged["status"] == "truncated"
-    )
-    counts = silent.groupby(arm, sort=False, dropna=False)[SILENT].sum().reset_index()
+        accuracy[bound] = means.loc[means["metric"] == bound, "value"].to_numpy()
+    abstention = column_means(judged, ["abstained"], by=arm, weights=weights)
+    table = pd.concat([accuracy, abstention.assign(metric="abstention")], ignore_index=True)
+    counts = filled.groupby(arm, sort=False, dropna=False)[SILENT].sum().reset_index()
     return table.merge(counts, on=arm, how="left")[[*arm, "metric", *_MEANS, *SILENT, *BOUNDS]]
-
-
-def std_over_draws(judged: pd.DataFrame) -> pd.DataFrame:
-    """Mean and standard deviation over draws, as in the paper's Tables 13 and 15: `ARM`, runs,
-    value, std.
-
-    value is the mean of the draws' means, on the judge's scale: that of `mean_scores`, which counts
-    every question once, unless answers failed; std has ddof = 1 (as the paper's, see
-    `16_paper_audit`) and is NaN for a single draw. It shows how much the choice of images, and
-    sampled decoding, change a mean over the same queries; the interval of `mean_scores` shows how
-    much other queries would.
-    """
-    draws = judged.groupby([*ARM, "draw"], sort=False, dropna=False)["score"].mean()
-    arms = draws.groupby(list(ARM), sort=False, dropna=False)
-    table = arms.agg(["count", "mean", "std"]).reset_index()
-    return table.rename(columns={"count": "runs", "mean": "value"}).assign(metric="accuracy")
-
-
-def best_top_k(results: pd.DataFrame) -> pd.DataFrame:
-    """Replaces the top-k rows of `mean_scores` by each model's best one, as the setting "rag_best"
-    (Visual-RAG, Table 6); of each stratum where there are some.
-
-    The k is chosen on the same queries that it is then reported on, as in the paper, so its mean is
-    slightly optimistic.
-    """
-    retrieved = results[results["setting"] == "top_k"].dropna(subset="value")
-    by = [name for name in ("model", "stratum") if name in retrieved]
-    highest = retrieved.groupby(by, sort=False)["value"].idxmax()
-    best = retrieved.loc[highest].assign(setting="rag_best")
-    return pd.concat([results[results["setting"] != "top_k"], best], ignore_index=True)
 
 
 def _means_by_query(
@@ -163,6 +128,6 @@ def _means_by_query(
     return means.assign(score_min=scale.worst, score_max=scale.best)
 
 
-def _parts(weights: PoststratificationWeights | None) -> list[str]:
-    """The column that a mix needs beside those of an arm."""
-    return [weights.column] if weights else []
+def _parts(weights: pd.Series | None) -> list[str]:
+    """The column that post-stratification weights need beside those of an arm."""
+    return [] if weights is None else [weights.index.name]

@@ -19,7 +19,7 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
-from vrag_kit.analysis.estimates import Estimate, estimate
+from vrag_kit.analysis.estimates import Estimate, cluster_errors, estimate
 from vrag_kit.analysis.means import ARM
 from vrag_kit.errors import VragError
 from vrag_kit.judging.human_labels import score_of_label
@@ -59,12 +59,10 @@ def corrected_accuracy(
     rows = []
     for key, part in judged.groupby(arm, sort=False):
         own = labels.get(key, pairs.iloc[:0])
-        judge = estimate(part["score"].to_numpy(), part["group"], scale=scale)
-        means = {"uncorrected": (judge.value, judge.ci_low, judge.ci_high)}
-        means["corrected"] = corrected_mean(part, own, judge, scale)
-        for metric, (value, low, high) in means.items():
-            counts = (judge.n, judge.n_failed, len(own))
-            rows.append((*key, metric, value, low, high, *counts))
+        judge = estimate(part["score"], part["group"], scale=scale)
+        corrected = corrected_mean(part, own, judge, scale)
+        rows.append((*key, "uncorrected", *judge, len(own)))
+        rows.append((*key, "corrected", *corrected, judge.n, judge.n_failed, len(own)))
     counted = ["n", "n_failed", "n_labelled"]
     return pd.DataFrame(rows, columns=[*arm, "metric", "value", "ci_low", "ci_high", *counted])
 
@@ -98,7 +96,7 @@ def judge_bias_check(
                 f"judge_bias_check: {model} has {len(first)} arms in the setting {baseline!r},"
                 f" expected one; its settings are {', '.join(part['setting'].unique())}."
             )
-        sides = {key: (arms[key], labels.get(key, pairs.iloc[:0])) for key in arms}
+        sides = {key: (answers, labels.get(key, pairs.iloc[:0])) for key, answers in arms.items()}
         base = sides.pop(first[0])
         for key, side in sides.items():
             rows += [(*key, *row) for row in _corrected_gain(side, base, scale)]
@@ -132,19 +130,6 @@ class _Part:
         return self.value - reach, self.value + reach
 
 
-@dataclass(frozen=True, slots=True)
-class _Side:
-    """An arm: what its judge says, and how far people are from it."""
-
-    judge: _Part
-    off: _Part  # human − judge
-
-
-def _side(part: pd.DataFrame, own: pd.DataFrame, scale: Scale) -> _Side:
-    known = part[part["score"].notna()]
-    return _Side(_mean(known["score"], known["group"]), _off(known, own, scale))
-
-
 def _corrected_gain(
     side: tuple[pd.DataFrame, pd.DataFrame], base: tuple[pd.DataFrame, pd.DataFrame], scale: Scale
 ) -> list[tuple[object, ...]]:
@@ -152,25 +137,22 @@ def _corrected_gain(
     its answers and those of them that are labelled.
     """
     by = ["query_id", "group"]
-    means = [answers.groupby(by, sort=False)["score"].mean() for answers, _ in (side, base)]
-    gains = (means[0] - means[1]).dropna().reset_index()
-    paired = estimate(gains["score"].to_numpy(), gains["group"], scale=scale.differences)
+    one, other = (answers.groupby(by, sort=False)["score"].mean() for answers, _ in (side, base))
+    gains = (one - other).dropna().reset_index()
+    paired = estimate(gains["score"], gains["group"], scale=scale.differences)
     gain = _mean(gains["score"], gains["group"])
-    if np.allclose(
-        gain.by_group, 0.0, rtol=0, atol=1e-12 * scale.width
-    ):  # all gain alike: what as many groups may leave unseen
+    if gain.by_group.abs().max() < 1e-12 * scale.width:  # what as many groups may leave unseen
         widest = np.max([paired.ci_high - paired.value, paired.value - paired.ci_low])
         gain = _Part(paired.value, gain.by_group, unseen=float(widest))
     offs, labels = [], 0
     for answers, own in (side, base):
-        known = answers[answers["score"].notna() & answers["query_id"].isin(gains["query_id"])]
-        own = own[own["query_id"].isin(gains["query_id"])]
+        known, own = (part[part["query_id"].isin(gains["query_id"])] for part in (answers, own))
         offs.append(_off(known, own, scale))
         labels += len(own)
     bias = offs[1].plus(offs[0], -1.0) if len(gains) else gain
     corrected = gain.plus(bias, -1.0)
     return [
-        ("gain", paired.value, paired.ci_low, paired.ci_high, paired.n),
+        ("gain", *paired[:4]),
         ("break_even_bias", paired.value, math.nan, math.nan, paired.n),
         ("estimated_bias", bias.value, *bias.interval(), labels),
         ("corrected_gain", corrected.value, *corrected.interval(), labels),
@@ -185,25 +167,24 @@ def corrected_mean(
 
     `own` holds the labelled ones, with the column off: true score − score.
     """
-    if own.empty:
-        return np.nan, np.nan, np.nan
-    side = _side(part, own, scale)
-    both = side.judge.plus(side.off)
-    if math.isnan(both.value):  # a stratum without a label
-        return np.nan, np.nan, np.nan
-    if side.off.by_group.any():
+    known = part[part["score"].notna()]
+    off = _off(known, own, scale)
+    both = _mean(known["score"], known["group"]).plus(off)
+    if own.empty or math.isnan(both.value):  # a stratum without a label
+        return math.nan, math.nan, math.nan
+    if off.by_group.any():
         low, high = both.interval()
     else:  # labels show no variance: the judge's own interval, and what they may not show
-        doubt = math.nan if math.isnan(side.off.freedom) else side.off.unseen
+        doubt = math.nan if math.isnan(off.freedom) else off.unseen
         low = judge.value - math.hypot(judge.value - judge.ci_low, doubt)
         high = judge.value + math.hypot(judge.ci_high - judge.value, doubt)
     true = (own["score"] + own["off"]).round(12)
     is_end = min(both.value - scale.worst, scale.best - both.value) < 1e-12 * scale.width
     if (is_end or true.nunique() == 1) and own["group"].nunique() > 1:
-        alone = _by_labels_alone(part[part["score"].notna()], own.assign(true=true), scale)
+        alone = _by_labels_alone(known, own.assign(true=true), scale)
         low, high = np.fmin(low, alone[0]), np.fmax(high, alone[1])
-    cut = np.clip([both.value, low, high], scale.worst, scale.best)
-    return float(cut[0]), float(cut[1]), float(cut[2])
+    value, low, high = np.clip([both.value, low, high], scale.worst, scale.best).tolist()
+    return value, low, high
 
 
 def _by_labels_alone(known: pd.DataFrame, own: pd.DataFrame, scale: Scale) -> tuple[float, float]:
@@ -212,22 +193,18 @@ def _by_labels_alone(known: pd.DataFrame, own: pd.DataFrame, scale: Scale) -> tu
     """
     asked = known[known["status"] == "ok"]
     labels = pd.MultiIndex.from_frame(own[ARM])
-    weights = asked.groupby(ARM).size() / own.groupby(ARM).size()
-    found = estimate(
-        own["true"].to_numpy(),
-        own["group"],
-        scale=scale,
-        weights=weights.reindex(labels).to_numpy(float),
-    )
+    weights = (asked.groupby(ARM).size() / own.groupby(ARM).size()).reindex(labels)
+    found = estimate(own["true"], own["group"], scale=scale, weights=weights.to_numpy(float))
     silent = known.loc[known["status"] != "ok", "score"].sum()
     low, high = (len(asked) * end + silent for end in (found.ci_low, found.ci_high))
     return low / len(known), high / len(known)
 
 
-def _off(known: pd.DataFrame, own: pd.DataFrame, scale: Scale) -> _Part:
-    """The mean of off over the answers `known`, of which `own` are labelled: of each
-    stratum by its share, of silent answers 0.
+def _off(answers: pd.DataFrame, own: pd.DataFrame, scale: Scale) -> _Part:
+    """The mean of off over the answers with a score, of which `own` are labelled: of each stratum
+    by its share, of silent answers 0.
     """
+    known = answers[answers["score"].notna()]
     labels = dict(list(own.groupby(ARM, sort=False)))
     total = _Part(0.0, pd.Series(dtype=float))
     for key, asked in known[known["status"] == "ok"].groupby(ARM, sort=False):
@@ -249,14 +226,8 @@ def _with_off(pairs: pd.DataFrame, scale: Scale) -> pd.DataFrame:
 
 
 def _mean(values: pd.Series, groups: pd.Series) -> _Part:
-    """The mean of values; a group with h of them counts for 1 / √(1 − h) of its sum, as in
-    `clustered_moments`. NaN without values.
-    """
+    """The mean of values, with the errors of `cluster_errors`. NaN without values."""
     if values.empty:
         return _Part(math.nan, pd.Series(dtype=float), freedom=math.nan)
-    sums = (values - values.mean()).groupby(groups.to_numpy()).sum()
-    share = groups.value_counts(normalize=True).reindex(sums.index)
-    freedom = len(sums) - 1 or math.nan
-    inflated = np.sqrt(1 - share) if len(sums) > 1 else share  # of one group the sum is 0
-    by_group = sums / inflated / len(values)
-    return _Part(float(values.mean()), by_group, freedom=freedom)
+    errors = cluster_errors(values, groups)
+    return _Part(float(values.mean()), errors, freedom=len(errors) - 1 or math.nan)

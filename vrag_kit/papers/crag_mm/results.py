@@ -10,8 +10,6 @@ from vrag_kit.analysis import (
     conversation_means,
     conversation_values,
     paired_differences,
-    slice_means,
-    slice_values,
 )
 from vrag_kit.analysis.comparisons import REPEATS
 from vrag_kit.analysis.means import ARM
@@ -44,8 +42,9 @@ def truthfulness_by_slice(
     *,
     by: Sequence[str] = ARM,
 ) -> pd.DataFrame:
-    """Computes `slice_means` with the paper's early stopping; `labels` map queries to slices."""
-    return slice_means(judged, benchmark, early_stopping_rule, labels, by=by)
+    """Computes `conversation_means` by slice with the paper's early stopping; `labels` map queries
+    to slices."""
+    return conversation_means(judged, benchmark, early_stopping_rule, by=by, slices=labels)
 
 
 def truthfulness_gains(
@@ -86,7 +85,7 @@ def gains_by_slice(
 
     Truthfulness is that of `truthfulness_by_slice`, paired by conversations; accuracy, missing and
     hallucination are of all turns, without early stopping. p_holm corrects within one metric, arm,
-    baseline and slice. Raises as `slice_values` does, and if `baseline` has no answers.
+    baseline and slice. Raises as `conversation_values` does, and if `baseline` has no answers.
     """
     values = {}
     for metric in COMPARED:
@@ -117,6 +116,6 @@ def _slice_values(
 ) -> pd.DataFrame:
     """What `paired_differences` takes of a metric, with the column slice."""
     if metric == "truthfulness":
-        return slice_values(judged, benchmark, early_stopping_rule, labels, by=by)
+        return conversation_values(judged, benchmark, early_stopping_rule, by=by, slices=labels)
     values = conversation_values(judged, benchmark, early_stopping_rule, metric=metric, by=by)
     return values.assign(slice=values["query_id"].map(labels))

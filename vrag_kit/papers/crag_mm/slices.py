@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 import pandas as pd
 
-from vrag_kit.analysis import slice_values
+from vrag_kit.analysis import conversation_values
 from vrag_kit.analysis.comparisons import REPEATS, cluster_difference, holm_by_family
 from vrag_kit.analysis.means import ARM
 from vrag_kit.benchmarks.datasets.crag_mm import NAMES
@@ -51,7 +51,7 @@ def truthfulness_by_all_slices(
     by: Sequence[str] = ARM,
 ) -> pd.DataFrame:
     """Computes `truthfulness_by_slice` for each facet in `labels`, named in the column facet,
-    without the queries that are not annotated. Raises as `slice_means` does.
+    without the queries that are not annotated. Raises as `conversation_means` does.
     """
     tables = []
     for name, told in labels.items():
@@ -81,7 +81,7 @@ def slice_contrast(
     interval and p are of `ClusterDifference`, over groups. p_holm corrects within one question,
     that is over models. n and n_baseline count conversations. No row if a slice is empty.
     """
-    values = slice_values(judged, benchmark, early_stopping_rule, labels, by=by)
+    values = conversation_values(judged, benchmark, early_stopping_rule, by=by, slices=labels)
     known = values[values["slice"].isin(pair)].dropna(subset="value")
     rows = []
     for key, part in known.groupby(list(by), sort=False, dropna=False):

@@ -14,7 +14,7 @@ from dataclasses import replace
 
 import pandas as pd
 
-from vrag_kit.analysis.estimates import PoststratificationWeights, cluster_means
+from vrag_kit.analysis.estimates import cluster_means
 from vrag_kit.analysis.means import to_percent
 from vrag_kit.errors import VragError
 from vrag_kit.judging.multiple_choice import correct_letters
@@ -69,9 +69,7 @@ def option_format_baseline(benchmark: Benchmark) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=columns)
 
 
-def option_format_by_scenario(
-    baseline: pd.DataFrame, *, weights: PoststratificationWeights | None
-) -> pd.DataFrame:
+def option_format_by_scenario(baseline: pd.DataFrame, *, weights: pd.Series | None) -> pd.DataFrame:
     """Averages `option_format_baseline` by scenario, in percent. Columns: scenario ("overall"
     first), value, ci_low, ci_high, n (questions), n_guessed and n_correct (questions with an odd
     option, and with a correct one).

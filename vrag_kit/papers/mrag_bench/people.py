@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pandas as pd
 
-from vrag_kit.analysis import PoststratificationWeights, estimate
+from vrag_kit.analysis import estimate
 from vrag_kit.errors import VragError
 from vrag_kit.generation.conversation import ANSWER_COLUMNS
 from vrag_kit.judging.multiple_choice import read_choice
@@ -23,7 +23,7 @@ from vrag_kit.types import Benchmark, Context, Status
 from vrag_kit.widgets.multiple_choice import CHOICE_COLUMNS, option_text, read_choices
 
 MICRO, MACRO = "micro", "macro"
-_EACH_ALIKE = PoststratificationWeights("scenario", dict.fromkeys(QUESTIONS, 1.0))
+_EACH_ALIKE = pd.Series(1.0, list(QUESTIONS)).rename_axis("scenario")
 
 
 def load_human_answers(

@@ -7,7 +7,7 @@ from string import ascii_uppercase
 
 import pandas as pd
 
-from vrag_kit.analysis import PoststratificationWeights, column_means
+from vrag_kit.analysis import column_means
 from vrag_kit.errors import VragError
 from vrag_kit.judging.multiple_choice import correct_letters, read_choice
 from vrag_kit.papers.mrag_bench.results import with_scenarios
@@ -41,7 +41,7 @@ def with_options(judged: pd.DataFrame, benchmark: Benchmark) -> pd.DataFrame:
 def option_selection_rates(
     judged: pd.DataFrame,
     *,
-    weights: PoststratificationWeights | None,
+    weights: pd.Series | None,
     by: Sequence[str] = ("model", "setting"),
 ) -> pd.DataFrame:
     """Computes the share of answers that choose each letter, or "none": `by`, option, metric
@@ -58,7 +58,7 @@ def option_selection_rates(
 def rotation_consistency(
     rotations: Mapping[int, pd.DataFrame],
     *,
-    weights: PoststratificationWeights | None,
+    weights: pd.Series | None,
     by: Sequence[str] = ("model",),
 ) -> pd.DataFrame:
     """Computes how consistent answers are under rotations of the options: `by`, metric, value,

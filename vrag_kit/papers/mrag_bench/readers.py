@@ -7,7 +7,6 @@ from __future__ import annotations
 import pandas as pd
 
 from vrag_kit.analysis import column_means, to_percent
-from vrag_kit.analysis.estimates import PoststratificationWeights
 from vrag_kit.judging.multiple_choice import RULES, correct_letters, read_choice
 from vrag_kit.papers.mrag_bench.official_scorer import (
     OfficialExtraction,
@@ -63,9 +62,7 @@ def with_official_score(judged: pd.DataFrame, benchmark: Benchmark) -> pd.DataFr
     return judged.join(pd.DataFrame(cells, index=judged.index, columns=columns))
 
 
-def accuracy_by_extractor(
-    read: pd.DataFrame, *, weights: PoststratificationWeights | None
-) -> pd.DataFrame:
+def accuracy_by_extractor(read: pd.DataFrame, *, weights: pd.Series | None) -> pd.DataFrame:
     """Computes each model's accuracy under each of `READINGS` that has scores, in percent, pooled
     over settings: model, extraction, metric, value, ci_low, ci_high, n, n_failed.
 

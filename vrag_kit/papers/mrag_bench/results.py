@@ -7,7 +7,7 @@ from collections.abc import Hashable, Sequence
 
 import pandas as pd
 
-from vrag_kit.analysis import PoststratificationWeights, mean_scores, paired_differences, per_query
+from vrag_kit.analysis import mean_scores, paired_differences, per_query
 from vrag_kit.analysis.comparisons import REPEATS
 from vrag_kit.analysis.means import ARM
 from vrag_kit.analysis.report_tables import TableRow, format_ci, format_p
@@ -50,11 +50,11 @@ def data_source(benchmark: Benchmark) -> DataSource:
     return make_data_source(benchmark, EDITION if is_paper_data(benchmark) else "")
 
 
-def scenario_weights(benchmark: Benchmark) -> PoststratificationWeights | None:
+def scenario_weights(benchmark: Benchmark) -> pd.Series | None:
     """Returns the paper's proportions of the scenarios (Figure 2) as weights for means over several
     of them; None, for unweighted means over questions, on the paper's own data.
     """
-    return None if is_paper_data(benchmark) else PoststratificationWeights("scenario", QUESTIONS)
+    return None if is_paper_data(benchmark) else pd.Series(QUESTIONS).rename_axis("scenario")
 
 
 def with_scenarios(judged: pd.DataFrame, benchmark: Benchmark) -> pd.DataFrame:
@@ -70,7 +70,7 @@ def with_scenarios(judged: pd.DataFrame, benchmark: Benchmark) -> pd.DataFrame:
 
 
 def multiple_choice_accuracy(
-    judged: pd.DataFrame, *, by: Sequence[str], weights: PoststratificationWeights | None = None
+    judged: pd.DataFrame, *, by: Sequence[str], weights: pd.Series | None = None
 ) -> pd.DataFrame:
     """Computes `mean_scores` with n_no_option, the number of answers that choose no option, or
     several, and score 0 (`is_unparsed`); without it if `judged` has no marks.
@@ -84,7 +84,7 @@ def multiple_choice_accuracy(
 
 
 def accuracy_by_scenario(
-    judged: pd.DataFrame, *, weights: PoststratificationWeights | None, by: Sequence[str] = ARM
+    judged: pd.DataFrame, *, weights: pd.Series | None, by: Sequence[str] = ARM
 ) -> pd.DataFrame:
     """Computes `multiple_choice_accuracy` of each arm at three levels, as shares. Columns: `by`,
     level ("overall", "aspect" or "scenario"), scenario (the name of either, or "overall"), and
@@ -108,7 +108,7 @@ def accuracy_by_scenario(
 def gains_by_scenario(
     judged: pd.DataFrame,
     *,
-    weights: PoststratificationWeights | None,
+    weights: pd.Series | None,
     arm: str = "setting",
     baseline: Hashable = "no_rag",
     by: Sequence[str] = ("model",),

@@ -10,7 +10,6 @@ import numpy as np
 import pandas as pd
 
 from vrag_kit.analysis import column_means, to_percent
-from vrag_kit.analysis.estimates import PoststratificationWeights
 from vrag_kit.analysis.strata import ALL
 from vrag_kit.papers.mrag_bench.option_leakage import (
     normalise_option,
@@ -62,9 +61,7 @@ def with_cue_strata(judged: pd.DataFrame, arms: Mapping[str, Benchmark]) -> pd.D
     return pd.concat([*parts, every.assign(stratum=ALL)], ignore_index=True)
 
 
-def explained_by_cue(
-    strata: pd.DataFrame, *, weights: PoststratificationWeights | None
-) -> pd.DataFrame:
+def explained_by_cue(strata: pd.DataFrame, *, weights: pd.Series | None) -> pd.DataFrame:
     """Computes the part of each model's accuracy from questions with the cue on the correct option:
     the most that the cue could explain. In percent: model, setting, metric ("accuracy" or "of it,
     with the cue on the correct option"), value, ci_low, ci_high, n, n_failed.

@@ -8,7 +8,6 @@ from pathlib import Path
 import pandas as pd
 
 from vrag_kit.analysis import mean_scores, to_percent
-from vrag_kit.analysis.estimates import PoststratificationWeights
 from vrag_kit.analysis.strata import ALL
 from vrag_kit.papers.mrag_bench.results import CHANCE, OVERALL, gains_by_scenario
 from vrag_kit.papers.mrag_bench.statements import STATEMENTS
@@ -53,7 +52,7 @@ def statement_differences(
     notebook: str,
     judged: pd.DataFrame,
     *,
-    weights: PoststratificationWeights | None,
+    weights: pd.Series | None,
     arm: str = "setting",
 ) -> pd.DataFrame:
     """Computes the differences that the statements of a notebook are about, for the arms in
@@ -83,7 +82,7 @@ def statement_differences(
 
 
 def settings_at_chance(
-    judged: pd.DataFrame, *, weights: PoststratificationWeights | None, arm: str = "setting"
+    judged: pd.DataFrame, *, weights: pd.Series | None, arm: str = "setting"
 ) -> pd.DataFrame:
     """Returns the arms with evidence whose 95 % interval contains chance, one option in four:
     model, `arm`, value, ci_low, ci_high, n, in percent; empty if there are none.

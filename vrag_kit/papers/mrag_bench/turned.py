@@ -9,7 +9,7 @@ from collections.abc import Sequence
 import pandas as pd
 
 from vrag_kit.analysis import to_percent
-from vrag_kit.analysis.estimates import PoststratificationWeights, cluster_means
+from vrag_kit.analysis.estimates import cluster_means
 from vrag_kit.papers.mrag_bench.audit import QUESTIONS
 
 SETTINGS = {"no_rag": "alone", "gt_rag": "GT", "retrieved_rag": "retrieved"}
@@ -26,7 +26,7 @@ TURNED = {
 def answer_flips(
     judged: pd.DataFrame,
     *,
-    weights: PoststratificationWeights | None,
+    weights: pd.Series | None,
     by: Sequence[str] = ("model",),
 ) -> pd.DataFrame:
     """Computes how often examples flip answers, in percent of the questions with a verdict in both

@@ -9,7 +9,7 @@ from collections.abc import Callable
 import numpy as np
 import pandas as pd
 
-from vrag_kit.analysis.estimates import bootstrap_counts
+from vrag_kit.analysis.estimates import cluster_bootstrap
 from vrag_kit.analysis.means import per_query
 from vrag_kit.analysis.strata import ALL
 from vrag_kit.errors import VragError
@@ -22,8 +22,6 @@ AT_RANDOM = "random drop (control)"
 DRAWS = 200
 """Number of random drops."""
 _RESAMPLES = 2000
-_TINY = 1e-12
-"""Resamples that differ by less count as equal."""
 Decide = Callable[[frozenset[str]], pd.DataFrame | None]
 """Function from excluded models to the decisions (`filter_decisions`) of the others; None if too
 few others are left.
@@ -118,20 +116,23 @@ def _change(known: pd.DataFrame, stays: np.ndarray, seed: int) -> tuple[float, f
     if not stays.any():
         return np.nan, np.nan, np.nan, 0
     values = known["value"].to_numpy(float)
-    value = values[stays].mean() - values.mean()
     names, member = np.unique(known["group"].to_numpy(str), return_inverse=True)
     sums = np.zeros((len(names), 4))  # of a group: what stays, its number, all, their number
     columns = np.stack([values * stays, stays, values, np.ones(len(values))], axis=1)
     np.add.at(sums, member, columns)
-    drawn = [times @ sums for times in bootstrap_counts(len(names), seed, _RESAMPLES)]
-    totals = np.concatenate(drawn)
-    totals = totals[totals[:, 1] > 0]
-    changes = totals[:, 0] / totals[:, 1] - totals[:, 2] / totals[:, 3]
-    sure = not stays.all() and np.ptp(changes) < _TINY
-    if len(names) == 1 or not np.ptp(values) or sure:
-        return value, np.nan, np.nan, int(stays.sum())
-    low, high = np.quantile(changes, [0.025, 0.975])
-    return float(value), float(low), float(high), int(stays.sum())
+    value, low, high = cluster_bootstrap(sums, _mean_change, seed=seed, resamples=_RESAMPLES)
+    if len(names) == 1 or not np.ptp(values):
+        low, high = np.nan, np.nan
+    elif stays.all():
+        low, high = 0.0, 0.0
+    return value, low, high, int(stays.sum())
+
+
+def _mean_change(sums: np.ndarray) -> np.ndarray:
+    """The change of the mean from the four sums of each resample; NaN where nothing stays."""
+    with np.errstate(invalid="ignore"):
+        change: np.ndarray = sums[:, 0] / sums[:, 1] - sums[:, 2] / sums[:, 3]
+    return change
 
 
 def _drawn(decisions: pd.DataFrame, seed: int, draw: int) -> frozenset[str]:

@@ -37,6 +37,7 @@ from vrag_kit.papers.visual_rag.evidence_swap import (
 from vrag_kit.papers.visual_rag.gcue import fieller, gcue, gcue_from_means, gcue_table
 from vrag_kit.papers.visual_rag.judge import PAPER_JUDGE, RUBRIC
 from vrag_kit.papers.visual_rag.ndcg_bound import ndcg_bound, ndcg_bounds
+from vrag_kit.papers.visual_rag.partial_labels import READINGS, expand_confusion
 from vrag_kit.papers.visual_rag.pools import notebook_requirements
 from vrag_kit.papers.visual_rag.printed import (
     EDITIONS,
@@ -52,8 +53,10 @@ from vrag_kit.papers.visual_rag.printed import (
 from vrag_kit.papers.visual_rag.prompts import PROMPTS
 from vrag_kit.papers.visual_rag.query_counts import query_counts
 from vrag_kit.papers.visual_rag.replication import (
+    best_top_k,
     compare_to_paper,
     differences_from_published,
+    std_over_draws,
 )
 from vrag_kit.papers.visual_rag.replication_gcue import (
     compare_gcue_to_paper,
@@ -81,12 +84,14 @@ __all__ = [
     "PAPER_NAMES",
     "PAPER_QUERIES",
     "PROMPTS",
+    "READINGS",
     "RUBRIC",
     "accuracy_given_clue",
     "audit",
     "audit_figure",
     "audit_summary",
     "benchmark_figure",
+    "best_top_k",
     "check_statements",
     "clip_token_count",
     "compare_gcue_to_paper",
@@ -105,6 +110,7 @@ __all__ = [
     "error_budget_figure",
     "error_cases",
     "error_gallery",
+    "expand_confusion",
     "fieller",
     "first_clue_rank",
     "gains_vs_judge_bias",
@@ -138,4 +144,5 @@ __all__ = [
     "sample_cases",
     "show_statements",
     "statements_table",
+    "std_over_draws",
 ]

@@ -13,7 +13,7 @@ from itertools import chain
 import numpy as np
 import pandas as pd
 
-from vrag_kit.analysis.agreement import READINGS, STRICT, agreement, expand_confusion
+from vrag_kit.analysis.agreement import STRICT, agreement
 from vrag_kit.papers.audit import (
     AGREES,
     CELL,
@@ -30,6 +30,7 @@ from vrag_kit.papers.statements import SUPPORTED
 from vrag_kit.papers.visual_rag.audit_runs import audit_runs
 from vrag_kit.papers.visual_rag.cells import published_cells
 from vrag_kit.papers.visual_rag.ndcg_bound import HALF_UNIT, ndcg_bounds
+from vrag_kit.papers.visual_rag.partial_labels import READINGS, expand_confusion
 from vrag_kit.papers.visual_rag.printed import PAPER_QUERIES
 from vrag_kit.papers.visual_rag.query_counts import query_counts
 from vrag_kit.papers.visual_rag.statements import STATEMENTS, Tables
@@ -178,7 +179,7 @@ def _macro_f1(tables: Tables) -> pd.DataFrame:
     """The printed macro-F1 and the nearest one under the readings of "partial" that
     make it a wildcard, as the paper says it does, and under any reading.
     """
-    table = agreement(expand_confusion(tables[9])).query("metric == 'macro_f1'")
+    table = agreement(expand_confusion(tables[9]), READINGS).query("metric == 'macro_f1'")
     scores = table.set_index("label_mapping")["value"].reindex(list(READINGS))
     wild = [name for name in READINGS if name != STRICT and not name.startswith("partial is")]
     nearest = {

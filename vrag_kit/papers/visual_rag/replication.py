@@ -9,6 +9,7 @@ from typing import Any
 
 import pandas as pd
 
+from vrag_kit.analysis.means import ARM
 from vrag_kit.analysis.report_tables import settings_table
 from vrag_kit.papers.visual_rag.equivalence import MARGIN, NOT_COMPARABLE, with_equivalence_verdict
 from vrag_kit.papers.visual_rag.printed import PAPER_NAMES, is_paper_data, release_of
@@ -20,6 +21,36 @@ _METRICS = {"idk_rate": ("abstention", "judge_flag", "phrase_match")}
 """Maps a published metric to our metrics, where the names differ."""
 _PLACES = ("corpus", "m")
 """Columns that identify cells beyond model, setting and k, where both tables have them."""
+
+
+def std_over_draws(judged: pd.DataFrame) -> pd.DataFrame:
+    """Mean and standard deviation over draws, as in the paper's Tables 13 and 15: `ARM`, runs,
+    value, std.
+
+    value is the mean of the draws' means, on the judge's scale: that of `mean_scores`, which counts
+    every question once, unless answers failed; std has ddof = 1 (as the paper's, see
+    `16_paper_audit`) and is NaN for a single draw. It shows how much the choice of images, and
+    sampled decoding, change a mean over the same queries; the interval of `mean_scores` shows how
+    much other queries would.
+    """
+    draws = judged.groupby([*ARM, "draw"], sort=False, dropna=False)["score"].mean()
+    arms = draws.groupby(list(ARM), sort=False, dropna=False)
+    table = arms.agg(["count", "mean", "std"]).reset_index()
+    return table.rename(columns={"count": "runs", "mean": "value"}).assign(metric="accuracy")
+
+
+def best_top_k(results: pd.DataFrame) -> pd.DataFrame:
+    """Replaces the top-k rows of `mean_scores` by each model's best one, as the setting "rag_best"
+    (Visual-RAG, Table 6); of each stratum where there are some.
+
+    The k is chosen on the same queries that it is then reported on, as in the paper, so its mean is
+    slightly optimistic.
+    """
+    retrieved = results[results["setting"] == "top_k"].dropna(subset="value")
+    by = [name for name in ("model", "stratum") if name in retrieved]
+    highest = retrieved.groupby(by, sort=False)["value"].idxmax()
+    best = retrieved.loc[highest].assign(setting="rag_best")
+    return pd.concat([results[results["setting"] != "top_k"], best], ignore_index=True)
 
 
 def compare_to_paper(
