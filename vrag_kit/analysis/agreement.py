@@ -43,10 +43,12 @@ def association(
     value is NaN when a column never changes (for kappa: when both hold one and the same value).
     Whole groups are resampled with replacement, 1,000 times (`cluster_bootstrap`); the interval is
     NaN for one group, and when all draws have the same value. Raises `VragError` for an unknown
-    measure, and ValueError for different lengths.
+    measure and for different lengths.
     """
     if measure not in (known := ["kappa", *_RANK_MEASURES]):
         raise VragError(f"there is no measure {measure!r}; expected one of {', '.join(known)}.")
+    if not len(x) == len(y) == len(groups):
+        raise VragError(f"found {len(x)} and {len(y)} values but {len(groups)} groups.")
     columns = {"x": np.asarray(x, float), "y": np.asarray(y, float), "group": np.asarray(groups)}
     every = pd.DataFrame(columns)
     pairs = every.dropna(subset=["x", "y"])
@@ -158,7 +160,8 @@ def _macro_f1(tables: np.ndarray, codes: np.ndarray) -> np.ndarray:
         for initial in "tpf":
             given = codes == initial
             scores.append(2 * (tables @ given.all(axis=1)) / (tables @ given.sum(axis=1)))
-        return np.nansum(scores, axis=0) / np.isfinite(scores).sum(axis=0)
+        mean: np.ndarray = np.nansum(scores, axis=0) / np.isfinite(scores).sum(axis=0)
+    return mean
 
 
 def agreement_table(sources: Mapping[str, pd.DataFrame]) -> pd.DataFrame:

@@ -87,8 +87,10 @@ def cluster_errors(values: pd.Series, groups: pd.Series) -> pd.Series:
     single cluster, which does not show its spread.
     """
     clusters = (values - values.mean()).groupby(groups.to_numpy())
-    sums, shares = clusters.sum(), clusters.size() / len(values)
-    return sums / np.sqrt(1 - shares.where(shares < 1, 0.0)) / len(values)
+    shares = clusters.size() / len(values)
+    spread = np.sqrt(1 - shares.where(shares < 1, 0.0)) * len(values)
+    errors: pd.Series = clusters.sum().div(spread)
+    return errors
 
 
 @dataclass(frozen=True, slots=True)
@@ -210,7 +212,7 @@ def table_mean(
                 f"the part {odd[0]!r} in the column {column.name!r} has no share in the weights;"
                 f" expected {', '.join(map(str, weights.index))}."
             )
-        parts = of_parts.index.get_indexer(known[column.name])
+        parts = of_parts.index.get_indexer(pd.Index(known[column.name]))
         shares = (of_parts / of_parts.sum()).to_numpy()
         lacking |= len(np.unique(parts)) < len(shares)
     if lacking:
@@ -229,7 +231,7 @@ class Estimate(NamedTuple):
 
 
 def estimate(
-    values: Sequence[float] | np.ndarray,
+    values: Sequence[float] | np.ndarray | pd.Series,
     groups: Sequence[str] | np.ndarray | pd.Series,
     *,
     level: float = 0.95,

@@ -130,4 +130,4 @@ def _means_by_query(
 
 def _parts(weights: pd.Series | None) -> list[str]:
     """The column that post-stratification weights need beside those of an arm."""
-    return [] if weights is None else [weights.index.name]
+    return [] if weights is None else [str(weights.index.name)]

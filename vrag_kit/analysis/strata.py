@@ -31,7 +31,6 @@ NO_STRATUM = ""
 """No stratum: it is unknown, or the answer itself assigned it."""
 _WITHOUT_IMAGE = (KNOWN, KNOWN + LEFT_OUT, UNKNOWN, UNKNOWN + LEFT_OUT, NO_VERDICT)
 STRATA = (IN_TRAINING, NOT_IN_TRAINING, *_WITHOUT_IMAGE, ALL)
-_KEYS = ["model", "query_id"]
 
 
 def expand_strata(
@@ -59,13 +58,12 @@ def expand_strata(
     asked = _without_image(table if zero_shot is None else zero_shot)
     if odd := [each for each in table["model"].unique() if each not in {*trained, *asked["model"]}]:
         raise VragError(
-            f"expand_strata: what {odd[0]} was told is not recorded, and there are no answers"
-            " without"
-            " an image to tell what it knows. Ask with `zero_shot(benchmark)` too."
+            f"expand_strata: what {odd[0]} was told is not recorded, and no answers without an"
+            " image tell what it knows. Ask with `zero_shot(benchmark)` too."
         )
     placed = _by_model(table, trained, asked)
     every = pd.concat([placed[placed["stratum"] != NO_STRATUM], table.assign(stratum=ALL)])
-    order = every["stratum"].map(list(STRATA).index)
+    order = every["stratum"].map(STRATA.index)
     return every.iloc[np.argsort(order, kind="stable")].reset_index(drop=True)
 
 
@@ -100,46 +98,37 @@ def _by_model(
     parts = [table.assign(stratum=NO_STRATUM)[:0]]
     for model, part in table.groupby("model", sort=False):
         if model in trained:
-            strata = (
-                part["group"]
-                .isin(list(trained[str(model)]))
-                .map({True: IN_TRAINING, False: NOT_IN_TRAINING})
-            )
-            parts.append(part.assign(stratum=strata))
+            known = part["group"].isin(list(trained[str(model)]))
+            parts.append(part.assign(stratum=np.where(known, IN_TRAINING, NOT_IN_TRAINING)))
         else:
             parts.append(_by_zero_shot(part, asked[asked["model"] == model]))
     return pd.concat(parts)
 
 
 def _by_zero_shot(part: pd.DataFrame, asked: pd.DataFrame) -> pd.DataFrame:
-    """One model's rows by what it knew, and `NO_STRATUM` in the answers that told so."""
+    """One model's rows by what it knew, and `NO_STRATUM` in the answers that assigned a stratum:
+    one half of each question's, in one question the first and in the next the second; all where
+    there is one.
+    """
     if asked.empty:
         return part.assign(stratum=NO_STRATUM)
-    choosing = _choosing(asked)
-    earned = asked[choosing].groupby("query_id", sort=False)["score"].mean()
+    in_order = asked.sort_values(["draw", "sample"], kind="stable").groupby("query_id")
+    place = in_order.cumcount().reindex(asked.index)
+    count = asked["query_id"].map(asked["query_id"].value_counts())
+    even = pd.factorize(asked["query_id"])[0] % 2 == 0
+    choosing = asked[(count == 1) | ((place < (count + 1) // 2) == even)]
+    earned = choosing.groupby("query_id", sort=False)["score"].mean()
     single = asked["query_id"].value_counts().reindex(earned.index) == 1
     known = np.where(earned > scale_of(asked).middle, KNOWN, UNKNOWN)
     strata = pd.Series(known, earned.index) + single.map({True: LEFT_OUT, False: ""})
     strata = strata.where(earned.notna(), NO_VERDICT)
     found = part["query_id"].map(strata).fillna(NO_VERDICT)
-    ours = [*_KEYS, "draw", "sample"]
     if "setting" not in part:
         return part.assign(stratum=found)
-    used = pd.MultiIndex.from_frame(asked.loc[choosing, ours])
-    out = (part["setting"] == "zero_shot") & pd.MultiIndex.from_frame(part[ours]).isin(used)
-    return part.assign(stratum=found.mask(out.to_numpy(), NO_STRATUM))
-
-
-def _choosing(asked: pd.DataFrame) -> pd.Series:
-    """Which zero-shot answers choose: one half of each question's, in one question the
-    first and in the next the second; all where there is one.
-    """
-    by_query = asked.sort_values(["draw", "sample"], kind="stable").groupby("query_id", sort=False)
-    place, count = by_query.cumcount(), by_query["query_id"].transform("size")
-    first = (place < (count + 1) // 2).reindex(asked.index)
-    question = pd.Series(pd.factorize(asked["query_id"])[0], asked.index)
-    several = count.reindex(asked.index) > 1
-    return first.where((question % 2 == 0) | ~several, ~first)
+    answer = ["query_id", "draw", "sample"]
+    used = pd.MultiIndex.from_frame(choosing[answer])
+    assigned = pd.MultiIndex.from_frame(part[answer]).isin(used) & (part["setting"] == "zero_shot")
+    return part.assign(stratum=found.mask(assigned, NO_STRATUM))
 
 
 def split_by_stratum(results: pd.DataFrame, *, pooled: bool = True) -> dict[str, pd.DataFrame]:
@@ -169,8 +158,7 @@ def trained_groups(models: Sequence[object], benchmark: Benchmark) -> dict[str, 
     read.
     """
     check_list(models, "models")
-    trained = {}
-    unknown = []
+    trained, unknown = {}, []
     for entry in models:
         options = {"model": entry} if isinstance(entry, str) else entry
         if not isinstance(options, Mapping):
@@ -203,8 +191,5 @@ def _groups_of(subjects: Collection[str], benchmark: Benchmark) -> frozenset[str
         return named
     words = "|".join(re.escape(name) for name in sorted(subjects))
     pattern = re.compile(rf"\b(?:{words})\b", re.IGNORECASE)
-    return frozenset(
-        group
-        for query_id, group in groups.items()
-        if pattern.search(benchmark.queries[query_id].text)
-    )
+    queries = benchmark.queries.items()
+    return frozenset(groups[name] for name, query in queries if pattern.search(query.text))

@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 
 from vrag_kit.analysis.abstention import smallest_and_largest_k
-from vrag_kit.papers.visual_rag.gcue import GCUE_COLUMNS, LAMBDAS, gcue_from_means
+from vrag_kit.papers.visual_rag.gcue import LAMBDAS, gcue_from_means
 from vrag_kit.papers.visual_rag.printed import PAPER_QUERIES
 
 
@@ -22,20 +22,29 @@ def published_gcue(table: pd.DataFrame, *, lambdas: Sequence[float] = LAMBDAS) -
     for model, part in table.groupby("model", sort=False):
         base = part.drop_duplicates("setting").set_index("setting")["value"] / 100
         for k, value in part[part["setting"] == "one_in_k"][["k", "value"]].itertuples(index=False):
-            accuracies = (value / 100, base["gt_clue"], base["zero_shot"], base["non_clue"])
-            rows += [(model, int(k), lam, *_gcue(*accuracies, lam)) for lam in lambdas]
-    return pd.DataFrame(rows, columns=["model", *GCUE_COLUMNS])
-
-
-def _gcue(
-    a_k: float, a_gt: float, a_zero_shot: float, a_non_clue: float, lam: float
-) -> tuple[object, ...]:
-    """The columns of `gcue` after model, k and λ; accuracies in [0, 1]."""
-    accuracies = (a_k, a_gt, a_zero_shot, a_non_clue)
-    no_interval = (np.nan, np.nan, "", np.nan)
-    denominator = a_gt - (lam * a_zero_shot + (1 - lam) * a_non_clue)
-    value = gcue_from_means(*accuracies, lam)
-    return (value, *no_interval, *accuracies, denominator, np.nan, np.nan, PAPER_QUERIES, 0)
+            a_k, a_gt, a_z, a_nc = value / 100, base["gt_clue"], base["zero_shot"], base["non_clue"]
+            for lam in lambdas:
+                row = {
+                    "model": model,
+                    "k": int(k),
+                    "lambda": lam,
+                    "value": gcue_from_means(a_k, a_gt, a_z, a_nc, lam),
+                    "ci_low": np.nan,
+                    "ci_high": np.nan,
+                    "interval": "",
+                    "half_width": np.nan,
+                    "a_k": a_k,
+                    "a_gt": a_gt,
+                    "a_zero_shot": a_z,
+                    "a_non_clue": a_nc,
+                    "denominator": a_gt - (lam * a_z + (1 - lam) * a_nc),
+                    "denominator_low": np.nan,
+                    "denominator_high": np.nan,
+                    "n": PAPER_QUERIES,
+                    "n_failed": 0,
+                }
+                rows.append(row)
+    return pd.DataFrame(rows)
 
 
 def published_selective_accuracy(

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -35,28 +35,9 @@ TOO_FEW = "too few groups ({}) to say whether a clue helps"
 NO_QUESTION = "no question has all four arms"
 _FIXED = {"a_zero_shot": "zero_shot", "a_non_clue": "non_clue", "a_gt": "gt_clue"}
 _ZERO = 1e-12  # below this a difference of accuracies is rounding
-GCUE_COLUMNS = [
-    "k",
-    "lambda",
-    "value",
-    "ci_low",
-    "ci_high",
-    "interval",
-    "half_width",
-    "a_k",
-    "a_gt",
-    "a_zero_shot",
-    "a_non_clue",
-    "denominator",
-    "denominator_low",
-    "denominator_high",
-    "n",
-    "n_failed",
-]
 
 
-@dataclass(frozen=True, slots=True)
-class Ratio:
+class Ratio(NamedTuple):
     """A ratio of two means and its interval."""
 
     value: float  # NaN where the denominator may be 0
@@ -128,7 +109,7 @@ def share_of_benefit(
     the scale: as many as `estimate` allows for, over the smallest benefit in its interval.
     """
     groups = benefit.index.get_level_values("group").to_numpy()
-    whole = estimate(benefit.to_numpy(float), groups, level=level, scale=scale)
+    whole = estimate(benefit, groups, level=level, scale=scale)
     if not whole.ci_low > 0:
         return Ratio(math.nan, math.nan, math.nan), whole
     ratio = fieller(gained, benefit, groups, level=level)
@@ -156,22 +137,6 @@ def gcue(
     missing for a model.
     """
     require_columns(judged, ["model", "setting", "k", "query_id", "group", "score"], "gcue")
-    _check_arms(judged)
-    rows: list[tuple[object, ...]] = []
-    differences = scale_of(judged).differences
-    for key, part in judged.groupby(list(by), sort=False):
-        arms = per_query(part, by=["setting", "k"])
-        fixed = pd.DataFrame(
-            {name: _by_query(arms[arms["setting"] == arm]) for name, arm in _FIXED.items()}
-        )
-        for k, of_k in arms[arms["setting"] == "one_in_k"].groupby("k"):
-            table, failed = fixed.assign(a_k=_by_query(of_k)).dropna(), _failed(part, k)
-            rows += [(*key, k, lam, *_row(table, lam, differences), failed) for lam in lambdas]
-    return pd.DataFrame(rows, columns=[*by, *GCUE_COLUMNS])
-
-
-def _check_arms(judged: pd.DataFrame) -> None:
-    """Raise `VragError` where a model was not asked in one of the four settings."""
     for model, settings in judged.groupby("model", sort=False)["setting"]:
         found = list(settings.unique())
         if missing := [name for name in (*_FIXED.values(), "one_in_k") if name not in found]:
@@ -179,13 +144,21 @@ def _check_arms(judged: pd.DataFrame) -> None:
                 f"gCUE of {model} needs the setting {missing[0]!r}, which the answers lack; found"
                 f" {', '.join(found)}."
             )
-
-
-def _failed(part: pd.DataFrame, k: object) -> int:
-    """Answers of the four arms that have no verdict."""
-    arms = part["setting"].isin(list(_FIXED.values()))
-    arms |= (part["setting"] == "one_in_k") & (part["k"] == k)
-    return int((arms & part["score"].isna()).sum())
+    rows: list[dict[str, object]] = []
+    for key, part in judged.groupby(list(by), sort=False):
+        arms, failed = per_query(part, by=["setting", "k"]), part[part["score"].isna()]
+        fixed = pd.DataFrame(
+            {name: _by_query(arms[arms["setting"] == arm]) for name, arm in _FIXED.items()}
+        )
+        for k, of_k in arms[arms["setting"] == "one_in_k"].groupby("k"):
+            table = fixed.assign(a_k=_by_query(of_k)).dropna()
+            of_arms = failed["setting"].isin(list(_FIXED.values()))
+            of_arms |= (failed["setting"] == "one_in_k") & (failed["k"] == k)
+            for lam in lambdas:
+                row = _row(table, lam, scale_of(judged).differences)
+                arm = dict(zip(by, key, strict=True)) | {"k": k, "lambda": lam}
+                rows.append(arm | row | {"n_failed": int(of_arms.sum())})
+    return pd.DataFrame(rows)
 
 
 def _by_query(part: pd.DataFrame) -> pd.Series:
@@ -209,17 +182,22 @@ def _why(benefit: Estimate, arms: pd.DataFrame, differences: Scale) -> str:
     return UNSURE if best.ci_low > 0 else TOO_FEW.format(len(np.unique(groups)))
 
 
-def _row(table: pd.DataFrame, lam: float, differences: Scale) -> tuple[object, ...]:
+def _row(table: pd.DataFrame, lam: float, differences: Scale) -> dict[str, object]:
     """The columns of gCUE after k and λ; differences of scores lie on `differences`."""
     baseline = lam * table["a_zero_shot"] + (1 - lam) * table["a_non_clue"]
     gained, possible = table["a_k"] - baseline, table["a_gt"] - baseline
     ratio, benefit = share_of_benefit(gained, possible, differences)
-    told_ends = f"[{format_ci_bound(ratio.ci_low, 2)}, {format_ci_bound(ratio.ci_high, 2)}]"
-    interval = _why(benefit, table, differences) if math.isnan(ratio.value) else told_ends
-    half = (ratio.ci_high - ratio.ci_low) / 2
-    told = (ratio.value, ratio.ci_low, ratio.ci_high, interval, half)
-    means = table[["a_k", "a_gt", "a_zero_shot", "a_non_clue"]].mean()
-    return (*told, *means, benefit.value, benefit.ci_low, benefit.ci_high, len(table))
+    ends = f"[{format_ci_bound(ratio.ci_low, 2)}, {format_ci_bound(ratio.ci_high, 2)}]"
+    return {
+        **ratio._asdict(),
+        "interval": _why(benefit, table, differences) if math.isnan(ratio.value) else ends,
+        "half_width": (ratio.ci_high - ratio.ci_low) / 2,
+        **table[["a_k", "a_gt", "a_zero_shot", "a_non_clue"]].mean(),
+        "denominator": benefit.value,
+        "denominator_low": benefit.ci_low,
+        "denominator_high": benefit.ci_high,
+        "n": len(table),
+    }
 
 
 def gcue_table(curves: pd.DataFrame) -> pd.DataFrame:

@@ -5,7 +5,6 @@ E, Tables 14 and 16).
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict
 
 import pandas as pd
 
@@ -27,7 +26,7 @@ def rouge_score_correlation(judged: pd.DataFrame, *, seed: int = 0) -> pd.DataFr
             found = association(
                 part["rouge"], part["score"], part["group"], measure=measure, seed=seed
             )
-            rows.append({"model": model, "measure": measure, **asdict(found)})
+            rows.append((model, measure, *found))
     columns = ["model", "measure", "value", "ci_low", "ci_high", "n", "n_failed"]
     return pd.DataFrame(rows, columns=columns)
 
