@@ -14,7 +14,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import norm
 
-from vrag_kit.analysis import abstention_detection, add_has_evidence, d_prime, risk_coverage
+from vrag_kit.analysis import abstention_detection, add_has_evidence, risk_coverage
+from vrag_kit.analysis.abstention import d_prime
 from vrag_kit.errors import VragError
 from vrag_kit.plotting import detection_figure
 from vrag_kit.types import Benchmark, Document, Query

@@ -12,6 +12,7 @@ import pandas as pd
 from vrag_kit.analysis.estimates import ClusterMean, cluster_errors, table_mean
 from vrag_kit.errors import VragError
 from vrag_kit.judging.scale import Scale, scale_of
+from vrag_kit.log import logger
 from vrag_kit.tables import require_columns
 
 _LEVELS = (0.5, 0.8, 0.9, 0.95, 0.98, 0.99, 0.999, 0.9999, 1 - 1e-6, 1 - 1e-9)
@@ -117,10 +118,11 @@ def paired_differences(
 
     With `weights`, as in `table_mean`, means and tests are of the post-stratified mean.
 
-    Where all groups have the same difference, the interval allows for unseen groups. Interval and p
-    are NaN for a single group whose differences vary. Columns needed in `per_query`: query_id,
-    group, value, `arm` and `by`, and score_min and score_max where the values are on another scale
-    than [0, 1]. Raises `VragError` when `baseline` has no rows; an empty table has no result.
+    Where all groups have the same difference, the interval allows for unseen groups, exactly, and a
+    note is printed if that difference is not 0. Interval and p are NaN for a single group whose
+    differences vary. Columns needed in `per_query`: query_id, group, value, `arm` and `by`, and
+    score_min and score_max where the values are on another scale than [0, 1]. Raises
+    `VragError` when `baseline` has no rows; an empty table has no result.
     """
     require_columns(per_query, ["query_id", "group", "value"], "paired_differences")
     arms = list(per_query[arm].unique())
@@ -138,12 +140,18 @@ def paired_differences(
     start = means[of_baseline].drop(columns=arm).rename(columns={"value": "start"})
     pairs = means[~of_baseline].merge(start, on=keys)
     pairs["value"] -= pairs["start"]
-    rows = []
+    rows, alike = [], 0
     for name in arms:
         for key, part in pairs[pairs[arm] == name].groupby(list(by), sort=False):
             found, n = table_mean(part, scales[key], weights), part["value"].count()
             numbers = (found.value, *found.interval(), n, len(part) - n, found.p_value())
             rows.append((name, *key, *numbers, baseline))
+            alike += found.variance == 0 != found.value
+    if alike:
+        logger.info(
+            f"note: in {alike} of {len(rows)} comparisons all groups have the same difference;"
+            " their wide intervals are the exact bounds for that many groups"
+        )
     columns = ["value", "ci_low", "ci_high", "n", "n_failed", "p", "baseline"]
     table = pd.DataFrame(rows, columns=[arm, *by, *columns])
     asking = [column for column in (arm, *by) if column not in repeats]

@@ -56,12 +56,12 @@ def apply_early_stop(
     begun = judged[run].assign(conversation=judged["query_id"].map(conversations))
     every = begun.drop_duplicates().merge(turns, on="conversation", how="left")
     rows = every.merge(judged[[*keys, *judged.columns.difference([*every, *keys])]], "left", keys)
-    talk, asked = _talk(rows), rows["status"].notna() & (rows["status"] != Status.STOPPED)
-    lost = (asked & rows["score"].isna()).groupby(talk).cummax()  # what follows is lost too
+    passes, asked = _passes(rows), rows["status"].notna() & (rows["status"] != Status.STOPPED)
+    lost = (asked & rows["score"].isna()).groupby(passes).cummax()  # what follows is lost too
     ends = scale_of(judged)  # also of turns that were not asked
     rows = rows.assign(asked=asked | lost, score_min=ends.worst, score_max=ends.best)
     found = _mark_stopped(rows, stop)
-    asked_later = found["asked"][::-1].groupby(talk).cummax()
+    asked_later = found["asked"][::-1].groupby(passes).cummax()
     absent = found[~found["asked"] & (asked_later | found["stopped_at"].isna())]
     if len(absent):
         row = absent.iloc[0]
@@ -73,9 +73,9 @@ def apply_early_stop(
     return found
 
 
-def _talk(rows: pd.DataFrame) -> pd.Series:
-    """A number for each way through a conversation, of complete conversations in order."""
-    return rows["turn"].eq(0).cumsum().rename("talk")
+def _passes(rows: pd.DataFrame) -> pd.Series:
+    """The number of each row's pass through a conversation, of complete ones in order."""
+    return rows["turn"].eq(0).cumsum().rename("pass")
 
 
 def _mark_stopped(rows: pd.DataFrame, stop: StopRule) -> pd.DataFrame:
@@ -98,21 +98,18 @@ def _mark_stopped(rows: pd.DataFrame, stop: StopRule) -> pd.DataFrame:
 
 def _turns(benchmark: Benchmark) -> pd.DataFrame:
     """conversation, turn, turns, query_id and group of every query, turns in order."""
-    rows = [
-        (
-            query.conversation_id or name,
-            query.turn if query.conversation_id else 0,
-            name,
-            query.group,
-        )
-        for name, query in benchmark.queries.items()
-    ]
-    table = pd.DataFrame(rows, columns=["conversation", "turn", "query_id", "group"])
-    talks = table.groupby("conversation", sort=False)
-    table = table.assign(turns=talks["turn"].transform("size"), order=talks.ngroup())
+    queries = benchmark.queries
+    columns = {
+        "conversation": [query.conversation_id or name for name, query in queries.items()],
+        "turn": [query.turn if query.conversation_id else 0 for query in queries.values()],
+        "query_id": list(queries),
+        "group": [query.group for query in queries.values()],
+    }
+    table = pd.DataFrame(columns)
+    whole = table.groupby("conversation", sort=False)
+    table = table.assign(turns=whole["turn"].transform("size"), order=whole.ngroup())
     table = table.sort_values(["order", "turn"], kind="stable", ignore_index=True)
-    odd = table["turn"] != table.groupby("order").cumcount()
-    if odd.any():
+    if (odd := table["turn"] != table.groupby("order").cumcount()).any():
         name = table["conversation"][odd].iloc[0]
         found = table["turn"][table["conversation"] == name]
         raise VragError(
@@ -186,7 +183,7 @@ def conversation_means(
     for end in (scale.worst, scale.best):  # turns without a verdict as incorrect, and as correct
         filled = rows.assign(score=rows["score"].mask(missing, end))
         versions.append(_turn_values(_mark_stopped(filled, stop), keys))
-    lost = missing.groupby(_talk(rows)).transform("any")
+    lost = missing.groupby(_passes(rows)).transform("any")
     found = []
     for metric in METRICS if slices is None else ["truthfulness"]:
         values = {name: each[metric] for name, each in zip(columns, versions, strict=True)}
@@ -241,7 +238,7 @@ def _turn_values(rows: pd.DataFrame, keys: list[str]) -> pd.DataFrame:
     """A column for each of `METRICS`; a conversation's value is the mean over its turns."""
     scale, after = scale_of(rows), rows["after_stop"]
     known = rows["asked"] & rows["score"].notna()
-    whole = known.groupby(_talk(rows)).transform("all")
+    whole = known.groupby(_passes(rows)).transform("all")
     asked = rows.groupby(keys, sort=False, dropna=False)["asked"].transform("all")
     columns = {}
     for names, scores in ((BEFORE, rows["score"].where(asked & whole)), (AFTER, after)):
@@ -264,9 +261,9 @@ def _units(rows: pd.DataFrame, metric: str, keys: list[str], columns: list[str])
     means = dict.fromkeys(columns, "mean")
     unit = list(dict.fromkeys([*keys, "conversation", "query_id", "group"]))
     if metric in PER_CONVERSATION:
-        rows = rows.assign(query_id=rows["conversation"], talk=_talk(rows), n_turns=1)
-        talks = rows.groupby([*unit, "talk"], sort=False, dropna=False)
-        rows = talks.agg(means | {"n_turns": "sum", "failed": "any"}).reset_index()
+        rows = rows.assign(query_id=rows["conversation"], n_turns=1)
+        passes = rows.groupby([*unit, _passes(rows)], sort=False, dropna=False)
+        rows = passes.agg(means | {"n_turns": "sum", "failed": "any"}).reset_index()
     else:  # a conversation fails once
         rows = rows.assign(n_turns=1, failed=rows["failed"] & rows["turn"].eq(0))
     runs = rows.groupby(unit, sort=False, dropna=False)

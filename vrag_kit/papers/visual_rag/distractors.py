@@ -41,30 +41,26 @@ def distractor_cost(judged: pd.DataFrame, *, by: Sequence[str] = ()) -> pd.DataF
     """
     keys = ["model", *by, "k", "clue_position"]
     values = per_query(judged, by=["distractors", *keys])
-    is_alone = values["distractors"] == ALONE
-    if not is_alone.any():
+    found = sorted(set(values["distractors"]))
+    if ALONE not in found:
         raise VragError(
-            f"distractor_cost: no answers with distractors {ALONE!r}; found"
-            f" {', '.join(sorted(set(values['distractors'])))}."
+            f"distractor_cost: no answers with distractors {ALONE!r}; found {', '.join(found)}."
         )
-    others = set(values.loc[~is_alone, "distractors"])
     together = broadcast_baseline(
         values, arm="distractors", baseline=ALONE, over=["k", "clue_position"]
     )
     tables = []
     for step, (baseline, compared) in _STEPS.items():
-        chosen = compared or tuple(others - {BLANK, DUPLICATE})
+        chosen = compared or tuple(set(found) - {ALONE, BLANK, DUPLICATE})
         rows = together[together["distractors"].isin([baseline, *chosen])]
-        if not {baseline} < set(rows["distractors"]):
-            continue
-        differences = paired_differences(rows, arm="distractors", by=keys, baseline=baseline)
-        tables.append(differences.assign(step=step))
+        if {baseline} < set(rows["distractors"]):
+            differences = paired_differences(rows, arm="distractors", by=keys, baseline=baseline)
+            tables.append(differences.assign(step=step))
     if not tables:
         raise VragError(
-            f"distractor_cost: nothing to compare; found {', '.join([ALONE, *sorted(others)])}."
-            f" Expected {BLANK!r} or {DUPLICATE!r} beside {ALONE!r}, {BLANK!r} beside others, or"
-            f" {ELSEWHERE!r} beside {SAME!r} or {NEAR!r}. Ask for more with"
-            " `clue_with_distractors`."
+            f"distractor_cost: nothing to compare; found {', '.join(found)}. Expected {BLANK!r} or"
+            f" {DUPLICATE!r} beside {ALONE!r}, {BLANK!r} beside others, or {ELSEWHERE!r} beside"
+            f" {SAME!r} or {NEAR!r}. Ask for more with `clue_with_distractors`."
         )
     table = pd.concat(tables, ignore_index=True)
     first = ["step", "distractors", "baseline"]
@@ -79,29 +75,22 @@ def distractor_cost_by_k(judged: pd.DataFrame, *, by: Sequence[str] = ()) -> pd.
     The difference to as many blanks at the largest k minus that at the smallest, paired over
     queries. Above 0, more images help by contrast; below 0 each further one costs.
     """
-    keys = ["model", *by, "clue_position", "query_id", "group"]
-    scale = scale_of(judged)
-    values = per_query(judged, by=["distractors", "k", *keys[:-2]])
+    arm, scale = ["model", *by, "clue_position"], scale_of(judged).differences
+    values = per_query(judged, by=["distractors", "k", *arm])
     is_blank = values["distractors"] == BLANK
     if not is_blank.any():
         raise VragError(
             f"distractor_cost_by_k: no answers beside {BLANK!r}; found"
-            f" {', '.join(sorted(set(values['distractors'])))}. Ask `clue_with_distractors` with"
-            " company of a"
+            f" {', '.join(sorted(set(values['distractors'])))}. Ask `clue_with_distractors` of a"
             " benchmark `with_blank_images`."
         )
     others = values[~values["distractors"].isin([ALONE, BLANK, DUPLICATE])]
-    pairs = others.merge(values[is_blank], on=[*keys, "k"], suffixes=("", "_of_blank"))
-    less = pairs.assign(value=pairs["value"] - pairs["value_of_blank"])
-    ends = less[less["k"].isin([less["k"].min(), less["k"].max()])]
-    ks = f"{ends['k'].min()} to {ends['k'].max()}"
-    arms = ends.assign(
-        end=ends["k"].eq(ends["k"].min()).map({True: "fewest", False: "most"}),
-        ks=ks,
-        score_min=-scale.width,
-        score_max=scale.width,
-    )
-    by_distractors = ["distractors", *keys[:-2], "ks"]
-    return paired_differences(arms, arm="end", by=by_distractors, baseline="fewest").drop(
-        columns="end"
-    )
+    same = [*arm, "query_id", "group", "k"]
+    pairs = others.merge(values[is_blank], on=same, suffixes=("", "_of_blank"))
+    fewest, most = pairs["k"].min(), pairs["k"].max()
+    ends = pairs[pairs["k"].isin([fewest, most])].assign(ks=f"{fewest} to {most}")
+    ends["end"] = ends["k"].eq(fewest).map({True: "fewest", False: "most"})
+    ends["value"] -= ends["value_of_blank"]
+    ends = ends.assign(score_min=scale.worst, score_max=scale.best)
+    changes = paired_differences(ends, arm="end", by=["distractors", *arm, "ks"], baseline="fewest")
+    return changes.drop(columns="end")

@@ -14,6 +14,7 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Patch
 
 from vrag_kit.analysis.estimates import cluster_means
+from vrag_kit.analysis.means import per_query
 from vrag_kit.errors import VragError
 from vrag_kit.judging.scale import Scale, scale_of
 from vrag_kit.plotting.answering import panel_title
@@ -55,10 +56,8 @@ def first_clue_rank(benchmark: Benchmark, run: pd.DataFrame) -> pd.Series:
     Indexed by query_id.
     """
     require_columns(run, ["query_id", "doc_id", "rank"], "first_clue_rank")
-    relevant = [
-        doc_id in benchmark.relevant(query_id)
-        for query_id, doc_id in zip(run["query_id"], run["doc_id"], strict=True)
-    ]
+    pairs = zip(run["query_id"], run["doc_id"], strict=True)
+    relevant = [doc_id in benchmark.relevant(query_id) for query_id, doc_id in pairs]
     best = run[relevant].groupby("query_id")["rank"].min()
     return best.reindex(list(benchmark.queries)).astype(float)
 
@@ -99,27 +98,20 @@ def error_budget(
     if one_prompt:
         alone = pd.concat([alone.assign(prompt=name) for name in ALONE_PROMPTS])
     table = table.merge(_alone(alone), on=["model", "query_id"], how="left")
-    there = table["query_id"].map(ranks) <= table["k"]
-    values = _parts(table, there, scale, one_prompt)
-    unknown = _unknown(table, pd.DataFrame(values).isna().any(axis=1))
+    parts = _parts(table, table["query_id"].map(ranks) <= table["k"], scale, one_prompt)
+    missing = parts.isna().any(axis=1)  # counted where another question of the arm has values
+    counted = missing & ~missing.groupby([table["model"], table["k"]]).transform("all")
     if table["spread"].notna().any():
-        values[JUDGE_NOISE] = table["spread"]
-    rows = [_rows(table, part, value.mask(unknown), scale) for part, value in values.items()]
-    budget = pd.concat(rows, ignore_index=True)
-    nobody = (budget["part"] == DISTRACTORS) & (budget["k"] == 1)
-    unworded = (budget["part"] == WORDED) & one_prompt
-    return budget[~(nobody | unworded)].reset_index(drop=True)
-
-
-def _rows(table: pd.DataFrame, part: str, value: pd.Series, scale: Scale) -> pd.DataFrame:
-    """The rows of one part of the budget."""
-    return table[_KEYS].assign(
-        part=part,
-        metric="spread" if part == JUDGE_NOISE else "accuracy_lost",
-        value=value,
-        score_min=-scale.width if part in NET else 0.0,
-        score_max=scale.width,
-    )
+        parts[JUDGE_NOISE] = table["spread"]
+    parts = parts.mask(missing | counted.groupby(table["query_id"]).transform("any"))
+    budget = table[_KEYS].join(parts).melt(_KEYS, var_name="part")
+    spread = budget["part"] == JUDGE_NOISE
+    budget.insert(len(_KEYS) + 1, "metric", np.where(spread, "spread", "accuracy_lost"))
+    low = np.where(budget["part"].isin(NET), -scale.width, 0.0)
+    absent = (budget["part"] == DISTRACTORS) & (budget["k"] == 1)
+    absent |= (budget["part"] == WORDED) & one_prompt
+    budget = budget.assign(score_min=low, score_max=scale.width)
+    return budget[~absent].reset_index(drop=True)
 
 
 def _alone(judged: pd.DataFrame) -> pd.DataFrame:
@@ -142,32 +134,22 @@ def _alone(judged: pd.DataFrame) -> pd.DataFrame:
     return wide.reindex(columns=[*_FOUND, *_ANY]).reset_index()
 
 
-def _parts(
-    table: pd.DataFrame, there: pd.Series, scale: Scale, one_prompt: bool
-) -> dict[str, pd.Series]:
+def _parts(table: pd.DataFrame, there: pd.Series, scale: Scale, one_prompt: bool) -> pd.DataFrame:
     """The points in each part, 0 where it does not apply; NaN where a score of it is
     missing.
     """
     single, (one, several) = table["k"] == 1, ALONE_PROMPTS
     given = table[f"gt_clue in {several}"].mask(single, table[f"gt_clue in {one}"])
-    found = table[f"first_clue in {one}"]
     in_words = table[f"first_clue in {several}"].mask(single, table["score"])  # alone already
-    if one_prompt:
-        found = in_words
-    return {
+    found = in_words if one_prompt else table[f"first_clue in {one}"]
+    parts = {
         WON_BACK: (given - table["score"]).mask(there, 0.0),
         LOST_TOO: (scale.best - given).mask(there, 0.0),
         MISREAD: (scale.best - found).where(there, 0.0),
         WORDED: (found - in_words).where(there, 0.0),
         DISTRACTORS: (in_words - table["score"]).where(there, 0.0),
     }
-
-
-def _unknown(table: pd.DataFrame, missing: pd.Series) -> pd.Series:
-    """Whether each row's question lacks a value, for any model and k that has some."""
-    of_arm = missing.groupby([table["model"], table["k"]])
-    counts = missing & ~of_arm.transform("all")
-    return missing | counts.groupby(table["query_id"]).transform("any")
+    return pd.DataFrame(parts)
 
 
 def mean_error_budget(budget: pd.DataFrame, *, by: Sequence[str] = ("model", "k")) -> pd.DataFrame:
@@ -186,13 +168,10 @@ def accuracy_given_clue(retrieved: pd.DataFrame, ranks: pd.Series) -> pd.DataFra
     for the retriever, which may be easier for the model too.
     """
     require_columns(retrieved, ["setting", *_KEYS, "score"], "accuracy_given_clue")
-    rows, scale = retrieved[retrieved["setting"] == "top_k"], scale_of(retrieved)
+    rows, by = retrieved[retrieved["setting"] == "top_k"], ["model", "k", "clue"]
     there = rows["query_id"].map(ranks) <= rows["k"]
-    rows = rows.assign(clue=np.where(there, "yes", "no"))
-    queries = rows.groupby(["model", "k", "clue", "query_id", "group"], sort=False)
-    means = queries["score"].mean().rename("value").reset_index()
-    means = means.assign(score_min=scale.worst, score_max=scale.best)
-    return cluster_means(means, ["model", "k", "clue"]).assign(metric="accuracy")
+    values = per_query(rows.assign(clue=np.where(there, "yes", "no")), by=by)
+    return cluster_means(values, by).assign(metric="accuracy")
 
 
 _COLORS = dict(zip(PARTS, (PALETTE[0], "#BFD9EC", PALETTE[4], PALETTE[2], PALETTE[3]), strict=True))
@@ -200,6 +179,7 @@ _NAMES = {
     WON_BACK: "clue missed, recoverable (net)",
     LOST_TOO: "clue missed, still wrong with one",
     MISREAD: "clue shown, still wrong with the clue alone",
+    WORDED: WORDED,
     DISTRACTORS: "clue shown, lost among distractors (net)",
 }
 _COLUMNS = 2
@@ -239,18 +219,14 @@ def error_budget_figure(budget: pd.DataFrame) -> Figure:
         axis.grid(axis="x", visible=False)
         axis.yaxis.set_tick_params(labelleft=True)
     axes.flat[0].set_ylim(1.05 * lowest, highest)  # below 0, so that its end is seen
-    handles: list[Artist] = [
-        Patch(color=_COLORS[part], label=_NAMES.get(part, part)) for part in parts
-    ]
+    handles: list[Artist] = [Patch(color=_COLORS[part], label=_NAMES[part]) for part in parts]
     handles += axes.flat[0].get_legend_handles_labels()[0]  # that of the sum
     figure.legend(handles=handles, loc="outside upper center", ncols=2, fontsize=9)
     note = (
         "A whisker is the 95 % interval of its own segment, counted from the segment's base.\n"
         "Below 0: the answer earns more than the clue alone that it is held against."
     )
-    if not_drawn := [
-        _NAMES.get(part, part) for part in PARTS if part in largest and part not in parts
-    ]:
+    if not_drawn := [_NAMES[part] for part in PARTS if part in largest and part not in parts]:
         note += f"\nNot shown (0 at every k): {'; '.join(not_drawn)}."
     figure.supxlabel(note, fontsize=9)
     return figure

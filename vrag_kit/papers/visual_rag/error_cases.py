@@ -9,8 +9,7 @@ import textwrap
 import pandas as pd
 from matplotlib.figure import Figure
 
-from vrag_kit.analysis.estimates import cluster_means
-from vrag_kit.analysis.means import ARM
+from vrag_kit.analysis.means import ARM, column_means
 from vrag_kit.judging.scale import SHARES, Scale, scale_of
 from vrag_kit.plotting.retrieval import draw_document_image
 from vrag_kit.plotting.style import CLUE, GREY, new_figure
@@ -98,16 +97,12 @@ def outcome_shares(judged: pd.DataFrame) -> pd.DataFrame:
     require_columns(judged, ["query_id", "group", "score", "abstained"], "outcome_shares")
     known = judged[judged["score"].notna()]
     kinds = classify_answers(known["score"], known["abstained"], scale_of(judged))
-    tables = []
-    for kind in KINDS:
-        marked = known.assign(value=(kinds == kind).astype(float))
-        queries = marked.groupby([*ARM, "query_id", "group"], sort=False)
-        shares = queries["value"].mean().reset_index()
-        table = cluster_means(shares, ARM).drop(columns="n_failed")
-        counts = marked.groupby(ARM, sort=False)["value"].sum().astype(int).rename("count")
-        table = table.merge(counts.reset_index(), on=ARM)
-        tables.append(table.assign(outcome=kind, metric="share"))
-    return pd.concat(tables, ignore_index=True)
+    marked = known.assign(**{kind: (kinds == kind).astype(float) for kind in KINDS})
+    shares = column_means(marked, KINDS, by=ARM).rename(columns={"metric": "outcome"})
+    counts = marked.groupby(ARM, sort=False)[list(KINDS)].sum().astype(int).reset_index()
+    table = shares.merge(counts.melt(ARM, var_name="outcome", value_name="count"))
+    columns = ["value", "ci_low", "ci_high", "n", "count", "outcome", "metric"]
+    return table.assign(metric="share")[[*ARM, *columns]]
 
 
 _PANEL_COLUMNS = 4
@@ -126,14 +121,9 @@ def error_gallery(
     for axis in axes.flat[len(chosen) :]:
         axis.axis("off")
     for axis, (_, case) in zip(axes.flat, chosen.iterrows(), strict=False):
-        clue = case["doc_ids"][0] in benchmark.relevant(case["query_id"])
-        draw_document_image(
-            axis,
-            benchmark,
-            case["doc_ids"][0],
-            "clue" if clue else "non-clue",
-            CLUE if clue else GREY,
-        )
+        image, clues = case["doc_ids"][0], benchmark.relevant(case["query_id"])
+        name, color = ("clue", CLUE) if image in clues else ("non-clue", GREY)
+        draw_document_image(axis, benchmark, image, name, color)
         words = [
             textwrap.fill(case["question"], 48),
             f"accepted answers: {textwrap.shorten(case['references'], 44)}",
