@@ -202,7 +202,7 @@ def table_mean(
     share, and for values off the scale.
     """
     known = per_query.dropna(subset="value")
-    values, parts, shares = known["value"].to_numpy(float), None, None
+    parts = shares = None
     lacking = known.empty
     if weights is not None:
         column = per_query[weights.index.name]
@@ -217,6 +217,7 @@ def table_mean(
         lacking |= len(np.unique(parts)) < len(shares)
     if lacking:
         return ClusterMean(math.nan, math.nan, math.nan, 0, scale)
+    values = known["value"].to_numpy(float)
     return cluster_mean(values, known["group"], scale, parts=parts, shares=shares)
 
 

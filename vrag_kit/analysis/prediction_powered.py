@@ -183,8 +183,8 @@ def corrected_mean(
     if (is_end or true.nunique() == 1) and own["group"].nunique() > 1:
         alone = _by_labels_alone(known, own.assign(true=true), scale)
         low, high = np.fmin(low, alone[0]), np.fmax(high, alone[1])
-    value, low, high = np.clip([both.value, low, high], scale.worst, scale.best).tolist()
-    return value, low, high
+    cut = np.clip([both.value, low, high], scale.worst, scale.best)
+    return float(cut[0]), float(cut[1]), float(cut[2])
 
 
 def _by_labels_alone(known: pd.DataFrame, own: pd.DataFrame, scale: Scale) -> tuple[float, float]:

@@ -120,12 +120,12 @@ def _change(known: pd.DataFrame, stays: np.ndarray, seed: int) -> tuple[float, f
     sums = np.zeros((len(names), 4))  # of a group: what stays, its number, all, their number
     columns = np.stack([values * stays, stays, values, np.ones(len(values))], axis=1)
     np.add.at(sums, member, columns)
-    value, low, high = cluster_bootstrap(sums, _mean_change, seed=seed, resamples=_RESAMPLES)
+    change = cluster_bootstrap(sums, _mean_change, seed=seed, resamples=_RESAMPLES)
     if len(names) == 1 or not np.ptp(values):
-        low, high = np.nan, np.nan
+        change = (change[0], np.nan, np.nan)
     elif stays.all():
-        low, high = 0.0, 0.0
-    return value, low, high, int(stays.sum())
+        change = (0.0, 0.0, 0.0)
+    return *change, int(stays.sum())
 
 
 def _mean_change(sums: np.ndarray) -> np.ndarray:

@@ -22,7 +22,8 @@ def published_gcue(table: pd.DataFrame, *, lambdas: Sequence[float] = LAMBDAS) -
     for model, part in table.groupby("model", sort=False):
         base = part.drop_duplicates("setting").set_index("setting")["value"] / 100
         for k, value in part[part["setting"] == "one_in_k"][["k", "value"]].itertuples(index=False):
-            a_k, a_gt, a_z, a_nc = value / 100, base["gt_clue"], base["zero_shot"], base["non_clue"]
+            a_k, a_gt = value / 100, base["gt_clue"]
+            a_z, a_nc = base["zero_shot"], base["non_clue"]
             for lam in lambdas:
                 row = {
                     "model": model,
