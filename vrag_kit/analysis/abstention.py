@@ -35,10 +35,13 @@ def detect_abstention(judged: pd.DataFrame) -> pd.DataFrame:
     answer that scores nothing.
     """
     answers = judged["answer"].where(judged["status"].map(lambda said: Status(said).is_answer))
-    said = answers.map(lambda answer: float(is_abstention(answer)), na_action="ignore").astype(
-        float
-    )
+    said = answers.map(is_abstention, na_action="ignore").astype(float)
     return judged.assign(judge_flag=judged["flagged"], phrase_match=said)
+
+
+def _abstains(shares: pd.Series) -> pd.Series:
+    """1.0 where at least half of an answer's verdicts abstain, else 0.0; NaN without a verdict."""
+    return (shares >= 0.5).astype(float).where(shares.notna())
 
 
 def detector_agreement(judged: pd.DataFrame, *, seed: int = 0) -> pd.DataFrame:
@@ -50,10 +53,9 @@ def detector_agreement(judged: pd.DataFrame, *, seed: int = 0) -> pd.DataFrame:
     answers, n_failed those without a verdict.
     """
     require_columns(judged, ["model", "group", "answer", "status", "flagged"], "detector_agreement")
-    found = detect_abstention(judged)
-    said = (found["judge_flag"] >= 0.5).astype(float).where(found["judge_flag"].notna())
+    found = detect_abstention(judged.assign(flagged=_abstains(judged["flagged"])))
     rows = []
-    for model, part in found.assign(judge_flag=said).groupby("model", sort=False):
+    for model, part in found.groupby("model", sort=False):
         kappa = association(
             part["judge_flag"], part["phrase_match"], part["group"], measure="kappa", seed=seed
         )
@@ -76,13 +78,11 @@ def selective_accuracy(judged: pd.DataFrame, *, by: Sequence[str] = ARM) -> pd.D
     half of its verdicts abstain.
     """
     require_columns(judged, ["query_id", "group", "score", "abstained"], "selective_accuracy")
-    arm, scale = list(by), scale_of(judged)
+    arm = list(by)
     given = judged.assign(
         value=judged["score"].where(judged["abstained"] < 0.5),
         declined=judged["abstained"] >= 0.5,
         failed=judged["score"].isna(),
-        score_min=scale.worst,
-        score_max=scale.best,
     )
     arms = given.groupby(arm, sort=False, dropna=False)
     counts = arms.agg(n_declined=("declined", "sum"), n_failed=("failed", "sum")).reset_index()
@@ -181,7 +181,7 @@ def abstention_detection(judged: pd.DataFrame, *, by: Sequence[str], seed: int =
     rows: list[tuple[object, ...]] = []
     for key, part in judged.groupby(list(by), sort=False, dropna=False):
         evidence = part["clue_in_context"].astype(bool)
-        declined = (part["abstained"] >= 0.5).astype(float).where(part["abstained"].notna())
+        declined = _abstains(part["abstained"])
         rates = {
             "abstention_hit_rate": estimate(declined[~evidence], part["group"][~evidence]),
             "abstention_false_alarm_rate": estimate(declined[evidence], part["group"][evidence]),
@@ -227,7 +227,7 @@ def risk_coverage(judged: pd.DataFrame, *, by: Sequence[str]) -> pd.DataFrame:
     require_columns(judged, [*_NEEDED, "draw"], "risk_coverage")
     scale = scale_of(judged)
     given = judged.assign(
-        declined=(judged["abstained"] >= 0.5).astype(float).where(judged["abstained"].notna()),
+        declined=_abstains(judged["abstained"]),
         earned=judged["score"].where(judged["abstained"] < 0.5),
     )
     prompts = given.groupby([*by, "query_id", "group", "draw"], sort=False, dropna=False)

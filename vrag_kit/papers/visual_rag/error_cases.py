@@ -17,22 +17,8 @@ from vrag_kit.tables import require_columns
 from vrag_kit.types import Benchmark, ordered
 
 KINDS = ("correct", "partially correct", "abstained", "incorrect")
-_COLUMNS = [
-    "model",
-    "query_id",
-    "setting",
-    "k",
-    "draw",
-    "question",
-    "references",
-    "answer",
-    "outcome",
-    "verdict",
-    "score",
-    "doc_ids",
-    "answer_id",
-]
-_ANSWER = ["model", "query_id", "setting", "k", "draw", "score", "abstained", "doc_ids"]
+_PROMPT = ["model", "query_id", "setting", "k", "draw"]
+_CASE = ["question", "references", "answer", "outcome", "verdict", "score", "doc_ids", "answer_id"]
 
 
 def classify_answers(score: pd.Series, abstained: pd.Series, scale: Scale = SHARES) -> pd.Series:
@@ -52,13 +38,14 @@ def error_cases(
     judged: pd.DataFrame, benchmark: Benchmark, *, setting: str = "gt_clue"
 ) -> pd.DataFrame:
     """The answers of a setting that are not fully correct, the incorrect ones first: the
-    columns `_COLUMNS`, as far as `judged` has them; empty when all are correct.
+    columns model, query_id, setting, k, draw, question, references, answer, outcome, verdict,
+    score, doc_ids and answer_id, as far as `judged` has them; empty when all are correct.
 
     references are the accepted answers, doc_ids the images as shown. Equal answers of a model to
     the same question are one case (its first draw). Failed answers are left out: they are counted
     elsewhere, with their reason.
     """
-    require_columns(judged, _ANSWER, "error_cases")
+    require_columns(judged, [*_PROMPT, "score", "abstained", "doc_ids"], "error_cases")
     scale = scale_of(judged)
     rows = judged[(judged["setting"] == setting) & (judged["score"] < scale.best)]
     rows = rows.drop_duplicates(["model", "query_id", "answer"])
@@ -70,7 +57,7 @@ def error_cases(
     )
     order = rows["outcome"].map({"incorrect": 0, "abstained": 1, "partially correct": 2})
     rows = rows.assign(_order=order).sort_values(["_order", "query_id", "model"], kind="stable")
-    return rows[[name for name in _COLUMNS if name in rows]].reset_index(drop=True)
+    return rows[[name for name in (*_PROMPT, *_CASE) if name in rows]].reset_index(drop=True)
 
 
 def sample_cases(cases: pd.DataFrame, most: int, *, seed: int = 0) -> pd.DataFrame:
