@@ -79,8 +79,9 @@ def test_a_finding_is_of_a_comparison_as_it_is() -> None:
     ],
 )
 def test_a_remark_on_the_field_guide_stands_below_its_results(about: object) -> None:
-    text = str(data_card_note(about, "  One.\n    Two."))
-    assert text == "**About the Field Guide.** One.\nTwo."
+    note = data_card_note(about, "  One.\n    Two.")
+    assert note is not None
+    assert note.data == "**About the Field Guide.** One.\nTwo."
 
 
 @pytest.mark.parametrize(

@@ -5,8 +5,6 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Hashable, Mapping, Sequence
-from dataclasses import dataclass
-from decimal import ROUND_HALF_UP, Decimal
 from html import escape
 from typing import Any
 
@@ -20,33 +18,41 @@ NOTHING = "–"
 """The text of a cell without a value."""
 
 
-def ci_cells(table: pd.DataFrame, *, decimals: int = 1, n: bool = False) -> pd.Series:
-    """Formats each row's value, ci_low and ci_high by `format_ci`, followed by the row's n where
-    `n`.
+def ci_cells(
+    table: pd.DataFrame, *, decimals: int = 1, n: bool = False, suffix: str = ""
+) -> pd.Series:
+    """Formats each row's value, ci_low and ci_high, with a `suffix` of their names, by `format_ci`,
+    followed by the row's n where `n`.
     """
-    columns = ["value", "ci_low", "ci_high"]
+    columns = [f"{name}{suffix}" for name in ("value", "ci_low", "ci_high")]
     rows = table[columns].itertuples(index=False)
     cells = pd.Series([format_ci(*row, decimals=decimals) for row in rows], table.index)
     return cells + " (n = " + table["n"].astype(str) + ")" if n else cells
 
 
 def report_table(
-    table: pd.DataFrame, *, rows: Sequence[str], columns: Sequence[str] = ("metric",)
+    table: pd.DataFrame,
+    *,
+    rows: Sequence[str],
+    columns: Sequence[str] = ("metric",),
+    cells: pd.Series | None = None,
+    empty: str = NOTHING,
 ) -> pd.DataFrame:
-    """Formats a table with `rows` down and `columns` across, in its order. Cells are `ci_cells`
-    with n, Holm's p where there is one, and the number of failures where there are some; "–" where
-    the table has no such row.
+    """Formats a table with `rows` down and `columns` across, in its order. `cells` are their texts;
+    by default `ci_cells` with n, Holm's p where there is one, and the number of failures where
+    there are some. `empty` stands where the table has no such row.
     """
-    cells = ci_cells(table, n=True)
-    if "p_holm" in table:
-        cells += ", p " + table["p_holm"].map(format_p)
-    if "n_failed" in table:
-        failed = table["n_failed"].map("; {:.0f} failed".format)
-        cells += failed.where(table["n_failed"] > 0, "")
+    if cells is None:
+        cells = ci_cells(table, n=True)
+        if "p_holm" in table:
+            cells += ", p " + table["p_holm"].map(format_p)
+        if "n_failed" in table:
+            failed = table["n_failed"].map("; {:.0f} failed".format)
+            cells += failed.where(table["n_failed"] > 0, "")
     wide = table.assign(cell=cells).pivot_table(
         index=list(rows), columns=list(columns), values="cell", aggfunc="first", sort=False
     )
-    return wide.fillna(NOTHING)
+    return wide.fillna(empty)
 
 
 def format_ci(value: float, low: float, high: float, *, decimals: int = 1) -> str:
@@ -58,10 +64,10 @@ def format_ci(value: float, low: float, high: float, *, decimals: int = 1) -> st
     """
     if math.isnan(value):
         return NOTHING
-    told = f"{round(value, decimals) + 0.0:.{decimals}f}"  # never −0.0
+    mean = f"{round(value, decimals) + 0.0:.{decimals}f}"  # never −0.0
     if math.isnan(low) or math.isnan(high):
-        return f"{told} (no interval)"
-    return f"{told} [{format_ci_bound(low, decimals)}, {format_ci_bound(high, decimals)}]"
+        return f"{mean} (no interval)"
+    return f"{mean} [{format_ci_bound(low, decimals)}, {format_ci_bound(high, decimals)}]"
 
 
 def format_ci_bound(end: float, decimals: int = 1) -> str:
@@ -90,8 +96,8 @@ def differences_table(claims: pd.DataFrame) -> pd.DataFrame:
             " measure at a time."
         )
     unit = "points" if units in ([], ["percent"]) else units[0]
-    before = list(claims.columns[: claims.columns.get_loc("value")])
-    table = claims[before].assign(**{f"difference in {unit}": ci_cells(claims)})
+    table = claims.loc[:, :"value"].drop(columns="value")
+    table[f"difference in {unit}"] = ci_cells(claims)
     for name in ("n", "n_failed"):
         if name == "n" or (name in claims and claims[name].any()):
             table[name] = [NOTHING if pd.isna(count) else f"{count:.0f}" for count in claims[name]]
@@ -102,23 +108,16 @@ def differences_table(claims: pd.DataFrame) -> pd.DataFrame:
 
 def format_p(p: float) -> str:
     """Formats p with two digits, or as many as distinguish it from 0.05; "< 0.0001" below that, "–"
-    where there is none. Half a digit is rounded up, so an exact p reads the same however it was
-    summed: 1/8, and what differs from it by less than a billionth, as 0.13.
+    where there is none.
     """
     if math.isnan(p):
         return NOTHING
     if p < 1e-4:
         return "< 0.0001"
     digits = 2
-    while float(_half_up(p, digits)) == LEVEL and abs(p - LEVEL) > 1e-9:
+    while float(f"{p:.{digits}g}") == LEVEL and abs(p - LEVEL) > 1e-9:
         digits += 1
-    return _half_up(p, digits)
-
-
-def _half_up(p: float, digits: int) -> str:
-    exact = Decimal(f"{p:.9g}")
-    last = Decimal(1).scaleb(exact.adjusted() - digits + 1)
-    return f"{float(exact.quantize(last, ROUND_HALF_UP)):.{digits}g}"
+    return f"{p:.{digits}g}"
 
 
 _MARKUP = re.compile(r"[\\`*_{}\[\]|~$]|:(?=//)")
@@ -129,19 +128,6 @@ def escape_markdown(text: str) -> str:
     cell, and it stays on its line.
     """
     return _MARKUP.sub(r"\\\g<0>", escape(" ".join(text.split()), quote=False))
-
-
-@dataclass(frozen=True, slots=True)
-class MarkdownText:
-    """A text that Jupyter and the report render as Markdown."""
-
-    text: str
-
-    def __str__(self) -> str:
-        return self.text
-
-    def _repr_markdown_(self) -> str:
-        return self.text
 
 
 def finding(row: Mapping[Hashable, Any], arm: str, baseline: str) -> str:
@@ -166,7 +152,7 @@ def finding(row: Mapping[Hashable, Any], arm: str, baseline: str) -> str:
     return f"{arm} is {word} than {baseline} by {size}{lasts}"
 
 
-_TOLD_BY = (
+_CHOICES = (
     *("folder", "experiment", "metric", "judge", "retriever"),
     *("clue_position", "corpus", "baseline"),
 )
@@ -195,7 +181,7 @@ SETTING_NAMES = {
 }
 
 
-_PLACES = {0: "first", 1: "second", 2: "third", -2: "second to last", -1: "last"}
+_POSITIONS = {0: "first", 1: "second", 2: "third", -2: "second to last", -1: "last"}
 """`clue_position` → its name; others are named by number."""
 
 
@@ -203,7 +189,7 @@ def settings_table(
     results: pd.DataFrame, paper: pd.DataFrame | None = None, *, same_data: bool = False
 ) -> pd.DataFrame:
     """Formats results as a table: rows (setting, k), or (stratum, setting, k) where `results` are
-    by stratum, and columns models. Cells read "mean [low, high]", with n where it may differ
+    of several strata, and columns models. Cells read "mean [low, high]", with n where it may differ
     between rows, and the empty, truncated or failed answers, if any.
 
     Where `results` are of several sources, as of a notebook's file in `load_results`, the source
@@ -215,84 +201,90 @@ def settings_table(
     as on different data, unless `same_data`. Raises `VragError` where two different numbers of
     `results` would be in one cell.
     """
-    apart = _apart(results)
-    ours = results.assign(cell=[_cell(row, apart) for row in results.to_dict("records")])
-    _check_single(ours, apart)
-    tables = [_best(ours)]
+    parts = _parts(results)
+    keys = [name for name in ("setting", "k", "m") if name in results]
+    ours = results.assign(cell=_cells(results, with_n=bool(parts)))
+    _check_single(ours, [*parts, "model", *keys])
+    table = _best(ours)
     if paper is not None:
         mark = "(reported)" if same_data else "(reported, other data)"
-        keys = ["setting", "k", *(["m"] if "m" in results and "m" in paper else [])]
-        there = [*(name for name in apart if name == "source"), *keys]
-        cells = paper["value"].map("{:.2f}".format)
-        theirs = _best(paper.assign(model=paper["model"] + f" {mark}", cell=cells))
-        tables.append(theirs.merge(tables[0][there].drop_duplicates(), on=keys))
-    both = pd.concat(tables, ignore_index=True)
-    both = both.assign(setting=[_name(row) for row in both.to_dict("records")])
-    both["k"] = both["k"].astype(object).where(both["k"].notna(), "")
-    rows = [*apart, "setting", "k"]
-    wide = both.pivot_table(index=rows, columns="model", values="cell", aggfunc="first", sort=False)
-    return wide.fillna("")
+        means = paper["value"].map("{:.2f}".format)
+        theirs = _best(paper.assign(model=paper["model"] + f" {mark}", cell=means))
+        same = [name for name in keys if name in paper]
+        places = table[[*(name for name in parts if name == "source"), *same]]
+        theirs = theirs.merge(places.drop_duplicates(), on=same)
+        table = pd.concat([table, theirs], ignore_index=True)
+    table["setting"] = [_name(row) for row in table.to_dict("records")]
+    table["k"] = table["k"].astype(object).where(table["k"].notna(), "")
+    rows = [*parts, "setting", "k"]
+    wide = report_table(table, rows=rows, columns=["model"], cells=table["cell"], empty="")
+    return wide.rename_axis(columns="model")
 
 
-def _apart(results: pd.DataFrame) -> list[str]:
-    """What stands before setting and k in the rows: the source, where there are several,
-    and the stratum, unless the source tells it.
+def _parts(results: pd.DataFrame) -> list[str]:
+    """What stands before setting and k in the rows: source and stratum, where there are several
+    that do not follow from one another.
     """
-    sources = "source" in results and results["source"].nunique() > 1
-    strata = "stratum" in results and results["stratum"].fillna("").ne("").any()
-    if sources and strata:
-        strata = results.groupby("source")["stratum"].nunique().gt(1).any()
-    return [*(["source"] if sources else []), *(["stratum"] if strata else [])]
+    parts = [name for name in ("source", "stratum") if name in results]
+    parts = [name for name in parts if results[name].nunique() > 1]
+    if len(parts) == 2 and results.groupby("source")["stratum"].nunique().le(1).all():
+        return ["source"]
+    return parts
 
 
-def _check_single(ours: pd.DataFrame, apart: list[str]) -> None:
-    """Raise `VragError` where two different cells have one place."""
-    place = [*apart, *(name for name in ("model", "setting", "k", "m") if name in ours)]
-    alike = ours.duplicated([*place, "cell"], keep=False)
-    twice = ours[ours.duplicated(place, keep=False) & ~alike]
+def _check_single(table: pd.DataFrame, place: list[str]) -> None:
+    """Raises `VragError` where two different cells have one place."""
+    alike = table.duplicated([*place, "cell"], keep=False)
+    twice = table[table.duplicated(place, keep=False) & ~alike]
     if twice.empty:
         return
     where = ", ".join(f"{name} {twice[name].iloc[0]}" for name in place)
-    found = {name: list(twice[name].unique()) for name in _TOLD_BY if name in twice}
-    # "" is of rows that it is no matter of, as a retriever of zero-shot
-    found = {name: [str(each) for each in values if each != ""] for name, values in found.items()}
-    told = [f"{name}, of {', '.join(each)}" for name, each in found.items() if len(each) > 1]
-    hint = f" Choose one {told[0]}." if told else ""
-    raise VragError(f"settings_table: found several numbers of {where}; expected one.{hint}")
+    known = [twice[name].dropna() for name in _CHOICES if name in twice]
+    several = [each[each != ""].unique() for each in known]
+    hints = [
+        f" Choose one {cells.name}, of {', '.join(map(str, values))}."
+        for cells, values in zip(known, several, strict=True)
+        if len(values) > 1
+    ]
+    raise VragError(
+        f"settings_table: found several numbers of {where}; expected one.{''.join(hints[:1])}"
+    )
 
 
 def _best(table: pd.DataFrame) -> pd.DataFrame:
     """The best top-k of every model in one row, its k in the cell."""
     best = table["setting"] == "rag_best"
-    if not best.any():
-        return table
-    cells = [
-        f"{cell} at k = {k}" if chosen else cell
-        for cell, k, chosen in zip(table["cell"], table["k"], best, strict=True)
-    ]
+    cells = table["cell"].where(~best, table["cell"] + " at k = " + table["k"].astype(str))
     return table.assign(cell=cells, k=table["k"].astype(object).mask(best, "best"))
 
 
-def _cell(row: TableRow, apart: list[str]) -> str:
-    cell = format_ci(row["value"], row["ci_low"], row["ci_high"])
-    failed = _count(row, "n_failed")
-    silent = {"empty": _count(row, "n_empty"), "truncated": _count(row, "n_truncated")}
-    notes = [f"{count} {name}" for name, count in silent.items() if count]
-    if failed or apart:
-        notes.append(f"n = {row['n']}")
-    if failed:
-        notes.append(f"{failed} failed")
-    if failed and pd.notna(row.get("bound_low")):
-        notes.append(f"{row['bound_low']:.1f} to {row['bound_high']:.1f} with them")
-    if row["value"] - row.get("if_refusals_incorrect", row["value"]) > TINY:
-        notes.append(f"{row['if_refusals_incorrect']:.1f} with refusals as wrong")
-    return f"{cell} ({', '.join(notes)})" if notes else cell
+_NOTES = (
+    ("n_empty", "{n_empty:.0f} empty"),
+    ("n_truncated", "{n_truncated:.0f} truncated"),
+    ("shows_n", "n = {n}"),
+    ("n_failed", "{n_failed:.0f} failed"),
+    ("shows_bounds", "{bound_low:.1f} to {bound_high:.1f} with them"),
+    ("refusals_cost", "{if_refusals_incorrect:.1f} with refusals as wrong"),
+)
+"""Column → what a cell adds where that is above 0."""
 
 
-def _count(row: TableRow, name: str) -> int:
-    """A count of a row; 0 where it has none, as a printed one."""
-    count = row.get(name, 0)
-    return 0 if pd.isna(count) else int(count)
+def _cells(results: pd.DataFrame, *, with_n: bool) -> list[str]:
+    """A cell for each row: the mean with its interval, and what `_NOTES` adds."""
+    columns = ["n_empty", "n_truncated", "n_failed", "bound_low", "if_refusals_incorrect"]
+    table = results.reindex(columns=list(dict.fromkeys([*results, *columns])))
+    failed = table["n_failed"].fillna(0) > 0
+    table = table.assign(
+        shows_n=failed | with_n,
+        shows_bounds=failed & table["bound_low"].notna(),
+        refusals_cost=table["value"] - table["if_refusals_incorrect"] > TINY,
+    ).astype({name: float for name, _ in _NOTES})
+    cells = []
+    for row in table.to_dict("records"):
+        notes = [text.format_map(row) for name, text in _NOTES if row[name] > 0]
+        cell = format_ci(row["value"], row["ci_low"], row["ci_high"])
+        cells.append(f"{cell} ({', '.join(notes)})" if notes else cell)
+    return cells
 
 
 def setting_name(setting: str) -> str:
@@ -307,7 +299,7 @@ def add_clue_position(results: pd.DataFrame, clue_position: int) -> pd.DataFrame
     −1; "" in other settings.
     """
     others = f"number {clue_position + 1}" if clue_position > 0 else f"at {clue_position}"
-    place = _PLACES.get(clue_position, others)
+    place = _POSITIONS.get(clue_position, others)
     return results.assign(clue_position=results["setting"].map({"one_in_k": place}).fillna(""))
 
 

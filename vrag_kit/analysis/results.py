@@ -1,21 +1,20 @@
-"""Loads the tidy results of all notebooks as one table."""
+"""Loads the results of all notebooks as one table, and saves and loads judged answers."""
 
 from __future__ import annotations
 
-import ast
 import csv
 import gzip
 import hashlib
 import json
+import re
 import sys
-from collections.abc import Iterator, Mapping
-from itertools import chain
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import takewhile
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 
-from vrag_kit.benchmarks.images import find_damaged
 from vrag_kit.dry_run import current_dry_run
 from vrag_kit.errors import VragError
 from vrag_kit.files import write_file
@@ -23,64 +22,13 @@ from vrag_kit.generation import AnswerStore, stored_field
 from vrag_kit.generation.ask import SERVED
 from vrag_kit.log import logger
 from vrag_kit.tables import require_columns
-from vrag_kit.types import Benchmark, Json
+from vrag_kit.types import Benchmark, Json, LazyImage
 from vrag_kit.workspace import display_path
 from vrag_kit.workspace import path as project_path
 
-
-def notebook_parameters() -> str:
-    """The parameters of the running notebook as JSON, {name: current value}; "" outside of a
-    notebook.
-
-    Parameters are the names assigned by cells that only assign plain values: the cell of
-    parameters, and the one that papermill adds. Names that end in `_dir`, by convention output
-    folders, are left out.
-    """
-    if "IPython" not in sys.modules:
-        return ""
-    from IPython.core.getipython import get_ipython
-
-    if (shell := get_ipython()) is None:
-        return ""
-    known = shell.user_ns
-    given = {}
-    for source in known.get("In", []):
-        for name in _assigned(source):
-            if name in known and not name.endswith("_dir"):
-                given[name] = known[name]
-    return json.dumps(given, ensure_ascii=False, default=str)
-
-
-def _assigned(source: str) -> Iterator[str]:
-    """The names that a cell gives plain values; none where it does anything else."""
-    try:
-        statements = ast.parse(source).body
-        for each in statements:
-            ast.literal_eval(each.value)  # type: ignore[attr-defined]  # or it raises
-    except (AttributeError, SyntaxError, TypeError, ValueError):
-        return
-    for each in statements:
-        targets = each.targets if isinstance(each, ast.Assign) else []
-        yield from (target.id for target in targets if isinstance(target, ast.Name))
-
-
 RESULT_COLUMNS = (
-    "model",
-    "retriever",
-    "judge",
-    "setting",
-    "baseline",
-    "k",
-    "m",
-    "draw",
-    "metric",
-    "value",
-    "ci_low",
-    "ci_high",
-    "ci_low_runs",
-    "ci_high_runs",
-    "n",
-    "n_failed",
+    *("model", "retriever", "judge", "setting", "baseline", "k", "m", "draw", "metric"),
+    *("value", "ci_low", "ci_high", "ci_low_runs", "ci_high_runs", "n", "n_failed"),
 )
 """The columns that the papers' tables and the kit's share, in this order everywhere."""
 FIRST = ("folder", "experiment", "source", *RESULT_COLUMNS, "unit")
@@ -118,22 +66,15 @@ def load_results(folder: Path | str) -> pd.DataFrame:
     """
     place = Path(folder).expanduser()
     place = place if place.is_dir() else project_path(str(folder))
-    if not place.is_dir():
-        raise VragError(
-            f"{place}: no such folder of results. Run `vrag run params/visual_rag/demo.yaml`"
-            " first, or name the `figures_dir` of your parameter file."
-        )
     files = result_files(place)
     if not files:
         raise VragError(
             f"{place}: holds no results, which are files like 03_baselines.csv. Run `vrag run"
-            " params/visual_rag/demo.yaml` first, or name another folder."
+            " params/visual_rag/demo.yaml` first, or name the `figures_dir` of your parameter file."
         )
     results = pd.concat([_read(file, place) for file in files], ignore_index=True)
-    columns = [
-        *(name for name in FIRST if name in results),
-        *(name for name in results if name not in FIRST),
-    ]
+    first = [name for name in FIRST if name in results]
+    columns = [*first, *results.columns.difference(first, sort=False)]
     return pd.DataFrame({name: _typed(results[name]) for name in columns})
 
 
@@ -143,58 +84,58 @@ def result_files(folder: Path) -> list[Path]:
     return [file for file in found if not file.name.endswith(TABLE)]
 
 
-def _read(file: Path, place: Path) -> pd.DataFrame:
+def _read(file: Path, root: Path) -> pd.DataFrame:
     """One file, all cells as text."""
-    again = "Delete it and run its notebook again."
+    table = pd.DataFrame()
     try:
         with file.open(encoding="utf-8-sig", newline="") as lines:
-            header, *rows = [row for row in csv.reader(lines, strict=True) if row] or [[]]
+            header, *rows = list(filter(None, csv.reader(lines, strict=True))) or [[]]
+        problem = _wrong_shape(header, rows)
+        if not problem:
+            table = pd.DataFrame(rows, columns=header, dtype=str)
+            problem = _no_number(table)
     except (OSError, UnicodeDecodeError, csv.Error) as error:
-        raise VragError(f"{file}: not a readable table ({error}). {again}") from error
-    if not header:
-        raise VragError(f"{file}: it is empty; expected a line of column names. {again}")
-    if {"folder", "experiment"} & set(header) or len(set(header)) < len(header):
-        raise VragError(
-            f"{file}: its columns are {', '.join(header)}; expected different names, and none"
-            f" called folder or experiment, which say where the file is. {again}"
+        problem = str(error)
+    if problem:
+        raise VragError(f"{file}: {problem}. Delete it and run its notebook again.")
+    folder = file.parent.relative_to(root).as_posix()
+    return table.assign(experiment=file.stem, folder="" if folder == "." else folder)
+
+
+def _wrong_shape(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    if not header or len(set(header)) < len(header) or {"folder", "experiment"} & set(header):
+        return (
+            f"found the columns {', '.join(header) or 'none'}; expected different column names, and"
+            " neither folder nor experiment, which say where the file is"
         )
     for number, row in enumerate(rows, start=1):
         if len(row) != len(header):
-            raise VragError(
-                f"{file} data row {number}: found {len(row)} cells, expected {len(header)}, one for"
-                f" each column. {again}"
-            )
-    table = pd.DataFrame(rows, columns=header, dtype=str)
-    for name in (name for name in _NUMBERS if name in table):
-        wrong = (table[name] != "") & pd.to_numeric(table[name], errors="coerce").isna()
+            return f"data row {number}: found {len(row)} cells, expected {len(header)}"
+    return ""
+
+
+def _no_number(table: pd.DataFrame) -> str:
+    for name in table.columns.intersection(list(_NUMBERS)):
+        wrong = table[name].ne("") & pd.to_numeric(table[name], errors="coerce").isna()
         if wrong.any():
-            raise VragError(
-                f"{file} data row {wrong.argmax() + 1}: {name} is {table[name][wrong.argmax()]!r},"
-                f" expected a number. {again}"
-            )
-    table.insert(0, "experiment", file.stem)
-    folder = file.parent.relative_to(place).as_posix()
-    table.insert(0, "folder", "" if folder == "." else folder)
-    return table
+            row = wrong.argmax()
+            return f"data row {row + 1}: {name} is {table[name][row]!r}, expected a number"
+    return ""
 
 
 def _typed(cells: pd.Series) -> pd.Series:
-    """The column in its type, told from its name and from all its cells."""
+    """The column in its type, by its name and all its cells."""
     cells = cells.fillna("")
     filled = cells[cells != ""]
-    if (
-        cells.name in _NAMES
-        or str(cells.name).endswith("_id")
-        or (cells.name not in _NUMBERS and filled.empty)
-    ):
+    if cells.name in _NAMES or str(cells.name).endswith("_id"):
         return cells
-    if filled.isin(["True", "False"]).all() and not filled.empty:
+    if len(filled) and filled.isin(["True", "False"]).all():
         return cells.map({"True": True, "False": False}).astype("boolean")
-    numbers = pd.to_numeric(cells, errors="coerce").astype("float64")
-    if numbers[filled.index].isna().any():
+    numbers = pd.to_numeric(filled, errors="coerce").astype("float64").reindex(cells.index)
+    if numbers.count() < len(filled) or (filled.empty and cells.name not in _NUMBERS):
         return cells
     counts = cells.name in _COUNTS or str(cells.name).startswith("n_")
-    whole = counts and (np.mod(numbers[filled.index], 1) == 0).all()
+    whole = counts and (np.mod(numbers.dropna(), 1) == 0).all()
     return numbers.astype("Int64") if whole else numbers
 
 
@@ -210,8 +151,27 @@ notebook that saved them (`notebook_parameters`), and its judge's prompt.
 """
 _OF = "sha256"
 """The hash of the table that a file `ABOUT` belongs to."""
-_FORMER = ("in all rows", "judged_by")
-"""A name in the first line of a file of a former form."""
+
+
+def notebook_parameters() -> str:
+    """The parameters of the running notebook as JSON, {name: current value}; "" outside of a
+    notebook.
+
+    Parameters are the names assigned in the cells before the first import: the cell of parameters,
+    and the one that papermill adds. Names that end in `_dir`, by convention output folders, are
+    left out.
+    """
+    if "IPython" not in sys.modules:
+        return ""
+    from IPython.core.getipython import get_ipython
+
+    if (shell := get_ipython()) is None:
+        return ""
+    known = shell.user_ns
+    cells = takewhile(lambda cell: not re.search(r"^(from|import) ", cell, re.M), known["In"])
+    names = re.findall(r"^(\w+) *=", "\n".join(cells), re.M)
+    given = {name: known[name] for name in names if name in known and not name.endswith("_dir")}
+    return json.dumps(given, ensure_ascii=False, default=str)
 
 
 def save_answers(
@@ -282,19 +242,38 @@ def add_questions(
         [doc_id for doc_id in doc_ids or () if benchmark.qrels.get(query_id, {}).get(doc_id, 0) > 0]
         for query_id, doc_ids in zip(judged["query_id"], judged["doc_ids"], strict=True)
     ]
-    known = _pixels(benchmark, relevant, Path(answers_dir) / "answers.sqlite")
-    pixels = [[known.get(doc_id, "") for doc_id in each] for each in relevant]
+    file = Path(answers_dir) / "answers.sqlite"
+    hashes = _pixel_hashes(benchmark, {name for each in relevant for name in each}, file)
+    pixels = [[hashes.get(doc_id, "") for doc_id in each] for each in relevant]
     return judged.assign(
         benchmark=benchmark.name,
         question=[query.text for query in queries],
         references=[" | ".join(query.answers) for query in queries],
         relevant=pd.Series(relevant, judged.index, dtype=object),
         relevant_pixel_hashes=pd.Series(pixels, judged.index, dtype=object),
-        store=display_path(Path(answers_dir) / "answers.sqlite"),
+        store=display_path(file),
         **({"served_model": served} if served.any() else {}),
         parameters=notebook_parameters(),
         judge_prompt=judged.get("judge_prompt", ""),
     )
+
+
+def _pixel_hashes(benchmark: Benchmark, doc_ids: set[str], file: Path) -> dict[str, str]:
+    """The pixel hash of each document with an image, as in its prompts; none without a store."""
+    documents = {doc_id: benchmark.corpus.get(doc_id) for doc_id in sorted(doc_ids)}
+    images = {doc_id: each.image for doc_id, each in documents.items() if each and each.image}
+    if not images or not file.is_file():
+        return {}
+    with AnswerStore(file) as store:
+        return {doc_id: _pixel_hash(store, image) for doc_id, image in images.items()}
+
+
+def _pixel_hash(store: AnswerStore, image: LazyImage) -> str:
+    """The pixel hash of an image; "" of a damaged one, which no prompt held."""
+    try:
+        return store.image_info([image])[image.where].pixels
+    except VragError:
+        return ""
 
 
 def load_answers(place: Path | str, *, only: str = "") -> pd.DataFrame:
@@ -328,68 +307,42 @@ def _about_file(place: Path) -> Path:
     return place.with_name(place.name.removesuffix(SUFFIX) + ABOUT)
 
 
-def _pixels(benchmark: Benchmark, relevant: list[list[str]], store: Path) -> dict[str, str]:
-    """The documents' pixel hashes, as the store knows them; none without a store."""
-    images = {}
-    for doc_id in dict.fromkeys(chain.from_iterable(relevant)):
-        document = benchmark.corpus.get(doc_id)
-        if document is not None and document.image is not None:
-            images[doc_id] = document.image
-    if not images or not store.is_file():
-        return {}
-    with AnswerStore(store) as known:
-        try:
-            found = known.image_info(images.values())
-        except VragError:  # of a picture that no prompt held, as of an entry told in words
-            images = {doc_id: each for doc_id, each in images.items() if not find_damaged([each])}
-            found = known.image_info(images.values())
-    return {doc_id: found[image.where].pixels for doc_id, image in images.items()}
-
-
 def _table(file: Path, name: str) -> pd.DataFrame:
     rows = list(_rows(file))
-    if found := [name for name in _FORMER if rows and name in rows[0]]:
+    if not rows or not set(NEEDED) <= set(rows[0]):
+        found = ", ".join(map(repr, rows[0])) if rows else "no row"
         raise VragError(
-            f"{file} line 1: found {found[0]!r}; expected 'judge', as in files of this version."
-            " Run its notebook again: the answers are stored."
+            f"{file} line 1: found {found}; expected {', '.join(NEEDED)}. Run its notebook again:"
+            " the answers are stored."
         )
     table = pd.DataFrame(rows).assign(**_about(file))
-    if missing := [name for name in NEEDED if name not in table]:
-        raise VragError(
-            f"{file}: has no column {missing[0]!r}; found {', '.join(table.columns) or 'no row'}."
-            " Run its notebook again."
-        )
     table["doc_ids"] = [tuple(each or ()) for each in table["doc_ids"]]
     table.insert(0, "experiment", name)
     return table
 
 
-def _about(file: Path) -> Json:
-    """What holds for all rows of a table; nothing where the file beside it is not there."""
-    beside = _about_file(file)
+def _rows(file: Path) -> Iterator[Json]:
+    line = 0
     try:
-        about: Json = json.loads(beside.read_text(encoding="utf-8"))
-        belongs = about.pop(_OF) == hashlib.sha256(file.read_bytes()).hexdigest()
-    except FileNotFoundError:
+        for text in gzip.decompress(file.read_bytes()).splitlines():
+            line += 1
+            yield json.loads(text)
+    except (OSError, EOFError, ValueError) as error:
+        raise VragError(
+            f"{file} line {line}: not a table of answers ({error}); expected one JSON object a"
+            " line, compressed by gzip. Delete it and run its notebook again."
+        ) from error
+
+
+def _about(file: Path) -> Json:
+    """What holds for all rows of a table; nothing without the file beside it."""
+    beside = _about_file(file)
+    if not beside.is_file():
         return {}
-    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
-        raise VragError(f"{beside}: not readable ({error}). Run its notebook again.") from error
-    if not belongs:
+    about: Json = json.loads(beside.read_text(encoding="utf-8"))
+    if about.pop(_OF, "") != hashlib.sha256(file.read_bytes()).hexdigest():
         raise VragError(
             f"{beside}: belongs to other answers than {file.name}. Copy both files of one run, or"
             " run its notebook again."
         )
     return about
-
-
-def _rows(file: Path) -> Iterator[Json]:
-    read = 0
-    try:
-        for text in gzip.decompress(file.read_bytes()).splitlines():
-            read += 1
-            yield json.loads(text)
-    except (OSError, EOFError, ValueError) as error:
-        raise VragError(
-            f"{file} line {read}: not a table of answers ({error}); expected one JSON object a"
-            " line, compressed by gzip. Delete it and run its notebook again."
-        ) from error

@@ -1,4 +1,6 @@
-"""Pairs the answers of two arms or experiment runs, and finds those whose score differs."""
+"""Pairs the answers of two sides, tests their difference, and finds the answers whose score
+differs.
+"""
 
 from __future__ import annotations
 
@@ -6,29 +8,40 @@ import json
 import math
 from collections import Counter
 from collections.abc import Hashable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from pathlib import Path
-from statistics import NormalDist
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from vrag_kit.analysis.comparisons import holm
-from vrag_kit.analysis.estimates import cluster_mean
+from vrag_kit.analysis.estimates import cluster_mean, clustered_moments, estimate
 from vrag_kit.analysis.report_tables import LEVEL, ci_cells, format_p, setting_name
 from vrag_kit.analysis.results import NEEDED
 from vrag_kit.analysis.strata import ALL, LEFT_OUT, NO_STRATUM, sort_strata
 from vrag_kit.errors import VragError
-from vrag_kit.generation.ask import quote_with_counts
 from vrag_kit.judging.scale import Scale, scale_of
-from vrag_kit.types import Json
+from vrag_kit.tables import require_columns
 from vrag_kit.workspace import portable_path
 
+Choice = Mapping[str, Any]  # Any: texts and numbers, as parameters have them
+"""Column → the value that a side has: {"model": "field-guide-vlm-few", "k": 5}."""
 MOST = 2**22
 """The most distinct sums at once: 32 MiB of them."""
 _DECIMALS = 6
 """Sums that differ by less are one sum, added in another order."""
+_POWER = 0.8
+_REPEATS = ["draw", "sample"]
+_COMMON = ("group", "question", "references", "score_min", "score_max")
+"""Columns that are the same on both sides."""
+_EACH = (
+    *("answer", "status", "score", "verdict", "judge", "judge_id"),
+    *("doc_ids", "relevant", "relevant_pixel_hashes", "answer_id", "store"),
+)
+"""Columns of each side, with the suffix _a or _b."""
+ABSENT = "–"
+"""The text for a setting that one side lacks."""
+DIFFERENT_JUDGES = "different judges"
+"""The verdict where two judges gave the scores: they do not compare the answers."""
 
 
 def sign_flip_test(differences: np.ndarray, groups: np.ndarray | pd.Series) -> float:
@@ -44,320 +57,47 @@ def sign_flip_test(differences: np.ndarray, groups: np.ndarray | pd.Series) -> f
     Fisher (1935), The Design of Experiments, section 21; McNemar (1947), Psychometrika
     12(2).
     """
-    from scipy.stats import binom
-
-    sums = _sums(differences, groups)
-    sizes, counts = np.unique(np.abs(sums)[np.abs(sums) > 0], return_counts=True)
+    sums = _group_sums(differences, groups)
     totals: np.ndarray = np.zeros(1)
     shares: np.ndarray = np.ones(1)
-    for size, count in zip(sizes, counts, strict=True):
-        if len(totals) * (count + 1) > MOST:
+    for size in sums[sums != 0]:
+        if 2 * len(totals) > MOST:
             return math.nan
-        positive = np.arange(count + 1)
-        moved = totals[:, None] + size * (2 * positive - count)
-        totals, place = np.unique(moved.round(_DECIMALS).ravel(), return_inverse=True)
-        weights = shares[:, None] * binom.pmf(positive, count, 0.5)
-        shares = np.bincount(place, weights.ravel())
+        both = np.concatenate([totals - size, totals + size]).round(_DECIMALS)
+        totals, place = np.unique(both, return_inverse=True)
+        shares = np.bincount(place, np.tile(shares / 2, 2))
     slack = (len(sums) + 1) * 10.0**-_DECIMALS
     return min(1.0, float(shares[np.abs(totals) >= abs(sums.sum()) - slack].sum()))
 
 
-_POWER = 0.8
-
-
 def minimum_detectable_difference(
-    differences: np.ndarray,
-    groups: np.ndarray | pd.Series,
-    scale: Scale,
-    *,
-    level: float = 0.05,
+    differences: np.ndarray, groups: np.ndarray | pd.Series, scale: Scale, *, level: float = LEVEL
 ) -> float:
-    """The smallest true difference of two means on `scale` that a two-sided paired test at `level`
-    detects with a power of 80 %. It assumes as many queries, and as much variation, as in
+    """The smallest true difference of two means on `scale` that a two-sided paired t test at
+    `level` detects with a power of 80 %, given as many groups, and as much variation, as in
     `differences` (one per query, without NaN, at least one).
 
-    It is the δ that solves Connor's formula for McNemar's test, n = (z_α √ψ + z_β √(ψ − δ²))² / δ²,
-    where ψ is the share of queries that flip; here the mean squared difference, which is the same
-    for scores of 0 and 1, as a share of the scale. δ cannot be larger than ψ: where so few flip
-    that none would be found, ψ = δ, the smallest δ of flips in one direction alone. n is divided by
-    the design effect Σ (sum of a group)² / Σ difference² where that is above 1; without any
-    difference, n is the number of groups. NaN where no difference could be found: n below 4, or so
-    few groups that even all signs alike, one of 2^(groups − 1) equally likely ways, are not
-    significant at `level`.
-
-    Connor (1987), "Sample size for testing differences in proportions for the
-    paired-sample design", Biometrics 43(1); Kish (1965), Survey Sampling, section 8.2.
+    It is the effect size of `statsmodels.stats.power.tt_solve_power` for the number of groups,
+    times their standard deviation: √groups times the standard error of the mean (CR2), which is the
+    SD of the differences where each query is a group of its own. NaN where no difference on the
+    scale is large enough, and where so few groups change that even all changes in one direction,
+    one of 2^(changed − 1) equally likely ways, are not significant at `level`.
     """
-    flips = float(np.mean((differences / scale.width) ** 2))
-    sums = _sums(differences / scale.width, groups)
-    if 2.0 ** (1 - len(sums)) > level:
+    changed = np.count_nonzero(_group_sums(differences, groups))
+    if 2.0 ** (1 - changed) > level:
         return math.nan
-    n = float(len(sums))
-    if flips > 0:
-        n = len(differences) / max(1.0, float((sums**2).sum()) / (flips * len(differences)))
-    of_test = NormalDist().inv_cdf(1 - level / 2)
-    of_power = NormalDist().inv_cdf(_POWER)
-    rest = n + of_power**2 - of_test**2
-    if rest < 0:
-        return math.nan
-    root = (of_test * math.sqrt(n) + of_power * math.sqrt(rest)) / (n + of_power**2)
-    found = root * max(math.sqrt(flips), root)
-    return scale.width * found if found <= 1 else math.nan
+    from statsmodels.stats.power import tt_solve_power
+
+    found = clustered_moments(differences[:, None], groups)
+    deviation = math.sqrt(found.clusters * found.covariance[0, 0])
+    size = deviation * float(tt_solve_power(nobs=found.clusters, alpha=level, power=_POWER))
+    return size if size <= scale.width else math.nan
 
 
-def _sums(values: np.ndarray, groups: np.ndarray | pd.Series) -> np.ndarray:
+def _group_sums(values: np.ndarray, groups: np.ndarray | pd.Series) -> np.ndarray:
     """The sum of each group, so rounded that what should be equal is."""
     _, member = np.unique(np.asarray(groups), return_inverse=True)
     return np.bincount(member, values).round(9)
-
-
-_MOST = 8
-"""Things of a side that are named; of more the number."""
-
-
-def unmatched_counts(
-    a: pd.DataFrame,
-    b: pd.DataFrame,
-    *,
-    choose_a: Choice | None = None,
-    choose_b: Choice | None = None,
-) -> list[str]:
-    """Describes the answers that `paired_answers` leaves out because the other side lacks them, one
-    line per side: "only in A: moody (03, 04); steady in 04". Whole data sets and models come first,
-    then models in an experiment, then conditions, then the number of single answers; [] where each
-    has its counterpart. Raises as `match_answers`.
-    """
-    matched = match_answers(a, b, choose_a=choose_a, choose_b=choose_b)
-    lines = []
-    for side, mine, other in zip("AB", matched.sides, matched.sides[::-1], strict=True):
-        left = mine[_lacking(mine, other, matched.keys)]
-        if told := list(_descriptions(left, other, matched.by)):
-            more = [f"and {len(told) - _MOST} more"] if len(told) > _MOST else []
-            lines.append(f"only in {side}: {'; '.join([*told[:_MOST], *more])}")
-    return lines
-
-
-def _descriptions(left: pd.DataFrame, other: pd.DataFrame, by: Sequence[str]) -> Iterator[str]:
-    """The widest first, each answer once."""
-    for columns in (["benchmark"], ["model"], ["model", "experiment"], by):
-        names = [name for name in columns if name in by]
-        if names:
-            lacking = _lacking(left, other, names)
-            yield from _groups(left[lacking], names, by)
-            left = left[~lacking]
-    if len(left):
-        asked = left["query_id"].nunique()
-        yield f"{len(left):,} more, to {asked:,} question{'s' * (asked > 1)}"
-
-
-def _groups(lacking: pd.DataFrame, names: Sequence[str], by: Sequence[str]) -> Iterator[str]:
-    """In words: "moody (03, 04)", "steady in 04", "steady, top-k, k = 20 in 04"."""
-    whole = len(names) == 1
-    what = [name for name in names if name != "experiment" and (whole or name != "benchmark")]
-    for _, part in lacking.groupby(what or list(names), sort=False, dropna=False):
-        values = part[what].to_dict("records")[0] if what else {}
-        words = ", ".join(
-            filter(None, (format_setting(str(name), each) for name, each in values.items()))
-        )
-        where = ", ".join(map(_short, part["experiment"].unique())) if "experiment" in by else ""
-        if words and where:
-            yield f"{words} ({where})" if whole else f"{words} in {where}"
-        else:
-            yield words or where
-
-
-def _short(experiment: object) -> str:
-    """The number of a notebook, as 03 of "visual_rag/03_baselines"; else its name."""
-    name = Path(str(experiment)).name
-    number = name.partition("_")[0]
-    return number if number.isdigit() else name
-
-
-def _lacking(table: pd.DataFrame, other: pd.DataFrame, names: Sequence[str]) -> np.ndarray:
-    """Which rows have no counterpart in these columns: bool."""
-    mine, others = (pd.MultiIndex.from_frame(each[list(names)]) for each in (table, other))
-    return ~mine.isin(others)
-
-
-_COLUMNS = ("setting", "A", "B")
-ABSENT = "–"
-"""The text for a parameter that one side lacks."""
-NOT_KEPT = "not recorded"
-Line = tuple[str, str, str]
-
-
-def config_diff(
-    a: pd.DataFrame,
-    b: pd.DataFrame,
-    *,
-    choose_a: Choice | None = None,
-    choose_b: Choice | None = None,
-) -> pd.DataFrame:
-    """Compares the configurations of two sides of answers (of `load_answers`, or `add_questions`),
-    selected as in `paired_answers`. There is one row per difference (setting, A, B), with full
-    texts; no row where nothing differs.
-
-    First come the columns that are compared, then the models that endpoints report, then the judges
-    where they are not the same (`judge_id`), and their prompts where these are known and differ,
-    then parameters of the notebooks that saved the answers, key by key where they are mappings
-    ("decoding.max_new_tokens"), with the experiment after the name where not all of them differ so.
-    Where a side's parameters were not recorded, a row says so. Raises as `match_answers`.
-    """
-    matched = match_answers(a, b, choose_a=choose_a, choose_b=choose_b)
-    compared = [name for name in matched.values if name not in matched.by]
-    lines = [_line(name, *matched.values[name]) for name in compared]
-    sides = matched.sides
-    if apart := "experiment" in matched.by:
-        one, other = sides
-        sides = [
-            one[one["experiment"].isin(set(other["experiment"]))],
-            other[other["experiment"].isin(set(one["experiment"]))],
-        ]
-    lines += [*_served(*sides), *_judges(*sides), *_parameters(*sides, apart=apart)]
-    return pd.DataFrame(lines, columns=list(_COLUMNS))
-
-
-def _line(name: str, a: object, b: object) -> Line:
-    """A line of the table: paths from the project, where that leaves them apart."""
-    told = _in_words(_named(a)), _in_words(_named(b))
-    return (name, *told) if told[0] != told[1] else (name, _in_words(a), _in_words(b))
-
-
-def _in_words(value: object) -> str:
-    if isinstance(value, str):
-        return value
-    if isinstance(value, list):
-        return ", ".join(map(_in_words, value)) or "[]"
-    return json.dumps(value, ensure_ascii=False, default=str)
-
-
-def _named(value: Any) -> Any:  # Any: of a parameter
-    if isinstance(value, str):
-        return portable_path(value)
-    if isinstance(value, list):
-        return [_named(each) for each in value]
-    if isinstance(value, Mapping):
-        return {name: _named(each) for name, each in value.items()}
-    return value
-
-
-def _served(a: pd.DataFrame, b: pd.DataFrame) -> Iterator[Line]:
-    """The models that endpoints say answered, where both sides have some, and others."""
-    names = [Counter(side.get("served_model", pd.Series(dtype=object)).dropna()) for side in (a, b)]
-    for each in names:
-        each.pop("", None)
-    if all(names) and set(names[0]) != set(names[1]):
-        yield "served model", quote_with_counts(names[0]), quote_with_counts(names[1])
-
-
-def _judges(a: pd.DataFrame, b: pd.DataFrame) -> Iterator[Line]:
-    """The judges of both sides, and their words, where they are not the same."""
-    judges = [_single(side, "judge", "judge_id") for side in (a, b)]
-    names = [[name for name, _ in told] for told in judges]
-    if names[0] == names[1]:
-        known = all(key for _, key in [*judges[0], *judges[1]])
-        if judges[0] == judges[1] or not known:
-            return
-        names = [[f"{name} ({key})" for name, key in told] for told in judges]
-    if not all(judges):
-        return
-    yield _line("judge", *names)
-    words = [[each for (each,) in _single(side, "judge_prompt")] for side in (a, b)]
-    if words[0] != words[1]:
-        yield _line("what the judge is asked", *("\n\n".join(each) or ABSENT for each in words))
-
-
-def _single(side: pd.DataFrame, *names: str) -> list[tuple[str, ...]]:
-    """The different rows of some columns, "" where one is missing; [] without the first."""
-    if names[0] not in side:
-        return []
-    columns = side.reindex(columns=list(names)).astype(object).fillna("").astype(str)
-    return list(columns.drop_duplicates().itertuples(index=False, name=None))
-
-
-def _parameters(a: pd.DataFrame, b: pd.DataFrame, *, apart: bool) -> list[Line]:
-    """The parameters that differ, each once; experiments `apart` where both sides have the
-    same ones.
-    """
-    kept = [_kept(side, apart=apart) for side in (a, b)]
-    missing = [not any(told.values()) for told in kept]
-    if any(missing):
-        said = [NOT_KEPT if none else "kept" for none in missing]
-        return [("parameters of the notebook", said[0], said[1])]
-    found: dict[Line, list[str]] = {}
-    having: dict[str, int] = {}
-    for experiment, one in kept[0].items():
-        other = kept[1][experiment]
-        for name in {**one, **other}:
-            for line in _differing(name, one.get(name, ABSENT), other.get(name, ABSENT)):
-                found.setdefault(line, []).append(experiment)
-            having[name] = having.get(name, 0) + 1
-    lines = []
-    for (name, in_a, in_b), where in found.items():
-        everywhere = len(where) == having[name.partition(".")[0]]
-        lines.append((name if everywhere else f"{name} ({', '.join(where)})", in_a, in_b))
-    return lines
-
-
-def _kept(side: pd.DataFrame, *, apart: bool) -> dict[str, Json]:
-    """Experiment → its parameters; all in one, called "", unless they are `apart`."""
-    if "parameters" not in side:
-        return {"": {}}
-    found: dict[str, Json] = {}
-    names = side["experiment"] if apart else [""] * len(side)
-    for name, text in dict.fromkeys(zip(names, side["parameters"], strict=True)):
-        found.setdefault(name, {}).update(
-            json.loads(text) if isinstance(text, str) and text else {}
-        )
-    return found
-
-
-def _differing(name: str, a: Any, b: Any) -> Iterator[Line]:  # Any: of a parameter
-    """The lines of one parameter: none where it is the same."""
-    if a == b:
-        return
-    if isinstance(a, Mapping) or isinstance(b, Mapping):
-        one, other = _keys(a), _keys(b)
-        for key in {**one, **other}:
-            yield from _differing(f"{name}.{key}", one.get(key, ABSENT), other.get(key, ABSENT))
-    else:
-        yield _line(name, a, b)
-
-
-def _keys(value: Any) -> Mapping[str, Any]:  # Any: of a parameter
-    """A mapping as it is; a name alone is the entry of that model."""
-    if isinstance(value, Mapping):
-        return value
-    return {} if value == ABSENT else {"model": value}
-
-
-Choice = Mapping[str, Any]  # Any: texts and numbers, as parameters have them
-"""Column → the value that is selected: {"model": "field-guide-vlm-few", "k": 5}."""
-EACH = (
-    *("answer", "status", "score", "verdict", "judge", "judge_id"),
-    *("doc_ids", "relevant", "relevant_pixel_hashes", "answer_id", "store"),
-)
-"""Columns of each side, with the suffix _a or _b."""
-ASKED = ("group", "question", "references", "score_min", "score_max")
-"""Columns that are the same on both sides."""
-_REPEATS = ["draw", "sample"]
-_NEEDED = ("benchmark", *_REPEATS)
-
-
-@dataclass(frozen=True, slots=True)
-class Pairing:
-    """How the answers of two sides are matched."""
-
-    sides: list[pd.DataFrame]
-    """The selected answers of A and of B."""
-    values: Mapping[str, list[list[object]]]
-    """Column of the condition → its values in A and in B."""
-    by: list[str]
-    """The columns of the condition that must be equal; the others are compared."""
-    keys: list[str]
-    """All columns that must be equal."""
-    single: list[bool]
-    """For each side, whether it has one answer per question."""
 
 
 def paired_answers(
@@ -369,106 +109,136 @@ def paired_answers(
     names: tuple[str, str] = ("A", "B"),
 ) -> pd.DataFrame:
     """Pairs the answers of two sides to one question under the same condition: the columns of the
-    condition, query_id, draw, sample, `ASKED`, stratum, and `EACH` of both sides; a and b name the
-    sides.
+    condition, query_id, draw, sample, group, question, references, score_min, score_max, stratum,
+    and answer, status, score, verdict, judge, doc_ids … of both sides, with the suffix _a or _b; a
+    and b name the sides.
 
     `a` and `b` are judged answers (of `load_answers`, or `judge_answers`); of them the rows that
-    `choose_a` and `choose_b` select. The columns before query_id are the condition of a row. One in
-    which each side has a single, different value is what is compared, and names the side
-    ("field-guide-vlm-few"); where there is none, `names` do. So is one that follows from it, such
-    as the number of documents shown by data set: the sides share none of its values, and without it
-    no answer is duplicated. All others must be equal, and so must draw and sample, unless one side
-    has one answer per question, which is then paired with each of the other. Pairs that several
-    experiments share are taken once. stratum is that of both sides (`assign_stratum`), names both
-    where they differ ("A: in training data, B: not in training data"), is only A's where they
-    differ and so do the judges ("A: right without an image"), and "" where either lacks one. Raises
-    `VragError` where nothing is in common, with what each side has, and where two answers of a side
-    match one of the other.
+    `choose_a` and `choose_b` select. The columns that these name are compared, and name the sides
+    ("field-guide-vlm-few"); without any, `names` do. All other columns before query_id that both
+    sides have, and benchmark, are the condition, and must be equal; so must draw and sample, unless
+    one side has one answer per question, which is then paired with each of the other. Pairs that
+    several experiments share are taken once. stratum is that of both sides (`assign_stratum`),
+    names both where they differ ("A: in training data, B: not in training data"), and is "" where
+    either lacks one. judge_a and judge_b name the judges, with judge_id where only that differs.
+    `.attrs["unmatched"]` holds the numbers of answers of A and of B without a counterpart.
+
+    Raises `VragError`, with the values of the columns on both sides, where a column that was named
+    has several values left on a side, where nothing is in common, and where a side has two answers
+    of one kind.
     """
-    matched = match_answers(a, b, choose_a=choose_a, choose_b=choose_b)
-    sides, by = matched.sides, matched.by
-    values = matched.values
-    pairs = sides[0].merge(sides[1], on=matched.keys, suffixes=("_a", "_b"))
+    sides, compared, by = _select(a, b, choose_a, choose_b)
+    keys = [*by, "query_id"]
+    single = [not side.duplicated(keys).any() for side in sides]
+    if not any(single):
+        keys += _REPEATS
+        for title, side in zip("AB", sides, strict=True):
+            if side.duplicated(keys).any():
+                every = dict.fromkeys(condition_columns(sides[0]) + condition_columns(sides[1]))
+                raise _ambiguous(f"{title} has two answers to one query_id", sides, [*every])
+    pairs = sides[0].merge(sides[1], on=keys, suffixes=("_a", "_b"))
     if pairs.empty:
-        raise VragError(f"compare: A and B have nothing in common. {_apart(values, by)}")
-    numbered = "b" if matched.single[0] else "a"
-    pairs = pairs.rename(columns={f"{name}_a": name for name in ASKED})
-    pairs = pairs.rename(columns={f"{name}_{numbered}": name for name in _REPEATS})
+        raise _ambiguous("A and B have nothing in common", sides, by)
+    numbered = "b" if single[0] else "a"
+    pairs = pairs.rename(
+        columns={f"{name}_a": name for name in _COMMON}
+        | {f"{name}_{numbered}": name for name in _REPEATS}
+    )
     pairs["stratum"] = _strata(pairs)
-    both = [*(f"{name}_a" for name in EACH), *(f"{name}_b" for name in EACH)]
-    shown = [*by, "query_id", *_REPEATS, *ASKED, "stratum", *both]
-    compared = [name for name in values if name not in by]
-    called = [_called(values, compared, side) or names[side] for side in (0, 1)]
-    pairs = pairs[[name for name in shown if name in pairs]]
-    return _once(pairs, by).assign(a=called[0], b=called[1])
+    same_name = pairs["judge_a"].eq(pairs["judge_b"]) & pairs["judge_id_a"].ne(pairs["judge_id_b"])
+    for letter, side, name in zip("ab", sides, names, strict=True):
+        words = [format_setting(column, side[column].iloc[0]) for column in compared]
+        pairs[letter] = ", ".join(filter(None, words)) or name
+        judge = pairs[f"judge_{letter}"]
+        full = judge + " (" + pairs[f"judge_id_{letter}"] + ")"
+        pairs[f"judge_{letter}"] = judge.mask(same_name, full)
+    each = [f"{name}_{side}" for side in "ab" for name in _EACH]
+    columns = [*by, "query_id", *_REPEATS, *_COMMON, "stratum", *each, "a", "b"]
+    pairs = _without_repeats(pairs[[name for name in columns if name in pairs]], by)
+    index = [pd.MultiIndex.from_frame(side[keys]) for side in sides]
+    pairs.attrs["unmatched"] = [
+        int((~mine.isin(other)).sum()) for mine, other in (index, index[::-1])
+    ]
+    return pairs
 
 
-def match_answers(
-    a: pd.DataFrame,
-    b: pd.DataFrame,
-    *,
-    choose_a: Choice | None = None,
-    choose_b: Choice | None = None,
-) -> Pairing:
-    """Finds the columns by which the answers of both sides are matched, as in `paired_answers`.
-    Raises `VragError` for a choice that does not exist, and where two answers of a side match one
-    of the other.
+def _select(
+    a: pd.DataFrame, b: pd.DataFrame, choose_a: Choice | None, choose_b: Choice | None
+) -> tuple[list[pd.DataFrame], list[str], list[str]]:
+    """The chosen answers of both sides, the named columns in which these differ, and the columns
+    in which they must be equal.
     """
     sides = [_chosen(a, choose_a or {}, "A"), _chosen(b, choose_b or {}, "B")]
-    how = [name for name in _how(sides[0]) if name in _how(sides[1])]
-    values = {name: [list(dict.fromkeys(side[name])) for side in sides] for name in how}
-    compared = [name for name in how if name != "benchmark" and _differ(*values[name])]
-    compared += _follow(sides, values, compared)
-    by = [name for name in how if name not in compared]
-    single = [not side.duplicated([*by, "query_id"]).any() for side in sides]
-    keys = [*by, "query_id", *([] if any(single) else _REPEATS)]
-    if not any(single):
-        _check_single(sides[0], keys, "A")
-        _check_single(sides[1], keys, "B")
-    return Pairing(sides, values, by, keys, single)
+    both = [name for name in condition_columns(sides[0]) if name in condition_columns(sides[1])]
+    named = [name for name in both if name in {*(choose_a or {}), *(choose_b or {})}]
+    for name in named:
+        if any(side[name].nunique() > 1 for side in sides):
+            raise _ambiguous(f"{name} has several values on one side", sides, [name])
+    compared = [name for name in named if sides[0][name].iloc[0] != sides[1][name].iloc[0]]
+    return sides, compared, [name for name in both if name not in compared or name == "benchmark"]
 
 
-def judges_differ(pairs: pd.DataFrame) -> pd.Series:
-    """Whether the scores of each row of `paired_answers` are of two judges, by name or, where that
-    is one, by judge_id: bool. False where a side was saved without its judge.
-    """
-    apart = pd.Series(False, pairs.index)
-    for name in ("judge", "judge_id"):
-        if {f"{name}_a", f"{name}_b"} <= set(pairs):
-            a, b = pairs[f"{name}_a"], pairs[f"{name}_b"]
-            apart |= a.fillna("").ne("") & b.fillna("").ne("") & (a != b)
-    return apart
+def _chosen(table: pd.DataFrame, choice: Choice, side: str) -> pd.DataFrame:
+    """The rows of a choice. In columns of the condition 5.0 is 5, and a missing value ""."""
+    require_columns(table, ["benchmark", *_REPEATS, *NEEDED], f"compare: answers of {side}")
+    how = condition_columns(table)
+    plain = table[how].convert_dtypes().astype(object)
+    judges = table.reindex(columns=["judge", "judge_id"]).astype(object).fillna("")
+    table = table.assign(**plain.where(plain.notna(), ""), **judges)
+    for name, value in choice.items():
+        if name not in how:
+            raise VragError(
+                f"compare: {side} has no column {name!r}; expected one of {', '.join(how)}."
+            )
+        fits = table[name].astype(str) == str(value)
+        if not fits.any():
+            found = ", ".join(map(str, table[name].unique()))
+            raise VragError(f"compare: {side} has no {name} = {value!r}; found {found}.")
+        table = table[fits]
+    return table
 
 
-def judge_names(pairs: pd.DataFrame, side: str) -> pd.Series:
-    """The judge of each answer of a side, "a" or "b", of `paired_answers`: "rule", or with its key,
-    "o4-mini (1f0c2a9b7d34)", where only that distinguishes the two sides.
-    """
-    if not {"judge_a", "judge_b"} <= set(pairs):
-        return pairs.get(f"judge_{side}", pd.Series(index=pairs.index, dtype=object))
-    names = pairs[f"judge_{side}"]
-    alike = judges_differ(pairs) & (pairs["judge_a"] == pairs["judge_b"])
-    if not alike.any():
-        return names
-    return names.mask(alike, names.astype(str) + " (" + pairs[f"judge_id_{side}"] + ")")
+def _ambiguous(reason: str, sides: Sequence[pd.DataFrame], columns: Sequence[str]) -> VragError:
+    """An error that lists which of the columns have more than one value, and what to type."""
+    rows = []
+    for name in columns:
+        in_a, in_b = (list(map(str, side.get(name, pd.Series()).unique())) for side in sides)
+        if len({*in_a, *in_b}) > 1:
+            rows.append((bool({*in_a} & {*in_b}), name, in_a, in_b))
+    if not rows:
+        return VragError(f"compare: {reason}, and no column before query_id tells them apart.")
+    rows.sort(key=lambda row: row[0])
+    listed = [
+        f"{name} is {', '.join(in_a) or ABSENT} in A and {', '.join(in_b) or ABSENT} in B"
+        for _, name, in_a, in_b in rows
+    ]
+    _, name, in_a, in_b = rows[0]
+    other = [value for value in in_b if value != in_a[0]] if in_a else in_b
+    example = f"--a {name}={(in_a or in_b)[0]} --b {name}={(other or in_a)[0]}"
+    return VragError(f"compare: {reason}; {'; '.join(listed)}. Name one value, as in {example}.")
 
 
-def flips(pairs: pd.DataFrame) -> pd.DataFrame:
-    """The rows of `paired_answers` whose score differs, with direction ("n_improved" where it is
-    higher in b, "n_worsened" where it is lower). Improved ones come first; each are sorted by
-    stratum, then from the largest difference. Two answers that are paired in several draws, since
-    their prompts were the same, are one row.
-    """
-    difference = pairs["score_b"].astype(float) - pairs["score_a"].astype(float)
-    direction = np.where(difference > 0, "n_improved", "n_worsened")
-    place = pairs["stratum"].map(sort_strata(pairs["stratum"]).index)
-    changed = pairs.assign(direction=direction, _place=place, _size=-difference.abs())
-    order = ["direction", "_place", "_size"]
-    changed = changed[difference.fillna(0) != 0].sort_values(order, kind="stable")
-    ids = [name for name in ("answer_id_a", "answer_id_b") if name in changed]
-    if ids:
-        changed = changed.drop_duplicates([*condition_columns(pairs), "query_id", *ids])
-    return changed.drop(columns=["_place", "_size"]).reset_index(drop=True)
+def _strata(pairs: pd.DataFrame) -> pd.Series:
+    """The stratum of both sides; `NO_STRATUM` where either lacks one."""
+    if not {"stratum_a", "stratum_b"} <= set(pairs):
+        return pd.Series(NO_STRATUM, pairs.index)
+    a, b = (pairs[f"stratum_{side}"].fillna(NO_STRATUM).astype(str) for side in "ab")
+    a, b = a.str.removesuffix(LEFT_OUT), b.str.removesuffix(LEFT_OUT)
+    both = a.where(a == b, "A: " + a + ", B: " + b)
+    return both.mask((a == NO_STRATUM) | (b == NO_STRATUM), NO_STRATUM)
+
+
+def _without_repeats(pairs: pd.DataFrame, by: list[str]) -> pd.DataFrame:
+    """The pairs, by condition, without those whose answers and scores an earlier experiment had."""
+    if "experiment" not in by or pairs["experiment"].nunique() == 1:
+        return pairs
+    content = pairs[["query_id", "answer_a", "answer_b", "score_a", "score_b"]].astype(str)
+    hashes = pd.util.hash_pandas_object(content, index=False)
+    same = hashes.groupby([pairs[name] for name in by]).transform("sum")
+    others = [pairs[name] for name in by if name != "experiment"]
+    first = pairs["experiment"].groupby([*others, same]).transform("first")
+    order = pairs.groupby(by, sort=False).ngroup().sort_values(kind="stable").index
+    return pairs.loc[order[(pairs["experiment"] == first)[order]]].reset_index(drop=True)
 
 
 def format_setting(name: str, value: object) -> str:
@@ -483,143 +253,90 @@ def side_name(side: str, name: str) -> str:
     return side if name == side else f"{side}: {name}"
 
 
-def condition_columns(pairs: pd.DataFrame) -> list[str]:
-    """The columns of `paired_answers` that give the condition of both sides."""
-    return list(pairs.columns[: pairs.columns.get_loc("query_id")])
-
-
-def _how(table: pd.DataFrame) -> list[str]:
+def condition_columns(table: pd.DataFrame) -> list[str]:
+    """The columns of answers, or of `paired_answers`, that give their condition: those before
+    query_id, without draw and sample.
+    """
     before = table.columns[: table.columns.get_loc("query_id")]
     return [name for name in before if name not in _REPEATS]
 
 
-def _chosen(table: pd.DataFrame, choice: Choice, side: str) -> pd.DataFrame:
-    """The rows that a side's choice names, with plain values in what says how."""
-    if missing := [name for name in (*_NEEDED, *NEEDED) if name not in table]:
-        raise VragError(
-            f"compare: the answers of {side} have no column {missing[0]!r}; found"
-            f" {', '.join(map(str, table.columns))}. Expected a table of `judge_answers`."
-        )
-    how = _how(table)
-    table = table.assign(**{name: table[name].astype(object).map(_plain) for name in how})
-    for name, value in choice.items():
-        if name not in how:
-            raise VragError(
-                f"compare: {side} has no column {name!r} to choose by; expected one of"
-                f" {', '.join(how)}."
-            )
-        fits = table[name].astype(str) == str(value)
-        if not fits.any():
-            found = ", ".join(map(str, dict.fromkeys(table[name])))
-            raise VragError(f"compare: {side} has no {name} = {value!r}; found {found}.")
-        table = table[fits]
-    return table
-
-
-def _plain(value: object) -> object:
-    """A value as it is matched and shown: 5 for 5.0, "" for nothing."""
-    if value is None or value is pd.NA or (isinstance(value, float) and math.isnan(value)):
-        return ""
-    return int(value) if isinstance(value, float) and value.is_integer() else value
-
-
-def _differ(a: Sequence[object], b: Sequence[object]) -> bool:
-    """Whether each side has one value, and they are two."""
-    return len(a) == 1 and len(b) == 1 and a != b
-
-
-def _follow(
-    sides: Sequence[pd.DataFrame], values: Mapping[str, list[list[object]]], compared: list[str]
-) -> list[str]:
-    """The columns that have no value in common and tell no two answers of a side apart."""
-    found: list[str] = []
-    for name in values:
-        a, b = values[name]
-        if name in ("benchmark", *compared) or set(a) & set(b):
-            continue
-        keys = [each for each in values if each not in (name, *compared, *found)]
-        keys += ["query_id", *_REPEATS]
-        if not any(side.duplicated(keys).any() for side in sides):
-            found.append(name)
-    return found
-
-
-def _called(values: Mapping[str, list[list[object]]], compared: list[str], side: int) -> str:
-    """What a side is called after what is compared: "top_k, k = 5"."""
-    single = [name for name in compared if len(values[name][side]) == 1]
-    told = [(name, values[name][side][0]) for name in single if name != "experiment"]
-    words = [format_setting(name, value) for name, value in told]
-    experiment = str(values["experiment"][side][0]) if compared == ["experiment"] else ""
-    return ", ".join(word for word in words if word) or experiment
-
-
-def _strata(pairs: pd.DataFrame) -> list[str]:
-    """What both sides of each pair knew, in one name; `NO_STRATUM` where either lacks one.
-    Another judge's verdict on B says nothing of what B knew: A's stratum is then both's.
+def flips(pairs: pd.DataFrame) -> pd.DataFrame:
+    """The rows of `paired_answers` whose score differs, with direction ("n_improved" where it is
+    higher in b, "n_worsened" where it is lower). Improved ones come first; each are sorted by
+    stratum, then from the largest difference. Two answers that are paired in several draws, since
+    their prompts were the same, are one row.
     """
-    if not {"stratum_a", "stratum_b"} <= set(pairs):
-        return [NO_STRATUM] * len(pairs)
-    sides = [pairs[f"stratum_{side}"].fillna(NO_STRATUM).astype(str) for side in "ab"]
-    a, b = (side.str.removesuffix(LEFT_OUT) for side in sides)
-    names = ("A: " + a + ", B: " + b).where(a != b, a)
-    if (a != b)[judges_differ(pairs)].any():
-        names = names.mask(judges_differ(pairs), "A: " + a)
-    return list(names.mask((a == NO_STRATUM) | (b == NO_STRATUM), NO_STRATUM))
+    difference = (pairs["score_b"].astype(float) - pairs["score_a"].astype(float)).fillna(0)
+    strata = pairs["stratum"].map(sort_strata(pairs["stratum"]).index)
+    order = np.lexsort([-difference.abs(), strata, difference < 0])
+    direction = np.where(difference > 0, "n_improved", "n_worsened")
+    changed = pairs.assign(direction=direction).iloc[order]
+    changed = changed[difference.iloc[order] != 0]
+    if {"answer_id_a", "answer_id_b"} <= set(changed):
+        by = condition_columns(pairs)
+        changed = changed.drop_duplicates([*by, "query_id", "answer_id_a", "answer_id_b"])
+    return changed.reset_index(drop=True)
 
 
-def _check_single(side: pd.DataFrame, keys: list[str], title: str) -> None:
-    twice = side[side.duplicated(keys)]
-    if len(twice):
-        where = ", ".join(f"{name} = {twice[name].iloc[0]}" for name in keys)
-        raise VragError(
-            f"compare: {title} has two answers of {where}; expected one. Put the column that tells"
-            " them apart before query_id when they are saved, or choose one experiment."
-        )
+def config_diff(
+    a: pd.DataFrame,
+    b: pd.DataFrame,
+    *,
+    choose_a: Choice | None = None,
+    choose_b: Choice | None = None,
+) -> pd.DataFrame:
+    """Compares the configurations of two sides of answers (of `load_answers`, or `add_questions`),
+    selected as in `paired_answers`. There is one row per difference: setting, A, B, with full
+    texts, and experiment, those that differ so ("" for all); no row where nothing differs.
+
+    Settings are the columns that are compared, the judge and its prompt, the models that endpoints
+    report, and the parameters of the notebooks that saved the answers, key by key where they are
+    mappings ("decoding.max_new_tokens"). "–" stands for one that a side lacks. Raises as
+    `paired_answers`.
+    """
+    sides, compared, by = _select(a, b, choose_a, choose_b)
+    if "experiment" in by:
+        shared = {*sides[0]["experiment"]} & {*sides[1]["experiment"]}
+        sides = [side[side["experiment"].isin(shared)] for side in sides]
+    else:
+        sides = [side.assign(experiment="") for side in sides]
+    configs = [_config(side, compared) for side in sides]
+    both = pd.concat(configs, axis=1, keys=["A", "B"]).fillna(ABSENT)
+    differ = both[both["A"] != both["B"]].reset_index()
+    rows = differ.groupby(["setting", "A", "B"], sort=False)["experiment"].agg(", ".join)
+    every = ", ".join(sides[0]["experiment"].unique())
+    return rows.reset_index().replace({"experiment": {every: ""}})
 
 
-def _apart(values: Mapping[str, list[list[object]]], by: list[str]) -> str:
-    """Why nothing fits: columns in which no value is on both sides."""
-    for name in by:
-        a, b = values[name]
-        if not set(a) & set(b):
-            told = [", ".join(map(str, side)) for side in (a, b)]
-            return (
-                f"{name} is {told[0]} in A and {told[1]} in B. Choose one on either side, as by"
-                f" --a {name}={a[0]} --b {name}={b[0]}, and it is what is compared."
-            )
-    return "No question was asked on both sides in the same way."
+def _config(side: pd.DataFrame, named: Sequence[str]) -> pd.Series:
+    """(setting, experiment) → its value as text."""
+    found: dict[tuple[str, str], str] = {}
+    for experiment, rows in side.groupby("experiment", sort=False):
+        known: dict[str, str] = {}
+        for name in [*named, "judge", "judge_id", "judge_prompt", "served_model"]:
+            values = sorted({*map(str, rows[name].dropna())} - {""}) if name in rows else []
+            if values:
+                known[name] = ", ".join(values)
+        for text in rows["parameters"].unique() if "parameters" in rows else []:
+            for given in pd.json_normalize(json.loads(text or "{}")).to_dict("records"):
+                known |= {name: _text(given[name]) for name in map(str, given) if name not in known}
+        found |= {(name, str(experiment)): text for name, text in known.items()}
+    index = pd.MultiIndex.from_tuples(found, names=["setting", "experiment"])
+    return pd.Series(list(found.values()), index, dtype=object)
 
 
-def _once(pairs: pd.DataFrame, by: list[str]) -> pd.DataFrame:
-    """The pairs without ways of asking that an earlier experiment had, answer by answer."""
-    if "experiment" not in by or pairs["experiment"].nunique() == 1:
-        return pairs
-    others = [name for name in by if name != "experiment"]
-    seen: set[tuple[object, ...]] = set()
-    kept = []
-    for _, part in pairs.groupby(by, sort=False, dropna=False):
-        told = part[["query_id", "answer_a", "answer_b", "score_a", "score_b"]].astype(str)
-        mark = (*part[others].iloc[0], *sorted(told.itertuples(index=False, name=None)))
-        if mark not in seen:
-            kept.append(part)
-        seen.add(mark)
-    return pd.concat(kept, ignore_index=True)
-
-
-_SIDES = ["value_a", "ci_low_a", "ci_high_a", "value_b", "ci_low_b", "ci_high_b"]
-_MEANS = [*_SIDES, "value", "ci_low", "ci_high", "n", "n_groups", "n_failed"]
-OTHERWISE = "different judges"
-"""The verdict where two judges gave the scores: they do not compare the answers."""
-_TESTS = [
-    *("n_improved", "n_worsened", "p", "p_holm", "test", "mde", "mde_is_lower_bound", "verdict")
-]
+def _text(value: object) -> str:
+    if isinstance(value, str):
+        return portable_path(value)
+    return json.dumps(value, ensure_ascii=False, default=str)
 
 
 def paired_tests(pairs: pd.DataFrame) -> pd.DataFrame:
     """Paired tests on `paired_answers`, for each condition by stratum and then over all questions.
     Columns: those of the condition, stratum, metric, a and b (names of the sides), baseline (that
-    of a), value_a, value_b (with ci_low_a … ci_high_b), value (b − a), ci_low, ci_high, n,
-    n_groups, n_failed, n_improved, n_worsened, p, p_holm, test, mde, mde_is_lower_bound, verdict.
+    of a), judge_a, judge_b, value_a, value_b (with ci_low_a … ci_high_b), value (b − a), ci_low,
+    ci_high, n, n_groups, n_failed, n_improved, n_worsened, p, p_holm, test, mde, verdict.
 
     Means are over the n questions, in n_groups groups, with a score on both sides; a question's
     draws are averaged first. n_failed counts questions without a score on one side. n_improved and
@@ -628,129 +345,121 @@ def paired_tests(pairs: pd.DataFrame) -> pd.DataFrame:
     questions independent), or that of the interval where test is "t"; p_holm corrects it for all
     rows of the same stratum, as `paired_differences` does: each stratum and all questions are
     families of their own. mde is the minimum detectable difference
-    (`minimum_detectable_difference`) at 5 % ÷ rows of the family with a power of 80 %; where
-    mde_is_lower_bound is True fewer questions change than it takes, and mde is what changes in one
-    direction alone would need. verdict is "higher" or "lower" where the interval excludes 0 and
-    p_holm is below 0.05, else "not significant"; "no score" for n = 0; `OTHERWISE` where different
-    judges scored the two sides. judge_a and judge_b name the judges, where both are known. A
-    stratum that holds all pairs of a condition has no row of its own.
+    (`minimum_detectable_difference`) at 5 % ÷ rows of the family with a power of 80 %. verdict is
+    "higher" or "lower" where the interval excludes 0 and p_holm is below 0.05, else "not
+    significant"; "no score" for n = 0; `DIFFERENT_JUDGES` where different judges scored the two
+    sides. A stratum that holds all pairs of a condition has no row of its own.
     """
     by = condition_columns(pairs)
-    cells: list[tuple[tuple[object, ...], pd.DataFrame]] = []
-    for key, part in pairs.groupby(by, sort=False, dropna=False):
-        cells += [((*key, name, "score"), some) for name, some in _separate(part)]
-    family = Counter(key[len(by)] for key, _ in cells)  # by the stratum
-    rows = [(*key, *_row(part, LEVEL / family[key[len(by)]])) for key, part in cells]
-    before = [*by, "stratum", "metric"]
-    table = pd.DataFrame(rows, columns=[*before, *_MEANS, *_TESTS[:3], *_TESTS[4:7]])
-    a, b = str(pairs["a"].iloc[0]), str(pairs["b"].iloc[0])
-    table = table.assign(a=a, b=b, baseline=a)
+    cells: list[tuple[tuple[Hashable, ...], pd.DataFrame]] = []
+    for key, rows in pairs.groupby(by, sort=False, dropna=False):
+        cells += [((*key, stratum), part) for stratum, part in _by_stratum(rows)]
+    family = Counter(key[-1] for key, _ in cells)
+    names = [*by, "stratum"]
+    table = pd.DataFrame(
+        [
+            dict(zip(names, key, strict=True)) | _test(part, LEVEL / family[key[-1]])
+            for key, part in cells
+        ]
+    )
     table["p_holm"] = table.groupby("stratum")["p"].transform(lambda p: holm(p.to_numpy(float)))
-    parts = [part for _, part in cells]
-    apart = [bool(judges_differ(part).any()) for part in parts]
-    known = {"judge_a", "judge_b"} <= set(pairs)
-    judges = {
-        f"judge_{side}": [judge_label(part, side) for part in parts] for side in "ab" if known
+    outside = (table["ci_low"] > 0) | (table["ci_high"] < 0)
+    table["verdict"] = np.select(
+        [
+            [bool(judges_differ(part).any()) for _, part in cells],
+            table["n"] == 0,
+            ~(outside & (table["p_holm"] < LEVEL)),
+            table["value"] > 0,
+        ],
+        [DIFFERENT_JUDGES, "no score", "not significant", "higher"],
+        "lower",
+    )
+    return table
+
+
+def _by_stratum(rows: pd.DataFrame) -> Iterator[tuple[str, pd.DataFrame]]:
+    """Each stratum of the pairs, unless it holds all of them, and all of them."""
+    for name in sort_strata(rows["stratum"]):
+        inside = rows["stratum"] == name
+        if name != NO_STRATUM and not inside.all():
+            yield name, rows[inside]
+    yield ALL, rows
+
+
+def _test(part: pd.DataFrame, level: float) -> dict[str, object]:
+    """The columns of `paired_tests` after stratum, for one row."""
+    scores = ["score_a", "score_b"]
+    known = part.astype(dict.fromkeys(scores, float)).dropna(subset=scores)
+    means = known.groupby(["query_id", "group"], sort=False)[scores].mean().reset_index()
+    groups, scale = means["group"], scale_of(part)
+    difference = (means["score_b"] - means["score_a"]).round(12).to_numpy(float)
+    name = str(part["a"].iloc[0])
+    row: dict[str, object] = {"metric": "score", "a": name, "b": part["b"].iloc[0]}
+    row |= {"baseline": name}
+    for side in ("judge_a", "judge_b"):
+        row[side] = " | ".join(part[side].unique())
+    for end, values in means[scores].assign(difference=difference).items():
+        ends = scale.differences if end == "difference" else scale
+        found = estimate(values.to_numpy(float), groups, scale=ends)
+        numbers = {"value": found.value, "ci_low": found.ci_low, "ci_high": found.ci_high}
+        suffix = str(end).removeprefix("score").removeprefix("difference")
+        row |= {f"{name}{suffix}": number for name, number in numbers.items()}
+    p, test, mde = math.nan, "", math.nan
+    if len(means):
+        p, test = sign_flip_test(difference, groups), "exact sign-flip test"
+        if math.isnan(p):
+            p, test = cluster_mean(difference, groups, scale.differences).p_value(), "t"
+        mde = minimum_detectable_difference(difference, groups, scale, level=level)
+    return row | {
+        "n": len(means),
+        "n_groups": groups.nunique(),
+        "n_failed": part["query_id"].nunique() - len(means),
+        "n_improved": int((difference > 0).sum()),
+        "n_worsened": int((difference < 0).sum()),
+        "p": p,
+        "p_holm": math.nan,
+        "test": test,
+        "mde": mde,
     }
-    told = zip(table.to_dict("records"), apart, strict=True)
-    table["verdict"] = [OTHERWISE if other else _verdict(row) for row, other in told]
-    table = table.assign(**judges)
-    return table[[*before, "a", "b", "baseline", *judges, *_MEANS, *_TESTS]]
 
 
-def judge_label(pairs: pd.DataFrame, side: str) -> str:
-    """The judge of a side, "a" or "b", of `paired_answers` (`judge_names`), such as "rule"; ""
-    where the answers were saved without it.
+def judges_differ(pairs: pd.DataFrame) -> pd.Series:
+    """Whether two judges, both known, scored the two answers of each row of `paired_answers`:
+    bool.
     """
-    return " | ".join(map(str, judge_names(pairs, side).dropna().unique()))
+    a, b = pairs["judge_a"], pairs["judge_b"]
+    return (a != "") & (b != "") & (a != b)
 
 
 def paired_tests_table(differences: pd.DataFrame, pairs: pd.DataFrame) -> pd.DataFrame:
-    """Formats `to_percent(paired_tests(pairs))` as a table, without columns that are the same in
-    all rows and do not describe the arms.
+    """Formats `to_percent(paired_tests(pairs))` as a table, without columns of the condition that
+    are the same in all rows.
     """
-    a, b = (side_name(side, pairs[side.lower()].iloc[0]) for side in "AB")
-    asked = [name for name in condition_columns(pairs) if (differences[name] != "").any()]
-    names = [*asked, "stratum"]
-    table = differences[[name for name in names if differences[name].nunique() > 1] or names[:1]]
+    names = [*condition_columns(pairs), "stratum"]
+    varying = [name for name in names if differences[name].nunique() > 1] or ["stratum"]
+    table = differences[varying]
     if "setting" in table:
         table = table.assign(setting=table["setting"].map(setting_name))
-    changed = differences["n_improved"].map("+{}".format) + differences["n_worsened"].map(
-        " −{}".format
-    )
-    return table.assign(
-        **{
-            a: _side_cells(differences, "a"),
-            b: _side_cells(differences, "b"),
-            "B − A (percentage points)": ci_cells(differences),
-            "n": differences["n"],
-            "n_groups": differences["n_groups"],
-            **({"failed": differences["n_failed"]} if differences["n_failed"].any() else {}),
-            "changed (+ / −)": changed,
-            "p": differences["p"].map(format_p) + differences["test"].map({"t": " (t)"}).fillna(""),
-            "p (Holm)": differences["p_holm"].map(format_p),
-            "minimum detectable difference": _smallest_cells(differences),
-            "verdict (B against A)": differences["verdict"],
-        }
-    )
+    a, b = (side_name(side, pairs[side.lower()].iloc[0]) for side in "AB")
+    gained, lost = (differences[name].astype(str) for name in ("n_improved", "n_worsened"))
+    failed = {"failed": differences["n_failed"]} if differences["n_failed"].any() else {}
+    columns = {
+        a: ci_cells(differences, suffix="_a"),
+        b: ci_cells(differences, suffix="_b"),
+        "B − A (percentage points)": ci_cells(differences),
+        "n": differences["n"],
+        "n_groups": differences["n_groups"],
+        **failed,
+        "changed (+ / −)": "+" + gained + " −" + lost,
+        "p": differences["p"].map(format_p) + differences["test"].map({"t": " (t)"}).fillna(""),
+        "p (Holm)": differences["p_holm"].map(format_p),
+        "minimum detectable difference": differences["mde"]
+        .map("{:.1f}".format)
+        .replace("nan", "–"),
+        "verdict (B against A)": differences["verdict"],
+    }
+    return table.assign(**columns)
 
 
-def _smallest_cells(differences: pd.DataFrame) -> pd.Series:
-    """ "16.3", "≥ 16.3" where that is a lower bound, "–" where nothing could be found."""
-    numbers = differences["mde"].map("{:.1f}".format).replace("nan", "–")
-    return differences["mde_is_lower_bound"].map({True: "≥ ", False: ""}) + numbers
-
-
-def _side_cells(differences: pd.DataFrame, side: str) -> pd.Series:
-    """The mean of a side with its interval."""
-    names = ["value", "ci_low", "ci_high"]
-    columns = {f"{name}_{side}": name for name in names}
-    return ci_cells(differences[list(columns)].rename(columns=columns))
-
-
-def _separate(part: pd.DataFrame) -> Iterator[tuple[str, pd.DataFrame]]:
-    """Each stratum of the pairs, unless it holds all of them, and all of them."""
-    for name in sort_strata(part["stratum"]):
-        inside = part["stratum"] == name
-        if name != NO_STRATUM and not inside.all():
-            yield name, part[inside]
-    yield ALL, part
-
-
-def _row(part: pd.DataFrame, level: float) -> tuple[object, ...]:
-    """The numbers of one way of asking, in one stratum."""
-    scores = part[["query_id", "group", "score_a", "score_b"]].astype(
-        {"score_a": float, "score_b": float}
-    )
-    known = scores.dropna(subset=["score_a", "score_b"])
-    n_failed = scores["query_id"].nunique() - known["query_id"].nunique()
-    if known.empty:
-        nothing = [math.nan] * 9
-        return (*nothing, 0, 0, n_failed, 0, 0, math.nan, "", math.nan, False)
-    means = known.groupby(["query_id", "group"], sort=False)[["score_a", "score_b"]].mean()
-    difference = (means["score_b"] - means["score_a"]).round(12).to_numpy(float)
-    groups = means.index.get_level_values("group").to_numpy()
-    scale = scale_of(part)
-    found = cluster_mean(difference, groups, scale.differences)
-    p, test = sign_flip_test(difference, groups), "exact sign-flip test"
-    if math.isnan(p):
-        p, test = found.p_value(), "t"
-    smallest = minimum_detectable_difference(difference, groups, scale, level=level)
-    floor = smallest / scale.width > float(np.mean((difference / scale.width) ** 2))
-    gained, lost = int((difference > 0).sum()), int((difference < 0).sum())
-    sides: list[float] = []
-    for name in ("score_a", "score_b"):
-        mean = cluster_mean(means[name].to_numpy(float), groups, scale)
-        sides += [mean.value, *mean.interval()]
-    counts = (len(means), len(set(groups)), n_failed)
-    known_of = (*sides, found.value, *found.interval(), *counts)
-    return (*known_of, gained, lost, p, test, smallest, floor)
-
-
-def _verdict(row: Mapping[Hashable, Any]) -> str:  # Any: a row of a table
-    if not row["n"]:
-        return "no score"
-    outside = row["ci_low"] > 0 or row["ci_high"] < 0
-    if not (outside and row["p_holm"] < LEVEL):
-        return "not significant"
-    return "higher" if row["value"] > 0 else "lower"
+def _mde(difference: float) -> str:
+    return ABSENT if math.isnan(difference) else f"{difference:.1f}"

@@ -18,12 +18,11 @@ from vrag_kit.plotting.differences import forest_plot
 from vrag_kit.plotting.distractors import distractor_cost_figure
 from vrag_kit.plotting.gcue import gcue_figure
 from vrag_kit.plotting.images import question_images
-from vrag_kit.plotting.latex import to_latex
 from vrag_kit.plotting.levels import point_plot
 from vrag_kit.plotting.retrieval import contact_sheet, retrieved_images, retriever_figure
 from vrag_kit.plotting.rouge import rouge_figure
 from vrag_kit.plotting.save import save_figure
-from vrag_kit.plotting.save_table import save_table
+from vrag_kit.plotting.save_table import save_table, to_latex
 from vrag_kit.plotting.shares import label_share_figure
 from vrag_kit.plotting.slices import slice_forest_plot
 from vrag_kit.plotting.style import model_colors

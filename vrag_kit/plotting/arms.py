@@ -27,8 +27,8 @@ _ROOM = 44
 def paired_tests_figure(differences: pd.DataFrame, a: str, b: str) -> Figure:
     """Draws `to_percent(paired_tests(…))` of the arms `a` and `b`, one line per row. On the left
     are the questions that score higher in either, on the right the difference in points with its 95
-    % interval. A grey band is below the minimum detectable difference: hatched where that is a
-    lower bound, full where nothing is detectable.
+    % interval. A grey band is below the minimum detectable difference, and full where nothing is
+    detectable.
     """
     names = list(differences.columns[: differences.columns.get_loc(_BEFORE)])
     varying = [name for name in names if differences[name].nunique() > 1] or names[:1]
@@ -58,14 +58,12 @@ def paired_tests_figure(differences: pd.DataFrame, a: str, b: str) -> Figure:
 def _note(differences: pd.DataFrame) -> str:
     """What bars are, and what of the grey there is."""
     blind = differences["mde"].isna()
-    words = ["Bars: 95 % intervals."]
+    words = "Bars: 95 % intervals."
     if not blind.all():
-        words.append("Grey: below the minimum detectable difference (power 80 %).")
-    if differences["mde_is_lower_bound"].any():
-        words[-1] += " Hatched: lower bounds (few questions changed)."
+        words += " Grey: below the minimum detectable difference (power 80 %)."
     if blind.any():
-        words.append("Fully grey: too few questions to detect any difference.")
-    return "\n".join([" ".join(words[:2]), *words[2:]])
+        words += "\nFully grey: too few questions change to detect any difference."
+    return words
 
 
 def _line(row: Mapping[Hashable, object]) -> str:
@@ -93,8 +91,5 @@ def _apart(axis: Axes, table: pd.DataFrame, y: np.ndarray, color: str) -> None:
     ends = np.nan_to_num(table[["ci_low", "ci_high", "mde"]].to_numpy(float))
     bound = 1.06 * max(1.0, float(abs(ends).max()))
     unseen = table["mde"].fillna(bound)
-    bands = axis.barh(y, 2 * unseen, left=-unseen, height=0.6, linewidth=0, zorder=0)
-    for band, floor in zip(bands, table["mde_is_lower_bound"], strict=True):
-        band.set(facecolor=to_rgba(GREY, 0.25), edgecolor=to_rgba(GREY, 0.6))
-        band.set_hatch("///" if floor else None)
+    axis.barh(y, 2 * unseen, left=-unseen, height=0.6, color=to_rgba(GREY, 0.25), zorder=0)
     axis.set(xlim=(-bound, bound), xlabel="B − A (percentage points)")

@@ -38,24 +38,17 @@ def compare(
     detectable difference, and each changed answer with its prompt's images.
     Writes compare.html, compare.csv, compare.tex, what_differs.csv and flips.csv.
     """
-    from vrag_kit.runner.compare import APART, RunComparison, compare_runs
+    from vrag_kit.runner.compare import compare_runs, comparison_folder
 
-    chosen = {"choose_a": choose_a or (), "choose_b": choose_b or ()}
-    sides = RunComparison(a=a, b=b or a, only=only, **chosen)
-    there = to or Path("runs/compare") / sides.folder()
-    found = compare_runs(sides, there)
+    b, chosen = b or a, (choose_a or (), choose_b or ())
+    folder = to or comparison_folder(a, b, *chosen, only)
+    found = compare_runs(a, b, folder, choose_a=chosen[0], choose_b=chosen[1], only=only)
     print(found.table.to_string(index=False))
     if len(found.differs):
         print(found.differs.map(_in_a_line).to_string(index=False))
-    for line in found.left_out:
-        print(f"not compared, {line}")
-    if found.judges:
-        print(found.judges)
-    apart = found.judges.startswith(APART)
-    if not apart and (found.table["changed (+ / −)"] == "+0 −0").all():
-        same = "no answer of B scores otherwise than A's"
-        print(f"{same}, of those compared" if found.left_out else f"{same}: are both the same?")
-    print(f"the page is {there / 'compare.html'}")
+    for note in found.notes:
+        print(note)
+    print(f"the page is {folder / 'compare.html'}")
 
 
 def _in_a_line(text: str) -> str:

@@ -5,18 +5,21 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from inspect import cleandoc
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from vrag_kit.analysis.report_tables import MarkdownText
-from vrag_kit.synthetic.generate import CRAG_MM_EDITIONS, DRAWN, DRAWN_MRAG, DRAWN_SUITE
+from vrag_kit.analysis.report_tables import (MarkdownText)
+from vrag_kit.synthetic.crag_mm.opening import (CRAG_MM_EDITIONS)
+from vrag_kit.synthetic.generate import (DRAWN, DRAWN_MRAG)
+from vrag_kit.synthetic.mrag_suite.opening import (DRAWN_SUITE)
 from vrag_kit.workspace import path as project_path
+
+if TYPE_CHECKING:
+    from IPython.display import Markdown
 
 _HERE = Path(__file__).parent.resolve()
 
 
-def data_card_note(
-    about: str | Mapping[str, Any] | Sequence[Any], text: str
-) -> MarkdownText | None:
+def data_card_note(about: str | Mapping[str, Any] | Sequence[Any], text: str) -> Markdown | None:
     """`text`, marked as a remark, where `about` names an edition of the Field Guide or
     something that was made for it; else None, which a notebook does not show.
 
@@ -26,7 +29,10 @@ def data_card_note(
     several = isinstance(about, Sequence) and not isinstance(about, str)
     if not any(_ours(each) for each in (about if several else [about])):
         return None
-    return MarkdownText(f"**About the Field Guide.** {cleandoc(text)}")
+    from IPython.display import Markdown
+
+    note = f"**About the Field Guide.** {cleandoc(text)}"
+    return Markdown(note)  # type: ignore[no-untyped-call]  # IPython has no types
 
 
 def _ours(named: object) -> bool:
