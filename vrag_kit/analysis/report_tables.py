@@ -91,10 +91,7 @@ def differences_table(claims: pd.DataFrame) -> pd.DataFrame:
     """
     units = list(claims["unit"].unique())
     if len(units) > 1:
-        raise VragError(
-            f"differences_table: found the units {' and '.join(units)}, expected one. Take one"
-            " measure at a time."
-        )
+        raise VragError(f"differences_table: found the units {' and '.join(units)}, expected one.")
     unit = "points" if units in ([], ["percent"]) else units[0]
     table = claims.loc[:, :"value"].drop(columns="value")
     table[f"difference in {unit}"] = ci_cells(claims)
@@ -239,16 +236,12 @@ def _check_single(table: pd.DataFrame, place: list[str]) -> None:
     if twice.empty:
         return
     where = ", ".join(f"{name} {twice[name].iloc[0]}" for name in place)
-    known = [twice[name].dropna() for name in _CHOICES if name in twice]
-    several = [each[each != ""].unique() for each in known]
-    hints = [
-        f" Choose one {cells.name}, of {', '.join(map(str, values))}."
-        for cells, values in zip(known, several, strict=True)
-        if len(values) > 1
-    ]
-    raise VragError(
-        f"settings_table: found several numbers of {where}; expected one.{''.join(hints[:1])}"
-    )
+    hint = ""
+    for name in reversed([name for name in _CHOICES if name in twice]):
+        values = twice[name].replace("", None).dropna().unique()
+        if len(values) > 1:
+            hint = f" Choose one {name}, of {', '.join(map(str, values))}."
+    raise VragError(f"settings_table: found several numbers of {where}; expected one.{hint}")
 
 
 def _best(table: pd.DataFrame) -> pd.DataFrame:

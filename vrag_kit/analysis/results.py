@@ -187,8 +187,8 @@ def save_answers(
     <name>.answers.about.json. The same answers and parameters give the same bytes.
 
     The columns before query_id are the condition of a row: comparisons match answers by them.
-    Raises `VragError` for a table without verdicts, and when the folder cannot be written. In a dry
-    run, and without answers, nothing is written.
+    Raises `VragError` for a table without verdicts. In a dry run, and without answers, nothing is
+    written.
     """
     save_collection_answers({"": judged}, {"": benchmark}, folder, name, answers_dir)
 
@@ -216,14 +216,8 @@ def save_collection_answers(
     place = Path(folder) / f"{name}{SUFFIX}"
     data = gzip.compress(text.encode(), mtime=0)
     about = {**alike, _OF: hashlib.sha256(data).hexdigest()}
-    try:
-        write_file(place, data)
-        write_file(_about_file(place), json.dumps(about, ensure_ascii=False, indent=1))
-    except OSError as error:
-        raise VragError(
-            f"{place}: the answers cannot be saved ({error.strerror}). Choose another"
-            " `figures_dir`, or free space."
-        ) from error
+    write_file(place, data)
+    write_file(_about_file(place), json.dumps(about, ensure_ascii=False, indent=1))
     logger.info(f"saved {len(rows):,} answers in {place.name}")
 
 
@@ -243,7 +237,7 @@ def add_questions(
         for query_id, doc_ids in zip(judged["query_id"], judged["doc_ids"], strict=True)
     ]
     file = Path(answers_dir) / "answers.sqlite"
-    hashes = _pixel_hashes(benchmark, {name for each in relevant for name in each}, file)
+    hashes = _pixel_hashes(benchmark, set().union(*relevant), file)
     pixels = [[hashes.get(doc_id, "") for doc_id in each] for each in relevant]
     return judged.assign(
         benchmark=benchmark.name,

@@ -127,7 +127,7 @@ def paired_answers(
     has several values left on a side, where nothing is in common, and where a side has two answers
     of one kind.
     """
-    sides, compared, by = _select(a, b, choose_a, choose_b)
+    sides, by = _select(a, b, choose_a, choose_b)
     keys = [*by, "query_id"]
     single = [not side.duplicated(keys).any() for side in sides]
     if not any(single):
@@ -147,13 +147,13 @@ def paired_answers(
     pairs["stratum"] = _strata(pairs)
     same_name = pairs["judge_a"].eq(pairs["judge_b"]) & pairs["judge_id_a"].ne(pairs["judge_id_b"])
     for letter, side, name in zip("ab", sides, names, strict=True):
-        words = [format_setting(column, side[column].iloc[0]) for column in compared]
+        words = [format_setting(column, side[column].iloc[0]) for column in _compared(sides, by)]
         pairs[letter] = ", ".join(filter(None, words)) or name
         judge = pairs[f"judge_{letter}"]
         full = judge + " (" + pairs[f"judge_id_{letter}"] + ")"
         pairs[f"judge_{letter}"] = judge.mask(same_name, full)
-    each = [f"{name}_{side}" for side in "ab" for name in _EACH]
-    columns = [*by, "query_id", *_REPEATS, *_COMMON, "stratum", *each, "a", "b"]
+    in_a, in_b = ([f"{name}_{side}" for name in _EACH] for side in "ab")
+    columns = [*by, "query_id", *_REPEATS, *_COMMON, "stratum", *in_a, *in_b, "a", "b"]
     pairs = _without_repeats(pairs[[name for name in columns if name in pairs]], by)
     index = [pd.MultiIndex.from_frame(side[keys]) for side in sides]
     pairs.attrs["unmatched"] = [
@@ -164,18 +164,24 @@ def paired_answers(
 
 def _select(
     a: pd.DataFrame, b: pd.DataFrame, choose_a: Choice | None, choose_b: Choice | None
-) -> tuple[list[pd.DataFrame], list[str], list[str]]:
-    """The chosen answers of both sides, the named columns in which these differ, and the columns
-    in which they must be equal.
+) -> tuple[list[pd.DataFrame], list[str]]:
+    """The chosen answers of both sides, and the columns in which they must be equal: those of the
+    condition that both have, without the named ones in which they differ.
     """
     sides = [_chosen(a, choose_a or {}, "A"), _chosen(b, choose_b or {}, "B")]
-    both = [name for name in condition_columns(sides[0]) if name in condition_columns(sides[1])]
-    named = [name for name in both if name in {*(choose_a or {}), *(choose_b or {})}]
-    for name in named:
+    by = [name for name in condition_columns(sides[0]) if name in condition_columns(sides[1])]
+    for name in {*by} & {*(choose_a or {}), *(choose_b or {})} - {"benchmark"}:
         if any(side[name].nunique() > 1 for side in sides):
             raise _ambiguous(f"{name} has several values on one side", sides, [name])
-    compared = [name for name in named if sides[0][name].iloc[0] != sides[1][name].iloc[0]]
-    return sides, compared, [name for name in both if name not in compared or name == "benchmark"]
+        if sides[0][name].iloc[0] != sides[1][name].iloc[0]:
+            by.remove(name)
+    return sides, by
+
+
+def _compared(sides: Sequence[pd.DataFrame], by: Sequence[str]) -> list[str]:
+    """The columns of the condition that both sides have, and in which they differ."""
+    a, b = map(condition_columns, sides)
+    return [name for name in a if name in b and name not in by]
 
 
 def _chosen(table: pd.DataFrame, choice: Choice, side: str) -> pd.DataFrame:
@@ -186,35 +192,32 @@ def _chosen(table: pd.DataFrame, choice: Choice, side: str) -> pd.DataFrame:
     judges = table.reindex(columns=["judge", "judge_id"]).astype(object).fillna("")
     table = table.assign(**plain.where(plain.notna(), ""), **judges)
     for name, value in choice.items():
-        if name not in how:
-            raise VragError(
-                f"compare: {side} has no column {name!r}; expected one of {', '.join(how)}."
-            )
-        fits = table[name].astype(str) == str(value)
-        if not fits.any():
-            found = ", ".join(map(str, table[name].unique()))
+        values = table[name].astype(str) if name in how else pd.Series("", table.index)
+        if str(value) not in set(values):
+            found = ", ".join(values.unique()) or f"the columns {', '.join(how)}"
             raise VragError(f"compare: {side} has no {name} = {value!r}; found {found}.")
-        table = table[fits]
+        table = table[values == str(value)]
     return table
 
 
 def _ambiguous(reason: str, sides: Sequence[pd.DataFrame], columns: Sequence[str]) -> VragError:
     """An error that lists which of the columns have more than one value, and what to type."""
-    rows = []
+    found = {}
     for name in columns:
         in_a, in_b = (list(map(str, side.get(name, pd.Series()).unique())) for side in sides)
         if len({*in_a, *in_b}) > 1:
-            rows.append((bool({*in_a} & {*in_b}), name, in_a, in_b))
-    if not rows:
-        return VragError(f"compare: {reason}, and no column before query_id tells them apart.")
-    rows.sort(key=lambda row: row[0])
+            found[name] = (in_a, in_b)
+    if not found:
+        return VragError(f"compare: {reason}.")
     listed = [
-        f"{name} is {', '.join(in_a) or ABSENT} in A and {', '.join(in_b) or ABSENT} in B"
-        for _, name, in_a, in_b in rows
+        f"{name} is {', '.join(in_a)} in A and {', '.join(in_b)} in B"
+        for name, (in_a, in_b) in found.items()
     ]
-    _, name, in_a, in_b = rows[0]
-    other = [value for value in in_b if value != in_a[0]] if in_a else in_b
-    example = f"--a {name}={(in_a or in_b)[0]} --b {name}={(other or in_a)[0]}"
+    name = min(found, key=lambda name: len({*found[name][0]} & {*found[name][1]}))
+    in_a, in_b = found[name]
+    first = (in_a or in_b)[0]
+    other = next(value for value in in_b + in_a if value != first)
+    example = f"--a {name}={first} --b {name}={other}"
     return VragError(f"compare: {reason}; {'; '.join(listed)}. Name one value, as in {example}.")
 
 
@@ -295,7 +298,8 @@ def config_diff(
     mappings ("decoding.max_new_tokens"). "–" stands for one that a side lacks. Raises as
     `paired_answers`.
     """
-    sides, compared, by = _select(a, b, choose_a, choose_b)
+    sides, by = _select(a, b, choose_a, choose_b)
+    compared = _compared(sides, by)
     if "experiment" in by:
         shared = {*sides[0]["experiment"]} & {*sides[1]["experiment"]}
         sides = [side[side["experiment"].isin(shared)] for side in sides]
@@ -313,14 +317,15 @@ def _config(side: pd.DataFrame, named: Sequence[str]) -> pd.Series:
     """(setting, experiment) → its value as text."""
     found: dict[tuple[str, str], str] = {}
     for experiment, rows in side.groupby("experiment", sort=False):
-        known: dict[str, str] = {}
-        for name in [*named, "judge", "judge_id", "judge_prompt", "served_model"]:
-            values = sorted({*map(str, rows[name].dropna())} - {""}) if name in rows else []
-            if values:
-                known[name] = ", ".join(values)
-        for text in rows["parameters"].unique() if "parameters" in rows else []:
-            for given in pd.json_normalize(json.loads(text or "{}")).to_dict("records"):
-                known |= {name: _text(given[name]) for name in map(str, given) if name not in known}
+        columns = [*named, "judge", "judge_id", "judge_prompt", "served_model"]
+        known = {
+            name: ", ".join(sorted({*map(str, rows[name].dropna())}))
+            for name in columns
+            if name in rows
+        }
+        text = rows["parameters"].iloc[0] if "parameters" in rows else ""
+        for given in pd.json_normalize(json.loads(text or "{}")).to_dict("records"):
+            known |= {str(name): _text(given[name]) for name in given if name not in known}
         found |= {(name, str(experiment)): text for name, text in known.items()}
     index = pd.MultiIndex.from_tuples(found, names=["setting", "experiment"])
     return pd.Series(list(found.values()), index, dtype=object)
@@ -404,7 +409,8 @@ def _test(part: pd.DataFrame, level: float) -> dict[str, object]:
         numbers = {"value": found.value, "ci_low": found.ci_low, "ci_high": found.ci_high}
         suffix = str(end).removeprefix("score").removeprefix("difference")
         row |= {f"{name}{suffix}": number for name, number in numbers.items()}
-    p, test, mde = math.nan, "", math.nan
+    test, p = "", math.nan
+    mde = math.nan
     if len(means):
         p, test = sign_flip_test(difference, groups), "exact sign-flip test"
         if math.isnan(p):

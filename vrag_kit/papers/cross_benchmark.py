@@ -73,8 +73,6 @@ class JudgedBenchmark:
     """The answers of the measured setting with their sheets, of `check_answers`."""
     claims_of: str = "questions"
     """What n of claim metrics counts, such as "long answers" where these were generated."""
-    unchecked: str = "no claims were taken out of its answers"
-    """The reason why there are no sheets."""
 
     @property
     def arm(self) -> pd.DataFrame:
@@ -151,7 +149,7 @@ def _evidence_hit_rate(row: JudgedBenchmark) -> Row:
 def _claim_metric(row: JudgedBenchmark, *, metric: str) -> Row:
     """Mean of one claim metric over answers, in [0, 1], over all modalities."""
     if row.checked is None:
-        raise NotApplicable(row.unchecked)
+        raise NotApplicable("no claims were taken out of its answers")
     sheets = [sheet for sheet in row.checked["sheet"] if isinstance(sheet, ClaimVerdicts)]
     if not sheets:
         raise NotApplicable("no answer has a sheet of claims")
@@ -255,12 +253,13 @@ def cross_benchmark_scores(answered: Sequence[JudgedBenchmark]) -> pd.DataFrame:
     groups, or a reason. Raises `VragError` where a row's setting has no answers, or those of
     several models.
     """
-    rows: list[Row] = []
+    rows = []
     for each in answered:
         arm = each.arm
-        named = {"benchmark": each.name, "model": arm["model"].iloc[0], "retriever": each.retriever}
-        judges = arm["judge"].unique() if "judge" in arm else []
-        named |= {"judge": " | ".join(judges), "setting": each.setting}
+        judges = arm["judge"].unique() if "judge" in arm else pd.Series()
+        named: dict[Hashable, Any] = {"benchmark": each.name, "model": arm["model"].iloc[0]}
+        named |= {"retriever": each.retriever, "judge": " | ".join(judges)}
+        named["setting"] = each.setting
         for name, metric in ACROSS.items():
             cell: dict[Hashable, Any] = dict.fromkeys(["value", "ci_low", "ci_high"], math.nan)
             cell |= {"n": 0, "unit_of_n": "questions", "n_failed": 0}
@@ -270,7 +269,7 @@ def cross_benchmark_scores(answered: Sequence[JudgedBenchmark]) -> pd.DataFrame:
                 cell |= {column: found[column] for column in cell if column in found}
             except NotApplicable as reason:
                 cell["reason"] = str(reason)
-            rows.append({**named, "metric": name, **cell})
+            rows.append(named | {"metric": name} | cell)
     table = pd.DataFrame(rows)
     means = ["value", "ci_low", "ci_high"]
     table[means] = table[means].mul(table["unit"].map({"ratio": 1, "percent": 100}), axis=0)
