@@ -140,7 +140,7 @@ def test_hits_and_accuracies_meet_by_retriever_and_scenario_and_are_drawn() -> N
     drawn = {line.get_label(): line.get_markerfacecolor() for line in planted.axes[0].get_lines()}
     assert drawn["rows, 60 % planted"] == "none"
     assert drawn["a"] != "none"
-    assert "r = 0.95 [-0.10, 1.00], 4 retrievers, p = 0.13" in figure.axes[2].get_title()
+    assert "r = 0.95 [-0.10, 1.00], 4 retrievers, p = 0.12" in figure.axes[2].get_title()
 
 
 def test_found_says_whether_ground_truth_was_shown() -> None:

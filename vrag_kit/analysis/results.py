@@ -279,17 +279,17 @@ def load_answers(place: Path | str, *, only: str = "") -> pd.DataFrame:
     project. Raises `VragError` when there is none, and, with file and line, for a file that is
     damaged, or in a former format.
     """
-    there = Path(place).expanduser()
-    there = there if there.exists() else project_path(str(place))
-    files = [there] if there.is_file() else sorted(there.rglob(f"*{SUFFIX}"))
-    root = there.parent if there.is_file() else there
+    root = Path(place).expanduser()
+    root = root if root.exists() else project_path(str(place))
+    files = [root] if root.is_file() else sorted(root.rglob(f"*{SUFFIX}"))
+    root = root.parent if root.is_file() else root
     named = {file.relative_to(root).as_posix().removesuffix(SUFFIX): file for file in files}
     chosen = {name: file for name, file in named.items() if only in name}
     if not chosen:
         found = ", ".join(named) or "none"
         wanted = f"*{only}*{SUFFIX}" if only else f"*{SUFFIX}"
         raise VragError(
-            f"{there}: no answers to compare, which are files {wanted}; found {found}. Name the"
+            f"{root}: no answers to compare, which are files {wanted}; found {found}. Name the"
             " `figures_dir` of a run, or save a notebook's judged answers by `save_answers`."
         )
     tables = [_table(file, name) for name, file in chosen.items()]

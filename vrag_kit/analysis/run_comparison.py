@@ -306,7 +306,7 @@ def config_diff(
     else:
         sides = [side.assign(experiment="") for side in sides]
     configs = [_config(side, compared) for side in sides]
-    both = pd.concat(configs, axis=1, keys=["A", "B"]).fillna(ABSENT)
+    both = pd.concat(configs, axis=1, keys=["A", "B"]).fillna(ABSENT).replace("", ABSENT)
     differ = both[both["A"] != both["B"]].reset_index()
     rows = differ.groupby(["setting", "A", "B"], sort=False)["experiment"].agg(", ".join)
     every = ", ".join(sides[0]["experiment"].unique())
@@ -319,7 +319,7 @@ def _config(side: pd.DataFrame, named: Sequence[str]) -> pd.Series:
     for experiment, rows in side.groupby("experiment", sort=False):
         columns = [*named, "judge", "judge_id", "judge_prompt", "served_model"]
         known = {
-            name: ", ".join(sorted({*map(str, rows[name].dropna())}))
+            name: ", ".join(sorted({*map(str, rows[name].dropna())} - {""}))
             for name in columns
             if name in rows
         }
