@@ -7,9 +7,7 @@ from inspect import cleandoc
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from vrag_kit.synthetic.crag_mm.opening import CRAG_MM_EDITIONS
-from vrag_kit.synthetic.generate import DRAWN, DRAWN_MRAG
-from vrag_kit.synthetic.mrag_suite.opening import DRAWN_SUITE
+from vrag_kit.synthetic.generate import CRAG_MM_EDITIONS, DRAWN, DRAWN_MRAG, DRAWN_SUITE
 from vrag_kit.workspace import path as project_path
 
 if TYPE_CHECKING:
