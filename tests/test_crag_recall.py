@@ -16,10 +16,10 @@ from small_index import Small
 from vrag_kit.benchmarks import entity_names
 from vrag_kit.benchmarks.datasets.crag_mm_index import read_image_index
 from vrag_kit.errors import VragError
-from vrag_kit.judging import TruthfulnessRuleJudge, page_relevance
-from vrag_kit.judging.answer_metrics import answer_in_page
+from vrag_kit.judging import TruthfulnessRuleJudge
 from vrag_kit.papers import crag_mm as paper
-from vrag_kit.papers.crag_mm import open_services
+from vrag_kit.papers.crag_mm import open_services, page_relevance
+from vrag_kit.papers.crag_mm.page_relevance import answer_in_page
 from vrag_kit.retrieval import best_threshold, make_run, threshold_curve
 from vrag_kit.synthetic.crag_mm import open_multi_turn, open_single_turn
 from vrag_kit.types import Benchmark, Document, Query

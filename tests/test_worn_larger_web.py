@@ -13,9 +13,9 @@ from pathlib import Path
 import pytest
 
 from vrag_kit.errors import VragError
-from vrag_kit.judging import TruthfulnessRuleJudge, page_relevance
+from vrag_kit.judging import TruthfulnessRuleJudge
 from vrag_kit.papers import crag_mm as paper
-from vrag_kit.papers.crag_mm import open_services
+from vrag_kit.papers.crag_mm import open_services, page_relevance
 from vrag_kit.papers.crag_mm.parameters import index_folders
 from vrag_kit.synthetic.crag_mm import EDITIONS, open_single_turn
 from vrag_kit.synthetic.crag_mm.edition import plan_edition

@@ -8,7 +8,7 @@ and prints it, and means leave it out.
 """
 
 from vrag_kit.judging.abstention import is_abstention
-from vrag_kit.judging.answer_metrics import add_rouge, page_relevance, rouge_recall
+from vrag_kit.judging.answer_metrics import add_rouge, rouge_recall
 from vrag_kit.judging.human_labels import (
     annotation_sample,
     join_labels,
@@ -39,7 +39,6 @@ __all__ = [
     "join_labels",
     "judge_answers",
     "load_judge",
-    "page_relevance",
     "read_human_labels",
     "rouge_recall",
     "scale_of",

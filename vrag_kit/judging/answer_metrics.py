@@ -27,14 +27,11 @@ from pathlib import Path
 
 import pandas as pd
 
-from vrag_kit.judging.judge import Judge
 from vrag_kit.judging.multiple_choice import correct_letters, read_choice
 from vrag_kit.judging.rubric import Verdict, verdict_label
 from vrag_kit.judging.scale import SHARES, ok_answers
 from vrag_kit.judging.text import NUMBER_WORDS, new_numbers, normalized_words, numbers_in
-from vrag_kit.judging.truthfulness import TruthfulnessRuleJudge
-from vrag_kit.retrieval.entity_hit_rate import Pair, Relevance
-from vrag_kit.types import Benchmark, Document, Failure, Judgment, Query, Status
+from vrag_kit.types import Benchmark, Failure, Judgment, Query, Status
 
 _DATA = json.loads((Path(__file__).parent / "webqa_words.json").read_text(encoding="utf-8"))
 _WEBQA_WORDS = {name: frozenset(_DATA[name].split()) for name in ("color", "shape", "YesNo")}
@@ -46,8 +43,6 @@ _NUMBER_ALONE = re.compile(rf"([-+]?)\s*[$€£]?\s*({_FIGURE})\s*%?\.?")
 _NUMBER_OR_SIGN = re.compile(rf"(?P<number>(?<![\w.])-?{_FIGURE})|[^\w\s]|_")
 TOLERANCE = Fraction(1, 20)
 """Maximum relative error of a number, compared with the accepted one."""
-PARTS = ("snippets", "full pages")
-"""The parts of a page that may be read."""
 Metric = Callable[[Query, str], float]
 
 
@@ -135,12 +130,12 @@ def _states(answer: str, keypoint: str, question: str) -> bool:
     if numbers := new_numbers(keypoint, question, words=True):
         found = numbers_in(answer, words=True)
         return all(number.is_among(found) for number in numbers)
-    return _has_new_words(answer, keypoint, question)
+    return has_new_words(answer, keypoint, question)
 
 
-def _has_new_words(text: str, wanted: str, question: str) -> bool:
-    """Whether a text has all content words of `wanted` that the question lacks; all, where it
-    lacks none.
+def has_new_words(text: str, wanted: str, question: str) -> bool:
+    """Return whether a text has all content words of `wanted` that the question lacks; all of them
+    where it lacks none.
     """
     words = normalized_words(wanted, normalized_words(question)) or normalized_words(wanted)
     return bool(words) and words <= normalized_words(text)
@@ -251,47 +246,3 @@ def add_rouge(benchmark: Benchmark, answers: pd.DataFrame) -> pd.DataFrame:
         references = benchmark.queries[query_id].answers if Status(status).is_answer else ()
         shares.append(rouge_recall(answer if status == "ok" else "", references))
     return answers.assign(rouge=shares)
-
-
-def page_relevance(judge: Judge, benchmark: Benchmark, part: str) -> Relevance:
-    """Return a function that decides whether a page contains the answer to a query, for `hit_rate`.
-    `part` is "snippets", or "full pages" (the snippet of a page without full text).
-
-    A text is judged as if it were the answer. It is relevant if the verdict is the best of the
-    judge's scale, and None if that could not be parsed; each text is judged once. The truthfulness
-    rule judge expects an answer of one sentence, and is replaced by `answer_in_page`. A page
-    without text is not relevant.
-    """
-    if isinstance(judge, TruthfulnessRuleJudge):
-        return lambda pairs: [
-            answer_in_page(query, page, _page_text(page, part)) for query, page in pairs
-        ]
-
-    def relevance(pairs: Sequence[Pair]) -> list[bool | None]:
-        texts = [(query.query_id, _page_text(page, part)) for query, page in pairs]
-        distinct = [pair for pair in dict.fromkeys(texts) if pair[1]]
-        table = pd.DataFrame(distinct, columns=["query_id", "answer"])
-        scores = [verdict.score for verdict, *_ in judge.judge(benchmark, table)]
-        best = [None if score is None else score == judge.scale.best for score in scores]
-        found = dict(zip(distinct, best, strict=True))
-        return [found.get(pair, False) for pair in texts]
-
-    return relevance
-
-
-def answer_in_page(query: Query, page: Document, text: str) -> bool:
-    """Return whether a page names the query's entity and contains an accepted answer.
-    The entity may be in its title or text. The text must have every content word of an accepted
-    answer that the question lacks; where it lacks none, every content word.
-
-    A query without a known entity needs no name. This rule suits regular sentences: real pages
-    paraphrase.
-    """
-    named = normalized_words(f"{page.metadata.get('page_name') or ''} {text}")
-    has_answer = any(_has_new_words(text, accepted, query.text) for accepted in query.answers)
-    return has_answer and normalized_words(query.entity) <= named
-
-
-def _page_text(page: Document, part: str) -> str:
-    snippet = page.text or ""
-    return snippet if part == PARTS[0] else str(page.metadata.get("page_result") or snippet)

@@ -29,6 +29,7 @@ from vrag_kit.papers.crag_mm.oracles import (
     sample_questions,
     truthfulness_budget,
 )
+from vrag_kit.papers.crag_mm.page_relevance import page_relevance
 from vrag_kit.papers.crag_mm.parameters import (
     SearchServices,
     build_search_pipeline,
@@ -146,6 +147,7 @@ __all__ = [
     "open_search_pipeline",
     "open_services",
     "oracle_pipelines",
+    "page_relevance",
     "possible_denominators",
     "published_gains",
     "published_judge_validation",
