@@ -63,7 +63,6 @@ OURS = {
 }
 """Module → names that the kit makes itself, or the user names."""
 DIVIDED = {
-    "analysis/run_comparison.py": {"scale.width", "family[key[len(by)]]"},
     "judging/human_labels.py": {"sizes"},
     "judging/answer_metrics.py": {"size"},
     "retrieval/encoders/dual.py": {"length"},

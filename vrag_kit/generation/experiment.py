@@ -131,7 +131,7 @@ def ask_conversations(
                 gc.collect()
     if not tables:
         logger.info("note: no model is named, so nothing is asked")
-        return answer_table([], "", benchmark, conversation, 0)
+        return answer_table([], "", benchmark, conversation, 0).astype(object)
     return pd.concat(tables, ignore_index=True)
 
 
