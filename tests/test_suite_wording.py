@@ -128,9 +128,9 @@ def test_the_documents_of_a_modality_are_searched_and_labelled_alone() -> None:
     assert (texts.candidates("q"), pictures.candidates("q")) == (("t1",), ("p2",))
     assert restrict_to_modality(BENCHMARK, "text").candidates("q") is None
     assert len({each.fingerprint for each in (pools, texts, pictures)}) == 3
-    with pytest.raises(VragError, match="none of 1 documents is of the modality 'image'"):
+    with pytest.raises(VragError, match="modality 'image'"):
         restrict_to_modality(texts, "image")
-    with pytest.raises(VragError, match="modality is 'sound'; expected one of image, text"):
+    with pytest.raises(VragError, match="'sound'; expected one of image, text"):
         restrict_to_modality(texts, "sound")
 
 
