@@ -92,7 +92,8 @@ def pending_answers(
     table = names.merge(arms.astype({"m": "Int64"}), how="cross")
     groups = table["query_id"].map(benchmark.groups)
     common: Json = {"benchmark": benchmark.name, "sample": 0, "answer": "", "status": "not asked"}
-    return table.assign(group=groups, score=float("nan"), **common)
+    table = table.assign(group=groups, score=float("nan"), **common)
+    return table[[name for name in (*ANSWER_COLUMNS, "score") if name in table]]
 
 
 def ask_conversations(
