@@ -26,8 +26,8 @@ from vrag_kit.judging import RuleJudge, judge_answers
 from vrag_kit.papers import published
 from vrag_kit.papers.visual_rag import (
     published_change_over_k,
-    published_results,
     published_selective_accuracy,
+    with_uncertainty,
 )
 
 DECLINES, ANSWERS = "I don't know", "red"
@@ -163,8 +163,8 @@ def test_when_every_answer_declines_there_is_no_accuracy_of_answers_given() -> N
 
 def test_the_papers_accuracy_of_answers_given_agrees_with_a_hand_calculation() -> None:
     found = published_selective_accuracy(
-        published_results(published("visual_rag", table=3)),
-        published_results(published("visual_rag", table=8)),
+        with_uncertainty(published("visual_rag", table=3)),
+        with_uncertainty(published("visual_rag", table=8)),
     ).set_index(["model", "setting", "k"])["value"]
     assert found["GPT-4o", "gt_clue", 1] == pytest.approx(59.81 / (1 - 0.0460))
     assert found["Qwen2.5VL", "zero_shot", 0] == 38.90  # nobody declined
@@ -211,7 +211,7 @@ def test_without_several_k_there_is_no_change() -> None:
 
 
 def test_the_papers_change_is_that_of_its_table_8() -> None:
-    change = published_change_over_k(published_results(published("visual_rag", table=8))).set_index(
+    change = published_change_over_k(with_uncertainty(published("visual_rag", table=8))).set_index(
         ["model", "setting"]
     )
     assert change.loc[("GPT-4o", "top_k"), "value"] == pytest.approx(10.70 - 58.02)

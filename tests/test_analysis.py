@@ -28,8 +28,8 @@ from vrag_kit.analysis import (
 from vrag_kit.analysis.comparisons import holm
 from vrag_kit.errors import VragError
 from vrag_kit.judging import Scale
-from vrag_kit.papers import published
-from vrag_kit.papers.visual_rag import published_results, retrieval_table_with_published
+from vrag_kit.papers import published, published_gains
+from vrag_kit.papers.visual_rag import retrieval_table_with_published, with_uncertainty
 
 ANY = Scale(-1e4, 1e4)
 """So wide that its ends do not matter."""
@@ -156,8 +156,25 @@ def test_published_numbers_are_as_printed_in_the_paper() -> None:
     table = published("visual_rag", table=2).set_index(["retriever", "metric", "k"])["value"]
     assert table["CLIP", "recall", 1] == 2.81
     assert table["BGE", "hit", 20] == 79.14
-    assert table["VLM2Vec", "ndcg", 30] == 45.93
+    assert table["VLM2Vec", "ndcg_visual_rag", 30] == 45.93
     assert len(table) == 60
+
+
+def test_filters_select_published_rows_and_drop_their_columns() -> None:
+    arms = {"model": "GPT-4o", "setting": ["zero_shot", "gt_clue"]}
+    assert published("visual_rag", 3, **arms)["value"].tolist() == [53.74, 59.81]
+    assert list(published("visual_rag", 3, **arms)) == ["k", "metric", "value", "n", "unit"]
+    both = published("visual_rag", [14, 16], statistic=["avg", "single"])
+    assert set(both["metric"]) == {"rouge"}
+
+
+def test_published_gains_are_differences_of_published_means() -> None:
+    (row,) = (
+        published_gains("visual_rag", 3, ["zero_shot"], k=[0, 1], model="GPT-4o")
+        .query("setting == 'gt_clue'")
+        .itertuples()
+    )
+    assert (row.value, row.baseline, row.unit) == (6.07, "zero_shot", "percent")
 
 
 def test_two_models_are_compared_at_each_k_and_by_what_they_lose_over_k() -> None:
@@ -233,7 +250,7 @@ def test_a_cell_of_the_settings_table_says_when_answers_failed_and_what_they_cou
             "if_refusals_incorrect",
         ],
     )
-    table = settings_table(results, published_results(published("visual_rag", table=3)))
+    table = settings_table(results, with_uncertainty(published("visual_rag", table=3)))
     assert list(table["m"]) == [
         "25.0 [10.0, 40.0]",
         "75.0 [60.0, 90.0] (n = 79, 6 failed, 70.0 to 78.0 with them, 72.0 with refusals as wrong)",
@@ -242,7 +259,7 @@ def test_a_cell_of_the_settings_table_says_when_answers_failed_and_what_they_cou
     assert list(settings_table(summed_anew)["m"]) == ["25.0 [10.0, 40.0]"]
     assert list(table["GPT-4o (reported, other data)"]) == ["53.74", "59.81"]
     assert list(
-        settings_table(
-            results, published_results(published("visual_rag", table=3)), same_data=True
-        )["GPT-4o (reported)"]
+        settings_table(results, with_uncertainty(published("visual_rag", table=3)), same_data=True)[
+            "GPT-4o (reported)"
+        ]
     ) == ["53.74", "59.81"]

@@ -43,7 +43,7 @@ OURS = {theirs: ours for ours, theirs in paper.PAPER_NAMES.items()}
 def replayed(number: int) -> MeasuredCells:
     """The cells of the paper's table as if it were ours: each of 120 queries has the mean."""
     parts = []
-    for row in paper.published_results(TABLES[number]).to_dict("records"):
+    for row in paper.with_uncertainty(TABLES[number]).to_dict("records"):
         share = row["value"] / 100
         arm = {(OURS[row["model"]], row["setting"], row["k"]): [share] * 120}
         parts.append(judged_arms(arm, abstained=share, m=row.get("m", 0)))

@@ -18,6 +18,7 @@ from vrag_kit.analysis import to_percent
 from vrag_kit.claims import ClaimVerdicts, claim_means_by_modality, compare_label_sources
 from vrag_kit.claims.means import METRIC
 from vrag_kit.papers import mrag_suite as paper
+from vrag_kit.papers import published
 from vrag_kit.plotting import corrected_claims_figure
 from vrag_kit.plotting.style import GREY
 
@@ -108,8 +109,8 @@ def test_what_the_table_calls_always_0_is_0_or_divides_by_0(of: ClaimVerdicts) -
 def test_the_definitions_have_the_names_of_the_printed_tables() -> None:
     names = paper.definitions_table().index.get_level_values("name")
     assert set(names) == set(paper.paper_equations(W1))
-    assert set(paper.published_gaps()["metric"]) <= set(names)
-    printed = set(paper.published_claims()["metric"])
+    assert set(published("mrag_suite", 4)["metric"]) <= set(names)
+    printed = set(published("mrag_suite", [3, 14, 15])["metric"])
     assert printed - set(names) == {"recall", "precision", "f1"}  # the paper defines none
 
 
@@ -126,7 +127,7 @@ def test_table_4_has_what_the_equation_says_and_what_stands_in_its_place() -> No
     table = tabulate_statements(W1)
     means = to_percent(claim_means_by_modality(table, by=BY))
     equations = to_percent(paper.equation_means(table, by=BY))
-    beside = paper.compare_gaps_to_paper(equations, means, paper.published_gaps())
+    beside = paper.compare_gaps_to_paper(equations, means, published("mrag_suite", 4))
     assert beside.index.get_level_values("dataset").unique().tolist() == ["WebQA"]
     row = beside.loc[("WebQA", "v_hr")]
     assert row["reported, other data"] == "12.4 to 32.4, median 22.4 (2 models)"

@@ -16,7 +16,8 @@ from vrag_kit.analysis import report_table
 from vrag_kit.benchmarks.datasets.crag_mm_index import page_chunks
 from vrag_kit.errors import VragError
 from vrag_kit.papers import crag_mm as paper
-from vrag_kit.papers.crag_mm import SearchServices, build_search_pipeline, open_conversation_config
+from vrag_kit.papers.crag_mm import (SearchServices, build_search_pipeline, open_conversation_config)
+from vrag_kit.papers import (published_gains)
 from vrag_kit.retrieval import text_service
 from vrag_kit.runner.params import declared_parameters
 from vrag_kit.runner.plan import all_notebooks
@@ -162,7 +163,7 @@ def test_a_table_tells_p_and_what_failed() -> None:
 
 def test_printed_gains_are_differences_of_printed_means() -> None:
     """Table 8, GPT-5 mini: truthfulness 31.5 with both searches."""
-    gains = paper.published_gains("single_turn", ["mm_llm", "task_1"])
+    gains = published_gains("crag_mm", 8, ["mm_llm", "task_1"])
     assert set(zip(gains["baseline"], gains["setting"], strict=True)) == {
         ("mm_llm", "task_1"),
         ("mm_llm", "task_2"),

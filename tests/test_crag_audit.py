@@ -13,6 +13,7 @@ import pandas as pd
 import pytest
 
 from vrag_kit.papers import crag_mm as paper
+from vrag_kit.papers import published
 
 TABLES = paper.published_tables()
 found = partial(audits.found, digits=1)
@@ -42,9 +43,7 @@ def test_case_6_one_single_turn_row_has_another_truthfulness(checks: pd.DataFram
     assert found(checks, "truthfulness, single questions") == {
         ("8", "InternVL3.5 38B, mm_llm"): (-7.9, -8.6)
     }
-    mini = paper.published_main("single_turn").query(
-        "model == 'GPT-5 Mini' and setting == 'task_2'"
-    )
+    mini = published("crag_mm", 8).query("model == 'GPT-5 Mini' and setting == 'task_2'")
     told = mini.set_index("metric")["value"]
     # 48.7 − 17.2 = 31.5
     assert told["accuracy"] - told["hallucination"] == pytest.approx(told["truthfulness"])
@@ -142,26 +141,23 @@ def test_an_error_that_is_planted_is_found(
 
 
 def test_printed_numbers_have_the_form_of_ours() -> None:
-    single, multi = paper.published_main("single_turn"), paper.published_main("multi_turn")
+    single, multi = published("crag_mm", 8), published("crag_mm", 9)
     assert (len(single), len(multi)) == (27 * 4, 18 * 5)
     assert set(single["setting"]) == {"mm_llm", "task_1", "task_2"}
-    assert len(paper.published_main("multi_turn", found=True)) == 18 * 5 - 1  # one cell is absent
-    assert set(paper.published_systems("multi_turn")["model"]) >= {"GPT-5", "Winning team"}
-    assert (
-        paper.published_range("multi_turn").loc["task_3", "truthfulness"]
-        == "8.8 to 42.5, median 19.6"
-    )
+    assert len(published("crag_mm", 11)) == 18 * 5 - 1  # one cell is absent
+    assert set(published("crag_mm", 5)["model"]) >= {"GPT-5", "Winning team"}
+    assert paper.published_range(9).loc["task_3", "truthfulness"] == "8.8 to 42.5, median 19.6"
 
 
 def test_every_curve_of_the_figures_grows_with_k() -> None:
-    recall = paper.published_recall()
+    recall = published("crag_mm", ["figure03_curves", "figure07"])
     assert recall.groupby("setting").size().to_dict() == {
-        "full_image_query": 7,
-        "manual_crop_query": 7,
+        "whole image": 7,
+        "marked region": 7,
         "egocentric": 7,
-        "normal": 7,
+        "non-egocentric": 7,
         "snippets": 10,
-        "full_pages": 10,
+        "full pages": 10,
     }
     for _, line in recall.groupby("setting"):
         values = line.sort_values("k")["value"]

@@ -16,6 +16,7 @@ from factories import judged_arms
 from vrag_kit.analysis import to_percent
 from vrag_kit.errors import VragError
 from vrag_kit.papers import crag_mm as paper
+from vrag_kit.papers import published
 from vrag_kit.papers.sources import DataSource
 from vrag_kit.types import Benchmark, Query
 
@@ -60,7 +61,7 @@ def test_a_table_has_the_papers_columns_and_its_numbers_as_other_data(
     judged: pd.DataFrame, benchmark: Benchmark
 ) -> None:
     means = to_percent(paper.truthfulness_means(judged, benchmark))
-    table = paper.truthfulness_table(means, paper.published_main("multi_turn"))
+    table = paper.truthfulness_table(means, published("crag_mm", 9))
     assert list(table) == [
         "accuracy",
         "missing",
@@ -106,7 +107,7 @@ def test_the_papers_own_numbers_bear_most_of_its_sentences_out() -> None:
     printed = {said.name: said.published_verdicts() for said in paper.STATEMENTS}
     assert printed["search_helps_multi_turn"] == ["supported"] * 9
     assert printed["low_quality_drop"] == []
-    table = paper.published_main("single_turn").query("metric == 'truthfulness'")
+    table = published("crag_mm", 8).query("metric == 'truthfulness'")
     wide = table.pivot(index="model", columns="setting", values="value")
     gains = (wide["task_1"] - wide["mm_llm"]).gt(0).sum()
     assert printed["image_search_helps"].count("supported") == gains

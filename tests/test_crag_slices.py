@@ -20,6 +20,7 @@ from vrag_kit.benchmarks import ImageFile
 from vrag_kit.dry_run import dry_run
 from vrag_kit.errors import VragError
 from vrag_kit.papers import crag_mm as paper
+from vrag_kit.papers import published
 from vrag_kit.papers.crag_mm.oracles import LADDER, NO_ORACLE, NONE, PARTS
 from vrag_kit.types import Benchmark, Query
 
@@ -123,9 +124,7 @@ def test_three_classes_as_counted_by_hand() -> None:
     assert found["hallucinated", "recall"] == pytest.approx(1 / 3)
     assert found["hallucinated", "f1"] == pytest.approx(2 / 5)
     assert found["average", "precision"] == pytest.approx((3 / 4 + 1 / 2 + 1) / 3)
-    assert set(paper.published_judge_validation()["label"]) == set(
-        found.index.get_level_values("label")
-    )
+    assert set(published("crag_mm", 7)["label"]) == set(found.index.get_level_values("label"))
 
 
 def test_each_question_says_how_far_its_entity_was_found(tmp_path: Path) -> None:

@@ -13,6 +13,7 @@ from vrag_kit.analysis import to_percent
 from vrag_kit.benchmarks import ImageFile, with_gold_evidence
 from vrag_kit.judging import RuleJudge
 from vrag_kit.papers import mrag_suite as mrag
+from vrag_kit.papers import published
 from vrag_kit.types import Benchmark, Document, Query
 
 SETTINGS = ("zero_shot", "distractors_only", "gt_plus_distractors", "gt_only")
@@ -132,9 +133,7 @@ def test_printed_numbers_stand_beside_where_the_paper_has_them(
         "gold and distractors",
         "gold only",
     ]
-    paper = mrag.published_modes().query("dataset == 'VisRAG-Plot' and setting == 'gt_only'")[
-        "value"
-    ]
+    paper = published("mrag_suite", 5, dataset="VisRAG-Plot", setting="gt_only")["value"]
     row = table.loc[("VisRAG-Plot", "relaxed_accuracy", "gold only")]
     of_table_5 = row.filter(like="Table 5").iloc[0]
     spread = f"{paper.min():.1f} to {paper.max():.1f}, median {paper.median():.1f} (6 models)"

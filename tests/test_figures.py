@@ -137,7 +137,7 @@ def test_a_model_of_ones_own_never_has_the_color_of_a_papers_model_not_in_anothe
 def test_the_retriever_figure_says_whose_data_and_what_the_groups_are(
     guide: Benchmark, same: bool, mark: str
 ) -> None:
-    paper = visual_rag.published_retrieval()
+    paper = visual_rag.with_binomial_interval(published("visual_rag", 2))
     ours = paper.assign(retriever="x", n=9)
     museum = replace(guide, name="museum", groups_are="rooms")
     figure = retriever_figure(ours, paper, museum, same_data=same)
@@ -151,7 +151,7 @@ def test_the_retriever_figure_says_whose_data_and_what_the_groups_are(
 
 
 def test_a_panel_whose_n_is_its_own_says_so(guide: Benchmark) -> None:
-    paper = visual_rag.published_retrieval()
+    paper = visual_rag.with_binomial_interval(published("visual_rag", 2))
     kits = paper.assign(retriever="x", n=9)
     mine = kits.query("metric == 'recall'").assign(metric="mine")
     mine["n"] = [3 + at % 5 for at in range(len(mine))]
@@ -163,13 +163,13 @@ def test_a_panel_whose_n_is_its_own_says_so(guide: Benchmark) -> None:
 
 
 def test_standard_ndcg_stands_beside_the_one_that_the_paper_fits(guide: Benchmark) -> None:
-    paper = visual_rag.published_retrieval()
+    paper = visual_rag.with_binomial_interval(published("visual_rag", 2))
     ours = paper.query("metric == 'ndcg_visual_rag'").assign(retriever="x", metric="ndcg")
     figure = retriever_figure(pd.concat([paper, ours]).assign(n=9), paper, guide)
     by_title = {axis.get_title(): axis for axis in figure.axes}
     assert len(by_title["nDCG (standard)"].lines) == 1  # none of the paper's
     printed_ones = {value for _, value in drawn(by_title[METRIC_NAMES["ndcg_visual_rag"]])}
-    ndcg = published("visual_rag", table=2).query("metric == 'ndcg'")
+    ndcg = published("visual_rag", table=2, metric="ndcg_visual_rag")
     assert set(ndcg["value"]) <= printed_ones
     shares = [axis for axis in figure.axes if axis.get_ylabel() == "share (%)"]
     assert {axis.get_ylim() for axis in shares} == {(0.0, 103.0)}
@@ -200,7 +200,7 @@ def test_a_contact_sheet_frames_exactly_the_clues(guide: Benchmark) -> None:
     )
 
 
-PAPER = visual_rag.published_results(published("visual_rag", table=3))
+PAPER = visual_rag.with_uncertainty(published("visual_rag", table=3))
 
 
 def drawn(axis: plt.Axes) -> set[tuple[float, float]]:
@@ -251,7 +251,7 @@ def test_the_accuracy_figure_shows_baselines_at_the_side_then_top_k_then_one_in_
 
 @pytest.mark.slow
 def test_where_the_clue_stood_is_in_the_title_of_1_in_k_unless_it_stood_first() -> None:
-    paper = visual_rag.published_results(published("visual_rag", table=3))
+    paper = visual_rag.with_uncertainty(published("visual_rag", table=3))
     for position, ending in (
         (0, "1-in-k"),
         (-1, "1-in-k, clue last"),
@@ -329,12 +329,12 @@ def test_a_printed_mean_is_as_doubtful_as_a_binomial_one(n: int, share: float) -
 
 def test_only_what_the_paper_ran_five_times_has_an_interval_over_runs() -> None:
     known = PAPER.set_index(["model", "setting", "k"])
-    runs = published("visual_rag", table=15).query("model == 'GPT-4o' and k == 5 and run == run")
+    runs = published("visual_rag", 15, model="GPT-4o", k=5, statistic="run")
     exact = scipy.stats.t.interval(0.95, 4, runs["value"].mean(), scipy.stats.sem(runs["value"]))
     cell = known.loc[("GPT-4o", "one_in_k", 5)]
     assert (cell["ci_low_runs"], cell["ci_high_runs"]) == pytest.approx(exact)
     assert set(PAPER.dropna(subset="ci_low_runs")["setting"]) == {"gt_clue", "one_in_k"}
-    abstention = visual_rag.published_results(
+    abstention = visual_rag.with_uncertainty(
         published("visual_rag", table=8)
     )  # of other numbers, not of these runs
     assert abstention["ci_low_runs"].isna().all()
@@ -351,7 +351,7 @@ def test_every_model_of_the_paper_has_its_own_colour() -> None:
 
 
 def test_the_variants_figure_shows_every_printed_number_of_table_6() -> None:
-    paper = visual_rag.published_results(published("visual_rag", table=6), n=266).query(
+    paper = visual_rag.with_uncertainty(published("visual_rag", table=6)).query(
         "setting != 'text_rag'"
     )
     beside, axis = line_plot(

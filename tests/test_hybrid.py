@@ -13,8 +13,9 @@ import pytest
 from vrag_kit.analysis import cluster_means, to_percent
 from vrag_kit.benchmarks import ImageFile
 from vrag_kit.papers import mrag_suite as paper
-from vrag_kit.retrieval import make_run, reciprocal_rank_fusion
-from vrag_kit.retrieval.hybrid import BM25, FUSED
+from vrag_kit.retrieval import (make_run, reciprocal_rank_fusion)
+from vrag_kit.retrieval.hybrid import (BM25, FUSED)
+from vrag_kit.papers import (published)
 from vrag_kit.types import Benchmark, Document, Query
 
 KS = {"image": 1, "text": 2}
@@ -133,6 +134,6 @@ def test_the_figure_has_a_line_a_data_set_and_modality_and_pooled_ones_below() -
 
 
 def test_the_papers_retrievers_are_named_without_a_score() -> None:
-    table = paper.published_retrievers().set_index("dataset")
+    table = published("mrag_suite", 9).set_index("dataset")
     assert list(table.columns) == ["text", "image"]
     assert table.loc["WebQA"].tolist() == ["SBERT (mpnet)", "CLIP ViT-B/32"]

@@ -32,7 +32,7 @@ from vrag_kit.generation import ask_models, build_prompt, gt_clue, one_in_k, ren
 from vrag_kit.generation.rendering import Template
 from vrag_kit.judging import judge_answers, load_judge
 from vrag_kit.papers import crag_mm, mrag_bench, published
-from vrag_kit.papers.visual_rag import PROMPTS, published_results
+from vrag_kit.papers.visual_rag import PROMPTS, with_uncertainty
 from vrag_kit.plotting import accuracy_figure, baseline_figure, point_plot, rouge_figure
 from vrag_kit.types import Benchmark, Context, Document, Prompt, Query
 
@@ -301,7 +301,7 @@ def titles(figure: plt.Figure) -> list[str]:
 
 def ours(ks: Mapping[int, float]) -> pd.DataFrame:
     """The paper's Table 3 of one model, and a setting of one's own."""
-    paper = published_results(published("visual_rag", table=3)).query("model == 'GPT-4o'")
+    paper = with_uncertainty(published("visual_rag", table=3)).query("model == 'GPT-4o'")
     own = paper.head(1).assign(setting="clue_last")
     rows = [own.assign(k=k, value=value) for k, value in ks.items()]
     return pd.concat([paper, *rows], ignore_index=True)

@@ -35,18 +35,17 @@ from vrag_kit.papers.visual_rag import (
     gcue,
     gcue_differences_from_published,
     is_paper_data,
-    published_results,
-    published_rouge,
     query_table,
     retrieval_differences_from_published,
     std_over_draws,
+    with_uncertainty,
 )
 from vrag_kit.papers.visual_rag.equivalence import with_equivalence_verdict
 from vrag_kit.papers.visual_rag.replication_retrieval import PAPER_RETRIEVERS
 from vrag_kit.papers.visual_rag.uncertainty import published_run_std
 from vrag_kit.types import Benchmark
 
-NAME, PAPER = "Qwen-Qwen2.5-VL-7B-Instruct", published_results(published("visual_rag", table=3))
+NAME, PAPER = "Qwen-Qwen2.5-VL-7B-Instruct", with_uncertainty(published("visual_rag", table=3))
 
 
 def judged(
@@ -251,20 +250,20 @@ def in_papers_form(table: pd.DataFrame, paper: pd.DataFrame) -> pd.DataFrame:
     return best_top_k(results) if "rag_best" in set(paper["setting"]) else results
 
 
-SIX = published_results(published("visual_rag", table=6), n=266).query("setting != 'text_rag'")
+SIX = with_uncertainty(published("visual_rag", table=6)).query("setting != 'text_rag'")
 FIVE = published("visual_rag", table=5).rename(columns={"dataset": "corpus"})
 TABLES = {
     "3": PAPER,
-    "5": published_results(FIVE.query("corpus == 'iNat24'"), n=371),
+    "5": with_uncertainty(FIVE.query("corpus == 'iNat24'")),
     "6": SIX,
-    "7": published_results(published("visual_rag", table=7)),
-    "8": published_results(published("visual_rag", table=8)),
-    "14 and 16": published_results(published_rouge()),
+    "7": with_uncertainty(published("visual_rag", table=7)),
+    "8": with_uncertainty(published("visual_rag", table=8)),
+    "14 and 16": with_uncertainty(published("visual_rag", [14, 16], statistic=["avg", "single"])),
 }
 
 
 def test_the_papers_second_corpus_keeps_its_name_beside_ours(guide: Benchmark) -> None:
-    paper = published_results(FIVE).query("k == 1")
+    paper = with_uncertainty(FIVE).query("k == 1")
     ours = {"iNat21": "Guide", "iNat24": "plates"}
     theirs = paper.assign(dataset=paper["corpus"]).replace({"corpus": ours})
     table = replayed(theirs, queries=8)
@@ -311,7 +310,7 @@ def test_the_same_cell_has_the_same_verdict_in_every_notebook() -> None:
         part = everything[everything["setting"].isin(settings_of)]
         found = held(part.assign(m=0)).set_index(["model", "setting", "k"])
         pd.testing.assert_frame_equal(found, whole.loc[found.index])
-    seven = published_results(published("visual_rag", table=7))
+    seven = with_uncertainty(published("visual_rag", table=7))
     cells = replayed(seven, shift=1.0)
     qwen = held(cells, paper=seven).set_index(["model", "setting", "k"])
     same = qwen.query("setting == 'one_in_k'")
@@ -409,7 +408,7 @@ def test_what_failed_answers_could_change_widens_the_interval() -> None:
 
 
 def test_of_shares_runs_vary_at_most_as_independent_answers_would() -> None:
-    eight = published_results(published("visual_rag", table=8))
+    eight = with_uncertainty(published("visual_rag", table=8))
     table = judged({("zero_shot", 0): [0.0]}, model="gpt-4o", queries=374)
     (row,) = held(table, paper=eight).to_dict("records")  # ours 0.00, and the paper's
     p = 2 / 378  # nobody declined: (0 + 2) / (374 + 4)
@@ -432,7 +431,7 @@ def test_rouge_needs_no_judge_for_its_verdict(papers: Benchmark) -> None:
 
 
 def test_table_2_is_held_against_the_paper_in_queries(papers: Benchmark) -> None:
-    two = published("visual_rag", table=2).replace({"metric": {"ndcg": "ndcg_visual_rag"}})
+    two = published("visual_rag", table=2)
     names = {theirs: ours for ours, theirs in PAPER_RETRIEVERS.items()}
     ours = two.assign(retriever=two["retriever"].map(names))
     found = compare_retrieval_to_paper(ours, papers)
@@ -502,13 +501,13 @@ def test_a_clue_that_hardly_helps_leaves_gcue_without_an_interval() -> None:
 
 
 def test_printed_tables_get_the_ks_that_ours_have() -> None:
-    six = published_results(published("visual_rag", table=6), n=266)
+    six = with_uncertainty(published("visual_rag", table=6))
     assert set(six.query("setting == 'm_gt'").apply(lambda row: (row["m"], row["k"]), axis=1)) == {
         (m, m) for m in range(1, 6)
     }
     assert set(six.query("setting == 'm_in_k'")["k"]) == {10}
     assert six.query("setting == 'zero_shot'")["k"].eq(0).all()
-    assert six["n"].eq(266).all()
+    assert six.query("setting != 'text_rag'")["n"].eq(266).all()
 
 
 @pytest.mark.slow

@@ -24,10 +24,9 @@ from vrag_kit.errors import VragError
 from vrag_kit.judging import add_rouge, rouge_recall
 from vrag_kit.papers import published
 from vrag_kit.papers.visual_rag import (
-    published_results,
-    published_rouge,
     rouge_mean_correlation,
     rouge_score_correlation,
+    with_uncertainty,
 )
 from vrag_kit.plotting import rouge_figure
 
@@ -218,8 +217,8 @@ def test_rouge_follows_the_judge_as_scipy_says_model_by_model() -> None:
 
 def test_the_papers_rouge_has_one_number_for_every_cell_of_table_3() -> None:
     rouge, accuracy = (
-        published_results(published_rouge()),
-        published_results(published("visual_rag", table=3)),
+        with_uncertainty(published("visual_rag", [14, 16], statistic=["avg", "single"])),
+        with_uncertainty(published("visual_rag", table=3)),
     )
     keys = ["model", "setting", "k"]
     assert set(rouge[keys].itertuples(index=False)) == set(accuracy[keys].itertuples(index=False))
@@ -235,7 +234,10 @@ def test_the_papers_rouge_has_one_number_for_every_cell_of_table_3() -> None:
 
 def paper_arms() -> pd.DataFrame:
     return pd.concat(
-        [published_results(published("visual_rag", table=3)), published_results(published_rouge())],
+        [
+            with_uncertainty(published("visual_rag", table=3)),
+            with_uncertainty(published("visual_rag", [14, 16], statistic=["avg", "single"])),
+        ],
         ignore_index=True,
     )
 

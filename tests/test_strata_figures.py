@@ -13,7 +13,8 @@ import pytest
 from matplotlib.figure import Figure
 
 from vrag_kit.analysis.strata import KNOWN, LEFT_OUT, UNKNOWN
-from vrag_kit.papers.visual_rag import error_budget_figure, gcue, published_retrieval
+from vrag_kit.papers import published
+from vrag_kit.papers.visual_rag import error_budget_figure, gcue, with_binomial_interval
 from vrag_kit.papers.visual_rag.error_budget import PARTS
 from vrag_kit.plotting import (
     accuracy_figure,
@@ -98,7 +99,7 @@ def test_no_two_cut_offs_below_an_axis_touch(cutoffs: list[int], guide: Benchmar
     rows = [("mine", metric, k) for metric in ("recall", "hit") for k in cutoffs]
     results = pd.DataFrame(rows, columns=["retriever", "metric", "k"])
     results = results.assign(value=40.0, ci_low=10.0, ci_high=90.0, n=3)
-    paper = published_retrieval().iloc[:0]
+    paper = with_binomial_interval(published("visual_rag", 2)).iloc[:0]
     figure = retriever_figure(results, paper, guide)
     figure.draw_without_rendering()
     labels = figure.axes[0].get_xticklabels()

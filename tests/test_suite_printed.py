@@ -14,6 +14,7 @@ from vrag_kit.benchmarks import ImageFile
 from vrag_kit.benchmarks.datasets.collection import entry_keys
 from vrag_kit.errors import VragError
 from vrag_kit.papers import mrag_suite as paper
+from vrag_kit.papers import published
 from vrag_kit.runner.params import read_parameters
 from vrag_kit.types import Benchmark, Document, Query
 
@@ -22,60 +23,46 @@ TEXT_ONLY = ("WebQA", "Chart-MRAG")
 
 
 def test_every_table_names_its_data_sets_alike() -> None:
-    assert set(paper.published_dataset_statistics()["dataset"]) == set(paper.DATASETS)
-    assert set(paper.published_accuracy()["dataset"]) == set(paper.DATASETS)
-    assert set(paper.published_accuracy(13)["dataset"]) == set(paper.DATASETS)
-    assert set(paper.published_modes()["dataset"]) == set(paper.DATASETS)
-    assert set(paper.published_claims(3)["dataset"]) == set(paper.DATASETS)
-    assert set(paper.published_claims(14, 15)["dataset"]) == set(paper.DATASETS)
-    assert set(paper.published_gaps()["dataset"]) == set(TEXT_ONLY)
-    assert set(paper.published_modes()["model"]) == set(paper.MODELS)
-    assert set(paper.published_modes()["setting"]) == set(paper.MODES)
+    for table in (1, 2, 3, 5, 13, [14, 15]):
+        assert set(published("mrag_suite", table)["dataset"]) == set(paper.DATASETS)
+    assert set(published("mrag_suite", 4)["dataset"]) == set(TEXT_ONLY)
+    assert published("mrag_suite", 5)["model"].nunique() == 6
+    assert set(published("mrag_suite", 5)["setting"]) == set(paper.MODES)
 
 
 def test_claim_tables_are_one_with_the_metrics_that_are_defined_twice() -> None:
-    table = paper.published_claims()
-    assert table.groupby("table").size().to_dict() == {3: 241, 14: 1008, 15: 432}
+    table = published("mrag_suite", [3, 14, 15])
+    assert len(table) == 241 + 1008 + 432
     assert set(table["metric"]) == set(paper.DEFINITIONS)
     assert set(table["modality"]) == {"all", "image", "text"}
     pairs = table[(table["modality"] != "all") & ~table["dataset"].isin(TEXT_ONLY)]
     # Claude's hallucination is printed as "41.4/0" there
     assert set(pairs["dataset"]) == {"VisRAG-ArXiv"}
     assert pairs["value"].tolist() == [41.4, 0]
-    (found,) = table.query(
-        "table == 15 and model == 'Phi-4' and setting == 'gt_only'"
-        " and modality == 'text' and metric == 'hallucination'"
-    )["value"]
-    assert found == 77.4
+    cell = {"model": "Phi-4", "setting": "gt_only", "modality": "text", "metric": "hallucination"}
+    assert published("mrag_suite", 15, **cell)["value"].tolist()[0] == 77.4
 
 
-def test_flagged_shares_are_those_of_tables_1_and_7() -> None:
-    table = paper.published_ambiguous().set_index("dataset")
-    assert table.loc["Chart-MRAG", ["n_flagged", "asked"]].tolist() == [4093, 4738]
-    assert round(table.loc["Chart-MRAG", "share"]) == 86
-    of_text = table.loc[list(TEXT_ONLY)]
-    assert of_text["n_flagged"].sum() == table.loc["text-only", "n_flagged"] == 13823
-    assert of_text["asked"].sum() == table.loc["text-only", "asked"] == 26120
-    assert table.loc["all", "final"] == 200
+def test_flagged_questions_of_table_1_add_up_to_table_7() -> None:
+    counts = published("mrag_suite", 1).pivot(index="dataset", columns="metric", values="value")
+    totals = published("mrag_suite", 7, modality="text_only").set_index("metric")["value"]
+    of_text = counts.loc[list(TEXT_ONLY)].sum()
+    assert of_text["n_ambiguous"] == totals["marked_ambiguous"] == 13823
+    assert of_text["n_full"] == totals["candidates"] == 26120
 
 
 def test_table_8_prints_its_differences() -> None:
-    wide = paper.published_clear_and_ambiguous().pivot(
-        index="metric", columns="split", values="value"
-    )
+    wide = published("mrag_suite", 8).pivot(index="metric", columns="split", values="value")
     assert (wide["ambiguous"] - wide["clear"]).round(1).equals(wide["difference"])
 
 
 def test_nicknames_of_table_6_are_read_twice() -> None:
-    table = paper.published_best_prompts().set_index("dataset")
-    assert table.loc["VisRAG-Plot"].tolist() == [
-        "expert3 direct",
-        "expert-ex3-direct",
-        "expert-ex6-direct",
-        36.5,
-    ]
+    table = published("mrag_suite", 6).set_index("dataset")
+    names = ["nickname", "prompt", "prompt_of_table_11"]
+    read = ["expert3 direct", "expert-ex3-direct", "expert-ex6-direct"]
+    assert table.loc["VisRAG-Plot", names].tolist() == read
     # expert6 and plain6 are not in Table 11
-    assert (table["prompt_of_table_11"] == "").sum() == 3
+    assert table["prompt_of_table_11"].isna().sum() == 3
     assert set(table["prompt"]) <= set(paper.PROMPTS)
 
 
@@ -101,7 +88,7 @@ def test_a_data_set_without_a_printed_domain_is_refused() -> None:
 
 
 def test_the_papers_models_are_told_as_a_range() -> None:
-    table = paper.published_accuracy().query("split == 'full'")
+    table = published("mrag_suite", 2, split="full")
     # 13.4, 14.9, 17.3, 22.1, 27.9, 28.7
     assert paper.published_range(table)["WebQA"] == "13.4 to 28.7, median 19.7 (6 models)"
 
@@ -115,8 +102,8 @@ def test_printed_definitions_stand_beside_both_families() -> None:
     means = pd.DataFrame(rows, columns=["family", "metric", "modality", "value"])
     means = means.assign(dataset="WebQA", model="small")
     means = means.assign(ci_low=means["value"] - 5, ci_high=90.0, n=12)
-    printed = {"Table 14": paper.published_claims(14).query("setting == 'gt_only'")}
-    table = paper.compare_claims_to_paper(means, {"Table 3": paper.published_claims(3), **printed})
+    printed = {"Table 14": published("mrag_suite", 14, setting="gt_only")}
+    table = paper.compare_claims_to_paper(means, {"Table 3": published("mrag_suite", 3), **printed})
     assert len(table) == 8 * 2  # WebQA's alone
     first, second = "small: ragchecker", "small: mm_ragchecker"
     halluc = table.loc[("WebQA", "hallucination", "image")]

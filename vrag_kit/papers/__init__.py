@@ -1,5 +1,5 @@
 """One subpackage per paper: its prompts, rubric and published numbers as data, and its own code."""
 
-from vrag_kit.papers.published import published
+from vrag_kit.papers.published import published, published_gains
 
-__all__ = ["published"]
+__all__ = ["published", "published_gains"]

@@ -39,6 +39,8 @@ ROUNDING = {"avg": Tolerance(0.0051, 0.0101), "std": Tolerance(0.0006, 0.0062)}
 """Tolerances for the five published runs of a cell. A mean moves by up to 0.005 with them, a
 deviation (n − 1) by up to 0.005 · √(5/4).
 """
+_WITHOUT_K = ("zero_shot", "gt_clue", "non_clue", "text_rag", "m_gt")
+"""Settings of which no k is printed."""
 _PARTS = ("retriever", "model", "setting", "m", "k", "modality", "scenario")
 
 
@@ -83,6 +85,8 @@ def cell_labels(cells: pd.DataFrame) -> list[str]:
 
 def _words(row: Mapping[Hashable, Any]) -> list[str]:  # a row of a table: any values
     given = {str(part): value for part, value in row.items() if pd.notna(value)}
+    if given.get("setting") in _WITHOUT_K:
+        given.pop("k", None)
     return [f"{part}={value:g}" if part in "mk" else str(value) for part, value in given.items()]
 
 

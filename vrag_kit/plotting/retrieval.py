@@ -44,7 +44,7 @@ def retriever_figure(
     gives the range, and each panel its own.
 
     `results` has the columns retriever, metric, k, value, ci_low, ci_high and n, shares
-    in percent; `paper` likewise (`published_retrieval`).
+    in percent; `paper` likewise.
     """
     require_columns(results, ["retriever", "metric", "k", *_LINE], "retriever_figure")
     others = [metric for metric in results["metric"].unique() if metric not in _PANELS]

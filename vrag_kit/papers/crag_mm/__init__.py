@@ -38,11 +38,7 @@ from vrag_kit.papers.crag_mm.parameters import (
     open_services,
 )
 from vrag_kit.papers.crag_mm.printed import (
-    published_gains,
-    published_main,
     published_range,
-    published_recall,
-    published_systems,
     truthfulness_table,
 )
 from vrag_kit.papers.crag_mm.prompts import PROMPT_SETS, load_prompts, rewriting_prompts
@@ -87,7 +83,7 @@ from vrag_kit.papers.crag_mm.statistics import (
 )
 from vrag_kit.papers.crag_mm.stop_rule import early_stopping_rule
 from vrag_kit.papers.crag_mm.swapped import with_mismatched_images
-from vrag_kit.papers.crag_mm.three_classes import judge_validation, published_judge_validation
+from vrag_kit.papers.crag_mm.three_classes import judge_validation
 from vrag_kit.papers.crag_mm.turn_slices import (
     NEEDS_HISTORY,
     before_and_after_early_stop,
@@ -149,12 +145,7 @@ __all__ = [
     "oracle_pipelines",
     "page_relevance",
     "possible_denominators",
-    "published_gains",
-    "published_judge_validation",
-    "published_main",
     "published_range",
-    "published_recall",
-    "published_systems",
     "published_tables",
     "quality_by_kind",
     "read_json",

@@ -62,9 +62,8 @@ def audit(tables: Tables | None = None) -> pd.DataFrame:
 
 def pivot_results(table: pd.DataFrame) -> pd.DataFrame:
     """Pivots a table of results to one row per arm: split, model, setting, and its metrics."""
-    named = table.rename(columns={"system": "model", "task": "setting"})
-    keys = [name for name in ("split", "model", "setting") if name in named]
-    return named.pivot_table(index=keys, columns="metric", values="value", sort=False).reset_index()
+    keys = [name for name in ("split", "model", "setting") if name in table]
+    return table.pivot_table(index=keys, columns="metric", values="value", sort=False).reset_index()
 
 
 def _shares(tables: Tables) -> Iterable[pd.DataFrame]:
@@ -94,15 +93,15 @@ def _truthfulness(tables: Tables) -> Iterable[pd.DataFrame]:
 def _repeats(tables: Tables) -> Iterable[pd.DataFrame]:
     """Rows that two tables print."""
     main = {SINGLE: 8, MULTI: 9}
-    base = tables[5][tables[5]["system"] == "Llama 3.2 11B RAG"]
-    task = base["split"].map({SINGLE: "task_2", MULTI: "task_3"})
-    base = base.assign(model="Llama 3.2 11B", task=task)
+    base = tables[5][tables[5]["model"] == "Llama 3.2 11B RAG"]
+    setting = base["split"].map({SINGLE: "task_2", MULTI: "task_3"})
+    base = base.assign(model="Llama 3.2 11B", setting=setting)
     for number, table in ((4, tables[4]), (5, base)):
         for split, other in main.items():
-            key = ["task", "model", "metric"]
+            key = ["setting", "model", "metric"]
             part = table[table["split"] == split][[*key, "value"]]
             both = part.merge(tables[other][[*key, "value"]], on=key, suffixes=("", "_main"))
-            both = both.rename(columns={"task": "setting", "metric": "scenario"})
+            both = both.rename(columns={"metric": "scenario"})
             tables_of = f"{number}, {other}"
             check = "the same cell in two tables"
             yield audit_rows(check, tables_of, both, both["value"], both["value_main"], SAME)
@@ -142,8 +141,8 @@ def _distributions(tables: Tables) -> Iterable[pd.DataFrame]:
         for kept, summed in (("row", "column"), ("column", "row")):
             parts = table[table[summed] != "total"]
             keys = [kept, "split"] if "split" in table else [kept]
-            totals = table[table[summed] == "total"].set_index(keys)["count"]
-            own = parts.groupby(keys, sort=False)["count"].sum()
+            totals = table[table[summed] == "total"].set_index(keys)["value"]
+            own = parts.groupby(keys, sort=False)["value"].sum()
             totals = totals[totals.index.isin(own.index)]
             names = [" ".join(map(str, np.atleast_1d(name))) for name in totals.index]
             own = own.reindex(totals.index)
@@ -155,15 +154,15 @@ def _recall(tables: Tables) -> Iterable[pd.DataFrame]:
     them that this takes.
     """
     curves = tables["figure03_curves"]
-    whole = curves[curves["setting"] == "full_image_query"].set_index("k")["value"]
-    kinds = tables["figure07"].pivot_table(index="k", columns="image_type", values="value")
-    own = EGOCENTRIC_SHARE * kinds["egocentric"] + (1 - EGOCENTRIC_SHARE) * kinds["normal"]
+    whole = curves[curves["setting"] == "whole image"].set_index("k")["value"]
+    kinds = tables["figure07"].pivot_table(index="k", columns="setting", values="value")
+    own = EGOCENTRIC_SHARE * kinds["egocentric"] + (1 - EGOCENTRIC_SHARE) * kinds["non-egocentric"]
     where = [f"whole image, k={k}" for k in whole.index]
     note = f"with {EGOCENTRIC_SHARE:.0%} egocentric images"
     allowed = Tolerance(0.05 + 1e-6, 0.1 + 1e-6)
     rows = audit_rows("recall from both image types", "figure 3, 7", where, whole, own, allowed)
     yield rows.assign(note=note)
-    counts = tables[2].set_index(["image_quality", "image_type"])["count"]
+    counts = tables[2].set_index(["image_quality", "image_type"])["value"]
     images = 100 * counts["total", "egocentric"] / counts["total", "total"]
     rows = audit_rows(
         "share of egocentric images", "2, 7", ["all"], images, [100 * EGOCENTRIC_SHARE], _MEAN

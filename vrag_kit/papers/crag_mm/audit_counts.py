@@ -44,7 +44,7 @@ def early_stop_rates(tables: Tables) -> dict[int, pd.DataFrame]:
     """
     found = {}
     for number in (9, 11, 5):
-        table = tables[number].rename(columns={"task": "setting", "system": "model"})
+        table = tables[number]
         rows = table[(table["metric"] == "early_stop") & ~table["model"].isin(LEADERBOARD)]
         found[number] = rows.reset_index(drop=True)
     return found
@@ -70,10 +70,10 @@ def check_remainders(tables: Tables) -> Iterable[pd.DataFrame]:
     rest; rounding of both, and of the part's share, is allowed for.
     """
     for number, (whole, share) in PARTS.items():
-        key = ["task", "model", "metric"]
+        key = ["setting", "model", "metric"]
         columns = [*key, "value"]
         both = tables[number][columns].merge(tables[whole][columns], on=key, suffixes=("_part", ""))
-        both = both.rename(columns={"task": "setting", "metric": "scenario"})
+        both = both.rename(columns={"metric": "scenario"})
         lowest = np.where(both["scenario"] == "truthfulness", -100.0, 0.0)
         nearest, apart = both["value"].copy(), pd.Series(np.inf, both.index)
         for of in (share - _SHARE, share, share + _SHARE):

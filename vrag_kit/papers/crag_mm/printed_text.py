@@ -28,12 +28,12 @@ def text_numbers(tables: Tables) -> list[TextNumber]:
     return collect_text_numbers(told) + _stops_and_differences(tables)
 
 
-def _values(table: pd.DataFrame, split: str, metric: str, task: str = "") -> pd.Series:
-    """One metric by model or system; `task` names an arm."""
+def _values(table: pd.DataFrame, split: str, metric: str, setting: str = "") -> pd.Series:
+    """One metric by model or system; `setting` names an arm."""
     rows = table[(table["split"] == split) & (table["metric"] == metric)]
-    if task:
-        rows = rows[rows["task"] == task]
-    return rows.set_index("system" if "system" in rows else "model")["value"]
+    if setting:
+        rows = rows[rows["setting"] == setting]
+    return rows.set_index("model")["value"]
 
 
 def _straightforward(tables: Tables) -> list[TextNumberRow]:
@@ -147,10 +147,10 @@ def _stops_and_differences(tables: Tables) -> list[TextNumber]:
 
 def _data(tables: Tables) -> list[TextNumberRow]:
     """Shares of images and questions (section 1), and what the code counts."""
-    images = tables[2].set_index(["image_quality", "image_type"])["count"]
+    images = tables[2].set_index(["image_quality", "image_type"])["value"]
     every, worn = images["total", "total"], images["total", "egocentric"]
     low = worn - images["normal", "egocentric"]
-    questions = tables[3].set_index(["domain", "split", "question_type"])["count"]
+    questions = tables[3].set_index(["domain", "split", "question_type"])["value"]
     single, talks = questions["total", SINGLE, "total"], questions["total", MULTI, "total"]
     simple = sum(
         questions["total", SINGLE, f"simple_{each}"] for each in ("recognition", "knowledge")
@@ -175,7 +175,7 @@ def _searches(tables: Tables) -> list[TextNumberRow]:
     recall = tables["figure03_curves"].groupby("setting")["value"].max()
     judge = tables[7].set_index(["label", "metric"])["value"]
     return [
-        ("image search", "3.3", "figure 3", "52% recall", 52, recall["full_image_query"]),
-        ("web search", "3.3", "figure 3", "the top 50 hold 89%", 89, recall["full_pages"]),
+        ("image search", "3.3", "figure 3", "52% recall", 52, recall["whole image"]),
+        ("web search", "3.3", "figure 3", "the top 50 hold 89%", 89, recall["full pages"]),
         ("judge", "4", 7, "99% accuracy", 99, judge["average", "accuracy"]),
     ]

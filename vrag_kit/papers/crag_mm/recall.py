@@ -10,7 +10,6 @@ import pandas as pd
 
 from vrag_kit.analysis import cluster_means, to_percent
 from vrag_kit.benchmarks import entity_names
-from vrag_kit.papers.crag_mm.printed import published_recall
 from vrag_kit.papers.published import published
 from vrag_kit.retrieval import SearchService
 from vrag_kit.retrieval.entity_hit_rate import Relevance, entity_coverage, entity_hit_rate, hit_rate
@@ -23,15 +22,6 @@ WHOLE, CROPPED = "whole image", "marked region"
 WITH_MARGIN = "region with margin"
 """The annotated region with a margin around it (ours)."""
 KINDS = {True: "egocentric", False: "non-egocentric"}
-PRINTED = {
-    "full_image_query": WHOLE,
-    "manual_crop_query": CROPPED,
-    "egocentric": "egocentric",
-    "normal": "non-egocentric",
-    "snippets": "snippets",
-    "full_pages": "full pages",
-}
-"""Maps a setting of `published_recall` to our name of it."""
 
 
 def image_recall(
@@ -108,8 +98,8 @@ def recall_panels(images: pd.DataFrame, web: pd.DataFrame) -> dict[str, pd.DataF
     `plotting.curve_panels`. Panels: whole images and annotated regions, image types, image
     qualities, and pages.
     """
-    paper = published_recall()
-    paper = paper.assign(series=paper["setting"].map(PRINTED), printed=True, metric="hit_rate")
+    paper = published("crag_mm", ["figure03_curves", "figure07"])
+    paper = paper.rename(columns={"setting": "series"}).assign(printed=True)
     whole = images[images["setting"] == WHOLE]
     ours = {
         "entity hit rate, image search (Figure 3)": _lines(images, "setting"),

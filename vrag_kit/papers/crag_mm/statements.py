@@ -54,7 +54,7 @@ class Statement:
             return []
         table = published("crag_mm", self.table)
         table = table[table["metric"] == self.metric]
-        values = table.pivot(index="model", columns="task", values="value")
+        values = table.pivot(index="model", columns="setting", values="value")
         numbers = (values[self.setting] - values[self.baseline]).round(2)
         return [self.range.verdict(value, value, value) for value in numbers]
 

@@ -41,8 +41,8 @@ def describe(single: Benchmark, multi: Benchmark) -> pd.DataFrame:
     sessions = [*_sessions(single), *_sessions(multi)]
     worn = sum(bool(query.metadata["egocentric"]) for query in sessions)
     domains = {query.metadata["domain"] for query in sessions}
-    printed = published("crag_mm", 3).set_index(["domain", "split", "question_type"])["count"]
-    images = published("crag_mm", 2).set_index(["image_quality", "image_type"])["count"]
+    printed = published("crag_mm", 3).set_index(["domain", "split", "question_type"])["value"]
+    images = published("crag_mm", 2).set_index(["image_quality", "image_type"])["value"]
     talks = printed["total", "multi_turn", "total"]
     rows = [
         ("single questions", len(single.queries), printed["total", "single_turn", "total"], ""),
@@ -91,7 +91,7 @@ def quality_by_kind(single: Benchmark, multi: Benchmark) -> pd.DataFrame:
     """
     sessions = [*_sessions(single), *_sessions(multi)]
     found = Counter((query.metadata["image_quality"], _kind(query)) for query in sessions)
-    printed = published("crag_mm", 2).set_index(["image_quality", "image_type"])["count"]
+    printed = published("crag_mm", 2).set_index(["image_quality", "image_type"])["value"]
     every = printed["total", "total"]
     rows = {}
     for quality in (*NAMES["image_quality"], "total"):
@@ -195,19 +195,19 @@ def _printed_shares() -> dict[tuple[str, str, str], float]:
     questions = published("crag_mm", 3)
     for split, population in (("single_turn", SINGLE), ("multi_turn", MULTI)):
         rows = questions[(questions["split"] == split) & (questions["question_type"] == "total")]
-        counts = rows.set_index("domain")["count"]
+        counts = rows.set_index("domain")["value"]
         for domain, count in counts.drop("total").items():
             label = _SPELLED.get(str(domain), str(domain).lower())
             shares["domain", population, label] = 100 * count / counts["total"]
     totals = questions[(questions["domain"] == "total") & (questions["split"] == "single_turn")]
-    kinds = totals.set_index("question_type")["count"]
+    kinds = totals.set_index("question_type")["value"]
     for kind, count in kinds.drop("total").items():
         label = str(kind).replace("simple_", "simple-").replace("_", "-")
         shares["query_category", SINGLE, label] = 100 * count / kinds["total"]
     images = published("crag_mm", 2)
-    every = images["count"].max()
+    every = images["value"].max()
     for row in images.to_dict("records"):
-        share = 100 * row["count"] / every
+        share = 100 * row["value"] / every
         if row["image_type"] == "total" and row["image_quality"] != "total":
             shares["image_quality", IMAGES, row["image_quality"].replace("_", " ")] = share
         if row["image_quality"] == "total" and row["image_type"] != "total":

@@ -6,7 +6,6 @@ import numpy as np
 import pandas as pd
 
 from vrag_kit.analysis.estimates import Estimate, estimate
-from vrag_kit.papers.published import published
 
 CLASSES = {"correct": "accurate", "incorrect": "hallucinated", "missing": "missing"}
 """Maps a label to its name in Table 7."""
@@ -38,11 +37,6 @@ def judge_validation(labelled: pd.DataFrame) -> pd.DataFrame:
     average = pd.DataFrame({"metric": means.index, "value": means.to_numpy()})
     average = average.assign(label=AVERAGE, ci_low=np.nan, ci_high=np.nan, n=len(labelled))
     return pd.concat([table, average[table.columns]], ignore_index=True)
-
-
-def published_judge_validation() -> pd.DataFrame:
-    """Returns Table 7, the paper's judge against people, in percent: label, metric, value, unit."""
-    return published("crag_mm", 7)[["label", "metric", "value"]].assign(unit="percent")
 
 
 def _share(labelled: pd.DataFrame, hit: pd.Series, among: pd.Series, *, twice: bool) -> Estimate:

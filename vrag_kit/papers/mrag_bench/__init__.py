@@ -67,13 +67,12 @@ from vrag_kit.papers.mrag_bench.readers import (
 from vrag_kit.papers.mrag_bench.readers_figure import extraction_figure
 from vrag_kit.papers.mrag_bench.results import (
     CHANCE,
+    MODEL_GROUPS,
     accuracy_by_scenario,
     data_source,
     gains_by_scenario,
     is_paper_data,
     multiple_choice_accuracy,
-    published_gains,
-    published_main,
     published_range,
     scenario_table,
     scenario_weights,
@@ -81,7 +80,6 @@ from vrag_kit.papers.mrag_bench.results import (
 )
 from vrag_kit.papers.mrag_bench.retrieval import (
     is_evaluated_retriever,
-    published_hit_rates,
     retrieval_by_scenario,
     runs_with_inserted_gold,
     shipped_run,
@@ -114,8 +112,6 @@ from vrag_kit.papers.mrag_bench.text_settings import (
     TEXT_OR_IMAGE,
     gt_image_and_text,
     gt_text,
-    published_text_or_image,
-    published_text_or_image_gains,
     retrieved_text,
     with_passages,
 )
@@ -125,6 +121,7 @@ from vrag_kit.papers.statements import show_statements
 __all__ = [
     "ASPECTS",
     "CHANCE",
+    "MODEL_GROUPS",
     "PROMPT_SETS",
     "QUESTIONS",
     "TEXT_OR_IMAGE",
@@ -180,15 +177,10 @@ __all__ = [
     "option_format_variants",
     "option_selection_rates",
     "overall_means",
-    "published_gains",
-    "published_hit_rates",
     "published_human_baseline",
-    "published_main",
     "published_range",
     "published_retrieval_vs_accuracy",
     "published_tables",
-    "published_text_or_image",
-    "published_text_or_image_gains",
     "read_choice",
     "retrieval_accuracy_correlations",
     "retrieval_by_scenario",

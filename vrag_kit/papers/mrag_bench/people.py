@@ -4,6 +4,7 @@ paper averages people and models differently, and inter-rater agreement.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict
 from itertools import combinations
@@ -16,8 +17,8 @@ from vrag_kit.errors import VragError
 from vrag_kit.generation.conversation import ANSWER_COLUMNS
 from vrag_kit.judging.multiple_choice import read_choice
 from vrag_kit.log import logger
-from vrag_kit.papers.mrag_bench.audit import QUESTIONS
-from vrag_kit.papers.mrag_bench.results import OVERALL, multiple_choice_accuracy, scenario_weights
+from vrag_kit.papers.mrag_bench.audit import QUESTIONS, overall_means
+from vrag_kit.papers.mrag_bench.results import multiple_choice_accuracy, scenario_weights
 from vrag_kit.papers.published import published
 from vrag_kit.types import Benchmark, Context, Status
 from vrag_kit.widgets.multiple_choice import CHOICE_COLUMNS, option_text, read_choices
@@ -95,17 +96,13 @@ def published_human_baseline() -> pd.DataFrame:
 
     Published are the macro averages: 38.47, 61.38 and 71.63.
     """
-    table = published("mrag_bench", 3)
-    cells = table[(table["model_group"] == "human") & (table["scenario"] != OVERALL)]
-    rows = []
-    for (model, setting), part in cells.groupby(["model", "setting"], sort=False):
-        weight = part["scenario"].map(QUESTIONS)
-        weighed = (part["value"] * weight).sum() / weight.sum()
-        values = {MICRO: weighed, MACRO: part["value"].mean()}
-        for average, value in values.items():
-            rows.append((model, setting, average, value, float("nan"), float("nan")))
-    columns = ["model", "setting", "average", "value", "ci_low", "ci_high"]
-    return pd.DataFrame(rows, columns=columns).assign(n=sum(QUESTIONS.values()))
+    means = overall_means(published("mrag_bench", 3, model_group="human"))
+    means = means.rename(columns={"weighted": MICRO, "plain": MACRO})
+    values = means.melt(
+        ["model", "setting"], [MICRO, MACRO], var_name="average", ignore_index=False
+    )
+    values = values.sort_index(kind="stable").reset_index(drop=True)
+    return values.assign(ci_low=math.nan, ci_high=math.nan, n=sum(QUESTIONS.values()))
 
 
 def inter_rater_agreement(judged: pd.DataFrame, benchmark: Benchmark) -> pd.DataFrame:
@@ -137,12 +134,13 @@ def inter_rater_agreement(judged: pd.DataFrame, benchmark: Benchmark) -> pd.Data
 
 def _agreement(both: pd.DataFrame, benchmark: Benchmark) -> tuple[float, ...]:
     """The numbers of one pair: two columns of letters, None where none can be read."""
+    from sklearn.metrics import cohen_kappa_score  # slow to import
+
     one, other = both.iloc[:, 0], both.iloc[:, 1]
     readable = one.notna() & other.notna()
     same = (one == other).astype(float).where(readable)
     found = estimate(same.to_numpy(), both.index.map(benchmark.groups).to_numpy())
-    shares = one[readable].value_counts(normalize=True)
-    others = other[readable].value_counts(normalize=True)
-    expected = float(shares.mul(others, fill_value=0.0).sum())
-    kappa = (found.value - expected) / (1 - expected) if expected < 1 else float("nan")
+    kappa = math.nan
+    if len({*one[readable], *other[readable]}) > 1:
+        kappa = cohen_kappa_score(one[readable], other[readable])
     return found.value, found.ci_low, found.ci_high, found.n, found.n_failed, kappa

@@ -21,6 +21,8 @@ OVERALL = "overall"
 LEVELS = {OVERALL: [OVERALL], "aspect": list(ASPECTS), "scenario": list(QUESTIONS)}
 """Maps each level of a mean to its names in the column scenario, in the order of Table 3."""
 EDITION = "MRAG-Bench, told by its counts of questions; release not known"
+MODEL_GROUPS = ("open_source", "proprietary")
+"""Groups of the 14 models of Table 3; its other rows are people and chance."""
 CHANCE = 25.0
 """Accuracy in percent of choosing one of four options at random."""
 _NOTED = {
@@ -144,60 +146,18 @@ def gains_by_scenario(
     return _levels(tables, keys)
 
 
-def published_main() -> pd.DataFrame:
-    """Returns Table 3 as published: model_group ("random", "human", "open_source", "proprietary"),
-    model, setting, scenario ("overall" too), value and gain, in percent and points.
-
-    `gain` is the value minus the same model's without examples, computed from the table: two
-    published differences of GPT-4o use another scenario's value. People's overall numbers are macro
+def published_range() -> pd.DataFrame:
+    """Formats the range of the accuracies of the paper's 14 models, "26.8 to 68.7, median 53.9",
+    and people's, in columns "<setting>: …", by scenario. People's overall numbers are macro
     averages of nine scenarios, models' are micro averages over questions.
     """
-    table = published("mrag_bench", 3)
-    key = ["model", "scenario"]
-    alone = table[table["setting"] == "no_rag"].set_index(key)["value"].rename("alone")
-    both = table.join(alone, on=key)
-    columns = ["model_group", "model", "setting", "scenario", "value"]
-    return both[columns].assign(gain=both["value"] - both["alone"])
-
-
-def published_gains() -> pd.DataFrame:
-    """Returns the gains of the paper's 14 models in the columns of `gains_by_scenario`, in points:
-    model, level, setting, scenario, baseline, metric, value, unit ("percent": of the compared
-    accuracies).
-    """
-    table = published_main()
-    models = table["model_group"].isin(["open_source", "proprietary"])
-    table = table[models].assign(
-        level=table["scenario"].where(table["scenario"] == OVERALL, "scenario")
-    )
-    return to_gain_rows(table)
-
-
-def to_gain_rows(printed: pd.DataFrame) -> pd.DataFrame:
-    """Converts the column gain of published accuracies to the columns of `published_gains`, without
-    the rows of the baseline, "no_rag".
-    """
-    gains = printed[printed["setting"] != "no_rag"]
-    named = gains.assign(value=gains["gain"], baseline="no_rag", metric="accuracy", unit="percent")
-    first = ["model", "level", "setting", "scenario"]
-    return named[[*first, "baseline", "metric", "value", "unit"]]
-
-
-def published_range(column: str = "value") -> pd.DataFrame:
-    """Formats the range of the paper's 14 models, "26.8 to 68.7, median 53.9", and people's values,
-    in columns "<setting>: …", by scenario; `column` is value or gain of `published_main`.
-    """
-    table = published_main()
     columns = {}
     for setting in ("no_rag", "retrieved_rag", "gt_rag"):
-        if setting == "no_rag" and column == "gain":
-            continue
-        of_setting = table[table["setting"] == setting]
-        models = of_setting[of_setting["model_group"].isin(["open_source", "proprietary"])]
-        spread = format_spread(models, ["scenario"], column=column)
-        people = of_setting[of_setting["model_group"] == "human"].set_index("scenario")[column]
-        columns[f"{setting}: 14 models"] = spread
-        columns[f"{setting}: people"] = people.map("{:.1f}".format)
+        models = published("mrag_bench", 3, setting=setting, model_group=MODEL_GROUPS)
+        people = published("mrag_bench", 3, setting=setting, model_group="human")
+        columns[f"{setting}: 14 models"] = format_spread(models, ["scenario"])
+        accuracies = people.set_index("scenario")["value"]
+        columns[f"{setting}: people"] = accuracies.map("{:.1f}".format)
     return pd.DataFrame(columns).reindex([OVERALL, *QUESTIONS])
 
 

@@ -12,7 +12,6 @@ from vrag_kit.analysis import cluster_means
 from vrag_kit.papers.mrag_bench.audit import QUESTIONS
 from vrag_kit.papers.mrag_bench.results import OVERALL, scenario_weights
 from vrag_kit.papers.mrag_bench.settings import TOP
-from vrag_kit.papers.published import published
 from vrag_kit.retrieval import make_run, score_runs
 from vrag_kit.types import Benchmark, ordered
 
@@ -95,16 +94,3 @@ def retrieval_by_scenario(
     table = pd.concat(both, ignore_index=True)[columns].assign(excluded=excluded)
     order = table["scenario"].map([OVERALL, *QUESTIONS].index)
     return table.iloc[order.argsort(kind="stable")].reset_index(drop=True)
-
-
-def published_hit_rates() -> pd.DataFrame:
-    """Returns Table 6 as shares, under the metric's correct name: retriever, scenario, metric
-    ("hit@5"), value, n (questions).
-
-    Its "Recall@5" is a hit among the five ground-truth images: counted in the rows' own
-    `retrieved_images`, eight of CLIP's nine cells agree to the last digit.
-    """
-    table = published("mrag_bench", 6)
-    n = table["scenario"].map({**QUESTIONS, OVERALL: sum(QUESTIONS.values())})
-    table = table.assign(metric=f"hit@{TOP}", value=table["value"] / 100, n=n)
-    return table[[*_KEY, "value", "n"]]

@@ -6,21 +6,15 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
 import pandas as pd
 
-from vrag_kit.papers.mrag_bench.results import OVERALL, published_main
-from vrag_kit.papers.mrag_bench.text_settings import published_text_or_image
+from vrag_kit.papers.mrag_bench.results import MODEL_GROUPS, OVERALL
+from vrag_kit.papers.published import published
 from vrag_kit.papers.statements import ExpectedRange
-
-_TABLES: dict[int | str, Callable[[], pd.DataFrame]] = {
-    3: published_main,
-    4: published_text_or_image,
-}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -72,11 +66,10 @@ class Statement:
         """Returns the verdicts on the paper's own numbers, one per model, without intervals."""
         if self.told is not None:
             return [self.range.verdict(self.told, self.told, self.told)]
-        if self.table not in _TABLES:
+        if self.table not in (3, 4):
             return []
-        table = _TABLES[self.table]()
-        table = table[(table["scenario"] == OVERALL) & table["model"].isin(published_models())]
-        values = table.pivot(index="model", columns="setting", values="value")
+        overall = published("mrag_bench", self.table, scenario=OVERALL, model_group=MODEL_GROUPS)
+        values = overall.pivot(index="model", columns="setting", values="value")
         numbers = (values[self.setting] - values[self.baseline]).dropna().round(2)
         about = [value for model, value in numbers.items() if self.applies_to(str(model))]
         return [self.range.verdict(value, value, value) for value in about]
@@ -85,9 +78,9 @@ class Statement:
 @cache
 def published_models() -> dict[str, str]:
     """Maps the 14 models of Table 3 to "open_source" or "proprietary"."""
-    table = published_main().drop_duplicates("model").set_index("model")["model_group"]
-    models = table[table.isin(["open_source", "proprietary"])]
-    return {str(name): str(group) for name, group in models.items()}
+    models = published("mrag_bench", 3, scenario=OVERALL, setting="no_rag")
+    models = models[models["model_group"].isin(MODEL_GROUPS)]
+    return dict(zip(models["model"], models["model_group"], strict=True))
 
 
 @cache

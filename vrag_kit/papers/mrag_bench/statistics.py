@@ -14,22 +14,6 @@ from vrag_kit.papers.mrag_bench.audit import ASPECTS
 from vrag_kit.papers.published import published
 from vrag_kit.types import Benchmark
 
-_PRINTED = {  # our statistic → the row of Table 2 that it is
-    "questions": "total_questions",
-    "scenarios": "total_scenarios",
-    "different questions": "unique_number_of_questions",
-    "different answers": "unique_number_of_answers",
-    "pictures": "total_number_of_images",
-    "different pictures": "unique_number_of_images",
-    "width of a picture, mean": "average_image_width",
-    "height of a picture, mean": "average_image_height",
-    "words of a question, most": "maximum_question_length",
-    "words of a question, mean": "average_question_length",
-    "words of an answer, most": "maximum_answer_length",
-    "words of an answer, mean": "average_answer_length",
-    "options of a question, mean": "average_choice_number",
-}
-
 
 def describe(benchmark: Benchmark) -> pd.DataFrame:
     """Summarises the benchmark as a table: columns statistic, value, unit, and `published`, the
@@ -60,7 +44,7 @@ def describe(benchmark: Benchmark) -> pd.DataFrame:
     ]
     printed = published("mrag_bench", table=2).set_index("statistic")["value"]
     table = pd.DataFrame(rows, columns=["statistic", "value", "unit"])
-    return table.assign(published=table["statistic"].map(_PRINTED).map(printed))
+    return table.assign(published=table["statistic"].map(printed))
 
 
 def distribution(benchmark: Benchmark) -> pd.DataFrame:

@@ -9,9 +9,7 @@ from dataclasses import replace
 import pandas as pd
 
 from vrag_kit.errors import VragError
-from vrag_kit.papers.mrag_bench.results import OVERALL, to_gain_rows
 from vrag_kit.papers.mrag_bench.settings import TOP, gt_rag, retrieved_rag
-from vrag_kit.papers.published import published
 from vrag_kit.types import Benchmark, Context
 
 TEXT_OR_IMAGE = {
@@ -22,15 +20,6 @@ TEXT_OR_IMAGE = {
     "gt_image_and_text": "gold images and text",
 }
 """Maps the settings of Table 4 except "no_rag", in its order, to their names in figures."""
-_PRINTED = {
-    ("no_rag", "none"): "no_rag",
-    ("retrieved_rag", "text"): "retrieved_text",
-    ("retrieved_rag", "image"): "retrieved_rag",
-    ("gt_rag", "text"): "gt_text",
-    ("gt_rag", "image"): "gt_rag",
-    ("gt_rag", "image_text"): "gt_image_and_text",
-}
-"""Maps (setting, modality) in the stored Table 4 to our setting."""
 
 
 def retrieved_text(texts: Benchmark, run: pd.DataFrame, *, k: int = TOP) -> list[Context]:
@@ -74,27 +63,3 @@ def gt_image_and_text(benchmark: Benchmark, texts: Benchmark, *, k: int = TOP) -
         both = (*context.doc_ids, *passages[context.query_id])
         contexts.append(replace(context, setting="gt_image_and_text", doc_ids=both))
     return contexts
-
-
-def published_text_or_image() -> pd.DataFrame:
-    """Returns Table 4 as published, with our names of its settings: model, level ("overall" or
-    "scenario"), setting, scenario, value and gain over "no_rag", in percent and points.
-
-    `gain` is computed from the table. Nine of GPT-4-Turbo's cells are no whole number of questions
-    (`audit`).
-    """
-    table = published("mrag_bench", 4)
-    key = ["model", "scenario"]
-    alone = table[table["setting"] == "no_rag"].set_index(key)["value"].rename("alone")
-    both = table.join(alone, on=key)
-    arms = list(zip(both["setting"], both["modality"], strict=True))
-    level = both["scenario"].where(both["scenario"] == OVERALL, "scenario")
-    both = both.assign(
-        level=level, setting=[_PRINTED[arm] for arm in arms], gain=both["value"] - both["alone"]
-    )
-    return both[["model", "level", "setting", "scenario", "value", "gain"]]
-
-
-def published_text_or_image_gains() -> pd.DataFrame:
-    """Returns the gains of Table 4 in the columns of `published_gains`, in points."""
-    return to_gain_rows(published_text_or_image())

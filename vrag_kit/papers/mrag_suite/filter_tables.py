@@ -6,15 +6,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-import numpy as np
 import pandas as pd
 
 from vrag_kit.analysis.means import to_percent
-from vrag_kit.analysis.strata import ALL
 from vrag_kit.judging.scale import scale_of
 from vrag_kit.papers.mrag_suite.filter import FilterRules, keep_rates
-from vrag_kit.papers.mrag_suite.filter_controls import FILTERED, filter_controls, leave_out_filter
-from vrag_kit.papers.mrag_suite.printed import published_accuracy, published_dataset_statistics
+from vrag_kit.papers.mrag_suite.filter_controls import filter_controls, leave_out_filter
+from vrag_kit.papers.published import published
 from vrag_kit.types import Benchmark
 
 
@@ -76,19 +74,16 @@ def kept_shares(decisions: pd.DataFrame) -> pd.DataFrame:
     `decisions` are those of every data set, with the column dataset.
     """
     table = keep_rates(decisions, by=["dataset"])
-    printed = published_dataset_statistics().pivot(
-        index="dataset", columns="metric", values="value"
-    )
-    share = 100 * printed["n_filtered"] / printed["n_full"]
+    counts = published("mrag_suite", 1).pivot(index="dataset", columns="metric", values="value")
+    share = 100 * counts["n_filtered"] / counts["n_full"]
     return table.assign(published=share.reindex(table["dataset"]).to_numpy(float))
 
 
 def published_filter_change() -> pd.DataFrame:
     """Computes the published filtered minus full accuracy (Table 2), in points: dataset, model,
-    setting (the filter, as in `filter_controls`), baseline, metric, value, unit; of other models,
-    and of filters whose lists are not public.
+    value; of other models, and of filters whose lists are not public.
     """
-    wide = published_accuracy().pivot(index=["dataset", "model"], columns="split", values="value")
-    value = (wide["filtered"] - wide["full"]).rename("value").reset_index()
-    of_what = {"setting": FILTERED, "baseline": ALL, "metric": "accuracy", "unit": "percent"}
-    return value.assign(**of_what, n=np.nan)
+    wide = published("mrag_suite", 2).pivot(
+        index=["dataset", "model"], columns="split", values="value"
+    )
+    return (wide["filtered"] - wide["full"]).rename("value").reset_index()

@@ -14,12 +14,8 @@ from vrag_kit.analysis.strata import ALL, expand_strata, trained_groups
 from vrag_kit.config import Entry
 from vrag_kit.judging import SHARES, Judge, judge_answers, load_judge, scale_of
 from vrag_kit.papers.mrag_suite.datasets import dataset_metric
-from vrag_kit.papers.mrag_suite.printed import (
-    MODES,
-    published_claims,
-    published_modes,
-    published_range,
-)
+from vrag_kit.papers.mrag_suite.printed import MODES, published_range
+from vrag_kit.papers.published import published
 from vrag_kit.types import Benchmark, Query
 
 ZERO_SHOT = "zero_shot"
@@ -179,11 +175,10 @@ def compare_modes_to_paper(means: pd.DataFrame) -> pd.DataFrame:
 
 def _printed() -> dict[str, pd.DataFrame]:
     """What the paper prints by mode, by title."""
-    claims = published_claims(14, 15)
-    f1 = claims[claims["metric"] == "f1"]
+    f1 = published("mrag_suite", [14, 15], metric="f1")
     texts = f1["modality"] == "text"
     return {
-        "Table 5, EM/Accuracy": published_modes(),
+        "Table 5, EM/Accuracy": published("mrag_suite", 5),
         "Tables 14 and 15, F1, pictures": f1[~texts],
         "Tables 14 and 15, F1, texts": f1[texts],
     }

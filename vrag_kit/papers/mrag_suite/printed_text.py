@@ -88,7 +88,7 @@ def _claim_metrics(tables: Tables) -> list[TextNumberRow]:
 
 def _prompts(tables: Tables) -> list[TextNumberRow]:
     """The prompts of the sweep (section 5.5)."""
-    best = tables[6]["prompt"]
+    best = tables[6]["nickname"]
     first = '"top-1 on 3/6 datasets"; times that Table 6 has expert3 direct'
     known = {"expert1", "expert2", "expert3", "plain1", "plain2", "plain3"}
     named = best.str.split().str[0].isin(known)

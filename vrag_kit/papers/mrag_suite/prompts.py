@@ -14,7 +14,7 @@ import pandas as pd
 
 from vrag_kit.errors import VragError
 from vrag_kit.generation.prompts import PARSERS, PromptSet, read_prompts
-from vrag_kit.papers.mrag_suite.printed import published_dataset_statistics
+from vrag_kit.papers.published import published
 
 _DATA = json.loads(Path(__file__).with_name("prompts.json").read_text(encoding="utf-8"))
 INIT: dict[str, str] = _DATA["init"]
@@ -102,9 +102,7 @@ def domain_of(dataset: str) -> str:
     """Returns Table 1's domain of a data set, by its name in `DATASETS`; raises `VragError` for
     another.
     """
-    domains = (
-        published_dataset_statistics().drop_duplicates("dataset").set_index("dataset")["domain"]
-    )
+    domains = published("mrag_suite", 1, metric="n_full").set_index("dataset")["domain"]
     if dataset not in domains.index:
         raise VragError(
             f"the paper names no domain of {dataset!r}; expected one of {', '.join(domains.index)}."

@@ -39,8 +39,8 @@ def compare_claims_to_paper(
 
     `means` has dataset, model, family (of `FAMILIES`), metric, modality ("all", "image", "text"),
     value, ci_low, ci_high and n, in percent, of one setting, as from `claim_means_by_modality`;
-    `printed` maps a title to `published_claims()` of one setting. Data sets in none of `printed`
-    are excluded. "–" where there is no such number.
+    `printed` maps a title to published claim metrics of one setting (Tables 3, 14 and 15). Data
+    sets in none of `printed` are excluded. "–" where there is no such number.
     """
     row = ["dataset", "metric", "modality"]
     known = {title: published_range(table, row) for title, table in printed.items()}
@@ -65,7 +65,7 @@ def compare_gaps_to_paper(
     and our metric in place of those that are always 0.
 
     `equations` (as `equation_means` gives them) and `means` (as `claim_means` does) have
-    dataset and model, and are in percent, of one setting; `paper` is `published_gaps()`.
+    dataset and model, and are in percent, of one setting; `paper` is `published("mrag_suite", 4)`.
     "–" where there is no such number.
     """
     row = ["dataset", "metric"]

@@ -13,7 +13,7 @@ import pandas as pd
 from vrag_kit.errors import VragError
 from vrag_kit.papers.mrag_suite.ambiguity import AMBIGUOUS
 from vrag_kit.papers.mrag_suite.detection import detector_kappa, flag_rates
-from vrag_kit.papers.mrag_suite.printed import published_ambiguous
+from vrag_kit.papers.published import published
 from vrag_kit.types import Benchmark
 
 Statuses = Mapping[str, pd.DataFrame]
@@ -76,8 +76,9 @@ def flag_rates_by_detector(assessed: Mapping[str, Statuses]) -> pd.DataFrame:
         tables.append(flag_rates(statuses).assign(detector=detector))
     table = pd.concat(tables, ignore_index=True)
     shares = {name: 100 * table[name] for name in ("value", "ci_low", "ci_high")}
-    printed = published_ambiguous().set_index("dataset")["share"]
-    return table.assign(**shares, published=printed.reindex(table["dataset"]).to_numpy(float))
+    counts = published("mrag_suite", 1).pivot(index="dataset", columns="metric", values="value")
+    share = 100 * counts["n_ambiguous"] / counts["n_full"]
+    return table.assign(**shares, published=share.reindex(table["dataset"]).to_numpy(float))
 
 
 def _together(one: Statuses, other: Statuses) -> pd.DataFrame:

@@ -11,7 +11,8 @@ import pandas as pd
 
 from vrag_kit.analysis.report_tables import NOTHING
 from vrag_kit.benchmarks.images import stored_size
-from vrag_kit.papers.mrag_suite.printed import DATASETS, published_dataset_statistics
+from vrag_kit.papers.mrag_suite.printed import DATASETS
+from vrag_kit.papers.published import published
 from vrag_kit.types import Benchmark, LazyImage
 
 NEEDS = ("image", "text", "both")
@@ -49,7 +50,7 @@ def describe_suite(suite: Mapping[str, Benchmark]) -> pd.DataFrame:
     """
     parts = [_of_one(benchmark).assign(dataset=name) for name, benchmark in suite.items()]
     table = pd.concat(parts, ignore_index=True)
-    printed = published_dataset_statistics().set_index(["dataset", "metric"])["value"]
+    printed = published("mrag_suite", 1).set_index(["dataset", "metric"])["value"]
     places = pd.MultiIndex.from_arrays([table["dataset"].map(published_name), table["metric"]])
     table["published"] = printed.reindex(places).to_numpy()
     return table[["dataset", "metric", "value", "unit", "n", "published"]]

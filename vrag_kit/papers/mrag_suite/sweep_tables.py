@@ -11,7 +11,6 @@ import pandas as pd
 
 from vrag_kit.analysis.means import to_percent
 from vrag_kit.analysis.report_tables import NOTHING, format_ci
-from vrag_kit.papers.mrag_suite.printed import published_best_prompts
 from vrag_kit.papers.mrag_suite.sweep import (
     HELD_OUT,
     PLANTED,
@@ -19,6 +18,7 @@ from vrag_kit.papers.mrag_suite.sweep import (
     prompt_gains,
     prompt_sweep,
 )
+from vrag_kit.papers.published import published
 
 _ENDS = ("", "_low", "_high")
 _IN_SHARES = [f"{name}{end}" for name, end in product((SELECTION, HELD_OUT), _ENDS)]
@@ -64,7 +64,7 @@ def compare_chosen_to_paper(sweeps: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
     `PLANTED`), which could not be known beforehand. Table 6 is over six models and on the paper's
     data, in percent ("–" if it has none).
     """
-    printed = published_best_prompts().set_index("dataset")
+    printed = published("mrag_suite", 6).set_index("dataset")
     rows = {}
     for name, table in sweeps.items():
         chosen = table[table["selected"]]

@@ -45,9 +45,6 @@ from vrag_kit.papers.visual_rag.printed import (
     PAPER_QUERIES,
     data_source,
     is_paper_data,
-    published_results,
-    published_retrieval,
-    published_rouge,
     retrieval_table_with_published,
 )
 from vrag_kit.papers.visual_rag.prompts import PROMPTS
@@ -75,6 +72,7 @@ from vrag_kit.papers.visual_rag.statistics import (
     query_table,
     question_kind,
 )
+from vrag_kit.papers.visual_rag.uncertainty import with_binomial_interval, with_uncertainty
 from vrag_kit.papers.visual_rag.verdicts import read_verdict
 
 __all__ = [
@@ -127,9 +125,6 @@ __all__ = [
     "outcome_shares",
     "published_change_over_k",
     "published_gcue",
-    "published_results",
-    "published_retrieval",
-    "published_rouge",
     "published_selective_accuracy",
     "published_tables",
     "query_counts",
@@ -145,4 +140,6 @@ __all__ = [
     "show_statements",
     "statements_table",
     "std_over_draws",
+    "with_binomial_interval",
+    "with_uncertainty",
 ]

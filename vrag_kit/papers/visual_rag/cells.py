@@ -14,7 +14,7 @@ import pandas as pd
 from vrag_kit.analysis.estimates import estimate
 from vrag_kit.judging.scale import SHARES, Scale, scale_of
 from vrag_kit.papers.visual_rag.gcue import share_of_benefit
-from vrag_kit.papers.visual_rag.printed import PAPER_NAMES, PAPER_QUERIES, published_results
+from vrag_kit.papers.visual_rag.printed import PAPER_NAMES, PAPER_QUERIES
 
 Arm = tuple[str, str, int]
 """Model (or retriever) by its name in the paper, setting, and k (in Table 6: m)."""
@@ -160,7 +160,7 @@ def published_cells(tables: Mapping[int | str, pd.DataFrame], number: int) -> Pu
         hits = table[table["metric"] == "hit"]
         rows = hits.assign(model=hits["retriever"], setting=MISSED, value=100 - hits["value"])
     else:
-        rows = published_results(table)
+        rows = table
     keys = zip(rows["model"], rows["setting"], _places(rows, number), strict=True)
     means: dict[Arm, float] = dict(zip(keys, rows["value"].astype(float), strict=True))
     for model in dict.fromkeys(arm[0] for arm in means):

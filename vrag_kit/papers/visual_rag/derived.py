@@ -51,8 +51,8 @@ def published_gcue(table: pd.DataFrame, *, lambdas: Sequence[float] = LAMBDAS) -
 def published_selective_accuracy(
     accuracies: pd.DataFrame, abstentions: pd.DataFrame
 ) -> pd.DataFrame:
-    """Computes selective accuracy from the published Tables 3 and 8, each as `published_results`
-    gives it. Columns: model, setting, k, value in percent, n; NaN where all answers abstain.
+    """Computes selective accuracy from the published Tables 3 and 8, each with its
+    columns k and n. Columns: model, setting, k, value in percent, n; NaN where all answers abstain.
 
     Accuracy / (1 − abstention): exact where an abstention scores 0, as the rubric demands, and both
     tables count the same answers.
@@ -68,8 +68,8 @@ def published_selective_accuracy(
 
 
 def published_change_over_k(table: pd.DataFrame) -> pd.DataFrame:
-    """Computes the change from smallest to largest k from published numbers, such as Table 8 by
-    `published_results`: model, setting, ks, value in points, without intervals.
+    """Computes the change from smallest to largest k from published numbers, such as Table 8:
+    model, setting, ks, value in points, without intervals.
     """
     wide = smallest_and_largest_k(table).pivot_table(
         index=["model", "setting", "ks"], columns="end", values="value", sort=False

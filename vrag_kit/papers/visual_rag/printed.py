@@ -7,14 +7,12 @@ from __future__ import annotations
 from collections.abc import Hashable
 from typing import Any
 
-import numpy as np
 import pandas as pd
 
 from vrag_kit.analysis.report_tables import format_ci
 from vrag_kit.papers.published import published
 from vrag_kit.papers.sources import NO_EDITION, OTHER_DATA, DataSource, make_data_source
 from vrag_kit.papers.visual_rag.statistics import published_statistics
-from vrag_kit.papers.visual_rag.uncertainty import with_binomial_interval, with_uncertainty
 from vrag_kit.types import Benchmark
 
 PAPER_QUERIES = 374
@@ -40,39 +38,6 @@ PAPER_NAMES = {
 """Maps a model's name, as `params/visual_rag/paper.yaml` loads it, to its name in the paper's
 tables.
 """
-
-
-def published_results(table: pd.DataFrame, *, n: int = PAPER_QUERIES) -> pd.DataFrame:
-    """Converts a published table of answers to our result format, in percent. ci_low and ci_high
-    are the widest interval; ci_low_runs and ci_high_runs are given where runs are published
-    (`with_uncertainty`).
-
-    k is 0 for zero-shot, 1 for one image, m for m clues, and 10 for text passages (appendix B.1).
-    m_in_10 becomes m_in_k. `n` is the number of queries, where it differs from the paper's 374: the
-    paper does not publish 266 for Table 6 and 371 for iNat24 in Table 5, but only these fit the
-    published percentages (see `16_paper_audit`).
-    """
-    setting = table["setting"].replace("m_in_10", "m_in_k")
-    k = table["k"] if "k" in table else pd.Series(np.nan, table.index)
-    k = k.fillna(setting.map({"zero_shot": 0, "gt_clue": 1, "non_clue": 1, "text_rag": 10}))
-    if "m" in table:
-        k = k.fillna(table["m"])
-        table = table.assign(m=table["m"].fillna(0).astype(int))
-    return with_uncertainty(table.assign(setting=setting, k=k.astype(int), n=n, unit="percent"))
-
-
-def published_retrieval() -> pd.DataFrame:
-    """Returns Table 2 in our result format: retriever, metric, k, value, ci_low, ci_high, n, unit.
-
-    Its nDCG is named `ndcg_visual_rag`, the definition that fits. Intervals are the widest possible
-    (`with_binomial_interval`); hit_count, a number of images without a bound, has none.
-    """
-    table = published("visual_rag", table=2).replace({"metric": {"ndcg": "ndcg_visual_rag"}})
-    shares = with_binomial_interval(table.assign(n=PAPER_QUERIES))
-    count = shares["metric"] == "hit_count"
-    ends = shares[["ci_low", "ci_high"]].mask(count)
-    units = count.map({True: "images", False: "percent"})
-    return shares.assign(ci_low=ends["ci_low"], ci_high=ends["ci_high"], unit=units)
 
 
 def is_paper_data(benchmark: Benchmark) -> bool:
@@ -113,7 +78,6 @@ def retrieval_table_with_published(
     theirs = paper.assign(
         cell=paper["value"].map("{:.2f}".format),
         retriever=paper["retriever"] + (" (reported)" if same_data else " (reported, other data)"),
-        metric=paper["metric"].replace("ndcg", "ndcg_visual_rag"),
     )
     both, rows = pd.concat([ours, theirs]), ["retriever", "metric"]
     table = both.pivot_table(
@@ -126,14 +90,3 @@ def _cell(row: dict[Hashable, Any]) -> str:  # a row of a table: values of any t
     if row["retriever"].endswith(" order"):  # references are computed, not measured
         return f"{row['value']:.1f}"
     return format_ci(row["value"], row["ci_low"], row["ci_high"])
-
-
-def published_rouge() -> pd.DataFrame:
-    """Returns Tables 14 and 16 in the form of Table 3: model, setting, k, metric "rouge", value in
-    percent; the published average where there are five runs.
-    """
-    tables = [published("visual_rag", table=number) for number in (14, 16)]
-    both = pd.concat(tables, ignore_index=True)
-    single = both["statistic"].isna() & both["run"].isna()
-    chosen = both[(both["statistic"] == "avg") | single]
-    return chosen[["model", "setting", "k", "value"]].assign(metric="rouge").reset_index(drop=True)

@@ -101,7 +101,7 @@ def differences_from_published(
     verdict.
 
     All in percent and points; `results` as `to_percent(accuracy(judged, …))`, or `column_means` of
-    ROUGE or of marks, `paper` as `published_results(published(…))`. It tests whether two means over
+    ROUGE or of marks, `paper` as `published(…)`. It tests whether two means over
     the *same* queries differ by more than runs do: the interval is the 95 % one of `run_noise`,
     widened by what missing verdicts could change. Verdicts are those of `with_equivalence_verdict`;
     "not comparable" is a cell whose number of queries (`n`) differs from the paper's (as in Table

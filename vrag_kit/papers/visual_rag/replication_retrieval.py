@@ -48,8 +48,9 @@ def retrieval_differences_from_published(
     of hits differ; it is NaN for the other metrics, which do not determine it. The margin in points
     is for hit_count one of precision, hits per k images. The paper's nDCG is our `ndcg_visual_rag`.
     """
-    paper = published("visual_rag", table=2).replace({"metric": {"ndcg": "ndcg_visual_rag"}})
-    paper = paper.rename(columns={"value": "paper", "retriever": "paper_retriever"})
+    paper = published("visual_rag", table=2).rename(
+        columns={"value": "paper", "retriever": "paper_retriever"}
+    )
     named = results.assign(paper_retriever=results["retriever"].map(PAPER_RETRIEVERS))
     table = named.merge(paper, on=["paper_retriever", "metric", "k"])
     difference = table["value"] - table["paper"]

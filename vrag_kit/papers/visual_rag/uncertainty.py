@@ -30,7 +30,8 @@ def with_uncertainty(table: pd.DataFrame) -> pd.DataFrame:
 
 
 def with_binomial_interval(table: pd.DataFrame) -> pd.DataFrame:
-    """Adds ci_low and ci_high, the widest interval of a mean in percent over n queries.
+    """Adds ci_low and ci_high, the widest interval of a mean in percent over n queries; NaN where
+    the unit is another one, such as hit_count's.
 
     Clopper–Pearson interval, as if every query scored 0 or 1 (means of other scores vary less) and
     independently (queries on one species may not be independent; the paper publishes nothing on
@@ -39,12 +40,10 @@ def with_binomial_interval(table: pd.DataFrame) -> pd.DataFrame:
     Clopper & Pearson (1934), "The use of confidence or fiducial limits illustrated in
     the case of the binomial", Biometrika 26(4).
     """
-    from scipy.special import betaincinv  # quantiles of the beta distribution
+    from statsmodels.stats.proportion import proportion_confint  # slow to import
 
-    n = table["n"].to_numpy(float)
-    right = table["value"].to_numpy(float) / 100 * n
-    low = np.where(right > 0, betaincinv(np.maximum(right, 1e-9), n - right + 1, 0.025), 0.0)
-    high = np.where(right < n, betaincinv(right + 1, np.maximum(n - right, 1e-9), 0.975), 1.0)
+    right = (table["value"] / 100 * table["n"]).where(table["unit"] == "percent")
+    low, high = proportion_confint(right, table["n"], method="beta")
     return table.assign(ci_low=100 * low, ci_high=100 * high)
 
 
@@ -59,9 +58,7 @@ def _over_runs(numbers: tuple[int, ...] = RUN_TABLES) -> pd.DataFrame:
     """model, setting, k, and mean, std and half width of a 95 % interval of the runs."""
     from scipy.special import stdtrit  # quantiles of Student's t
 
-    tables = [published("visual_rag", table=number) for number in numbers]
-    runs = pd.concat(tables).dropna(subset="run")
-    cells = runs.assign(k=runs["k"].fillna(1).astype(int)).groupby(CELL, sort=False)["value"]
+    cells = published("visual_rag", numbers, statistic="run").groupby(CELL, sort=False)["value"]
     over = cells.agg(["mean", "std", "count"]).reset_index()
     half = stdtrit(over["count"] - 1, 0.975) * over["std"] / np.sqrt(over["count"])
     return over.assign(half=half)
