@@ -42,7 +42,7 @@ from vrag_kit.papers.visual_rag import (
 )
 from vrag_kit.papers.visual_rag.equivalence import with_equivalence_verdict
 from vrag_kit.papers.visual_rag.replication_retrieval import PAPER_RETRIEVERS
-from vrag_kit.papers.visual_rag.uncertainty import published_run_std
+from vrag_kit.papers.visual_rag.uncertainty import run_spreads
 from vrag_kit.types import Benchmark
 
 NAME, PAPER = "Qwen-Qwen2.5-VL-7B-Instruct", with_uncertainty(published("visual_rag", table=3))
@@ -346,7 +346,7 @@ def test_where_there_is_no_interval_nothing_is_concluded() -> None:
 @settings(max_examples=2)
 def test_two_runs_of_the_same_experiment_seldom_differ(seed: int) -> None:
     # Both sides from the same process: about one cell in twenty should be found different.
-    rng, runs = np.random.default_rng(seed), published_run_std().query("model == 'GPT-4o'")
+    rng, runs = np.random.default_rng(seed), run_spreads().query("model == 'GPT-4o'")
     spread = 0.01 * np.sqrt((runs["std"] ** 2).mean())
     verdicts = []
     for _ in range(20):
@@ -476,7 +476,7 @@ def test_figure_3_has_verdicts_with_the_noise_of_its_four_means(papers: Benchmar
     assert len(found) == 12
     assert found["difference"].abs().max() < 0.01
     assert not found["verdict"].isin(["different", "not comparable"]).any()
-    stds = published_run_std().query("model == 'Gemini'")["std"]
+    stds = run_spreads().query("model == 'Gemini'")["std"]
     pooled = float(np.mean(np.square(stds)))
     # Gemini at k = 3: g = 0.863, A_GT − B = 24.11 points; five runs but for the baselines
     error = np.sqrt(pooled * (0.4 + 0.863**2 * 0.4 + 0.137**2 * (2 + 2) / 4)) / 24.11

@@ -22,8 +22,9 @@ from PIL import Image
 
 from vrag_kit.benchmarks.datasets.crag_mm_index import ENTRIES, PAGES
 from vrag_kit.files import write_file
-from vrag_kit.papers.mrag_suite.printed import published_dataset_statistics
-from vrag_kit.synthetic.crag_mm.rows import LABELS, MULTI_TURN, SINGLE_TURN
+from vrag_kit.papers.mrag_suite.printed import (published_dataset_statistics)
+from vrag_kit.synthetic.crag_mm.rows import (LABELS, MULTI_TURN, SINGLE_TURN, MULTI, SINGLE)
+from vrag_kit.papers import (published)
 from vrag_kit.synthetic.parquet import (
     IMAGE,
     IMAGES,
@@ -51,7 +52,7 @@ IMAGE_CHARS, WEB_CHARS = 8_000, 32_000
 
 def printed(dataset: str) -> dict[str, float]:
     """MRAG-Suite's Table 1 on a data set: metric → value."""
-    table = published_dataset_statistics().query("dataset == @dataset")
+    table = published("mrag_suite", 1).query("dataset == @dataset")
     return dict(zip(table["metric"], table["value"].astype(float), strict=True))
 
 

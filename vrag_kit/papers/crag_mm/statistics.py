@@ -191,29 +191,28 @@ def _counted(
 
 def _printed_shares() -> dict[tuple[str, str, str], float]:
     """(facet, population, label) → percent of the whole benchmark."""
-    shares: dict[tuple[str, str, str], float] = {}
-    questions = published("crag_mm", 3)
-    for split, population in (("single_turn", SINGLE), ("multi_turn", MULTI)):
-        rows = questions[(questions["split"] == split) & (questions["question_type"] == "total")]
-        counts = rows.set_index("domain")["value"]
-        for domain, count in counts.drop("total").items():
-            label = _SPELLED.get(str(domain), str(domain).lower())
-            shares["domain", population, label] = 100 * count / counts["total"]
-    totals = questions[(questions["domain"] == "total") & (questions["split"] == "single_turn")]
-    kinds = totals.set_index("question_type")["value"]
-    for kind, count in kinds.drop("total").items():
-        label = str(kind).replace("simple_", "simple-").replace("_", "-")
-        shares["query_category", SINGLE, label] = 100 * count / kinds["total"]
-    images = published("crag_mm", 2)
-    every = images["value"].max()
-    for row in images.to_dict("records"):
-        share = 100 * row["value"] / every
-        if row["image_type"] == "total" and row["image_quality"] != "total":
-            shares["image_quality", IMAGES, row["image_quality"].replace("_", " ")] = share
-        if row["image_quality"] == "total" and row["image_type"] != "total":
-            kind = KINDS[row["image_type"] == "normal"]
-            shares["image_type", IMAGES, kind] = share
+    tables = {
+        ("domain", SINGLE): published("crag_mm", 3, split="single_turn", question_type="total"),
+        ("domain", MULTI): published("crag_mm", 3, split="multi_turn", question_type="total"),
+        ("query_category", SINGLE): published("crag_mm", 3, split="single_turn", domain="total"),
+        ("image_quality", IMAGES): published("crag_mm", 2, image_type="total"),
+        ("image_type", IMAGES): published("crag_mm", 2, image_quality="total"),
+    }
+    shares = {}
+    for (facet, population), table in tables.items():
+        counts = table.set_index(table.columns[0])["value"]
+        for name, count in counts.drop("total").items():
+            label = _label(facet, str(name))
+            shares[facet, population, label] = 100 * count / counts["total"]
     return shares
+
+
+def _label(facet: str, name: str) -> str:
+    """A label of the data by its name in Tables 2 and 3."""
+    if facet == "image_type":
+        return KINDS[name == "normal"]
+    blank = "-" if facet == "query_category" else " "
+    return _SPELLED.get(name, name.lower().replace("_", blank))
 
 
 def _mean(values: Sequence[int]) -> float:

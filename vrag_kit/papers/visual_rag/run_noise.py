@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 
 from vrag_kit.papers.audit import CELL
-from vrag_kit.papers.visual_rag.uncertainty import RUN_TABLES, published_run_std
+from vrag_kit.papers.visual_rag.uncertainty import RUN_TABLES, run_spreads
 
 RUNS = 5  # behind a mean of the paper where it averages (footnotes 4 and 6)
 _COLUMNS = {"accuracy": "score", "abstention": "abstained"}
@@ -37,7 +37,7 @@ class RunNoise:
         return float(stdtrit(self.freedom, 0.975) * self.error)
 
 
-_spreads = cache(published_run_std)
+_spreads = cache(run_spreads)
 
 
 def run_noise(cell: tuple[str, str, int], arm: pd.DataFrame, metric: str, share: float) -> RunNoise:

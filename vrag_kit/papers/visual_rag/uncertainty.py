@@ -15,13 +15,13 @@ _SAME = 0.006  # two printed means are one: half a unit of the last digit, and a
 
 
 def with_uncertainty(table: pd.DataFrame) -> pd.DataFrame:
-    """Adds the intervals ci_low, ci_high (`with_binomial_interval`) and ci_low_runs, ci_high_runs,
-    in percent.
+    """Adds the intervals ci_low, ci_high (`with_binomial_interval`) and ci_low_runs, ci_high_runs
+    to published answers, in percent: `with_uncertainty(published("visual_rag", 3))`.
 
     The latter are a t interval over the five runs of Tables 13 and 15, where the value is their
     mean: over other samples of images for the *same* queries. NaN elsewhere.
     """
-    cells = table[CELL].merge(_over_runs(), on=CELL, how="left")
+    cells = table[CELL].merge(run_spreads(), on=CELL, how="left")
     fits = (cells["mean"] - table["value"].to_numpy()).abs() <= _SAME
     return with_binomial_interval(table).assign(
         ci_low_runs=(cells["mean"] - cells["half"]).where(fits).to_numpy(),
@@ -47,18 +47,14 @@ def with_binomial_interval(table: pd.DataFrame) -> pd.DataFrame:
     return table.assign(ci_low=100 * low, ci_high=100 * high)
 
 
-def published_run_std(numbers: tuple[int, ...] = RUN_TABLES) -> pd.DataFrame:
-    """Computes the standard deviations between the paper's five runs from the runs themselves
-    (Tables 13 and 15; for ROUGE 14 and 16; ddof = 1): model, setting, k, std in points.
+def run_spreads(tables: tuple[int, ...] = RUN_TABLES) -> pd.DataFrame:
+    """Computes the spread of the paper's five runs from the runs themselves (Tables 13 and 15; for
+    ROUGE 14 and 16): model, setting, k, mean in percent, std (ddof = 1), count, and half, half the
+    width of the mean's 95 % t interval, in points.
     """
-    return _over_runs(numbers)[[*CELL, "std"]]
-
-
-def _over_runs(numbers: tuple[int, ...] = RUN_TABLES) -> pd.DataFrame:
-    """model, setting, k, and mean, std and half width of a 95 % interval of the runs."""
     from scipy.special import stdtrit  # quantiles of Student's t
 
-    cells = published("visual_rag", numbers, statistic="run").groupby(CELL, sort=False)["value"]
+    cells = published("visual_rag", tables, statistic="run").groupby(CELL, sort=False)["value"]
     over = cells.agg(["mean", "std", "count"]).reset_index()
     half = stdtrit(over["count"] - 1, 0.975) * over["std"] / np.sqrt(over["count"])
     return over.assign(half=half)
