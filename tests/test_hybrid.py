@@ -13,9 +13,9 @@ import pytest
 from vrag_kit.analysis import cluster_means, to_percent
 from vrag_kit.benchmarks import ImageFile
 from vrag_kit.papers import mrag_suite as paper
-from vrag_kit.retrieval import (make_run, reciprocal_rank_fusion)
-from vrag_kit.retrieval.hybrid import (BM25, FUSED)
-from vrag_kit.papers import (published)
+from vrag_kit.papers import published
+from vrag_kit.retrieval import make_run, reciprocal_rank_fusion
+from vrag_kit.retrieval.hybrid import BM25, FUSED
 from vrag_kit.types import Benchmark, Document, Query
 
 KS = {"image": 1, "text": 2}
