@@ -440,7 +440,7 @@ def test_a_model_without_eyes_is_refused(tmp_path: Path) -> None:
 
 def test_a_device_that_is_not_there_is_refused(checkpoints: dict[str, Path]) -> None:
     if not torch.cuda.is_available():
-        with pytest.raises(VragError, match="device 'cuda'.*`device`"):
+        with pytest.raises(VragError, match=r"device 'cuda'.*`device`"):
             load_generator(str(checkpoints["llava"]), hardware={"device": "cuda"}).prepare()
 
 
