@@ -27,7 +27,7 @@ from vrag_kit.benchmarks.datasets.crag_mm import cached_image_name
 from vrag_kit.errors import VragError
 from vrag_kit.fetching import downloads
 from vrag_kit.fetching.downloads import download, download_images
-from vrag_kit.fetching.sources import CragMMSources, fetch_crag_mm
+from vrag_kit.fetching.sources import fetch_crag_mm
 from vrag_kit.runner.cli import app
 
 MOTH = picture("red", (60, 80))
@@ -215,6 +215,6 @@ def test_an_archive_of_two_data_sets_a_damaged_one_and_a_web_page_are_refused(
     (tmp_path / "page.tar").write_bytes(b"<html>")
     expected = {"both": "holds also ", "cut": "cut off or damaged", "page": "a web page"}
     for name, words in expected.items():
-        sources = CragMMSources(single=str(tmp_path / f"{name}.tar"), multi="")
+        sources = {"single-turn": str(tmp_path / f"{name}.tar"), "multi-turn": ""}
         with pytest.raises(VragError, match=words):
             fetch_crag_mm(sources, tmp_path / "to", split="validation")

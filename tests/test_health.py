@@ -19,7 +19,7 @@ from PIL import Image
 from typer.testing import CliRunner
 
 from vrag_kit.errors import VragError
-from vrag_kit.fetching import find_data, find_problems
+from vrag_kit.fetching.validate import find_data, find_problems
 from vrag_kit.runner.cli import app
 
 Write = Callable[..., Path]
@@ -239,8 +239,8 @@ def test_what_is_odd_alike_is_one_row_and_hides_no_fault(
     annotations, csv = write_annotations(*rows, gone), tmp_path / "findings.csv"
     _, output = check(annotations, tree, "--csv", csv)
     assert output.count("'HOLD'") == 1
-    assert re.search(r"annotations.jsonl line 1 .*'HOLD'.*; 238 such findings\n", output)
-    assert re.search(r"\nmissing +\S+ line 239 +\S+/gone.jpg ", output)
+    assert re.search(r"annotations.jsonl line 1: .*'HOLD'.*; 238 such findings\n", output)
+    assert re.search(r"\nmissing +\S+ line 239: \S+/gone.jpg: ", output)
     assert len(pd.read_csv(csv)) == 239
 
 

@@ -23,8 +23,8 @@ ROOMS = ("analysis", "benchmarks", "building", "fetching", "judging", "retrieval
 CHECKED = {
     "benchmarks/datasets/visual_rag.py": {"doc_id", "folder"},  # by the model `VisualRow`
     "benchmarks/datasets/crag_mm_index.py": {"row.image"},  # by the model `Entry`
-    "fetching/data_folder.py": {"name", "species"},  # the first row without one that leaves
     "fetching/image_folder.py": {"name"},  # by is_image_name
+    "fetching/validate.py": {"name", "species"},  # the first row without one that leaves
     "files.py": {"name"},  # `safe_join` itself
     "retrieval/encoders/loading.py": {"base", "name"},  # by `escapes_folder`; else a name
 }

@@ -101,7 +101,8 @@ def test_one_that_fails_ends_none_of_the_others(
     sources = {"gone": gone, "empty": empty, "pages": PAGES}
     assert fetch_suite(tmp_path / "to", sources=sources)
     said = capsys.readouterr().out
-    assert "gone: rows 'them/gone' cannot be fetched from the Hugging Face hub: 404" in said
+    assert "gone: rows 'them/gone' are no folder here and cannot be fetched" in said
+    assert "hub: 404" in said
     assert "empty: them/pages holds no elsewhere/*.parquet" in said
     assert "pages: 2 questions" in said
 

@@ -189,18 +189,19 @@ def shrink(picture: Image.Image, side: int | None) -> Image.Image:
     return picture if size == picture.size else picture.resize(size, Image.Resampling.LANCZOS)
 
 
+def damage(image: LazyImage) -> str:
+    """Return why an image cannot be opened; "" if it can."""
+    try:
+        image.open()
+    except VragError as error:
+        return str(error)
+    return ""
+
+
 def find_damaged(images: Iterable[LazyImage], *, workers: int = 4) -> list[str]:
     """Return a message for each missing or damaged image, in order; opens all images."""
-
-    def problem(image: LazyImage) -> str | None:
-        try:
-            image.open()
-        except VragError as error:
-            return str(error)
-        return None
-
     with ThreadPoolExecutor(workers) as pool:
-        return [message for message in pool.map(problem, images) if message]
+        return [message for message in pool.map(damage, images) if message]
 
 
 def unreadable(path: Path, error: OSError) -> VragError:

@@ -24,8 +24,8 @@ _COMMIT = re.compile(r"[0-9a-f]{40}")
 def local_folder(rows: Path | str, what: str, patterns: Sequence[str]) -> Path:
     """Return a folder of rows; for a hub name, fetch the files of `patterns` once to its cache.
 
-    A hub name is "<owner>/<name>@<revision>". Raises `VragError`, with `what` as the
-    expected content, for anything else.
+    Raises `VragError`, with `what` as the expected content, for anything else and as
+    `download_from_hub`.
     """
     folder = Path(rows).expanduser()
     if folder.is_dir():
@@ -33,19 +33,31 @@ def local_folder(rows: Path | str, what: str, patterns: Sequence[str]) -> Path:
     name = str(rows).partition("@")[0]
     if name.count("/") != 1 or name.startswith((".", "/", "~")):
         raise VragError(f"{folder}: no such folder; expected the one with {what}.")
+    return download_from_hub(str(rows), patterns)
+
+
+def download_from_hub(rows: str, patterns: Sequence[str], to: Path | None = None) -> Path:
+    """Download the files that match `patterns` from a data set of the hub,
+    "<owner>/<name>@<revision>", to the folder `to` or the hub's cache. Returns the folder. Existing
+    files are not fetched again. Raises `VragError` if the download fails.
+    """
     from huggingface_hub import snapshot_download
 
     try:
         fetched = snapshot_download(
-            name,
+            rows.partition("@")[0],
             repo_type="dataset",
-            revision=str(rows).partition("@")[2] or None,
+            revision=rows.partition("@")[2] or None,
             allow_patterns=list(patterns),
+            local_dir=to,
         )
-        return Path(fetched)
     except (OSError, ValueError) as error:
-        words = str(error).strip().splitlines()[0]
-        raise VragError(f"{rows!r}: no folder, and not fetched from the hub: {words}") from error
+        raise VragError(
+            f"rows {rows!r} are no folder here and cannot be fetched from the Hugging Face hub:"
+            f" {str(error).strip().splitlines()[0]} Check name and network, and run this again to"
+            " go on; or give a folder of shards."
+        ) from error
+    return Path(fetched)
 
 
 def find_shards(

@@ -1,6 +1,5 @@
 """Fetch images from archives with resume, and check for missing, damaged or changed data."""
 
-from vrag_kit.fetching.data_folder import find_data
 from vrag_kit.fetching.extract import fetch_images
 from vrag_kit.fetching.sources import fetch_visual_rag
 from vrag_kit.fetching.validate import find_problems
@@ -8,6 +7,5 @@ from vrag_kit.fetching.validate import find_problems
 __all__ = [
     "fetch_images",
     "fetch_visual_rag",
-    "find_data",
     "find_problems",
 ]

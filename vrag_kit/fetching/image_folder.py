@@ -5,21 +5,20 @@ Nothing is written outside it.
 
 from __future__ import annotations
 
-import base64
 import csv
 import io
-import json
 import os
 import re
-import tempfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
-from dataclasses import asdict, dataclass, field, replace
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from vrag_kit.benchmarks.images import ImageFile, find_damaged
+from pydantic import TypeAdapter
+
+from vrag_kit.benchmarks.images import ImageFile, damage
 from vrag_kit.errors import VragError
 from vrag_kit.fetching.resumable_tar import ResumePoint
 from vrag_kit.files import escapes_folder, lock_folder, write_file
@@ -27,7 +26,8 @@ from vrag_kit.log import logger, track
 
 LARGEST_IMAGE = 200_000_000
 """Maximum bytes of an image; a larger one is refused."""
-_WORKERS = 4
+MOST_NAMED = 20
+"""Maximum refused or missing images that a printed report names."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -64,8 +64,11 @@ class FetchReport:
                 f"{self.by_size:,} of the existing images have the sizes in manifest.csv and were"
                 " not opened; `vrag check` opens them"
             )
-        lines += _first_lines("refused", self.refused)
-        lines += _first_lines("missing", [f"{name}: {why}" for name, why in self.missing.items()])
+        missing = [f"{name}: {why}" for name, why in self.missing.items()]
+        for label, named in (("refused", self.refused), ("missing", missing)):
+            lines += [f"{label}: {printable(line)}" for line in named[:MOST_NAMED]]
+            if len(named) > MOST_NAMED:
+                lines.append(f"{label}: and {len(named) - MOST_NAMED:,} more")
         return "\n".join(lines)
 
 
@@ -78,6 +81,9 @@ class ResumeNote:
     point: ResumePoint = field(default_factory=ResumePoint)
     missing: Mapping[str, str] = field(default_factory=dict)  # image → reason
     ended: bool = False  # whether the run came to its end
+
+
+_NOTES = TypeAdapter(ResumeNote)
 
 
 class ImageFolder:
@@ -110,13 +116,13 @@ class ImageFolder:
         self.note = self._load_note()
         was_interrupted = self.note is not None and not self.note.ended
         listed = _read_manifest(self._manifest)
-        sizes = {name: size for name in self.wanted if (size := self._size(name)) is not None}
-        known = {name for name, size in sizes.items() if listed.get(name) == size}
-        unknown = [name for name in sizes if was_interrupted or name not in known]
-        good = (known - set(unknown)) | self._readable(unknown)
+        sizes = self._sizes(self.wanted)
+        known = (
+            [] if was_interrupted else [name for name in sizes if listed.get(name) == sizes[name]]
+        )
+        good = {*known, *self._readable(sorted(sizes.keys() - set(known)))}
         self.images = {name: size for name, size in sizes.items() if name in good}
-        self._had = len(good)
-        self._by_size = self._had - len(good & set(unknown))
+        self._had, self._by_size = len(good), len(known)
         gone = listed.keys() & set(self.wanted) - good
         with catch_write_errors(self.root):
             if gone and self.note is not None:
@@ -149,14 +155,10 @@ class ImageFolder:
 
     def save_note(self, note: ResumeNote) -> None:
         """Save the resume note, after the manifest has reached the disk."""
-        point = {
-            "offset": note.point.offset,
-            "index": base64.b64encode(note.point.index).decode("ascii"),
-        }
         with catch_write_errors(self._note):
             with self._manifest.open("rb") as file:
                 os.fsync(file.fileno())
-            write_file(self._note, json.dumps({**asdict(note), "point": point}))
+            write_file(self._note, _NOTES.dump_json(note))
         self.note = note
 
     def finish(self, missing: Mapping[str, str], refused: Sequence[str] = ()) -> FetchReport:
@@ -164,7 +166,7 @@ class ImageFolder:
         report of the run.
         """
         listed = {**_read_manifest(self._manifest), **self.images}
-        exist = {name: listed[name] for name in sorted(listed) if self._size(name) == listed[name]}
+        exist = dict(sorted(listed.items() & self._sizes(listed).items()))
         with catch_write_errors(self.root):
             _write_manifest(self._manifest, exist)
             if missing:
@@ -185,34 +187,24 @@ class ImageFolder:
             missing=missing,
         )
 
-    def _size(self, name: str) -> int | None:
-        try:
-            return (self.root / name).stat().st_size
-        except OSError:
-            return None
+    def _sizes(self, names: Iterable[str]) -> dict[str, int]:
+        """Image → bytes, of those that exist."""
+        paths = {name: self.root / name for name in names}
+        return {name: path.stat().st_size for name, path in paths.items() if path.exists()}
 
-    def _readable(self, names: Sequence[str]) -> set[str]:
+    def _readable(self, names: Sequence[str]) -> list[str]:
         """Those of the images that can be opened."""
-        if not names:
-            return set()
-
-        def is_good(name: str) -> bool:
-            return not find_damaged([ImageFile(self.root / name)], workers=1)
-
-        with ThreadPoolExecutor(_WORKERS) as pool:
-            checked = zip(names, pool.map(is_good, names), strict=True)
-            progress = track(checked, "opening existing images", len(names), "images")
-            return {name for name, good in progress if good}
+        images = (ImageFile(self.root / name) for name in names)
+        with ThreadPoolExecutor(4) as pool:
+            found = track(pool.map(damage, images), "opening existing images", len(names), "images")
+            return [name for name, problem in zip(names, found, strict=True) if not problem]
 
     def _load_note(self) -> ResumeNote | None:
         try:
-            note = json.loads(self._note.read_text(encoding="utf-8"))
-            point = note.pop("point")
-            index = base64.b64decode(point["index"])
-            return ResumeNote(**note, point=ResumePoint(int(point["offset"]), index))
+            return _NOTES.validate_json(self._note.read_bytes())
         except FileNotFoundError:
             return None
-        except (OSError, ValueError, KeyError, TypeError, AttributeError):
+        except (OSError, ValueError):
             logger.info(f"{self._note}: damaged; the archive is read from the beginning")
             return ResumeNote()
 
@@ -225,10 +217,9 @@ def open_image_folder(to: Path | str, wanted: Iterable[str]) -> Iterator[ImageFo
     cannot be written.
     """
     root = Path(to).expanduser()
-    with catch_write_errors(root):
-        root.mkdir(parents=True, exist_ok=True)
-        tempfile.TemporaryFile(dir=root).close()  # whether it can be written
-    with lock_folder(root, "fetching images"):
+    with ExitStack() as stack:
+        with catch_write_errors(root):
+            stack.enter_context(lock_folder(root, "fetching images"))
         folder = ImageFolder(root, wanted)
         folder.scan()
         yield folder
@@ -251,15 +242,12 @@ def write_atomically(path: Path, pieces: Iterable[bytes]) -> None:
     with catch_write_errors(path):
         path.parent.mkdir(parents=True, exist_ok=True)
         part.unlink(missing_ok=True)
-        file = part.open("xb")  # never through a link
-    try:
-        with catch_write_errors(path), file:
-            for piece in pieces:
-                file.write(piece)
-        with catch_write_errors(path):
+        try:
+            with part.open("xb") as file:  # never through a link
+                file.writelines(pieces)
             os.replace(part, path)
-    finally:
-        part.unlink(missing_ok=True)
+        finally:
+            part.unlink(missing_ok=True)
 
 
 @contextmanager
@@ -293,10 +281,6 @@ def _csv(rows: Iterable[Iterable[object]]) -> str:
     return content.getvalue()
 
 
-def _first_lines(label: str, lines: Sequence[str], most: int = 20) -> list[str]:
-    """The first of the lines, without control characters, and the number of the others."""
-    plain = ["".join(sign if sign.isprintable() else "�" for sign in line) for line in lines[:most]]
-    shown = [f"{label}: {line}" for line in plain]
-    if len(lines) > most:
-        shown.append(f"{label}: and {len(lines) - most:,} more")
-    return shown
+def printable(text: str) -> str:
+    """Return a text without control characters, which could move the cursor of a terminal."""
+    return "".join(sign if sign.isprintable() else "�" for sign in text)

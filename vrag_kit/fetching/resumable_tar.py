@@ -16,6 +16,7 @@ from functools import partial
 from typing import IO
 
 from indexed_gzip import IndexedGzipFile, ZranError
+from pydantic import ConfigDict
 
 from vrag_kit.errors import VragError
 
@@ -34,6 +35,8 @@ _POINT = struct.Struct("<QQBB")  # offset in the archive and in the tar; bits; h
 @dataclass(frozen=True, slots=True)
 class ResumePoint:
     """A position from which reading a tar can resume."""
+
+    __pydantic_config__ = ConfigDict(ser_json_bytes="base64", val_json_bytes="base64")
 
     offset: int = 0
     """Offset of a member's header in the uncompressed tar."""

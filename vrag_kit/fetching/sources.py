@@ -8,18 +8,16 @@ from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
 from vrag_kit.benchmarks.datasets.crag_mm import (
-    MULTI,
-    SINGLE,
     SPLITS,
     all_sessions,
     cached_image_name,
     find_split,
 )
 from vrag_kit.benchmarks.datasets.crag_mm_index import MARKS, read_diagnostic, write_annotations
-from vrag_kit.benchmarks.datasets.mrag_bench import CORPUS, list_rows
+from vrag_kit.benchmarks.datasets.mrag_bench import CORPUS
 from vrag_kit.benchmarks.datasets.visual_rag import read_annotations
 from vrag_kit.benchmarks.images import SUFFIXES
-from vrag_kit.benchmarks.sources import hub_revision
+from vrag_kit.benchmarks.sources import download_from_hub, hub_revision
 from vrag_kit.errors import VragError, did_you_mean
 from vrag_kit.fetching.archives import copy_files
 from vrag_kit.fetching.downloads import download, download_images
@@ -59,7 +57,7 @@ _CHARTS = Source(
     extra="https://raw.githubusercontent.com/Nomothings/CHARGE/"
     "2b0b16500f3e148b7462bedf4e388ed742375987/text_corpus.jsonl",
 )
-_MRAG_BENCH = Source(
+MRAG_BENCH = Source(
     rows="uclanlp/MRAG-Bench@43620fd",
     patterns=("data/*.parquet",),
     questions=1353,
@@ -73,20 +71,11 @@ SOURCES: Mapping[str, Source] = {
     "visrag-slide": _visrag("SlideVQA", 556),
     "visrag-doc": _visrag("MP-DocVQA@3ebd091c458cf04161f78cd7b12ea101f83e2529", 591),
     "chart-rag": _CHARTS,
-    "mrag-bench": _MRAG_BENCH,
+    "mrag-bench": MRAG_BENCH,
     "webqa": Source(by_hand=_WEBQA),
     "visual-rag": Source(by_hand="its annotations, and `vrag fetch visual-rag` for the images"),
 }
 """MRAG-Suite's data sets by name."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CragMMSources:
-    """Sources of CRAG-MM's parts: hub names, folders or archives; "" for none."""
-
-    single: str = SINGLE
-    multi: str = MULTI
-    diagnostic: str = ""
 
 
 def fetch_visual_rag(annotations: Path | str, archive: Path | str, to: Path | str) -> FetchReport:
@@ -105,12 +94,6 @@ def fetch_visual_rag(annotations: Path | str, archive: Path | str, to: Path | st
     return fetch_images(names, archive, to)
 
 
-def fetch_mrag_bench_rows(rows: str, to: Path) -> list[Path]:
-    """Fetch MRAG-Bench's shards to `to`/data, as `fetch_files` does; returns all shards."""
-    fetch_files(rows, to, _MRAG_BENCH.patterns, CORPUS_PAGE)
-    return list_rows(to)
-
-
 def fetch_mrag_bench_corpus(archive: str, to: Path) -> FetchReport:
     """Extract MRAG-Bench's corpus to `to`/image_corpus, as `copy_files` does."""
     patterns = [f"{CORPUS}/*{suffix}" for suffix in sorted(SUFFIXES)]
@@ -118,37 +101,38 @@ def fetch_mrag_bench_corpus(archive: str, to: Path) -> FetchReport:
 
 
 def fetch_crag_mm(
-    sources: CragMMSources,
+    rows: Mapping[str, str],
     to: Path,
     *,
     split: str = "",
+    diagnostic: str = "",
     agent: str = "",
     allow_private: bool = False,
 ) -> FetchReport:
     """Fetch the rows of CRAG-MM's data sets and the images that they name by URL.
 
-    Rows go to `to`/single-turn and `to`/multi-turn, both splits unless `split` names one, and
-    images to `to`/images, as `download_images` does; returns its report. Raises `VragError`
-    for an unreadable source, and for unusable rows.
+    `rows` maps "single-turn" and "multi-turn" to sources as `fetch_files` takes them; "" is left
+    out. They go to folders of these names in `to`, both splits unless `split` names one, and the
+    labels of `diagnostic` beside the single-turn rows. Images go to `to`/images, as
+    `download_images` does; returns its report. Raises `VragError` for an unreadable source, and
+    for unusable rows.
     """
     urls: dict[str, str] = {}
     images = to / "images"
     splits = (split,) if split else SPLITS
-    for source, folder in (
-        (sources.single, to / "single-turn"),
-        (sources.multi, to / "multi-turn"),
-    ):
+    for name, source in rows.items():
         if not source:
             continue
+        folder = to / name
         fetch_files(source, folder, [f"data/{each}-*.parquet" for each in splits], CRAG_MM_PAGE)
         for each in splits:
             shards = find_split(folder, each)
             logger.info(f"{each}: {len(shards)} shards in {folder}")
-            sessions = all_sessions(shards, images)
-            named = [url for each in sessions if (url := each.url)]
-            urls |= {cached_image_name(url): url for url in named}
-    if sources.diagnostic:
-        _fetch_diagnostic(sources.diagnostic, to / "single-turn")
+            for row in all_sessions(shards, images):
+                if url := row.url:
+                    urls[cached_image_name(url)] = url
+    if diagnostic:
+        _fetch_diagnostic(diagnostic, to / "single-turn")
     return download_images(urls, images, agent=agent or AGENT, allow_private=allow_private)
 
 
@@ -157,7 +141,7 @@ def _fetch_diagnostic(source: str, rows: Path) -> None:
     folder = Path(source).expanduser()
     if not folder.is_dir():
         folder = rows / "diagnostic"
-        download_from_hub(source, folder, ["data/test-*.parquet", "test-*.parquet"])
+        download_from_hub(source, ["data/test-*.parquet", "test-*.parquet"], folder)
     annotations = read_diagnostic(folder)
     write_annotations(rows / MARKS, annotations)
     logger.info(f"annotations of {len(annotations):,} questions in {rows / MARKS}")
@@ -197,7 +181,7 @@ def fetch_suite(
 
 def _fetch_source(source: Source, folder: Path) -> str:
     """Fetch a data set; returns what it holds."""
-    download_from_hub(source.rows, folder, source.patterns)
+    download_from_hub(source.rows, source.patterns, folder)
     files = sorted(folder.glob(source.patterns[0]))
     if not files:
         raise VragError(f"{source.rows} holds no {source.patterns[0]}; fetch it by hand: {folder}.")
@@ -242,30 +226,6 @@ def fetch_files(source: str, to: Path, patterns: Sequence[str], page: str) -> No
     for an unreadable source; for a web page, it names `page`.
     """
     if not Path(source).expanduser().exists() and "://" not in source:
-        download_from_hub(source, to, patterns)
+        download_from_hub(source, patterns, to)
     elif refused := copy_files(source, to, patterns, page).refused:
         raise VragError(f"{refused[0]}; expected one data set. Unpack it, and give its folder.")
-
-
-def download_from_hub(rows: str, to: Path, patterns: Sequence[str]) -> None:
-    """Download the files that match `patterns` from a hub data set to the folder `to`.
-
-    `rows` is "<owner>/<name>@<revision>"; existing files are not fetched again. Raises
-    `VragError` if the download fails.
-    """
-    from huggingface_hub import snapshot_download
-
-    try:
-        snapshot_download(
-            rows.partition("@")[0],
-            repo_type="dataset",
-            revision=rows.partition("@")[2] or None,
-            allow_patterns=list(patterns),
-            local_dir=to,
-        )
-    except (OSError, ValueError) as error:
-        raise VragError(
-            f"rows {rows!r} cannot be fetched from the Hugging Face hub:"
-            f" {str(error).strip().splitlines()[0]} Check name and network; what was fetched"
-            f" stays in {to}, and the same command goes on."
-        ) from error

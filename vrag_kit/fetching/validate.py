@@ -4,9 +4,11 @@ every image is opened.
 
 from __future__ import annotations
 
+import json
 import tempfile
 from collections.abc import Collection, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import asdict, replace
 from functools import partial
 from itertools import chain, islice, product
@@ -28,15 +30,17 @@ from vrag_kit.benchmarks.datasets.visual_rag import load_visual_rag
 from vrag_kit.benchmarks.datasets.webqa import ANNOTATIONS, IMAGES, load_webqa
 from vrag_kit.benchmarks.images import decode
 from vrag_kit.benchmarks.rows import Kind, Problems
+from vrag_kit.benchmarks.sources import read_lines
 from vrag_kit.errors import VragError
-from vrag_kit.fetching.data_folder import find_data
-from vrag_kit.files import write_file
+from vrag_kit.fetching.image_folder import MOST_NAMED, printable
+from vrag_kit.files import escapes_folder, write_file
 from vrag_kit.log import logger, track
 from vrag_kit.types import Benchmark, LazyImage
 
 MOST_ROWS = 50
-"""Maximum rows of a printed table; `--csv` writes all."""
+"""Maximum findings that are printed; `--csv` writes all."""
 _THREADS = 4
+_BY_HAND = "Or name both: `vrag check ANNOTATIONS IMAGE_FOLDER`."
 Loader = partial[Benchmark]
 _BATCH = 1024  # images handed to the threads together, so that memory does not grow
 
@@ -51,8 +55,9 @@ def check_data(target: Path, image_root: Path | None, *, csv: Path | None = None
     kinds = table["kind"].value_counts()
     logger.info(", ".join(f"{kind}: {kinds.get(kind, 0):,}" for kind in Kind))
     folded = _folded(table)
-    if not table.empty:
-        logger.info("\n".join(_lines(folded.head(MOST_ROWS))))
+    for row in folded.head(MOST_ROWS).itertuples():
+        places = ": ".join(filter(None, (row.location, row.image, row.message)))
+        logger.info(printable(f"{row.kind:<8} {places}"))
     if len(folded) > MOST_ROWS:
         advice = "" if csv else "; --csv FILE writes all"
         logger.info(f"… and {len(folded) - MOST_ROWS:,} more{advice}")
@@ -93,7 +98,7 @@ def find_problems(target: Path, image_root: Path | None = None) -> pd.DataFrame:
     else:
         annotations = target
         if image_root is None:
-            annotations, image_root = _find_annotations(target)
+            annotations, image_root = find_data(target)
         logger.info(f"annotations: {annotations}\nimages: {image_root}")
         open_images(load_visual_rag(annotations, image_root, problems=problems), problems)
     distinct = dict.fromkeys(problems.found)  # two splits may share a file of annotations
@@ -102,12 +107,53 @@ def find_problems(target: Path, image_root: Path | None = None) -> pd.DataFrame:
     return pd.DataFrame([asdict(problem) for problem in found], columns=columns)
 
 
-def _find_annotations(folder: Path) -> tuple[Path, Path]:
-    try:
-        return find_data(folder)
-    except VragError as error:
-        others = f"neither pages (queries, corpus and qrels) nor charts (*.arrow) nor {ANNOTATIONS}"
-        raise VragError(f"{error} {folder.name} holds {others}.") from error
+def find_data(folder: Path) -> tuple[Path, Path]:
+    """Find the annotation file of Visual-RAG and its image folder in `folder`.
+
+    The annotation file is the one `.jsonl` file directly in it that has a row with `images` and
+    `question`. The image folder is `folder` itself or a folder in it, the one with most images of
+    the first such row; it must have the species folder of the first image. Otherwise raises
+    `VragError`, which says what was found.
+    """
+    files = {
+        path: names for path in sorted(folder.glob("[!.]*.jsonl")) if (names := _first_images(path))
+    }
+    everything = sorted(
+        f"{path.name}/" if path.is_dir() else path.name for path in folder.iterdir()
+    )
+    found = f"found {', '.join(everything[:MOST_NAMED]) or 'nothing'}"
+    if not files:
+        raise VragError(
+            f"{folder}: no annotation file, neither pages (queries, corpus and qrels) nor charts"
+            f" (*.arrow) nor {ANNOTATIONS}; {found}. {_BY_HAND}"
+        )
+    if len(files) > 1:
+        names = ", ".join(path.name for path in files)
+        raise VragError(
+            f"{folder}: {len(files)} annotation files: {names}; expected one. {_BY_HAND}"
+        )
+    ((annotations, images),) = files.items()
+    species = images[0].partition("/")[0]
+    places = [place for place in (folder, *sorted(folder.iterdir())) if (place / species).is_dir()]
+    if not places:
+        raise VragError(
+            f"{folder}: no image folder: {annotations.name} begins with the species folder"
+            f" {species!r}, which is neither here nor in a folder here; {found}. {_BY_HAND}"
+        )
+    return annotations, max(
+        places, key=lambda place: sum((place / name).is_file() for name in images)
+    )
+
+
+def _first_images(path: Path) -> list[str]:
+    """The images of the first row with a question and images; rows before it may be broken."""
+    for _, line in read_lines(path):
+        with suppress(ValueError):
+            row = json.loads(line)
+            images = row.get("images") if isinstance(row, dict) and "question" in row else None
+            if isinstance(images, dict) and images and not any(map(escapes_folder, images)):
+                return list(images)
+    return []
 
 
 def _name_data_set(name: str, problems: Problems, start: int) -> None:
@@ -241,24 +287,3 @@ def _folded(problems: pd.DataFrame) -> pd.DataFrame:
     words = problems["message"] + alike.map("; {:,} such findings".format)
     folded = problems.assign(message=problems["message"].mask(alike > 1, words))
     return folded[~problems.duplicated(["kind", "message"])]
-
-
-def _lines(table: pd.DataFrame) -> Iterator[str]:
-    """The table in columns; all but the last are padded, and cut in front when very long."""
-    rows = [list(table.columns), *(map(_plain, row) for row in table.itertuples(index=False))]
-    columns = [list(column) for column in zip(*rows, strict=True)]
-    padded = [_padded(column) for column in columns[:-1]]
-    for cells in zip(*padded, columns[-1], strict=True):
-        yield "  ".join(cells).rstrip()
-
-
-def _padded(column: list[str], widest: int = 64) -> list[str]:
-    cut = [cell if len(cell) <= widest else f"…{cell[1 - widest :]}" for cell in column]
-    width = max(map(len, cut))
-    return [cell.ljust(width) for cell in cut]
-
-
-def _plain(cell: object) -> str:
-    """A cell as text that cannot move the cursor."""
-    text = "" if cell is None or cell is pd.NA else str(cell)
-    return "".join(character if character.isprintable() else "�" for character in text)

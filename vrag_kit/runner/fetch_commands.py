@@ -74,13 +74,14 @@ def fetch_mrag_bench(
     from vrag_kit.benchmarks import load_mrag_bench
     from vrag_kit.fetching.sources import (
         CORPUS_PAGE,
+        MRAG_BENCH,
+        fetch_files,
         fetch_mrag_bench_corpus,
-        fetch_mrag_bench_rows,
     )
 
     with _interruptible(to):
         if rows:
-            print(f"rows: {len(fetch_mrag_bench_rows(rows, to))} shards in {to}", flush=True)
+            fetch_files(rows, to, MRAG_BENCH.patterns, CORPUS_PAGE)
         if corpus:
             print(fetch_mrag_bench_corpus(corpus, to), flush=True)
     if not corpus:
@@ -125,12 +126,12 @@ def fetch_crag_mm(
     """Fetch CRAG-MM's rows and the images at their URLs. Run it again to resume.
     Exits with 1 if images are missing.
     """
-    from vrag_kit.fetching.sources import CragMMSources
     from vrag_kit.fetching.sources import fetch_crag_mm as fetch_all
 
+    rows = {"single-turn": single, "multi-turn": multi}
+    options = {"split": split, "diagnostic": diagnostic, "agent": agent}
     with _interruptible(to):
-        sources = CragMMSources(single=single, multi=multi, diagnostic=diagnostic)
-        fetched = fetch_all(sources, to, split=split, agent=agent, allow_private=allow_private)
+        fetched = fetch_all(rows, to, **options, allow_private=allow_private)
     print(fetched)
     if not fetched.complete:
         print(f"{to / 'images' / 'missing.txt'} lists the images that are missing, with reasons")
