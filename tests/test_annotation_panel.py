@@ -14,7 +14,7 @@ import pandas as pd
 import pytest
 from PIL import Image
 
-from vrag_kit.building.agreement import Disputes
+from vrag_kit.building.agreement import Dispute
 from vrag_kit.building.annotation_panel import AnnotationPanel, annotate, annotation_page
 from vrag_kit.building.annotations import Annotations, Vote, read_votes
 from vrag_kit.building.species import SpeciesFolder, read_species_folders
@@ -416,13 +416,14 @@ def test_pictures_of_the_page_go_by_messages_and_the_saved_state_stays_small(
     assert len(json.dumps(whole)) < 30_000  # with the panel's own code
 
 
-def disputed(images: dict[str, list[str]], *agreed: str) -> Disputes:
-    return Disputes(
-        {name: tuple(ids) for name, ids in images.items()},
-        {name: frozenset(agreed) & set(ids) for name, ids in images.items()},
-        {name: dict.fromkeys(ids, "clue for Ada; not for Ben") for name, ids in images.items()},
-        dict.fromkeys(images, "black | red"),
-    )
+def disputed(images: dict[str, list[str]], *agreed: str) -> dict[str, Dispute]:
+    remark = "clue for Ada; not for Ben"
+    return {
+        name: Dispute(
+            tuple(ids), frozenset(agreed) & set(ids), dict.fromkeys(ids, remark), "black | red"
+        )
+        for name, ids in images.items()
+    }
 
 
 def test_a_dispute_is_settled_among_its_images_with_remarks_and_a_proposed_answer(

@@ -253,16 +253,16 @@ def test_disputed_images_come_first_with_who_says_what_and_all_answers(
     say("anna", "same", "b", "black")
     say("ben", "same", "b", "BLACK ")
     found = find_disputes(logs("anna", "ben"))
-    assert {question_id: letters(images) for question_id, images in found.images.items()} == {
+    assert {question_id: letters(each.images) for question_id, each in found.items()} == {
         "images": "adc",
         "answers": "b",
     }
-    assert list(found.remarks["images"].values()) == [
+    assert list(found["images"].remarks.values()) == [
         "clue for anna; not for ben",
         "clue for ben; not for anna",
         "clue for anna, ben",
     ]
-    assert found.answers == {"images": "black | grey", "answers": "black | brown"}
+    assert [each.answer for each in found.values()] == ["black | grey", "black | brown"]
 
 
 def test_a_disputed_question_waits_until_the_adjudicator_has_finished_it(
@@ -325,7 +325,7 @@ def test_a_dispute_about_the_answer_alone_leaves_the_clues(
     say("ben", "q", "a", "dark red")
     found = find_disputes(logs("anna", "ben"))
     # ticked to begin with
-    assert letters(found.images["q"]) == letters(sorted(found.ticked["q"])) == "a"
+    assert letters(found["q"].images) == letters(sorted(found["q"].ticked)) == "a"
     say("judge", "q", "a", "red", shown="a")
     decision = decided("anna", "ben", ruling=True)
     assert (decision.status, decision.answers, decision.clue_rate) == ("kept", ("red",), 0.25)
@@ -337,8 +337,8 @@ def test_who_skips_a_question_that_another_finished_differs_from_them(
     say("anna", "q", "a", "red")
     say("ben", "q", "abc", end="skipped", shown="abc")
     found = find_disputes(logs("anna", "ben"))
-    assert letters(found.images["q"]) == "bca"
-    assert list(found.remarks["q"].values()) == ["clue for ben; not for anna"] * 2 + [
+    assert letters(found["q"].images) == "bca"
+    assert list(found["q"].remarks.values()) == ["clue for ben; not for anna"] * 2 + [
         "clue for anna, ben"
     ]
     assert decided("anna", "ben").status == "awaiting_adjudication"
@@ -352,7 +352,7 @@ def test_a_clue_that_the_other_was_not_shown_is_in_dispute(
     say("anna", "q", "d", "red", shown="abcd")
     say("ben", "q", "", shown="abc")
     found = find_disputes(logs("anna", "ben"))
-    assert {Path(doc_id).stem: remark for doc_id, remark in found.remarks["q"].items()} == {
+    assert {Path(doc_id).stem: remark for doc_id, remark in found["q"].remarks.items()} == {
         "d": "clue for anna; not seen by ben"
     }
     say("judge", "q", "d", "red", shown="d")

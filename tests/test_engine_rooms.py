@@ -31,7 +31,6 @@ ALLOWED = {
     "benchmarks/articles.py": {"visual-rag"},  # the paper whose procedure it follows
     "benchmarks/knowledge_base.py": {"visual-rag", "inaturalist"},  # likewise, and its species
     "fetching/__init__.py": {"visual_rag"},
-    "fetching/validate.py": {"visual-rag"},
     "fetching/sources.py": {
         "imgs.tsv",
         "visual-rag",

@@ -4,7 +4,7 @@ the final rule (Visual-RAG, section 4 and appendix C).
 
 from vrag_kit.building.agreement import annotator_agreement, find_disputes
 from vrag_kit.building.annotation_panel import annotate, annotation_page
-from vrag_kit.building.annotations import read_adjudication, read_annotation_files
+from vrag_kit.building.annotations import read_annotation_files, read_annotations
 from vrag_kit.building.benchmark_files import write_benchmark
 from vrag_kit.building.decisions import (
     decide_questions,
@@ -29,8 +29,8 @@ __all__ = [
     "find_disputes",
     "load_or_write_questions",
     "question_funnel",
-    "read_adjudication",
     "read_annotation_files",
+    "read_annotations",
     "read_questions",
     "read_species_folders",
     "select_species",

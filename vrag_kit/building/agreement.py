@@ -5,8 +5,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from itertools import combinations
+from dataclasses import dataclass, field
+from itertools import chain, combinations
 
 import pandas as pd
 
@@ -19,15 +19,13 @@ _COLUMNS = "first second kappa ci_low ci_high n questions both only_first only_s
 
 
 @dataclass(frozen=True, slots=True)
-class Disputes:
-    """What an adjudicator must decide, by question.
-    It holds `images`, `ticked`, `remarks` and `answers` of the annotation panel.
-    """
+class Dispute:
+    """What an adjudicator must decide about a question."""
 
-    images: Mapping[str, tuple[str, ...]]
-    ticked: Mapping[str, frozenset[str]]
-    remarks: Mapping[str, Mapping[str, str]]
-    answers: Mapping[str, str]
+    images: tuple[str, ...] = ()  # doc_ids that the panel displays
+    ticked: frozenset[str] = frozenset()  # images that are ticked to begin with
+    remarks: Mapping[str, str] = field(default_factory=dict)  # doc_id → the text below it
+    answer: str = ""  # the proposed answers
 
 
 def votes_table(annotations: Sequence[Annotations]) -> pd.DataFrame:
@@ -106,31 +104,23 @@ def finished_votes(annotations: Sequence[Annotations], question_id: str) -> dict
     return {each.annotator: each.votes[question_id] for each in finished}
 
 
-def find_disputes(annotations: Sequence[Annotations]) -> Disputes:
-    """Return the questions on which annotators differ, with the images to display.
+def find_disputes(annotations: Sequence[Annotations]) -> dict[str, Dispute]:
+    """Return question_id → dispute, of the questions on which annotators differ.
     Disputed images come first, then up to `AGREED_CLUES` undisputed clues, ticked.
     """
     labels = image_labels(annotations)
-    images: dict[str, tuple[str, ...]] = {}
-    ticked: dict[str, frozenset[str]] = {}
-    remarks: dict[str, dict[str, str]] = {}
-    answers: dict[str, str] = {}
-    in_order: dict[str, Vote] = {}
-    for each in annotations:
-        in_order.update(each.votes)
-    for question_id in in_order:
+    disputes = {}
+    for question_id in dict.fromkeys(chain.from_iterable(each.votes for each in annotations)):
         part = labels[labels["question_id"] == question_id]
         disputed = part.loc[part["disputed"], "doc_id"].tolist()
         finished = finished_votes(annotations, question_id)
         if disputed or answers_differ(finished):
             agreed = part.loc[part["label"] == 1, "doc_id"].tolist()[:AGREED_CLUES]
-            images[question_id] = (*disputed, *agreed)
-            ticked[question_id] = frozenset(agreed)
-            remarks[question_id] = {
-                doc_id: _remark(annotations, question_id, doc_id) for doc_id in images[question_id]
-            }
-            answers[question_id] = " | ".join(accepted_answers(finished))
-    return Disputes(images, ticked, remarks, answers)
+            images = (*disputed, *agreed)
+            remarks = {name: _remark(annotations, question_id, name) for name in images}
+            answer = " | ".join(accepted_answers(finished))
+            disputes[question_id] = Dispute(images, frozenset(agreed), remarks, answer)
+    return disputes
 
 
 def _remark(annotations: Sequence[Annotations], question_id: str, doc_id: str) -> str:

@@ -5,7 +5,7 @@ Every tick is saved at once (Visual-RAG, Figures 5 and 6, appendix C).
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from functools import cache
@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 import pandas as pd
 
 from vrag_kit.benchmarks.images import ImageFile
-from vrag_kit.building.agreement import Disputes
+from vrag_kit.building.agreement import Dispute
 from vrag_kit.building.annotations import IDENTITY, AnnotationFile, Annotations, Vote
 from vrag_kit.building.assignments import PAGE, Assignment, make_assignments
 from vrag_kit.building.species import SpeciesFolder
@@ -119,7 +119,7 @@ class AnnotationPanel:
         for number, doc_id in enumerate(task.pages()[self._page], start=first):
             tile = {"image": doc_id, "number": number, "clue": vote.images.get(doc_id) == 1}
             tile["problem"] = self._problems.get(doc_id, "")
-            tile["remark"] = task.remarks.get(doc_id, "")
+            tile["remark"] = task.dispute.remarks.get(doc_id, "")
             tiles.append(tile)
         status = Counter(self._vote(task).status for task in self._tasks)
         path = display_path(self._file.path)
@@ -214,7 +214,7 @@ class AnnotationPanel:
         vote = self._vote(task)
         images = dict(vote.images)
         for doc_id in self._thumbnails:
-            images.setdefault(doc_id, int(doc_id in task.ticked))
+            images.setdefault(doc_id, int(doc_id in task.dispute.ticked))
         unreadable = dict.fromkeys((*vote.unreadable, *self._problems))
         lost = [doc_id for doc_id in unreadable if doc_id not in images]
         self._save(task, images=images, unreadable=lost)
@@ -276,7 +276,7 @@ def annotate(
     annotator: str,
     *,
     seed: int = 0,
-    disputes: Disputes | None = None,
+    disputes: Mapping[str, Dispute] | None = None,
 ) -> AnnotationPanel:
     """Return a panel to tick the images of each question that are clues, and to answer it.
     Every action is saved to the file `path` at once.

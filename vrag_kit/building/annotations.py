@@ -6,17 +6,18 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Annotated, Literal
 
 import pandas as pd
 from filelock import FileLock
-from pydantic import Field
+from pydantic import AfterValidator, ConfigDict, Field
 
+from vrag_kit.benchmarks.rows import Problems, Row, validate
 from vrag_kit.benchmarks.sources import parse_object, read_lines
 from vrag_kit.building.species import SpeciesFolder
-from vrag_kit.config import StrictModel, read_settings
 from vrag_kit.errors import VragError, short_repr
 from vrag_kit.files import escapes_folder, write_file
 from vrag_kit.log import logger
@@ -26,8 +27,19 @@ IDENTITY = ("question_id", "species", "folder", "question", "feature")
 """Required fields of a vote; the others have defaults."""
 
 
-class Vote(StrictModel):
+def _inside_root(doc_id: str) -> str:
+    if escapes_folder(doc_id):
+        raise ValueError(f"{doc_id!r} points outside the image root.")
+    return doc_id
+
+
+DocId = Annotated[str, AfterValidator(_inside_root)]
+
+
+class Vote(Row):
     """One annotator's labels and answer for one question so far: one line of a file."""
+
+    model_config = ConfigDict(extra="forbid")
 
     question_id: str
     species: str  # scientific name
@@ -36,9 +48,9 @@ class Vote(StrictModel):
     feature: str
     status: Literal["open", "done", "skipped"] = "open"
     # doc_id → 1 if ticked as a clue, else 0; images that were on the screen, in that order
-    images: dict[str, Annotated[int, Field(ge=0, le=1)]] = Field(default_factory=dict)
+    images: dict[DocId, Annotated[int, Field(ge=0, le=1)]] = Field(default_factory=dict)
     # doc_ids that could not be displayed, and have no label
-    unreadable: list[str] = Field(default_factory=list)
+    unreadable: list[DocId] = Field(default_factory=list)
     answer: str = ""
     suggestion: str = ""  # a new question
 
@@ -65,35 +77,23 @@ def read_votes(path: Path | str) -> Annotations:
     lines = list(read_lines(Path(path), "annotation file"))
     annotator = _annotator(lines[0][1] if lines else "", path)
     votes: dict[str, Vote] = {}
+    problems, seen = Problems(), dict[str, str]()
     for where, line in lines[1:]:
-        vote = _vote(parse_object(line, where, IDENTITY), where)
-        if vote.question_id in votes:
-            raise VragError(f"{where}: found a second vote on {vote.question_id!r}; expected one.")
-        votes[vote.question_id] = vote
+        vote = validate(Vote, parse_object(line, where, IDENTITY), where, problems)
+        if vote and problems.is_new(repr(vote.question_id), where, seen):
+            votes[vote.question_id] = vote
     return Annotations(annotator, votes)
 
 
 def _annotator(line: str, path: Path | str) -> str:
-    try:
+    with suppress(ValueError, TypeError, KeyError):
         header = json.loads(line)
-    except ValueError:
-        header = None
-    if isinstance(header, dict) and header.get("format") == FORMAT and header.get("annotator"):
-        return str(header["annotator"])
+        if header["format"] == FORMAT:
+            return str(header["annotator"])
     raise VragError(
         f"{path} line 1: not an annotation file: found {short_repr(line.strip())}; expected"
         f' {{"annotator": …, "format": "{FORMAT}"}}.'
     )
-
-
-def _vote(row: dict[str, object], where: str) -> Vote:
-    if missing := [name for name in IDENTITY if name not in row]:
-        raise VragError(f"{where}: no {missing[0]!r}; expected a vote with {', '.join(IDENTITY)}.")
-    vote = read_settings(Vote, row, where)
-    for doc_id in (*vote.images, *vote.unreadable):
-        if escapes_folder(doc_id):
-            raise VragError(f"{where}: the image {doc_id!r} points outside the image root.")
-    return vote
 
 
 class AnnotationFile:
@@ -104,75 +104,56 @@ class AnnotationFile:
     """
 
     def __init__(self, path: Path | str, annotator: str) -> None:
-        """Opens or creates the file. Raises `VragError` for a name that cannot name a file, when
-        the file belongs to another annotator or cannot be written, and as `read_votes`.
+        """Opens or creates the file. Raises `VragError` for a blank name, when the file belongs to
+        another annotator or cannot be written, and as `read_votes`.
         """
-        hidden = not annotator.strip() or annotator.startswith(".")
-        if hidden or not annotator.isprintable() or set("/\\") & set(annotator):
-            raise VragError(
-                f"found the annotator {annotator!r}; expected a name that can be that of a file:"
-                " not empty, without slashes."
-            )
+        if not annotator.strip():
+            raise VragError(f"found the annotator {annotator!r}; expected a name.")
         self.path = Path(path)
         self.annotations = Annotations(annotator)
-        self._version: tuple[int, ...] = ()
         self.lock = FileLock(self.path.with_name(f".{self.path.name}.lock"))
         try:
             self.path.parent.mkdir(parents=True, exist_ok=True)
             with self.lock:
                 if not self.path.exists():
-                    self._write()
+                    self._write(self.annotations)
                 self.refresh()
         except OSError as error:
             raise VragError(f"{path}: votes cannot be written ({error.strerror}).") from error
 
     def refresh(self) -> None:
-        """Read the file if another panel has replaced it.
-
-        Raises `VragError` as `read_votes` and for another annotator's file, `OSError` for a
-        missing one; `annotations` is then unchanged.
+        """Read the file, which another panel may have replaced. Raises `VragError` as `read_votes`
+        and for another annotator's file; `annotations` is then unchanged.
         """
-        version = self._on_disk()
-        if version == self._version:
-            return
         found = read_votes(self.path)
         if found.annotator != self.annotations.annotator:
             raise VragError(
                 f"{self.path}: found annotations of {found.annotator!r}, expected those of"
                 f" {self.annotations.annotator!r}. Use a file for each annotator."
             )
-        self.annotations, self._version = found, version
+        self.annotations = found
 
     def save(self, vote: Vote) -> None:
         """Add or replace one vote, on the disk when this returns. Raises `OSError` when it cannot
         be written; file and `annotations` are then unchanged.
         """
-        before = self.annotations
-        self.annotations = replace(before, votes={**before.votes, vote.question_id: vote})
-        try:
-            self._write()
-        except OSError:
-            self.annotations = before
-            raise
+        votes = {**self.annotations.votes, vote.question_id: vote}
+        annotations = replace(self.annotations, votes=votes)
+        self._write(annotations)
+        self.annotations = annotations
 
-    def _write(self) -> None:
-        header = {"annotator": self.annotations.annotator, "format": FORMAT}
+    def _write(self, annotations: Annotations) -> None:
+        header = {"annotator": annotations.annotator, "format": FORMAT}
         lines = [json.dumps(header, ensure_ascii=False)]
-        lines += [vote.model_dump_json() for vote in self.annotations.votes.values()]
+        lines += [vote.model_dump_json() for vote in annotations.votes.values()]
         write_file(self.path, "".join(f"{line}\n" for line in lines))
-        self._version = self._on_disk()
-
-    def _on_disk(self) -> tuple[int, ...]:
-        """What identifies the file's content: `write_file` makes a new inode each time."""
-        found = self.path.stat()
-        return found.st_ino, found.st_mtime_ns, found.st_size
 
 
 def read_annotation_files(
     paths: Sequence[Path | str], questions: pd.DataFrame, folders: Sequence[SpeciesFolder]
 ) -> list[Annotations]:
-    """Read the files of several annotators, restricted to `questions` and to images in `folders`.
-    Questions match by question_id. A printed note counts what else the files hold; it is left out.
+    """Read the files of several annotators, each as `read_annotations` does.
+    Questions match by question_id.
 
     A question that was reworded after its annotation is a new one. An image that was added to a
     folder after the annotation has no label, which is printed too. Raises `VragError` as
@@ -186,7 +167,7 @@ def read_annotation_files(
                 f"{path}: nobody has ticked as {path.stem} yet. Open the notebook with the"
                 f" parameter annotator: {path.stem}, or take the file off annotation_files."
             )
-        found = _read_current(path, questions, folders)
+        found = read_annotations(path, questions, folders)
         if found.annotator in [each.annotator for each in current]:
             raise VragError(
                 f"{path}: found a second file of the annotator {found.annotator!r}; expected one"
@@ -208,20 +189,13 @@ def _note_new_images(annotations: Annotations, folders: Sequence[SpeciesFolder])
         )
 
 
-def read_adjudication(
+def read_annotations(
     path: Path | str, questions: pd.DataFrame, folders: Sequence[SpeciesFolder]
 ) -> Annotations:
-    """Read the file of an adjudicator, whose panel displayed disputed images only.
-    It is restricted to questions and folders as in `read_annotation_files`. Raises `VragError` as
-    `read_votes` and for a file without any of the questions.
+    """Read the file of one annotator, or of an adjudicator, whose panel displayed disputed images
+    only. It is restricted to `questions` and to images in `folders`; a printed note counts what
+    else it holds. Raises `VragError` as `read_votes` and for a file without any of the questions.
     """
-    return _read_current(path, questions, folders)
-
-
-def _read_current(
-    path: Path | str, questions: pd.DataFrame, folders: Sequence[SpeciesFolder]
-) -> Annotations:
-    """The votes on the current questions and images; a note counts the others."""
     found = read_votes(path)
     images = {folder.name: set(folder.images) for folder in folders}
     ids = set(questions["question_id"])

@@ -10,16 +10,15 @@ from dataclasses import dataclass, field
 import numpy as np
 import pandas as pd
 
-from vrag_kit.building.agreement import Disputes
+from vrag_kit.building.agreement import Dispute
 from vrag_kit.building.annotations import IDENTITY, Vote
-from vrag_kit.building.species import SpeciesFolder
+from vrag_kit.building.species import SpeciesFolder, folder_of
 from vrag_kit.errors import VragError
 from vrag_kit.tables import require_columns
 from vrag_kit.types import ordered
 
 PAGE = 27  # images on the screen at once; the paper's "first 27" are the first page
 MANY = 9  # of a whole page; a question with more clues may be skipped (appendix C)
-NO_DISPUTES = Disputes({}, {}, {}, {})
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,8 +30,7 @@ class Assignment:
     rate: str  # the coarse filter's estimate in words
     folder: SpeciesFolder
     images: tuple[str, ...]  # doc_ids in random order, never empty
-    remarks: Mapping[str, str] = field(default_factory=dict)  # doc_id → the text below it
-    ticked: frozenset[str] = frozenset()  # images that are ticked to begin with
+    dispute: Dispute = field(default_factory=Dispute)
 
     def pages(self) -> list[tuple[str, ...]]:
         """Return the images in pages of `PAGE`; the last one may be shorter."""
@@ -57,7 +55,7 @@ class Assignment:
         """
         first = self.images[:PAGE]
         clues = len(set(vote.clues) & set(first))
-        many = MANY if self.remarks else MANY * len(first) // PAGE  # disputed ones are few
+        many = MANY if self.dispute.images else MANY * len(first) // PAGE  # disputed ones are few
         if clues > many:
             return ""
         return (
@@ -72,7 +70,7 @@ def make_assignments(
     annotator: str,
     *,
     seed: int = 0,
-    disputes: Disputes | None = None,
+    disputes: Mapping[str, Dispute] | None = None,
 ) -> list[Assignment]:
     """Return an assignment for each row of `questions`, with its folder's images in random order.
     Columns question_id, species, folder, question, feature, explanation, estimated_clue_rate. Seed,
@@ -89,34 +87,27 @@ def make_assignments(
     repeated = questions["question_id"][questions["question_id"].duplicated()].tolist()
     if repeated:
         raise VragError(f"question {repeated[0]!r}: found it twice; expected each question once.")
-    by_name = {folder.name: folder for folder in folders}
     tasks = []
     for row in questions.to_dict("records"):
         where, rate = f"question {row['question_id']!r}", row["estimated_clue_rate"]
-        folder = by_name.get(row["folder"])
-        if folder is None:
-            raise VragError(
-                f"{where}: found the folder {row['folder']!r}; expected one of {len(by_name)}"
-                " species folders."
-            )
-        images = disputes.images.get(row["question_id"], ()) if disputes else folder.images
+        folder = folder_of(row, folders)
+        dispute = (disputes or {}).get(row["question_id"], Dispute())
+        images = folder.images if disputes is None else dispute.images
         lost = sorted(set(images) - set(folder.images))
         if lost or not images:
             found = f"the image {lost[0]!r}" if lost else "no image"
             raise VragError(f"{where}: found {found}; expected images in {folder.name}.")
         if not (np.isnan(rate) or 0 <= rate <= 1):
             raise VragError(f"{where}: found the estimated_clue_rate {rate}; expected 0 to 1.")
-        name, given = row["question_id"], disputes or NO_DISPUTES
         words = {column: row[column] for column in IDENTITY}
         tasks.append(
             Assignment(
-                vote=Vote.model_validate({**words, "answer": given.answers.get(name, "")}),
+                vote=Vote.model_validate({**words, "answer": dispute.answer}),
                 explanation=row["explanation"],
                 rate=_rate(rate),
                 folder=folder,
-                images=tuple(ordered(images, seed, name, annotator)),
-                remarks=given.remarks.get(name, {}),
-                ticked=given.ticked.get(name, frozenset()),
+                images=tuple(ordered(images, seed, row["question_id"], annotator)),
+                dispute=dispute,
             )
         )
     return tasks

@@ -7,9 +7,10 @@ from __future__ import annotations
 import math
 import re
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 
@@ -77,6 +78,19 @@ def read_species_folders(
         logger.warning(f"{root}: files that are no images are left out.{convert}")
     _check_names(root, folders)
     return folders
+
+
+def folder_of(question: Mapping[Hashable, Any], folders: Sequence[SpeciesFolder]) -> SpeciesFolder:
+    """Return the folder of a question, a row with question_id and folder.
+    Raises `VragError` if it is not among `folders`.
+    """
+    for folder in folders:
+        if folder.name == question["folder"]:
+            return folder
+    raise VragError(
+        f"question {question['question_id']!r}: found the folder {question['folder']!r}; expected"
+        f" one of {len(folders)} species folders, such as {folders[0].name}."
+    )
 
 
 def _other_suffixes(folder: Path) -> list[str]:

@@ -15,8 +15,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from vrag_kit.benchmarks import ImageFile
-from vrag_kit.building.species import SpeciesFolder
+from vrag_kit.benchmarks.images import ImageFile, damage
+from vrag_kit.building.species import SpeciesFolder, folder_of
 from vrag_kit.config import GREEDY, Entry, hardware_of
 from vrag_kit.errors import VragError
 from vrag_kit.files import safe_join
@@ -103,15 +103,9 @@ def detect_feature(
 
 def _image_queries(questions: pd.DataFrame, folders: Sequence[SpeciesFolder]) -> list[ImageQuery]:
     """Every question with every image of its folder; raises `VragError` without the folder."""
-    by_name = {folder.name: folder for folder in folders}
     queries = []
     for row in questions.to_dict("records"):
-        folder = by_name.get(row["folder"])
-        if folder is None:
-            raise VragError(
-                f"question {row['question_id']!r}: found the folder {row['folder']!r}; expected one"
-                f" of {', '.join(list(by_name)[:3])}, …."
-            )
+        folder = folder_of(row, folders)
         words = (row["question"], row["feature"], folder.called)
         for doc_id in folder.images:
             image = ImageFile(safe_join(folder.root, doc_id, "coarse filter"))
@@ -122,15 +116,8 @@ def _image_queries(questions: pd.DataFrame, folders: Sequence[SpeciesFolder]) ->
 def _damaged(images: Mapping[str, ImageFile]) -> dict[str, str]:
     """The images that cannot be opened → why; the first are printed."""
 
-    def problem(doc_id: str) -> str:
-        try:
-            images[doc_id].open()
-        except VragError as error:
-            return str(error)
-        return ""
-
     with ThreadPoolExecutor(4) as pool:
-        problems = zip(images, pool.map(problem, images), strict=True)
+        problems = zip(images, pool.map(damage, images.values()), strict=True)
         damaged = {doc_id: words for doc_id, words in problems if words}
     if damaged:
         first = "; ".join(list(damaged.values())[:5])

@@ -122,13 +122,12 @@ class _Extraction:
     def _take(self, info: tarfile.TarInfo, chunks: Callable[[], Iterator[bytes]]) -> None:
         """Write a member if it is an image that is still wanted."""
         name = "/".join(info.name.split("/")[-2:])
-        reason = _refusal(info, name in self._open)
-        if reason:
+        is_wanted = name in self._open
+        if reason := _refusal(info, is_wanted):
             self.refused.append(f"{info.name}: {reason}")
-        if name not in self._open:
-            return
-        if reason:
-            self._reasons[name] = f"refused in {self._archive.name}: {reason}"
+            if is_wanted:
+                self._reasons[name] = f"refused in {self._archive.name}: {reason}"
+        if reason or not is_wanted:
             return
         data = b"".join(chunks())
         try:
@@ -146,12 +145,8 @@ def _refusal(info: tarfile.TarInfo, is_wanted: bool) -> str:
         return "its name points outside the folder"
     if not is_wanted:
         return ""
-    if info.issym() or info.islnk():
-        return "a link"
-    if info.isdir():
-        return "a folder"
     if not info.isreg():
-        return "no regular file"
+        return "no regular file, but a link, a folder or a device"
     if info.issparse():
         return "a sparse file, which may be far larger than what the archive holds of it"
     if info.size > LARGEST_IMAGE:

@@ -56,8 +56,8 @@ def check_data(target: Path, image_root: Path | None, *, csv: Path | None = None
     logger.info(", ".join(f"{kind}: {kinds.get(kind, 0):,}" for kind in Kind))
     folded = _folded(table)
     for row in folded.head(MOST_ROWS).itertuples():
-        places = ": ".join(filter(None, (row.location, row.image, row.message)))
-        logger.info(printable(f"{row.kind:<8} {places}"))
+        image = f"{row.image}: " if row.image else ""
+        logger.info(printable(f"{row.kind:<8} {row.location}: {image}{row.message}"))
     if len(folded) > MOST_ROWS:
         advice = "" if csv else "; --csv FILE writes all"
         logger.info(f"… and {len(folded) - MOST_ROWS:,} more{advice}")
@@ -128,9 +128,9 @@ def find_data(folder: Path) -> tuple[Path, Path]:
             f" (*.arrow) nor {ANNOTATIONS}; {found}. {_BY_HAND}"
         )
     if len(files) > 1:
-        names = ", ".join(path.name for path in files)
+        several = ", ".join(path.name for path in files)
         raise VragError(
-            f"{folder}: {len(files)} annotation files: {names}; expected one. {_BY_HAND}"
+            f"{folder}: {len(files)} annotation files: {several}; expected one. {_BY_HAND}"
         )
     ((annotations, images),) = files.items()
     species = images[0].partition("/")[0]
