@@ -14,9 +14,9 @@ import pandas as pd
 import pytest
 from PIL import Image
 
-from vrag_kit.building.agreement import Dispute
 from vrag_kit.building.annotation_panel import AnnotationPanel, annotate, annotation_page
 from vrag_kit.building.annotations import Annotations, Vote, read_votes
+from vrag_kit.building.decisions import Dispute
 from vrag_kit.building.species import SpeciesFolder, read_species_folders
 from vrag_kit.errors import VragError
 

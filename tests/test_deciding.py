@@ -17,7 +17,6 @@ from PIL import Image
 from sklearn.metrics import cohen_kappa_score
 
 from vrag_kit.benchmarks import load_visual_rag
-from vrag_kit.building.agreement import annotator_agreement, find_disputes
 from vrag_kit.building.annotations import (
     AnnotationFile,
     Annotations,
@@ -28,9 +27,11 @@ from vrag_kit.building.annotations import (
 from vrag_kit.building.benchmark_files import write_benchmark
 from vrag_kit.building.decisions import (
     Decision,
+    annotator_agreement,
     decide_questions,
     decisions_table,
     filter_vs_annotators,
+    find_disputes,
     question_funnel,
     suggested_questions,
 )

@@ -2,14 +2,15 @@
 the final rule (Visual-RAG, section 4 and appendix C).
 """
 
-from vrag_kit.building.agreement import annotator_agreement, find_disputes
 from vrag_kit.building.annotation_panel import annotate, annotation_page
 from vrag_kit.building.annotations import read_annotation_files, read_annotations
 from vrag_kit.building.benchmark_files import write_benchmark
 from vrag_kit.building.decisions import (
+    annotator_agreement,
     decide_questions,
     decisions_table,
     filter_vs_annotators,
+    find_disputes,
     question_funnel,
     suggested_questions,
 )

@@ -16,9 +16,9 @@ from typing import TYPE_CHECKING, Any
 import pandas as pd
 
 from vrag_kit.benchmarks.images import ImageFile
-from vrag_kit.building.agreement import Dispute
 from vrag_kit.building.annotations import IDENTITY, AnnotationFile, Annotations, Vote
 from vrag_kit.building.assignments import PAGE, Assignment, make_assignments
+from vrag_kit.building.decisions import Dispute
 from vrag_kit.building.species import SpeciesFolder
 from vrag_kit.errors import VragError
 from vrag_kit.files import safe_join

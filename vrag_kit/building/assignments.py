@@ -10,8 +10,8 @@ from dataclasses import dataclass, field
 import numpy as np
 import pandas as pd
 
-from vrag_kit.building.agreement import Dispute
 from vrag_kit.building.annotations import IDENTITY, Vote
+from vrag_kit.building.decisions import Dispute
 from vrag_kit.building.species import SpeciesFolder, folder_of
 from vrag_kit.errors import VragError
 from vrag_kit.tables import require_columns

@@ -1,27 +1,27 @@
-"""Decide from the annotators' votes which questions enter the benchmark, and tabulate it.
+"""From votes to a benchmark: agreement of annotators, the disputes that an adjudicator must decide,
+and which questions enter (Visual-RAG, section 4.2, stage 2).
 
-The paper's rule is 0 < clue rate ≤ 0.25 (Visual-RAG, section 4.2, stage 2).
+The paper's rule is 0 < clue rate ≤ 0.25.
 """
 
 from __future__ import annotations
 
 from collections.abc import Hashable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field
+from itertools import chain, combinations
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
+from vrag_kit.analysis.agreement import association
 from vrag_kit.analysis.estimates import estimate
-from vrag_kit.building.agreement import (
-    accepted_answers,
-    answers_differ,
-    finished_votes,
-    image_labels,
-    split_answers,
-)
 from vrag_kit.building.annotations import Annotations, Vote
 from vrag_kit.building.visibility import MOST_CLUES
+
+AGREED_CLUES = 9
+"""Maximum number of undisputed clues that an adjudicator's panel displays per question."""
+_AGREEMENT = "first second kappa ci_low ci_high n questions both only_first only_second neither"
 
 STATUSES = (
     "kept",
@@ -34,6 +34,16 @@ STATUSES = (
     "dropped_earlier",
 )
 """Statuses of a question; later ones are decided earlier."""
+
+
+@dataclass(frozen=True, slots=True)
+class Dispute:
+    """What an adjudicator must decide about a question."""
+
+    images: tuple[str, ...] = ()  # doc_ids that the panel displays
+    ticked: frozenset[str] = frozenset()  # images that are ticked to begin with
+    remarks: Mapping[str, str] = field(default_factory=dict)  # doc_id → the text below it
+    answer: str = ""  # the proposed answers
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +63,131 @@ class Decision:
     @property
     def clue_rate(self) -> float:
         """Share of clues among the labelled images, in [0, 1]; NaN without any."""
-        return sum(self.labels.values()) / len(self.labels) if self.labels else np.nan
+        return _clue_rate(self.labels)
+
+
+def votes_table(annotations: Sequence[Annotations]) -> pd.DataFrame:
+    """Return one row for each annotator, question and labelled image.
+    Columns question_id, doc_id, annotator, label (1 clue, 0 none), species, and the annotator's
+    status of the question ("open", "done" or "skipped").
+    """
+    rows = []
+    for each in annotations:
+        for vote in each.votes.values():
+            beside = (each.annotator, vote.species, vote.status)
+            rows += [(vote.question_id, name, *beside, vote.images[name]) for name in vote.images]
+    columns = ["question_id", "doc_id", "annotator", "species", "status", "label"]
+    return pd.DataFrame(rows, columns=columns)
+
+
+def annotator_agreement(annotations: Sequence[Annotations], *, seed: int = 0) -> pd.DataFrame:
+    """Return Cohen's kappa of every two annotators, with a 95 % interval over species.
+    It covers the images of the questions that both finished.
+
+    Columns first, second, kappa, ci_low, ci_high (in [−1, 1]; NaN as in `association`), n (images),
+    questions, both, only_first, only_second, neither (images by who ticked them). Clues are rare:
+    two annotators without a common tick still agree on most images. Kappa corrects for that. Empty
+    for fewer than two annotators.
+    """
+    votes = votes_table(annotations)
+    done = votes[votes["status"] == "done"]
+    rows = []
+    for first, second in combinations(annotations, 2):
+        names = (first.annotator, second.annotator)
+        one, other = (done[done["annotator"] == name] for name in names)
+        pairs = one.merge(other, on=["question_id", "doc_id"])
+        x, y = pairs["label_x"], pairs["label_y"]
+        kappa = association(x, y, pairs["species_x"], measure="kappa", seed=seed)
+        ticks = [(x & y).sum(), (x > y).sum(), (x < y).sum(), (x + y == 0).sum()]
+        interval = (kappa.value, kappa.ci_low, kappa.ci_high, kappa.n)
+        rows.append((*names, *interval, pairs["question_id"].nunique(), *map(int, ticks)))
+    return pd.DataFrame(rows, columns=_AGREEMENT.split())
+
+
+def finished_votes(annotations: Sequence[Annotations], question_id: str) -> dict[str, Vote]:
+    """Return annotator → vote, for the annotators who finished the question."""
+    votes = {each.annotator: each.votes.get(question_id) for each in annotations}
+    return {name: vote for name, vote in votes.items() if vote and vote.status == "done"}
+
+
+def image_labels(
+    annotations: Sequence[Annotations], question_id: str
+) -> tuple[dict[str, int], list[str]]:
+    """Return (label by doc_id, disputed doc_ids) of a question, both sorted; empty if nobody has
+    finished it.
+
+    The votes of annotators who finished or skipped it count. An image is disputed where they
+    differ; that an annotator finished the question without seeing it counts as no clue. A label is
+    1 (clue) or 0; an image that is disputed, or not seen by all who finished, has none.
+    """
+    finished = finished_votes(annotations, question_id)
+    every = [each.votes[question_id] for each in annotations if question_id in each.votes]
+    votes = [vote for vote in every if vote.status != "open"] if finished else []
+    labels, disputed = {}, []
+    for doc_id in sorted({doc_id for vote in votes for doc_id in vote.images}):
+        found = {vote.images[doc_id] for vote in votes if doc_id in vote.images}
+        is_unseen = any(doc_id not in vote.images for vote in finished.values())
+        if len(found | {0} if is_unseen else found) > 1:
+            disputed.append(doc_id)
+        elif not is_unseen:
+            labels[doc_id] = found.pop()
+    return labels, disputed
+
+
+def find_disputes(annotations: Sequence[Annotations]) -> dict[str, Dispute]:
+    """Return question_id → dispute, of the questions on which annotators differ.
+    Disputed images come first, then up to `AGREED_CLUES` undisputed clues, ticked.
+    """
+    disputes = {}
+    for question_id in dict.fromkeys(chain.from_iterable(each.votes for each in annotations)):
+        labels, disputed = image_labels(annotations, question_id)
+        finished = finished_votes(annotations, question_id)
+        if disputed or answers_differ(finished):
+            agreed = [doc_id for doc_id, label in labels.items() if label][:AGREED_CLUES]
+            images = (*disputed, *agreed)
+            remarks = {name: _remark(annotations, question_id, name) for name in images}
+            answer = " | ".join(accepted_answers(finished))
+            disputes[question_id] = Dispute(images, frozenset(agreed), remarks, answer)
+    return disputes
+
+
+def _remark(annotations: Sequence[Annotations], question_id: str, doc_id: str) -> str:
+    """Which annotators call the image a clue, which do not, and which did not see it."""
+    sides: dict[str, list[str]] = {"clue for": [], "not for": [], "not seen by": []}
+    for each in annotations:
+        vote = each.votes.get(question_id)
+        if vote is None or vote.status == "open":
+            continue
+        if doc_id in vote.images:
+            sides["clue for" if vote.images[doc_id] else "not for"].append(each.annotator)
+        elif vote.status == "done":
+            sides["not seen by"].append(each.annotator)
+    return "; ".join(f"{words} {', '.join(names)}" for words, names in sides.items() if names)
+
+
+def answers_differ(finished: Mapping[str, Vote]) -> bool:
+    """Return whether annotators who ticked clues accept different answers."""
+    answers = set()
+    for vote in finished.values():
+        if vote.clues:
+            answers.add(frozenset(answer.lower() for answer in split_answers(vote.answer)))
+    return len(answers) > 1
+
+
+def accepted_answers(finished: Mapping[str, Vote]) -> tuple[str, ...]:
+    """Return the distinct answers of the annotators who ticked clues."""
+    return split_answers("|".join(vote.answer for vote in finished.values() if vote.clues))
+
+
+def split_answers(text: str) -> tuple[str, ...]:
+    """Split a text into answers at "|", in order, without duplicates that differ in case only.
+    Blanks and a full stop around them are stripped.
+    """
+    unique: dict[str, str] = {}
+    for piece in text.split("|"):
+        answer = " ".join(piece.split()).rstrip(" .")
+        unique.setdefault(answer.lower(), answer)
+    return tuple(answer for answer in unique.values() if answer)
 
 
 def decide_questions(
@@ -73,37 +207,22 @@ def decide_questions(
     accepted. A question is kept when 0 < clue rate ≤ `limit`. A question that was dropped before
     stays dropped, but carries its labels if it has any.
     """
-    labels = image_labels(annotations)
-    decisions = []
-    for row in questions.to_dict("records"):
-        question_id = row["question_id"]
-        images = labels[labels["question_id"] == question_id]
-        votes = finished_votes(annotations, question_id)
-        ruling = None
-        if adjudicated:
-            ruling = finished_votes([adjudicated], question_id).get(adjudicated.annotator)
-        every = [each.votes[question_id] for each in annotations if question_id in each.votes]
-        skipped = any(vote.status == "skipped" for vote in every)
-        decisions.append(_decide(row, images, votes, ruling, skipped=skipped, limit=limit))
-    return decisions
+    return [_decide(row, annotations, adjudicated, limit) for row in questions.to_dict("records")]
 
 
 def _decide(
     row: Mapping[Hashable, Any],  # of the questions, as pandas types it
-    images: pd.DataFrame,
-    votes: Mapping[str, Vote],
-    ruling: Vote | None,
-    *,
-    skipped: bool,
+    annotations: Sequence[Annotations],
+    adjudicated: Annotations | None,
     limit: float,
 ) -> Decision:
-    """The decision on one row, from the images of `image_labels` and the votes of all who
-    finished it.
-    """
-    disputed = images.loc[images["disputed"], "doc_id"].tolist()
+    question_id = row["question_id"]
+    labels, disputed = image_labels(annotations, question_id)
+    votes = finished_votes(annotations, question_id)
     differ = answers_differ(votes)
-    if not (disputed or differ):
-        ruling = None
+    ruling = None
+    if adjudicated and (disputed or differ):
+        ruling = finished_votes([adjudicated], question_id).get(adjudicated.annotator)
     ruled = ruling.images if ruling else {}
     unruled = [doc_id for doc_id in disputed if doc_id not in ruled]
     waits = ""
@@ -114,41 +233,42 @@ def _decide(
     answers = accepted_answers(votes)
     if ruling and ruling.answer.strip():
         answers = split_answers(ruling.answer)
-    known = images.dropna(subset="label")
-    agreed = dict(zip(known["doc_id"], known["label"].astype(int), strict=True))
-    labels = dict(sorted({**agreed, **ruled}.items()))
-    decision = Decision(
-        question_id=row["question_id"],
+    labels = {} if waits else dict(sorted({**labels, **ruled}.items()))
+    rate = _clue_rate(labels)
+    skipped = any(
+        each.votes[question_id].status == "skipped"
+        for each in annotations
+        if question_id in each.votes
+    )
+    was_filtered = row["n_judged"] + row["n_unjudged"] > 0
+    checks = [
+        (row["dropped"] and was_filtered, "dropped_by_filter", row["dropped"]),
+        (row["dropped"], "dropped_earlier", row["dropped"]),
+        (skipped and not votes, "skipped", "too many of the first images show it"),
+        (not votes, "not_annotated", "nobody has finished it"),
+        (bool(waits), "awaiting_adjudication", waits),
+        (not labels, "not_annotated", "no image was shown to all who finished it"),
+        (rate == 0, "no_clue", "no image shows it"),
+        (rate > limit, "too_common", f"the clue rate {rate:.1%} is above {limit:.0%}"),
+        (not answers, "awaiting_adjudication", "nobody gave an answer"),
+        (True, "kept", ""),
+    ]
+    status, reason = next((status, reason) for holds, status, reason in checks if holds)
+    return Decision(
+        question_id=question_id,
         species=row["species"],
         question=row["question"],
-        status="kept",
-        reason="",
+        status=status,
+        reason=reason,
         estimated_clue_rate=row["estimated_clue_rate"],
-        labels={} if waits else labels,
+        labels=labels,
         answers=answers,
         annotators=tuple(votes),
     )
-    status, reason = _status(decision, waits, limit, skipped=skipped)
-    if row["dropped"]:
-        filtered = row["n_judged"] + row["n_unjudged"] > 0
-        status, reason = "dropped_by_filter" if filtered else "dropped_earlier", row["dropped"]
-    return replace(decision, status=status, reason=reason)
 
 
-def _status(decision: Decision, waits: str, limit: float, *, skipped: bool) -> tuple[str, str]:
-    """Status and reason of a question that was not dropped: the first that holds."""
-    rate = decision.clue_rate
-    finished = bool(decision.annotators)
-    checks = [
-        (skipped and not finished, "skipped", "too many of the first images show it"),
-        (not finished, "not_annotated", "nobody has finished it"),
-        (bool(waits), "awaiting_adjudication", waits),
-        (not decision.labels, "not_annotated", "no image was shown to all who finished it"),
-        (rate == 0, "no_clue", "no image shows it"),
-        (rate > limit, "too_common", f"the clue rate {rate:.1%} is above {limit:.0%}"),
-        (not decision.answers, "awaiting_adjudication", "nobody gave an answer"),
-    ]
-    return next(((status, reason) for holds, status, reason in checks if holds), ("kept", ""))
+def _clue_rate(labels: Mapping[str, int]) -> float:
+    return sum(labels.values()) / len(labels) if labels else np.nan
 
 
 def decisions_table(decisions: Sequence[Decision]) -> pd.DataFrame:
@@ -158,9 +278,8 @@ def decisions_table(decisions: Sequence[Decision]) -> pd.DataFrame:
     [0, 1]), n_clues, n_images, annotators (who finished it), answers (both joined by " | ").
     """
     names = ["question_id", "species", "question", "status", "reason", "estimated_clue_rate"]
-    table = pd.DataFrame([[getattr(each, name) for name in names] for each in decisions])
-    table.columns = names
-    return table.assign(
+    rows = [[getattr(each, name) for name in names] for each in decisions]
+    return pd.DataFrame(rows, columns=names).assign(
         clue_rate=[each.clue_rate for each in decisions],
         n_clues=[sum(each.labels.values()) for each in decisions],
         n_images=[len(each.labels) for each in decisions],
