@@ -290,7 +290,7 @@ def test_a_model_is_asked_for_json_and_its_questions_go_on(tmp_path: Path) -> No
     assert table["dropped"].tolist() == [
         "",
         "no feature",
-        "unreadable: no question in “1. What color? (Feature: color)”",
+        "unreadable: no question in '1. What color? (Feature: color)'",
     ]
 
 
@@ -385,7 +385,7 @@ def test_a_failed_call_and_words_without_a_question_are_rows_with_their_reason(
         assert table["species"].tolist() == [each.scientific for each in named]
         assert table["question"].tolist() == ["", "", "", "What color is the seed of Good d?", ""]
         assert table["dropped"][0].startswith("no answer: error: HTTP 500: down")
-        assert table["dropped"][1] == "unreadable: no question in “I do not know that species.”"
+        assert table["dropped"][1] == "unreadable: no question in 'I do not know that species.'"
         assert table["dropped"][2].startswith("no answer: refused: I cannot help with that.")
         assert table["dropped"][3] == ""
         assert table["dropped"][4].startswith("no answer: truncated: cut off at")

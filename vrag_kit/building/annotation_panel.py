@@ -115,12 +115,16 @@ class AnnotationPanel:
     def _view(self, message: str) -> Json:
         task, vote = self._task, self._vote(self._task)
         first = self._page * PAGE + 1
-        tiles: list[Json] = []
-        for number, doc_id in enumerate(task.pages()[self._page], start=first):
-            tile = {"image": doc_id, "number": number, "clue": vote.images.get(doc_id) == 1}
-            tile["problem"] = self._problems.get(doc_id, "")
-            tile["remark"] = task.dispute.remarks.get(doc_id, "")
-            tiles.append(tile)
+        tiles = [
+            {
+                "image": doc_id,
+                "number": number,
+                "clue": vote.images.get(doc_id) == 1,
+                "problem": self._problems.get(doc_id, ""),
+                "remark": task.dispute.remarks.get(doc_id, ""),
+            }
+            for number, doc_id in enumerate(task.pages()[self._page], start=first)
+        ]
         status = Counter(self._vote(task).status for task in self._tasks)
         path = display_path(self._file.path)
         if not status["open"]:
@@ -230,10 +234,9 @@ class AnnotationPanel:
         """Turn to the first place from `start` on, and then from the beginning, that is neither
         done nor skipped; to the last one if there is none.
         """
-        for place in (*range(start, len(self._tasks)), *range(start)):
-            if self._vote(self._tasks[place]).status == "open":
-                return self._turn_to(place)
-        return self._turn_to(len(self._tasks) - 1)
+        places = (*range(start, len(self._tasks)), *range(start))
+        is_open = [place for place in places if self._vote(self._tasks[place]).status == "open"]
+        self._turn_to((*is_open, len(self._tasks) - 1)[0])
 
     def _turn_to(self, place: int) -> None:
         self._place = place
@@ -247,19 +250,16 @@ class AnnotationPanel:
         self._page = page
         doc_ids = self._task.pages()[page]
         with ThreadPoolExecutor(4) as pool:
-            read = list(pool.map(self._read, doc_ids))
-        self._thumbnails, self._problems = {}, {}
-        for doc_id, image in zip(doc_ids, read, strict=True):
-            if isinstance(image, bytes):
-                self._thumbnails[doc_id] = image
-            else:
-                self._problems[doc_id] = str(image)
+            read = dict(zip(doc_ids, pool.map(self._read, doc_ids), strict=True))
+        self._thumbnails = {name: image for name, (image, _) in read.items() if image}
+        self._problems = {name: problem for name, (_, problem) in read.items() if problem}
 
-    def _read(self, doc_id: str) -> bytes | VragError:
+    def _read(self, doc_id: str) -> tuple[bytes, str]:
+        """The thumbnail of an image, or why it cannot be read."""
         try:
-            return to_jpeg(self._image(doc_id))
+            return to_jpeg(self._image(doc_id)), ""
         except VragError as error:
-            return error
+            return b"", str(error)
 
     def _image(self, doc_id: str) -> ImageFile:
         return ImageFile(safe_join(self._task.folder.root, doc_id, "annotation panel"))

@@ -72,17 +72,14 @@ def write_benchmark(
         counts = Counter(each.status.replace("_", " ") for each in decisions)
         statuses = ", ".join(f"{count} {status}" for status, count in counts.items())
         raise VragError(
-            f"{annotations}: no question is kept, so no benchmark is written"
-            f" ({statuses or 'no questions'}). Annotate in the notebook's panel, in JupyterLab, and"
-            " name its file in annotation_files."
+            f"{annotations}: no question is kept, so no benchmark is written ({statuses}). Annotate"
+            " in the notebook's panel, in JupyterLab, and name its file in annotation_files."
         )
     _warn_of_species(decisions)
-    data = {
-        "annotations": display_path(annotations),
-        "image_root": display_path(image_root),
-        "name": name,
+    root = display_path(image_root)
+    sources: Json = {
+        "data": {"annotations": display_path(annotations), "image_root": root, "name": name}
     }
-    sources: Json = {"data": data}
     if articles and species:
         sources["articles"] = {
             "pages": display_path(articles),
@@ -90,13 +87,12 @@ def write_benchmark(
         }
     before: Json = {}
     if parameters.is_file():
-        before = yaml.safe_load(parameters.read_text(encoding="utf-8")) or {}
-    images = before.get("data", {}).get("image_root")
-    if before and images != data["image_root"]:
-        raise VragError(
-            f"{folder}: holds a benchmark over {images!r}; this one is over"
-            f" {data['image_root']!r}. Choose another folder for it."
-        )
+        before = yaml.safe_load(parameters.read_text(encoding="utf-8"))
+        if (images := before["data"]["image_root"]) != root:
+            raise VragError(
+                f"{folder}: holds a benchmark over {images!r}; this one is over {root!r}. Choose"
+                " another folder for it."
+            )
     lines = [json.dumps(_row(each), ensure_ascii=False) + "\n" for each in kept]
     write_file(annotations, "".join(lines))
     benchmark = load_visual_rag(annotations, image_root)
@@ -114,7 +110,7 @@ def _warn_of_species(decisions: Sequence[Decision]) -> None:
             first.setdefault(each.species, why)
     if first:
         every = len({each.species for each in decisions})
-        names = ", ".join([*list(first.values())[:3], *(["…"] if len(first) > 3 else [])])
+        names = ", ".join(list(first.values())[:3])
         logger.warning(f"of {len(first):,} of {every:,} species no question is kept: {names}")
 
 

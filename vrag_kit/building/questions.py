@@ -17,7 +17,7 @@ from vrag_kit.benchmarks.datasets.visual_rag import make_query_id
 from vrag_kit.benchmarks.knowledge_base import Page
 from vrag_kit.building.species import SpeciesFolder, description_text
 from vrag_kit.config import Entry, hardware_of
-from vrag_kit.errors import VragError, did_you_mean
+from vrag_kit.errors import VragError, did_you_mean, short_repr
 from vrag_kit.generation.ask import Task, ask_prompts
 from vrag_kit.generation.generators import load_generator
 from vrag_kit.generation.store import AnswerStore
@@ -39,9 +39,9 @@ _HERE = Path(__file__).parent
 PAPER = json.loads((_HERE / "question_writer.json").read_text(encoding="utf-8"))
 """The instructions, verbatim, with their source; our additions are marked."""
 _TEMPLATES = json.loads((_HERE / "template_parts.json").read_text(encoding="utf-8"))
-PARTS: dict[str, list[Json]] = {}
-for entry in _TEMPLATES["table"]:
-    PARTS.update(dict.fromkeys(entry["ranks"], entry["parts"]))
+PARTS: dict[str, list[Json]] = {
+    rank: entry["parts"] for entry in _TEMPLATES["table"] for rank in entry["ranks"]
+}
 """Rank of a lineage → its rarely seen parts: part, plural, asks ("color", "pattern" or
 "shape"), hint (why it is rarely seen).
 """
@@ -124,8 +124,6 @@ def _ask(
 ) -> tuple[str, list[Answer]]:
     """The writer's name, and its answer for each species."""
     generator = load_generator(writer, decoding={"max_new_tokens": 1024}, hardware=hardware)
-    if not folders:
-        return generator.name, []
     prompts = []
     for folder in folders:
         page = pages.get(folder.scientific)
@@ -174,9 +172,7 @@ def _failure(answer: Answer) -> str:
     """Why an answer without a question has none."""
     if answer.failure:
         return f"no answer: {answer.failure}"
-    text = " ".join((answer.raw or "").split())
-    more = "…" if len(text) > 60 else ""
-    return f"unreadable: no question in “{text[:60]}{more}”"
+    return f"unreadable: no question in {short_repr(' '.join((answer.raw or '').split()))}"
 
 
 def read_questions_json(text: str) -> list[ParsedQuestion]:
@@ -199,14 +195,15 @@ def read_questions_json(text: str) -> list[ParsedQuestion]:
 def _parse_item(item: object) -> ParsedQuestion:
     if not isinstance(item, dict):
         return ParsedQuestion(str(item), dropped="no JSON object")
-    texts = {}
-    for name in ("question", "explanation", "feature"):
-        text = item.get(name)
-        texts[name] = " ".join(text.split()) if isinstance(text, str) else ""
-    dropped = "" if texts["feature"] else "no feature"
-    if not texts["question"].endswith("?"):
+    names = ("question", "explanation", "feature")
+    found = [item.get(name) for name in names]
+    question, explanation, feature = (
+        " ".join(text.split()) if isinstance(text, str) else "" for text in found
+    )
+    dropped = "" if feature else "no feature"
+    if not question.endswith("?"):
         dropped = "no question mark"
-    return ParsedQuestion(**texts, dropped=dropped)
+    return ParsedQuestion(question, explanation, feature, dropped)
 
 
 def write_template_questions(folder: SpeciesFolder) -> list[ParsedQuestion]:
@@ -247,11 +244,10 @@ def load_or_write_questions(
         questions = read_questions(path, folders)
     usable = int((questions["dropped"] == "").sum())
     if not usable:
-        reasons = [f"{row.species} ({row.dropped})" for row in questions.itertuples()]
-        example = f", such as one about {reasons[0]}" if reasons else ""
+        reasons = "; ".join(f"{row.species} ({row.dropped})" for row in questions[:1].itertuples())
         raise VragError(
-            f"{path}: none of its {len(questions):,} questions can be used{example}. Write your own"
-            f" there (columns {', '.join(NEEDED)}), or name a model as `writer`."
+            f"{path}: none of its {len(questions):,} questions can be used: {reasons}. Write your"
+            f" own there (columns {', '.join(NEEDED)}), or name a model as `writer`."
         )
     done = "written to" if made else "read from"
     logger.info(
@@ -261,12 +257,11 @@ def load_or_write_questions(
     return questions
 
 
-def save_questions(path: Path | str, candidates: pd.DataFrame) -> None:
+def save_questions(path: Path, candidates: pd.DataFrame) -> None:
     """Write candidate questions in the format of `read_questions`; raises `OSError` when it fails.
     An existing file is replaced only once the new one is complete.
     """
-    rows = candidates[CANDIDATE_COLUMNS].itertuples(index=False)
-    write_csv_rows(Path(path), CANDIDATE_COLUMNS, rows)
+    write_csv_rows(path, CANDIDATE_COLUMNS, candidates[CANDIDATE_COLUMNS].to_numpy().tolist())
 
 
 def read_questions(path: Path | str, folders: Sequence[SpeciesFolder]) -> pd.DataFrame:
@@ -292,10 +287,8 @@ def read_questions(path: Path | str, folders: Sequence[SpeciesFolder]) -> pd.Dat
     ):
         where = f"{path} line {number}"
         checked = _check_row({name: value.strip() for name, value in row.items()}, known, where)
-        first = number
-        if not checked["dropped"]:
-            first = lines.setdefault(checked["question_id"], number)
-        if first != number:
+        key = checked["question_id"]
+        if not checked["dropped"] and (first := lines.setdefault(key, number)) != number:
             raise VragError(
                 f"{where}: {checked['question']!r} is in line {first} too; keep one of them, or"
                 " give the reason for the other in `dropped`."

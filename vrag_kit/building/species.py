@@ -60,13 +60,12 @@ def read_species_folders(
     root = Path(image_root)
     if not root.is_dir():
         raise VragError(f"{root}: no such folder; expected one that holds a folder per species.")
-    folders = []
-    others: Counter[str] = Counter()
-    for place in sorted(root.iterdir()):
-        if place.is_dir() and not place.name.startswith("."):
-            folder = _read(place, common_names or {})
-            folders += [folder] if folder.images else []
-            others.update(_other_suffixes(place))
+    places = [each for each in sorted(root.glob("[!.]*")) if each.is_dir()]
+    folders = [_read(place, common_names or {}) for place in places]
+    folders = [folder for folder in folders if folder.images]
+    files = [path for place in places for path in place.glob("[!.]*") if path.is_file()]
+    suffixes = [path.suffix.lower() or "without suffix" for path in files]
+    others = Counter(suffix for suffix in suffixes if suffix not in SUFFIXES)
     counts = ", ".join(f"{count:,} {suffix}" for suffix, count in others.most_common())
     convert = f" Convert {counts} to .jpg or .png." if others else ""
     if not folders:
@@ -91,12 +90,6 @@ def folder_of(question: Mapping[Hashable, Any], folders: Sequence[SpeciesFolder]
         f"question {question['question_id']!r}: found the folder {question['folder']!r}; expected"
         f" one of {len(folders)} species folders, such as {folders[0].name}."
     )
-
-
-def _other_suffixes(folder: Path) -> list[str]:
-    files = [path for path in folder.iterdir() if path.is_file() and path.name[0] != "."]
-    suffixes = [path.suffix.lower() or "without suffix" for path in files]
-    return [suffix for suffix in suffixes if suffix not in SUFFIXES]
 
 
 def _check_names(root: Path, folders: Sequence[SpeciesFolder]) -> None:

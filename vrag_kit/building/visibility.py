@@ -79,8 +79,13 @@ def detect_feature(
             f" {', '.join(map(repr, PRESENCE_PROMPTS))}."
         )
     queries = _image_queries(questions[questions["dropped"] == ""], folders)
-    damaged = _damaged({query.doc_id: query.image for query in queries})
-    readable = [query for query in queries if query.doc_id not in damaged]
+    images = {query.doc_id: query.image for query in queries}
+    with ThreadPoolExecutor(4) as pool:
+        problems = dict(zip(images, pool.map(damage, images.values()), strict=True))
+    if damaged := list(filter(None, problems.values())):
+        examples = "; ".join(damaged[:5])
+        logger.info(f"left out {len(damaged):,} images that cannot be opened, such as {examples}")
+    readable = [query for query in queries if not problems[query.doc_id]]
     write, read = PRESENCE_PROMPTS[prompt]
     decoding = {**GREEDY, "max_new_tokens": 16}
     generator = load_generator(model, decoding=decoding, hardware=hardware)
@@ -96,7 +101,7 @@ def detect_feature(
     results = dict(zip(readable, (_result(answer, read) for answer in answers), strict=True))
     rows = []
     for query in queries:
-        lost = (np.nan, Status.DAMAGED.value, damaged.get(query.doc_id, ""), "")
+        lost = (np.nan, Status.DAMAGED.value, problems[query.doc_id], "")
         rows.append((query.question_id, query.doc_id, *results.get(query, lost)))
     return pd.DataFrame(rows, columns=_COLUMNS)
 
@@ -111,18 +116,6 @@ def _image_queries(questions: pd.DataFrame, folders: Sequence[SpeciesFolder]) ->
             image = ImageFile(safe_join(folder.root, doc_id, "coarse filter"))
             queries.append(ImageQuery(row["question_id"], doc_id, *words, image))
     return queries
-
-
-def _damaged(images: Mapping[str, ImageFile]) -> dict[str, str]:
-    """The images that cannot be opened → why; the first are printed."""
-
-    with ThreadPoolExecutor(4) as pool:
-        problems = zip(images, pool.map(damage, images.values()), strict=True)
-        damaged = {doc_id: words for doc_id, words in problems if words}
-    if damaged:
-        first = "; ".join(list(damaged.values())[:5])
-        logger.info(f"left out {len(damaged):,} images that cannot be opened, such as {first}")
-    return damaged
 
 
 def _result(answer: Answer, read: Callable[[str], float]) -> tuple[float, str, str, str]:
@@ -157,11 +150,10 @@ def coarse_filter(
     judged = ids.map(by_question.count()).fillna(0).astype(int)
     images = ids.map(by_question.size()).fillna(0).astype(int)
     rate = ids.map(by_question.mean())
-    reasons = {}
-    failures = presence[presence["visible"].isna()].drop_duplicates("question_id")
-    for row in failures.to_dict("records"):
+    reasons: dict[str, str] = {}
+    for row in presence[presence["visible"].isna()].to_dict("records"):
         failure = Failure(Status(row["status"]), row["detail"])
-        reasons[row["question_id"]] = f"no image could be judged: {failure}"
+        reasons.setdefault(row["question_id"], f"no image could be judged: {failure}")
     unjudged = (images > 0) & (judged == 0)
     common = rate * judged > limit * images + 1e-9
     dropped = questions["dropped"].mask(unjudged, ids.map(reasons))

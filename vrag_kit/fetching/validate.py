@@ -55,9 +55,9 @@ def check_data(target: Path, image_root: Path | None, *, csv: Path | None = None
     kinds = table["kind"].value_counts()
     logger.info(", ".join(f"{kind}: {kinds.get(kind, 0):,}" for kind in Kind))
     folded = _folded(table)
-    for row in folded.head(MOST_ROWS).itertuples():
-        image = f"{row.image}: " if row.image else ""
-        logger.info(printable(f"{row.kind:<8} {row.location}: {image}{row.message}"))
+    for row in folded.head(MOST_ROWS).to_dict("records"):
+        image = f"{row['image']}: " if row["image"] else ""
+        logger.info(printable(f"{row['kind']:<8} {row['location']}: {image}{row['message']}"))
     if len(folded) > MOST_ROWS:
         advice = "" if csv else "; --csv FILE writes all"
         logger.info(f"… and {len(folded) - MOST_ROWS:,} more{advice}")
