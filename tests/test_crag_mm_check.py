@@ -112,14 +112,15 @@ def test_both_indexes_are_read_line_by_line(tmp_path: Path) -> None:
         lines = [row if isinstance(row, str) else json.dumps(row) for row in rows]
         (tmp_path / name / file).write_text("\n".join(lines), encoding="utf-8")
     found = find_problems(tmp_path)
-    entries_file = f"{tmp_path}/image-index-public-test/entries.jsonl line"
-    pages_file = f"{tmp_path}/web-index-validation/pages.jsonl line"
+    first = f"{tmp_path}/image-index-public-test/entries.jsonl line 1"
+    entries_file = f"image-index-public-test: {tmp_path}/image-index-public-test/entries.jsonl line"
+    pages_file = f"web-index-validation: {tmp_path}/web-index-validation/pages.jsonl line"
     rows_told = told(found, "row")
-    assert f"'kg-0' came before, in {entries_file} 1" in rows_told[f"{entries_file} 2"]
+    assert f"'kg-0' came before, in {first}" in rows_told[f"{entries_file} 2"]
     assert "points outside" in rows_told[f"{entries_file} 4"]
     assert "'page_url': found None" in rows_told[f"{pages_file} 3"]
     assert "not JSON" in rows_told[f"{pages_file} 4"]
-    assert set(told(found, "missing")) == {"document kg-1"}
+    assert set(told(found, "missing")) == {"image-index-public-test: document kg-1"}
     odd = told(found, "odd")
     assert odd[f"{pages_file} 2"] == "a page without a snippet and a text"
     assert odd[f"{entries_file} 3"] == "an entry without an entity"

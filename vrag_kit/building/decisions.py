@@ -124,7 +124,7 @@ def image_labels(
     every = [each.votes[question_id] for each in annotations if question_id in each.votes]
     votes = [vote for vote in every if vote.status != "open"] if finished else []
     labels, disputed = {}, []
-    for doc_id in sorted({doc_id for vote in votes for doc_id in vote.images}):
+    for doc_id in sorted(set().union(*(vote.images for vote in votes))):
         found = {vote.images[doc_id] for vote in votes if doc_id in vote.images}
         is_unseen = any(doc_id not in vote.images for vote in finished.values())
         if len(found | {0} if is_unseen else found) > 1:

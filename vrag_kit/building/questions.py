@@ -39,9 +39,9 @@ _HERE = Path(__file__).parent
 PAPER = json.loads((_HERE / "question_writer.json").read_text(encoding="utf-8"))
 """The instructions, verbatim, with their source; our additions are marked."""
 _TEMPLATES = json.loads((_HERE / "template_parts.json").read_text(encoding="utf-8"))
-PARTS: dict[str, list[Json]] = {
-    rank: entry["parts"] for entry in _TEMPLATES["table"] for rank in entry["ranks"]
-}
+PARTS: dict[str, list[Json]] = {}
+for entry in _TEMPLATES["table"]:
+    PARTS.update(dict.fromkeys(entry["ranks"], entry["parts"]))
 """Rank of a lineage → its rarely seen parts: part, plural, asks ("color", "pattern" or
 "shape"), hint (why it is rarely seen).
 """
@@ -195,15 +195,12 @@ def read_questions_json(text: str) -> list[ParsedQuestion]:
 def _parse_item(item: object) -> ParsedQuestion:
     if not isinstance(item, dict):
         return ParsedQuestion(str(item), dropped="no JSON object")
-    names = ("question", "explanation", "feature")
-    found = [item.get(name) for name in names]
-    question, explanation, feature = (
-        " ".join(text.split()) if isinstance(text, str) else "" for text in found
-    )
-    dropped = "" if feature else "no feature"
-    if not question.endswith("?"):
+    found = {name: item.get(name) for name in ("question", "explanation", "feature")}
+    texts = {name: " ".join(str(text or "").split()) for name, text in found.items()}
+    dropped = "" if texts["feature"] else "no feature"
+    if not texts["question"].endswith("?"):
         dropped = "no question mark"
-    return ParsedQuestion(question, explanation, feature, dropped)
+    return ParsedQuestion(**texts, dropped=dropped)
 
 
 def write_template_questions(folder: SpeciesFolder) -> list[ParsedQuestion]:

@@ -9,6 +9,7 @@ import re
 from collections import Counter
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -63,8 +64,8 @@ def read_species_folders(
     places = [each for each in sorted(root.glob("[!.]*")) if each.is_dir()]
     folders = [_read(place, common_names or {}) for place in places]
     folders = [folder for folder in folders if folder.images]
-    files = [path for place in places for path in place.glob("[!.]*") if path.is_file()]
-    suffixes = [path.suffix.lower() or "without suffix" for path in files]
+    files = chain.from_iterable(place.glob("[!.]*") for place in places)
+    suffixes = [path.suffix.lower() or "without suffix" for path in files if path.is_file()]
     others = Counter(suffix for suffix in suffixes if suffix not in SUFFIXES)
     counts = ", ".join(f"{count:,} {suffix}" for suffix, count in others.most_common())
     convert = f" Convert {counts} to .jpg or .png." if others else ""

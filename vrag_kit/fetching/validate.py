@@ -6,11 +6,12 @@ from __future__ import annotations
 
 import json
 import tempfile
-from collections.abc import Collection, Iterator
+from collections.abc import Callable, Collection, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import asdict, replace
 from functools import partial
+from inspect import signature
 from itertools import chain, islice, product
 from pathlib import Path
 
@@ -35,13 +36,14 @@ from vrag_kit.errors import VragError
 from vrag_kit.fetching.image_folder import MOST_NAMED, printable
 from vrag_kit.files import escapes_folder, write_file
 from vrag_kit.log import logger, track
-from vrag_kit.types import Benchmark, LazyImage
+from vrag_kit.types import Benchmark, DocId, Document, LazyImage
 
 MOST_ROWS = 50
 """Maximum findings that are printed; `--csv` writes all."""
 _THREADS = 4
 _BY_HAND = "Or name both: `vrag check ANNOTATIONS IMAGE_FOLDER`."
 Loader = partial[Benchmark]
+ReadIndex = Callable[[Path, Problems], dict[DocId, Document]]
 _BATCH = 1024  # images handed to the threads together, so that memory does not grow
 
 
@@ -81,26 +83,26 @@ def find_problems(target: Path, image_root: Path | None = None) -> pd.DataFrame:
     Empty without problems. Raises `VragError` if there is no data.
     """
     problems = Problems(collect=True)
-    if crag_mm := _crag_mm_splits(target):
-        _crag_mm(target, crag_mm, image_root, problems)
-    elif image_root is None and (collection := _collection(target)):
-        for name, load in collection:
-            start = len(problems.found)
-            _open(name, load, problems)
-            _name_data_set(name, problems, start)
+    several = _crag_mm(target, image_root)
+    if not (several or image_root):
+        several = _collection(target)
+    if several:
+        for name, load in several:
+            _check_one_of_several(name, load, problems)
     elif _has_shards(target):
-        _mrag_bench(target, image_root, problems)
+        inside = target / CORPUS
+        corpus = image_root or (inside if inside.is_dir() else None)
+        logger.info(f"rows: {target}\ncorpus: {corpus or 'none; only the rows are checked'}")
+        _check(partial(load_mrag_bench, target, corpus), problems)
     elif image_root is None and not target.is_dir():
         raise VragError(
             f"{target} is no parameter file (.yaml) and no folder. To check a benchmark, name its"
             f" images too: `vrag check {target} <image folder>`."
         )
     else:
-        annotations = target
-        if image_root is None:
-            annotations, image_root = find_data(target)
-        logger.info(f"annotations: {annotations}\nimages: {image_root}")
-        open_images(load_visual_rag(annotations, image_root, problems=problems), problems)
+        annotations, images = (target, image_root) if image_root else find_data(target)
+        logger.info(f"annotations: {annotations}\nimages: {images}")
+        _check(partial(load_visual_rag, annotations, images), problems)
     distinct = dict.fromkeys(problems.found)  # two splits may share a file of annotations
     found = sorted(distinct, key=lambda problem: list(Kind).index(problem.kind))
     columns = ["kind", "location", "image", "message"]
@@ -156,12 +158,24 @@ def _first_images(path: Path) -> list[str]:
     return []
 
 
-def _name_data_set(name: str, problems: Problems, start: int) -> None:
-    """Write a data set's name before the locations of problems, from number `start` on."""
-    problems.found[start:] = [
-        replace(problem, location=f"{name}: {problem.location}")
-        for problem in problems.found[start:]
-    ]
+def _check(load: Loader, problems: Problems, **named: str) -> None:
+    """Load a data set, whose images are cached in a temporary folder, and open them."""
+    with tempfile.TemporaryDirectory() as cache:
+        options = {**named, "cache_dir": cache}
+        taken = options.keys() & signature(load).parameters.keys()
+        open_images(load(problems=problems, **{key: options[key] for key in taken}), problems)
+
+
+def _check_one_of_several(name: str, load: Loader, problems: Problems) -> None:
+    """Check a data set; its name begins the locations of its problems, and is that of one which
+    cannot be loaded.
+    """
+    own = Problems(collect=True)
+    try:
+        _check(load, own, name=name)
+    except VragError as error:
+        own.add(Kind.ROW, "not loaded", str(error))
+    problems.found += [replace(each, location=f"{name}: {each.location}") for each in own.found]
 
 
 def _collection(folder: Path) -> list[tuple[str, Loader]]:
@@ -192,50 +206,27 @@ def _data_sets(folder: Path) -> list[tuple[str, Loader]]:
     return []
 
 
-def _open(name: str, load: Loader, problems: Problems) -> None:
-    """Load a data set, which caches its images in a temporary folder, and open them."""
-    try:
-        with tempfile.TemporaryDirectory() as cache:
-            options = {} if load.func is load_webqa else {"cache_dir": cache}
-            open_images(load(name=name, problems=problems, **options), problems)
-    except VragError as error:
-        problems.add(Kind.ROW, "not loaded", str(error))
-
-
-def _mrag_bench(rows: Path, corpus: Path | None, problems: Problems) -> None:
-    inside = rows / CORPUS
-    corpus = corpus or (inside if inside.is_dir() else None)
-    logger.info(f"rows: {rows}\ncorpus: {corpus or 'none; only the rows are checked'}")
-    with tempfile.TemporaryDirectory() as cache:
-        benchmark = load_mrag_bench(rows, corpus, cache_dir=cache, problems=problems)
-        open_images(benchmark, problems)
-
-
-def _crag_mm_splits(folder: Path) -> list[tuple[Path, str]]:
-    """(folder of rows, split) of each data set in a folder, or of the folder itself."""
-    places = product((folder / "single-turn", folder / "multi-turn", folder), SPLITS)
-    return [(rows, split) for rows, split in places if _has_shards(rows, f"{split}-*")]
-
-
 def _has_shards(folder: Path, name: str = "*") -> bool:
     return any(folder.glob(f"{name}.parquet")) or any(folder.glob(f"data/{name}.parquet"))
 
 
-def _crag_mm(
-    folder: Path, splits: list[tuple[Path, str]], images: Path | None, problems: Problems
-) -> None:
-    for rows, split in splits:
-        start = len(problems.found)
-        open_images(load_crag_mm(rows, split, images=images, problems=problems), problems)
-        _name_data_set(rows.name, problems, start)
-    for path in sorted(folder.glob(f"*/{ENTRIES}")):
-        entries = read_image_index(path.parent, problems)
-        index = Benchmark(
-            name=path.parent.name, fingerprint="", queries={}, corpus=entries, qrels={}
-        )
-        open_images(index, problems)
-    for path in sorted(folder.glob(f"*/{PAGES}")):
-        read_web_index(path.parent, problems)
+def _crag_mm(folder: Path, images: Path | None) -> list[tuple[str, Loader]]:
+    """(name, loader) of each split of CRAG-MM in a folder or its subfolders, and of its indexes."""
+    found: list[tuple[str, Loader]] = []
+    places = (folder / "single-turn", folder / "multi-turn", folder)
+    for rows, split in product(places, SPLITS):
+        if _has_shards(rows, f"{split}-*"):
+            found.append((rows.name, partial(load_crag_mm, rows, split, images=images)))
+    if found:
+        for file, read in ((ENTRIES, read_image_index), (PAGES, read_web_index)):
+            for path in sorted(folder.glob(f"*/{file}")):
+                found.append((path.parent.name, partial(_load_index, path.parent, read)))
+    return found
+
+
+def _load_index(folder: Path, read: ReadIndex, problems: Problems) -> Benchmark:
+    corpus = read(folder, problems)
+    return Benchmark(name=folder.name, fingerprint="", queries={}, corpus=corpus, qrels={})
 
 
 def open_images(benchmark: Benchmark, problems: Problems) -> None:
