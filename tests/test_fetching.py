@@ -679,7 +679,7 @@ def test_a_tar_that_was_cut_off_before_it_was_compressed_is_an_error(
         last = tar.getmembers()[-1]
     path.write_bytes(gzip.compress(data[: last.offset], compresslevel=1))
     rows = write_rows(tmp_path / "last.jsonl", [last.name.removeprefix("2021/train/")])
-    with pytest.raises(VragError, match="cut off: the tar breaks off"):
+    with pytest.raises(VragError, match=r"cut off .* end mark"):
         fetch_visual_rag(rows, path, tmp_path / "out")
 
 

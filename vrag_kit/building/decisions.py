@@ -66,20 +66,6 @@ class Decision:
         return _clue_rate(self.labels)
 
 
-def votes_table(annotations: Sequence[Annotations]) -> pd.DataFrame:
-    """Return one row for each annotator, question and labelled image.
-    Columns question_id, doc_id, annotator, label (1 clue, 0 none), species, and the annotator's
-    status of the question ("open", "done" or "skipped").
-    """
-    rows = []
-    for each in annotations:
-        for vote in each.votes.values():
-            beside = (each.annotator, vote.species, vote.status)
-            rows += [(vote.question_id, name, *beside, vote.images[name]) for name in vote.images]
-    columns = ["question_id", "doc_id", "annotator", "species", "status", "label"]
-    return pd.DataFrame(rows, columns=columns)
-
-
 def annotator_agreement(annotations: Sequence[Annotations], *, seed: int = 0) -> pd.DataFrame:
     """Return Cohen's kappa of every two annotators, with a 95 % interval over species.
     It covers the images of the questions that both finished.
@@ -89,19 +75,25 @@ def annotator_agreement(annotations: Sequence[Annotations], *, seed: int = 0) ->
     two annotators without a common tick still agree on most images. Kappa corrects for that. Empty
     for fewer than two annotators.
     """
-    votes = votes_table(annotations)
-    done = votes[votes["status"] == "done"]
     rows = []
     for first, second in combinations(annotations, 2):
-        names = (first.annotator, second.annotator)
-        one, other = (done[done["annotator"] == name] for name in names)
-        pairs = one.merge(other, on=["question_id", "doc_id"])
+        pairs = _labels(first).merge(_labels(second), on=["question_id", "doc_id"])
         x, y = pairs["label_x"], pairs["label_y"]
         kappa = association(x, y, pairs["species_x"], measure="kappa", seed=seed)
-        ticks = [(x & y).sum(), (x > y).sum(), (x < y).sum(), (x + y == 0).sum()]
         interval = (kappa.value, kappa.ci_low, kappa.ci_high, kappa.n)
-        rows.append((*names, *interval, pairs["question_id"].nunique(), *map(int, ticks)))
+        ticks = [(x & y).sum(), (x > y).sum(), (x < y).sum(), (x + y == 0).sum()]
+        counts = map(int, [pairs["question_id"].nunique(), *ticks])
+        rows.append((first.annotator, second.annotator, *interval, *counts))
     return pd.DataFrame(rows, columns=_AGREEMENT.split())
+
+
+def _labels(annotations: Annotations) -> pd.DataFrame:
+    """The labels of the questions that an annotator finished, one row an image."""
+    rows = []
+    for each in annotations.votes.values():
+        if each.status == "done":
+            rows += [(each.question_id, each.species, *pair) for pair in each.images.items()]
+    return pd.DataFrame(rows, columns=["question_id", "species", "doc_id", "label"])
 
 
 def finished_votes(annotations: Sequence[Annotations], question_id: str) -> dict[str, Vote]:

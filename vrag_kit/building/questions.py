@@ -196,7 +196,10 @@ def _parse_item(item: object) -> ParsedQuestion:
     if not isinstance(item, dict):
         return ParsedQuestion(str(item), dropped="no JSON object")
     found = {name: item.get(name) for name in ("question", "explanation", "feature")}
-    texts = {name: " ".join(str(text or "").split()) for name, text in found.items()}
+    texts = {
+        name: " ".join(text.split()) if isinstance(text, str) else ""
+        for name, text in found.items()
+    }
     dropped = "" if texts["feature"] else "no feature"
     if not texts["question"].endswith("?"):
         dropped = "no question mark"

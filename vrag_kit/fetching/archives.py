@@ -8,11 +8,10 @@ import stat
 import tarfile
 import zipfile
 import zlib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import asdict, dataclass
 from fnmatch import fnmatch
-from functools import partial
 from pathlib import Path, PurePosixPath
 from typing import IO
 
@@ -42,11 +41,11 @@ class Archive:
 
 @dataclass(frozen=True, slots=True)
 class Member:
-    """A regular file of an archive; call `chunks` to read it before the next member."""
+    """A regular file of an archive; iterate over `chunks` before the next member."""
 
     name: str
     size: int
-    chunks: Callable[[], Iterator[bytes]]
+    chunks: Iterator[bytes]
 
 
 @contextmanager
@@ -159,7 +158,7 @@ def _copy_members(
         if target.is_file() and target.stat().st_size == member.size:
             had += 1
         else:
-            write_atomically(target, member.chunks())
+            write_atomically(target, member.chunks)
     if not copied:
         raise VragError(f"{name}: no files in it that match {', '.join(patterns)}.")
     fetched = len(copied) - had
@@ -170,21 +169,21 @@ def _of_folder(folder: Path) -> Iterator[Member]:
     for path in sorted([*folder.glob("*"), *folder.glob("data/*")]):
         if path.is_file():
             with path.open("rb") as file:
-                chunks = partial(_iter_chunks, file)
-                yield Member(path.relative_to(folder).as_posix(), path.stat().st_size, chunks)
+                name = path.relative_to(folder).as_posix()
+                yield Member(name, path.stat().st_size, _iter_chunks(file))
 
 
 def _of_tar_gz(archive: Archive) -> Iterator[Member]:
     for info, chunks in read_members(archive.file, archive.name, ResumePoint(), lambda _: None):
         if info.isreg():
-            yield Member(info.name, info.size, chunks)
+            yield Member(info.name, info.size, chunks())
 
 
 def _of_zip(file: IO[bytes]) -> Iterator[Member]:
     with zipfile.ZipFile(file) as opened:
         for info in opened.infolist():
             if not info.is_dir() and not stat.S_ISLNK(info.external_attr >> 16):
-                yield Member(info.filename, info.file_size, partial(_unzip, opened, info))
+                yield Member(info.filename, info.file_size, _unzip(opened, info))
 
 
 def _of_tar(file: IO[bytes]) -> Iterator[Member]:
@@ -192,7 +191,7 @@ def _of_tar(file: IO[bytes]) -> Iterator[Member]:
         for info in opened:
             stream = opened.extractfile(info) if info.isreg() else None
             if stream is not None:
-                yield Member(info.name, info.size, partial(_iter_chunks, stream))
+                yield Member(info.name, info.size, _iter_chunks(stream))
 
 
 def _unzip(opened: zipfile.ZipFile, info: zipfile.ZipInfo) -> Iterator[bytes]:
@@ -201,5 +200,4 @@ def _unzip(opened: zipfile.ZipFile, info: zipfile.ZipInfo) -> Iterator[bytes]:
 
 
 def _iter_chunks(stream: IO[bytes]) -> Iterator[bytes]:
-    while chunk := stream.read(_CHUNK):
-        yield chunk
+    return iter(lambda: stream.read(_CHUNK), b"")

@@ -20,7 +20,6 @@ from vrag_kit.fetching.http import AGENT, TemporaryError, new_client, retry
 from vrag_kit.fetching.image_folder import (
     LARGEST_IMAGE,
     FetchReport,
-    ImageFolder,
     ResumeNote,
     open_image_folder,
 )
@@ -52,34 +51,26 @@ def download_images(
 
     Raises `VragError` if the folder cannot be written.
     """
-    with open_image_folder(to, urls) as folder:
-        folder.save_note(ResumeNote())
-        missing = _download_missing(folder, urls, agent, allow_private)
-        return folder.finish(missing)
-
-
-def _download_missing(
-    folder: ImageFolder, urls: Mapping[str, str], agent: str, allow_private: bool
-) -> dict[str, str]:
-    """Download the images that the folder lacks; returns those that failed, with reasons."""
     missing: dict[str, str] = {}
     failures = 0
-    names = folder.absent()
-    for name in track(names, "fetching", len(names), "images"):
-        url = urls[name]
-        if failures >= MAX_FAILURES:
-            missing[name] = f"{url}: not tried, because {failures} before it failed. Run it again."
-            continue
-        try:
-            data = download(url, agent, allow_private=allow_private)
-            decode(data, url)
-        except VragError as error:
-            missing[name] = str(error)
-            failures = failures + 1 if isinstance(error, TemporaryError) else 0
-        else:
-            folder.add(name, data)
-            failures = 0
-    return missing
+    with open_image_folder(to, urls) as folder:
+        folder.save_note(ResumeNote())
+        names = folder.absent()
+        for name in track(names, "fetching", len(names), "images"):
+            url = urls[name]
+            if failures >= MAX_FAILURES:
+                missing[name] = f"{url}: not tried, as {failures} before it failed. Run it again."
+                continue
+            try:
+                data = download(url, agent, allow_private=allow_private)
+                decode(data, url)
+            except VragError as error:
+                missing[name] = str(error)
+                failures = failures + 1 if isinstance(error, TemporaryError) else 0
+            else:
+                folder.add(name, data)
+                failures = 0
+        return folder.finish(missing)
 
 
 def download(url: str, agent: str = AGENT, *, allow_private: bool = False) -> bytes:

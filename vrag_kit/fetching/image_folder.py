@@ -103,8 +103,7 @@ class ImageFolder:
         self._manifest = root / "manifest.csv"
         self._missing = root / "missing.txt"
         self._note = root / ".fetch-resume.json"
-        self._had = 0
-        self._by_size = 0
+        self._report = FetchReport(wanted=len(self.wanted), had=0)
 
     def scan(self) -> None:
         """Find the wanted images that exist and are good.
@@ -122,7 +121,7 @@ class ImageFolder:
         )
         good = {*known, *self._readable(sorted(sizes.keys() - set(known)))}
         self.images = {name: size for name, size in sizes.items() if name in good}
-        self._had, self._by_size = len(good), len(known)
+        self._report = replace(self._report, had=len(good), by_size=len(known))
         gone = listed.keys() & set(self.wanted) - good
         with catch_write_errors(self.root):
             if gone and self.note is not None:
@@ -178,14 +177,8 @@ class ImageFolder:
                 half_written = self.root.glob(".*.part")  # left by a kill
                 for path in (self._missing, self._note, *half_written):
                     path.unlink(missing_ok=True)
-        return FetchReport(
-            wanted=len(self.wanted),
-            had=self._had,
-            by_size=self._by_size,
-            fetched=len(self.images) - self._had,
-            refused=tuple(refused),
-            missing=missing,
-        )
+        fetched = len(self.images) - self._report.had
+        return replace(self._report, fetched=fetched, refused=tuple(refused), missing=missing)
 
     def _sizes(self, names: Iterable[str]) -> dict[str, int]:
         """Image → bytes, of those that exist."""

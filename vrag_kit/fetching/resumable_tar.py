@@ -120,15 +120,10 @@ def _check_end(unpacked: IndexedGzipFile, offset: int, name: str) -> None:
     """
     unpacked.seek(offset)
     block = unpacked.read(tarfile.BLOCKSIZE)
-    if len(block) < tarfile.BLOCKSIZE:
+    if len(block) < tarfile.BLOCKSIZE or any(block):
         raise VragError(
-            f"{name}: cut off: the tar breaks off after {offset / 1e6:,.1f} MB (uncompressed)"
-            " without its end mark. Download the archive again."
-        )
-    if any(block):
-        raise VragError(
-            f"{name}: damaged: no member's header at byte {offset:,} of the tar. Download the"
-            " archive again."
+            f"{name}: cut off or damaged: the tar has neither a member nor its end mark at byte"
+            f" {offset:,} (uncompressed). Download the archive again."
         )
 
 
