@@ -54,6 +54,13 @@ def hub(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[str | None]:
     return asked
 
 
+def fetch_these(to: Path, sources: dict[str, Source]) -> bool:
+    """Fetch these data sets in place of MRAG-Suite's; returns whether one failed."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(fetching_sources, "SOURCES", sources)
+        return fetch_suite(to)
+
+
 def test_each_data_set_lands_in_its_folder_with_revision_and_count_and_can_be_loaded(
     hub: list[str | None], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -64,8 +71,8 @@ def test_each_data_set_lands_in_its_folder_with_revision_and_count_and_can_be_lo
     with ArchiveServer("\n".join(lines).encode()) as server:
         charts = replace(CHARTS, rows="them/charts@c419f37", extra=f"{server.url}/{TEXTS}")
         sources = {"visrag-plot": PAGES, "chart-rag": charts}
-        assert not fetch_suite(to, sources=sources)
-        assert not fetch_suite(to, sources=sources)
+        assert not fetch_these(to, sources)
+        assert not fetch_these(to, sources)
         assert len(server.paths) == 1  # the sentences are fetched once
     said = capsys.readouterr().out
     assert "visrag-plot: 2 questions, revision 3ebd091" in said
@@ -85,9 +92,9 @@ def test_a_login_page_in_the_place_of_the_sentences_is_not_kept(
     lines = [json.dumps({"id": name, "text": text}) for name, text in SENTENCES.items()]
     with ArchiveServer(b"<html>Log in first") as server:
         charts = {"chart-rag": replace(CHARTS, rows="them/rows", extra=f"{server.url}/{TEXTS}")}
-        assert fetch_suite(tmp_path / "to", sources=charts)
+        assert fetch_these(tmp_path / "to", charts)
         server.data = "\n".join(lines).encode()
-        assert not fetch_suite(tmp_path / "to", sources=charts)
+        assert not fetch_these(tmp_path / "to", charts)
     said = capsys.readouterr().out
     assert f"{TEXTS}: found no JSON Lines" in said
     assert "3 questions, revision" in said
@@ -99,7 +106,7 @@ def test_one_that_fails_ends_none_of_the_others(
     gone = Source(rows="them/gone", patterns=("*.parquet",))
     empty = Source(rows="them/pages", patterns=("elsewhere/*.parquet",))
     sources = {"gone": gone, "empty": empty, "pages": PAGES}
-    assert fetch_suite(tmp_path / "to", sources=sources)
+    assert fetch_these(tmp_path / "to", sources)
     said = capsys.readouterr().out
     assert "gone: rows 'them/gone' are no folder here and cannot be fetched" in said
     assert "hub: 404" in said

@@ -246,17 +246,10 @@ def _decide(
         (True, "kept", ""),
     ]
     status, reason = next((status, reason) for holds, status, reason in checks if holds)
-    return Decision(
-        question_id=question_id,
-        species=row["species"],
-        question=row["question"],
-        status=status,
-        reason=reason,
-        estimated_clue_rate=row["estimated_clue_rate"],
-        labels=labels,
-        answers=answers,
-        annotators=tuple(votes),
-    )
+    columns = ("question_id", "species", "question", "estimated_clue_rate")
+    given = {name: row[name] for name in columns}
+    decided = {"status": status, "reason": reason, "labels": labels, "answers": answers}
+    return Decision(**given, **decided, annotators=tuple(votes))
 
 
 def _clue_rate(labels: Mapping[str, int]) -> float:

@@ -147,18 +147,15 @@ def _fetch_diagnostic(source: str, rows: Path) -> None:
     logger.info(f"annotations of {len(annotations):,} questions in {rows / MARKS}")
 
 
-def fetch_suite(
-    to: Path, only: Collection[str] = (), sources: Mapping[str, Source] | None = None
-) -> bool:
-    """Fetch the data sets in `sources` to `to`/<name>; returns whether one of them failed.
+def fetch_suite(to: Path, only: Collection[str] = ()) -> bool:
+    """Fetch the data sets in `SOURCES` to `to`/<name>; returns whether one of them failed.
 
-    `sources` is `SOURCES` by default, and `only` selects some by name. Revision and questions
+    `only` selects some by name. Revision and questions
     are printed, with the published number if it differs, and sources to fetch by hand. A
     failure does not end the others; existing files are not fetched again. Raises `VragError`
     for an unknown name.
     """
-    known = SOURCES if sources is None else sources
-    fetched = [name for name, source in known.items() if source.rows]
+    fetched = [name for name, source in SOURCES.items() if source.rows]
     for name in only:
         if name not in fetched:
             raise VragError(
@@ -166,8 +163,8 @@ def fetch_suite(
                 + did_you_mean(name, fetched)
             )
     has_failed = False
-    for name in only or known:
-        source = known[name]
+    for name in only or SOURCES:
+        source = SOURCES[name]
         try:
             if source.rows:
                 logger.info(f"{name}: {_fetch_source(source, to.expanduser() / name)}")
