@@ -18,23 +18,18 @@ from vrag_kit.claims.verdicts import (
 from vrag_kit.errors import VragError
 from vrag_kit.papers.mrag_suite import DATASETS, domain_of
 from vrag_kit.runner import cli
-from vrag_kit.synthetic.mrag_suite import (
-    Fact,
-    GroundTruth,
-    OracleClaimChecker,
-    fixed_means,
-    generate_suite,
+from vrag_kit.synthetic.mrag_suite import fixed_means, open_ground_truth, open_suite
+from vrag_kit.synthetic.mrag_suite.ambiguity import (
+    PART,
+    SUBJECT,
+    detect_by_rule,
     make_ambiguous,
-    open_ground_truth,
-    open_suite,
-    relation,
-    with_reference_answers,
 )
-from vrag_kit.synthetic.mrag_suite.ambiguity import PART, SUBJECT, detect_by_rule
-from vrag_kit.synthetic.mrag_suite.edition import EDITIONS
-from vrag_kit.synthetic.mrag_suite.facts import COLOR, COLORS_OF_TWO, PATTERN
-from vrag_kit.synthetic.mrag_suite.page_questions import PAGE_SETS
-from vrag_kit.synthetic.mrag_suite.species_facts import extra_species
+from vrag_kit.synthetic.mrag_suite.drawing import generate_suite
+from vrag_kit.synthetic.mrag_suite.facts import COLOR, COLORS_OF_TWO, PATTERN, Fact, relation
+from vrag_kit.synthetic.mrag_suite.ground_truth import GroundTruth, OracleClaimChecker
+from vrag_kit.synthetic.mrag_suite.pages import PAGE_SETS
+from vrag_kit.synthetic.mrag_suite.species import EDITIONS, extra_species
 from vrag_kit.synthetic.traits import COLORS, PATTERNS
 from vrag_kit.types import Benchmark
 
@@ -99,7 +94,8 @@ def test_no_kind_of_page_question_is_answered_by_one_word_for_all(name):
     """A kind begins with two words of its own, such as "What pattern"."""
     size = EDITIONS["full"]
     answers: dict[tuple[str, ...], set[str]] = {}
-    for asked in PAGE_SETS[name](extra_species(size), size.pages, size.seed).questions:
+    _, questions = PAGE_SETS[name](extra_species(size), size.pages, size.seed)
+    for asked in questions:
         answers.setdefault(tuple(asked.text.split()[:2]), set()).add(asked.answers[0])
     assert min(len(each) for each in answers.values()) > 1
 
@@ -163,7 +159,7 @@ def test_what_is_called_fixed_no_claim_of_an_answer_can_change(suite, words, wor
     whole = set(fixed.query("setting == 'gt_only' and metric == 'neutral_share'")["dataset"])
     assert whole == {"WebQA", "Visual-RAG"}
     for name in fixed["dataset"].unique():
-        benchmark = with_reference_answers({**suite, **words}[name], world)
+        benchmark = world.with_reference_answers({**suite, **words}[name])
         for query_id, query in benchmark.queries.items():
             claims, gold = _any_claims(world, query), set(benchmark.relevant(query_id))
             barred = benchmark.left_out.get(query_id, frozenset())
@@ -225,7 +221,7 @@ def test_rules_read_the_texts_as_the_drawing_means_them(suite, words, world):
                 if name == "WebQA" and item.image is not None:
                     continue  # its words are a caption, and the picture shows more
                 told = [world.language.relation(claim, item.text) for claim in claims]
-                true = OracleClaimChecker(world.language, world.shown).check(
+                true = OracleClaimChecker(world).check(
                     [EntailmentRequest(query_id=query.query_id, claims=tuple(claims), item=item)]
                 )
                 assert told == list(true[0])
@@ -235,7 +231,7 @@ def test_a_picture_that_was_not_drawn_has_no_truth(suite, world):
     other = next(iter(suite["MRAG-Bench"].corpus.values()))
     checking = EntailmentRequest(query_id="q", claims=("x",), item=other)
     with pytest.raises(VragError, match="is none of the drawn suite"):
-        OracleClaimChecker(world.language, world.shown).check([checking])
+        OracleClaimChecker(world).check([checking])
 
 
 def test_truth_counts_what_the_answerer_saw(suite, world):
@@ -248,7 +244,7 @@ def test_truth_counts_what_the_answerer_saw(suite, world):
     (claim,) = world.language.claims(query.text, query.answers[0])
     shown = [item, replace(item, image=None), answer_document("a", query.text, query.answers[0])]
     checkings = [EntailmentRequest(query_id="q", claims=(claim,), item=each) for each in shown]
-    found = OracleClaimChecker(world.language, world.shown).check(checkings)
+    found = OracleClaimChecker(world).check(checkings)
     assert found == [
         (EntailmentLabel.ENTAILMENT,),
         (EntailmentLabel.NEUTRAL,),

@@ -21,9 +21,7 @@ from vrag_kit.generation import build_prompt
 from vrag_kit.generation.generators import prompt_text
 from vrag_kit.papers import mrag_suite as mrag
 from vrag_kit.synthetic.mrag_suite import (
-    FIELD_GUIDE,
     PUT_BACK,
-    RULE,
     TRUTH,
     detect_ambiguity,
     load_prompt_sweep,
@@ -32,6 +30,8 @@ from vrag_kit.synthetic.mrag_suite import (
     open_judges,
     rewrite_questions,
 )
+from vrag_kit.synthetic.mrag_suite.ambiguity import RULE
+from vrag_kit.synthetic.mrag_suite.prompts import FIELD_GUIDE
 from vrag_kit.types import Benchmark, Context, Document, Prompt, Query
 
 SPECIES = "Freckled Ashen Orchardcinder Moth (scientific name: Lividus britaensis)"

@@ -1,69 +1,22 @@
-"""MRAG-Suite drawn from the Field Guide: eight data sets in their own layouts, the
-language that they speak, what each of their documents shows, and checkers of claims.
+"""The synthetic MRAG-Suite: eight data sets in their own layouts, generated from the Field Guide,
+what is known of their documents, and experiments with the models of the kit.
 """
 
-from vrag_kit.synthetic.mrag_suite.ambiguity import make_ambiguous
-from vrag_kit.synthetic.mrag_suite.assessing import (
-    PUT_BACK,
-    RULE,
-    TRUTH,
-    detect_ambiguity,
-    open_ambiguous,
-    rewrite_questions,
-)
-from vrag_kit.synthetic.mrag_suite.by_construction import fixed_means
-from vrag_kit.synthetic.mrag_suite.checking import open_rule_checker
-from vrag_kit.synthetic.mrag_suite.closed_book import ask_closed_book
-from vrag_kit.synthetic.mrag_suite.drawing import generate_suite
-from vrag_kit.synthetic.mrag_suite.facts import Fact, relation
-from vrag_kit.synthetic.mrag_suite.ground_truth import OracleClaimChecker
-from vrag_kit.synthetic.mrag_suite.in_words import WITH_WORDS, TextOnlyEvaluation
-from vrag_kit.synthetic.mrag_suite.judges import open_judges
-from vrag_kit.synthetic.mrag_suite.long_answers import (
-    LongAnswerExperiment,
-    ground_truth_or_none,
-    open_claim_pipeline,
-    with_reference_answers,
-)
-from vrag_kit.synthetic.mrag_suite.looking import VisualClaimChecker
-from vrag_kit.synthetic.mrag_suite.opening import GroundTruth, open_ground_truth, open_suite
-from vrag_kit.synthetic.mrag_suite.prompts import (
-    FIELD_GUIDE,
-    load_prompt_sweep,
-    load_prompts,
-    load_prompts_by_dataset,
-)
-from vrag_kit.synthetic.mrag_suite.true_claims import OracleClaims
-
-__all__ = [
-    "FIELD_GUIDE",
-    "PUT_BACK",
-    "RULE",
-    "TRUTH",
-    "WITH_WORDS",
-    "Fact",
-    "GroundTruth",
-    "LongAnswerExperiment",
-    "OracleClaimChecker",
-    "OracleClaims",
-    "TextOnlyEvaluation",
-    "VisualClaimChecker",
-    "ask_closed_book",
-    "detect_ambiguity",
-    "fixed_means",
-    "generate_suite",
-    "ground_truth_or_none",
-    "load_prompt_sweep",
-    "load_prompts",
-    "load_prompts_by_dataset",
-    "make_ambiguous",
-    "open_ambiguous",
-    "open_claim_pipeline",
-    "open_ground_truth",
-    "open_judges",
-    "open_rule_checker",
-    "open_suite",
-    "relation",
-    "rewrite_questions",
-    "with_reference_answers",
-]
+from vrag_kit.synthetic.mrag_suite.ambiguity import PUT_BACK as PUT_BACK
+from vrag_kit.synthetic.mrag_suite.ambiguity import TRUTH as TRUTH
+from vrag_kit.synthetic.mrag_suite.ambiguity import detect_ambiguity as detect_ambiguity
+from vrag_kit.synthetic.mrag_suite.ambiguity import open_ambiguous as open_ambiguous
+from vrag_kit.synthetic.mrag_suite.ambiguity import rewrite_questions as rewrite_questions
+from vrag_kit.synthetic.mrag_suite.ground_truth import fixed_means as fixed_means
+from vrag_kit.synthetic.mrag_suite.long_answers import LongAnswerExperiment as LongAnswerExperiment
+from vrag_kit.synthetic.mrag_suite.long_answers import OracleClaims as OracleClaims
+from vrag_kit.synthetic.mrag_suite.long_answers import open_claim_pipeline as open_claim_pipeline
+from vrag_kit.synthetic.mrag_suite.opening import ground_truth_or_none as ground_truth_or_none
+from vrag_kit.synthetic.mrag_suite.opening import open_ground_truth as open_ground_truth
+from vrag_kit.synthetic.mrag_suite.opening import open_suite as open_suite
+from vrag_kit.synthetic.mrag_suite.prompts import WITH_WORDS as WITH_WORDS
+from vrag_kit.synthetic.mrag_suite.prompts import TextOnlyEvaluation as TextOnlyEvaluation
+from vrag_kit.synthetic.mrag_suite.prompts import ask_closed_book as ask_closed_book
+from vrag_kit.synthetic.mrag_suite.prompts import load_prompt_sweep as load_prompt_sweep
+from vrag_kit.synthetic.mrag_suite.prompts import load_prompts_by_dataset as load_prompts_by_dataset
+from vrag_kit.synthetic.mrag_suite.prompts import open_judges as open_judges

@@ -1,28 +1,34 @@
-"""The charts of the drawn suite, written as Chart-MRAG publishes its own: rows as saved
-by `save_to_disk`, and the sentences of all documents beside them.
+"""Chart-MRAG's data set of the synthetic suite: documents about a hidden part of a species, each a
+chart and sentences, and questions with keypoints, as saved by `save_to_disk`.
 """
 
 from __future__ import annotations
 
 import io
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 from vrag_kit.files import write_file
-from vrag_kit.synthetic.mrag_suite.chart_questions import ChartDocument, ChartQuestion
-from vrag_kit.synthetic.mrag_suite.facts import Fact
-from vrag_kit.synthetic.mrag_suite.page_renderer import encode_page
-from vrag_kit.synthetic.mrag_suite.visrag_writer import write_page_texts
-from vrag_kit.synthetic.parquet import IMAGES, TEXT, TEXTS, arrow_schema, image_cell
+from vrag_kit.synthetic.mrag_suite.facts import COLORS_OF_TWO, FAMILY, HOME, SEASON, Fact, Shown
+from vrag_kit.synthetic.mrag_suite.pages import (
+    Page,
+    Pair,
+    colors_chart,
+    mixed_questions,
+    write_page_texts,
+)
+from vrag_kit.synthetic.mrag_suite.species import LOOK, MAIN, SECOND, SpeciesFacts, describe_part
+from vrag_kit.synthetic.parquet import IMAGES, TEXT, TEXTS, arrow_schema
+from vrag_kit.synthetic.questions import make_question
 from vrag_kit.types import Json
 
 ROWS = "rows"
 SENTENCES = "text_corpus.jsonl"
 CHART_TEXTS = "chart_texts.jsonl"
-"""The words of the charts, as an OCR program read them (`misread`)."""
+"""The words of the charts, as an OCR program read them (`add_ocr_errors`)."""
 CHART_WORDS = "chart_words.jsonl"
-"""The words that stand there."""
+"""The words on the charts."""
 _COLUMNS = {
     "id": TEXT,
     "query": TEXT,
@@ -32,40 +38,124 @@ _COLUMNS = {
     "gt_keypoints": TEXT,
 }
 _DATA = "data-00000-of-00001.arrow"
+_CHART, _TEXT = "chart", "text"
+Evidence = tuple[str, str, int]
+"""What is described of the part; in a chart or a text; of the first or second document."""
+_ONE_COLOR: tuple[tuple[str, list[Evidence]], ...] = (
+    ("Single-Point_Text-only", [(LOOK, _TEXT, 0)]),
+    ("Single-Point_Chart-only", [(LOOK, _CHART, 0)]),
+)
+_BOTH_COLORS: tuple[tuple[str, list[Evidence]], ...] = (
+    ("Intra-Document_Text-only", [(MAIN, _TEXT, 0), (SECOND, _TEXT, 0)]),
+    ("Intra-Document_Text-Chart", [(MAIN, _CHART, 0), (SECOND, _TEXT, 0)]),
+    ("Inter_Document_Chart-only", [(MAIN, _CHART, 0), (SECOND, _CHART, 1)]),
+    ("Inter_Document_Text-only", [(MAIN, _TEXT, 0), (SECOND, _TEXT, 1)]),
+    ("Inter_Document_Text-Chart", [(MAIN, _TEXT, 0), (SECOND, _CHART, 1)]),
+)
 
 
-def write_charts(
-    documents: Sequence[ChartDocument], questions: Sequence[ChartQuestion], folder: Path
-) -> dict[str, tuple[Fact, ...]]:
-    """Draw and write the data set; returns what its charts and sentences tell."""
-    charts = {each.chart_id: each.chart for each in documents}
-    wanted: set[str] = set()
-    for question in questions:
-        wanted.update(question.charts)
-    drawn = {each: encode_page(charts[each].draw(), "PNG") for each in sorted(wanted)}
-    _save(questions, drawn, folder / ROWS)
-    shown: dict[str, tuple[Fact, ...]] = {}
-    sentences: list[str] = []
-    for document in documents:
-        shown[document.chart_id] = document.chart.facts
-        for each in document.sentences:
-            shown[each.sentence_id] = each.facts
-            sentences.append(json.dumps({"id": each.sentence_id, "text": each.text}))
-    write_file(folder / SENTENCES, "\n".join(sentences) + "\n")
-    words = {each: charts[each].text for each in drawn}
+class _Documents:
+    """The charts and sentences of all documents, by id."""
+
+    def __init__(self) -> None:
+        self.count = 0
+        self.shown: dict[str, tuple[Fact, ...]] = {}
+        self.sentences: dict[str, str] = {}
+        self.charts: dict[str, Page] = {}
+        """Those that a question needs."""
+
+    def add(self, pair: Pair, evidence: Sequence[tuple[str, str]]) -> list[str]:
+        """Add a document with (what is described of the part, in a chart or a text); returns the
+        ids of the evidence. The rest says where the species lives, its family and its season.
+        """
+        life, part = pair
+        key = f"{self.count:05d}"
+        self.count += 1
+        chart_id = f"chart_{key}_01"
+        self.shown[chart_id] = life.facts(HOME)
+        fillers = [life.facts(kind) for kind in (FAMILY, SEASON)]
+        sentences = [(facts[0].sentence, facts) for facts in fillers]
+        needed = []
+        for what, where in evidence:
+            if where == _CHART:
+                name = f"{life.name}/{part.name}/{key}"
+                self.charts[chart_id] = colors_chart(chart_id, pair, name, what)
+                self.shown[chart_id] = self.charts[chart_id].facts
+                needed.append(chart_id)
+            else:
+                sentences.insert(1, describe_part(life, part, what, of=life.subject))
+                needed.append(sentences[1][0])
+        ids = {}
+        for at, (text, facts) in enumerate(sentences):
+            sentence_id = f"paragraph_{key}_{at // 2 + 1:02d}_{at % 2 + 1:02d}"
+            ids[text] = sentence_id
+            self.sentences[sentence_id] = text
+            self.shown[sentence_id] = facts
+        return [ids.get(each, each) for each in needed]
+
+
+def write_charts(lives: Sequence[SpeciesFacts], count: int, seed: str, folder: Path) -> Shown:
+    """Draw and write `count` questions, each about another hidden part, and their documents;
+    returns what charts and sentences show.
+
+    In turn a question needs the main color from a sentence, from a chart, and both colors, for
+    which there are five layouts in turn.
+    """
+    pairs, asked = mixed_questions(lives, count, seed, period=3)
+    documents = _Documents()
+    rows = []
+    for number, (place, kind) in enumerate(asked):
+        turn, rest = divmod(number, 3)
+        both = kind == COLORS_OF_TWO
+        name, evidence = _BOTH_COLORS[turn % len(_BOTH_COLORS)] if both else _ONE_COLOR[rest]
+        evidence_ids: list[str] = []
+        for document in range(evidence[-1][2] + 1):
+            inside = [(what, where) for what, where, at in evidence if at == document]
+            evidence_ids += documents.add(pairs[place], inside)
+        row = {"id": f"{name}_{number:05d}", **_question(pairs[place], kind, evidence_ids)}
+        sentences = documents.sentences
+        row["gt_text"] = [sentences[each] for each in evidence_ids if each in sentences]
+        charts = [documents.charts[each] for each in evidence_ids if each in documents.charts]
+        row["gt_chart"] = [chart.image() for chart in charts] or None
+        rows.append(row)
+    _save(rows, folder / ROWS)
+    lines = [json.dumps({"id": key, "text": text}) for key, text in documents.sentences.items()]
+    write_file(folder / SENTENCES, "\n".join(lines) + "\n")
+    words = {chart_id: chart.text for chart_id, chart in documents.charts.items()}
     write_page_texts(words, folder / CHART_WORDS, folder / CHART_TEXTS)
-    return shown
+    return documents.shown
 
 
-def _save(questions: Sequence[ChartQuestion], drawn: Mapping[str, bytes], folder: Path) -> None:
-    """What `save_to_disk` leaves, by hand: the same bytes every time."""
+def _question(pair: Pair, kind: str, evidence_ids: Sequence[str]) -> Json:
+    """The columns with the question and its answer: a keypoint for each color, at the evidence
+    that shows it.
+
+    A keypoint has no number, and nothing but the color that is not in the question: what
+    `keypoint_coverage` looks for.
+    """
+    life, part = pair
+    look = life.species.hidden[part.name]
+    have, are = ("have", "are") if part.plural else ("has", "is")
+    start = f"The {part.name} of {life.subject} {are}"
+    if kind == COLORS_OF_TWO:
+        start = f"On the {part.name} of {life.subject}, which {have} two colors, there is"
+    colors = (look.color, look.second)
+    keypoints = {key: f"{start} {color}." for key, color in zip(evidence_ids, colors, strict=False)}
+    return {
+        "query": make_question(life.species, part, kind).text,
+        "gt_answer": " ".join(keypoints.values()),
+        "gt_keypoints": json.dumps(keypoints),
+    }
+
+
+def _save(rows: Sequence[Json], folder: Path) -> None:
+    """Write the files of `save_to_disk`, with the same bytes every time."""
     import pyarrow as pa  # heavy
 
-    rows = [_row(question, drawn) for question in questions]
     schema, features = arrow_schema(_COLUMNS)
     file = io.BytesIO()
     with pa.ipc.new_stream(file, schema) as stream:
-        stream.write_table(pa.Table.from_pylist(rows, schema=schema))
+        stream.write_table(pa.Table.from_pylist(list(rows), schema=schema))
     write_file(folder / _DATA, file.getvalue())
     info = {"citation": "", "description": "", "features": features, "homepage": "", "license": ""}
     write_file(folder / "dataset_info.json", json.dumps(info, indent=2))
@@ -79,15 +169,3 @@ def _save(questions: Sequence[ChartQuestion], drawn: Mapping[str, bytes], folder
         "_split": "train",
     }
     write_file(folder / "state.json", json.dumps(state, indent=2))
-
-
-def _row(question: ChartQuestion, drawn: Mapping[str, bytes]) -> dict[str, object]:
-    pictures = [image_cell(drawn[each]) for each in question.charts]
-    return {
-        "id": question.row_id,
-        "query": question.text,
-        "gt_answer": question.answer,
-        "gt_text": list(question.texts),
-        "gt_chart": pictures or None,
-        "gt_keypoints": json.dumps(question.keypoints),
-    }

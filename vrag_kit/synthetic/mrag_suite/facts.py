@@ -1,15 +1,19 @@
-"""One thing that can be said of a species, the sentence that says it, and what other
-things said make of it.
+"""Facts about a species: the sentence of each, what other facts say about it, and the file of
+what every document of a data set shows.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, dataclass
 from itertools import chain
+from pathlib import Path
 
 from vrag_kit.claims.verdicts import EntailmentLabel
+from vrag_kit.files import write_file
 from vrag_kit.synthetic.organisms import KINDS
+from vrag_kit.types import DocId
 
 COLOR = "color"
 COLORS_OF_TWO = "colors"
@@ -18,7 +22,7 @@ FAMILY = "family"
 HOME = "home"
 SEASON = "season"
 LOOKS = (COLOR, COLORS_OF_TWO, PATTERN)
-"""What is asked of a part."""
+"""Kinds of facts about a part; the others are lines of the encyclopedia."""
 _SENTENCES = {
     COLOR: "The main color of the {part} of {subject} is {value}.",
     COLORS_OF_TWO: "One of the two colors of the {part} of {subject} is {value}.",
@@ -27,8 +31,6 @@ _SENTENCES = {
     HOME: "{subject} lives in {value}.",
     SEASON: "{subject} is mostly seen in {value}.",
 }
-KINDS_OF_FACT = tuple(_SENTENCES)
-"""What a fact may tell: a look, or a line of the encyclopedia."""
 _HIDDEN = tuple(chain.from_iterable(kind.hidden for kind in KINDS.values()))
 PARTS = tuple(dict.fromkeys(part.name for part in _HIDDEN))
 """The hidden parts of all kinds of organism."""
@@ -42,7 +44,7 @@ class Fact:
     subject: str
     """Scientific name."""
     kind: str
-    """One of `KINDS_OF_FACT`."""
+    """`COLOR`, `COLORS_OF_TWO`, `PATTERN`, `FAMILY`, `HOME` or `SEASON`."""
     value: str
     part: str = ""
     """A hidden part for looks; "" for the rest."""
@@ -83,19 +85,18 @@ def relation(claim: Fact, facts: Iterable[Fact]) -> EntailmentLabel:
         told |= _values(about, COLOR)
     denied = {fact.value for fact in about if fact.kind == claim.kind and fact.denied}
     is_all = claim.kind != COLORS_OF_TWO or len(told) > 1 or "plain" in _values(about, PATTERN)
+    both = _values(about, COLORS_OF_TWO)
+    is_third = claim.kind == COLOR and len(both) == 2 and claim.value not in both
     answer = EntailmentLabel.NEUTRAL
     if claim.value in told:
         answer = EntailmentLabel.ENTAILMENT
-    elif (told and is_all) or claim.value in denied or _is_third_color(claim, about):
+    elif (told and is_all) or claim.value in denied or is_third:
         answer = EntailmentLabel.CONTRADICTION
-    return _TURNED[answer] if claim.denied else answer
-
-
-_TURNED = {
-    EntailmentLabel.ENTAILMENT: EntailmentLabel.CONTRADICTION,
-    EntailmentLabel.CONTRADICTION: EntailmentLabel.ENTAILMENT,
-    EntailmentLabel.NEUTRAL: EntailmentLabel.NEUTRAL,
-}
+    opposite = {
+        EntailmentLabel.ENTAILMENT: EntailmentLabel.CONTRADICTION,
+        EntailmentLabel.CONTRADICTION: EntailmentLabel.ENTAILMENT,
+    }
+    return opposite.get(answer, answer) if claim.denied else answer
 
 
 def _values(about: Iterable[Fact], kind: str) -> set[str]:
@@ -103,7 +104,23 @@ def _values(about: Iterable[Fact], kind: str) -> set[str]:
     return {fact.value for fact in about if fact.kind == kind and not fact.denied}
 
 
-def _is_third_color(claim: Fact, about: Iterable[Fact]) -> bool:
-    """Whether a main colour is neither of the two that are told."""
-    both = _values(about, COLORS_OF_TWO)
-    return claim.kind == COLOR and len(both) == 2 and claim.value not in both
+Shown = Mapping[DocId, tuple[Fact, ...]]
+"""Document → the facts that it shows or tells."""
+
+
+def write_ground_truth(shown: Shown, path: Path) -> None:
+    """Write what documents show, one JSON object a line."""
+    lines = []
+    for doc_id, facts in shown.items():
+        told = [{k: v for k, v in asdict(fact).items() if v} for fact in facts]
+        lines.append(json.dumps({"doc_id": doc_id, "shows": told}))
+    write_file(path, "\n".join(lines) + "\n")
+
+
+def read_ground_truth(path: Path) -> dict[DocId, tuple[Fact, ...]]:
+    """Return what `write_ground_truth` wrote."""
+    found = {}
+    for line in path.read_text(encoding="utf-8").splitlines():
+        row = json.loads(line)
+        found[str(row["doc_id"])] = tuple(Fact(**told) for told in row["shows"])
+    return found

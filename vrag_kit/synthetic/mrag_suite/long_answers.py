@@ -1,5 +1,5 @@
-"""Long answers of the suite, and who reads their claims, as a notebook's parameters name
-them.
+"""Long answers of the suite and their claims: who gives them, who extracts and checks claims, and
+the claims of any benchmark's answers by ground truth.
 """
 
 from __future__ import annotations
@@ -7,11 +7,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any  # options of `ask_models`
 
 import pandas as pd
 
-from vrag_kit.benchmarks.datasets.collection import Entry as DataSet
 from vrag_kit.claims import (
     ClaimChecker,
     ClaimExtractor,
@@ -19,29 +18,33 @@ from vrag_kit.claims import (
     RuleExtractor,
     SentenceGrammar,
     check_answers,
+    forbid_self_check,
     load_checker,
     load_extractor,
 )
 from vrag_kit.claims.checkers import RULE
 from vrag_kit.config import Entry
 from vrag_kit.errors import VragError
-from vrag_kit.generation import ask_models
+from vrag_kit.generation import ask_models, load_generator
+from vrag_kit.papers.cross_benchmark import JudgedBenchmark
 from vrag_kit.papers.mrag_suite.in_modes import EvidenceModes
-from vrag_kit.synthetic.mrag_suite.asking import reference_answer
-from vrag_kit.synthetic.mrag_suite.checking import open_rule_checker
-from vrag_kit.synthetic.mrag_suite.ground_truth import OracleClaimChecker
-from vrag_kit.synthetic.mrag_suite.opening import GroundTruth, open_ground_truth
-from vrag_kit.synthetic.mrag_suite.prompts import FIELD_GUIDE, load_prompts
-from vrag_kit.synthetic.mrag_suite.sub_questions import DecomposedBenchmark
-from vrag_kit.types import Benchmark, Context
+from vrag_kit.papers.mrag_suite.sub_questions import DecomposedBenchmark
+from vrag_kit.synthetic.mrag_suite.ground_truth import (
+    GroundTruth,
+    OracleClaimChecker,
+    VisualClaimChecker,
+)
+from vrag_kit.synthetic.mrag_suite.prompts import FIELD_GUIDE, load_prompts, prompts_for
+from vrag_kit.types import Benchmark, Context, JsonView
 
 Answers = dict[str, tuple[Benchmark, pd.DataFrame]]
 """Data set → its questions, and the table of long answers."""
+_REPLY_TOKENS = 16  # of the model that is asked about images
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LongAnswerExperiment:
-    """Who gives long answers, and how."""
+    """Asks models for long answers."""
 
     models: Sequence[Entry]
     prompt: str
@@ -49,63 +52,69 @@ class LongAnswerExperiment:
     (`DecomposedBenchmark`); or one of the paper's prompts, whose line "Long answer" is read.
     """
     world: GroundTruth | None
-    """What is known of a drawn edition; None for real data."""
-    decoding: Mapping[str, Any]  # a notebook's parameter
-    hardware: Mapping[str, Any]  # likewise
+    """What is known of a synthetic edition; None for real data."""
+    decoding: JsonView
+    hardware: JsonView
 
     def ask(
         self, datasets: Mapping[str, Benchmark], modes: EvidenceModes, answers_dir: Path | str
     ) -> Answers:
-        """The long answers to every data set's questions, in the modes of evidence.
+        """Return the long answers to every data set's questions, in the modes of evidence.
 
-        In a drawn edition the reference is what is true of all that a long answer may
-        tell; real data have none but their accepted answers. Raises `VragError` for
-        "field-guide" with real data, and as `ask_models` does.
+        In a synthetic edition the reference is the true value of all that a long answer may say;
+        real data have none but their accepted answers. Raises `VragError` for "field-guide" with
+        real data, and as `ask_models` does.
         """
         found = {}
         for name, whole in datasets.items():
-            contexts = modes.contexts(whole)
-            found[name] = self._ask(modes.sample(whole), contexts, answers_dir)
+            benchmark, contexts = modes.sample(whole), modes.contexts(whole)
+            domain = str(next(iter(benchmark.queries.values())).metadata["domain"])
+            how: dict[str, Any] = {
+                "prompts": load_prompts(self.prompt, domain=domain, answer="long"),
+                "decoding": self.decoding,
+                "hardware": self.hardware,
+            }
+            if self.prompt != FIELD_GUIDE:
+                answers = ask_models(self.models, benchmark, contexts, answers_dir, **how)
+            elif self.world is None:
+                raise VragError(
+                    f"prompt {FIELD_GUIDE!r}: the shipped answerers are asked in parts, which are"
+                    " known of drawn editions alone. Take one of the paper's prompts."
+                )
+            else:
+                benchmark = self.world.with_reference_answers(benchmark)
+                what = (self.world, self.models, benchmark, contexts, answers_dir)
+                answers = _ask_in_parts(*what, **how)
+            found[name] = (benchmark, answers)
         return found
 
-    def _ask(
-        self, benchmark: Benchmark, contexts: Sequence[Context], answers_dir: Path | str
-    ) -> tuple[Benchmark, pd.DataFrame]:
-        domain = str(next(iter(benchmark.queries.values())).metadata["domain"])
-        prompts = load_prompts(self.prompt, domain=domain, answer="long")
-        how: dict[str, Any] = {
-            "prompts": prompts,
-            "decoding": self.decoding,
-            "hardware": self.hardware,
-        }
-        if self.prompt != FIELD_GUIDE:
-            return benchmark, ask_models(self.models, benchmark, contexts, answers_dir, **how)
-        if self.world is None:
-            raise VragError(
-                f"prompt {FIELD_GUIDE!r}: the shipped answerers are asked in parts, which are known"
-                " of drawn editions alone. Take one of the paper's prompts."
-            )
-        told = with_reference_answers(benchmark, self.world)
-        parts = DecomposedBenchmark(told, self.world.sub_questions)
-        replies = ask_models(
-            self.models, parts.questions, parts.contexts(contexts), answers_dir, **how
-        )
-        return told, parts.join_answers(replies)
+
+def _ask_in_parts(
+    world: GroundTruth,
+    models: Sequence[Entry],
+    benchmark: Benchmark,
+    contexts: Sequence[Context],
+    answers_dir: Path | str,
+    **how: Any,  # as `ask_models` has it
+) -> pd.DataFrame:
+    """Long answers that are joined from replies to sub-questions."""
+    parts = DecomposedBenchmark(benchmark, world.sub_questions)
+    contexts = parts.contexts(contexts)
+    return parts.join_answers(ask_models(models, parts.questions, contexts, answers_dir, **how))
 
 
 @dataclass(frozen=True, slots=True)
 class ClaimPipeline:
-    """Who takes answers apart, who checks their claims, and who knows the truth."""
+    """Extracts claims from answers, checks them, and has their true labels."""
 
     extractor: ClaimExtractor
     checker: ClaimChecker
     truth: ClaimChecker | None
-    """None for real data, where people's labels tell."""
+    """None for real data, where people's labels are the truth."""
 
     def extract_and_check(self, answers: Answers) -> pd.DataFrame:
-        """One table of all data sets' answers: dataset, the columns of `check_answers`, and
-        true_sheet, the same sheet with the labels of the truth; None where nobody knows
-        it.
+        """Return one table of all data sets' answers: dataset, the columns of `check_answers`, and
+        true_sheet, the same sheet with the true labels; None where these are unknown.
         """
         parts = []
         for name, (benchmark, table) in answers.items():
@@ -117,23 +126,6 @@ class ClaimPipeline:
         return pd.concat(parts, ignore_index=True)
 
 
-def with_reference_answers(benchmark: Benchmark, world: GroundTruth) -> Benchmark:
-    """The same questions with the reference of a long answer: what is true of every trait
-    that `world.sub_questions` asks for. Questions about anything else stay as they are.
-    """
-    queries = {}
-    for query_id, query in benchmark.queries.items():
-        true = reference_answer(query.text, world.language, world.species)
-        told = {**query.metadata, "reference": true} if true else query.metadata
-        queries[query_id] = replace(query, metadata=told)
-    return replace(benchmark, queries=queries)
-
-
-def ground_truth_or_none(suite: str | Mapping[str, DataSet]) -> GroundTruth | None:
-    """What is known of a drawn edition; None for a mapping of real data sets."""
-    return None if isinstance(suite, Mapping) else open_ground_truth(suite)
-
-
 def open_claim_pipeline(
     extractor: Entry,
     checker: Entry,
@@ -141,30 +133,78 @@ def open_claim_pipeline(
     answers_dir: Path | str,
     *,
     answerers: Sequence[Entry] = (),
-    hardware: Mapping[str, Any] | None = None,  # a notebook's parameter
+    hardware: JsonView | None = None,
 ) -> ClaimPipeline:
-    """The readers that parameters name; their words are kept in `answers_dir`.
+    """Open the extractor and the checker that parameters name; replies are stored in `answers_dir`.
 
-    With the extractor "rule" rules of the drawn edition's language take answers apart
-    and read texts, and the model `checker` is asked each claim's question about pictures
-    (with the checker "rule" nobody looks: claims about pictures have no label). Else
-    both are models, as `load_extractor` and `load_checker` have them. An extractor ""
-    is "rule", as in a forecast where the model is missing; without a drawn edition its
-    claims are whole sentences. Raises `VragError` for a checker that is one of the
-    `answerers`.
+    With the extractor "rule" the grammar of the synthetic edition extracts claims and reads texts,
+    and the model `checker` is asked each claim's question about images (with the checker "rule"
+    claims about images have no label). Else both are models, as `load_extractor` and `load_checker`
+    have them. An extractor "" is "rule", as in a dry run where the model is missing; without a
+    synthetic edition its claims are whole sentences. `hardware` names fields of `Hardware`. Raises
+    `VragError` for a checker that is one of the `answerers`.
     """
-    true = None if world is None else OracleClaimChecker(world.language, world.shown)
     grammar = SentenceGrammar() if world is None else world.language
     by_rule = extractor in ("", RULE)
-    taker: ClaimExtractor = RuleExtractor(grammar)
+    claim_extractor: ClaimExtractor = RuleExtractor(grammar)
     if not by_rule:
-        taker = load_extractor(extractor, answers_dir, hardware=hardware)
-    how: dict[str, Any] = {"answerers": answerers, "hardware": hardware}
-    judge: ClaimChecker
-    if checker == RULE:
-        judge = RuleChecker(grammar)
-    elif by_rule and world is not None:
-        judge = open_rule_checker(world, checker, answers_dir, **how)
-    else:
-        judge = load_checker(checker, answers_dir, **how)
-    return ClaimPipeline(taker, judge, true)
+        claim_extractor = load_extractor(extractor, answers_dir, hardware=hardware)
+    claim_checker: ClaimChecker = RuleChecker(grammar)
+    if by_rule and checker != RULE and world is not None:
+        forbid_self_check(checker, answerers)
+        decoding = {"max_new_tokens": _REPLY_TOKENS}
+        generator = load_generator(checker, decoding=decoding, hardware=hardware)
+        images = VisualClaimChecker(world, generator, answers_dir, hardware=hardware)
+        claim_checker = RuleChecker(grammar, images)
+    elif checker != RULE:
+        how: dict[str, Any] = {"answerers": answerers, "hardware": hardware}
+        claim_checker = load_checker(checker, answers_dir, **how)
+    truth = None if world is None else OracleClaimChecker(world)
+    return ClaimPipeline(claim_extractor, claim_checker, truth)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OracleClaims:
+    """Extracts the claims of answers by the grammar, and checks them by ground truth."""
+
+    world: GroundTruth
+    model: Entry
+    """Asked for long answers: the model that gave the short ones."""
+    answers_dir: Path | str
+    decoding: JsonView
+    hardware: JsonView
+
+    def extract(self, row: JudgedBenchmark) -> JudgedBenchmark:
+        """Return the row with the checked claims of its answers.
+
+        Where questions have several parts (`GroundTruth.sub_questions`), these are asked one by one
+        over the documents that the answer was shown, and joined; the reference is then the true
+        value of all parts. A short answer makes one claim. Other questions' answers are taken as
+        they are. Raises `VragError` where another model gave the short answers, and where an answer
+        makes a claim and was shown an image that is not of the edition.
+        """
+        extractor, checker = RuleExtractor(self.world.language), OracleClaimChecker(self.world)
+        queries = row.benchmark.queries.values()
+        if all(len(self.world.sub_questions(query)) == 1 for query in queries):
+            checked = check_answers(row.benchmark, row.arm, extractor, checker)
+            return replace(row, checked=checked, claims_of="questions")
+        benchmark = self.world.with_reference_answers(row.benchmark)
+        checked = check_answers(benchmark, self._long_answers(row), extractor, checker)
+        return replace(row, checked=checked, claims_of="long answers")
+
+    def _long_answers(self, row: JudgedBenchmark) -> pd.DataFrame:
+        arm = row.arm
+        columns = (arm["query_id"], arm["setting"], arm["k"], arm["doc_ids"])
+        contexts = [
+            Context(query_id=query_id, setting=setting, k=k, doc_ids=tuple(doc_ids))
+            for query_id, setting, k, doc_ids in zip(*columns, strict=True)
+        ]
+        what = (self.world, [self.model], row.benchmark, contexts, self.answers_dir)
+        how: dict[str, Any] = {"decoding": self.decoding, "hardware": self.hardware}
+        long = _ask_in_parts(*what, prompts=prompts_for(row.benchmark), **how)
+        if set(long["model"]) != set(arm["model"]):
+            raise VragError(
+                f"{row.name}: {arm['model'].iloc[0]} gave the short answers, {self.model!r} the"
+                " long ones; expected one model."
+            )
+        return long

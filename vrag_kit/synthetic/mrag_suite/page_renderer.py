@@ -1,5 +1,5 @@
-"""Printed paper: pages of an encyclopedia, slides, figures with panels, bar charts; drawn
-with the fonts that come with matplotlib, so that they look alike everywhere.
+"""Images of printed pages: pages of an encyclopedia, slides, figures with panels, bar charts. The
+fonts come with matplotlib, so that they look alike everywhere.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from vrag_kit.synthetic.traits import COLORS, Species, stream
 from vrag_kit.synthetic.views import SCENES, View, sample_view
 
 INK = (38, 34, 30)
-PAPER = (250, 247, 240)
+_WHITE = (255, 255, 255)
 _GRAY = (120, 114, 106)
 _BAR = (0, 114, 178)
 _SERIF = "DejaVuSerif.ttf"
@@ -48,7 +48,7 @@ class _Column:
     width: int
 
     def write(self, text: str, font: ImageFont.FreeTypeFont, ink: Color = INK) -> None:
-        """A paragraph, broken between words."""
+        """Write a paragraph, broken between words."""
         line = ""
         for word in text.split():
             longer = f"{line} {word}".strip()
@@ -57,10 +57,6 @@ class _Column:
                 longer = word
             line = longer
         self._line(line, font, ink)
-
-    def skip(self, pixels: int) -> None:
-        """Leave room."""
-        self.top += pixels
 
     def _line(self, line: str, font: ImageFont.FreeTypeFont, ink: Color) -> None:
         self.pen.text((self.left, self.top), line, font=font, fill=ink)
@@ -88,26 +84,25 @@ def encyclopedia_page(
     title: str, sections: Sequence[tuple[str, str]], picture: Image.Image, number: int
 ) -> Image.Image:
     """An article as a page of a book, 420 × 560 pixels, RGB."""
-    page = Image.new("RGB", (420, 560), PAPER)
+    page = Image.new("RGB", (420, 560), (250, 247, 240))
     pen = ImageDraw.Draw(page)
     column = _Column(pen, 32, 26, 356)
     column.write("THE FIELD GUIDE'S ENCYCLOPEDIA", _font(_SERIF, 9), _GRAY)
-    column.skip(6)
+    column.top += 6
     column.write(title, _font(_BOLD, 20))
     pen.line([(32, column.top + 4), (388, column.top + 4)], fill=INK)
-    column.skip(14)
+    column.top += 14
     page.paste(picture, (388 - picture.width, column.top))
     below = column.top + picture.height + 10
     column.width = 356 - picture.width - 14
     for place, (heading, text) in enumerate(sections):
-        if place and column.top < below:
-            column.top = below
         if place:
+            column.top = max(column.top, below)
             column.width = 356
         if heading:
             column.write(heading, _font(_BOLD, 13))
         column.write(text, _font(_SERIF, 12))
-        column.skip(9)
+        column.top += 9
     pen.text((210, 538), str(number), font=_font(_SERIF, 10), fill=_GRAY, anchor="mm")
     return page
 
@@ -121,30 +116,28 @@ def slide(title: str, lines: Sequence[str], picture: Image.Image, kind: str) -> 
     pen = ImageDraw.Draw(page)
     dark = darker(palette[-1], 0.6)
     pen.rectangle([0, 0, 480, 62], fill=dark)
-    pen.text((24, 31), title, font=_font(_BOLD, 17), fill=(255, 255, 255), anchor="lm")
+    pen.text((24, 31), title, font=_font(_BOLD, 17), fill=_WHITE, anchor="lm")
     page.paste(picture, (452 - picture.width, 92))
-    column = _Column(pen, 28, 88, 290)
+    column = _Column(pen, 42, 88, 290)
     for line in lines:
         pen.ellipse([24, column.top + 6, 31, column.top + 13], fill=dark)
-        column.left = 42
         column.write(line, _font(_SANS, 17))
-        column.skip(12)
+        column.top += 12
     return page
 
 
 def figure(panels: Sequence[Image.Image], legend: str) -> Image.Image:
     """Two pictures with letters, and what is said of them below; RGB, 420 wide."""
     side = panels[0].width
-    page = Image.new("RGB", (420, side + 134), (255, 255, 255))
+    page = Image.new("RGB", (420, side + 134), _WHITE)
     pen = ImageDraw.Draw(page)
     left = (420 - 2 * side - 16) // 2
     for place, picture in enumerate(panels):
         x, y = left + place * (side + 16), 20
         page.paste(picture, (x, y))
-        pen.rectangle([x, y, x + 22, y + 20], fill=(255, 255, 255))
+        pen.rectangle([x, y, x + 22, y + 20], fill=_WHITE)
         pen.text((x + 11, y + 10), "ab"[place], font=_font(_BOLD, 13), fill=INK, anchor="mm")
-    column = _Column(pen, 28, side + 34, 364)
-    column.write(legend, _font(_SERIF, 12))
+    _Column(pen, 28, side + 34, 364).write(legend, _font(_SERIF, 12))
     return page
 
 
@@ -152,7 +145,7 @@ def bar_chart(title: str, note: str, axis: str, bars: Sequence[tuple[str, int]])
     """Bars with their labels and numbers below a title and a note, 480 × 320 pixels, RGB;
     a label that is a colour gives its bar that colour.
     """
-    page = Image.new("RGB", (480, 320), (255, 255, 255))
+    page = Image.new("RGB", (480, 320), _WHITE)
     pen = ImageDraw.Draw(page)
     pen.text((20, 14), title, font=_font(_BOLD, 12), fill=INK)
     pen.text((20, 36), note, font=_font(_SANS, 11), fill=_GRAY)

@@ -1,28 +1,51 @@
-"""How the shipped answerers are asked about pictures and passages at once: Visual-RAG's
-words, which they learned, with both kinds of evidence below them.
+"""How models are asked about the suite: prompts by parameter, closed books, judges of short
+answers, and an evaluation for models that read no print.
+
+The shipped answerers know Visual-RAG's prompts and no other form.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from pathlib import Path
 
+import pandas as pd
+
+from vrag_kit.benchmarks import captions_only
+from vrag_kit.config import Entry
+from vrag_kit.generation import ask_models, gcue_contexts
+from vrag_kit.generation.contexts import zero_shot
+from vrag_kit.generation.generators import PROBABILITY
 from vrag_kit.generation.prompts import PromptSet
+from vrag_kit.generation.store import stored_field
+from vrag_kit.judging import Judge, judge_answers, load_judge
+from vrag_kit.judging.judge import CustomJudge
+from vrag_kit.papers.mrag_suite.asked import ask_suite
+from vrag_kit.papers.mrag_suite.closed_book import closed_book_prompts, with_confidence
+from vrag_kit.papers.mrag_suite.datasets import dataset_metric
+from vrag_kit.papers.mrag_suite.printed import DATASETS
 from vrag_kit.papers.mrag_suite.prompts import (
     EXAMPLES,
     REASONING,
     SETTINGS,
-    PromptDesign,
     prompt_design,
     suite_prompts,
 )
+from vrag_kit.papers.mrag_suite.short_answers import SHORT_ANSWERS
+from vrag_kit.papers.visual_rag.judge import RUBRIC
 from vrag_kit.papers.visual_rag.prompts import PROMPTS
-from vrag_kit.types import Benchmark
+from vrag_kit.retrieval.hybrid import bm25_run
+from vrag_kit.synthetic.mrag_suite.opening import MRAG_BENCH, VISUAL_RAG
+from vrag_kit.types import Benchmark, JsonView, ordered
 
 FIELD_GUIDE = "field-guide"
-"""What the parameter `prompt` says for the shipped answerers: they know no other form."""
+"""Value of the parameter `prompt` for the shipped answerers."""
+WITH_WORDS = tuple(name for name in DATASETS if name not in (VISUAL_RAG, MRAG_BENCH))
+"""The data sets whose documents all have a text."""
 _ALONE = {"zero_shot": "no_image", "image": "several_images", "text": "text_passages"}
-"""Setting → Visual-RAG's template; the others show both kinds."""
+"""Setting → Visual-RAG's template; the others show images and passages."""
+_ARMS = ("gt_clue", "non_clue", "one_in_k", "top_k")
 _PASSAGES = """{% call(document, number) each(documents|selectattr("modality", "eq", "text")) %}
 Passage {{ number }}: {{ document.text }}
 {% endcall %}"""
@@ -32,26 +55,21 @@ Passage {{ number }}: {{ document.text }}
 def load_prompts(
     prompt: str, *, domain: str, answer: str = "short", options: bool = False
 ) -> PromptSet:
-    """The prompts that a parameter names: "field-guide", or one of the paper's prompts, as
-    `suite_prompts` has it.
+    """Return the prompts that a parameter names: "field-guide" for Visual-RAG's with images and
+    passages, or one of the paper's prompts, as `suite_prompts` has it.
 
-    The shipped answerers give short answers only, and see no options; their long answers
-    are joined from replies (`DecomposedBenchmark`). Raises `VragError` as `suite_prompts` does.
+    The shipped answerers give short answers only, and see no options; their long answers are joined
+    from replies (`DecomposedBenchmark`). Raises `VragError` as `suite_prompts` does.
     """
     if prompt != FIELD_GUIDE:
         return suite_prompts(prompt, domain=domain, answer=answer, options=options)
-    images = PROMPTS.template("several_images")
-    names = [*_ALONE.values(), "both"]
-    known = PROMPTS.with_templates({"both": images.source + _PASSAGES})
-    return replace(
-        known,
-        templates={name: known.template(name) for name in names},
-        settings={setting: {None: _ALONE.get(setting, "both")} for setting in SETTINGS},
-    )
+    both = PROMPTS.template("several_images").source + _PASSAGES
+    settings = {setting: _ALONE.get(setting, "both") for setting in SETTINGS}
+    return PROMPTS.with_templates({"both": both}).with_settings(settings)
 
 
 def load_prompts_by_dataset(prompt: str, suite: Mapping[str, Benchmark]) -> dict[str, PromptSet]:
-    """`load_prompts` for each data set, in its domain, with options where it has them."""
+    """Return `load_prompts` for each data set, in its domain, with options if it has them."""
     found = {}
     for name, benchmark in suite.items():
         domain, options = _domain_and_options(benchmark)
@@ -62,22 +80,22 @@ def load_prompts_by_dataset(prompt: str, suite: Mapping[str, Benchmark]) -> dict
 def load_prompt_sweep(
     layout: str, prompts: Sequence[str], suite: Mapping[str, Benchmark]
 ) -> dict[str, dict[str, PromptSet]]:
-    """Data set → name in `PROMPTS` → its prompts, as `suite_prompts` has it; with the
-    `layout` "field-guide" the words that the shipped answerers know, with the paper's
-    parts behind them: how it opens, the style of an answer, and the reasoning.
+    """Return the prompts of each data set by their names in `PROMPTS`, as `suite_prompts` has them.
+    With the `layout` "field-guide" they are the words that the shipped answerers know, with the
+    parts of the paper's prompt behind them: how it opens, the style of an answer, the reasoning.
 
-    These answerers read no other form, and learned none of the parts. Raises `VragError`
-    as `suite_prompts` does.
+    These answerers read no other form, and were trained on none of the parts. Raises `VragError` as
+    `suite_prompts` does.
     """
     found = {}
     for name, benchmark in suite.items():
         domain, options = _domain_and_options(benchmark)
-        if layout == FIELD_GUIDE:
-            found[name] = {each: _with_parts(prompt_design(each), domain) for each in prompts}
-        else:
-            found[name] = {
-                each: suite_prompts(each, domain=domain, options=options) for each in prompts
-            }
+        found[name] = {
+            prompt: _with_parts(prompt, domain)
+            if layout == FIELD_GUIDE
+            else suite_prompts(prompt, domain=domain, options=options)
+            for prompt in prompts
+        }
     return found
 
 
@@ -88,10 +106,9 @@ def _domain_and_options(benchmark: Benchmark) -> tuple[str, bool]:
     return domain, any(query.choices for query in queries)
 
 
-def _with_parts(design: PromptDesign, domain: str) -> PromptSet:
-    """The guide's words with a prompt's parts behind them, last of all: before them they
-    change no reply.
-    """
+def _with_parts(prompt: str, domain: str) -> PromptSet:
+    """The guide's words with a prompt's parts at the end: before them they change no reply."""
+    design = prompt_design(prompt)
     known = load_prompts(FIELD_GUIDE, domain=domain)
     parts = (design.opening(domain), EXAMPLES[design.example], REASONING[design.reasoning])
     behind = "\n".join(filter(None, parts)) + "\n"
@@ -101,3 +118,115 @@ def _with_parts(design: PromptDesign, domain: str) -> PromptSet:
         source = template.source + "{{ behind }}"
         templates[name] = replace(template, source=source, values=values)
     return replace(known, templates=templates)
+
+
+def prompts_for(benchmark: Benchmark) -> PromptSet:
+    """Return Visual-RAG's prompts for the modalities of a corpus: passages, images, or both."""
+    kinds = {document.modality for document in benchmark.corpus.values()}
+    if kinds == {"text"}:
+        return PROMPTS.use_template("text_passages")
+    if kinds == {"image"}:
+        return PROMPTS
+    return load_prompts(FIELD_GUIDE, domain="").with_settings(dict.fromkeys(_ARMS, "both"))
+
+
+def ask_closed_book(
+    models: Sequence[Entry],
+    suite: Mapping[str, Benchmark],
+    answers_dir: Path | str,
+    *,
+    prompt: str,
+    decoding: JsonView | None = None,
+    hardware: JsonView | None = None,
+) -> dict[str, pd.DataFrame]:
+    """Ask models without evidence; returns the answers by data set, with the column confidence, in
+    [0, 1], NaN for none.
+
+    Models state their confidence in the form of `closed_book_prompts`. With the `prompt`
+    "field-guide" the shipped answerers are asked in Visual-RAG's words: they cannot state it, and
+    it is the probability of the whole reply (`PROBABILITY`).
+    """
+    prompts = PROMPTS if prompt == FIELD_GUIDE else closed_book_prompts()
+    contexts = {name: zero_shot(benchmark) for name, benchmark in suite.items()}
+    what = (models, suite, contexts, answers_dir)
+    prompt_sets = dict.fromkeys(suite, prompts)
+    answers = ask_suite(*what, prompt_sets=prompt_sets, decoding=decoding, hardware=hardware)
+    if prompt != FIELD_GUIDE:
+        return {name: with_confidence(table) for name, table in answers.items()}
+    return {
+        name: table.assign(confidence=stored_field(table, answers_dir, PROBABILITY).astype(float))
+        for name, table in answers.items()
+    }
+
+
+def open_judges(
+    judge: Entry | CustomJudge,
+    datasets: Mapping[str, Benchmark],
+    answers_dir: Path | str,
+    *,
+    hardware: JsonView | None = None,
+) -> dict[str, Judge]:
+    """Return the judge of short answers by data set: its own metric (`dataset_metric`), or, where
+    it has none, `judge`, by Visual-RAG's rubric for Visual-RAG and by `SHORT_ANSWERS` for any
+    other. Raises `VragError` as `load_judge` does.
+    """
+    judges = {}
+    for name, benchmark in datasets.items():
+        if metric := dataset_metric(name, benchmark):
+            judges[name] = load_judge(metric)
+        else:
+            rubric = RUBRIC if name == VISUAL_RAG else SHORT_ANSWERS
+            judges[name] = load_judge(judge, answers_dir, rubric=rubric, hardware=hardware)
+    return judges
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TextOnlyEvaluation:
+    """Evaluates models that read no print: pages, charts and captions are shown as passages, images
+    only where they show no print.
+    """
+
+    k: int = 3
+    """Number of passages: found by words (`bm25_run`), or one gold passage and k − 1 others."""
+    questions: int | None = None
+    """Maximum number of questions of each data set; None: all that have a gold document."""
+    seed: int = 0
+    """Seed of the sample of questions and of what is drawn."""
+
+    def ask(
+        self,
+        datasets: Mapping[str, Benchmark],
+        models: Sequence[Entry],
+        answers_dir: Path | str,
+        *,
+        decoding: JsonView | None = None,
+        hardware: JsonView | None = None,
+    ) -> dict[str, tuple[Benchmark, pd.DataFrame]]:
+        """Return (sampled questions, their judged answers) by row: in the settings top_k (found by
+        the documents' words) and those that gCUE needs, judged by the data set's own metric
+        (`dataset_metric`), else by rule. A data set with images has two rows, its own with them,
+        and "…, captions and snippets"; one without is called "…, text only". No question is shown
+        what the data set leaves out for it (`Benchmark.left_out`).
+
+        Raises `VragError` for a document without text.
+        """
+        found = {}
+        for name, benchmark in datasets.items():
+            few = benchmark.subset(self.sample(benchmark))
+            judge = load_judge(dataset_metric(name, few) or "rule")
+            rows = {f"{name}, text only": few}
+            if any(document.image for document in few.corpus.values()):
+                rows = {name: few, f"{name}, captions and snippets": captions_only(few)}
+            for row, shown in rows.items():
+                run = bm25_run(captions_only(shown), self.k)
+                contexts = gcue_contexts(shown, run, k=self.k, seed=self.seed)
+                what = (models, shown, contexts, answers_dir)
+                prompts = prompts_for(shown)
+                answers = ask_models(*what, prompts=prompts, decoding=decoding, hardware=hardware)
+                found[row] = (shown, judge_answers(judge, shown, answers))
+        return found
+
+    def sample(self, benchmark: Benchmark) -> list[str]:
+        """Return the ids of the sampled questions; a larger sample begins with a smaller one."""
+        there = [name for name in benchmark.queries if benchmark.relevant(name)]
+        return ordered(there, self.seed, "in words")[: self.questions]

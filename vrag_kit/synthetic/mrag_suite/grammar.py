@@ -27,7 +27,7 @@ from vrag_kit.synthetic.mrag_suite.facts import (
     Fact,
     relation,
 )
-from vrag_kit.synthetic.mrag_suite.species_facts import SEASONS
+from vrag_kit.synthetic.mrag_suite.species import SEASONS
 from vrag_kit.synthetic.traits import COLORS, PATTERNS
 
 _KEPT = 10_000  # texts whose facts are remembered: each is held against many claims

@@ -1,0 +1,340 @@
+"""The four page data sets of the synthetic suite, written as VisRAG publishes its own: pages of an
+encyclopedia, figures with options, slides of which some questions need two, bar charts.
+
+All ask how a hidden part looks, in the guide's words, about species that the guide does not have:
+the shipped answerers were trained on the words and not on the facts.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from itertools import chain
+from pathlib import Path
+
+import numpy as np
+from PIL import Image
+
+from vrag_kit.benchmarks.transforms import encode_id
+from vrag_kit.files import write_file
+from vrag_kit.synthetic.mrag_suite import page_renderer
+from vrag_kit.synthetic.mrag_suite.facts import COLOR, COLORS_OF_TWO, HOME, Fact, Shown
+from vrag_kit.synthetic.mrag_suite.species import (
+    LOOK,
+    MAIN,
+    SECOND,
+    SpeciesFacts,
+    Statement,
+    describe_part,
+)
+from vrag_kit.synthetic.organisms import HiddenPart
+from vrag_kit.synthetic.parquet import IMAGE, NUMBER, TEXT, TEXTS, image_cell, parquet_bytes
+from vrag_kit.synthetic.questions import hidden_parts, make_question
+from vrag_kit.synthetic.traits import COLORS, stream
+
+SIDECAR = "page_texts.jsonl"
+"""The words of the pages, as an OCR program read them (`add_ocr_errors`)."""
+WORDS = "page_words.jsonl"
+"""The words on the pages."""
+_SHARD = "train-00000-of-00001.parquet"
+_COLUMNS = {
+    "corpus": {"corpus-id": TEXT, "image": IMAGE},
+    "queries": {
+        "query-id": TEXT,
+        "query": TEXT,
+        "answer": TEXT,
+        "options": TEXTS,
+        "is_numerical": NUMBER,
+    },
+    "qrels": {"query-id": TEXT, "corpus-id": TEXT, "score": NUMBER},
+}
+"""Config → its columns."""
+_OCR_CONFUSIONS = dict(zip("aceghilmnorstuBSOI", "oecqbj1nm0f5fv850l", strict=True))
+_OCR_LETTERS = 0.35
+"""Share of the letters of a misread word that are read as others."""
+_OBSERVERS = {MAIN: (48, 90), SECOND: (18, 40), "other": (1, 9)}
+"""Range of the number of observers who named a color of a part."""
+
+Pair = tuple[SpeciesFacts, HiddenPart]
+"""The species and the part that a question is about."""
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """One page or chart before it is drawn."""
+
+    page_id: str
+    text: str  # all words on it
+    facts: tuple[Fact, ...]  # that it tells
+    draw: Callable[[], Image.Image]
+    format: str = "JPEG"
+
+    def image(self) -> dict[str, bytes | None]:
+        """Draw it, as a cell of a column of images."""
+        return image_cell(page_renderer.encode_page(self.draw(), self.format))
+
+
+@dataclass(frozen=True, slots=True)
+class PageQuestion:
+    """One question and the pages that answer it."""
+
+    query_id: str
+    text: str
+    pages: tuple[str, ...]
+    answers: tuple[str, ...]  # with options, the letter
+    options: tuple[str, ...] = ()
+
+
+PageSet = tuple[list[Page], list[PageQuestion]]
+"""A data set: its pages and its questions."""
+
+
+def write_pages(pages: Sequence[Page], questions: Sequence[PageQuestion], folder: Path) -> Shown:
+    """Draw and write a data set; returns what its pages show."""
+    rows: dict[str, list[dict[str, object]]] = {"corpus": [], "queries": [], "qrels": []}
+    for page in pages:
+        rows["corpus"].append({"corpus-id": page.page_id, "image": page.image()})
+    for question in questions:
+        several = len(question.answers) > 1  # then a list that is written as text
+        row: dict[str, object] = {"query-id": question.query_id, "query": question.text}
+        row["answer"] = json.dumps(question.answers) if several else question.answers[0]
+        row["options"] = list(question.options) or None
+        rows["queries"].append({**row, "is_numerical": 0})
+        for page_id in question.pages:
+            label = {"query-id": question.query_id, "corpus-id": page_id, "score": 1}
+            rows["qrels"].append(label)
+    for config, columns in _COLUMNS.items():
+        write_file(folder / config / _SHARD, parquet_bytes(columns, rows[config]))
+    texts = {page.page_id: page.text for page in pages}
+    write_page_texts(texts, folder / WORDS, folder / SIDECAR)
+    return {encode_id(page.page_id): page.facts for page in pages}
+
+
+def write_page_texts(texts: Mapping[str, str], words: Path, read: Path) -> None:
+    """Write the words on documents to `words`, and what OCR reads there to `read`."""
+    with_errors = {doc_id: add_ocr_errors(text, doc_id) for doc_id, text in texts.items()}
+    for path, written in ((words, texts), (read, with_errors)):
+        rows = [json.dumps({"doc_id": doc_id, "text": text}) for doc_id, text in written.items()]
+        write_file(path, "\n".join(rows) + "\n")
+
+
+def add_ocr_errors(text: str, name: str) -> str:
+    """Return the text as an OCR program reads it; the same name gives the same errors.
+
+    Each page has its own share of misread words, between none and all.
+    """
+    rng = stream(name, "ocr")
+    share = float(rng.random())
+    lines = []
+    for line in text.split("\n"):
+        words = [_misread(word, rng) if rng.random() < share else word for word in line.split(" ")]
+        lines.append(" ".join(words))
+    return "\n".join(lines)
+
+
+def _misread(word: str, rng: np.random.Generator) -> str:
+    """Return the word with at least one letter taken for another, if it has such a letter."""
+    can = [place for place, letter in enumerate(word) if letter in _OCR_CONFUSIONS]
+    if not can:
+        return word
+    sure = int(rng.choice(can))
+    wrong = {place for place in can if rng.random() < _OCR_LETTERS} | {sure}
+    return "".join(_OCR_CONFUSIONS[x] if i in wrong else x for i, x in enumerate(word))
+
+
+def species_parts(lives: Sequence[SpeciesFacts], seed: str) -> list[Pair]:
+    """Return every hidden part of every species, in an order that the seed determines."""
+    every: list[Pair] = []
+    for life in lives:
+        every += [(life, part) for part in hidden_parts(life.species)]
+    return [every[i] for i in stream(seed, "asked").permutation(len(every))]
+
+
+def mixed_questions(
+    lives: Sequence[SpeciesFacts], count: int, seed: str, period: int
+) -> tuple[list[Pair], list[tuple[int, str]]]:
+    """Return (all parts, (place of a part in these, kind) of each of `count` questions), of which
+    one in `period` asks for both colors of a part and the others for the main color. Parts that
+    are asked for both come first, and no part is asked for twice.
+    """
+    pairs = species_parts(lives, seed)
+    two = [pair for pair in pairs if not pair[0].is_plain(pair[1])][: count // period]
+    asked = []
+    for number in range(count):
+        turn, rest = divmod(number, period)
+        both = rest == period - 1
+        place = turn if both else len(two) + number - turn
+        asked.append((place, COLORS_OF_TWO if both else COLOR))
+    return [*two, *(pair for pair in pairs if pair not in two)], asked
+
+
+def plan_documents(lives: Sequence[SpeciesFacts], count: int, seed: str) -> PageSet:
+    """Plan scanned pages of an encyclopedia, one article each, which describes one hidden part;
+    answers are lists. Each page is asked for the main color, then those of parts with two colors
+    for both.
+    """
+    chosen = {life.subject: (life, part) for life, part in reversed(species_parts(lives, seed))}
+    pages = {
+        life.subject: _article(chosen[life.subject], number)
+        for number, life in enumerate(lives, start=1)
+    }
+    pairs = list(reversed(chosen.values()))
+    asked = [(COLOR, pair) for pair in pairs]
+    asked += [(COLORS_OF_TWO, (life, part)) for life, part in pairs if not life.is_plain(part)]
+    questions = [
+        _question(f"page-query-{number:03d}", pair, kind, [pages[pair[0].subject]])
+        for number, (kind, pair) in enumerate(asked[:count])
+    ]
+    return list(pages.values()), questions
+
+
+def plan_figures(lives: Sequence[SpeciesFacts], count: int, seed: str) -> PageSet:
+    """Plan figures of a species, at rest and with a hidden part visible, with a legend; the answer
+    is the letter of one of four options.
+    """
+    pairs = species_parts(lives, seed)
+    pages = [_figure(pair, number) for number, pair in enumerate(pairs, start=1)]
+    questions: list[PageQuestion] = []
+    for number, (life, part) in enumerate(pairs[:count]):
+        rng = stream(seed, "question", number)
+        main = life.species.hidden[part.name].color
+        others = [color for color in COLORS if color != main]
+        options = [main, *(str(each) for each in rng.choice(others, 3, replace=False))]
+        order = [int(place) for place in rng.permutation(len(options))]
+        lettered = tuple(f"{'ABCD'[place]}) {options[i]}" for place, i in enumerate(order))
+        answers = ("ABCD"[order.index(0)],)
+        text = make_question(life.species, part, COLOR).text
+        page_ids = (pages[number].page_id,)
+        query_id = f"figure-query-{number:03d}"
+        questions.append(PageQuestion(query_id, text, page_ids, answers, lettered))
+    return pages, questions
+
+
+def plan_slides(lives: Sequence[SpeciesFacts], count: int, seed: str) -> PageSet:
+    """Plan decks of two slides, one deck a hidden part. One question in three needs both slides:
+    the first describes the main color, the second the other one.
+    """
+    pairs, asked = mixed_questions(lives, count, seed, period=3)
+    both = {place for place, kind in asked if kind == COLORS_OF_TWO}
+    decks = [_deck(pair, needs_both=place in both) for place, pair in enumerate(pairs)]
+    questions = []
+    for number, (place, kind) in enumerate(asked):
+        pages = decks[place] if kind == COLORS_OF_TWO else decks[place][:1]
+        questions.append(_question(f"slide-query-{number:03d}", pairs[place], kind, pages))
+    return list(chain.from_iterable(decks)), questions
+
+
+def plan_plots(lives: Sequence[SpeciesFacts], count: int, seed: str) -> PageSet:
+    """Plan bar charts of the colors that observers named for a part; one question in four asks for
+    both colors.
+    """
+    pairs, asked = mixed_questions(lives, count, seed, period=4)
+    pages = []
+    for life, part in pairs:
+        name = f"{life.subject} {part.name}".replace(" ", "-").lower()
+        pages.append(colors_chart(f"plot-{name}", (life, part), f"{life.name}/{part.name}"))
+    questions = [
+        _question(f"plot-query-{number:03d}", pairs[place], kind, [pages[place]])
+        for number, (place, kind) in enumerate(asked)
+    ]
+    return pages, questions
+
+
+PAGE_SETS: dict[str, Callable[[Sequence[SpeciesFacts], int, str], PageSet]] = {
+    "VisRAG-ArXiv": plan_figures,
+    "VisRAG-Plot": plan_plots,
+    "VisRAG-Slide": plan_slides,
+    "VisRAG-Doc": plan_documents,
+}
+"""The paper's name → what plans it from species, number of questions and seed."""
+
+
+def colors_chart(page_id: str, pair: Pair, name: str, what: str = LOOK) -> Page:
+    """Plan a chart of how many observers named which color for a part: the most its main one, then
+    the second one of a patterned part; with `what` SECOND, of the pattern alone. The same `name`
+    gives the same counts.
+    """
+    life, part = pair
+    rng = stream(name, "colors")
+    look = life.species.hidden[part.name]
+    colors = [(look.color, _OBSERVERS[MAIN]), (look.second, _OBSERVERS[SECOND])]
+    if what == SECOND:
+        colors = [(look.second, _OBSERVERS[MAIN])]
+    elif what == MAIN or life.is_plain(part):
+        colors = colors[:1]
+    free = [color for color in COLORS if color not in (look.color, look.second)]
+    others = [str(color) for color in rng.choice(free, 2, replace=False)]
+    colors += [(color, _OBSERVERS["other"]) for color in others]
+    counts = [(color, int(rng.integers(*between))) for color, between in colors]
+    bars = [counts[i] for i in rng.permutation(len(counts))]
+    note, facts = describe_part(life, part, what)
+    title, axis = f"{life.species.common_name} ({life.subject})", "Observers who named the color"
+    text = "\n".join([title, note, axis, *(f"{color} {count}" for color, count in bars)])
+    draw = partial(page_renderer.bar_chart, title, note, axis, bars)
+    return Page(page_id, text, facts, draw, "PNG")
+
+
+def _question(query_id: str, pair: Pair, kind: str, pages: Sequence[Page]) -> PageQuestion:
+    question = make_question(pair[0].species, pair[1], kind)
+    page_ids = tuple(page.page_id for page in pages)
+    return PageQuestion(query_id, question.text, page_ids, question.answers)
+
+
+def _article(pair: Pair, number: int) -> Page:
+    life, part = pair
+    sections = life.sections_describing(part)
+
+    def draw() -> Image.Image:
+        picture = page_renderer.draw_portrait(life.species, life.name, 120)
+        page = page_renderer.encyclopedia_page(life.title, sections, picture, number)
+        return page_renderer.add_scan_effects(page, life.name)
+
+    lines = [life.title, *filter(None, chain.from_iterable(sections))]
+    facts = (*life.article_facts(), *describe_part(life, part)[1])
+    return Page(f"encyclopedia-{number:03d}", "\n".join(lines), facts, draw)
+
+
+def _figure(pair: Pair, number: int) -> Page:
+    life, part = pair
+    described, facts = describe_part(life, part)
+    text = (
+        f"Figure {number}. {life.subject}, the {life.species.common_name}. (a) At rest: from"
+        f" outside it is {life.species.outside.color}. (b) {described}"
+    )
+
+    def draw() -> Image.Image:
+        name = f"{life.name}/{part.name}"
+        panels = [page_renderer.draw_portrait(life.species, name, 180)]
+        panels.append(page_renderer.draw_detail(life.species, part, name, 180))
+        return page_renderer.figure(panels, text)
+
+    return Page(f"figure-{number:03d}", text, facts, draw)
+
+
+def _deck(pair: Pair, *, needs_both: bool) -> list[Page]:
+    """A slide that describes the look, or its main color, and one that describes the other color,
+    or says where the species lives.
+    """
+    life, part = pair
+    outside = f"From outside it is {life.species.outside.color}."
+    homes = f"It lives in {life.homes[0]} and {life.homes[1]}.", life.facts(HOME)
+    first = describe_part(life, part, MAIN if needs_both else LOOK)
+    second = describe_part(life, part, SECOND) if needs_both else homes
+    return [_slide(pair, 1, first, outside), _slide(pair, 2, second)]
+
+
+def _slide(pair: Pair, number: int, statement: Statement, *lines: str) -> Page:
+    """A slide with a statement below `lines`. Its id has white space, like ids of files."""
+    life, part = pair
+    species, (text, facts) = life.species, statement
+    lines = (life.subject, *lines, text)
+
+    def draw() -> Image.Image:
+        name = f"{life.name}/{part.name}/{number}"
+        portrait = page_renderer.draw_portrait(species, name, 124)
+        return page_renderer.slide(species.common_name, lines, portrait, species.kind)
+
+    page_id = f"{life.subject} {part.name} {number}.jpg"
+    return Page(page_id, "\n".join([species.common_name, *lines]), facts, draw)
