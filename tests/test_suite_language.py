@@ -82,15 +82,6 @@ def test_an_answer_is_taken_apart_into_one_value_a_claim(world, words, claims):
     assert list(world.language.claims(QUESTION, words)) == claims
 
 
-def test_a_reply_answers_every_line_that_is_asked_for(world):
-    asked = "To which family does Lividus britaensis belong, and in which season is it seen?"
-    said = world.language.claims(asked, "Lanternidae and early summer")
-    assert said == (
-        "Lividus britaensis belongs to the family Lanternidae.",
-        "Lividus britaensis is mostly seen in early summer.",
-    )
-
-
 def test_what_a_part_is_banded_with_is_its_second_color(world):
     def said(words):
         return [fact.sentence for fact in world.language.facts(words)]

@@ -1,8 +1,8 @@
-"""The Field Guide's language, read by rule: facts in sentences, in replies to short
-questions, and in claims.
+"""Reads the Field Guide's language by rule: facts in sentences, in replies to short questions, and
+in claims.
 
-It knows names, parts, colours and patterns, and the sentences that the guide is written
-in; anything else tells it nothing.
+It knows names, parts, colors and patterns, and the sentences that the guide is written in, and
+finds no fact in anything else.
 """
 
 from __future__ import annotations
@@ -11,7 +11,6 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from itertools import chain
 
 from vrag_kit.claims.verdicts import EntailmentLabel
 from vrag_kit.judging.rule_judge import canonical_trait
@@ -30,10 +29,10 @@ from vrag_kit.synthetic.mrag_suite.facts import (
 from vrag_kit.synthetic.mrag_suite.species import SEASONS
 from vrag_kit.synthetic.traits import COLORS, PATTERNS
 
-_KEPT = 10_000  # texts whose facts are remembered: each is held against many claims
+_CACHED_TEXTS = 10_000  # each is compared with many claims
 _PART = re.compile("|".join(sorted(PARTS, key=len, reverse=True)))
-_SEASON = "|".join(SEASONS)
 _NOT = re.compile(r"\b(?:not|never|no longer|isn't|aren't|doesn't)\b")
+_VERB = re.compile(r"\b(?:is|are|was|were|has|have|don't|do|seldom|few)\b")
 _PRONOUN = re.compile(r"\s*(?:It|They|These|Those) (?:is|are)\b")
 _LIST = re.compile(r",|;|\band\b|\bwith\b|\bor\b")
 _SENTENCE = re.compile(r"(?<=[.?!])\s+|\n+")
@@ -42,28 +41,22 @@ _PLAIN = re.compile(r"\bno (?:visible |clear )?patterns?\b")
 _SAYS = {
     FAMILY: re.compile(r"\bfamily:? (?P<value>[A-Z][a-z]+)", re.IGNORECASE),
     HOME: re.compile(r"(?:\blives? (?:not )?in|\bHome:) (?P<value>[^.;]+)"),
-    SEASON: re.compile(rf"(?:\bseen in|\bSeason:) (?P<value>{_SEASON})\b"),
+    SEASON: re.compile(rf"(?:\bseen in|\bSeason:) (?P<value>{'|'.join(SEASONS)})\b"),
 }
-_ASKED = {
-    FAMILY: re.compile(r"\bfamily\b"),
-    SEASON: re.compile(r"\bseason\b"),
-    HOME: re.compile(r"\blives?\b"),
-}
-_FORMS = {FAMILY: "[A-Z][a-z]+", SEASON: _SEASON}
-"""What a bare reply looks like."""
 
 
 @dataclass(frozen=True, slots=True)
 class QuestionTarget:
-    """What a question asks of whom; empty where it does not say, or asks of several."""
+    """What a question about a part asks; empty for what it does not say."""
 
     subject: str = ""
     part: str = ""
-    kinds: tuple[str, ...] = ()
+    kind: str = ""
+    """One of `LOOKS`."""
 
 
 class FieldGuideGrammar:
-    """Reads what is said about the species of `names`, every name → the scientific one;
+    """Reads facts about the species of `names`, which maps every name to the scientific one;
     implements `Grammar`.
     """
 
@@ -72,14 +65,14 @@ class FieldGuideGrammar:
         longest = sorted(self._names, key=len, reverse=True)
         every = "|".join(map(re.escape, longest)) or "(?!)"
         self._name = re.compile(rf"\b(?=[A-Z])(?:{every})")  # looked for at capitals only
-        self._read = lru_cache(maxsize=_KEPT)(self._facts)
+        self._read = lru_cache(maxsize=_CACHED_TEXTS)(self._facts)
 
     def facts(self, text: str, question: str = "") -> list[Fact]:
-        """The facts that a text tells, in order, each once.
+        """Return the facts in a text, in order, without duplicates.
 
-        A sentence without a name is about the one named last, in the text or in the
-        `question` that it answers. A reply of bare words, such as "red and blue", is read
-        as the answer to that question, or to the last one that stands in the text.
+        A sentence without a name is about the one named last, in the text or in the `question` that
+        it answers. A reply of bare words, such as "red and blue", is read as the answer to that
+        question, or to the last one in the text.
         """
         return list(self._read(text, question))
 
@@ -90,39 +83,37 @@ class FieldGuideGrammar:
             if sentence.endswith("?"):
                 topic = self.question_target(sentence)
                 continue
-            topic = replace(topic, subject=self.subject(sentence) or topic.subject)
+            topic = replace(topic, subject=self._subject(sentence) or topic.subject)
             if topic.subject:
                 found += self._facts_of_sentence(sentence, topic)
         return tuple(dict.fromkeys(found))
 
     def claims(self, question: str, words: str) -> tuple[str, ...]:
-        """One sentence for each fact in words that answer a question."""
+        """Return one sentence for each fact in words that answer a question."""
         return tuple(fact.sentence for fact in self.facts(words, question))
 
     def claim(self, sentence: str) -> Fact | None:
-        """The fact of a claim; None for one that is not of this language, or tells
-        several.
-        """
+        """Return the fact of a claim; None for one without a fact, or with several."""
         facts = self.facts(sentence)
         return facts[0] if len(facts) == 1 else None
 
     def relation(self, claim: str, text: str) -> EntailmentLabel | None:
-        """What a text says about a claim; None for a claim that is not of this language."""
+        """Return the relation of a text to a claim; None for a claim without one fact."""
         fact = self.claim(claim)
         return None if fact is None else relation(fact, self.facts(text))
 
     def question_target(self, question: str) -> QuestionTarget:
-        """What a question asks of whom: one look of a part, or lines of the encyclopedia."""
+        """Return what a question asks about which part of which species."""
+        subject = self._subject(question)
         part = _PART.search(question)
-        subject = self.subject(question)
-        if part:
-            return QuestionTarget(subject, part[0], (_look_asked(question),))
-        if len({self._names[name] for name in self._name.findall(question)}) > 1:
+        if not part:
             return QuestionTarget(subject)
-        kinds = [kind for kind, words in _ASKED.items() if words.search(question)]
-        return QuestionTarget(subject, kinds=tuple(kinds))
+        if re.search(r"\bpattern", question):
+            return QuestionTarget(subject, part[0], PATTERN)
+        both = re.search(r"\b(?:two )?colors\b", question)
+        return QuestionTarget(subject, part[0], COLORS_OF_TWO if both else COLOR)
 
-    def subject(self, text: str) -> str:
+    def _subject(self, text: str) -> str:
         """The scientific name of the species named first; "" where none is."""
         found = self._name.search(text)
         return self._names[found[0]] if found else ""
@@ -137,8 +128,8 @@ class FieldGuideGrammar:
             topic = replace(topic, part=part[0])
         elif not told and topic.part and _PRONOUN.match(sentence):
             told = _looks(words, words)
-        elif not told and not _is_sentence(words):
-            told = list(chain.from_iterable(_replied(words, kind) for kind in topic.kinds))
+        elif not told and topic.part and not _VERB.search(words.lower()):
+            told = _replied(words, topic.kind)
         facts = []
         for kind, value in told:
             part_of = topic.part if kind in LOOKS else ""
@@ -148,21 +139,16 @@ class FieldGuideGrammar:
         return facts
 
 
-def _look_asked(question: str) -> str:
-    if re.search(r"\bpattern", question):
-        return PATTERN
-    return COLORS_OF_TWO if re.search(r"\b(?:two )?colors\b", question) else COLOR
-
-
 def _lines(sentence: str) -> Iterator[tuple[str, str]]:
     """(kind, value) of what the encyclopedia tells."""
     for kind, words in _SAYS.items():
         found = words.search(sentence)
         if found is None:
             continue
-        values = _listed(found["value"]) if kind == HOME else [found["value"]]
+        values = _LIST.split(found["value"]) if kind == HOME else [found["value"]]
         for value in values:
-            yield kind, value
+            if value.strip(" ."):
+                yield kind, value.strip(" .")
 
 
 def _looks(words: str, sentence: str) -> list[tuple[str, str]]:
@@ -189,19 +175,11 @@ def _of_pattern(words: str) -> bool:
 
 
 def _replied(words: str, kind: str) -> list[tuple[str, str]]:
-    """(kind, value) in a reply of bare words to what was asked."""
-    if kind in LOOKS:
-        colors, patterns = _traits(words, COLORS), _traits(words, PATTERNS)
-        asked = COLORS_OF_TWO if kind == COLORS_OF_TWO or len(colors) > 1 else COLOR
-        return [*((asked, color) for color in colors), *((PATTERN, each) for each in patterns)]
-    if kind == HOME:
-        return [(kind, each) for each in _listed(words)]
-    return [(kind, each) for each in re.findall(rf"\b(?:{_FORMS[kind]})\b", words)]
-
-
-def _is_sentence(words: str) -> bool:
-    """Whether words are more than a bare reply."""
-    return bool(re.search(r"\b(?:is|are|was|were|has|have|don't|do|seldom|few)\b", words.lower()))
+    """(kind, value) in a reply of bare words to a question about a part."""
+    colors = _traits(words, COLORS)
+    of_color = COLORS_OF_TWO if kind == COLORS_OF_TWO or len(colors) > 1 else COLOR
+    patterns = [(PATTERN, pattern) for pattern in _traits(words, PATTERNS)]
+    return [*((of_color, color) for color in colors), *patterns]
 
 
 def _traits(words: str, values: Mapping[str, object] | Sequence[str]) -> list[str]:
@@ -209,7 +187,3 @@ def _traits(words: str, values: Mapping[str, object] | Sequence[str]) -> list[st
     plain = _PLAIN.sub("plain", words.lower())
     known = map(canonical_trait, re.findall(r"[a-z]+", plain))
     return list(dict.fromkeys(word for word in known if word in values))
-
-
-def _listed(words: str) -> list[str]:
-    return [each.strip(" .") for each in _LIST.split(words) if each.strip(" .")]

@@ -148,7 +148,7 @@ def _long_answer_kinds(target: QuestionTarget) -> list[str]:
     """The traits in a long answer to a question about a part; none for any other question."""
     if not target.part or not target.subject:
         return []
-    return [COLOR, PATTERN, COLORS_OF_TWO] if COLORS_OF_TWO in target.kinds else [COLOR, PATTERN]
+    return [COLOR, PATTERN, COLORS_OF_TWO] if target.kind == COLORS_OF_TWO else [COLOR, PATTERN]
 
 
 def fixed_means(world: GroundTruth | None) -> pd.DataFrame:
