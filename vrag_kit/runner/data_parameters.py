@@ -8,7 +8,7 @@ from typing import Any
 from vrag_kit.errors import VragError, did_you_mean
 from vrag_kit.open import check_data_spec
 from vrag_kit.synthetic.generate import CRAG_MM_EDITIONS, DRAWN, DRAWN_MRAG
-from vrag_kit.synthetic.mrag_suite.opening import suite_edition
+from vrag_kit.synthetic.mrag_suite.drawing import suite_edition
 from vrag_kit.synthetic.real_data import resolve_rows
 from vrag_kit.workspace import path as project_path
 

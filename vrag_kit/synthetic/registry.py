@@ -9,7 +9,7 @@ from vrag_kit.synthetic.crag_mm.drawing import generate_crag_mm
 from vrag_kit.synthetic.generate import CRAG_MM_EDITIONS, DRAWN, DRAWN_MRAG, DRAWN_SUITE
 from vrag_kit.synthetic.guide import generate_field_guide
 from vrag_kit.synthetic.mrag_bench.drawing import generate_mrag_bench
-from vrag_kit.synthetic.mrag_suite.opening import generate_suite_with_guide
+from vrag_kit.synthetic.mrag_suite.drawing import generate_suite
 
 _GENERATORS = (
     (DRAWN, generate_field_guide),
@@ -29,7 +29,7 @@ def generate_edition(edition: str, folder: Path | str) -> str:
         if edition in names:
             return f"{edition} is in {generate(names[edition], folder)}"
     if edition in DRAWN_SUITE:
-        suite, guide = generate_suite_with_guide(edition, folder)
+        suite, guide = generate_suite(edition, folder)
         return f"{edition} is in {suite}, with photographs that are in {guide}"
     known = [*DRAWN, *DRAWN_MRAG, *CRAG_MM_EDITIONS, *DRAWN_SUITE]
     raise VragError(

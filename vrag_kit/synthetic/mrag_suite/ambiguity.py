@@ -13,9 +13,8 @@ from pathlib import Path
 import pandas as pd
 
 from vrag_kit.config import Entry
+from vrag_kit.papers import mrag_suite as paper
 from vrag_kit.papers.mrag_suite.ambiguity import AMBIGUOUS, CLEAR
-from vrag_kit.papers.mrag_suite.detection import detect_with_rule, load_ambiguity_detector
-from vrag_kit.papers.mrag_suite.rewriting import with_rewritten_questions
 from vrag_kit.synthetic.mrag_suite.facts import PARTS
 from vrag_kit.synthetic.organisms import KINDS
 from vrag_kit.synthetic.traits import stream
@@ -134,10 +133,10 @@ def detect_ambiguity(
     for entry in assessors:
         if entry == RULE:
             found[RULE] = {
-                name: detect_with_rule(each, detect_by_rule) for name, each in suite.items()
+                name: paper.detect_with_rule(each, detect_by_rule) for name, each in suite.items()
             }
         else:
-            detector = load_ambiguity_detector(entry, answers_dir, hardware=hardware)
+            detector = paper.load_ambiguity_detector(entry, answers_dir, hardware=hardware)
             found[detector.name] = {name: detector.detect(each) for name, each in suite.items()}
     return found
 
@@ -159,7 +158,7 @@ def rewrite_questions(
     """
     model = None
     if rewriter != PUT_BACK:
-        model = load_ambiguity_detector(rewriter, answers_dir, hardware=hardware)
+        model = paper.load_ambiguity_detector(rewriter, answers_dir, hardware=hardware)
     rewritten, tables = {}, []
     for name, benchmark in suite.items():
         if model is None:
@@ -169,7 +168,7 @@ def rewrite_questions(
             table["question"] = [originals[name].queries[each].text for each in flagged]
         else:
             table = model.rewrite_queries(benchmark, statuses[name])
-        rewritten[name] = with_rewritten_questions(benchmark, table)
+        rewritten[name] = paper.with_rewritten_questions(benchmark, table)
         tables.append(table.assign(dataset=name))
     rewrites = pd.concat(tables, ignore_index=True)
     return rewritten, rewrites[["dataset", "query_id", "original", "question", "detail"]]

@@ -18,14 +18,16 @@ from __future__ import annotations
 from functools import partial
 from pathlib import Path
 
-from vrag_kit.errors import VragError
+from vrag_kit.errors import VragError, did_you_mean
 from vrag_kit.log import track
-from vrag_kit.synthetic.generate import generate_once, read_note
+from vrag_kit.synthetic.generate import DRAWN_SUITE, generate_once, read_note
+from vrag_kit.synthetic.guide import generate_field_guide
 from vrag_kit.synthetic.mrag_suite.charts import write_charts
 from vrag_kit.synthetic.mrag_suite.facts import write_ground_truth
 from vrag_kit.synthetic.mrag_suite.pages import PAGE_SETS, write_pages
 from vrag_kit.synthetic.mrag_suite.species import EDITIONS, extra_species, suite_species
 from vrag_kit.synthetic.mrag_suite.webqa import write_webqa
+from vrag_kit.workspace import path as project_path
 
 WEBQA = "WebQA"
 CHARTS = "Chart-MRAG"
@@ -33,24 +35,43 @@ DRAWN_HERE = (WEBQA, CHARTS, *PAGE_SETS)
 """The data sets without an edition of their own."""
 
 
-def generate_suite(edition: str, folder: Path | str, guide: Path | str) -> Path:
-    """Generate an edition ("full" or "small") in `folder` unless it exists; returns the folder.
-
-    `guide` is the Field Guide of the same edition. Raises `VragError` for another guide, and as
-    `generate_once` does.
+def generate_suite(suite: str, folder: Path | str = "") -> tuple[Path, Path]:
+    """Generate the edition of this name in `folder`, data/<name> unless given, and the Field Guide
+    that it is about, unless they exist; returns both folders. Raises as `suite_edition` and
+    `generate_once` do.
     """
-    note = read_note(Path(guide))
-    wanted = EDITIONS[edition].guide if edition in EDITIONS else note.get("edition")
-    if (note.get("edition"), note.get("complete")) != (wanted, True):
-        raise VragError(
-            f"{guide}: not the complete {wanted} Field Guide, which this edition is drawn from."
-            " Draw it by generate_field_guide."
-        )
-    outputs = [*map(str.lower, DRAWN_HERE), "truth"]
-    draw = partial(_draw, edition, Path(guide))
-    return generate_once(
-        "field-guide-mrag-suite", edition, EDITIONS, folder, draw, outputs, guide_note=note
+    edition = suite_edition(suite)
+    guide = generate_field_guide(edition, project_path(sibling_folder(suite, "")))
+    target = generate_once(
+        "field-guide-mrag-suite",
+        edition,
+        EDITIONS,
+        folder or project_path(f"data/{suite}"),
+        partial(_draw, edition, guide),
+        [*map(str.lower, DRAWN_HERE), "truth"],
+        guide_note=read_note(guide),
     )
+    return target, guide
+
+
+def suite_edition(suite: str) -> str:
+    """Return the edition of a synthetic suite, "full" or "small", by its name; raises `VragError`,
+    with the nearest name, for another one.
+    """
+    if suite not in DRAWN_SUITE:
+        hint = did_you_mean(suite, DRAWN_SUITE)
+        raise VragError(
+            f"mrag_suite is {suite!r}; expected {' or '.join(map(repr, DRAWN_SUITE))}, which are"
+            f" generated, or a mapping of data sets.{hint}"
+        )
+    return DRAWN_SUITE[suite]
+
+
+def sibling_folder(suite: str, benchmark: str) -> str:
+    """Return the folder of the same edition of another benchmark, "-mrag-bench" or, for the Field
+    Guide itself, "".
+    """
+    return f"data/{suite.replace('-mrag-suite', benchmark)}"
 
 
 def ground_truth_file(folder: Path, dataset: str) -> Path:

@@ -5,14 +5,12 @@ with what is known of it, or real ones.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 
 from vrag_kit.benchmarks import captions_only
 from vrag_kit.benchmarks.datasets.collection import Entry, load_collection
 from vrag_kit.errors import VragError, did_you_mean
 from vrag_kit.papers.mrag_suite.printed import DATASETS
 from vrag_kit.papers.mrag_suite.prompts import domain_of
-from vrag_kit.synthetic.generate import DRAWN_SUITE
 from vrag_kit.synthetic.guide import generate_field_guide
 from vrag_kit.synthetic.mrag_bench.drawing import generate_mrag_bench
 from vrag_kit.synthetic.mrag_suite.charts import CHART_TEXTS, CHART_WORDS, ROWS, SENTENCES
@@ -22,6 +20,8 @@ from vrag_kit.synthetic.mrag_suite.drawing import (
     WEBQA,
     generate_suite,
     ground_truth_file,
+    sibling_folder,
+    suite_edition,
 )
 from vrag_kit.synthetic.mrag_suite.facts import read_ground_truth
 from vrag_kit.synthetic.mrag_suite.grammar import FieldGuideGrammar
@@ -73,7 +73,7 @@ def open_suite(
 
 def open_ground_truth(suite: str) -> GroundTruth:
     """Return what is known of a synthetic edition, which is generated if it is missing."""
-    folder, guide = generate_suite_with_guide(suite)
+    folder, guide = generate_suite(suite)
     known = suite_species(EDITIONS[suite_edition(suite)])
     species = {life.subject: life.species for life in known}
     shown = photograph_facts(guide, species)
@@ -87,37 +87,10 @@ def ground_truth_or_none(suite: str | Mapping[str, Entry]) -> GroundTruth | None
     return open_ground_truth(suite) if isinstance(suite, str) else None
 
 
-def suite_edition(suite: str) -> str:
-    """Return the edition of a synthetic suite, "full" or "small", by its name; raises `VragError`,
-    with the nearest name, for another one.
-    """
-    if suite not in DRAWN_SUITE:
-        hint = did_you_mean(suite, DRAWN_SUITE)
-        raise VragError(
-            f"mrag_suite is {suite!r}; expected {' or '.join(map(repr, DRAWN_SUITE))}, which are"
-            f" generated, or a mapping of data sets.{hint}"
-        )
-    return DRAWN_SUITE[suite]
-
-
-def generate_suite_with_guide(suite: str, folder: Path | str = "") -> tuple[Path, Path]:
-    """Generate the edition of this name in `folder`, data/<name> unless given, with the Field Guide
-    that it is about, unless they exist; returns both folders.
-    """
-    edition = suite_edition(suite)
-    guide = generate_field_guide(edition, project_path(_sibling(suite, "")))
-    return generate_suite(edition, folder or project_path(f"data/{suite}"), guide), guide
-
-
-def _sibling(suite: str, benchmark: str) -> str:
-    """The folder of the same edition of another benchmark; "" is the Field Guide itself."""
-    return f"data/{suite.replace('-mrag-suite', benchmark)}"
-
-
 def _entries(suite: str, in_words: Sequence[str]) -> dict[str, Entry]:
     """The entries of the data sets of a synthetic edition."""
     suite_edition(suite)
-    guide, mrag = _sibling(suite, ""), _sibling(suite, "-mrag-bench")
+    guide, mrag = sibling_folder(suite, ""), sibling_folder(suite, "-mrag-bench")
     folders = {name: f"data/{suite}/{name.lower()}" for name in DRAWN_HERE}
     chart_words = CHART_WORDS if CHARTS in in_words else CHART_TEXTS
     entries: dict[str, Entry] = {
@@ -150,8 +123,8 @@ def _generate(suite: str, names: set[str]) -> None:
     """Generate what the data sets of these names need."""
     edition = suite_edition(suite)
     if MRAG_BENCH in names:
-        generate_mrag_bench(edition, project_path(_sibling(suite, "-mrag-bench")))
+        generate_mrag_bench(edition, project_path(sibling_folder(suite, "-mrag-bench")))
     if names.intersection(DRAWN_HERE):
-        generate_suite_with_guide(suite)
+        generate_suite(suite)
     elif VISUAL_RAG in names:
-        generate_field_guide(edition, project_path(_sibling(suite, "")))
+        generate_field_guide(edition, project_path(sibling_folder(suite, "")))
