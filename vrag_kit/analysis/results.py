@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import csv
 import gzip
-import hashlib
 import json
 import re
 import sys
@@ -86,41 +85,35 @@ def result_files(folder: Path) -> list[Path]:
 
 def _read(file: Path, root: Path) -> pd.DataFrame:
     """One file, all cells as text."""
-    table = pd.DataFrame()
     try:
         with file.open(encoding="utf-8-sig", newline="") as lines:
             header, *rows = list(filter(None, csv.reader(lines, strict=True))) or [[]]
-        problem = _wrong_shape(header, rows)
-        if not problem:
-            table = pd.DataFrame(rows, columns=header, dtype=str)
-            problem = _no_number(table)
-    except (OSError, UnicodeDecodeError, csv.Error) as error:
-        problem = str(error)
-    if problem:
-        raise VragError(f"{file}: {problem}. Delete it and run its notebook again.")
+        table = _checked(header, rows)
+    except (OSError, ValueError, csv.Error) as error:
+        raise VragError(f"{file}: {error}. Delete it and run its notebook again.") from error
     folder = file.parent.relative_to(root).as_posix()
     return table.assign(experiment=file.stem, folder="" if folder == "." else folder)
 
 
-def _wrong_shape(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    if not header or len(set(header)) < len(header) or {"folder", "experiment"} & set(header):
-        return (
+def _checked(header: Sequence[str], rows: Sequence[Sequence[str]]) -> pd.DataFrame:
+    """The cells as text. Raises `ValueError` unless columns have names of their own, rows a cell
+    for each, and `_NUMBERS` numbers.
+    """
+    if not header or len({*header, "folder", "experiment"}) < len(header) + 2:
+        raise ValueError(
             f"found the columns {', '.join(header) or 'none'}; expected different column names, and"
             " neither folder nor experiment, which say where the file is"
         )
     for number, row in enumerate(rows, start=1):
         if len(row) != len(header):
-            return f"data row {number}: found {len(row)} cells, expected {len(header)}"
-    return ""
-
-
-def _no_number(table: pd.DataFrame) -> str:
-    for name in table.columns.intersection(list(_NUMBERS)):
-        wrong = table[name].ne("") & pd.to_numeric(table[name], errors="coerce").isna()
+            raise ValueError(f"data row {number}: found {len(row)} cells, expected {len(header)}")
+    table = pd.DataFrame(rows, columns=header, dtype=str)
+    for name, cells in table[table.columns.intersection(_NUMBERS)].items():
+        wrong = cells.ne("") & pd.to_numeric(cells, errors="coerce").isna()
         if wrong.any():
             row = wrong.argmax()
-            return f"data row {row + 1}: {name} is {table[name][row]!r}, expected a number"
-    return ""
+            raise ValueError(f"data row {row + 1}: {name} is {cells[row]!r}, expected a number")
+    return table
 
 
 def _typed(cells: pd.Series) -> pd.Series:
@@ -140,17 +133,11 @@ def _typed(cells: pd.Series) -> pd.Series:
 
 
 SUFFIX = ".answers.jsonl.gz"
-"""The suffix of the file of the table …"""
-ABOUT = ".answers.about.json"
-"""… and of the one with what is common to all rows: column → value, and `_OF`."""
+"""The suffix of a file of answers."""
 NEEDED = ["query_id", "group", "doc_ids", "answer", "status", "score"]
 """The columns of judged answers that saving requires."""
-HOW = ("parameters", "judge_prompt")
-"""Columns of saved answers that are long and mostly the same in all rows: the parameters of the
-notebook that saved them (`notebook_parameters`), and its judge's prompt.
-"""
-_OF = "sha256"
-"""The hash of the table that a file `ABOUT` belongs to."""
+_SAVED = [*NEEDED, "parameters", "judge_prompt"]
+"""The columns that a file of answers has at least."""
 
 
 def notebook_parameters() -> str:
@@ -182,9 +169,8 @@ def save_answers(
     answers_dir: Path | str,
 ) -> None:
     """Saves the table of `judge_answers` in `folder`, a notebook's `figures_dir`, as
-    <name>.answers.jsonl.gz: one line per row, with the columns of `add_questions`. What is the same
-    in all rows of `HOW`, the notebook's parameters and the judge's prompt, is in
-    <name>.answers.about.json. The same answers and parameters give the same bytes.
+    <name>.answers.jsonl.gz: one line per row, with the columns of `add_questions`. The same answers
+    and parameters give the same bytes.
 
     The columns before query_id are the condition of a row: comparisons match answers by them.
     Raises `VragError` for a table without verdicts. In a dry run, and without answers, nothing is
@@ -209,15 +195,10 @@ def save_collection_answers(
         return
     tables = [add_questions(judged[each], suite[each], answers_dir) for each in judged]
     rows = pd.concat(tables, ignore_index=True)
-    alike = {name: rows[name].iloc[0] for name in HOW if rows[name].nunique() == 1}
-    rows = rows.drop(columns=list(alike))
     lines = rows.astype(object).where(rows.notna(), None).to_dict("records")
     text = "".join(f"{json.dumps(line, ensure_ascii=False, default=str)}\n" for line in lines)
     place = Path(folder) / f"{name}{SUFFIX}"
-    data = gzip.compress(text.encode(), mtime=0)
-    about = {**alike, _OF: hashlib.sha256(data).hexdigest()}
-    write_file(place, data)
-    write_file(_about_file(place), json.dumps(about, ensure_ascii=False, indent=1))
+    write_file(place, gzip.compress(text.encode(), mtime=0))
     logger.info(f"saved {len(rows):,} answers in {place.name}")
 
 
@@ -227,7 +208,8 @@ def add_questions(
     """Adds to the table of `judge_answers` question, references (accepted answers), relevant (the
     relevant ones of its doc_ids), relevant_pixel_hashes (of each the hash of its image, as in its
     prompt; "" for a text), and store, the answer store with its prompts; served_model, where an
-    endpoint gave the model's name; and `HOW`. The column benchmark names that of the questions,
+    endpoint gave the model's name; parameters, those of the running notebook
+    (`notebook_parameters`); and judge_prompt. The column benchmark names that of the questions,
     whatever corpus was searched.
     """
     queries = [benchmark.queries[query_id] for query_id in judged["query_id"]]
@@ -296,20 +278,15 @@ def load_answers(place: Path | str, *, only: str = "") -> pd.DataFrame:
     return pd.concat(tables, ignore_index=True)
 
 
-def _about_file(place: Path) -> Path:
-    """The file `ABOUT` of a table."""
-    return place.with_name(place.name.removesuffix(SUFFIX) + ABOUT)
-
-
 def _table(file: Path, name: str) -> pd.DataFrame:
     rows = list(_rows(file))
-    if not rows or not set(NEEDED) <= set(rows[0]):
+    if not rows or not set(_SAVED) <= set(rows[0]):
         found = ", ".join(map(repr, rows[0])) if rows else "no row"
         raise VragError(
-            f"{file} line 1: found {found}; expected {', '.join(NEEDED)}. Run its notebook again:"
+            f"{file} line 1: found {found}; expected {', '.join(_SAVED)}. Run its notebook again:"
             " the answers are stored."
         )
-    table = pd.DataFrame(rows).assign(**_about(file))
+    table = pd.DataFrame(rows)
     table["doc_ids"] = [tuple(each or ()) for each in table["doc_ids"]]
     table.insert(0, "experiment", name)
     return table
@@ -326,17 +303,3 @@ def _rows(file: Path) -> Iterator[Json]:
             f"{file} line {line}: not a table of answers ({error}); expected one JSON object a"
             " line, compressed by gzip. Delete it and run its notebook again."
         ) from error
-
-
-def _about(file: Path) -> Json:
-    """What holds for all rows of a table; nothing without the file beside it."""
-    beside = _about_file(file)
-    if not beside.is_file():
-        return {}
-    about: Json = json.loads(beside.read_text(encoding="utf-8"))
-    if about.pop(_OF, "") != hashlib.sha256(file.read_bytes()).hexdigest():
-        raise VragError(
-            f"{beside}: belongs to other answers than {file.name}. Copy both files of one run, or"
-            " run its notebook again."
-        )
-    return about

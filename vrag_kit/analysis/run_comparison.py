@@ -6,15 +6,14 @@ from __future__ import annotations
 
 import json
 import math
-from collections import Counter
-from collections.abc import Hashable, Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from vrag_kit.analysis.comparisons import holm
-from vrag_kit.analysis.estimates import cluster_mean, clustered_moments, estimate
+from vrag_kit.analysis.comparisons import holm_by_family
+from vrag_kit.analysis.estimates import cluster_mean, cluster_means, clustered_moments
 from vrag_kit.analysis.report_tables import LEVEL, ci_cells, format_p, setting_name
 from vrag_kit.analysis.results import NEEDED
 from vrag_kit.analysis.strata import ALL, LEFT_OUT, NO_STRATUM, sort_strata
@@ -339,9 +338,9 @@ def _text(value: object) -> str:
 
 def paired_tests(pairs: pd.DataFrame) -> pd.DataFrame:
     """Paired tests on `paired_answers`, for each condition by stratum and then over all questions.
-    Columns: those of the condition, stratum, metric, a and b (names of the sides), baseline (that
-    of a), judge_a, judge_b, value_a, value_b (with ci_low_a … ci_high_b), value (b − a), ci_low,
-    ci_high, n, n_groups, n_failed, n_improved, n_worsened, p, p_holm, test, mde, verdict.
+    Columns: those of the condition, stratum, metric, judge_a, judge_b, a and b (names of the
+    sides), baseline (that of a), value_a, value_b (with ci_low_a … ci_high_b), value (b − a),
+    ci_low, ci_high, n, n_groups, n_failed, n_improved, n_worsened, p, test, mde, p_holm, verdict.
 
     Means are over the n questions, in n_groups groups, with a score on both sides; a question's
     draws are averaged first. n_failed counts questions without a score on one side. n_improved and
@@ -355,78 +354,64 @@ def paired_tests(pairs: pd.DataFrame) -> pd.DataFrame:
     significant"; "no score" for n = 0; `DIFFERENT_JUDGES` where different judges scored the two
     sides. A stratum that holds all pairs of a condition has no row of its own.
     """
-    by = condition_columns(pairs)
-    cells: list[tuple[tuple[Hashable, ...], pd.DataFrame]] = []
-    for key, rows in pairs.groupby(by, sort=False, dropna=False):
-        cells += [((*key, stratum), part) for stratum, part in _by_stratum(rows)]
-    family = Counter(key[-1] for key, _ in cells)
-    names = [*by, "stratum"]
-    table = pd.DataFrame(
-        [
-            dict(zip(names, key, strict=True)) | _test(part, LEVEL / family[key[-1]])
-            for key, part in cells
-        ]
-    )
-    table["p_holm"] = table.groupby("stratum")["p"].transform(lambda p: holm(p.to_numpy(float)))
+    names, scale = [*condition_columns(pairs), "stratum"], scale_of(pairs)
+    cells, both = _by_stratum(pairs, names[:-1]), ["score_a", "score_b"]
+    scores = cells[both].astype(float)
+    cells[both] = scores.where(scores.notna().all(axis=1))
+    queries = cells.groupby([*names, "query_id", "group"], sort=False, dropna=False)
+    means = queries[both].mean().reset_index()
+    means["score"] = (means["score_b"] - means["score_a"]).round(12)
+    rows = cells.assign(different=judges_differ(cells)).groupby(names, sort=False, dropna=False)
+    table = rows[["judge_a", "judge_b"]].agg(lambda used: " | ".join(used.unique())).reset_index()
+    table.insert(len(names), "metric", "score")
+    a, b = pairs["a"].iloc[0], pairs["b"].iloc[0]
+    table = table.assign(a=a, b=b, baseline=a)
+    for suffix, ends in (("_a", scale), ("_b", scale), ("", scale.differences)):
+        values = means.assign(value=means[f"score{suffix}"])
+        values = values.assign(score_min=ends.worst, score_max=ends.best)
+        numbers = cluster_means(values, names)[["value", "ci_low", "ci_high"]]
+        table = table.join(numbers.add_suffix(suffix))
+    family = table.groupby("stratum")["metric"].transform("size")
+    parts = means.groupby(names, sort=False, dropna=False)
+    levels = zip(parts, LEVEL / family, strict=True)
+    table = table.join(pd.DataFrame([_test(part, scale, level) for (_, part), level in levels]))
+    table["p_holm"] = holm_by_family(table, ["stratum"])
     outside = (table["ci_low"] > 0) | (table["ci_high"] < 0)
+    lasts = outside & (table["p_holm"] < LEVEL)
     table["verdict"] = np.select(
-        [
-            [bool(judges_differ(part).any()) for _, part in cells],
-            table["n"] == 0,
-            ~(outside & (table["p_holm"] < LEVEL)),
-            table["value"] > 0,
-        ],
+        [rows["different"].any().to_numpy(), table["n"] == 0, ~lasts, table["value"] > 0],
         [DIFFERENT_JUDGES, "no score", "not significant", "higher"],
         "lower",
     )
     return table
 
 
-def _by_stratum(rows: pd.DataFrame) -> Iterator[tuple[str, pd.DataFrame]]:
-    """Each stratum of the pairs, unless it holds all of them, and all of them."""
-    for name in sort_strata(rows["stratum"]):
-        inside = rows["stratum"] == name
-        if name != NO_STRATUM and not inside.all():
-            yield name, rows[inside]
-    yield ALL, rows
+def _by_stratum(pairs: pd.DataFrame, by: list[str]) -> pd.DataFrame:
+    """The pairs of each condition by stratum, unless one holds all of them, and all of them."""
+    parts = []
+    for _, rows in pairs.groupby(by, sort=False, dropna=False):
+        strata = sort_strata(set(rows["stratum"]) - {NO_STRATUM})
+        if len(set(rows["stratum"])) > 1:
+            parts += [rows[rows["stratum"] == name] for name in strata]
+        parts.append(rows.assign(stratum=ALL))
+    return pd.concat(parts, ignore_index=True)
 
 
-def _test(part: pd.DataFrame, level: float) -> dict[str, object]:
-    """The columns of `paired_tests` after stratum, for one row."""
-    scores = ["score_a", "score_b"]
-    known = part.astype(dict.fromkeys(scores, float)).dropna(subset=scores)
-    means = known.groupby(["query_id", "group"], sort=False)[scores].mean().reset_index()
-    groups, scale = means["group"], scale_of(part)
-    difference = (means["score_b"] - means["score_a"]).round(12).to_numpy(float)
-    name = str(part["a"].iloc[0])
-    row: dict[str, object] = {"metric": "score", "a": name, "b": part["b"].iloc[0]}
-    row |= {"baseline": name}
-    for side in ("judge_a", "judge_b"):
-        row[side] = " | ".join(part[side].unique())
-    for end, values in means[scores].assign(difference=difference).items():
-        ends = scale.differences if end == "difference" else scale
-        found = estimate(values.to_numpy(float), groups, scale=ends)
-        numbers = {"value": found.value, "ci_low": found.ci_low, "ci_high": found.ci_high}
-        suffix = str(end).removeprefix("score").removeprefix("difference")
-        row |= {f"{name}{suffix}": number for name, number in numbers.items()}
-    test, p = "", math.nan
-    mde = math.nan
-    if len(means):
+def _test(part: pd.DataFrame, scale: Scale, level: float) -> dict[str, object]:
+    """The columns of `paired_tests` from n to mde for the questions of one row, with tests at
+    `level`.
+    """
+    known = part.dropna(subset="score")
+    difference, groups = known["score"].to_numpy(float), known["group"]
+    test, p, mde = "", math.nan, math.nan
+    if len(known):
         p, test = sign_flip_test(difference, groups), "exact sign-flip test"
         if math.isnan(p):
             p, test = cluster_mean(difference, groups, scale.differences).p_value(), "t"
         mde = minimum_detectable_difference(difference, groups, scale, level=level)
-    return row | {
-        "n": len(means),
-        "n_groups": groups.nunique(),
-        "n_failed": part["query_id"].nunique() - len(means),
-        "n_improved": int((difference > 0).sum()),
-        "n_worsened": int((difference < 0).sum()),
-        "p": p,
-        "p_holm": math.nan,
-        "test": test,
-        "mde": mde,
-    }
+    counts = {"n": len(known), "n_groups": groups.nunique(), "n_failed": len(part) - len(known)}
+    changed = {"n_improved": (difference > 0).sum(), "n_worsened": (difference < 0).sum()}
+    return {**counts, **changed, "p": p, "test": test, "mde": mde}
 
 
 def judges_differ(pairs: pd.DataFrame) -> pd.Series:
@@ -465,7 +450,3 @@ def paired_tests_table(differences: pd.DataFrame, pairs: pd.DataFrame) -> pd.Dat
         "verdict (B against A)": differences["verdict"],
     }
     return table.assign(**columns)
-
-
-def _mde(difference: float) -> str:
-    return ABSENT if math.isnan(difference) else f"{difference:.1f}"
