@@ -14,9 +14,6 @@ import pytest
 from sklearn.metrics import cohen_kappa_score
 
 from vrag_kit.analysis import (
-    change_over_k,
-    detect_abstention,
-    detector_agreement,
     mean_scores,
     per_query,
     selective_accuracy,
@@ -25,6 +22,9 @@ from vrag_kit.benchmarks import load_visual_rag
 from vrag_kit.judging import RuleJudge, judge_answers
 from vrag_kit.papers import published
 from vrag_kit.papers.visual_rag import (
+    change_over_k,
+    detect_abstention,
+    detector_agreement,
     published_change_over_k,
     published_selective_accuracy,
     with_uncertainty,

@@ -17,15 +17,15 @@ from scipy import stats
 from statsmodels.stats.multitest import multipletests
 
 from vrag_kit.analysis import (
-    association,
     change_from_smallest_k,
     cluster_means,
-    estimate,
     paired_differences,
     settings_table,
     to_percent,
 )
+from vrag_kit.analysis.agreement import association
 from vrag_kit.analysis.comparisons import holm
+from vrag_kit.analysis.estimates import estimate
 from vrag_kit.errors import VragError
 from vrag_kit.judging import Scale
 from vrag_kit.papers import published, published_gains

@@ -17,7 +17,8 @@ import pytest
 from conftest import WEIGHTS
 from worded import worded
 
-from vrag_kit.analysis import estimate, paired_differences, per_query
+from vrag_kit.analysis import paired_differences, per_query
+from vrag_kit.analysis.estimates import estimate
 from vrag_kit.benchmarks import ImageFile, load_visual_rag
 from vrag_kit.generation import (
     LocalGenerator,

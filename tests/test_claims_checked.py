@@ -14,7 +14,8 @@ import pandas as pd
 import pytest
 from claim_sheets import block, letters, row
 
-from vrag_kit.analysis import estimate, paired_differences
+from vrag_kit.analysis import paired_differences
+from vrag_kit.analysis.estimates import estimate
 from vrag_kit.benchmarks import ImageFile
 from vrag_kit.claims import (
     ClaimVerdicts,

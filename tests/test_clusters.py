@@ -14,9 +14,9 @@ from hypothesis import strategies as st
 from scipy import linalg, stats
 from timing.coverage import held
 
-from vrag_kit.analysis import estimate, paired_differences
+from vrag_kit.analysis import paired_differences
 from vrag_kit.analysis.comparisons import holm
-from vrag_kit.analysis.estimates import cluster_mean, clustered_moments
+from vrag_kit.analysis.estimates import cluster_mean, clustered_moments, estimate
 from vrag_kit.errors import VragError
 from vrag_kit.judging import Scale
 

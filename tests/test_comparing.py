@@ -458,6 +458,7 @@ def test_two_folders_are_called_by_what_differs(figures: Path, tmp_path: Path) -
 def saved(place: Path, *tables: pd.DataFrame) -> Path:
     """A folder of answers: of each table a notebook, 03 and those after it."""
     few: dict[str, object] = {"question": "Which?", "references": "this", "store": "none"}
+    few |= dict.fromkeys(["parameters", "judge_prompt"], "")
     place.mkdir(parents=True)
     for number, table in enumerate(tables, start=3):
         lines = table.assign(answer_id="x", verdict="", relevant=[[]] * len(table), **few)

@@ -20,9 +20,9 @@ from nbconvert.filters.markdown import markdown2html
 from strange_server import StrangeServer
 
 from vrag_kit.analysis import mean_scores, to_percent
-from vrag_kit.analysis.report_tables import escape_markdown
 from vrag_kit.papers.sources import DataSource
 from vrag_kit.papers.visual_rag import check_statements, show_statements
+from vrag_kit.runner.shown import escape_markdown
 from vrag_kit.tables import style_table
 from vrag_kit.types import Benchmark
 from vrag_kit.widgets import choices_page, labels_table

@@ -12,14 +12,8 @@ import pytest
 from factories import judged_arms
 from scipy import linalg, stats
 
-from vrag_kit.analysis import (
-    cluster_means,
-    estimate,
-    mean_scores,
-    paired_differences,
-    per_query,
-)
-from vrag_kit.analysis.estimates import table_mean
+from vrag_kit.analysis import cluster_means, mean_scores, paired_differences, per_query
+from vrag_kit.analysis.estimates import estimate, table_mean
 from vrag_kit.errors import VragError
 from vrag_kit.judging import Scale
 

@@ -18,7 +18,8 @@ from rouge import Rouge
 from scipy import stats
 from sklearn.metrics import cohen_kappa_score
 
-from vrag_kit.analysis import association, column_means
+from vrag_kit.analysis import column_means
+from vrag_kit.analysis.agreement import association
 from vrag_kit.benchmarks import load_visual_rag
 from vrag_kit.errors import VragError
 from vrag_kit.judging import add_rouge, rouge_recall

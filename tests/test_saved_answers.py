@@ -241,6 +241,6 @@ def test_answers_that_an_earlier_version_saved_are_refused(goose: Path) -> None:
     for name in ("parameters", "judge_prompt"):
         former = json.dumps({key: value for key, value in row.items() if key != name})
         file.write_bytes(gzip.compress(former.encode(), mtime=0))
-        refused = rf"jsonl\.gz line 1: found 'model'.* expected .*{name}.* notebook again"
+        refused = rf"jsonl\.gz line 1: found 'benchmark'.* expected .*{name}.* notebook again"
         with pytest.raises(VragError, match=refused):
             load_answers(goose / "runs/figures")

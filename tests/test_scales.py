@@ -14,11 +14,11 @@ from hypothesis import strategies as st
 from vrag_kit.analysis import (
     agreement,
     corrected_accuracy,
-    estimate,
     mean_scores,
     paired_differences,
     per_query,
 )
+from vrag_kit.analysis.estimates import estimate
 from vrag_kit.errors import VragError
 from vrag_kit.judging import Scale, join_labels, judge_answers, scale_of
 from vrag_kit.judging.human_labels import label_of_score, score_of_label

@@ -9,7 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from vrag_kit.analysis import finding, paired_differences, to_percent
+from vrag_kit.analysis import paired_differences, to_percent
+from vrag_kit.analysis.report_tables import finding
 from vrag_kit.synthetic import data_card_note
 
 ROW = {"value": 6.0, "ci_low": 0.2, "ci_high": 12.0, "p_holm": 0.01, "unit": "percent"}

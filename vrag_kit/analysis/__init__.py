@@ -3,16 +3,12 @@
 from vrag_kit.analysis.abstention import (
     abstention_detection,
     add_has_evidence,
-    change_over_k,
-    detect_abstention,
-    detector_agreement,
     risk_coverage,
     selective_accuracy,
 )
 from vrag_kit.analysis.agreement import (
     agreement,
     agreement_table,
-    association,
     confusion_matrix,
 )
 from vrag_kit.analysis.comparisons import (
@@ -21,12 +17,9 @@ from vrag_kit.analysis.comparisons import (
     paired_differences,
 )
 from vrag_kit.analysis.conversations import (
-    StopRule,
     apply_early_stop,
-    conversation_means,
-    conversation_values,
 )
-from vrag_kit.analysis.estimates import cluster_means, estimate
+from vrag_kit.analysis.estimates import cluster_means
 from vrag_kit.analysis.means import (
     column_means,
     mean_scores,
@@ -38,7 +31,6 @@ from vrag_kit.analysis.report_tables import (
     add_clue_position,
     ci_cells,
     differences_table,
-    finding,
     report_table,
     settings_table,
 )
@@ -59,7 +51,6 @@ from vrag_kit.analysis.run_comparison import (
 from vrag_kit.analysis.strata import assign_stratum, expand_strata, split_by_stratum, trained_groups
 
 __all__ = [
-    "StopRule",
     "abstention_detection",
     "add_clue_position",
     "add_has_evidence",
@@ -68,24 +59,16 @@ __all__ = [
     "agreement_table",
     "apply_early_stop",
     "assign_stratum",
-    "association",
     "broadcast_baseline",
     "change_from_smallest_k",
-    "change_over_k",
     "ci_cells",
     "cluster_means",
     "column_means",
     "config_diff",
     "confusion_matrix",
-    "conversation_means",
-    "conversation_values",
     "corrected_accuracy",
-    "detect_abstention",
-    "detector_agreement",
     "differences_table",
-    "estimate",
     "expand_strata",
-    "finding",
     "flips",
     "judge_bias_check",
     "load_answers",

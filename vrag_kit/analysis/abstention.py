@@ -1,6 +1,4 @@
-"""Detectors of abstention, their agreement, and selective accuracy (Visual-RAG appendix B.4, Table
-8).
-"""
+"""Selective accuracy, detection metrics of abstention, and risk over coverage."""
 
 from __future__ import annotations
 
@@ -11,61 +9,16 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
 
-from vrag_kit.analysis.agreement import association
-from vrag_kit.analysis.comparisons import paired_differences
 from vrag_kit.analysis.estimates import cluster_bootstrap, cluster_means, estimate
 from vrag_kit.analysis.means import ARM, per_query
-from vrag_kit.errors import VragError
-from vrag_kit.judging.abstention import is_abstention
 from vrag_kit.judging.scale import scale_of
 from vrag_kit.tables import require_columns
-from vrag_kit.types import Benchmark, Status
-
-_CELLS = {"both": (1, 1), "only_flag": (1, 0), "only_phrase": (0, 1), "neither": (0, 0)}
-"""Cell → the values of (judge_flag, phrase_match) that it counts."""
+from vrag_kit.types import Benchmark
 
 
-def detect_abstention(judged: pd.DataFrame) -> pd.DataFrame:
-    """Adds two detectors of abstention to the judged answers: 1.0 for an abstention, else 0.0. An
-    empty answer is no abstention.
-
-    judge_flag: the share of the judge's verdicts that mark the answer "No Answer" (Table 12); NaN
-    without a verdict. phrase_match: whether the answer's text says so (`is_abstention`); NaN where
-    the call failed. `abstained` of `judge_answers` combines the two: the flag, or the phrase in an
-    answer that scores nothing.
-    """
-    answers = judged["answer"].where(judged["status"].map(lambda said: Status(said).is_answer))
-    said = answers.map(is_abstention, na_action="ignore").astype(float)
-    return judged.assign(judge_flag=judged["flagged"], phrase_match=said)
-
-
-def _abstains(shares: pd.Series) -> pd.Series:
+def abstains(shares: pd.Series) -> pd.Series:
     """1.0 where at least half of an answer's verdicts abstain, else 0.0; NaN without a verdict."""
     return (shares >= 0.5).astype(float).where(shares.notna())
-
-
-def detector_agreement(judged: pd.DataFrame, *, seed: int = 0) -> pd.DataFrame:
-    """Agreement of the two detectors of abstention: model, both, only_flag, only_phrase, neither
-    (numbers of answers), kappa, ci_low, ci_high, n, n_failed.
-
-    The judge flags an answer when at least half of its verdicts do. Cohen's kappa with an interval
-    over groups; NaN where both detectors find that all answers abstain, or that none does. n counts
-    answers, n_failed those without a verdict.
-    """
-    require_columns(judged, ["model", "group", "answer", "status", "flagged"], "detector_agreement")
-    found = detect_abstention(judged.assign(flagged=_abstains(judged["flagged"])))
-    rows = []
-    for model, part in found.groupby("model", sort=False):
-        kappa = association(
-            part["judge_flag"], part["phrase_match"], part["group"], measure="kappa", seed=seed
-        )
-        cells = [
-            ((part["judge_flag"] == flag) & (part["phrase_match"] == phrase)).sum()
-            for flag, phrase in _CELLS.values()
-        ]
-        rows.append((model, *cells, *kappa))
-    columns = ["model", *_CELLS, "kappa", "ci_low", "ci_high", "n", "n_failed"]
-    return pd.DataFrame(rows, columns=columns)
 
 
 def selective_accuracy(judged: pd.DataFrame, *, by: Sequence[str] = ARM) -> pd.DataFrame:
@@ -90,33 +43,6 @@ def selective_accuracy(judged: pd.DataFrame, *, by: Sequence[str] = ARM) -> pd.D
     plain = queries.mean().rename("accuracy").reset_index()
     means = cluster_means(given, arm).drop(columns="n_failed")
     return plain.merge(means, on=arm).merge(counts, on=arm)
-
-
-def change_over_k(values: pd.DataFrame) -> pd.DataFrame:
-    """Change from the smallest to the largest k of each model and setting: model, setting, ks ("1
-    to 20"), value, ci_low, ci_high, n, n_failed, p, p_holm.
-
-    `values` as `per_query(judged, metric="abstention")` gives; settings with one k are
-    left out. The difference is paired over queries, as in `paired_differences`, in [−1, 1].
-    """
-    by = ["model", "setting", "ks"]
-    changes = paired_differences(
-        smallest_and_largest_k(values), arm="end", by=by, baseline="smallest k"
-    )
-    return changes.drop(columns="end")
-
-
-def smallest_and_largest_k(table: pd.DataFrame) -> pd.DataFrame:
-    """The rows with the smallest and the largest k of each model and setting with several k. `end`
-    marks which one a row has; `ks` names both.
-    """
-    of_arm = table.groupby(["model", "setting"], sort=False)["k"]
-    fewest, most = of_arm.transform("min"), of_arm.transform("max")
-    ends = table.assign(
-        end=table["k"].eq(most).map({False: "smallest k", True: "largest k"}),
-        ks=fewest.astype(str) + " to " + most.astype(str),
-    )
-    return ends[(fewest < most) & (table["k"].eq(fewest) | table["k"].eq(most))]
 
 
 FEWEST = 5
@@ -172,16 +98,12 @@ def abstention_detection(judged: pd.DataFrame, *, by: Sequence[str], seed: int =
     answers of either sort. n counts answers, of the rate or of both; n_failed those without a
     verdict, which are left out.
     """
-    require_columns(judged, _NEEDED, "abstention_detection")
-    if "clue_in_context" not in judged:
-        raise VragError(
-            "abstention_detection: the table has no column 'clue_in_context'; expected that of"
-            " add_has_evidence(judged, benchmark)."
-        )
+    source = "abstention_detection of add_has_evidence(judged, benchmark)"
+    require_columns(judged, [*_NEEDED, "clue_in_context"], source)
     rows: list[tuple[object, ...]] = []
     for key, part in judged.groupby(list(by), sort=False, dropna=False):
         evidence = part["clue_in_context"].astype(bool)
-        declined = _abstains(part["abstained"])
+        declined = abstains(part["abstained"])
         rates = {
             "abstention_hit_rate": estimate(declined[~evidence], part["group"][~evidence]),
             "abstention_false_alarm_rate": estimate(declined[evidence], part["group"][evidence]),
@@ -227,7 +149,7 @@ def risk_coverage(judged: pd.DataFrame, *, by: Sequence[str]) -> pd.DataFrame:
     require_columns(judged, [*_NEEDED, "draw"], "risk_coverage")
     scale = scale_of(judged)
     given = judged.assign(
-        declined=_abstains(judged["abstained"]),
+        declined=abstains(judged["abstained"]),
         earned=judged["score"].where(judged["abstained"] < 0.5),
     )
     prompts = given.groupby([*by, "query_id", "group", "draw"], sort=False, dropna=False)

@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 
 from vrag_kit.analysis.estimates import Estimate, cluster_bootstrap, estimate
-from vrag_kit.analysis.report_tables import ci_cells
+from vrag_kit.analysis.report_tables import ci_cells, report_table
 from vrag_kit.errors import VragError
 from vrag_kit.judging.human_labels import LABEL_SCORES, score_of_label
 from vrag_kit.judging.scale import scale_of
@@ -169,9 +169,6 @@ def agreement_table(sources: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
     the metrics, cells "0.920 [0.880, 0.955]".
     """
     table = pd.concat(sources, names=["source"]).reset_index("source")
-    table = table.assign(cell=ci_cells(table, decimals=3), metric=table["metric"].map(METRICS))
-    rows = ["source", "label_mapping", "n"]
-    wide = table.pivot_table(
-        index=rows, columns="metric", values="cell", aggfunc="first", sort=False
-    )
-    return wide.fillna("").reset_index("n")[["n", *METRICS.values()]]
+    cells, table["metric"] = ci_cells(table, decimals=3), table["metric"].map(METRICS)
+    wide = report_table(table, rows=["source", "label_mapping", "n"], cells=cells, empty="")
+    return wide.reset_index("n")[["n", *METRICS.values()]]

@@ -162,9 +162,7 @@ def holm_by_family(table: pd.DataFrame, asking: Sequence[str]) -> pd.Series:
     """Holm's correction of the column p within each family, the rows that share the values of the
     columns `asking`.
     """
-    if not asking:
-        return pd.Series(holm(table["p"].to_numpy(float)), table.index)
-    families = table.groupby(list(asking), sort=False)["p"]
+    families = table.groupby(list(asking) or np.zeros(len(table)), sort=False)["p"]
     return families.transform(lambda p: holm(p.to_numpy(float)))
 
 

@@ -134,10 +134,8 @@ def _check(judged: pd.DataFrame, keys: Sequence[str], known: pd.Index, benchmark
         )
     if (odd := scores.notna() & ~scores.isin(allowed)).any():
         raise VragError(
-            f"apply_early_stop: row {scores.index[odd][0]}: found the score"
-            f" {scores[odd].iloc[0]:g}, expected one of"
-            f" {', '.join(f'{each:g}' for each in allowed)}. A mean over several verdicts is none"
-            " of them: judge once (judge_samples = 1)."
+            f"apply_early_stop: row {odd.idxmax()}: found the score {scores[odd].iloc[0]:g},"
+            f" expected one of {allowed}. Judge each answer once (judge_samples = 1)."
         )
     if (odd := ~names.isin(known)).any():
         raise VragError(f"apply_early_stop: {names[odd].iloc[0]!r} is no query of {benchmark}.")

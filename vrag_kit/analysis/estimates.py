@@ -171,9 +171,11 @@ def cluster_mean(
     parts: np.ndarray | None = None,
     shares: np.ndarray | None = None,
 ) -> ClusterMean:
-    """The mean of `values` on `scale`, without NaN, at least one, with the rest as in
-    `clustered_moments`. Raises `VragError` for values that are off the scale.
+    """The mean of `values` on `scale`, without NaN, with the rest as in `clustered_moments`; NaN
+    without values. Raises `VragError` for values that are off the scale.
     """
+    if not len(values):
+        return ClusterMean(math.nan, math.nan, math.nan, 0, scale)
     low, high = values.min(), values.max()
     slack = 1e-9 * scale.width
     if low < scale.worst - slack or high > scale.best + slack:
@@ -203,7 +205,6 @@ def table_mean(
     """
     known = per_query.dropna(subset="value")
     parts = shares = None
-    lacking = known.empty
     if weights is not None:
         column = per_query[weights.index.name]
         of_parts = weights.reindex(column.unique())
@@ -214,9 +215,8 @@ def table_mean(
             )
         parts = of_parts.index.get_indexer(pd.Index(known[column.name]))
         shares = (of_parts / of_parts.sum()).to_numpy()
-        lacking |= len(np.unique(parts)) < len(shares)
-    if lacking:
-        return ClusterMean(math.nan, math.nan, math.nan, 0, scale)
+        if len(np.unique(parts)) < len(shares):
+            known = known[:0]
     values = known["value"].to_numpy(float)
     return cluster_mean(values, known["group"], scale, parts=parts, shares=shares)
 
@@ -246,16 +246,13 @@ def estimate(
     equal it allows for unseen groups, exactly; for one group whose values differ it is NaN. Raises
     `VragError` when the lengths differ, and for values that are off the scale.
     """
-    everything, names = np.asarray(values, dtype=float), np.asarray(groups)
-    if len(everything) != len(names):
-        raise VragError(f"found {len(everything)} values but {len(names)} groups.")
-    known = np.isfinite(everything)
-    n, failed = int(known.sum()), int((~known).sum())
-    if not n:
-        return Estimate(math.nan, math.nan, math.nan, 0, failed)
+    every, names = np.asarray(values, dtype=float), np.asarray(groups)
+    if len(every) != len(names):
+        raise VragError(f"found {len(every)} values but {len(names)} groups.")
+    known = np.isfinite(every)
     counted = None if weights is None else weights[known]
-    found = cluster_mean(everything[known], names[known], scale, counted)
-    return Estimate(found.value, *found.interval(level), n, failed)
+    found = cluster_mean(every[known], names[known], scale, counted)
+    return Estimate(found.value, *found.interval(level), int(known.sum()), int((~known).sum()))
 
 
 def cluster_bootstrap(

@@ -72,7 +72,8 @@ def column_means(
     require_columns(judged, ["query_id", "group"], "column_means")
     arm, tables = list(by), []
     for column in columns:
-        per_query = _means_by_query(judged, column, [*arm, *_parts(weights)], scale)
+        parts = [] if weights is None else [str(weights.index.name)]
+        per_query = _means_by_query(judged, column, [*arm, *parts], scale)
         failed = judged.assign(n_failed=judged[column].isna()).groupby(
             arm, sort=False, dropna=False
         )
@@ -126,8 +127,3 @@ def _means_by_query(
     queries = judged.groupby(keys, sort=False, dropna=False)
     means = queries.agg(value=(column, "mean")).reset_index()
     return means.assign(score_min=scale.worst, score_max=scale.best)
-
-
-def _parts(weights: pd.Series | None) -> list[str]:
-    """The column that post-stratification weights need beside those of an arm."""
-    return [] if weights is None else [str(weights.index.name)]

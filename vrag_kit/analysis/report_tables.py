@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Hashable, Mapping, Sequence
-from html import escape
 from typing import Any
 
 import pandas as pd
@@ -115,16 +113,6 @@ def format_p(p: float) -> str:
     while float(f"{p:.{digits}g}") == LEVEL and abs(p - LEVEL) > 1e-9:
         digits += 1
     return f"{p:.{digits}g}"
-
-
-_MARKUP = re.compile(r"[\\`*_{}\[\]|~$]|:(?=//)")
-
-
-def escape_markdown(text: str) -> str:
-    """Escapes a text from data for Markdown: nothing of it becomes a tag, a link, emphasis or a
-    cell, and it stays on its line.
-    """
-    return _MARKUP.sub(r"\\\g<0>", escape(" ".join(text.split()), quote=False))
 
 
 def finding(row: Mapping[Hashable, Any], arm: str, baseline: str) -> str:

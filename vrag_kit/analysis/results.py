@@ -7,7 +7,7 @@ import gzip
 import json
 import re
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from itertools import takewhile
 from pathlib import Path
 
@@ -95,7 +95,7 @@ def _read(file: Path, root: Path) -> pd.DataFrame:
     return table.assign(experiment=file.stem, folder="" if folder == "." else folder)
 
 
-def _checked(header: Sequence[str], rows: Sequence[Sequence[str]]) -> pd.DataFrame:
+def _checked(header: list[str], rows: list[list[str]]) -> pd.DataFrame:
     """The cells as text. Raises `ValueError` unless columns have names of their own, rows a cell
     for each, and `_NUMBERS` numbers.
     """
@@ -108,11 +108,11 @@ def _checked(header: Sequence[str], rows: Sequence[Sequence[str]]) -> pd.DataFra
         if len(row) != len(header):
             raise ValueError(f"data row {number}: found {len(row)} cells, expected {len(header)}")
     table = pd.DataFrame(rows, columns=header, dtype=str)
-    for name, cells in table[table.columns.intersection(_NUMBERS)].items():
+    for name, cells in table[table.columns.intersection(list(_NUMBERS))].items():
         wrong = cells.ne("") & pd.to_numeric(cells, errors="coerce").isna()
         if wrong.any():
-            row = wrong.argmax()
-            raise ValueError(f"data row {row + 1}: {name} is {cells[row]!r}, expected a number")
+            at = wrong.argmax()
+            raise ValueError(f"data row {at + 1}: {name} is {cells[at]!r}, expected a number")
     return table
 
 

@@ -37,6 +37,8 @@ _EACH = (
     *("doc_ids", "relevant", "relevant_pixel_hashes", "answer_id", "store"),
 )
 """Columns of each side, with the suffix _a or _b."""
+_JUDGED = ("judge", "judge_id", "judge_prompt", "served_model")
+"""Columns beside those compared whose values are part of the configuration."""
 ABSENT = "–"
 """The text for a setting that one side lacks."""
 DIFFERENT_JUDGES = "different judges"
@@ -188,8 +190,8 @@ def _chosen(table: pd.DataFrame, choice: Choice, side: str) -> pd.DataFrame:
     require_columns(table, ["benchmark", *_REPEATS, *NEEDED], f"compare: answers of {side}")
     how = condition_columns(table)
     plain = table[how].convert_dtypes().astype(object)
-    judges = table.reindex(columns=["judge", "judge_id"]).astype(object).fillna("")
-    table = table.assign(**plain.where(plain.notna(), ""), **judges)
+    texts = table.reindex(columns=["judge", "judge_id", "stratum"]).astype(object).fillna("")
+    table = table.assign(**plain.where(plain.notna(), ""), **texts)
     for name, value in choice.items():
         values = table[name].astype(str) if name in how else pd.Series("", table.index)
         if str(value) not in set(values):
@@ -222,10 +224,7 @@ def _ambiguous(reason: str, sides: Sequence[pd.DataFrame], columns: Sequence[str
 
 def _strata(pairs: pd.DataFrame) -> pd.Series:
     """The stratum of both sides; `NO_STRATUM` where either lacks one."""
-    if not {"stratum_a", "stratum_b"} <= set(pairs):
-        return pd.Series(NO_STRATUM, pairs.index)
-    a, b = (pairs[f"stratum_{side}"].fillna(NO_STRATUM).astype(str) for side in "ab")
-    a, b = a.str.removesuffix(LEFT_OUT), b.str.removesuffix(LEFT_OUT)
+    a, b = (pairs[f"stratum_{side}"].astype(str).str.removesuffix(LEFT_OUT) for side in "ab")
     both = a.where(a == b, "A: " + a + ", B: " + b)
     return both.mask((a == NO_STRATUM) | (b == NO_STRATUM), NO_STRATUM)
 
@@ -315,19 +314,15 @@ def config_diff(
 def _config(side: pd.DataFrame, named: Sequence[str]) -> pd.Series:
     """(setting, experiment) → its value as text."""
     found: dict[tuple[str, str], str] = {}
+    columns = [name for name in (*named, *_JUDGED) if name in side]
     for experiment, rows in side.groupby("experiment", sort=False):
-        columns = [*named, "judge", "judge_id", "judge_prompt", "served_model"]
-        known = {
-            name: ", ".join(sorted({*map(str, rows[name].dropna())} - {""}))
-            for name in columns
-            if name in rows
-        }
+        values = {name: {*map(str, rows[name].dropna())} - {""} for name in columns}
+        known = {name: ", ".join(sorted(values[name])) for name in columns}
         text = rows["parameters"].iloc[0] if "parameters" in rows else ""
         for given in pd.json_normalize(json.loads(text or "{}")).to_dict("records"):
             known |= {str(name): _text(given[name]) for name in given if name not in known}
         found |= {(name, str(experiment)): text for name, text in known.items()}
-    index = pd.MultiIndex.from_tuples(found, names=["setting", "experiment"])
-    return pd.Series(list(found.values()), index, dtype=object)
+    return pd.Series(found, dtype=object).rename_axis(["setting", "experiment"])
 
 
 def _text(value: object) -> str:
@@ -362,7 +357,7 @@ def paired_tests(pairs: pd.DataFrame) -> pd.DataFrame:
     means = queries[both].mean().reset_index()
     means["score"] = (means["score_b"] - means["score_a"]).round(12)
     rows = cells.assign(different=judges_differ(cells)).groupby(names, sort=False, dropna=False)
-    table = rows[["judge_a", "judge_b"]].agg(lambda used: " | ".join(used.unique())).reset_index()
+    table = rows.agg({"judge_a": _names, "judge_b": _names}).reset_index()
     table.insert(len(names), "metric", "score")
     a, b = pairs["a"].iloc[0], pairs["b"].iloc[0]
     table = table.assign(a=a, b=b, baseline=a)
@@ -386,6 +381,10 @@ def paired_tests(pairs: pd.DataFrame) -> pd.DataFrame:
     return table
 
 
+def _names(judges: pd.Series) -> str:
+    return " | ".join(judges.unique())
+
+
 def _by_stratum(pairs: pd.DataFrame, by: list[str]) -> pd.DataFrame:
     """The pairs of each condition by stratum, unless one holds all of them, and all of them."""
     parts = []
@@ -403,7 +402,8 @@ def _test(part: pd.DataFrame, scale: Scale, level: float) -> dict[str, object]:
     """
     known = part.dropna(subset="score")
     difference, groups = known["score"].to_numpy(float), known["group"]
-    test, p, mde = "", math.nan, math.nan
+    test, p = "", math.nan
+    mde = p
     if len(known):
         p, test = sign_flip_test(difference, groups), "exact sign-flip test"
         if math.isnan(p):

@@ -10,13 +10,13 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
+from html import escape
 from typing import Any
 
 from markupsafe import Markup
 from nbconvert import HTMLExporter
 from nbformat import NotebookNode
 
-from vrag_kit.analysis.report_tables import escape_markdown
 from vrag_kit.runner.books import Cell, Notebook
 from vrag_kit.runner.copies import ADDED
 from vrag_kit.types import Json
@@ -24,6 +24,16 @@ from vrag_kit.types import Json
 _SAVED = re.compile(r'save_figure\(\s*(\w+).*?"((?:\w+/)*\d\d_\w+)"', re.DOTALL)
 _KINDS = ("image/png", "image/jpeg", "image/svg+xml", "text/html", "text/markdown", "text/plain")
 """Of an output that comes in several forms the first of these is shown."""
+
+
+_MARKUP = re.compile(r"[\\`*_{}\[\]|~$]|:(?=//)")
+
+
+def escape_markdown(text: str) -> str:
+    """Escapes a text from data for Markdown: nothing of it becomes a tag, a link, emphasis or a
+    cell, and it stays on its line.
+    """
+    return _MARKUP.sub(r"\\\g<0>", escape(" ".join(text.split()), quote=False))
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from itertools import product
 from math import prod
 
-from vrag_kit.analysis import StopRule
+from vrag_kit.analysis.conversations import StopRule
 from vrag_kit.papers.crag_mm.stop_rule import early_stopping_rule
 
 LENGTHS: Mapping[int, float] = {2: 3, 3: 7, 4: 20, 5: 37, 6: 33}

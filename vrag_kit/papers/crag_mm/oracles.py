@@ -10,7 +10,8 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 
-from vrag_kit.analysis import cluster_means, conversation_values
+from vrag_kit.analysis import cluster_means
+from vrag_kit.analysis.conversations import conversation_values
 from vrag_kit.benchmarks import entity_names
 from vrag_kit.errors import VragError
 from vrag_kit.papers.crag_mm.search import SearchPipeline

@@ -6,12 +6,8 @@ from collections.abc import Mapping, Sequence
 
 import pandas as pd
 
-from vrag_kit.analysis import (
-    conversation_means,
-    conversation_values,
-    paired_differences,
-)
-from vrag_kit.analysis.comparisons import REPEATS
+from vrag_kit.analysis import paired_differences
+from vrag_kit.analysis.conversations import conversation_means, conversation_values
 from vrag_kit.analysis.means import ARM
 from vrag_kit.papers.crag_mm.stop_rule import early_stopping_rule
 from vrag_kit.types import Benchmark
@@ -101,7 +97,7 @@ def _gains(
     """
     tables = []
     for metric, rows in values.items():
-        table = paired_differences(rows, arm=arm, by=list(by), baseline=baseline, repeats=REPEATS)
+        table = paired_differences(rows, arm=arm, by=list(by), baseline=baseline)
         tables.append(table.assign(metric=metric))
     both = pd.concat(tables, ignore_index=True)
     return both[["metric", "baseline", *both.columns.drop(["metric", "baseline"])]]

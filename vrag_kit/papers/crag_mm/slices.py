@@ -6,8 +6,8 @@ from collections.abc import Callable, Mapping, Sequence
 
 import pandas as pd
 
-from vrag_kit.analysis import conversation_values
 from vrag_kit.analysis.comparisons import REPEATS, cluster_difference, holm_by_family
+from vrag_kit.analysis.conversations import conversation_values
 from vrag_kit.analysis.means import ARM
 from vrag_kit.benchmarks.datasets.crag_mm import NAMES
 from vrag_kit.errors import VragError

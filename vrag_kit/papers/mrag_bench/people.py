@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pandas as pd
 
-from vrag_kit.analysis import estimate
+from vrag_kit.analysis.estimates import estimate
 from vrag_kit.errors import VragError
 from vrag_kit.generation.conversation import ANSWER_COLUMNS
 from vrag_kit.judging.multiple_choice import read_choice

@@ -4,6 +4,12 @@ audit, and comparisons of replications with the paper.
 
 from vrag_kit.papers.audit import audit_summary, contradictions
 from vrag_kit.papers.statements import show_statements
+from vrag_kit.papers.visual_rag.abstention import (
+    change_over_k,
+    detect_abstention,
+    detector_agreement,
+    published_change_over_k,
+)
 from vrag_kit.papers.visual_rag.audit import audit, published_tables
 from vrag_kit.papers.visual_rag.audit_figure import audit_figure
 from vrag_kit.papers.visual_rag.audit_runs import run_statistics
@@ -11,7 +17,6 @@ from vrag_kit.papers.visual_rag.benchmark_figure import benchmark_figure
 from vrag_kit.papers.visual_rag.clip_tokens import clip_token_count
 from vrag_kit.papers.visual_rag.derived import (
     gains_vs_judge_bias,
-    published_change_over_k,
     published_gcue,
     published_selective_accuracy,
 )
@@ -90,6 +95,7 @@ __all__ = [
     "audit_summary",
     "benchmark_figure",
     "best_top_k",
+    "change_over_k",
     "check_statements",
     "clip_token_count",
     "compare_gcue_to_paper",
@@ -100,6 +106,8 @@ __all__ = [
     "counterfactual_outcomes",
     "data_source",
     "describe",
+    "detect_abstention",
+    "detector_agreement",
     "differences_from_published",
     "distractor_cost",
     "distractor_cost_by_k",

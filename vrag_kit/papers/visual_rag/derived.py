@@ -1,5 +1,5 @@
 """Quantities derived from the paper's published numbers, in our result format: gCUE, selective
-accuracy, change over k, gains compared with the judge's bias.
+accuracy, gains compared with the judge's bias.
 """
 
 from __future__ import annotations
@@ -9,7 +9,6 @@ from collections.abc import Sequence
 import numpy as np
 import pandas as pd
 
-from vrag_kit.analysis.abstention import smallest_and_largest_k
 from vrag_kit.papers.visual_rag.gcue import LAMBDAS, gcue_from_means
 from vrag_kit.papers.visual_rag.printed import PAPER_QUERIES
 
@@ -65,16 +64,6 @@ def published_selective_accuracy(
     given = 100 - both["value_declined"]
     value = (100 * both["value"] / given).where(given > 0)
     return both.assign(value=value)[["model", "setting", "k", "value", "n"]]
-
-
-def published_change_over_k(table: pd.DataFrame) -> pd.DataFrame:
-    """Computes the change from smallest to largest k from published numbers, such as Table 8:
-    model, setting, ks, value in points, without intervals.
-    """
-    wide = smallest_and_largest_k(table).pivot_table(
-        index=["model", "setting", "ks"], columns="end", values="value", sort=False
-    )
-    return (wide["largest k"] - wide["smallest k"]).rename("value").reset_index()
 
 
 def gains_vs_judge_bias(paper: pd.DataFrame, bias: float) -> pd.DataFrame:

@@ -13,6 +13,7 @@ from vrag_kit.analysis.means import per_query
 from vrag_kit.errors import VragError
 from vrag_kit.generation.contexts import ALONE, BLANK, DUPLICATE, ELSEWHERE, NEAR, SAME
 from vrag_kit.judging.scale import scale_of
+from vrag_kit.papers.visual_rag.abstention import change_over_k
 
 LENGTH = "length"
 INTERFERENCE = "interference"
@@ -87,10 +88,6 @@ def distractor_cost_by_k(judged: pd.DataFrame, *, by: Sequence[str] = ()) -> pd.
     others = values[~values["distractors"].isin([ALONE, BLANK, DUPLICATE])]
     same = [*arm, "query_id", "group", "k"]
     pairs = others.merge(values[is_blank], on=same, suffixes=("", "_of_blank"))
-    fewest, most = pairs["k"].min(), pairs["k"].max()
-    ends = pairs[pairs["k"].isin([fewest, most])].assign(ks=f"{fewest} to {most}")
-    ends["end"] = ends["k"].eq(fewest).map({True: "fewest", False: "most"})
-    ends["value"] -= ends["value_of_blank"]
-    ends = ends.assign(score_min=scale.worst, score_max=scale.best)
-    changes = paired_differences(ends, arm="end", by=["distractors", *arm, "ks"], baseline="fewest")
-    return changes.drop(columns="end")
+    pairs["value"] -= pairs["value_of_blank"]
+    pairs = pairs.assign(score_min=scale.worst, score_max=scale.best)
+    return change_over_k(pairs, by=["distractors", *arm])
