@@ -126,6 +126,7 @@ def displayed(book: nbformat.NotebookNode) -> Iterator[str]:
 
 
 MADE = {
+    "vrag_kit/synthetic/data_card.py: Markdown(note)",  # a notebook's own text
     "vrag_kit/tables.py: table.style",  # `style_table` itself
     "vrag_kit/widgets/cards.py: HTML(page)",  # of cards, each of which escapes
     "vrag_kit/widgets/labelling.py: HTML(table)",

@@ -11,8 +11,8 @@ from vrag_kit.retrieval.compare import (
 from vrag_kit.retrieval.embedding_cache import embed_documents
 from vrag_kit.retrieval.encoders.loading import load_encoder
 from vrag_kit.retrieval.entity_hit_rate import best_threshold, threshold_curve
-from vrag_kit.retrieval.hybrid import reciprocal_rank_fusion
-from vrag_kit.retrieval.metrics import METRICS, evaluate, mean_metrics
+from vrag_kit.retrieval.hybrid import reciprocal_rank_fusion, tfidf_run
+from vrag_kit.retrieval.metrics import METRICS, evaluate, mean_metrics, oracle_run
 from vrag_kit.retrieval.runs import make_run, read_qrels, read_run, write_qrels, write_run
 from vrag_kit.retrieval.services import (
     SearchService,
@@ -37,6 +37,7 @@ __all__ = [
     "load_encoder",
     "make_run",
     "mean_metrics",
+    "oracle_run",
     "read_qrels",
     "read_run",
     "reciprocal_rank_fusion",
@@ -44,6 +45,7 @@ __all__ = [
     "search_all",
     "search_one",
     "text_service",
+    "tfidf_run",
     "threshold_curve",
     "with_regions",
     "write_qrels",

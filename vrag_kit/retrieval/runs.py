@@ -133,7 +133,8 @@ def read_qrels(path: Path | str) -> dict[str, dict[str, int]]:
         before = qrels.setdefault(query_id, {}).setdefault(doc_id, int(label))
         if before != int(label):
             raise VragError(
-                f"{path} line {number}: document {doc_id!r} of query {query_id!r} has two labels."
+                f"{path} line {number}: document {doc_id!r} of query {query_id!r} has two labels,"
+                f" {before} and {label}."
             )
     return qrels
 
