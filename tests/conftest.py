@@ -27,7 +27,7 @@ from vrag_kit.benchmarks import ImageFile, load_visual_rag
 from vrag_kit.processes import available_cores
 from vrag_kit.synthetic import generate_field_guide
 from vrag_kit.synthetic.mrag_bench import generate_mrag_bench, open_mrag_bench
-from vrag_kit.synthetic.pages import EDITIONS, SpeciesPlan, plan_species, species_slots
+from vrag_kit.synthetic.visual_rag.pages import EDITIONS, SpeciesPlan, plan_species, species_slots
 from vrag_kit.types import Benchmark, Document
 
 if TYPE_CHECKING:

@@ -46,7 +46,7 @@ from vrag_kit.runner.dry_run import DryRunReport, dry_run_notebooks
 from vrag_kit.synthetic import crag_mm, mrag_bench
 from vrag_kit.synthetic.mrag_suite import open_suite
 from vrag_kit.synthetic.registry import generate_edition
-from vrag_kit.synthetic.traits import stream
+from vrag_kit.synthetic.world.traits import stream
 from vrag_kit.types import Benchmark, LazyImage, Prompt, ordered
 
 ROOT = Path(__file__).parents[1]

@@ -32,12 +32,17 @@ from vrag_kit.generation.prompts import parse_tagged
 from vrag_kit.judging import RuleJudge, judge_answers
 from vrag_kit.judging.scale import SHARES
 from vrag_kit.papers.visual_rag.prompts import PROMPTS
-from vrag_kit.synthetic.organisms import KINDS
-from vrag_kit.synthetic.pages import EDITIONS, SpeciesPlan, annotation_rows
-from vrag_kit.synthetic.photographs import numbered_species, plan_clue_photo
-from vrag_kit.synthetic.questions import Question, askable_traits, hidden_parts, make_question
-from vrag_kit.synthetic.traits import Species, stream
-from vrag_kit.synthetic.views import draw_photograph
+from vrag_kit.synthetic.visual_rag.pages import EDITIONS, SpeciesPlan, annotation_rows
+from vrag_kit.synthetic.visual_rag.questions import (
+    Question,
+    askable_traits,
+    hidden_parts,
+    make_question,
+)
+from vrag_kit.synthetic.world.organisms import KINDS
+from vrag_kit.synthetic.world.photographs import numbered_species, plan_clue_photo
+from vrag_kit.synthetic.world.traits import Species, stream
+from vrag_kit.synthetic.world.views import draw_photograph
 from vrag_kit.types import Benchmark, Context, Query
 
 ANSWERERS = [str(WEIGHTS / f"field-guide-vlm-{name}") for name in ("few", "many")]

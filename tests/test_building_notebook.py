@@ -13,8 +13,8 @@ import yaml
 from vrag_kit.benchmarks import load_visual_rag
 from vrag_kit.runner.failures import failure_reason
 from vrag_kit.runner.job import LocalPool, run_notebook
-from vrag_kit.synthetic.pages import EDITIONS, plan_species, species_slots
-from vrag_kit.synthetic.traits import accepted_spellings
+from vrag_kit.synthetic.visual_rag.pages import EDITIONS, plan_species, species_slots
+from vrag_kit.synthetic.world.traits import accepted_spellings
 
 ROOT = Path(__file__).parents[1]
 

@@ -22,11 +22,11 @@ from vrag_kit.papers import published
 from vrag_kit.plotting.captions import caption_retrieval_figure
 from vrag_kit.retrieval import embed_documents, evaluate, load_encoder, search_all
 from vrag_kit.retrieval.hybrid import tfidf_run
-from vrag_kit.synthetic.captions import VIEWS, WebQAItem, photo_caption, plan_webqa
-from vrag_kit.synthetic.guide import generate_field_guide
-from vrag_kit.synthetic.organisms import KINDS
-from vrag_kit.synthetic.pages import EDITIONS, SpeciesPlan
-from vrag_kit.synthetic.traits import COLORS, PATTERNS, accepted_spellings
+from vrag_kit.synthetic.visual_rag.captions import VIEWS, WebQAItem, photo_caption, plan_webqa
+from vrag_kit.synthetic.visual_rag.guide import generate_field_guide
+from vrag_kit.synthetic.visual_rag.pages import EDITIONS, SpeciesPlan
+from vrag_kit.synthetic.world.organisms import KINDS
+from vrag_kit.synthetic.world.traits import COLORS, PATTERNS, accepted_spellings
 from vrag_kit.types import Benchmark, Document, Query
 
 

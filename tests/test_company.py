@@ -35,7 +35,10 @@ from vrag_kit.papers.visual_rag.distractors import HARDNESS, INTERFERENCE, LENGT
 from vrag_kit.papers.visual_rag.prompts import PROMPTS
 from vrag_kit.plotting import distractor_cost_figure
 from vrag_kit.retrieval import make_run
-from vrag_kit.synthetic.counterfactual import counterfactual_id, with_contradicting_images
+from vrag_kit.synthetic.visual_rag.counterfactual import (
+    counterfactual_id,
+    with_contradicting_images,
+)
 from vrag_kit.types import Benchmark, Context
 
 K = 5

@@ -22,19 +22,24 @@ from vrag_kit.benchmarks.articles import read_articles
 from vrag_kit.errors import VragError
 from vrag_kit.papers.visual_rag import organism_category, question_kind
 from vrag_kit.synthetic import EDITIONS, generate_field_guide
-from vrag_kit.synthetic.articles import write_article
-from vrag_kit.synthetic.organisms import KINDS
-from vrag_kit.synthetic.pages import SpeciesPlan, annotation_rows, plan_species, species_slots
-from vrag_kit.synthetic.photographs import (
+from vrag_kit.synthetic.visual_rag.articles import write_article
+from vrag_kit.synthetic.visual_rag.pages import (
+    SpeciesPlan,
+    annotation_rows,
+    plan_species,
+    species_slots,
+)
+from vrag_kit.synthetic.visual_rag.questions import askable_traits, hidden_parts, make_question
+from vrag_kit.synthetic.world.organisms import KINDS
+from vrag_kit.synthetic.world.photographs import (
     Photo,
     clue_count,
     numbered_species,
     plan_clue_photo,
     plan_plain_photo,
 )
-from vrag_kit.synthetic.questions import askable_traits, hidden_parts, make_question
-from vrag_kit.synthetic.traits import COLORS, PATTERNS, Species, stream
-from vrag_kit.synthetic.views import CLUE_BLUR, draw_photograph
+from vrag_kit.synthetic.world.traits import COLORS, PATTERNS, Species, stream
+from vrag_kit.synthetic.world.views import CLUE_BLUR, draw_photograph
 from vrag_kit.types import Benchmark
 
 
@@ -231,8 +236,8 @@ def test_the_main_color_of_a_patterned_part_fills_more_of_it_than_the_other() ->
     """Flat pictures of each pattern on a round part: count the pixels of both colours."""
     from PIL import Image
 
-    from vrag_kit.synthetic.shapes import ellipse, paint
-    from vrag_kit.synthetic.traits import PATTERNS, Appearance, draw_pattern
+    from vrag_kit.synthetic.world.shapes import ellipse, paint
+    from vrag_kit.synthetic.world.traits import PATTERNS, Appearance, draw_pattern
 
     for pattern in PATTERNS:
         image = Image.new("RGB", (200, 200))

@@ -35,8 +35,8 @@ from vrag_kit.synthetic.mrag_bench import (
 from vrag_kit.synthetic.mrag_bench.edition import plan_edition
 from vrag_kit.synthetic.mrag_bench.scenarios import make_topic
 from vrag_kit.synthetic.mrag_bench.topics import SpeciesTopic
-from vrag_kit.synthetic.pages import EDITIONS as GUIDES
-from vrag_kit.synthetic.traits import COLORS
+from vrag_kit.synthetic.visual_rag.pages import EDITIONS as GUIDES
+from vrag_kit.synthetic.world.traits import COLORS
 from vrag_kit.types import Benchmark
 
 SMALL = 64  # pixels: hides what 128 hide

@@ -18,7 +18,7 @@ from vrag_kit.judging import judge_answers
 from vrag_kit.papers import mrag_bench as paper
 from vrag_kit.synthetic.mrag_bench import EDITIONS
 from vrag_kit.synthetic.mrag_bench.edition import plan_edition
-from vrag_kit.synthetic.traits import stream
+from vrag_kit.synthetic.world.traits import stream
 from vrag_kit.widgets.multiple_choice import read_choices
 
 FOUR = four_questions()

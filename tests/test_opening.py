@@ -155,7 +155,7 @@ def test_what_a_forecast_draws_in_seconds_is_noted_and_once(
     def copied(edition: str, workers: int, folder: Path) -> None:
         shutil.copytree(guide_folder, folder, dirs_exist_ok=True)
 
-    monkeypatch.setattr("vrag_kit.synthetic.guide._draw", copied)
+    monkeypatch.setattr("vrag_kit.synthetic.visual_rag.guide._draw", copied)
     monkeypatch.chdir(tmp_path)
     with dry_run(tmp_path / "scratch"), collect_notes() as notes:
         open_benchmark("field-guide-small")

@@ -39,9 +39,9 @@ from vrag_kit.building.species import SpeciesFolder, read_species_folders
 from vrag_kit.errors import VragError
 from vrag_kit.generation import AnswerStore
 from vrag_kit.generation.remote.providers import ENDPOINTS
-from vrag_kit.synthetic.organisms import KINDS
-from vrag_kit.synthetic.questions import make_question
-from vrag_kit.synthetic.traits import generate_species_traits, stream
+from vrag_kit.synthetic.visual_rag.questions import make_question
+from vrag_kit.synthetic.world.organisms import KINDS
+from vrag_kit.synthetic.world.traits import generate_species_traits, stream
 
 GRASS = "rescuegrass (scientific name: Bromus catharticus)"
 COLOR = f"What color are the anthers of {GRASS}?"

@@ -30,7 +30,7 @@ from vrag_kit.synthetic.mrag_suite.facts import COLOR, COLORS_OF_TWO, PATTERN, F
 from vrag_kit.synthetic.mrag_suite.ground_truth import GroundTruth, OracleClaimChecker
 from vrag_kit.synthetic.mrag_suite.pages import PAGE_SETS
 from vrag_kit.synthetic.mrag_suite.species import EDITIONS, extra_species
-from vrag_kit.synthetic.traits import COLORS, PATTERNS
+from vrag_kit.synthetic.world.traits import COLORS, PATTERNS
 from vrag_kit.types import Benchmark
 
 SMALL = "field-guide-mrag-suite-small"

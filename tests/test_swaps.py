@@ -15,14 +15,14 @@ from PIL import Image, ImageFilter
 from vrag_kit.errors import VragError
 from vrag_kit.generation import gt_clue, one_in_k
 from vrag_kit.judging import load_judge
-from vrag_kit.synthetic.counterfactual import (
+from vrag_kit.synthetic.visual_rag.counterfactual import (
     CounterfactualImage,
     counterfactual_benchmark,
     counterfactual_id,
     with_counterfactual_clues,
 )
-from vrag_kit.synthetic.shapes import part_map
-from vrag_kit.synthetic.views import compose_view, draw_photograph
+from vrag_kit.synthetic.world.shapes import part_map
+from vrag_kit.synthetic.world.views import compose_view, draw_photograph
 from vrag_kit.types import Benchmark
 
 SMALL = "field-guide-small"
@@ -48,7 +48,7 @@ def mask_of(drawn: CounterfactualImage, part: str) -> np.ndarray:
 def test_with_its_own_values_a_clue_is_drawn_to_the_byte_as_the_guide_has_it(
     guide: Benchmark, world: Benchmark
 ) -> None:
-    from vrag_kit.synthetic.counterfactual import _found
+    from vrag_kit.synthetic.visual_rag.counterfactual import _found
 
     for query_id, query in guide.queries.items():
         species, _ = _found("small", query)
@@ -57,7 +57,7 @@ def test_with_its_own_values_a_clue_is_drawn_to_the_byte_as_the_guide_has_it(
 
 
 def test_only_the_asked_parts_pixels_differ(guide: Benchmark, world: Benchmark) -> None:
-    from vrag_kit.synthetic.counterfactual import _found
+    from vrag_kit.synthetic.visual_rag.counterfactual import _found
 
     compared = 0
     for query_id, query in guide.queries.items():
@@ -141,7 +141,7 @@ def test_a_part_of_the_guide_swaps_as_the_whole(guide: Benchmark, world: Benchma
 def test_a_page_is_planned_when_a_picture_of_it_is_drawn_and_once_by_all_threads(
     guide: Benchmark,
 ) -> None:
-    from vrag_kit.synthetic.counterfactual import _views
+    from vrag_kit.synthetic.visual_rag.counterfactual import _views
 
     _views.cache_clear()
     drawn = pictures(counterfactual_benchmark(SMALL, guide), next(iter(guide.queries)))

@@ -12,7 +12,7 @@ from conftest import WEIGHTS
 from vrag_kit.retrieval import load_encoder
 from vrag_kit.synthetic.crag_mm.entities import EntityWorld, describe_appearance
 from vrag_kit.synthetic.crag_mm.images import QUALITIES, egocentric_image, reference_image
-from vrag_kit.synthetic.traits import Species
+from vrag_kit.synthetic.world.traits import Species
 
 NAME = "field-guide-egocentric"
 

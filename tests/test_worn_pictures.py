@@ -9,8 +9,8 @@ import pytest
 from PIL import Image, ImageFilter
 
 from vrag_kit.synthetic.crag_mm.images import QUALITIES, Box, egocentric_image, reference_image
-from vrag_kit.synthetic.organisms import KINDS
-from vrag_kit.synthetic.photographs import numbered_species
+from vrag_kit.synthetic.world.organisms import KINDS
+from vrag_kit.synthetic.world.photographs import numbered_species
 
 SIZE = (72, 96)
 SPECIES = [numbered_species("worn", kind, 0) for kind in KINDS]

@@ -17,7 +17,7 @@ from vrag_kit.synthetic.crag_mm.entities import Entity, EntityWorld, with_articl
 from vrag_kit.synthetic.crag_mm.questions import RECOGNITION
 from vrag_kit.synthetic.crag_mm.vocabulary import choose, choose_by_share
 from vrag_kit.synthetic.crag_mm.web_pages import GENERAL, WebPage, general_page, pages_about
-from vrag_kit.synthetic.traits import stream
+from vrag_kit.synthetic.world.traits import stream
 
 UNKNOWN = "I don't know"
 _PAGES = {0: 0.15, 1: 0.3, 2: 0.3, 3: 0.25}  # pages about an entity → share

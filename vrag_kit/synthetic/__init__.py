@@ -1,13 +1,13 @@
 """The Field Guide: invented species, drawn, stored and read exactly like the real benchmark."""
 
-from vrag_kit.synthetic.counterfactual import (
+from vrag_kit.synthetic.data_card import data_card_note
+from vrag_kit.synthetic.visual_rag.counterfactual import (
     counterfactual_benchmark,
     with_contradicting_images,
     with_counterfactual_clues,
 )
-from vrag_kit.synthetic.data_card import data_card_note
-from vrag_kit.synthetic.guide import generate_field_guide
-from vrag_kit.synthetic.pages import EDITIONS
+from vrag_kit.synthetic.visual_rag.guide import generate_field_guide
+from vrag_kit.synthetic.visual_rag.pages import EDITIONS
 
 __all__ = [
     "EDITIONS",

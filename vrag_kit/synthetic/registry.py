@@ -7,9 +7,9 @@ from pathlib import Path
 from vrag_kit.errors import VragError, did_you_mean
 from vrag_kit.synthetic.crag_mm.drawing import generate_crag_mm
 from vrag_kit.synthetic.generate import CRAG_MM_EDITIONS, DRAWN, DRAWN_MRAG, DRAWN_SUITE
-from vrag_kit.synthetic.guide import generate_field_guide
 from vrag_kit.synthetic.mrag_bench.drawing import generate_mrag_bench
 from vrag_kit.synthetic.mrag_suite.drawing import generate_suite
+from vrag_kit.synthetic.visual_rag.guide import generate_field_guide
 
 _GENERATORS = (
     (DRAWN, generate_field_guide),

@@ -25,7 +25,7 @@ from vrag_kit.synthetic.crag_mm.questions import (
     follow_up,
 )
 from vrag_kit.synthetic.crag_mm.vocabulary import choose, choose_by_share
-from vrag_kit.synthetic.traits import stream
+from vrag_kit.synthetic.world.traits import stream
 
 TYPE_SHARES = {
     RECOGNITION: 0.07,

@@ -21,7 +21,7 @@ from vrag_kit.synthetic.crag_mm.conversations import (
 from vrag_kit.synthetic.crag_mm.entities import Entity, EntityWorld, NameGenerator
 from vrag_kit.synthetic.crag_mm.vocabulary import T, choose_by_share
 from vrag_kit.synthetic.crag_mm.web_pages import GENERAL, WebPage, general_page, pages_about
-from vrag_kit.synthetic.traits import stream
+from vrag_kit.synthetic.world.traits import stream
 
 QUESTIONS_AN_ENTITY = 2  # single-turn questions about one entity, each with its picture
 _LOOK_ALIKES = {1: 0.7, 2: 0.3}

@@ -29,8 +29,8 @@ from vrag_kit.synthetic.crag_mm.vocabulary import (
     choose_by_share,
     join_words,
 )
-from vrag_kit.synthetic.organisms import KINDS
-from vrag_kit.synthetic.traits import COLORS, PATTERNS, Appearance, Species, stream
+from vrag_kit.synthetic.world.organisms import KINDS
+from vrag_kit.synthetic.world.traits import COLORS, PATTERNS, Appearance, Species, stream
 
 _SHARE = 4
 _PATTERN_SHARES = {"plain": 0.1, "spotted": 0.3, "banded": 0.3, "bordered": 0.3}

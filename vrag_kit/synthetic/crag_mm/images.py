@@ -10,9 +10,9 @@ import numpy as np
 from PIL import Image, ImageFilter
 
 from vrag_kit.synthetic.mrag_bench.painting import OUTSIDE_POSE, view_showing
-from vrag_kit.synthetic.shapes import Shape, paint, part_map, rgb
-from vrag_kit.synthetic.traits import Species, stream
-from vrag_kit.synthetic.views import View, compose_view, draw_photograph, sample_view
+from vrag_kit.synthetic.world.shapes import Shape, paint, part_map, rgb
+from vrag_kit.synthetic.world.traits import Species, stream
+from vrag_kit.synthetic.world.views import View, compose_view, draw_photograph, sample_view
 
 QUALITIES = ("normal", "low light", "blurred", "truncated", "occluded", "rotated")
 """The names that CRAG-MM gives them."""

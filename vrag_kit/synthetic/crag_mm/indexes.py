@@ -19,7 +19,7 @@ from vrag_kit.papers.crag_mm.parameters import index_folders
 from vrag_kit.synthetic.crag_mm.edition import CragMMEdition, EntityEntry, Split
 from vrag_kit.synthetic.crag_mm.images import reference_image
 from vrag_kit.synthetic.crag_mm.web_pages import SITE
-from vrag_kit.synthetic.traits import stream
+from vrag_kit.synthetic.world.traits import stream
 from vrag_kit.types import Json
 
 _JPEG_QUALITY = 88

@@ -14,7 +14,7 @@ import numpy as np
 from vrag_kit.synthetic.crag_mm.edition import EDITIONS, EntityEntry, plan_edition
 from vrag_kit.synthetic.crag_mm.entities import Entity, with_article
 from vrag_kit.synthetic.crag_mm.web_pages import SITE, WebPage, pages_about
-from vrag_kit.synthetic.traits import stream
+from vrag_kit.synthetic.world.traits import stream
 from vrag_kit.types import Benchmark, DocId, Document
 
 PAGES = {"head": 16, "torso": 10, "tail": 6}

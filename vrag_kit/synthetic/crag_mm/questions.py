@@ -13,7 +13,7 @@ import numpy as np
 
 from vrag_kit.synthetic.crag_mm.entities import Entity
 from vrag_kit.synthetic.crag_mm.vocabulary import GROUNDS, MONTHS, REGIONS, choose
-from vrag_kit.synthetic.traits import PATTERNS
+from vrag_kit.synthetic.world.traits import PATTERNS
 
 RECOGNITION = "simple-recognition"
 KNOWLEDGE = "simple-knowledge"

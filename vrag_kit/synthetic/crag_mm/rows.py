@@ -27,8 +27,8 @@ from vrag_kit.synthetic.parquet import (
     image_cell,
     parquet_bytes,
 )
-from vrag_kit.synthetic.shapes import part_map
-from vrag_kit.synthetic.views import compose_view
+from vrag_kit.synthetic.world.shapes import part_map
+from vrag_kit.synthetic.world.views import compose_view
 from vrag_kit.types import Json
 
 SINGLE_TURN, MULTI_TURN = "single-turn", "multi-turn"

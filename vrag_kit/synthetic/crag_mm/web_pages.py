@@ -11,7 +11,7 @@ import numpy as np
 
 from vrag_kit.synthetic.crag_mm.entities import WEB_FACTS, Entity, EntityWorld, with_article
 from vrag_kit.synthetic.crag_mm.vocabulary import DESCRIBERS, REGIONS
-from vrag_kit.synthetic.traits import stream
+from vrag_kit.synthetic.world.traits import stream
 
 SENTENCES = {
     "look": "{name} is {look}.",

@@ -14,8 +14,8 @@ from vrag_kit.synthetic.mrag_bench.scenarios import (
     nameable_species,
 )
 from vrag_kit.synthetic.mrag_bench.topics import Topic
-from vrag_kit.synthetic.organisms import KINDS
-from vrag_kit.synthetic.traits import stream
+from vrag_kit.synthetic.world.organisms import KINDS
+from vrag_kit.synthetic.world.traits import stream
 
 N_EXAMPLES = 5  # ground-truth pictures of a question; in Incomplete 1
 QUESTIONS_A_TOPIC = 5 / 3  # of three topics, two have two questions and one has one

@@ -10,11 +10,11 @@ from dataclasses import replace
 import numpy as np
 from PIL import Image, ImageFilter
 
-from vrag_kit.synthetic.organisms import KINDS, HiddenPart
-from vrag_kit.synthetic.photographs import plan_clue_photo
-from vrag_kit.synthetic.shapes import Shape, paint, rgb, transformed
-from vrag_kit.synthetic.traits import Species, stream
-from vrag_kit.synthetic.views import View, draw_photograph, sample_view
+from vrag_kit.synthetic.world.organisms import KINDS, HiddenPart
+from vrag_kit.synthetic.world.photographs import plan_clue_photo
+from vrag_kit.synthetic.world.shapes import Shape, paint, rgb, transformed
+from vrag_kit.synthetic.world.traits import Species, stream
+from vrag_kit.synthetic.world.views import View, draw_photograph, sample_view
 
 OUTSIDE_POSE = {
     "moth": "rest",

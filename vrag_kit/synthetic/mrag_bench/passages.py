@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 
-from vrag_kit.synthetic.articles import HOMES
 from vrag_kit.synthetic.mrag_bench.regions import RegionTopic
 from vrag_kit.synthetic.mrag_bench.topics import (
     OUTSIDE,
@@ -15,8 +14,9 @@ from vrag_kit.synthetic.mrag_bench.topics import (
 )
 from vrag_kit.synthetic.mrag_bench.transformative import damaged, withered, young
 from vrag_kit.synthetic.mrag_bench.trays import CODES, N_CHIPS, Tray
-from vrag_kit.synthetic.organisms import KINDS
-from vrag_kit.synthetic.traits import Appearance, stream
+from vrag_kit.synthetic.visual_rag.articles import HOMES
+from vrag_kit.synthetic.world.organisms import KINDS
+from vrag_kit.synthetic.world.traits import Appearance, stream
 
 _OUTWARD = (
     "This is a {noun} whose {part} {are} {look}{when}.",

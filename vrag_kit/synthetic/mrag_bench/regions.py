@@ -12,11 +12,20 @@ from PIL import Image, ImageFilter
 
 from vrag_kit.synthetic.mrag_bench.painting import OUTSIDE_POSE, place_shapes
 from vrag_kit.synthetic.mrag_bench.topics import TopicQuestion
-from vrag_kit.synthetic.organisms import KINDS
-from vrag_kit.synthetic.photographs import numbered_species
-from vrag_kit.synthetic.shapes import Color, Shape, darker, ellipse, lighter, paint, rgb, smooth
-from vrag_kit.synthetic.traits import stream
-from vrag_kit.synthetic.views import sample_view
+from vrag_kit.synthetic.world.organisms import KINDS
+from vrag_kit.synthetic.world.photographs import numbered_species
+from vrag_kit.synthetic.world.shapes import (
+    Color,
+    Shape,
+    darker,
+    ellipse,
+    lighter,
+    paint,
+    rgb,
+    smooth,
+)
+from vrag_kit.synthetic.world.traits import stream
+from vrag_kit.synthetic.world.views import sample_view
 
 Land = Callable[[np.random.Generator], list[Shape]]
 

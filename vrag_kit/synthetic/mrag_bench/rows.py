@@ -25,7 +25,7 @@ from vrag_kit.synthetic.mrag_bench.perspective import whole
 from vrag_kit.synthetic.mrag_bench.scenarios import SCENARIOS
 from vrag_kit.synthetic.mrag_bench.topics import SpeciesTopic
 from vrag_kit.synthetic.parquet import IMAGE, IMAGES, TEXT, image_cell, parquet_bytes
-from vrag_kit.synthetic.traits import stream
+from vrag_kit.synthetic.world.traits import stream
 from vrag_kit.types import Json
 
 N_RETRIEVED = 5

@@ -26,9 +26,9 @@ from vrag_kit.synthetic.mrag_bench.transformative import (
     young,
 )
 from vrag_kit.synthetic.mrag_bench.trays import make_tray
-from vrag_kit.synthetic.organisms import KINDS
-from vrag_kit.synthetic.photographs import numbered_species
-from vrag_kit.synthetic.traits import Species, stream
+from vrag_kit.synthetic.world.organisms import KINDS
+from vrag_kit.synthetic.world.photographs import numbered_species
+from vrag_kit.synthetic.world.traits import Species, stream
 
 Parts = dict[str, dict[str, tuple[str, ...]]]
 """Kind → part → what its query hides of it."""

@@ -12,9 +12,9 @@ from typing import Protocol
 
 from PIL import Image
 
-from vrag_kit.synthetic.organisms import KINDS
-from vrag_kit.synthetic.photographs import numbered_species
-from vrag_kit.synthetic.traits import COLORS, PATTERNS, Appearance, Species
+from vrag_kit.synthetic.world.organisms import KINDS
+from vrag_kit.synthetic.world.photographs import numbered_species
+from vrag_kit.synthetic.world.traits import COLORS, PATTERNS, Appearance, Species
 
 OUTSIDE = {
     "moth": "forewings",

@@ -17,10 +17,10 @@ from vrag_kit.synthetic.mrag_bench.painting import (
     view_showing,
 )
 from vrag_kit.synthetic.mrag_bench.young import YOUNG
-from vrag_kit.synthetic.organisms import KINDS
-from vrag_kit.synthetic.shapes import Points, Shape, part_map, rgb
-from vrag_kit.synthetic.traits import COLORS, PATTERNS, Appearance, Species, stream
-from vrag_kit.synthetic.views import compose_view, sample_view
+from vrag_kit.synthetic.world.organisms import KINDS
+from vrag_kit.synthetic.world.shapes import Points, Shape, part_map, rgb
+from vrag_kit.synthetic.world.traits import COLORS, PATTERNS, Appearance, Species, stream
+from vrag_kit.synthetic.world.views import compose_view, sample_view
 
 _BROWN = (108, 82, 52)
 

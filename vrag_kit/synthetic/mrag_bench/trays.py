@@ -11,8 +11,8 @@ from PIL import Image, ImageDraw, ImageFilter, ImageFont
 
 from vrag_kit.synthetic.mrag_bench.painting import OUTSIDE_POSE
 from vrag_kit.synthetic.mrag_bench.topics import TopicQuestion
-from vrag_kit.synthetic.organisms import KINDS
-from vrag_kit.synthetic.shapes import (
+from vrag_kit.synthetic.world.organisms import KINDS
+from vrag_kit.synthetic.world.shapes import (
     Color,
     Shape,
     darker,
@@ -22,7 +22,7 @@ from vrag_kit.synthetic.shapes import (
     rgb,
     transformed,
 )
-from vrag_kit.synthetic.traits import COLORS, Species, stream
+from vrag_kit.synthetic.world.traits import COLORS, Species, stream
 
 CODES = {
     "red": "R",

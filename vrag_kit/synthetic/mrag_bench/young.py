@@ -9,8 +9,17 @@ from collections.abc import Callable
 
 import numpy as np
 
-from vrag_kit.synthetic.shapes import Color, Shape, darker, ellipse, lighter, rgb, shaded, smooth
-from vrag_kit.synthetic.traits import COLORS, Species
+from vrag_kit.synthetic.world.shapes import (
+    Color,
+    Shape,
+    darker,
+    ellipse,
+    lighter,
+    rgb,
+    shaded,
+    smooth,
+)
+from vrag_kit.synthetic.world.traits import COLORS, Species
 
 _DOWN = (176, 164, 142)
 _GREEN = (104, 140, 66)

@@ -16,8 +16,8 @@ from vrag_kit.config import Entry
 from vrag_kit.papers import mrag_suite as paper
 from vrag_kit.papers.mrag_suite.ambiguity import AMBIGUOUS, CLEAR
 from vrag_kit.synthetic.mrag_suite.facts import PARTS
-from vrag_kit.synthetic.organisms import KINDS
-from vrag_kit.synthetic.traits import stream
+from vrag_kit.synthetic.world.organisms import KINDS
+from vrag_kit.synthetic.world.traits import stream
 from vrag_kit.types import Benchmark, JsonView, Query, QueryId
 
 RULE = "rule"

@@ -20,7 +20,7 @@ from vrag_kit.synthetic.mrag_suite.pages import (
 )
 from vrag_kit.synthetic.mrag_suite.species import LOOK, MAIN, SECOND, SpeciesFacts, describe_part
 from vrag_kit.synthetic.parquet import IMAGES, TEXT, TEXTS, arrow_schema
-from vrag_kit.synthetic.questions import make_question
+from vrag_kit.synthetic.visual_rag.questions import make_question
 from vrag_kit.types import Json
 
 ROWS = "rows"

@@ -21,12 +21,12 @@ from pathlib import Path
 from vrag_kit.errors import VragError, did_you_mean
 from vrag_kit.log import track
 from vrag_kit.synthetic.generate import DRAWN_SUITE, generate_once, read_note
-from vrag_kit.synthetic.guide import generate_field_guide
 from vrag_kit.synthetic.mrag_suite.charts import write_charts
 from vrag_kit.synthetic.mrag_suite.facts import write_ground_truth
 from vrag_kit.synthetic.mrag_suite.pages import PAGE_SETS, write_pages
 from vrag_kit.synthetic.mrag_suite.species import EDITIONS, extra_species, suite_species
 from vrag_kit.synthetic.mrag_suite.webqa import write_webqa
+from vrag_kit.synthetic.visual_rag.guide import generate_field_guide
 from vrag_kit.workspace import path as project_path
 
 WEBQA = "WebQA"

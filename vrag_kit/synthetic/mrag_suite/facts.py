@@ -12,7 +12,7 @@ from pathlib import Path
 
 from vrag_kit.claims.verdicts import EntailmentLabel
 from vrag_kit.files import write_file
-from vrag_kit.synthetic.organisms import KINDS
+from vrag_kit.synthetic.world.organisms import KINDS
 from vrag_kit.types import DocId
 
 COLOR = "color"

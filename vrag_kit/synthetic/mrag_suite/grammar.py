@@ -27,7 +27,7 @@ from vrag_kit.synthetic.mrag_suite.facts import (
     relation,
 )
 from vrag_kit.synthetic.mrag_suite.species import SEASONS
-from vrag_kit.synthetic.traits import COLORS, PATTERNS
+from vrag_kit.synthetic.world.traits import COLORS, PATTERNS
 
 _CACHED_TEXTS = 10_000  # each is compared with many claims
 _PART = re.compile("|".join(sorted(PARTS, key=len, reverse=True)))

@@ -34,8 +34,8 @@ from vrag_kit.synthetic.mrag_suite.facts import (
 )
 from vrag_kit.synthetic.mrag_suite.grammar import FieldGuideGrammar, QuestionTarget
 from vrag_kit.synthetic.mrag_suite.species import appearance_facts
-from vrag_kit.synthetic.questions import hidden_parts, make_question
-from vrag_kit.synthetic.traits import Species
+from vrag_kit.synthetic.visual_rag.questions import hidden_parts, make_question
+from vrag_kit.synthetic.world.traits import Species
 from vrag_kit.types import Answer, Benchmark, DocId, Document, JsonView, Prompt, Query
 
 if TYPE_CHECKING:

@@ -11,7 +11,6 @@ from vrag_kit.benchmarks.datasets.collection import Entry, load_collection
 from vrag_kit.errors import VragError, did_you_mean
 from vrag_kit.papers.mrag_suite.printed import DATASETS
 from vrag_kit.papers.mrag_suite.prompts import domain_of
-from vrag_kit.synthetic.guide import generate_field_guide
 from vrag_kit.synthetic.mrag_bench.drawing import generate_mrag_bench
 from vrag_kit.synthetic.mrag_suite.charts import CHART_TEXTS, CHART_WORDS, ROWS, SENTENCES
 from vrag_kit.synthetic.mrag_suite.drawing import (
@@ -29,6 +28,7 @@ from vrag_kit.synthetic.mrag_suite.ground_truth import GroundTruth
 from vrag_kit.synthetic.mrag_suite.pages import PAGE_SETS, SIDECAR, WORDS
 from vrag_kit.synthetic.mrag_suite.species import EDITIONS, names_to_species, suite_species
 from vrag_kit.synthetic.mrag_suite.webqa import ANNOTATIONS, photograph_facts
+from vrag_kit.synthetic.visual_rag.guide import generate_field_guide
 from vrag_kit.types import Benchmark
 from vrag_kit.workspace import path as project_path
 

@@ -13,12 +13,12 @@ from pathlib import Path
 import numpy as np
 from PIL import Image, ImageDraw, ImageFont
 
-from vrag_kit.synthetic.organisms import KINDS, HiddenPart
-from vrag_kit.synthetic.photographs import plan_clue_photo
-from vrag_kit.synthetic.plates import draw_plate
-from vrag_kit.synthetic.shapes import Color, darker, lighter
-from vrag_kit.synthetic.traits import COLORS, Species, stream
-from vrag_kit.synthetic.views import SCENES, View, sample_view
+from vrag_kit.synthetic.visual_rag.plates import draw_plate
+from vrag_kit.synthetic.world.organisms import KINDS, HiddenPart
+from vrag_kit.synthetic.world.photographs import plan_clue_photo
+from vrag_kit.synthetic.world.shapes import Color, darker, lighter
+from vrag_kit.synthetic.world.traits import COLORS, Species, stream
+from vrag_kit.synthetic.world.views import SCENES, View, sample_view
 
 INK = (38, 34, 30)
 _WHITE = (255, 255, 255)

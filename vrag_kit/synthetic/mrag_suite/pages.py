@@ -29,10 +29,10 @@ from vrag_kit.synthetic.mrag_suite.species import (
     Statement,
     describe_part,
 )
-from vrag_kit.synthetic.organisms import HiddenPart
 from vrag_kit.synthetic.parquet import IMAGE, NUMBER, TEXT, TEXTS, image_cell, parquet_bytes
-from vrag_kit.synthetic.questions import hidden_parts, make_question
-from vrag_kit.synthetic.traits import COLORS, stream
+from vrag_kit.synthetic.visual_rag.questions import hidden_parts, make_question
+from vrag_kit.synthetic.world.organisms import HiddenPart
+from vrag_kit.synthetic.world.traits import COLORS, stream
 
 SIDECAR = "page_texts.jsonl"
 """The words of the pages, as an OCR program read them (`add_ocr_errors`)."""

@@ -11,7 +11,6 @@ from functools import cache
 from itertools import product
 
 from vrag_kit.benchmarks.articles import split_sentences
-from vrag_kit.synthetic.articles import write_article
 from vrag_kit.synthetic.mrag_suite.facts import (
     COLOR,
     COLORS_OF_TWO,
@@ -21,10 +20,11 @@ from vrag_kit.synthetic.mrag_suite.facts import (
     SEASON,
     Fact,
 )
-from vrag_kit.synthetic.organisms import KINDS, HiddenPart
-from vrag_kit.synthetic.pages import EDITIONS as GUIDES
-from vrag_kit.synthetic.photographs import numbered_species
-from vrag_kit.synthetic.traits import Species, stream
+from vrag_kit.synthetic.visual_rag.articles import write_article
+from vrag_kit.synthetic.visual_rag.pages import EDITIONS as GUIDES
+from vrag_kit.synthetic.world.organisms import KINDS, HiddenPart
+from vrag_kit.synthetic.world.photographs import numbered_species
+from vrag_kit.synthetic.world.traits import Species, stream
 
 SEASONS = ("spring", "early summer", "late summer", "autumn")
 """When a species is seen."""

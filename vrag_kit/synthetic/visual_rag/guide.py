@@ -25,12 +25,11 @@ from pathlib import Path
 from vrag_kit.files import write_file
 from vrag_kit.log import track
 from vrag_kit.processes import available_cores, worker_pool
-from vrag_kit.synthetic.captions import write_webqa
 from vrag_kit.synthetic.generate import generate_once
-from vrag_kit.synthetic.page_drawing import generate_species
-from vrag_kit.synthetic.pages import EDITIONS, species_slots
-from vrag_kit.synthetic.plate_drawing import draw_plates, slots_with_plates
-from vrag_kit.synthetic.species_texts import write_species_texts
+from vrag_kit.synthetic.visual_rag.articles import write_species_texts
+from vrag_kit.synthetic.visual_rag.captions import write_webqa
+from vrag_kit.synthetic.visual_rag.pages import EDITIONS, generate_species, species_slots
+from vrag_kit.synthetic.visual_rag.plates import draw_plates, slots_with_plates
 
 
 def generate_field_guide(edition: str, folder: Path | str, *, workers: int | None = None) -> Path:

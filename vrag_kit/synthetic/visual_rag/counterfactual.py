@@ -22,12 +22,17 @@ from vrag_kit.errors import VragError
 from vrag_kit.generation import gt_clue
 from vrag_kit.generation.contexts import CONTRADICTION, Others
 from vrag_kit.synthetic.generate import DRAWN, VERSION, Source
-from vrag_kit.synthetic.organisms import KINDS
-from vrag_kit.synthetic.pages import EDITIONS, plan_species, species_slots
-from vrag_kit.synthetic.photographs import numbered_species
-from vrag_kit.synthetic.questions import Question, askable_traits, hidden_parts, make_question
-from vrag_kit.synthetic.traits import COLORS, PATTERNS, Appearance, Species, stream
-from vrag_kit.synthetic.views import View, draw_photograph
+from vrag_kit.synthetic.visual_rag.pages import EDITIONS, plan_species, species_slots
+from vrag_kit.synthetic.visual_rag.questions import (
+    Question,
+    askable_traits,
+    hidden_parts,
+    make_question,
+)
+from vrag_kit.synthetic.world.organisms import KINDS
+from vrag_kit.synthetic.world.photographs import numbered_species
+from vrag_kit.synthetic.world.traits import COLORS, PATTERNS, Appearance, Species, stream
+from vrag_kit.synthetic.world.views import View, draw_photograph
 from vrag_kit.types import Benchmark, Context, Document, Query
 
 _QUALITY = 88  # of the guide's own JPEG files

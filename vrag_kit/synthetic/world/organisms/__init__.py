@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from vrag_kit.synthetic.organisms import bird, fish, flower, lizard, moth, mushroom
-from vrag_kit.synthetic.organisms.kind import HiddenPart, OrganismKind
+from vrag_kit.synthetic.world.organisms import bird, fish, flower, lizard, moth, mushroom
+from vrag_kit.synthetic.world.organisms.kind import HiddenPart, OrganismKind
 
 KINDS: dict[str, OrganismKind] = {
     kind.name: kind

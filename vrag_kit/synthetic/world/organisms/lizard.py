@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from vrag_kit.synthetic.organisms.kind import HiddenPart, OrganismKind
-from vrag_kit.synthetic.shapes import Points, Shape, darker, ellipse, shaded, smooth
-from vrag_kit.synthetic.traits import COLORS, Species, draw_pattern
+from vrag_kit.synthetic.world.organisms.kind import HiddenPart, OrganismKind
+from vrag_kit.synthetic.world.shapes import Points, Shape, darker, ellipse, shaded, smooth
+from vrag_kit.synthetic.world.traits import COLORS, Species, draw_pattern
 
 
 def _side(species: Species, fan: float) -> list[Shape]:

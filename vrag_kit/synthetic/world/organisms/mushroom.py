@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from vrag_kit.synthetic.organisms.kind import HiddenPart, OrganismKind
-from vrag_kit.synthetic.shapes import (
+from vrag_kit.synthetic.world.organisms.kind import HiddenPart, OrganismKind
+from vrag_kit.synthetic.world.shapes import (
     Shape,
     darker,
     ellipse,
@@ -14,7 +14,7 @@ from vrag_kit.synthetic.shapes import (
     shrink_toward,
     smooth,
 )
-from vrag_kit.synthetic.traits import COLORS, Species, draw_pattern
+from vrag_kit.synthetic.world.traits import COLORS, Species, draw_pattern
 
 _STEM = (224, 208, 178)
 _CREASE = np.array([0.006, 0.0])

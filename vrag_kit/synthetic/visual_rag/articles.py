@@ -4,12 +4,20 @@ and what is hidden only where the caller says so (standing for Wikipedia).
 
 from __future__ import annotations
 
+import json
+import shutil
 from collections.abc import Sequence
+from pathlib import Path
 
 import numpy as np
 
-from vrag_kit.synthetic.organisms import KINDS, HiddenPart
-from vrag_kit.synthetic.traits import Species, stream
+from vrag_kit.files import write_file
+from vrag_kit.synthetic.visual_rag.pages import EDITIONS
+from vrag_kit.synthetic.visual_rag.plates import SpeciesSlot, guide_slots
+from vrag_kit.synthetic.visual_rag.questions import hidden_parts
+from vrag_kit.synthetic.world.organisms import KINDS, HiddenPart
+from vrag_kit.synthetic.world.photographs import numbered_species
+from vrag_kit.synthetic.world.traits import Species, stream
 
 HOMES = {
     "foliage": ("gardens", "old hedges", "oak woods", "river banks"),
@@ -101,3 +109,45 @@ def _shyly(part: HiddenPart, rng: np.random.Generator) -> str:
     return _pick(rng, _SHY).format(
         part=part.name, is_="are" if part.plural else "is", them="them" if part.plural else "it"
     )
+
+
+TELLING = 4
+"""One of so many questions is answered by its species' article."""
+
+
+def write_species_texts(edition: str, folder: Path) -> None:
+    """Write them into the guide's folder, anew; its questions are there."""
+    seed, every = EDITIONS[edition].seed, guide_slots(edition)
+    told = _trained_questions(seed, folder)
+    write_file(folder / "articles_tell.json", json.dumps([text for _, text in told], indent=1))
+    categories = json.dumps([_category(seed, slot) for slot in every], indent=1)
+    write_file(folder / "categories.json", categories + "\n")
+    shutil.rmtree(folder / "articles", ignore_errors=True)
+    for slot in every:
+        species = numbered_species(seed, slot.kind, slot.number)
+        mine = [text for name, text in told if name == species.scientific_name]
+        parts = [part for part in hidden_parts(species) if any(part.name in text for text in mine)]
+        title, sections = write_article(species, f"{seed}/{slot.kind}/{slot.number}", facts=parts)
+        write_file(folder / "articles" / f"{slot.place:05d}.md", article_markdown(title, sections))
+
+
+def _trained_questions(seed: str, folder: Path) -> list[tuple[str, str]]:
+    """(scientific name, question) of a random quarter of the guide's questions, by a stream
+    of its own: those that the articles answer.
+    """
+    with (folder / "annotations.jsonl").open(encoding="utf-8") as lines:
+        asked = [(row["sn"], row["question"]) for row in map(json.loads, lines)]
+    chosen = stream(seed, "articles that tell").permutation(len(asked))
+    return [asked[number] for number in sorted(chosen[: len(asked) // TELLING])]
+
+
+def _category(seed: str, slot: SpeciesSlot) -> dict[str, object]:
+    species, lineage = numbered_species(seed, slot.kind, slot.number), KINDS[slot.kind].lineage
+    ranks = dict(zip(("kingdom", "phylum", "class", "order", "family"), lineage, strict=True))
+    return {
+        "id": slot.place,
+        "name": species.scientific_name,
+        "common_name": species.common_name,
+        **ranks,
+        "genus": species.genus,
+    }

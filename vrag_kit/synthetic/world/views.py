@@ -9,8 +9,8 @@ from dataclasses import dataclass
 import numpy as np
 from PIL import Image, ImageFilter
 
-from vrag_kit.synthetic.organisms import KINDS
-from vrag_kit.synthetic.shapes import (
+from vrag_kit.synthetic.world.organisms import KINDS
+from vrag_kit.synthetic.world.shapes import (
     Color,
     Shape,
     darker,
@@ -21,7 +21,7 @@ from vrag_kit.synthetic.shapes import (
     transformed,
     visible_shares,
 )
-from vrag_kit.synthetic.traits import Species, stream
+from vrag_kit.synthetic.world.traits import Species, stream
 
 CLUE_SHARE = 0.005  # a part counts as shown when it fills at least this share of the frame…
 CLUE_BLUR = 0.012  # …in a picture no blurrier than this (sigma, in frame widths)

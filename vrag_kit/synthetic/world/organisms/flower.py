@@ -6,9 +6,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from vrag_kit.synthetic.organisms.kind import HiddenPart, OrganismKind
-from vrag_kit.synthetic.shapes import Shape, darker, ellipse, shaded, smooth
-from vrag_kit.synthetic.traits import Species, draw_pattern
+from vrag_kit.synthetic.world.organisms.kind import HiddenPart, OrganismKind
+from vrag_kit.synthetic.world.shapes import Shape, darker, ellipse, shaded, smooth
+from vrag_kit.synthetic.world.traits import Species, draw_pattern
 
 _STEM = (88, 128, 58)
 

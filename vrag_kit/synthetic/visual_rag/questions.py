@@ -6,8 +6,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from vrag_kit.synthetic.organisms import KINDS, HiddenPart
-from vrag_kit.synthetic.traits import Species, accepted_spellings
+from vrag_kit.synthetic.world.organisms import KINDS, HiddenPart
+from vrag_kit.synthetic.world.traits import Species, accepted_spellings
 
 ASKS = ("color", "pattern", "colors")
 

@@ -4,13 +4,22 @@ photographs.
 
 from __future__ import annotations
 
+import json
+import shutil
 import uuid
 from dataclasses import dataclass
+from pathlib import Path
 
-from vrag_kit.synthetic.organisms import KINDS
-from vrag_kit.synthetic.photographs import Photo, numbered_species, plan_photos
-from vrag_kit.synthetic.questions import Question, askable_traits, hidden_parts, make_question
-from vrag_kit.synthetic.traits import Species, stream
+from vrag_kit.synthetic.visual_rag.questions import (
+    Question,
+    askable_traits,
+    hidden_parts,
+    make_question,
+)
+from vrag_kit.synthetic.world.organisms import KINDS
+from vrag_kit.synthetic.world.photographs import Photo, numbered_species, plan_photos
+from vrag_kit.synthetic.world.traits import Species, stream
+from vrag_kit.synthetic.world.views import draw_photograph
 from vrag_kit.types import Json
 
 
@@ -92,3 +101,24 @@ def annotation_rows(page: SpeciesPlan) -> list[Json]:
             }
         )
     return rows
+
+
+_QUALITY = 88  # of the JPEG files
+
+
+def generate_species(
+    edition: FieldGuideEdition, images: Path, index: int, slot: tuple[str, int]
+) -> str:
+    """Draw one species below `images` unless it is there; returns its annotation rows, a
+    line of JSON each.
+    """
+    page = plan_species(edition, index, *slot)
+    target, part = images / page.folder, images / f".{page.folder}.part"
+    if not target.exists():
+        shutil.rmtree(part, ignore_errors=True)
+        part.mkdir()
+        for photo, name in zip(page.photos, page.files, strict=True):
+            picture = draw_photograph(page.species, photo.view, edition.size)
+            picture.save(part / name, quality=_QUALITY, subsampling=0)
+        part.rename(target)
+    return "".join(f"{json.dumps(row)}\n" for row in annotation_rows(page))

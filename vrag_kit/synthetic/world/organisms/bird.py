@@ -6,9 +6,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from vrag_kit.synthetic.organisms.kind import HiddenPart, OrganismKind
-from vrag_kit.synthetic.shapes import Shape, darker, ellipse, lighter, shaded, smooth
-from vrag_kit.synthetic.traits import COLORS, Species, draw_pattern
+from vrag_kit.synthetic.world.organisms.kind import HiddenPart, OrganismKind
+from vrag_kit.synthetic.world.shapes import Shape, darker, ellipse, lighter, shaded, smooth
+from vrag_kit.synthetic.world.traits import COLORS, Species, draw_pattern
 
 
 def _bill(species: Species, gape: float) -> list[Shape]:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from vrag_kit.synthetic.shapes import Color, Points, Shape, darker, ellipse, shrink_toward
+from vrag_kit.synthetic.world.shapes import Color, Points, Shape, darker, ellipse, shrink_toward
 
 COLORS: dict[str, Color] = {
     "red": (196, 40, 38),

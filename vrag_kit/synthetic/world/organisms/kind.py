@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from vrag_kit.synthetic.shapes import Shape
-from vrag_kit.synthetic.traits import Species
+from vrag_kit.synthetic.world.shapes import Shape
+from vrag_kit.synthetic.world.traits import Species
 
 
 @dataclass(frozen=True, slots=True)

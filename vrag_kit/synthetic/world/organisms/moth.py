@@ -6,8 +6,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from vrag_kit.synthetic.organisms.kind import HiddenPart, OrganismKind
-from vrag_kit.synthetic.shapes import (
+from vrag_kit.synthetic.world.organisms.kind import HiddenPart, OrganismKind
+from vrag_kit.synthetic.world.shapes import (
     Points,
     Shape,
     darker,
@@ -17,7 +17,7 @@ from vrag_kit.synthetic.shapes import (
     shrink_toward,
     smooth,
 )
-from vrag_kit.synthetic.traits import COLORS, Species, draw_pattern
+from vrag_kit.synthetic.world.traits import COLORS, Species, draw_pattern
 
 
 def _turned(points: Points, angle: float, hinge: tuple[float, float]) -> Points:

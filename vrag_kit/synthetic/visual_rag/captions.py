@@ -25,9 +25,14 @@ import numpy as np
 from vrag_kit.benchmarks.datasets.webqa import LINES
 from vrag_kit.files import write_file
 from vrag_kit.log import track
-from vrag_kit.synthetic.pages import FieldGuideEdition, SpeciesPlan, plan_species, species_slots
-from vrag_kit.synthetic.questions import Question
-from vrag_kit.synthetic.traits import stream
+from vrag_kit.synthetic.visual_rag.pages import (
+    FieldGuideEdition,
+    SpeciesPlan,
+    plan_species,
+    species_slots,
+)
+from vrag_kit.synthetic.visual_rag.questions import Question
+from vrag_kit.synthetic.world.traits import stream
 
 VIEWS = {  # pose → what a caption says of it
     "rest": "at rest",

@@ -8,10 +8,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from vrag_kit.synthetic.organisms import KINDS, HiddenPart
-from vrag_kit.synthetic.questions import hidden_parts
-from vrag_kit.synthetic.traits import Species, generate_species_traits, stream
-from vrag_kit.synthetic.views import View, sample_view, visible_and_hidden_parts
+from vrag_kit.synthetic.visual_rag.questions import hidden_parts
+from vrag_kit.synthetic.world.organisms import KINDS, HiddenPart
+from vrag_kit.synthetic.world.traits import Species, generate_species_traits, stream
+from vrag_kit.synthetic.world.views import View, sample_view, visible_and_hidden_parts
 
 _TRIES = 200
 

@@ -1,0 +1,1 @@
+"""The Field Guide: the synthetic edition of Visual-RAG."""

@@ -1,0 +1,1 @@
+"""The invented species and how they are drawn."""
