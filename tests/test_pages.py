@@ -141,6 +141,8 @@ def test_a_question_whose_answer_is_no_option_is_left_out_and_counted(
     said = capsys.readouterr().out
     assert "left out 1 of 2 questions" in said
     assert "(query q3): the answer 'E' is none of the options red, blue" in said
+    with pytest.raises(VragError, match="no question"):
+        load(write_pages(tmp_path / "none", queries=[odd], labels=LABELS[:1]))
 
 
 def test_questions_that_share_pages_or_a_document_are_one_group(tmp_path: Path) -> None:

@@ -234,6 +234,8 @@ def _read_queries(shards: Sequence[Path], name: str, problems: Problems) -> Ques
             problems.add(Kind.ROW, where, words)
     if lost:
         logger.info(f"{name}: left out {len(lost):,} of {len(seen):,} questions ({lost[0]})")
+    if lost and not found:
+        problems.add(Kind.ROW, name, f"no question with an answer that can be read ({lost[0]}).")
     return found
 
 
