@@ -376,12 +376,12 @@ def test_turns_that_follow_a_failed_one_are_lost_with_it() -> None:
 
 @pytest.mark.parametrize(("letters", "turn"), [("RR-", 2), ("R-R", 1), ("-RR", 0), ("RW-R", 2)])
 def test_a_turn_that_is_missing_is_named(letters: str, turn: int) -> None:
-    with pytest.raises(VragError, match=rf"no answer to turn {turn} \('c0t{turn}'\), and nothing"):
+    with pytest.raises(VragError, match=rf"turn {turn} \('c0t{turn}'\)"):
         means([letters])
 
 
 def test_a_turn_that_is_there_twice_is_named() -> None:
-    with pytest.raises(VragError, match="found two answers to 'c0t1', expected one for each model"):
+    with pytest.raises(VragError, match=r"two answers to 'c0t1' .*model"):
         conversation_means(
             pd.concat([judged(["RR"]), judged(["RR"]).tail(1)]), benchmark([2]), early_stopping_rule
         )
@@ -401,7 +401,7 @@ def test_a_benchmark_with_a_gap_in_its_turns_is_refused() -> None:
 
 
 def test_scores_that_are_neither_right_nor_missing_nor_wrong_are_refused() -> None:
-    with pytest.raises(VragError, match=r"row 1: found the score 0\.5, expected one of"):
+    with pytest.raises(VragError, match=r"row 1: found the score 0\.5"):
         conversation_means(
             judged(["RR"]).assign(score=[1.0, 0.5]), benchmark([2]), early_stopping_rule
         )

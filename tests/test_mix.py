@@ -155,7 +155,7 @@ def test_failed_questions_leave_their_share_to_the_rest_of_their_part() -> None:
 
 
 def test_a_part_without_a_share_is_refused() -> None:
-    with pytest.raises(VragError, match=r"the part 'b' in the column 'part' has no share"):
+    with pytest.raises(VragError, match="part 'b' has no share"):
         cluster_means(table(a=[1.0], b=[2.0]), ["arm"], weights=weights(a=1))
 
 

@@ -177,7 +177,7 @@ def test_models_may_be_of_both_kinds() -> None:
 
 def test_without_answers_to_tell_what_a_model_knows_the_way_out_is_named() -> None:
     table = judged({"gt_clue": [[1.0]]})
-    with pytest.raises(VragError, match=r"what m was told is not recorded.*zero_shot\(benchmark\)"):
+    with pytest.raises(VragError, match=r"m has .*zero_shot\(benchmark\)"):
         expand_strata(table, {})
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import partial
 
 import numpy as np
 import pandas as pd
@@ -113,23 +112,15 @@ def abstention_detection(judged: pd.DataFrame, *, by: Sequence[str], seed: int =
         trials = [declines & ~evidence, ~evidence, declines & evidence, evidence]
         known = declined.notna()
         counts = pd.concat(trials, axis=1)[known].groupby(part["group"]).sum().to_numpy()
-        surely = any(rate.value in (0, 1) for rate in rates.values())
         few = (counts[:, [1, 3]] > 0).sum(axis=0).min() < FEWEST
+        unknown = few or any(rate.value in (0, 1) for rate in rates.values())
         n, failed = int(known.sum()), int((~known).sum())
         for at, metric in enumerate(("d_prime", "criterion")):
-            if few or surely:
-                interval = (float(d_prime(*counts.sum(axis=0))[at]), np.nan, np.nan)
-            else:
-                statistic = partial(_detected, at=at)
-                interval = cluster_bootstrap(counts, statistic, seed=seed)
-            rows.append((*key, metric, *interval, n, failed))
+            found = cluster_bootstrap(counts, lambda sums, at=at: d_prime(*sums.T)[at], seed=seed)
+            interval = (np.nan, np.nan) if unknown else found[1:]
+            rows.append((*key, metric, found[0], *interval, n, failed))
     columns = [*by, "metric", "value", "ci_low", "ci_high", "n", "n_failed"]
     return pd.DataFrame(rows, columns=columns)
-
-
-def _detected(counts: np.ndarray, *, at: int) -> np.ndarray:
-    """d′ (`at` 0) or criterion (1) of rows (hits, signals, false alarms, noises)."""
-    return d_prime(*counts.T)[at]
 
 
 def risk_coverage(judged: pd.DataFrame, *, by: Sequence[str]) -> pd.DataFrame:

@@ -56,12 +56,10 @@ def association(
     if pairs.empty:
         return Estimate(np.nan, np.nan, np.nan, 0, failed)
     counts = pd.crosstab(pairs["group"], [pairs["x"], pairs["y"]])
-    one, other = (counts.columns.get_level_values(name).to_numpy() for name in ("x", "y"))
-
+    cells = {name: counts.columns.get_level_values(name).to_numpy() for name in ("x", "y")}
+    statistic = partial(_rank_correlations, **cells, measure=measure)
     if measure == "kappa":
-        statistic = partial(_kappa, x=one, y=other, linear=False)
-    else:
-        statistic = partial(_rank_correlations, x=one, y=other, measure=measure)
+        statistic = partial(_kappa, **cells, linear=False)
     numbers = cluster_bootstrap(counts.to_numpy(), statistic, seed=seed, resamples=_RESAMPLES)
     return Estimate(*numbers, len(pairs), failed)
 
@@ -136,7 +134,7 @@ def agreement(
         codes = np.array([list(code) for code in text.split()])
         equal = np.where(codes[:, 0] == "-", np.nan, codes[:, 0] == codes[:, 1])[cells]
         share = estimate(equal, pairs["group"], weights=weights)
-        rows.append((reading, "accuracy", share.value, share.ci_low, share.ci_high, share.n))
+        rows.append((reading, "accuracy", *share[:4]))
         macro_f1 = cluster_bootstrap(counts, partial(_macro_f1, codes=codes), seed=seed)
         rows.append((reading, "macro_f1", *macro_f1, share.n))
     x, y = np.divmod(np.arange(9), 3)
@@ -146,7 +144,7 @@ def agreement(
     true = pairs["human_label"].map(lambda label: score_of_label(label, scale)).astype(float)
     off = (pairs["score"].astype(float) - true).to_numpy()
     bias = estimate(off, pairs["group"], scale=scale.differences, weights=weights)
-    rows.append((STRICT, "bias", bias.value, bias.ci_low, bias.ci_high, len(pairs)))
+    rows.append((STRICT, "bias", *bias[:3], len(pairs)))
     columns = ["label_mapping", "metric", "value", "ci_low", "ci_high", "n"]
     return pd.DataFrame(rows, columns=columns)
 

@@ -127,11 +127,8 @@ def paired_differences(
     require_columns(per_query, ["query_id", "group", "value"], "paired_differences")
     arms = list(per_query[arm].unique())
     if arms and baseline not in arms:
-        raise VragError(
-            f"paired_differences: {baseline!r} was not asked, so nothing can be compared with it;"
-            f" found {', '.join(map(str, arms))} in the column {arm!r}. Name one of these as"
-            " `baseline`."
-        )
+        found = ", ".join(map(str, arms))
+        raise VragError(f"paired_differences: {arm} {baseline!r} was not asked; found {found}.")
     scales = {key: scale_of(part).differences for key, part in per_query.groupby(list(by))}
     parts = [] if weights is None else [weights.index.name]
     keys = list(dict.fromkeys([*by, *parts, "query_id", "group"]))

@@ -49,7 +49,7 @@ def apply_early_stop(
     """
     require_columns(judged, ["query_id", "group", "status", "score"], "apply_early_stop")
     turns = _turns(benchmark)
-    run = [*by, *(name for name in ("draw", "sample") if name in judged and name not in by)]
+    run = list(dict.fromkeys([*by, *judged.columns.intersection(["draw", "sample"])]))
     keys = [*run, "query_id"]
     conversations = turns.set_index("query_id")["conversation"]
     _check(judged, keys, conversations.index, benchmark.name)
@@ -66,9 +66,8 @@ def apply_early_stop(
     if len(absent):
         row = absent.iloc[0]
         raise VragError(
-            f"apply_early_stop: conversation {row['conversation']!r} of {row['turns']} turns: there"
-            f" is no answer to turn {row['turn']} ({row['query_id']!r}), and nothing stopped it"
-            " before. Give the answers to all its turns."
+            f"apply_early_stop: found no answer to turn {row['turn']} ({row['query_id']!r}) of"
+            f" conversation {row['conversation']!r}, and nothing stopped it before."
         )
     return found
 
@@ -114,8 +113,7 @@ def _turns(benchmark: Benchmark) -> pd.DataFrame:
         found = table["turn"][table["conversation"] == name]
         raise VragError(
             f"{benchmark.name}: conversation {name!r} has the turns {', '.join(map(str, found))};"
-            f" expected each from 0 to {len(found) - 1} once. Keep whole conversations when you"
-            " choose queries."
+            f" expected each from 0 to {len(found) - 1} once."
         )
     return table[["conversation", "turn", "turns", "query_id", "group"]]
 
@@ -124,26 +122,22 @@ def _check(judged: pd.DataFrame, keys: Sequence[str], known: pd.Index, benchmark
     """Raise `VragError` for a score that is not one of three, and for an answer to no query, or two
     of one arm to one.
     """
-    scale, scores = scale_of(judged), judged["score"]
-    names = judged["query_id"]
-    allowed = [scale.worst, scale.nothing, scale.best]
+    scale, scores, names = scale_of(judged), judged["score"], judged["query_id"]
     if not scale.worst < scale.nothing < scale.best:
         raise SetupError(
             f"apply_early_stop: found scores from {scale.worst:g} to {scale.best:g}, which does not"
             " tell wrong from missing; expected a judge with a scale such as (-1, 1)."
         )
+    allowed = [scale.worst, scale.nothing, scale.best]
     if (odd := scores.notna() & ~scores.isin(allowed)).any():
-        raise VragError(
-            f"apply_early_stop: row {odd.idxmax()}: found the score {scores[odd].iloc[0]:g},"
-            f" expected one of {allowed}. Judge each answer once (judge_samples = 1)."
-        )
-    if (odd := ~names.isin(known)).any():
-        raise VragError(f"apply_early_stop: {names[odd].iloc[0]!r} is no query of {benchmark}.")
-    if (odd := judged.duplicated(list(keys))).any():
-        raise VragError(
-            f"apply_early_stop: found two answers to {names[odd].iloc[0]!r}, expected one for each"
-            f" {', '.join(keys)}. Name in `by` what tells them apart."
-        )
+        problem = f"row {odd.idxmax()}: found the score {scores[odd].iloc[0]:g}, expected {allowed}"
+    elif (odd := ~names.isin(known)).any():
+        problem = f"{names[odd].iloc[0]!r} is no query of {benchmark}"
+    elif (odd := judged.duplicated(list(keys))).any():
+        problem = f"found two answers to {names[odd].iloc[0]!r} for one {', '.join(keys)}"
+    else:
+        return
+    raise VragError(f"apply_early_stop: {problem}.")
 
 
 def conversation_means(

@@ -132,10 +132,7 @@ class ClusterMean:
         c = float(stdtrit(self.freedom, (1 + level) / 2)) ** 2 * self.variance / (below * above)
         middle, reach = x + c / 2, math.sqrt(c * x * (1 - x) + c * c / 4)
         low, high = (middle - reach) / (1 + c), (middle + reach) / (1 + c)
-        return (
-            self.scale.worst + self.scale.width * low,
-            self.scale.worst + self.scale.width * high,
-        )
+        return SHARES.rescale(self.scale, low), SHARES.rescale(self.scale, high)
 
     def p_value(self, mean: float = 0.0) -> float:
         """Two-sided p-value of the hypothesis that the mean is `mean`, between the ends of the
@@ -209,10 +206,8 @@ def table_mean(
         column = per_query[weights.index.name]
         of_parts = weights.reindex(column.unique())
         if odd := [part for part, share in of_parts.items() if not share > 0]:
-            raise VragError(
-                f"the part {odd[0]!r} in the column {column.name!r} has no share in the weights;"
-                f" expected {', '.join(map(str, weights.index))}."
-            )
+            found = ", ".join(map(str, weights.index))
+            raise VragError(f"{column.name} {odd[0]!r} has no share in the weights of {found}.")
         parts = of_parts.index.get_indexer(pd.Index(known[column.name]))
         shares = (of_parts / of_parts.sum()).to_numpy()
         if len(np.unique(parts)) < len(shares):

@@ -93,8 +93,7 @@ def judge_bias_check(
         first = [key for key in arms if key[1] == baseline]
         if len(first) != 1:
             raise VragError(
-                f"judge_bias_check: {model} has {len(first)} arms in the setting {baseline!r},"
-                f" expected one; its settings are {', '.join(part['setting'].unique())}."
+                f"judge_bias_check: {model} has {len(first)} arms of {baseline!r}, expected one."
             )
         sides = {key: (answers, labels.get(key, pairs.iloc[:0])) for key, answers in arms.items()}
         base = sides.pop(first[0])

@@ -121,10 +121,10 @@ def finding(row: Mapping[Hashable, Any], arm: str, baseline: str) -> str:
     "Higher" and "lower" need a 95 % interval that excludes 0; where p_holm is not below 0.05 the
     sentence says that the difference does not last after correction.
     """
+    low, high = row["ci_low"], row["ci_high"]
     if pd.isna(row["value"]):
         return f"{arm} and {baseline} have no scores to compare"
-    low, high = row["ci_low"], row["ci_high"]
-    if pd.isna(low) or pd.isna(high):
+    if pd.isna(low):
         return f"the difference of {arm} to {baseline} has no interval"
     if low <= 0 <= high:
         reach = f"{low:+.1f} to {high:+.1f}".replace("-", "−")
@@ -166,6 +166,8 @@ SETTING_NAMES = {
 }
 
 
+_COUNTED = {"m_gt": "{m:.0f} GT", "m_in_k": "{m:.0f}-in-{k:.0f}"}
+"""Setting → its name where the number m of clues is given."""
 _POSITIONS = {0: "first", 1: "second", 2: "third", -2: "second to last", -1: "last"}
 """`clue_position` → its name; others are named by number."""
 
@@ -212,24 +214,21 @@ def _parts(results: pd.DataFrame) -> list[str]:
     """
     parts = [name for name in ("source", "stratum") if name in results]
     parts = [name for name in parts if results[name].nunique() > 1]
-    if len(parts) == 2 and results.groupby("source")["stratum"].nunique().le(1).all():
-        return ["source"]
-    return parts
+    follows = len(parts) == 2 and results.groupby("source")["stratum"].nunique().le(1).all()
+    return ["source"] if follows else parts
 
 
 def _check_single(table: pd.DataFrame, place: list[str]) -> None:
     """Raises `VragError` where two different cells have one place."""
-    alike = table.duplicated([*place, "cell"], keep=False)
-    twice = table[table.duplicated(place, keep=False) & ~alike]
+    different = table.drop_duplicates([*place, "cell"])
+    twice = different[different.duplicated(place, keep=False)]
     if twice.empty:
         return
     where = ", ".join(f"{name} {twice[name].iloc[0]}" for name in place)
-    hint = ""
-    for name in reversed([name for name in _CHOICES if name in twice]):
-        values = twice[name].replace("", None).dropna().unique()
-        if len(values) > 1:
-            hint = f" Choose one {name}, of {', '.join(map(str, values))}."
-    raise VragError(f"settings_table: found several numbers of {where}; expected one.{hint}")
+    values = {name: twice[name].replace("", None).dropna().unique() for name in twice}
+    choices = [name for name in _CHOICES if name in twice and len(values[name]) > 1]
+    hint = [f" Choose one {name}, of {', '.join(map(str, values[name]))}." for name in choices]
+    raise VragError("".join([f"settings_table: found several numbers of {where}.", *hint[:1]]))
 
 
 def _best(table: pd.DataFrame) -> pd.DataFrame:
@@ -242,7 +241,7 @@ def _best(table: pd.DataFrame) -> pd.DataFrame:
 _NOTES = (
     ("n_empty", "{n_empty:.0f} empty"),
     ("n_truncated", "{n_truncated:.0f} truncated"),
-    ("shows_n", "n = {n}"),
+    ("shows_n", "n = {n:.0f}"),
     ("n_failed", "{n_failed:.0f} failed"),
     ("shows_bounds", "{bound_low:.1f} to {bound_high:.1f} with them"),
     ("refusals_cost", "{if_refusals_incorrect:.1f} with refusals as wrong"),
@@ -252,18 +251,13 @@ _NOTES = (
 
 def _cells(results: pd.DataFrame, *, with_n: bool) -> list[str]:
     """A cell for each row: the mean with its interval, and what `_NOTES` adds."""
-    columns = ["n_empty", "n_truncated", "n_failed", "bound_low", "if_refusals_incorrect"]
-    table = results.reindex(columns=list(dict.fromkeys([*results, *columns])))
-    failed = table["n_failed"].fillna(0) > 0
-    table = table.assign(
-        shows_n=failed | with_n,
-        shows_bounds=failed & table["bound_low"].notna(),
-        refusals_cost=table["value"] - table["if_refusals_incorrect"] > TINY,
-    ).astype({name: float for name, _ in _NOTES})
-    cells = []
-    for row in table.to_dict("records"):
-        notes = [text.format_map(row) for name, text in _NOTES if row[name] > 0]
-        cell = format_ci(row["value"], row["ci_low"], row["ci_high"])
+    table, cells = results.assign(**results.select_dtypes("number").astype(float)), []
+    for row, cell in zip(table.to_dict("records"), ci_cells(results), strict=True):
+        failed, refusals = row.get("n_failed", 0) > 0, row.get("if_refusals_incorrect", math.nan)
+        row["shows_n"] = failed or with_n
+        row["shows_bounds"] = failed and pd.notna(row.get("bound_low"))
+        row["refusals_cost"] = row["value"] - refusals > TINY
+        notes = [text.format_map(row) for name, text in _NOTES if row.get(name, 0) > 0]
         cells.append(f"{cell} ({', '.join(notes)})" if notes else cell)
     return cells
 
@@ -286,11 +280,6 @@ def add_clue_position(results: pd.DataFrame, clue_position: int) -> pd.DataFrame
 
 def _name(row: TableRow) -> str:
     setting, m = str(row["setting"]), row.get("m")
-    name = setting_name(setting)
-    if pd.isna(m):
-        return name
-    if setting == "m_gt":
-        return f"{m:.0f} GT"
-    if setting == "m_in_k":
-        return f"{m:.0f}-in-{row['k']:.0f}"
-    return name if setting in SETTING_NAMES else f"{name}, m = {m:.0f}"
+    if pd.isna(m) or (setting in SETTING_NAMES and setting not in _COUNTED):
+        return setting_name(setting)
+    return _COUNTED.get(setting, f"{setting_name(setting)}, m = {{m:.0f}}").format_map(row)

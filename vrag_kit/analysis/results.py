@@ -6,8 +6,8 @@ import csv
 import gzip
 import json
 import re
-import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
+from contextlib import suppress
 from itertools import takewhile
 from pathlib import Path
 
@@ -21,7 +21,7 @@ from vrag_kit.generation import AnswerStore, stored_field
 from vrag_kit.generation.ask import SERVED
 from vrag_kit.log import logger
 from vrag_kit.tables import require_columns
-from vrag_kit.types import Benchmark, Json, LazyImage
+from vrag_kit.types import Benchmark, Json
 from vrag_kit.workspace import display_path
 from vrag_kit.workspace import path as project_path
 
@@ -69,7 +69,7 @@ def load_results(folder: Path | str) -> pd.DataFrame:
     if not files:
         raise VragError(
             f"{place}: holds no results, which are files like 03_baselines.csv. Run `vrag run"
-            " params/visual_rag/demo.yaml` first, or name the `figures_dir` of your parameter file."
+            " params/visual_rag/demo.yaml`, or name the `figures_dir` of your parameter file."
         )
     results = pd.concat([_read(file, place) for file in files], ignore_index=True)
     first = [name for name in FIRST if name in results]
@@ -100,10 +100,8 @@ def _checked(header: list[str], rows: list[list[str]]) -> pd.DataFrame:
     for each, and `_NUMBERS` numbers.
     """
     if not header or len({*header, "folder", "experiment"}) < len(header) + 2:
-        raise ValueError(
-            f"found the columns {', '.join(header) or 'none'}; expected different column names, and"
-            " neither folder nor experiment, which say where the file is"
-        )
+        found = ", ".join(header) or "none"
+        raise ValueError(f"found {found}; expected different column names but folder, experiment")
     for number, row in enumerate(rows, start=1):
         if len(row) != len(header):
             raise ValueError(f"data row {number}: found {len(row)} cells, expected {len(header)}")
@@ -148,8 +146,6 @@ def notebook_parameters() -> str:
     and the one that papermill adds. Names that end in `_dir`, by convention output folders, are
     left out.
     """
-    if "IPython" not in sys.modules:
-        return ""
     from IPython.core.getipython import get_ipython
 
     if (shell := get_ipython()) is None:
@@ -240,16 +236,12 @@ def _pixel_hashes(benchmark: Benchmark, doc_ids: set[str], file: Path) -> dict[s
     images = {doc_id: each.image for doc_id, each in documents.items() if each and each.image}
     if not images or not file.is_file():
         return {}
+    hashes = {}
     with AnswerStore(file) as store:
-        return {doc_id: _pixel_hash(store, image) for doc_id, image in images.items()}
-
-
-def _pixel_hash(store: AnswerStore, image: LazyImage) -> str:
-    """The pixel hash of an image; "" of a damaged one, which no prompt held."""
-    try:
-        return store.image_info([image])[image.where].pixels
-    except VragError:
-        return ""
+        for doc_id, image in images.items():
+            with suppress(VragError):  # a damaged image, which no prompt held
+                hashes[doc_id] = store.image_info([image])[image.where].pixels
+    return hashes
 
 
 def load_answers(place: Path | str, *, only: str = "") -> pd.DataFrame:
@@ -268,38 +260,32 @@ def load_answers(place: Path | str, *, only: str = "") -> pd.DataFrame:
     named = {file.relative_to(root).as_posix().removesuffix(SUFFIX): file for file in files}
     chosen = {name: file for name, file in named.items() if only in name}
     if not chosen:
-        found = ", ".join(named) or "none"
-        wanted = f"*{only}*{SUFFIX}" if only else f"*{SUFFIX}"
         raise VragError(
-            f"{root}: no answers to compare, which are files {wanted}; found {found}. Name the"
-            " `figures_dir` of a run, or save a notebook's judged answers by `save_answers`."
+            f"{root}: no answers to compare in files *{only}*{SUFFIX}; found"
+            f" {', '.join(named) or 'none'}. Name the `figures_dir` of a run."
         )
     tables = [_table(file, name) for name, file in chosen.items()]
     return pd.concat(tables, ignore_index=True)
 
 
 def _table(file: Path, name: str) -> pd.DataFrame:
-    rows = list(_rows(file))
+    rows: list[Json] = []
+    place = f"{file}"
+    try:
+        for number, text in enumerate(gzip.decompress(file.read_bytes()).splitlines(), start=1):
+            place = f"{file} line {number}"
+            rows.append(json.loads(text))
+    except (OSError, EOFError, ValueError) as error:
+        raise VragError(
+            f"{place}: not a table of answers ({error}); expected one JSON object a line,"
+            " compressed by gzip. Delete it and run its notebook again."
+        ) from error
     if not rows or not set(_SAVED) <= set(rows[0]):
         found = ", ".join(map(repr, rows[0])) if rows else "no row"
         raise VragError(
-            f"{file} line 1: found {found}; expected {', '.join(_SAVED)}. Run its notebook again:"
-            " the answers are stored."
+            f"{file} line 1: found {found}; expected {', '.join(_SAVED)}. Run its notebook again."
         )
     table = pd.DataFrame(rows)
     table["doc_ids"] = [tuple(each or ()) for each in table["doc_ids"]]
     table.insert(0, "experiment", name)
     return table
-
-
-def _rows(file: Path) -> Iterator[Json]:
-    line = 0
-    try:
-        for text in gzip.decompress(file.read_bytes()).splitlines():
-            line += 1
-            yield json.loads(text)
-    except (OSError, EOFError, ValueError) as error:
-        raise VragError(
-            f"{file} line {line}: not a table of answers ({error}); expected one JSON object a"
-            " line, compressed by gzip. Delete it and run its notebook again."
-        ) from error

@@ -17,7 +17,7 @@ from vrag_kit.analysis.estimates import cluster_mean, cluster_means, clustered_m
 from vrag_kit.analysis.report_tables import LEVEL, ci_cells, format_p, setting_name
 from vrag_kit.analysis.results import NEEDED
 from vrag_kit.analysis.strata import ALL, LEFT_OUT, NO_STRATUM, sort_strata
-from vrag_kit.errors import VragError
+from vrag_kit.errors import VragError, did_you_mean
 from vrag_kit.judging.scale import Scale, scale_of
 from vrag_kit.tables import require_columns
 from vrag_kit.workspace import portable_path
@@ -30,7 +30,7 @@ _DECIMALS = 6
 """Sums that differ by less are one sum, added in another order."""
 _POWER = 0.8
 _REPEATS = ["draw", "sample"]
-_COMMON = ("group", "question", "references", "score_min", "score_max")
+_COMMON = ["group", "question", "references", "score_min", "score_max"]
 """Columns that are the same on both sides."""
 _EACH = (
     *("answer", "status", "score", "verdict", "judge", "judge_id"),
@@ -129,22 +129,21 @@ def paired_answers(
     of one kind.
     """
     sides, by = _select(a, b, choose_a, choose_b)
-    keys = [*by, "query_id"]
-    single = [not side.duplicated(keys).any() for side in sides]
-    if not any(single):
+    (left, right), keys = sides, [*by, "query_id"]
+    if not left.duplicated(keys).any():
+        left = left.drop(columns=_REPEATS)
+    elif not right.duplicated(keys).any():
+        right = right.drop(columns=_REPEATS)
+    else:
         keys += _REPEATS
-        for title, side in zip("AB", sides, strict=True):
+        for title, side in (("A", left), ("B", right)):
             if side.duplicated(keys).any():
-                every = dict.fromkeys(condition_columns(sides[0]) + condition_columns(sides[1]))
-                raise _ambiguous(f"{title} has two answers to one query_id", sides, [*every])
-    pairs = sides[0].merge(sides[1], on=keys, suffixes=("_a", "_b"))
+                reason = f"{title} has two answers to one query_id"
+                raise _ambiguous(reason, sides, condition_columns(side))
+    right = right.drop(columns=left.columns.intersection(_COMMON))
+    pairs = left.merge(right, on=keys, suffixes=("_a", "_b"))
     if pairs.empty:
         raise _ambiguous("A and B have nothing in common", sides, by)
-    numbered = "b" if single[0] else "a"
-    pairs = pairs.rename(
-        columns={f"{name}_a": name for name in _COMMON}
-        | {f"{name}_{numbered}": name for name in _REPEATS}
-    )
     pairs["stratum"] = _strata(pairs)
     same_name = pairs["judge_a"].eq(pairs["judge_b"]) & pairs["judge_id_a"].ne(pairs["judge_id_b"])
     for letter, side, name in zip("ab", sides, names, strict=True):
@@ -193,9 +192,14 @@ def _chosen(table: pd.DataFrame, choice: Choice, side: str) -> pd.DataFrame:
     texts = table.reindex(columns=["judge", "judge_id", "stratum"]).astype(object).fillna("")
     table = table.assign(**plain.where(plain.notna(), ""), **texts)
     for name, value in choice.items():
-        values = table[name].astype(str) if name in how else pd.Series("", table.index)
+        if name not in how:
+            hint = did_you_mean(name, how)
+            raise VragError(
+                f"compare: {side} has no column {name!r}; found {', '.join(how)}.{hint}"
+            )
+        values = table[name].astype(str)
         if str(value) not in set(values):
-            found = ", ".join(values.unique()) or f"the columns {', '.join(how)}"
+            found = ", ".join(values.unique())
             raise VragError(f"compare: {side} has no {name} = {value!r}; found {found}.")
         table = table[values == str(value)]
     return table
@@ -203,23 +207,18 @@ def _chosen(table: pd.DataFrame, choice: Choice, side: str) -> pd.DataFrame:
 
 def _ambiguous(reason: str, sides: Sequence[pd.DataFrame], columns: Sequence[str]) -> VragError:
     """An error that lists which of the columns have more than one value, and what to type."""
-    found = {}
+    message, example, fewest = f"compare: {reason}", "", math.inf
     for name in columns:
         in_a, in_b = (list(map(str, side.get(name, pd.Series()).unique())) for side in sides)
-        if len({*in_a, *in_b}) > 1:
-            found[name] = (in_a, in_b)
-    if not found:
-        return VragError(f"compare: {reason}.")
-    listed = [
-        f"{name} is {', '.join(in_a)} in A and {', '.join(in_b)} in B"
-        for name, (in_a, in_b) in found.items()
-    ]
-    name = min(found, key=lambda name: len({*found[name][0]} & {*found[name][1]}))
-    in_a, in_b = found[name]
-    first = (in_a or in_b)[0]
-    other = next(value for value in in_b + in_a if value != first)
-    example = f"--a {name}={first} --b {name}={other}"
-    return VragError(f"compare: {reason}; {'; '.join(listed)}. Name one value, as in {example}.")
+        shared = len({*in_a} & {*in_b})
+        if len({*in_a, *in_b}) == 1:
+            continue
+        message += f"; {name} is {', '.join(in_a)} in A and {', '.join(in_b)} in B"
+        if shared < fewest:
+            first, fewest = (in_a or in_b)[0], shared
+            other = next(value for value in in_b + in_a if value != first)
+            example = f" Name one value, as in --a {name}={first} --b {name}={other}."
+    return VragError(f"{message}.{example}")
 
 
 def _strata(pairs: pd.DataFrame) -> pd.Series:
@@ -316,11 +315,11 @@ def _config(side: pd.DataFrame, named: Sequence[str]) -> pd.Series:
     found: dict[tuple[str, str], str] = {}
     columns = [name for name in (*named, *_JUDGED) if name in side]
     for experiment, rows in side.groupby("experiment", sort=False):
-        values = {name: {*map(str, rows[name].dropna())} - {""} for name in columns}
-        known = {name: ", ".join(sorted(values[name])) for name in columns}
-        text = rows["parameters"].iloc[0] if "parameters" in rows else ""
-        for given in pd.json_normalize(json.loads(text or "{}")).to_dict("records"):
-            known |= {str(name): _text(given[name]) for name in given if name not in known}
+        texts = {name: sorted({*map(str, rows[name].dropna())} - {""}) for name in columns}
+        known = {name: ", ".join(texts[name]) for name in columns}
+        saved = rows["parameters"].iloc[0] if "parameters" in rows else ""
+        for given in pd.json_normalize(json.loads(saved or "{}")).to_dict("records"):
+            known = {str(name): _text(value) for name, value in given.items()} | known
         found |= {(name, str(experiment)): text for name, text in known.items()}
     return pd.Series(found, dtype=object).rename_axis(["setting", "experiment"])
 
@@ -357,7 +356,8 @@ def paired_tests(pairs: pd.DataFrame) -> pd.DataFrame:
     means = queries[both].mean().reset_index()
     means["score"] = (means["score_b"] - means["score_a"]).round(12)
     rows = cells.assign(different=judges_differ(cells)).groupby(names, sort=False, dropna=False)
-    table = rows.agg({"judge_a": _names, "judge_b": _names}).reset_index()
+    table = rows[["judge_a", "judge_b"]].agg(lambda judges: " | ".join(judges.unique()))
+    table = table.reset_index()
     table.insert(len(names), "metric", "score")
     a, b = pairs["a"].iloc[0], pairs["b"].iloc[0]
     table = table.assign(a=a, b=b, baseline=a)
@@ -379,10 +379,6 @@ def paired_tests(pairs: pd.DataFrame) -> pd.DataFrame:
         "lower",
     )
     return table
-
-
-def _names(judges: pd.Series) -> str:
-    return " | ".join(judges.unique())
 
 
 def _by_stratum(pairs: pd.DataFrame, by: list[str]) -> pd.DataFrame:
@@ -432,6 +428,7 @@ def paired_tests_table(differences: pd.DataFrame, pairs: pd.DataFrame) -> pd.Dat
     if "setting" in table:
         table = table.assign(setting=table["setting"].map(setting_name))
     a, b = (side_name(side, pairs[side.lower()].iloc[0]) for side in "AB")
+    smallest = differences["mde"].map("{:.1f}".format).replace("nan", ABSENT)
     gained, lost = (differences[name].astype(str) for name in ("n_improved", "n_worsened"))
     failed = {"failed": differences["n_failed"]} if differences["n_failed"].any() else {}
     columns = {
@@ -444,9 +441,7 @@ def paired_tests_table(differences: pd.DataFrame, pairs: pd.DataFrame) -> pd.Dat
         "changed (+ / −)": "+" + gained + " −" + lost,
         "p": differences["p"].map(format_p) + differences["test"].map({"t": " (t)"}).fillna(""),
         "p (Holm)": differences["p_holm"].map(format_p),
-        "minimum detectable difference": differences["mde"]
-        .map("{:.1f}".format)
-        .replace("nan", "–"),
+        "minimum detectable difference": smallest,
         "verdict (B against A)": differences["verdict"],
     }
     return table.assign(**columns)

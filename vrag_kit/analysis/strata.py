@@ -55,11 +55,11 @@ def expand_strata(
     `table` has the columns model, query_id and group. Raises `VragError` when a model is not in
     `trained` and has no zero-shot answers.
     """
-    asked = _without_image(table if zero_shot is None else zero_shot)
+    asked = (table if zero_shot is None else zero_shot).query("setting == 'zero_shot'")
     if odd := [each for each in table["model"].unique() if each not in {*trained, *asked["model"]}]:
         raise VragError(
-            f"expand_strata: what {odd[0]} was told is not recorded, and no answers without an"
-            " image tell what it knows. Ask with `zero_shot(benchmark)` too."
+            f"expand_strata: {odd[0]} has neither a list of training facts nor answers without an"
+            " image. Ask with `zero_shot(benchmark)` too."
         )
     placed = _by_model(table, trained, asked)
     every = pd.concat([placed[placed["stratum"] != NO_STRATUM], table.assign(stratum=ALL)])
@@ -76,7 +76,7 @@ def assign_stratum(
     their order. It is saved with answers, to compare two runs by stratum. "" in answers that
     assigned one, and where neither `trained` nor zero-shot answers determine it.
     """
-    asked = _without_image(table if zero_shot is None else zero_shot)
+    asked = (table if zero_shot is None else zero_shot).query("setting == 'zero_shot'")
     return _by_model(table.reset_index(drop=True), trained, asked).sort_index()
 
 
@@ -85,10 +85,6 @@ def sort_strata(names: Iterable[str]) -> list[str]:
     places = {name: place for place, name in enumerate(STRATA)}
     unknown = len(places)
     return sorted(set(names), key=lambda name: (name == "", places.get(name, unknown), name))
-
-
-def _without_image(table: pd.DataFrame) -> pd.DataFrame:
-    return table[table["setting"] == "zero_shot"]
 
 
 def _by_model(
