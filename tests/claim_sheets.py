@@ -24,6 +24,11 @@ def letters(verdicts: np.ndarray) -> str:
     return "".join("?" if math.isnan(score) else "CNE"[int(score) + 1] for score in verdicts)
 
 
+def plain(sheet: ClaimVerdicts) -> tuple[object, ...]:
+    """All that a sheet holds, to compare it with another."""
+    return *sheet.subject, *map(letters, sheet.verdicts)
+
+
 def block(own: str, by_item: list[str]) -> np.ndarray:
     """The verdicts on some claims: of answers, and for each claim those of all items."""
     rows = [row(first + rest) for first, rest in zip(own, by_item, strict=True)]

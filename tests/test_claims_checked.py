@@ -12,7 +12,7 @@ import factories
 import numpy as np
 import pandas as pd
 import pytest
-from claim_sheets import block, letters, row
+from claim_sheets import block, letters, plain, row
 
 from vrag_kit.analysis import paired_differences
 from vrag_kit.analysis.estimates import estimate
@@ -105,17 +105,19 @@ def test_an_answer_becomes_a_sheet_of_verdicts(world: Benchmark) -> None:
     shown = ("p_red", "p_blue", "t_blue", "t_none")
     found = checked(world, answers(("a", "red and blue", shown)), Painter())
     assert (
-        found["sheet"][0]
-        == ClaimVerdicts(
-            query_id="a",
-            claims=("It is red.", "It is blue."),
-            gold_claims=("It is red.", "It is green."),  # the data's own
-            items=(
-                EvidenceItem("p_red", "image"),
-                EvidenceItem("p_blue", "image"),
-                *map(EvidenceItem, shown[2:]),
-            ),
-            verdicts=block("ECEC", ["ECCN", "CEEN", "ECCN", "CCCN"]),
+        plain(found["sheet"][0])
+        == plain(
+            ClaimVerdicts(
+                query_id="a",
+                claims=("It is red.", "It is blue."),
+                gold_claims=("It is red.", "It is green."),  # the data's own
+                items=(
+                    EvidenceItem("p_red", "image"),
+                    EvidenceItem("p_blue", "image"),
+                    *map(EvidenceItem, shown[2:]),
+                ),
+                verdicts=block("ECEC", ["ECCN", "CEEN", "ECCN", "CCCN"]),
+            )
         )
     )
     assert list(found[["n_claims", "n_unparsed", "no_sheet"]].iloc[0]) == [2, 0, ""]

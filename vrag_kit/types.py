@@ -398,13 +398,10 @@ class Answer:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Judgment:
-    """A verdict on one answer, or on one claim of it."""
+    """A verdict on one answer."""
 
     answer_id: str = ""
     """The answer's id; "" if verdicts are in the order of the answers, as from `judge`."""
-    target: tuple[str, DocId] | None = None
-    """(claim, document) for claim-level judging; None when the whole answer is judged.
-    """
     label: str = ""
     """The verdict as text; "" if it could not be parsed."""
     score: float | None

@@ -4,7 +4,7 @@ grammar of the texts.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from itertools import chain, islice
 from pathlib import Path
@@ -107,7 +107,6 @@ def forbid_self_check(checker: Entry, answerers: Sequence[Entry]) -> None:
     if _checkpoint(checker) in map(_checkpoint, answerers):
         raise VragError(
             f"checker {_model(checker)!r}: it is an answerer too, and would confirm its own errors."
-            " Set `checker` to another checkpoint, or take it out of `models`."
         )
 
 
@@ -156,8 +155,7 @@ def _model(entry: Entry) -> str:
 def _checkpoint(entry: Entry) -> str:
     """Identifies the weights of a model, wherever it runs; of a custom class with its options."""
     if custom_spec(entry):
-        options = dict(entry) if isinstance(entry, Mapping) else {"model": entry}
-        options.pop("name", None)
+        options = {**({"model": entry} if isinstance(entry, str) else entry), "name": ""}
         return repr(sorted(options.items()))
     folder = project_path(_model(entry))
     return str(folder.resolve()) if folder.is_dir() else _model(entry).partition("@")[0].strip()
@@ -220,15 +218,15 @@ class RuleChecker:
     def check(self, requests: Sequence[EntailmentRequest]) -> list[tuple[Label, ...]]:
         """Return for each request one label per claim."""
         images = [request for request in requests if request.item.image is not None]
-        found = self._image_checker.check(images) if self._image_checker and images else []
+        found: list[tuple[Label, ...]] = [(None,) * len(request.claims) for request in images]
+        if self._image_checker and images:
+            found = self._image_checker.check(images)
         by_image = iter(found)
         return [
-            next(by_image) if found and request.item.image is not None else self._labels(request)
+            self._labels(request) if request.item.image is None else next(by_image)
             for request in requests
         ]
 
     def _labels(self, request: EntailmentRequest) -> tuple[Label, ...]:
-        text = request.item.text
-        if request.item.image is not None or text is None:
-            return (None,) * len(request.claims)
+        text = request.item.text or ""
         return tuple(self._grammar.relation(claim, text) for claim in request.claims)

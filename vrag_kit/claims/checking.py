@@ -54,24 +54,27 @@ class ClaimRow:
     @property
     def texts(self) -> dict[str, AnswerText]:
         """What to extract: "claims" or "gold_claims" → text."""
-        words = {}
-        if self.claims is None and self.answer:
-            words["claims"] = self.answer
-        if self.gold_claims is None and reference_answers(self.query):
-            words["gold_claims"] = reference_answers(self.query)[0]
+        reference = "".join(reference_answers(self.query)[:1])
+        words = {"claims": (self.claims, self.answer), "gold_claims": (self.gold_claims, reference)}
         text = partial(AnswerText, query_id=self.query.query_id, question=self.query.text)
-        return {name: text(words=each) for name, each in words.items() if self.failure is None}
+        missing = {name: each for name, (known, each) in words.items() if each and known is None}
+        return {name: text(words=each) for name, each in missing.items() if self.failure is None}
 
     @property
-    def accepted_documents(self) -> list[Document]:
-        """The reference answers as documents, against which claims are checked."""
-        answers = reference_answers(self.query)
-        return [answer_document(ACCEPTED, self.query.text, each) for each in answers]
+    def blocks(self) -> list[tuple[Claims, Sequence[Document]]]:
+        """Claims and what they are checked against: the claims of the answer against each item and
+        each reference answer, the gold claims against each item and the answer, unless it is empty.
+        """
+        claims, gold = self.claims or (), self.gold_claims or ()
+        document = partial(answer_document, question=self.query.text)
+        references = [document(ACCEPTED, words=each) for each in reference_answers(self.query)]
+        answer = [document("answer", words=self.answer)] if self.answer else []
+        return [(claims, self.items), (claims, references), (gold, self.items), (gold, answer)]
 
-    @property
-    def answer_documents(self) -> list[Document]:
-        """The answer as a document, against which gold claims are checked, unless it is empty."""
-        return [answer_document("answer", self.query.text, self.answer)] if self.answer else []
+    def requests(self, claims: Claims, items: Sequence[Document]) -> list[EntailmentRequest]:
+        """The requests that check claims against each of the items; none without claims."""
+        request = partial(EntailmentRequest, query_id=self.query.query_id, claims=claims)
+        return [request(item=item) for item in items if claims]
 
 
 def reference_answers(query: Query) -> tuple[str, ...]:
@@ -116,15 +119,14 @@ def check_answers(
     items = chain.from_iterable(row.items for row in rows)
     if checker.name in set(answers["model"]) and any(item.image is not None for item in items):
         raise VragError(
-            f"checker {checker.name!r} answered too, and would repeat its own errors about the same"
-            " images. Set `checker` to another model."
+            f"checker {checker.name!r} answered too; set `checker` to a model that did not."
         )
-    cells: list[tuple[object, ...]] = []
-    for found in check_rows(rows, extractor, checker):
-        if isinstance(found, Failure):
-            cells.append((None, np.nan, np.nan, str(found)))
-        else:
-            cells.append((found, len(found.claims), found.n_missing, ""))
+    cells = [
+        (None, np.nan, np.nan, str(found))
+        if isinstance(found, Failure)
+        else (found, len(found.claims), found.n_missing, "")
+        for found in check_rows(rows, extractor, checker)
+    ]
     table = pd.DataFrame(cells, columns=_CELLS, index=answers.index)
     sheets = table["sheet"].dropna()
     logger.info(
@@ -147,7 +149,8 @@ def check_rows(
     texts = list(dict.fromkeys(chain.from_iterable(row.texts.values() for row in rows)))
     extracted = dict(zip(texts, extractor.extract(texts), strict=True))
     ready = [_with_claims(row, extracted) for row in rows]
-    requests = {_key(request): request for request in chain.from_iterable(map(_requests, ready))}
+    wanted = [row.requests(*block) for row in ready if not row.failure for block in row.blocks]
+    requests = {_key(request): request for request in chain.from_iterable(wanted)}
     labels = dict(zip(requests, checker.check(list(requests.values())), strict=True))
     return [row.failure or _sheet(row, labels) for row in ready]
 
@@ -158,20 +161,16 @@ def _row(benchmark: Benchmark, row: Mapping[Hashable, Any]) -> ClaimRow:
     """
     query_id, status = row["query_id"], Status(row["status"])
     if query_id not in benchmark.queries:
-        raise VragError(
-            f"an answer is to {query_id!r}, which is no query of {benchmark.name}; expected answers"
-            " to this benchmark."
-        )
+        raise VragError(f"an answer is to {query_id!r}, which is no query of {benchmark.name}.")
     items = []
     for doc_id in row["doc_ids"]:
-        if doc_id not in benchmark.corpus:
+        item = as_evidence(benchmark.corpus.get(doc_id) or Document(doc_id=doc_id))
+        if item.image is None and item.text is None:
             raise VragError(
-                f"claims of query {query_id!r}: {doc_id!r} is no document of {benchmark.name};"
-                " expected the benchmark of these answers."
+                f"claims of query {query_id!r}: {doc_id!r} has no image and no text in"
+                f" {benchmark.name}."
             )
-        items.append(as_evidence(benchmark.corpus[doc_id]))
-        if items[-1].image is None and items[-1].text is None:
-            raise VragError(f"claims of query {query_id!r}: {doc_id!r} has no image and no text.")
+        items.append(item)
     query = benchmark.queries[query_id]
     gold = tuple(query.metadata.get("gold_claims") or ()) or None
     answer = row["answer"] if status is Status.OK else ""
@@ -186,41 +185,28 @@ def _with_claims(row: ClaimRow, extracted: Mapping[AnswerText, Claims | Failure]
     return replace(row, failure=failures[0]) if failures else replace(row, **found)
 
 
-def _requests(row: ClaimRow) -> list[EntailmentRequest]:
-    pairs = [(row.claims, item) for item in (*row.items, *row.accepted_documents)]
-    pairs += [(row.gold_claims, item) for item in (*row.items, *row.answer_documents)]
-    request = partial(EntailmentRequest, query_id=row.query.query_id)
-    wanted = pairs if row.failure is None else []
-    return [request(claims=claims, item=item) for claims, item in wanted if claims]
-
-
 def _key(request: EntailmentRequest) -> Key:
     item = request.item
     return request.query_id, request.claims, item.doc_id, item.text, item.image is None
 
 
 def _sheet(row: ClaimRow, labels: Mapping[Key, tuple[Label, ...]]) -> ClaimVerdicts:
-    claims, gold = row.claims or (), row.gold_claims or ()
-    request = partial(EntailmentRequest, query_id=row.query.query_id)
-
-    def verdicts(of: Claims, items: Sequence[Document]) -> np.ndarray:
-        """Shape [claims, items]."""
-        found = [labels[_key(request(claims=of, item=item))] for item in items if of]
-        scores = [[VERDICT_SCORES[label] for label in each] for each in found]
-        return np.array(scores, float).reshape(len(items), len(of)).T
-
-    accepted = np.full(len(claims), np.nan)  # where accepted answers are hidden
-    if row.accepted_documents:
-        accepted = combined_labels(verdicts(claims, row.accepted_documents))
-    recalled = np.zeros((len(gold), 1))  # an empty answer recalls nothing
-    if row.answer_documents:
-        recalled = verdicts(gold, row.answer_documents)
-    on_claims, on_gold = verdicts(claims, row.items), verdicts(gold, row.items)
+    blocks = []
+    for claims, items in row.blocks:
+        found = [labels[_key(request)] for request in row.requests(claims, items)]
+        scores = np.array([[VERDICT_SCORES[label] for label in each] for each in found], float)
+        blocks.append(scores.reshape(len(items), len(claims)).T)
+    on_claims, accepted, on_gold, recalled = blocks
+    right = np.full(len(accepted), np.nan)  # where accepted answers are hidden
+    if accepted.shape[1]:
+        right = combined_labels(accepted)
+    if not row.answer:
+        recalled = np.zeros((len(on_gold), 1))  # an empty answer recalls nothing
     kinds = ["text" if item.image is None else "image" for item in row.items]
     return ClaimVerdicts(
         query_id=row.query.query_id,
-        claims=claims,
-        gold_claims=gold,
+        claims=row.claims or (),
+        gold_claims=row.gold_claims or (),
         items=tuple(map(EvidenceItem, [item.doc_id for item in row.items], kinds)),
-        verdicts=np.block([[accepted[:, None], on_claims], [recalled, on_gold]]),
+        verdicts=np.block([[right[:, None], on_claims], [recalled, on_gold]]),
     )

@@ -7,6 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
 
+import numpy as np
 import pandas as pd
 
 from vrag_kit.claims.verdicts import ACCEPTED, VERDICT_SCORES, ClaimVerdicts, EntailmentLabel
@@ -45,27 +46,21 @@ def read_annotator_labels(
     found: dict[str, dict[ClaimPair, EntailmentLabel]] = {}
     for path in paths:
         for number, row in read_csv_rows(Path(path), _COLUMNS, "labels", advice):
-            where, annotator = f"{path} line {number}", row["annotator"]
-            if empty := [name for name in _COLUMNS if not row[name]]:
-                raise VragError(f"{where}: the {empty[0]} is empty; expected text.")
-            if row["label"] not in list(EntailmentLabel):
-                expected = ", ".join(EntailmentLabel)
-                raise VragError(
-                    f"{where}: found the label {row['label']!r}; expected one of {expected}."
-                )
-            if only and annotator != only:
-                raise VragError(
-                    f"{where}: found a label of {annotator!r}; expected only labels of {only!r}."
-                    " Choose another file: one for each annotator."
-                )
+            annotator, pair = row["annotator"], ClaimPair(*(row[name] for name in PAIR))
             labels = found.setdefault(annotator, {})
-            pair = ClaimPair(row["query_id"], row["claim"], row["item"])
-            if pair in labels:
-                raise VragError(
-                    f"{where}: {annotator!r} has labelled this claim for {pair.item!r} before;"
-                    " expected one label."
-                )
-            labels[pair] = EntailmentLabel(row["label"])
+            if empty := [name for name in _COLUMNS if not row[name]]:
+                problem = f"the {empty[0]} is empty; expected text"
+            elif row["label"] not in list(EntailmentLabel):
+                expected = ", ".join(EntailmentLabel)
+                problem = f"found the label {row['label']!r}; expected one of {expected}"
+            elif only and annotator != only:
+                problem = f"found a label of {annotator!r}; expected only labels of {only!r}"
+            elif pair in labels:
+                problem = f"{annotator!r} has labelled this claim for {pair.item!r} before"
+            else:
+                labels[pair] = EntailmentLabel(row["label"])
+                continue
+            raise VragError(f"{path} line {number}: {problem}.")
     return found
 
 
@@ -145,12 +140,11 @@ def add_human_verdicts(sample: pd.DataFrame, labels: Labels) -> pd.DataFrame:
     sheets: list[ClaimVerdicts | None] = []
     for number, sheet in enumerate(sample["sheet"]):
         known = scores[rows["row"] == number].to_numpy(float)
-        if isinstance(sheet, ClaimVerdicts) and not pd.isna(known).any():
-            sheets.append(replace(sheet, verdicts=known.reshape(sheet.verdicts.shape)))
-        else:
-            sheets.append(None)
-    complete = sum(sheet is not None for sheet in sheets)
-    logger.info(f"labels: {complete:,} of {len(sheets):,} sheets have all of theirs")
+        complete = isinstance(sheet, ClaimVerdicts) and not np.isnan(known).any()
+        verdicts = known.reshape(sheet.verdicts.shape) if complete else known
+        sheets.append(replace(sheet, verdicts=verdicts) if complete else None)
+    n = len(sheets) - sheets.count(None)
+    logger.info(f"labels: {n:,} of {len(sheets):,} sheets have all of theirs")
     return sample.assign(true_sheet=pd.Series(sheets, index=sample.index, dtype=object))
 
 

@@ -5,6 +5,7 @@ what is left out; over all evidence, and over images or texts alone.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from operator import methodcaller
 
 import numpy as np
 import pandas as pd
@@ -69,10 +70,8 @@ def answer_values(
         failed = not isinstance(sheet, ClaimVerdicts)
         known, nothing = (_NO_CLAIMS, "nan") if failed else (sheet, empty)
         values = metric_rows(known, empty=nothing)
-        ends = [values, values]
-        if known.n_missing:
-            filled = map(known.fill_missing, BOUNDS.values())
-            ends = [metric_rows(each, empty=nothing) for each in filled]
+        filled = map(known.fill_missing, BOUNDS.values() if known.n_missing else ())
+        ends = [metric_rows(each, empty=nothing) for each in filled] or [values, values]
         for row, low, high in zip(values, *ends, strict=True):
             rows.append((*name, *row, low[3], high[3], failed))
     columns = [*keys, *METRIC, "value", "n_unparsed", *BOUNDS, "n_failed"]
@@ -162,9 +161,7 @@ def _restricted(table: pd.DataFrame, modality: str) -> pd.DataFrame:
     """The answers that were shown an item of a modality, and failed ones; with sheets over that
     modality alone.
     """
+    restrict = methodcaller("restrict_to_modality", modality)
     for name in table.columns.intersection(["sheet", "true_sheet"]):
-        sheets = table[name].map(
-            lambda sheet: sheet.restrict_to_modality(modality), na_action="ignore"
-        )
-        table = table.assign(**{name: sheets})
+        table = table.assign(**{name: table[name].map(restrict, na_action="ignore")})
     return table[[pd.isna(sheet) or bool(sheet.items) for sheet in table["sheet"]]]

@@ -10,7 +10,7 @@ from pathlib import Path
 from vrag_kit.claims.verdicts import AnswerText, Claims, EntailmentLabel, EntailmentRequest
 from vrag_kit.errors import short_repr
 from vrag_kit.judging.llm_judge import Request
-from vrag_kit.judging.rubric import UnparsedError
+from vrag_kit.judging.rubric import UnparsedError, one_line
 from vrag_kit.types import LazyImage, Message
 
 WORDS = json.loads((Path(__file__).parent / "prompts.json").read_text(encoding="utf-8"))
@@ -23,8 +23,8 @@ def extraction_request(answer: AnswerText) -> Request[Claims]:
     """Build the request that extracts the claims of an answer."""
     text = WORDS["extract"]["prompt"].format(
         none=WORDS["extract"]["none"],
-        question=_one_line(answer.question),
-        words=_one_line(answer.words),
+        question=one_line(answer.question),
+        words=one_line(answer.words),
     )
     prompt = (Message(role="user", parts=(text,)),)
     return Request(prompt=prompt, read=parse_claims, owner=answer.query_id)
@@ -41,7 +41,7 @@ def checking_request(call: EntailmentRequest) -> Request[tuple[EntailmentLabel, 
     if call.item.image is not None:
         parts.append(call.item.image)
     if call.item.text is not None:
-        parts.append(_one_line(call.item.text) + "\n")
+        parts.append(one_line(call.item.text) + "\n")
     parts.append("\n" + words["claims"].format(claims="\n".join(lines)))
     prompt = (Message(role="user", parts=tuple(parts)),)
     read = partial(parse_entailment_labels, n=len(call.claims))
@@ -54,7 +54,7 @@ def parse_claims(raw: str) -> Claims:
     Raises `UnparsedError` for a line or reply without words, and for "NONE" among claims.
     """
     none = WORDS["extract"]["none"]
-    lines = map(_one_line, _THOUGHT.sub("", raw).splitlines())
+    lines = map(one_line, _THOUGHT.sub("", raw).splitlines())
     claims = tuple(dict.fromkeys(filter(None, lines)))
     if not claims:
         raise UnparsedError("it has no words")
@@ -84,7 +84,3 @@ def parse_entailment_labels(raw: str, n: int) -> tuple[EntailmentLabel, ...]:
     if len(found) != n:
         raise UnparsedError(f"it has {len(found)} labels, and there are {n} claims")
     return tuple(found)
-
-
-def _one_line(text: str) -> str:
-    return " ".join(text.split())

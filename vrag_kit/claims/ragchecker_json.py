@@ -6,8 +6,9 @@ import json
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import count
+from itertools import count, starmap
 from pathlib import Path
+from types import UnionType
 from typing import Any  # what JSON holds
 
 import numpy as np
@@ -26,7 +27,7 @@ from vrag_kit.claims.verdicts import (
     EvidenceItem,
 )
 from vrag_kit.errors import VragError, short_repr
-from vrag_kit.files import safe_join, write_file
+from vrag_kit.files import safe_join
 from vrag_kit.types import Document, Failure, Json, JsonView, Query
 
 LABELS: dict[str | None, float] = {
@@ -79,23 +80,20 @@ class RagCheckerResult:
         if self.missing:
             raise VragError(
                 f"{self._where()}it has no {self.missing[0]!r}. Name a model that extracts and"
-                " checks claims, as in `vrag claims FILE --extractor gpt-4o-mini@openai`, or let"
-                " RAGChecker do it."
+                " checks claims, as in `vrag claims FILE --extractor gpt-4o-mini@openai`."
             )
         claims, gold = map(self._claims, CLAIMS)
         items = self._items()
-        n, p = len(claims), len(items)
-        m = len(gold)
-        blocks = [
-            [self._verdicts("answer2response", (n,)), self._verdicts("retrieved2response", (n, p))],
-            [self._verdicts("response2answer", (m,)), self._verdicts("retrieved2answer", (m, p))],
-        ]
+        n, m, p = len(claims), len(gold), len(items)
+        shapes = {"answer2response": (n,), "retrieved2response": (n, p)}
+        shapes |= {"response2answer": (m,), "retrieved2answer": (m, p)}
+        accepted, on_claims, recalled, on_gold = starmap(self._verdicts, shapes.items())
         return ClaimVerdicts(
             query_id=self.query_id,
             claims=claims,
             gold_claims=gold,
             items=items,
-            verdicts=np.block(blocks),
+            verdicts=np.block([[accepted, on_claims], [recalled, on_gold]]),
         )
 
     def row(self) -> ClaimRow:
@@ -103,9 +101,10 @@ class RagCheckerResult:
         text that is missing, an item without a text or image, and an image outside the file's
         folder.
         """
-        answer, reference = self._text("response"), self._text("gt_answer")
+        names = ("query", "response", "gt_answer")
+        text, answer, reference = (self._field(name, str, "a text") for name in names)
         answers = (reference,) if reference.strip() else ()
-        query = Query(query_id=self.query_id, text=self._text("query"), answers=answers)
+        query = Query(query_id=self.query_id, text=text, answers=answers)
         claims, gold = (None if name in self.missing else self._claims(name) for name in CLAIMS)
         items = map(self._document, self._items(), self._list("retrieved_context"), count(1))
         return ClaimRow(query, answer if answer.strip() else "", tuple(items), claims, gold)
@@ -160,27 +159,22 @@ class RagCheckerResult:
             if not isinstance(found, str | None) or found not in LABELS:
                 raise self._error(where, found, f"one of {', '.join(map(str, LABELS))}")
             return LABELS[found]
-        unit = "rows" if len(shape) == 2 else "labels"
         if not isinstance(found, list) or len(found) != shape[0]:
+            unit = "rows" if len(shape) == 2 else "labels"
             what = f"{len(found)} {unit}" if isinstance(found, list) else short_repr(found)
-            raise VragError(
-                f"{self._where(where)}found {what}, expected {shape[0]}: a missing label is not"
-                " taken for Neutral, a surplus one is not cut."
-            )
+            raise VragError(f"{self._where(where)}found {what}, expected {shape[0]}.")
         numbered = enumerate(found, start=1)
         return [self._scores(f"{where}, row {n}", each, shape[1:]) for n, each in numbered]
 
-    def _text(self, name: str) -> str:
-        if not isinstance(self.values.get(name), str):
-            raise self._error(name, self.values.get(name), "a text")
-        return str(self.values[name])
+    def _field(self, name: str, kind: type | UnionType, expected: str) -> Any:
+        """The value of this name. Raises `VragError` for a value of another type."""
+        if not isinstance(found := self.values.get(name), kind):
+            raise self._error(name, found, expected)
+        return found
 
     def _list(self, name: str) -> list[Any]:
         """The list of this name; [] for null."""
-        found = self.values.get(name)
-        if not isinstance(found, list | None):
-            raise self._error(name, found, "a list")
-        return found or []
+        return self._field(name, list | None, "a list") or []
 
     def _where(self, field: str = "") -> str:
         return f"{self.file}, query {self.query_id!r}{field and ', '}{field}: "
@@ -253,13 +247,6 @@ def add_ragchecker_metrics(file: RagCheckerFile) -> tuple[Json, int]:
     return {**file.document, "results": results, **groups}, len(pairs) - len(whole)
 
 
-def write_ragchecker_json(path: Path | str, document: JsonView) -> None:
-    """Writes a document in RAGChecker's format, replacing a file only once the new one is complete.
-    Raises `OSError` when it cannot be written.
-    """
-    write_file(Path(path), json.dumps(document, ensure_ascii=False, indent=2) + "\n")
-
-
 def ragchecker_means(sheets: Sequence[ClaimVerdicts]) -> dict[str, dict[str, float | None]]:
     """RAGChecker's three groups of means over answers, in percent with one decimal; None without
     any value. Empty cases count as 0; an answer that lacks a verdict for a metric is left out of
@@ -298,10 +285,8 @@ def _read(path: Path | str) -> tuple[Json, list[RagCheckerResult]]:
             raise VragError(f"{where}: found {short_repr(values)}, expected a query_id.")
         result = RagCheckerResult(file, str(values["query_id"]), values)
         if result.query_id in found:
-            raise VragError(
-                f"{where}: query_id {result.query_id!r} is that of result"
-                f" {list(found).index(result.query_id) + 1}, too; expected a file for each model."
-            )
+            first = list(found).index(result.query_id) + 1
+            raise VragError(f"{where}: query_id {result.query_id!r} is in result {first}, too.")
         if half := half_surrogate(values, text):
             raise VragError(f"{file}, query {result.query_id!r}: {half}")
         found[result.query_id] = result

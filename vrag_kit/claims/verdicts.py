@@ -14,7 +14,6 @@ from typing import Protocol
 import numpy as np
 import pandas as pd
 
-from vrag_kit.errors import VragError
 from vrag_kit.types import Document, Failure, QueryId
 
 
@@ -122,23 +121,6 @@ class ClaimVerdicts:
     have those of the items.
     """
 
-    def __post_init__(self) -> None:
-        """Raises `VragError`, which names the query, for verdicts of another shape."""
-        shape = (len(self.claims) + len(self.gold_claims), 1 + len(self.items))
-        if self.verdicts.shape != shape:
-            raise VragError(
-                f"claims of query {self.query_id!r}: found verdicts of shape"
-                f" {self.verdicts.shape}, expected {shape}: a row for each claim and gold claim,"
-                " a column for the answer and each item."
-            )
-
-    def __eq__(self, other: object) -> bool:
-        return (
-            isinstance(other, ClaimVerdicts)
-            and self.subject == other.subject
-            and np.array_equal(self.verdicts, other.verdicts, equal_nan=True)
-        )
-
     @property
     def subject(self) -> tuple[object, ...]:
         """What the verdicts are about: query, claims, gold claims and items."""
@@ -182,12 +164,6 @@ class ClaimVerdicts:
     def fill_missing(self, label: EntailmentLabel) -> ClaimVerdicts:
         """Returns the same sheet with this label in place of every missing verdict."""
         return replace(self, verdicts=np.nan_to_num(self.verdicts, nan=VERDICT_SCORES[label]))
-
-    def __repr__(self) -> str:
-        return (
-            f"ClaimVerdicts({self.query_id!r}, {len(self.claims)} claims, {len(self.gold_claims)}"
-            f" gold claims, {len(self.items)} items, {self.n_missing} verdicts missing)"
-        )
 
 
 def verdict_table(sheet: ClaimVerdicts) -> pd.DataFrame:

@@ -24,10 +24,10 @@ from vrag_kit.claims.ragchecker_json import (
     count_unchecked,
     ragchecker_means,
     read_ragchecker_json,
-    write_ragchecker_json,
 )
 from vrag_kit.claims.verdicts import ClaimChecker, ClaimExtractor, ClaimVerdicts
 from vrag_kit.dry_run import dry_run
+from vrag_kit.files import write_file
 from vrag_kit.generation.store import AnswerStore, copy_store
 from vrag_kit.runner.dry_run import model_costs
 
@@ -66,7 +66,7 @@ def print_claims(file: Path, readers: ClaimModels, *, as_json: bool, to: Path | 
     notes = _notes(found)
     if to is not None:
         document, left_out = add_ragchecker_metrics(found)
-        write_ragchecker_json(to, document)
+        write_file(to, json.dumps(document, ensure_ascii=False, indent=2) + "\n")
         if left_out:
             notes.append(
                 f"{left_out} results have verdicts missing, which RAGChecker does not know: left"
