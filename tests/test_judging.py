@@ -40,7 +40,7 @@ def test_a_verdict_reads_as_in_the_rubric() -> None:
     verdict = RuleJudge().verdict(
         query("Which two colors?", "black and white"), "black and white with yellow"
     )
-    assert (verdict.raw, verdict.label) == ("Score: 0.5 | Likely Hallucination", "partial")
+    assert (verdict.raw, verdict.score) == ("Score: 0.5 | Likely Hallucination", 0.5)
     assert (
         RuleJudge().verdict(query("Which color?", "black"), "I don't know").raw
         == "Score: 0 | No Answer"
@@ -54,16 +54,12 @@ def test_a_query_whose_answers_are_hidden_gets_no_score() -> None:
 
 
 @given(st.text(max_size=60))
-def test_any_words_get_a_score_between_0_and_1_and_one_label(answer: str) -> None:
+def test_any_words_get_a_score_between_0_and_1(answer: str) -> None:
     verdict = RuleJudge().verdict(
         query("What color are the feet?", "black", "dark gray (legs pink)"), answer
     )
-    assert verdict.status == "ok"
+    assert verdict.failure is None
     assert 0 <= verdict.score <= 1
-    assert verdict.label == {
-        1.0: "correct",
-        0.0: "no answer" if "abstention" in verdict.marks else "incorrect",
-    }.get(verdict.score, "partial")
 
 
 @given(st.permutations(["purple", "gray and red", "plain"]))

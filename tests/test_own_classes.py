@@ -556,7 +556,7 @@ def test_an_object_judges_and_needs_no_fingerprint(mine: Write, texts: Benchmark
     assert judge_answers(load_judge(own["Grades"]()), texts, answers).equals(judged)
     with pytest.raises(VragError, match=r"judge Nothing\(…\): found Nothing without score"):
         judge_answers(own["Nothing"](), texts, answers)
-    with pytest.raises(VragError, match="'rule', which scores nothing; expected a judge of load"):
+    with pytest.raises(VragError, match="found 'rule'; expected a judge"):
         judge_answers("rule", texts, answers)
 
 

@@ -37,10 +37,7 @@ class Truthful:
 
     def judge(self, benchmark: Benchmark, answers: pd.DataFrame) -> list[tuple[Judgment, ...]]:
         assert set(answers["query_id"]) <= set(benchmark.queries)
-        return [
-            (Judgment(answer_id="", label=answer, score=SCORES[answer], raw=answer),)
-            for answer in answers["answer"]
-        ]
+        return [(Judgment(score=SCORES[answer], raw=answer),) for answer in answers["answer"]]
 
 
 def benchmark(queries: int) -> Benchmark:

@@ -400,10 +400,6 @@ class Answer:
 class Judgment:
     """A verdict on one answer."""
 
-    answer_id: str = ""
-    """The answer's id; "" if verdicts are in the order of the answers, as from `judge`."""
-    label: str = ""
-    """The verdict as text; "" if it could not be parsed."""
     score: float | None
     """The verdict as a number, in [0, 1] for Visual-RAG, down to −1 for CRAG-MM; None
     when there is none, never 0 instead.
@@ -414,11 +410,6 @@ class Judgment:
     """The judge's output, unchanged; None if the call failed."""
     failure: Failure | None = None
     """Why there is no verdict; None when there is one."""
-
-    @property
-    def status(self) -> Status:
-        """`Status.OK`, or the kind of the failure."""
-        return self.failure.kind if self.failure else Status.OK
 
 
 def ordered(items: Iterable[str], *names: object) -> list[str]:

@@ -32,7 +32,6 @@ def _verdict(query: Query, answer: str) -> Judgment:
     place = ord(answer) - ord("A")
     if not 0 <= place < len(query.choices):
         marks = frozenset({"abstention"})
-        return Judgment(answer_id="", label="declined", score=0.0, marks=marks, raw=answer)
+        return Judgment(score=0.0, marks=marks, raw=answer)
     right = query.choices[place] in query.answers
-    label, score = ("right", 1.0) if right else ("wrong", -1.0)
-    return Judgment(answer_id="", label=label, score=score, raw=answer)
+    return Judgment(score=1.0 if right else -1.0, raw=answer)

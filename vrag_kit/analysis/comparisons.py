@@ -127,8 +127,8 @@ def paired_differences(
     require_columns(per_query, ["query_id", "group", "value"], "paired_differences")
     arms = list(per_query[arm].unique())
     if arms and baseline not in arms:
-        found = ", ".join(map(str, arms))
-        raise VragError(f"paired_differences: {arm} {baseline!r} was not asked; found {found}.")
+        known = ", ".join(map(str, arms))
+        raise VragError(f"paired_differences: {arm} {baseline!r} was not asked; found {known}.")
     scales = {key: scale_of(part).differences for key, part in per_query.groupby(list(by))}
     parts = [] if weights is None else [weights.index.name]
     keys = list(dict.fromkeys([*by, *parts, "query_id", "group"]))

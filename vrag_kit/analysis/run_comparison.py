@@ -356,8 +356,8 @@ def paired_tests(pairs: pd.DataFrame) -> pd.DataFrame:
     means = queries[both].mean().reset_index()
     means["score"] = (means["score_b"] - means["score_a"]).round(12)
     rows = cells.assign(different=judges_differ(cells)).groupby(names, sort=False, dropna=False)
-    table = rows[["judge_a", "judge_b"]].agg(lambda judges: " | ".join(judges.unique()))
-    table = table.reset_index()
+    judges = {name: rows[name].unique().str.join(" | ") for name in ("judge_a", "judge_b")}
+    table = pd.DataFrame(judges).reset_index()
     table.insert(len(names), "metric", "score")
     a, b = pairs["a"].iloc[0], pairs["b"].iloc[0]
     table = table.assign(a=a, b=b, baseline=a)

@@ -28,8 +28,7 @@ from pathlib import Path
 import pandas as pd
 
 from vrag_kit.judging.multiple_choice import correct_letters, read_choice
-from vrag_kit.judging.rubric import Verdict, verdict_label
-from vrag_kit.judging.scale import SHARES, ok_answers
+from vrag_kit.judging.scale import SHARES, ok_answers, query_answers
 from vrag_kit.judging.text import NUMBER_WORDS, new_numbers, normalized_words, numbers_in
 from vrag_kit.types import Benchmark, Failure, Judgment, Query, Status
 
@@ -199,17 +198,14 @@ class MetricJudge:
         """Return one verdict for each row of answers.
         Where the metric is NaN, the verdict is a failure with the reason.
         """
-        pairs = zip(answers["query_id"], answers["answer"], strict=True)
-        return [(self._verdict(benchmark.queries[name], answer),) for name, answer in pairs]
+        return [(self._verdict(*pair),) for pair in query_answers(benchmark, answers)]
 
     def _verdict(self, query: Query, answer: str) -> Judgment:
         value = OWN_METRICS[self.name](query, answer)
         if math.isnan(value):
             words = f"query {query.query_id!r} has nothing that {self.name} compares with"
-            failure = Failure(Status.ERROR, words)
-            return Judgment(answer_id="", label="", score=None, failure=failure)
-        label, raw = verdict_label(Verdict(value), SHARES), f"{self.name}: {value:g}"
-        return Judgment(answer_id="", label=label, score=value, raw=raw)
+            return Judgment(score=None, failure=Failure(Status.ERROR, words))
+        return Judgment(score=value, raw=f"{self.name}: {value:g}")
 
 
 def rouge_recall(answer: str, references: Sequence[str]) -> float:

@@ -90,20 +90,19 @@ def read_human_labels(path: Path | str) -> pd.DataFrame:
     rows = []
     advice = "Write some with `label_answers`, or set `labels` to another file."
     for number, row in read_csv_rows(Path(path), HUMAN_LABEL_COLUMNS, "labels", advice):
-        where, key = f"{path} line {number}", (row["query_id"], row["answer"])
+        key = (row["query_id"], row["answer"])
         if row["label"] not in LABEL_SCORES:
             expected = ", ".join(LABEL_SCORES)
-            raise VragError(f"{where}: found label {row['label']!r}; expected one of {expected}.")
-        for name in ("query_id", "annotator"):
-            if not row[name]:
-                raise VragError(f"{where}: the {name} is empty; expected a name.")
-        if key in lines:
-            raise VragError(
-                f"{where}: this answer to {key[0]!r} has a label already, in line {lines[key]};"
-                " keep one of them, or a file for each annotator."
-            )
-        lines[key] = number
-        rows.append(row)
+            problem = f"found label {row['label']!r}; expected one of {expected}"
+        elif empty := [name for name in ("query_id", "annotator") if not row[name]]:
+            problem = f"the {empty[0]} is empty; expected a name"
+        elif key in lines:
+            problem = f"this answer to {key[0]!r} has a label already, in line {lines[key]}"
+        else:
+            lines[key] = number
+            rows.append(row)
+            continue
+        raise VragError(f"{path} line {number}: {problem}.")
     return pd.DataFrame(rows, columns=HUMAN_LABEL_COLUMNS, dtype=object)
 
 

@@ -12,6 +12,7 @@ import math
 from collections.abc import Mapping, Sequence
 from inspect import isclass
 from itertools import chain, compress
+from numbers import Real
 from typing import Protocol, cast
 
 import numpy as np
@@ -29,7 +30,7 @@ from vrag_kit.dry_run import current_dry_run
 from vrag_kit.errors import SetupError, VragError, short_repr
 from vrag_kit.judging.abstention import is_abstention
 from vrag_kit.judging.llm_judge import LLMJudge
-from vrag_kit.judging.scale import SHARES, TRUTH, Scale, ok_answers
+from vrag_kit.judging.scale import SHARES, TRUTH, Scale, ok_answers, query_answers
 from vrag_kit.log import logger, record_calls
 from vrag_kit.tables import require_columns
 from vrag_kit.types import Benchmark, Failure, Judgment, Query, Status
@@ -167,8 +168,7 @@ def _as_judge(judge: Judge | CustomJudge) -> Judge:
     own = load_custom_judge(cast(CustomJudge, judge))
     if own is None:
         raise VragError(
-            f"judge_answers: found {judge!r}, which scores nothing; expected a judge of load_judge,"
-            " or an object with the method score."
+            f"judge_answers: found {judge!r}; expected a judge, or an object with the method score."
         )
     return own
 
@@ -276,8 +276,7 @@ class CustomJudgeAdapter:
         `SetupError` for a score off the scale, and, except in a dry run, `VragError` for an error
         of the class.
         """
-        rows = zip(answers["query_id"], answers["answer"], strict=True)
-        pairs = [(benchmark.queries[query_id], answer) for query_id, answer in rows]
+        pairs = query_answers(benchmark, answers)
         if current_dry_run() is None:
             return [(self._verdict(query, answer),) for query, answer in pairs]
         try:
@@ -295,10 +294,7 @@ class CustomJudgeAdapter:
         if score is None:
             words = f"{self.name} says nothing of an answer to {query.query_id!r}"
             return Judgment(score=None, failure=Failure(Status.ERROR, words))
-        try:
-            value = math.nan if isinstance(score, str) else float(score)
-        except (TypeError, ValueError):
-            value = math.nan
+        value = float(score) if isinstance(score, Real) else math.nan
         if not self.scale.worst <= value <= self.scale.best:
             raise SetupError(
                 f"judge {self.name}: score returned {score!r} for {answer!r} to query"

@@ -17,7 +17,7 @@ from vrag_kit.generation.ask import Task, Watch, ask_prompts, stored_answers
 from vrag_kit.generation.generators import DryRunGenerator, Generator
 from vrag_kit.generation.store import AnswerStore
 from vrag_kit.judging.rubric import Rubric, UnparsedError, Verdict
-from vrag_kit.judging.scale import no_reference_failure
+from vrag_kit.judging.scale import no_reference_failure, query_answers
 from vrag_kit.log import logger
 from vrag_kit.types import (
     PLACEHOLDER,
@@ -102,11 +102,12 @@ class StructuredAsker:
         if not (missing := self.generator.missing()):
             return
         message = f"model {self.generator.name!r} cannot be asked for {self.what}: {missing}"
-        if not (self.answers_dir / "answers.sqlite").is_file():
+        stored = False
+        if (self.answers_dir / "answers.sqlite").is_file():
+            with self._store() as store:
+                stored = store.has_model(self.generator.name)
+        if not stored:
             raise VragError(f"{message}.")
-        with self._store() as store:
-            if not store.has_model(self.generator.name):
-                raise VragError(f"{message}.")
         logger.info(f"note: {message}; unless all are stored, the run will stop there")
 
     def ask(
@@ -172,9 +173,9 @@ class StructuredAsker:
         example = next((each for each in replies if each.unparsed), replies[-1])
         raise SetupError(
             f"{self.what} of {self.generator.name!r}: {unparsed:,} of {total:,} replies cannot be"
-            f" read, such as {short_repr(example.raw or '')} ({example.failure}). Stopped; replies"
-            " are kept. Take a stronger model, another rubric, or, where replies are cut off, a"
-            " larger `max_new_tokens`; another `name` in its entry asks again."
+            f" read, such as {short_repr(example.raw or '')} ({example.failure}). Replies are kept."
+            " Take a stronger model, or another rubric; where replies are cut off, raise"
+            " `max_new_tokens`; another `name` in its entry asks again."
         )
 
     def _replies(
@@ -269,8 +270,7 @@ class LLMJudge:
         """Return the verdicts of each row of answers, one per sample.
         An answer that needs no judge gets one; a query without accepted answers gets a failure.
         """
-        rows = zip(answers["query_id"], answers["answer"], strict=True)
-        pairs = [(benchmark.queries[query_id], answer) for query_id, answer in rows]
+        pairs = query_answers(benchmark, answers)
         known = [self._without_model(query, answer) for query, answer in pairs]
         asked = [
             Request(prompt=self._rubric.build_prompt(*pair), read=self._rubric.parse_verdict)

@@ -58,7 +58,7 @@ def load_judge(
     are stored; for one without a rubric; for another scale where the rubric is of truthfulness; for
     a text that is no rubric; and as `load_generator` does.
     """
-    if rubric is not None and not isinstance(rubric, Rubric):
+    if not isinstance(rubric, Rubric | None):
         raise VragError(f"load_judge: rubric is {rubric!r}; expected a vrag_kit.judging.Rubric.")
     signed = rubric is not None and rubric.scale.signed
     if judge := judge_without_model(entry, signed=signed):
@@ -101,8 +101,7 @@ def judge_without_model(entry: Entry | CustomJudge, *, signed: bool = False) -> 
     if not judge.scale.signed:
         raise VragError(
             f"judge {word or custom_spec(entry) or judge.name!r}: its scale is"
-            f" {judge.scale.worst:g} to {judge.scale.best:g}. Truthfulness, as CRAG-MM asks for it,"
-            " tells wrong (-1) from missing (0): give a judge with scale (-1, 1)."
+            f" {judge.scale.worst:g} to {judge.scale.best:g}. Truthfulness needs (-1, 1)."
         )
     if isinstance(judge, CustomJudgeAdapter):
         judge.table_scale = TRUTH

@@ -131,15 +131,6 @@ def one_line(text: str) -> str:
     return " ".join(text.split())
 
 
-def verdict_label(verdict: Verdict, scale: Scale) -> str:
-    """Return the label of a verdict: "no answer", "correct", "incorrect", or "partial".
-    "partial" is between the ends of the scale.
-    """
-    if "abstention" in verdict.marks:
-        return "no answer"
-    return {scale.best: "correct", scale.worst: "incorrect"}.get(verdict.score, "partial")
-
-
 def rubric_from_text(rubric: Rubric, text: str) -> Rubric:
     """Return a rubric with another template; its scale and precheck stay.
     The reply must end with a line that is a number on the scale, or "Score: " and the number.

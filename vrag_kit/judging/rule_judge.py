@@ -15,8 +15,8 @@ from pathlib import Path
 import pandas as pd
 
 from vrag_kit.judging.abstention import is_abstention
-from vrag_kit.judging.rubric import Verdict, verdict_label
-from vrag_kit.judging.scale import SHARES, no_reference_failure
+from vrag_kit.judging.rubric import Verdict
+from vrag_kit.judging.scale import SHARES, no_reference_failure, query_answers
 from vrag_kit.types import Benchmark, Judgment, Query
 
 Trait = tuple[str, str]
@@ -52,8 +52,7 @@ class RuleJudge:
 
     def judge(self, benchmark: Benchmark, answers: pd.DataFrame) -> list[tuple[Judgment, ...]]:
         """Return one verdict for each row of answers."""
-        pairs = zip(answers["query_id"], answers["answer"], strict=True)
-        return [(self.verdict(benchmark.queries[name], answer),) for name, answer in pairs]
+        return [(self.verdict(*pair),) for pair in query_answers(benchmark, answers)]
 
     def verdict(self, query: Query, answer: str) -> Judgment:
         """Return the best verdict over the accepted answers.
@@ -79,8 +78,7 @@ class RuleJudge:
             verdicts = [_against(accepted, found, asked) for accepted in query.answers]
             best = max(verdicts, key=lambda verdict: (verdict.score, -len(verdict.marks)))
         raw = " | ".join([f"Score: {best.score:g}", *(_MARKS[mark] for mark in sorted(best.marks))])
-        label = verdict_label(best, SHARES)
-        return Judgment(answer_id="", label=label, score=best.score, marks=best.marks, raw=raw)
+        return Judgment(score=best.score, marks=best.marks, raw=raw)
 
 
 def _without_names(answer: str, query: Query) -> str:

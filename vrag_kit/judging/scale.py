@@ -98,6 +98,12 @@ def ok_answers(benchmark: Benchmark, answers: pd.DataFrame) -> pd.DataFrame:
     return good
 
 
+def query_answers(benchmark: Benchmark, answers: pd.DataFrame) -> list[tuple[Query, str]]:
+    """Return (query, answer) of each row of answers."""
+    pairs = zip(answers["query_id"], answers["answer"], strict=True)
+    return [(benchmark.queries[query_id], answer) for query_id, answer in pairs]
+
+
 def no_reference_failure(query: Query) -> Judgment:
     """Return a failed verdict: the query has no accepted answer to compare with."""
     words = f"query {query.query_id!r} has no accepted answer to compare with"

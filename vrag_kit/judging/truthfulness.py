@@ -13,8 +13,8 @@ from typing import NamedTuple
 import pandas as pd
 
 from vrag_kit.judging.abstention import is_abstention
-from vrag_kit.judging.rubric import DECLINING, Verdict, verdict_label
-from vrag_kit.judging.scale import TRUTH, no_reference_failure
+from vrag_kit.judging.rubric import DECLINING, Verdict
+from vrag_kit.judging.scale import TRUTH, no_reference_failure, query_answers
 from vrag_kit.judging.text import (
     asserted_clauses,
     conclusion,
@@ -101,8 +101,7 @@ class TruthfulnessRuleJudge:
 
     def judge(self, benchmark: Benchmark, answers: pd.DataFrame) -> list[tuple[Judgment, ...]]:
         """Return one verdict for each row of answers."""
-        pairs = zip(answers["query_id"], answers["answer"], strict=True)
-        return [(self.verdict(benchmark.queries[name], answer),) for name, answer in pairs]
+        return [(self.verdict(*pair),) for pair in query_answers(benchmark, answers)]
 
     def verdict(self, query: Query, answer: str) -> Judgment:
         """Return the best verdict over the accepted answers.
@@ -115,10 +114,9 @@ class TruthfulnessRuleJudge:
             decisions = [_decide(query, accepted, answer) for accepted in query.answers]
             best = max(decisions, key=lambda decision: decision.right)
             found, wanted = truth_verdict(best.right, frozenset({best.rule})), best.wanted
-        label = verdict_label(found, TRUTH)
-        word = label.replace("no answer", "missing")
+        word = {TRUTH.best: "correct", TRUTH.worst: "incorrect"}.get(found.score, "missing")
         raw = f"{word} by {', '.join(found.marks)}" + (f": {wanted}" if wanted else "")
-        return Judgment(answer_id="", label=label, score=found.score, marks=found.marks, raw=raw)
+        return Judgment(score=found.score, marks=found.marks, raw=raw)
 
 
 class _Decision(NamedTuple):

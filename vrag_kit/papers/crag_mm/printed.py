@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import pandas as pd
 
-from vrag_kit.analysis.report_tables import NOTHING, TableRow, format_ci
+from vrag_kit.analysis.report_tables import NOTHING, TableRow, ci_cells, report_table
 from vrag_kit.papers.published import format_spread, published
 
 SINGLE, MULTI = "single_turn", "multi_turn"
@@ -30,7 +30,9 @@ def truthfulness_table(means: pd.DataFrame, paper: pd.DataFrame | None = None) -
     `paper`, such as `published("crag_mm", 8)`, is added below as "reported, other data".
     """
     ours = means[means["metric"].isin(SHOWN)]
-    ours = ours.assign(source="here", cell=[_cell(row) for row in ours.to_dict("records")])
+    ours = ours.assign(
+        source="here", cell=ci_cells(ours) + list(map(_bounds, ours.to_dict("records")))
+    )
     counts = ours.groupby(["source", "model", "setting"], sort=False)
     told = counts.agg(n=("n", "max"), failed=("n_failed", "max")).astype(str)
     tables = [ours]
@@ -38,16 +40,11 @@ def truthfulness_table(means: pd.DataFrame, paper: pd.DataFrame | None = None) -
         cells = paper["value"].map("{:.1f}".format)
         tables.append(paper.assign(source="reported, other data", cell=cells))
     both = pd.concat(tables, ignore_index=True)
-    rows = ["source", "model", "setting"]
-    wide = both.pivot_table(
-        index=rows, columns="metric", values="cell", aggfunc="first", sort=False
-    )
+    wide = report_table(both, rows=["source", "model", "setting"], cells=both["cell"])
     wide = wide.reindex(columns=[name for name in SHOWN if name in wide])
     return wide.join(told).fillna(NOTHING)
 
 
-def _cell(row: TableRow) -> str:
-    cell = format_ci(row["value"], row["ci_low"], row["ci_high"])
-    if row["n_failed"]:
-        return f"{cell} ({row['bound_low']:.1f} to {row['bound_high']:.1f})"
-    return cell
+def _bounds(row: TableRow) -> str:
+    bounds = f" ({row['bound_low']:.1f} to {row['bound_high']:.1f})"
+    return bounds if row["n_failed"] else ""

@@ -7,7 +7,7 @@ import pandas as pd
 from vrag_kit.errors import VragError
 from vrag_kit.judging import SHARES
 from vrag_kit.judging.multiple_choice import ParsedChoice, correct_letters, read_choice
-from vrag_kit.judging.scale import no_reference_failure
+from vrag_kit.judging.scale import no_reference_failure, query_answers
 from vrag_kit.types import Benchmark, Judgment, Query
 
 _NO_CHOICE = frozenset({"ambiguous", "declined", "unparsed", "empty"})
@@ -28,8 +28,7 @@ class MultipleChoiceJudge:
 
     def judge(self, benchmark: Benchmark, answers: pd.DataFrame) -> list[tuple[Judgment, ...]]:
         """Returns one verdict for each row of answers."""
-        pairs = zip(answers["query_id"], answers["answer"], strict=True)
-        return [(self.judge_one(benchmark.queries[name], answer),) for name, answer in pairs]
+        return [(self.judge_one(*pair),) for pair in query_answers(benchmark, answers)]
 
     def judge_one(self, query: Query, answer: str) -> Judgment:
         """Judges one answer to a query."""
@@ -42,13 +41,7 @@ class MultipleChoiceJudge:
             return no_reference_failure(query)
         reading = read_choice(answer, query.choices)
         right = reading.letter is not None and reading.letter in correct_letters(query)
-        return Judgment(
-            answer_id="",
-            label=_label(reading, right),
-            score=SHARES.best if right else SHARES.worst,
-            marks=_marks(reading),
-            raw=str(reading),
-        )
+        return Judgment(score=float(right), marks=_marks(reading), raw=str(reading))
 
 
 def is_unparsed(judged: pd.DataFrame) -> pd.Series:
@@ -57,12 +50,6 @@ def is_unparsed(judged: pd.DataFrame) -> pd.Series:
     """
     marked = judged["marks"].map(lambda marks: not _NO_CHOICE.isdisjoint(marks.split(", ")))
     return marked.astype(bool) & (judged["status"] == "ok")
-
-
-def _label(reading: ParsedChoice, right: bool) -> str:
-    if reading.letter is not None:
-        return "correct" if right else "incorrect"
-    return "ambiguous" if reading.letters else reading.rule
 
 
 def _marks(reading: ParsedChoice) -> frozenset[str]:

@@ -10,7 +10,7 @@ import pandas as pd
 from vrag_kit.analysis import mean_scores, paired_differences, per_query
 from vrag_kit.analysis.comparisons import REPEATS
 from vrag_kit.analysis.means import ARM
-from vrag_kit.analysis.report_tables import TableRow, format_ci, format_p
+from vrag_kit.analysis.report_tables import TableRow, ci_cells, format_p, report_table
 from vrag_kit.papers.mrag_bench.audit import ASPECTS, QUESTIONS
 from vrag_kit.papers.mrag_bench.judge import is_unparsed
 from vrag_kit.papers.published import format_spread, published
@@ -173,15 +173,11 @@ def scenario_table(
     """
     index = list(rows)
     most = results.groupby(index, sort=False)["n"].transform("max")
-    cells = [
-        _cell(row, int(usual)) for row, usual in zip(results.to_dict("records"), most, strict=True)
-    ]
-    told = results.assign(cell=cells, n=most)
-    order = told[[*index, "n"]].drop_duplicates()
-    wide = told.pivot_table(
-        index=[*index, "n"], columns=list(columns), values="cell", aggfunc="first", sort=False
-    )
-    return wide.reindex(pd.MultiIndex.from_frame(order)).fillna("")
+    notes = [_notes(row, int(n)) for row, n in zip(results.to_dict("records"), most, strict=True)]
+    table, index = results.assign(n=most), [*index, "n"]
+    cells = ci_cells(results) + notes
+    wide = report_table(table, rows=index, columns=columns, cells=cells, empty="")
+    return wide.reindex(pd.MultiIndex.from_frame(table[index].drop_duplicates()))
 
 
 def _levels(tables: Sequence[pd.DataFrame], keys: Sequence[str]) -> pd.DataFrame:
@@ -198,9 +194,8 @@ def _levels(tables: Sequence[pd.DataFrame], keys: Sequence[str]) -> pd.DataFrame
     return table.iloc[order].reset_index(drop=True)
 
 
-def _cell(row: TableRow, usual: int) -> str:
-    """One mean in words."""
-    cell = format_ci(row["value"], row["ci_low"], row["ci_high"])
+def _notes(row: TableRow, usual: int) -> str:
+    """What a cell adds to the mean."""
     notes = []
     if pd.notna(row.get("p_holm")):
         notes.append(f"p {_equals(format_p(row['p_holm']))}")
@@ -209,7 +204,7 @@ def _cell(row: TableRow, usual: int) -> str:
     for name, words in _NOTED.items():
         if row.get(name, 0) > 0:
             notes.append(f"{row[name]} {words}")
-    return f"{cell} ({', '.join(notes)})" if notes else cell
+    return f" ({', '.join(notes)})" if notes else ""
 
 
 def _equals(p: str) -> str:

@@ -22,7 +22,7 @@ import pandas as pd
 
 from vrag_kit.analysis.estimates import Estimate, clustered_moments, estimate
 from vrag_kit.analysis.means import per_query
-from vrag_kit.analysis.report_tables import ci_cells, format_ci_bound
+from vrag_kit.analysis.report_tables import ci_cells, format_ci_bound, report_table
 from vrag_kit.errors import VragError
 from vrag_kit.judging.scale import Scale, scale_of
 from vrag_kit.tables import require_columns
@@ -208,12 +208,9 @@ def gcue_table(curves: pd.DataFrame) -> pd.DataFrame:
     by = list(curves.columns[: list(curves.columns).index("k")])
     columns = {"denominator": "value", "denominator_low": "ci_low", "denominator_high": "ci_high"}
     benefit = ci_cells(curves[list(columns)].rename(columns=columns), decimals=2)
-    cells = curves.assign(cell=format_gcue(curves), benefit=benefit)
-    cells = cells.rename(columns={"benefit": "A_GT − B"})
-    index = [*by, "lambda", "A_GT − B", "n"]
-    return cells.pivot_table(
-        index=index, columns="k", values="cell", aggfunc="first", sort=False
-    ).fillna("")
+    table = curves.assign(**{"A_GT − B": benefit})
+    rows = [*by, "lambda", "A_GT − B", "n"]
+    return report_table(table, rows=rows, columns=["k"], cells=format_gcue(curves), empty="")
 
 
 def format_gcue(curves: pd.DataFrame) -> pd.Series:
