@@ -17,7 +17,6 @@ from strange_server import StrangeServer, text_in
 from talks import contexts_of, make_talks, question
 from tokenizers import Tokenizer, models, pre_tokenizers, processors
 
-from vrag_kit.analysis.conversations import conversation_means
 from vrag_kit.dry_run import dry_run
 from vrag_kit.errors import VragError
 from vrag_kit.generation import ConversationConfig, TokenLimit, ask_conversations
@@ -29,6 +28,7 @@ from vrag_kit.papers.crag_mm import (
     early_stopping_rule,
     load_truthfulness_judge,
 )
+from vrag_kit.papers.crag_mm.conversation_means import conversation_means
 from vrag_kit.types import Benchmark, Context
 
 PAPER = PROMPT_SETS["paper"]

@@ -1,16 +1,15 @@
-"""Scores of every turn of every conversation, before and after early stopping."""
+"""Early stopping: the scores of every turn of every conversation, before and after it."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 import pandas as pd
 
-from vrag_kit.analysis.estimates import table_mean
 from vrag_kit.analysis.means import ARM
 from vrag_kit.errors import SetupError, VragError
-from vrag_kit.judging.scale import SHARES, Scale, scale_of
+from vrag_kit.judging.scale import scale_of
 from vrag_kit.tables import require_columns
 from vrag_kit.types import Benchmark, Status
 
@@ -18,14 +17,6 @@ StopRule = Callable[[Sequence[float]], int | None]
 """The scores of a conversation's turns, in order → the turn, from 0, at which it ends;
 None where it does not. That turn keeps its score; all later ones become missing.
 """
-BEFORE = ("accuracy", "missing", "hallucination")
-"""Shares of turns that are correct, missing and incorrect, before early stopping."""
-AFTER = ("accuracy_early_stopped", "missing_early_stopped", "hallucination_early_stopped")
-"""The same shares after early stopping."""
-PER_CONVERSATION = ("truthfulness", "early_stop", "early_stop_before_last_turn", "successful_turns")
-METRICS = (*BEFORE, *AFTER, *PER_CONVERSATION)
-_BOUNDS = ("bound_low", "bound_high")
-_NUMBERS = ["value", "ci_low", "ci_high", "n", "n_turns", "n_failed", *_BOUNDS]
 
 
 def apply_early_stop(
@@ -56,11 +47,14 @@ def apply_early_stop(
     begun = judged[run].assign(conversation=judged["query_id"].map(conversations))
     every = begun.drop_duplicates().merge(turns, on="conversation", how="left")
     rows = every.merge(judged[[*keys, *judged.columns.difference([*every, *keys])]], "left", keys)
-    passes, asked = _passes(rows), rows["status"].notna() & (rows["status"] != Status.STOPPED)
+    passes, asked = (
+        conversation_passes(rows),
+        rows["status"].notna() & (rows["status"] != Status.STOPPED),
+    )
     lost = (asked & rows["score"].isna()).groupby(passes).cummax()  # what follows is lost too
     ends = scale_of(judged)  # also of turns that were not asked
     rows = rows.assign(asked=asked | lost, score_min=ends.worst, score_max=ends.best)
-    found = _mark_stopped(rows, stop)
+    found = mark_stopped(rows, stop)
     asked_later = found["asked"][::-1].groupby(passes).cummax()
     absent = found[~found["asked"] & (asked_later | found["stopped_at"].isna())]
     if len(absent):
@@ -72,12 +66,12 @@ def apply_early_stop(
     return found
 
 
-def _passes(rows: pd.DataFrame) -> pd.Series:
+def conversation_passes(rows: pd.DataFrame) -> pd.Series:
     """The number of each row's pass through a conversation, of complete ones in order."""
     return rows["turn"].eq(0).cumsum().rename("pass")
 
 
-def _mark_stopped(rows: pd.DataFrame, stop: StopRule) -> pd.DataFrame:
+def mark_stopped(rows: pd.DataFrame, stop: StopRule) -> pd.DataFrame:
     """Adds the columns stopped_at and after_stop to complete conversations."""
     scores, asked = rows["score"].to_numpy(float), rows["asked"].to_numpy(bool)
     stopped_at, after = np.full(len(rows), np.nan), np.full(len(rows), np.nan)
@@ -138,133 +132,3 @@ def _check(judged: pd.DataFrame, keys: Sequence[str], known: pd.Index, benchmark
     else:
         return
     raise VragError(f"apply_early_stop: {problem}.")
-
-
-def conversation_means(
-    judged: pd.DataFrame,
-    benchmark: Benchmark,
-    stop: StopRule,
-    *,
-    by: Sequence[str] = ARM,
-    slices: Mapping[str, str] | None = None,
-) -> pd.DataFrame:
-    """Means of all `METRICS` by arm: `by`, metric, value, ci_low, ci_high, n, n_turns, n_failed,
-    bound_low, bound_high.
-
-    accuracy, missing and hallucination are shares of turns before early stopping, with
-    "_early_stopped" after it, in [0, 1]. truthfulness is the mean score of a conversation's turns
-    after early stopping, then over conversations, on the judge's scale; early_stop the share of
-    conversations that `stop` ended, possibly at their last turn, and early_stop_before_last_turn
-    the share ended with turns left; successful_turns the correct turns after early stopping, per
-    conversation. For single questions truthfulness is accuracy − hallucination.
-
-    n counts conversations, n_turns their turns; the interval is over groups. n_failed counts
-    conversations that are unscored (see `apply_early_stop`; before early stopping, those with any
-    turn without a verdict), once for each draw and sample; bound_low and bound_high are the values
-    if each of their turns without a verdict were incorrect, or correct. Where turns after a stop
-    were not generated, the shares before it are NaN, with n = 0.
-
-    With `slices`, which names the slice of every query, the only metric is truthfulness, by slice:
-    `by`, slice, metric … A value is then the mean score of a conversation's turns in the slice,
-    then over conversations; n counts those with such turns. Early stopping applies to the whole
-    conversation, before its turns are split into slices. Raises `VragError` for a query without a
-    slice, and as `apply_early_stop` does.
-    """
-    rows, keys = _sliced(apply_early_stop(judged, benchmark, stop, by=by), by, slices)
-    scale, missing = scale_of(rows), rows["asked"] & rows["score"].isna()
-    columns, versions = ["value", *_BOUNDS], [_turn_values(rows, keys)]
-    for end in (scale.worst, scale.best):  # turns without a verdict as incorrect, and as correct
-        filled = rows.assign(score=rows["score"].mask(missing, end))
-        versions.append(_turn_values(_mark_stopped(filled, stop), keys))
-    lost = missing.groupby(_passes(rows)).transform("any")
-    found = []
-    for metric in METRICS if slices is None else ["truthfulness"]:
-        values = {name: each[metric] for name, each in zip(columns, versions, strict=True)}
-        failed = lost if metric in BEFORE else rows["after_stop"].isna()
-        units = _units(rows.assign(**values, failed=failed), metric, keys, columns)
-        for key, part in units.groupby(keys, sort=False, dropna=False):
-            known, mean = part.dropna(subset="value"), table_mean(part, _scale(metric, rows))
-            counts = (known["conversation"].nunique(), int(known["n_turns"].sum()))
-            bounds = part[list(_BOUNDS)].mean()
-            numbers = (mean.value, *mean.interval(), *counts, int(part["failed"].sum()), *bounds)
-            found.append((*key, metric, *numbers))
-    return pd.DataFrame(found, columns=[*keys, "metric", *_NUMBERS])
-
-
-def conversation_values(
-    judged: pd.DataFrame,
-    benchmark: Benchmark,
-    stop: StopRule,
-    *,
-    metric: str = "truthfulness",
-    by: Sequence[str] = ARM,
-    slices: Mapping[str, str] | None = None,
-) -> pd.DataFrame:
-    """Values of one metric of `conversation_means`, in the form of `paired_differences`: `by`,
-    query_id, group, value, score_min, score_max. Shares of turns have a row for each turn, others
-    for each conversation, whose name is the query_id. NaN where the conversation is unscored.
-    With `slices`, as in `conversation_means`, truthfulness by slice, with the column slice after
-    `by`. Raises `VragError` for an unknown metric, and as `conversation_means` does.
-    """
-    if metric not in METRICS:
-        raise VragError(f"metric is {metric!r}; expected one of {', '.join(METRICS)}.")
-    rows, keys = _sliced(apply_early_stop(judged, benchmark, stop, by=by), by, slices)
-    values = rows.assign(value=_turn_values(rows, keys)[metric], failed=False)
-    table = _units(values, metric, keys, ["value"])[[*keys, "query_id", "group", "value"]]
-    scale = _scale(metric, rows)
-    return table.assign(score_min=scale.worst, score_max=scale.best)
-
-
-def _sliced(
-    rows: pd.DataFrame, by: Sequence[str], slices: Mapping[str, str] | None
-) -> tuple[pd.DataFrame, list[str]]:
-    """The rows, with the column slice where there are `slices`, and the columns of an arm."""
-    if slices is None:
-        return rows, list(by)
-    labels = rows["query_id"].map(slices)
-    if (odd := labels.isna()).any():
-        raise VragError(f"slices: {rows['query_id'][odd].iloc[0]!r} has no label.")
-    return rows.assign(slice=labels), [*by, "slice"]
-
-
-def _turn_values(rows: pd.DataFrame, keys: list[str]) -> pd.DataFrame:
-    """A column for each of `METRICS`; a conversation's value is the mean over its turns."""
-    scale, after = scale_of(rows), rows["after_stop"]
-    known = rows["asked"] & rows["score"].notna()
-    whole = known.groupby(_passes(rows)).transform("all")
-    asked = rows.groupby(keys, sort=False, dropna=False)["asked"].transform("all")
-    columns = {}
-    for names, scores in ((BEFORE, rows["score"].where(asked & whole)), (AFTER, after)):
-        for name, score in zip(names, (scale.best, scale.nothing, scale.worst), strict=True):
-            columns[name] = scores.eq(score).where(scores.notna())
-    stopped = {
-        "truthfulness": after,
-        "early_stop": rows["stopped_at"].notna(),
-        "early_stop_before_last_turn": rows["stopped_at"] < rows["turns"] - 1,
-        "successful_turns": rows["turns"] * after.eq(scale.best),
-    }
-    columns |= {name: column.where(after.notna()) for name, column in stopped.items()}
-    return pd.DataFrame(columns).astype(float)
-
-
-def _units(rows: pd.DataFrame, metric: str, keys: list[str], columns: list[str]) -> pd.DataFrame:
-    """Means of `columns` over draws and samples, by turn or, of `PER_CONVERSATION`, by
-    conversation, whose name is then the query_id; with n_turns and the number of failed ones.
-    """
-    means = dict.fromkeys(columns, "mean")
-    unit = list(dict.fromkeys([*keys, "conversation", "query_id", "group"]))
-    if metric in PER_CONVERSATION:
-        rows = rows.assign(query_id=rows["conversation"], n_turns=1)
-        passes = rows.groupby([*unit, _passes(rows)], sort=False, dropna=False)
-        rows = passes.agg(means | {"n_turns": "sum", "failed": "any"}).reset_index()
-    else:  # a conversation fails once
-        rows = rows.assign(n_turns=1, failed=rows["failed"] & rows["turn"].eq(0))
-    runs = rows.groupby(unit, sort=False, dropna=False)
-    return runs.agg(means | {"n_turns": "mean", "failed": "sum"}).reset_index()
-
-
-def _scale(metric: str, rows: pd.DataFrame) -> Scale:
-    """The scale of a conversation's or a turn's value."""
-    if metric == "truthfulness":
-        return scale_of(rows)
-    return Scale(0.0, float(rows["turns"].max())) if metric == "successful_turns" else SHARES

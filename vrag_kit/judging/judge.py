@@ -44,12 +44,8 @@ _ADVICE = (
 SILENCE = {Status.EMPTY: "empty", Status.TRUNCATED: "cut off"}
 """Mark of an answer that is empty, or that was truncated."""
 _NO_VERDICT: Mapping[str, float | str] = {
-    "score": np.nan,
-    "spread": np.nan,
-    "abstained": np.nan,
-    "flagged": np.nan,
-    "marks": "",
-    "verdict": "",
+    **dict.fromkeys(["score", "spread", "abstained", "flagged"], np.nan),
+    **{"marks": "", "verdict": ""},
 }
 """The columns of an answer that has no verdict."""
 
@@ -208,10 +204,8 @@ def _unsent(failure: Failure, scale: Scale, *, referenced: bool) -> Judgment:
 
 
 def _abstains(verdict: Judgment, answer: str, scale: Scale) -> bool:
-    if "abstention" in verdict.marks:
-        return True
-    nothing = verdict.score == scale.nothing
-    return nothing and "hallucination" not in verdict.marks and is_abstention(answer)
+    nothing = verdict.score == scale.nothing and "hallucination" not in verdict.marks
+    return "abstention" in verdict.marks or (nothing and is_abstention(answer))
 
 
 def _report(judge: Judge, found: Sequence[Sequence[Judgment]], referenced: Sequence[bool]) -> str:

@@ -11,7 +11,7 @@ from typing import Any  # cells of a table
 import pandas as pd
 
 from vrag_kit.analysis.abstention import add_has_evidence
-from vrag_kit.analysis.conversations import StopRule, conversation_means
+from vrag_kit.analysis.conversations import StopRule
 from vrag_kit.analysis.means import column_means
 from vrag_kit.analysis.report_tables import ci_cells, report_table
 from vrag_kit.claims.means import MM_RAGCHECKER, RAGCHECKER, claim_means
@@ -22,6 +22,7 @@ from vrag_kit.judging.answer_metrics import OWN_METRICS, MetricJudge
 from vrag_kit.papers import crag_mm as crag_mm
 from vrag_kit.papers import mrag_bench as mrag_bench
 from vrag_kit.papers import visual_rag as visual_rag
+from vrag_kit.papers.crag_mm.conversation_means import conversation_means
 from vrag_kit.papers.visual_rag.gcue import gcue
 from vrag_kit.tables import require_columns
 from vrag_kit.types import Benchmark

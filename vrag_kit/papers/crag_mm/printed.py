@@ -30,9 +30,8 @@ def truthfulness_table(means: pd.DataFrame, paper: pd.DataFrame | None = None) -
     `paper`, such as `published("crag_mm", 8)`, is added below as "reported, other data".
     """
     ours = means[means["metric"].isin(SHOWN)]
-    ours = ours.assign(
-        source="here", cell=ci_cells(ours) + list(map(_bounds, ours.to_dict("records")))
-    )
+    cells = ci_cells(ours) + [_bounds(row) for row in ours.to_dict("records")]
+    ours = ours.assign(source="here", cell=cells)
     counts = ours.groupby(["source", "model", "setting"], sort=False)
     told = counts.agg(n=("n", "max"), failed=("n_failed", "max")).astype(str)
     tables = [ours]

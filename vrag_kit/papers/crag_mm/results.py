@@ -7,8 +7,8 @@ from collections.abc import Mapping, Sequence
 import pandas as pd
 
 from vrag_kit.analysis import paired_differences
-from vrag_kit.analysis.conversations import conversation_means, conversation_values
 from vrag_kit.analysis.means import ARM
+from vrag_kit.papers.crag_mm.conversation_means import conversation_means, conversation_values
 from vrag_kit.papers.crag_mm.stop_rule import early_stopping_rule
 from vrag_kit.types import Benchmark
 

@@ -7,11 +7,11 @@ from collections.abc import Callable, Mapping, Sequence
 import pandas as pd
 
 from vrag_kit.analysis.comparisons import REPEATS, cluster_difference, holm_by_family
-from vrag_kit.analysis.conversations import conversation_values
 from vrag_kit.analysis.means import ARM
 from vrag_kit.benchmarks.datasets.crag_mm import NAMES
 from vrag_kit.errors import VragError
 from vrag_kit.judging.scale import scale_of
+from vrag_kit.papers.crag_mm.conversation_means import conversation_values
 from vrag_kit.papers.crag_mm.results import truthfulness_by_slice
 from vrag_kit.papers.crag_mm.stop_rule import early_stopping_rule
 from vrag_kit.papers.crag_mm.turn_slices import NEEDS_HISTORY, NOT_ANNOTATED, SELF_CONTAINED

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 import pandas as pd
 
 from vrag_kit.analysis import cluster_means
-from vrag_kit.analysis.conversations import conversation_values
+from vrag_kit.papers.crag_mm.conversation_means import conversation_values
 from vrag_kit.papers.crag_mm.stop_rule import early_stopping_rule
 from vrag_kit.types import Benchmark, QueryId
 
