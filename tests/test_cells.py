@@ -77,5 +77,5 @@ def test_a_table_of_differences_shows_no_p_of_0_and_names_what_a_row_lacks() -> 
 
 
 def test_p_has_two_digits_or_as_many_as_distinguish_it_from_the_level() -> None:
-    words = [format_p(p) for p in (1.0, 0.996, 0.381, 0.0001, 0.00009, 0.0499, 0.0500001, 0.05)]
-    assert words == ["1", "1", "0.38", "0.0001", "< 0.0001", "0.0499", "0.0500001", "0.05"]
+    words = [format_p(p) for p in (1.0, 0.125, 0.381, 0.0001, 0.00009, 0.0499, 0.0500001, 0.05)]
+    assert words == ["1", "0.13", "0.38", "0.0001", "< 0.0001", "0.0499", "0.0500001", "0.05"]

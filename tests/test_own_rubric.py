@@ -240,8 +240,11 @@ def test_other_words_are_another_judge(mine: Write, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("entry", "words"),
     [
-        ({"model": "gpt-4o@openai", "rubric": "Is it right?"}, "in which {answer} stands"),
-        ({"model": "gpt-4o@openai", "rubric": {"prompt": "{answer}"}}, "in which {answer} stands"),
+        ({"model": "gpt-4o@openai", "rubric": "Is it right?"}, "expected {answer} in"),
+        (
+            {"model": "gpt-4o@openai", "rubric": {"prompt": "{answer}"}},
+            "expected {answer} in",
+        ),
         (
             {"model": "gpt-4o@openai", "rubric": "Is {answer} like {reference}?"},
             "{reference}; expected {question}, {references}, {answer}. Did you mean 'references'?",
@@ -277,7 +280,7 @@ def test_words_that_are_no_rubric_are_told_what_to_write_by_check_and_run_alike(
 def test_a_mapping_that_names_no_judge_is_told_what_to_name(
     entry: dict[str, Any], checked: Checked
 ) -> None:
-    with pytest.raises(VragError, match=r"which names none; expected one of rule, .*, a model, or"):
+    with pytest.raises(VragError, match=r"which names none; expected a model, or rule, "):
         load_judge(entry, checked.folder, rubric=readmes())
     with pytest.raises(VragError, match="which names no model; expected a name, as in judge = "):
         checked.check(judge=entry)
@@ -296,7 +299,7 @@ def test_check_takes_words_beside_a_class_that_answers(
     judge = in_the_readmes_words("my_speaker:Speaker")
     assert checked.check(judge=judge)[1] == []
     _, missing = checked.check(judge={**judge, "rubric": "{anser}"})
-    assert any("in which {answer} stands" in line for line in missing), missing
+    assert any("expected {answer} in" in line for line in missing), missing
 
 
 def test_a_class_that_scores_takes_no_words_beside_it(mine: Write, tmp_path: Path) -> None:

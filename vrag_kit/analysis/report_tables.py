@@ -102,17 +102,17 @@ def differences_table(claims: pd.DataFrame) -> pd.DataFrame:
 
 
 def format_p(p: float) -> str:
-    """Formats p with two digits, or as many as distinguish it from 0.05; "< 0.0001" below that, "–"
-    where there is none.
+    """Formats p with two digits, or as many as distinguish it from 0.05; "< 0.0001" below 0.0001,
+    "–" where there is none. Halves, as exact tests give them, are rounded up: 0.125 reads 0.13.
     """
     if math.isnan(p):
         return NOTHING
     if p < 1e-4:
         return "< 0.0001"
-    digits = 2
-    while float(f"{p:.{digits}g}") == LEVEL and abs(p - LEVEL) > 1e-9:
+    up, digits = p * (1 + 1e-12), 2
+    while float(f"{up:.{digits}g}") == LEVEL and abs(p - LEVEL) > 1e-9:
         digits += 1
-    return f"{p:.{digits}g}"
+    return f"{up:.{digits}g}"
 
 
 def finding(row: Mapping[Hashable, Any], arm: str, baseline: str) -> str:

@@ -2,7 +2,6 @@
 
 from vrag_kit.claims.checkers import RuleChecker as RuleChecker
 from vrag_kit.claims.checkers import RuleExtractor as RuleExtractor
-from vrag_kit.claims.checkers import SentenceGrammar as SentenceGrammar
 from vrag_kit.claims.checkers import forbid_self_check as forbid_self_check
 from vrag_kit.claims.checkers import load_checker as load_checker
 from vrag_kit.claims.checkers import load_extractor as load_extractor

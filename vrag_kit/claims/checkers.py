@@ -10,7 +10,6 @@ from itertools import chain, islice
 from pathlib import Path
 from typing import Protocol
 
-from vrag_kit.benchmarks.articles import split_sentences
 from vrag_kit.claims.prompts import WORDS, checking_request, extraction_request
 from vrag_kit.claims.verdicts import (
     AnswerText,
@@ -20,9 +19,10 @@ from vrag_kit.claims.verdicts import (
     EntailmentRequest,
     Label,
 )
-from vrag_kit.config import Entry
+from vrag_kit.config import GREEDY, Entry, hardware_of
 from vrag_kit.custom import custom_spec
 from vrag_kit.errors import VragError
+from vrag_kit.generation.generators import load_generator
 from vrag_kit.judging.llm_judge import ParsedReply, StructuredAsker
 from vrag_kit.types import Failure, JsonView
 from vrag_kit.workspace import path as project_path
@@ -113,9 +113,6 @@ def forbid_self_check(checker: Entry, answerers: Sequence[Entry]) -> None:
 def _asker(
     entry: Entry, answers_dir: Path | str, what: str, task: str, hardware: JsonView | None
 ) -> StructuredAsker:
-    from vrag_kit.config import GREEDY, hardware_of
-    from vrag_kit.generation.generators import load_generator
-
     hardware = {"batch_size": 8, **(hardware or {})}
     decoding = {**GREEDY, "max_new_tokens": MAX_TOKENS}
     repair = str(WORDS[task]["repair"])
@@ -173,20 +170,6 @@ class Grammar(Protocol):
         """Return the relation of a text to one of these claims.
         None for a claim that the grammar cannot parse.
         """
-
-
-class SentenceGrammar:
-    """Splits texts into sentences, and knows no other rule.
-    Implements `Grammar`.
-    """
-
-    def claims(self, question: str, words: str) -> Sequence[str]:
-        """Return every distinct sentence as a claim; the question is ignored."""
-        return tuple(dict.fromkeys(split_sentences(words)))
-
-    def relation(self, claim: str, text: str) -> Label:
-        """Return None: the relation of a text to a sentence is unknown."""
-        return None
 
 
 class RuleExtractor:

@@ -118,9 +118,7 @@ def check_answers(
     rows = [_row(benchmark, row) for row in answers.to_dict("records")]
     items = chain.from_iterable(row.items for row in rows)
     if checker.name in set(answers["model"]) and any(item.image is not None for item in items):
-        raise VragError(
-            f"checker {checker.name!r} answered too; set `checker` to a model that did not."
-        )
+        raise VragError(f"checker {checker.name!r} answered too; set `checker` to another model.")
     cells = [
         (None, np.nan, np.nan, str(found))
         if isinstance(found, Failure)
@@ -166,10 +164,7 @@ def _row(benchmark: Benchmark, row: Mapping[Hashable, Any]) -> ClaimRow:
     for doc_id in row["doc_ids"]:
         item = as_evidence(benchmark.corpus.get(doc_id) or Document(doc_id=doc_id))
         if item.image is None and item.text is None:
-            raise VragError(
-                f"claims of query {query_id!r}: {doc_id!r} has no image and no text in"
-                f" {benchmark.name}."
-            )
+            raise VragError(f"claims of query {query_id!r}: {doc_id!r} has no image and no text.")
         items.append(item)
     query = benchmark.queries[query_id]
     gold = tuple(query.metadata.get("gold_claims") or ()) or None

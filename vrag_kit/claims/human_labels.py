@@ -97,8 +97,7 @@ def verdict_rows(table: pd.DataFrame, sheets: str = "sheet") -> pd.DataFrame:
             for (item, kind), score in zip([(first, "answer"), *items], scores, strict=True):
                 pair = (sheet.query_id, claim, item)
                 rows.append((number, row.get("group"), *pair, of, kind, score))
-    columns = ["row", "group", *PAIR, "of", "evidence_kind", "score"]
-    return pd.DataFrame(rows, columns=columns)
+    return pd.DataFrame(rows, columns=["row", "group", *PAIR, "of", "evidence_kind", "score"])
 
 
 def rows_to_label(sample: pd.DataFrame, sheets: str = "sheet") -> pd.DataFrame:
@@ -125,9 +124,7 @@ def labels_from_verdicts(sample: pd.DataFrame, *, sheets: str) -> dict[ClaimPair
     """
     labels = {VERDICT_SCORES[label]: label for label in EntailmentLabel}
     known = rows_to_label(sample, sheets).dropna(subset="score")
-    return {
-        pair: labels[score] for pair, score in zip(claim_pairs(known), known["score"], strict=True)
-    }
+    return dict(zip(claim_pairs(known), known["score"].map(labels), strict=True))
 
 
 def add_human_verdicts(sample: pd.DataFrame, labels: Labels) -> pd.DataFrame:

@@ -14,7 +14,7 @@ import numpy as np
 import pandas as pd
 
 from vrag_kit.analysis.agreement import association
-from vrag_kit.analysis.estimates import estimate
+from vrag_kit.analysis.estimates import Estimate, estimate
 from vrag_kit.analysis.means import ARM
 from vrag_kit.analysis.prediction_powered import corrected_mean
 from vrag_kit.claims.human_labels import (
@@ -76,8 +76,7 @@ def verdict_agreement(verdicts: pd.DataFrame, *, seed: int = 0) -> pd.DataFrame:
         kappa = association(true, checker, part["group"], measure="kappa", seed=seed)
         rows.append((kind, "accuracy", *estimate(equal.to_numpy(), part["group"])))
         rows.append((kind, "kappa", *kappa))
-    columns = ["evidence_kind", "metric", "value", "ci_low", "ci_high", "n", "n_failed"]
-    return pd.DataFrame(rows, columns=columns)
+    return pd.DataFrame(rows, columns=["evidence_kind", "metric", *Estimate._fields])
 
 
 def annotator_agreement(

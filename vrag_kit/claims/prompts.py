@@ -21,11 +21,8 @@ _VERDICT = re.compile(r"(\d+)\s*[:.)]\s*(ENTAILMENT|NEUTRAL|CONTRADICTION)\.?", 
 
 def extraction_request(answer: AnswerText) -> Request[Claims]:
     """Build the request that extracts the claims of an answer."""
-    text = WORDS["extract"]["prompt"].format(
-        none=WORDS["extract"]["none"],
-        question=one_line(answer.question),
-        words=one_line(answer.words),
-    )
+    words = {"question": one_line(answer.question), "words": one_line(answer.words)}
+    text = WORDS["extract"]["prompt"].format(none=WORDS["extract"]["none"], **words)
     prompt = (Message(role="user", parts=(text,)),)
     return Request(prompt=prompt, read=parse_claims, owner=answer.query_id)
 

@@ -131,7 +131,7 @@ def judge_answers(
         first = next(iter(cells.values()))["verdict"]
         raise VragError(
             f"judge {judge.name!r}: none of {len(scores):,} answers got a verdict; the first says"
-            f' "{first}". Take a stronger judge, or mend what that says. {advice}'.strip()
+            f' "{first}". {advice}'.strip()
         )
     judged = answers.drop(columns="judge_prompt", errors="ignore").assign(
         **{str(name): column for name, column in columns.items()},

@@ -65,10 +65,8 @@ def load_judge(
         return judge
     check_choice(entry, JUDGES, "judge")
     if rubric is None:
-        raise VragError(
-            f"judge {entry!r} is a model, and has no rubric; expected one of"
-            f" {', '.join(JUDGES)}, or rubric=…, such as vrag_kit.papers.visual_rag.RUBRIC."
-        )
+        known = ", ".join(JUDGES)
+        raise VragError(f"judge {entry!r} is a model, and has no rubric; expected one, or {known}.")
     hardware = {"batch_size": 8, **(hardware or {})}
     decoding = {"max_new_tokens": max_new_tokens, "samples": samples}
     model, text = split_rubric(cast(Entry, entry))
@@ -117,10 +115,8 @@ def builtin_judge_name(entry: Entry | CustomJudge) -> str | None:
     """
     word = entry.get("model") if isinstance(entry, Mapping) else entry
     if isinstance(entry, Mapping) and not word:
-        raise VragError(
-            f"judge: found {entry!r}, which names none; expected one of {', '.join(JUDGES)}, a"
-            " model, or {model: <model>, rubric: <words>}."
-        )
+        known = ", ".join(JUDGES)
+        raise VragError(f"judge: found {entry!r}, which names none; expected a model, or {known}.")
     if not isinstance(word, str) or word not in JUDGES:
         return None
     if isinstance(entry, Mapping) and RUBRIC in entry:
@@ -145,10 +141,7 @@ def split_rubric(entry: Entry | CustomJudge) -> tuple[Entry, str]:
     text = entry[RUBRIC]
     fields = ", ".join(f"{{{name}}}" for name in FIELDS)
     if not isinstance(text, str) or "{answer}" not in text:
-        raise VragError(
-            f"judge: its rubric is {short_repr(text)}; expected a text in which {{answer}} stands;"
-            f" {fields} are filled in."
-        )
+        raise VragError(f"judge: its rubric is {short_repr(text)}; expected {{answer}} in a text.")
     for name in re.findall(r"{([^\W\d]\w*)}", text):
         if name not in FIELDS:
             raise VragError(

@@ -11,18 +11,19 @@ from typing import Any  # options of `ask_models`
 
 import pandas as pd
 
+from vrag_kit.benchmarks.articles import split_sentences
 from vrag_kit.claims import (
     ClaimChecker,
     ClaimExtractor,
     RuleChecker,
     RuleExtractor,
-    SentenceGrammar,
     check_answers,
     forbid_self_check,
     load_checker,
     load_extractor,
 )
 from vrag_kit.claims.checkers import RULE
+from vrag_kit.claims.verdicts import Label
 from vrag_kit.config import Entry
 from vrag_kit.errors import VragError
 from vrag_kit.generation import ask_models, load_generator
@@ -40,6 +41,20 @@ from vrag_kit.types import Benchmark, Context, JsonView
 Answers = dict[str, tuple[Benchmark, pd.DataFrame]]
 """Data set → its questions, and the table of long answers."""
 _REPLY_TOKENS = 16  # of the model that is asked about images
+
+
+class SentenceGrammar:
+    """Splits texts into sentences, and knows no other rule.
+    Implements `Grammar`.
+    """
+
+    def claims(self, question: str, words: str) -> Sequence[str]:
+        """Return every distinct sentence as a claim; the question is ignored."""
+        return tuple(dict.fromkeys(split_sentences(words)))
+
+    def relation(self, claim: str, text: str) -> Label:
+        """Return None: the relation of a text to a sentence is unknown."""
+        return None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
