@@ -116,7 +116,8 @@ def _check(judged: pd.DataFrame, keys: Sequence[str], known: pd.Index, benchmark
     """Raise `VragError` for a score that is not one of three, and for an answer to no query, or two
     of one arm to one.
     """
-    scale, scores, names = scale_of(judged), judged["score"], judged["query_id"]
+    scale, scores = scale_of(judged), judged["score"]
+    names = judged["query_id"]
     if not scale.worst < scale.nothing < scale.best:
         raise SetupError(
             f"apply_early_stop: found scores from {scale.worst:g} to {scale.best:g}, which does not"

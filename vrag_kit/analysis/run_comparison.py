@@ -207,7 +207,8 @@ def _chosen(table: pd.DataFrame, choice: Choice, side: str) -> pd.DataFrame:
 
 def _ambiguous(reason: str, sides: Sequence[pd.DataFrame], columns: Sequence[str]) -> VragError:
     """An error that lists which of the columns have more than one value, and what to type."""
-    message, example, fewest = f"compare: {reason}", "", math.inf
+    message, example = f"compare: {reason}", ""
+    fewest = math.inf
     for name in columns:
         in_a, in_b = (list(map(str, side.get(name, pd.Series()).unique())) for side in sides)
         shared = len({*in_a} & {*in_b})

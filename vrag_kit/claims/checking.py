@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from itertools import chain
+from itertools import chain, starmap
 from typing import Any  # cells of a table
 
 import numpy as np
@@ -147,8 +147,9 @@ def check_rows(
     texts = list(dict.fromkeys(chain.from_iterable(row.texts.values() for row in rows)))
     extracted = dict(zip(texts, extractor.extract(texts), strict=True))
     ready = [_with_claims(row, extracted) for row in rows]
-    wanted = [row.requests(*block) for row in ready if not row.failure for block in row.blocks]
-    requests = {_key(request): request for request in chain.from_iterable(wanted)}
+    blocks = (starmap(row.requests, row.blocks) for row in ready if row.failure is None)
+    wanted = chain.from_iterable(chain.from_iterable(blocks))
+    requests = {_key(request): request for request in wanted}
     labels = dict(zip(requests, checker.check(list(requests.values())), strict=True))
     return [row.failure or _sheet(row, labels) for row in ready]
 
@@ -191,10 +192,10 @@ def _sheet(row: ClaimRow, labels: Mapping[Key, tuple[Label, ...]]) -> ClaimVerdi
         found = [labels[_key(request)] for request in row.requests(claims, items)]
         scores = np.array([[VERDICT_SCORES[label] for label in each] for each in found], float)
         blocks.append(scores.reshape(len(items), len(claims)).T)
-    on_claims, accepted, on_gold, recalled = blocks
-    right = np.full(len(accepted), np.nan)  # where accepted answers are hidden
-    if accepted.shape[1]:
-        right = combined_labels(accepted)
+    on_claims, accepted = blocks[:2]
+    on_gold, recalled = blocks[2:]
+    hidden = np.full(len(accepted), np.nan)
+    right = combined_labels(accepted) if accepted.shape[1] else hidden
     if not row.answer:
         recalled = np.zeros((len(on_gold), 1))  # an empty answer recalls nothing
     kinds = ["text" if item.image is None else "image" for item in row.items]

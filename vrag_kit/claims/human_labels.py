@@ -124,7 +124,7 @@ def labels_from_verdicts(sample: pd.DataFrame, *, sheets: str) -> dict[ClaimPair
     """
     labels = {VERDICT_SCORES[label]: label for label in EntailmentLabel}
     known = rows_to_label(sample, sheets).dropna(subset="score")
-    return dict(zip(claim_pairs(known), known["score"].map(labels), strict=True))
+    return dict(zip(claim_pairs(known), map(labels.__getitem__, known["score"]), strict=True))
 
 
 def add_human_verdicts(sample: pd.DataFrame, labels: Labels) -> pd.DataFrame:

@@ -6,7 +6,7 @@ import json
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import count, starmap
+from itertools import count
 from pathlib import Path
 from types import UnionType
 from typing import Any  # what JSON holds
@@ -84,16 +84,17 @@ class RagCheckerResult:
             )
         claims, gold = map(self._claims, CLAIMS)
         items = self._items()
-        n, m, p = len(claims), len(gold), len(items)
-        shapes = {"answer2response": (n,), "retrieved2response": (n, p)}
-        shapes |= {"response2answer": (m,), "retrieved2answer": (m, p)}
-        accepted, on_claims, recalled, on_gold = starmap(self._verdicts, shapes.items())
+        n, m = len(claims), len(gold)
+        of_claims = [self._verdicts("answer2response", (n,))]
+        of_claims.append(self._verdicts("retrieved2response", (n, len(items))))
+        of_gold = [self._verdicts("response2answer", (m,))]
+        of_gold.append(self._verdicts("retrieved2answer", (m, len(items))))
         return ClaimVerdicts(
             query_id=self.query_id,
             claims=claims,
             gold_claims=gold,
             items=items,
-            verdicts=np.block([[accepted, on_claims], [recalled, on_gold]]),
+            verdicts=np.block([of_claims, of_gold]),
         )
 
     def row(self) -> ClaimRow:
@@ -101,8 +102,8 @@ class RagCheckerResult:
         text that is missing, an item without a text or image, and an image outside the file's
         folder.
         """
-        names = ("query", "response", "gt_answer")
-        text, answer, reference = (self._field(name, str, "a text") for name in names)
+        text, answer = (self._field(name, str, "a text") for name in ("query", "response"))
+        reference = self._field("gt_answer", str, "a text")
         answers = (reference,) if reference.strip() else ()
         query = Query(query_id=self.query_id, text=text, answers=answers)
         claims, gold = (None if name in self.missing else self._claims(name) for name in CLAIMS)
@@ -127,8 +128,9 @@ class RagCheckerResult:
             values = item if isinstance(item, Mapping) else {}
             doc_id, modality = values.get("doc_id"), values.get("modality", "text")
             if not isinstance(doc_id, str | int) or modality not in MODALITIES:
-                expected = "a doc_id, a text, and perhaps the modality image or text"
-                raise self._error(f"retrieved_context, number {number}", item, expected)
+                raise self._error(
+                    f"retrieved_context, number {number}", item, "doc_id, image or text"
+                )
             items.append(EvidenceItem(str(doc_id), modality))
         return tuple(items)
 
@@ -136,8 +138,7 @@ class RagCheckerResult:
         """A retrieved item: its text, or the image at a path from the file's folder."""
         where, content = f"retrieved_context, number {number}", values.get(item.modality)
         if not isinstance(content, str) or not content.strip():
-            expected = f'text in "{item.modality}", to check claims by'
-            raise self._error(f"{where}, {item.doc_id!r}", content, expected)
+            raise self._error(f"{where}, {item.doc_id!r}", content, f'text in "{item.modality}"')
         if item.modality == "text":
             return Document(doc_id=item.doc_id, text=content)
         image = safe_join(self.file.parent, content, self._where(where), links=False)
@@ -163,8 +164,8 @@ class RagCheckerResult:
             unit = "rows" if len(shape) == 2 else "labels"
             what = f"{len(found)} {unit}" if isinstance(found, list) else short_repr(found)
             raise VragError(f"{self._where(where)}found {what}, expected {shape[0]}.")
-        numbered = enumerate(found, start=1)
-        return [self._scores(f"{where}, row {n}", each, shape[1:]) for n, each in numbered]
+        rows = enumerate(found, start=1)
+        return [self._scores(f"{where}, row {n}", each, shape[1:]) for n, each in rows]
 
     def _field(self, name: str, kind: type | UnionType, expected: str) -> Any:
         """The value of this name. Raises `VragError` for a value of another type."""
