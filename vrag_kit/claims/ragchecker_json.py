@@ -124,13 +124,11 @@ class RagCheckerResult:
 
     def _items(self) -> tuple[EvidenceItem, ...]:
         items = []
-        for number, item in enumerate(self._list("retrieved_context"), start=1):
+        for n, item in enumerate(self._list("retrieved_context"), start=1):
             values = item if isinstance(item, Mapping) else {}
             doc_id, modality = values.get("doc_id"), values.get("modality", "text")
             if not isinstance(doc_id, str | int) or modality not in MODALITIES:
-                raise self._error(
-                    f"retrieved_context, number {number}", item, "doc_id, image or text"
-                )
+                raise self._error(f"retrieved_context, number {n}", item, "doc_id, image or text")
             items.append(EvidenceItem(str(doc_id), modality))
         return tuple(items)
 
