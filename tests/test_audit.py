@@ -23,10 +23,9 @@ from vrag_kit.papers.visual_rag import (
     ndcg_bound,
     published_gcue,
     published_tables,
-    query_counts,
     run_statistics,
 )
-from vrag_kit.papers.visual_rag.audit_runs import audit_runs
+from vrag_kit.papers.visual_rag.audit import query_counts
 from vrag_kit.papers.visual_rag.ndcg_bound import GIVEN, MOST_CLUES
 from vrag_kit.retrieval import evaluate, make_run, mean_metrics
 
@@ -181,7 +180,7 @@ def test_five_rounded_runs_of_whole_queries_never_contradict_their_average(
                 }
             )
         )
-    rows = pd.concat(audit_runs({**TABLES, 15: pd.concat(parts, ignore_index=True)}))
+    rows = audit({**TABLES, 15: pd.concat(parts, ignore_index=True)})
     rows = rows[(rows["table"] == "15") & rows["check"].isin(checked)]
     assert len(rows) == 2 * len(cells)
     assert not rows["finding"].eq("contradicts").any()

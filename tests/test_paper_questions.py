@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from strip_notebooks import NOTEBOOKS, PATHS
 
-from vrag_kit.papers.crag_mm.audit_counts import CONVERSATIONS
+from vrag_kit.papers.crag_mm.audit import CONVERSATIONS
 from vrag_kit.papers.mrag_bench import ASPECTS, QUESTIONS
 from vrag_kit.papers.mrag_suite import DATASETS
 from vrag_kit.papers.published import published

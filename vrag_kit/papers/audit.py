@@ -1,10 +1,13 @@
-"""Rows of a paper's audit: a published number and its recomputed value."""
+"""Checks of a paper's published numbers against each other: what `checks.csv` and
+`text_numbers.csv` of a paper compare, and the findings.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any
+import csv
+from collections.abc import Hashable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, cast
 
 import numpy as np
 import pandas as pd
@@ -21,40 +24,93 @@ Two numbers agree to the last published digit; or differ by no more than the rou
 allows; or are not comparable, as one is not published or is based on other queries; or they
 contradict each other.
 """
-
-
-@dataclass(frozen=True, slots=True)
-class Tolerance:
-    """Largest allowed difference between a recomputed and a published number."""
-
-    exact: float
-    """Limit for agreement: half a unit of the last published digit, plus a small margin."""
-    rounding: float = 0.0
-    """Limit for being consistent with the rounding of the inputs."""
-
-
-SAME = Tolerance(1e-9)
-LAST_DIGIT = Tolerance(0.0051)
-ROUNDING = {"avg": Tolerance(0.0051, 0.0101), "std": Tolerance(0.0006, 0.0062)}
-"""Tolerances for the five published runs of a cell. A mean moves by up to 0.005 with them, a
-deviation (n − 1) by up to 0.005 · √(5/4).
-"""
 _WITHOUT_K = ("zero_shot", "gt_clue", "non_clue", "text_rag", "m_gt")
 """Settings of which no k is printed."""
-_PARTS = ("retriever", "model", "setting", "m", "k", "modality", "scenario")
+_PARTS = ("retriever", "dataset", "model", "setting", "m", "k", "modality", "scenario")
+Frames = Mapping[str, pd.DataFrame]
+
+
+def run_checks(paper: str, frames: Frames) -> Iterator[pd.DataFrame]:
+    """Yields the audit's rows of each check in `checks.csv` of a paper's folder.
+
+    `rows` names one of `frames`; both sides are expressions over its columns (`DataFrame.eval`),
+    computed for the rows that `where` selects. With a `bound` ("upper", "lower") of the reported
+    number, recomputed is the nearest number that it allows. `otherwise` is the finding of numbers
+    that differ, `always` that of all rows. `cell` (by default `cell_labels`), `note` and, of rows
+    that do not agree, `odd_note` are filled with the columns of a row.
+    """
+    for check in read_checks(paper):
+        rows = frames[check["rows"]]
+        rows = (rows.query(check["where"]) if check["where"] else rows).reset_index(drop=True)
+        reported = evaluate(check["reported"], rows)
+        own = evaluate(check["recomputed"], rows)
+        if check["bound"]:
+            upper = check["bound"] == "upper"
+            nearest = reported.clip(upper=own) if upper else reported.clip(lower=own)
+            own = nearest.where(own.notna())
+        where = _fill(check["cell"], rows) if check["cell"] else rows
+        within = {name: float(check[name]) for name in ("exact", "rounding")}
+        found = audit_rows(check["check"], check["table"], where, reported, own, **within)
+        odd = found["finding"]
+        found["finding"] = check["always"] or odd.replace(
+            CONTRADICTS, check["otherwise"] or CONTRADICTS
+        )
+        found["note"] = _fill(check["note"], rows)
+        found.loc[odd != AGREES, "note"] += pd.Series(_fill(check["odd_note"], rows))
+        yield found
+
+
+def evaluate(expression: str, rows: pd.DataFrame) -> pd.Series:
+    """Returns an expression over the columns of `rows` (`DataFrame.eval`), one value a row."""
+    return pd.Series(cast(Any, rows.eval(expression)), rows.index)
+
+
+def _fill(template: str, rows: pd.DataFrame) -> list[str]:
+    return [template.format_map(row) for row in rows.to_dict("records")]
+
+
+def check_text_numbers(paper: str, frames: Frames) -> Iterator[pd.DataFrame]:
+    """Yields one row of an audit for each number of the text in `text_numbers.csv` of a paper's
+    folder; the note has the section and the sentence.
+
+    `recomputed` is an expression over `frames` (`pandas.eval`), with the published number as
+    `reported`, and `unit` the last published digit's. With `above`, the text says that the value
+    exceeds this number.
+    """
+    for text in read_checks(paper, "text_numbers"):
+        reported, within = pd.Series([float(text["reported"])]), float(text["unit"]) / 2 + 1e-4
+        own = pd.eval(text["recomputed"], local_dict={**frames, "reported": reported})
+        found = audit_rows("text vs. tables", text["table"], [text["name"]], reported, own, within)
+        if text["above"]:
+            found["finding"] = np.where(found["recomputed"] > reported, AGREES, CONTRADICTS)
+        finding = found["finding"].replace(CONTRADICTS, text["otherwise"])
+        yield found.assign(finding=finding, note=f"section {text['section']}: {text['says']}")
+
+
+def read_checks(paper: str, name: str = "checks") -> list[dict[str, str]]:
+    """Returns the rows of `checks.csv` (or `text_numbers.csv`) of a paper's folder."""
+    with (Path(__file__).with_name(paper) / f"{name}.csv").open(encoding="utf-8") as file:
+        return [
+            {**row, "otherwise": row["otherwise"] or CONTRADICTS} for row in csv.DictReader(file)
+        ]
 
 
 def audit_rows(
     check: str,
     table: int | str,
     where: pd.DataFrame | Sequence[str],
-    printed: object,
+    reported: object,
     recomputed: object,
-    allowed: Tolerance,
+    exact: float = 1e-9,
+    rounding: float = 0.0,
 ) -> pd.DataFrame:
-    """Returns the rows of an audit, one for each row of a table or each name in `where`. The other
-    arguments have that length, or are one value for all. Columns: check, table, cell, reported,
-    recomputed, tolerance, finding (one of `FINDINGS`), and an empty note.
+    """Returns the rows of an audit, one for each row of a table or each name in `where`. Columns:
+    check, table, cell, reported, recomputed, tolerance, finding (one of `FINDINGS`), and an empty
+    note.
+
+    Both numbers have that length, or are one for all. They agree within `exact`: half a unit of the
+    last published digit, plus a small margin. They are consistent with rounding within `rounding`,
+    what the rounding of the inputs allows, and contradict each other where they differ by more.
     """
     names = cell_labels(where) if isinstance(where, pd.DataFrame) else list(where)
     rows = pd.DataFrame(
@@ -62,15 +118,15 @@ def audit_rows(
             "check": check,
             "table": str(table),
             "cell": names,
-            "reported": np.asarray(printed, float),
+            "reported": np.asarray(reported, float),
             "recomputed": np.asarray(recomputed, float),
-            "tolerance": max(allowed.exact, allowed.rounding),
+            "tolerance": max(exact, rounding),
         },
         index=range(len(names)),
     )
     apart = (rows["reported"] - rows["recomputed"]).abs()
     finding = np.select(
-        [apart <= allowed.exact, apart <= allowed.rounding, rows["reported"].isna()],
+        [apart <= exact, apart <= rounding, rows["reported"].isna()],
         [AGREES, ROUNDED, NOT_COMPARABLE],
         CONTRADICTS,
     )
@@ -88,6 +144,18 @@ def _words(row: Mapping[Hashable, Any]) -> list[str]:  # a row of a table: any v
     if given.get("setting") in _WITHOUT_K:
         given.pop("k", None)
     return [f"{part}={value:g}" if part in "mk" else str(value) for part, value in given.items()]
+
+
+def possible_denominators(
+    shares: Sequence[float], low: int, high: int, *, digits: int = 1
+) -> list[int]:
+    """Returns each n from `low` to `high` for which all shares, in percent to `digits`, are whole
+    numbers.
+    """
+    given, n = np.asarray(shares)[:, None], np.arange(low, high + 1)
+    nearest = 100 / n * np.round(given * n / 100)
+    fits = np.abs(nearest - given) <= 0.5 / 10**digits + 1e-6
+    return [int(each) for each in n[fits.all(axis=0)]]
 
 
 def contradictions(checks: pd.DataFrame) -> pd.DataFrame:

@@ -11,7 +11,7 @@ from vrag_kit.papers.mrag_bench.audit import (
     audit,
     overall_means,
     published_tables,
-    smallest_denominator,
+    retriever_correlations,
 )
 from vrag_kit.papers.mrag_bench.audit_figure import audit_figure
 from vrag_kit.papers.mrag_bench.examples_figure import examples_figure
@@ -56,7 +56,6 @@ from vrag_kit.papers.mrag_bench.positions import (
     rotation_consistency,
     with_options,
 )
-from vrag_kit.papers.mrag_bench.printed_text import retriever_correlations
 from vrag_kit.papers.mrag_bench.prompts import PROMPT_SETS, load_prompts
 from vrag_kit.papers.mrag_bench.readers import (
     accuracy_by_extractor,
@@ -200,7 +199,6 @@ __all__ = [
     "settings_at_chance",
     "shipped_run",
     "show_statements",
-    "smallest_denominator",
     "statement_differences",
     "statements_table",
     "statistics_figure",

@@ -1,5 +1,5 @@
 """Audit of the paper: each number of Tables 3, 4, 6 and 7, of Figure 2 and of the text that follows
-from others is recomputed.
+from others is recomputed, as `checks.csv` and `text_numbers.csv` say.
 
 It shows that two published numbers contradict each other, not which of them is incorrect, nor why.
 Differences explained by rounding or truncation are no contradictions.
@@ -7,22 +7,13 @@ Differences explained by rounding or truncation are no contradictions.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from itertools import chain
-from typing import cast
+from collections.abc import Mapping
 
 import numpy as np
 import pandas as pd
 
-from vrag_kit.papers.audit import (
-    CONTRADICTS,
-    SAME,
-    Tolerance,
-    audit_rows,
-)
-from vrag_kit.papers.mrag_bench.printed_text import text_numbers
+from vrag_kit.papers.audit import check_text_numbers, possible_denominators, run_checks
 from vrag_kit.papers.published import published
-from vrag_kit.papers.text_numbers import check_text_numbers
 
 QUESTIONS = {
     "angle": 322,
@@ -45,10 +36,8 @@ ASPECTS = {
 }
 """Maps each aspect to its scenarios."""
 _CELL = ["model", "setting", "modality"]
-_UNIT = 0.01
-_DIGIT = Tolerance(_UNIT / 2 + 1e-4, _UNIT + 1e-4)
-_MEAN = Tolerance(_UNIT / 2 + 1e-4, 1.5 * _UNIT + 1e-4)
-_SHARE = Tolerance(0.0501)
+_DIGIT = 0.0051
+"""Half a unit of the last published digit, with a small margin."""
 _PRINTED = {
     "retrieved_text": "retrieved_rag",
     "gt_text": "gt_rag",
@@ -76,9 +65,11 @@ def audit(tables: Tables | None = None) -> pd.DataFrame:
     `tables` are `published_tables()` by default.
     """
     tables = published_tables() if tables is None else tables
-    checks = (_deltas, _shares, _whole_numbers, _overall, _human_gains, _repeats, _statements)
-    parts = chain.from_iterable(check(tables) for check in checks)
-    return pd.concat(list(parts), ignore_index=True)
+    frames = {**_shares(tables), **_overall(tables), **_repeats(tables), **_text(tables)}
+    frames |= {f"t{number}_gains": _gains(tables[number]) for number in (3, 4)}
+    frames |= {f"t{number}_cells": _whole_numbers(tables[number]) for number in (3, 4, 6, 7)}
+    checks = [*run_checks("mrag_bench", frames), *check_text_numbers("mrag_bench", frames)]
+    return pd.concat(checks, ignore_index=True)
 
 
 def overall_means(cells: pd.DataFrame) -> pd.DataFrame:
@@ -98,125 +89,96 @@ def overall_means(cells: pd.DataFrame) -> pd.DataFrame:
     ).reset_index()
 
 
-def smallest_denominator(values: Iterable[float], most: int = 400) -> int | None:
-    """Returns the smallest number of questions of which all values, in percent to two digits, are
-    whole shares; None if there is none up to `most`.
+def retriever_correlations(tables: Tables) -> pd.DataFrame:
+    """Correlates recall@5 (Table 6) with accuracy (Table 7) over the four retrievers: scenario
+    ("overall" too), n, pearson, spearman. Four points each.
     """
-    shares = np.array(list(values))
-    for n in range(1, most + 1):
-        nearest = 100 / n * np.round(shares * n / 100)
-        if (np.abs(nearest - shares) <= _DIGIT.exact).all():
-            return n
-    return None
+    both = tables[6].merge(tables[7], on=["retriever", "scenario"], suffixes=("_recall", "_right"))
+    rows = []
+    for scenario, part in both.groupby("scenario", sort=False):
+        values = part[["value_recall", "value_right"]]
+        pearson, spearman = values.corr().iloc[0, 1], values.rank().corr().iloc[0, 1]
+        rows.append((scenario, len(part), pearson, spearman))
+    return pd.DataFrame(rows, columns=["scenario", "n", "pearson", "spearman"])
 
 
-def _deltas(tables: Tables) -> Iterable[pd.DataFrame]:
-    """Printed differences from the same model without examples."""
-    for number in (3, 4):
-        table = tables[number]
-        alone = table[table["setting"] == "no_rag"][["model", "scenario", "value"]]
-        both = table[table["delta"].notna()].merge(
-            alone, on=["model", "scenario"], suffixes=("", "_alone")
-        )
-        own = both["value"] - both["value_alone"]
-        rows = audit_rows("difference from no RAG", number, both, both["delta"], own, _DIGIT)
-        yield rows.assign(note=_swapped(both, rows["finding"] == CONTRADICTS))
-
-
-def _swapped(both: pd.DataFrame, odd: pd.Series) -> list[str]:
-    """For odd differences: which other scenario's value without RAG gives them."""
-    notes = []
-    for (_, row), is_odd in zip(both.iterrows(), odd, strict=True):
-        others = both[(both["model"] == row["model"]) & (both["setting"] == row["setting"])]
-        wanted = float(row["value"] - row["delta"])
-        fits = (others["value_alone"] - wanted).abs() <= _DIGIT.exact
-        names = ", ".join(others[fits]["scenario"]) if is_odd else ""
-        notes.append(f"fits the value without RAG of {names}" if names else "")
-    return notes
-
-
-def _shares(tables: Tables) -> Iterable[pd.DataFrame]:
-    """Figure 2's shares from whole numbers of questions, and their sum."""
-    figure = tables["figure02"]
-    total = sum(QUESTIONS.values())
-    for level, counts in (("scenario", QUESTIONS), ("aspect", _of_aspects())):
-        part = figure[figure["level"] == level]
-        own = [100 * counts[name] / total for name in part["scenario"]]
-        yield audit_rows(f"share of each {level}", "figure 2", part, part["value"], own, _SHARE)
-    table = tables[2].set_index("statistic")["value"]
-    yield audit_rows("sum of the scenarios", 2, ["all"], table["questions"], [total], SAME)
-
-
-def _of_aspects() -> dict[str, int]:
-    counts = {}
-    for aspect, scenarios in ASPECTS.items():
-        counts[aspect] = sum(QUESTIONS[name] for name in scenarios)
-    return counts
-
-
-def _whole_numbers(tables: Tables) -> Iterable[pd.DataFrame]:
-    """Whether each scenario's share is one of a whole number of its questions."""
-    for number in (3, 4, 6, 7):
-        cells = tables[number][tables[number]["scenario"] != "overall"].reset_index(drop=True)
-        n = cells["scenario"].map(QUESTIONS)
-        nearest = 100 / n * (cells["value"] * n / 100).round()
-        check = "count consistency (questions)"
-        rows = audit_rows(check, number, cells, cells["value"], nearest, _DIGIT)
-        odd = rows["finding"] == CONTRADICTS
-        notes = [
-            f"nearest: {share * of / 100:.0f} of {of}" for share, of in zip(nearest, n, strict=True)
-        ]
-        yield rows.assign(note=_with_others(cells, odd, notes))
-
-
-def _with_others(cells: pd.DataFrame, odd: pd.Series, notes: list[str]) -> list[str]:
-    """The notes, with the number of questions that all odd cells of the same model and
-    scenario would fit, where there are at least two.
+def _gains(table: pd.DataFrame) -> pd.DataFrame:
+    """Printed differences from the same model without examples; `swapped` names the scenarios whose
+    value without examples would give them.
     """
-    said = list(notes)
-    who = "model" if "model" in cells else "retriever"
-    for _, part in cells[odd].groupby([who, "scenario"]):
-        n = smallest_denominator(part["value"], most=100)
-        if n and len(part) > 1:
-            for place in part.index:
-                said[cast(int, place)] += f"; {' and '.join(map(str, part['value']))} fit {n}"
-    return said
+    alone = table.query("setting == 'no_rag'")[["model", "scenario", "value"]]
+    keys = ["model", "scenario"]
+    both = table[table["delta"].notna()].merge(alone, on=keys, suffixes=("", "_alone"))
+    swapped = []
+    for _, row in both.iterrows():
+        others = alone[alone["model"] == row["model"]]
+        apart = (others["value"] - (row["value"] - row["delta"])).abs()
+        swapped.append(", ".join(others["scenario"][apart <= _DIGIT]))
+    return both.assign(swapped=swapped)
 
 
-def _overall(tables: Tables) -> Iterable[pd.DataFrame]:
-    """The overall column as a mean over questions."""
+def _shares(tables: Tables) -> dict[str, pd.DataFrame]:
+    """Figure 2's shares and Table 2, with the whole numbers of questions behind them."""
+    figure, total = tables["figure02"], sum(QUESTIONS.values())
+    of_aspects = {name: sum(QUESTIONS[each] for each in parts) for name, parts in ASPECTS.items()}
+    frames = {"questions": tables[2].query("statistic == 'questions'").assign(n=total)}
+    for level, counts in (("scenario", QUESTIONS), ("aspect", of_aspects)):
+        rows = figure[figure["level"] == level]
+        frames[level] = rows.assign(n=rows["scenario"].map(counts), total=total)
+    return frames
+
+
+def _whole_numbers(table: pd.DataFrame) -> pd.DataFrame:
+    """Shares of scenarios with the nearest whole number of questions; `fit` names the number that
+    all odd shares of the same model and scenario would fit, where there are at least two.
+    """
+    cells = table[table["scenario"] != "overall"].reset_index(drop=True)
+    n = cells["scenario"].map(QUESTIONS)
+    cells = cells.assign(n=n, count=(cells["value"] * n / 100).round(), fit="")
+    odd = cells[(cells["value"] - 100 / n * cells["count"]).abs() > 2 * _DIGIT]
+    for _, part in odd.groupby(["model" if "model" in cells else "retriever", "scenario"]):
+        fits = possible_denominators(list(part["value"]), 1, 100, digits=2)
+        if fits and len(part) > 1:
+            shares = " and ".join(map(str, part["value"]))
+            cells.loc[part.index, "fit"] = f"; {shares} fit {fits[0]}"
+    return cells
+
+
+def _overall(tables: Tables) -> dict[str, pd.DataFrame]:
+    """The overall columns, and people's gains on the scale of the models' column."""
+    frames = {}
     for number in (3, 4, 6, 7):
         rows = overall_means(tables[number])
-        check = "overall, all questions"
-        table = audit_rows(check, number, rows, rows["reported"], rows["weighted"], _MEAN)
-        plain = (rows["reported"] - rows["plain"]).abs() <= _MEAN.exact
-        odd = (table["finding"] == CONTRADICTS) & plain
-        yield table.assign(note=np.where(odd, "it is the plain mean of the nine scenarios", ""))
+        plain = (rows["reported"] - rows["plain"]).abs() <= 3 * _DIGIT
+        note = np.where(plain, "it is the plain mean of the nine scenarios", "")
+        frames[f"t{number}_overall"] = rows.assign(remark=note)
+    people = tables[3].query("model == 'Human performance'")
+    weighted = overall_means(people).set_index("setting")["weighted"]
+    own = people["setting"].map(weighted - weighted["no_rag"])
+    gains = people.assign(own=own).query("scenario == 'overall' and delta.notna()")
+    return {**frames, "people": gains}
 
 
-def _human_gains(tables: Tables) -> Iterable[pd.DataFrame]:
-    """People's gains on the scale of the models' overall column."""
-    people = tables[3][tables[3]["model"] == "Human performance"]
-    means = overall_means(people).set_index("setting")
-    told = people[(people["scenario"] == "overall") & people["delta"].notna()]
-    own = means["weighted"].reindex(told["setting"]) - means["weighted"]["no_rag"]
-    check = "human gain, all questions"
-    rows = audit_rows(check, 3, told, told["delta"], own.to_numpy(), _MEAN)
-    yield rows.assign(note="the models' overall column weighs scenarios by their questions")
+def _repeats(tables: Tables) -> dict[str, pd.DataFrame]:
+    """Cells that two tables print."""
+    main = tables[3][[*_CELL, "scenario", "value"]]
+    clip = tables[7].query("retriever == 'CLIP'").replace({"model": _OURS})
+    keys = ["model", "setting", "scenario"]
+    return {
+        "t4_t3": tables[4].merge(main, on=[*keys, "modality"], suffixes=("", "_main")),
+        "t7_t3": clip.merge(main, on=keys, suffixes=("", "_main")),
+    }
 
 
-def _repeats(tables: Tables) -> Iterable[pd.DataFrame]:
-    """Rows that two tables print."""
-    check = "the same cell in two tables"
-    key = [*_CELL, "scenario"]
-    main = tables[3][[*key, "value"]]
-    both = tables[4].merge(main, on=key, suffixes=("", "_main"))
-    yield audit_rows(check, "4, 3", both, both["value"], both["value_main"], SAME)
-    clip = tables[7][tables[7]["retriever"] == "CLIP"].replace({"model": _OURS})
-    both = clip.merge(main, on=["model", "setting", "scenario"], suffixes=("", "_main"))
-    yield audit_rows(check, "7, 3", both, both["value"], both["value_main"], SAME)
-
-
-def _statements(tables: Tables) -> Iterable[pd.DataFrame]:
-    """What the text says of its tables: see `claims`."""
-    return check_text_numbers(text_numbers(tables, _of_aspects()))
+def _text(tables: Tables) -> dict[str, pd.DataFrame]:
+    """Overall values by model of Table 3, by its groups and of Table 4, by its modalities; Table 7,
+    and the correlations.
+    """
+    frames = {}
+    for number, by in ((3, "model_group"), (4, "modality")):
+        overall = tables[number].query("scenario == 'overall'")
+        for name, rows in (("all", overall), *overall.groupby(by)):
+            wide = rows.pivot_table(index="model", columns="setting", values="value")
+            frames[f"t{number}_{name}"] = wide
+    frames["t7"] = tables[7].query("scenario == 'overall'").set_index("retriever")
+    return {**frames, "correlations": retriever_correlations(tables).set_index("scenario")}

@@ -28,12 +28,13 @@ from vrag_kit.papers.mrag_suite.asked import (
     ask_suite,
     sample_per_dataset,
 )
-from vrag_kit.papers.mrag_suite.audit import audit, published_tables
-from vrag_kit.papers.mrag_suite.audit_claims import (
+from vrag_kit.papers.mrag_suite.audit import (
+    audit,
     consistent_definitions,
     inequalities,
     near_duplicate_rows,
     pivot_claim_metrics,
+    published_tables,
 )
 from vrag_kit.papers.mrag_suite.audit_figure import audit_figure, inequality_figure
 from vrag_kit.papers.mrag_suite.claim_modes import (

@@ -1,5 +1,6 @@
 """Audit of the paper: each number of Tables 1 to 8 and 13 to 15 that follows from others is
-recomputed, and inequalities implied by definitions are checked.
+recomputed, and inequalities implied by definitions are checked, as `checks.csv` and
+`text_numbers.csv` say.
 
 It shows that two published numbers contradict each other, not which of them is incorrect, nor why.
 Differences explained by rounding or truncation are no contradictions.
@@ -7,42 +8,44 @@ Differences explained by rounding or truncation are no contradictions.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from itertools import chain
+from collections.abc import Mapping
 
-import numpy as np
 import pandas as pd
 
 from vrag_kit.papers.audit import (
-    AGREES,
     CONTRADICTS,
-    NOT_COMPARABLE,
-    SAME,
-    Tolerance,
-    audit_rows,
+    cell_labels,
+    check_text_numbers,
+    evaluate,
+    read_checks,
+    run_checks,
 )
-from vrag_kit.papers.mrag_suite.audit_claims import (
-    check_definitions,
-    check_gaps,
-    check_mode_ranges,
-    row_labels,
-)
-from vrag_kit.papers.mrag_suite.printed_text import text_numbers
 from vrag_kit.papers.published import published
-from vrag_kit.papers.text_numbers import check_text_numbers
 
 Tables = Mapping[int, pd.DataFrame]
-_FULL_AND_PART = Tolerance(1e-6, 0.1 + 1e-6)
-_ABOUT_TEN = Tolerance(1e-9, 5.0)  # "~10 %" as the nearest ten
+CLAIM_TABLES = (3, 14, 15)
+"""Numbers of the tables of claim metrics."""
 _DATASETS = {
     1: {"Chart-MRAG": "Chart-RAG", "VisRAG-ArXiv": "VisRAG-Arxiv"},
     15: {"Chart-MRAG": "ChartMRAG-Bench"},
 }
 """Maps a table to its names of data sets, where they differ from Table 2's."""
+_OURS = {"Chart-RAG": "Chart-MRAG", "ChartMRAG-Bench": "Chart-MRAG", "VisRAG-Arxiv": "VisRAG-ArXiv"}
 _MODALITIES = {"image": "img", "text": "txt", "all": "single"}
-_MOVES = {"hallucination": ("raise", np.maximum), "context_precision": ("lower", np.minimum)}
-"""Effect of distractors on a metric (section 5.6)."""
-_NO_PROMPT = "Table 2 states neither its prompt nor its retrieval mode"
+_BASELINE = "LLaVa-v1.6-34B"
+"""The main baseline; the text calls it LLaVA-2."""
+_ROW = ["dataset", "model", "setting", "modality"]
+_DAMAGED = 'hallucination is printed as "41.4/0"'
+_MRAG_BENCH = {
+    "n_full": "questions",
+    "avg_image_width_px": "width of a picture, mean",
+    "avg_image_height_px": "height of a picture, mean",
+    "max_question_length": "words of a question, most",
+    "max_answer_length": "words of an answer, most",
+    "avg_question_length": "words of a question, mean",
+    "avg_answer_length": "words of an answer, mean",
+}
+"""Maps a number of Table 1 to the statistic in MRAG-Bench's own paper."""
 
 
 def published_tables() -> dict[int, pd.DataFrame]:
@@ -61,176 +64,201 @@ def audit(tables: Tables | None = None) -> pd.DataFrame:
     finding, note; as in the other papers' audits (`audit_summary`, `contradictions`).
 
     Values are in percent, points, or counts. Checks of what definitions imply begin with
-    "RAGChecker:" or "the paper's equations:"; statements of the text about rows of a table with
-    "text:"; those about single numbers are in "text vs. tables". `tables` are `published_tables()`
-    by default.
+    "RAGChecker:" or "the paper's equations:". Of an inequality, reported is one side, and
+    recomputed the nearest value that the rest allows. The metrics are interpreted twice: by the
+    paper's equations, and as RAGChecker's of the same names, for answers that all had some
+    evidence. Statements of the text about rows of a table begin with "text:"; those about single
+    numbers are in "text vs. tables". `tables` are `published_tables()` by default.
     """
     tables = published_tables() if tables is None else tables
-    parts = chain.from_iterable(check(tables) for check in _CHECKS)
-    return pd.concat(list(parts), ignore_index=True)
+    frames = {**_claims(tables), **_gaps(tables), **_accuracy(tables), **_modes(tables)}
+    frames |= {**_counts(tables), **_text(tables)}
+    checks = [*run_checks("mrag_suite", frames), *check_text_numbers("mrag_suite", frames)]
+    return pd.concat(checks, ignore_index=True)
 
 
-def _repeats(tables: Tables) -> Iterable[pd.DataFrame]:
-    """Table 13 is Table 2 without its decimals."""
-    key = ["dataset", "model", "split"]
-    both = tables[13].merge(tables[2], on=key, suffixes=("", "_main"))
-    cut = np.floor(both["value_main"])
-    where = row_labels(both, "split")
-    rows = audit_rows("the same cell, truncated decimals", "13, 2", where, both["value"], cut, SAME)
-    odd = rows["finding"] == CONTRADICTS
-    notes = [f"Table 2 prints {value:g}" for value in both["value_main"]]
-    yield rows.assign(note=np.where(odd, notes, ""))
+def pivot_claim_metrics(table: pd.DataFrame) -> pd.DataFrame:
+    """Pivots a table of claim metrics to one row per data set, model, setting and modality, with
+    metrics as columns.
 
-
-def _filtered(tables: Tables) -> Iterable[pd.DataFrame]:
-    """Filtered questions are a part of all, and harder, as the text says; and a tenth of
-    each domain is dropped.
+    If one metric is published as a pair and the others as one value (the hallucination of Claude on
+    VisRAG-ArXiv), the first of the pair is in their row.
     """
-    wide = _splits(tables)
-    where = row_labels(wide)
-    share = wide["n"] / wide["of"]
-    least, most = share * wide["filtered"], share * wide["filtered"] + 100 * (1 - share)
-    nearest = wide["full"].clip(least, most)
-    rows = audit_rows(
-        "part not larger than whole", "2, 1", where, wide["full"], nearest, _FULL_AND_PART
+    rows = [name for name in _ROW[:3] if name in table]
+    singles = table.groupby(rows)["modality"].transform(lambda each: (each == "single").any())
+    table = table.assign(modality=table["modality"].mask(singles, "single"))
+    wide = table.pivot_table(
+        index=[*rows, "modality"], columns="metric", values="value", aggfunc="first", sort=False
     )
-    rest = (wide["full"] * wide["of"] - wide["filtered"] * wide["n"]) / (wide["of"] - wide["n"])
-    notes = [f"{value:.0f} % of what was dropped" for value in rest]
-    yield rows.assign(note=np.where(rows["finding"] == AGREES, "", notes))
-    harder = np.minimum(wide["filtered"], wide["full"])
-    check = "text: filtered questions are harder"
-    yield audit_rows(check, 2, where, wide["filtered"], harder, SAME).assign(note="section 5.2")
-    sets = wide.drop_duplicates("dataset")
-    kept = 100 * sets["n"] / sets["of"]
-    check = "text: the easiest tenth is dropped"
-    rows = audit_rows(
-        check, 1, sets["dataset"].astype(str).to_list(), kept, np.minimum(kept, 90), _ABOUT_TEN
-    )
-    yield rows.assign(note="section 3.4: step 2 drops about 10 % of each domain")
+    return wide.reset_index()
 
 
-def _splits(tables: Tables) -> pd.DataFrame:
-    """Table 2 with a row a data set and model: filtered, full, and the questions behind
-    them, n and of.
+def inequalities(tables: Tables) -> pd.DataFrame:
+    """Evaluates RAGChecker's inequalities on the rows of the claim tables. Columns: table, cell,
+    inequality, excess (smaller side minus larger side in points; above 0 is a violation), holds (up
+    to rounding).
     """
-    own = {name: ours for ours, name in _DATASETS[1].items()}
-    counts = tables[1].replace({"dataset": own})
-    counts = counts.pivot(index="dataset", columns="metric", values="value")
-    wide = tables[2].pivot(index=["dataset", "model"], columns="split", values="value")
-    wide = wide.reset_index()
-    n, of = wide["dataset"].map(counts["n_filtered"]), wide["dataset"].map(counts["n_full"])
-    return wide.assign(n=n, of=of)
+    parts, frames = [], _claims(tables)
+    for check in read_checks("mrag_suite"):
+        name = check["check"].removeprefix("RAGChecker: ")
+        if name == check["check"]:
+            continue
+        rows = frames[check["rows"]]
+        excess = evaluate(check["reported"], rows) - evaluate(check["recomputed"], rows)
+        named = pd.DataFrame({"table": check["table"], "cell": cell_labels(rows)})
+        holds = excess <= float(check["rounding"])
+        parts.append(named.assign(inequality=name, excess=excess, holds=holds))
+    return pd.concat(parts, ignore_index=True)
 
 
-def _modes(tables: Tables) -> Iterable[pd.DataFrame]:
-    """The order of the three modes that the text tells (sections 4.3, 5.4 and 5.6)."""
-    wide = tables[5].pivot(index=["dataset", "model"], columns="setting", values="value")
-    wide = wide.reset_index()
-    alone, gold = wide["distractors_only"], wide["gt_only"]
-    mixed = wide["gt_plus_distractors"]
-    where = row_labels(wide)
-    between = mixed.clip(np.minimum(alone, gold), np.maximum(alone, gold))
-    rows = audit_rows("text: GPD lies between DO and GO", 5, where, mixed, between, SAME)
-    yield rows.assign(note="sections 4.3 and 5.4")
-    lower = np.minimum(alone, gold)
-    rows = audit_rows("text: distractors alone are worse", 5, where, alone, lower, SAME)
-    yield rows.assign(note="sections 4.3 and 5.4")
+def consistent_definitions(checks: pd.DataFrame) -> pd.DataFrame:
+    """Counts the complete rows of the claim tables that are consistent with either definition:
+    table, rows, ragchecker, paper. Excluded is the row of Table 3 with a damaged cell, Claude on
+    VisRAG-ArXiv, whose hallucination is published as "41.4/0".
+
+    A row counts if it passes, up to rounding, all `checks` (of `audit`) that name the definition.
+    """
+    numbers = [str(number) for number in CLAIM_TABLES]
+    damaged = checks.loc[checks["note"] == _DAMAGED, "cell"]
+    rows = checks[checks["table"].isin(numbers) & ~checks["cell"].isin(damaged)]
+    columns: dict[str, pd.Series] = {}
+    for name, start in (("ragchecker", "RAGChecker: "), ("paper", "the paper's equations: ")):
+        part = rows[rows["check"].str.startswith(start)]
+        passed = (part["finding"] != CONTRADICTS).groupby([part["table"], part["cell"]]).all()
+        of_tables = passed.groupby("table")
+        columns |= {"rows": of_tables.size(), name: of_tables.sum()}
+    return pd.DataFrame(columns).reindex(numbers).rename_axis("table").reset_index()
+
+
+def near_duplicate_rows(tables: Tables) -> pd.DataFrame:
+    """Compares the near-duplicate rows of two data sets: Chart-MRAG's images (Table 15) and
+    VisRAG-Plot (Table 14), over 18 models and modes.
+
+    One row per metric: metric, n, lowest and highest (of VisRAG-Plot), least and most (the
+    difference, in points), pearson; text_least and text_most (Chart-MRAG's text minus its images).
+    """
+    key = ["model", "setting", "metric"]
+    plots = tables[14].query("dataset == 'VisRAG-Plot'")[[*key, "value"]]
+    charts = tables[15].query("dataset == 'ChartMRAG-Bench'")
+    charts = charts.pivot(index=key, columns="modality", values="value").reset_index()
+    both = plots.merge(charts, on=key)
+    both = both.assign(apart=both["img"] - both["value"], text=both["txt"] - both["img"])
+    by_metric = both.groupby("metric", sort=False)
+    table = by_metric.agg(
+        n=("value", "size"),
+        lowest=("value", "min"),
+        highest=("value", "max"),
+        least=("apart", "min"),
+        most=("apart", "max"),
+        text_least=("text", "min"),
+        text_most=("text", "max"),
+    )
+    pearson = {metric: part["value"].corr(part["img"]) for metric, part in by_metric}
+    table.insert(5, "pearson", table.index.map(pearson))
+    return table.reset_index()
+
+
+def _claims(tables: Tables) -> dict[str, pd.DataFrame]:
+    """The claim tables, a row an arm: "t14"."""
+    frames = {f"t{number}": pivot_claim_metrics(tables[number]) for number in CLAIM_TABLES}
+    odd = frames["t3"].query("dataset == 'VisRAG-ArXiv' and model == 'Claude 3.5'").index
+    remark = pd.Series("", frames["t3"].index).mask(frames["t3"].index.isin(odd), _DAMAGED)
+    return {**frames, "t3": frames["t3"].assign(remark=remark)}
+
+
+def _gaps(tables: Tables) -> dict[str, pd.DataFrame]:
+    """Table 4 with a row a cell, and what Tables 14 and 15 give for it; and by model."""
+    wide = tables[4].pivot(index=["dataset", "model"], columns="metric", values="value")
+    frames = {"t4": wide.reset_index()}
     for number in (14, 15):
-        yield from _after_distractors(tables[number], number)
+        claims = pivot_claim_metrics(tables[number]).query("setting == 'gt_plus_distractors'")
+        claims = claims.replace({"dataset": _OURS, "model": {"Claude 3.5": "Claude 2.5"}})
+        claims = claims.set_index(["dataset", "model"])
+        image, text = (claims[claims["modality"] == name] for name in ("img", "txt"))
+        follows = {
+            "delta_cr": image["claim_recall"] - text["claim_recall"],
+            "delta_cp": image["context_precision"] - text["context_precision"],
+            "vis_hit_at_k": image["context_precision"],
+            "txt_miss_rate": 100 - text["context_precision"],
+        }
+        own = pd.concat(follows, names=["metric"]).rename("own").reset_index()
+        both = tables[4].drop(columns="setting").merge(own, on=["dataset", "model", "metric"])
+        both = both.sort_values(["dataset", "model"], kind="stable")
+        frames[f"t4_t{number}"] = both.rename(columns={"metric": "scenario"})
+    return frames
 
 
-def _after_distractors(table: pd.DataFrame, number: int) -> Iterable[pd.DataFrame]:
-    """Whether metrics move as section 5.6 says, from gold evidence alone to the modes
-    with distractors.
-    """
-    key = ["dataset", "model", "modality"]
-    for metric, (verb, moved) in _MOVES.items():
-        cells = table[table["metric"] == metric]
-        gold = cells[cells["setting"] == "gt_only"][[*key, "value"]]
-        others = cells[cells["setting"] != "gt_only"]
-        both = others.merge(gold, on=key, suffixes=("", "_gold"))
-        check = f"text: distractors {verb} {metric.replace('_', ' ')}"
-        own = moved(both["value"], both["value_gold"])
-        rows = audit_rows(check, number, row_labels(both), both["value"], own, SAME)
-        yield rows.assign(note="section 5.6")
-
-
-def _best_prompts(tables: Tables) -> Iterable[pd.DataFrame]:
-    """The best of twelve prompts is no worse than the one of Table 2."""
-    means = tables[2][tables[2]["split"] == "filtered"].groupby("dataset")["value"].mean()
-    best = tables[6]
-    other = np.maximum(best["value"], best["dataset"].map(means))
-    check = "best prompt's mean vs. Table 2"
-    rows = audit_rows(
-        check,
-        "6, 2",
-        best["dataset"].astype(str).to_list(),
-        best["value"],
-        other,
-        Tolerance(0.1001),
-    )
-    yield rows.assign(note="if the prompt of Table 2 is one of the twelve")
-    modes = tables[5].groupby(["dataset", "model"])["value"].agg(["min", "max"]).reset_index()
-    filtered = tables[2][tables[2]["split"] == "filtered"]
-    both = filtered.merge(modes, on=["dataset", "model"])
-    inside = both["value"].clip(both["min"], both["max"])
-    check = "Table 2 within the three modes"
-    rows = audit_rows(check, "2, 5", row_labels(both), both["value"], inside, SAME)
-    odd = rows["finding"] == CONTRADICTS
-    rows = rows.assign(note=np.where(odd, _NO_PROMPT, ""))
-    yield rows.assign(finding=rows["finding"].mask(odd, NOT_COMPARABLE))
-
-
-def _counts(tables: Tables) -> Iterable[pd.DataFrame]:
-    """Tables 1, 7 and 8: sums and differences."""
-    one = tables[1].pivot(index="dataset", columns="metric", values="value")
-    of, full = one["n_ambiguous_denominator"], one["n_full"]
-    yield audit_rows("ambiguous questions are a subset", 1, [*map(str, one.index)], of, full, SAME)
-    sums = one.sum()
-    seven = tables[7].pivot(index="modality", columns="metric", values="value")
-    printed = seven.loc["total", ["candidates", "marked_ambiguous"]]
-    own = sums[["n_full", "n_ambiguous"]]
-    yield audit_rows(
-        "sum over the data sets", "7, 1", [*map(str, printed.index)], printed, own, SAME
-    )
-    parts = seven.drop(index="total").sum()
-    yield audit_rows(
-        "sum over the modalities", 7, [*map(str, seven)], seven.loc["total"], parts, SAME
-    )
-    eight = tables[8].pivot(index="metric", columns="split", values="value").astype(float)
-    own = eight["ambiguous"] - eight["clear"]
-    printed = eight["difference"]
-    check = "ambiguous − clear"
-    yield audit_rows(check, 8, [*map(str, eight.index)], printed, own, Tolerance(0.0501, 0.1501))
-
-
-def _other_papers(tables: Tables) -> Iterable[pd.DataFrame]:
-    """What Table 1 prints of two data sets beside what their own papers print."""
-    wide = tables[1].pivot(index="dataset", columns="metric", values="value")
-    queries = published("visual_rag", "section3").set_index("statistic")["value"]["queries"]
-    own = published("mrag_bench", 2).set_index("statistic")["value"]
-    check = "the data set's own paper"
-    where = ["Visual-RAG, questions"]
-    yield audit_rows(check, "1", where, wide.loc["Visual-RAG", "n_full"], [queries], SAME)
-    pairs = {
-        "n_full": "questions",
-        "avg_image_width_px": "width of a picture, mean",
-        "avg_image_height_px": "height of a picture, mean",
-        "max_question_length": "words of a question, most",
-        "max_answer_length": "words of an answer, most",
-        "avg_question_length": "words of a question, mean",
-        "avg_answer_length": "words of an answer, mean",
+def _accuracy(tables: Tables) -> dict[str, pd.DataFrame]:
+    """Table 2 by split, with the numbers of questions behind it; and what repeats its cells."""
+    counts = tables[1].pivot(index="dataset", columns="metric", values="value").reset_index()
+    keys = ["dataset", "model"]
+    wide = tables[2].pivot(index=keys, columns="split", values="value").reset_index()
+    wide = wide.merge(counts.replace({"dataset": _OURS}), on="dataset")
+    share = wide["n_filtered"] / wide["n_full"]
+    rest = (wide["full"] - wide["filtered"] * share) / (1 - share)
+    wide = wide.assign(share=share, rest=rest)
+    both = tables[13].merge(tables[2], on=[*keys, "split"], suffixes=("", "_main"))
+    means = wide.groupby("dataset")["filtered"].mean()
+    queries = published("visual_rag", "section3").set_index("statistic")["value"]
+    return {
+        "t1": counts.assign(visual_rag=queries["queries"]),
+        "t1_own": wide.drop_duplicates("dataset").drop(columns="model"),
+        "t2": wide,
+        "t13": both.rename(columns={"split": "scenario"}),
+        "t6": tables[6].assign(main=tables[6]["dataset"].map(means)),
     }
-    where = [f"MRAG-Bench, {name}" for name in pairs]
-    theirs = own[list(pairs.values())].to_numpy()
-    yield audit_rows(check, "1", where, wide.loc["MRAG-Bench", list(pairs)], theirs, Tolerance(0.5))
 
 
-def _statements(tables: Tables) -> Iterable[pd.DataFrame]:
-    """What the text says of its tables: see `claims`."""
-    return check_text_numbers(text_numbers(tables))
+def _modes(tables: Tables) -> dict[str, pd.DataFrame]:
+    """Tables 5, 14 and 15 by mode, and the range of the three modes beside Tables 2 and 3."""
+    keys, metrics = ["dataset", "model"], ["dataset", "model", "modality", "metric"]
+    wide = tables[5].pivot(index=keys, columns="setting", values="value").reset_index()
+    ends = wide[["distractors_only", "gt_only"]]
+    frames = {"t5": wide.assign(low=ends.min(axis=1), high=ends.max(axis=1))}
+    for number in (14, 15):
+        gold = tables[number].query("setting == 'gt_only'")[[*metrics, "value"]]
+        others = tables[number].query("setting != 'gt_only'")
+        frames[f"t{number}_gold"] = others.merge(gold, on=metrics, suffixes=("", "_gold"))
+    claims = pd.concat([tables[14], tables[15]]).replace({"dataset": _OURS})
+    filtered = tables[2].query("split == 'filtered'").drop(columns="metric")
+    for name, cells, modes in (
+        ("t3_modes", tables[3], claims.groupby(metrics)),
+        ("t2_modes", filtered, tables[5].groupby(keys)),
+    ):
+        spread = modes["value"].agg(low="min", high="max").reset_index()
+        both = cells.merge(spread, on=modes.keys)
+        frames[name] = both.rename(columns={"metric": "scenario"})
+    return frames
 
 
-_OF_CLAIMS = (check_definitions, check_gaps, check_mode_ranges)
-_OF_ANSWERS = (_repeats, _filtered, _modes, _best_prompts)
-_CHECKS = (*_OF_CLAIMS, *_OF_ANSWERS, _counts, _other_papers, _statements)
+def _counts(tables: Tables) -> dict[str, pd.DataFrame]:
+    """Tables 7 and 8 by metric, and MRAG-Bench's row of Table 1 beside its own paper."""
+    of_sets = tables[1].groupby("metric")["value"].sum()
+    seven = tables[7].pivot(index="metric", columns="modality", values="value")
+    seven["parts"] = seven.drop(columns="total").sum(axis=1)
+    seven["of_sets"] = of_sets.rename({"n_full": "candidates", "n_ambiguous": "marked_ambiguous"})
+    eight = tables[8].pivot(index="metric", columns="split", values="value")
+    row = tables[1].query("dataset == 'MRAG-Bench'").set_index("metric")["value"]
+    theirs = published("mrag_bench", 2).set_index("statistic")["value"]
+    bench = pd.Series(_MRAG_BENCH, name="statistic").to_frame().assign(value=row)
+    bench["own"] = bench["statistic"].map(theirs)
+    return {
+        "t7": seven.reset_index(),
+        "t8": eight.reset_index(),
+        "mrag_bench": bench.rename_axis("metric").reset_index(),
+    }
+
+
+def _text(tables: Tables) -> dict[str, pd.DataFrame]:
+    """The baseline's accuracy and claims, claims with gold evidence, and drops by mode."""
+    accuracy = _accuracy(tables)["t2"].query("model == @_BASELINE").set_index("dataset")
+    claims = pivot_claim_metrics(tables[3]).query("model == @_BASELINE")
+    gold = pd.concat([pivot_claim_metrics(tables[number]) for number in (14, 15)])
+    modes = tables[5].pivot(index=["dataset", "model"], columns="setting", values="value")
+    drops = (modes["gt_only"] - modes["gt_plus_distractors"]).groupby("dataset").mean()
+    return {
+        "accuracy": accuracy.assign(place=accuracy["filtered"].rank(ascending=False)),
+        "claims": claims,
+        "gold": gold.query("setting == 'gt_only'"),
+        "drops": drops.rank(ascending=False).to_frame("place"),
+    }

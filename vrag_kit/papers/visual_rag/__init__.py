@@ -10,9 +10,8 @@ from vrag_kit.papers.visual_rag.abstention import (
     detector_agreement,
     published_change_over_k,
 )
-from vrag_kit.papers.visual_rag.audit import audit, published_tables
+from vrag_kit.papers.visual_rag.audit import audit, published_tables, run_statistics
 from vrag_kit.papers.visual_rag.audit_figure import audit_figure
-from vrag_kit.papers.visual_rag.audit_runs import run_statistics
 from vrag_kit.papers.visual_rag.benchmark_figure import benchmark_figure
 from vrag_kit.papers.visual_rag.clip_tokens import clip_token_count
 from vrag_kit.papers.visual_rag.derived import (
@@ -53,7 +52,6 @@ from vrag_kit.papers.visual_rag.printed import (
     retrieval_table_with_published,
 )
 from vrag_kit.papers.visual_rag.prompts import PROMPTS
-from vrag_kit.papers.visual_rag.query_counts import query_counts
 from vrag_kit.papers.visual_rag.replication import (
     best_top_k,
     compare_to_paper,
@@ -135,7 +133,6 @@ __all__ = [
     "published_gcue",
     "published_selective_accuracy",
     "published_tables",
-    "query_counts",
     "query_table",
     "question_kind",
     "read_verdict",
