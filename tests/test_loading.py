@@ -18,7 +18,6 @@ from PIL import Image
 from vrag_kit.benchmarks import ImageFile, load_visual_rag
 from vrag_kit.errors import VragError
 from vrag_kit.papers.visual_rag import (
-    clip_token_count,
     describe,
     organism_category,
     question_kind,
@@ -280,12 +279,3 @@ def test_question_kinds_follow_the_documented_rule(question: str, kind: str) -> 
 )
 def test_organism_categories_come_from_the_folder_name(folder: str, category: str) -> None:
     assert organism_category(folder) == category
-
-
-def test_a_texts_clip_tokens_are_as_many_as_open_clip_makes(guide: Benchmark) -> None:
-    from open_clip.tokenizer import SimpleTokenizer
-
-    odd = ["", "  Naïve\n Fen-Heath's &amp;amp; 12 âœ“ 日本 <start_of_text> isn't…", "a" * 400]
-    theirs = SimpleTokenizer()
-    for text in [*odd, *(query.text for query in guide.queries.values())]:
-        assert clip_token_count(text) == len(theirs.encode(text)) + 2, text

@@ -4,10 +4,6 @@ and annotations missing from the public data.
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
-from itertools import chain
-
 import numpy as np
 import pandas as pd
 
@@ -19,7 +15,7 @@ SINGLE = "single questions"
 MULTI = "conversations"
 IMAGES = "images"
 KINDS = ("egocentric", "non-egocentric")
-_IN_TABLE_2 = {"non-egocentric": "normal"}
+_LABELS = ("domain", "query_category", "dynamism", "image_quality")
 MEAN_TURNS = 4.9
 """Mean number of turns of a conversation (section 1)."""
 MARKS = ("entity", "region", "popularity", "reference_query", "needs_history")
@@ -37,26 +33,22 @@ def describe(single: Benchmark, multi: Benchmark) -> pd.DataFrame:
     """Summarises a split as a table: columns statistic, value, unit, and `published`, the paper's
     value for the whole benchmark, whose public splits are 30 % each (NaN if there is none).
     """
-    lengths = list(_lengths(multi).values())
-    sessions = [*_sessions(single), *_sessions(multi)]
-    worn = sum(bool(query.metadata["egocentric"]) for query in sessions)
-    domains = {query.metadata["domain"] for query in sessions}
+    questions = _questions(single, multi)
+    images, lengths = questions.query("first"), _lengths(questions)
     printed = published("crag_mm", 3).set_index(["domain", "split", "question_type"])["value"]
-    images = published("crag_mm", 2).set_index(["image_quality", "image_type"])["value"]
-    talks = printed["total", "multi_turn", "total"]
+    paper = published("crag_mm", 2).set_index(["image_quality", "image_type"])["value"]
+    egocentric = images["image_type"].eq("egocentric").sum()
+    asked, talks = (printed["total", split, "total"] for split in ("single_turn", "multi_turn"))
     rows = [
-        ("single questions", len(single.queries), printed["total", "single_turn", "total"], ""),
-        ("conversations", len(lengths), talks, ""),
-        ("turns of conversations", sum(lengths), np.nan, "turns"),
-        ("turns of a conversation, mean", _mean(lengths), MEAN_TURNS, "turns"),
-        ("images", len(sessions), images["total", "total"], ""),
-        ("egocentric images", worn, images["total", "egocentric"], ""),
-        ("domains", len(domains), len(NAMES["domain"]), ""),
+        ("single questions", len(single.queries), "questions", asked),
+        ("conversations", len(lengths), "conversations", talks),
+        ("turns of conversations", lengths.sum(), "turns", np.nan),
+        ("turns of a conversation, mean", lengths.mean(), "turns", MEAN_TURNS),
+        ("images", len(images), "images", paper["total", "total"]),
+        ("egocentric images", egocentric, "images", paper["total", "egocentric"]),
+        ("domains", images["domain"].nunique(), "domains", len(NAMES["domain"])),
     ]
-    return pd.DataFrame(
-        [(name, value, unit or name.split()[-1], paper) for name, value, paper, unit in rows],
-        columns=["statistic", "value", "unit", "published"],
-    )
+    return pd.DataFrame(rows, columns=["statistic", "value", "unit", "published"])
 
 
 def distribution(single: Benchmark, multi: Benchmark) -> pd.DataFrame:
@@ -68,42 +60,49 @@ def distribution(single: Benchmark, multi: Benchmark) -> pd.DataFrame:
     and kind are those of a conversation's first turn, as it has one image. Labels that do not occur
     have n 0.
     """
-    sessions = {SINGLE: list(single.queries.values()), MULTI: list(_sessions(multi))}
-    turns = {SINGLE: sessions[SINGLE], "turns": list(multi.queries.values())}
-    images = {IMAGES: list(chain.from_iterable(sessions.values()))}
-    paper = _printed_shares()
-    tables = [
-        _shares("domain", sessions, NAMES["domain"], paper),
-        _shares("query_category", turns, NAMES["query_category"], paper),
-        _shares("dynamism", turns, NAMES["dynamism"], paper),
-        _shares("image_quality", images, NAMES["image_quality"], paper),
-    ]
-    kinds = [_kind(query) for query in images[IMAGES]]
-    tables.append(_counted("image_type", IMAGES, kinds, KINDS, paper))
-    lengths = [str(length) for length in _lengths(multi).values()]
-    tables.append(_counted("turns", MULTI, lengths, tuple("23456"), paper))
-    return pd.concat(tables, ignore_index=True)
+    questions, paper = _questions(single, multi), _published_shares()
+    singles, turns = (questions[questions["population"] == name] for name in (SINGLE, "turns"))
+    images, lengths = questions.query("first"), _lengths(questions).astype(str).to_frame("turns")
+    parts = (
+        ("domain", SINGLE, singles, NAMES["domain"]),
+        ("domain", MULTI, turns.query("first"), NAMES["domain"]),
+        ("query_category", SINGLE, singles, NAMES["query_category"]),
+        ("query_category", "turns", turns, NAMES["query_category"]),
+        ("dynamism", SINGLE, singles, NAMES["dynamism"]),
+        ("dynamism", "turns", turns, NAMES["dynamism"]),
+        ("image_quality", IMAGES, images, NAMES["image_quality"]),
+        ("image_type", IMAGES, images, KINDS),
+        ("turns", MULTI, lengths, tuple("23456")),
+    )
+    tables = []
+    for facet, population, rows, labels in parts:
+        n = rows[facet].value_counts().reindex(labels, fill_value=0)
+        printed = [paper.get((facet, population, label), np.nan) for label in labels]
+        table = n.rename_axis("label").reset_index(name="n").assign(published=printed)
+        share = 100 * table["n"] / (len(rows) or np.nan)
+        tables.append(table.assign(facet=facet, population=population, share=share))
+    columns = ["facet", "label", "population", "n", "share", "published"]
+    return pd.concat(tables, ignore_index=True)[columns]
 
 
 def quality_by_kind(single: Benchmark, multi: Benchmark) -> pd.DataFrame:
     """Computes Table 2: rows image qualities and their total, columns egocentric, non-egocentric
     and total images, each with the paper's share in percent.
     """
-    sessions = [*_sessions(single), *_sessions(multi)]
-    found = Counter((query.metadata["image_quality"], _kind(query)) for query in sessions)
-    printed = published("crag_mm", 2).set_index(["image_quality", "image_type"])["value"]
-    every = printed["total", "total"]
-    rows = {}
-    for quality in (*NAMES["image_quality"], "total"):
-        row: dict[tuple[str, str], float] = {}
-        for kind in (*KINDS, "total"):
-            n = _count(found, quality, kind)
-            row[kind, "n"] = n
-            row[kind, "%"] = 100 * n / len(sessions) if sessions else np.nan
-            there = printed[quality.replace(" ", "_"), _IN_TABLE_2.get(kind, kind)]
-            row[kind, "paper, %"] = 100 * there / every
-        rows[quality] = row
-    return pd.DataFrame.from_dict(rows, orient="index")
+    images = _questions(single, multi).query("first")
+    printed = published("crag_mm", 2).replace({"image_quality": {"_": " "}}, regex=True)
+    printed = printed.replace({"image_type": {"normal": "non-egocentric"}})
+    paper = printed.pivot(index="image_quality", columns="image_type", values="value")
+    n = pd.crosstab(images["image_quality"], images["image_type"])
+    n = n.reindex(index=NAMES["image_quality"], columns=KINDS, fill_value=0)
+    n.loc["total"] = n.sum()
+    n["total"] = n.sum(axis=1)
+    columns = {}
+    for kind in n:
+        columns[kind, "n"] = n[kind]
+        columns[kind, "%"] = 100 * n[kind] / (len(images) or np.nan)
+        columns[kind, "paper, %"] = 100 * paper[kind] / paper["total"]["total"]
+    return pd.DataFrame(columns).reindex(n.index).rename_axis(None)
 
 
 def annotation_coverage(single: Benchmark, multi: Benchmark) -> pd.DataFrame:
@@ -126,11 +125,9 @@ def example_per_quality(benchmark: Benchmark) -> dict[str, Query]:
     """
     queries = sorted(benchmark.queries.values(), key=lambda each: not each.metadata["egocentric"])
     found: dict[str, Query] = {}
-    for quality in NAMES["image_quality"]:
-        of_it = [query for query in queries if query.metadata["image_quality"] == quality]
-        if of_it:
-            found[quality] = of_it[0]
-    return found
+    for query in queries:
+        found.setdefault(query.metadata["image_quality"], query)
+    return {quality: found[quality] for quality in NAMES["image_quality"] if quality in found}
 
 
 def _is_annotated(query: Query, mark: str) -> bool:
@@ -139,57 +136,25 @@ def _is_annotated(query: Query, mark: str) -> bool:
     return query.metadata.get(mark) not in (None, "")
 
 
-def _kind(query: Query) -> str:
-    return KINDS[not query.metadata["egocentric"]]
+def _questions(single: Benchmark, multi: Benchmark) -> pd.DataFrame:
+    """One row a question: population, group, first (of its conversation), and its labels."""
+    rows = []
+    for population, benchmark in ((SINGLE, single), ("turns", multi)):
+        for query in benchmark.queries.values():
+            labels = {name: query.metadata[name] for name in _LABELS}
+            kind = KINDS[not query.metadata["egocentric"]]
+            row = {"population": population, "group": query.group, "first": not query.turn}
+            rows.append({**row, **labels, "image_type": kind})
+    columns = ["population", "group", "first", *_LABELS, "image_type"]
+    return pd.DataFrame(rows, columns=columns).astype({"first": bool})
 
 
-def _count(found: Mapping[tuple[str, str], int], quality: str, kind: str) -> int:
-    return sum(
-        n
-        for (own, own_kind), n in found.items()
-        if quality in (own, "total") and kind in (own_kind, "total")
-    )
+def _lengths(questions: pd.DataFrame) -> pd.Series:
+    """The turns of each conversation."""
+    return questions.query("population == 'turns'").groupby("group").size()
 
 
-def _sessions(benchmark: Benchmark) -> list[Query]:
-    """The first turn of each session."""
-    return [query for query in benchmark.queries.values() if not query.turn]
-
-
-def _lengths(multi: Benchmark) -> Mapping[str, int]:
-    """Conversation → its turns."""
-    return Counter(query.group for query in multi.queries.values())
-
-
-def _shares(
-    facet: str,
-    populations: Mapping[str, Sequence[Query]],
-    labels: Sequence[str],
-    paper: Mapping[tuple[str, str, str], float],
-) -> pd.DataFrame:
-    tables = [
-        _counted(facet, name, [str(query.metadata[facet]) for query in queries], labels, paper)
-        for name, queries in populations.items()
-    ]
-    return pd.concat(tables, ignore_index=True)
-
-
-def _counted(
-    facet: str,
-    population: str,
-    found: Sequence[str],
-    labels: Iterable[str],
-    paper: Mapping[tuple[str, str, str], float],
-) -> pd.DataFrame:
-    counts, rows = Counter(found), []
-    for label in labels:
-        share = 100 * counts[label] / len(found) if found else np.nan
-        printed = paper.get((facet, population, label), np.nan)
-        rows.append((facet, label, population, counts[label], share, printed))
-    return pd.DataFrame(rows, columns=["facet", "label", "population", "n", "share", "published"])
-
-
-def _printed_shares() -> dict[tuple[str, str, str], float]:
+def _published_shares() -> dict[tuple[str, str, str], float]:
     """(facet, population, label) → percent of the whole benchmark."""
     tables = {
         ("domain", SINGLE): published("crag_mm", 3, split="single_turn", question_type="total"),
@@ -213,7 +178,3 @@ def _label(facet: str, name: str) -> str:
         return KINDS[name == "normal"]
     blank = "-" if facet == "query_category" else " "
     return _SPELLED.get(name, name.lower().replace("_", blank))
-
-
-def _mean(values: Sequence[int]) -> float:
-    return float(np.mean(values)) if values else np.nan

@@ -13,7 +13,6 @@ from vrag_kit.papers.visual_rag.abstention import (
 from vrag_kit.papers.visual_rag.audit import audit, published_tables, run_statistics
 from vrag_kit.papers.visual_rag.audit_figure import audit_figure
 from vrag_kit.papers.visual_rag.benchmark_figure import benchmark_figure
-from vrag_kit.papers.visual_rag.clip_tokens import clip_token_count
 from vrag_kit.papers.visual_rag.derived import (
     gains_vs_judge_bias,
     published_gcue,
@@ -95,7 +94,6 @@ __all__ = [
     "best_top_k",
     "change_over_k",
     "check_statements",
-    "clip_token_count",
     "compare_gcue_to_paper",
     "compare_retrieval_to_paper",
     "compare_to_paper",

@@ -6,11 +6,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-import numpy as np
 import pandas as pd
 
 from vrag_kit.papers.visual_rag.gcue import LAMBDAS, gcue_from_means
 from vrag_kit.papers.visual_rag.printed import PAPER_QUERIES
+
+_GCUE = [
+    *("model", "k", "lambda", "value", "ci_low", "ci_high", "interval", "half_width"),
+    *("a_k", "a_gt", "a_zero_shot", "a_non_clue"),
+    *("denominator", "denominator_low", "denominator_high", "n", "n_failed"),
+]
+"""Columns of `gcue`."""
 
 
 def published_gcue(table: pd.DataFrame, *, lambdas: Sequence[float] = LAMBDAS) -> pd.DataFrame:
@@ -20,31 +26,17 @@ def published_gcue(table: pd.DataFrame, *, lambdas: Sequence[float] = LAMBDAS) -
     rows = []
     for model, part in table.groupby("model", sort=False):
         base = part.drop_duplicates("setting").set_index("setting")["value"] / 100
+        a_gt, a_z = base["gt_clue"], base["zero_shot"]
+        a_nc = base["non_clue"]
+        given = {"a_gt": a_gt, "a_zero_shot": a_z, "a_non_clue": a_nc}
         for k, value in part[part["setting"] == "one_in_k"][["k", "value"]].itertuples(index=False):
-            a_k, a_gt = value / 100, base["gt_clue"]
-            a_z, a_nc = base["zero_shot"], base["non_clue"]
             for lam in lambdas:
-                row = {
-                    "model": model,
-                    "k": int(k),
-                    "lambda": lam,
-                    "value": gcue_from_means(a_k, a_gt, a_z, a_nc, lam),
-                    "ci_low": np.nan,
-                    "ci_high": np.nan,
-                    "interval": "",
-                    "half_width": np.nan,
-                    "a_k": a_k,
-                    "a_gt": a_gt,
-                    "a_zero_shot": a_z,
-                    "a_non_clue": a_nc,
-                    "denominator": a_gt - (lam * a_z + (1 - lam) * a_nc),
-                    "denominator_low": np.nan,
-                    "denominator_high": np.nan,
-                    "n": PAPER_QUERIES,
-                    "n_failed": 0,
-                }
-                rows.append(row)
-    return pd.DataFrame(rows)
+                row = {"model": model, "k": int(k), "lambda": lam, "a_k": value / 100, **given}
+                row["value"] = gcue_from_means(value / 100, a_gt, a_z, a_nc, lam)
+                benefit = a_gt - (lam * a_z + (1 - lam) * a_nc)
+                rows.append({**row, "denominator": benefit})
+    gcue = pd.DataFrame(rows).assign(interval="", n=PAPER_QUERIES, n_failed=0)
+    return gcue.reindex(columns=_GCUE)
 
 
 def published_selective_accuracy(

@@ -35,12 +35,8 @@ HALF_UNIT = 0.005
 Known = Sequence[tuple[str, int]]
 GIVEN: dict[str, Known] = {
     "recall and hit count at 30, nDCG at 1, 5, 10, 20": (
-        ("recall", 30),
-        ("hit_count", 30),
-        ("ndcg", 1),
-        ("ndcg", 5),
-        ("ndcg", 10),
-        ("ndcg", 20),
+        *product(("recall", "hit_count"), (30,)),
+        *product(("ndcg",), (1, 5, 10, 20)),
     ),
     "recall and hit count at every cut-off": tuple(
         product(("recall", "hit_count"), (1, 5, 10, 20, 30))

@@ -4,11 +4,18 @@ from __future__ import annotations
 
 import math
 import re
+from functools import cache
+from typing import TYPE_CHECKING
 
 import pandas as pd
 
-from vrag_kit.papers.visual_rag.clip_tokens import CLIP_TOKENS, clip_token_count
-from vrag_kit.types import Benchmark, Query
+from vrag_kit.types import Benchmark
+
+if TYPE_CHECKING:
+    from open_clip.tokenizer import SimpleTokenizer
+
+CLIP_TOKENS = 77
+"""Maximum number of tokens that CLIP reads."""
 
 _CATEGORIES = {  # third rank where it tells more, else the first
     "Aves": "birds",
@@ -64,38 +71,32 @@ def question_kind(question: str) -> str:
     return "other"
 
 
+def clip_token_count(text: str) -> int:
+    """Returns the number of CLIP tokens of a text, with start and end; CLIP reads the first 77."""
+    return len(_tokenizer().encode(text)) + 2
+
+
+@cache
+def _tokenizer() -> SimpleTokenizer:
+    from open_clip.tokenizer import SimpleTokenizer
+
+    return SimpleTokenizer()
+
+
 def query_table(benchmark: Benchmark) -> pd.DataFrame:
     """Builds a table with one row per query: query_id, entity, category, kind, images, clues,
     clue_share (in [0, 1]; NaN for a query without labels), clip_tokens.
     """
-    rows = [_row(benchmark, query) for query in benchmark.queries.values()]
-    return pd.DataFrame(rows, columns=_QUERY_COLUMNS)
-
-
-_QUERY_COLUMNS = [
-    "query_id",
-    "entity",
-    "category",
-    "kind",
-    "images",
-    "clues",
-    "clue_share",
-    "clip_tokens",
-]
-
-
-def _row(benchmark: Benchmark, query: Query) -> dict[str, object]:
-    labels, clues = benchmark.qrels[query.query_id], len(benchmark.relevant(query.query_id))
-    return {
-        "query_id": query.query_id,
-        "entity": query.entity,
-        "category": organism_category(query.metadata.get("folder", "")),
-        "kind": question_kind(query.text),
-        "images": len(labels),
-        "clues": clues,
-        "clue_share": clues / len(labels) if labels else math.nan,
-        "clip_tokens": clip_token_count(query.text),
-    }
+    rows = []
+    for query_id, query in benchmark.queries.items():
+        category = organism_category(query.metadata.get("folder", ""))
+        images, clues = len(benchmark.qrels[query_id]), len(benchmark.relevant(query_id))
+        asked = question_kind(query.text), clip_token_count(query.text)
+        rows.append((query_id, query.entity, category, *asked, images, clues))
+    names = ["query_id", "entity", "category", "kind", "clip_tokens", "images", "clues"]
+    table = pd.DataFrame(rows, columns=names)
+    table["clue_share"] = table["clues"] / table["images"]
+    return table[[*names[:4], "images", "clues", "clue_share", "clip_tokens"]]
 
 
 def published_statistics(benchmark: Benchmark) -> dict[str, float]:
@@ -122,31 +123,32 @@ def describe(benchmark: Benchmark) -> pd.DataFrame:
     Unique images count once, query–image pairs as in `published_statistics`. Values without
     anything to divide by, for lack of queries or labels, are NaN.
     """
-    table, printed = query_table(benchmark), published_statistics(benchmark)
+    table, totals = query_table(benchmark), published_statistics(benchmark)
     queries, clues = list(benchmark.queries.values()), table["clues"]
     versions = sorted({query.metadata.get("version", "") for query in queries})
-    asked = pd.Series([(query.entity, query.text) for query in queries], dtype=object)
-    stated = [query.metadata.get("y_count") for query in queries]
-    disagree = sum(
-        count is not None and count != found for count, found in zip(stated, clues, strict=True)
-    )
+    stated = pd.Series([query.metadata.get("y_count") for query in queries], dtype=float)
+    different = {(query.entity, query.text) for query in queries}
     rows = [
         ("annotation version", ", ".join(versions), ""),
-        ("queries", printed["queries"], "queries"),
+        ("queries", totals["queries"], "queries"),
         ("species", table["entity"].nunique(), "species"),
-        ("query-image pairs", printed["query-image pairs"], "pairs"),
+        ("query-image pairs", totals["query-image pairs"], "pairs"),
         ("unique images", len(benchmark.corpus), "images"),
-        ("clues a query, mean", printed["clues a query, mean"], "images"),
+        ("clues a query, mean", totals["clues a query, mean"], "images"),
         ("clues a query, median", float(clues.median()), "images"),
         ("queries with fewer than 5 clues", int((clues < 5).sum()), "queries"),
-        ("clue share of pairs", printed["clue share of pairs"], "percent"),
+        ("clue share of pairs", totals["clue share of pairs"], "percent"),
     ]
-    long = int((table["clip_tokens"] > CLIP_TOKENS).sum())
-    rows += [
-        (f"questions over {CLIP_TOKENS} CLIP tokens", long, "queries"),
-        ("repeated questions", int(asked.duplicated().sum()), "queries"),
-        ("rows whose y_count is not the number of clues", disagree, "queries"),
-    ]
+    counts = {
+        f"questions over {CLIP_TOKENS} CLIP tokens": int(
+            (table["clip_tokens"] > CLIP_TOKENS).sum()
+        ),
+        "repeated questions": len(queries) - len(different),
+        "rows whose y_count is not the number of clues": int(
+            (stated.notna() & (stated != clues)).sum()
+        ),
+    }
+    rows += [(name, count, "queries") for name, count in counts.items()]
     return pd.DataFrame(rows, columns=["statistic", "value", "unit"])
 
 
