@@ -13,25 +13,24 @@ import numpy as np
 import pandas as pd
 import pytest
 from factories import judged_arms
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from vrag_kit.analysis import expand_strata, load_results, paired_differences, per_query
 from vrag_kit.papers import visual_rag as paper
 from vrag_kit.papers.mrag_bench import check_statements as mrag_claims_on
 from vrag_kit.papers.sources import SYNTHETIC, DataSource
-from vrag_kit.papers.statements import ExpectedRange
+from vrag_kit.papers.statements import Statement
 from vrag_kit.papers.visual_rag import gcue
-from vrag_kit.papers.visual_rag.cells import (
-    CellEstimate,
-    MeasuredCells,
-    judged_cells,
-    maximum,
-    minimum,
-    published_cells,
-    retrieval_cells,
+from vrag_kit.papers.visual_rag.statements import (
+    STATEMENTS,
+    Arms,
+    Number,
+    published_arms,
+    retrieval_arms,
+    statement_numbers,
 )
-from vrag_kit.papers.visual_rag.statements import STATEMENTS, Statement
+from vrag_kit.papers.visual_rag.statements import judged_arms as arms_of
 
 TABLES = paper.published_tables()
 PAPERS = DataSource("visual-rag", "Visual-RAG v1, first upload")
@@ -40,18 +39,28 @@ OURS = {theirs: ours for ours, theirs in paper.PAPER_NAMES.items()}
 
 
 @cache
-def replayed(number: int) -> MeasuredCells:
-    """The cells of the paper's table as if it were ours: each of 120 queries has the mean."""
+def replayed(number: int) -> Arms:
+    """The arms of the paper's table as if it were ours: each of 120 queries has the mean."""
     parts = []
     for row in paper.with_uncertainty(TABLES[number]).to_dict("records"):
         share = row["value"] / 100
         arm = {(OURS[row["model"]], row["setting"], row["k"]): [share] * 120}
         parts.append(judged_arms(arm, abstained=share, m=row.get("m", 0)))
-    return judged_cells(pd.concat(parts, ignore_index=True), number)
+    return arms_of(pd.concat(parts, ignore_index=True), number)
 
 
 def statement(name: str) -> Statement:
     return next(each for each in STATEMENTS if each.name == name)
+
+
+def reported(said: Statement) -> dict[str, Number]:
+    """The statement's numbers in the paper's own table."""
+    return statement_numbers(said, published_arms(TABLES[said.table], said.table))
+
+
+def ours(name: str, judged: pd.DataFrame, table: int) -> dict[str, Number]:
+    """The statement's numbers in judged answers like those of a table."""
+    return statement_numbers(statement(name), arms_of(judged, table))
 
 
 @pytest.mark.slow
@@ -59,24 +68,23 @@ def statement(name: str) -> Statement:
 def test_on_answers_like_the_papers_every_number_is_the_one_its_tables_give(
     said: Statement,
 ) -> None:
-    theirs = said.evaluate(published_cells(TABLES, said.table))
+    theirs = reported(said)
     if said.table == 2:
         hits = TABLES[2].query("metric == 'hit'")
         scores = hits.assign(value=hits["value"] / 100, query_id="q", group="g")
-        ours = said.evaluate(retrieval_cells(scores))
+        found = statement_numbers(said, retrieval_arms(scores))
     else:
-        ours = said.evaluate(replayed(said.table))
+        found = statement_numbers(said, replayed(said.table))
     assert theirs
-    assert {name: number.value for name, number in ours.items()} == pytest.approx(
+    assert {name: number.value for name, number in found.items()} == pytest.approx(
         {name: number.value for name, number in theirs.items()}
     )
 
 
 def test_numbers_of_the_paper_agree_with_hand_calculations() -> None:
     values = {
-        name: {of: each.value for of, each in statement(name).evaluate(cells).items()}
+        name: {of: each.value for of, each in reported(statement(name)).items()}
         for name in ("three_clues_best", "u_shape", "one_in_k_improves", "gcue_qwen")
-        for cells in [published_cells(TABLES, statement(name).table)]
     }
     assert values["three_clues_best"] == {"Qwen2.5VL": pytest.approx(54.51 - 53.20)}
     assert values["u_shape"] == {"GPT-4o": pytest.approx(59.89 - 53.38)}
@@ -185,8 +193,8 @@ def test_p_is_below_5_percent_exactly_where_the_interval_decides(
     value: float, below: float, above: float, said: Statement
 ) -> None:
     numbers = (value, value - below, value + above)
-    decides = ExpectedRange(said.low, said.high).verdict(*numbers) in ("supported", "contradicted")
-    p = ExpectedRange(said.low, said.high).p_value(*numbers)
+    decides = said.verdict(*numbers) in ("supported", "contradicted")
+    p = said.p_value(*numbers)
     assert decides == (p < 0.05) or p == pytest.approx(0.05)
 
 
@@ -195,14 +203,14 @@ def test_a_verdict_follows_from_where_the_interval_lies(
     value: float, below: float, above: float, said: Statement
 ) -> None:
     low, high = value - below, value + above
-    verdict = said.verdict(CellEstimate(value, low, high, 10))
+    verdict = said.verdict(value, low, high)
     assert (verdict == "supported") == (said.low - 1e-9 <= low and high <= said.high + 1e-9)
     if verdict == "compatible":
         assert said.low <= value <= said.high < np.inf
         assert said.low > -np.inf
     if verdict == "contradicted":
         assert not said.low <= value <= said.high
-    assert said.verdict(CellEstimate(value, np.nan, np.nan, 10)) == "undecided"
+    assert said.verdict(value, np.nan, np.nan) == "undecided"
 
 
 def missed(number: int) -> pd.DataFrame:
@@ -278,23 +286,9 @@ def test_the_smallest_of_several_has_an_interval_that_covers_it() -> None:
             ("gpt-4o", "one_in_k", k): list((rng.random(60) < level) * 1.0)
             for k, level in zip((3, 5, 7, 10), levels, strict=True)
         }
-        cells = judged_cells(judged_arms(scores), 3)
-        number = statement("one_in_k_improves").evaluate(cells)["GPT-4o"]
-        covered += number.low <= 100 * min(truth) <= number.high
+        number = ours("one_in_k_improves", judged_arms(scores), 3)["GPT-4o"]
+        covered += number.ci_low <= 100 * min(truth) <= number.ci_high
     assert covered >= 0.95 * rounds
-
-
-@given(st.lists(st.tuples(st.floats(-9, 9), st.floats(0, 5)), min_size=1, max_size=6))
-@settings(deadline=None)
-def test_least_and_most_are_one_of_them_and_mirror_each_other(
-    parts: list[tuple[float, float]],
-) -> None:
-    numbers = [CellEstimate(value, value - half, value + half, 5) for value, half in parts]
-    turned = [CellEstimate(-each.value, -each.high, -each.low, 5) for each in numbers]
-    low, high = minimum(numbers), maximum(turned)
-    assert low.value in [each.value for each in numbers]
-    assert low.low <= low.value <= low.high
-    assert (-high.value, -high.high, -high.low) == (low.value, low.low, low.high)
 
 
 def test_gcue_is_that_of_its_own_table_and_undecided_where_there_is_no_ratio() -> None:
@@ -307,13 +301,13 @@ def test_gcue_is_that_of_its_own_table_and_undecided_where_there_is_no_ratio() -
             for (setting, k), chance in chances.items()
         }
         table = judged_arms(scores)
-        number = statement("gcue_proprietary_recovers").evaluate(judged_cells(table, 3))["GPT-4o"]
+        number = ours("gcue_proprietary_recovers", table, 3)["GPT-4o"]
         if helps:
             curve = gcue(table, lambdas=[0.5]).set_index("k")["value"]
             assert number.value == pytest.approx(curve[5] - curve[3])
-            assert statement("gcue_proprietary_recovers").verdict(number) == "contradicted"
+            assert statement("gcue_proprietary_recovers").verdict(*number[:3]) == "contradicted"
         else:
-            assert np.isnan(number.low)
+            assert np.isnan(number.ci_low)
 
 
 @pytest.mark.parametrize(
@@ -330,9 +324,9 @@ def test_of_a_clue_that_hurts_nothing_is_said_to_be_left(name: str, model: str) 
     table = judged_arms(
         {(model, *arm): [1.0] * right + [0.0] * (120 - right) for arm, right in rights.items()}
     )
-    (number,) = statement(name).evaluate(judged_cells(table, 3)).values()
+    (number,) = ours(name, table, 3).values()
     assert np.isnan(number.value)
-    assert statement(name).verdict(number) == "undecided"
+    assert statement(name).verdict(*number[:3]) == "undecided"
     assert gcue(table)["value"].isna().all()  # as in the notebook's own table
 
 
@@ -346,14 +340,14 @@ def test_a_change_from_one_k_to_itself_is_no_change(name: str) -> None:
             for arm, share in arms.items()
         }
     )
-    assert statement(name).evaluate(judged_cells(table, 3)) == {}
+    assert ours(name, table, 3) == {}
 
 
 def test_a_curve_without_a_middle_has_no_dip() -> None:
     table = judged_arms({("gpt-4o", "m_gt", m): [1.0] * 20 for m in (1, 5)}).assign(
         m=[1] * 20 + [5] * 20
     )
-    assert statement("u_shape").evaluate(judged_cells(table, 6)) == {}
+    assert ours("u_shape", table, 6) == {}
 
 
 @pytest.mark.parametrize(
@@ -365,17 +359,19 @@ def test_seldom_is_a_rate_of_ones_own_whatever_others_do(declined: int, verdict:
     other = judged_arms({("gpt-4o", "zero_shot", 0): [1.0] * 100})
     both = pd.concat([table, other])
     said = statement("few_abstain")
-    numbers = said.evaluate(judged_cells(both.assign(abstained=both["score"]), 8))
+    numbers = statement_numbers(said, arms_of(both.assign(abstained=both["score"]), 8))
     assert numbers["Pixtral"].value == declined
-    assert {name: said.verdict(number) for name, number in numbers.items()} == {"Pixtral": verdict}
+    assert {name: said.verdict(*number[:3]) for name, number in numbers.items()} == {
+        "Pixtral": verdict
+    }
 
 
 def test_a_near_miss_reaches_and_a_miss_does_not() -> None:
     said = statement("top_k_reaches_clue")
-    found = said.evaluate(published_cells(TABLES, 3))
+    found = reported(said)
     assert found["Gemini"].value == pytest.approx(61.50 - 62.88)
     assert found["GPT-4o"].value == pytest.approx(52.67 - 59.81)
-    assert {name: said.verdict(number) for name, number in found.items()} == {
+    assert {name: said.verdict(*number[:3]) for name, number in found.items()} == {
         "GPT-4o": "contradicted",
         "Gemini": "supported",
         "Claude": "supported",
@@ -387,7 +383,7 @@ def test_several_clues_stand_among_ten_images_as_in_the_papers_table() -> None:
     table = judged_arms(
         {("gpt-4o", *arm): [share] * 30 for arm, share in (alone | among).items()}
     ).assign(m=1)
-    number = statement("few_clues_with_distractors").evaluate(judged_cells(table, 6))["GPT-4o, m=1"]
+    number = ours("few_clues_with_distractors", table, 6)["GPT-4o, m=1"]
     assert number.value == pytest.approx(25 - 50)
 
 
@@ -428,12 +424,12 @@ def test_what_a_sentences_number_is_fits_how_it_is_found(said: Statement) -> Non
     """With twice the accuracies a difference is twice as large, and a ratio the same;
     a mean goes on saying how often.
     """
-    metric, unit = said.measured
-    tables = {said.table: TABLES[said.table].assign(value=TABLES[said.table]["value"] / 2)}
+    metric, unit = said.measured, said.unit
+    halves = TABLES[said.table].assign(value=TABLES[said.table]["value"] / 2)
     if said.table == 2:  # 100 less what was found
         assert (metric, unit) == ("share of queries without a clue", "percent")
         return
-    whole, half = (said.evaluate(published_cells(each, said.table)) for each in (TABLES, tables))
+    whole, half = reported(said), statement_numbers(said, published_arms(halves, said.table))
     size = 1.0 if "gcue" in metric else 2.0
     for name, number in half.items():
         assert size * number.value == pytest.approx(whole[name].value, abs=1e-4)

@@ -18,6 +18,7 @@ from vrag_kit.errors import VragError
 from vrag_kit.papers import crag_mm as paper
 from vrag_kit.papers import published
 from vrag_kit.papers.sources import DataSource
+from vrag_kit.papers.statements import published_verdicts
 from vrag_kit.types import Benchmark, Query
 
 PAPERS = DataSource("the paper's", "CRAG-MM")
@@ -104,7 +105,10 @@ def test_slices_are_by_label(judged: pd.DataFrame, benchmark: Benchmark) -> None
 
 
 def test_the_papers_own_numbers_bear_most_of_its_sentences_out() -> None:
-    printed = {said.name: said.published_verdicts() for said in paper.STATEMENTS}
+    printed = {
+        said.name: published_verdicts("crag_mm", said, metric=said.metric)
+        for said in paper.STATEMENTS
+    }
     assert printed["search_helps_multi_turn"] == ["supported"] * 9
     assert printed["low_quality_drop"] == []
     table = published("crag_mm", 8).query("metric == 'truthfulness'")

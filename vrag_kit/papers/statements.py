@@ -1,24 +1,25 @@
-"""Checks of a paper's statements against measured results, shared by all papers: expected ranges,
+"""A paper's statements as data, and their checks against measured results, shared by all papers:
 verdicts on the paper's own data, the rows that a notebook saves, the report's first table.
 """
 
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import NormalDist
-from typing import Protocol, TypeVar
 
 import pandas as pd
 from pandas.io.formats.style import Styler
 
-from vrag_kit.analysis.comparisons import holm
+from vrag_kit.analysis.comparisons import holm_by_family
 from vrag_kit.analysis.report_tables import NOTHING, ci_cells, format_ci, format_p
 from vrag_kit.analysis.strata import ALL
 from vrag_kit.errors import VragError
 from vrag_kit.files import write_file
+from vrag_kit.papers.published import Filter, published_gains
 from vrag_kit.papers.sources import DataSource
 from vrag_kit.tables import style_table
 
@@ -30,46 +31,82 @@ NOT_RUN = "not run"
 MIXED = "mixed"
 AT_CHANCE = "not tested: at chance"
 """Verdict where a setting with evidence does not differ from random choice."""
-_ASKED = ["statement_id", "system", "stratum", "value", "ci_low", "ci_high", "n", "verdict"]
 STATEMENT_COLUMNS = [
     *("statement_id", "statement", "source", "data_version", "system", "stratum", "metric"),
     *("value", "ci_low", "ci_high", "n", "unit", "expected", "p", "p_holm", "verdict"),
 ]
 """Columns of the statement checks that a notebook saves."""
-_TABLE = ["statement", "section", "verdict", "numbers", "source", "reported"]
-_SHOWN = ["statement", "measured", "expected", "system"]
+_SUMMARY = ["statement", "section", "verdict", "numbers", "source", "reported"]
+_ESTIMATE = ["value", "ci_low", "ci_high"]
 _LEVEL = 0.05
 _EXACT = 1e-9  # a printed number on the edge of its range is inside
 
 
-@dataclass(frozen=True, slots=True)
-class ExpectedRange:
-    """Range in which a statement expects a number; it holds if the number lies in [low, high]."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Statement:
+    """One statement of a paper, paraphrased, about a number that it expects in [low, high]."""
 
+    name: str
+    """Identifier, unique within the paper."""
+    section: str
+    table: int | str
+    """Published table or figure with its numbers; 0 if only figures without labels have them."""
+    notebook: str
+    """Number of the notebook whose results can test it."""
+    of: Sequence[str] = ()
+    """Models that it is about, by the paper's names; () for any model."""
+    says: str
+    metric: str
+    unit: str
+    """Unit of the number, "" for a ratio or a correlation."""
+    setting: str | Sequence[str]
+    """Setting (or several, as one family) whose metric it is about."""
+    k: str | Sequence[int] = "all"
+    """Values of k: a list, "all", "first" or "last"."""
+    baseline: str = ""
+    """Setting that is subtracted, if any; the same setting where only `baseline_k` is given."""
+    baseline_k: str | Sequence[int] = ""
+    """Values of k of the baseline: a list, "first", "previous", or the "same" by default."""
+    over: str = "min"
+    """Which of several numbers is meant: "min", "max", or "max of min" (over `k`, per baseline)."""
+    label: str = "{model}"
+    """Name of a number; numbers with one name are a family of simultaneous intervals."""
+    needs: Sequence[int] = ()
+    """Values of k without which it is not tested."""
     low: float = -math.inf
     high: float = math.inf
+    reported: float | None = None
+    """The number in the statement itself, where no table has it."""
 
-    def __str__(self) -> str:
-        """The range as text: "at least 0.01", "2 to 6"."""
+    @property
+    def is_difference(self) -> bool:
+        """Whether its number is a difference."""
+        return bool(self.baseline or self.baseline_k)
+
+    @property
+    def measured(self) -> str:
+        """Metric of its number: "accuracy", "difference in accuracy"."""
+        return f"difference in {self.metric}" if self.is_difference else self.metric
+
+    @property
+    def expected(self) -> str:
+        """The expected range as text: "at least 0.01", "2 to 6"."""
         if math.isinf(self.high) or math.isinf(self.low):
             return f"at least {self.low:g}" if math.isinf(self.high) else f"at most {self.high:g}"
-        return f"{self.low:g}" if self.low == self.high else f"{self.low:g} to {self.high:g}"
+        return f"{self.low:g} to {self.high:g}"
 
-    def verdict(self, value: float, low: float, high: float) -> str:
+    def verdict(self, value: float, low: float, high: float, *, significant: bool = True) -> str:
         """Returns the verdict for a number with the interval [`low`, `high`]. It is "supported" if
-        the whole interval lies in the range, "contradicted" if none of it does, else "undecided".
+        the whole interval lies in the expected range, "contradicted" if none of it does, both only
+        if `significant`; else "undecided".
 
         A range with two ends may be narrower than any interval. There the verdict is "compatible"
         if the number lies in the range, but only part of its interval does.
         """
-        if self.low - _EXACT <= low and high <= self.high + _EXACT:
+        if significant and self.low - _EXACT <= low and high <= self.high + _EXACT:
             return SUPPORTED
-        if high < self.low - _EXACT or low > self.high + _EXACT:
+        if significant and (high < self.low - _EXACT or low > self.high + _EXACT):
             return CONTRADICTED
-        return self.undecided_verdict(value, low, high)
-
-    def undecided_verdict(self, value: float, low: float, high: float) -> str:
-        """Returns "compatible" or "undecided", the verdicts for a number that decides nothing."""
         known = not math.isnan(low + high)
         two_ends = math.isfinite(self.low) and math.isfinite(self.high)
         return COMPATIBLE if known and two_ends and self.low <= value <= self.high else UNDECIDED
@@ -86,167 +123,156 @@ class ExpectedRange:
         if math.isnan(value + low + high):
             return math.nan
         ends = [end for end in (self.low, self.high) if math.isfinite(end)]
-        inside = self.low - _EXACT <= value <= self.high + _EXACT
-        if not inside:
+        if not self.low - _EXACT <= value <= self.high + _EXACT:
             ends = [self.low if value < self.low else self.high]
-        return max((_tail(end, value, low, high) for end in ends), default=1.0)
+        return max(_tail(end, value, low, high) for end in ends)
 
 
 def _tail(end: float, value: float, low: float, high: float) -> float:
-    """Two-sided p-value of the truth being `end`."""
+    """Two-sided p-value of the true value being `end`."""
     reach = high - value if end > value else value - low
     if reach <= _EXACT:
-        return 0.0 if abs(end - value) > _EXACT else 1.0
+        return float(abs(end - value) <= _EXACT)
     normal = NormalDist()
     return 2 * normal.cdf(-normal.inv_cdf(1 - _LEVEL / 2) * abs(end - value) / reach)
 
 
-class StatementLike(Protocol):
-    """Interface of one statement of a paper."""
-
-    @property
-    def name(self) -> str:
-        """Identifier, unique within the paper."""
-
-    @property
-    def section(self) -> str:
-        """Section of the paper that contains it."""
-
-    @property
-    def notebook(self) -> str:
-        """Number of the notebook whose answers can test it."""
-
-    @property
-    def says(self) -> str:
-        """The statement, paraphrased."""
-
-    @property
-    def of(self) -> tuple[str, ...]:
-        """Models that it is about, by the paper's names; () for any model."""
-
-    @property
-    def measured(self) -> tuple[str, str]:
-        """Metric and unit of its number: ("difference in accuracy", "points"). The unit is "" where
-        there is none, as of a correlation.
-        """
-
-    @property
-    def low(self) -> float:
-        """Lower end of the range in which the statement holds."""
-
-    @property
-    def high(self) -> float:
-        """Upper end of the range in which the statement holds."""
-
-    @property
-    def expected(self) -> str:
-        """The expected range of its number, as text."""
+def load_statements(paper: str) -> tuple[Statement, ...]:
+    """Reads the statements of a paper, a folder here, in the order of the paper."""
+    file = Path(__file__).parent / paper / "statements.json"
+    return tuple(Statement(**entry) for entry in json.loads(file.read_text(encoding="utf-8")))
 
 
-StatementT = TypeVar("StatementT", bound=StatementLike)
+def select_differences(
+    statements: Sequence[Statement],
+    differences: pd.DataFrame,
+    published_name: Callable[[str], str] = str,
+) -> pd.DataFrame:
+    """Selects the numbers of statements from a table of differences: rows of their setting,
+    baseline and metric (if `differences` has that column), of the models that they are about by
+    `published_name`. Adds the columns statement_id, system and stratum.
+    """
+    columns = [name for name in ("metric", "setting", "baseline") if name in differences]
+    parts = []
+    for statement in statements:
+        arm = [getattr(statement, name) for name in columns]
+        part = differences[(differences[columns] == arm).all(axis=1)]
+        if statement.of:
+            part = part[part["model"].map(published_name).isin(statement.of)]
+        parts.append(part.assign(statement_id=statement.name, system=part["model"], stratum=ALL))
+    return pd.concat(parts, ignore_index=True)
+
+
+def published_verdicts(paper: str, statement: Statement, **filters: Filter) -> list[str]:
+    """Returns the verdicts on a paper's own differences, one per model, without intervals; none if
+    they are in no table. `filters` as in `published`.
+    """
+    if statement.reported is not None:
+        numbers = [statement.reported]
+    elif isinstance(statement.table, str) or not statement.table:
+        numbers = []
+    else:
+        gains = published_gains(paper, statement.table, [statement.baseline], **filters)
+        gains = gains[gains["setting"] == statement.setting]
+        about = gains["model"].isin(statement.of or gains["model"])
+        numbers = gains.loc[about, "value"].tolist()
+    return [statement.verdict(number, number, number) for number in numbers]
 
 
 def save_statement_checks(
-    rows: Sequence[tuple[object, ...]],
-    asked: Sequence[StatementLike],
-    source: DataSource | Mapping[str, DataSource],
     file: Path,
+    statements: Sequence[Statement],
+    numbers: pd.DataFrame,
+    source: DataSource | Mapping[str, DataSource],
 ) -> pd.DataFrame:
     """Saves the checks of a paper's statements to `file` (NN_claims.csv) and returns them as a
-    table. `rows` are (statement_id, system, stratum, value, ci_low, ci_high, n, verdict); text,
-    metric and range come from the statements in `asked`. The returned table also has a row without
-    numbers for each statement that was not run. `source` is one for all, or maps a statement's name
-    to its source.
+    table. `numbers` has the columns statement_id, system, stratum, value, ci_low, ci_high, n and
+    optionally at_chance; text, metric and range come from `statements`. The returned table also has
+    a row without numbers for each statement that was not run. `source` is one for all, or maps a
+    statement's name to its source.
 
     On the paper's own data (`source.edition`) a verdict requires p_holm below 0.05 too: Holm over
     all statements and models of the notebook, with each stratum and all questions as separate
     families, as in `compare`. On other data `source.no_verdict` replaces the verdict, and p is NaN.
-    A verdict that is no decision, such as `AT_CHANCE`, stays, and is left out of the correction.
+    A row at chance has the verdict `AT_CHANCE`, and is left out of the correction.
     Raises `VragError` if the file cannot be written.
     """
-    said = {each.name: each for each in asked}
-    sources = dict.fromkeys(said, source) if isinstance(source, DataSource) else source
-    told = pd.DataFrame(rows, columns=_ASKED)
-    told = told.assign(
-        source=[sources[name].name for name in told["statement_id"]],
-        data_version=[sources[name].edition for name in told["statement_id"]],
-    )
-    told = _decided(told, said, sources)
-    abouts = [_about(said[name]) for name in told["statement_id"]]
-    claims = pd.concat([told, pd.DataFrame(abouts, index=told.index)], axis=1)
-    claims = claims.reindex(columns=STATEMENT_COLUMNS)
+    by_name = {each.name: each for each in statements}
+    sources = dict.fromkeys(by_name, source) if isinstance(source, DataSource) else source
+    rows = []
+    for row in numbers.to_dict("records"):
+        statement, data = by_name[row["statement_id"]], sources[row["statement_id"]]
+        at_chance = bool(row.get("at_chance"))
+        tested = data.edition and not at_chance
+        p = statement.p_value(*(row[name] for name in _ESTIMATE)) if tested else math.nan
+        rows.append(row | _description(statement, data) | {"p": p, "at_chance": at_chance})
+    claims = pd.DataFrame(rows, columns=[*STATEMENT_COLUMNS, "at_chance"])
+    claims["p_holm"] = holm_by_family(claims, ["stratum"])
+    claims["verdict"] = [
+        _verdict(row, by_name[row["statement_id"]], sources[row["statement_id"]])
+        for _, row in claims.iterrows()
+    ]
+    claims = claims[STATEMENT_COLUMNS]
+    text = claims.to_csv(index=False, float_format="%.6g", lineterminator="\n")
     try:
-        write_file(
-            file, claims.to_csv(index=False, float_format="%.6g", lineterminator="\n").encode()
-        )
+        write_file(file, text)
     except OSError as error:
-        raise VragError(
-            f"{file}: the claims cannot be saved ({error.strerror}). Choose another"
-            " `figures_dir`, or free space."
-        ) from error
-    absent = [
-        {"statement_id": each.name, "source": sources[each.name].name, "verdict": NOT_RUN}
-        | {"system": ", ".join(each.of) or "any model", **_about(each)}
-        for each in asked
+        raise VragError(f"{file}: the claims cannot be saved ({error.strerror}).") from error
+    not_run = [
+        _description(each, sources[each.name])
+        | {"system": ", ".join(each.of) or "any model", "data_version": None, "verdict": NOT_RUN}
+        for each in statements
         if each.name not in set(claims["statement_id"])
     ]
-    shown = pd.DataFrame([*claims.to_dict("records"), *absent], columns=STATEMENT_COLUMNS)
-    numbers = {"value": float, "ci_low": float, "ci_high": float}
-    return shown.astype(numbers).round(dict.fromkeys(numbers, 2))
+    table = pd.DataFrame([*claims.to_dict("records"), *not_run], columns=STATEMENT_COLUMNS)
+    return table.astype(dict.fromkeys(_ESTIMATE, float)).round(dict.fromkeys(_ESTIMATE, 2))
 
 
-def _about(statement: StatementLike) -> dict[str, str]:
-    """What stands beside every number of a sentence."""
-    metric, unit = statement.measured
+def _description(statement: Statement, source: DataSource) -> dict[str, str]:
+    """The columns that do not depend on the number."""
     return {
+        "statement_id": statement.name,
         "statement": statement.says,
-        "metric": metric,
-        "unit": unit,
+        "source": source.name,
+        "data_version": source.edition,
+        "metric": statement.measured,
+        "unit": statement.unit,
         "expected": statement.expected,
     }
 
 
-def _decided(
-    rows: pd.DataFrame, statements: Mapping[str, StatementLike], sources: Mapping[str, DataSource]
-) -> pd.DataFrame:
-    """With p and p_holm, and the verdicts that hold with them."""
-    none = rows["statement_id"].map({name: source.no_verdict for name, source in sources.items()})
-    other = (rows["data_version"] == "") & (rows["verdict"] != AT_CHANCE)
-    rows = rows.assign(verdict=rows["verdict"].mask(other, none))
-    ranges = [
-        ExpectedRange(statements[name].low, statements[name].high) for name in rows["statement_id"]
-    ]
-    numbers = list(zip(rows["value"], rows["ci_low"], rows["ci_high"], strict=True))
-    tested = (rows["verdict"] != AT_CHANCE) & (rows["data_version"] != "")
-    p = [each.p_value(*number) for each, number in zip(ranges, numbers, strict=True)]
-    rows = rows.assign(p=pd.Series(p, rows.index, float).where(tested))
-    families = rows.groupby("stratum")["p"]
-    rows["p_holm"] = families.transform(lambda p: holm(p.to_numpy(float)))
-    open_ = rows["verdict"].isin([SUPPORTED, CONTRADICTED]) & ~(rows["p_holm"] < _LEVEL)
-    left = [each.undecided_verdict(*number) for each, number in zip(ranges, numbers, strict=True)]
-    return rows.assign(verdict=rows["verdict"].mask(open_, pd.Series(left, rows.index, object)))
+def _verdict(row: pd.Series, statement: Statement, source: DataSource) -> str:
+    if row["at_chance"]:
+        return AT_CHANCE
+    if not source.edition:
+        return source.no_verdict
+    return statement.verdict(*row[_ESTIMATE], significant=row["p_holm"] < _LEVEL)
 
 
 def show_statements(claims: pd.DataFrame) -> Styler:
     """Formats the table of `save_statement_checks` for display: each statement once and in full,
     its metric, expected range, value with interval, n, Holm's p, verdict, and data version.
     """
-    cells = ci_cells(claims, decimals=2)
-    n = [NOTHING if pd.isna(count) else f"{count:.0f}" for count in claims["n"]]
-    said = claims["statement"].str.partition("; number: ")
-    table = claims.assign(statement=said[0], measured=said[2], value=cells, n=n)
-    table["stratum"] = claims["stratum"].fillna("")
-    table["data_version"] = claims["data_version"].fillna("")
-    last = ["value", "n", "verdict"]
-    if table["data_version"].any():
-        table["p (Holm)"] = claims["p_holm"].map(format_p, na_action="ignore").fillna("")
-        last = ["value", "n", "p (Holm)", "verdict", "data_version"]
+    says = claims["statement"].str.partition("; number: ")
+    table = claims.assign(
+        statement=says[0],
+        measured=says[2],
+        value=ci_cells(claims, decimals=2),
+        n=claims["n"].map("{:.0f}".format, na_action="ignore").fillna(NOTHING),
+    )
+    columns = ["value", "n", "verdict"]
+    if claims["data_version"].fillna("").any():
+        table["p (Holm)"] = claims["p_holm"].map(format_p, na_action="ignore")
+        columns = ["value", "n", "p (Holm)", "verdict", "data_version"]
+    rows = ["statement", "measured", "expected", "system", "stratum"]
     table = table.sort_values(["statement", "system"], kind="stable")
-    return style_table(table.set_index([*_SHOWN, "stratum"])[last])
+    return style_table(table[[*rows, *columns]].fillna("").set_index(rows))
 
 
-def tabulate_statements(
-    folder: Path, statements: Sequence[StatementT], printed: Callable[[StatementT], list[str]]
+def summarise_statements(
+    folder: Path,
+    statements: Sequence[Statement],
+    published: Callable[[Statement], list[str]],
 ) -> pd.DataFrame:
     """Summarises the checks saved in `folder`, one row per statement, those that were run first.
     Columns: statement, section, verdict, numbers, source, reported. The table is empty if nothing
@@ -257,76 +283,56 @@ def tabulate_statements(
     that or supported for all, else "undecided". On data that are not the paper's the verdict says
     why nothing was tested. It is "not run" where there is no number; `numbers` then says what to
     run. `source` names the benchmark and its version, which may differ between statements. The
-    column reported counts the paper's own numbers, with verdicts from `printed`, that support it
+    column reported counts the paper's own numbers, with verdicts from `published`, that support it
     ("not reported" without any).
     """
     files = sorted(folder.glob("[0-9][0-9]_claims.csv"))
     if not files:
-        return pd.DataFrame(columns=_TABLE)
-    parts = [pd.read_csv(file, dtype={"system": str, "data_version": str}) for file in files]
-    parts = [
-        part.reindex(columns=STATEMENT_COLUMNS) for part in parts if len(part) and "p_holm" in part
-    ]
-    saved = (
-        pd.concat(parts, ignore_index=True) if parts else pd.DataFrame(columns=STATEMENT_COLUMNS)
-    )
+        return pd.DataFrame(columns=_SUMMARY)
+    checks = pd.concat([pd.read_csv(file, dtype=str) for file in files], ignore_index=True)
+    checks = checks.astype(dict.fromkeys(_ESTIMATE, float))
     rows = []
     for statement in statements:
-        found = saved[saved["statement_id"] == statement.name]
-        rows.append(_row(statement, found, printed(statement)))
+        found = checks[checks["statement_id"] == statement.name]
+        rows.append(_summary(statement, found, published(statement)))
     rows.sort(key=lambda row: row["verdict"] == NOT_RUN)
     return pd.DataFrame(rows)
 
 
-def _row(statement: StatementLike, found: pd.DataFrame, printed: list[str]) -> dict[str, str]:
+def _summary(statement: Statement, found: pd.DataFrame, published: list[str]) -> dict[str, str]:
     models = [part for _, part in found.groupby("system", sort=False)]
+    verdicts = [_verdict_of_model(part) for part in models] or [NOT_RUN]
+    order = [CONTRADICTED, MIXED, UNDECIDED, COMPATIBLE, SUPPORTED, *verdicts]
+    editions = zip(found["source"], found["data_version"].fillna(""), strict=True)
+    run = f"run notebook {statement.notebook}"
+    if statement.of:
+        run += f" with models it is about: {', '.join(statement.of)}"
+    supported = f"{published.count(SUPPORTED)} of {len(published)}"
     return {
         "statement": f"{statement.says}, expected {statement.expected}",
         "section": statement.section,
-        "verdict": _together([_of_model(part) for part in models]),
-        "numbers": "; ".join(map(_in_words, models)) or f"run {_what(statement)}",
-        "source": ", ".join(dict.fromkeys(_sources(found))),
-        "reported": f"{printed.count(SUPPORTED)} of {len(printed)}" if printed else "not reported",
+        "verdict": min(verdicts, key=order.index),
+        "numbers": "; ".join(map(_numbers_of_model, models)) or run,
+        "source": ", ".join(dict.fromkeys(str(DataSource(*each)) for each in editions)),
+        "reported": supported if published else "not reported",
     }
 
 
-def _sources(found: pd.DataFrame) -> list[str]:
-    """Each row's data, with the edition."""
-    editions = found["data_version"].fillna("")
-    return [str(DataSource(*each)) for each in zip(found["source"], editions, strict=True)]
-
-
-def _of_model(part: pd.DataFrame) -> str:
-    """The verdict of one model: of all its questions, unless its strata are opposite."""
+def _verdict_of_model(part: pd.DataFrame) -> str:
+    """The verdict of all questions, unless strata contradict each other."""
     if {SUPPORTED, CONTRADICTED} <= set(part["verdict"]):
         return MIXED
-    pooled = part[part["stratum"] == ALL]["verdict"]
-    if len(pooled):
-        return str(pooled.iloc[0])
-    return UNDECIDED if part["data_version"].notna().all() else str(part["verdict"].iloc[0])
+    pooled = part.loc[part["stratum"] == ALL, "verdict"]
+    return str(pooled.iloc[0])
 
 
-def _in_words(part: pd.DataFrame) -> str:
+def _numbers_of_model(part: pd.DataFrame) -> str:
     """A model's numbers, strata first."""
     numbers = []
-    for row in part.to_dict("records"):
+    for row in part.fillna({"data_version": ""}).to_dict("records"):
         known = format_ci(row["value"], row["ci_low"], row["ci_high"], decimals=2)
         number = "gCUE undefined" if pd.isna(row["value"]) else known
         stratum = f"{row['stratum']} " if len(part) > 1 else ""
-        verdict = f" {row['verdict']}" if isinstance(row["data_version"], str) else ""
+        verdict = f" {row['verdict']}" if row["data_version"] else ""
         numbers.append(f"{stratum}{number}{verdict}")
     return f"{part['system'].iloc[0]}: {', '.join(numbers)}"
-
-
-def _together(verdicts: list[str]) -> str:
-    for verdict in (CONTRADICTED, MIXED, UNDECIDED, COMPATIBLE, SUPPORTED):
-        if verdict in verdicts:
-            return verdict
-    return verdicts[0] if verdicts else NOT_RUN
-
-
-def _what(statement: StatementLike) -> str:
-    """What would answer it, in words."""
-    if not statement.of:
-        return f"notebook {statement.notebook}"
-    return f"notebook {statement.notebook} with models it is about: {', '.join(statement.of)}"

@@ -82,12 +82,12 @@ Rows = list[dict[Hashable, Any]]
 
 def _claims(paper: str, figures: Path) -> Rows:
     """What a paper says, on the results below a folder of figures: the rows of the
-    `statements_table` that the module statement_checks in its folder may offer, with the columns
+    `statements_table` that the module statements in its folder may offer, with the columns
     statement, section, verdict, numbers, source and reported.
     """
-    if not (Path(papers.__path__[0]) / paper / "statement_checks.py").is_file():
+    if not (Path(papers.__path__[0]) / paper / "statements.py").is_file():
         return []
-    table = import_module(f"{papers.__name__}.{paper}.statement_checks").statements_table(figures)
+    table = import_module(f"{papers.__name__}.{paper}.statements").statements_table(figures)
     rows: Rows = table.to_dict("records")
     return rows
 

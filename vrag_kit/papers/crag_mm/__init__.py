@@ -71,8 +71,12 @@ from vrag_kit.papers.crag_mm.slices import (
     slice_labels,
     truthfulness_by_all_slices,
 )
-from vrag_kit.papers.crag_mm.statement_checks import check_statements, data_source, statements_table
-from vrag_kit.papers.crag_mm.statements import STATEMENTS
+from vrag_kit.papers.crag_mm.statements import (
+    STATEMENTS,
+    check_statements,
+    data_source,
+    statements_table,
+)
 from vrag_kit.papers.crag_mm.statistics import (
     annotation_coverage,
     describe,

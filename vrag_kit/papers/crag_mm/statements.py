@@ -1,66 +1,77 @@
-"""Statements of the CRAG-MM paper about results, as data: a difference between two settings or
-slices, and its expected range.
+"""Statements of the CRAG-MM paper about results, checked against measured differences between two
+settings or slices; verdicts on the paper's data only.
 """
 
 from __future__ import annotations
 
-import json
 import math
-from dataclasses import dataclass
+from collections.abc import Mapping
 from pathlib import Path
 
-from vrag_kit.papers.published import published
-from vrag_kit.papers.statements import ExpectedRange
+import pandas as pd
 
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Statement:
-    """One statement of the paper, paraphrased, and how to compute its number."""
-
-    name: str
-    section: str
-    table: int
-    """Table with its numbers; 0 if they are only in figures without labels."""
-    notebook: str
-    """Number of the notebook whose differences can test it."""
-    says: str
-    metric: str
-    setting: str
-    baseline: str
-    """Setting that is subtracted: the number is the difference of the metric, in points."""
-    low: float = -math.inf
-    high: float = math.inf
-    of: tuple[str, ...] = ()
-    """Models that it is about; () for any model."""
-
-    @property
-    def range(self) -> ExpectedRange:
-        """The expected range."""
-        return ExpectedRange(self.low, self.high)
-
-    @property
-    def expected(self) -> str:
-        """The expected range as text."""
-        return str(self.range)
-
-    @property
-    def measured(self) -> tuple[str, str]:
-        """Metric of its number, and the unit."""
-        return f"difference in {self.metric}", "points"
-
-    def published_verdicts(self) -> list[str]:
-        """Returns the verdicts on the paper's own numbers, one per model, without intervals."""
-        if not self.table:
-            return []
-        table = published("crag_mm", self.table)
-        table = table[table["metric"] == self.metric]
-        values = table.pivot(index="model", columns="setting", values="value")
-        numbers = (values[self.setting] - values[self.baseline]).round(2)
-        return [self.range.verdict(value, value, value) for value in numbers]
-
-
-STATEMENTS = tuple(
-    Statement(**entry)
-    for entry in json.loads(Path(__file__).with_name("statements.json").read_text(encoding="utf-8"))
+from vrag_kit.papers.crag_mm.audit_counts import CONVERSATIONS
+from vrag_kit.papers.sources import DataSource, make_data_source
+from vrag_kit.papers.statements import (
+    load_statements,
+    published_verdicts,
+    save_statement_checks,
+    select_differences,
+    summarise_statements,
 )
+from vrag_kit.types import Benchmark
+
+PAPER = "crag_mm"
+STATEMENTS = load_statements(PAPER)
 """The statements, in the order of the paper."""
+_EDITION = "CRAG-MM, public test, told by name and count; release not known"
+_SESSIONS = {
+    "crag-mm-single-turn-public-test": 1938,  # 30 % of 6,462
+    "crag-mm-multi-turn-public-test": CONVERSATIONS,
+}
+_FEWEST, _MOST = 0.95, 1.01  # of these: pictures may be missing; neither count is printed
+
+
+def data_source(benchmark: Benchmark) -> DataSource:
+    """Returns the data source of statement checks: the paper's public test set, on which all its
+    tables are based, or data without a verdict. The released files' hashes are unknown here. It is
+    identified by its loader's name, which any rows in this layout get, and its approximate number
+    of questions or conversations.
+    """
+    count = len({query.group for query in benchmark.queries.values()})
+    share = count / _SESSIONS.get(benchmark.name, math.inf)
+    return make_data_source(benchmark, _EDITION if _FEWEST <= share <= _MOST else "")
+
+
+def check_statements(
+    notebook: str,
+    differences: pd.DataFrame,
+    source: DataSource | Mapping[str, DataSource],
+    folder: Path,
+) -> pd.DataFrame:
+    """Checks the paper's statements that a notebook's differences can test, one row per statement
+    and model. Columns are `STATEMENT_COLUMNS` of `papers.statements`; the file is NN_claims.csv
+    below `folder`, a notebook's `figures_dir`.
+
+    `notebook` is its number ("52"); `differences` are `to_percent(truthfulness_gains(…))` for each
+    baseline, or rows of slices in the same columns: model, metric, setting, baseline, value,
+    ci_low, ci_high, n, in points. `source` is the `data_source(benchmark)`, or maps a statement's
+    name to its own: verdicts are given on the paper's own data only (`save_statement_checks`). The
+    returned table has a row without numbers for each statement without results. Raises `VragError`
+    if the folder cannot be written.
+    """
+    statements = [each for each in STATEMENTS if each.notebook == notebook]
+    numbers = select_differences(statements, differences)
+    file = folder / PAPER / f"{notebook}_claims.csv"
+    return save_statement_checks(file, statements, numbers, source)
+
+
+def statements_table(folder: Path) -> pd.DataFrame:
+    """Summarises the checks saved below `folder` for all `STATEMENTS`. Columns: statement, section,
+    verdict, numbers, source, reported (see `summarise_statements`).
+    """
+    return summarise_statements(
+        folder / PAPER,
+        STATEMENTS,
+        lambda statement: published_verdicts(PAPER, statement, metric=statement.metric),
+    )

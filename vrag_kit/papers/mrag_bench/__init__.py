@@ -98,7 +98,7 @@ from vrag_kit.papers.mrag_bench.spelling_arms import (
     option_format_variants,
     with_cue_strata,
 )
-from vrag_kit.papers.mrag_bench.statement_checks import (
+from vrag_kit.papers.mrag_bench.statements import (
     check_statements,
     settings_at_chance,
     statement_differences,

@@ -1,91 +1,37 @@
-"""Statements of the MRAG-Bench paper about models, as data: a difference between two settings, or a
-correlation, and its expected range.
+"""Statements of the MRAG-Bench paper about models, checked against measured differences between two
+settings, or a correlation; verdicts on the paper's data only.
 """
 
 from __future__ import annotations
 
-import json
-import math
-from dataclasses import dataclass
+from collections.abc import Hashable
 from functools import cache
 from pathlib import Path
 
 import pandas as pd
 
-from vrag_kit.papers.mrag_bench.results import MODEL_GROUPS, OVERALL
-from vrag_kit.papers.published import published
-from vrag_kit.papers.statements import ExpectedRange
+from vrag_kit.analysis import mean_scores, to_percent
+from vrag_kit.papers.mrag_bench.results import CHANCE, MODEL_GROUPS, OVERALL, gains_by_scenario
+from vrag_kit.papers.sources import DataSource
+from vrag_kit.papers.statements import (
+    load_statements,
+    published_verdicts,
+    save_statement_checks,
+    select_differences,
+    summarise_statements,
+)
 
+PAPER = "mrag_bench"
+STATEMENTS = load_statements(PAPER)
+"""The statements, in the order of the paper.
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Statement:
-    """One statement of the paper, paraphrased, and how to compute its number."""
-
-    name: str
-    section: str
-    table: int | str
-    """Table or figure with its numbers."""
-    notebook: str
-    """Number of the notebook whose differences can test it."""
-    of: tuple[str, ...]
-    """Models that it is about, as in Table 3; () for any model."""
-    says: str
-    setting: str
-    """Setting, or a number of examples, or the quantity correlated with accuracy."""
-    baseline: str
-    """Setting that is subtracted: the number is the difference of accuracies, in points; "" for a
-    correlation.
-    """
-    low: float = -math.inf
-    high: float = math.inf
-    told: float | None = None
-    """The number in the statement itself, where no table has it."""
-
-    @property
-    def range(self) -> ExpectedRange:
-        """The expected range."""
-        return ExpectedRange(self.low, self.high)
-
-    @property
-    def expected(self) -> str:
-        """The expected range as text."""
-        return str(self.range)
-
-    @property
-    def measured(self) -> tuple[str, str]:
-        """Metric of its number, and the unit; a correlation has none."""
-        if self.baseline:
-            return "difference in accuracy", "points"
-        return f"correlation of accuracy with {self.setting}", ""
-
-    def applies_to(self, model: str) -> bool:
-        """Whether it is about a model, by the name used in our tables."""
-        return not self.of or published_name(model) in self.of
-
-    def published_verdicts(self) -> list[str]:
-        """Returns the verdicts on the paper's own numbers, one per model, without intervals."""
-        if self.told is not None:
-            return [self.range.verdict(self.told, self.told, self.told)]
-        if self.table not in (3, 4):
-            return []
-        overall = published("mrag_bench", self.table, scenario=OVERALL, model_group=MODEL_GROUPS)
-        values = overall.pivot(index="model", columns="setting", values="value")
-        numbers = (values[self.setting] - values[self.baseline]).dropna().round(2)
-        about = [value for model, value in numbers.items() if self.applies_to(str(model))]
-        return [self.range.verdict(value, value, value) for value in about]
-
-
-@cache
-def published_models() -> dict[str, str]:
-    """Maps the 14 models of Table 3 to "open_source" or "proprietary"."""
-    models = published("mrag_bench", 3, scenario=OVERALL, setting="no_rag")
-    models = models[models["model_group"].isin(MODEL_GROUPS)]
-    return dict(zip(models["model"], models["model_group"], strict=True))
+"Almost all open models decline" is tested for each: a model that gains contradicts it.
+"""
 
 
 @cache
 def _names() -> dict[str, str]:
-    """A checkpoint's name in tables → what Table 3 calls it."""
+    """Maps a checkpoint's name in our tables to its name in Table 3."""
     table = pd.read_csv(Path(__file__).with_name("models.csv"), keep_default_na=False)
     names = {}
     for row in table.to_dict("records"):
@@ -100,18 +46,87 @@ def published_name(model: str) -> str:
     return _names().get(model, model)
 
 
-def _statements() -> tuple[Statement, ...]:
-    data = json.loads(Path(__file__).with_name("statements.json").read_text(encoding="utf-8"))
-    groups = published_models()
-    statements = []
-    for entry in data:
-        of = tuple(name for name, group in groups.items() if group == entry["of"])
-        statements.append(Statement(**{**entry, "of": of}))
-    return tuple(statements)
+def check_statements(
+    notebook: str, differences: pd.DataFrame, source: DataSource, folder: Path
+) -> pd.DataFrame:
+    """Checks the paper's statements that a notebook's differences can test, one row per statement
+    and model. Columns are `STATEMENT_COLUMNS` of `papers.statements`; the file is NN_claims.csv
+    below `folder`, a notebook's `figures_dir`.
+
+    `notebook` is its number ("31"); `differences` are `to_percent(gains_by_scenario(…))` (or
+    `statement_differences`; without a column baseline: from "no_rag"), or correlations in the same
+    columns; `source` is the `data_source(benchmark)`. The returned table has a row without numbers
+    for each statement without results. Verdicts are given on the paper's own data only
+    (`save_statement_checks`), and not where the column at_chance is true. Raises `VragError` if the
+    folder cannot be written.
+    """
+    overall = differences[differences["scenario"] == OVERALL].drop(
+        columns="metric", errors="ignore"
+    )
+    if "baseline" not in overall:
+        overall = overall.assign(baseline="no_rag")
+    statements = [each for each in STATEMENTS if each.notebook == notebook]
+    numbers = select_differences(statements, overall, published_name)
+    file = folder / PAPER / f"{notebook}_claims.csv"
+    return save_statement_checks(file, statements, numbers, source)
 
 
-STATEMENTS = _statements()
-"""The statements, in the order of the paper.
+def statement_differences(
+    notebook: str,
+    judged: pd.DataFrame,
+    *,
+    weights: pd.Series | None,
+    arm: str = "setting",
+) -> pd.DataFrame:
+    """Computes the differences that the statements of a notebook are about, for the arms in
+    `judged`. They are `gains_by_scenario` in points, with `arm` as text in the column setting, and
+    baseline. `arm` may be "k", the number of examples. The column at_chance is true if one of the
+    two arms is at chance (`settings_at_chance`): then the difference tests no statement.
+    """
+    arms = judged[arm].map(_in_words)
+    pairs = dict.fromkeys(
+        (statement.setting, statement.baseline)
+        for statement in STATEMENTS
+        if statement.notebook == notebook
+    )
+    tables = []
+    for pair in pairs:
+        both = judged.assign(**{arm: arms})[arms.isin(pair)]
+        if both[arm].nunique() == len(pair):
+            table = gains_by_scenario(both, weights=weights, arm=arm, baseline=pair[1])
+            chance = table["model"].isin(
+                settings_at_chance(judged[arms.isin(pair)], weights=weights, arm=arm)["model"]
+            )
+            table = table.rename(columns={arm: "setting"})
+            tables.append(table.assign(metric="accuracy", at_chance=chance))
+    if not tables:
+        return pd.DataFrame(columns=["model", "scenario", "setting", "baseline"])
+    return to_percent(pd.concat(tables, ignore_index=True))
 
-"Almost all open models decline" is tested for each: a model that gains contradicts it.
-"""
+
+def settings_at_chance(
+    judged: pd.DataFrame, *, weights: pd.Series | None, arm: str = "setting"
+) -> pd.DataFrame:
+    """Returns the arms with evidence whose 95 % interval contains chance, one option in four:
+    model, `arm`, value, ci_low, ci_high, n, in percent; empty if there are none.
+    """
+    means = to_percent(mean_scores(judged[judged["k"] > 0], by=["model", arm], weights=weights))
+    at = means["metric"].eq("accuracy") & means["ci_low"].le(CHANCE) & means["ci_high"].ge(CHANCE)
+    return means.loc[at, ["model", arm, "value", "ci_low", "ci_high", "n"]]
+
+
+def _in_words(arm: Hashable) -> str:
+    """A setting as it is called, a number without its decimal point."""
+    return arm if isinstance(arm, str) else f"{arm:g}"
+
+
+def statements_table(folder: Path) -> pd.DataFrame:
+    """Summarises the checks saved below `folder` for all `STATEMENTS`. Columns: statement, section,
+    verdict, numbers, source, reported (see `summarise_statements`).
+    """
+    overall = {"scenario": OVERALL, "model_group": MODEL_GROUPS}
+    return summarise_statements(
+        folder / PAPER,
+        STATEMENTS,
+        lambda statement: published_verdicts(PAPER, statement, **overall),
+    )

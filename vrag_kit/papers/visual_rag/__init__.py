@@ -66,7 +66,7 @@ from vrag_kit.papers.visual_rag.replication_retrieval import (
     retrieval_differences_from_published,
 )
 from vrag_kit.papers.visual_rag.rouge import rouge_mean_correlation, rouge_score_correlation
-from vrag_kit.papers.visual_rag.statement_checks import check_statements, statements_table
+from vrag_kit.papers.visual_rag.statements import check_statements, statements_table
 from vrag_kit.papers.visual_rag.statistics import (
     describe,
     distribution,

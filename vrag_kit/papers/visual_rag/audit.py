@@ -17,11 +17,10 @@ from vrag_kit.analysis.agreement import STRICT, agreement
 from vrag_kit.papers.audit import AGREES, CELL, CONTRADICTS, audit_rows, cell_labels, run_checks
 from vrag_kit.papers.published import published
 from vrag_kit.papers.statements import SUPPORTED
-from vrag_kit.papers.visual_rag.cells import published_cells
 from vrag_kit.papers.visual_rag.ndcg_bound import ndcg_bounds
 from vrag_kit.papers.visual_rag.partial_labels import READINGS, expand_confusion
 from vrag_kit.papers.visual_rag.printed import PAPER_QUERIES
-from vrag_kit.papers.visual_rag.statements import STATEMENTS
+from vrag_kit.papers.visual_rag.statements import STATEMENTS, published_arms, statement_numbers
 
 Tables = Mapping[int | str, pd.DataFrame]
 MACRO_F1 = 0.92
@@ -217,10 +216,11 @@ def _bounds(tables: Tables) -> pd.DataFrame:
 def _statements(tables: Tables) -> Iterator[pd.DataFrame]:
     """What the text says of its tables: see `STATEMENTS`."""
     for statement in STATEMENTS:
-        numbers = statement.evaluate(published_cells(tables, statement.table))
+        arms = published_arms(tables[statement.table], int(statement.table))
+        numbers = statement_numbers(statement, arms)
         found = [number.value for number in numbers.values()]
         check, where = "text vs. tables", list(numbers)
         table = audit_rows(check, statement.table, where, np.nan, found, np.nan)
-        holds = [statement.verdict(number) == SUPPORTED for number in numbers.values()]
+        holds = [statement.verdict(*number[:3]) == SUPPORTED for number in numbers.values()]
         note = f"section {statement.section}: {statement.says}, expected {statement.expected}"
         yield table.assign(finding=np.where(holds, AGREES, CONTRADICTS), note=note)

@@ -1,244 +1,255 @@
-"""Statements of the Visual-RAG paper about its tables, as data: a number and its expected range, to
-be checked on the tables or on our answers.
+"""Statements of the Visual-RAG paper and their numbers, from the paper's tables or from our
+answers.
+
+Where a statement is vague, `STATEMENTS` has the weakest countable interpretation: "few" is at most
+one answer in ten, and "reach", with k "close to 20", is the better of k = 15 and 20 within 3
+points, the margin within which the notebooks treat two numbers as the same.
 """
 
 from __future__ import annotations
 
-import json
-import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
 from pathlib import Path
+from typing import NamedTuple
 
+import numpy as np
 import pandas as pd
 
-from vrag_kit.papers.statements import ExpectedRange
-from vrag_kit.papers.visual_rag.cells import (
-    BASELINE,
-    MISSED,
-    Arm,
-    CellEstimate,
-    Cells,
-    Pair,
-    maximum,
-    minimum,
+from vrag_kit.analysis.estimates import estimate
+from vrag_kit.analysis.strata import ALL
+from vrag_kit.judging.scale import SHARES, Scale, scale_of
+from vrag_kit.papers.published import published
+from vrag_kit.papers.sources import DataSource
+from vrag_kit.papers.statements import (
+    Statement,
+    load_statements,
+    save_statement_checks,
+    summarise_statements,
 )
+from vrag_kit.papers.visual_rag.gcue import share_of_benefit
+from vrag_kit.papers.visual_rag.printed import PAPER_NAMES
 
+PAPER = "visual_rag"
 Tables = Mapping[int | str, pd.DataFrame]
-OPEN = ("Phi4-MM", "Qwen2.5VL", "InternVL3", "Pixtral", "Llama3.2-V")
-PROPRIETARY = ("GPT-4o", "Gemini", "Claude")
+STATEMENTS = load_statements(PAPER)
+"""The statements, in the order of the paper."""
+TABLE_6_K = 10  # images among which Table 6 has several clues
+_QUERY = ["query_id", "group"]
+
+
+class Number(NamedTuple):
+    """A statement's number with its interval; in percent or points, or a ratio."""
+
+    value: float
+    ci_low: float
+    ci_high: float
+    n: int  # queries
 
 
 @dataclass(frozen=True, slots=True)
-class Statement:
-    """One statement of the paper, paraphrased, and how to compute its number."""
+class Arms:
+    """Scores by query of each arm: model (or retriever) by its name in the paper → (setting, k; in
+    Table 6 m) → values indexed by (query_id, group). The interval of an `exact` number is the
+    number itself.
+    """
 
-    name: str
-    section: str
-    table: int  # where its numbers are printed
-    notebook: str  # the number of the notebook whose answers it can be looked up in
-    says: str
-    of: tuple[str, ...]  # the models that it is about, as in the paper; () where any
-    numbers: Callable[[Cells, Sequence[str]], dict[str, CellEstimate]]
-    measured: tuple[str, str]  # what its number is, and the unit; "" for a ratio's
-    low: float = -math.inf  # it holds where the number lies in [low, high]
-    high: float = math.inf
-
-    @property
-    def expected(self) -> str:
-        """The expected range as text."""
-        return str(ExpectedRange(self.low, self.high))
-
-    def evaluate(self, cells: Cells) -> dict[str, CellEstimate]:
-        """Computes the statement's number for each of its models or settings that `cells` has."""
-        there = dict.fromkeys(arm[0] for arm in cells.arms)
-        return self.numbers(cells, [name for name in there if not self.of or name in self.of])
-
-    def verdict(self, number: CellEstimate) -> str:
-        """Returns the verdict for a number (see `ExpectedRange.verdict`)."""
-        return ExpectedRange(self.low, self.high).verdict(number.value, number.low, number.high)
+    values: Mapping[str, Mapping[tuple[str, int], pd.Series]]
+    scale: Scale
+    exact: bool = False
 
 
-def _places(cells: Cells, model: str, setting: str) -> list[int]:
-    """The ks (or numbers of clues) of a model in a setting."""
-    return sorted(arm[2] for arm in cells.arms if arm[:2] == (model, setting))
+def _arms(rows: pd.DataFrame, scale: Scale, *, exact: bool = False) -> Arms:
+    """`rows` have model, setting, place, query_id, group and value; draws are averaged."""
+    values: dict[str, dict[tuple[str, int], pd.Series]] = {}
+    arms = rows.groupby(["model", "setting", "place"], sort=False)
+    for (model, setting, place), part in arms:
+        arm = part.groupby(_QUERY)["value"].mean()
+        values.setdefault(str(model), {})[str(setting), int(str(place))] = arm
+    return Arms(values, scale, exact)
 
 
-def _differences(cells: Cells, pairs: Mapping[str, Pair]) -> dict[str, CellEstimate]:
-    """Each difference by itself, where both its arms are there."""
-    there = {name: pair for name, pair in pairs.items() if set(pair) <= set(cells.arms)}
-    return {name: cells.differences([pair])[0] for name, pair in there.items()}
+def _places(rows: pd.DataFrame, table: int) -> pd.Series:
+    """k of each row; in Table 6 the number of clues where they are counted."""
+    return rows["m"].where(rows["m"] > 0, rows["k"]) if table == 6 else rows["k"]
 
 
-def _steps(cells: Cells, model: str, setting: str) -> list[CellEstimate]:
-    """What changes from each k to the next."""
-    places = _places(cells, model, setting)
-    arms: list[Arm] = [(model, setting, place) for place in places]
-    return cells.differences(list(zip(arms[1:], arms[:-1], strict=True)))
+def published_arms(rows: pd.DataFrame, table: int) -> Arms:
+    """The published means `rows` of Table 2 (the setting "missed" only), 3, 6, 7 or 8 as arms."""
+    if table == 2:
+        rows = rows[rows["metric"] == "hit"]
+        rows = rows.assign(model=rows["retriever"], setting="missed", value=100 - rows["value"])
+    means = rows.assign(value=rows["value"] / 100, place=_places(rows, table))
+    return _arms(means.assign(query_id="", group=""), SHARES, exact=True)
 
 
-def _no_clue_in_30(cells: Cells, models: Sequence[str]) -> dict[str, CellEstimate]:
-    there = [name for name in models if (name, MISSED, 30) in cells.arms]
-    return {name: cells.means([(name, MISSED, 30)])[0] for name in there}
+def judged_arms(judged: pd.DataFrame, table: int) -> Arms:
+    """The arms of Table 3, 6, 7 or 8 in judged answers. As in Table 6, arms with m clues and
+    distractors are those with 10 images.
+    """
+    if table == 6:
+        judged = judged[(judged["setting"] != "m_in_k") | (judged["k"] == TABLE_6_K)]
+    rows = judged.assign(
+        model=judged["model"].replace(PAPER_NAMES),
+        place=_places(judged, table),
+        value=judged["abstained" if table == 8 else "score"],
+    )
+    return _arms(rows, SHARES if table == 8 else scale_of(judged))
 
 
-def _top_k_near_20_less_clue(cells: Cells, models: Sequence[str]) -> dict[str, CellEstimate]:
-    found = {}
-    for name in models:
-        clue: Arm = (name, "gt_clue", 1)
-        near: list[Arm] = [(name, "top_k", k) for k in (15, 20)]
-        pairs = [(arm, clue) for arm in near if {arm, clue} <= set(cells.arms)]
-        if pairs:
-            found[name] = maximum(cells.differences(pairs))
-    return found
+def retrieval_arms(scores: pd.DataFrame, *, same_data: bool = False) -> Arms:
+    """Queries without a clue (the setting "missed") at every k, from the scores of runs
+    (`score_runs`). Their share is exact on the paper's own queries (`same_data`): the statements
+    are about these, and retrieval is deterministic.
+    """
+    hits = scores[scores["metric"] == "hit"]
+    missed = hits.assign(
+        model=hits["retriever"], setting="missed", place=hits["k"], value=1 - hits["value"]
+    )
+    return _arms(missed, SHARES, exact=same_data)
 
 
-def _smallest_step(cells: Cells, models: Sequence[str]) -> dict[str, CellEstimate]:
-    steps = {name: _steps(cells, name, "one_in_k") for name in models}
-    return {name: minimum(each) for name, each in steps.items() if each}
+def statement_numbers(statement: Statement, arms: Arms) -> dict[str, Number]:
+    """Computes a statement's number, by name, for each of its models that `arms` has.
 
-
-def _gain(cells: Cells, models: Sequence[str]) -> dict[str, CellEstimate]:
-    pairs = {name: ((name, "gt_clue", 1), (name, "zero_shot", 0)) for name in models}
-    return _differences(cells, pairs)
-
-
-def _largest_gain(cells: Cells, models: Sequence[str]) -> dict[str, CellEstimate]:
-    pairs: list[Pair] = [((name, "gt_clue", 1), (name, "zero_shot", 0)) for name in models]
-    if set(models) < set(OPEN) or any(set(pair) - set(cells.arms) for pair in pairs):
+    Intervals are 95 %, over groups. Those of several numbers of which one is meant hold
+    simultaneously (Bonferroni), so the smallest and the largest have a valid interval too. A
+    statement about the largest number of all its models needs all of them. gCUE is that at λ = 0.5,
+    and NaN unless the interval of A_GT − B is above 0.
+    """
+    samples: dict[str, list[_Sample]] = {}
+    ks: list[str | list[int]] = (
+        [statement.k] if isinstance(statement.k, str) else [[k] for k in statement.k]
+    )
+    models = [name for name in arms.values if not statement.of or name in statement.of]
+    for setting, which, model in product(np.atleast_1d(statement.setting), ks, models):
+        scores = arms.values[model]
+        if statement.metric == "gcue":
+            scores = _above_baseline(scores)
+        for k, values in _of_setting(statement, str(setting), which, scores):
+            label = statement.label.format(model=model, setting=setting, k=k)
+            whole = scores["gt_clue", 1] if statement.metric == "gcue" else None
+            samples.setdefault(label, []).append((values, whole))
+    if "{model}" not in statement.label and len(models) < len(statement.of):
         return {}
-    return {"open models": maximum(cells.differences(pairs))}
+    return {label: _meant(statement, arms, family) for label, family in samples.items()}
 
 
-def _gcue_parts(cells: Cells, models: Sequence[str]) -> dict[str, tuple[list[Arm], Pair]]:
-    """Model → its arms with one clue in k, and what one clue alone adds to the baseline."""
-    parts = {}
-    for name in models:
-        whole: Pair = ((name, "gt_clue", 1), (name, BASELINE, 0))
-        arms: list[Arm] = [(name, "one_in_k", k) for k in _places(cells, name, "one_in_k")]
-        if arms and set(whole) <= set(cells.arms):
-            parts[name] = arms, whole
-    return parts
+_Scores = Mapping[tuple[str, int], pd.Series]
+_Sample = tuple[pd.Series, pd.Series | None]
+"""Values by query, and the benefit of a clue of which they are a share, if they are one."""
 
 
-def _smallest_gcue(cells: Cells, models: Sequence[str]) -> dict[str, CellEstimate]:
-    return {
-        name: minimum(cells.ratios([(arm, whole[1]) for arm in arms], whole))
-        for name, (arms, whole) in _gcue_parts(cells, models).items()
-    }
+def _above_baseline(scores: _Scores) -> _Scores:
+    """Scores minus gCUE's baseline at λ = 0.5; none without its three arms."""
+    if not {("zero_shot", 0), ("non_clue", 1), ("gt_clue", 1)} <= set(scores):
+        return {}
+    baseline = (scores["zero_shot", 0] + scores["non_clue", 1]) / 2
+    return {arm: values - baseline for arm, values in scores.items()}
 
 
-def _change_of_gcue(cells: Cells, models: Sequence[str]) -> dict[str, CellEstimate]:
-    return {
-        name: cells.ratios([(arms[-1], arms[0])], whole)[0]
-        for name, (arms, whole) in _gcue_parts(cells, models).items()
-        if len(arms) > 1
-    }
-
-
-def _mixing(cells: Cells, models: Sequence[str]) -> dict[str, CellEstimate]:
-    pairs = {}
-    for m in (1, 2):
-        for name in models:
-            pairs[f"{name}, m={m}"] = ((name, "m_in_k", m), (name, "m_gt", m))
-    return _differences(cells, pairs)
-
-
-def _three_less_best_other(cells: Cells, models: Sequence[str]) -> dict[str, CellEstimate]:
-    found = {}
-    for name in models:
-        places = _places(cells, name, "m_gt")
-        pairs: list[Pair] = [((name, "m_gt", 3), (name, "m_gt", m)) for m in places if m != 3]
-        if {3, 5} <= set(places):
-            found[name] = minimum(cells.differences(pairs))
-    return found
-
-
-def _dip(cells: Cells, models: Sequence[str]) -> dict[str, CellEstimate]:
-    """The lower end of a curve over m less its lowest point between."""
-    found = {}
-    for name in models:
-        places = _places(cells, name, "m_gt")
-        ends, middle = places[:1] + places[-1:], places[1:-1]
-        if 5 not in places or not middle:
+def _of_setting(
+    statement: Statement, setting: str, which: str | Sequence[int], scores: _Scores
+) -> Iterator[tuple[int, pd.Series]]:
+    """k and values by query of each number (a score or a difference) of a model in `setting`."""
+    baseline = statement.baseline or setting
+    ks = sorted(k for name, k in scores if name == setting)
+    baseline_ks = sorted(k for name, k in scores if name == baseline)
+    if not set(statement.needs) <= set(ks):
+        return
+    for k in _chosen(which, ks):
+        if not statement.is_difference:
+            yield k, scores[setting, k]
             continue
-        pairs: list[Pair] = [
-            ((name, "m_gt", end), (name, "m_gt", m)) for m, end in product(middle, ends)
-        ]
-        numbers = cells.differences(pairs)
-        found[name] = maximum([minimum(numbers[2 * i : 2 * i + 2]) for i in range(len(middle))])
-    return found
+        for other in _chosen(statement.baseline_k or "same", baseline_ks, k):
+            if (baseline, other) != (setting, k):
+                yield k, scores[setting, k] - scores[baseline, other]
 
 
-def _same_less_other_species(cells: Cells, models: Sequence[str]) -> dict[str, CellEstimate]:
-    pairs: dict[str, Pair] = {}
-    for name in models:
-        if places := _places(cells, name, "one_in_k_easy"):
-            k = places[-1]
-            pairs[name] = ((name, "one_in_k", k), (name, "one_in_k_easy", k))
-    return _differences(cells, pairs)
+def _chosen(which: str | Sequence[int], ks: list[int], k: int = 0) -> list[int]:
+    """The values of k in `ks` that a statement names, some of them relative to `k`."""
+    if not isinstance(which, str):
+        return [each for each in which if each in ks]
+    named = {"all": ks, "first": ks[:1], "last": ks[-1:], "same": [k] if k in ks else []}
+    return {**named, "previous": [each for each in ks if each < k][-1:]}[which]
 
 
-def _highest_rate(cells: Cells, models: Sequence[str]) -> dict[str, CellEstimate]:
-    asked = [arm for arm in cells.arms if arm[1] != BASELINE]
-    own = {name: [arm for arm in asked if arm[0] == name] for name in models}
-    return {name: maximum(cells.means(arms)) for name, arms in own.items() if arms}
+def _meant(statement: Statement, arms: Arms, family: Sequence[_Sample]) -> Number:
+    """The smallest or largest number of a family."""
+    differences = statement.is_difference
+    rows = np.array([_estimate(*sample, arms, differences, len(family)) for sample in family])
+    values, n = rows[:, :3], int(rows[:, 3].min())
+    if statement.over == "max of min":
+        values = values.reshape(len(statement.k), -1, 3).min(axis=0)
+    meant = values.min(axis=0) if statement.over == "min" else values.max(axis=0)
+    return Number(float(meant[0]), float(meant[1]), float(meant[2]), n)
 
 
-def _largest_idk_step(cells: Cells, models: Sequence[str]) -> dict[str, CellEstimate]:
-    found = {}
-    for setting in ("top_k", "one_in_k"):
-        for name in models:
-            if steps := _steps(cells, name, setting):
-                found[f"{name}, {setting}"] = maximum(steps)
-    return found
+def _estimate(
+    values: pd.Series, whole: pd.Series | None, arms: Arms, differences: bool, count: int
+) -> tuple[float, float, float, int]:
+    """(mean, ends of its interval, n) of `values`, one sample of `count`, in percent, or of their
+    share of `whole`.
+    """
+    level = 1 - 0.05 / count
+    if arms.exact:
+        mean = 100 * values.mean()
+        if whole is not None:
+            mean = values.mean() / whole.mean() if whole.mean() > 0 else np.nan
+        return mean, mean, mean, len(values)
+    if whole is not None:
+        both = pd.DataFrame({"gained": values, "benefit": whole}).dropna()
+        ratio, benefit = share_of_benefit(
+            both["gained"], both["benefit"], arms.scale.differences, level=level
+        )
+        return *ratio, benefit.n
+    known = values.dropna()
+    scale = arms.scale.differences if differences else arms.scale
+    groups = known.index.get_level_values("group").to_numpy()
+    found = estimate(known.to_numpy(float), groups, scale=scale, level=level)
+    return 100 * found.value, 100 * found.ci_low, 100 * found.ci_high, found.n
 
 
-_NUMBERS: dict[str, Callable[[Cells, Sequence[str]], dict[str, CellEstimate]]] = {
-    "no_clue_in_30": _no_clue_in_30,
-    "top_k_near_20_less_clue": _top_k_near_20_less_clue,
-    "smallest_step": _smallest_step,
-    "gain": _gain,
-    "largest_gain": _largest_gain,
-    "smallest_gcue": _smallest_gcue,
-    "change_of_gcue": _change_of_gcue,
-    "mixing": _mixing,
-    "three_less_best_other": _three_less_best_other,
-    "dip": _dip,
-    "same_less_other_species": _same_less_other_species,
-    "highest_rate": _highest_rate,
-    "largest_idk_step": _largest_idk_step,
-}
-_GAIN = ("difference in accuracy", "points")
-_MEASURED = {
-    **dict.fromkeys(_NUMBERS, _GAIN),
-    "no_clue_in_30": ("share of queries without a clue", "percent"),
-    "smallest_gcue": ("gcue", ""),
-    "change_of_gcue": ("difference in gcue", ""),
-    "highest_rate": ("abstention", "percent"),
-    "largest_idk_step": ("difference in abstention", "points"),
-}
-"""Metric and unit of each number."""
-_CLASSES = {"any": (), "open": OPEN, "proprietary": PROPRIETARY}
+def check_statements(
+    notebook: str, table: pd.DataFrame, source: DataSource, folder: Path
+) -> pd.DataFrame:
+    """Checks the paper's statements that a notebook can test and saves one row per statement and
+    model (or retriever). Columns are `STATEMENT_COLUMNS` of `papers.statements`; the file is
+    NN_claims.csv below `folder`, a notebook's `figures_dir`.
+
+    `notebook` is its number ("03"), `table` its judged answers, or in 02 the scores of its runs,
+    `source` the `data_source(benchmark)`. Numbers and ranges are those of `STATEMENTS`, in points;
+    see `statement_numbers`. A statement about named models is checked for those in `table`; if
+    there are none, the returned table has a row without numbers, and the file has none. Results are
+    by stratum and pooled if `table` is from `expand_strata`, which matters where effects are
+    opposite. Verdicts are given on the paper's own data only (see `save_statement_checks`), where
+    retrieval is exact, not a sample. Raises `VragError` if the folder cannot be written.
+    """
+    strata = table if "stratum" in table else table.assign(stratum=ALL)
+    statements = [each for each in STATEMENTS if each.notebook == notebook]
+    rows = []
+    for statement, (stratum, part) in product(statements, strata.groupby("stratum", sort=False)):
+        if statement.table == 2:
+            arms = retrieval_arms(part, same_data=bool(source.edition))
+        else:
+            arms = judged_arms(part, int(statement.table))
+        for system, number in statement_numbers(statement, arms).items():
+            row = {"statement_id": statement.name, "system": system, "stratum": stratum}
+            rows.append(row | number._asdict())
+    file = folder / PAPER / f"{notebook}_claims.csv"
+    return save_statement_checks(file, statements, pd.DataFrame(rows), source)
 
 
-def _statements() -> tuple[Statement, ...]:
-    data = json.loads(Path(__file__).with_name("statements.json").read_text(encoding="utf-8"))
-    statements = []
-    for entry in data:
-        of = entry.pop("of")
-        names = _CLASSES[of] if isinstance(of, str) else tuple(of)
-        measured = _MEASURED[entry["numbers"]]
-        entry |= {"of": names, "numbers": _NUMBERS[entry["numbers"]], "measured": measured}
-        statements.append(Statement(**entry))
-    return tuple(statements)
+def statements_table(folder: Path) -> pd.DataFrame:
+    """Summarises the checks saved below `folder` for all `STATEMENTS`. Columns: statement, section,
+    verdict, numbers, source, reported (see `summarise_statements`).
+    """
+    return summarise_statements(folder / PAPER, STATEMENTS, _published_verdicts)
 
 
-STATEMENTS = _statements()
-"""The statements, in the order of the paper.
-
-Where a statement is vague, the weakest countable interpretation is used: "few" is at most one
-answer in ten, and "reach", with k "close to 20", is the better of k = 15 and 20 within 3 points,
-the margin within which the notebooks treat two numbers as the same.
-"""
+def _published_verdicts(statement: Statement) -> list[str]:
+    table = int(statement.table)
+    arms = published_arms(published(PAPER, table), table)
+    numbers = statement_numbers(statement, arms).values()
+    return [statement.verdict(*number[:3]) for number in numbers]
