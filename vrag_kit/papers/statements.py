@@ -220,7 +220,7 @@ def save_statement_checks(
         raise VragError(f"{file}: the claims cannot be saved ({error.strerror}).") from error
     not_run = [
         _description(each, sources[each.name])
-        | {"system": ", ".join(each.of) or "any model", "data_version": None, "verdict": NOT_RUN}
+        | {"system": ", ".join(each.of) or "any model", "data_version": "", "verdict": NOT_RUN}
         for each in statements
         if each.name not in set(claims["statement_id"])
     ]

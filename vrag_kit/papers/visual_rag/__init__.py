@@ -53,17 +53,10 @@ from vrag_kit.papers.visual_rag.printed import (
 from vrag_kit.papers.visual_rag.prompts import PROMPTS
 from vrag_kit.papers.visual_rag.replication import (
     best_top_k,
-    compare_to_paper,
-    differences_from_published,
-    std_over_draws,
-)
-from vrag_kit.papers.visual_rag.replication_gcue import (
     compare_gcue_to_paper,
-    gcue_differences_from_published,
-)
-from vrag_kit.papers.visual_rag.replication_retrieval import (
     compare_retrieval_to_paper,
-    retrieval_differences_from_published,
+    compare_to_paper,
+    std_over_draws,
 )
 from vrag_kit.papers.visual_rag.rouge import rouge_mean_correlation, rouge_score_correlation
 from vrag_kit.papers.visual_rag.statements import check_statements, statements_table
@@ -104,7 +97,6 @@ __all__ = [
     "describe",
     "detect_abstention",
     "detector_agreement",
-    "differences_from_published",
     "distractor_cost",
     "distractor_cost_by_k",
     "distribution",
@@ -117,7 +109,6 @@ __all__ = [
     "first_clue_rank",
     "gains_vs_judge_bias",
     "gcue",
-    "gcue_differences_from_published",
     "gcue_from_means",
     "gcue_table",
     "is_paper_data",
@@ -134,7 +125,6 @@ __all__ = [
     "query_table",
     "question_kind",
     "read_verdict",
-    "retrieval_differences_from_published",
     "retrieval_table_with_published",
     "rouge_mean_correlation",
     "rouge_score_correlation",
