@@ -16,14 +16,16 @@ from vrag_kit.errors import VragError
 from vrag_kit.judging import judge_answers
 from vrag_kit.papers.mrag_bench import (
     MultipleChoiceJudge,
+    accuracy_by_scenario,
+    scenario_table,
+    with_scenarios,
+)
+from vrag_kit.papers.mrag_bench.official_scorer import (
     OfficialExtraction,
     ScorerOutcome,
-    accuracy_by_scenario,
     after_model_call,
     early_run_end,
     extract_officially,
-    scenario_table,
-    with_scenarios,
 )
 from vrag_kit.types import Query
 

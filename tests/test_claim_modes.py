@@ -15,12 +15,13 @@ from statsmodels.stats.multitest import multipletests
 from vrag_kit.analysis.strata import IN_TRAINING, NOT_IN_TRAINING
 from vrag_kit.claims import ClaimVerdicts, compare_label_sources
 from vrag_kit.papers import mrag_suite as paper
+from vrag_kit.papers.mrag_suite.printed import MODES
 from vrag_kit.synthetic.mrag_suite import fixed_means
 from vrag_kit.types import Benchmark, Query
 
 MODEL = "field-guide-vlm-many"
 TOLD = "Tatanunia radoriaria"  # of its told.csv
-DO, GPD, GO = paper.MODES
+DO, GPD, GO = MODES
 NOTHING = fixed_means(None)
 
 
@@ -72,7 +73,7 @@ def test_a_change_that_no_answer_can_make_is_no_hypothesis() -> None:
     table = a_few_questions()
     keys = ["dataset", "setting", "family", "metric", "modality", "value"]
     recall = ("mm_ragchecker", "claim_recall", "all")
-    rows = [("WebQA", mode, *recall, 1.0) for mode in paper.MODES]  # of_claims tells all gold
+    rows = [("WebQA", mode, *recall, 1.0) for mode in MODES]  # of_claims tells all gold
     fixed = pd.DataFrame(rows, columns=keys)
     before = paper.mode_contrasts(table, NOTHING).set_index(["setting", "metric"])
     found = paper.mode_contrasts(table, fixed).set_index(["setting", "metric"])
@@ -138,7 +139,7 @@ def about(names: dict[str, str]) -> Benchmark:
 
 def test_each_stratum_is_a_family_and_stands_before_the_pool() -> None:
     queries = {"a": TOLD, "b": "some other organism", "c": TOLD}
-    modes = [(name, mode, of_claims("E")) for name in queries for mode in paper.MODES]
+    modes = [(name, mode, of_claims("E")) for name in queries for mode in MODES]
     table = answered(modes).drop(columns="stratum")
     table["group"] = table["query_id"].map(queries)
     found = paper.with_claim_strata(table, [MODEL], {"WebQA": (about(queries), table)})

@@ -22,6 +22,7 @@ from vrag_kit.papers.mrag_bench import check_statements as mrag_claims_on
 from vrag_kit.papers.sources import SYNTHETIC, DataSource
 from vrag_kit.papers.statements import Statement
 from vrag_kit.papers.visual_rag import gcue
+from vrag_kit.papers.visual_rag.printed import PAPER_NAMES, PAPER_QUERIES
 from vrag_kit.papers.visual_rag.statements import (
     STATEMENTS,
     Arms,
@@ -35,7 +36,7 @@ from vrag_kit.papers.visual_rag.statements import judged_arms as arms_of
 TABLES = paper.published_tables()
 PAPERS = DataSource("visual-rag", "Visual-RAG v1, first upload")
 GUIDE = DataSource("Guide", no_verdict=SYNTHETIC)
-OURS = {theirs: ours for ours, theirs in paper.PAPER_NAMES.items()}
+OURS = {theirs: ours for ours, theirs in PAPER_NAMES.items()}
 
 
 @cache
@@ -215,8 +216,8 @@ def test_a_verdict_follows_from_where_the_interval_lies(
 
 def missed(number: int) -> pd.DataFrame:
     """A search that finds no clue in the first 30 for so many of the paper's queries."""
-    queries = [f"q{i}" for i in range(paper.PAPER_QUERIES)]
-    found = [0.0] * number + [1.0] * (paper.PAPER_QUERIES - number)
+    queries = [f"q{i}" for i in range(PAPER_QUERIES)]
+    found = [0.0] * number + [1.0] * (PAPER_QUERIES - number)
     return pd.DataFrame(
         {"query_id": queries, "group": queries, "value": found, "retriever": "own"}
     ).assign(metric="hit", k=30)
@@ -238,8 +239,8 @@ def test_what_is_found_in_the_papers_data_is_exact_and_elsewhere_there_is_no_ver
             "02", missed(number), PAPERS if same_data else GUIDE, tmp_path
         )
         (row,) = claims.to_dict("records")
-        assert (row["n"], row["verdict"]) == (paper.PAPER_QUERIES, verdict)
-        assert row["value"] == pytest.approx(100 * number / paper.PAPER_QUERIES, abs=0.006)
+        assert (row["n"], row["verdict"]) == (PAPER_QUERIES, verdict)
+        assert row["value"] == pytest.approx(100 * number / PAPER_QUERIES, abs=0.006)
         assert (row["ci_low"] == row["ci_high"]) == same_data
 
 

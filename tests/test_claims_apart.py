@@ -19,6 +19,7 @@ from vrag_kit.claims import ClaimVerdicts, claim_means_by_modality, compare_labe
 from vrag_kit.claims.means import METRIC
 from vrag_kit.papers import mrag_suite as paper
 from vrag_kit.papers import published
+from vrag_kit.papers.mrag_suite.equations import paper_equations
 from vrag_kit.plotting import corrected_claims_figure
 from vrag_kit.plotting.style import GREY
 
@@ -73,7 +74,7 @@ def test_answers_that_were_shown_nothing_of_a_modality_count_nowhere_in_it() -> 
 
 
 def test_the_equations_of_w1_by_hand() -> None:
-    found = {name: each.value for name, each in paper.paper_equations(W1).items()}
+    found = {name: each.value for name, each in paper_equations(W1).items()}
     assert found == pytest.approx(
         {
             "hallucination": 1 / 3,  # the fourth and the sixth claim
@@ -96,7 +97,7 @@ def test_the_equations_of_w1_by_hand() -> None:
 @settings(deadline=None)
 @given(sheets())
 def test_what_the_table_calls_always_0_is_0_or_divides_by_0(of: ClaimVerdicts) -> None:
-    found = paper.paper_equations(of)
+    found = paper_equations(of)
     told = paper.definitions_table().reset_index("equation", drop=True)["what follows"]
     always = [name for name in found if told[name].startswith("always 0")]
     assert always == ["self_knowledge", "delta_cr", "v_hr", "d_hr"]
@@ -108,7 +109,7 @@ def test_what_the_table_calls_always_0_is_0_or_divides_by_0(of: ClaimVerdicts) -
 
 def test_the_definitions_have_the_names_of_the_printed_tables() -> None:
     names = paper.definitions_table().index.get_level_values("name")
-    assert set(names) == set(paper.paper_equations(W1))
+    assert set(names) == set(paper_equations(W1))
     assert set(published("mrag_suite", 4)["metric"]) <= set(names)
     printed = set(published("mrag_suite", [3, 14, 15])["metric"])
     assert printed - set(names) == {"recall", "precision", "f1"}  # the paper defines none

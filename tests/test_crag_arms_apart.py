@@ -17,7 +17,8 @@ from vrag_kit.benchmarks.datasets.crag_mm_index import page_chunks
 from vrag_kit.errors import VragError
 from vrag_kit.papers import crag_mm as paper
 from vrag_kit.papers import published_gains
-from vrag_kit.papers.crag_mm import SearchServices, build_search_pipeline, open_conversation_config
+from vrag_kit.papers.crag_mm import open_conversation_config
+from vrag_kit.papers.crag_mm.parameters import SearchServices, build_search_pipeline
 from vrag_kit.retrieval import text_service
 from vrag_kit.runner.params import declared_parameters
 from vrag_kit.runner.plan import all_notebooks

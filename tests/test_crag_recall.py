@@ -20,6 +20,7 @@ from vrag_kit.judging import TruthfulnessRuleJudge
 from vrag_kit.papers import crag_mm as paper
 from vrag_kit.papers.crag_mm import open_services, page_relevance
 from vrag_kit.papers.crag_mm.page_relevance import answer_in_page
+from vrag_kit.papers.crag_mm.recall import WEB_CUTOFFS
 from vrag_kit.retrieval import best_threshold, make_run, threshold_curve
 from vrag_kit.synthetic.crag_mm import open_multi_turn, open_single_turn
 from vrag_kit.types import Benchmark, Document, Query
@@ -121,7 +122,7 @@ def test_recall_stands_beside_the_printed_labels_and_only_where_they_are_of_the_
     judge = TruthfulnessRuleJudge()
     tells = {part: page_relevance(judge, single, part) for part in ("snippets", "full pages")}
     web = paper.web_recall(services.web, asked, tells)
-    assert list(web["k"].unique()) == list(paper.WEB_CUTOFFS)
+    assert list(web["k"].unique()) == list(WEB_CUTOFFS)
     assert list(paper.web_recall(services.web, asked, tells, 3)["k"].unique()) == [3]
     best = web.groupby(["asked", "setting"])["value"].mean()
     assert best["reference query", "full pages"] >= best["reference query", "snippets"]

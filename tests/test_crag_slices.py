@@ -21,7 +21,9 @@ from vrag_kit.dry_run import dry_run
 from vrag_kit.errors import VragError
 from vrag_kit.papers import crag_mm as paper
 from vrag_kit.papers import published
+from vrag_kit.papers.crag_mm.found_entities import RETRIEVED
 from vrag_kit.papers.crag_mm.oracles import LADDER, NO_ORACLE, NONE, PARTS
+from vrag_kit.papers.crag_mm.search import SearchPipeline
 from vrag_kit.types import Benchmark, Query
 
 SCORES = {"R": 1.0, "M": 0.0, "W": -1.0}
@@ -136,7 +138,7 @@ def test_each_question_says_how_far_its_entity_was_found(tmp_path: Path) -> None
     benchmark = Benchmark(name="Drawn", fingerprint="", queries=queries, corpus={}, qrels={})
     labels = paper.entity_retrieval_status(benchmark, images, 2, 0.92)
     assert labels == {
-        "a": paper.RETRIEVED,
+        "a": RETRIEVED,
         "b": "below threshold",
         "c": "in index, not retrieved",
         "d": "not in index",
@@ -156,9 +158,7 @@ def test_each_question_says_how_far_its_entity_was_found(tmp_path: Path) -> None
 
 
 def test_an_oracle_of_the_entity_finds_its_entries_and_nothing_else() -> None:
-    arms = paper.oracle_pipelines(
-        paper.SearchPipeline(images=listed("image", *GRAPH), threshold=0.99)
-    )
+    arms = paper.oracle_pipelines(SearchPipeline(images=listed("image", *GRAPH), threshold=0.99))
     told = arms["oracle entity"].images
     plain = arms["no oracle"].images
     assert told is not None
@@ -172,7 +172,7 @@ def test_an_oracle_of_the_entity_finds_its_entries_and_nothing_else() -> None:
     assert (run["score"] > 0.99).all()
     assert arms["oracle entity and query"].rewrite == "reference"
     with pytest.raises(VragError, match="no image search"):
-        paper.oracle_pipelines(paper.SearchPipeline())
+        paper.oracle_pipelines(SearchPipeline())
 
 
 def test_a_budget_adds_up_to_what_is_lost_and_counts_what_sets_answers_right() -> None:

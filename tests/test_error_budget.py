@@ -20,9 +20,9 @@ from vrag_kit.papers.visual_rag import (
     first_clue_rank,
     mean_error_budget,
     outcome_shares,
-    sample_cases,
 )
 from vrag_kit.papers.visual_rag.error_budget import ALONE_PROMPTS, JUDGE_NOISE, NET, PARTS
+from vrag_kit.papers.visual_rag.error_cases import sample_cases
 from vrag_kit.retrieval import make_run
 from vrag_kit.types import Benchmark, Query
 

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 from vrag_kit.papers import mrag_bench as paper
 from vrag_kit.papers.audit import possible_denominators
+from vrag_kit.papers.mrag_bench.audit import QUESTIONS
 
 TABLES = paper.published_tables()
 found = partial(audits.found, digits=2)
@@ -39,7 +40,7 @@ def test_of_400_differences_two_use_each_others_baseline(checks: pd.DataFrame) -
 
 
 def test_nine_whole_numbers_of_questions_give_all_shares_of_figure_2(checks: pd.DataFrame) -> None:
-    assert sum(paper.QUESTIONS.values()) == 1353
+    assert sum(QUESTIONS.values()) == 1353
     rows = checks[checks["table"].eq("figure 2") & checks["check"].str.startswith("share")]
     assert rows["finding"].tolist() == ["agrees"] * 12
 
@@ -94,7 +95,7 @@ def test_the_weighted_mean_agrees_with_a_hand_calculation() -> None:
     cells = pd.DataFrame(
         [
             {"model": "m", "setting": "s", "modality": "x", "scenario": name, "value": 0.0}
-            for name in ("overall", *paper.QUESTIONS)
+            for name in ("overall", *QUESTIONS)
         ]
     )
     cells.loc[cells["scenario"] == "angle", "value"] = 90.0

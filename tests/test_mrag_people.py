@@ -16,6 +16,7 @@ from mrag_rows import four_questions
 from vrag_kit.generation import ask_models
 from vrag_kit.judging import judge_answers
 from vrag_kit.papers import mrag_bench as paper
+from vrag_kit.papers.mrag_bench.audit import QUESTIONS
 from vrag_kit.synthetic.mrag_bench import EDITIONS
 from vrag_kit.synthetic.mrag_bench.edition import plan_edition
 from vrag_kit.synthetic.world.traits import stream
@@ -68,7 +69,7 @@ def test_a_mean_by_questions_and_a_plain_one_weigh_scenarios_otherwise() -> None
     """Right in Angle and Others, wrong in Incomplete and Partial, a question each."""
     table = paper.with_scenarios(judged(Ada="ABAC"), FOUR)
     means = paper.micro_and_macro_accuracy(table, FOUR).set_index("average")["value"]
-    counts = [paper.QUESTIONS[name] for name in ("angle", "others", "incomplete", "partial")]
+    counts = [QUESTIONS[name] for name in ("angle", "others", "incomplete", "partial")]
     assert means["micro"] == pytest.approx(sum(counts[:2]) / sum(counts))
     assert means["macro"] == pytest.approx(1 / 2)
 

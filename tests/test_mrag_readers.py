@@ -11,6 +11,7 @@ import pytest
 from vrag_kit.generation import ask_models
 from vrag_kit.judging import judge_answers
 from vrag_kit.papers import mrag_bench as paper
+from vrag_kit.papers.mrag_bench.labelled_choices import extraction_test_set
 from vrag_kit.types import Benchmark, Query
 
 LILIES = ("turkscap", "toad", "martagon", "tiger lily")
@@ -51,7 +52,7 @@ def read(lilies: Benchmark) -> pd.DataFrame:
 
 
 def test_labelled_answers_come_with_their_options_and_what_was_seen_of_the_scorer() -> None:
-    table = paper.extraction_test_set()
+    table = extraction_test_set()
     assert table["source"].value_counts().to_dict() == {"adversarial": 68, "rule test cases": 16}
     assert (table["official"] != "").tolist() == (table["source"] == "rule test cases").tolist()
     assert table["options"].map(len).eq(4).all()

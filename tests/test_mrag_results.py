@@ -13,6 +13,8 @@ import pytest
 from vrag_kit.analysis import mean_scores, to_percent
 from vrag_kit.papers import mrag_bench as paper
 from vrag_kit.papers import published, published_gains
+from vrag_kit.papers.mrag_bench.audit import ASPECTS, QUESTIONS
+from vrag_kit.papers.mrag_bench.results import is_paper_data
 from vrag_kit.papers.published import format_spread
 from vrag_kit.plotting import concat_sources
 from vrag_kit.plotting.save import order_columns
@@ -54,8 +56,8 @@ def of(table: pd.DataFrame, scenario: str, level: str) -> pd.Series:
     return pd.Series(row)
 
 
-PAPER = edition(paper.QUESTIONS)
-EVEN = edition(dict.fromkeys(paper.QUESTIONS, 20))
+PAPER = edition(QUESTIONS)
+EVEN = edition(dict.fromkeys(QUESTIONS, 20))
 PRINTED = published("mrag_bench", 3).query("model == 'LLaVA-OneVision' and setting == 'gt_rag'")
 SHARES = (PRINTED.set_index("scenario")["value"] / 100).to_dict()
 
@@ -66,14 +68,14 @@ def scores(table: pd.DataFrame) -> pd.DataFrame:
 
 @pytest.mark.slow
 def test_on_the_papers_data_overall_is_the_plain_mean_that_the_paper_prints() -> None:
-    assert paper.is_paper_data(PAPER)
+    assert is_paper_data(PAPER)
     assert paper.scenario_weights(PAPER) is None
     found = scores(
         paper.accuracy_by_scenario(judged(PAPER, SHARES), weights=paper.scenario_weights(PAPER))
     )
     assert of(found, "overall", "overall")["value"] == pytest.approx(58.98, abs=0.005)
     assert of(found, "overall", "overall")["n"] == 1353
-    for scenario in paper.QUESTIONS:
+    for scenario in QUESTIONS:
         printed = 100 * SHARES[scenario]
         assert of(found, scenario, "scenario")["value"] == pytest.approx(printed, abs=0.005)
 
@@ -81,15 +83,15 @@ def test_on_the_papers_data_overall_is_the_plain_mean_that_the_paper_prints() ->
 @pytest.mark.slow
 def test_with_as_many_questions_in_each_scenario_overall_is_mixed_like_the_paper() -> None:
     mix = paper.scenario_weights(EVEN)
-    assert not paper.is_paper_data(EVEN)
+    assert not is_paper_data(EVEN)
     answers = judged(EVEN, SHARES)
     found = scores(paper.accuracy_by_scenario(answers, weights=mix))
     own = found.query("level == 'scenario'").set_index("scenario")["value"]
-    weights = pd.Series(paper.QUESTIONS)
+    weights = pd.Series(QUESTIONS)
     expected = (own * weights).sum() / 1353
     assert of(found, "overall", "overall")["value"] == pytest.approx(expected)
     assert abs(expected - 58.98) < abs(scores(mean_scores(answers))["value"].iloc[0] - 58.98)
-    four = list(paper.ASPECTS["transformative"])
+    four = list(ASPECTS["transformative"])
     expected = (own * weights)[four].sum() / weights[four].sum()
     row = of(found, "transformative", "aspect")
     assert row["value"] == pytest.approx(expected)
@@ -98,21 +100,19 @@ def test_with_as_many_questions_in_each_scenario_overall_is_mixed_like_the_paper
 
 
 def test_a_part_of_the_paper_counts_as_the_papers_data() -> None:
-    assert paper.is_paper_data(
-        edition({name: paper.QUESTIONS[name] for name in ("angle", "others")})
-    )
-    assert not paper.is_paper_data(edition({"angle": 322, "others": 119}))
+    assert is_paper_data(edition({name: QUESTIONS[name] for name in ("angle", "others")}))
+    assert not is_paper_data(edition({"angle": 322, "others": 119}))
 
 
 def test_rows_come_in_the_order_of_table_3_with_aspects_before_scenarios() -> None:
     found = paper.accuracy_by_scenario(judged(EVEN, SHARES), weights=paper.scenario_weights(EVEN))
     names = found.query("metric == 'accuracy'")["scenario"].tolist()
-    assert names == ["overall", *paper.ASPECTS, *paper.QUESTIONS]
+    assert names == ["overall", *ASPECTS, *QUESTIONS]
 
 
 def test_gains_are_paired_and_p_is_corrected_over_scenarios_within_a_setting() -> None:
-    alone = judged(EVEN, dict.fromkeys(paper.QUESTIONS, 0.3))
-    better = {name: 0.3 + 0.05 * place for place, name in enumerate(paper.QUESTIONS)}
+    alone = judged(EVEN, dict.fromkeys(QUESTIONS, 0.3))
+    better = {name: 0.3 + 0.05 * place for place, name in enumerate(QUESTIONS)}
     answers = pd.concat([alone, judged(EVEN, better, "gt_rag")], ignore_index=True)
     found = paper.gains_by_scenario(answers, weights=paper.scenario_weights(EVEN))
     apart = found.query("level == 'scenario'")
@@ -121,14 +121,14 @@ def test_gains_are_paired_and_p_is_corrected_over_scenarios_within_a_setting() -
     assert smallest["p_holm"] == pytest.approx(min(1.0, 9 * smallest["p"]))
     whole = of(found, "overall", "overall")
     assert whole["p_holm"] == whole["p"]
-    weights = pd.Series(paper.QUESTIONS) / 1353
+    weights = pd.Series(QUESTIONS) / 1353
     assert whole["value"] == pytest.approx((apart.set_index("scenario")["value"] * weights).sum())
 
 
 def test_whether_places_differ_is_one_question_with_as_many_answers_as_places() -> None:
     shares = {1: 0.3, 2: 0.35, 3: 0.5}
     tables = [
-        judged(EVEN, dict.fromkeys(paper.QUESTIONS, share)).assign(place=place)
+        judged(EVEN, dict.fromkeys(QUESTIONS, share)).assign(place=place)
         for place, share in shares.items()
     ]
     found = paper.gains_by_scenario(
@@ -162,7 +162,7 @@ def test_a_table_has_its_rows_in_the_order_of_the_results() -> None:
     told = paper.scenario_table(results)
     names = [(level, scenario) for level, scenario, _ in told.index]
     assert names[0] == ("overall", "overall")
-    assert names[3:] == [("aspect", "others"), *(("scenario", name) for name in paper.QUESTIONS)]
+    assert names[3:] == [("aspect", "others"), *(("scenario", name) for name in QUESTIONS)]
 
 
 def test_gains_printed_for_gpt_4o_are_those_of_its_own_baseline() -> None:
@@ -181,7 +181,7 @@ def test_what_printed_values_reach_is_read_with_its_signs() -> None:
 
 def test_what_the_papers_models_reach_is_told_by_scenario() -> None:
     told = paper.published_range()
-    assert told.index.tolist() == ["overall", *paper.QUESTIONS]
+    assert told.index.tolist() == ["overall", *QUESTIONS]
     assert told.loc["overall", "no_rag: 14 models"] == "26.8 to 68.7, median 46.5"
     assert told.loc["angle", "no_rag: people"] == "25.2"
 

@@ -14,6 +14,7 @@ from PIL import Image
 from vrag_kit.benchmarks import ImageFile
 from vrag_kit.papers import mrag_bench as paper
 from vrag_kit.papers import published
+from vrag_kit.papers.mrag_bench.audit import QUESTIONS
 from vrag_kit.retrieval import embed_documents, load_encoder, make_run, search_all
 from vrag_kit.retrieval.encoders.checkpoint import Checkpoint
 from vrag_kit.synthetic.mrag_bench import open_mrag_bench
@@ -74,11 +75,11 @@ def test_clips_printed_recall_is_the_share_of_rows_whose_retrieved_pictures_hold
     printed = published("mrag_bench", 6)
     clip = printed[printed["retriever"] == "CLIP"].set_index("scenario")
     assert set(clip["metric"]) == {"hit@5"}
-    assert {name: clip["n"][name] for name in OVERLAPS} == paper.QUESTIONS
+    assert {name: clip["n"][name] for name in OVERLAPS} == QUESTIONS
     differ = {}
     for name, count in OVERLAPS.items():
-        if round(100 * count / paper.QUESTIONS[name], 2) != clip["value"][name]:
-            differ[name] = round(clip["value"][name] * paper.QUESTIONS[name] / 100)
+        if round(100 * count / QUESTIONS[name], 2) != clip["value"][name]:
+            differ[name] = round(clip["value"][name] * QUESTIONS[name] / 100)
     assert differ == {"incomplete": 69}
 
 
@@ -110,7 +111,7 @@ def test_overall_weighs_scenarios_as_the_papers_questions(benchmark: Benchmark) 
     )
     run = make_run([("0", "gt0-3", 1.0), ("0b", "gt0-4", 1.0), ("1", "no1-0", 1.0)])
     table = paper.retrieval_by_scenario(twice, {"ours": run})
-    counts = [paper.QUESTIONS[name] for name in ("angle", "incomplete", "others", "partial")]
+    counts = [QUESTIONS[name] for name in ("angle", "incomplete", "others", "partial")]
     assert value(table, "ours", "overall", "hit@5") == pytest.approx(counts[0] / sum(counts))
     overall = table[(table["scenario"] == "overall") & (table["retriever"] == "ours")]
     assert set(overall["n"]) == {5}

@@ -14,7 +14,13 @@ from mrag_rows import four_questions
 
 from vrag_kit.errors import VragError
 from vrag_kit.generation import non_clue, one_in_k
+from vrag_kit.judging.multiple_choice import correct_letters, read_choice
 from vrag_kit.papers import mrag_bench as paper
+from vrag_kit.papers.mrag_bench.option_leakage import (
+    normalise_option,
+    odd_format_option,
+    with_normalised_options,
+)
 from vrag_kit.retrieval import make_run
 from vrag_kit.types import Context
 
@@ -147,7 +153,7 @@ def test_reversed_contexts_show_the_last_document_first() -> None:
 def test_a_rotation_moves_options_and_letter_and_nothing_else() -> None:
     turned = paper.rotate_options(FOUR, 1).queries["3"]
     assert turned.choices == ("Martagon", "tiger lily", "Turkscap", "Toad")
-    assert (paper.correct_letters(turned), turned.metadata["letter"]) == ("B", "B")
+    assert (correct_letters(turned), turned.metadata["letter"]) == ("B", "B")
     assert turned.answers == FOUR.queries["3"].answers
     assert paper.rotate_options(FOUR, 1).fingerprint != FOUR.fingerprint
 
@@ -162,9 +168,7 @@ def test_rotations_add_up_and_four_are_none(one: int, other: int) -> None:
 @given(st.integers(0, 3))
 def test_the_right_answer_by_name_stays_right_in_every_rotation(by: int) -> None:
     query = paper.rotate_options(FOUR, by).queries["3"]
-    assert paper.read_choice("It is a tiger lily.", query.choices).letter == paper.correct_letters(
-        query
-    )
+    assert read_choice("It is a tiger lily.", query.choices).letter == correct_letters(query)
 
 
 @pytest.mark.parametrize(
@@ -181,7 +185,7 @@ def test_the_right_answer_by_name_stays_right_in_every_rotation(by: int) -> None
     ],
 )
 def test_the_option_that_is_spelt_apart(options: str, place: int | None) -> None:
-    assert paper.odd_format_option(options.split("|")) == place
+    assert odd_format_option(options.split("|")) == place
 
 
 def test_the_spelling_baseline_speaks_where_it_can_and_else_draws() -> None:
@@ -195,7 +199,7 @@ def test_the_spelling_baseline_speaks_where_it_can_and_else_draws() -> None:
 
 
 def test_options_spelt_alike_give_nothing_away_and_keep_their_answer() -> None:
-    alike = paper.with_normalised_options(FOUR)
+    alike = with_normalised_options(FOUR)
     assert alike.queries["0"].choices == (
         "wood rabbit",
         "eastern cottontail",
@@ -204,18 +208,18 @@ def test_options_spelt_alike_give_nothing_away_and_keep_their_answer() -> None:
     )
     assert alike.queries["2"].choices == ("east asia", "south east asia", "africa", "europe")
     assert alike.queries["1"].choices == ("M", "N", "H", "B")
-    assert all(paper.correct_letters(query) == "A" for query in alike.queries.values())
+    assert all(correct_letters(query) == "A" for query in alike.queries.values())
     assert not paper.option_format_baseline(alike)["guessed"].any()
     assert alike.fingerprint != FOUR.fingerprint
 
 
 @given(st.text(alphabet="abAB_ -", max_size=12))
 def test_spelling_alike_twice_is_spelling_once(text: str) -> None:
-    assert paper.normalise_option(paper.normalise_option(text)) == paper.normalise_option(text)
+    assert normalise_option(normalise_option(text)) == normalise_option(text)
 
 
 def test_options_that_become_equal_are_refused() -> None:
     query = FOUR.queries["3"]
     twice = replace(query, choices=("Toad", "toad"), answers=("toad",))
     with pytest.raises(VragError, match="query '3': spelt alike, its options Toad, toad"):
-        paper.with_normalised_options(replace(FOUR, queries={"3": twice}))
+        with_normalised_options(replace(FOUR, queries={"3": twice}))

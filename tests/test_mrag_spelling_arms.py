@@ -13,6 +13,7 @@ from mrag_rows import four_questions
 
 from vrag_kit.judging import judge_answers
 from vrag_kit.papers import mrag_bench as paper
+from vrag_kit.papers.mrag_bench.option_leakage import with_planted_cue
 from vrag_kit.types import Benchmark
 
 
@@ -29,7 +30,7 @@ def answered(benchmark: Benchmark, letters: dict[str, str], setting: str) -> pd.
 
 def test_options_of_one_spelling_get_a_copy_and_others_do_not(drawn: Benchmark) -> None:
     assert list(paper.option_format_variants(drawn)) == ["original", "normalised", "planted"]
-    assert list(paper.option_format_variants(paper.with_planted_cue(drawn))) == [
+    assert list(paper.option_format_variants(with_planted_cue(drawn))) == [
         "original",
         "normalised",
     ]

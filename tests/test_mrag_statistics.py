@@ -9,6 +9,8 @@ import pytest
 from mrag_rows import four_questions
 
 from vrag_kit.papers import mrag_bench as paper
+from vrag_kit.papers.mrag_bench.audit import QUESTIONS
+from vrag_kit.papers.mrag_bench.option_leakage import with_normalised_options, with_planted_cue
 from vrag_kit.types import Benchmark
 
 
@@ -28,7 +30,7 @@ def test_a_benchmark_in_numbers_agrees_with_counting(drawn: Benchmark) -> None:
 def test_shares_stand_beside_figure_2_and_an_absent_scenario_has_none() -> None:
     table = paper.distribution(four_questions()).set_index("scenario")
     assert table["n"].to_dict() == {
-        name: int(name in ("angle", "partial", "incomplete", "others")) for name in paper.QUESTIONS
+        name: int(name in ("angle", "partial", "incomplete", "others")) for name in QUESTIONS
     }
     assert table.loc["angle", ["share", "published"]].tolist() == [25, 23.8]
     assert table["published"].sum() == pytest.approx(100, abs=0.2)
@@ -38,7 +40,7 @@ def test_the_spelling_of_a_copy_speaks_as_often_as_in_40_questions_that_were_rea
     drawn: Benchmark,
 ) -> None:
     words = [name for name, q in drawn.queries.items() if len(q.choices[0]) > 1]
-    copy = paper.with_planted_cue(drawn.subset(words[:40]), seed=3)
+    copy = with_planted_cue(drawn.subset(words[:40]), seed=3)
     table = paper.option_format_baseline(copy)
     # 24 of 40 rightly and 2 wrongly; on 14 it draws among four
     assert (table["guessed"].sum(), table["correct"].sum()) == (26, 24)
@@ -47,24 +49,24 @@ def test_the_spelling_of_a_copy_speaks_as_often_as_in_40_questions_that_were_rea
     plain = paper.option_format_by_scenario(table, weights=None).set_index("scenario")
     assert plain.loc["overall", "value"] == pytest.approx(68.75)
     mixed = paper.option_format_by_scenario(
-        table, weights=pd.Series(paper.QUESTIONS).rename_axis("scenario")
+        table, weights=pd.Series(QUESTIONS).rename_axis("scenario")
     ).set_index("scenario")
     parts = plain.drop("overall")["value"]
-    weights = pd.Series(paper.QUESTIONS)[parts.index]
+    weights = pd.Series(QUESTIONS)[parts.index]
     assert mixed.loc["overall", "value"] == pytest.approx((parts * weights).sum() / weights.sum())
 
 
 def test_a_copy_asks_the_same_and_spelt_alike_it_is_the_original_again(drawn: Benchmark) -> None:
-    copy = paper.with_planted_cue(drawn)
+    copy = with_planted_cue(drawn)
     assert copy.fingerprint != drawn.fingerprint
-    alike, again = paper.with_normalised_options(drawn), paper.with_normalised_options(copy)
+    alike, again = with_normalised_options(drawn), with_normalised_options(copy)
     for query_id, query in copy.queries.items():
         assert query.metadata["letter"] == drawn.queries[query_id].metadata["letter"]
         assert again.queries[query_id].choices == alike.queries[query_id].choices
 
 
 def test_a_label_is_spelt_as_imagenets_and_a_name_as_people_write_it() -> None:
-    copies = [paper.with_planted_cue(four_questions(), seed=seed) for seed in range(8)]
+    copies = [with_planted_cue(four_questions(), seed=seed) for seed in range(8)]
     seen = {copy.queries["0"].choices for copy in copies}
     assert ("wood_rabbit", "Eastern cottontail", "Marsh rabbit", "Hare") in seen
     assert {copy.queries["1"].choices for copy in copies} == {("M", "N", "H", "B")}

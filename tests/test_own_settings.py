@@ -31,7 +31,8 @@ from vrag_kit.errors import VragError
 from vrag_kit.generation import ask_models, build_prompt, gt_clue, one_in_k, render, zero_shot
 from vrag_kit.generation.rendering import Template
 from vrag_kit.judging import judge_answers, load_judge
-from vrag_kit.papers import crag_mm, mrag_bench, published
+from vrag_kit.papers import mrag_bench, published
+from vrag_kit.papers.crag_mm.prompts import load_prompts
 from vrag_kit.papers.visual_rag import PROMPTS, with_uncertainty
 from vrag_kit.plotting import accuracy_figure, baseline_figure, point_plot, rouge_figure
 from vrag_kit.types import Benchmark, Context, Document, Prompt, Query
@@ -202,10 +203,10 @@ def test_a_parameter_names_a_file_of_ones_own_over_the_papers_words(tmp_path: Pa
 def test_so_does_the_layout_of_crag_mm(tmp_path: Path) -> None:
     file = tmp_path / "mine.yaml"
     file.write_text("templates: {mm_llm: '{{ question }}'}", encoding="utf-8")
-    prompts = crag_mm.load_prompts(str(file))
+    prompts = load_prompts(str(file))
     (message,) = render(prompts.template_for(asked_as("mm_llm")), QUERY)
     assert message.parts == ("Which colour?",)
-    paper = crag_mm.load_prompts("paper")
+    paper = load_prompts("paper")
     assert prompts.template_for(asked_as("task_2")) == paper.template_for(asked_as("task_2"))
 
 
@@ -215,7 +216,7 @@ def test_what_names_no_wording_is_said(tmp_path: Path) -> None:
     ):
         mrag_bench.load_prompts("papre")
     with pytest.raises(VragError, match="layout is 'papre'; expected paper, code, or a YAML file"):
-        crag_mm.load_prompts("papre")
+        load_prompts("papre")
     for text, words in (("{", "no prompts can be read"), ("[]", "found no prompts; expected a")):
         file = tmp_path / "mine.yaml"
         file.write_text(text, encoding="utf-8")

@@ -23,8 +23,6 @@ from vrag_kit.benchmarks import load_inat_corpus, load_visual_rag
 from vrag_kit.errors import VragError
 from vrag_kit.papers import published
 from vrag_kit.papers.visual_rag import (
-    EDITIONS,
-    PAPER_NAMES,
     best_top_k,
     compare_gcue_to_paper,
     compare_retrieval_to_paper,
@@ -37,6 +35,7 @@ from vrag_kit.papers.visual_rag import (
     std_over_draws,
     with_uncertainty,
 )
+from vrag_kit.papers.visual_rag.printed import EDITIONS, PAPER_NAMES
 from vrag_kit.papers.visual_rag.replication import PAPER_RETRIEVERS, with_equivalence_verdict
 from vrag_kit.papers.visual_rag.uncertainty import run_spreads
 from vrag_kit.types import Benchmark

@@ -29,7 +29,8 @@ from vrag_kit.generation import (
 )
 from vrag_kit.judging import RuleJudge, judge_answers
 from vrag_kit.papers import mrag_bench as mrag
-from vrag_kit.papers.crag_mm import load_prompts, open_search_pipeline
+from vrag_kit.papers.crag_mm import open_search_pipeline
+from vrag_kit.papers.crag_mm.prompts import load_prompts
 from vrag_kit.papers.mrag_suite import EvidenceModes
 from vrag_kit.papers.visual_rag.prompts import PROMPTS
 from vrag_kit.runner.cli import app

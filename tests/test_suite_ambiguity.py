@@ -19,6 +19,15 @@ from vrag_kit.benchmarks import ImageFile
 from vrag_kit.errors import VragError
 from vrag_kit.judging import UnparsedError
 from vrag_kit.papers import mrag_suite as paper
+from vrag_kit.papers.mrag_suite.ambiguity import (
+    Detection,
+    detection_prompt,
+    read_detection,
+    read_query_rewrite,
+)
+from vrag_kit.papers.mrag_suite.ambiguous_pairs import ambiguous_minus_clear, match_clear_questions
+from vrag_kit.papers.mrag_suite.detection import detector_kappa, flag_rates
+from vrag_kit.papers.mrag_suite.sweep import prompt_gains, prompt_sweep, split_groups
 from vrag_kit.types import Benchmark, Document, Query
 
 
@@ -94,7 +103,7 @@ def test_flagged_questions_are_said_anew_from_gold_evidence(tmp_path: Path) -> N
     ],
 )
 def test_one_json_object_is_read(raw: str) -> None:
-    assert paper.read_detection(raw) == paper.Detection("CLEAR", "")
+    assert read_detection(raw) == Detection("CLEAR", "")
 
 
 @pytest.mark.parametrize(
@@ -112,11 +121,11 @@ def test_one_json_object_is_read(raw: str) -> None:
 )
 def test_all_else_is_unreadable(raw: str) -> None:
     with pytest.raises(UnparsedError):
-        paper.read_detection(raw)
+        read_detection(raw)
 
 
 def test_a_question_said_anew_is_one_line() -> None:
-    assert paper.read_query_rewrite("\nWhen was it built?\n") == "When was it built?"
+    assert read_query_rewrite("\nWhen was it built?\n") == "When was it built?"
     for raw in (
         "",
         "- When?",
@@ -125,21 +134,21 @@ def test_a_question_said_anew_is_one_line() -> None:
         "According to the image?",
     ):
         with pytest.raises(UnparsedError):
-            paper.read_query_rewrite(raw)
+            read_query_rewrite(raw)
 
 
 def test_a_question_without_an_accepted_answer_has_a_prompt_too() -> None:
-    (message,) = paper.detection_prompt(Query(query_id="q", text="When?"))
+    (message,) = detection_prompt(Query(query_id="q", text="When?"))
     assert str(message.parts[0]).endswith('Answer: ""')
 
 
 def test_flag_rates_and_kappa_leave_out_what_could_not_be_read() -> None:
     mine = ["AMBIGUOUS", "AMBIGUOUS", "CLEAR", "CLEAR", ""]
     table = pd.DataFrame({"status": mine, "group": list("abcde")})
-    (row,) = paper.flag_rates({"small": table}).to_dict("records")
+    (row,) = flag_rates({"small": table}).to_dict("records")
     assert (row["n_flagged"], row["value"], row["n"], row["n_failed"]) == (2, 0.5, 4, 1)
     theirs = pd.Series(["AMBIGUOUS", "CLEAR", "CLEAR", "CLEAR", "CLEAR"])
-    found = paper.detector_kappa(table["status"], theirs, table["group"])
+    found = detector_kappa(table["status"], theirs, table["group"])
     # 3 of 4 agree; by chance 1/2 · 1/4 + 1/2 · 3/4 = 1/2
     assert (found.value, found.n, found.n_failed) == (0.5, 4, 1)
 
@@ -157,18 +166,18 @@ def test_ambiguous_questions_meet_clear_ones_of_like_length() -> None:
     texts = {"a": "When?", "b": "How long?", "c": "one two three four", "d": "one two three"}
     benchmark = small({**texts, "e": "one two three four five six"})
     statuses = paper.detect_with_rule(benchmark, Short)
-    pairs = paper.match_clear_questions(benchmark, statuses).set_index("ambiguous")
+    pairs = match_clear_questions(benchmark, statuses).set_index("ambiguous")
     assert set(pairs.index) == {"a", "b"}
     # c and d are nearest, and each is taken once
     assert set(pairs["clear"]) == {"c", "d"}
     both = paper.match_suite_questions({"x": benchmark}, {"x": statuses})
     values = pd.DataFrame({"query_id": list("abcde"), "value": [0.0, np.nan, 1.0, 1.0, 0.0]})
     values = values.assign(model="m", group=list("abcde"))
-    means = paper.ambiguous_minus_clear(values, both).set_index("split")
+    means = ambiguous_minus_clear(values, both).set_index("split")
     assert means["value"].to_dict() == {"clear": 1.0, "ambiguous": 0.0, "difference": -1.0}
     assert (means[["n", "n_failed"]] == 1).all(axis=None)
     with pytest.raises(VragError, match="there are no pairs"):
-        paper.ambiguous_minus_clear(values, both.head(0))
+        ambiguous_minus_clear(values, both.head(0))
 
 
 def test_partners_are_alike_in_what_each_model_was_told() -> None:
@@ -176,12 +185,12 @@ def test_partners_are_alike_in_what_each_model_was_told() -> None:
     texts = {"a": "When?", "b": "How long?", "c": "one two three", "d": "one two three four five"}
     benchmark = small(texts)
     statuses = paper.detect_with_rule(benchmark, Short)
-    pairs = paper.match_clear_questions(benchmark, statuses, {"m": frozenset("bd")}).set_index(
+    pairs = match_clear_questions(benchmark, statuses, {"m": frozenset("bd")}).set_index(
         "ambiguous"
     )
     assert pairs["clear"].to_dict() == {"a": "c", "b": "d"}
     assert pairs["clear_group"].to_dict() == {"a": "c", "b": "d"}
-    assert paper.match_clear_questions(benchmark, statuses, {"m": frozenset("abc")})[
+    assert match_clear_questions(benchmark, statuses, {"m": frozenset("abc")})[
         "clear"
     ].tolist() == ["c"]
 
@@ -193,11 +202,9 @@ def covered(groups: list[str], flagged: np.ndarray, values: np.ndarray) -> bool:
     queries = [Query(query_id=name, text="What?", answers=("a",), group=g) for name, g in pairs]
     benchmark = factories.benchmark(queries)
     status = np.where(flagged, "AMBIGUOUS", "CLEAR")
-    pairs = paper.match_clear_questions(
-        benchmark, pd.DataFrame({"query_id": names, "status": status})
-    )
+    pairs = match_clear_questions(benchmark, pd.DataFrame({"query_id": names, "status": status}))
     table = pd.DataFrame({"query_id": names, "value": values, "group": groups}).assign(model="m")
-    means = paper.ambiguous_minus_clear(table, pairs).set_index("split").loc["difference"]
+    means = ambiguous_minus_clear(table, pairs).set_index("split").loc["difference"]
     return bool(means["ci_low"] <= 0 <= means["ci_high"])
 
 
@@ -248,19 +255,19 @@ def swept(scores: dict[str, dict[str, float]]) -> pd.DataFrame:
 
 
 def test_halves_are_of_groups_and_no_group_is_in_both() -> None:
-    halves = paper.split_groups(list("abcdeabcde"))
+    halves = split_groups(list("abcdeabcde"))
     assert sorted(halves.values()) == ["held_out"] * 3 + ["selection"] * 2
-    assert halves == paper.split_groups(list("edcba"))
+    assert halves == split_groups(list("edcba"))
     with pytest.raises(VragError, match="1 group cannot be halved"):
-        paper.split_groups(["a", "a"])
+        split_groups(["a", "a"])
 
 
 def test_the_best_prompt_is_chosen_on_one_half_and_reported_on_the_other() -> None:
     groups = [chr(ord("a") + n) for n in range(20)]
-    halves = paper.split_groups(groups)
+    halves = split_groups(groups)
     lucky = {name: float(halves[name] == "selection") for name in groups}
     steady = dict.fromkeys(groups, 0.75)
-    table = paper.prompt_sweep(swept({"lucky": lucky, "steady": steady})).set_index("prompt")
+    table = prompt_sweep(swept({"lucky": lucky, "steady": steady})).set_index("prompt")
     assert table["selected"].to_dict() == {"lucky": True, "steady": False}
     assert table.loc["lucky", ["selection", "held_out"]].tolist() == [1.0, 0.0]
     assert table["held_out_n"].tolist() == [10, 10]
@@ -271,7 +278,7 @@ def test_the_planted_prompt_is_never_chosen_however_good_it_is() -> None:
     names = [f"{chr(ord('a') + n)}0" for n in range(20)]
     means = {paper.NO_EVIDENCE: 1.0, paper.TAUGHT: 0.75, "weak": 0.25, "good": 0.5}
     scores = {prompt: dict.fromkeys(names, mean) for prompt, mean in means.items()}
-    table = paper.prompt_sweep(swept(scores)).set_index("prompt")
+    table = prompt_sweep(swept(scores)).set_index("prompt")
     assert list(table.index[table["selected"]]) == ["good"]
     assert all(
         "(control)" in name for name in (paper.NO_EVIDENCE, paper.TAUGHT)
@@ -288,7 +295,7 @@ def test_a_planted_prompt_is_found_in_each_stratum_and_moves_no_other() -> None:
     table = swept({**scores, paper.NO_EVIDENCE: learned})
     strata = table["query_id"].isin(names[:12]).map({True: "learned", False: "not learned"})
     apart = pd.concat([table.assign(stratum=strata), table.assign(stratum="all questions")])
-    gains = paper.prompt_gains(apart).set_index(["stratum", "prompt"])
+    gains = prompt_gains(apart).set_index(["stratum", "prompt"])
     value = gains["value"].unstack("stratum").round(9)
     assert value.loc[paper.NO_EVIDENCE].to_dict() == {
         "learned": 0.5,
@@ -307,7 +314,7 @@ def test_a_question_counts_in_the_sweep_where_each_prompt_has_a_value() -> None:
     names = [f"{group}{n}" for group in "abcdefgh" for n in range(2)]
     scores = {prompt: dict.fromkeys(names, 0.5) for prompt in ("one", "two")}
     scores["two"]["a0"] = np.nan
-    table = paper.prompt_sweep(swept(scores))
+    table = prompt_sweep(swept(scores))
     assert table["n_failed"].tolist() == [1, 1]
     assert (table["selection_n"] + table["held_out_n"] == 15).all()
     assert table["selected"].tolist() == [True, False]

@@ -10,6 +10,7 @@ import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from vrag_kit.papers.mrag_suite.audit_claims import pivot_claim_metrics
 
 from vrag_kit.papers import mrag_suite as paper
 
@@ -204,6 +205,6 @@ def test_no_sheet_of_verdicts_breaks_the_inequalities(
 
 
 def test_a_pair_in_a_row_of_single_values_gives_its_first() -> None:
-    rows = paper.pivot_claim_metrics(TABLES[3]).set_index(["dataset", "model", "modality"])
+    rows = pivot_claim_metrics(TABLES[3]).set_index(["dataset", "model", "modality"])
     assert rows.loc[("VisRAG-ArXiv", "Claude 3.5", "single"), "hallucination"] == 41.4
     assert rows.notna().all(axis=None)

@@ -20,6 +20,9 @@ from vrag_kit.errors import VragError
 from vrag_kit.generation import render
 from vrag_kit.generation.generators import prompt_text
 from vrag_kit.papers import mrag_suite as paper
+from vrag_kit.papers.mrag_suite.closed_book import CLOSED_BOOK
+from vrag_kit.papers.mrag_suite.filter import keep_rates, kept_questions
+from vrag_kit.papers.mrag_suite.filter_controls import filter_controls, leave_out_filter
 from vrag_kit.synthetic.mrag_suite import ask_closed_book
 from vrag_kit.types import Document, Query
 
@@ -35,7 +38,7 @@ def question(name: str, text: str = "What color is it?", **more: object) -> Quer
 
 def judged(scores: dict[str, dict[str, float]], **columns: object) -> pd.DataFrame:
     """Model → query → score, as a table of judged answers."""
-    told = {"setting": paper.CLOSED_BOOK, "k": 0, **columns}
+    told = {"setting": CLOSED_BOOK, "k": 0, **columns}
     tables = [
         factories.judged(model=model, query_id=list(of), score=list(of.values()), **told)
         for model, of in scores.items()
@@ -129,13 +132,13 @@ def test_the_dropped_questions_are_written_with_the_reason_and_its_values(tmp_pa
     assert written[["query_id", "step", "reason", "votes", "success_rate"]].to_numpy().tolist() == [
         ["a", 1, "closed_book_correct", 1, 1.0]
     ]
-    assert list(paper.kept_questions(asked, table).queries) == ["b", "c", "d"]
-    rates = paper.keep_rates(table).set_index("domain")
+    assert list(kept_questions(asked, table).queries) == ["b", "c", "d"]
+    rates = keep_rates(table).set_index("domain")
     assert rates.loc["charts", ["n", "n_kept"]].tolist() == [3, 2]
     assert rates.loc["pages", "share_kept"] == 100
     nothing = paper.filter_decisions(asked, judged({"one": dict.fromkeys("abcd", 1.0)}), ANY)
     with pytest.raises(VragError, match="drops all 4 questions"):
-        paper.kept_questions(asked, nothing)
+        kept_questions(asked, nothing)
 
 
 def test_the_filtered_split_is_what_41_did_not_drop(tmp_path: Path, capsys) -> None:
@@ -212,7 +215,7 @@ def test_a_model_that_takes_part_in_the_filter_loses_by_selection_alone() -> Non
         voters = table[(table["model"] == "inside") & ~table["model"].isin(without)]
         return paper.filter_decisions(asked, voters, ANY)
 
-    found = paper.filter_controls(table, decide).set_index(["model", "control"])
+    found = filter_controls(table, decide).set_index(["model", "control"])
     inside, outside = found.loc["inside"], found.loc["outside"]
     # all that it knows is dropped: from its mean to 0
     mean = sum(scores["inside"].values()) / 400
@@ -238,13 +241,13 @@ def test_controls_count_what_has_no_score_and_refuse_several_arms() -> None:
     def decide(without: frozenset[str]) -> pd.DataFrame:
         return paper.filter_decisions(asked, table[~table["model"].isin(without)], ANY)
 
-    found = paper.filter_controls(table, decide, draws=5).set_index("control")
+    found = filter_controls(table, decide, draws=5).set_index("control")
     # of a, c, d with scores c is left
     assert found.loc["filtered", ["n", "n_full", "n_failed"]].tolist() == [1, 3, 1]
     assert found.loc["filtered", "value"] == pytest.approx(0 - 2 / 3)
     assert set(found["baseline"]) == {"all questions"}
     with pytest.raises(VragError, match="several arms"):
-        paper.filter_controls(pd.concat([table, table.assign(setting="both")]), decide)
+        filter_controls(pd.concat([table, table.assign(setting="both")]), decide)
 
 
 def test_where_groups_are_alike_there_is_none_either_but_what_drops_nothing_changes_nothing() -> (
@@ -258,7 +261,7 @@ def test_where_groups_are_alike_there_is_none_either_but_what_drops_nothing_chan
     answered = judged({"one": scores}).assign(group=["g", "g", "h", "h"])
     book = judged({"one": scores})
     for told, value, known in ((book, -0.5, False), (book.assign(score=0.0), 0.0, True)):
-        found = paper.filter_controls(answered, paper.leave_out_filter(asked, told, ANY), draws=5)
+        found = filter_controls(answered, leave_out_filter(asked, told, ANY), draws=5)
         row = found.set_index("control").loc["filtered"]
         assert row["value"] == value
         assert row[["ci_low", "ci_high"]].notna().all() == known
@@ -267,7 +270,7 @@ def test_where_groups_are_alike_there_is_none_either_but_what_drops_nothing_chan
 def test_a_filter_is_decided_without_the_answers_of_the_model_under_test() -> None:
     asked = benchmark(map(question, "abc"))
     book = judged({"one": {"a": 1.0, "b": 0.0, "c": 0.0}, "two": {"a": 0.0, "b": 1.0, "c": 0.0}})
-    decide = paper.leave_out_filter(asked, book, ANY)
+    decide = leave_out_filter(asked, book, ANY)
     dropped = {
         name: set(table[table["dropped"]]["query_id"])
         for name, table in {
@@ -281,7 +284,7 @@ def test_a_filter_is_decided_without_the_answers_of_the_model_under_test() -> No
     # success is that of others, too: without "two" nobody solves b, without "one" nobody a
     rules = paper.FilterRules(min_votes=1, min_confidence=None, drop_share=0.3)
     nobody = judged(dict.fromkeys(("one", "two", "three"), dict.fromkeys("abc", 0.0)))
-    easy = paper.leave_out_filter(asked, nobody, rules, baseline=book)
+    easy = leave_out_filter(asked, nobody, rules, baseline=book)
     assert set(easy(frozenset({"two"})).query("dropped")["query_id"]) == {"a"}
     assert set(easy(frozenset({"one"})).query("dropped")["query_id"]) == {"b"}
 
@@ -290,19 +293,17 @@ def test_where_too_few_others_are_left_there_is_no_control() -> None:
     asked = benchmark(map(question, "ab"))
     book = judged({name: {"a": 1.0, "b": 0.0} for name in ("one", "two")})
     rules = paper.FilterRules(min_votes=2, min_confidence=None, drop_share=0)
-    decide = paper.leave_out_filter(asked, book, rules)
+    decide = leave_out_filter(asked, book, rules)
     assert decide(frozenset({"one"})) is None
-    found = paper.filter_controls(book, decide, draws=5).set_index(["model", "control"])
+    found = filter_controls(book, decide, draws=5).set_index(["model", "control"])
     row = found.loc["one", "filtered, model left out"]
     assert np.isnan(row["value"])
     assert (row["n"], row["n_full"]) == (0, 2)
     assert found.loc["one", "filtered"]["value"] == -0.5
     with pytest.raises(VragError, match="Name more filter_models"):
-        paper.filter_controls(
+        filter_controls(
             book,
-            paper.leave_out_filter(
-                asked, book, paper.FilterRules(min_votes=3, min_confidence=None)
-            ),
+            leave_out_filter(asked, book, paper.FilterRules(min_votes=3, min_confidence=None)),
         )
 
 

@@ -15,6 +15,10 @@ from vrag_kit.benchmarks.datasets.collection import entry_keys
 from vrag_kit.errors import VragError
 from vrag_kit.papers import mrag_suite as paper
 from vrag_kit.papers import published
+from vrag_kit.papers.mrag_suite.printed import MODES
+from vrag_kit.papers.mrag_suite.prompts import domain_of
+from vrag_kit.papers.mrag_suite.published_comparison import DEFINITIONS
+from vrag_kit.papers.mrag_suite.statistics import published_name
 from vrag_kit.runner.params import read_parameters
 from vrag_kit.types import Benchmark, Document, Query
 
@@ -27,13 +31,13 @@ def test_every_table_names_its_data_sets_alike() -> None:
         assert set(published("mrag_suite", table)["dataset"]) == set(paper.DATASETS)
     assert set(published("mrag_suite", 4)["dataset"]) == set(TEXT_ONLY)
     assert published("mrag_suite", 5)["model"].nunique() == 6
-    assert set(published("mrag_suite", 5)["setting"]) == set(paper.MODES)
+    assert set(published("mrag_suite", 5)["setting"]) == set(MODES)
 
 
 def test_claim_tables_are_one_with_the_metrics_that_are_defined_twice() -> None:
     table = published("mrag_suite", [3, 14, 15])
     assert len(table) == 241 + 1008 + 432
-    assert set(table["metric"]) == set(paper.DEFINITIONS)
+    assert set(table["metric"]) == set(DEFINITIONS)
     assert set(table["modality"]) == {"all", "image", "text"}
     pairs = table[(table["modality"] != "all") & ~table["dataset"].isin(TEXT_ONLY)]
     # Claude's hallucination is printed as "41.4/0" there
@@ -69,7 +73,7 @@ def test_nicknames_of_table_6_are_read_twice() -> None:
 def test_twelve_prompts_with_the_papers_words() -> None:
     assert len(paper.PROMPTS) == 12
     design = paper.PROMPTS["expert-ex3-direct"]
-    assert design.opening(paper.domain_of("VisRAG-Doc")).startswith(
+    assert design.opening(domain_of("VisRAG-Doc")).startswith(
         "You are an expert in Scanned manuals / forms. Analyze the question carefully"
     )
     assert str(paper.prompt_design("plain-ex1-verify")) == "plain-ex1-verify"
@@ -84,7 +88,7 @@ def test_another_prompt_is_refused(name: str) -> None:
 
 def test_a_data_set_without_a_printed_domain_is_refused() -> None:
     with pytest.raises(VragError, match=r"no domain of 'ViDoRe'; expected one of MRAG-Bench"):
-        paper.domain_of("ViDoRe")
+        domain_of("ViDoRe")
 
 
 def test_the_papers_models_are_told_as_a_range() -> None:
@@ -136,8 +140,8 @@ def test_a_suite_in_numbers_stands_beside_table_1() -> None:
     assert named.loc["avg_question_length", ["value", "published"]].tolist() == [4, 7]
     assert pd.isna(named.loc["avg_image_width_px", "value"])
     assert table[table["dataset"] == "mine"]["published"].isna().all()
-    assert paper.published_name("visrag-arxiv") == "VisRAG-ArXiv"
-    assert set(map(paper.published_name, map(str.lower, paper.DATASETS))) == set(paper.DATASETS)
+    assert published_name("visrag-arxiv") == "VisRAG-ArXiv"
+    assert set(map(published_name, map(str.lower, paper.DATASETS))) == set(paper.DATASETS)
     beside = paper.statistics_table(table)
     assert beside.loc["chart-rag", ("questions", "reported")] == "4,738"
     assert beside.loc["chart-rag", ("kept by the filter", "reported")] == "2,720"
@@ -193,6 +197,6 @@ def test_parameter_files_name_the_papers_data_sets_and_domains(name: str) -> Non
     suite = read_parameters(file)["mrag_suite"]
     assert tuple(suite) == paper.DATASETS
     for dataset, entry in suite.items():
-        assert entry["domain"] == paper.domain_of(dataset)
+        assert entry["domain"] == domain_of(dataset)
         keys = entry_keys(entry["layout"])
         assert {key for key, is_needed in keys.items() if is_needed} <= set(entry) <= set(keys)

@@ -16,6 +16,8 @@ from vrag_kit.generation import build_prompt, read_prompts, render, zero_shot
 from vrag_kit.generation.evidence_modes import MODES
 from vrag_kit.judging.answer_metrics import OWN_METRICS
 from vrag_kit.papers import mrag_suite as paper
+from vrag_kit.papers.mrag_suite.datasets import OWN_METRIC
+from vrag_kit.papers.mrag_suite.prompts import domain_of
 from vrag_kit.types import Benchmark, Context, Document, Prompt, Query
 
 PHOTO = ImageFile(Path("photo.png"))
@@ -82,7 +84,7 @@ def test_twelve_prompts_differ_and_word_every_setting() -> None:
     assert set(MODES) < set(paper.SETTINGS)
     said = set()
     for name in paper.PROMPTS:
-        prompts = paper.suite_prompts(name, domain=paper.domain_of("WebQA"))
+        prompts = paper.suite_prompts(name, domain=domain_of("WebQA"))
         for setting in paper.SETTINGS:
             context = Context(query_id="q", setting=setting, k=0)
             assert prompts.template_for(context).name == name
@@ -135,5 +137,5 @@ def test_the_documents_of_a_modality_are_searched_and_labelled_alone() -> None:
 
 
 def test_each_data_set_has_a_metric_of_its_own_but_the_one_with_a_rubric() -> None:
-    assert set(paper.DATASETS) - set(paper.OWN_METRIC) == {"Visual-RAG"}
-    assert set(paper.OWN_METRIC.values()) == set(OWN_METRICS)
+    assert set(paper.DATASETS) - set(OWN_METRIC) == {"Visual-RAG"}
+    assert set(OWN_METRIC.values()) == set(OWN_METRICS)

@@ -15,8 +15,9 @@ from vrag_kit.benchmarks.datasets.crag_mm import load_crag_mm
 from vrag_kit.benchmarks.datasets.crag_mm_index import page_chunks
 from vrag_kit.generation import ConversationConfig, ask_conversations
 from vrag_kit.judging import TruthfulnessRuleJudge, judge_answers
-from vrag_kit.papers.crag_mm import SearchPipeline, load_prompts
 from vrag_kit.papers.crag_mm.parameters import index_folders
+from vrag_kit.papers.crag_mm.prompts import load_prompts
+from vrag_kit.papers.crag_mm.search import SearchPipeline
 from vrag_kit.retrieval import image_service, text_service
 from vrag_kit.synthetic.crag_mm import generate_crag_mm
 from vrag_kit.types import Benchmark

@@ -24,10 +24,9 @@ from vrag_kit.papers.crag_mm import (
     load_truthfulness_judge,
     read_json,
     read_result,
-    truthfulness_rubric,
     with_abstention_rules,
 )
-from vrag_kit.papers.crag_mm.rubric import FORMS
+from vrag_kit.papers.crag_mm.rubric import FORMS, truthfulness_rubric
 from vrag_kit.types import Query
 
 QUERY = Query(query_id="q", text="How long is\nit?", answers=("It is 43 mm long.",), group="q")

@@ -8,12 +8,10 @@ from vrag_kit.papers.crag_mm.audit import audit, early_stop_rates, published_tab
 from vrag_kit.papers.crag_mm.audit_figure import audit_figure
 from vrag_kit.papers.crag_mm.early_stop import early_stopping
 from vrag_kit.papers.crag_mm.found_entities import (
-    RETRIEVED,
     entity_retrieval_shares,
     entity_retrieval_status,
     with_entity_retrieved,
 )
-from vrag_kit.papers.crag_mm.independent_turns import independent_turns_expectation
 from vrag_kit.papers.crag_mm.judge import judge_by_abstention_rule, load_truthfulness_judge
 from vrag_kit.papers.crag_mm.labelled_answers import (
     evaluate_judge,
@@ -30,8 +28,6 @@ from vrag_kit.papers.crag_mm.oracles import (
 )
 from vrag_kit.papers.crag_mm.page_relevance import page_relevance
 from vrag_kit.papers.crag_mm.parameters import (
-    SearchServices,
-    build_search_pipeline,
     open_conversation_config,
     open_search_pipeline,
     open_services,
@@ -40,10 +36,9 @@ from vrag_kit.papers.crag_mm.printed import (
     published_range,
     truthfulness_table,
 )
-from vrag_kit.papers.crag_mm.prompts import PROMPT_SETS, load_prompts, rewriting_prompts
+from vrag_kit.papers.crag_mm.prompts import PROMPT_SETS
 from vrag_kit.papers.crag_mm.recall import (
     CROPPED,
-    WEB_CUTOFFS,
     WHOLE,
     WITH_MARGIN,
     image_recall,
@@ -62,8 +57,7 @@ from vrag_kit.papers.crag_mm.results import (
     truthfulness_gains,
     truthfulness_means,
 )
-from vrag_kit.papers.crag_mm.rubric import truthfulness_rubric
-from vrag_kit.papers.crag_mm.search import SearchPipeline, setting_names
+from vrag_kit.papers.crag_mm.search import setting_names
 from vrag_kit.papers.crag_mm.slices import (
     LOW_LESS_NORMAL,
     NEEDS_LESS_ALONE,
@@ -106,20 +100,15 @@ __all__ = [
     "PARTS",
     "PROMPT_SETS",
     "READINGS",
-    "RETRIEVED",
     "STATEMENTS",
     "STEPS",
-    "WEB_CUTOFFS",
     "WHOLE",
     "WITH_MARGIN",
-    "SearchPipeline",
-    "SearchServices",
     "annotation_coverage",
     "audit",
     "audit_figure",
     "audit_summary",
     "before_and_after_early_stop",
-    "build_search_pipeline",
     "check_statements",
     "contradictions",
     "data_source",
@@ -134,12 +123,10 @@ __all__ = [
     "example_per_quality",
     "gains_by_slice",
     "image_recall",
-    "independent_turns_expectation",
     "index_coverage",
     "judge_by_abstention_rule",
     "judge_test_set",
     "judge_validation",
-    "load_prompts",
     "load_truthfulness_judge",
     "needs_history",
     "open_conversation_config",
@@ -157,7 +144,6 @@ __all__ = [
     "recall_panels",
     "recall_table",
     "recovered_by",
-    "rewriting_prompts",
     "rule_accuracy",
     "sample_questions",
     "setting_names",
@@ -170,7 +156,6 @@ __all__ = [
     "truthfulness_by_slice",
     "truthfulness_gains",
     "truthfulness_means",
-    "truthfulness_rubric",
     "truthfulness_table",
     "turn_outcome_rates",
     "web_queries",

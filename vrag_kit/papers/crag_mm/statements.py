@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pandas as pd
 
-from vrag_kit.papers.crag_mm.audit_counts import CONVERSATIONS
+from vrag_kit.papers.crag_mm.audit import CONVERSATIONS
 from vrag_kit.papers.sources import DataSource, make_data_source
 from vrag_kit.papers.statements import (
     load_statements,

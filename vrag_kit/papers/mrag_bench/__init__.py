@@ -2,24 +2,16 @@
 scorer, results by scenario, option format, retrieval, and published numbers with their audit.
 """
 
-from vrag_kit.judging.multiple_choice import correct_letters, read_choice
 from vrag_kit.papers.audit import audit_summary, contradictions
 from vrag_kit.papers.mrag_bench.across import candidates_from_run, without_unlabelled_positives
 from vrag_kit.papers.mrag_bench.audit import (
-    ASPECTS,
-    QUESTIONS,
     audit,
     overall_means,
     published_tables,
-    retriever_correlations,
 )
 from vrag_kit.papers.mrag_bench.audit_figure import audit_figure
 from vrag_kit.papers.mrag_bench.examples_figure import examples_figure
-from vrag_kit.papers.mrag_bench.extraction import (
-    compare_extractors,
-    extraction_prompt,
-    with_extracted_options,
-)
+from vrag_kit.papers.mrag_bench.extraction import compare_extractors, with_extracted_options
 from vrag_kit.papers.mrag_bench.found_and_right import (
     published_retrieval_vs_accuracy,
     retrieval_accuracy_correlations,
@@ -28,22 +20,11 @@ from vrag_kit.papers.mrag_bench.found_and_right import (
 )
 from vrag_kit.papers.mrag_bench.found_and_right_figure import retrieval_vs_accuracy_figure
 from vrag_kit.papers.mrag_bench.judge import MultipleChoiceJudge
-from vrag_kit.papers.mrag_bench.labelled_choices import evaluate_extractors, extraction_test_set
-from vrag_kit.papers.mrag_bench.official_scorer import (
-    OfficialExtraction,
-    ScorerOutcome,
-    after_model_call,
-    early_run_end,
-    extract_officially,
-)
+from vrag_kit.papers.mrag_bench.labelled_choices import evaluate_extractors
 from vrag_kit.papers.mrag_bench.option_leakage import (
-    normalise_option,
-    odd_format_option,
     option_format_baseline,
     option_format_by_scenario,
     option_format_table,
-    with_normalised_options,
-    with_planted_cue,
 )
 from vrag_kit.papers.mrag_bench.people import (
     inter_rater_agreement,
@@ -70,7 +51,6 @@ from vrag_kit.papers.mrag_bench.results import (
     accuracy_by_scenario,
     data_source,
     gains_by_scenario,
-    is_paper_data,
     multiple_choice_accuracy,
     published_range,
     scenario_table,
@@ -106,7 +86,7 @@ from vrag_kit.papers.mrag_bench.statements import (
 )
 from vrag_kit.papers.mrag_bench.statistics import describe, distribution
 from vrag_kit.papers.mrag_bench.statistics_figure import statistics_figure
-from vrag_kit.papers.mrag_bench.swapped import mismatched_examples, mismatched_rag
+from vrag_kit.papers.mrag_bench.swapped import mismatched_rag
 from vrag_kit.papers.mrag_bench.text_settings import (
     TEXT_OR_IMAGE,
     gt_image_and_text,
@@ -118,18 +98,13 @@ from vrag_kit.papers.mrag_bench.turned import answer_flips, example_per_scenario
 from vrag_kit.papers.statements import show_statements
 
 __all__ = [
-    "ASPECTS",
     "CHANCE",
     "MODEL_GROUPS",
     "PROMPT_SETS",
-    "QUESTIONS",
     "TEXT_OR_IMAGE",
     "MultipleChoiceJudge",
-    "OfficialExtraction",
-    "ScorerOutcome",
     "accuracy_by_extractor",
     "accuracy_by_scenario",
-    "after_model_call",
     "answer_flips",
     "audit",
     "audit_figure",
@@ -138,19 +113,14 @@ __all__ = [
     "check_statements",
     "compare_extractors",
     "contradictions",
-    "correct_letters",
     "data_source",
     "describe",
     "distribution",
-    "early_run_end",
     "evaluate_extractors",
     "example_per_scenario",
     "examples_figure",
     "explained_by_cue",
-    "extract_officially",
     "extraction_figure",
-    "extraction_prompt",
-    "extraction_test_set",
     "gains_by_scenario",
     "gt_at_each_position",
     "gt_image_and_text",
@@ -159,16 +129,12 @@ __all__ = [
     "gt_text",
     "inter_rater_agreement",
     "is_evaluated_retriever",
-    "is_paper_data",
     "load_human_answers",
     "load_prompts",
     "micro_and_macro_accuracy",
-    "mismatched_examples",
     "mismatched_rag",
     "multiple_choice_accuracy",
     "no_rag",
-    "normalise_option",
-    "odd_format_option",
     "official_run_ends",
     "option_format_baseline",
     "option_format_by_scenario",
@@ -180,7 +146,6 @@ __all__ = [
     "published_range",
     "published_retrieval_vs_accuracy",
     "published_tables",
-    "read_choice",
     "retrieval_accuracy_correlations",
     "retrieval_by_scenario",
     "retrieval_vs_accuracy",
@@ -204,11 +169,9 @@ __all__ = [
     "statistics_figure",
     "with_cue_strata",
     "with_extracted_options",
-    "with_normalised_options",
     "with_official_score",
     "with_options",
     "with_passages",
-    "with_planted_cue",
     "with_retrieval_hit",
     "with_scenarios",
     "without_unlabelled_positives",

@@ -3,12 +3,6 @@ sweep, the two-step difficulty filter, and ambiguous questions.
 """
 
 from vrag_kit.papers.audit import audit_summary, contradictions
-from vrag_kit.papers.mrag_suite.ambiguity import (
-    Detection,
-    detection_prompt,
-    read_detection,
-    read_query_rewrite,
-)
 from vrag_kit.papers.mrag_suite.ambiguity_answers import (
     CHECK,
     REWRITTEN_MINUS_CLEAR,
@@ -17,11 +11,7 @@ from vrag_kit.papers.mrag_suite.ambiguity_answers import (
     save_question_versions,
 )
 from vrag_kit.papers.mrag_suite.ambiguity_figure import flag_rates_figure
-from vrag_kit.papers.mrag_suite.ambiguous_pairs import (
-    ambiguous_minus_clear,
-    match_clear_questions,
-    match_suite_questions,
-)
+from vrag_kit.papers.mrag_suite.ambiguous_pairs import match_suite_questions
 from vrag_kit.papers.mrag_suite.asked import (
     HybridContexts,
     SuiteEvaluation,
@@ -33,8 +23,6 @@ from vrag_kit.papers.mrag_suite.audit import (
     consistent_definitions,
     inequalities,
     near_duplicate_rows,
-    pivot_claim_metrics,
-    published_tables,
 )
 from vrag_kit.papers.mrag_suite.audit_figure import audit_figure, inequality_figure
 from vrag_kit.papers.mrag_suite.claim_modes import (
@@ -52,29 +40,17 @@ from vrag_kit.papers.mrag_suite.claim_modes import (
     with_claim_strata,
     with_fixed,
 )
-from vrag_kit.papers.mrag_suite.closed_book import CLOSED_BOOK, closed_book_prompts, with_confidence
-from vrag_kit.papers.mrag_suite.datasets import OWN_METRIC, dataset_metric, metric_label
-from vrag_kit.papers.mrag_suite.detection import (
-    detect_with_rule,
-    detector_kappa,
-    flag_rates,
-    load_ambiguity_detector,
-)
-from vrag_kit.papers.mrag_suite.equations import (
-    definitions_table,
-    equation_means,
-    paper_equations,
-)
+from vrag_kit.papers.mrag_suite.closed_book import closed_book_prompts, with_confidence
+from vrag_kit.papers.mrag_suite.datasets import dataset_metric, metric_label
+from vrag_kit.papers.mrag_suite.detection import detect_with_rule, load_ambiguity_detector
+from vrag_kit.papers.mrag_suite.equations import definitions_table, equation_means
 from vrag_kit.papers.mrag_suite.filter import (
     FilterRules,
     answer_in_question,
     filter_decisions,
-    keep_rates,
-    kept_questions,
     without_dropped,
     write_dropped,
 )
-from vrag_kit.papers.mrag_suite.filter_controls import filter_controls, leave_out_filter
 from vrag_kit.papers.mrag_suite.filter_figure import kept_figure
 from vrag_kit.papers.mrag_suite.filter_tables import (
     closed_book_table,
@@ -100,23 +76,17 @@ from vrag_kit.papers.mrag_suite.modes import (
     training_strata,
 )
 from vrag_kit.papers.mrag_suite.modes_figure import modes_figure
-from vrag_kit.papers.mrag_suite.printed import (
-    DATASETS,
-    MODES,
-    published_range,
-)
+from vrag_kit.papers.mrag_suite.printed import DATASETS, published_range
 from vrag_kit.papers.mrag_suite.prompts import (
     EXAMPLES,
     LAYOUT,
     PROMPTS,
     SETTINGS,
-    domain_of,
     prompt_design,
     prompt_parts_table,
     suite_prompts,
 )
 from vrag_kit.papers.mrag_suite.published_comparison import (
-    DEFINITIONS,
     compare_claims_to_paper,
     compare_gaps_to_paper,
 )
@@ -125,25 +95,13 @@ from vrag_kit.papers.mrag_suite.rewriting import (
     flag_rates_by_detector,
     with_rewritten_questions,
 )
-from vrag_kit.papers.mrag_suite.short_answers import SHORT_ANSWERS, read_grade
-from vrag_kit.papers.mrag_suite.statistics import (
-    describe_suite,
-    evidence_table,
-    published_name,
-    statistics_table,
-)
+from vrag_kit.papers.mrag_suite.short_answers import SHORT_ANSWERS
+from vrag_kit.papers.mrag_suite.statistics import describe_suite, evidence_table, statistics_table
 from vrag_kit.papers.mrag_suite.statistics_figure import (
     example_per_dataset_figure,
     statistics_figure,
 )
-from vrag_kit.papers.mrag_suite.sweep import (
-    NO_EVIDENCE,
-    TAUGHT,
-    ask_with_prompts,
-    prompt_gains,
-    prompt_sweep,
-    split_groups,
-)
+from vrag_kit.papers.mrag_suite.sweep import NO_EVIDENCE, TAUGHT, ask_with_prompts
 from vrag_kit.papers.mrag_suite.sweep_figure import sweep_figure
 from vrag_kit.papers.mrag_suite.sweep_tables import (
     compare_chosen_to_paper,
@@ -157,29 +115,23 @@ __all__ = [
     "CHANGES",
     "CHECK",
     "CLAIM_METRICS",
-    "CLOSED_BOOK",
     "DATASETS",
-    "DEFINITIONS",
     "EXAMPLES",
     "LAYOUT",
     "MODALITIES",
-    "MODES",
     "MODE_NAMES",
     "NO_EVIDENCE",
-    "OWN_METRIC",
     "POOLED",
     "PROMPTS",
     "REWRITTEN_MINUS_CLEAR",
     "SETTINGS",
     "SHORT_ANSWERS",
     "TAUGHT",
-    "Detection",
     "EvidenceModes",
     "FilterRules",
     "HybridContexts",
     "SuiteEvaluation",
     "ambiguity_contrasts",
-    "ambiguous_minus_clear",
     "answer_in_question",
     "ask_suite",
     "ask_with_prompts",
@@ -202,18 +154,13 @@ __all__ = [
     "describe_suite",
     "detect_with_rule",
     "detection_agreement",
-    "detection_prompt",
-    "detector_kappa",
-    "domain_of",
     "drop_redundant_pooled",
     "effects_table",
     "equation_means",
     "evidence_table",
     "example_per_dataset_figure",
-    "filter_controls",
     "filter_controls_by_dataset",
     "filter_decisions",
-    "flag_rates",
     "flag_rates_by_detector",
     "flag_rates_figure",
     "fusion_gains",
@@ -221,13 +168,9 @@ __all__ = [
     "inequalities",
     "inequality_figure",
     "judge_suite",
-    "keep_rates",
     "kept_figure",
-    "kept_questions",
     "kept_shares",
-    "leave_out_filter",
     "load_ambiguity_detector",
-    "match_clear_questions",
     "match_suite_questions",
     "metric_label",
     "mode_contrasts",
@@ -236,27 +179,18 @@ __all__ = [
     "modes_figure",
     "near_duplicate_rows",
     "oracle_rewrite_checks",
-    "paper_equations",
     "parse_rate_table",
-    "pivot_claim_metrics",
     "prompt_design",
-    "prompt_gains",
     "prompt_gains_by_dataset",
     "prompt_parts_table",
-    "prompt_sweep",
     "published_filter_change",
-    "published_name",
     "published_range",
     "published_tables",
-    "read_detection",
-    "read_grade",
-    "read_query_rewrite",
     "sample_per_dataset",
     "save_question_versions",
     "score_suite",
     "search_suite",
     "single_list_recall",
-    "split_groups",
     "statistics_figure",
     "statistics_table",
     "suite_prompts",

@@ -26,26 +26,18 @@ from vrag_kit.papers.visual_rag.error_budget import (
     first_clue_rank,
     mean_error_budget,
 )
-from vrag_kit.papers.visual_rag.error_cases import (
-    error_cases,
-    error_gallery,
-    outcome_shares,
-    sample_cases,
-)
+from vrag_kit.papers.visual_rag.error_cases import error_cases, error_gallery, outcome_shares
 from vrag_kit.papers.visual_rag.evidence_swap import (
     OUTCOMES,
     counterfactual_effect,
     counterfactual_outcomes,
 )
-from vrag_kit.papers.visual_rag.gcue import fieller, gcue, gcue_from_means, gcue_table
-from vrag_kit.papers.visual_rag.judge import PAPER_JUDGE, RUBRIC
+from vrag_kit.papers.visual_rag.gcue import gcue, gcue_table
+from vrag_kit.papers.visual_rag.judge import RUBRIC
 from vrag_kit.papers.visual_rag.ndcg_bound import ndcg_bound, ndcg_bounds
 from vrag_kit.papers.visual_rag.partial_labels import READINGS, expand_confusion
 from vrag_kit.papers.visual_rag.pools import notebook_requirements
 from vrag_kit.papers.visual_rag.printed import (
-    EDITIONS,
-    PAPER_NAMES,
-    PAPER_QUERIES,
     data_source,
     is_paper_data,
     retrieval_table_with_published,
@@ -60,22 +52,11 @@ from vrag_kit.papers.visual_rag.replication import (
 )
 from vrag_kit.papers.visual_rag.rouge import rouge_mean_correlation, rouge_score_correlation
 from vrag_kit.papers.visual_rag.statements import check_statements, statements_table
-from vrag_kit.papers.visual_rag.statistics import (
-    describe,
-    distribution,
-    organism_category,
-    query_table,
-    question_kind,
-)
+from vrag_kit.papers.visual_rag.statistics import describe, distribution, query_table, question_kind
 from vrag_kit.papers.visual_rag.uncertainty import with_binomial_interval, with_uncertainty
-from vrag_kit.papers.visual_rag.verdicts import read_verdict
 
 __all__ = [
-    "EDITIONS",
     "OUTCOMES",
-    "PAPER_JUDGE",
-    "PAPER_NAMES",
-    "PAPER_QUERIES",
     "PROMPTS",
     "READINGS",
     "RUBRIC",
@@ -105,18 +86,15 @@ __all__ = [
     "error_cases",
     "error_gallery",
     "expand_confusion",
-    "fieller",
     "first_clue_rank",
     "gains_vs_judge_bias",
     "gcue",
-    "gcue_from_means",
     "gcue_table",
     "is_paper_data",
     "mean_error_budget",
     "ndcg_bound",
     "ndcg_bounds",
     "notebook_requirements",
-    "organism_category",
     "outcome_shares",
     "published_change_over_k",
     "published_gcue",
@@ -124,12 +102,10 @@ __all__ = [
     "published_tables",
     "query_table",
     "question_kind",
-    "read_verdict",
     "retrieval_table_with_published",
     "rouge_mean_correlation",
     "rouge_score_correlation",
     "run_statistics",
-    "sample_cases",
     "show_statements",
     "statements_table",
     "std_over_draws",
