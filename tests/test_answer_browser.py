@@ -6,11 +6,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from html import escape
 from pathlib import Path
 
 import pandas as pd
 import pytest
+from markupsafe import escape
 
 from vrag_kit.generation import (
     ask_models,
@@ -108,7 +108,7 @@ def test_no_text_of_the_data_becomes_html(wrong: tuple[Benchmark, pd.DataFrame])
 
 def test_the_clue_is_marked_and_pictures_are_small(wrong: tuple[Benchmark, pd.DataFrame]) -> None:
     page = answers_page(*wrong).data
-    assert page.count("<figure") == page.count("#009E73") == page.count(">relevant<") == 3
+    assert page.count("<figure") == page.count("#009e73") == page.count(">relevant<") == 3
     assert len(page) < 3 * 40_000
     assert "no such answer" in answers_page(wrong[0], wrong[1].iloc[:0]).data
 

@@ -183,7 +183,7 @@ def test_options_are_chosen_with_mouse_and_keyboard_and_the_twin_tells_them(desk
     size = desk.save().stat().st_size
     desk.open_without_kernel()
     pictures_are_shown(desk, at_least=6)
-    for words in ("Ada: C", "(right)"):
+    for words in ("C in ", "(right)"):
         assert desk.page.locator(".jp-OutputArea").get_by_text(words).first.is_visible()
     desk.screenshot("choosing_twin")
     assert size < 200_000

@@ -123,7 +123,7 @@ def test_nothing_on_the_screen_tells_which_option_is_right(four: Benchmark, tmp_
     assert "gt0-0" not in text
     assert "asked/0" not in text
     assert text.count("<img") == 6
-    assert "(A) wood_rabbit<br>(B) Eastern cottontail" in text
+    assert ">wood_rabbit</td>" in text
     click(panel, "skip", "skip")
     assert "Where was {this} taken?" in panel.card.value
 
@@ -141,7 +141,7 @@ def test_what_cannot_be_saved_is_said_and_the_question_stays(
 @pytest.mark.parametrize(
     ("row", "message"),
     [
-        ("0,no_rag,D,hare,7.5,Bo\n", r"choices of 'Bo', expected only those of 'Ada'"),
+        ("0,no_rag,D,hare,7.5,Bo\n", r"'Bo', .*'Ada'"),
         ("0,no_rag,D,toad,7.5,Ada\n", r"\(D\) 'toad' chosen in '0', .* of other questions"),
         ("0,no_rag,E,hare,7.5,Ada\n", r"\(E\) 'hare'"),
         ("0,no_rag,d,hare,7.5,Ada\n", r"line 2: found .*'d'.* expected a letter A, B"),
@@ -195,9 +195,10 @@ def test_the_twin_shows_who_chose_what_and_escapes_it(four: Benchmark, tmp_path:
     evil.write_text(HEADER + "0,gt_rag,B,Eastern cottontail,7.4,<script>\n1,gt_rag,A,M,,<script>\n")
     answers = load_human_answers(four, gt_rag(four), [evil])
     page = choices_page(four, answers, most=1).data
-    assert "&lt;script&gt;: B in 7 s" in page
+    assert ">&lt;script&gt;</th>" in page
+    assert ">B in 7 s</td>" in page
     assert "<script>" not in page
-    assert "(A) wood_rabbit <b>(right)</b>" in page
+    assert ">wood_rabbit (right)</td>" in page
     assert page.count("<img") == 6
     assert "Which key" not in page
     assert "nobody has answered yet" in choices_page(four, answers.iloc[:0]).data

@@ -200,7 +200,7 @@ def test_labels_by_hand_make_sheets_that_are_true(benchmark: Benchmark, tmp_path
     text = dataclasses.replace(TRUE, items=tuple(sheet("tt", [], [], "", "").items))
     panel = label_claims(benchmark, sample_of(text, text, None), file, "me")
     assert len(panel.things) == 2 + 1 + 4 + 2 + 1  # the second answer has its own words
-    assert "accepted answers: red | blue" in panel.card.value
+    assert ">red | blue</td>" in panel.card.value
     for place, label in enumerate(letters(TRUE.verdicts.ravel())):
         assert "ENTAILMENT" not in panel.card.value  # the checker's verdict is never shown
         if place == 1:
@@ -211,7 +211,7 @@ def test_labels_by_hand_make_sheets_that_are_true(benchmark: Benchmark, tmp_path
     assert plain(found["true_sheet"][0]) == plain(text)
     assert found["true_sheet"][1] is None  # of the second answer one label is missing
     again = label_claims(benchmark, sample_of(text, text), file, "me")
-    assert repr(again).startswith("ClaimAnnotationPanel: 9 of 10 labelled")
+    assert repr(again).startswith("AnnotationPanel: 9 of 10 labelled")
 
 
 JUDGED_TEXT = dataclasses.replace(JUDGED, items=sheet("tt", [], [], "", "").items)

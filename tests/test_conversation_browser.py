@@ -14,7 +14,7 @@ from told_talks import MARKUP, told_found, told_talks, told_turns
 from vrag_kit.errors import VragError
 from vrag_kit.types import Benchmark
 from vrag_kit.widgets import browse_conversations, conversations_page
-from vrag_kit.widgets.conversations import ConversationBrowser
+from vrag_kit.widgets.browser import Browser
 
 
 @pytest.fixture(scope="module")
@@ -24,7 +24,7 @@ def told(tmp_path_factory: pytest.TempPathFactory) -> tuple[Benchmark, pd.DataFr
 
 
 @pytest.fixture
-def browser(told: tuple[Benchmark, pd.DataFrame]) -> ConversationBrowser:
+def browser(told: tuple[Benchmark, pd.DataFrame]) -> Browser:
     return browse_conversations(*told, told_found(told[0]))
 
 
@@ -34,7 +34,7 @@ def words(html: str) -> str:
 
 
 def test_turns_stand_in_order_and_the_stop_below_the_turn_where_it_came(
-    browser: ConversationBrowser,
+    browser: Browser,
 ) -> None:
     # R W W R M: the rule fires at the third turn, the last two count as missing:
     # (1 - 1 - 1 + 0 + 0) / 5
@@ -49,7 +49,7 @@ def test_turns_stand_in_order_and_the_stop_below_the_turn_where_it_came(
     assert "verdict correct, 1" in card[places[3] : places[4]]
 
 
-def test_what_was_found_is_told_kept_or_passed_over_and_once(browser: ConversationBrowser) -> None:
+def test_what_was_found_is_told_kept_or_passed_over_and_once(browser: Browser) -> None:
     card = words(browser.card.value)
     assert card.count("image search: 4 found, 1 kept: Talia ensis") == 1
     assert card.count("image search: 4 found, 1 kept, as in the turn before") == 4
@@ -61,7 +61,7 @@ def test_what_was_found_is_told_kept_or_passed_over_and_once(browser: Conversati
 
 
 def test_what_is_about_the_thing_asked_is_marked_where_the_benchmark_tells(
-    browser: ConversationBrowser,
+    browser: Browser,
 ) -> None:
     assert "relevant" not in words(browser.card.value)
     browser.forward.click()
@@ -72,7 +72,7 @@ def test_what_is_about_the_thing_asked_is_marked_where_the_benchmark_tells(
 
 
 def test_an_arm_shows_its_own_searches_and_without_runs_only_what_was_kept(
-    told: tuple[Benchmark, pd.DataFrame], browser: ConversationBrowser
+    told: tuple[Benchmark, pd.DataFrame], browser: Browser
 ) -> None:
     browser.filters["arm"].value = "picture, k = 4"
     assert "web search" not in browser.card.value
@@ -82,7 +82,7 @@ def test_an_arm_shows_its_own_searches_and_without_runs_only_what_was_kept(
     assert "passed over" not in bare
 
 
-def test_the_filters_want_one_turn_that_has_it_all(browser: ConversationBrowser) -> None:
+def test_the_filters_want_one_turn_that_has_it_all(browser: Browser) -> None:
     assert repr(browser) == "conversation browser: 9 conversations"
     assert browser.count.value == "1 of 9"
     browser.filters["quality"].value = "blurred"
@@ -100,7 +100,7 @@ def test_the_filters_want_one_turn_that_has_it_all(browser: ConversationBrowser)
 
 
 def test_a_failed_turn_and_a_picture_that_cannot_be_read_are_told(
-    browser: ConversationBrowser,
+    browser: Browser,
 ) -> None:
     browser.filters["score"].value = "no verdict"
     card = words(browser.card.value)
@@ -144,7 +144,7 @@ def test_searches_that_hung_on_the_models_own_answers_are_shown_to_that_model(
 
 
 def test_no_text_of_the_data_becomes_html(
-    told: tuple[Benchmark, pd.DataFrame], browser: ConversationBrowser
+    told: tuple[Benchmark, pd.DataFrame], browser: Browser
 ) -> None:
     cards = []
     for _ in range(9):

@@ -156,7 +156,7 @@ def asked(place: Path) -> tuple[Benchmark, list[Context]]:
 
 def pictures(page: str) -> tuple[int, int]:
     """How many pictures a page has, and how many of them a frame."""
-    return page.count("<img"), page.count("<figcaption style='text-align:center'>relevant<")
+    return page.count("<img"), page.count(">relevant<")
 
 
 def compared() -> tuple[int, int]:

@@ -9,11 +9,11 @@ from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from functools import cache
-from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pandas as pd
+from markupsafe import Markup
 
 from vrag_kit.benchmarks.images import ImageFile
 from vrag_kit.building.annotations import IDENTITY, AnnotationFile, Annotations, Vote
@@ -23,13 +23,11 @@ from vrag_kit.building.species import SpeciesFolder
 from vrag_kit.errors import VragError
 from vrag_kit.files import safe_join
 from vrag_kit.types import Json, JsonView
-from vrag_kit.widgets.cards import definition_list, page_html
-from vrag_kit.widgets.images import image_html, to_jpeg
+from vrag_kit.widgets.html import SIDE, Page, card_html, image_html, page_html, to_jpeg
 from vrag_kit.workspace import display_path
 
 if TYPE_CHECKING:
     from anywidget import AnyWidget
-    from IPython.display import HTML
 
 FULL = 2048  # longest side of the full-size view, pixels
 
@@ -257,7 +255,7 @@ class AnnotationPanel:
     def _read(self, doc_id: str) -> tuple[bytes, str]:
         """The thumbnail of an image, or why it cannot be read."""
         try:
-            return to_jpeg(self._image(doc_id)), ""
+            return to_jpeg(self._image(doc_id), SIDE), ""
         except VragError as error:
             return b"", str(error)
 
@@ -298,7 +296,7 @@ def annotation_page(
     *,
     questions: int = 3,
     clues: int = 6,
-) -> HTML:
+) -> Page:
     """Return the first `questions` of each annotator as static HTML; all text is escaped.
     Each has at most `clues` of its clues.
     """
@@ -309,18 +307,16 @@ def annotation_page(
     return page_html(cards, "no question was opened yet")
 
 
-def _card(annotator: str, vote: Vote, root: Path, most: int) -> str:
-    from vrag_kit.plotting.style import CLUE
-
+def _card(annotator: str, vote: Vote, root: Path, most: int) -> Markup:
     unreadable = f"; {len(vote.unreadable)} could not be read" if vote.unreadable else ""
     fields = {"species", "feature", "status", "answer", "suggestion"}
     rows = {"annotator": annotator, **vote.model_dump(include=fields)}
     rows["clues"] = f"{len(vote.clues)} of {len(vote.images)} images shown{unreadable}"
-    table = definition_list({name: text for name, text in rows.items() if text})
-    images = []
+    evidence: list[str] = []
     for doc_id in vote.clues[:most]:
         image = ImageFile(safe_join(root, doc_id, "annotation page"))
-        images.append(image_html(image, caption="clue", frame=CLUE))
-    left = len(vote.clues) - most
-    more = f"<p>and {left} more</p>" if left > 0 else ""
-    return f"<p><b>{escape(vote.question)}</b></p>{table}<div>{''.join(images)}</div>{more}"
+        evidence.append(image_html(image, caption="clue", kind="relevant"))
+    if len(vote.clues) > most:
+        evidence.append(f"and {len(vote.clues) - most} more")
+    facts = {name: text for name, text in rows.items() if text}
+    return card_html(vote.question, facts, evidence)

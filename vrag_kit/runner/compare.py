@@ -10,7 +10,6 @@ from pathlib import Path
 
 import jinja2
 import pandas as pd
-from markupsafe import Markup
 
 from vrag_kit.analysis import (
     config_diff,
@@ -26,7 +25,7 @@ from vrag_kit.errors import VragError
 from vrag_kit.files import write_file
 from vrag_kit.plotting.save import order_columns, plain_cells
 from vrag_kit.plotting.save_table import to_latex
-from vrag_kit.widgets.disagreements import flip_cards
+from vrag_kit.widgets.answers import flip_cards
 from vrag_kit.workspace import display_path, portable_path
 
 DIRECTIONS: dict[Hashable, str] = {"n_improved": "higher in B", "n_worsened": "higher in A"}
@@ -138,7 +137,7 @@ def _notes(pairs: pd.DataFrame, flipped: pd.DataFrame) -> list[str]:
 def _page(found: RunComparison, pairs: pd.DataFrame, flipped: pd.DataFrame, most: int) -> str:
     parts = []
     for (direction, stratum), part in flipped.groupby(["direction", "stratum"], sort=False):
-        cards = [Markup(card) for card in flip_cards(part.head(most))]  # it escapes all text
+        cards = flip_cards(part.head(most))
         title = DIRECTIONS[direction] + (f" ({stratum})" if stratum else "")
         questions = part["query_id"].nunique()
         parts.append({"title": title, "count": len(part), "questions": questions, "cards": cards})

@@ -3,22 +3,13 @@
 The panels are plain ipywidgets; the static versions need no kernel.
 """
 
-from vrag_kit.widgets.answers import answers_page, browse_answers
-from vrag_kit.widgets.claim_labelling import label_claims
-from vrag_kit.widgets.conversations import browse_conversations, conversations_page
-from vrag_kit.widgets.disagreements import flips_page
-from vrag_kit.widgets.labelling import label_answers, labels_table
-from vrag_kit.widgets.multiple_choice import choices_page, multiple_choice_panel
-
-__all__ = [
-    "answers_page",
-    "browse_answers",
-    "browse_conversations",
-    "choices_page",
-    "conversations_page",
-    "flips_page",
-    "label_answers",
-    "label_claims",
-    "labels_table",
-    "multiple_choice_panel",
-]
+from vrag_kit.widgets.annotation import label_answers as label_answers
+from vrag_kit.widgets.annotation import label_claims as label_claims
+from vrag_kit.widgets.annotation import labels_table as labels_table
+from vrag_kit.widgets.answers import answers_page as answers_page
+from vrag_kit.widgets.answers import browse_answers as browse_answers
+from vrag_kit.widgets.answers import flips_page as flips_page
+from vrag_kit.widgets.conversations import browse_conversations as browse_conversations
+from vrag_kit.widgets.conversations import conversations_page as conversations_page
+from vrag_kit.widgets.multiple_choice import choices_page as choices_page
+from vrag_kit.widgets.multiple_choice import multiple_choice_panel as multiple_choice_panel
