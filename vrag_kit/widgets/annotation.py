@@ -33,13 +33,14 @@ CLUES = 4
 """Maximum number of a question's clues that are shown."""
 SIDE = 512
 """Longer side of an image that a claim is checked against, in pixels."""
-_ANSWER_LABELS = {"true": "the answer is right", "partial": "partially correct", "false": "wrong"}
-_CLAIM_LABELS = {
+ANSWER_HINTS = {"true": "the answer is right", "partial": "partially correct", "false": "wrong"}
+CLAIM_HINTS = {
     "ENTAILMENT": "what is shown says that the claim is true",
     "NEUTRAL": "what is shown does not settle it",
     "CONTRADICTION": "what is shown says that the claim is false",
 }
-_MOVES = {"skip": "leave it for now", "back": "to the one before"}
+MOVE_HINTS = {"skip": "leave it for now", "back": "to the one before"}
+"""Buttons that follow the labels → their tooltips."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,7 +122,7 @@ class AnnotationPanel(Panel):
         self.message = HTML()
         self.card = HTML()
         self.buttons = {}
-        for name, hint in {**labels, **_MOVES}.items():
+        for name, hint in {**labels, **MOVE_HINTS}.items():
             self.buttons[name] = Button(description=name, tooltip=hint)
             self.buttons[name].on_click(partial(self.on_click, name))
         buttons = HBox(list(self.buttons.values()))
@@ -215,7 +216,7 @@ def label_answers(
     columns = HUMAN_LABEL_COLUMNS
     file = LabelFile(Path(path), columns[:2], columns, annotator, read_human_labels)
     answers = zip(sample["query_id"], sample["answer"], strict=True)
-    return AnnotationPanel(_known(answers, benchmark), file, _ANSWER_LABELS, card)
+    return AnnotationPanel(_known(answers, benchmark), file, ANSWER_HINTS, card)
 
 
 def label_claims(
@@ -249,7 +250,7 @@ def label_claims(
 
     columns = [*PAIR, "label", "annotator"]
     file = LabelFile(Path(path), PAIR, columns, annotator, read)
-    return AnnotationPanel(_known(pairs_to_label(sample), benchmark), file, _CLAIM_LABELS, card)
+    return AnnotationPanel(_known(pairs_to_label(sample), benchmark), file, CLAIM_HINTS, card)
 
 
 def labels_table(benchmark: Benchmark, labels: pd.DataFrame) -> Styler:

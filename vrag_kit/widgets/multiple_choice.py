@@ -17,12 +17,12 @@ from markupsafe import Markup
 from vrag_kit.errors import VragError
 from vrag_kit.tables import read_csv_rows
 from vrag_kit.types import Benchmark, Context, DocId, Query
-from vrag_kit.widgets.annotation import AnnotationPanel, Key, LabelFile
+from vrag_kit.widgets.annotation import MOVE_HINTS, AnnotationPanel, Key, LabelFile
 from vrag_kit.widgets.html import Page, card_html, image_html, page_html
 
 CHOICE_COLUMNS = ["query_id", "setting", "option", "option_text", "seconds", "participant"]
 _AT_REST = "Press <b>begin</b>: a question appears, and its seconds run until you answer or pause."
-_BEGIN = {"begin": "show the question and let its seconds run, or hide it while you are away"}
+BEGIN_HINTS = {"begin": "show the question and let its seconds run, or hide it while you are away"}
 
 
 def read_choices(path: Path | str) -> pd.DataFrame:
@@ -87,10 +87,10 @@ class MultipleChoicePanel(AnnotationPanel):
         self.seconds: dict[Key, float] = {}
         self._since = 0.0
         most = max((len(benchmark.queries[each].choices) for each, _ in self.contexts), default=0)
-        hints = {letter: f"({letter}) is right" for letter in ascii_uppercase[:most]} | _BEGIN
+        labels = {letter: f"({letter}) is right" for letter in ascii_uppercase[:most]}
         read = partial(_choices_of, benchmark)
         file = LabelFile(path, CHOICE_COLUMNS[:2], CHOICE_COLUMNS, participant, read)
-        super().__init__(list(self.contexts), file, hints, self._card)
+        super().__init__(list(self.contexts), file, labels | MOVE_HINTS | BEGIN_HINTS, self._card)
         self.seconds = {thing: float(row[4] or 0) for thing, row in self.rows.items()}
 
     def label(self, thing: Key, name: str) -> Key:
