@@ -40,6 +40,9 @@ class Page:
 
     data: Markup
 
+    def __repr__(self) -> str:
+        return f"Page({len(self.data):,} characters)"
+
     def _repr_html_(self) -> str:
         return str(self.data)
 
