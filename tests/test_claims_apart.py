@@ -21,7 +21,7 @@ from vrag_kit.papers import mrag_suite as paper
 from vrag_kit.papers import published
 from vrag_kit.papers.mrag_suite.equations import paper_equations
 from vrag_kit.plotting import corrected_claims_figure
-from vrag_kit.plotting.style import GREY
+from vrag_kit.plotting.old_style import GREY
 
 
 def tabulate_statements(*sheets: ClaimVerdicts | None) -> pd.DataFrame:

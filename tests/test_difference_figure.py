@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 from matplotlib.collections import LineCollection
 
-from vrag_kit.plotting import forest_plot, point_plot
+from vrag_kit.plotting import old_forest, old_points
 
 LINES = ["level", "scenario"]
 
@@ -35,14 +35,14 @@ def differences() -> pd.DataFrame:
 
 def test_parts_of_one_name_have_lines_of_their_own_and_panels_one_scale() -> None:
     panels = {"gt_rag": "GT", "mismatched_rag": "mismatched"}
-    first, second = forest_plot(differences(), panels, lines=LINES).axes
+    first, second = old_forest(differences(), panels, lines=LINES).axes
     assert [text.get_text() for text in first.get_yticklabels()] == ["overall", "others", "others"]
     assert first.get_xlim() == second.get_xlim() == (-1.06 * 32, 1.06 * 32)
     assert first.get_title() == "GT\n(n = 9)"
 
 
 def test_a_mark_is_hollow_where_answers_failed() -> None:
-    (axis,) = forest_plot(differences(), {"gt_rag": "GT"}, lines=LINES).axes
+    (axis,) = old_forest(differences(), {"gt_rag": "GT"}, lines=LINES).axes
     drawn = {line.get_markerfacecolor(): line.get_ydata() for line in axis.lines}
     np.testing.assert_allclose(drawn["white"], [2.0])
 
@@ -52,7 +52,7 @@ def test_few_questions_are_faint_and_the_caption_explains_what_is_drawn_alone() 
     few = many.assign(n=[14, 15, 15], n_failed=[0, 1, 0])
     captions = []
     for table, alphas in ((many, [1.0] * 3), (few, [0.4, 1.0, 1.0])):
-        figure = forest_plot(table, {"gt_rag": "GT"}, lines=LINES)
+        figure = old_forest(table, {"gt_rag": "GT"}, lines=LINES)
         captions.append(figure.get_supxlabel())
         marks = [line for line in figure.axes[0].lines if line.get_marker() == "o"]
         drawn = {float(y): line.get_alpha() for line in marks for y in line.get_ydata()}
@@ -64,7 +64,7 @@ def test_few_questions_are_faint_and_the_caption_explains_what_is_drawn_alone() 
 def test_differences_on_other_data_are_ticks_on_the_lines_that_there_are() -> None:
     others = differences().assign(value=[7.0, 8.0, 9.0] * 2)
     others.loc[2, "scenario"] = "elsewhere"
-    (axis,) = forest_plot(
+    (axis,) = old_forest(
         differences(), {"gt_rag": "GT"}, lines=LINES, others=others, others_are="theirs"
     ).axes
     ticks = next(each for each in axis.collections if isinstance(each, LineCollection))
@@ -74,7 +74,7 @@ def test_differences_on_other_data_are_ticks_on_the_lines_that_there_are() -> No
 def test_means_without_a_number_stand_above_their_names_with_chance_across() -> None:
     rows = {"model": "m", "n": 9, "ci_low": 10.0, "ci_high": 40.0, "n_failed": 0}
     table = pd.DataFrame({"letter": ["A", "B", "none"], "value": [20.0, 30.0, 50.0]})
-    (axis,) = point_plot(
+    (axis,) = old_points(
         {"chosen": table.assign(**rows)},
         {"A": "A", "B": "B"},
         by="letter",

@@ -33,13 +33,13 @@ from vrag_kit.plotting import (
     contact_sheet,
     funnel_figure,
     gcue_figure,
-    line_plot,
     model_colors,
+    old_lines,
     retriever_figure,
     save_figure,
 )
-from vrag_kit.plotting.panels import wrap_title
-from vrag_kit.plotting.style import CLUE, METRIC_NAMES
+from vrag_kit.plotting.old_panels import wrap_title
+from vrag_kit.plotting.old_style import CLUE, METRIC_NAMES
 from vrag_kit.types import Benchmark
 
 
@@ -354,7 +354,7 @@ def test_the_variants_figure_shows_every_printed_number_of_table_6() -> None:
     paper = visual_rag.with_uncertainty(published("visual_rag", table=6)).query(
         "setting != 'text_rag'"
     )
-    beside, axis = line_plot(
+    beside, axis = old_lines(
         {"paper": paper},
         {"m_gt": "m GT", "m_in_k": "m in 10"},
         by="setting",

@@ -34,7 +34,7 @@ from vrag_kit.judging import judge_answers, load_judge
 from vrag_kit.papers import mrag_bench, published
 from vrag_kit.papers.crag_mm.prompts import load_prompts
 from vrag_kit.papers.visual_rag import PROMPTS, with_uncertainty
-from vrag_kit.plotting import accuracy_figure, baseline_figure, point_plot, rouge_figure
+from vrag_kit.plotting import accuracy_figure, baseline_figure, old_points, rouge_figure
 from vrag_kit.types import Benchmark, Context, Document, Prompt, Query
 
 QUERY = Query(query_id="q", text="Which colour?")
@@ -358,5 +358,5 @@ def test_a_figure_shows_as_many_levels_as_it_is_given_names() -> None:
     letters = list("ABCDEFGHIJKLMN")
     table = pd.DataFrame({"letter": letters, "value": [float(n) for n in range(14)]}).assign(**rows)
     names = {letter: letter for letter in letters}
-    (axis,) = point_plot({"a": table}, names, by="letter", xlabel="", ylabel="%").axes
+    (axis,) = old_points({"a": table}, names, by="letter", xlabel="", ylabel="%").axes
     assert points(axis) >= set(table["value"])

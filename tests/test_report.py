@@ -51,7 +51,7 @@ GOOD = [
     ),
     "## A figure",
     (
-        'figure, _ = new_figure(1, 2, (4, 2))\nsave_figure(figure, figures_dir, "guide/01_good",'
+        'figure, _ = new_figure(1, 2, height=2)\nsave_figure(figure, figures_dir, "guide/01_good",'
         " pd.DataFrame({'value': [1]}))"
     ),
     "figure",

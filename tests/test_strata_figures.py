@@ -22,7 +22,7 @@ from vrag_kit.plotting import (
     caption_retrieval_figure,
     curve_panels,
     gcue_figure,
-    line_plot,
+    old_lines,
     retriever_figure,
     rouge_figure,
 )
@@ -190,7 +190,7 @@ def captioned() -> pd.DataFrame:
         lambda guide: rouge_figure(
             {"mine": pd.concat([over_k().assign(metric=name) for name in ("accuracy", "rouge")])}
         ),
-        lambda guide: line_plot(
+        lambda guide: old_lines(
             {"mine": over_k()}, {"one_in_k": "1-in-k"}, by="setting", x="k", xlabel="k"
         ),
     ],
@@ -212,7 +212,7 @@ def test_four_panels_stand_two_by_two_with_their_own_axes_names_and_no_empty_one
     both = pd.concat([shown.assign(metric=name) for name in ("accuracy", "rouge")])
     figures = {
         3: rouge_figure(dict.fromkeys(panels[:3], both)),
-        4: line_plot(dict.fromkeys(panels[:4], shown), {"top_k": "top"}, **lines),
+        4: old_lines(dict.fromkeys(panels[:4], shown), {"top_k": "top"}, **lines),
         5: rouge_figure(dict.fromkeys(panels, both)),
     }
     for count, figure in figures.items():

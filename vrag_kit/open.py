@@ -19,6 +19,7 @@ from vrag_kit.benchmarks import (
 from vrag_kit.benchmarks.knowledge_base import Page
 from vrag_kit.errors import VragError, did_you_mean
 from vrag_kit.synthetic.data_card import data_card_note as data_card_note  # of the same names
+from vrag_kit.synthetic.data_card import synthetic_mark as synthetic_mark
 from vrag_kit.synthetic.generate import DRAWN, Source
 from vrag_kit.synthetic.visual_rag.guide import generate_field_guide
 from vrag_kit.types import Benchmark

@@ -15,7 +15,7 @@ from vrag_kit.papers.audit import (
     ROUNDED,
     audit_summary,
 )
-from vrag_kit.plotting.style import DARK, GREY, PALETTE, new_figure
+from vrag_kit.plotting.old_style import DARK, GREY, PALETTE, new_figure
 
 _COLORS = dict(zip(FINDINGS, ("#d5dae0", PALETTE[5], GREY, PALETTE[1]), strict=True))
 _WORDS = {  # as the numbers beside the bars say it

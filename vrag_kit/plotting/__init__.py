@@ -14,21 +14,23 @@ from vrag_kit.plotting.claims import (
 from vrag_kit.plotting.classes import class_metrics_figure
 from vrag_kit.plotting.curves import curve_panels
 from vrag_kit.plotting.detection import detection_figure
-from vrag_kit.plotting.differences import forest_plot
+from vrag_kit.plotting.diagnostics import confusion_plot, heat_table, outcome_bars
+from vrag_kit.plotting.differences import old_forest
 from vrag_kit.plotting.distractors import distractor_cost_figure
 from vrag_kit.plotting.gcue import gcue_figure
-from vrag_kit.plotting.images import question_images
-from vrag_kit.plotting.levels import point_plot
-from vrag_kit.plotting.retrieval import contact_sheet, retrieved_images, retriever_figure
+from vrag_kit.plotting.images import contact_sheet, image_grid, question_images, retrieved_images
+from vrag_kit.plotting.levels import old_points
+from vrag_kit.plotting.panels import forest_plot, line_plot, point_plot
+from vrag_kit.plotting.retrieval import retriever_figure
 from vrag_kit.plotting.rouge import rouge_figure
-from vrag_kit.plotting.save import save_figure
+from vrag_kit.plotting.save import save_figure, show_figure
 from vrag_kit.plotting.save_table import save_table, to_latex
 from vrag_kit.plotting.shares import label_share_figure
 from vrag_kit.plotting.slices import slice_forest_plot
 from vrag_kit.plotting.style import model_colors
 from vrag_kit.plotting.swaps import counterfactual_images, outcome_shares_figure
 from vrag_kit.plotting.thresholds import threshold_figure
-from vrag_kit.plotting.variants import line_plot
+from vrag_kit.plotting.variants import old_lines
 
 __all__ = [
     "accuracy_figure",
@@ -39,6 +41,7 @@ __all__ = [
     "claims_figure",
     "class_metrics_figure",
     "concat_sources",
+    "confusion_plot",
     "contact_sheet",
     "corrected_claims_figure",
     "counterfactual_images",
@@ -48,9 +51,15 @@ __all__ = [
     "forest_plot",
     "funnel_figure",
     "gcue_figure",
+    "heat_table",
+    "image_grid",
     "label_share_figure",
     "line_plot",
     "model_colors",
+    "old_forest",
+    "old_lines",
+    "old_points",
+    "outcome_bars",
     "outcome_shares_figure",
     "paired_tests_figure",
     "point_plot",
@@ -61,6 +70,7 @@ __all__ = [
     "save_figure",
     "save_table",
     "score_matrix",
+    "show_figure",
     "slice_forest_plot",
     "threshold_figure",
     "to_latex",

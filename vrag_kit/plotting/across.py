@@ -15,7 +15,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 
-from vrag_kit.plotting.style import DARK, GREY, model_colors, new_figure
+from vrag_kit.plotting.old_style import DARK, GREY, model_colors, new_figure
 
 _WIDTH, _HEIGHT = 1.3, 0.66  # of a cell, inches
 _LEFT, _TOP = 3.1, 0.95  # for names of rows and of columns

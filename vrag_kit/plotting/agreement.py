@@ -12,7 +12,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from vrag_kit.analysis.report_tables import setting_name
-from vrag_kit.plotting.style import DARK, model_colors, new_figure
+from vrag_kit.plotting.old_style import DARK, model_colors, new_figure
 
 Arm = tuple[str, str, int]
 FEW = 15

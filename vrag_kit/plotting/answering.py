@@ -16,7 +16,7 @@ from matplotlib.figure import Figure
 
 from vrag_kit.analysis.report_tables import SETTING_NAMES, setting_name
 from vrag_kit.plotting.agreement import FEW
-from vrag_kit.plotting.panels import (
+from vrag_kit.plotting.old_panels import (
     MARKERS,
     Mark,
     dodge,
@@ -30,7 +30,7 @@ from vrag_kit.plotting.panels import (
     text_width,
     wrap_title,
 )
-from vrag_kit.plotting.style import DARK, model_colors, new_figure
+from vrag_kit.plotting.old_style import DARK, model_colors, new_figure
 
 BASELINES = {"zero_shot": "zero-shot (no image)", "gt_clue": "one clue", "non_clue": "one non-clue"}
 _BESIDE = {"zero_shot": "no\nimage", "gt_clue": "one\nclue", "non_clue": "one\nnon-clue"}

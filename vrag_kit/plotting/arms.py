@@ -16,7 +16,7 @@ from matplotlib.patches import Patch
 from matplotlib.ticker import MaxNLocator
 
 from vrag_kit.analysis.run_comparison import format_setting, side_name
-from vrag_kit.plotting.style import DARK, GREY, model_colors, new_figure
+from vrag_kit.plotting.old_style import DARK, GREY, model_colors, new_figure
 
 _BEFORE = "metric"
 """The columns before it say how both arms were asked."""

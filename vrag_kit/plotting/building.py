@@ -9,7 +9,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
-from vrag_kit.plotting.style import CLUE, DARK, GREY, PALETTE, new_figure
+from vrag_kit.plotting.old_style import CLUE, DARK, GREY, PALETTE, new_figure
 
 _COLORS = {"species": GREY, "questions": PALETTE[0]}
 _STATUSES = {

@@ -11,8 +11,8 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import NullLocator
 
-from vrag_kit.plotting.panels import legends_below
-from vrag_kit.plotting.style import model_colors, new_figure
+from vrag_kit.plotting.old_panels import legends_below
+from vrag_kit.plotting.old_style import model_colors, new_figure
 from vrag_kit.types import Benchmark
 
 TASK_NAMES = {"t2i": "text-to-image (t2i)", "t2t": "text-to-text (t2t)"}

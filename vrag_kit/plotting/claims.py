@@ -11,8 +11,8 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from vrag_kit.plotting.agreement import FEW, draw_confusion_matrix
-from vrag_kit.plotting.panels import dodge, wrap_title
-from vrag_kit.plotting.style import DARK, GREY, model_colors, new_figure
+from vrag_kit.plotting.old_panels import dodge, wrap_title
+from vrag_kit.plotting.old_style import DARK, GREY, model_colors, new_figure
 
 Metric = tuple[str, str]
 """Family and metric."""

@@ -7,8 +7,8 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from vrag_kit.plotting.panels import dodge
-from vrag_kit.plotting.style import GREY, PALETTE, new_figure
+from vrag_kit.plotting.old_panels import dodge
+from vrag_kit.plotting.old_style import GREY, PALETTE, new_figure
 
 _STEP = 0.22
 

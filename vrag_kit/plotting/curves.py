@@ -9,8 +9,8 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from vrag_kit.plotting.panels import dodge, legends_below
-from vrag_kit.plotting.style import DARK, GREY, PALETTE, new_figure
+from vrag_kit.plotting.old_panels import dodge, legends_below
+from vrag_kit.plotting.old_style import DARK, GREY, PALETTE, new_figure
 from vrag_kit.types import Benchmark
 
 _COLUMNS = 3

@@ -9,8 +9,8 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
-from vrag_kit.plotting.panels import Mark, draw_means
-from vrag_kit.plotting.style import DARK, model_colors, new_figure
+from vrag_kit.plotting.old_panels import Mark, draw_means
+from vrag_kit.plotting.old_style import DARK, model_colors, new_figure
 
 _RATES = {
     "abstention_hit_rate": ("o", "no clue in the context"),

@@ -13,8 +13,8 @@ from matplotlib.lines import Line2D
 
 from vrag_kit.plotting.agreement import FEW
 from vrag_kit.plotting.answering import panel_title
-from vrag_kit.plotting.panels import dodge, legend_columns
-from vrag_kit.plotting.style import DARK, GREY, model_colors, new_figure
+from vrag_kit.plotting.old_panels import dodge, legend_columns
+from vrag_kit.plotting.old_style import DARK, GREY, model_colors, new_figure
 
 _BETWEEN = 0.1
 """The room between panels, in widths of a panel: two numbers of ticks do not touch."""
@@ -23,7 +23,7 @@ _MARKS = ("o", "s", "^", "D")
 """Of the values of the column `marks`, in order."""
 
 
-def forest_plot(
+def old_forest(
     differences: pd.DataFrame,
     panels: Mapping[str, str],
     *,

@@ -11,7 +11,7 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
 from vrag_kit.plotting.answering import panel_title
-from vrag_kit.plotting.style import DARK, model_colors, new_figure
+from vrag_kit.plotting.old_style import DARK, model_colors, new_figure
 
 _PLACES = {"first": ("o", "clue first"), "last": ("s", "clue last")}
 """Place of the clue → its mark, and what it is called."""

@@ -11,7 +11,7 @@ from matplotlib.figure import Figure
 
 from vrag_kit.analysis.report_tables import format_ci
 from vrag_kit.plotting.answering import panel_title
-from vrag_kit.plotting.panels import (
+from vrag_kit.plotting.old_panels import (
     Mark,
     dodge,
     draw_means,
@@ -21,7 +21,7 @@ from vrag_kit.plotting.panels import (
     point_size,
     wrap_title,
 )
-from vrag_kit.plotting.style import DARK, model_colors, new_figure
+from vrag_kit.plotting.old_style import DARK, model_colors, new_figure
 
 _RANGE = (-1.0, 3.0)
 _PANEL = 4.6  # inches from a panel to the next

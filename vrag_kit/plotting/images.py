@@ -1,27 +1,112 @@
-"""Figure of the images that questions are about, side by side."""
+"""Figures of images: those of a question, those that retrievers return, contact sheets."""
 
 from __future__ import annotations
 
-import textwrap
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
+import numpy as np
+import pandas as pd
 from matplotlib.figure import Figure
 
-from vrag_kit.plotting.retrieval import draw_image
-from vrag_kit.plotting.style import GREY, new_figure
-from vrag_kit.types import Query
+from vrag_kit.plotting.style import EVIDENCE, PAGE, SMALL, fit, new_figure, set_caption
+from vrag_kit.types import Benchmark, LazyImage, Query
 
 
-def question_images(queries: Mapping[str, Query], titles_are: str) -> Figure:
-    """Draws the image of each query (title → query), with the title above and the question below.
-    `titles_are` names what the titles are, as in "its quality".
+@dataclass(frozen=True, slots=True)
+class Tile:
+    """An image of a grid, with text above and below."""
+
+    image: LazyImage | None
+    """None leaves the place empty but for its texts."""
+    title: str = ""
+    below: str = ""
+    frame: str = ""
+    """The colour of a thick frame; "" for a thin grey one."""
+
+
+def image_grid(
+    rows: Mapping[str, Sequence[Tile]],
+    *,
+    width: float = PAGE,
+    height: float = 0.0,
+    title: str = "",
+    caption: str = "",
+) -> Figure:
+    """Draws rows of images: the label of a row, at its left, → its tiles. A row is `height` inches
+    high; as high as its images are wide for 0.
     """
-    count = max(1, len(queries))
-    figure, axes = new_figure(1, count, (2.2 * count, 3.9))
-    for axis, (title, query) in zip(axes.flat, queries.items(), strict=False):
-        draw_image(axis, query.image, title, GREY)
-        axis.set_xlabel(textwrap.fill(query.text, 26), fontsize=8)
-    figure.supxlabel(
-        f"Above each picture: {titles_are}. Below: a question that is asked about it.", fontsize=9
-    )
+    across = max(1, max(map(len, rows.values()), default=1))
+    room = (width - 0.4) / across - 0.1
+    lines = [fit(tile.below, room) for row in rows.values() for tile in row if tile.below]
+    text = 0.13 * max((1 + line.count("\n") for line in lines), default=0)
+    high = height or min(room, 1.5) + 0.3 + text
+    figure, axes = new_figure(len(rows), across, width=width, height=high * len(rows) + 0.45)
+    for line, (label, tiles) in zip(axes, rows.items(), strict=True):
+        for axis in line:
+            axis.set(xticks=[], yticks=[], frame_on=False)
+            axis.grid(visible=False)
+        for axis, tile in zip(line, tiles, strict=False):
+            if tile.image is not None:
+                picture = tile.image.open()
+                picture.thumbnail((256, 256))
+                axis.imshow(np.asarray(picture))
+                axis.set_frame_on(True)
+            for spine in axis.spines.values():
+                spine.set(visible=tile.image is not None, linewidth=2 if tile.frame else 0.6)
+                spine.set_color(tile.frame or EVIDENCE["other"])
+            axis.set_title(fit(tile.title, room), fontsize=SMALL, loc="center")
+            axis.set_xlabel(fit(tile.below, room), fontsize=SMALL)
+        line[0].set_ylabel(fit(label, high - 0.4, 7.5), fontsize=7.5)
+    set_caption(figure, title, caption)
     return figure
+
+
+def document_tile(benchmark: Benchmark, query_id: str, doc_id: str, title: str = "") -> Tile:
+    """A document's image: framed and called "gold" where it answers the question."""
+    gold = benchmark.qrels[query_id].get(doc_id, 0) > 0
+    words = " · ".join(filter(None, [title, "gold" if gold else ""]))
+    return Tile(benchmark.corpus[doc_id].image, words, frame=EVIDENCE["gold"] if gold else "")
+
+
+def question_images(queries: Mapping[str, Query], *, title: str = "", caption: str = "") -> Figure:
+    """Draws the image of each query (title → query), with the question below, four in a row."""
+    tiles = [Tile(query.image, name, query.text) for name, query in queries.items()]
+    rows = {" " * place: tiles[place : place + 4] for place in range(0, len(tiles), 4)}
+    return image_grid(rows, title=title, caption=caption)
+
+
+def retrieved_images(
+    benchmark: Benchmark, query_id: str, runs: Mapping[str, pd.DataFrame], k: int = 6
+) -> Figure:
+    """Draws the first k images that each retriever returned for one question, gold ones framed. The
+    question's own image, if any, is in a row above.
+    """
+    query = benchmark.queries[query_id]
+    rows = {} if query.image is None else {"question": [Tile(query.image, "the question's image")]}
+    for name, run in runs.items():
+        found = run[(run["query_id"] == query_id) & (run["rank"] <= k)].sort_values("rank")
+        ranked = zip(found["doc_id"], found["rank"], strict=True)
+        rows[name] = [
+            document_tile(benchmark, query_id, doc_id, f"rank {rank}") for doc_id, rank in ranked
+        ]
+    accepted = f"Accepted answers: {', '.join(query.answers[:3])}."
+    return image_grid(rows, title=query.text, caption=f"{accepted} {_count(benchmark, query_id)}")
+
+
+def contact_sheet(benchmark: Benchmark, query_id: str) -> Figure:
+    """Draws up to four gold images and eight other candidates of one question, in the order of the
+    annotations. The question's own image, if any, comes before them.
+    """
+    query, labels = benchmark.queries[query_id], benchmark.qrels[query_id]
+    gold = [doc_id for doc_id, label in labels.items() if label > 0]
+    others = [doc_id for doc_id, label in labels.items() if label <= 0]
+    tiles = [] if query.image is None else [Tile(query.image, "the question's image")]
+    tiles += [document_tile(benchmark, query_id, each) for each in [*gold[:4], *others[:8]]]
+    rows = {" " * place: tiles[place : place + 6] for place in range(0, len(tiles), 6)}
+    return image_grid(rows, title=query.text, caption=_count(benchmark, query_id))
+
+
+def _count(benchmark: Benchmark, query_id: str) -> str:
+    gold = len(benchmark.relevant(query_id))
+    return f"Framed: {gold} gold of {len(benchmark.qrels[query_id])} labelled images."

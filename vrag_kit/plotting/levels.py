@@ -8,11 +8,11 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from vrag_kit.plotting.answering import panel_title
-from vrag_kit.plotting.panels import draw_categories, interval_note, percent_limits
-from vrag_kit.plotting.style import DARK, model_colors, new_figure
+from vrag_kit.plotting.old_panels import draw_categories, interval_note, percent_limits
+from vrag_kit.plotting.old_style import DARK, model_colors, new_figure
 
 
-def point_plot(
+def old_points(
     sources: Mapping[str, pd.DataFrame],
     names: Mapping[str, str],
     *,

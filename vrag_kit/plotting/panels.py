@@ -1,87 +1,100 @@
-"""Helpers that draw means in figures: a point with its interval, hollow where answers failed."""
+"""The three figures of means: lines over a number, points by category, and forests of rows.
+
+All draw a tidy table with value, ci_low, ci_high, n and, where answers failed, n_failed, bound_low
+and bound_high, in panels that share their axes.
+"""
 
 from __future__ import annotations
 
-import re
-import textwrap
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from itertools import cycle
+from itertools import cycle, pairwise, product
+from types import MappingProxyType
+from typing import Literal
 
 import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
-from matplotlib.text import Annotation
-from matplotlib.textpath import TextPath
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
 
-from vrag_kit.plotting.style import DARK, SETTING_MARKERS, model_colors
+from vrag_kit.plotting.style import (
+    DARK,
+    FEW,
+    MARKERS,
+    PAGE,
+    REPORTED,
+    SMALL,
+    count_label,
+    display_name,
+    fit,
+    new_figure,
+    series_colors,
+    set_caption,
+)
 
-MARKERS = ("o", "^", "X", "s", "D", "v", "P", "p", "h", "<", ">", "*")
-"""Markers of settings that share a panel, in order; they repeat after the last one."""
-_TICK = 12  # letters of a line below a tick
-_NO_BREAK = "\u00a0"
-_LETTER = 0.088  # inches of a letter of a title
-_LABEL = 1.9  # inches of a label in a legend
-_HANDLE = 0.35  # inches before each label of a legend,
-_BETWEEN = 0.25  # between its columns,
-_LINE = 0.2  # and of each of its lines
-_STEP = 0.14  # between models that stand beside one another, in places of an axis
-_HIGHEST = 103.0  # a little above 100 %
-_BOUNDS = ["value", "ci_low", "ci_high", "bound_low", "bound_high"]
+Dash = Literal["-", "--", ":", ""]
+Names = Mapping[str, str]
+"""A value of the table → what the figure calls it, in the order in which they are drawn."""
+NO_NAMES: Names = MappingProxyType({})
+_DODGE = 0.7
+"""The share of the room of a category, row or step of x that its marks fill."""
 
 
 @dataclass(frozen=True, slots=True)
-class Mark:
-    """The style of the means of one model."""
+class Series:
+    """How the means of one value of `color` and one of `style` are drawn."""
 
     color: str
     marker: str = "o"
-    line: str = ""
+    line: Dash = ""
     """The style of the line between points, as in "-"; "" for none."""
-    size: float = 7.0
-    """The size of a point, in pt."""
-    alpha: float = 1.0
-    """The opacity of points and bars."""
-    within: tuple[float, float] = (-np.inf, np.inf)
-    """The range of the y axis; what lies outside is clipped, with its value at the edge."""
 
 
-def draw_means(axis: Axes, x: np.ndarray, means: pd.DataFrame, look: Mark) -> None:
-    """Draws the means of a table as points at `x`: value and, where there are any, ci_low and
-    ci_high as bars, ci_low_runs and ci_high_runs as thick bars, n_failed, bound_low and bound_high.
+def draw_interval(
+    axis: Axes, at: np.ndarray, means: pd.DataFrame, look: Series, *, flat: bool = False
+) -> None:
+    """Draws means at `at`, shape (n,), as points with their 95 % intervals; `flat`: along the
+    x axis.
 
-    A point is hollow where answers failed; a thin whisker then reaches from the mean if all of them
-    were incorrect to that if all were correct. Points outside the axis sit at its edge as
-    triangles, with their value.
+    A point is hollow where answers failed; thin whiskers then reach from the mean if all of those
+    were incorrect to that if all were correct. Intervals of fewer than `FEW` cases are thin.
     """
-    value = means["value"].to_numpy(float)
-    cut = np.clip(value, *look.within)
+    values = means["value"].to_numpy(float)
+    failed, few = has_failures(means), (means["n"] < FEW).to_numpy(bool)
+    bars = axis.hlines if flat else axis.vlines
     if look.line:
-        axis.plot(x, cut, look.line, color=look.color, linewidth=1.6)
-    for lower, upper, width in (("ci_low", "ci_high", 1.3), ("ci_low_runs", "ci_high_runs", 5.0)):
-        if lower in means:
-            ends = means[[lower, upper]].to_numpy(float)
-            bars = axis.vlines(x, *np.clip(ends, *look.within).T, color=look.color)
-            bars.set(linewidth=width, alpha=look.alpha * (1 if width < 2 else 0.45))
-            _say_where(axis, x, ends, look)
-    failed = has_failures(means)
+        axis.plot(at, values, look.line, color=look.color, linewidth=1.2)
+    if "ci_low" in means:
+        ends = means[["ci_low", "ci_high"]].to_numpy(float)
+        widths = np.where(few, 0.5, 1.1)
+        bars(at, *ends.T, color=look.color, linewidth=widths)
     if failed.any() and "bound_low" in means:
-        ends = means.loc[failed, ["bound_low", "bound_high"]].to_numpy(float)
-        axis.vlines(x[failed], *ends.T, color=DARK, linewidth=0.8)
-        axis.plot(np.repeat(x[failed], 2), ends.ravel(), "_", color=DARK, markersize=6)
-    inside = value == cut
-    for some, face, edge in (
-        (inside & ~failed, look.color, look.color if look.marker == "X" else "white"),
-        (inside & failed, "white", look.color),
-    ):
-        if some.any():  # an empty line that is not clipped has no place, and breaks the layout
-            (marks,) = axis.plot(x[some], value[some], look.marker, markersize=look.size)
-            marks.set(markerfacecolor=face, markeredgecolor=edge, clip_on=False, alpha=look.alpha)
-            marks.set(markeredgewidth=1.4 if face == "white" else 0.5, zorder=3)
-    for at in np.flatnonzero(np.isfinite(value) & ~inside):
-        marker = "^" if value[at] > cut[at] else "v"
-        axis.plot(x[at], cut[at], marker, color=look.color, markersize=9, clip_on=False)
-        _at_edge(axis, x[at], cut[at], value[at], look)
+        bounds = means.loc[failed, ["bound_low", "bound_high"]].to_numpy(float)
+        bars(at[failed], *bounds.T, color=DARK, linewidth=0.5)
+    for some, face in ((~failed, look.color), (failed, "white")):
+        some = some & np.isfinite(values)
+        if some.any():  # an empty line has no place, and breaks the layout
+            xy = (values[some], at[some]) if flat else (at[some], values[some])
+            (points,) = axis.plot(*xy, look.marker, color=look.color, markersize=4.5, zorder=3)
+            edge = "white" if face != "white" and look.marker != "X" else look.color
+            points.set(markerfacecolor=face, markeredgecolor=edge, markeredgewidth=0.6)
+
+
+def _draw_beyond(axis: Axes, *, flat: bool) -> None:
+    """Draws an arrow at the edge of a fixed axis for each point outside."""
+    low, high = axis.get_xlim() if flat else axis.get_ylim()
+    for line in [each for each in axis.lines if each.get_marker() in {*MARKERS, "X"}]:
+        values = np.asarray(line.get_xdata() if flat else line.get_ydata(), float)
+        others = np.asarray(line.get_ydata() if flat else line.get_xdata(), float)
+        for edge, outside, marker in (
+            (low, values < low, "<" if flat else "v"),
+            (high, values > high, ">" if flat else "^"),
+        ):
+            if outside.any():
+                ends = np.full(int(outside.sum()), edge)
+                xy = (ends, others[outside]) if flat else (others[outside], ends)
+                axis.plot(*xy, marker, color=line.get_color(), markersize=4.5, clip_on=False)
 
 
 def has_failures(means: pd.DataFrame) -> np.ndarray:
@@ -91,167 +104,388 @@ def has_failures(means: pd.DataFrame) -> np.ndarray:
     return (means["n_failed"] > 0).to_numpy(bool)
 
 
-def draw_categories(axis: Axes, table: pd.DataFrame, names: Mapping[str, str], column: str) -> None:
-    """Draws means that have no numeric position, such as zero-shot: one above each of `names`
-    (value of `column` → its name), the models side by side.
-    """
-    colors = model_colors(table["model"])
-    step, size = min(_STEP, 0.75 / len(colors)), point_size(len(colors))
-    for shift, (model, color) in zip(dodge(len(colors), step), colors.items(), strict=True):
-        for place, (level, marker) in enumerate(zip(names, cycle(MARKERS), strict=False)):
-            rows = table[(table["model"] == model) & (table[column] == level)]
-            x = np.full(len(rows), place + shift)
-            marker = SETTING_MARKERS.get(level, marker)
-            draw_means(axis, x, rows, Mark(color, marker, size=size + 1))
-    ticks = ["\n".join(map(_filled, name.splitlines())) for name in names.values()]
-    axis.set_xticks(range(len(names)), ticks, fontsize=9)
-    axis.set_xlim(-0.6, len(names) - 0.4)
-    axis.grid(axis="x", visible=False)
+def dodge(count: int, room: float = _DODGE) -> np.ndarray:
+    """The offsets of `count` marks that share a room."""
+    return room / count * (np.arange(count) - (count - 1) / 2)
 
 
-def _filled(line: str) -> str:
-    return textwrap.fill(line, _TICK, break_on_hyphens=False)
-
-
-def wrap_title(title: str, inches: float) -> str:
-    """Wraps the title of a panel to a width in inches; its "(n = …)" stays on one line."""
-    most = max(_TICK, int(inches / _LETTER))
-    whole = re.sub(r"\(n = [^)]*\)", lambda n: n[0].replace(" ", _NO_BREAK), title)
-    lines = textwrap.fill(whole, most, break_on_hyphens=False, break_long_words=False)
-    return lines.replace(_NO_BREAK, " ")
-
-
-def dodge(count: int, step: float) -> np.ndarray:
-    """The offsets of `count` marks that are drawn side by side, `step` apart."""
-    return step * (np.arange(count) - (count - 1) / 2)
-
-
-def legend_columns(width: float, most: int) -> int:
-    """The number of legend columns, at most `most`, that fit into `width` inches."""
-    return max(1, min(most, int(width / _LABEL)))
-
-
-def legends_below(
-    axes: Sequence[Axes],
-    inches: float,
+def line_plot(
+    table: pd.DataFrame,
     *,
-    most: int = 3,
-    down: float = -0.16,
-    size: float = 9,
-    room: int = 3,
-) -> None:
-    """Draws the legend of each axis below it, no wider than `inches`: in at most `most` columns of
-    text of `size` pt, with long labels wrapped. The figure has room for `room` lines, and grows by
-    what the tallest legend needs beyond that.
+    x: str,
+    xlabel: str,
+    ylabel: str,
+    color: str = "model",
+    style: str = "",
+    panels: str = "",
+    names: Names = NO_NAMES,
+    levels: pd.DataFrame | None = None,
+    reported: pd.DataFrame | None = None,
+    limits: tuple[float | None, float | None] = (0, None),
+    log: bool = False,
+    unit: str = "questions",
+    width: float = PAGE,
+    height: float = 2.6,
+    title: str = "",
+    caption: str = "",
+) -> Figure:
+    """Draws means over the number `x`: a panel for each value of `panels` (at most six, all on the
+    same axes), a colour for each of `color`, a line style and marker for each of `style`.
 
-    A layout gives a panel what its legend leaves, so one that is too large leaves nothing.
+    `levels` are means without a place on the x axis, such as zero-shot: horizontal lines with
+    bands, named at the right (by a column `level`, else by `color`). They and `reported` (a
+    paper's means, thin grey lines, one for each value of `color`) are drawn in the panel that they
+    name, or in all if they have no column `panels`. `limits` are of the y axis: a point outside is
+    an arrow at the edge. `height` is that of a row of panels, in inches; `unit` is what n counts.
     """
-    tallest = max(_legend(axis, inches, most, down, size) for axis in axes)
-    figure, grid = axes[0].get_figure(root=True), axes[0].get_gridspec()
-    rows = grid.nrows if grid else 1
-    if figure and tallest > room:
-        figure.set_figheight(figure.get_figheight() + rows * _LINE * (tallest - room))
+    figure, axes = _panels(table, panels, names, width, height, unit)
+    looks = _looks(table, color, style, names, ["-", "--", ":"])
+    step = _step(table[x], log=log)
+    ticks = sorted({*table[x], *(() if reported is None else reported[x])})
+    for name, axis in axes.items():
+        mine = _in_panel(table, panels, name)
+        shown = _in_panel(reported, panels, name)
+        for _, line in shown.groupby(color, sort=False) if len(shown) else ():
+            line = line.sort_values(x)
+            axis.plot(line[x], line["value"], color=REPORTED, linewidth=0.8, zorder=1)
+        for shift, (values, look) in zip(dodge(len(looks), 0.3), looks.items(), strict=True):
+            line = _of_series(mine, color, style, values).sort_values(x)
+            at = line[x].to_numpy(float)
+            at = at * step**shift if log else at + step * shift
+            draw_interval(axis, at, line, look)
+        if log:
+            axis.set_xscale("log")
+        axis.set_xticks(ticks, [f"{tick:g}" for tick in ticks], minor=False)
+        axis.minorticks_off()
+        axis.grid(visible=False, axis="x")
+        _draw_levels(axis, _in_panel(levels, panels, name), color, looks, names)
+    _label_axes(figure, xlabel, ylabel)
+    next(iter(axes.values())).set_ylim(*limits)
+    for axis in axes.values():
+        _draw_beyond(axis, flat=False)
+    handles = _handles(looks, names, reported)
+    set_caption(figure, title, f"{caption} {interval_note([table, levels])}".strip(), handles)
+    return figure
 
 
-def _legend(axis: Axes, inches: float, most: int, down: float, size: float) -> int:
-    """A legend below an axis; returns its lines."""
-    handles, labels = axis.get_legend_handles_labels()
-    shares = [0.9 * (inches - _HANDLE) / text_width(label, size) for label in labels]
-    labels = [
-        label if share > 1 else textwrap.fill(label, int(share * len(label)))
-        for label, share in zip(labels, shares, strict=True)
-    ]
-    widths = [max(text_width(line, size) for line in label.splitlines()) for label in labels]
-    columns = _columns(widths, inches, most)
-    legend = axis.legend(handles, labels, loc="upper center", ncols=columns, fontsize=size)
-    legend.set_bbox_to_anchor((0.5, down), axis.transAxes)
-    lines: int = sum(label.count("\n") + 1 for label in labels)
-    return -(-lines // columns)
+def point_plot(
+    table: pd.DataFrame,
+    *,
+    x: str,
+    ylabel: str,
+    xlabel: str = "",
+    color: str = "model",
+    style: str = "",
+    panels: str = "",
+    names: Names = NO_NAMES,
+    reported: pd.DataFrame | None = None,
+    reference: Mapping[str, float] = MappingProxyType({}),
+    limits: tuple[float | None, float | None] = (0, None),
+    unit: str = "questions",
+    width: float = PAGE,
+    height: float = 2.4,
+    title: str = "",
+    caption: str = "",
+) -> Figure:
+    """Draws means by category: above each value of `x` a mean for each of `color` (and marker of
+    `style`), side by side, a panel for each value of `panels` (at most six, all on the same axes).
 
-
-def _columns(widths: Sequence[float], inches: float, most: int) -> int:
-    """How many columns of labels fit side by side, each as wide as its widest."""
-    for columns in range(min(most, len(widths)), 1, -1):
-        parts = np.array_split(np.array(widths), columns)
-        labels = sum(float(part.max()) for part in parts)
-        if labels + columns * _HANDLE + (columns - 1) * _BETWEEN <= inches:
-            return columns
-    return 1
-
-
-def text_width(label: str, size: float) -> float:
-    """The width of a line of text of `size` pt, in inches."""
-    return float(TextPath((0, 0), label, size=size).get_extents().width) / 72
-
-
-def point_size(models: int) -> float:
-    """The size of points in pt: smaller where many models share a panel."""
-    return 7.0 if models <= 4 else 5.0
-
-
-def numeric_axis(axis: Axes, values: Iterable[int]) -> None:
-    """Sets a linear x axis with ticks at the values that occur, and a margin on both sides."""
-    ticks = sorted({int(value) for value in values})
-    axis.set_xticks(ticks, [str(tick) for tick in ticks])
-    room = max(0.5, 0.06 * (ticks[-1] - ticks[0])) if ticks else 1.0
-    axis.set_xlim(*((ticks[0] - room, ticks[-1] + room) if ticks else (0.0, 1.0)))
-
-
-def percent_limits(tables: Sequence[pd.DataFrame]) -> tuple[float, float]:
-    """The limits of one y axis for all tables in percent: from 0, or the lowest bound below it, to
-    just above the highest.
+    `reported` are a paper's means with the columns `x`, value and perhaps `panels`: open grey
+    diamonds. `reference` are dashed lines, name → value, such as chance.
     """
-    ends = pd.concat([table[[c for c in _BOUNDS if c in table]] for table in tables])
-    lowest, highest = float(ends.min().min()), float(ends.max().max())
-    return min(0.0, 1.12 * lowest), min(_HIGHEST, max(1.08 * highest, 1.0))
+    figure, axes = _panels(table, panels, names, width, height, unit)
+    looks = _looks(table, color, style, names)
+    places = {value: place for place, value in enumerate(_order(table, x, names))}
+    room = width / max(1, min(3, len(axes))) / len(places) - 0.1
+    ticks = [fit(display_name(value, names), room, 7.5) for value in places]
+    for name, axis in axes.items():
+        mine, shown = _in_panel(table, panels, name), _in_panel(reported, panels, name)
+        shown = shown[shown[x].astype(str).isin(places)] if len(shown) else shown
+        if len(shown):
+            at = shown[x].astype(str).map(places) + _DODGE / 2
+            axis.plot(at, shown["value"], "D", markersize=4, color=REPORTED, fillstyle="none")
+        for shift, (values, look) in zip(dodge(len(looks)), looks.items(), strict=True):
+            some = _of_series(mine, color, style, values)
+            at = some[x].astype(str).map(places).to_numpy(float) + shift
+            draw_interval(axis, at, some, look)
+        for value in reference.values():
+            axis.axhline(value, color=DARK, linewidth=0.8, linestyle="--", zorder=1)
+        axis.set_xticks(range(len(places)), ticks)
+        axis.set_xlim(-0.6, len(places) - 0.4)
+        axis.grid(visible=False, axis="x")
+    _label_axes(figure, xlabel, ylabel)
+    next(iter(axes.values())).set_ylim(*limits)
+    handles = _handles(looks, names, reported, "D")
+    lines = "".join(f" Dashed: {name} ({value:g})." for name, value in reference.items())
+    set_caption(figure, title, f"{caption} {interval_note([table])}{lines}".strip(), handles)
+    return figure
 
 
-def interval_note(tables: Sequence[pd.DataFrame], over: str = "") -> str:
-    """The caption that explains bars, hollow points and whiskers of these tables."""
-    words = [f"Bars: 95 % intervals{over and f' over {over}'}."]
-    drawn = [table[table["value"].notna()] for table in tables]
-    if any(table["ci_low"].isna().all() for table in drawn if len(table)):
-        words.append("No interval: not computable from reported means.")
-    printed = [table["ci_low_runs"] for table in tables if "ci_low_runs" in table]
-    if printed:
-        widest = "Reported: binomial intervals from the reported mean"
-        if any(low.notna().any() for low in printed):
-            widest += "; thick bars: intervals over the reported runs"
-        words.append(f"{widest}.")
-    if any(has_failures(table).any() for table in tables):
+def forest_plot(
+    table: pd.DataFrame,
+    *,
+    rows: str | Sequence[str],
+    xlabel: str = "",
+    color: str = "model",
+    style: str = "",
+    panels: str = "",
+    names: Names = NO_NAMES,
+    reported: pd.DataFrame | None = None,
+    limits: tuple[float | None, float | None] = (None, None),
+    unit: str = "questions",
+    width: float = PAGE,
+    title: str = "",
+    caption: str = "",
+) -> Figure:
+    """Draws a row for each value of `rows` (of two columns, the first groups the rows under a
+    heading), with n beside its name, and a mean with its interval for each of `color` and `style`;
+    a panel for each value of `panels`.
+
+    A table of paired differences has a column `baseline`: the axis then says which two arms are
+    compared, each panel in its title where they differ. A table of means needs an `xlabel`. Raises
+    ValueError if it has neither. `reported` are a paper's values, with the columns of `rows`, value
+    and perhaps `panels`: small grey ticks.
+    """
+    if not xlabel and "baseline" not in table:
+        raise ValueError("forest_plot: found neither a column baseline nor an xlabel")
+    keys = [rows] if isinstance(rows, str) else list(rows)
+    looks = _looks(table, color, style, names)
+    lines = _rows(table, keys, names)
+    heights = sum(max(0.16, 0.085 * len(looks) + 0.05) if line else 0.2 for line, _ in lines)
+    count = len(_order(table, panels, names)) if panels else 1
+    figure, axes = _panels(table, panels, names, width, heights + 0.15, "", wrap=max(3, count))
+    places = {line: place for place, (line, _) in enumerate(lines) if line}
+    for name, axis in axes.items():
+        mine, shown = _in_panel(table, panels, name), _in_panel(reported, panels, name)
+        for at, value in zip(_places(shown, keys, places), shown.get("value", ()), strict=True):
+            axis.plot(value, at, "|", color=REPORTED, markersize=7, markeredgewidth=0.9, zorder=1)
+        for shift, (values, look) in zip(dodge(len(looks)), looks.items(), strict=True):
+            some = _of_series(mine, color, style, values)
+            draw_interval(axis, _places(some, keys, places) + shift, some, look, flat=True)
+        axis.axvline(0, color=DARK, linewidth=0.8, zorder=1)
+        title = display_name(name, names) if panels else ""
+        axis.set_title(fit(_operands(mine, panels, names, title), (width - 1.8) / len(axes), 8))
+        axis.set_ylim(len(lines) - 0.4, -0.6)
+        axis.grid(visible=False, axis="y")
+    first = next(iter(axes.values()))
+    first.set_yticks(range(len(lines)), [label for _, label in lines])
+    for text, (line, _) in zip(first.get_yticklabels(), lines, strict=True):
+        text.set_fontweight("normal" if line else "bold")
+    _label_axes(figure, xlabel or _difference_label(table, panels, names), "")
+    first.set_xlim(*limits)
+    for axis in axes.values():
+        _draw_beyond(axis, flat=True)
+    handles = _handles(looks, names, reported, "|")
+    counted = f" n: {unit}." if unit else ""
+    set_caption(figure, title, f"{caption} {interval_note([table])}{counted}".strip(), handles)
+    return figure
+
+
+def interval_note(tables: Sequence[pd.DataFrame | None]) -> str:
+    """What a caption says of intervals, thin ones and hollow points: only what is drawn."""
+    drawn = [table.dropna(subset="value") for table in tables if table is not None]
+    drawn = [table for table in drawn if len(table)]
+    words = []
+    if any("ci_low" in table and table["ci_low"].notna().any() for table in drawn):
+        words.append("Bars: 95 % intervals.")
+    if any((table["n"] < FEW).any() for table in drawn):
+        words.append(f"Thin: n below {FEW}.")
+    if any(has_failures(table).any() for table in drawn):
         words.append(
             "Hollow: some answers failed; whiskers reach to the mean if all of those were"
-            " wrong, or right."
+            " incorrect, or correct."
         )
-    return "\n".join(words)
+    return " ".join(words)
 
 
-def _say_where(axis: Axes, x: np.ndarray, ends: np.ndarray, look: Mark) -> None:
-    """At the edge of the axis, where a bar that is cut would end."""
-    low, high = look.within
-    for at, (lower, upper) in zip(x, ends, strict=True):
-        if lower < low:
-            _at_edge(axis, at, low, lower, look)
-        if upper > high:
-            _at_edge(axis, at, high, upper, look)
+def _order(table: pd.DataFrame, column: str, names: Names) -> list[str]:
+    """The values of a column, in the order of `names`, then as they come."""
+    values = list(dict.fromkeys(table[column].astype(str)))
+    named = [name for name in names if name in values]
+    return [*named, *(value for value in values if value not in named)]
 
 
-def _at_edge(axis: Axes, x: float, y: float, value: float, look: Mark) -> None:
-    """A number inside the edge: left of its bar, right where another stands, or
-    further in.
-    """
-    notes = [text for text in axis.texts if isinstance(text, Annotation)]
-    others = [text for text in notes if abs(text.xy[0] - x) < 1 and text.xy[1] == y]
-    further, right = divmod(len(others), 2)
-    inward = (-1 if value > y else 1) * (6 + 24 * further)
-    axis.annotate(
-        f"{value:.1f}".replace("inf", "∞").replace("-", "−"),
-        (x, y),
-        (3 if right else -3, inward),
-        textcoords="offset points",
-        rotation=90,
-        fontsize=7.5,
-        color=look.color,
-        ha="left" if right else "right",
-        va="top" if value > y else "bottom",
+def _panels(
+    table: pd.DataFrame,
+    column: str,
+    names: Names,
+    width: float,
+    height: float,
+    unit: str,
+    wrap: int = 3,
+) -> tuple[Figure, dict[str, Axes]]:
+    """A panel for each value of a column, value → axes; with n in the titles where `unit`."""
+    found = _order(table, column, names) if column else [""]
+    across = min(wrap, len(found)) if len(found) != 4 else 2
+    down = -(-len(found) // across)
+    figure, grid = new_figure(
+        down, across, width=width, height=down * height + 0.75, sharex=True, sharey=True
     )
+    for axis in grid.flat[len(found) :]:
+        axis.remove()
+    for axis in grid.flat[len(found) - across : len(found)]:
+        axis.tick_params(labelbottom=True)
+    axes = dict(zip(found, grid.flat, strict=False))
+    for name, axis in axes.items():
+        mine = _in_panel(table, column, name)
+        count = count_label(sorted({mine["n"].min(), mine["n"].max()}), unit) if unit else ""
+        head = display_name(name, names) if column else ""
+        title = " · ".join(filter(None, [head, count.replace(" / ", "–")]))
+        axis.set_title(fit(title, width / across - 0.5, 8))
+    return figure, axes
+
+
+def _in_panel(table: pd.DataFrame | None, column: str, name: str) -> pd.DataFrame:
+    if table is None:
+        return pd.DataFrame()
+    return table[table[column].astype(str) == name] if column in table else table
+
+
+def _looks(
+    table: pd.DataFrame, color: str, style: str, names: Names, lines: Sequence[Dash] = ("",)
+) -> dict[tuple[str, str], Series]:
+    """A value of `color` and one of `style` → how its means are drawn."""
+    colors = series_colors(color, _order(table, color, names))
+    styles = _order(table, style, names) if style else [""]
+    marks = dict(zip(styles, zip(MARKERS, cycle(lines)), strict=False))
+    found = table[[color, style]] if style else table[[color]].assign(style="")
+    pairs = set(found.astype(str).itertuples(index=False, name=None))
+    every = product(colors, styles)
+    return {pair: Series(colors[pair[0]], *marks[pair[1]]) for pair in every if pair in pairs}
+
+
+def _of_series(
+    table: pd.DataFrame, color: str, style: str, values: tuple[str, str]
+) -> pd.DataFrame:
+    some = table[table[color].astype(str) == values[0]]
+    return some[some[style].astype(str) == values[1]] if style else some
+
+
+def _step(values: pd.Series, *, log: bool) -> float:
+    """The smallest step between two numbers on an x axis; on a log one, their ratio."""
+    each = sorted(set(values.astype(float)))
+    steps = [b / a if log else b - a for a, b in pairwise(each)]
+    return min(steps, default=2.0 if log else 1.0)
+
+
+def _draw_levels(
+    axis: Axes,
+    levels: pd.DataFrame,
+    color: str,
+    looks: Mapping[tuple[str, str], Series],
+    names: Names,
+) -> None:
+    """Horizontal lines with bands, named at the right; the names stand apart."""
+    if levels.empty:
+        return
+    colors = series_colors(color, _order(levels, color, names))
+    colors |= {hue: look.color for (hue, _), look in looks.items()}
+    for row in levels.to_dict("records"):
+        hue = colors[str(row[color])]
+        axis.axhline(row["value"], color=hue, linewidth=1, linestyle="--", zorder=1)
+        if "ci_low" in row:
+            axis.axhspan(row["ci_low"], row["ci_high"], color=hue, alpha=0.12, linewidth=0)
+    column = "level" if "level" in levels else color
+    labels = levels.sort_values("value")
+    low, high = levels["value"].min(), levels["value"].max()
+    gap = 0.075 * max(high, axis.get_ylim()[1])
+    heights = labels["value"].to_numpy(float).copy()
+    for place in range(1, len(heights)):
+        heights[place] = max(heights[place], heights[place - 1] + gap)
+    heights -= max(0.0, (heights[-1] - high) / 2) if len(heights) and low < high else 0.0
+    for at, label in zip(heights, labels[column], strict=True):
+        axis.annotate(
+            display_name(label, names),
+            (1, at),
+            (3, 0),
+            xycoords=axis.get_yaxis_transform(),
+            textcoords="offset points",
+            fontsize=SMALL,
+            va="center",
+            color=DARK,
+            annotation_clip=False,
+        )
+
+
+def _rows(
+    table: pd.DataFrame, keys: Sequence[str], names: Names
+) -> list[tuple[tuple[str, ...], str]]:
+    """Each row's key and label, with n; headings have an empty key."""
+    orders = [_order(table, key, names) for key in keys]
+    found = table[list(keys)].astype(str).agg(tuple, axis=1)
+    lines: list[tuple[tuple[str, ...], str]] = []
+    group = ""
+    for key in filter(set(found).__contains__, product(*orders)):
+        if len(key) > 1 and key[0] != group:
+            group = key[0]
+            lines.append(((), display_name(group, names)))
+        counts = count_label(table.loc[(found == key).to_numpy(), "n"].drop_duplicates())
+        lines.append((key, f"{fit(display_name(key[-1], names), 1.7, 7.5)} ({counts})"))
+    return lines
+
+
+def _places(
+    table: pd.DataFrame, keys: Sequence[str], places: Mapping[tuple[str, ...], int]
+) -> np.ndarray:
+    """The place of each row of the table, from 0 at the top; NaN for one that is not drawn."""
+    if table.empty:
+        return np.array([])
+    found = table[list(keys)].astype(str).itertuples(index=False, name=None)
+    return np.array([places.get(key, np.nan) for key in found], float)
+
+
+def _operands(table: pd.DataFrame, panels: str, names: Names, name: str) -> str:
+    """The title of a panel: its two arms where the panels are the arms."""
+    if panels != "setting" or "baseline" not in table or table["baseline"].nunique() != 1:
+        return name
+    return f"{name} − {display_name(table['baseline'].iloc[0], names)}"
+
+
+def _difference_label(table: pd.DataFrame, panels: str, names: Names) -> str:
+    """What the axis of differences shows: metric, operands and unit."""
+    metrics = table["metric"].unique() if "metric" in table else ["accuracy"]
+    what = display_name(metrics[0], names).capitalize() if len(metrics) == 1 else "Difference"
+    arms = ""
+    if panels != "setting":
+        pairs = table[["setting", "baseline"]].drop_duplicates()
+        if len(pairs) == 1:
+            arms = " − ".join(display_name(arm, names) for arm in pairs.iloc[0])
+        elif table["baseline"].nunique() == 1:
+            arms = f"difference from {display_name(table['baseline'].iloc[0], names)}"
+    return f"{what}{arms and f', {arms}'} (percentage points)"
+
+
+def _label_axes(figure: Figure, xlabel: str, ylabel: str) -> None:
+    """One label for all x axes and one for all y axes."""
+    if xlabel:
+        figure.supxlabel(xlabel, fontsize=8)
+    if ylabel:
+        figure.supylabel(ylabel, fontsize=8)
+
+
+def _handles(
+    looks: Mapping[tuple[str, str], Series],
+    names: Names,
+    reported: pd.DataFrame | None,
+    mark: str = "",
+) -> list[Line2D]:
+    """The entries of the legend; none for a single series."""
+    hues = {hue: look.color for (hue, _), look in looks.items()}
+    kinds = {kind: look for (_, kind), look in looks.items()}
+    marker = next(iter(kinds.values())).marker if len(kinds) == 1 else "o"
+    shared = DARK if len(hues) > 1 else next(iter(hues.values()), DARK)
+    entries: list[tuple[str, str, str, Dash]] = [
+        (hue, color, marker, "") for hue, color in hues.items() if len(hues) > 1
+    ]
+    if len(kinds) > 1:
+        entries += [(kind, shared, look.marker, look.line) for kind, look in kinds.items()]
+    handles = [
+        Line2D([], [], color=hue, marker=point, linestyle=dash, label=display_name(name, names))
+        for name, hue, point, dash in entries
+    ]
+    if reported is not None and len(reported):
+        label = "reported (the paper's data)"
+        line = Line2D([], [], color=REPORTED, label=label, linewidth=0.8)
+        line.set(marker=mark, fillstyle="none", linestyle="" if mark else "-")
+        handles.append(line)
+    return handles

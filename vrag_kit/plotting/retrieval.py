@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import textwrap
 from collections.abc import Mapping
 from itertools import pairwise
 
@@ -13,9 +12,8 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import NullLocator
 
-from vrag_kit.plotting.panels import dodge, wrap_title
-from vrag_kit.plotting.style import (
-    CLUE,
+from vrag_kit.plotting.old_panels import dodge, wrap_title
+from vrag_kit.plotting.old_style import (
     DARK,
     GREY,
     METRIC_NAMES,
@@ -125,37 +123,6 @@ def _metric(axis: Axes, table: pd.DataFrame, colors: Mapping[str, str]) -> None:
             bars.set_linewidth(0.8)
 
 
-def retrieved_images(
-    benchmark: Benchmark, query_id: str, runs: dict[str, pd.DataFrame], k: int = 6
-) -> Figure:
-    """Draws the first k images that each retriever returned for one question; clues have a green
-    frame. The question's own image, if any, is in a column before them.
-    """
-    clues, query = set(benchmark.relevant(query_id)), benchmark.queries[query_id]
-    columns = k if query.image is None else k + 1
-    figure, axes = new_figure(len(runs), columns, (1.45 * columns, 1.75 * len(runs) + 0.9))
-    if query.image is not None:
-        draw_image(axes[0, 0], query.image, ASKED, GREY)
-        for axis in axes[1:, 0]:
-            axis.set_axis_off()
-    for row, (name, run) in zip(axes[:, columns - k :], runs.items(), strict=True):
-        found = run[(run["query_id"] == query_id) & (run["rank"] <= k)]
-        ranked = found[["doc_id", "rank"]].itertuples(index=False)
-        for axis, (doc_id, rank) in zip(row, ranked, strict=False):
-            if doc_id in clues:
-                draw_document_image(axis, benchmark, doc_id, f"rank {rank} · clue", CLUE)
-            else:
-                draw_document_image(axis, benchmark, doc_id, f"rank {rank}", GREY)
-        for axis in row[len(found) :]:
-            axis.set(xticks=[], yticks=[], frame_on=False)
-        row[0].set_ylabel(textwrap.fill(name, 16), fontsize=9)
-    title = textwrap.fill(query.text, 110)
-    accepted = f"accepted answers: {', '.join(query.answers[:3])}"
-    counts = f"{len(clues)} clues among {len(benchmark.qrels[query_id])} images"
-    figure.suptitle(f"{title}\n{accepted}; {counts}", fontsize=10)
-    return figure
-
-
 def draw_document_image(
     axis: Axes, benchmark: Benchmark, doc_id: str, title: str, frame: str
 ) -> None:
@@ -174,25 +141,3 @@ def draw_image(axis: Axes, image: LazyImage | None, title: str, frame: str) -> N
     axis.grid(False)
     for spine in axis.spines.values():
         spine.set(visible=True, color=frame, linewidth=3 if frame != GREY else 0.8)
-
-
-def contact_sheet(benchmark: Benchmark, query_id: str) -> Figure:
-    """Draws up to four clues and eight other candidates of one question, in the order of the
-    annotations. The question's own image, if any, comes before them.
-    """
-    labels, asked = benchmark.qrels[query_id], benchmark.queries[query_id].image
-    relevant = [doc_id for doc_id, label in labels.items() if label > 0]
-    rest = [doc_id for doc_id, label in labels.items() if label <= 0]
-    chosen, columns = [*relevant[:4], *rest[:8]], 6
-    first = 0 if asked is None else 1
-    rows = max(1, -(-(first + len(chosen)) // columns))
-    figure, axes = new_figure(rows, columns, (1.6 * columns, 1.9 * rows + 0.7))
-    for axis in axes.flat[first + len(chosen) :]:
-        axis.set_axis_off()
-    if asked is not None:
-        draw_image(axes.flat[0], asked, ASKED, GREY)
-    for axis, doc_id in zip(axes.flat[first:], chosen, strict=False):
-        title, frame = ("clue", CLUE) if labels[doc_id] > 0 else ("non-clue", GREY)
-        draw_document_image(axis, benchmark, doc_id, title, frame)
-    figure.suptitle(textwrap.fill(benchmark.queries[query_id].text, 95), fontsize=10)
-    return figure

@@ -15,7 +15,7 @@ from matplotlib.figure import Figure
 
 from vrag_kit.analysis.report_tables import setting_name
 from vrag_kit.plotting.answering import panel_title
-from vrag_kit.plotting.panels import (
+from vrag_kit.plotting.old_panels import (
     MARKERS,
     has_failures,
     interval_note,
@@ -23,7 +23,7 @@ from vrag_kit.plotting.panels import (
     legends_below,
     percent_limits,
 )
-from vrag_kit.plotting.style import DARK, grid_shape, model_colors, new_figure
+from vrag_kit.plotting.old_style import DARK, grid_shape, model_colors, new_figure
 
 _MANY = 40
 """From here on the intervals of so many arms are drawn as hairlines."""

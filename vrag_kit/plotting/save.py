@@ -6,6 +6,7 @@ import hashlib
 import io
 import re
 from collections.abc import Mapping
+from html import escape
 from pathlib import Path
 from types import MappingProxyType
 
@@ -20,6 +21,8 @@ from vrag_kit.errors import VragError
 from vrag_kit.files import write_file
 from vrag_kit.log import logger
 from vrag_kit.plotting.provenance import Finder, add_provenance
+from vrag_kit.plotting.save_table import latex_text
+from vrag_kit.plotting.style import GREY, SMALL
 from vrag_kit.workspace import display_path, portable_path
 
 _CLIP = re.compile(r'<clipPath id="(p[0-9a-f]{10})">\s*(.*?)\s*</clipPath>', re.DOTALL)
@@ -81,24 +84,31 @@ def save_figure(
     *,
     judge: str = "",
     found_by: Mapping[str, Finder] = MappingProxyType({}),
+    mark: str = "",
 ) -> None:
-    """Writes <name>.png, <name>.svg and <name>.csv into `folder`; the same figure gives the same
-    bytes. `judge`, the judge's name, and `found_by`, setting → run or retriever, are columns of the
-    CSV (`add_provenance`) and distinguish results of several runs.
+    """Writes <name>.png, <name>.svg, <name>.csv and, as LaTeX, <name>.caption.tex into `folder`;
+    the same figure gives the same bytes. `judge`, the judge's name, and `found_by`, setting → run
+    or retriever, are columns of the CSV (`add_provenance`) and distinguish results of several runs.
+    `mark` is drawn small in the lower right corner, such as "synthetic data".
 
-    Each file is replaced only when its new version is complete. Raises `VragError` when the folder
-    cannot be written. In a dry run nothing is drawn or written.
+    Title and caption (`set_caption`) are the SVG's title and description. Each file is replaced
+    only when its new version is complete. Raises `VragError` when the folder cannot be written. In
+    a dry run nothing is drawn or written.
     """
     if current_dry_run():
         return
     folder = Path(folder)
+    if mark:
+        figure.text(0.995, 0.003, mark, ha="right", va="bottom", fontsize=SMALL, color=GREY)
+        figure.set_layout_engine("constrained", rect=(0, 0.15 / figure.get_figheight(), 1, 1))
+    title, _, caption = str(figure.get_label()).partition("\n")
     picture, drawing = io.BytesIO(), io.StringIO()
-    with mpl.rc_context({"svg.hashsalt": "vrag_kit", "savefig.dpi": 130}):
-        figure.savefig(picture, format="png", bbox_inches="tight", metadata={"Software": None})
-        figure.savefig(
-            drawing, format="svg", bbox_inches="tight", metadata={"Date": None, "Creator": None}
-        )
-    drawn = _steady(drawing.getvalue())
+    with mpl.rc_context({"svg.hashsalt": "vrag_kit", "savefig.dpi": 200}):
+        figure.savefig(picture, format="png", metadata={"Software": None})
+        named = {"Date": None, "Creator": None, "Title": title}
+        figure.savefig(drawing, format="svg", metadata=named)
+    described = f"</title>\n <desc>{escape(caption)}</desc>"
+    drawn = _steady(drawing.getvalue()).replace("</title>", described, 1)
     lines = "\n".join(line.rstrip() for line in drawn.splitlines()) + "\n"
     csv = order_columns(add_provenance(data, judge, found_by)).to_csv(
         index=False, float_format="%.6g", lineterminator="\n"
@@ -108,6 +118,7 @@ def save_figure(
             (".png", picture.getvalue()),
             (".svg", lines.encode()),
             (".csv", csv.encode()),
+            (".caption.tex", f"{latex_text(f'{title}. {caption}')}\n".encode()),
         ):
             write_file(folder / f"{name}{suffix}", content)
     except OSError as error:
@@ -116,6 +127,16 @@ def save_figure(
             " `figures_dir`, or free space; older figures are kept."
         ) from error
     logger.info(f"saved {name}.png, .svg and .csv in {display_path(folder)}/")
+
+
+def show_figure(figure: Figure) -> None:
+    """Displays a figure in a notebook, and its caption below."""
+    from IPython.display import Markdown, display
+
+    caption = str(figure.get_label()).partition("\n")[2]
+    display(figure)  # type: ignore[no-untyped-call]  # IPython has no types
+    if caption:
+        display(Markdown(f"<small>{escape(caption)}</small>"))  # type: ignore[no-untyped-call]
 
 
 def _steady(svg: str) -> str:

@@ -29,6 +29,7 @@ _SIGNS = str.maketrans(
     }
 )
 """Sign that pdflatex does not set as it is → what stands for it."""
+_SPECIAL = str.maketrans({**{sign: f"\\{sign}" for sign in "#$%&_{}"}, "\\": r"\textbackslash{}"})
 _MINUS = re.compile(r"(?<![\w.])-(?=[\d.])")
 
 
@@ -45,6 +46,11 @@ def to_latex(table: pd.DataFrame) -> str:
         index=False, escape=True, longtable=len(flat) > 40, float_format="%.2f", na_rep="–"
     )
     return _MINUS.sub("−", latex).translate(_SIGNS)
+
+
+def latex_text(text: str) -> str:
+    """Escapes a text for LaTeX."""
+    return text.translate(_SPECIAL).translate(_SIGNS)
 
 
 def _cell(value: object) -> object:

@@ -9,7 +9,7 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from vrag_kit.plotting.style import DARK, PALETTE, new_figure
+from vrag_kit.plotting.old_style import DARK, PALETTE, new_figure
 
 _WIDTH = 0.8
 _COLUMNS = 3

@@ -11,8 +11,8 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
-from vrag_kit.plotting.panels import MARKERS, dodge, has_failures
-from vrag_kit.plotting.style import DARK, model_colors, new_figure
+from vrag_kit.plotting.old_panels import MARKERS, dodge, has_failures
+from vrag_kit.plotting.old_style import DARK, model_colors, new_figure
 
 _ROW = 0.34  # inches of a line of one arm
 _BOUNDS = ["value", "ci_low", "ci_high"]

@@ -1,90 +1,62 @@
-"""The style of all figures: a colour-blind-safe palette, and the same colour for the same model
-everywhere.
-"""
+"""The style of all figures: the width of a journal's column or page, one colour for one role."""
 
 from __future__ import annotations
 
-import hashlib
 import json
-from collections.abc import Iterable, Sequence
+import textwrap
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
 from pathlib import Path
-from typing import Any, Literal
+from types import MappingProxyType
+from typing import Any
 
 import matplotlib.pyplot as plt
 import numpy as np
-from cycler import cycler
-from matplotlib.colors import to_hex, to_rgb
+from matplotlib.artist import Artist
 from matplotlib.figure import Figure
+from matplotlib.font_manager import FontProperties
+from matplotlib.textpath import TextPath
 
-PALETTE = (
-    "#0072B2",
-    "#D55E00",
-    "#009E73",
-    "#CC79A7",
-    "#E69F00",
-    "#56B4E9",
-    "#7A5195",
-    "#8C6D31",
-    "#332288",
-    "#EE3377",
-    "#999933",
-    "#44AA99",
-    "#882255",
-    "#117733",
-    "#AA4499",
-    "#661100",
+from vrag_kit.analysis.report_tables import SETTING_NAMES
+
+COLUMN, PAGE = 89 / 25.4, 183 / 25.4
+"""Widths of a journal's column and page, in inches; no figure is higher than `TALLEST`."""
+TALLEST = 170 / 25.4
+SMALL = 7.0
+"""The size of the smallest text, in pt."""
+FEW = 15
+"""Means of fewer cases have thin intervals."""
+DARK, GREY, LIGHT = "#3B3B3B", "#8A8A8A", "#D4D4D4"
+REPORTED = "#8A8A8A"
+"""A paper's numbers, drawn beside ours."""
+MODEL = (
+    *("#1F6FB4", "#C8501E", "#4DAF7C", "#B8448E"),
+    *("#F2C14E", "#8BD3F7", "#332288", "#661100"),
 )
-"""Okabe and Ito's colours, then others for long legends, the last ones for models without a fixed
-place. Further colours are darker, then lighter ones of these.
+"""Models, retrievers and other series: any two stay apart for the colour-blind (a distance of at
+least 0.11 in OKLab, seen with deuteranopia).
 """
-GREY = "#8A8A8A"
-DARK = "#3B3B3B"
-CLUE = "#009E73"
-SETTING_MARKERS = {"zero_shot": "o", "gt_clue": "^", "non_clue": "X"}
-"""Setting → its fixed marker, whichever others are drawn."""
-REFERENCES = {"random order": GREY, "perfect order": DARK}
-_LOOK: dict[str, Any] = {  # matplotlib's settings have values of many types
-    "figure.dpi": 110,
-    "svg.fonttype": "none",
-    "font.family": "DejaVu Sans",
-    "font.size": 12,
-    "text.color": ".15",
-    "axes.axisbelow": True,
-    "axes.edgecolor": ".8",
-    "axes.labelcolor": ".15",
-    "axes.labelsize": 12,
-    "axes.linewidth": 1.25,
-    "axes.spines.top": False,
-    "axes.spines.right": False,
-    "axes.titlesize": 11,
-    "axes.titleweight": "bold",
-    "axes.grid": True,
-    "grid.color": "#E6E6E6",
-    "grid.linewidth": 1,
-    "legend.fontsize": 11,
-    "legend.frameon": False,
-    "legend.title_fontsize": 12,
-    "lines.solid_capstyle": "round",
-    "patch.edgecolor": "w",
-    "patch.force_edgecolor": True,
-    "xtick.bottom": False,
-    "xtick.color": ".15",
-    "xtick.labelsize": 11,
-    "xtick.major.size": 6,
-    "xtick.major.width": 1.25,
-    "xtick.minor.size": 4,
-    "xtick.minor.width": 1,
-    "ytick.left": False,
-    "ytick.color": ".15",
-    "ytick.labelsize": 11,
-    "ytick.major.size": 6,
-    "ytick.major.width": 1.25,
-    "ytick.minor.size": 4,
-    "ytick.minor.width": 1,
+SETTING = {
+    "zero_shot": "#3B3B3B",
+    "gt_clue": "#4DAF7C",
+    "non_clue": "#C8501E",
+    "top_k": "#1F6FB4",
+    "one_in_k": "#F2C14E",
 }
-"""The look, as matplotlib's settings: seaborn's white grid, written out so that a figure does
-not wait for seaborn.
+OUTCOME = {
+    "correct": "#1F6FB4",
+    "partial": "#8BD3F7",
+    "incorrect": "#C8501E",
+    "missing": "#D4D4D4",
+    "failed": "#FFFFFF",
+}
+"""What became of an answer; "missing" is an abstention, "failed" an answer that was not judged."""
+EVIDENCE = {"gold": "#2E8B57", "other": "#8A8A8A"}
+"""Frames of images that show the answer, and of others."""
+REFERENCES = {"random order": GREY, "perfect order": DARK}
+MARKERS = ("o", "s", "^", "D", "v", "P")
+"""Markers of the values of a second column, in order; "X" is only irrelevant evidence, and a
+hollow point only a mean that lacks answers.
 """
 METRIC_NAMES = {
     "recall": "Recall",
@@ -93,36 +65,138 @@ METRIC_NAMES = {
     "hit": "Hit rate",
     "hit_count": "Hit count",
 }
+_LOOK: dict[str, Any] = {  # matplotlib's settings have values of many types
+    "figure.dpi": 120,
+    "figure.constrained_layout.h_pad": 0.05,
+    "svg.fonttype": "none",
+    "font.family": "DejaVu Sans",
+    "font.size": 8,
+    "axes.labelsize": 8,
+    "axes.titlesize": 8,
+    "axes.titlelocation": "left",
+    "axes.titleweight": "bold",
+    "axes.linewidth": 0.8,
+    "axes.edgecolor": "0.6",
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "grid.color": "0.92",
+    "grid.linewidth": 0.7,
+    "legend.fontsize": 7.5,
+    "legend.frameon": False,
+    "xtick.labelsize": 7.5,
+    "ytick.labelsize": 7.5,
+    "xtick.major.pad": 2,
+    "ytick.major.pad": 2,
+}
+
+
+def use_style() -> None:
+    """Sets the style of all figures drawn from here on: seaborn's white grid, at a page's size."""
+    import seaborn as sns  # imported here: tables need no figures
+
+    sns.set_theme(context="paper", style="whitegrid", palette=MODEL, rc=_LOOK)
+
+
+def new_figure(
+    rows: int = 1,
+    columns: int = 1,
+    *,
+    height: float,
+    width: float = PAGE,
+    **grid: Any,  # matplotlib's subplots has options of many types
+) -> tuple[Figure, np.ndarray]:
+    """Creates a figure in the kit's style, `width` × `height` in inches, and its axes, shape
+    (rows, columns). `grid` are options of `matplotlib.pyplot.subplots`, such as `sharey`.
+
+    It is closed in pyplot: a notebook then shows it once, where it is the value of a cell.
+    """
+    use_style()
+    size = (width, min(height, TALLEST))
+    figure, axes = plt.subplots(
+        rows, columns, figsize=size, layout="constrained", squeeze=False, **grid
+    )
+    plt.close(figure)
+    return figure, axes
+
+
+def set_caption(figure: Figure, title: str, caption: str, handles: Sequence[Artist] = ()) -> None:
+    """Puts a title above the figure, at the left and wrapped to its width, and below it the legend
+    of `handles`, if any. The title and the caption, which is not drawn, are the figure's label
+    (`get_label`), one below the other.
+    """
+    look = {"weight": "bold", "size": 9}
+    shown = fit(title, figure.get_figwidth() - 0.15, 9)
+    if handles:
+        columns = min(len(handles), 4)
+        figure.legend(
+            handles=handles, title=shown, loc="outside upper left", ncols=columns,
+            title_fontproperties=look, alignment="left",
+        )  # fmt: skip
+    else:
+        figure.suptitle(shown, x=0.01, ha="left", fontproperties=look)
+    figure.set_label(f"{title}\n{' '.join(caption.split())}")
+
+
+def fit(text: str, inches: float, size: float = SMALL) -> str:
+    """Wraps a text of `size` pt to a width in inches."""
+    bold = FontProperties(family="DejaVu Sans", weight="bold", size=size)
+    lines = []
+    for line in text.splitlines() or [""]:
+        drawn = float(TextPath((0, 0), line or " ", prop=bold).get_extents().width) / 72
+        letters = max(8, int(len(line) * inches / max(drawn, 0.01)))
+        lines += textwrap.wrap(line, letters, break_on_hyphens=False) or [""]
+    return "\n".join(lines)
+
+
+def display_name(value: object, names: Mapping[str, str] = MappingProxyType({})) -> str:
+    """The text by which a figure calls a value: that of `names`, else a setting's own name, else
+    the value with blanks for underscores.
+    """
+    raw = str(value)
+    return names.get(raw) or SETTING_NAMES.get(raw) or raw.replace("_", " ")
+
+
+def count_label(counts: Iterable[float], unit: str = "") -> str:
+    """The n of a row or panel, as in "n = 374 questions"; of several, each once, in their order."""
+    each = dict.fromkeys(f"{int(n):,}" for n in counts if n == n)
+    return f"n = {' / '.join(each) or 0}{unit and f' {unit}'}"
+
+
+def series_colors(column: str, values: Sequence[str]) -> dict[str, str]:
+    """The colours of the values of a column: those of `SETTING` or `OUTCOME` if all are of these,
+    else those of models.
+    """
+    for roles in (SETTING, OUTCOME):
+        if values and set(values) <= set(roles):
+            return {value: roles[value] for value in values}
+    return model_colors(values)
 
 
 def model_colors(models: Iterable[str]) -> dict[str, str]:
     """The colours of the models, retrievers or reference orders that share a panel, all
     different.
 
-    A name in some `colors.json` of the kit (a paper's models, the demo's) has that place in the
-    palette everywhere. Any other has a place that none of these has, in any panel: the one that a
-    hash of its name gives, or if another in the panel has it, the next that is free; darker and
-    lighter colours come last.
+    A name in some `colors.json` of the kit (a paper's models, the demo's) has that place in `MODEL`
+    everywhere unless another of the panel took it; any other has the next that is free. Of more
+    names than `MODEL` has colours, all have their own from a wheel of hues.
     """
-    names, places = list(dict.fromkeys(map(str, models))), named_colors()
-    chosen = {name: places[name] for name in names if name in places}
-    rings = 3 + len(names) // len(PALETTE)
-    free = [place for place in range(rings * len(PALETTE)) if place not in set(places.values())]
-    nearest = [place for place in free if place < len(PALETTE)]
-    taken = set(chosen.values())
-    for name in names:
-        if name in REFERENCES or name in chosen:
-            continue
-        first = hashlib.sha256(name.encode()).digest()[0] % len(nearest)
-        wheel = [*nearest[first:], *nearest[:first], *free[len(nearest) :]]
-        chosen[name] = next(place for place in wheel if place not in taken)
-        taken.add(chosen[name])
-    return {name: REFERENCES.get(name) or palette_color(chosen[name]) for name in names}
+    names = [name for name in dict.fromkeys(map(str, models)) if name not in REFERENCES]
+    if len(names) > len(MODEL):
+        import seaborn as sns
+
+        return dict(zip(names, sns.husl_palette(len(names)).as_hex(), strict=True)) | REFERENCES
+    places = named_colors()
+    chosen: dict[str, int] = {}
+    for name in sorted(names, key=lambda name: name not in places):
+        free = [place for place in range(len(MODEL)) if place not in chosen.values()]
+        wanted = places.get(name, free[0])
+        chosen[name] = wanted if wanted in free else free[0]
+    return {name: MODEL[chosen[name]] for name in names} | REFERENCES
 
 
 @cache
 def named_colors() -> dict[str, int]:
-    """The names with a fixed place in the palette, from 0, as in the files `colors.json` of papers
+    """The names with a fixed place in `MODEL`, from 0, as in the files `colors.json` of papers
     and of the demo.
     """
     places: dict[str, int] = {}
@@ -130,53 +204,3 @@ def named_colors() -> dict[str, int]:
     for file in sorted([*kit.glob("*/colors.json"), *kit.glob("papers/*/colors.json")]):
         places |= json.loads(file.read_text(encoding="utf-8"))
     return places
-
-
-def palette_color(place: int) -> str:
-    """The colour at a place in the palette, from 0. Past its end the colours repeat, darker and
-    lighter by turns, and never quite the same.
-    """
-    ring, at = divmod(place, len(PALETTE))
-    if ring == 0:
-        return PALETTE[at]
-    toward = 0.0 if ring % 2 else 1.0
-    share = 1 - 0.6 ** ((ring + 1) // 2)
-    mixed = np.array(to_rgb(PALETTE[at])) * (1 - share) + share * toward
-    return str(to_hex((mixed[0], mixed[1], mixed[2]))).upper()
-
-
-def new_figure(
-    rows: int,
-    columns: int,
-    size: tuple[float, float],
-    *,
-    sharey: bool | Literal["row"] = False,
-    width_ratios: Sequence[float] | None = None,
-) -> tuple[Figure, np.ndarray]:
-    """Creates a figure of `size` inches in the kit's style, and its axes, shape (rows, columns).
-
-    It is closed in pyplot: a notebook then shows it once, where it is the value of a cell.
-    """
-    use_style()
-    figure, axes = plt.subplots(
-        rows,
-        columns,
-        figsize=size,
-        layout="constrained",
-        squeeze=False,
-        sharey=sharey,
-        width_ratios=width_ratios,
-    )
-    plt.close(figure)
-    return figure, axes
-
-
-def grid_shape(panels: int) -> tuple[int, int]:
-    """The rows and columns of a grid of panels: side by side, from four on in two columns."""
-    columns = panels if panels < 4 else 2
-    return -(-panels // columns), columns
-
-
-def use_style() -> None:
-    """Sets the style of all figures drawn from here on."""
-    plt.style.use({**_LOOK, "axes.prop_cycle": cycler(color=PALETTE)})

@@ -14,9 +14,9 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
 from vrag_kit.plotting.answering import panel_title
-from vrag_kit.plotting.panels import Mark, draw_means, interval_note
+from vrag_kit.plotting.old_panels import Mark, draw_means, interval_note
+from vrag_kit.plotting.old_style import CLUE, DARK, PALETTE, model_colors, new_figure
 from vrag_kit.plotting.retrieval import draw_document_image
-from vrag_kit.plotting.style import CLUE, DARK, PALETTE, model_colors, new_figure
 from vrag_kit.types import Benchmark, Context
 
 _MARKS = {"original": "o", "counterfactual": "s", "none": "X"}

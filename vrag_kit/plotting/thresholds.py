@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
-from vrag_kit.plotting.style import DARK, PALETTE, new_figure
+from vrag_kit.plotting.old_style import DARK, PALETTE, new_figure
 
 _LINES = {"precision": "precision", "recall": "recall", "f1": "F1"}
 

@@ -13,7 +13,7 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
 from vrag_kit.plotting.answering import panel_title
-from vrag_kit.plotting.panels import (
+from vrag_kit.plotting.old_panels import (
     Mark,
     dodge,
     draw_categories,
@@ -23,13 +23,13 @@ from vrag_kit.plotting.panels import (
     numeric_axis,
     percent_limits,
 )
-from vrag_kit.plotting.style import DARK, grid_shape, model_colors, new_figure
+from vrag_kit.plotting.old_style import DARK, grid_shape, model_colors, new_figure
 
 _STYLES: tuple[tuple[Literal["-", "--", ":"], str], ...] = (("-", "o"), ("--", "s"), (":", "^"))
 """Line and marker of each variant."""
 
 
-def line_plot(
+def old_lines(
     sources: Mapping[str, pd.DataFrame],
     variants: Mapping[str, str],
     *,

@@ -1,6 +1,6 @@
 """The Field Guide: invented species, drawn, stored and read exactly like the real benchmark."""
 
-from vrag_kit.synthetic.data_card import data_card_note
+from vrag_kit.synthetic.data_card import data_card_note, synthetic_mark
 from vrag_kit.synthetic.visual_rag.counterfactual import (
     counterfactual_benchmark,
     with_contradicting_images,
@@ -14,6 +14,7 @@ __all__ = [
     "counterfactual_benchmark",
     "data_card_note",
     "generate_field_guide",
+    "synthetic_mark",
     "with_contradicting_images",
     "with_counterfactual_clues",
 ]

@@ -23,13 +23,21 @@ def data_card_note(about: str | Mapping[str, Any] | Sequence[Any], text: str) ->
     `about` is the value of a notebook's parameter: data, a model, a retriever, a file of
     labels, or a list of such, of which one is enough.
     """
-    several = isinstance(about, Sequence) and not isinstance(about, str)
-    if not any(_ours(each) for each in (about if several else [about])):
+    if not synthetic_mark(about):
         return None
     from IPython.display import Markdown
 
     note = f"**About the Field Guide.** {cleandoc(text)}"
     return Markdown(note)  # type: ignore[no-untyped-call]  # IPython has no types
+
+
+def synthetic_mark(about: str | Mapping[str, Any] | Sequence[Any]) -> str:
+    """The mark of figures drawn from `about` (as in `data_card_note`): "synthetic data" if it names
+    an edition of the Field Guide or something made for it, else "".
+    """
+    several = isinstance(about, Sequence) and not isinstance(about, str)
+    ours = any(_ours(each) for each in (about if several else [about]))
+    return "synthetic data" if ours else ""
 
 
 def _ours(named: object) -> bool:

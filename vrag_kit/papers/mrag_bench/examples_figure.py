@@ -12,8 +12,8 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from vrag_kit.papers.mrag_bench.turned import SETTINGS, scores_by_setting
+from vrag_kit.plotting.old_style import CLUE, GREY, new_figure
 from vrag_kit.plotting.retrieval import ASKED, draw_image
-from vrag_kit.plotting.style import CLUE, GREY, new_figure
 from vrag_kit.types import Benchmark, Query
 
 _WIDTH = 26  # letters of a line below a picture

@@ -12,7 +12,7 @@ from vrag_kit.analysis.report_tables import format_p
 from vrag_kit.papers.mrag_bench.found_and_right import retrieval_accuracy_correlations
 from vrag_kit.papers.mrag_bench.results import OVERALL
 from vrag_kit.papers.mrag_bench.retrieval import has_inserted_gold, is_evaluated_retriever
-from vrag_kit.plotting.style import model_colors, new_figure
+from vrag_kit.plotting.old_style import model_colors, new_figure
 from vrag_kit.retrieval.encoders.base import QUERY_PARTS
 
 _X, _Y = "retrieval_score", "accuracy"

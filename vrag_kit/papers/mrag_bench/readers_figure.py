@@ -13,8 +13,8 @@ from matplotlib.figure import Figure
 from vrag_kit.papers.mrag_bench.labelled_choices import ANOTHER, AS_LABELLED, NO_LETTER
 from vrag_kit.papers.mrag_bench.official_scorer import ScorerOutcome
 from vrag_kit.papers.mrag_bench.readers import READINGS, RIGHT, WRONG
-from vrag_kit.plotting.panels import Mark, dodge, draw_means
-from vrag_kit.plotting.style import DARK, PALETTE, model_colors, new_figure
+from vrag_kit.plotting.old_panels import Mark, dodge, draw_means
+from vrag_kit.plotting.old_style import DARK, PALETTE, model_colors, new_figure
 
 _PALE, _PALER = "#B8B8B8", "#DDDDDD"
 _OUTCOMES = {  # what became of an answer → its colour

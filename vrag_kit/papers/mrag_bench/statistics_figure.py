@@ -8,7 +8,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from vrag_kit.papers.mrag_bench.results import CHANCE, OVERALL
-from vrag_kit.plotting.style import DARK, GREY, PALETTE, new_figure
+from vrag_kit.plotting.old_style import DARK, GREY, PALETTE, new_figure
 from vrag_kit.types import Benchmark
 
 _TITLES = {

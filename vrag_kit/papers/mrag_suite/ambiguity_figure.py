@@ -6,8 +6,8 @@ import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
-from vrag_kit.plotting.panels import dodge
-from vrag_kit.plotting.style import DARK, PALETTE, new_figure
+from vrag_kit.plotting.old_panels import dodge
+from vrag_kit.plotting.old_style import DARK, PALETTE, new_figure
 
 
 def flag_rates_figure(flags: pd.DataFrame) -> Figure:

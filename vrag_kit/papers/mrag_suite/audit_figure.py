@@ -9,7 +9,7 @@ from matplotlib.figure import Figure
 
 from vrag_kit.papers import audit_figure as shared
 from vrag_kit.papers.audit import contradictions
-from vrag_kit.plotting.style import DARK, GREY, PALETTE, new_figure
+from vrag_kit.plotting.old_style import DARK, GREY, PALETTE, new_figure
 
 _SHORT = {
     "gt_plus_distractors": "GPD",

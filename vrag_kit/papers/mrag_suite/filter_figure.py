@@ -7,7 +7,7 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from vrag_kit.papers.mrag_suite.filter import EASY, KNOWN, VERBATIM
-from vrag_kit.plotting.style import DARK, GREY, PALETTE, new_figure
+from vrag_kit.plotting.old_style import DARK, GREY, PALETTE, new_figure
 
 _PARTS = {
     "n_kept": ("kept", PALETTE[0]),

@@ -10,8 +10,8 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from vrag_kit.papers.mrag_suite.hybrid import ALL
-from vrag_kit.plotting.panels import dodge
-from vrag_kit.plotting.style import DARK, REFERENCES, model_colors, new_figure
+from vrag_kit.plotting.old_panels import dodge
+from vrag_kit.plotting.old_style import DARK, REFERENCES, model_colors, new_figure
 
 _KINDS = {"image": "images", "text": "texts"}
 Line = tuple[str, str]

@@ -13,8 +13,8 @@ from vrag_kit.analysis.strata import ALL
 from vrag_kit.papers.mrag_suite.datasets import metric_label
 from vrag_kit.papers.mrag_suite.modes import ABSTENTION, ARMS
 from vrag_kit.plotting.answering import panel_title
-from vrag_kit.plotting.panels import draw_categories, interval_note, wrap_title
-from vrag_kit.plotting.style import model_colors, new_figure
+from vrag_kit.plotting.old_panels import draw_categories, interval_note, wrap_title
+from vrag_kit.plotting.old_style import model_colors, new_figure
 
 _COLUMNS = 4
 

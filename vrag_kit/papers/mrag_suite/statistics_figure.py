@@ -10,8 +10,8 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from vrag_kit.plotting.old_style import CLUE, DARK, GREY, PALETTE, new_figure
 from vrag_kit.plotting.retrieval import draw_image
-from vrag_kit.plotting.style import CLUE, DARK, GREY, PALETTE, new_figure
 from vrag_kit.types import Benchmark, Document, Query
 
 _PANELS = {  # metric → (title, unit, whether the axis is logarithmic)

@@ -11,7 +11,7 @@ from matplotlib.figure import Figure
 
 from vrag_kit.papers.mrag_suite.datasets import metric_label
 from vrag_kit.papers.mrag_suite.sweep import HELD_OUT, SELECTION
-from vrag_kit.plotting.style import GREY, PALETTE, new_figure
+from vrag_kit.plotting.old_style import GREY, PALETTE, new_figure
 
 _LOOKS = {SELECTION: (GREY, "o", "selection split"), HELD_OUT: (PALETTE[0], "s", "held-out split")}
 

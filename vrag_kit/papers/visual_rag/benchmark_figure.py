@@ -6,7 +6,7 @@ import pandas as pd
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
-from vrag_kit.plotting.style import DARK, PALETTE, new_figure
+from vrag_kit.plotting.old_style import DARK, PALETTE, new_figure
 
 
 def benchmark_figure(shares: pd.DataFrame, queries: pd.DataFrame, name: str) -> Figure:

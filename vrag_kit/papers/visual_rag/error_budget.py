@@ -18,8 +18,8 @@ from vrag_kit.analysis.means import per_query
 from vrag_kit.errors import VragError
 from vrag_kit.judging.scale import Scale, scale_of
 from vrag_kit.plotting.answering import panel_title
-from vrag_kit.plotting.panels import wrap_title
-from vrag_kit.plotting.style import DARK, PALETTE, new_figure
+from vrag_kit.plotting.old_panels import wrap_title
+from vrag_kit.plotting.old_style import DARK, PALETTE, new_figure
 from vrag_kit.tables import require_columns
 from vrag_kit.types import Benchmark
 

@@ -11,8 +11,8 @@ from matplotlib.figure import Figure
 
 from vrag_kit.analysis.means import ARM, column_means
 from vrag_kit.judging.scale import SHARES, Scale, scale_of
+from vrag_kit.plotting.old_style import CLUE, GREY, new_figure
 from vrag_kit.plotting.retrieval import draw_document_image
-from vrag_kit.plotting.style import CLUE, GREY, new_figure
 from vrag_kit.tables import require_columns
 from vrag_kit.types import Benchmark, ordered
 

@@ -1,0 +1,165 @@
+"""Figures of composition: outcomes as stacked bars, confusion matrices, and tables as heat maps."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+import pandas as pd
+from matplotlib.figure import Figure
+from matplotlib.patches import Patch
+
+from vrag_kit.plotting.panels import NO_NAMES, Names
+from vrag_kit.plotting.style import (
+    DARK,
+    PAGE,
+    SMALL,
+    count_label,
+    display_name,
+    fit,
+    new_figure,
+    series_colors,
+    set_caption,
+)
+
+
+def outcome_bars(
+    shares: pd.DataFrame,
+    *,
+    rows: str | Sequence[str],
+    outcomes: Mapping[str, str],
+    colors: Mapping[str, str] | None = None,
+    panels: str = "",
+    names: Names = NO_NAMES,
+    beside: str = "",
+    xlabel: str = "Answers (%)",
+    width: float = PAGE,
+    title: str = "",
+    caption: str = "",
+) -> Figure:
+    """Draws a stacked bar for each value of `rows`: the shares, in percent, of the `outcomes`
+    (value of the column metric → its name), in their order; a panel for each value of `panels`.
+
+    `beside` names the metric whose mean and interval are written at the end of each bar. The
+    colours are `series_colors` of the outcomes unless given. `shares` has one row for each bar and
+    metric.
+    """
+    keys = [rows] if isinstance(rows, str) else list(rows)
+    found = list(dict.fromkeys(shares[panels].astype(str))) if panels else [""]
+    bars = list(shares[keys].drop_duplicates().itertuples(index=False, name=None))
+    figure, axes = new_figure(
+        1, len(found), width=width, height=0.24 * len(bars) + 1.0, sharey=True, sharex=True
+    )
+    colors = colors or series_colors("metric", list(outcomes))
+    for name, axis in zip(found, axes[0], strict=True):
+        panel = shares[shares[panels].astype(str) == name] if panels else shares
+        for at, bar in enumerate(bars):
+            mine = panel[(panel[keys] == list(bar)).all(axis=1)].set_index("metric")
+            start = 0.0
+            for outcome in [each for each in outcomes if each in mine.index]:
+                share = float(mine["value"].astype(float)[outcome])
+                axis.barh(at, share, left=start, height=0.7, color=colors[outcome], linewidth=0)
+                start += share
+            if beside in mine.index:
+                value, low, high = mine.loc[beside, ["value", "ci_low", "ci_high"]]
+                text = f"{value:.0f} [{low:.0f}, {high:.0f}]".replace("-", "−")
+                axis.text(101, at, text, va="center", fontsize=SMALL, color=DARK)
+        heads = [display_name(name, names) if panels else "", count_label(panel["n"].unique())]
+        axis.set_title(" · ".join(filter(None, heads)))
+        axis.set(xlim=(0, 100), ylim=(len(bars) - 0.4, -0.6))
+        axis.grid(visible=False)
+    labels = [" · ".join(display_name(part, names) for part in bar) for bar in bars]
+    axes[0][0].set_yticks(range(len(bars)), [fit(label, 1.7, 7.5) for label in labels])
+    figure.supxlabel(xlabel, fontsize=8)
+    handles = [Patch(color=colors[outcome], label=name) for outcome, name in outcomes.items()]
+    if beside:
+        caption += f" At the end of a bar: {outcomes.get(beside, beside)}, 95 % interval."
+    set_caption(figure, title, caption, handles)
+    return figure
+
+
+def confusion_plot(
+    matrices: Mapping[str, pd.DataFrame],
+    *,
+    truth: str,
+    predicted: str,
+    unit: str = "answers",
+    width: float = PAGE,
+    title: str = "",
+    caption: str = "",
+) -> Figure:
+    """Draws confusion matrices (title → counts, true labels as rows) side by side, three in a row:
+    each cell has its count, and is shaded by its share of its row.
+    """
+    across = min(3, len(matrices))
+    down = -(-len(matrices) // across)
+    figure, axes = new_figure(down, across, width=width, height=2.1 * down + 0.5)
+    for axis in axes.flat[len(matrices) :]:
+        axis.remove()
+    for axis, (name, matrix) in zip(axes.flat, matrices.items(), strict=False):
+        counts = matrix.to_numpy(float)
+        shares = counts / np.maximum(counts.sum(axis=1, keepdims=True), 1)
+        axis.imshow(shares, cmap="Blues", vmin=0, vmax=1.3, aspect="auto")
+        for (row, column), count in np.ndenumerate(counts):
+            axis.text(column, row, f"{count:,.0f}", ha="center", va="center", fontsize=8)
+        axis.set_title(fit(f"{name} · n = {counts.sum():,.0f} {unit}", width / across - 0.5, 8))
+        axis.set_xticks(range(matrix.shape[1]), [display_name(each) for each in matrix.columns])
+        axis.set_yticks(range(matrix.shape[0]), [display_name(each) for each in matrix.index])
+        axis.grid(visible=False)
+    figure.supxlabel(predicted, fontsize=8)
+    figure.supylabel(truth, fontsize=8)
+    set_caption(figure, title, f"{caption} Shade: share of the row.")
+    return figure
+
+
+def heat_table(
+    table: pd.DataFrame,
+    *,
+    rows: str | Sequence[str],
+    columns: str | Sequence[str],
+    names: Names = NO_NAMES,
+    limits: tuple[float, float] = (0, 100),
+    width: float = PAGE,
+    title: str = "",
+    caption: str = "",
+) -> Figure:
+    """Draws a table of means as a heat map: a cell has its value and half the width of its
+    interval; one without a value is blank. Differences (limits around 0) are bold where their
+    interval excludes 0.
+    """
+    import seaborn as sns  # imported here: tables need no figures
+
+    keys = [[each] if isinstance(each, str) else list(each) for each in (rows, columns)]
+    down, across = (table[key].astype(str).agg(" · ".join, axis=1) for key in keys)
+    flat = table.assign(row=down, column=across)
+    shape = list(dict.fromkeys(down)), list(dict.fromkeys(across))
+    mean, low, high = (
+        flat.pivot(index="row", columns="column", values=name)
+        .reindex(index=shape[0], columns=shape[1])
+        .to_numpy(float)
+        for name in ("value", "ci_low", "ci_high")
+    )
+    figure, axes = new_figure(width=width, height=0.3 * len(shape[0]) + 1.2)
+    axis = axes[0][0]
+    around = limits[0] < 0
+    cmap = sns.diverging_palette(30, 250, as_cmap=True) if around else "Blues"
+    darkest = limits[1] if around else 1.4 * limits[1]  # text stays readable on dark cells
+    sns.heatmap(mean, ax=axis, cmap=cmap, vmin=limits[0], vmax=darkest, cbar=False, linewidths=1)
+    for at, value in np.ndenumerate(mean):
+        if np.isfinite(value):
+            half = (high[at] - low[at]) / 2
+            words = f"{value:.0f} ± {half:.0f}" if np.isfinite(half) else f"{value:.0f}"
+            text = axis.text(at[1] + 0.5, at[0] + 0.5, words.replace("-", "−"))
+            text.set(ha="center", va="center", fontsize=SMALL)
+            text.set_fontweight("bold" if around and not low[at] <= 0 <= high[at] else "normal")
+    room = (width - 1.6) / len(shape[1])
+    labels = [
+        [" · ".join(display_name(part, names) for part in each.split(" · ")) for each in side]
+        for side in shape
+    ]
+    axis.set_xticklabels([fit(label, room, 7.5) for label in labels[1]], rotation=0)
+    axis.set_yticklabels(labels[0], rotation=0)
+    axis.set(xlabel="", ylabel="")
+    cells = "Cells: mean ± half of the 95 % interval; blank: undefined."
+    set_caption(figure, title, f"{caption} {cells}")
+    return figure
