@@ -5,7 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-
 from figure_rules import broken_rules
 
 FIGURES = Path(__file__).parents[1] / "figures"

@@ -141,10 +141,10 @@ def fit(text: str, inches: float, size: float = SMALL) -> str:
     """Wraps a text of `size` pt to a width in inches."""
     bold = FontProperties(family="DejaVu Sans", weight="bold", size=size)
     lines = []
-    for line in text.splitlines() or [""]:
-        drawn = float(TextPath((0, 0), line or " ", prop=bold).get_extents().width) / 72
-        letters = max(8, int(len(line) * inches / max(drawn, 0.01)))
-        lines += textwrap.wrap(line, letters, break_on_hyphens=False) or [""]
+    for line in filter(str.strip, text.splitlines()):
+        drawn = float(TextPath((0, 0), line, prop=bold).get_extents().width) / 72
+        letters = max(8, int(len(line) * inches / drawn))
+        lines += textwrap.wrap(line, letters, break_on_hyphens=False)
     return "\n".join(lines)
 
 
@@ -180,18 +180,19 @@ def model_colors(models: Iterable[str]) -> dict[str, str]:
     everywhere unless another of the panel took it; any other has the next that is free. Of more
     names than `MODEL` has colours, all have their own from a wheel of hues.
     """
-    names = [name for name in dict.fromkeys(map(str, models)) if name not in REFERENCES]
+    every = list(dict.fromkeys(map(str, models)))
+    names = [name for name in every if name not in REFERENCES]
+    places, palette = named_colors(), list(MODEL)
     if len(names) > len(MODEL):
         import seaborn as sns
 
-        return dict(zip(names, sns.husl_palette(len(names)).as_hex(), strict=True)) | REFERENCES
-    places = named_colors()
-    chosen: dict[str, int] = {}
+        places, palette = {}, sns.husl_palette(len(names)).as_hex()
+    colors = dict(REFERENCES)
     for name in sorted(names, key=lambda name: name not in places):
-        free = [place for place in range(len(MODEL)) if place not in chosen.values()]
-        wanted = places.get(name, free[0])
-        chosen[name] = wanted if wanted in free else free[0]
-    return {name: MODEL[chosen[name]] for name in names} | REFERENCES
+        free = [color for color in palette if color not in colors.values()]
+        wanted = palette[places[name]] if name in places else free[0]
+        colors[name] = wanted if wanted in free else free[0]
+    return {name: colors[name] for name in every}
 
 
 @cache

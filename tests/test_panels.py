@@ -1,0 +1,245 @@
+"""Figures of means draw every number where it belongs, and say what they draw."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from itertools import combinations
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from figure_rules import broken_rules
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from matplotlib.colors import to_rgb
+from matplotlib.figure import Figure
+
+from vrag_kit.plotting import (
+    confusion_plot,
+    forest_plot,
+    heat_table,
+    line_plot,
+    outcome_bars,
+    point_plot,
+    save_figure,
+)
+from vrag_kit.plotting.style import MODEL, OUTCOME, PAGE, SETTING
+
+# Machado et al. (2009), deuteranopia; Ottosson (2020), OKLab.
+DEUTERANOPIA = np.array(
+    [
+        [0.367322, 0.860646, -0.227968],
+        [0.280085, 0.672501, 0.047413],
+        [-0.011820, 0.042940, 0.968881],
+    ]
+)
+LMS = np.array(
+    [
+        [0.4122214708, 0.5363325363, 0.0514459929],
+        [0.2119034982, 0.6806995451, 0.1073969566],
+        [0.0883024619, 0.2817188376, 0.6299787005],
+    ]
+)
+LAB = np.array(
+    [
+        [0.2104542553, 0.7936177850, -0.0040720468],
+        [1.9779984951, -2.4285922050, 0.4505937099],
+        [0.0259040371, 0.7827717662, -0.8086757660],
+    ]
+)
+
+
+def seen(color: str) -> np.ndarray:
+    """A colour as seen with deuteranopia, in OKLab."""
+    rgb = np.array(to_rgb(color))
+    linear = np.where(rgb <= 0.04045, rgb / 12.92, ((rgb + 0.055) / 1.055) ** 2.4)
+    return LAB @ np.cbrt(LMS @ np.clip(DEUTERANOPIA @ linear, 0, 1))
+
+
+def means(**columns: object) -> pd.DataFrame:
+    """Two models in two settings over k = 1, 5, 20: no two means are equal."""
+    rows = [
+        {"model": model, "setting": setting, "k": k, "metric": "accuracy", "n": 81, "n_failed": 0}
+        for model in ("field-guide-vlm-few", "another")
+        for setting in ("top_k", "one_in_k")
+        for k in (1, 5, 20)
+    ]
+    table = pd.DataFrame(rows)
+    table["value"] = 20.0 + 5 * np.arange(len(table))
+    table["ci_low"], table["ci_high"] = table["value"] - 7, table["value"] + 6
+    return table.assign(**columns)
+
+
+def drawn(figure: Figure, *, flat: bool = False) -> list[float]:
+    """The means that a figure's points show, rounded."""
+    lines = [line for axis in figure.axes for line in axis.lines if line.get_marker() in "os^D"]
+    values = [line.get_xdata() if flat else line.get_ydata() for line in lines]
+    return sorted(round(float(value), 6) for each in values for value in each)
+
+
+LINES = {"x": "k", "xlabel": "images shown, k", "ylabel": "Accuracy (%)", "panels": "setting"}
+PLOTS: dict[str, Callable[..., Figure]] = {
+    "line_plot": lambda table, **more: line_plot(table, **{**LINES, **more}),
+    "point_plot": lambda table, **more: point_plot(
+        table, **{"x": "k", "ylabel": "Accuracy (%)", "panels": "setting", **more}
+    ),
+    "forest_plot": lambda table, **more: forest_plot(
+        table, **{"rows": "k", "xlabel": "Accuracy (%)", "panels": "setting", **more}
+    ),
+}
+
+
+@pytest.mark.parametrize("plot", PLOTS)
+def test_every_mean_is_drawn_once_with_its_interval(plot: str) -> None:
+    figure = PLOTS[plot](means())
+    flat = plot == "forest_plot"
+    assert drawn(figure, flat=flat) == sorted(means()["value"])
+    bars = [
+        sorted(float(end) for end in segment[:, 0 if flat else 1])
+        for axis in figure.axes
+        for lines in axis.collections
+        for segment in lines.get_segments()
+    ]
+    assert sorted(map(tuple, bars)) == sorted(
+        zip(means()["ci_low"], means()["ci_high"], strict=True)
+    )
+
+
+@pytest.mark.parametrize("plot", PLOTS)
+def test_a_point_is_hollow_where_answers_failed_and_the_caption_says_only_what_is_drawn(
+    plot: str,
+) -> None:
+    whole = PLOTS[plot](means())
+    assert whole.get_label().strip() == "Bars: 95 % intervals." or "n: " in whole.get_label()
+    table = means(n=14, n_failed=[1] + [0] * 11, bound_low=10.0, bound_high=90.0)
+    figure = PLOTS[plot](table)
+    hollow = [
+        line
+        for axis in figure.axes
+        for line in axis.lines
+        if line.get_marker() in "os^D" and line.get_markerfacecolor() == "white"
+    ]
+    values = [line.get_xdata() if plot == "forest_plot" else line.get_ydata() for line in hollow]
+    assert [list(each) for each in values] == [[20.0]]
+    assert "Hollow" in figure.get_label()
+    assert "n below 15" in figure.get_label()
+
+
+def test_a_difference_names_both_operands_and_a_mean_needs_an_axis() -> None:
+    differences = means().query("setting == 'top_k'").assign(baseline="zero_shot")
+    (axis,) = forest_plot(differences, rows="k", panels="setting").axes
+    assert axis.get_title(loc="left") == "top-k − zero-shot (no image)"
+    figure = forest_plot(differences, rows="k")
+    assert figure.get_supxlabel() == ("Accuracy, top-k − zero-shot (no image) (percentage points)")
+    with pytest.raises(ValueError, match=r"baseline.*xlabel"):
+        forest_plot(means(), rows="k")
+
+
+def test_the_rows_of_a_forest_have_their_n_under_the_heading_of_their_group() -> None:
+    table = means(n=[15, 15, 15, 90, 90, 90] * 2)
+    figure = forest_plot(table, rows=["setting", "k"], xlabel="Accuracy (%)")
+    labels = [text.get_text() for text in figure.axes[0].get_yticklabels()]
+    assert labels == [
+        *("top-k", "1 (n = 15)", "5 (n = 15)", "20 (n = 15)"),
+        *("1-in-k", "1 (n = 90)", "5 (n = 90)", "20 (n = 90)"),
+    ]
+
+
+def test_a_point_outside_a_fixed_axis_is_an_arrow_at_its_edge() -> None:
+    table = means().query("model == 'another' and setting == 'top_k'")
+    (axis,) = line_plot(table, **LINES, limits=(0, 52)).axes  # 50, 55, 60
+    arrows = [
+        line for line in axis.lines if line.get_marker() == "^" and len(line.get_xdata()) == 2
+    ]
+    assert [list(line.get_ydata()) for line in arrows] == [[52, 52]]
+
+
+def test_levels_are_lines_named_at_the_right_and_reported_means_grey_ones() -> None:
+    levels = means().query("k == 1").assign(setting=["zero_shot", "gt_clue"] * 2)
+    reported = means().query("model == 'another'").drop(columns=["ci_low", "ci_high"])
+    figure = line_plot(
+        means(),
+        **{**LINES, "panels": "model", "color": "setting"},
+        levels=levels,
+        reported=reported,
+    )
+    named = [text.get_text() for axis in figure.axes for text in axis.texts]
+    assert sorted(named) == ["clue (1 image)"] * 2 + ["zero-shot (no image)"] * 2
+    legend = [text.get_text() for text in figure.legends[0].get_texts()]
+    assert legend == ["top-k", "1-in-k", "reported (the paper's data)"]
+
+
+@pytest.mark.parametrize("roles", [MODEL, SETTING.values(), OUTCOME.values()])
+def test_colours_of_a_panel_stay_apart_with_deuteranopia(roles: tuple[str, ...]) -> None:
+    for one, other in combinations(roles, 2):
+        assert float(np.linalg.norm(seen(one) - seen(other))) >= 0.08, (one, other)
+
+
+names = st.text("abcdefgh ", min_size=1, max_size=40).filter(str.strip)
+
+
+@settings(max_examples=8, deadline=None)
+@given(st.lists(names, min_size=3, max_size=3, unique_by=str.strip), st.data())
+def test_no_names_however_long_break_the_rules_of_a_figure(
+    tmp_path_factory: pytest.TempPathFactory, three: list[str], data: st.DataObject
+) -> None:
+    plot = data.draw(st.sampled_from(sorted(PLOTS)))
+    table = means(setting=[three[0], three[1]] * 6, model=[three[2], "m"] * 6)
+    figure = PLOTS[plot](table, title="What was found")
+    folder = tmp_path_factory.mktemp("figures")
+    save_figure(figure, folder, "x", table, mark="synthetic data")
+    assert broken_rules(folder / "x.svg") == []
+
+
+def test_a_figure_has_its_title_caption_and_mark_in_its_svg_and_for_latex(tmp_path: Path) -> None:
+    figure = line_plot(means(), **LINES, title="A & B differ", caption="Mean of 5 %.")
+    save_figure(figure, tmp_path, "x", means(), mark="synthetic data")
+    drawing = (tmp_path / "x.svg").read_text(encoding="utf-8")
+    assert "<title>A &amp; B differ</title>" in drawing
+    assert "<desc>Mean of 5 %. Bars: 95 % intervals.</desc>" in drawing
+    assert ">synthetic data</text>" in drawing
+    latex = (tmp_path / "x.caption.tex").read_text(encoding="utf-8")
+    assert latex == "A \\& B differ. Mean of 5 \\%. Bars: 95 \\% intervals.\n"
+    assert math.isclose(figure.get_figwidth(), PAGE)
+
+
+def test_bars_of_outcomes_fill_their_shares_and_name_the_mean_at_their_end() -> None:
+    shares = pd.DataFrame(
+        {
+            "setting": ["zero_shot"] * 4,
+            "metric": ["correct", "missing", "incorrect", "truthfulness"],
+            "value": [50.0, 20.0, 30.0, 20.0],
+            "ci_low": [40.0, 10.0, 20.0, 5.0],
+            "ci_high": [60.0, 30.0, 40.0, 35.0],
+            "n": 240,
+        }
+    )
+    outcomes = {"correct": "correct", "missing": "missing", "incorrect": "incorrect"}
+    (axis,) = outcome_bars(shares, rows="setting", outcomes=outcomes, beside="truthfulness").axes
+    assert [(bar.get_x(), bar.get_width()) for bar in axis.patches] == [(0, 50), (50, 20), (70, 30)]
+    assert [text.get_text() for text in axis.texts] == ["20 [5, 35]"]
+    assert axis.get_title(loc="left") == "n = 240"
+
+
+def test_a_confusion_matrix_shows_counts_and_shades_shares_of_their_row() -> None:
+    matrix = pd.DataFrame([[21, 7], [0, 400]], index=["yes", "no"], columns=["yes", "no"])
+    (axis,) = confusion_plot({"judge": matrix}, truth="human", predicted="judge").axes
+    assert [text.get_text() for text in axis.texts] == ["21", "7", "0", "400"]
+    np.testing.assert_allclose(axis.images[0].get_array(), [[0.75, 0.25], [0.0, 1.0]])
+
+
+def test_a_table_of_differences_is_bold_where_the_interval_excludes_0() -> None:
+    table = (
+        means()
+        .query("model == 'another' and k < 20")
+        .assign(
+            value=[12.0, -3.0, 0.0, np.nan],
+            ci_low=[2.0, -9.0, 0.0, np.nan],
+            ci_high=[22.0, 3.0, 0, np.nan],
+        )
+    )
+    (axis,) = heat_table(table, rows="setting", columns="k", limits=(-50, 50)).axes
+    written = {text.get_text(): text.get_fontweight() for text in axis.texts}
+    assert written == {"12 ± 10": "bold", "−3 ± 6": "normal", "0 ± 0": "normal"}
