@@ -56,5 +56,3 @@ def test_a_model_has_the_color_that_it_has_elsewhere_and_no_other_of_the_paper_h
     for name, others in SAME.items():
         for other in others:
             assert model_colors([other])[other] == printed[name]
-    demo = model_colors(["field-guide-vlm-few", "field-guide-vlm-many"])
-    assert not set(demo.values()) & set(printed.values())

@@ -38,8 +38,8 @@ def shows(axis: Axes, benchmark: Benchmark) -> bool:
 def test_a_contact_sheet_begins_with_the_picture_that_is_asked_about(pictured: Benchmark) -> None:
     (query_id,) = pictured.queries
     figure = contact_sheet(pictured, query_id)
-    clues = min(4, len(pictured.relevant(query_id)))
-    assert titles(figure) == ["asked about", *["clue"] * clues, *["non-clue"] * 8]
+    gold = min(4, len(pictured.relevant(query_id)))
+    assert titles(figure) == ["the question's\nimage", *["gold"] * gold]
     assert shows(figure.axes[0], pictured)
 
 
@@ -52,10 +52,10 @@ def test_what_was_found_stands_beside_the_picture_that_is_asked_about(
     shallow = make_run([(query_id, clue, 1.0)])
     runs = {"deep": make_run([(query_id, clue, 1.0), (query_id, other, 0.5)]), "shallow": shallow}
     runs["nothing"] = make_run([])
-    found = ["rank 1 · clue", "rank 2", "rank 1 · clue"]
+    found = ["rank 1 · gold", "rank 2", "rank 1 · gold"]
     figure = retrieved_images(pictured, query_id, runs, k=2)
-    assert titles(figure) == ["asked about", *found]
+    assert titles(figure) == ["the question's image", *found]
     assert shows(figure.axes[0], pictured)
     assert titles(retrieved_images(guide, query_id, runs, k=2)) == found
     labels = [axis.get_ylabel() for axis in figure.axes if axis.get_ylabel()]
-    assert labels == ["deep", "shallow", "nothing"]
+    assert labels == ["question", "deep", "shallow", "nothing"]

@@ -103,10 +103,11 @@ def save_figure(
         figure.set_layout_engine("constrained", rect=(0, 0.15 / figure.get_figheight(), 1, 1))
     title, _, caption = str(figure.get_label()).partition("\n")
     picture, drawing = io.BytesIO(), io.StringIO()
+    box = None if figure.get_layout_engine() else "tight"  # a layout of ours has its exact size
+    named = {"Date": None, "Creator": None, "Title": title or name}
     with mpl.rc_context({"svg.hashsalt": "vrag_kit", "savefig.dpi": 200}):
-        figure.savefig(picture, format="png", metadata={"Software": None})
-        named = {"Date": None, "Creator": None, "Title": title}
-        figure.savefig(drawing, format="svg", metadata=named)
+        figure.savefig(picture, format="png", bbox_inches=box, metadata={"Software": None})
+        figure.savefig(drawing, format="svg", bbox_inches=box, metadata=named)
     described = f"</title>\n <desc>{escape(caption)}</desc>"
     drawn = _steady(drawing.getvalue()).replace("</title>", described, 1)
     lines = "\n".join(line.rstrip() for line in drawn.splitlines()) + "\n"
