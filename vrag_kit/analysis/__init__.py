@@ -21,6 +21,7 @@ from vrag_kit.analysis.prediction_powered import judge_bias_check as judge_bias_
 from vrag_kit.analysis.report_tables import add_clue_position as add_clue_position
 from vrag_kit.analysis.report_tables import ci_cells as ci_cells
 from vrag_kit.analysis.report_tables import differences_table as differences_table
+from vrag_kit.analysis.report_tables import finding as finding
 from vrag_kit.analysis.report_tables import report_table as report_table
 from vrag_kit.analysis.report_tables import settings_table as settings_table
 from vrag_kit.analysis.results import add_questions as add_questions

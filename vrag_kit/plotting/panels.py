@@ -263,8 +263,8 @@ def forest_plot(
             some = _of_series(mine, color, style, values)
             draw_interval(axis, _places(some, keys, places) + shift, some, look, flat=True)
         axis.axvline(0, color=DARK, linewidth=0.8, zorder=1)
-        title = display_name(name, names) if panels else ""
-        axis.set_title(fit(_operands(mine, panels, names, title), (width - 1.8) / len(axes), 8))
+        head = display_name(name, names) if panels else ""
+        axis.set_title(fit(_operands(mine, panels, names, head), (width - 1.8) / len(axes), 8))
         axis.set_ylim(len(lines) - 0.4, -0.6)
         axis.grid(visible=False, axis="y")
     first = next(iter(axes.values()))

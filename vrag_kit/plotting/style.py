@@ -121,9 +121,10 @@ def new_figure(
 
 def set_caption(figure: Figure, title: str, caption: str, handles: Sequence[Artist] = ()) -> None:
     """Puts a title above the figure, at the left and wrapped to its width, and below it the legend
-    of `handles`, if any. The title and the caption, which is not drawn, are the figure's label
-    (`get_label`), one below the other.
+    of `handles`, if any. The title, which begins with a capital, and the caption, which is not
+    drawn, are the figure's label (`get_label`), one below the other.
     """
+    title = title[:1].upper() + title[1:]
     look = {"weight": "bold", "size": 9}
     shown = fit(title, figure.get_figwidth() - 0.15, 9)
     if handles:
