@@ -136,7 +136,8 @@ def line_plot(
     bands, named at the right (by a column `level`, else by `color`). They and `reported` (a
     paper's means, thin grey lines, one for each value of `color`) are drawn in the panel that they
     name, or in all if they have no column `panels`. `limits` are of the y axis: a point outside is
-    an arrow at the edge. `height` is that of a row of panels, in inches; `unit` is what n counts.
+    an arrow at the edge; an axis that reaches below 0 has a line there. `height` is that of a row of
+    panels, in inches; `unit` is what n counts.
     """
     figure, axes = _panels(table, panels, names, width, height, unit)
     looks = _looks(table, color, style, names, ["-", "--", ":"])
@@ -162,6 +163,8 @@ def line_plot(
     _label_axes(figure, xlabel, ylabel)
     next(iter(axes.values())).set_ylim(*limits)
     for axis in axes.values():
+        if axis.get_ylim()[0] < 0:
+            axis.axhline(0, color=DARK, linewidth=0.8, zorder=1)
         _draw_beyond(axis, flat=False)
     handles = _handles(looks, names, reported)
     set_caption(figure, title, f"{caption} {interval_note([table, levels])}".strip(), handles)
