@@ -220,7 +220,7 @@ def test_bars_of_outcomes_fill_their_shares_and_name_the_mean_at_their_end() -> 
     (axis,) = outcome_bars(shares, rows="setting", outcomes=outcomes, beside="truthfulness").axes
     assert [(bar.get_x(), bar.get_width()) for bar in axis.patches] == [(0, 50), (50, 20), (70, 30)]
     assert [text.get_text() for text in axis.texts] == ["20 [5, 35]"]
-    assert axis.get_title(loc="left") == "n = 240"
+    assert axis.get_title(loc="left") == "n = 240 answers"
 
 
 def test_a_confusion_matrix_shows_counts_and_shades_shares_of_their_row() -> None:

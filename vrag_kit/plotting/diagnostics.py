@@ -19,6 +19,7 @@ from vrag_kit.plotting.style import (
     fit,
     new_figure,
     series_colors,
+    set_axes_height,
     set_caption,
 )
 
@@ -33,6 +34,7 @@ def outcome_bars(
     names: Names = NO_NAMES,
     beside: str = "",
     xlabel: str = "Answers (%)",
+    unit: str = "answers",
     width: float = PAGE,
     title: str = "",
     caption: str = "",
@@ -47,9 +49,8 @@ def outcome_bars(
     keys = [rows] if isinstance(rows, str) else list(rows)
     found = list(dict.fromkeys(shares[panels].astype(str))) if panels else [""]
     bars = list(shares[keys].drop_duplicates().itertuples(index=False, name=None))
-    figure, axes = new_figure(
-        1, len(found), width=width, height=0.24 * len(bars) + 1.0, sharey=True, sharex=True
-    )
+    height = 0.24 * len(bars) + 1.0
+    figure, axes = new_figure(1, len(found), width=width, height=height, sharey=True, sharex=True)
     colors = colors or series_colors("metric", list(outcomes))
     for name, axis in zip(found, axes[0], strict=True):
         panel = shares[shares[panels].astype(str) == name] if panels else shares
@@ -64,17 +65,23 @@ def outcome_bars(
                 value, low, high = mine.loc[beside, ["value", "ci_low", "ci_high"]]
                 text = f"{value:.0f} [{low:.0f}, {high:.0f}]".replace("-", "−")
                 axis.text(101, at, text, va="center", fontsize=SMALL, color=DARK)
-        heads = [display_name(name, names) if panels else "", count_label(panel["n"].unique())]
+        heads = [
+            display_name(name, names) if panels else "",
+            count_label(panel["n"].unique(), unit),
+        ]
         axis.set_title(" · ".join(filter(None, heads)))
         axis.set(xlim=(0, 100), ylim=(len(bars) - 0.4, -0.6))
         axis.grid(visible=False)
     labels = [" · ".join(display_name(part, names) for part in bar) for bar in bars]
-    axes[0][0].set_yticks(range(len(bars)), [fit(label, 1.7, 7.5) for label in labels])
+    labels = [fit(label, 1.7, 7.5) for label in labels]
+    axes[0][0].set_yticks(range(len(bars)), labels)
     figure.supxlabel(xlabel, fontsize=8)
     handles = [Patch(color=colors[outcome], label=name) for outcome, name in outcomes.items()]
     if beside:
         caption += f" At the end of a bar: {outcomes.get(beside, beside)}, 95 % interval."
     set_caption(figure, title, caption, handles)
+    lines = max(1 + label.count("\n") for label in labels)
+    set_axes_height(figure, axes[0][0], (0.12 + 0.12 * lines) * len(bars))
     return figure
 
 

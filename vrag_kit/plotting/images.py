@@ -70,9 +70,12 @@ def document_tile(benchmark: Benchmark, query_id: str, doc_id: str, title: str =
 
 
 def question_images(queries: Mapping[str, Query], *, title: str = "", caption: str = "") -> Figure:
-    """Draws the image of each query (title → query), with the question below, four in a row."""
+    """Draws the image of each query (title → query), with the question below, at most four
+    in a row.
+    """
     tiles = [Tile(query.image, name, query.text) for name, query in queries.items()]
-    rows = {" " * place: tiles[place : place + 4] for place in range(0, len(tiles), 4)}
+    across = 3 if len(tiles) in (3, 5, 6, 9) else 4
+    rows = {" " * place: tiles[place : place + across] for place in range(0, len(tiles), across)}
     return image_grid(rows, title=title, caption=caption)
 
 

@@ -30,6 +30,7 @@ from vrag_kit.plotting.style import (
     fit,
     new_figure,
     series_colors,
+    set_axes_height,
     set_caption,
 )
 
@@ -254,9 +255,10 @@ def forest_plot(
     keys = [rows] if isinstance(rows, str) else list(rows)
     looks = _looks(table, color, style, names)
     lines = _rows(table, keys, names)
-    heights = sum(max(0.16, 0.085 * len(looks) + 0.05) if line else 0.2 for line, _ in lines)
+    tallest = 0.03 + 0.13 * max(1 + label.count("\n") for _, label in lines)
+    high = sum(max(tallest, 0.085 * len(looks) + 0.05) if line else 0.2 for line, _ in lines)
     count = len(_order(table, panels, names)) if panels else 1
-    figure, axes = _panels(table, panels, names, width, heights + 0.15, "", wrap=max(3, count))
+    figure, axes = _panels(table, panels, names, width, high, "", wrap=max(3, count))
     places = {line: place for place, (line, _) in enumerate(lines) if line}
     for name, axis in axes.items():
         mine, shown = _in_panel(table, panels, name), _in_panel(reported, panels, name)
@@ -281,6 +283,7 @@ def forest_plot(
     handles = _handles(looks, names, reported, "|")
     counted = f" n: {unit}." if unit else ""
     set_caption(figure, title, f"{caption} {interval_note([table])}{counted}".strip(), handles)
+    set_axes_height(figure, first, high)
     return figure
 
 

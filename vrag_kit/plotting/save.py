@@ -100,7 +100,8 @@ def save_figure(
     folder = Path(folder)
     if mark:
         figure.text(0.995, 0.003, mark, ha="right", va="bottom", fontsize=SMALL, color=GREY)
-        figure.set_layout_engine("constrained", rect=(0, 0.15 / figure.get_figheight(), 1, 1))
+        below = 0 if figure.get_supxlabel() else 0.15 / figure.get_figheight()
+        figure.set_layout_engine("constrained", rect=(0, below, 1, 1 - below))
     title, _, caption = str(figure.get_label()).partition("\n")
     picture, drawing = io.BytesIO(), io.StringIO()
     box = None if figure.get_layout_engine() else "tight"  # a layout of ours has its exact size

@@ -13,6 +13,7 @@ from typing import Any
 import matplotlib.pyplot as plt
 import numpy as np
 from matplotlib.artist import Artist
+from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.font_manager import FontProperties
 from matplotlib.textpath import TextPath
@@ -136,6 +137,13 @@ def set_caption(figure: Figure, title: str, caption: str, handles: Sequence[Arti
     else:
         figure.suptitle(shown, x=0.01, ha="left", fontproperties=look)
     figure.set_label(f"{title}\n{' '.join(caption.split())}")
+
+
+def set_axes_height(figure: Figure, axis: Axes, inches: float) -> None:
+    """Sets the height of a figure, at most `TALLEST`, so that `axis` is `inches` high."""
+    figure.draw_without_rendering()
+    missing = inches - axis.get_window_extent().height / figure.dpi
+    figure.set_figheight(min(TALLEST, figure.get_figheight() + missing))
 
 
 def fit(text: str, inches: float, size: float = SMALL) -> str:
