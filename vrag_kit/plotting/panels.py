@@ -137,7 +137,7 @@ def line_plot(
     bands, named at the right (by a column `level`, else by `color`). They and `reported` (a
     paper's means, thin grey lines, one for each value of `color`) are drawn in the panel that they
     name, or in all if they have no column `panels`. `limits` are of the y axis: a point outside is
-    an arrow at the edge; an axis that reaches below 0 has a line there. `height` is that of a row of
+    an arrow at the edge; where the axis reaches below 0, 0 is a line. `height` is that of a row of
     panels, in inches; `unit` is what n counts.
     """
     figure, axes = _panels(table, panels, names, width, height, unit)

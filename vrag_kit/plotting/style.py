@@ -149,11 +149,18 @@ def set_axes_height(figure: Figure, axis: Axes, inches: float) -> None:
 def fit(text: str, inches: float, size: float = SMALL) -> str:
     """Wraps a text of `size` pt to a width in inches."""
     bold = FontProperties(family="DejaVu Sans", weight="bold", size=size)
+
+    def drawn(line: str) -> float:
+        return float(TextPath((0, 0), line, prop=bold).get_extents().width) / 72
+
     lines = []
     for line in filter(str.strip, text.splitlines()):
-        drawn = float(TextPath((0, 0), line, prop=bold).get_extents().width) / 72
-        letters = max(8, int(len(line) * inches / drawn))
-        lines += textwrap.wrap(line, letters, break_on_hyphens=False)
+        letters = max(8, int(len(line) * inches / drawn(line)))  # of a line of usual letters
+        wrapped = textwrap.wrap(line, letters, break_on_hyphens=False)
+        while letters > 8 and any(drawn(each) > inches for each in wrapped):
+            letters -= 1
+            wrapped = textwrap.wrap(line, letters, break_on_hyphens=False)
+        lines += wrapped
     return "\n".join(lines)
 
 
