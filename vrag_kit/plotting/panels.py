@@ -107,7 +107,7 @@ def has_failures(means: pd.DataFrame) -> np.ndarray:
 
 def dodge(count: int, room: float = _DODGE) -> np.ndarray:
     """The offsets of `count` marks that share a room."""
-    return room / count * (np.arange(count) - (count - 1) / 2)
+    return room / max(count, 1) * (np.arange(count) - (count - 1) / 2)
 
 
 def line_plot(
@@ -255,7 +255,7 @@ def forest_plot(
     keys = [rows] if isinstance(rows, str) else list(rows)
     looks = _looks(table, color, style, names)
     lines = _rows(table, keys, names)
-    tallest = 0.03 + 0.13 * max(1 + label.count("\n") for _, label in lines)
+    tallest = 0.03 + 0.13 * max((1 + label.count("\n") for _, label in lines), default=1)
     high = sum(max(tallest, 0.085 * len(looks) + 0.05) if line else 0.2 for line, _ in lines)
     count = len(_order(table, panels, names)) if panels else 1
     figure, axes = _panels(table, panels, names, width, high, "", wrap=max(3, count))
