@@ -106,7 +106,7 @@ def confusion_plot(
     for axis, (name, matrix) in zip(axes.flat, matrices.items(), strict=False):
         counts = matrix.to_numpy(float)
         shares = counts / np.maximum(counts.sum(axis=1, keepdims=True), 1)
-        axis.imshow(shares, cmap="Blues", vmin=0, vmax=1.3, aspect="auto")
+        axis.imshow(shares, cmap="Blues", vmin=0, vmax=1.8, aspect="auto")
         for (row, column), count in np.ndenumerate(counts):
             axis.text(column, row, f"{count:,.0f}", ha="center", va="center", fontsize=8)
         axis.set_title(fit(f"{name} · n = {counts.sum():,.0f} {unit}", width / across - 0.5, 8))
