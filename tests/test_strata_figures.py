@@ -20,7 +20,6 @@ from vrag_kit.plotting import (
     accuracy_figure,
     baseline_figure,
     caption_retrieval_figure,
-    curve_panels,
     gcue_figure,
     old_lines,
     retriever_figure,
@@ -178,15 +177,6 @@ def captioned() -> pd.DataFrame:
         lambda guide: baseline_figure({"mine": over_k(), "others": over_k()}),
         lambda guide: baseline_figure({"mine": over_k().query("model in @MODELS[2:4]")}),
         lambda guide: caption_retrieval_figure({"mine": captioned(), "others": captioned()}, guide),
-        lambda guide: curve_panels(
-            {
-                str(n): over_k().rename(columns={"model": "series"}).assign(printed=False)
-                for n in range(4)
-            },
-            guide,
-            ylabel="y",
-            xlabel="x",
-        ),
         lambda guide: rouge_figure(
             {"mine": pd.concat([over_k().assign(metric=name) for name in ("accuracy", "rouge")])}
         ),

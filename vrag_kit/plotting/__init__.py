@@ -11,8 +11,6 @@ from vrag_kit.plotting.claims import (
     claims_figure,
     corrected_claims_figure,
 )
-from vrag_kit.plotting.classes import class_metrics_figure
-from vrag_kit.plotting.curves import curve_panels
 from vrag_kit.plotting.detection import detection_figure
 from vrag_kit.plotting.diagnostics import confusion_plot, heat_table, outcome_bars
 from vrag_kit.plotting.differences import old_forest
@@ -25,11 +23,8 @@ from vrag_kit.plotting.retrieval import retriever_figure
 from vrag_kit.plotting.rouge import rouge_figure
 from vrag_kit.plotting.save import save_figure, show_figure
 from vrag_kit.plotting.save_table import save_table, to_latex
-from vrag_kit.plotting.shares import label_share_figure
-from vrag_kit.plotting.slices import slice_forest_plot
 from vrag_kit.plotting.style import model_colors
 from vrag_kit.plotting.swaps import counterfactual_images, outcome_shares_figure
-from vrag_kit.plotting.thresholds import threshold_figure
 from vrag_kit.plotting.variants import old_lines
 
 __all__ = [
@@ -39,13 +34,11 @@ __all__ = [
     "caption_retrieval_figure",
     "checker_confusion_figure",
     "claims_figure",
-    "class_metrics_figure",
     "concat_sources",
     "confusion_plot",
     "contact_sheet",
     "corrected_claims_figure",
     "counterfactual_images",
-    "curve_panels",
     "detection_figure",
     "distractor_cost_figure",
     "forest_plot",
@@ -53,7 +46,6 @@ __all__ = [
     "gcue_figure",
     "heat_table",
     "image_grid",
-    "label_share_figure",
     "line_plot",
     "model_colors",
     "old_forest",
@@ -71,7 +63,5 @@ __all__ = [
     "save_table",
     "score_matrix",
     "show_figure",
-    "slice_forest_plot",
-    "threshold_figure",
     "to_latex",
 ]

@@ -7,6 +7,17 @@ from vrag_kit.papers.crag_mm.abstention import READINGS, with_abstention_rules
 from vrag_kit.papers.crag_mm.audit import audit, early_stop_rates, published_tables
 from vrag_kit.papers.crag_mm.audit_figure import audit_figure
 from vrag_kit.papers.crag_mm.early_stop import early_stopping
+from vrag_kit.papers.crag_mm.figures import (
+    COUNTED,
+    OF_IMAGES,
+    extremes,
+    headline,
+    model_rows,
+    of_models,
+    on_each_model,
+    outcome_figure,
+    threshold_figure,
+)
 from vrag_kit.papers.crag_mm.found_entities import (
     entity_retrieval_shares,
     entity_retrieval_status,
@@ -38,7 +49,11 @@ from vrag_kit.papers.crag_mm.printed import (
 )
 from vrag_kit.papers.crag_mm.prompts import PROMPT_SETS
 from vrag_kit.papers.crag_mm.recall import (
+    BY_IMAGE,
+    BY_IMAGE_CUTOFFS,
     CROPPED,
+    CURVES,
+    PUBLISHED_LINES,
     WHOLE,
     WITH_MARGIN,
     image_recall,
@@ -72,6 +87,7 @@ from vrag_kit.papers.crag_mm.statements import (
     statements_table,
 )
 from vrag_kit.papers.crag_mm.statistics import (
+    LABEL_NAMES,
     annotation_coverage,
     describe,
     distribution,
@@ -91,14 +107,21 @@ from vrag_kit.papers.crag_mm.verdicts import read_json, read_result
 from vrag_kit.papers.statements import show_statements
 
 __all__ = [
+    "BY_IMAGE",
+    "BY_IMAGE_CUTOFFS",
     "COMPARED",
+    "COUNTED",
     "CROPPED",
+    "CURVES",
+    "LABEL_NAMES",
     "LOW_LESS_NORMAL",
     "NEEDS_HISTORY",
     "NEEDS_LESS_ALONE",
+    "OF_IMAGES",
     "ORACLES",
     "PARTS",
     "PROMPT_SETS",
+    "PUBLISHED_LINES",
     "READINGS",
     "STATEMENTS",
     "STEPS",
@@ -121,18 +144,24 @@ __all__ = [
     "entity_retrieval_status",
     "evaluate_judge",
     "example_per_quality",
+    "extremes",
     "gains_by_slice",
+    "headline",
     "image_recall",
     "index_coverage",
     "judge_by_abstention_rule",
     "judge_test_set",
     "judge_validation",
     "load_truthfulness_judge",
+    "model_rows",
     "needs_history",
+    "of_models",
+    "on_each_model",
     "open_conversation_config",
     "open_search_pipeline",
     "open_services",
     "oracle_pipelines",
+    "outcome_figure",
     "page_relevance",
     "possible_denominators",
     "published_range",
@@ -151,6 +180,7 @@ __all__ = [
     "slice_contrast",
     "slice_labels",
     "statements_table",
+    "threshold_figure",
     "truthfulness_budget",
     "truthfulness_by_all_slices",
     "truthfulness_by_slice",

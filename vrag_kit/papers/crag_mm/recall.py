@@ -17,7 +17,22 @@ from vrag_kit.types import Benchmark, Query, ordered
 
 IMAGE_CUTOFFS = (1, 5, 10, 15, 20, 25, 30)
 WEB_CUTOFFS = (5, 10, 15, 20, 25, 30, 35, 40, 45, 50)
+BY_IMAGE_CUTOFFS = (1, 10, 30)
 _PAGES = "answer hit rate"
+_ENTITY = "entity hit rate, image search (Figure 3)"
+CURVES = {
+    _ENTITY: "image search",
+    f"{_PAGES}, original query (Figure 3)": "web search, original query",
+    f"{_PAGES}, reference query (Figure 3)": "web search, reference query",
+}
+BY_IMAGE = {
+    "whole image, by image type (Figure 7)": "image type",
+    "whole image, by image quality": "image quality",
+}
+"""The panels of `recall_panels` → their names: curves over k, and rows of images."""
+PUBLISHED_LINES = (
+    "Reported, upper line first: marked region and whole image; full pages and snippets."
+)
 WHOLE, CROPPED = "whole image", "marked region"
 WITH_MARGIN = "region with margin"
 """The annotated region with a margin around it (ours)."""
@@ -94,17 +109,18 @@ def recall_means(values: pd.DataFrame, by: Sequence[str]) -> pd.DataFrame:
 
 
 def recall_panels(images: pd.DataFrame, web: pd.DataFrame) -> dict[str, pd.DataFrame]:
-    """Maps panel titles to lines over k, ours and the published ones (`printed` true), for
-    `plotting.curve_panels`. Panels: whole images and annotated regions, image types, image
-    qualities, and pages.
+    """Maps panel titles to lines over k, ours and the published ones (`printed` true): those of
+    `CURVES` and `BY_IMAGE`.
     """
     paper = published("crag_mm", ["figure03_curves", "figure07"])
     paper = paper.rename(columns={"setting": "series"}).assign(printed=True)
     whole = images[images["setting"] == WHOLE]
     ours = {
-        "entity hit rate, image search (Figure 3)": _lines(images, "setting"),
-        "whole image, by image type (Figure 7)": _lines(whole, "image_type"),
-        "whole image, by image quality": _lines(whole, "image_quality"),
+        _ENTITY: _lines(images, "setting"),
+        **{
+            panel: _lines(whole, column)
+            for panel, column in zip(BY_IMAGE, ("image_type", "image_quality"), strict=True)
+        },
     }
     for asked, part in web.groupby("asked", sort=False):
         ours[f"{_PAGES}, {asked} (Figure 3)"] = _lines(part, "setting")

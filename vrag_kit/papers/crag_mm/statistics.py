@@ -14,6 +14,17 @@ from vrag_kit.types import Benchmark, Query
 SINGLE = "single questions"
 MULTI = "conversations"
 IMAGES = "images"
+LABEL_NAMES = {
+    SINGLE: SINGLE,
+    MULTI: "conversations and their turns",
+    "image_quality": "image quality",
+    "image_type": "image type",
+    "domain": "domain",
+    "query_category": "question type",
+    "dynamism": "dynamism",
+    "turns": "turns per conversation",
+}
+"""What figures call the populations and facets of `distribution`, in their order."""
 KINDS = ("egocentric", "non-egocentric")
 _LABELS = ("domain", "query_category", "dynamism", "image_quality")
 MEAN_TURNS = 4.9
