@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -39,28 +40,15 @@ def outcome_figure(
     shares: pd.DataFrame,
     row: str,
     *,
-    beside: str,
     unit: str,
-    panels: str = "",
-    names: Names = NO_NAMES,
-    title: str = "",
+    **options: Any,  # those of `outcome_bars` have values of many types
 ) -> Figure:
     """Draws `outcome_bars` of correct, missing and hallucinated answers, in percent: a bar for each
-    value of the column `row`. `unit` is what n counts; the rest is as there.
+    value of the column `row`. `unit` is what n counts; `options` are beside, panels, names, title.
     """
-    return outcome_bars(
-        shares,
-        rows=model_rows(shares, row),
-        outcomes=_OUTCOMES,
-        colors=_COLORS,
-        xlabel=f"{unit.capitalize()} (%)",
-        beside=beside,
-        unit=unit,
-        panels=panels,
-        names=names,
-        title=title,
-        caption=of_models(shares),
-    )
+    options |= {"outcomes": _OUTCOMES, "colors": _COLORS, "caption": of_models(shares)}
+    rows, xlabel = model_rows(shares, row), f"{unit.capitalize()} (%)"
+    return outcome_bars(shares, rows=rows, xlabel=xlabel, unit=unit, **options)
 
 
 def of_models(table: pd.DataFrame) -> str:
