@@ -95,7 +95,9 @@ def threshold_figure(curve: pd.DataFrame, chosen: Mapping[str, float], n: int) -
     name, used = next(iter(known.items()))
     lines = curve.iloc[::5].melt("threshold", ["precision", "recall", "f1"], var_name="metric")
     at = 100 * curve[np.isclose(curve["threshold"], used)][["precision", "recall"]]
-    numbers = " and ".join(f"{value:.0f} % {metric}" for metric, value in at.mean().items())
+    numbers = " and ".join(
+        f"{value:.0f} % {metric}" for metric, value in at.mean().dropna().items()
+    )
     figure = line_plot(
         lines.assign(value=100 * lines["value"], n=n),
         x="threshold",
@@ -105,7 +107,7 @@ def threshold_figure(curve: pd.DataFrame, chosen: Mapping[str, float], n: int) -
         names={"precision": "precision", "recall": "recall", "f1": "F1"},
         unit="images",
         width=COLUMN,
-        title=f"The threshold {name}, {used:.2f}, has {numbers}",
+        title=f"The threshold {name}, {used:.2f}, has {numbers or 'no images with an entity'}",
         caption="Dashed: " + ", ".join(f"{each} ({value:.2f})" for each, value in known.items()),
     )
     for value in known.values():
