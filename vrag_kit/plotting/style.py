@@ -127,7 +127,7 @@ def set_caption(figure: Figure, title: str, caption: str, handles: Sequence[Arti
     """
     title = title[:1].upper() + title[1:]
     look = {"weight": "bold", "size": 9}
-    shown = fit(title, figure.get_figwidth() - 0.15, 9)
+    shown = fit(title, figure.get_figwidth() - 0.3, 9)
     if handles:
         columns = min(len(handles), 4)
         figure.legend(
