@@ -115,8 +115,12 @@ def test_one_question_of_each_scenario_is_shown_with_its_pictures(drawn: Benchma
     assert scenarios[:3] == ["angle", "partial", "scope"]
     assert len(set(scenarios)) == 9
     assert chosen[2] == odd
-    figure = paper.examples_figure(drawn, judged, chosen[:3], "m")
-    assert "←: the right option" in figure.get_supxlabel()
-    words = figure.axes[8].get_xlabel()
-    assert "✓ alone\n✓ GT\n✗ retrieved" in words
-    assert sum(len(axis.images) for axis in figure.axes) == 9
+    figure = paper.examples_figure(drawn, judged, chosen[:3], "m", "Finding")
+    card = figure.axes[2]
+    words = {text.get_text(): text.get_weight() for text in card.texts}
+    assert {"✓ no examples", "✓ gold", "✗ retrieved"} <= set(words)
+    query = drawn.queries[odd]
+    right = f"({query.metadata['letter']}) {query.answers[0]}"
+    bold = [text for text, weight in words.items() if weight == "bold" and text[0] == "("]
+    assert bold == [right]
+    assert len(card.images) == 3

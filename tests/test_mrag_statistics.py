@@ -72,14 +72,7 @@ def test_a_label_is_spelt_as_imagenets_and_a_name_as_people_write_it() -> None:
     assert {copy.queries["1"].choices for copy in copies} == {("M", "N", "H", "B")}
 
 
-TITLES = {
-    "original": "Original options",
-    "normalised": "Normalised options",
-    "planted": "Format cue planted",
-}
-
-
-def test_the_figure_has_a_panel_for_each_spelling_and_the_table_a_column(
+def test_the_figure_has_a_colour_for_each_spelling_and_the_table_a_column(
     drawn: Benchmark,
 ) -> None:
     arms = paper.option_format_variants(drawn)
@@ -87,15 +80,12 @@ def test_the_figure_has_a_panel_for_each_spelling_and_the_table_a_column(
         name: paper.option_format_by_scenario(paper.option_format_baseline(arm), weights=None)
         for name, arm in arms.items()
     }
-    shares = paper.distribution(drawn)
-    for names in (["original"], list(arms)):
-        figure = paper.statistics_figure(shares, {name: guessed[name] for name in names}, drawn)
-        assert [axis.get_title() for axis in figure.axes] == [
-            "Question type",
-            *map(TITLES.get, names),
-        ]
-    labels = [tick.get_text() for tick in figure.axes[0].get_yticklabels()]
-    assert labels[0] == "angle (7)"
+    figure = paper.option_format_figure(guessed)
+    assert [text.get_text() for text in figure.legends[0].get_texts()] == [
+        *("original options", "normalised options", "planted format cue"),
+    ]
+    rows = [tick.get_text() for tick in figure.axes[0].get_yticklabels()]
+    assert rows[:2] == ["all questions (n = 63)", "angle (n = 7)"]
     table = paper.option_format_table(guessed)
     assert list(table.columns)[:-1] == list(arms)
     assert table.index[0] == "overall"

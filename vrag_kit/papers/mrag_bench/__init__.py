@@ -18,7 +18,7 @@ from vrag_kit.papers.mrag_bench.found_and_right import (
     retrieval_vs_accuracy,
     with_retrieval_hit,
 )
-from vrag_kit.papers.mrag_bench.found_and_right_figure import retrieval_vs_accuracy_figure
+from vrag_kit.papers.mrag_bench.found_and_right_figure import retriever_ranking
 from vrag_kit.papers.mrag_bench.judge import MultipleChoiceJudge
 from vrag_kit.papers.mrag_bench.labelled_choices import evaluate_extractors
 from vrag_kit.papers.mrag_bench.option_leakage import (
@@ -85,8 +85,8 @@ from vrag_kit.papers.mrag_bench.statements import (
     statements_table,
 )
 from vrag_kit.papers.mrag_bench.statistics import describe, distribution
-from vrag_kit.papers.mrag_bench.statistics_figure import statistics_figure
-from vrag_kit.papers.mrag_bench.swapped import mismatched_rag
+from vrag_kit.papers.mrag_bench.statistics_figure import (statistics_figure, option_format_figure)
+from vrag_kit.papers.mrag_bench.swapped import (mismatched_rag, mismatched_examples)
 from vrag_kit.papers.mrag_bench.text_settings import (
     TEXT_OR_IMAGE,
     gt_image_and_text,
@@ -138,6 +138,7 @@ __all__ = [
     "official_run_ends",
     "option_format_baseline",
     "option_format_by_scenario",
+    "option_format_figure",
     "option_format_table",
     "option_format_variants",
     "option_selection_rates",
@@ -149,10 +150,10 @@ __all__ = [
     "retrieval_accuracy_correlations",
     "retrieval_by_scenario",
     "retrieval_vs_accuracy",
-    "retrieval_vs_accuracy_figure",
     "retrieved_rag",
     "retrieved_text",
     "retriever_correlations",
+    "retriever_ranking",
     "reversed_contexts",
     "rotate_options",
     "rotation_consistency",
@@ -166,7 +167,6 @@ __all__ = [
     "show_statements",
     "statement_differences",
     "statements_table",
-    "statistics_figure",
     "with_cue_strata",
     "with_extracted_options",
     "with_official_score",

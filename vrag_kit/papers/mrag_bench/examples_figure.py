@@ -2,78 +2,76 @@
 
 from __future__ import annotations
 
-import textwrap
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from string import ascii_uppercase
-from typing import cast
+from textwrap import shorten
 
+import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.patches import Rectangle
+from PIL import ImageOps
 
 from vrag_kit.papers.mrag_bench.turned import SETTINGS, scores_by_setting
-from vrag_kit.plotting.old_style import CLUE, GREY, new_figure
-from vrag_kit.plotting.retrieval import ASKED, draw_image
-from vrag_kit.types import Benchmark, Query
+from vrag_kit.plotting.style import DARK, EVIDENCE, OUTCOME, SMALL, fit, new_figure, set_caption
+from vrag_kit.types import Benchmark, LazyImage
 
-_WIDTH = 26  # letters of a line below a picture
-_LINE = 0.13  # inches that it is high
+_WIDE, _LINE = 2.1, 0.17
+"""The width of a card in inches, and the height of a line, of an image's side."""
 
 
 def examples_figure(
-    benchmark: Benchmark, judged: pd.DataFrame, query_ids: Sequence[str], model: str
+    benchmark: Benchmark, judged: pd.DataFrame, query_ids: Sequence[str], model: str, title: str
 ) -> Figure:
-    """Plots a column for each question: its image, a ground-truth one, the first retrieved one
-    (green frame: ground truth), its text and options (the correct one marked), and the model's
-    outcome (✓, ✗, – for none).
+    """Plots a card for each question, three in a row: its image, a gold one and the first that was
+    retrieved (green frame: gold); below each image whether the model is correct without examples,
+    with gold or with retrieved ones; then the question and its options, the correct one bold.
     """
     scores = scores_by_setting(judged[judged["model"] == model]).set_index("query_id")
-    columns = len(query_ids)
-    words = [
-        _words(benchmark.queries[each], cast(Mapping[str, float], scores.loc[each]))
-        for each in query_ids
-    ]
-    lines = max(text.count("\n") + 1 for text in words)
-    figure, axes = new_figure(3, columns, (1.75 * columns, 6.6 + _LINE * lines))
-    for column, query_id, text in zip(axes.T, query_ids, words, strict=True):
-        query = benchmark.queries[query_id]
-        relevant = benchmark.relevant(query_id)
-        draw_image(column[0], query.image, f"{query.metadata['scenario']}\n{ASKED}", GREY)
-        _document(column[1], benchmark, relevant[:1], relevant, "ground truth")
+    figure, axes = new_figure(-(-len(query_ids) // 3), 3, height=0.7 * len(query_ids) + 0.35)
+    for axis in axes.flat:
+        axis.set_axis_off()
+    for axis, query_id in zip(axes.flat, query_ids, strict=False):
+        query, gold = benchmark.queries[query_id], benchmark.relevant(query_id)
         found = tuple(query.metadata.get("retrieved", ()))[:1]
-        _document(column[2], benchmark, found, relevant, "retrieved first")
-        column[2].set_xlabel(text, fontsize=7.5, loc="left")
-    figure.suptitle(f"{benchmark.name}: one question of each scenario, answered by {model}")
-    figure.supxlabel(
-        f"←: the right option. ✓ right, ✗ wrong, – not asked, with: {', '.join(SETTINGS.values())}."
-        " Green frame: a ground-truth picture.",
-        fontsize=9,
+        tiles = [(query.image, False)]
+        tiles += [(benchmark.corpus[each].image, each in gold) for each in (*gold[:1], *found)]
+        outcomes = scores.loc[query_id, list(SETTINGS)].to_numpy(float)
+        for place, (image, is_gold) in enumerate(tiles):
+            _image(axis, place, image, "gold" if is_gold else "other")
+            _outcome(axis, place, float(outcomes[place]))
+        lines = [(line, "normal") for line in fit(query.text, _WIDE).splitlines()]
+        for letter, choice in zip(ascii_uppercase, query.choices, strict=False):
+            weight = "bold" if choice in query.answers else "normal"
+            lines.append((shorten(f"({letter}) {choice}", 40, placeholder=" …"), weight))
+        for place, (line, weight) in enumerate(lines):
+            axis.text(0, 1.35 + _LINE * place, line, fontsize=SMALL, weight=weight, color=DARK)
+        axis.text(0, -0.08, query.metadata["scenario"], fontsize=8, weight="bold", color=DARK)
+        axis.set(xlim=(0, 3), ylim=(1.3 + 6 * _LINE, -0.25))
+    caption = (
+        f"{benchmark.name}: a question of each scenario, answered by {model}. Three images: the"
+        " question's, a gold example, and the example retrieved first (green frame: gold); below"
+        " each: whether the answer without examples, with gold and with retrieved ones is correct."
+        " Bold: the correct option."
     )
+    set_caption(figure, title, caption)
     return figure
 
 
-def _document(
-    axis: Axes, benchmark: Benchmark, shown: tuple[str, ...], relevant: tuple[str, ...], title: str
-) -> None:
-    """The first of the documents, if there is any."""
-    if not shown:
-        axis.set_axis_off()
-        return
-    frame = CLUE if shown[0] in relevant else GREY
-    draw_image(axis, benchmark.corpus[shown[0]].image, title, frame)
+def _image(axis: Axes, place: int, image: LazyImage | None, kind: str) -> None:
+    if image is not None:
+        square = ImageOps.pad(image.open(), (150, 150), color="white")
+        axis.imshow(np.asarray(square), extent=(place + 0.03, place + 0.97, 0.97, 0.03))
+    frame = Rectangle((place + 0.03, 0.03), 0.94, 0.94, fill=False, color=EVIDENCE[kind])
+    frame.set_linewidth(2 if kind == "gold" else 0.6)
+    axis.add_patch(frame)
 
 
-def _words(query: Query, scores: Mapping[str, float]) -> str:
-    """The question, its options and the model's marks, as lines."""
-    lines = textwrap.wrap(query.text, _WIDTH)
-    for letter, choice in zip(ascii_uppercase, query.choices, strict=False):
-        mark = "\u00a0←" if choice in query.answers else ""
-        lines += textwrap.wrap(f"({letter}) {choice}{mark}", _WIDTH, subsequent_indent="      ")
-    lines += [f"{_mark(scores[setting])} {name}" for setting, name in SETTINGS.items()]
-    return "\n".join(lines)
-
-
-def _mark(score: float) -> str:
+def _outcome(axis: Axes, place: int, score: float) -> None:
+    mark, outcome = ("✓", "correct") if score > 0 else ("✗", "incorrect")
     if pd.isna(score):
-        return "–"
-    return "✓" if score > 0 else "✗"
+        mark, outcome = "–", "missing"
+    name = list(SETTINGS.values())[place]
+    text = axis.text(place + 0.5, 1.14, f"{mark} {name}", fontsize=SMALL, ha="center")
+    text.set(color=OUTCOME[outcome], weight="bold")

@@ -1,73 +1,55 @@
-"""Figure 5, left, with every scenario: retrieval score and accuracy."""
+"""Figure 5, left, as a ranking: what each retriever finds, and the accuracy with it."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection
 
+import numpy as np
 import pandas as pd
-from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from vrag_kit.analysis.report_tables import format_p
-from vrag_kit.papers.mrag_bench.found_and_right import retrieval_accuracy_correlations
 from vrag_kit.papers.mrag_bench.results import OVERALL
-from vrag_kit.papers.mrag_bench.retrieval import has_inserted_gold, is_evaluated_retriever
-from vrag_kit.plotting.old_style import model_colors, new_figure
+from vrag_kit.papers.mrag_bench.retrieval import is_evaluated_retriever
+from vrag_kit.plotting.panels import forest_plot
 from vrag_kit.retrieval.encoders.base import QUERY_PARTS
 
-_X, _Y = "retrieval_score", "accuracy"
-_NUMBERS = [*(_X, f"{_X}_low", f"{_X}_high"), *(_Y, f"{_Y}_low", f"{_Y}_high")]
+_FOUND = ["retrieval_score", "retrieval_score_low", "retrieval_score_high"]
+_RIGHT = ["accuracy", "accuracy_low", "accuracy_high"]
+_KINDS = ("retrievers", "shipped with the data", "reported by the paper")
 
 
-def retrieval_vs_accuracy_figure(sources: Mapping[str, pd.DataFrame]) -> Figure:
-    """Plots accuracy over retrieval score, a panel for each source, model and metric. `sources`
-    maps a title to `retrieval_vs_accuracy`. Small points: a retriever and scenario; large ones,
-    with 95 % intervals: a retriever overall; hollow where gold images are inserted.
-
-    The panel's title gives the correlation of the retrievers' large points.
+def retriever_ranking(ours: pd.DataFrame, reported: pd.DataFrame) -> Figure:
+    """Plots recall, hit rate and accuracy over all questions, a row for each retriever, that with
+    the best hit rate first; below, the set shipped with the data, with gold images inserted if
+    any, and the paper's retrievers. Both are tables of `retrieval_vs_accuracy`.
     """
-    panels = []
-    for title, table in sources.items():
-        for (model, metric), part in table.groupby(["model", "metric"], sort=False):
-            panels.append((f"{title}, {model}".replace("field-guide-", ""), str(metric), part))
-    figure, (axes,) = new_figure(1, len(panels), (4.5 * len(panels) + 0.6, 5.2), sharey=True)
-    names = pd.concat(sources.values())["retriever"]
-    colors = model_colors(names)
-    planted = set(names[has_inserted_gold(names)])
-    fills = {name: "none" if name in planted else color for name, color in colors.items()}
-    for axis, (title, metric, part) in zip(axes, panels, strict=True):
-        for retriever, color in colors.items():
-            _points(axis, part[part["retriever"] == retriever], color, fills[retriever])
-        axis.set(title=f"{title}\n{_in_words(part)}", xlabel=f"{metric} (%), n = {part['n'].max()}")
-        axis.set(xlim=(-4, 104), ylim=(-4, 104))
-        axis.title.set_fontsize(9.5)
-        axis.tick_params(labelleft=True)
-    axes[0].set_ylabel("accuracy (%)")
-    handles = [
-        axes[0].plot([], [], "o", color=color, mfc=fills[name], label=_label(name, colors))[0]
-        for name, color in colors.items()
-    ]
-    figure.legend(handles=handles, loc="outside upper center", ncols=4, fontsize=9)
-    caption = (
-        "Large: overall, with 95 % intervals where there are any; small: a scenario each."
-        " r: of the large ones, in brackets its 95 % interval."
+    both = pd.concat([ours.assign(paper=False), reported.assign(paper=True)], ignore_index=True)
+    both = both[both["scenario"] == OVERALL].sort_values("retrieval_score", ascending=False)
+    listed = is_evaluated_retriever(both["retriever"])
+    both["kind"] = np.select([both["paper"], listed], [_KINDS[2], _KINDS[0]], _KINDS[1])
+    right = both.assign(metric="accuracy").drop_duplicates(["model", "retriever", "kind"])
+    right[_FOUND] = right[_RIGHT]
+    rows = pd.concat([both, right], ignore_index=True)
+    rows[["value", "ci_low", "ci_high"]] = 100 * rows[_FOUND]
+    theirs, models = rows["paper"], [*ours["model"], "reported"]
+    table = rows.assign(
+        value=rows["value"].mask(theirs), model=rows["model"].mask(theirs, models[0])
     )
-    if not is_evaluated_retriever(names).all():
-        caption += "\nExcluded from r: the retrieved set shipped with the data"
-        caption += ", and, hollow, where gold images were planted." if planted else "."
-    figure.supxlabel(caption, fontsize=9)
-    return figure
-
-
-def _points(axis: Axes, table: pd.DataFrame, color: str, fill: str) -> None:
-    """One ranking: its scenarios, then overall with its intervals."""
-    whole = table["scenario"] == OVERALL
-    each = 100 * table.loc[~whole, [_X, _Y]]
-    axis.plot(each[_X], each[_Y], "o", color=color, mfc=fill, markersize=3.5, alpha=0.6)
-    for row in (100 * table.loc[whole, _NUMBERS]).to_dict("records"):
-        axis.hlines(row[_Y], row[f"{_X}_low"], row[f"{_X}_high"], color=color, linewidth=1.4)
-        axis.vlines(row[_X], row[f"{_Y}_low"], row[f"{_Y}_high"], color=color, linewidth=1.4)
-        axis.plot(row[_X], row[_Y], "o", color=color, mfc=fill, markersize=9, zorder=3)
+    names = dict.fromkeys(_KINDS, "")
+    names |= {"recall@5": "Recall@5", "hit@5": "Hit rate at 5", "accuracy": "Accuracy"}
+    names |= {name: _label(name, set(both["retriever"])) for name in both["retriever"]}
+    return forest_plot(
+        table,
+        rows=["kind", "retriever"],
+        panels="metric",
+        names=names,
+        reported=rows[theirs],
+        limits=(0, 100),
+        xlabel="Percent of questions, or of their gold images (recall)",
+        title=_title(both[both["kind"] == _KINDS[0]]),
+        caption="All questions, in the paper's proportions of scenarios."
+        " hit@5: a gold image is among the five; the paper calls it Recall@5.",
+    )
 
 
 def _label(name: str, names: Collection[str]) -> str:
@@ -75,17 +57,22 @@ def _label(name: str, names: Collection[str]) -> str:
     beside it by name: "clip (by text)" beside "clip-by-image" and "clip-by-both".
     """
     left = [part for part in QUERY_PARTS if f"{name}-by-{part}" not in names]
-    return f"{name} (by {left[0]})" if len(left) == 1 else name
+    if len(left) == 1:
+        return f"{name} (by {left[0]})"
+    if name == "rows":
+        return "as shipped"
+    return name.replace("rows, ", "gold inserted in ").replace(" planted", "")
 
 
-def _in_words(table: pd.DataFrame) -> str:
-    """How the overall points go together."""
-    rows = retrieval_accuracy_correlations(table).query("scenario == @OVERALL")
-    if rows.empty:
-        return "no listed retriever"
-    row = rows.iloc[0]
-    told = f"overall r = {row['pearson']:.2f}"
-    if pd.notna(row["ci_low"]):
-        told += f" [{row['ci_low']:.2f}, {row['ci_high']:.2f}]"
-    told += f", {int(row['n'])} retrievers"
-    return told + (f", p = {format_p(row['p'])}" if pd.notna(row["p"]) else "")
+def _title(listed: pd.DataFrame) -> str:
+    """Which retriever finds most, and with which the answers are best."""
+    if listed.empty:
+        return "No retriever was evaluated here: the paper's numbers alone"
+    found = listed[listed["metric"].str.startswith("hit")].iloc[0]
+    best = listed.sort_values("accuracy").iloc[-1]
+    which = "it" if best["retriever"] == found["retriever"] else best["retriever"]
+    return (
+        f"Of {listed['retriever'].nunique()} retrievers {found['retriever']} finds a gold image"
+        f" most often ({100 * found['retrieval_score']:.0f} %), and accuracy is highest with"
+        f" {which} ({100 * best['accuracy']:.0f} %)"
+    )

@@ -1,72 +1,42 @@
-"""Figure 2 of the paper, and the accuracy of guessing from option format alone."""
+"""Figure of the accuracy of guessing from option format alone."""
 
 from __future__ import annotations
 
-import numpy as np
+from collections.abc import Mapping
+
 import pandas as pd
-from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from vrag_kit.papers.mrag_bench.audit import QUESTIONS
 from vrag_kit.papers.mrag_bench.results import CHANCE, OVERALL
-from vrag_kit.plotting.old_style import DARK, GREY, PALETTE, new_figure
-from vrag_kit.types import Benchmark
+from vrag_kit.plotting.panels import forest_plot
+from vrag_kit.plotting.style import DARK
 
-_TITLES = {
-    "original": "Original options",
-    "normalised": "Normalised options",
-    "planted": "Format cue planted",
+_FORMATS = {
+    "original": "original options",
+    "normalised": "normalised options",
+    "planted": "planted format cue",
 }
 
 
-def statistics_figure(
-    shares: pd.DataFrame, guessed: dict[str, pd.DataFrame], benchmark: Benchmark
-) -> Figure:
-    """Plots the share of each scenario (left), the paper's as diamonds, and the accuracy from
-    option format alone (right). There is a panel for each of `guessed` (title → table with
-    scenario, value, ci_low, ci_high, n, all in percent).
-
-    `shares` comes from `distribution`.
+def option_format_figure(guessed: Mapping[str, pd.DataFrame]) -> Figure:
+    """Plots the accuracy from option format alone, a row for all questions and for each scenario,
+    a colour for each of `guessed` (option format → `option_format_by_scenario`). Dashed: chance.
     """
-    figure, (axes,) = new_figure(1, 1 + len(guessed), (4.4 + 4.2 * len(guessed), 4.6))
-    _shares(axes[0], shares)
-    order = [*shares["scenario"], OVERALL]
-    for axis, (title, table) in zip(axes[1:], guessed.items(), strict=True):
-        _guessed(axis, table.set_index("scenario").reindex(order), title)
-    figure.supxlabel(
-        f"{benchmark.name}: n = {shares['n'].sum()} questions, in brackets by scenario; bars:"
-        f" 95 % intervals over {benchmark.groups_are}; dashed: chance",
-        fontsize=9,
+    table = pd.concat(guessed, names=["format"]).reset_index("format")
+    most = table[table["scenario"] == OVERALL].nlargest(1, "value").iloc[0]
+    reach = f"{most['value']:.0f} % [{most['ci_low']:.0f}, {most['ci_high']:.0f}]"
+    which = _FORMATS.get(most["format"], most["format"])
+    figure = forest_plot(
+        table,
+        rows="scenario",
+        color="format",
+        names={OVERALL: "all questions", **dict.fromkeys(QUESTIONS, ""), **_FORMATS},
+        limits=(0, 100),
+        xlabel="Accuracy from option format alone (%)",
+        title=f"Option format alone answers at most {reach} of questions ({which})",
+        caption=f"Guesses from the options' format, without image or model. Dashed: chance"
+        f" ({CHANCE:g} %). All questions: in the paper's proportions of scenarios.",
     )
+    figure.axes[0].axvline(CHANCE, color=DARK, linewidth=0.8, linestyle="--", zorder=1)
     return figure
-
-
-def _shares(axis: Axes, shares: pd.DataFrame) -> None:
-    rows = np.arange(len(shares))
-    aspects = {name: PALETTE[place] for place, name in enumerate(shares["aspect"].unique())}
-    for aspect, color in aspects.items():
-        part = (shares["aspect"] == aspect).to_numpy()
-        total = shares["share"][part].sum()
-        label = f"{aspect} ({total:.1f} %)"
-        axis.barh(rows[part], shares["share"][part], 0.7, color=color, label=label)
-    axis.plot(shares["published"], rows, "D", color=DARK, markersize=5, label="reported (Figure 2)")
-    names = [f"{name} ({n})" for name, n in zip(shares["scenario"], shares["n"], strict=True)]
-    axis.set_yticks(rows, names, fontsize=10)
-    axis.invert_yaxis()
-    axis.set(title="Question type", xlabel="share of questions (%)")
-    axis.grid(axis="y", visible=False)
-    axis.legend(fontsize=9, loc="upper center", bbox_to_anchor=(0.5, -0.14), ncols=2)
-
-
-def _guessed(axis: Axes, table: pd.DataFrame, title: str) -> None:
-    rows = np.arange(len(table))
-    axis.barh(rows, table["value"], 0.7, color=np.where(table.index == OVERALL, DARK, GREY))
-    axis.hlines(rows, table["ci_low"], table["ci_high"], color=PALETTE[1], linewidth=1.6)
-    axis.axvline(CHANCE, color=DARK, linestyle="--", linewidth=1)
-    axis.set_yticks(rows, table.index, fontsize=10)
-    axis.invert_yaxis()
-    axis.set(
-        title=_TITLES.get(title, title),
-        xlabel="accuracy from option format alone (%)",
-        xlim=(0, 103),
-    )
-    axis.grid(axis="y", visible=False)

@@ -12,7 +12,7 @@ from vrag_kit.analysis import to_percent
 from vrag_kit.analysis.estimates import cluster_means
 from vrag_kit.papers.mrag_bench.audit import QUESTIONS
 
-SETTINGS = {"no_rag": "alone", "gt_rag": "GT", "retrieved_rag": "retrieved"}
+SETTINGS = {"no_rag": "no examples", "gt_rag": "gold", "retrieved_rag": "retrieved"}
 """Maps a setting to its label in the figure."""
 TURNED = {
     "right alone, wrong with retrieved": ("no_rag", "retrieved_rag"),
