@@ -163,14 +163,3 @@ def test_every_curve_of_the_figures_grows_with_k() -> None:
     for _, line in recall.groupby("setting"):
         values = line.sort_values("k")["value"]
         assert all(low < high for low, high in pairwise(values))
-
-
-def test_the_figure_draws_each_contradiction_in_points_the_largest_first(
-    checks: pd.DataFrame,
-) -> None:
-    left, right = paper.audit_figure(checks).axes
-    assert left.get_title() == "Of 652 checks 524 agree, 13 contradict"
-    lengths = [abs(bar.get_width()) for bar in right.patches]
-    assert len(lengths) == 11
-    assert lengths == sorted(lengths, reverse=True)
-    assert lengths[0] == pytest.approx(50.1 - 35)

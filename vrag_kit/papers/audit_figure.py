@@ -2,86 +2,64 @@
 
 from __future__ import annotations
 
-import numpy as np
+from textwrap import shorten
+
 import pandas as pd
-from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from vrag_kit.papers.audit import (
-    AGREES,
-    CONTRADICTS,
-    FINDINGS,
-    NOT_COMPARABLE,
-    ROUNDED,
-    audit_summary,
-)
-from vrag_kit.plotting.old_style import DARK, GREY, PALETTE, new_figure
-
-_COLORS = dict(zip(FINDINGS, ("#d5dae0", PALETTE[5], GREY, PALETTE[1]), strict=True))
-_WORDS = {  # as the numbers beside the bars say it
-    AGREES: "agree",
-    ROUNDED: "consistent with rounding",
-    NOT_COMPARABLE: "not comparable",
-    CONTRADICTS: "contradict",
-}
-APART = ("name", "reported", "recomputed", "otherwise")
-"""Columns of the table of contradictions on the right of the figure."""
-_HEIGHT = 5.6
-_ROW = 0.56  # inches of a row on the right, where there are many
+from vrag_kit.papers.audit import AGREES, CONTRADICTS, FINDINGS, audit_summary, contradictions
+from vrag_kit.plotting.style import DARK, OUTCOME, SMALL, fit, new_figure, set_caption
 
 
-def audit_figure(checks: pd.DataFrame, apart: pd.DataFrame) -> Figure:
-    """Plots the findings of each check (left) and the contradictions in `apart` (right). Left:
-    shares of rows, with counts. Right: reported and recomputed numbers.
-
-    `checks` are the rows of an audit (`audit_rows`); `apart` has the columns `APART`: name of a
-    row, reported and recomputed, in percent or points, and a label of the second ("recomputed").
+def audit_figure(checks: pd.DataFrame) -> Figure:
+    """Draws how many numbers of each check contradict another, the most first, and beside each
+    bar the largest contradiction. `checks` are the rows of `audit_rows`.
     """
-    height = max(_HEIGHT, _ROW * len(apart))
-    figure, (axes,) = new_figure(1, 2, (13.5, height), width_ratios=(1.25, 1))
-    _findings(axes[0], audit_summary(checks))
-    _apart(axes[1], apart)
-    figure.supxlabel("In brackets: tables and figures of the paper.", fontsize=9)
+    summary = audit_summary(checks)
+    counts = summary[list(FINDINGS)].sum(axis=1)
+    found = summary[summary[CONTRADICTS] > 0].sort_values(
+        CONTRADICTS, ascending=False, kind="stable"
+    )
+    rows = contradictions(checks)
+    size = (rows["reported"] - rows["recomputed"]).abs().fillna(0.0)
+    largest = rows.loc[size.groupby(rows["check"]).idxmax()].set_index("check").loc[found.index]
+    figure, ((axis, words),) = new_figure(
+        1, 2, height=0.27 * len(found) + 1, width_ratios=(1, 2.6), sharey=True
+    )
+    axis.barh(range(len(found)), found[CONTRADICTS], color=OUTCOME["incorrect"], linewidth=0)
+    ends = zip(found[CONTRADICTS], counts[found.index], _words(largest), strict=True)
+    for at, (number, every, example) in enumerate(ends):
+        text = f" {number} of {every:,}"
+        axis.text(number, at, text, va="center", fontsize=SMALL, color=DARK)
+        words.text(0, at, fit(example, 3.5), va="center", fontsize=SMALL)
+    labels = [fit(f"{check} ({tables})", 2.2) for check, tables in found["tables"].items()]
+    axis.set_yticks(range(len(found)), labels, fontsize=SMALL)
+    axis.set(ylim=(len(found) - 0.4, -0.6), xlim=(0, 1.5 * found[CONTRADICTS].max()), xticks=[])
+    axis.grid(visible=False)
+    axis.set_title("Contradictions")
+    words.set_title("Largest contradiction")
+    words.axis("off")
+    clean = len(summary) - len(found)
+    set_caption(
+        figure,
+        f"Of {len(checks):,} recomputed numbers {summary[AGREES].sum():,} agree with the paper and"
+        f" {found[CONTRADICTS].sum()} contradict it",
+        f"""In brackets: the paper's tables and figures. The other numbers are consistent with
+        rounding or not comparable. Not drawn: {clean} checks, of
+        {counts.drop(found.index).sum():,} numbers, without a contradiction.""",
+    )
     return figure
 
 
-def _findings(axis: Axes, summary: pd.DataFrame) -> None:
-    counts = summary[list(FINDINGS)]
-    shares = 100 * counts.div(counts.sum(axis=1), axis=0)
-    rows, start = np.arange(len(counts)), np.zeros(len(counts))
-    for finding in FINDINGS:
-        label = f"{finding} ({counts[finding].sum()})"
-        axis.barh(rows, shares[finding], 0.78, start, color=_COLORS[finding], label=label)
-        start += shares[finding].to_numpy()
-    for y, row in enumerate(counts.to_dict("records")):
-        found = [f"{row[finding]} {words}" for finding, words in _WORDS.items() if row[finding]]
-        color = _COLORS[CONTRADICTS] if row[CONTRADICTS] else DARK
-        axis.text(102, y, ", ".join(found), fontsize=9, va="center", color=color)
-    names = [f"{check} ({tables})" for check, tables in summary["tables"].items()]
-    axis.set_yticks(rows, names, fontsize=9)
-    axis.invert_yaxis()
-    axis.set_xticks([])
-    total, agree = counts.sum().sum(), counts[AGREES].sum()
-    not_so = counts[CONTRADICTS].sum()
-    axis.set(
-        title=f"Of {total} checks {agree} agree, {not_so} contradict",
-        xlabel="rows of each check (%)",
-        xlim=(0, 100),
-    )
-    axis.grid(visible=False)
-    axis.legend(loc="upper center", bbox_to_anchor=(0.15, -0.08), ncols=4, fontsize=9)
-
-
-def _apart(axis: Axes, apart: pd.DataFrame) -> None:
-    for y, row in enumerate(apart.to_dict("records")):
-        printed, other = row["reported"], row["recomputed"]
-        axis.barh(y, printed - other, 0.6, color=_COLORS[CONTRADICTS])
-        words = f"{printed:.2f} reported\n{other:.2f} {row['otherwise']}"
-        at = (max(printed - other, 0), y)
-        axis.annotate(words, at, (5, 0), textcoords="offset points", fontsize=9, va="center")
-    axis.axvline(0, color=DARK, linewidth=1)
-    axis.set_yticks(range(len(apart)), apart["name"], fontsize=9)
-    axis.invert_yaxis()
-    axis.margins(x=0.25)
-    axis.set(title="Largest inconsistencies", xlabel="reported − recomputed (points)")
-    axis.grid(axis="y", visible=False)
+def _words(rows: pd.DataFrame) -> list[str]:
+    """Contradictions in words: where, the reported and the recomputed number; of a sentence, which
+    reports none, its beginning.
+    """
+    texts = []
+    for row in rows.to_dict("records"):
+        said = f"{row['reported']:,.4g} reported, {row['recomputed']:,.4g} recomputed"
+        if pd.isna(row["reported"]):
+            sentence = shorten(str(row["note"]), 60, placeholder=" …")
+            said = f"{row['recomputed']:,.4g} recomputed; {sentence}"
+        texts.append(f"{row['cell']}: {said}".replace("_", " ").replace(" -", " −"))
+    return texts

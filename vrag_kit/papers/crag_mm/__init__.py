@@ -3,9 +3,9 @@ judges, and the paper's published numbers with their audit.
 """
 
 from vrag_kit.papers.audit import audit_summary, contradictions, possible_denominators
+from vrag_kit.papers.audit_figure import audit_figure
 from vrag_kit.papers.crag_mm.abstention import READINGS, with_abstention_rules
 from vrag_kit.papers.crag_mm.audit import audit, early_stop_rates, published_tables
-from vrag_kit.papers.crag_mm.audit_figure import audit_figure
 from vrag_kit.papers.crag_mm.early_stop import early_stopping
 from vrag_kit.papers.crag_mm.figures import (
     COUNTED,
@@ -24,11 +24,7 @@ from vrag_kit.papers.crag_mm.found_entities import (
     with_entity_retrieved,
 )
 from vrag_kit.papers.crag_mm.judge import judge_by_abstention_rule, load_truthfulness_judge
-from vrag_kit.papers.crag_mm.labelled_answers import (
-    evaluate_judge,
-    judge_test_set,
-    rule_accuracy,
-)
+from vrag_kit.papers.crag_mm.labelled_answers import evaluate_judge, judge_test_set, rule_accuracy
 from vrag_kit.papers.crag_mm.oracles import (
     ORACLES,
     PARTS,
@@ -43,10 +39,7 @@ from vrag_kit.papers.crag_mm.parameters import (
     open_search_pipeline,
     open_services,
 )
-from vrag_kit.papers.crag_mm.printed import (
-    published_range,
-    truthfulness_table,
-)
+from vrag_kit.papers.crag_mm.printed import published_range, truthfulness_table
 from vrag_kit.papers.crag_mm.prompts import PROMPT_SETS
 from vrag_kit.papers.crag_mm.recall import (
     BY_IMAGE,

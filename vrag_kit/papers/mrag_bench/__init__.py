@@ -3,13 +3,14 @@ scorer, results by scenario, option format, retrieval, and published numbers wit
 """
 
 from vrag_kit.papers.audit import audit_summary, contradictions
+from vrag_kit.papers.audit_figure import audit_figure
 from vrag_kit.papers.mrag_bench.across import candidates_from_run, without_unlabelled_positives
 from vrag_kit.papers.mrag_bench.audit import (
     audit,
     overall_means,
     published_tables,
+    retriever_correlations,
 )
-from vrag_kit.papers.mrag_bench.audit_figure import audit_figure
 from vrag_kit.papers.mrag_bench.examples_figure import examples_figure
 from vrag_kit.papers.mrag_bench.extraction import compare_extractors, with_extracted_options
 from vrag_kit.papers.mrag_bench.found_and_right import (
@@ -85,8 +86,8 @@ from vrag_kit.papers.mrag_bench.statements import (
     statements_table,
 )
 from vrag_kit.papers.mrag_bench.statistics import describe, distribution
-from vrag_kit.papers.mrag_bench.statistics_figure import (statistics_figure, option_format_figure)
-from vrag_kit.papers.mrag_bench.swapped import (mismatched_rag, mismatched_examples)
+from vrag_kit.papers.mrag_bench.statistics_figure import option_format_figure
+from vrag_kit.papers.mrag_bench.swapped import mismatched_rag
 from vrag_kit.papers.mrag_bench.text_settings import (
     TEXT_OR_IMAGE,
     gt_image_and_text,

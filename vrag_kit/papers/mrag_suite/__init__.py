@@ -3,6 +3,7 @@ sweep, the two-step difficulty filter, and ambiguous questions.
 """
 
 from vrag_kit.papers.audit import audit_summary, contradictions
+from vrag_kit.papers.audit_figure import audit_figure
 from vrag_kit.papers.mrag_suite.ambiguity_answers import (
     CHECK,
     REWRITTEN_MINUS_CLEAR,
@@ -23,8 +24,8 @@ from vrag_kit.papers.mrag_suite.audit import (
     consistent_definitions,
     inequalities,
     near_duplicate_rows,
+    published_tables,
 )
-from vrag_kit.papers.mrag_suite.audit_figure import audit_figure, inequality_figure
 from vrag_kit.papers.mrag_suite.claim_modes import (
     CHANGES,
     CLAIM_METRICS,
@@ -66,6 +67,7 @@ from vrag_kit.papers.mrag_suite.hybrid import (
 )
 from vrag_kit.papers.mrag_suite.hybrid_figure import hybrid_figure
 from vrag_kit.papers.mrag_suite.in_modes import EvidenceModes
+from vrag_kit.papers.mrag_suite.inequalities_figure import inequality_figure
 from vrag_kit.papers.mrag_suite.modes import (
     ARMS,
     compare_modes_to_paper,

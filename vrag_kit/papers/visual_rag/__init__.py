@@ -3,6 +3,7 @@ audit, and comparisons of replications with the paper.
 """
 
 from vrag_kit.papers.audit import audit_summary, contradictions
+from vrag_kit.papers.audit_figure import audit_figure
 from vrag_kit.papers.statements import show_statements
 from vrag_kit.papers.visual_rag.abstention import (
     change_over_k,
@@ -11,7 +12,6 @@ from vrag_kit.papers.visual_rag.abstention import (
     published_change_over_k,
 )
 from vrag_kit.papers.visual_rag.audit import audit, published_tables, run_statistics
-from vrag_kit.papers.visual_rag.audit_figure import audit_figure
 from vrag_kit.papers.visual_rag.benchmark_figure import benchmark_figure
 from vrag_kit.papers.visual_rag.derived import (
     gains_vs_judge_bias,

@@ -1,4 +1,4 @@
-"""Figures of the audit of MRAG-Suite's tables, and of its inequalities by row."""
+"""Figure of RAGChecker's inequalities, by row of MRAG-Suite's tables."""
 
 from __future__ import annotations
 
@@ -7,54 +7,14 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from vrag_kit.papers import audit_figure as shared
-from vrag_kit.papers.audit import contradictions
 from vrag_kit.plotting.old_style import DARK, GREY, PALETTE, new_figure
 
-_SHORT = {
-    "gt_plus_distractors": "GPD",
-    "distractors_only": "DO",
-    "gt_only": "GO",
-    ", single": "",
-    "_": " ",
-}
-_NO_POINTS = ("the data set's own paper", "text:")
-"""Prefixes of checks that are not plotted on the right: pixels, and orders without numbers in the
-text.
-"""
 _WORDS = {
     "H": "hallucination",
     "F": "faithfulness",
     "SK": "self-knowledge",
     "P": "precision",
 }
-
-
-def audit_figure(checks: pd.DataFrame) -> Figure:
-    """Plots the audit: findings of each check (left) and the largest contradiction of each check of
-    percentages (right). Left: shares of rows, with counts. Right: reported and recomputed numbers,
-    in points.
-
-    `checks` are the rows of `audit`.
-    """
-    found = contradictions(checks)
-    found = found[~found["check"].str.startswith(_NO_POINTS)]
-    size = (found["reported"] - found["recomputed"]).abs()
-    ordered = found.loc[size.sort_values(ascending=False, kind="stable").index]
-    rows = []
-    for row in ordered.drop_duplicates("check").to_dict("records"):
-        place = row["cell"]
-        for long, short in _SHORT.items():
-            place = place.replace(long, short)
-        rows.append(
-            {
-                "name": f"{row['check']}\nTable {row['table']}: {place}",
-                "reported": row["reported"],
-                "recomputed": row["recomputed"],
-                "otherwise": "recomputed",
-            }
-        )
-    return shared.audit_figure(checks, pd.DataFrame(rows, columns=list(shared.APART)))
 
 
 def inequality_figure(rows: pd.DataFrame) -> Figure:
