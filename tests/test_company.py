@@ -33,7 +33,6 @@ from vrag_kit.generation.contexts import (
 from vrag_kit.papers.visual_rag import distractor_cost, distractor_cost_by_k
 from vrag_kit.papers.visual_rag.distractors import HARDNESS, INTERFERENCE, LENGTH
 from vrag_kit.papers.visual_rag.prompts import PROMPTS
-from vrag_kit.plotting import distractor_cost_figure
 from vrag_kit.retrieval import make_run
 from vrag_kit.synthetic.visual_rag.counterfactual import (
     counterfactual_id,
@@ -215,14 +214,3 @@ def test_company_whose_calls_all_failed_stays_a_row() -> None:
     growth = distractor_cost_by_k(failed).set_index("distractors")
     assert growth.loc[SAME, ["n", "n_failed"]].tolist() == [0, 3]
     assert growth.loc[ELSEWHERE, ["n", "n_failed"]].tolist() == [3, 0]
-
-
-def test_the_figure_has_a_panel_a_k_and_stratum_and_a_mark_a_difference() -> None:
-    table = distractor_cost(judged().assign(species="told"), by=["species"])
-    table = table.assign(**{name: 100 * table[name] for name in ("value", "ci_low", "ci_high")})
-    figure = distractor_cost_figure(table, panels="species")
-    titles = [axis.get_title() for axis in figure.axes if axis.get_title()]
-    assert titles == ["told, k = 3 (n = 3)", "told, k = 5 (n = 3)"]
-    drawn = [x for axis in figure.axes for line in axis.lines for x in line.get_xdata()]
-    for value in table["value"]:
-        assert any(x == pytest.approx(value) for x in drawn)

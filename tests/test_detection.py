@@ -5,7 +5,6 @@ accuracy of the answers given over their share.
 from __future__ import annotations
 
 import math
-from itertools import product
 
 import numpy as np
 import pandas as pd
@@ -17,7 +16,6 @@ from scipy.stats import norm
 from vrag_kit.analysis import abstention_detection, add_has_evidence, risk_coverage
 from vrag_kit.analysis.abstention import d_prime
 from vrag_kit.errors import VragError
-from vrag_kit.plotting import detection_figure
 from vrag_kit.types import Benchmark, Document, Query
 
 
@@ -166,29 +164,3 @@ def test_where_all_decline_there_is_no_accuracy() -> None:
     (point,) = risk_coverage(judged([("a", True, 1.0, 0.0)]), by=["model"]).to_dict("records")
     assert point["coverage"] == 0
     assert math.isnan(point["value"])
-
-
-def test_the_figure_draws_the_curve_of_several_samples() -> None:
-    rows = [("a", True, 0.0, 1.0)] * 4 + [("b", True, 1.0, 0.0), *[("b", True, 0.0, 0.0)] * 3]
-    table = judged(rows + [("c", False, 1.0, 0.0)] * 4).assign(species="told", k=3)
-    by = ["model", "species", "k"]
-    curve = risk_coverage(table, by=[*by, "clue_in_context"])
-    figure = detection_figure(abstention_detection(table, by=by), curve, panels="species")
-    lines = [list(zip(*line.get_data(), strict=True)) for line in figure.axes[2].lines]
-    assert [(50.0, 100.0), (100.0, 50.0)] in lines
-
-
-def test_the_figure_draws_every_rate_and_d_prime_where_it_belongs() -> None:
-    rows = []
-    for number, evidence in product(range(6), (False, True)):
-        rows.append((f"q{number}", evidence, float(number % 3 > evidence), 1.0))
-    tables = [judged(rows).assign(species="told", k=k) for k in (1, 5)]
-    table, by = pd.concat(tables), ["model", "species", "k"]
-    found = abstention_detection(table, by=by)
-    curve = risk_coverage(table, by=[*by, "clue_in_context"])
-    figure = detection_figure(found, curve, panels="species")
-    titles = [axis.get_title() for axis in figure.axes]
-    assert [title.partition(":")[0] for title in titles] == ["told, n = 6 answers of either"] * 3
-    d = found.query("metric == 'd_prime'")["value"]
-    drawn = [y for line in figure.axes[1].lines for y in line.get_ydata()]
-    assert all(any(y == pytest.approx(value) for y in drawn) for value in d)

@@ -14,8 +14,12 @@ from hypothesis import strategies as st
 from vrag_kit.analysis import column_means, to_percent
 from vrag_kit.errors import VragError
 from vrag_kit.judging import judge_answers, load_judge
-from vrag_kit.papers.visual_rag import OUTCOMES, counterfactual_effect, counterfactual_outcomes
-from vrag_kit.plotting import outcome_shares_figure
+from vrag_kit.papers.visual_rag import (
+    OUTCOMES,
+    counterfactual_bars,
+    counterfactual_effect,
+    counterfactual_outcomes,
+)
 from vrag_kit.types import Benchmark, Query
 
 FOLLOWS, KEEPS, DECLINES, ELSE = OUTCOMES
@@ -96,19 +100,18 @@ def test_tables_of_different_answers_are_refused() -> None:
         counterfactual_outcomes(one, two)
 
 
-def test_the_figure_has_a_panel_a_stratum_and_a_mark_a_model_picture_and_outcome() -> None:
+def test_the_figure_has_a_panel_a_stratum_and_a_bar_an_image_and_model() -> None:
     tables = []
     for model in ("m", "n"):
         tables += [
             outcomes(answers("red", "blue", "red", model=model, image=each))
             for each in ("original", "counterfactual", "none")
         ]
-    table = pd.concat(tables).assign(stratum="told")
+    table = pd.concat(tables)
+    table = pd.concat([table.assign(stratum=name) for name in ("told", "all questions")])
     shares = to_percent(column_means(table, OUTCOMES, by=["model", "image", "stratum"]))
-    figure = outcome_shares_figure(shares, panels="stratum")
-    assert "Bars: 95 % intervals" in figure.get_suptitle()
+    figure = counterfactual_bars(shares)
     (axis,) = figure.axes
-    assert axis.get_title() == "told (n = 3)"
-    drawn = [y for line in axis.lines for y in line.get_ydata()]
-    assert len(drawn) == 2 * 3 * 4
-    assert sorted(drawn) == pytest.approx(sorted(shares["value"]))
+    assert axis.get_title(loc="left") == "told · n = 3 questions"
+    assert len(axis.patches) == 2 * 3 * 4
+    assert sum(bar.get_width() for bar in axis.patches) == pytest.approx(100 * 2 * 3)

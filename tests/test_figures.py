@@ -361,41 +361,26 @@ def test_the_variants_figure_shows_every_printed_number_of_table_6() -> None:
     assert axis.get_title() == "paper (n = 266)"
 
 
-def test_the_budget_figure_stacks_parts_on_their_side_of_0_and_marks_their_sum() -> None:
-    parts = (PARTS[0], PARTS[2], PARTS[4], PARTS[3], JUDGE_NOISE)
+def test_the_budget_figure_has_a_panel_a_part_that_is_lost_and_names_the_largest_loss() -> None:
+    parts = (PARTS[0], PARTS[2], PARTS[3], PARTS[4], JUDGE_NOISE)
     table = pd.DataFrame(
         [
-            ("m", k, part, value, value - 2, value + 3, 9)
-            for k, values in {1: (40, 10, -4, 0, 7), 5: (-5, 12, -6, 0, 7)}.items()
+            ("m", stratum, k, part, value, value - 2, value + 3, 9)
+            for stratum in ("told", "not told", "all questions")
+            for k, values in {1: (40, 10, 0, -4, 7), 5: (-5, 12, 0, -6, 7)}.items()
             for part, value in zip(parts, values, strict=True)
         ],
-        columns=["model", "k", "part", "value", "ci_low", "ci_high", "n"],
+        columns=["model", "stratum", "k", "part", "value", "ci_low", "ci_high", "n"],
     )
     figure = error_budget_figure(table)
-    (axis,) = figure.axes
-    bars = [
-        (round(bar.get_x() + bar.get_width() / 2), bar.get_y(), bar.get_y() + bar.get_height())
-        for bar in axis.patches
+    title, _, caption = str(figure.get_label()).partition("\n")
+    assert "k = 5 is 12 points [10, 15]" in title
+    assert "Not drawn, 0 at every k: clue retrieved, lost by the prompt" in caption
+    drawn = [
+        [y for line in axis.lines if line.get_marker() == "o" for y in line.get_ydata()]
+        for axis in figure.axes
     ]
-    assert bars == [(0, 0, 40), (1, 0, -5), (0, 40, 50), (1, 0, 12), (0, 0, -4), (1, -5, -11)]
-    whiskers = [
-        tuple(float(y) for _, y in line)
-        for part in axis.collections
-        for line in part.get_segments()
-    ]
-    assert whiskers == [(38, 43), (-7, -2), (48, 53), (10, 15), (-6, -1), (-13, -8)]
-    sums = axis.lines[0]
-    assert np.asarray(sums.get_ydata()).tolist() == [46, 1]  # the doubt of the judge is in no sum
-    assert axis.get_ylim() == pytest.approx((-13 * 1.05, 100))  # the lowest end is seen
-    assert axis.get_title() == "m (n = 9)"
-    (legend,) = figure.legends
-    assert [text.get_text() for text in legend.get_texts()] == [
-        "clue missed, recoverable (net)",
-        "clue shown, still wrong with the clue alone",
-        "clue shown, lost among distractors (net)",
-        sums.get_label(),
-    ]
-    assert f"Not shown (0 at every k): {PARTS[3]}." in figure.get_supxlabel()
+    assert drawn == [[40, -5] * 2, [10, 12] * 2, [-4, -6] * 2]
 
 
 def test_the_building_figure_has_a_bar_a_step_and_a_point_a_question_seen_by_both() -> None:

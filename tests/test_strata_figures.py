@@ -14,8 +14,7 @@ from matplotlib.figure import Figure
 
 from vrag_kit.analysis.strata import KNOWN, LEFT_OUT, UNKNOWN
 from vrag_kit.papers import published
-from vrag_kit.papers.visual_rag import error_budget_figure, gcue, with_binomial_interval
-from vrag_kit.papers.visual_rag.error_budget import PARTS
+from vrag_kit.papers.visual_rag import gcue, with_binomial_interval
 from vrag_kit.plotting import (
     accuracy_figure,
     baseline_figure,
@@ -74,22 +73,6 @@ def test_a_setting_has_one_marker_whether_zero_shot_is_drawn_or_not() -> None:
         ticks = [text.get_text() for text in beside.get_xticklabels()]
         found = {ticks[round(line.get_xdata()[0])]: line.get_marker() for line in beside.lines}
         assert (found["one\nclue"], found["one\nnon-clue"]) == ("^", "X")
-
-
-def test_sums_at_100_and_whiskers_beyond_are_drawn_whole() -> None:
-    rows = [
-        (f"field-guide-vlm-few: {stratum}", 1, part, value, -20.0, 95.0, 3)
-        for stratum in STRATA
-        for part, value in ((PARTS[0], 60.0), (PARTS[2], 40.0))
-    ]
-    names = ["model", "k", "part", "value", "ci_low", "ci_high", "n"]
-    figure = error_budget_figure(pd.DataFrame(rows, columns=names))
-    titles_stand_apart(figure)
-    low, high = figure.axes[0].get_ylim()
-    assert low <= -20
-    assert high >= 60 + 95
-    (sums,) = [line for line in figure.axes[0].lines if line.get_marker() == "D"]
-    assert (sums.get_ydata()[0], sums.get_clip_on()) == (100, False)
 
 
 @pytest.mark.slow

@@ -11,10 +11,8 @@ from vrag_kit.plotting.claims import (
     claims_figure,
     corrected_claims_figure,
 )
-from vrag_kit.plotting.detection import detection_figure
 from vrag_kit.plotting.diagnostics import confusion_plot, heat_table, outcome_bars
 from vrag_kit.plotting.differences import old_forest
-from vrag_kit.plotting.distractors import distractor_cost_figure
 from vrag_kit.plotting.gcue import gcue_figure
 from vrag_kit.plotting.images import contact_sheet, image_grid, question_images, retrieved_images
 from vrag_kit.plotting.levels import old_points
@@ -24,7 +22,6 @@ from vrag_kit.plotting.rouge import rouge_figure
 from vrag_kit.plotting.save import save_figure, show_figure
 from vrag_kit.plotting.save_table import save_table, to_latex
 from vrag_kit.plotting.style import model_colors
-from vrag_kit.plotting.swaps import counterfactual_images, outcome_shares_figure
 from vrag_kit.plotting.variants import old_lines
 
 __all__ = [
@@ -38,9 +35,6 @@ __all__ = [
     "confusion_plot",
     "contact_sheet",
     "corrected_claims_figure",
-    "counterfactual_images",
-    "detection_figure",
-    "distractor_cost_figure",
     "forest_plot",
     "funnel_figure",
     "gcue_figure",
@@ -52,7 +46,6 @@ __all__ = [
     "old_lines",
     "old_points",
     "outcome_bars",
-    "outcome_shares_figure",
     "paired_tests_figure",
     "point_plot",
     "question_images",

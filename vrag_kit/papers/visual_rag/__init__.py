@@ -29,7 +29,9 @@ from vrag_kit.papers.visual_rag.error_budget import (
 from vrag_kit.papers.visual_rag.error_cases import error_cases, error_gallery, outcome_shares
 from vrag_kit.papers.visual_rag.evidence_swap import (
     OUTCOMES,
+    counterfactual_bars,
     counterfactual_effect,
+    counterfactual_images,
     counterfactual_outcomes,
 )
 from vrag_kit.papers.visual_rag.gcue import gcue, gcue_table
@@ -72,7 +74,9 @@ __all__ = [
     "compare_retrieval_to_paper",
     "compare_to_paper",
     "contradictions",
+    "counterfactual_bars",
     "counterfactual_effect",
+    "counterfactual_images",
     "counterfactual_outcomes",
     "data_source",
     "describe",

@@ -8,18 +8,16 @@ from collections.abc import Sequence
 
 import numpy as np
 import pandas as pd
-from matplotlib.artist import Artist
-from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.patches import Patch
 
 from vrag_kit.analysis.estimates import cluster_means
 from vrag_kit.analysis.means import per_query
+from vrag_kit.analysis.report_tables import format_ci
+from vrag_kit.analysis.strata import ALL
 from vrag_kit.errors import VragError
 from vrag_kit.judging.scale import Scale, scale_of
-from vrag_kit.plotting.answering import panel_title
-from vrag_kit.plotting.old_panels import wrap_title
-from vrag_kit.plotting.old_style import DARK, PALETTE, new_figure
+from vrag_kit.plotting.panels import line_plot
+from vrag_kit.plotting.style import count_label
 from vrag_kit.tables import require_columns
 from vrag_kit.types import Benchmark
 
@@ -174,86 +172,49 @@ def accuracy_given_clue(retrieved: pd.DataFrame, ranks: pd.Series) -> pd.DataFra
     return cluster_means(values, by).assign(metric="accuracy")
 
 
-_COLORS = dict(zip(PARTS, (PALETTE[0], "#BFD9EC", PALETTE[4], PALETTE[2], PALETTE[3]), strict=True))
 _NAMES = {
-    WON_BACK: "clue missed, recoverable (net)",
-    LOST_TOO: "clue missed, still wrong with one",
-    MISREAD: "clue shown, still wrong with the clue alone",
-    WORDED: WORDED,
-    DISTRACTORS: "clue shown, lost among distractors (net)",
+    WON_BACK: "no clue retrieved, one would help",
+    LOST_TOO: "no clue retrieved, one would not help",
+    MISREAD: "clue retrieved, but not read even alone",
+    WORDED: "clue retrieved, lost by the prompt for several images",
+    DISTRACTORS: "clue retrieved, lost among distractors",
 }
-_COLUMNS = 2
-_PANEL = 5.2  # inches from a panel to the next
-_HIGHEST = 100.0
-_WIDTH = 0.8
 
 
 def error_budget_figure(budget: pd.DataFrame) -> Figure:
-    """Draws one panel per model: for each k the accuracy lost in each part, in percent. Losses are
-    stacked upwards from 0, negative net parts downwards; a diamond is their sum. Takes
-    `to_percent(mean_error_budget(…))`, whose judge noise is not drawn.
+    """Draws a panel for each part: the accuracy lost over k, in points, a colour for each model
+    and a line style for each stratum. Takes `to_percent(mean_error_budget(…))` by model, stratum
+    and k, with rows of all questions, of which the title names the largest loss at the largest k.
 
-    A whisker is the 95 % interval of its own segment, counted from the segment's base.
-    Parts that are 0 everywhere are not drawn.
+    Judge noise and parts that are 0 everywhere are not drawn.
     """
-    models = list(dict.fromkeys(budget["model"]))
-    largest = budget["value"].abs().groupby(budget["part"]).max()
-    parts = [part for part in _COLORS if largest.get(part, 0.0) > 0]
-    columns = min(_COLUMNS, len(models))
-    rows = -(-len(models) // columns)
-    figure, axes = new_figure(
-        rows, columns, (max(7.0, _PANEL * columns), 4.2 * rows + 1.3), sharey=True
+    parts = budget[budget["part"].isin(PARTS)]
+    pooled = parts["stratum"] == ALL
+    largest = parts["value"].abs().groupby(parts["part"]).max()
+    drawn = parts[~pooled & (parts["part"].map(largest) > 0)]
+    absent = "; ".join(_NAMES[part] for part in PARTS if largest.get(part) == 0)
+    last = parts[pooled & (parts["k"] == parts["k"].max())]
+    most = last.sort_values("value", na_position="first").iloc[-1]
+    size = format_ci(*most[["value", "ci_low", "ci_high"]], decimals=0)
+    where = f"{_NAMES[most['part']]} ({most['model']})"
+    names = {part: name.capitalize() for part, name in _NAMES.items()}
+    for stratum, counts in drawn.groupby("stratum", sort=False)["n"]:
+        names[str(stratum)] = f"{stratum} ({count_label(counts)})"
+    several = drawn["model"].nunique() > 1
+    return line_plot(
+        drawn,
+        x="k",
+        xlabel="Retrieved images, k",
+        ylabel="Accuracy lost (points)",
+        color="model" if several else "stratum",
+        style="stratum" if several else "",
+        panels="part",
+        names=names,
+        limits=(None, None),
+        height=1.9,
+        unit="",
+        title=f"The largest loss at k = {most['k']} is {size.replace(' [', ' points [')}: {where}",
+        caption="Parts of the accuracy that answers to the first k images lost. Three are"
+        " differences of two answers, counted net: below 0 the answer earns more than the one it"
+        f" is compared with. n: questions.{absent and f' Not drawn, 0 at every k: {absent}.'}",
     )
-    for axis in axes.flat[len(models) :]:
-        axis.axis("off")
-    lowest, highest = 0.0, _HIGHEST
-    for axis, model in zip(axes.flat, models, strict=False):
-        table = budget[(budget["model"] == model) & budget["part"].isin(PARTS)]
-        low, high = _bars(axis, table, parts)
-        lowest, highest = min(lowest, low), max(highest, high)
-        axis.set(
-            title=wrap_title(panel_title(model, table), _PANEL - 1),
-            xlabel="images shown, k (top-k)",
-            ylabel="accuracy lost (points)",
-        )
-        axis.grid(axis="x", visible=False)
-        axis.yaxis.set_tick_params(labelleft=True)
-    axes.flat[0].set_ylim(1.05 * lowest, highest)  # below 0, so that its end is seen
-    handles: list[Artist] = [Patch(color=_COLORS[part], label=_NAMES[part]) for part in parts]
-    handles += axes.flat[0].get_legend_handles_labels()[0]  # that of the sum
-    figure.legend(handles=handles, loc="outside upper center", ncols=2, fontsize=9)
-    note = (
-        "A whisker is the 95 % interval of its own segment, counted from the segment's base.\n"
-        "Below 0: the answer earns more than the clue alone that it is held against."
-    )
-    if not_drawn := [_NAMES[part] for part in PARTS if part in largest and part not in parts]:
-        note += f"\nNot shown (0 at every k): {'; '.join(not_drawn)}."
-    figure.supxlabel(note, fontsize=9)
-    return figure
-
-
-def _bars(axis: Axes, table: pd.DataFrame, parts: list[str]) -> tuple[float, float]:
-    """One model's bars, the parts one upon the other on their side of 0, each with its
-    whisker, and their sum; the lowest and the highest end of what is drawn.
-    """
-    ticks = sorted(table["k"].unique())
-    places = pd.Series(range(len(ticks)), ticks, dtype=float)
-    above, below = pd.Series(0.0, ticks), pd.Series(0.0, ticks)
-    ends: list[float] = []
-    for number, name in enumerate(parts):
-        part = table[table["part"] == name].set_index("k").reindex(ticks)
-        values = part["value"].fillna(0.0)
-        bottom = above.where(values >= 0, below)
-        axis.bar(places, part["value"], _WIDTH, bottom, color=_COLORS[name])
-        drawn = values != 0
-        low, high = (bottom + part["ci_low"])[drawn], (bottom + part["ci_high"])[drawn]
-        across = places + _WIDTH * ((number + 0.5) / len(parts) - 0.5)
-        axis.vlines(across[drawn], low, high, color=DARK, linewidth=1.3)
-        above, below = above + values.clip(lower=0.0), below + values.clip(upper=0.0)
-        ends += [*low.dropna(), *high.dropna()]
-    total = table.groupby("k")["value"].sum(min_count=1).reindex(ticks)
-    (sums,) = axis.plot(places, total, "D", color=DARK, label="total lost")
-    sums.set(markeredgecolor="white", clip_on=False, zorder=3)
-    axis.axhline(0, color=DARK, linewidth=0.8)
-    axis.set_xticks(places, [str(k) for k in ticks])
-    return min([*ends, float(below.min())]), max([*ends, float(above.max())])

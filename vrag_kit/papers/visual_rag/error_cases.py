@@ -4,15 +4,14 @@
 
 from __future__ import annotations
 
-import textwrap
+from textwrap import shorten
 
 import pandas as pd
 from matplotlib.figure import Figure
 
 from vrag_kit.analysis.means import ARM, column_means
 from vrag_kit.judging.scale import SHARES, Scale, scale_of
-from vrag_kit.plotting.old_style import CLUE, GREY, new_figure
-from vrag_kit.plotting.retrieval import draw_document_image
+from vrag_kit.plotting.images import Tile, image_grid
 from vrag_kit.tables import require_columns
 from vrag_kit.types import Benchmark, ordered
 
@@ -92,36 +91,30 @@ def outcome_shares(judged: pd.DataFrame) -> pd.DataFrame:
     return table.assign(metric="share")[[*ARM, *columns]]
 
 
-_PANEL_COLUMNS = 4
-
-
 def error_gallery(
     benchmark: Benchmark, cases: pd.DataFrame, *, most: int = 8, seed: int = 0
 ) -> Figure:
     """Draws up to `most` of the cases (from `error_cases`), as `sample_cases` chooses them, each
-    with its first image. Clues have a green frame; below are the question, accepted answers and the
-    model's answer.
+    with its first image: the model's answer above; the question, the accepted answers and the model
+    below.
     """
     chosen = sample_cases(cases, most, seed=seed)
-    rows = max(1, -(-len(chosen) // _PANEL_COLUMNS))
-    figure, axes = new_figure(rows, _PANEL_COLUMNS, (13, 4.55 * rows + 0.5))
-    for axis in axes.flat[len(chosen) :]:
-        axis.axis("off")
-    for axis, (_, case) in zip(axes.flat, chosen.iterrows(), strict=False):
-        image, clues = case["doc_ids"][0], benchmark.relevant(case["query_id"])
-        name, color = ("clue", CLUE) if image in clues else ("non-clue", GREY)
-        draw_document_image(axis, benchmark, image, name, color)
-        words = [
-            textwrap.fill(case["question"], 48),
-            f"accepted answers: {textwrap.shorten(case['references'], 44)}",
-            f"{case['model']}: {textwrap.shorten(case['answer'], 34) or '(empty)'}",
-        ]
-        axis.set_xlabel("\n".join(words), fontsize=8)
-    declined = int((cases["outcome"] == "abstained").sum())
-    figure.suptitle(
-        f"{benchmark.name}: {len(chosen)} of the {len(cases) - declined} incorrect or partially"
-        f" correct answers with one clue (random sample, seed {seed}), one a question;\n"
-        f"{declined} abstentions excluded",
-        fontsize=11,
+    tiles = []
+    for case in chosen.to_dict("records"):
+        question, accepted = (
+            shorten(case["question"], 65, placeholder=" …"),
+            shorten(case["references"], 30, placeholder=" …"),
+        )
+        answer = f"“{shorten(case['answer'], 40) or '(empty)'}”"
+        below = f"{question}\naccepted: {accepted}\nmodel: {case['model']}"
+        tiles.append(Tile(benchmark.corpus[case["doc_ids"][0]].image, answer, below))
+    kinds = cases["outcome"].value_counts().reindex(KINDS, fill_value=0)
+    counts = (
+        f"{kinds['incorrect']} incorrect and {kinds['partially correct']} partially correct answers"
     )
-    return figure
+    return image_grid(
+        {" " * place: tiles[place : place + 4] for place in range(0, len(tiles), 4)},
+        title=f"Shown one clue, models give {counts}; {kinds['abstained']} more abstain",
+        caption=f"""{benchmark.name}: {len(chosen)} of the {counts} (random sample, seed {seed}),
+        one a question. Above: the answer; below: the question and the accepted answers.""",
+    )

@@ -5,14 +5,22 @@ knows without it.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from textwrap import shorten
 
 import pandas as pd
+from matplotlib.figure import Figure
 
 from vrag_kit.analysis.comparisons import paired_differences
 from vrag_kit.analysis.means import per_query
+from vrag_kit.analysis.report_tables import ci_cells
+from vrag_kit.analysis.strata import ALL
 from vrag_kit.errors import VragError
 from vrag_kit.judging.scale import scale_of
+from vrag_kit.plotting.diagnostics import outcome_bars
+from vrag_kit.plotting.images import Tile, image_grid
+from vrag_kit.plotting.style import GREY, LIGHT, OUTCOME
 from vrag_kit.tables import require_columns
+from vrag_kit.types import Benchmark, Context
 
 NAMED = ("counterfactual_value", "original_value")
 OUTCOMES = (*NAMED, "abstains", "other_answer")
@@ -73,4 +81,62 @@ def counterfactual_effect(outcomes: pd.DataFrame, *, by: Sequence[str] = ()) -> 
     values = pd.concat(parts, ignore_index=True)
     return paired_differences(
         values, arm="image", by=["outcome", "model", *by], baseline="original"
+    )
+
+
+def counterfactual_images(
+    benchmark: Benchmark, world: Benchmark, pairs: Sequence[tuple[Context, Context]]
+) -> Figure:
+    """Draws the first image of up to six contexts, spread evenly over `pairs`, above that of the
+    same contexts in another `world`. Each is titled with the answer that it shows.
+    """
+    chosen = list(pairs)[:: max(1, len(pairs) // 6)][:6]
+    rows: dict[str, list[Tile]] = {"original clue": [], "altered clue": []}
+    for before, after in chosen:
+        original, altered = benchmark.queries[before.query_id], world.queries[after.query_id]
+        image = benchmark.corpus[before.doc_ids[0]].image
+        again = world.corpus[after.doc_ids[0]].image
+        question = shorten(original.text, 70, placeholder=" …")
+        rows["original clue"].append(Tile(image, original.answers[0]))
+        rows["altered clue"].append(Tile(again, altered.answers[0], question))
+    return image_grid(
+        rows,
+        title="The altered clue differs from the original only in the part that is asked about",
+        caption=f"""{len(chosen)} of {len(pairs)} pairs; above each image the answer that it shows,
+        below both the question.""",
+    )
+
+
+_NAMES = {
+    "original_value": "original value",
+    "counterfactual_value": "new value",
+    "other_answer": "other answer",
+    "abstains": "abstains",
+}
+_COLORS = dict(zip(_NAMES, (OUTCOME["correct"], OUTCOME["incorrect"], GREY, LIGHT), strict=True))
+_IMAGES = {"none": "no image", "original": "original clue", "counterfactual": "altered clue"}
+
+
+def counterfactual_bars(shares: pd.DataFrame) -> Figure:
+    """Draws the share of each of `OUTCOMES` by image and model, a panel for each stratum. `shares`
+    are `to_percent(column_means(…))` by model, stratum and image; beside other strata, "all
+    questions" are only in the title.
+    """
+    pooled = shares["stratum"] == ALL
+    follows = shares[(shares["metric"] == "counterfactual_value") & pooled]
+    cells = ci_cells(follows, decimals=0).str.replace(" [", " % [", regex=False)
+    altered = follows["image"] == "counterfactual"
+    order = {image: place for place, image in enumerate(_IMAGES)}
+    values = (cells + " (" + follows["model"] + ")")[altered]
+    return outcome_bars(
+        shares[~pooled].sort_values("image", key=lambda image: image.map(order), kind="stable"),
+        rows=["image", "model"],
+        outcomes=_NAMES,
+        colors=_COLORS,
+        panels="stratum",
+        names=_IMAGES,
+        beside="counterfactual_value",
+        unit="questions",
+        title=f"When the clue is altered, answers name the new value: {', '.join(values)}",
+        caption="Answers to the original clue, to the same clue with another value, and to none.",
     )
