@@ -10,9 +10,9 @@ import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from vrag_kit.papers.mrag_suite.audit_claims import pivot_claim_metrics
 
 from vrag_kit.papers import mrag_suite as paper
+from vrag_kit.papers.mrag_suite.audit import pivot_claim_metrics
 
 TABLES = paper.published_tables()
 

@@ -62,8 +62,8 @@ def outcome_bars(
                 axis.barh(at, share, left=start, height=0.7, color=colors[outcome], linewidth=0)
                 start += share
             if beside in mine.index:
-                value, low, high = mine.loc[beside, ["value", "ci_low", "ci_high"]]
-                text = f"{value:.0f} [{low:.0f}, {high:.0f}]".replace("-", "−")
+                ends = mine.loc[beside, ["value", "ci_low", "ci_high"]]
+                text = "{:.0f} [{:.0f}, {:.0f}]".format(*ends).replace("-", "−")
                 axis.text(101, at, text, va="center", fontsize=SMALL, color=DARK)
         heads = [
             display_name(name, names) if panels else "",
@@ -140,12 +140,10 @@ def heat_table(
     down, across = (table[key].astype(str).agg(" · ".join, axis=1) for key in keys)
     flat = table.assign(row=down, column=across)
     shape = list(dict.fromkeys(down)), list(dict.fromkeys(across))
-    mean, low, high = (
-        flat.pivot(index="row", columns="column", values=name)
-        .reindex(index=shape[0], columns=shape[1])
-        .to_numpy(float)
-        for name in ("value", "ci_low", "ci_high")
-    )
+    cells = flat.pivot(index="row", columns="column", values=["value", "ci_low", "ci_high"])
+    cells = cells.astype(float).reindex(index=shape[0])
+    mean = cells["value"][shape[1]].to_numpy()
+    low, high = (cells[end][shape[1]].to_numpy() for end in ("ci_low", "ci_high"))
     figure, axes = new_figure(width=width, height=0.3 * len(shape[0]) + 1.2)
     axis = axes[0][0]
     around = limits[0] < 0
@@ -167,6 +165,6 @@ def heat_table(
     axis.set_xticklabels([fit(label, room, 7.5) for label in labels[1]], rotation=0)
     axis.set_yticklabels(labels[0], rotation=0)
     axis.set(xlabel="", ylabel="")
-    cells = "Cells: mean ± half of the 95 % interval; blank: undefined."
-    set_caption(figure, title, f"{caption} {cells}")
+    words = "Cells: mean ± half of the 95 % interval; blank: undefined."
+    set_caption(figure, title, f"{caption} {words}")
     return figure

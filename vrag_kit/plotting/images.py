@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain
 
 import numpy as np
 import pandas as pd
@@ -38,8 +39,8 @@ def image_grid(
     """
     across = max(1, max(map(len, rows.values()), default=1))
     room = (width - 0.4) / across - 0.1
-    lines = [fit(tile.below, room) for row in rows.values() for tile in row if tile.below]
-    text = 0.13 * max((1 + line.count("\n") for line in lines), default=0)
+    lines = [fit(tile.below, room).count("\n") for tile in chain(*rows.values()) if tile.below]
+    text = 0.13 * (1 + max(lines, default=-1))
     high = height or min(room, 1.5) + 0.3 + text
     figure, axes = new_figure(len(rows), across, width=width, height=high * len(rows) + 0.45)
     for line, (label, tiles) in zip(axes, rows.items(), strict=True):

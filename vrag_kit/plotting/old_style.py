@@ -45,6 +45,7 @@ SETTING_MARKERS = {"zero_shot": "o", "gt_clue": "^", "non_clue": "X"}
 """Setting → its fixed marker, whichever others are drawn."""
 REFERENCES = {"random order": GREY, "perfect order": DARK}
 _LOOK: dict[str, Any] = {  # matplotlib's settings have values of many types
+    "axes.titlelocation": "center",
     "figure.dpi": 110,
     "svg.fonttype": "none",
     "font.family": "DejaVu Sans",

@@ -102,7 +102,7 @@ def save_figure(
         figure.text(0.995, 0.003, mark, ha="right", va="bottom", fontsize=SMALL, color=GREY)
         below = 0 if figure.get_supxlabel() else 0.15 / figure.get_figheight()
         figure.set_layout_engine("constrained", rect=(0, below, 1, 1 - below))
-    title, _, caption = str(figure.get_label()).partition("\n")
+    title, caption = [*str(figure.get_label()).split("\n", 1), ""][:2]
     picture, drawing = io.BytesIO(), io.StringIO()
     box = None if figure.get_layout_engine() else "tight"  # a layout of ours has its exact size
     named = {"Date": None, "Creator": None, "Title": title or name}
