@@ -171,7 +171,15 @@ def test_levels_are_lines_named_at_the_right_and_reported_means_grey_ones() -> N
     assert legend == ["top-k", "1-in-k", "reported (the paper's data)"]
 
 
-@pytest.mark.parametrize("roles", [MODEL, SETTING.values(), OUTCOME.values()])
+def test_a_panel_may_have_reported_means_alone_named_where_they_have_a_label() -> None:
+    reported = means().head(6).assign(model="paper", label=["first"] * 3 + [""] * 3)
+    figure = line_plot(means(), **{**LINES, "panels": "model"}, color="setting", reported=reported)
+    assert [[text.get_text() for text in axis.texts] for axis in figure.axes] == [[], [], ["first"]]
+
+
+@pytest.mark.parametrize(
+    "roles", [MODEL, tuple(dict.fromkeys(SETTING.values())), tuple(OUTCOME.values())]
+)
 def test_colours_of_a_panel_stay_apart_with_deuteranopia(roles: tuple[str, ...]) -> None:
     for one, other in combinations(roles, 2):
         assert float(np.linalg.norm(seen(one) - seen(other))) >= 0.08, (one, other)

@@ -24,6 +24,7 @@ from vrag_kit.plotting.style import (
     MARKERS,
     PAGE,
     REPORTED,
+    SETTING,
     SMALL,
     count_label,
     display_name,
@@ -82,8 +83,9 @@ def draw_interval(
             points.set(markerfacecolor=face, markeredgecolor=edge, markeredgewidth=0.6)
 
 
-def _draw_beyond(axis: Axes, *, flat: bool) -> None:
-    """Draws an arrow at the edge of a fixed axis for each point outside."""
+def _draw_beyond(axis: Axes, *, flat: bool) -> int:
+    """Draws an arrow at the edge of a fixed axis for each point outside. Returns how many."""
+    arrows = 0
     low, high = axis.get_xlim() if flat else axis.get_ylim()
     for line in [each for each in axis.lines if each.get_marker() in {*MARKERS, "X"}]:
         values = np.asarray(line.get_xdata() if flat else line.get_ydata(), float)
@@ -96,6 +98,8 @@ def _draw_beyond(axis: Axes, *, flat: bool) -> None:
                 ends = np.full(int(outside.sum()), edge)
                 xy = (ends, others[outside]) if flat else (others[outside], ends)
                 axis.plot(*xy, marker, color=line.get_color(), markersize=4.5, clip_on=False)
+                arrows += len(ends)
+    return arrows
 
 
 def has_failures(means: pd.DataFrame) -> np.ndarray:
@@ -136,20 +140,28 @@ def line_plot(
     `levels` are means without a place on the x axis, such as zero-shot: horizontal lines with
     bands, named at the right (by a column `level`, else by `color`). They and `reported` (a
     paper's means, thin grey lines, one for each value of `color`) are drawn in the panel that they
-    name, or in all if they have no column `panels`. `limits` are of the y axis: a point outside is
-    an arrow at the edge; where the axis reaches below 0, 0 is a line. `height` is that of a row of
-    panels, in inches; `unit` is what n counts.
+    name, or in all if they have no column `panels`; a panel may have reported lines alone. A column
+    `label` of `reported` names the lines that it has a text for, at the right. `limits` are of the
+    y axis: a point outside is an arrow at the edge; where the axis reaches below 0, 0 is a line.
+    `height` is that of a row of panels, in inches; `unit` is what n counts.
     """
-    figure, axes = _panels(table, panels, names, width, height, unit)
+    drawn = table
+    if reported is not None and panels in reported:
+        drawn = pd.concat([table, reported[~reported[panels].isin(table[panels])]])
+    figure, axes = _panels(drawn, panels, names, width, height, unit)
     looks = _looks(table, color, style, names, ["-", "--", ":"])
     step = _step(table[x], log=log)
     ticks = sorted({*table[x], *(() if reported is None else reported[x])})
     for name, axis in axes.items():
         mine = _in_panel(table, panels, name)
         shown = _in_panel(reported, panels, name)
+        labels = _draw_levels(axis, _in_panel(levels, panels, name), color, looks, names)
         for _, line in shown.groupby(color, sort=False) if len(shown) else ():
             line = line.sort_values(x)
             axis.plot(line[x], line["value"], color=REPORTED, linewidth=0.8, zorder=1)
+            end = line.iloc[-1]
+            if end.get("label"):
+                labels.append((float(end["value"]), str(end["label"])))
         for shift, (values, look) in zip(dodge(len(looks), 0.3), looks.items(), strict=True):
             line = _of_series(mine, color, style, values).sort_values(x)
             at = line[x].to_numpy(float)
@@ -160,14 +172,16 @@ def line_plot(
         axis.set_xticks(ticks, [f"{tick:g}" for tick in ticks], minor=False)
         axis.minorticks_off()
         axis.grid(visible=False, axis="x")
-        _draw_levels(axis, _in_panel(levels, panels, name), color, looks, names)
+        _write_at_right(axis, labels)
     _label_axes(figure, xlabel, ylabel)
     next(iter(axes.values())).set_ylim(*limits)
-    for axis in axes.values():
-        if axis.get_ylim()[0] < 0:
+    if next(iter(axes.values())).get_ylim()[0] < 0:
+        for axis in axes.values():
             axis.axhline(0, color=DARK, linewidth=0.8, zorder=1)
-        _draw_beyond(axis, flat=False)
-    handles = _handles(looks, names, reported)
+    if sum(_draw_beyond(axis, flat=False) for axis in axes.values()):
+        caption += " Arrows: beyond the axis."
+    apart = len(drawn) > len(table)  # reported lines have panels of their own, with a title
+    handles = _handles(looks, names, None if apart else reported)
     set_caption(figure, title, f"{caption} {interval_note([table, levels])}".strip(), handles)
     return figure
 
@@ -278,8 +292,8 @@ def forest_plot(
         text.set_fontweight("normal" if line else "bold")
     _label_axes(figure, xlabel or _difference_label(table, panels, names), "")
     first.set_xlim(*limits)
-    for axis in axes.values():
-        _draw_beyond(axis, flat=True)
+    if sum(_draw_beyond(axis, flat=True) for axis in axes.values()):
+        caption += " Arrows: beyond the axis."
     handles = _handles(looks, names, reported, "|")
     counted = f" n: {unit}." if unit else ""
     set_caption(figure, title, f"{caption} {interval_note([table])}{counted}".strip(), handles)
@@ -294,7 +308,7 @@ def interval_note(tables: Sequence[pd.DataFrame | None]) -> str:
     words = []
     if any("ci_low" in table and table["ci_low"].notna().any() for table in drawn):
         words.append("Bars: 95 % intervals.")
-    if any((table["n"] < FEW).any() for table in drawn):
+    if any((table["n"] < FEW).any() for table in drawn if "n" in table):
         words.append(f"Thin: n below {FEW}.")
     if any(has_failures(table).any() for table in drawn):
         words.append(
@@ -336,8 +350,9 @@ def _panels(
         mine = _in_panel(table, column, name)
         count = count_label(sorted({mine["n"].min(), mine["n"].max()}), unit) if unit else ""
         head = display_name(name, names) if column else ""
-        title = " · ".join(filter(None, [head, count.replace(" / ", "–")]))
-        axis.set_title(fit(title, width / across - 0.5, 8))
+        parts = [each for each in (head, count.replace(" / ", "–")) if each]
+        titles = [fit(sign.join(parts), width / across - 0.5, 8) for sign in (" · ", "\n")]
+        axis.set_title(titles["\n" in titles[0]])  # n has a line of its own where it must wrap
     return figure, axes
 
 
@@ -380,29 +395,36 @@ def _draw_levels(
     color: str,
     looks: Mapping[tuple[str, str], Series],
     names: Names,
-) -> None:
-    """Horizontal lines with bands, named at the right; the names stand apart."""
-    if levels.empty:
-        return
-    colors = series_colors(color, _order(levels, color, names))
-    colors |= {hue: look.color for (hue, _), look in looks.items()}
+) -> list[tuple[float, str]]:
+    """Draws horizontal lines with bands, dark where they belong to no series or setting. Returns
+    the height and name of each.
+    """
+    colors = SETTING | {hue: look.color for (hue, _), look in looks.items()}
+    labels = []
     for row in levels.to_dict("records"):
-        hue = colors[str(row[color])]
+        hue = colors.get(str(row[color]), DARK)
         axis.axhline(row["value"], color=hue, linewidth=1, linestyle="--", zorder=1)
         if "ci_low" in row:
             axis.axhspan(row["ci_low"], row["ci_high"], color=hue, alpha=0.12, linewidth=0)
-    column = "level" if "level" in levels else color
-    labels = levels.sort_values("value")
-    low, high = levels["value"].min(), levels["value"].max()
+        labels.append((float(row["value"]), display_name(row.get("level", row[color]), names)))
+    return labels
+
+
+def _write_at_right(axis: Axes, labels: Sequence[tuple[float, str]]) -> None:
+    """Writes texts at the right of an axis, at their heights but apart."""
+    if not labels:
+        return
+    ordered = sorted(labels)
+    heights = [at for at, _ in ordered]
+    low, high = heights[0], heights[-1]
     gap = 0.075 * max(high, axis.get_ylim()[1])
-    heights = labels["value"].to_numpy(float).copy()
     for place in range(1, len(heights)):
         heights[place] = max(heights[place], heights[place - 1] + gap)
-    heights -= max(0.0, (heights[-1] - high) / 2) if len(heights) and low < high else 0.0
-    for at, label in zip(heights, labels[column], strict=True):
+    shift = max(0.0, (heights[-1] - high) / 2) if low < high else 0.0
+    for at, (_, label) in zip(heights, ordered, strict=True):
         axis.annotate(
-            display_name(label, names),
-            (1, at),
+            label,
+            (1, at - shift),
             (3, 0),
             xycoords=axis.get_yaxis_transform(),
             textcoords="offset points",

@@ -44,6 +44,9 @@ SETTING = {
     "non_clue": "#C8501E",
     "top_k": "#1F6FB4",
     "one_in_k": "#F2C14E",
+    "m_gt": "#4DAF7C",
+    "m_in_k": "#F2C14E",
+    "rag_best": "#1F6FB4",
 }
 OUTCOME = {
     "correct": "#1F6FB4",
@@ -167,10 +170,11 @@ def fit(text: str, inches: float, size: float = SMALL) -> str:
 
 def display_name(value: object, names: Mapping[str, str] = MappingProxyType({})) -> str:
     """The text by which a figure calls a value: that of `names`, else a setting's own name, else
-    the value with blanks for underscores.
+    the value with blanks for underscores and without "field-guide-".
     """
     raw = str(value)
-    return names.get(raw) or SETTING_NAMES.get(raw) or raw.replace("_", " ")
+    short = raw.removeprefix("field-guide-").replace("_", " ")
+    return names.get(raw) or SETTING_NAMES.get(raw) or short
 
 
 def count_label(counts: Iterable[float], unit: str = "") -> str:
