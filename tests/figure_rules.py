@@ -33,11 +33,12 @@ def texts(root: ElementTree.Element) -> list[Text]:
     found = []
     for element in root.iter(f"{_SVG}text"):
         line, style = "".join(element.itertext()), element.get("style", "")
+        if not line.strip():
+            continue
         size = float((re.search(r"font-size: ([\d.]+)px", style) or ["", "10"])[1])
         weight = "bold" if "font-weight: 700" in style else "normal"
         font = FontProperties(family="DejaVu Sans", weight=weight, size=size)
-        extents = TextPath((0, 0), line or " ", prop=font).get_extents()
-        width = float(extents.width) if line.strip() else 0.0
+        width = float(TextPath((0, 0), line, prop=font).get_extents().width)
         anchor = 0.5 if "anchor: middle" in style else 1.0 if "anchor: end" in style else 0.0
         moved = re.search(r"translate\(([-\d.]+) ([-\d.]+)\)", element.get("transform", ""))
         x, y = map(float, moved.groups() if moved else (element.get("x", 0), element.get("y", 0)))
@@ -56,7 +57,7 @@ def broken_rules(file: Path) -> list[str]:
     """The rules that a figure breaks, in words; empty if none."""
     root = ElementTree.parse(file).getroot()
     wide, high = (float(root.get(side, "0").removesuffix("pt")) for side in ("width", "height"))
-    lines = [text for text in texts(root) if text.text.strip()]
+    lines = texts(root)
     panels = [
         each for each in root.iter(f"{_SVG}g") if re.fullmatch(r"axes_\d+", each.get("id", ""))
     ]

@@ -171,6 +171,15 @@ def test_levels_are_lines_named_at_the_right_and_reported_means_grey_ones() -> N
     assert legend == ["top-k", "1-in-k", "reported (the paper's data)"]
 
 
+@pytest.mark.parametrize("ks", [[1, 3, 5, 7, 10, 12], [1, 5, 10, 20, 30], [1, 9, 10, 11, 12]])
+def test_no_two_numbers_below_a_log_axis_touch(tmp_path: Path, ks: list[int]) -> None:
+    table = pd.concat([means().head(1).assign(k=k, metric=m) for k in ks for m in "abc"])
+    figure = line_plot(table, **{**LINES, "panels": "metric"}, log=True, title="What was found")
+    save_figure(figure, tmp_path, "x", table)
+    assert broken_rules(tmp_path / "x.svg") == []
+    assert [text.get_text().strip() for text in figure.axes[0].get_xticklabels()] == [*map(str, ks)]
+
+
 def test_a_panel_may_have_reported_means_alone_named_where_they_have_a_label() -> None:
     reported = means().head(6).assign(model="paper", label=["first"] * 3 + [""] * 3)
     figure = line_plot(means(), **{**LINES, "panels": "model"}, color="setting", reported=reported)

@@ -152,6 +152,7 @@ def line_plot(
     looks = _looks(table, color, style, names, ["-", "--", ":"])
     step = _step(table[x], log=log)
     ticks = sorted({*table[x], *(() if reported is None else reported[x])})
+    labels_below = _tick_labels(ticks, width / min(3, len(axes)) - 0.6, log=log)
     for name, axis in axes.items():
         mine = _in_panel(table, panels, name)
         shown = _in_panel(reported, panels, name)
@@ -169,7 +170,7 @@ def line_plot(
             draw_interval(axis, at, line, look)
         if log:
             axis.set_xscale("log")
-        axis.set_xticks(ticks, [f"{tick:g}" for tick in ticks], minor=False)
+        axis.set_xticks(ticks, labels_below, minor=False)
         axis.minorticks_off()
         axis.grid(visible=False, axis="x")
         _write_at_right(axis, labels)
@@ -387,6 +388,17 @@ def _step(values: pd.Series, *, log: bool) -> float:
     each = sorted(set(values.astype(float)))
     steps = [b / a if log else b - a for a, b in pairwise(each)]
     return min(steps, default=2.0 if log else 1.0)
+
+
+def _tick_labels(ticks: Sequence[float], inches: float, *, log: bool) -> list[str]:
+    """The numbers below an axis of a width in inches; one that would touch the last is lower."""
+    places = np.log(ticks) if log else np.asarray(ticks, float)
+    gaps = np.diff(places, prepend=-np.inf) / max(1e-9, np.ptp(places)) * inches
+    labels: list[str] = []
+    for tick, gap in zip(ticks, gaps, strict=True):
+        lower = gap < 0.17 and not labels[-1].startswith("\n")
+        labels.append(f"\n{tick:g}" if lower else f"{tick:g}")
+    return labels
 
 
 def _draw_levels(
