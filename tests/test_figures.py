@@ -5,7 +5,6 @@ belong to models.
 from __future__ import annotations
 
 import re
-from dataclasses import replace
 from pathlib import Path
 
 import matplotlib.pyplot as plt
@@ -35,11 +34,9 @@ from vrag_kit.plotting import (
     gcue_figure,
     model_colors,
     old_lines,
-    retriever_figure,
     save_figure,
 )
 from vrag_kit.plotting.old_panels import wrap_title
-from vrag_kit.plotting.old_style import METRIC_NAMES
 from vrag_kit.plotting.style import EVIDENCE
 from vrag_kit.types import Benchmark
 
@@ -124,61 +121,16 @@ def test_a_model_has_the_same_color_everywhere_and_models_of_one_panel_never_sha
     assert model_colors(many) == model_colors(many)
 
 
-@pytest.mark.parametrize(
-    ("same", "mark"), [(True, "CLIP (reported)"), (False, "CLIP (reported, other data)")]
-)
-def test_the_retriever_figure_says_whose_data_and_what_the_groups_are(
-    guide: Benchmark, same: bool, mark: str
-) -> None:
-    paper = visual_rag.with_binomial_interval(published("visual_rag", 2))
-    ours = paper.assign(retriever="x", n=9)
-    museum = replace(guide, name="museum", groups_are="rooms")
-    figure = retriever_figure(ours, paper, museum, same_data=same)
-    assert (
-        figure.get_suptitle()
-        == "museum: mean over n = 9 queries, bars are 95 % intervals over rooms"
-    )
-    legend = figure.axes[-1].get_legend().get_texts()
-    assert mark in [text.get_text() for text in legend]
-    assert guide.groups_are == "species"
-
-
-def test_a_panel_whose_n_is_its_own_says_so(guide: Benchmark) -> None:
-    paper = visual_rag.with_binomial_interval(published("visual_rag", 2))
-    kits = paper.assign(retriever="x", n=9)
-    mine = kits.query("metric == 'recall'").assign(metric="mine")
-    mine["n"] = [3 + at % 5 for at in range(len(mine))]
-    figure = retriever_figure(pd.concat([kits, mine]), paper, guide)
-    assert "mean over n = 3 to 9 queries" in figure.get_suptitle()
-    titles = [axis.get_title().replace("\n", " ") for axis in figure.axes]
-    assert "mine, n = 3 to 7" in titles
-    assert sum(title.endswith(", n = 9") for title in titles) == 4  # those of the paper
-
-
-def test_standard_ndcg_stands_beside_the_one_that_the_paper_fits(guide: Benchmark) -> None:
-    paper = visual_rag.with_binomial_interval(published("visual_rag", 2))
-    ours = paper.query("metric == 'ndcg_visual_rag'").assign(retriever="x", metric="ndcg")
-    figure = retriever_figure(pd.concat([paper, ours]).assign(n=9), paper, guide)
-    by_title = {axis.get_title(): axis for axis in figure.axes}
-    assert len(by_title["nDCG (standard)"].lines) == 1  # none of the paper's
-    printed_ones = {value for _, value in drawn(by_title[METRIC_NAMES["ndcg_visual_rag"]])}
-    ndcg = published("visual_rag", table=2, metric="ndcg_visual_rag")
-    assert set(ndcg["value"]) <= printed_ones
-    shares = [axis for axis in figure.axes if axis.get_ylabel() == "share (%)"]
-    assert {axis.get_ylim() for axis in shares} == {(0.0, 103.0)}
-    assert len(shares) == 4
-
-
 def test_figure_2_draws_one_bar_a_category_as_long_as_its_share(guide: Benchmark) -> None:
     shares = visual_rag.distribution(guide)
-    figure = visual_rag.benchmark_figure(shares, visual_rag.query_table(guide), "small guide")
+    figure = visual_rag.benchmark_figure(shares, visual_rag.query_table(guide))
     for axis, facet in zip(figure.axes, ("organism", "question"), strict=False):
         widths = [bar.get_width() for bar in axis.patches]
         part = shares[shares["facet"] == facet]
         assert widths == pytest.approx(list(part["share"]))
         labels = [text.get_text().strip() for text in axis.texts]
         first = part.iloc[0]
-        assert labels[0] == f"{first['share']:.1f} % ({first['n']})"
+        assert labels[0] == f"{first['share']:.1f} ({first['n']})"
     assert figure.axes[0].get_xlim() == figure.axes[1].get_xlim()
     assert sum(bar.get_height() for bar in figure.axes[2].patches) == len(guide.queries)
 

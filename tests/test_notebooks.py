@@ -191,7 +191,6 @@ def test_whether_the_paper_had_other_data_is_asked_of_the_data(path: Path) -> No
             if isinstance(call, ast.Call) and len(call.args) > 1:  # ours, and what was printed
                 marks = ast.unparse(call.func).removeprefix("analysis.") in (
                     "retrieval_table_with_published",
-                    "retriever_figure",
                     "settings_table",
                 )
                 assert not marks or "same_data" in [each.arg for each in call.keywords], cell.source

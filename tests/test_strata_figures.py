@@ -6,22 +6,20 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable
-from itertools import combinations, pairwise
+from itertools import combinations
 
 import pandas as pd
 import pytest
 from matplotlib.figure import Figure
 
 from vrag_kit.analysis.strata import KNOWN, LEFT_OUT, UNKNOWN
-from vrag_kit.papers import published
-from vrag_kit.papers.visual_rag import gcue, with_binomial_interval
+from vrag_kit.papers.visual_rag import gcue
 from vrag_kit.plotting import (
     accuracy_figure,
     baseline_figure,
     caption_retrieval_figure,
     gcue_figure,
     old_lines,
-    retriever_figure,
     rouge_figure,
 )
 from vrag_kit.types import Benchmark
@@ -73,23 +71,6 @@ def test_a_setting_has_one_marker_whether_zero_shot_is_drawn_or_not() -> None:
         ticks = [text.get_text() for text in beside.get_xticklabels()]
         found = {ticks[round(line.get_xdata()[0])]: line.get_marker() for line in beside.lines}
         assert (found["one\nclue"], found["one\nnon-clue"]) == ("^", "X")
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("cutoffs", [[1, 3, 5, 7, 10, 12], [1, 5, 10, 20, 30], [1, 9, 10, 11, 12]])
-def test_no_two_cut_offs_below_an_axis_touch(cutoffs: list[int], guide: Benchmark) -> None:
-    rows = [("mine", metric, k) for metric in ("recall", "hit") for k in cutoffs]
-    results = pd.DataFrame(rows, columns=["retriever", "metric", "k"])
-    results = results.assign(value=40.0, ci_low=10.0, ci_high=90.0, n=3)
-    paper = with_binomial_interval(published("visual_rag", 2)).iloc[:0]
-    figure = retriever_figure(results, paper, guide)
-    figure.draw_without_rendering()
-    labels = figure.axes[0].get_xticklabels()
-    assert [text.get_text().strip() for text in labels] == [str(k) for k in cutoffs]
-    for one, other in pairwise(labels):
-        lines = {text.get_text().count("\n") for text in (one, other)}
-        apart = other.get_window_extent().x0 - one.get_window_extent().x1
-        assert len(lines) == 2 or apart > 2
 
 
 def keeps_its_room(figure: Figure) -> None:

@@ -17,7 +17,6 @@ from vrag_kit.plotting.gcue import gcue_figure
 from vrag_kit.plotting.images import contact_sheet, image_grid, question_images, retrieved_images
 from vrag_kit.plotting.levels import old_points
 from vrag_kit.plotting.panels import forest_plot, line_plot, point_plot
-from vrag_kit.plotting.retrieval import retriever_figure
 from vrag_kit.plotting.rouge import rouge_figure
 from vrag_kit.plotting.save import save_figure, show_figure
 from vrag_kit.plotting.save_table import save_table, to_latex
@@ -50,7 +49,6 @@ __all__ = [
     "point_plot",
     "question_images",
     "retrieved_images",
-    "retriever_figure",
     "rouge_figure",
     "save_figure",
     "save_table",

@@ -12,7 +12,6 @@ from vrag_kit.papers.visual_rag.abstention import (
     published_change_over_k,
 )
 from vrag_kit.papers.visual_rag.audit import audit, published_tables, run_statistics
-from vrag_kit.papers.visual_rag.benchmark_figure import benchmark_figure
 from vrag_kit.papers.visual_rag.derived import (
     gains_vs_judge_bias,
     published_gcue,
@@ -34,7 +33,14 @@ from vrag_kit.papers.visual_rag.evidence_swap import (
     counterfactual_images,
     counterfactual_outcomes,
 )
-from vrag_kit.papers.visual_rag.gcue import gcue, gcue_table
+from vrag_kit.papers.visual_rag.figures import (
+    accuracy_over_k_figure,
+    baselines_figure,
+    benchmark_figure,
+    gcue_figure,
+    number_of_clues_figure,
+)
+from vrag_kit.papers.visual_rag.gcue import gcue, gcue_from_means, gcue_table
 from vrag_kit.papers.visual_rag.judge import RUBRIC
 from vrag_kit.papers.visual_rag.ndcg_bound import ndcg_bound, ndcg_bounds
 from vrag_kit.papers.visual_rag.partial_labels import READINGS, expand_confusion
@@ -63,9 +69,11 @@ __all__ = [
     "READINGS",
     "RUBRIC",
     "accuracy_given_clue",
+    "accuracy_over_k_figure",
     "audit",
     "audit_figure",
     "audit_summary",
+    "baselines_figure",
     "benchmark_figure",
     "best_top_k",
     "change_over_k",
@@ -93,12 +101,15 @@ __all__ = [
     "first_clue_rank",
     "gains_vs_judge_bias",
     "gcue",
+    "gcue_figure",
+    "gcue_from_means",
     "gcue_table",
     "is_paper_data",
     "mean_error_budget",
     "ndcg_bound",
     "ndcg_bounds",
     "notebook_requirements",
+    "number_of_clues_figure",
     "outcome_shares",
     "published_change_over_k",
     "published_gcue",

@@ -1,0 +1,203 @@
+"""Figures of the paper's questions: the benchmark, baselines, images shown, gCUE, and clues."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import pandas as pd
+from matplotlib.figure import Figure
+from matplotlib.ticker import MaxNLocator
+
+from vrag_kit.analysis.report_tables import ci_cells, setting_name
+from vrag_kit.plotting.panels import forest_plot, line_plot
+from vrag_kit.plotting.style import DARK, MODEL, SMALL, new_figure, set_caption
+
+_BASELINES = {"zero_shot": "no image", "gt_clue": "one clue", "non_clue": "non-clue"}
+_NAMED = ("Gemini", "GPT-4o", "Phi4-MM")
+"""The paper's models whose grey lines have a name."""
+_POOLED = "all questions"
+
+
+def benchmark_figure(shares: pd.DataFrame, queries: pd.DataFrame) -> Figure:
+    """Draws Figure 2 of the paper and a histogram of clues per question, from the tables
+    `distribution` and `query_table` of a benchmark.
+    """
+    figure, (axes,) = new_figure(1, 3, height=2.4)
+    titles = {"organism": "Organism group (%)", "question": "Question type (%)"}
+    for axis, (facet, title) in zip(axes, titles.items(), strict=False):
+        part = shares[shares["facet"] == facet]
+        bars = axis.barh(part["label"], part["share"], color=MODEL[0], linewidth=0)
+        labels = [f" {row.share:.1f} ({row.n})" for row in part.itertuples()]
+        axis.bar_label(bars, labels, fontsize=SMALL)
+        axis.set(title=title, xlim=(0, 1.4 * shares["share"].max()))
+        axis.invert_yaxis()
+        axis.grid(visible=False)
+    clues = queries["clues"].to_numpy()
+    axes[2].hist(clues, bins=np.arange(0, clues.max() + 4, 3), color=MODEL[0])
+    axes[2].axvline(np.median(clues), color=DARK, linestyle="--", linewidth=1)
+    axes[2].set(title="Clue images per question", ylabel="Questions")
+    axes[2].yaxis.set_major_locator(MaxNLocator(integer=True))
+    title = f"Half of the questions have at most {np.median(clues):g} clue images"
+    caption = f"{len(queries)} questions about {queries['entity'].nunique()} species; in brackets, "
+    caption += "their number. Dashed: the median. A bar of the histogram is 3 clues wide."
+    set_caption(figure, title, caption)
+    return figure
+
+
+def baselines_figure(means: pd.DataFrame, gains: pd.DataFrame) -> Figure:
+    """Draws each model's accuracy without an image, with a clue and with a non-clue, the rows
+    under their `source`. `gains` are paired differences to zero-shot, for the title.
+    """
+    gains = gains[(gains["setting"] == "gt_clue") & (gains["model"] == gains["model"].iloc[0])]
+    gains = gains.dropna(subset="value")
+    parts = gains[gains["stratum"] != _POOLED]
+    words = _values(gains if parts.empty else parts, ["model", "stratum"], " points")
+    return forest_plot(
+        means[means["setting"].isin(list(_BASELINES))],
+        rows=["source", "model"],
+        xlabel="Accuracy (%)",
+        color="setting",
+        names=_BASELINES,
+        limits=(-2, 102),
+        title=f"One clue instead of no image changes accuracy by {words}",
+        caption="Questions by what a model knew; the paper's models on its own data.",
+    )
+
+
+def accuracy_over_k_figure(means: pd.DataFrame, reported: pd.DataFrame | None = None) -> Figure:
+    """Draws accuracy over the images shown, top-k and 1-in-k, with the baselines as dashed lines: a
+    panel for each model, and for each `stratum` if there is that column. The paper's `reported`
+    means are grey, in panels of their own. Draws the first models that fit into six panels.
+    """
+    columns = ["model", "stratum"] if "stratum" in means else ["model"]
+    means, left_out = _first_models(means, 3 if "stratum" in means else 4)
+    means = means.assign(panel=_joined(means, columns))
+    last = means[(means["setting"] == "one_in_k") & (means["k"] == means["k"].max())]
+    if "stratum" in means:
+        last = last[last["model"] == means["model"].iloc[0]]
+    if reported is not None:
+        reported = reported[reported["setting"].isin(["top_k", "one_in_k"])]
+        panel = "reported: " + reported["setting"].map(setting_name)
+        reported = _named(reported).assign(panel=panel, setting=reported["model"])
+    places = means.loc[means["setting"] == "one_in_k", "clue_position"].unique()
+    words = _values(last, columns, " %")
+    flat = means["setting"].isin(list(_BASELINES))
+    return line_plot(
+        means[~flat],
+        x="k",
+        color="setting",
+        panels="panel",
+        names=_BASELINES,
+        xlabel="Images shown, k",
+        ylabel="Accuracy (%)",
+        levels=means[flat],
+        reported=reported,
+        limits=(0, 104),
+        height=2.1,
+        title=f"With one clue among {means['k'].max()} images, accuracy is {words}",
+        caption=f"Dashed: one image or none. The clue of 1-in-k is {', '.join(places)}.{left_out}",
+    )
+
+
+def gcue_figure(
+    curves: pd.DataFrame,
+    reported: pd.DataFrame | None = None,
+    *,
+    lam: float = 0.5,
+    panels: str = "source",
+    note: str = "",
+) -> Figure:
+    """Draws gCUE at one λ over k, tables of `gcue`: a panel for each value of `panels` with a
+    ratio, and the paper's, grey, in its own. The caption, which begins with `note`, names models
+    without a ratio and those of the paper that lie above the axis.
+    """
+    curves = curves[curves["lambda"] == lam]
+    undefined = curves[curves["value"].isna()].drop_duplicates(["model", panels])
+    defined = curves.dropna(subset="value")
+    lines = ["model", panels] if panels == "stratum" else ["model"]
+    words = _values(defined[defined["k"] == curves["k"].max()], lines, decimals=2)
+    if len(undefined):
+        note += f" Undefined: {'; '.join(_joined(undefined, [*lines, 'interval']))}."
+    if reported is not None:
+        reported = _named(reported[reported["lambda"] == lam])
+        lowest = reported.groupby("model")["value"].transform("min")
+        if above := list(dict.fromkeys(reported.loc[lowest > 1.5, "model"])):
+            note += f" Above the axis: {', '.join(above)}."
+        reported = reported[lowest <= 1.5].assign(**{panels: "Visual-RAG, reported"})
+    ends = {"value": [1, 0], "model": "", "level": ["one clue alone", "no benefit"]}
+    return line_plot(
+        curves if defined.empty else defined,
+        x="k",
+        xlabel="Images shown, k (one of them a clue)",
+        panels=panels,
+        ylabel=f"gCUE (λ = {lam:g})",
+        levels=pd.DataFrame(ends),
+        reported=reported,
+        limits=(-0.25, 1.5),
+        title=f"Among {curves['k'].max()} images one clue keeps {words} of its benefit",
+        caption=note.strip(),
+    )
+
+
+def number_of_clues_figure(
+    means: pd.DataFrame, reported: pd.DataFrame, gains: pd.DataFrame
+) -> Figure:
+    """Draws accuracy over the number of clues m, alone and among other images, of the first two
+    models in each stratum, and the paper's. `gains` are the paired differences to m = 1.
+    """
+    means, left_out = _first_models(means[means["stratum"] != _POOLED], 2)
+    means = means.assign(panel=_joined(means, ["model", "stratum"]))
+    gains = gains[(gains["setting"] == "m_gt") & (gains["m"] == gains["m"].max())]
+    gains = gains[(gains["model"] == means["model"].iloc[0]) & (gains["stratum"] != _POOLED)]
+    reported = reported[reported["setting"].isin(["m_gt", "m_in_k"])]
+    label = reported["setting"].map({"m_gt": "alone", "m_in_k": "among 10"})
+    reported = reported.assign(panel=reported["model"] + ", reported", label=label)
+    order = list(means["panel"].unique())
+    order.insert(2, reported["panel"].iloc[0])  # ours in two columns, the paper's in the third
+    clues = means["setting"].isin(["m_gt", "m_in_k"])
+    among = means.loc[means["setting"] == "m_in_k", "k"].max()
+    names = {"zero_shot": "no image", "rag_best": "best top-k", "m_gt": "m clues alone"}
+    names |= {"m_in_k": f"m clues among {among} images"} | {each: each for each in order}
+    return line_plot(
+        means[clues],
+        x="m",
+        color="setting",
+        panels="panel",
+        names=names,
+        xlabel="Clues shown, m",
+        ylabel="Accuracy (%)",
+        levels=means[~clues],
+        reported=reported,
+        limits=(0, 104),
+        height=1.9,
+        title=f"{gains['m'].max()} clues instead of one change accuracy by"
+        f" {_values(gains, ['model', 'stratum'], ' points')}",
+        caption=f"Best top-k: the best k on these questions.{left_out}",
+    )
+
+
+def _first_models(means: pd.DataFrame, count: int) -> tuple[pd.DataFrame, str]:
+    """The means of the first models, for a figure has at most six panels, and a note if others
+    are left out.
+    """
+    models = means["model"].unique()
+    note = f" Drawn: {count} of {len(models)} models." if len(models) > count else ""
+    return means[means["model"].isin(models[:count])], note
+
+
+def _joined(table: pd.DataFrame, columns: Sequence[str]) -> list[str]:
+    """Each row's values of some columns, without "field-guide-"."""
+    rows = table[list(columns)].itertuples(index=False, name=None)
+    return [", ".join(row).replace("field-guide-", "") for row in rows]
+
+
+def _values(table: pd.DataFrame, columns: Sequence[str], unit: str = "", decimals: int = 0) -> str:
+    """Each row's value and interval, with its `columns` in brackets, as the end of a title."""
+    cells = ci_cells(table, decimals=decimals).str.replace("-", "−")
+    rows = zip(cells, _joined(table, columns), strict=True)
+    return " and ".join(f"{cell}{unit} ({row})" for cell, row in rows) or "not measured"
+
+
+def _named(reported: pd.DataFrame) -> pd.DataFrame:
+    return reported.assign(label=reported["model"].where(reported["model"].isin(_NAMED), ""))
