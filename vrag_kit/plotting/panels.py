@@ -215,7 +215,8 @@ def point_plot(
     figure, axes = _panels(table, panels, names, width, height, unit)
     looks = _looks(table, color, style, names)
     places = {value: place for place, value in enumerate(_order(table, x, names))}
-    room = width / max(1, min(3, len(axes))) / len(places) - 0.1
+    across = 2 if len(axes) == 4 else min(3, len(axes))
+    room = width / across / len(places) - 0.1
     ticks = [fit(display_name(value, names), room, 7.5) for value in places]
     for name, axis in axes.items():
         mine, shown = _in_panel(table, panels, name), _in_panel(reported, panels, name)
@@ -349,7 +350,8 @@ def _panels(
     axes = dict(zip(found, grid.flat, strict=False))
     for name, axis in axes.items():
         mine = _in_panel(table, column, name)
-        count = count_label(sorted({mine["n"].min(), mine["n"].max()}), unit) if unit else ""
+        counts = sorted({mine["n"].min(), mine["n"].max()})
+        count = count_label(counts, unit) if unit and mine["n"].notna().any() else ""
         head = display_name(name, names) if column else ""
         parts = [each for each in (head, count.replace(" / ", "–")) if each]
         titles = [fit(sign.join(parts), width / across - 0.5, 8) for sign in (" · ", "\n")]
