@@ -76,12 +76,15 @@ def outcome_bars(
     labels = [fit(label, 1.7, 7.5) for label in labels]
     axes[0][0].set_yticks(range(len(bars)), labels)
     figure.supxlabel(xlabel, fontsize=8)
-    handles = [Patch(color=colors[outcome], label=name) for outcome, name in outcomes.items()]
+    drawn = set(shares.loc[shares["value"] > 0, "metric"])
+    handles = [
+        Patch(color=colors[each], label=outcomes[each]) for each in outcomes if each in drawn
+    ]
     if beside:
         caption += f" At the end of a bar: {outcomes.get(beside, beside)}, 95 % interval."
     set_caption(figure, title, caption, handles)
-    lines = max(1 + label.count("\n") for label in labels)
-    set_axes_height(figure, axes[0][0], (0.12 + 0.12 * lines) * len(bars))
+    lines = max((1 + label.count("\n") for label in labels), default=1)
+    set_axes_height(figure, axes[0][0], (0.12 + 0.12 * lines) * max(1, len(bars)))
     return figure
 
 
