@@ -126,21 +126,17 @@ def test_a_run_ends_at_its_first_crash_and_without_a_key_before(read: pd.DataFra
     assert paper.official_run_ends(read.head(1))["without_key"].item() == "a score is written"
 
 
-def test_the_figure_shows_each_outcome_as_a_share_of_its_answers(read: pd.DataFrame) -> None:
-    accuracy = paper.accuracy_by_extractor(read, weights=None)
-    figure = paper.extraction_figure(paper.evaluate_extractors(), read, accuracy, "lilies")
-    middle = figure.axes[1]
-    assert "95 % intervals" in figure.get_supxlabel()
-    names = [label.get_text() for label in middle.get_yticklabels()]
-    assert names == ["m (n = 6)\nofficial", "m (n = 6)\nours"]
-    for y in (0, 1):
-        bars = [bar for bar in middle.patches if round(bar.get_y() + bar.get_height() / 2) == y]
-        assert sum(bar.get_width() for bar in bars) == pytest.approx(100)
+def test_every_answer_has_one_outcome_for_each_extraction(read: pd.DataFrame) -> None:
+    shares = paper.extraction_shares(read, "model")
+    assert (shares["n"] == 6).all()
+    assert shares.groupby("extraction")["value"].sum().tolist() == pytest.approx([100, 100])
+    official = shares[shares["extraction"] == "official"].set_index("metric")["value"]
+    assert official[["missing", "asks", "crash"]].tolist() == pytest.approx([100 / 6] * 3)
+    (axis,) = paper.extraction_figure(shares, "right", "wrong", "A finding").axes
+    assert [label.get_text() for label in axis.get_yticklabels()] == ["m · official", "m · ours"]
 
 
-def test_without_a_model_the_labelled_answers_are_all_that_is_drawn(
-    lilies: Benchmark, tmp_path: Path
-) -> None:
+def test_without_a_model_no_bar_is_drawn(lilies: Benchmark, tmp_path: Path) -> None:
     none = ask_models([], lilies, [], tmp_path, prompts=paper.load_prompts("paper"))
     read = paper.with_official_score(
         judge_answers(paper.MultipleChoiceJudge(), lilies, none), lilies
@@ -149,7 +145,6 @@ def test_without_a_model_the_labelled_answers_are_all_that_is_drawn(
     assert paper.official_run_ends(read).empty
     accuracy = paper.accuracy_by_extractor(read, weights=None)
     assert accuracy.empty
-    figure = paper.extraction_figure(paper.evaluate_extractors(), read, accuracy, "lilies")
-    said = [[text.get_text() for text in axis.texts] for axis in figure.axes]
-    assert said[1:] == [["no answers"], ["no answers"]]
-    assert len(said[0]) > 1
+    shares = paper.extraction_shares(read, "model")
+    (axis,) = paper.extraction_figure(shares, "right", "wrong", "A finding").axes
+    assert axis.get_title(loc="left") == "n = 0 answers"

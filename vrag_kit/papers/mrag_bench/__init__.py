@@ -45,7 +45,7 @@ from vrag_kit.papers.mrag_bench.readers import (
     rule_counts,
     with_official_score,
 )
-from vrag_kit.papers.mrag_bench.readers_figure import extraction_figure
+from vrag_kit.papers.mrag_bench.readers_figure import extraction_figure, extraction_shares
 from vrag_kit.papers.mrag_bench.results import (
     CHANCE,
     MODEL_GROUPS,
@@ -122,6 +122,7 @@ __all__ = [
     "examples_figure",
     "explained_by_cue",
     "extraction_figure",
+    "extraction_shares",
     "gains_by_scenario",
     "gt_at_each_position",
     "gt_image_and_text",
