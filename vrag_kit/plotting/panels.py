@@ -285,7 +285,7 @@ def forest_plot(
             draw_interval(axis, _places(some, keys, places) + shift, some, look, flat=True)
         axis.axvline(0, color=DARK, linewidth=0.8, zorder=1)
         head = display_name(name, names) if panels else ""
-        axis.set_title(fit(_operands(mine, panels, names, head), (width - 1.8) / len(axes), 8))
+        axis.set_title(fit(_operands(mine, panels, names, head), (width - 2.6) / len(axes), 8))
         axis.set_ylim(len(lines) - 0.4, -0.6)
         axis.grid(visible=False, axis="y")
     first = next(iter(axes.values()))
@@ -461,8 +461,11 @@ def _rows(
         if len(key) > 1 and key[0] != group:
             group = key[0]
             lines.append(((), display_name(group, names)))
-        counts = count_label(table.loc[(found == key).to_numpy(), "n"].drop_duplicates())
-        lines.append((key, f"{fit(display_name(key[-1], names), 1.7, 7.5)} ({counts})"))
+        counts = table.loc[(found == key).to_numpy(), "n"].drop_duplicates()
+        label = count_label(counts)
+        if len(counts) > 3:
+            label = count_label([counts.min(), counts.max()]).replace(" / ", "–")
+        lines.append((key, f"{fit(display_name(key[-1], names), 1.7, 7.5)} ({label})"))
     return lines
 
 
