@@ -160,13 +160,13 @@ def heat_table(
             text = axis.text(at[1] + 0.5, at[0] + 0.5, words.replace("-", "−"))
             text.set(ha="center", va="center", fontsize=SMALL)
             text.set_fontweight("bold" if around and not low[at] <= 0 <= high[at] else "normal")
-    room = (width - 1.6) / len(shape[1])
     labels = [
         [" · ".join(display_name(part, names) for part in each.split(" · ")) for each in side]
         for side in shape
     ]
+    room = (width - 2.3) / len(shape[1])
     axis.set_xticklabels([fit(label, room, 7.5) for label in labels[1]], rotation=0)
-    axis.set_yticklabels(labels[0], rotation=0)
+    axis.set_yticklabels([fit(label, 2.2, 7.5) for label in labels[0]], rotation=0)
     axis.set(xlabel="", ylabel="")
     words = "Cells: mean ± half of the 95 % interval; blank: undefined."
     set_caption(figure, title, f"{caption} {words}")
