@@ -26,6 +26,8 @@ class Text:
     text: str
     size: float
     box: tuple[float, float, float, float]
+    code: bool = False
+    """Whether it is set as code is, in a monospaced font."""
 
 
 def texts(root: ElementTree.Element) -> list[Text]:
@@ -49,7 +51,7 @@ def texts(root: ElementTree.Element) -> list[Text]:
             if turned
             else (x - along, y - up, x - along + width, y + down)
         )
-        found.append(Text(line, size, box))
+        found.append(Text(line, size, box, "Mono" in style or "monospace" in style))
     return found
 
 
@@ -68,7 +70,7 @@ def broken_rules(file: Path) -> list[str]:
     for text in lines:
         if text.size < SMALLEST - 0.01 or text.size * NOTEBOOK / wide < READABLE:
             broken.append(f"{text.text!r} is of {text.size:g} pt")
-        if _ID.search(text.text):
+        if _ID.search(text.text) and not text.code:
             broken.append(f"{text.text!r} is an id")
         if _HYPHEN.search(text.text):
             broken.append(f"{text.text!r} has a hyphen for a minus")

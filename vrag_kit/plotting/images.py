@@ -58,7 +58,7 @@ def image_grid(
                 spine.set_color(tile.frame or EVIDENCE["other"])
             axis.set_title(fit(tile.title, room), fontsize=SMALL, loc="center")
             axis.set_xlabel(fit(tile.below, room), fontsize=SMALL)
-        line[0].set_ylabel(fit(label, high - 0.4, 7.5), fontsize=7.5)
+        line[0].set_ylabel(fit(label, high - 0.2, 7.5), fontsize=7.5)
     set_caption(figure, title, caption)
     return figure
 
