@@ -44,6 +44,7 @@ from vrag_kit.papers.visual_rag.gcue import gcue, gcue_from_means, gcue_table
 from vrag_kit.papers.visual_rag.judge import RUBRIC
 from vrag_kit.papers.visual_rag.ndcg_bound import ndcg_bound, ndcg_bounds
 from vrag_kit.papers.visual_rag.partial_labels import READINGS, expand_confusion
+from vrag_kit.papers.visual_rag.pipeline import pipeline_diagram
 from vrag_kit.papers.visual_rag.pools import notebook_requirements
 from vrag_kit.papers.visual_rag.printed import (
     data_source,
@@ -111,6 +112,7 @@ __all__ = [
     "notebook_requirements",
     "number_of_clues_figure",
     "outcome_shares",
+    "pipeline_diagram",
     "published_change_over_k",
     "published_gcue",
     "published_selective_accuracy",

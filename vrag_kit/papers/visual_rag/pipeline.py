@@ -1,0 +1,125 @@
+"""The diagram of the pipeline: one question's way from a corpus to its scores."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.patches import Rectangle
+from PIL import ImageOps
+
+from vrag_kit.plotting.style import (
+    DARK,
+    EVIDENCE,
+    GREY,
+    SMALL,
+    fit,
+    new_figure,
+    set_caption,
+)
+from vrag_kit.types import Benchmark
+
+STEPS = {
+    "open_benchmark": "data: queries, images, labels",
+    "search_one": "retriever: rank and score of each image",
+    "top_k": "prompt: the first images",
+    "ask_models": "multimodal model: one answer a prompt",
+    "judge_answers": "judge: score and abstention",
+    "mean_scores": "analysis: mean, interval, n",
+}
+"""The kit's function between two cards → who does its work: the table that it returns."""
+NAMES = {"zero_shot": "no image", "gt_clue": "one clue", "non_clue": "one non-clue"}
+NAMES |= {"top_k": "top-{k}", "one_in_k": "1-in-{k}"}
+"""What the card of scores calls a setting of `k` images."""
+_WIDTHS = {
+    **{"Question": 1.25, "Corpus": 0.78, "Retrieved": 0.78, "Shown": 0.52},
+    **{"Answer": 0.65, "Verdict": 0.75, "Scores": 1.1},
+}
+_GAP, _MIDDLE = 0.22, 1.75
+"""In inches: between cards, and from the bottom to the middle of the cards."""
+_THUMBNAIL = 0.25
+
+
+def pipeline_diagram(
+    benchmark: Benchmark, query_id: str, run: pd.DataFrame, judged: pd.DataFrame, k: int = 5
+) -> Figure:
+    """Draws one question's way to its scores as a row of cards: question, corpus, images retrieved
+    and shown (gold ones framed), answer, verdict, and the scores by setting. Below each arrow: the
+    function of the kit, and the table that it returns.
+
+    `judged` holds one model's judged answers to the question, one of them to the first `k`
+    retrieved images (setting top_k); raises IndexError if it does not.
+    """
+    query = benchmark.queries[query_id]
+    answer = judged[(judged["setting"] == "top_k") & (judged["k"] == k)].iloc[0]
+    found = run[run["query_id"] == query_id].sort_values("rank")["doc_id"]
+    shown = [
+        NAMES[name].format(k=k) for name, k in zip(judged["setting"], judged["k"], strict=True)
+    ]
+    scores = pd.Series(shown) + ": " + judged["score"].map("{:g}".format)
+    words = {
+        "Question": query.text,
+        "Answer": f"“{answer['answer'] or '(empty)'}”",
+        "Verdict": f"accepted: {', '.join(query.answers[:2])}\nscore {answer['score']:g}",
+        "Scores": "\n".join(scores),
+    }
+    images = {"Corpus": list(benchmark.qrels[query_id])[:18], "Retrieved": list(found)[:18]}
+    images |= {"Shown": list(found)[:k]}
+    figure, axes = new_figure(height=3.1)
+    axis = axes[0][0]
+    left, steps = 0.0, iter(STEPS.items())
+    for name, width in _WIDTHS.items():
+        if left:
+            _draw_step(axis, left - _GAP, *next(steps))
+        middle = left + width / 2
+        axis.text(middle, 2.65, name, ha="center", weight="bold", fontsize=8)
+        if name in words:
+            text = axis.text(middle, _MIDDLE, fit(words[name], width, 7.5), fontsize=7.5)
+            text.set(ha="center", va="center")
+        else:
+            _draw_images(axis, left, width, benchmark, query_id, images[name])
+        left += width + _GAP
+    axis.set(xlim=(0, left - _GAP), ylim=(0.08, 2.8), aspect="equal")
+    axis.set_axis_off()
+    gold = sum(benchmark.qrels[query_id].get(each, 0) > 0 for each in images["Shown"])
+    set_caption(
+        figure,
+        f"From question to score: {gold} of {k} images shown are gold, and the answer scores"
+        f" {answer['score']:g}",
+        f"""{benchmark.name}, model {answer["model"]}. Corpus: {len(images["Corpus"])} of
+        {len(benchmark.qrels[query_id])} images. Framed: gold images. Below each arrow: the kit's
+        function, who does its work, and the table that it returns. Scores: those of this question,
+        by setting.""",
+    )
+    return figure
+
+
+def _draw_step(axis: Axes, left: float, function: str, table: str) -> None:
+    start, end = (left + 0.02, _MIDDLE), (left + _GAP - 0.02, _MIDDLE)
+    axis.annotate("", end, start, arrowprops={"arrowstyle": "-|>", "color": DARK})
+    at = left + _GAP / 2
+    axis.text(at, 0.72, function, ha="center", family="monospace", fontsize=SMALL)
+    axis.text(at, 0.66, fit(table, 0.74), ha="center", va="top", fontsize=SMALL, color=GREY)
+
+
+def _draw_images(
+    axis: Axes, left: float, width: float, benchmark: Benchmark, query_id: str, ids: Sequence[str]
+) -> None:
+    """Draws thumbnails in rows from the left, in the middle of the cards' height."""
+    across = int(width / _THUMBNAIL)
+    top = _MIDDLE + _THUMBNAIL * -(-len(ids) // across) / 2
+    for place, doc_id in enumerate(ids):
+        image = benchmark.corpus[doc_id].image
+        if image is None:
+            continue
+        x = left + _THUMBNAIL * (place % across)
+        y = top - _THUMBNAIL * (1 + place // across)
+        pixels = np.asarray(ImageOps.fit(image.open().convert("RGB"), (96, 96)))
+        side = _THUMBNAIL - 0.03
+        axis.imshow(pixels, extent=(x, x + side, y, y + side))
+        if benchmark.qrels[query_id].get(doc_id, 0) > 0:
+            frame = Rectangle((x, y), side, side, fill=False, linewidth=2)
+            axis.add_patch(frame).set_edgecolor(EVIDENCE["gold"])
