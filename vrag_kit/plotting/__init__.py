@@ -14,7 +14,16 @@ from vrag_kit.plotting.claims import (
 from vrag_kit.plotting.diagnostics import confusion_plot, heat_table, outcome_bars
 from vrag_kit.plotting.differences import old_forest
 from vrag_kit.plotting.gcue import gcue_figure
-from vrag_kit.plotting.images import contact_sheet, image_grid, question_images, retrieved_images
+from vrag_kit.plotting.images import (
+    Tile,
+    answer_gallery,
+    contact_sheet,
+    document_tile,
+    evidence_images,
+    image_grid,
+    question_images,
+    retrieved_images,
+)
 from vrag_kit.plotting.levels import old_points
 from vrag_kit.plotting.panels import forest_plot, line_plot, point_plot
 from vrag_kit.plotting.rouge import rouge_figure
@@ -24,8 +33,10 @@ from vrag_kit.plotting.style import model_colors
 from vrag_kit.plotting.variants import old_lines
 
 __all__ = [
+    "Tile",
     "accuracy_figure",
     "agreement_figure",
+    "answer_gallery",
     "baseline_figure",
     "caption_retrieval_figure",
     "checker_confusion_figure",
@@ -34,6 +45,8 @@ __all__ = [
     "confusion_plot",
     "contact_sheet",
     "corrected_claims_figure",
+    "document_tile",
+    "evidence_images",
     "forest_plot",
     "funnel_figure",
     "gcue_figure",

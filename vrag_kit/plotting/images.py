@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from itertools import chain
+from itertools import (chain)
+from textwrap import (shorten)
 
 import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
 from vrag_kit.plotting.style import EVIDENCE, PAGE, SMALL, fit, new_figure, set_caption
-from vrag_kit.types import Benchmark, LazyImage, Query
+from vrag_kit.types import Benchmark, Document, LazyImage, Query
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,10 +65,62 @@ def image_grid(
 
 
 def document_tile(benchmark: Benchmark, query_id: str, doc_id: str, title: str = "") -> Tile:
-    """A document's image: framed and called "gold" where it answers the question."""
-    gold = benchmark.qrels[query_id].get(doc_id, 0) > 0
+    """A document's image, or the beginning of its text: framed and called "gold" where it answers
+    the question.
+    """
+    document = benchmark.corpus.get(doc_id) or Document(doc_id=doc_id, text=doc_id)
+    gold = benchmark.qrels.get(query_id, {}).get(doc_id, 0) > 0
     words = " · ".join(filter(None, [title, "gold" if gold else ""]))
-    return Tile(benchmark.corpus[doc_id].image, words, frame=EVIDENCE["gold"] if gold else "")
+    text = "" if document.image else shorten(document.text or doc_id, 90, placeholder=" …")
+    return Tile(document.image, words, text, EVIDENCE["gold"] if gold else "")
+
+
+def evidence_images(
+    benchmark: Benchmark,
+    query_id: str,
+    shown: Mapping[str, Sequence[str]],
+    *,
+    title: str = "",
+    caption: str = "",
+) -> Figure:
+    """Draws what several settings show for one question: the label of a row → its documents, after
+    the question's own image, if any. The question is in the caption.
+    """
+    query = benchmark.queries[query_id]
+    own = [] if query.image is None else [Tile(query.image, "the question's image")]
+    rows = {
+        label: [*own, *(document_tile(benchmark, query_id, each) for each in documents)]
+        or [Tile(None, "no image")]
+        for label, documents in shown.items()
+    }
+    return image_grid(rows, title=title, caption=f"{query.text} {caption}", height=1.15)
+
+
+def answer_gallery(
+    benchmark: Benchmark,
+    answers: pd.DataFrame,
+    *,
+    most: int = 8,
+    title: str = "",
+    caption: str = "",
+) -> Figure:
+    """Draws the first answers of the table, at most one a question and `most` in all, each with the
+    question's image, or else the first that was shown. Above: the answer; below: the question, the
+    accepted answers and the model. `answers` has the columns query_id, answer, model and doc_ids.
+    """
+    tiles = []
+    for row in answers.drop_duplicates("query_id").head(most).to_dict("records"):
+        query = benchmark.queries[row["query_id"]]
+        images = [benchmark.corpus[each].image for each in row["doc_ids"] if not query.image]
+        image = next((each for each in images if each), query.image)
+        question = shorten(query.text, 65, placeholder=" …")
+        accepted = shorten(" | ".join(query.answers), 30, placeholder=" …")
+        answer = f"“{shorten(row['answer'], 40, placeholder=' …') or '(empty)'}”"
+        below = f"{question}\naccepted: {accepted}\nmodel: {row['model']}"
+        tiles.append(Tile(image, answer, below))
+    rows = {" " * place: tiles[place : place + 4] for place in range(0, len(tiles), 4)}
+    above = "Above: the answer; below: the question and the accepted answers."
+    return image_grid(rows, title=title, caption=f"{caption} {above}")
 
 
 def question_images(queries: Mapping[str, Query], *, title: str = "", caption: str = "") -> Figure:

@@ -4,14 +4,12 @@
 
 from __future__ import annotations
 
-from textwrap import shorten
-
 import pandas as pd
 from matplotlib.figure import Figure
 
 from vrag_kit.analysis.means import ARM, column_means
 from vrag_kit.judging.scale import SHARES, Scale, scale_of
-from vrag_kit.plotting.images import Tile, image_grid
+from vrag_kit.plotting.images import answer_gallery
 from vrag_kit.tables import require_columns
 from vrag_kit.types import Benchmark, ordered
 
@@ -99,22 +97,15 @@ def error_gallery(
     below.
     """
     chosen = sample_cases(cases, most, seed=seed)
-    tiles = []
-    for case in chosen.to_dict("records"):
-        question, accepted = (
-            shorten(case["question"], 65, placeholder=" …"),
-            shorten(case["references"], 30, placeholder=" …"),
-        )
-        answer = f"“{shorten(case['answer'], 40) or '(empty)'}”"
-        below = f"{question}\naccepted: {accepted}\nmodel: {case['model']}"
-        tiles.append(Tile(benchmark.corpus[case["doc_ids"][0]].image, answer, below))
     kinds = cases["outcome"].value_counts().reindex(KINDS, fill_value=0)
     counts = (
         f"{kinds['incorrect']} incorrect and {kinds['partially correct']} partially correct answers"
     )
-    return image_grid(
-        {" " * place: tiles[place : place + 4] for place in range(0, len(tiles), 4)},
+    return answer_gallery(
+        benchmark,
+        chosen,
+        most=most,
         title=f"Shown one clue, models give {counts}; {kinds['abstained']} more abstain",
         caption=f"""{benchmark.name}: {len(chosen)} of the {counts} (random sample, seed {seed}),
-        one a question. Above: the answer; below: the question and the accepted answers.""",
+        one a question.""",
     )
