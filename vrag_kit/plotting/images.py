@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from itertools import (chain)
-from textwrap import (shorten)
+from itertools import chain
+from textwrap import shorten
 
 import numpy as np
 import pandas as pd

@@ -33,6 +33,7 @@ from vrag_kit.papers.visual_rag.evidence_swap import (
     counterfactual_images,
     counterfactual_outcomes,
 )
+from vrag_kit.papers.visual_rag.examples_figure import retrieval_examples, settings_images
 from vrag_kit.papers.visual_rag.figures import (
     accuracy_over_k_figure,
     baselines_figure,
@@ -119,10 +120,12 @@ __all__ = [
     "published_tables",
     "query_table",
     "question_kind",
+    "retrieval_examples",
     "retrieval_table_with_published",
     "rouge_mean_correlation",
     "rouge_score_correlation",
     "run_statistics",
+    "settings_images",
     "show_statements",
     "statements_table",
     "std_over_draws",

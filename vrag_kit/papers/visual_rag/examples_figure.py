@@ -1,0 +1,76 @@
+"""Figures of what one question's settings show, and of what retrievers find for two."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+import pandas as pd
+from matplotlib.figure import Figure
+
+from vrag_kit.papers.visual_rag.pipeline import NAMES
+from vrag_kit.plotting.images import Tile, document_tile, image_grid
+from vrag_kit.types import Benchmark, Context
+
+
+def settings_images(benchmark: Benchmark, contexts: Sequence[Context], most: int = 5) -> Figure:
+    """Draws the images that each setting shows for the benchmark's first question: of each setting
+    the context of its first draw with the most images, at most `most`.
+    """
+    query_id = next(iter(benchmark.queries))
+    mine = [each for each in contexts if each.query_id == query_id and each.draw == 0]
+    widest = {each.setting: each.doc_ids for each in mine if each.k <= most}
+    gold = benchmark.relevant(query_id)
+    count = [sum(each in gold for each in documents) for documents in widest.values()]
+    names = {setting: NAMES[setting].format(k=most) for setting in widest}
+    rows: dict[str, list[Tile]] = {"none or one": []}
+    for setting, documents in widest.items():
+        name = names[setting]
+        tiles = [document_tile(benchmark, query_id, each) for each in documents]
+        if len(tiles) > 1:
+            rows[name] = tiles
+        else:
+            rows["none or one"] += [replace(tile, title=name) for tile in tiles or [Tile(None)]]
+    held = ", ".join(f"{n} with {name}" for name, n in zip(names.values(), count, strict=True))
+    return image_grid(
+        rows,
+        height=1.5,
+        title=f"Gold among the images shown: {held}",
+        caption=f"""One question of {benchmark.name}: {benchmark.queries[query_id].text} At most
+        {most} images a setting. Framed: gold.""",
+    )
+
+
+def retrieval_examples(
+    benchmark: Benchmark, runs: Mapping[str, pd.DataFrame], k: int = 5
+) -> tuple[Figure, pd.DataFrame]:
+    """Draws the first `k` images of each retriever for two questions: the first one whose first
+    image is gold by the first retriever, and the one whose first gold image comes last, or never.
+    Returns the figure and the ranks of the first gold images (0: none): retriever, query_id, rank.
+    """
+    first: dict[tuple[str, str], int] = {}
+    for name, run in runs.items():
+        for query_id, found in run.sort_values("rank").groupby("query_id", sort=False):
+            gold = found["doc_id"].isin(benchmark.relevant(str(query_id)))
+            first[name, str(query_id)] = int(found["rank"][gold].min()) if gold.any() else 0
+    judge = next(iter(runs))
+    ranks = {query_id: first[judge, query_id] for query_id in benchmark.queries}
+    best = min(ranks, key=lambda each: ranks[each] or len(benchmark.corpus))
+    worst = max(ranks, key=lambda each: ranks[each] or len(benchmark.corpus))
+    rows = {}
+    for question, query_id in {"A": best, "B": worst}.items():
+        for name, run in runs.items():
+            at = first[name, query_id]
+            label = f"{question}: {name}, first gold {f'at {at}' if at else 'not found'}"
+            found = run[(run["query_id"] == query_id) & (run["rank"] <= k)].sort_values("rank")
+            rows[label] = [document_tile(benchmark, query_id, each) for each in found["doc_id"]]
+    missed = f"at rank {ranks[worst]}" if ranks[worst] else "not found"
+    table = [(*key, rank) for key, rank in first.items() if key[1] in (best, worst)]
+    figure = image_grid(
+        rows,
+        height=1.5,
+        title=f"The first gold image of question A is at rank {ranks[best]}, that of B {missed}",
+        caption=f"""A: {benchmark.queries[best].text} B: {benchmark.queries[worst].text} Images in
+        the order of their ranks, from 1; framed: gold.""",
+    )
+    return figure, pd.DataFrame(table, columns=["retriever", "query_id", "rank"])
