@@ -9,7 +9,9 @@ from textwrap import shorten
 
 import numpy as np
 import pandas as pd
+from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.patches import Rectangle
 
 from vrag_kit.plotting.style import EVIDENCE, PAGE, SMALL, fit, new_figure, set_caption
 from vrag_kit.types import Benchmark, Document, LazyImage, Query
@@ -20,11 +22,13 @@ class Tile:
     """An image of a grid, with text above and below."""
 
     image: LazyImage | None
-    """None leaves the place empty but for its texts."""
+    """None leaves the place to the text below."""
     title: str = ""
     below: str = ""
     frame: str = ""
     """The colour of a thick frame; "" for a thin grey one."""
+    region: Sequence[float] = ()
+    """A part of the image that is marked: left, top, right, bottom, as shares of its sides."""
 
 
 def image_grid(
@@ -40,7 +44,8 @@ def image_grid(
     """
     across = max(1, max(map(len, rows.values()), default=1))
     room = (width - 0.4) / across - 0.1
-    lines = [fit(tile.below, room).count("\n") for tile in chain(*rows.values()) if tile.below]
+    lines = [fit(tile.below, room).count("
+") for tile in chain(*rows.values()) if tile.image]
     text = 0.13 * (1 + max(lines, default=-1))
     high = height or min(room, 1.5) + 0.3 + text
     figure, axes = new_figure(len(rows), across, width=width, height=high * len(rows) + 0.45)
@@ -54,14 +59,26 @@ def image_grid(
                 picture.thumbnail((256, 256))
                 axis.imshow(np.asarray(picture))
                 axis.set_frame_on(True)
+                axis.set_xlabel(fit(tile.below, room), fontsize=SMALL)
+                if tile.region:
+                    _mark(axis, np.multiply(tile.region, [*picture.size, *picture.size]))
+            else:
+                axis.set_frame_on(bool(tile.frame))
+                words = axis.text(0.5, 0.5, fit(tile.below, room - 0.1), fontsize=SMALL)
+                words.set(ha="center", va="center", transform=axis.transAxes)
             for spine in axis.spines.values():
-                spine.set(visible=tile.image is not None, linewidth=2 if tile.frame else 0.6)
+                spine.set(visible=True, linewidth=2 if tile.frame else 0.6)
                 spine.set_color(tile.frame or EVIDENCE["other"])
             axis.set_title(fit(tile.title, room), fontsize=SMALL, loc="center")
-            axis.set_xlabel(fit(tile.below, room), fontsize=SMALL)
         line[0].set_ylabel(fit(label, high - 0.2, 7.5), fontsize=7.5)
     set_caption(figure, title, caption)
     return figure
+
+
+def _mark(axis: Axes, box: np.ndarray) -> None:
+    left, top, right, bottom = box.tolist()
+    mark = Rectangle((left, top), right - left, bottom - top, fill=False, linewidth=1.5)
+    axis.add_patch(mark).set_edgecolor("white")
 
 
 def document_tile(benchmark: Benchmark, query_id: str, doc_id: str, title: str = "") -> Tile:
@@ -106,17 +123,18 @@ def answer_gallery(
 ) -> Figure:
     """Draws the first answers of the table, at most one a question and `most` in all, each with the
     question's image, or else the first that was shown. Above: the answer; below: the question, the
-    accepted answers and the model. `answers` has the columns query_id, answer, model and doc_ids.
+    accepted answers and, of several, the model. `answers` has the columns query_id, answer, model
+    and doc_ids.
     """
-    tiles = []
+    tiles, several = [], answers["model"].nunique() > 1
     for row in answers.drop_duplicates("query_id").head(most).to_dict("records"):
         query = benchmark.queries[row["query_id"]]
         images = [benchmark.corpus[each].image for each in row["doc_ids"] if not query.image]
         image = next((each for each in images if each), query.image)
         question = shorten(query.text, 65, placeholder=" …")
         accepted = shorten(" | ".join(query.answers), 30, placeholder=" …")
-        answer = f"“{shorten(row['answer'], 40, placeholder=' …') or '(empty)'}”"
-        below = f"{question}\naccepted: {accepted}\nmodel: {row['model']}"
+        answer = f"“{shorten(row['answer'], 60, placeholder=' …') or '(empty)'}”"
+        below = f"{question}\naccepted: {accepted}" + f"\nmodel: {row['model']}" * several
         tiles.append(Tile(image, answer, below))
     rows = {" " * place: tiles[place : place + 4] for place in range(0, len(tiles), 4)}
     above = "Above: the answer; below: the question and the accepted answers."

@@ -39,6 +39,7 @@ def extraction_figure(shares: pd.DataFrame, right: str, wrong: str, title: str) 
     """Draws `extraction_shares`, of which `right` and `wrong` name the first two outcomes."""
     names = {"correct": right, "incorrect": wrong, **_NAMES}
     rows = [shares.columns[0], "extraction"]
-    look = {"outcomes": names, "colors": _COLORS, "title": title}
     caption = "What each extraction makes of the same answers; those of a row sum to 100 %."
-    return outcome_bars(shares, rows=rows, caption=caption, **look)
+    return outcome_bars(
+        shares, rows=rows, outcomes=names, colors=_COLORS, title=title, caption=caption
+    )
