@@ -44,8 +44,7 @@ def image_grid(
     """
     across = max(1, max(map(len, rows.values()), default=1))
     room = (width - 0.4) / across - 0.1
-    lines = [fit(tile.below, room).count("
-") for tile in chain(*rows.values()) if tile.image]
+    lines = [fit(tile.below, room).count("\n") for tile in chain(*rows.values()) if tile.image]
     text = 0.13 * (1 + max(lines, default=-1))
     high = height or min(room, 1.5) + 0.3 + text
     figure, axes = new_figure(len(rows), across, width=width, height=high * len(rows) + 0.45)

@@ -7,6 +7,7 @@ from vrag_kit.papers.audit_figure import audit_figure
 from vrag_kit.papers.crag_mm.abstention import READINGS, with_abstention_rules
 from vrag_kit.papers.crag_mm.audit import audit, early_stop_rates, published_tables
 from vrag_kit.papers.crag_mm.early_stop import early_stopping
+from vrag_kit.papers.crag_mm.examples_figure import conversation_card, task_images
 from vrag_kit.papers.crag_mm.figures import (
     COUNTED,
     OF_IMAGES,
@@ -127,6 +128,7 @@ __all__ = [
     "before_and_after_early_stop",
     "check_statements",
     "contradictions",
+    "conversation_card",
     "data_source",
     "describe",
     "distribution",
@@ -173,6 +175,7 @@ __all__ = [
     "slice_contrast",
     "slice_labels",
     "statements_table",
+    "task_images",
     "threshold_figure",
     "truthfulness_budget",
     "truthfulness_by_all_slices",
