@@ -24,13 +24,11 @@ from vrag_kit.analysis import (
     judge_bias_check,
     paired_differences,
     per_query,
-    to_percent,
 )
 from vrag_kit.errors import VragError
 from vrag_kit.judging.human_labels import LABEL_SCORES
 from vrag_kit.papers import published
 from vrag_kit.papers.visual_rag import READINGS, expand_confusion, gains_vs_judge_bias
-from vrag_kit.plotting import agreement_figure
 
 PAPER = expand_confusion(published("visual_rag", table=9))
 TABLE_9 = agreement(PAPER, READINGS).set_index(["label_mapping", "metric"])
@@ -490,27 +488,3 @@ def test_too_few_labels_give_no_interval_and_none_no_value() -> None:
 def test_answers_without_a_verdict_are_counted_and_left_out() -> None:
     row = corrected(arm([1, 0, math.nan, 1], "abcd"), [0, 1], ["true", "partial"])
     assert row[["value", "n", "n_failed"]].tolist() == [pytest.approx(2 / 3 + 0.25), 3, 1]
-
-
-def test_the_figure_shows_every_count_and_every_corrected_mean() -> None:
-    judged, rows, human = biased(1, 60, 12, 30)
-    table = to_percent(corrected_accuracy(judged, judged.iloc[rows].assign(human_label=human)))
-    matrix, _, means = agreement_figure(
-        {"Table 9": confusion_matrix(PAPER), "again": confusion_matrix(PAPER)}, table, "toy"
-    ).axes
-    assert "95 % intervals" in matrix.figure.get_supxlabel()
-    assert [text.get_text() for text in matrix.texts] == [
-        "86",
-        "1",
-        "3",
-        "6",
-        "14",
-        "2",
-        "6",
-        "17",
-        "65",
-    ]
-    assert matrix.get_title() == "Table 9\n(n = 200 answers)"
-    drawn = {round(float(x), 6) for line in means.lines for x in line.get_xdata()}
-    assert set(table["value"].round(6)) <= drawn
-    assert [label.get_text() for label in means.get_yticklabels()] == ["m: zero-shot\n30 labelled"]

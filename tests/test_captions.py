@@ -12,14 +12,11 @@ from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
-import pandas as pd
 import pytest
 from tiny_retrievers import QUESTIONS, embed, entry, queries
 
 from vrag_kit.benchmarks import captions_only, load_webqa
 from vrag_kit.errors import VragError
-from vrag_kit.papers import published
-from vrag_kit.plotting.captions import caption_retrieval_figure
 from vrag_kit.retrieval import embed_documents, evaluate, load_encoder, search_all
 from vrag_kit.retrieval.hybrid import tfidf_run
 from vrag_kit.synthetic.visual_rag.captions import VIEWS, WebQAItem, photo_caption, plan_webqa
@@ -248,47 +245,3 @@ def test_a_search_of_captions_finds_the_one_that_says_what_is_asked(
     (run,) = search_all(same, [str(checkpoint())], k=50, cache_dir=tmp_path).values()
     assert list(run[run["rank"] == 1]["doc_id"]) == [first, second]
     assert run[run["rank"] == 1]["score"].to_numpy() == pytest.approx(1.0, abs=1e-5)
-
-
-def test_the_figure_shows_both_tasks_of_every_source_and_every_printed_number(
-    webqa: Benchmark,
-) -> None:
-    paper = published("visual_rag", table=4)
-    ours = paper.assign(
-        retriever="field-guide-clip-64",
-        value=paper["value"] / 2,
-        ci_low=paper["value"] / 3,
-        ci_high=paper["value"],
-        n=20,
-    )
-    chance = pd.DataFrame(
-        {"retriever": "random order", "task": "either", "k": [1, 50], "value": [1.0, 9.0], "n": 20}
-    )
-    sources = {"ours": pd.concat([ours, chance]), "printed": paper}
-    figure = caption_retrieval_figure(sources, webqa)
-    assert "intervals over topics" in figure.get_suptitle()
-    left, right = figure.axes
-    assert [axis.get_legend().get_title().get_text() for axis in (left, right)] == [
-        "n = 20 questions",
-        "n not reported",
-    ]
-    clip = "field-guide-clip-64"
-    named = [text.get_text() for text in left.get_legend().get_texts()]
-    assert named == [f"{clip}: text-to-image (t2i)", f"{clip}: text-to-text (t2t)", "random order"]
-    drawn = {line.get_label(): list(line.get_ydata()) for line in right.lines}
-    assert drawn["clip-vit-large-patch14-336: text-to-text (t2t)"] == [
-        43.25,
-        68.74,
-        76.86,
-        83.79,
-        89.92,
-    ]
-    assert drawn["clip-vit-large-patch14-336: text-to-image (t2i)"] == [
-        15.17,
-        37.08,
-        47.63,
-        58.43,
-        72.32,
-    ]
-    assert [line.get_linestyle() for line in left.lines] == ["--", "-", ":"]
-    assert (len(left.collections), len(right.collections)) == (2, 0)

@@ -25,11 +25,11 @@ from vrag_kit.errors import VragError
 from vrag_kit.judging import add_rouge, rouge_recall
 from vrag_kit.papers import published
 from vrag_kit.papers.visual_rag import (
+    rouge_figure,
     rouge_mean_correlation,
     rouge_score_correlation,
     with_uncertainty,
 )
-from vrag_kit.plotting import rouge_figure
 
 TEXTS = st.text(alphabet="abB., ", max_size=12)
 
@@ -270,26 +270,23 @@ def test_two_models_tell_nothing_across_models() -> None:
     assert set(table["n"]) == {2}
 
 
-def test_arms_with_failed_answers_are_hollow_and_both_panels_have_the_same_axes() -> None:
+def test_arms_with_failed_answers_are_hollow_and_reach_to_their_bounds() -> None:
     arms = paper_arms().query("model == 'GPT-4o' and setting == 'gt_clue'")
     value = arms["value"]
     ours = arms.assign(n_failed=3, bound_low=value - 5, bound_high=value + 2)
-    left, right = rouge_figure({"ours": ours, "paper": paper_arms()}).axes
-    assert left.get_xlim() == left.get_ylim() == right.get_xlim() == right.get_ylim()
-    faces = [line.get_markerfacecolor() for line in left.lines if line.get_marker() == "^"]
-    assert faces[0] == "white"
+    figure = rouge_figure({"ours": ours, "paper": paper_arms()}, title="", caption="")
+    left, right = figure.axes
+    assert [line.get_markerfacecolor() for line in left.lines] == ["white"]
     assert all(line.get_markerfacecolor() != "white" for line in right.lines)
     x = arms[arms["metric"] == "accuracy"]["value"].item()
-    whisker = left.collections[-1].get_segments()[0][:, 0]
-    assert list(whisker) == [x - 5, x + 2]
+    assert list(left.collections[-1].get_segments()[0][:, 0]) == [x - 5, x + 2]
+    assert "Hollow" in figure.get_label()
 
 
-def test_the_rouge_figure_has_a_point_for_every_arm_and_a_legend_for_its_own_models() -> None:
+def test_the_rouge_figure_has_a_point_for_every_arm_and_the_correlation_of_its_models() -> None:
     arms = paper_arms()
-    ours = arms.query("model == 'GPT-4o'").assign(
-        model="mine", ci_low=arms["value"] - 2, ci_high=arms["value"] + 1, n=80
-    )
-    left, right = rouge_figure({"mine": ours, "paper": arms}).axes
+    ours = arms.query("model == 'GPT-4o'").assign(model="mine")
+    left, right = rouge_figure({"mine": ours, "paper": arms}, title="", caption="").axes
     wide = arms.pivot_table(index=["model", "setting", "k"], columns="metric", values="value")
     drawn = {
         (float(x), float(y))
@@ -297,9 +294,5 @@ def test_the_rouge_figure_has_a_point_for_every_arm_and_a_legend_for_its_own_mod
         for x, y in zip(line.get_xdata(), line.get_ydata(), strict=True)
     }
     assert drawn == set(wide[["accuracy", "rouge"]].itertuples(index=False, name=None))
-    assert (left.get_title(), right.get_title()) == (
-        "mine: 16 arms (n = 80)",
-        "paper: 124 arms (n = 374)",
-    )
-    assert [text.get_text() for text in left.get_legend().get_texts()] == ["mine"]
-    assert (right.get_xlabel(), right.get_ylabel()) == ("Accuracy (%)", "ROUGE-1 recall (%)")
+    assert [text.get_text() for text in left.texts] == ["mine: ρ = 0.79"]
+    assert [text.get_text() for text in right.texts] == ["8 models: ρ = −0.01 to 0.79"]

@@ -17,10 +17,8 @@ from vrag_kit.papers.visual_rag import gcue
 from vrag_kit.plotting import (
     accuracy_figure,
     baseline_figure,
-    caption_retrieval_figure,
     gcue_figure,
     old_lines,
-    rouge_figure,
 )
 from vrag_kit.types import Benchmark
 
@@ -129,21 +127,12 @@ def over_k() -> pd.DataFrame:
     return pd.concat([one.assign(model=model) for model in MODELS])
 
 
-def captioned() -> pd.DataFrame:
-    table = over_k().rename(columns={"model": "retriever"}).query("k > 0")
-    return pd.concat([table.assign(task=task) for task in ("t2i", "t2t")])
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize(
     "draw",
     [
         lambda guide: baseline_figure({"mine": over_k(), "others": over_k()}),
         lambda guide: baseline_figure({"mine": over_k().query("model in @MODELS[2:4]")}),
-        lambda guide: caption_retrieval_figure({"mine": captioned(), "others": captioned()}, guide),
-        lambda guide: rouge_figure(
-            {"mine": pd.concat([over_k().assign(metric=name) for name in ("accuracy", "rouge")])}
-        ),
         lambda guide: old_lines(
             {"mine": over_k()}, {"one_in_k": "1-in-k"}, by="setting", x="k", xlabel="k"
         ),
@@ -162,16 +151,8 @@ def test_long_names_of_models_leave_the_axes_of_other_figures_their_room(
 def test_four_panels_stand_two_by_two_with_their_own_axes_names_and_no_empty_one() -> None:
     shown = of_settings({"top_k": [1, 5], "zero_shot": [0]})
     lines = {"by": "setting", "x": "k", "xlabel": "images"}
-    panels = [f"stratum {number}" for number in range(5)]
-    both = pd.concat([shown.assign(metric=name) for name in ("accuracy", "rouge")])
-    figures = {
-        3: rouge_figure(dict.fromkeys(panels[:3], both)),
-        4: old_lines(dict.fromkeys(panels[:4], shown), {"top_k": "top"}, **lines),
-        5: rouge_figure(dict.fromkeys(panels, both)),
-    }
-    for count, figure in figures.items():
-        titles_stand_apart(figure)
-        assert len(figure.axes) == count
-        rows = {round(axis.get_position().y0, 2) for axis in figure.axes}
-        assert len(rows) == {3: 1, 4: 2, 5: 3}[count]
-        assert all(axis.get_ylabel() for axis in figure.axes)
+    panels = [f"stratum {number}" for number in range(4)]
+    figure = old_lines(dict.fromkeys(panels, shown), {"top_k": "top"}, **lines)
+    titles_stand_apart(figure)
+    assert len({round(axis.get_position().y0, 2) for axis in figure.axes}) == 2
+    assert all(axis.get_ylabel() for axis in figure.axes)

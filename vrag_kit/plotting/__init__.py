@@ -1,11 +1,9 @@
 """Figures in one style: one function for each, and one to save them."""
 
 from vrag_kit.plotting.across import score_matrix
-from vrag_kit.plotting.agreement import agreement_figure
 from vrag_kit.plotting.answering import accuracy_figure, baseline_figure, concat_sources
 from vrag_kit.plotting.arms import paired_tests_figure
 from vrag_kit.plotting.building import funnel_figure
-from vrag_kit.plotting.captions import caption_retrieval_figure
 from vrag_kit.plotting.claims import (
     checker_confusion_figure,
     claims_figure,
@@ -26,7 +24,6 @@ from vrag_kit.plotting.images import (
 )
 from vrag_kit.plotting.levels import old_points
 from vrag_kit.plotting.panels import forest_plot, line_plot, point_plot
-from vrag_kit.plotting.rouge import rouge_figure
 from vrag_kit.plotting.save import save_figure, show_figure
 from vrag_kit.plotting.save_table import save_table, to_latex
 from vrag_kit.plotting.style import model_colors
@@ -35,10 +32,8 @@ from vrag_kit.plotting.variants import old_lines
 __all__ = [
     "Tile",
     "accuracy_figure",
-    "agreement_figure",
     "answer_gallery",
     "baseline_figure",
-    "caption_retrieval_figure",
     "checker_confusion_figure",
     "claims_figure",
     "concat_sources",
@@ -62,7 +57,6 @@ __all__ = [
     "point_plot",
     "question_images",
     "retrieved_images",
-    "rouge_figure",
     "save_figure",
     "save_table",
     "score_matrix",

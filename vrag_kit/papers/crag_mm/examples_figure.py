@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Hashable, Mapping
 from textwrap import shorten
+from typing import Any
 
 import pandas as pd
 from matplotlib.figure import Figure
@@ -57,7 +59,7 @@ def conversation_card(benchmark: Benchmark, turns: pd.DataFrame) -> tuple[Figure
     stops = ends[ends["right"] & (ends["stopped_at"] < ends["turns"] - 1)]
     chosen = (stops if len(stops) else ends).index[0]
     mine = turns[turns["conversation"] == chosen].drop_duplicates("turn").sort_values("turn")
-    rows = {}
+    rows: dict[str, list[Tile]] = {}
     for row in mine.to_dict("records"):
         query, outcome = benchmark.queries[row["query_id"]], _VERDICTS.get(row["score"], "failed")
         region = next(iter(annotated_region(query)), ())
@@ -84,7 +86,7 @@ def conversation_card(benchmark: Benchmark, turns: pd.DataFrame) -> tuple[Figure
     return figure, mine[[*columns, "verdict", "score", "stopped_at", "after_stop"]]
 
 
-def _first_documents(benchmark: Benchmark, turn: dict[str, object]) -> list[Tile]:
+def _first_documents(benchmark: Benchmark, turn: Mapping[Hashable, Any]) -> list[Tile]:
     """The first document with an image and the first without that a turn shows."""
     found = [benchmark.corpus[each] for each in turn["doc_ids"] if each in benchmark.corpus]
     image = next((each for each in found if each.image), None)

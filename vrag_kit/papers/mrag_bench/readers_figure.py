@@ -30,8 +30,10 @@ def extraction_shares(read: pd.DataFrame, by: str) -> pd.DataFrame:
     long["extraction"] = long["extraction"].str.removesuffix("_is")
     counts = long.groupby([by, "extraction", "metric"]).size().unstack("metric", fill_value=0)
     counts = counts.reindex(columns=["correct", "incorrect", *_NAMES], fill_value=0)
-    n = counts.sum(axis=1).rename("n")
-    shares = counts.mul(100).div(n, axis=0).rename_axis(columns="metric").stack().rename("value")
+    n = counts.sum(axis=1).to_frame("n")
+    shares = (
+        counts.mul(100).div(n["n"], axis=0).rename_axis(columns="metric").stack().to_frame("value")
+    )
     return shares.reset_index().merge(n.reset_index())
 
 

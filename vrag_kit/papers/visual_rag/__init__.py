@@ -60,7 +60,11 @@ from vrag_kit.papers.visual_rag.replication import (
     compare_to_paper,
     std_over_draws,
 )
-from vrag_kit.papers.visual_rag.rouge import rouge_mean_correlation, rouge_score_correlation
+from vrag_kit.papers.visual_rag.rouge import (
+    rouge_figure,
+    rouge_mean_correlation,
+    rouge_score_correlation,
+)
 from vrag_kit.papers.visual_rag.statements import check_statements, statements_table
 from vrag_kit.papers.visual_rag.statistics import describe, distribution, query_table, question_kind
 from vrag_kit.papers.visual_rag.uncertainty import with_binomial_interval, with_uncertainty
@@ -122,6 +126,7 @@ __all__ = [
     "question_kind",
     "retrieval_examples",
     "retrieval_table_with_published",
+    "rouge_figure",
     "rouge_mean_correlation",
     "rouge_score_correlation",
     "run_statistics",

@@ -4,11 +4,23 @@ E, Tables 14 and 16).
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import pandas as pd
+from matplotlib.figure import Figure
 
 from vrag_kit.analysis.agreement import association
+from vrag_kit.analysis.means import ARM
+from vrag_kit.plotting.panels import Series, draw_interval, interval_note
+from vrag_kit.plotting.style import (
+    DARK,
+    REPORTED,
+    count_label,
+    display_name,
+    model_colors,
+    new_figure,
+    set_caption,
+)
 from vrag_kit.tables import require_columns
 
 
@@ -47,6 +59,40 @@ def rouge_mean_correlation(arms: pd.DataFrame, by: Sequence[str]) -> pd.DataFram
     for key, part in wide.reset_index().groupby(list(by), sort=False):
         rows.append((*key, _rank_correlation(part), len(part)))
     return pd.DataFrame(rows, columns=[*by, "value", "n"])
+
+
+def rouge_figure(sources: Mapping[str, pd.DataFrame], *, title: str, caption: str) -> Figure:
+    """Draws a panel for each source (title → table as in `rouge_mean_correlation`, with n): a point
+    for each arm, its mean accuracy across and its mean ROUGE-1 recall up, in percent; hollow where
+    answers failed. Each model has a colour and its ρ; more than six are grey, with the range of ρ.
+    """
+    figure, axes = new_figure(1, len(sources), height=2.9, sharex=True, sharey=True)
+    drawn = []
+    for axis, (name, table) in zip(axes.flat, sources.items(), strict=True):
+        rho = rouge_mean_correlation(table, ["model"]).set_index("model")["value"]
+        colors = model_colors(rho.index)
+        notes = [
+            (f"{display_name(each)}: ρ = {r:.2f}", colors[str(each)]) for each, r in rho.items()
+        ]
+        if len(rho) > 6:
+            colors = dict.fromkeys(rho.index, REPORTED)
+            notes = [(f"{len(rho)} models: ρ = {rho.min():.2f} to {rho.max():.2f}", DARK)]
+        across, up = (table[table["metric"] == metric] for metric in ("accuracy", "rouge"))
+        arms = across.merge(up[[*ARM, "value"]], on=ARM, suffixes=("", "_rouge"))
+        drawn.append(arms.drop(columns=["ci_low", "ci_high"], errors="ignore"))
+        for model, points in drawn[-1].groupby("model", sort=False):
+            heights = points["value_rouge"].to_numpy(float)
+            draw_interval(axis, heights, points, Series(colors[str(model)]), flat=True)
+        for place, (note, color) in enumerate(notes):
+            at = (0.04, 0.89 - 0.07 * place)
+            axis.annotate(note.replace("-0", "−0"), at, xycoords="axes fraction", color=color)
+        axis.set_title(f"{name}\n{count_label(sorted(table['n'].unique()), 'questions')}")
+        axis.set(xlim=(-3, 103), ylim=(-3, 103))
+    figure.supxlabel("Accuracy (%)", fontsize=8)
+    figure.supylabel("ROUGE-1 recall (%)", fontsize=8)
+    hollow = interval_note([arms.drop(columns="n") for arms in drawn])
+    set_caption(figure, title, f"A point: a model in one setting at one k. {caption} {hollow}")
+    return figure
 
 
 def _rank_correlation(part: pd.DataFrame) -> float:
