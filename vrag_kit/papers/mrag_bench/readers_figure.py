@@ -19,8 +19,8 @@ _COLORS = {**OUTCOME, "asks": MODEL[4], "crash": DARK}
 
 def extraction_shares(read: pd.DataFrame, by: str) -> pd.DataFrame:
     """Returns the shares, in percent, of what each extraction finds in answers: `by`, extraction
-    ("official", "ours"), metric ("correct", "incorrect", "missing" where it finds no option,
-    "asks", "crash"), value, n. All of them are given for each extraction, 0 where there is none.
+    ("official", "ours"), n, metric ("correct", "incorrect", "missing" where it finds no option,
+    "asks", "crash"), value. All of them are given for each extraction, 0 where there is none.
 
     `read` comes from `evaluate_extractors` (then "correct" is as labelled), or from
     `with_official_score`, whose failed calls are left out.
@@ -30,18 +30,19 @@ def extraction_shares(read: pd.DataFrame, by: str) -> pd.DataFrame:
     long["extraction"] = long["extraction"].str.removesuffix("_is")
     counts = long.groupby([by, "extraction", "metric"]).size().unstack("metric", fill_value=0)
     counts = counts.reindex(columns=["correct", "incorrect", *_NAMES], fill_value=0)
-    n = counts.sum(axis=1).to_frame("n")
-    shares = (
-        counts.mul(100).div(n["n"], axis=0).rename_axis(columns="metric").stack().to_frame("value")
-    )
-    return shares.reset_index().merge(n.reset_index())
+    n = counts.sum(axis=1)
+    shares = counts.mul(100).div(n, axis=0).assign(n=n).reset_index()
+    return shares.melt([by, "extraction", "n"], var_name="metric")
 
 
 def extraction_figure(shares: pd.DataFrame, right: str, wrong: str, title: str) -> Figure:
     """Draws `extraction_shares`, of which `right` and `wrong` name the first two outcomes."""
     names = {"correct": right, "incorrect": wrong, **_NAMES}
-    rows = [shares.columns[0], "extraction"]
-    caption = "What each extraction makes of the same answers; those of a row sum to 100 %."
     return outcome_bars(
-        shares, rows=rows, outcomes=names, colors=_COLORS, title=title, caption=caption
+        shares,
+        rows=[shares.columns[0], "extraction"],
+        outcomes=names,
+        colors=_COLORS,
+        title=title,
+        caption="What each extraction makes of the same answers; those of a row sum to 100 %.",
     )
