@@ -143,15 +143,11 @@ def test_printed_numbers_stand_beside_where_the_paper_has_them(
     assert table.loc["Own"].filter(like="Table").eq("–").all(axis=None)
 
 
-def test_the_figure_has_a_panel_a_data_set_in_its_own_metric(
-    judged: dict[str, pd.DataFrame],
-) -> None:
-    figure = mrag.modes_figure(to_percent(mrag.mode_means(judged)))
-    labels = {axis.get_title(): axis.get_ylabel() for axis in figure.axes}
-    assert labels == {
-        "VisRAG-Plot (n = 3)": "relaxed accuracy (%)",
-        "Own (n = 3)": "score (rule) (%)",
-    }
+def test_a_data_set_is_named_with_its_own_metric(judged: dict[str, pd.DataFrame]) -> None:
+    means = mrag.mode_means(judged).query("metric != 'abstention'")
+    names = mrag.mode_names(means)
+    assert names["VisRAG-Plot"] == "VisRAG-Plot, relaxed accuracy"
+    assert names["Own"] == "Own, score (rule)"
 
 
 def test_strata_stand_apart_before_they_are_pooled(tmp_path: Path) -> None:
@@ -180,17 +176,5 @@ def test_strata_stand_apart_before_they_are_pooled(tmp_path: Path) -> None:
         "not in training data": 1.0,
         "all questions": pytest.approx(1 / 3),
     }
-    titles = [
-        axis.get_title() for axis in mrag.modes_figure(to_percent(mrag.mode_means(apart))).axes
-    ]
-    assert titles[:2] == [
-        "VisRAG-Plot, in training data (n = 1)",
-        "VisRAG-Plot, not in training data\n(n = 2)",
-    ]
-    assert not any("all questions" in title for title in titles)
-
-
-def test_no_number_of_another_metric_is_drawn(judged: dict[str, pd.DataFrame]) -> None:
-    figure = mrag.modes_figure(to_percent(mrag.mode_means(judged)))
-    (legend,) = figure.legends
-    assert [text.get_text() for text in legend.get_texts()] == ["m"]
+    drawn = mrag.strata_or_pooled(means).query("dataset == 'VisRAG-Plot'")
+    assert set(drawn["stratum"]) == {"in training data", "not in training data"}

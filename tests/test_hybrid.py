@@ -10,7 +10,6 @@ import factories
 import pandas as pd
 import pytest
 
-from vrag_kit.analysis import cluster_means, to_percent
 from vrag_kit.benchmarks import ImageFile
 from vrag_kit.papers import mrag_suite as paper
 from vrag_kit.papers import published
@@ -113,24 +112,6 @@ def test_a_suite_is_searched_data_set_by_data_set(tmp_path: Path) -> None:
         "q1": "t1",
         "q2": "t2",
     }
-
-
-@pytest.mark.slow
-def test_the_figure_has_a_line_a_data_set_and_modality_and_pooled_ones_below() -> None:
-    scores = paper.score_suite(DATASETS, RUNS, KS)
-    recall = scores[scores["metric"] == "recall"]
-    by = ["dataset", "modality", "k", "retriever", "metric"]
-    results = to_percent(cluster_means(recall, by))
-    figure = paper.hybrid_figure(results, to_percent(paper.fusion_gains(recall)))
-    assert "In brackets: n." in figure.get_supxlabel()
-    levels, differences = figure.axes
-    names = [label.get_text() for label in levels.get_yticklabels()]
-    assert names[:3] == ["A, images (2)", "A, texts (1)", "B, images (1)"]
-    assert names[3:] == ["all data sets, images (3)"]
-    assert levels.get_xlabel() == "recall of the first k = 1 or 2 (%)"
-    marks = [line for line in differences.get_lines() if line.get_marker() == "o"]
-    words = [-100, 100, pytest.approx(-100 / 3)]
-    assert [list(line.get_xdata()) for line in marks] == [words, [0, 0, 0]]
 
 
 def test_the_papers_retrievers_are_named_without_a_score() -> None:

@@ -212,7 +212,7 @@ def test_what_a_figure_shows_of_the_paper_is_in_the_csv_beside_it(path: Path) ->
     """Told apart by the source, or in a column `paper` beside ours."""
     for cell in code_cells(path):
         code = cell.source
-        drawn = re.search(r"others_are|printed_is|modes_figure", code)
+        drawn = re.search(r"others_are|printed_is", code)
         if "save_figure(" in code and drawn and "import" not in code:
             assert re.search(r'reported": printed\b', code), code
 

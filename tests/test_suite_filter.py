@@ -352,9 +352,10 @@ def test_kept_shares_stand_beside_table_1s_and_are_drawn_whole() -> None:
     assert shares["share_kept"].tolist() == [40, 40]
     assert shares.loc["WebQA", "published"] == pytest.approx(100 * 19480 / 21382)
     assert np.isnan(shares.loc["mine", "published"])
-    (axis,) = paper.kept_figure(shares.reset_index()).axes
-    widths = [[bar.get_width() for bar in bars] for bars in axis.containers]
-    assert widths == [[40, 40], [20, 20], [20, 20], [20, 20]]
+    figure = paper.kept_figure(shares.reset_index())
+    widths = [bar.get_width() for bar in figure.axes[0].patches]
+    assert widths == pytest.approx([40, 20, 20, 20, 40, 20, 20, 20])
+    assert "91 % of WebQA." in figure.get_label()
 
 
 def test_printed_changes_are_table_2s_filtered_less_full() -> None:

@@ -65,7 +65,6 @@ from vrag_kit.papers.mrag_suite.hybrid import (
     search_suite,
     single_list_recall,
 )
-from vrag_kit.papers.mrag_suite.hybrid_figure import hybrid_figure
 from vrag_kit.papers.mrag_suite.in_modes import EvidenceModes
 from vrag_kit.papers.mrag_suite.inequalities_figure import inequality_figure
 from vrag_kit.papers.mrag_suite.modes import (
@@ -75,10 +74,12 @@ from vrag_kit.papers.mrag_suite.modes import (
     judge_suite,
     mode_effects,
     mode_means,
+    mode_names,
+    strata_or_pooled,
     training_strata,
 )
-from vrag_kit.papers.mrag_suite.modes_figure import modes_figure
-from vrag_kit.papers.mrag_suite.printed import DATASETS, published_range
+from vrag_kit.papers.mrag_suite.modes_figure import (modes_figure)
+from vrag_kit.papers.mrag_suite.printed import (DATASETS, published_range, MODES)
 from vrag_kit.papers.mrag_suite.prompts import (
     EXAMPLES,
     LAYOUT,
@@ -166,7 +167,6 @@ __all__ = [
     "flag_rates_by_detector",
     "flag_rates_figure",
     "fusion_gains",
-    "hybrid_figure",
     "inequalities",
     "inequality_figure",
     "judge_suite",
@@ -178,7 +178,7 @@ __all__ = [
     "mode_contrasts",
     "mode_effects",
     "mode_means",
-    "modes_figure",
+    "mode_names",
     "near_duplicate_rows",
     "oracle_rewrite_checks",
     "parse_rate_table",
@@ -195,6 +195,7 @@ __all__ = [
     "single_list_recall",
     "statistics_figure",
     "statistics_table",
+    "strata_or_pooled",
     "suite_prompts",
     "sweep_by_dataset",
     "sweep_figure",

@@ -13,7 +13,7 @@ from vrag_kit.analysis.report_tables import NOTHING, ci_cells, differences_table
 from vrag_kit.analysis.strata import ALL, expand_strata, trained_groups
 from vrag_kit.config import Entry
 from vrag_kit.judging import SHARES, Judge, judge_answers, load_judge, scale_of
-from vrag_kit.papers.mrag_suite.datasets import dataset_metric
+from vrag_kit.papers.mrag_suite.datasets import dataset_metric, metric_label
 from vrag_kit.papers.mrag_suite.printed import MODES, published_range
 from vrag_kit.papers.published import published
 from vrag_kit.types import Benchmark, Query
@@ -144,6 +144,22 @@ def _same_documents(judged: pd.DataFrame, setting: str, baseline: str) -> list[t
     sets = some.assign(shown=some["doc_ids"].map(frozenset))
     counts = sets.groupby(["model", "query_id"]).agg({"setting": "nunique", "shown": "nunique"})
     return list(counts.index[(counts["setting"] == 2) & (counts["shown"] == 1)])
+
+
+def strata_or_pooled(table: pd.DataFrame) -> pd.DataFrame:
+    """Drops the rows of all questions of data sets that have strata; `table` is one of means or
+    effects.
+    """
+    is_part = table["stratum"] != ALL
+    return table[is_part | ~table["dataset"].isin(table.loc[is_part, "dataset"])]
+
+
+def mode_names(table: pd.DataFrame) -> dict[str, str]:
+    """Returns the names of settings (`ARMS`), and of each data set with its own metric, in figures
+    of `table`, which is one of means or effects.
+    """
+    metrics = zip(table["dataset"], table["metric"].map(metric_label), strict=True)
+    return {**ARMS, **{name: f"{name}, {metric}" for name, metric in metrics}}
 
 
 def effects_table(effects: pd.DataFrame) -> pd.DataFrame:

@@ -2,96 +2,84 @@
 
 from __future__ import annotations
 
-import textwrap
 from collections.abc import Mapping
+from textwrap import shorten
 
 import numpy as np
 import pandas as pd
-from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
 
-from vrag_kit.plotting.old_style import CLUE, DARK, GREY, PALETTE, new_figure
-from vrag_kit.plotting.retrieval import draw_image
-from vrag_kit.types import Benchmark, Document, Query
+from vrag_kit.plotting.images import Tile, image_grid
+from vrag_kit.plotting.panels import Series, draw_interval
+from vrag_kit.plotting.style import MODEL, REPORTED, new_figure, set_caption
+from vrag_kit.types import Benchmark, Query
 
-_PANELS = {  # metric → (title, unit, whether the axis is logarithmic)
-    "n_full": ("Questions", "questions, logarithmic", True),
-    "avg_image_width_px": ("Gold image width", "pixels, mean", False),
-    "avg_question_length": ("Question length", "words, mean", False),
-    "avg_answer_length": ("Answer length", "words, mean", False),
+_PANELS = {
+    "n_full": "Questions (log scale)",
+    "avg_image_width_px": "Image width (px)",
+    "avg_question_length": "Question (words)",
+    "avg_answer_length": "Answer (words)",
 }
-_COLUMNS = 4
-_LINE = 0.145  # inches of a line below a picture
+
+_REPORTED = "reported (Table 1, the paper's data)"
 
 
 def statistics_figure(statistics: pd.DataFrame) -> Figure:
-    """Plots four statistics, one panel each, with data sets as rows: bars are ours, diamonds the
-    paper's; at the right is the number of questions, or the n of a mean. `statistics` comes from
-    `describe_suite`.
+    """Draws the number of questions and three means of each data set, a panel each, with the
+    paper's as grey diamonds. `statistics` comes from `describe_suite`.
     """
     names = list(dict.fromkeys(statistics["dataset"]))
-    size = (3.7 * len(_PANELS), 1.6 + 0.42 * len(names))
-    figure, (axes,) = new_figure(1, len(_PANELS), size, sharey=True)
-    for axis, (metric, (title, unit, logarithmic)) in zip(axes, _PANELS.items(), strict=True):
+    figure, (axes,) = new_figure(1, len(_PANELS), height=0.24 * len(names) + 1.1, sharey=True)
+    for axis, (metric, panel) in zip(axes, _PANELS.items(), strict=True):
         part = statistics[statistics["metric"] == metric].set_index("dataset").reindex(names)
-        _panel(axis, part, logarithmic)
-        axis.set(title=title, xlabel=unit)
-    axes[0].set_yticks(np.arange(len(names)), names)
+        rows = np.arange(len(part), dtype=float)
+        axis.plot(part["published"], rows, "D", color=REPORTED, markersize=4, fillstyle="none")
+        draw_interval(axis, rows, part, Series(MODEL[0]), flat=True)
+        axis.set_title(panel)
+        axis.margins(x=0.12)
+        axis.set_xscale("log" if metric == "n_full" else "linear")
+        axis.xaxis.set_major_formatter("{x:,.0f}")
+    axes[0].set_yticks(range(len(names)), names)
     axes[0].invert_yaxis()
-    marks, names = axes[0].get_legend_handles_labels()
-    figure.legend(marks, names, loc="outside lower center", ncols=2, fontsize=10)
+    sizes = statistics[statistics["metric"] == "n_full"]
+    title = f"The data sets hold {_reach(sizes['value'])} questions"
+    if sizes["published"].notna().any():
+        title += f"; the paper reports {_reach(sizes['published'])}"
+    handles = [
+        Line2D([], [], color=MODEL[0], marker="o", ls="", label="these data"),
+        Line2D([], [], color=REPORTED, marker="D", ls="", fillstyle="none", label=_REPORTED),
+    ]
+    caption = "Widths are means over gold images, lengths over questions; n is in the table."
+    set_caption(figure, title, caption, handles)
     return figure
+
+
+def _reach(counts: pd.Series) -> str:
+    return f"{counts.min():,.0f} to {counts.max():,.0f}"
 
 
 def example_per_dataset_figure(suite: Mapping[str, Benchmark]) -> Figure:
-    """Plots a question of each data set, the first that needs both images and texts, else the
-    first. Shown are a gold document, with an image if there is any, the question, and its first
-    accepted answer.
+    """Draws a question of each data set, the first that needs both images and texts, else the
+    first: a gold document, with an image if there is any, the question, and its first accepted
+    answer. A data set without gold documents is left out.
     """
-    rows = max(1, -(-len(suite) // _COLUMNS))
-    shown = {name: _answered(benchmark) for name, benchmark in suite.items()}
-    words = {name: _words(one[0]) if one else "" for name, one in shown.items()}
-    lines = max((text.count("\n") + 1 for text in words.values()), default=1)
-    height = 3.6 + _LINE * lines
-    figure, axes = new_figure(rows, _COLUMNS, (3.2 * _COLUMNS, height * rows + 0.3))
-    for axis in axes.flat[len(suite) :]:
-        axis.set_axis_off()
-    for axis, (name, one) in zip(axes.flat, shown.items(), strict=False):
-        if one is None:
-            axis.set_axis_off()
-            continue
-        _document(axis, name, suite[name].corpus[one[1]])
-        color = DARK if one[0].answers else GREY
-        axis.set_xlabel(words[name], fontsize=8, color=color)
-    figure.supxlabel("Framed: gold document; →: accepted answer", fontsize=9)
-    return figure
-
-
-def _panel(axis: Axes, part: pd.DataFrame, logarithmic: bool) -> None:
-    rows = np.arange(len(part))
-    axis.barh(rows, part["value"], 0.7, color=PALETTE[0], label="ours")
-    axis.plot(part["published"], rows, "D", color=DARK, markersize=5, label="reported (Table 1)")
-    at_the_right = axis.get_yaxis_transform()
-    for row, value, n in zip(rows, part["value"], part["n"], strict=True):
-        told = f"{value:,.0f}" if np.isnan(n) else f"n = {n:,.0f}"
-        axis.text(1, float(row), told, fontsize=8, ha="right", va="center", transform=at_the_right)
-    if logarithmic:
-        axis.set_xscale("log")
-    axis.margins(x=0.32)
-    axis.grid(axis="y", visible=False)
-
-
-def _document(axis: Axes, name: str, document: Document) -> None:
-    draw_image(axis, document.image, name, CLUE)
-    if document.image is None:
-        words = textwrap.fill(document.text or "", 34, max_lines=12, placeholder=" (and more)")
-        axis.text(0.5, 0.5, words, ha="center", va="center", fontsize=8, transform=axis.transAxes)
-
-
-def _words(query: Query) -> str:
-    """The question and its first accepted answer, as lines."""
-    answer = query.answers[0] if query.answers else ""
-    return f"{textwrap.fill(query.text, 46)}\n{textwrap.fill(f'→ {answer}', 46)}"
+    tiles = []
+    for name, benchmark in suite.items():
+        if (found := _answered(benchmark)) is not None:
+            query, document = found[0], benchmark.corpus[found[1]]
+            passage = "" if document.image else document.text or ""
+            answer = f"→ {query.answers[0]}" if query.answers else ""
+            below = "\n".join(
+                shorten(words, most, placeholder=" …")
+                for words, most in ((passage, 170), (query.text, 170), (answer, 80))
+            )
+            tiles.append(Tile(document.image, name, below))
+    rows = {" " * place: tiles[place : place + 4] for place in range(0, len(tiles), 4)}
+    images = sum(tile.image is not None for tile in tiles)
+    title = f"In {images} of {len(tiles)} data sets the example's gold document is an image"
+    caption = "Above a question its gold document, below it (→) the first accepted answer."
+    return image_grid(rows, title=title, caption=caption)
 
 
 def _answered(benchmark: Benchmark) -> tuple[Query, str] | None:
