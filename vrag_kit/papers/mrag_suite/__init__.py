@@ -78,8 +78,7 @@ from vrag_kit.papers.mrag_suite.modes import (
     strata_or_pooled,
     training_strata,
 )
-from vrag_kit.papers.mrag_suite.modes_figure import (modes_figure)
-from vrag_kit.papers.mrag_suite.printed import (DATASETS, published_range, MODES)
+from vrag_kit.papers.mrag_suite.printed import DATASETS, published_range
 from vrag_kit.papers.mrag_suite.prompts import (
     EXAMPLES,
     LAYOUT,
