@@ -20,8 +20,6 @@ from vrag_kit.claims.means import METRIC
 from vrag_kit.papers import mrag_suite as paper
 from vrag_kit.papers import published
 from vrag_kit.papers.mrag_suite.equations import paper_equations
-from vrag_kit.plotting import corrected_claims_figure
-from vrag_kit.plotting.old_style import GREY
 
 
 def tabulate_statements(*sheets: ClaimVerdicts | None) -> pd.DataFrame:
@@ -137,52 +135,23 @@ def test_table_4_has_what_the_equation_says_and_what_stands_in_its_place() -> No
     assert beside.loc[("WebQA", "cma"), "small: in its place"] == "–"
 
 
-def test_the_corrected_figure_has_three_means_a_metric_in_every_mode() -> None:
-    rows = [("checker", 40.0), ("corrected", 55.0), ("true", 60.0)]
-    beside = pd.DataFrame(rows, columns=["label_source", "value"]).assign(
-        dataset="WebQA", model="small", metric="faithfulness", modality="all", n=9, n_labelled=4
+def test_the_figure_of_labels_says_how_many_true_means_the_intervals_hold() -> None:
+    rows = [("checker", 40.0, 9.0), ("corrected", 55.0, 20.0), ("true", 60.0, 5.0)]
+    rows.append(("corrected", 100.0, math.nan))  # without an interval: not drawn
+    means = pd.DataFrame(rows, columns=["label_source", "value", "half"]).assign(
+        dataset="WebQA", model="small", setting="gt_only", modality="all", n=20, n_labelled=4
     )
-    beside = beside.assign(
-        family="ragchecker", ci_low=beside["value"] - 10, ci_high=beside["value"] + 10
+    means = means.assign(
+        **{"family": "ragchecker", "metric": "hallucination"},
+        **{"ci_low": means["value"] - means["half"], "ci_high": means["value"] + means["half"]},
     )
-    both = pd.concat([beside.assign(setting="a"), beside.assign(setting="b", value=70.0)])
-    names = {("ragchecker", "faithfulness"): "faithfulness"}
-    figure = corrected_claims_figure(both, names, {"a": "first", "b": "second"})
-    first, second = figure.axes
-    drawn = [line.get_xdata()[0] for line in first.lines if len(line.get_xdata()) == 1]
-    assert drawn == [40, 55, 60]
-    assert second.get_title() == "WebQA: second"
-    assert "n = 9 answers a mark, 4 of them labelled" in figure.get_suptitle()
-
-
-def test_a_fixed_mean_is_grey_without_a_bar_and_one_without_interval_is_named() -> None:
-    rows = [("checker", 40.0, 9.0), ("corrected", 100.0, math.nan), ("true", 100.0, 0.0)]
-    beside = pd.DataFrame(rows, columns=["label_source", "value", "half"]).assign(
-        dataset="WebQA", model="small", metric="faithfulness", modality="all", n=20, n_labelled=20
-    )
-    beside = beside.assign(
-        ci_low=beside["value"] - beside["half"], ci_high=beside["value"] + beside["half"]
-    )
-    beside = beside.assign(
-        family="ragchecker", setting="a", by_construction=beside["label_source"] == "true"
-    )
-    names = {("ragchecker", "faithfulness"): "faithfulness"}
-    figure = corrected_claims_figure(beside, names, {"a": "first"})
-    looks = {
-        line.get_xdata()[0]: line.get_color()
-        for line in figure.axes[0].lines
-        if len(line.get_xdata())
-    }
-    assert list(looks) == [40, 100]
-    assert looks[100] == GREY
-    caption = figure.get_suptitle()
-    assert "1 corrected without a mark: too few labels for an interval" in caption
-    assert "Grey: fixed by construction" in caption
-    assert "Faint" not in caption
-    alone = corrected_claims_figure(
-        beside.query("label_source == 'checker'"), names, {"a": "first"}
-    )
-    assert alone.get_suptitle() == "Bars: 95 % intervals. n = 20 answers a mark, 0 of them labelled"
+    figure = paper.label_figure(means)
+    (panel,) = figure.axes
+    drawn = [line.get_xdata()[0] for line in panel.lines if line.get_marker() == "o"]
+    assert sorted(drawn) == [40, 55, 60]
+    title = figure.get_label().splitlines()[0]
+    assert "0 of 1 true means" in title
+    assert "1 of 1" in title
 
 
 @pytest.mark.slow

@@ -4,11 +4,6 @@ from vrag_kit.plotting.across import score_matrix
 from vrag_kit.plotting.answering import accuracy_figure, baseline_figure, concat_sources
 from vrag_kit.plotting.arms import paired_tests_figure
 from vrag_kit.plotting.building import funnel_figure
-from vrag_kit.plotting.claims import (
-    checker_confusion_figure,
-    claims_figure,
-    corrected_claims_figure,
-)
 from vrag_kit.plotting.diagnostics import confusion_plot, heat_table, outcome_bars
 from vrag_kit.plotting.differences import old_forest
 from vrag_kit.plotting.gcue import gcue_figure
@@ -34,12 +29,9 @@ __all__ = [
     "accuracy_figure",
     "answer_gallery",
     "baseline_figure",
-    "checker_confusion_figure",
-    "claims_figure",
     "concat_sources",
     "confusion_plot",
     "contact_sheet",
-    "corrected_claims_figure",
     "document_tile",
     "evidence_images",
     "forest_plot",

@@ -11,8 +11,8 @@ from vrag_kit.papers.mrag_suite.ambiguity_answers import (
     oracle_rewrite_checks,
     save_question_versions,
 )
-from vrag_kit.papers.mrag_suite.ambiguity_figure import flag_rates_figure
-from vrag_kit.papers.mrag_suite.ambiguous_pairs import match_suite_questions
+from vrag_kit.papers.mrag_suite.ambiguity_figure import ambiguity_figure
+from vrag_kit.papers.mrag_suite.ambiguous_pairs import ambiguous_minus_clear, match_suite_questions
 from vrag_kit.papers.mrag_suite.asked import (
     HybridContexts,
     SuiteEvaluation,
@@ -26,8 +26,14 @@ from vrag_kit.papers.mrag_suite.audit import (
     near_duplicate_rows,
     published_tables,
 )
+from vrag_kit.papers.mrag_suite.claim_figures import (
+    change_figure,
+    checker_figure,
+    claim_table,
+    label_figure,
+    modality_figure,
+)
 from vrag_kit.papers.mrag_suite.claim_modes import (
-    CHANGES,
     CLAIM_METRICS,
     MODALITIES,
     MODE_NAMES,
@@ -103,8 +109,8 @@ from vrag_kit.papers.mrag_suite.statistics_figure import (
     example_per_dataset_figure,
     statistics_figure,
 )
-from vrag_kit.papers.mrag_suite.sweep import NO_EVIDENCE, TAUGHT, ask_with_prompts
-from vrag_kit.papers.mrag_suite.sweep_figure import sweep_figure
+from vrag_kit.papers.mrag_suite.sweep import NO_EVIDENCE, TAUGHT, ask_with_prompts, prompt_gains
+from vrag_kit.papers.mrag_suite.sweep_figure import prompt_gain_figure, sweep_figure
 from vrag_kit.papers.mrag_suite.sweep_tables import (
     compare_chosen_to_paper,
     parse_rate_table,
@@ -114,7 +120,6 @@ from vrag_kit.papers.mrag_suite.sweep_tables import (
 
 __all__ = [
     "ARMS",
-    "CHANGES",
     "CHECK",
     "CLAIM_METRICS",
     "DATASETS",
@@ -134,6 +139,8 @@ __all__ = [
     "HybridContexts",
     "SuiteEvaluation",
     "ambiguity_contrasts",
+    "ambiguity_figure",
+    "ambiguous_minus_clear",
     "answer_in_question",
     "ask_suite",
     "ask_with_prompts",
@@ -141,6 +148,9 @@ __all__ = [
     "audit_figure",
     "audit_summary",
     "best_available_labels",
+    "change_figure",
+    "checker_figure",
+    "claim_table",
     "closed_book_prompts",
     "closed_book_table",
     "compare_chosen_to_paper",
@@ -164,16 +174,17 @@ __all__ = [
     "filter_controls_by_dataset",
     "filter_decisions",
     "flag_rates_by_detector",
-    "flag_rates_figure",
     "fusion_gains",
     "inequalities",
     "inequality_figure",
     "judge_suite",
     "kept_figure",
     "kept_shares",
+    "label_figure",
     "load_ambiguity_detector",
     "match_suite_questions",
     "metric_label",
+    "modality_figure",
     "mode_contrasts",
     "mode_effects",
     "mode_means",
@@ -182,6 +193,8 @@ __all__ = [
     "oracle_rewrite_checks",
     "parse_rate_table",
     "prompt_design",
+    "prompt_gain_figure",
+    "prompt_gains",
     "prompt_gains_by_dataset",
     "prompt_parts_table",
     "published_filter_change",

@@ -29,8 +29,6 @@ CLAIM_METRICS = {
 for an unparsed verdict this family excludes single claims, not answers.
 """
 MODE_NAMES = {mode: ARMS[mode] for mode in MODES}
-CHANGES = {mode: f"{ARMS[mode]} − {ARMS[MODES[2]]}" for mode in MODES[:2]}
-"""Maps a mode to the label of its difference from gold evidence alone."""
 MODALITIES = {"image": "image evidence", "text": "text evidence", "all": "all evidence"}
 _KINDS = ("image", "text", "answer")
 
@@ -120,10 +118,10 @@ def with_both_modalities(means: pd.DataFrame) -> pd.DataFrame:
 
 
 def mode_contrasts(checked: pd.DataFrame, fixed: pd.DataFrame) -> pd.DataFrame:
-    """Computes `CHANGES` for every one of `CLAIM_METRICS`, on the questions with a value in both
-    modes. Columns: setting, baseline, dataset, metric, model, stratum, value, ci_low, ci_high, n,
-    n_failed (questions without a value in one of them), p, by_construction, p_holm, over the rows
-    of a stratum that are not fixed.
+    """Computes the differences of both other modes from gold evidence alone, for every one of
+    `CLAIM_METRICS`, on the questions with a value in both modes. Columns: setting, baseline,
+    dataset, metric, model, stratum, value, ci_low, ci_high, n, n_failed (questions without a value
+    in one of them), p, by_construction, p_holm, over the rows of a stratum that are not fixed.
 
     `checked` is a table of `with_claim_strata`; its column sheet has the verdicts. A question is
     excluded from the change to a mode that shows the same evidence as gold alone, as where there is

@@ -1,53 +1,67 @@
-"""Figure of the prompt sweep: means on the selection half and on the held-out half."""
+"""Figures of the prompt sweep: means on both halves, and gains over the mean of the prompts."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
-import numpy as np
 import pandas as pd
-from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from vrag_kit.papers.mrag_suite.datasets import metric_label
-from vrag_kit.papers.mrag_suite.sweep import HELD_OUT, SELECTION
-from vrag_kit.plotting.old_style import GREY, PALETTE, new_figure
+from vrag_kit.analysis.report_tables import LEVEL, TINY
+from vrag_kit.analysis.strata import ALL
+from vrag_kit.papers.mrag_suite.sweep import HELD_OUT, PLANTED, SELECTION
+from vrag_kit.plotting.panels import forest_plot
 
-_LOOKS = {SELECTION: (GREY, "o", "selection split"), HELD_OUT: (PALETTE[0], "s", "held-out split")}
+_ENDS = ("", "_low", "_high", "_n")
+_COLUMNS = ["prompt", "selected", "value", "ci_low", "ci_high", "n"]
+_NAMES = {
+    SELECTION: "selection split",
+    HELD_OUT: "held-out split",
+    "False": "other prompts",
+    "True": "selected prompt",
+}
 
 
 def sweep_figure(sweeps: Mapping[str, pd.DataFrame]) -> Figure:
-    """Plots a panel per data set (name → `prompt_sweep` in percent) with each prompt's mean on both
-    halves, selection and held-out, with 95 % intervals as bars. The marks of the selected prompt
-    are filled.
+    """Draws each prompt's mean on both halves, a panel for each data set (name → `prompt_sweep` in
+    percent). The title says where the selected prompt has the highest mean on the held-out half.
     """
-    prompts = list(pd.concat(sweeps.values())["prompt"].unique())
-    size = (3.6 * len(sweeps) + 2.6, 0.36 * len(prompts) + 1.9)
-    figure, (axes,) = new_figure(1, len(sweeps), size)
-    for place, (axis, (name, table)) in enumerate(zip(axes, sweeps.items(), strict=True)):
-        _panel(axis, name, table.set_index("prompt").reindex(prompts))
-        axis.set_ylim(len(prompts) - 0.5, -0.5)
-        if place:
-            axis.tick_params(labelleft=False)
-    handles, labels = axes[0].get_legend_handles_labels()
-    figure.legend(handles, labels, loc="outside lower center", ncols=2, fontsize=9)
-    words = "Bars: 95 % intervals. Filled: the prompt selected for the data set."
-    figure.suptitle(words, fontsize=9)
-    return figure
+    halves, best = [], 0
+    for name, table in sweeps.items():
+        for half in (SELECTION, HELD_OUT):
+            means = table[["prompt", "selected", *(f"{half}{end}" for end in _ENDS)]]
+            halves.append(means.set_axis(_COLUMNS, axis=1).assign(dataset=name, half=half))
+        found = table[~table["prompt"].isin(PLANTED)].set_index("selected")[HELD_OUT]
+        best += bool(found[True] > found.max() - TINY)
+    title = (
+        f"the prompt selected on one half is the best on the other half in {best} of"
+        f" {len(sweeps)} data sets"
+    )
+    look = {"color": "half", "style": "selected", "panels": "dataset", "title": title}
+    both = pd.concat(halves, ignore_index=True).astype({"selected": str})
+    names = _NAMES | prompt_names(both["prompt"])
+    label = "Mean (%), each data set by its own metric"
+    return forest_plot(both, rows="prompt", xlabel=label, names=names, **look)
 
 
-def _panel(axis: Axes, name: str, table: pd.DataFrame) -> None:
-    counts = [int(table[f"{half}_n"].max()) for half in _LOOKS]
-    chosen = table["selected"].eq(True).to_numpy()
-    rows = np.arange(len(table))
-    for shift, (half, (color, marker, said)) in zip((-0.16, 0.16), _LOOKS.items(), strict=True):
-        y = rows + shift
-        axis.hlines(y, table[f"{half}_low"], table[f"{half}_high"], color=color, linewidth=1.3)
-        for some, face in ((chosen, color), (~chosen, "white")):
-            (drawn,) = axis.plot(table[half][some], y[some], marker, color=color, markersize=5.5)
-            drawn.set(markerfacecolor=face, zorder=3)
-        axis.plot([], [], marker, color=color, label=said)
-    axis.set_yticks(rows, list(table.index), fontsize=9)
-    metric = metric_label(str(table["metric"].iloc[0]))
-    axis.set(title=f"{name}\n(n = {counts[0]} and {counts[1]})", xlabel=f"{metric} (%)")
-    axis.grid(axis="y", visible=False)
+def prompt_gain_figure(gains: pd.DataFrame) -> Figure:
+    """Draws `prompt_gains_by_dataset`, a panel for each data set. The title counts the differences
+    over all questions that last after correction.
+    """
+    pooled = gains[gains["stratum"] == ALL]
+    lasts, control = pooled["p_holm"] < LEVEL, pooled["prompt"].isin(PLANTED)
+    title = f"{(lasts & ~control).sum()} of {(~control).sum()} prompts differ from their mean"
+    if control.any():
+        title += f", and {(lasts & control).sum()} of {control.sum()} controls"
+    look = {"color": "stratum", "style": "model", "panels": "dataset"}
+    look |= {"names": prompt_names(gains["prompt"]), "title": f"{title}, after correction"}
+    label = "Score − mean of the prompts (percentage points)"
+    return forest_plot(gains, rows="prompt", xlabel=label, **look)
+
+
+def prompt_names(prompts: Iterable[str]) -> dict[str, str]:
+    """The names of prompts in figures, as in "plain, ex3, reasoning"."""
+    return {
+        prompt: prompt.replace("retrieve_then_reason", "reasoning").replace("-", ", ")
+        for prompt in prompts
+    }
