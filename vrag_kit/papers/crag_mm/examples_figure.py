@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping
+from collections.abc import Sequence
 from textwrap import shorten
-from typing import Any
 
 import pandas as pd
 from matplotlib.figure import Figure
@@ -68,7 +67,7 @@ def conversation_card(benchmark: Benchmark, turns: pd.DataFrame) -> tuple[Figure
         rows[f"turn {row['turn'] + 1}{', after the stop' if after else ''}"] = [
             Tile(None if rows else query.image, region=region),
             Tile(None, below=shorten(query.text, 100, placeholder=" …")),
-            *_first_documents(benchmark, row),
+            *_first_documents(benchmark, str(row["query_id"]), row["doc_ids"]),
             Tile(None, outcome, answer, LIGHT if after else OUTCOME[outcome]),
         ]
     stop = mine["stopped_at"].iloc[0]
@@ -86,14 +85,13 @@ def conversation_card(benchmark: Benchmark, turns: pd.DataFrame) -> tuple[Figure
     return figure, mine[[*columns, "verdict", "score", "stopped_at", "after_stop"]]
 
 
-def _first_documents(benchmark: Benchmark, turn: Mapping[Hashable, Any]) -> list[Tile]:
+def _first_documents(benchmark: Benchmark, query_id: str, doc_ids: Sequence[str]) -> list[Tile]:
     """The first document with an image and the first without that a turn shows."""
-    found = [benchmark.corpus[each] for each in turn["doc_ids"] if each in benchmark.corpus]
+    found = [benchmark.corpus[each] for each in doc_ids if each in benchmark.corpus]
     image = next((each for each in found if each.image), None)
     page = next((each for each in found if each.image is None), None)
     entities = image.metadata.get("entities", []) if image else []
     name = str(entities[0]["entity_name"]) if entities else ""
-    query_id = str(turn["query_id"])
     return [
         Tile(image.image, name) if image else Tile(None, below="no entity found"),
         document_tile(benchmark, query_id, page.doc_id) if page else Tile(None, below="no page"),

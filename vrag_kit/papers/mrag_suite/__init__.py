@@ -26,6 +26,7 @@ from vrag_kit.papers.mrag_suite.audit import (
     near_duplicate_rows,
     published_tables,
 )
+from vrag_kit.papers.mrag_suite.checked_answer_figure import checked_answer, suite_errors
 from vrag_kit.papers.mrag_suite.claim_figures import (
     change_figure,
     checker_figure,
@@ -149,6 +150,7 @@ __all__ = [
     "audit_summary",
     "best_available_labels",
     "change_figure",
+    "checked_answer",
     "checker_figure",
     "claim_table",
     "closed_book_prompts",
@@ -208,6 +210,7 @@ __all__ = [
     "statistics_figure",
     "statistics_table",
     "strata_or_pooled",
+    "suite_errors",
     "suite_prompts",
     "sweep_by_dataset",
     "sweep_figure",
