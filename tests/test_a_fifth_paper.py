@@ -21,7 +21,7 @@ from vrag_kit.analysis import mean_scores, paired_differences, per_query, to_per
 from vrag_kit.errors import VragError
 from vrag_kit.generation import ask_models, read_prompts, top_k, zero_shot
 from vrag_kit.judging import judge_answers
-from vrag_kit.plotting import accuracy_figure
+from vrag_kit.plotting import point_plot
 from vrag_kit.retrieval import evaluate, mean_metrics, search_all
 from vrag_kit.types import Benchmark
 
@@ -212,8 +212,9 @@ def test_scores_below_zero_stay_below_zero_up_to_the_figure(
     ).itertuples()
     assert (none.value, none.p, none.ci_low < -0.9) == (0.0, 1.0, True)
     lost = mean_scores(said[said["group"].isin(["square", "bar"])]).query("metric == 'accuracy'")
-    figure = accuracy_figure({"toy talks": to_percent(lost)})
-    _, panel, _ = figure.axes  # no panel for a setting that the paper does not have
-    assert panel.lines[0].get_ydata().tolist() == [-50.0, -50.0]  # zero-shot stands beside it
-    assert panel.get_ylim()[0] < -50
+    figure = point_plot(to_percent(lost), x="setting", ylabel="Score", limits=(None, None))
+    (axis,) = figure.axes
+    drawn = [line.get_ydata().tolist() for line in axis.lines if line.get_marker() == "o"]
+    assert drawn == [[-50.0, -50.0, -50.0]]  # one k beside the other
+    assert axis.get_ylim()[0] < -50
     figure.savefig(tmp_path / "figure.png")

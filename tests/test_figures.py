@@ -18,7 +18,6 @@ from matplotlib.colors import to_hex
 from matplotlib.figure import Figure
 from scipy.stats import binomtest
 
-from vrag_kit.analysis import add_clue_position
 from vrag_kit.dry_run import dry_run
 from vrag_kit.errors import VragError
 from vrag_kit.papers import published, visual_rag
@@ -26,18 +25,13 @@ from vrag_kit.papers.visual_rag import error_budget_figure
 from vrag_kit.papers.visual_rag.error_budget import JUDGE_NOISE, PARTS
 from vrag_kit.papers.visual_rag.uncertainty import with_uncertainty
 from vrag_kit.plotting import (
-    accuracy_figure,
-    baseline_figure,
     concat_sources,
     contact_sheet,
     funnel_figure,
-    gcue_figure,
     model_colors,
-    old_lines,
     save_figure,
 )
-from vrag_kit.plotting.old_panels import wrap_title
-from vrag_kit.plotting.style import EVIDENCE
+from vrag_kit.plotting.style import EVIDENCE, REPORTED
 from vrag_kit.types import Benchmark
 
 
@@ -155,108 +149,20 @@ def drawn(axis: plt.Axes) -> set[tuple[float, float]]:
     }
 
 
-@pytest.mark.slow
-def test_the_baseline_figure_shows_every_printed_number_where_it_belongs() -> None:
-    axis = baseline_figure({"paper": PAPER}).axes[0]
-    values = {y for _, y in drawn(axis)}
-    assert set(PAPER.query("setting in ('zero_shot', 'gt_clue', 'non_clue')")["value"]) <= values
-    assert axis.get_title() == "paper (n = 374)"
-    assert [label.get_text() for label in axis.get_xticklabels()][:2] == ["Phi4-MM", "Qwen2.5VL"]
-
-
-@pytest.mark.slow
-def test_means_of_few_are_faint_and_no_title_breaks_within_its_n() -> None:
-    some = PAPER.query("setting in ('zero_shot', 'gt_clue')")
-    few = some.assign(n=some["setting"].map({"zero_shot": 14, "gt_clue": 15}))
-    figure = baseline_figure({"as printed in a paper of many a word": few.assign(n=374), "b": few})
-    for axis, alphas in zip(figure.axes, ({1.0}, {0.4, 1.0}), strict=True):
-        points = [line for line in axis.lines if line.get_markersize() == 8 and line.get_label()]
-        assert {line.get_alpha() for line in points if line.get_alpha() is not None} == alphas
-    assert "(n = 374)" in figure.axes[0].get_title()
-    assert "Faint: n below 15." in figure.get_supxlabel()
-    narrow = [wrap_title("Visual-RAG, as printed (n = 374)", inches) for inches in (1.5, 2.0, 2.5)]
-    assert all("(n = 374)" in title for title in narrow)
-
-
-def test_the_accuracy_figure_shows_baselines_at_the_side_then_top_k_then_one_in_k() -> None:
-    beside, top_k, one_in_k, _ = accuracy_figure({"paper": PAPER}).axes
-    gpt = PAPER[PAPER["model"] == "GPT-4o"].set_index(["setting", "k"])["value"]
-    assert {value for _, value in drawn(beside)} >= {
-        *gpt.loc[["zero_shot", "gt_clue", "non_clue"]],
-    }
-    for axis, setting in ((top_k, "top_k"), (one_in_k, "one_in_k")):
-        near_k = {(round(x), value) for x, value in drawn(axis)}  # models stand a little apart
-        assert near_k >= set(gpt.loc[setting].items())
-        assert not {value for _, value in drawn(axis)} & {gpt["zero_shot", 0], gpt["gt_clue", 1]}
-    assert len({axis.get_ylim() for axis in (beside, top_k, one_in_k)}) == 1
-    assert [line for line in beside.lines if line.get_linestyle() != "None"] == []
-
-
-@pytest.mark.slow
-def test_where_the_clue_stood_is_in_the_title_of_1_in_k_unless_it_stood_first() -> None:
-    paper = visual_rag.with_uncertainty(published("visual_rag", table=3))
-    for position, ending in (
-        (0, "1-in-k"),
-        (-1, "1-in-k, clue last"),
-        (3, "1-in-k, clue number 4"),
-    ):
-        ours = add_clue_position(paper, position)
-        axes = accuracy_figure({"ours": ours, "as printed": paper}).axes
-        titles = [" ".join(axis.get_title().split()) for axis in axes]
-        assert [title for title in titles if title.startswith("ours")][-1].endswith(ending)
-        assert [title for title in titles if title.startswith("as")][-1].endswith(": 1-in-k")
-        assert sum("clue" in title for title in titles) == (position != 0)
-
-
 def hollow(axis: plt.Axes) -> list[tuple[float, ...]]:
     """Where an axis has hollow points, line by line, at the nearest k."""
     lines = [line for line in axis.lines if line.get_markerfacecolor() == "white"]
     return [tuple(np.round(line.get_xdata())) for line in lines if line.get_marker() == "o"]
 
 
-@pytest.mark.slow
-def test_a_mean_is_hollow_where_answers_failed_however_many_queries_are_left() -> None:
-    lost = (PAPER["model"] == "GPT-4o") & (PAPER["k"] == 20)
-    value = PAPER["value"]
-    failed = PAPER.assign(n_failed=7 * lost, bound_low=value - 6, bound_high=value + 4)
-    fewer = PAPER.assign(n=374 - 10 * lost, n_failed=0)
-    figure = accuracy_figure({"failed": failed, "fewer": fewer})
-    assert [hollow(axis) for axis in figure.axes] == [[], [(20,)], [(20,)], [], *[[]] * 4]
-    whiskers = {
-        y for line in figure.axes[1].lines if line.get_marker() == "_" for y in line.get_ydata()
-    }
-    at_20 = PAPER[lost & (PAPER["setting"] == "top_k")]["value"].item()
-    assert whiskers == {at_20 - 6, at_20 + 4}
-    assert figure.axes[5].get_title() == "fewer (n = 364 to 374): top-k"
-    assert "some answers failed" in figure.get_supxlabel()
-    assert "failed" not in accuracy_figure({"fewer": fewer}).get_supxlabel()
-
-
-def test_the_gcue_figure_says_where_bars_end_that_it_cuts() -> None:
-    table = visual_rag.published_gcue(published("visual_rag", table=3)).query(
-        "model == 'Qwen2.5VL'"
-    )
-    at_3 = table["k"] == 3
-    ours = table.assign(ci_low=0.5, ci_high=3.4)
-    paper, own = gcue_figure({"paper": table, "ours": ours.assign(n_failed=at_3)}, lam=1).axes
-    assert paper.get_ylim() == own.get_ylim() == (-0.1, 3.0)
-    triangles = [line for line in paper.lines if line.get_marker() == "^"]
-    # λ = 1: 2.75 at k = 3 and 2.95 at k = 10 lie inside, the others above
-    assert [line.get_ydata().item() for line in triangles] == [3.0] * 4
-    said = table[(table["lambda"] == 1) & (table["value"] > 3)]["value"]
-    assert [text.get_text() for text in paper.texts] == [f"{value:.1f}" for value in said]
-    assert "3.4" in {text.get_text() for text in own.texts}
-    assert hollow(own) == [(3,)]
-
-
-def test_the_gcue_figure_names_models_that_have_no_ratio() -> None:
-    table = visual_rag.published_gcue(published("visual_rag", table=3)).query(
-        "model == 'Qwen2.5VL'"
-    )
-    none = table.assign(model="told", value=np.nan, interval="clue does not help")
-    (axis,) = gcue_figure({"ours": pd.concat([table, none])}).axes
-    (_, label) = axis.get_legend_handles_labels()[1]
-    assert label == "told (gCUE undefined: clue does not help)"
+def test_the_figure_of_04_draws_every_number_of_table_3_once_in_grey() -> None:
+    ours = PAPER.query("model == 'GPT-4o'").assign(model="mine", clue_position="first")
+    figure = visual_rag.accuracy_over_k_figure(ours, PAPER)
+    for setting, axis in zip(("top_k", "one_in_k"), figure.axes[1:], strict=True):
+        table = PAPER[PAPER["setting"] == setting]
+        assert drawn(axis) == {(float(k), round(v, 6)) for k, v in table[["k", "value"]].to_numpy()}
+        colors = {line.get_color() for line in axis.lines if len(line.get_xdata())}
+        assert colors == {REPORTED}
 
 
 @pytest.mark.slow
@@ -291,26 +197,6 @@ def test_the_numbers_behind_a_figure_say_whose_they_are() -> None:
 
 def test_every_model_of_the_paper_has_its_own_colour() -> None:
     assert len(set(model_colors(PAPER["model"]).values())) == 8
-
-
-def test_the_variants_figure_shows_every_printed_number_of_table_6() -> None:
-    paper = visual_rag.with_uncertainty(published("visual_rag", table=6)).query(
-        "setting != 'text_rag'"
-    )
-    beside, axis = old_lines(
-        {"paper": paper},
-        {"m_gt": "m GT", "m_in_k": "m in 10"},
-        by="setting",
-        x="m",
-        xlabel="m",
-        levels={"zero_shot": "none", "rag_best": "best"},
-    ).axes
-    for lines in ("m_gt", "m_in_k"):
-        points = paper[paper["setting"] == lines][["m", "value"]].itertuples(index=False)
-        assert set(points) <= {(round(x), value) for x, value in drawn(axis)}
-    levels = set(paper.query("setting in ('zero_shot', 'rag_best')")["value"])
-    assert levels == {value for _, value in drawn(beside)}  # and not joined to the lines
-    assert axis.get_title() == "paper (n = 266)"
 
 
 def test_the_budget_figure_has_a_panel_a_part_that_is_lost_and_names_the_largest_loss() -> None:

@@ -33,8 +33,12 @@ from vrag_kit.generation.rendering import Template
 from vrag_kit.judging import judge_answers, load_judge
 from vrag_kit.papers import mrag_bench, published
 from vrag_kit.papers.crag_mm.prompts import load_prompts
-from vrag_kit.papers.visual_rag import PROMPTS, rouge_figure, with_uncertainty
-from vrag_kit.plotting import accuracy_figure, baseline_figure, old_points
+from vrag_kit.papers.visual_rag import (
+    PROMPTS,
+    accuracy_over_k_figure,
+    rouge_figure,
+    with_uncertainty,
+)
 from vrag_kit.types import Benchmark, Context, Document, Prompt, Query
 
 QUERY = Query(query_id="q", text="Which colour?")
@@ -308,25 +312,12 @@ def ours(ks: Mapping[int, float]) -> pd.DataFrame:
     return pd.concat([paper, *rows], ignore_index=True)
 
 
-def test_its_means_stand_behind_the_baselines_at_each_k_in_the_figure_of_03() -> None:
-    figure = baseline_figure({"a": ours({3: 11.25, 7: 22.25}), "b": ours({})})
+def test_it_has_a_line_of_its_own_over_k_in_the_figure_of_04() -> None:
+    table = ours({3: 11.25, 7: 22.25}).assign(clue_position="first")
+    figure = accuracy_over_k_figure(table)
     assert {11.25, 22.25} <= points(figure.axes[0])
     labels = [text.get_text() for text in figure.legends[0].get_texts()]
-    assert labels[-2:] == ["clue last, k = 3", "clue last, k = 7"]
-    assert len(labels) == 5  # what the kit knows beyond the baselines has its own figures
-    named = baseline_figure({"a": ours({3: 11.25})}, settings={"clue_last": "behind"})
-    assert points(named.axes[0]) == {11.25}
-
-
-def test_it_has_a_panel_of_its_own_over_k_or_a_place_at_the_side_in_the_figure_of_04() -> None:
-    several = accuracy_figure({"a": ours({3: 11.25, 7: 22.25})})
-    assert titles(several)[-1] == "a (n = 374): clue last"
-    assert points(several.axes[3]) == {11.25, 22.25}
-    single = accuracy_figure({"a": ours({3: 11.25})})
-    beside = single.axes[0]
-    assert beside.get_xticklabels()[-1].get_text() == "clue last,\nk = 3"
-    assert 11.25 in points(beside)
-    assert len(titles(single)) == 3
+    assert labels == ["top-k", "1-in-k", "clue last"]
 
 
 def test_it_is_in_the_figure_of_13() -> None:
@@ -334,19 +325,3 @@ def test_it_is_in_the_figure_of_13() -> None:
     both = pd.concat([table.assign(metric="accuracy"), table.assign(metric="rouge")])
     figure = rouge_figure({"a": both}, title="", caption="")
     assert 11.25 in points(figure.axes[0])
-
-
-def test_a_legend_of_many_settings_lies_within_a_narrow_figure() -> None:
-    figure = baseline_figure({"a": ours({3: 11.25, 7: 22.25})})
-    figure.draw_without_rendering()
-    box = figure.legends[0].get_window_extent()
-    assert 0 <= box.x0 < box.x1 <= figure.bbox.width
-
-
-def test_a_figure_shows_as_many_levels_as_it_is_given_names() -> None:
-    rows = {"model": "m", "n": 9, "ci_low": 10.0, "ci_high": 40.0, "n_failed": 0}
-    letters = list("ABCDEFGHIJKLMN")
-    table = pd.DataFrame({"letter": letters, "value": [float(n) for n in range(14)]}).assign(**rows)
-    names = {letter: letter for letter in letters}
-    (axis,) = old_points({"a": table}, names, by="letter", xlabel="", ylabel="%").axes
-    assert points(axis) >= set(table["value"])

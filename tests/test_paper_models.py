@@ -12,7 +12,7 @@ import transformers
 from conftest import ROOT
 
 from vrag_kit.papers import published
-from vrag_kit.plotting.old_style import model_colors
+from vrag_kit.plotting import model_colors
 
 SAME = {  # in Visual-RAG's tables, or as the kit loads them
     "Pixtral-12B-2409": ("Pixtral", "mistral-community-pixtral-12b"),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import io
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from html import escape
 from pathlib import Path
 from types import MappingProxyType
@@ -31,6 +31,16 @@ _ASIDE = 1.37e-5
 """Added before rounding: half a digit, at which it is a toss-up, is a likely place."""
 LAST = (*RESULT_COLUMNS, *BOUNDS)
 """Columns of the papers' tables and the kit's, in this order; others come before them."""
+
+
+def concat_sources(
+    sources: Mapping[str, pd.DataFrame], settings: Sequence[str] = ()
+) -> pd.DataFrame:
+    """Concatenates the tables of a figure, with their title in the column `source`; only the given
+    settings, if any.
+    """
+    table = pd.concat(sources, names=["source"]).reset_index("source").reset_index(drop=True)
+    return table[table["setting"].isin(settings)] if settings else table
 
 
 def order_columns(data: pd.DataFrame) -> pd.DataFrame:
