@@ -64,7 +64,7 @@ def conversation_card(benchmark: Benchmark, turns: pd.DataFrame) -> tuple[Figure
         region = next(iter(annotated_region(query)), ())
         after = row["turn"] > row["stopped_at"]
         answer = shorten(str(row["answer"]), 100, placeholder=" …")
-        rows[f"turn {row['turn'] + 1}{', after the stop' if after else ''}"] = [
+        rows[f"turn {row['turn'] + 1}" + ", after the stop" * after] = [
             Tile(None if rows else query.image, region=region),
             Tile(None, below=shorten(query.text, 100, placeholder=" …")),
             *_first_documents(benchmark, str(row["query_id"]), row["doc_ids"]),

@@ -60,8 +60,8 @@ def retrieval_examples(
     rows = {}
     for question, query_id in {"A": best, "B": worst}.items():
         for name, run in runs.items():
-            at = first[name, query_id]
-            label = f"{question}: {name}, first gold {f'at {at}' if at else 'not found'}"
+            at = f"at {first[name, query_id]}" if first[name, query_id] else "not found"
+            label = f"{question}: {name}, first gold {at}"
             found = run[(run["query_id"] == query_id) & (run["rank"] <= k)].sort_values("rank")
             rows[label] = [document_tile(benchmark, query_id, each) for each in found["doc_id"]]
     missed = f"at rank {ranks[worst]}" if ranks[worst] else "not found"
