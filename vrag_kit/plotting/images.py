@@ -75,8 +75,8 @@ def image_grid(
 
 
 def _mark(axis: Axes, box: np.ndarray) -> None:
-    left, top, right, bottom = box.tolist()
-    mark = Rectangle((left, top), right - left, bottom - top, fill=False, linewidth=1.5)
+    corner, size = box[:2], box[2:] - box[:2]
+    mark = Rectangle(tuple(corner), *size, fill=False, linewidth=1.5)
     axis.add_patch(mark).set_edgecolor("white")
 
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import reduce
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -14,6 +16,9 @@ from vrag_kit.papers.mrag_suite.printed import MODES
 from vrag_kit.plotting.diagnostics import confusion_plot, heat_table
 from vrag_kit.plotting.panels import forest_plot, point_plot
 from vrag_kit.plotting.style import count_label
+
+Look = dict[str, Any]
+"""Options of a figure."""
 
 _SOURCES = {
     "true": "true labels",
@@ -44,7 +49,7 @@ def claim_table(means: pd.DataFrame) -> Figure:
         " beside it"
     )
     caption = f"In percent, by {_SOURCES[rows['label_source'].iloc[0]]}. n: questions, at most."
-    look = {"names": _NAMES, "title": title, "caption": caption}
+    look: Look = {"names": _NAMES, "title": title, "caption": caption}
     return heat_table(rows, rows=["part", "setting"], columns="measure", **look)
 
 
@@ -58,7 +63,12 @@ def modality_figure(means: pd.DataFrame) -> Figure:
     words = zip(first["modality"], ci_cells(first, decimals=0), strict=True)
     shares = ", ".join(f"over {modality}s {cell} %" for modality, cell in words)
     title = f"claims that gold documents support, {first['dataset'].iloc[0]}: {shares}"
-    look = {"color": "modality", "style": "model", "panels": "measure", "names": _NAMES}
+    look: Look = {
+        "color": "modality",
+        "style": "model",
+        "panels": "measure",
+        "names": _NAMES,
+    }
     look |= {"title": title, "limits": (-3, 103)}
     return point_plot(rows, x="setting", ylabel="Mean (%)", **look)
 
@@ -70,7 +80,12 @@ def label_figure(means: pd.DataFrame) -> Figure:
     rows = _rows(means[means["modality"] == "all"])
     counts = rows.loc[rows["label_source"] == "corrected", "n_labelled"].dropna().astype(int)
     caption = f"Labelled: {count_label(sorted(set(counts)), 'answers')} of a row and mode."
-    look = {"color": "label_source", "style": "model", "panels": "setting", "names": _NAMES}
+    look: Look = {
+        "color": "label_source",
+        "style": "model",
+        "panels": "setting",
+        "names": _NAMES,
+    }
     look |= {"title": _label_title(rows), "caption": caption, "limits": (-3, 103)}
     return forest_plot(rows, rows=["dataset", "measure"], xlabel="Mean (%)", **look)
 
@@ -83,8 +98,13 @@ def change_figure(changes: pd.DataFrame) -> Figure:
     added = (changes["metric"] == "faithfulness") & (changes["setting"] == MODES[1])
     row = changes[added].sort_values("n").iloc[-1]
     words = f"on {row['dataset']}, faithfulness with gold and distractors"
-    look = {"color": "stratum", "style": "model", "panels": "setting", "names": _NAMES}
-    look["title"] = finding(row, words, "with gold only")
+    look: Look = {
+        "color": "stratum",
+        "style": "model",
+        "panels": "setting",
+        "names": _NAMES,
+    }
+    look["title"] = finding(row.to_dict(), words, "with gold only")
     return forest_plot(shown.assign(n_failed=0), rows=["dataset", "metric"], **look)
 
 
@@ -92,7 +112,10 @@ def checker_figure(confusions: Mapping[str, Mapping[str, pd.DataFrame]]) -> Figu
     """Draws the matrices of `confusions_by_mode` about documents: those of images, of texts, or of
     both in which a verdict is wrong, else of images. Labels that no verdict has are left out.
     """
-    total = {kind: sum(each[kind] for each in confusions.values()) for kind in ("image", "text")}
+    total = {
+        kind: reduce(pd.DataFrame.add, (each[kind] for each in confusions.values()))
+        for kind in ("image", "text")
+    }
     right = {kind: int(np.trace(counts[counts.index])) for kind, counts in total.items()}
     every = {kind: int(counts.to_numpy().sum()) for kind, counts in total.items()}
     drawn = {}
@@ -102,7 +125,11 @@ def checker_figure(confusions: Mapping[str, Mapping[str, pd.DataFrame]]) -> Figu
             matrix = matrices[kind][used].rename(index=_SHORT, columns=_SHORT)
             drawn[f"{kind}, {mode}"] = matrix
     words = [f"{right[kind]:,} of {every[kind]:,} verdicts about {kind}s" for kind in total]
-    look = {"truth": "True label", "predicted": "Checker's verdict", "unit": "verdicts"}
+    look: Look = {
+        "truth": "True label",
+        "predicted": "Checker's verdict",
+        "unit": "verdicts",
+    }
     look["title"] = f"the checker is right in {' and '.join(words)}"
     return confusion_plot(drawn, **look)
 

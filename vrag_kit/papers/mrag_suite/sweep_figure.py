@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from typing import Any
 
 import pandas as pd
 from matplotlib.figure import Figure
@@ -11,6 +12,9 @@ from vrag_kit.analysis.report_tables import LEVEL, TINY
 from vrag_kit.analysis.strata import ALL
 from vrag_kit.papers.mrag_suite.sweep import HELD_OUT, PLANTED, SELECTION
 from vrag_kit.plotting.panels import forest_plot
+
+Look = dict[str, Any]
+"""Options of a figure."""
 
 _ENDS = ("", "_low", "_high", "_n")
 _COLUMNS = ["prompt", "selected", "value", "ci_low", "ci_high", "n"]
@@ -37,7 +41,12 @@ def sweep_figure(sweeps: Mapping[str, pd.DataFrame]) -> Figure:
         f"the prompt selected on one half is the best on the other half in {best} of"
         f" {len(sweeps)} data sets"
     )
-    look = {"color": "half", "style": "selected", "panels": "dataset", "title": title}
+    look: Look = {
+        "color": "half",
+        "style": "selected",
+        "panels": "dataset",
+        "title": title,
+    }
     both = pd.concat(halves, ignore_index=True).astype({"selected": str})
     names = _NAMES | prompt_names(both["prompt"])
     label = "Mean (%), each data set by its own metric"
@@ -53,7 +62,7 @@ def prompt_gain_figure(gains: pd.DataFrame) -> Figure:
     title = f"{(lasts & ~control).sum()} of {(~control).sum()} prompts differ from their mean"
     if control.any():
         title += f", and {(lasts & control).sum()} of {control.sum()} controls"
-    look = {"color": "stratum", "style": "model", "panels": "dataset"}
+    look: Look = {"color": "stratum", "style": "model", "panels": "dataset"}
     look |= {"names": prompt_names(gains["prompt"]), "title": f"{title}, after correction"}
     label = "Score − mean of the prompts (percentage points)"
     return forest_plot(gains, rows="prompt", xlabel=label, **look)
