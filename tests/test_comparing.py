@@ -32,6 +32,7 @@ from vrag_kit.analysis import (
     load_answers,
     load_results,
     mean_scores,
+    name_paired_tests,
     paired_answers,
     paired_differences,
     paired_tests,
@@ -49,7 +50,6 @@ from vrag_kit.judging import RuleJudge, judge_answers, load_judge
 from vrag_kit.papers.mrag_suite import ask_with_prompts
 from vrag_kit.papers.visual_rag import RUBRIC
 from vrag_kit.papers.visual_rag.prompts import PROMPTS
-from vrag_kit.plotting import paired_tests_figure
 from vrag_kit.plotting.save import plain_cells
 from vrag_kit.runner.check import check_parameters
 from vrag_kit.runner.cli import app
@@ -815,50 +815,10 @@ def test_saved_answers_are_no_results(figures: Path) -> None:
         load_results(figures)
 
 
-def test_the_figure_draws_flips_in_both_directions_and_what_could_be_seen(figures: Path) -> None:
-    differences = to_percent(paired_tests(both(figures)))
-    figure = paired_tests_figure(differences, "goose", "gander")
-    changed, apart = figure.axes
-    assert [patch.get_width() for patch in changed.patches] == [-1, 3]
-    assert differences["mde"].isna().all()  # flips of 5 questions are never a surprise
-    (point,) = [line for line in apart.lines if line.get_marker() == "o"]
-    assert point.get_xdata()[0] == pytest.approx(40.0)  # 80 less 40 percent
-    assert apart.get_title() == "B − A (n = 5 questions)"
-
-
-def test_where_nothing_could_be_found_all_of_the_axis_is_grey() -> None:
-    few = to_percent(paired_tests(paired_answers(noisy(0, n=3), noisy(1, n=3))))
-    assert few["mde"].isna().all()
-    _, apart = paired_tests_figure(few, "A", "B").axes
-    (band,) = apart.patches
-    assert (band.get_x(), band.get_x() + band.get_width()) == apart.get_xlim()
-
-
-def test_the_caption_explains_only_the_grey_that_is_drawn() -> None:
-    few = to_percent(paired_tests(paired_answers(noisy(0, n=3), noisy(1, n=3))))
-    some = to_percent(paired_tests(paired_answers(noisy(0, n=40), noisy(1, n=40))))
-    assert paired_tests_figure(some, "A", "B").axes[1].patches[0].get_width() == pytest.approx(
-        2 * some["mde"][0]
-    )
-    ends, band = "Fully grey", "Grey: below the minimum"
-    for table, expected in ((few, [ends]), (some, [band]), (pd.concat([few, some]), [band, ends])):
-        words = paired_tests_figure(table, "A", "B").get_supxlabel()
-        assert [each for each in (band, ends) if each in words] == expected
-
-
-def test_long_names_of_models_and_strata_leave_the_titles_apart(figures: Path) -> None:
-    table = to_percent(paired_tests(both(figures)))
-    mixed = "A: wrong without an image, B: right without an image"
-    table = pd.concat([table.assign(stratum=name) for name in (mixed, "all questions")])
-    figure = paired_tests_figure(
-        table, "a-model-with-a-long-name", "another-model-with-a-long-name"
-    )
-    figure.draw_without_rendering()
-    left, right = (axis.title.get_window_extent() for axis in figure.axes)
-    assert left.x1 < right.x0
-    (legend,) = figure.legends
-    names = [text.get_text() for text in legend.get_texts()]
-    assert names == ["in A: a-model-with-a-long-name", "in B: another-model-with-a-long-name"]
+def test_rows_of_the_figure_say_how_both_were_asked_and_what_changed(figures: Path) -> None:
+    (row,) = name_paired_tests(to_percent(paired_tests(both(figures)))).to_dict("records")
+    assert row["changed"].endswith(": +3 −1")
+    assert row["value"] == pytest.approx(40.0)  # 80 less 40 percent
 
 
 def test_the_table_reads_as_people_say_it(figures: Path) -> None:

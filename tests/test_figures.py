@@ -18,6 +18,7 @@ from matplotlib.colors import to_hex
 from matplotlib.figure import Figure
 from scipy.stats import binomtest
 
+from vrag_kit.building import clue_rate_figure
 from vrag_kit.dry_run import dry_run
 from vrag_kit.errors import VragError
 from vrag_kit.papers import published, visual_rag
@@ -27,7 +28,6 @@ from vrag_kit.papers.visual_rag.uncertainty import with_uncertainty
 from vrag_kit.plotting import (
     concat_sources,
     contact_sheet,
-    funnel_figure,
     model_colors,
     save_figure,
 )
@@ -221,29 +221,16 @@ def test_the_budget_figure_has_a_panel_a_part_that_is_lost_and_names_the_largest
     assert drawn == [[40, -5] * 2, [10, 12] * 2, [-4, -6] * 2]
 
 
-def test_the_building_figure_has_a_bar_a_step_and_a_point_a_question_seen_by_both() -> None:
-    steps = pd.DataFrame(
-        [("with images", "species", 9), ("written", "questions", 4), ("kept", "questions", 1)],
-        columns=["step", "unit_of_n", "n"],
-    )
-    decisions = pd.DataFrame(
-        [
-            ("kept", 0.1, 0.05),
-            ("too_common", 0.2, 0.3),
-            ("not_annotated", 0.1, None),
-            ("no_clue", None, 0.0),
-        ],
-        columns=["status", "estimated_clue_rate", "clue_rate"],
-    )
-    figure = funnel_figure(steps, decisions, 0.25, "toy")
-    species, questions, points = figure.axes
-    assert [patch.get_width() for patch in species.patches] == [9]
-    assert [patch.get_width() for patch in questions.patches] == [4, 1]
-    assert {
-        tuple(map(float, point))
-        for line in points.lines
-        if line.get_linestyle() == "None"
-        for point in line.get_xydata()
-    } == {(10.0, 5.0), (20.0, 30.0)}
-    without_filter = funnel_figure(steps, decisions.assign(estimated_clue_rate=np.nan), 0.25, "toy")
-    assert len(without_filter.axes) == 2
+def test_the_building_figure_has_a_point_for_each_annotated_question() -> None:
+    rows = [("kept", 0.1, 0.05), ("too_common", 0.2, 0.3), ("no_clue", None, 0.0)]
+    decisions = pd.DataFrame(rows, columns=["status", "estimated_clue_rate", "clue_rate"])
+    decisions = decisions.assign(n_images=50)
+
+    def points(table: pd.DataFrame) -> set[tuple[float, ...]]:
+        (axis,) = clue_rate_figure(table, 0.25).axes
+        marks = [line for line in axis.lines if line.get_marker() == "o"]
+        return {tuple(map(float, point)) for line in marks for point in line.get_xydata()}
+
+    assert points(decisions) == {(10.0, 5.0), (20.0, 30.0)}
+    without_filter = decisions.assign(estimated_clue_rate=np.nan)
+    assert points(without_filter) == {(50.0, 5.0), (50.0, 30.0), (50.0, 0.0)}

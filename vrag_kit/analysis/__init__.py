@@ -1,40 +1,42 @@
 """Analysis: intervals over clusters, paired tests, accuracy, gCUE, agreement."""
 
-from vrag_kit.analysis.abstention import abstention_detection as abstention_detection
-from vrag_kit.analysis.abstention import add_has_evidence as add_has_evidence
-from vrag_kit.analysis.abstention import risk_coverage as risk_coverage
-from vrag_kit.analysis.abstention import selective_accuracy as selective_accuracy
-from vrag_kit.analysis.agreement import agreement as agreement
-from vrag_kit.analysis.agreement import agreement_table as agreement_table
-from vrag_kit.analysis.agreement import confusion_matrix as confusion_matrix
-from vrag_kit.analysis.comparisons import broadcast_baseline as broadcast_baseline
-from vrag_kit.analysis.comparisons import change_from_smallest_k as change_from_smallest_k
-from vrag_kit.analysis.comparisons import paired_differences as paired_differences
-from vrag_kit.analysis.conversations import apply_early_stop as apply_early_stop
-from vrag_kit.analysis.estimates import cluster_means as cluster_means
-from vrag_kit.analysis.means import column_means as column_means
-from vrag_kit.analysis.means import mean_scores as mean_scores
-from vrag_kit.analysis.means import per_query as per_query
-from vrag_kit.analysis.means import to_percent as to_percent
-from vrag_kit.analysis.prediction_powered import corrected_accuracy as corrected_accuracy
-from vrag_kit.analysis.prediction_powered import judge_bias_check as judge_bias_check
-from vrag_kit.analysis.report_tables import add_clue_position as add_clue_position
-from vrag_kit.analysis.report_tables import ci_cells as ci_cells
-from vrag_kit.analysis.report_tables import differences_table as differences_table
-from vrag_kit.analysis.report_tables import finding as finding
-from vrag_kit.analysis.report_tables import report_table as report_table
-from vrag_kit.analysis.report_tables import settings_table as settings_table
-from vrag_kit.analysis.results import add_questions as add_questions
-from vrag_kit.analysis.results import load_answers as load_answers
-from vrag_kit.analysis.results import load_results as load_results
-from vrag_kit.analysis.results import save_answers as save_answers
-from vrag_kit.analysis.results import save_collection_answers as save_collection_answers
-from vrag_kit.analysis.run_comparison import config_diff as config_diff
-from vrag_kit.analysis.run_comparison import flips as flips
-from vrag_kit.analysis.run_comparison import paired_answers as paired_answers
-from vrag_kit.analysis.run_comparison import paired_tests as paired_tests
-from vrag_kit.analysis.run_comparison import paired_tests_table as paired_tests_table
-from vrag_kit.analysis.strata import assign_stratum as assign_stratum
-from vrag_kit.analysis.strata import expand_strata as expand_strata
-from vrag_kit.analysis.strata import split_by_stratum as split_by_stratum
-from vrag_kit.analysis.strata import trained_groups as trained_groups
+from vrag_kit.analysis.abstention import (
+    abstention_detection,
+    add_has_evidence,
+    risk_coverage,
+    selective_accuracy,
+)
+from vrag_kit.analysis.agreement import agreement, agreement_table, confusion_matrix
+from vrag_kit.analysis.comparisons import (
+    broadcast_baseline,
+    change_from_smallest_k,
+    paired_differences,
+)
+from vrag_kit.analysis.conversations import apply_early_stop
+from vrag_kit.analysis.estimates import cluster_means
+from vrag_kit.analysis.means import column_means, mean_scores, per_query, to_percent
+from vrag_kit.analysis.prediction_powered import corrected_accuracy, judge_bias_check
+from vrag_kit.analysis.report_tables import (
+    add_clue_position,
+    ci_cells,
+    differences_table,
+    finding,
+    report_table,
+    settings_table,
+)
+from vrag_kit.analysis.results import (
+    add_questions,
+    load_answers,
+    load_results,
+    save_answers,
+    save_collection_answers,
+)
+from vrag_kit.analysis.run_comparison import (
+    config_diff,
+    flips,
+    name_paired_tests,
+    paired_answers,
+    paired_tests,
+    paired_tests_table,
+)
+from vrag_kit.analysis.strata import assign_stratum, expand_strata, split_by_stratum, trained_groups

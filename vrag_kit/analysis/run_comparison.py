@@ -419,6 +419,22 @@ def judges_differ(pairs: pd.DataFrame) -> pd.Series:
     return (a != "") & (b != "") & (a != b)
 
 
+def name_paired_tests(differences: pd.DataFrame) -> pd.DataFrame:
+    """Adds to `paired_tests` the condition in words, as in "top-k, k = 5" (`condition`), and the
+    stratum with the questions that score higher and lower in b, as in "all questions: +8 −3"
+    (`changed`).
+    """
+    names = list(differences.columns[: differences.columns.get_loc("metric")].drop("stratum"))
+    varying = [name for name in names if differences[name].nunique() > 1] or names[:1]
+    words = [
+        ", ".join(filter(None, map(format_setting, varying, row)))
+        for row in differences[varying].itertuples(index=False)
+    ]
+    gained, lost = (differences[name].astype(str) for name in ("n_improved", "n_worsened"))
+    changed = differences["stratum"] + ": +" + gained + " −" + lost
+    return differences.assign(condition=words, changed=changed)
+
+
 def paired_tests_table(differences: pd.DataFrame, pairs: pd.DataFrame) -> pd.DataFrame:
     """Formats `to_percent(paired_tests(pairs))` as a table, without columns of the condition that
     are the same in all rows.

@@ -32,24 +32,3 @@ from vrag_kit.benchmarks.knowledge_base import (
     read_species,
 )
 from vrag_kit.benchmarks.transforms import captions_only, with_gold_evidence
-
-__all__ = [
-    "ImageFile",
-    "captions_only",
-    "entity_names",
-    "example_pools",
-    "knowledge_base",
-    "load_chart_mrag",
-    "load_collection",
-    "load_crag_mm",
-    "load_inat_corpus",
-    "load_mrag_bench",
-    "load_mrag_texts",
-    "load_page_benchmark",
-    "load_species_pages",
-    "load_visual_rag",
-    "load_webqa",
-    "match_counts",
-    "read_species",
-    "with_gold_evidence",
-]

@@ -15,27 +15,6 @@ from vrag_kit.building.decisions import (
     suggested_questions,
 )
 from vrag_kit.building.questions import load_or_write_questions, read_questions, write_questions
+from vrag_kit.building.rates_figure import clue_rate_figure
 from vrag_kit.building.species import read_species_folders, select_species
 from vrag_kit.building.visibility import coarse_filter, detect_feature
-
-__all__ = [
-    "annotate",
-    "annotation_page",
-    "annotator_agreement",
-    "coarse_filter",
-    "decide_questions",
-    "decisions_table",
-    "detect_feature",
-    "filter_vs_annotators",
-    "find_disputes",
-    "load_or_write_questions",
-    "question_funnel",
-    "read_annotation_files",
-    "read_annotations",
-    "read_questions",
-    "read_species_folders",
-    "select_species",
-    "suggested_questions",
-    "write_benchmark",
-    "write_questions",
-]

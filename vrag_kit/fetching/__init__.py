@@ -3,9 +3,3 @@
 from vrag_kit.fetching.extract import fetch_images
 from vrag_kit.fetching.sources import fetch_visual_rag
 from vrag_kit.fetching.validate import find_problems
-
-__all__ = [
-    "fetch_images",
-    "fetch_visual_rag",
-    "find_problems",
-]

@@ -7,23 +7,17 @@ be parsed is requested once more. A verdict that fails then has no score: `judge
 and prints it, and means leave it out.
 """
 
-from vrag_kit.judging.abstention import is_abstention as is_abstention
-from vrag_kit.judging.answer_metrics import add_rouge as add_rouge
-from vrag_kit.judging.answer_metrics import rouge_recall as rouge_recall
-from vrag_kit.judging.human_labels import annotation_sample as annotation_sample
-from vrag_kit.judging.human_labels import join_labels as join_labels
-from vrag_kit.judging.human_labels import read_human_labels as read_human_labels
-from vrag_kit.judging.human_labels import select_labels as select_labels
-from vrag_kit.judging.judge import Judge as Judge
-from vrag_kit.judging.judge import judge_answers as judge_answers
-from vrag_kit.judging.loading import JUDGES as JUDGES
-from vrag_kit.judging.loading import load_judge as load_judge
-from vrag_kit.judging.rubric import Rubric as Rubric
-from vrag_kit.judging.rubric import UnparsedError as UnparsedError
-from vrag_kit.judging.rubric import Verdict as Verdict
-from vrag_kit.judging.rule_judge import RuleJudge as RuleJudge
-from vrag_kit.judging.scale import SHARES as SHARES
-from vrag_kit.judging.scale import TRUTH as TRUTH
-from vrag_kit.judging.scale import Scale as Scale
-from vrag_kit.judging.scale import scale_of as scale_of
-from vrag_kit.judging.truthfulness import TruthfulnessRuleJudge as TruthfulnessRuleJudge
+from vrag_kit.judging.abstention import is_abstention
+from vrag_kit.judging.answer_metrics import add_rouge, rouge_recall
+from vrag_kit.judging.human_labels import (
+    annotation_sample,
+    join_labels,
+    read_human_labels,
+    select_labels,
+)
+from vrag_kit.judging.judge import Judge, judge_answers
+from vrag_kit.judging.loading import JUDGES, load_judge
+from vrag_kit.judging.rubric import Rubric, UnparsedError, Verdict
+from vrag_kit.judging.rule_judge import RuleJudge
+from vrag_kit.judging.scale import SHARES, TRUTH, Scale, scale_of
+from vrag_kit.judging.truthfulness import TruthfulnessRuleJudge

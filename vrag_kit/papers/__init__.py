@@ -1,5 +1,3 @@
 """One subpackage per paper: its prompts, rubric and published numbers as data, and its own code."""
 
 from vrag_kit.papers.published import published, published_gains
-
-__all__ = ["published", "published_gains"]

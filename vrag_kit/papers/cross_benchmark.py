@@ -6,6 +6,7 @@ import math
 from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from string import ascii_lowercase
 from typing import Any  # cells of a table
 
 import pandas as pd
@@ -278,6 +279,25 @@ def cross_benchmark_scores(answered: Sequence[JudgedBenchmark]) -> pd.DataFrame:
     means = ["value", "ci_low", "ci_high"]
     table[means] = table[means].mul(table["unit"].map({"ratio": 1, "percent": 100}), axis=0)
     return table
+
+
+def availability_table(
+    table: pd.DataFrame, names: Mapping[str, str]
+) -> tuple[pd.DataFrame, dict[str, str]]:
+    """Formats the metrics of `names` (metric → column) of `cross_benchmark_scores`, benchmarks
+    down, with the n of accuracy. Cells read "62 [51, 71]", or "– a" without a value; also
+    returns the reasons (letter → reason).
+    """
+    shown = table[table["metric"].isin(list(names))]
+    reasons = dict(zip(filter(None, shown["reason"].unique()), ascii_lowercase, strict=False))
+    cells = ci_cells(shown, decimals=0).where(shown["unit"] == "percent")
+    cells = cells.fillna(ci_cells(shown, decimals=2))
+    cells = cells.where(shown["reason"] == "", "– " + shown["reason"].map(reasons).fillna(""))
+    asked = shown[shown["metric"] == "accuracy"].set_index(["benchmark", "model"])
+    wide = report_table(shown, rows=["benchmark", "model"], columns=["metric"], cells=cells)
+    wide = wide[list(names)].rename(columns=names).rename_axis(columns=None)
+    wide.insert(0, "n", asked["n"].astype(str) + asked["unit_of_n"].radd(" "))
+    return wide, {letter: reason for reason, letter in reasons.items()}
 
 
 def cross_benchmark_table(table: pd.DataFrame) -> pd.DataFrame:

@@ -1,8 +1,5 @@
 """Figures in one style: one function for each, and one to save them."""
 
-from vrag_kit.plotting.across import score_matrix
-from vrag_kit.plotting.arms import paired_tests_figure
-from vrag_kit.plotting.building import funnel_figure
 from vrag_kit.plotting.diagnostics import confusion_plot, heat_table, outcome_bars
 from vrag_kit.plotting.images import (
     Tile,
@@ -18,29 +15,3 @@ from vrag_kit.plotting.panels import forest_plot, line_plot, point_plot
 from vrag_kit.plotting.save import concat_sources, save_figure, show_figure
 from vrag_kit.plotting.save_table import save_table, to_latex
 from vrag_kit.plotting.style import model_colors
-
-__all__ = [
-    "Tile",
-    "answer_gallery",
-    "concat_sources",
-    "confusion_plot",
-    "contact_sheet",
-    "document_tile",
-    "evidence_images",
-    "forest_plot",
-    "funnel_figure",
-    "heat_table",
-    "image_grid",
-    "line_plot",
-    "model_colors",
-    "outcome_bars",
-    "paired_tests_figure",
-    "point_plot",
-    "question_images",
-    "retrieved_images",
-    "save_figure",
-    "save_table",
-    "score_matrix",
-    "show_figure",
-    "to_latex",
-]

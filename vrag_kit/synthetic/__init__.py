@@ -8,13 +8,3 @@ from vrag_kit.synthetic.visual_rag.counterfactual import (
 )
 from vrag_kit.synthetic.visual_rag.guide import generate_field_guide
 from vrag_kit.synthetic.visual_rag.pages import EDITIONS
-
-__all__ = [
-    "EDITIONS",
-    "counterfactual_benchmark",
-    "data_card_note",
-    "generate_field_guide",
-    "synthetic_mark",
-    "with_contradicting_images",
-    "with_counterfactual_clues",
-]

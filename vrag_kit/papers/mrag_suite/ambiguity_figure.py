@@ -2,17 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import pandas as pd
 from matplotlib.figure import Figure
 
 from vrag_kit.analysis.strata import ALL
 from vrag_kit.papers.mrag_suite.ambiguity_answers import LESS_CLEAR, REWRITTEN_MINUS_ORIGINAL
 from vrag_kit.plotting.panels import forest_plot
-
-Look = dict[str, Any]
-"""Options of a figure."""
 
 
 def ambiguity_figure(contrasts: pd.DataFrame) -> Figure:
@@ -30,8 +25,13 @@ def ambiguity_figure(contrasts: pd.DataFrame) -> Figure:
         f" {len(cost)} comparisons, rewritten ones higher than their originals in"
         f" {(gain['ci_low'] > 0).sum()} of {len(gain)}"
     )
-    look: Look = {"color": "evidence_source", "style": "model", "title": title}
-    look |= {"names": {"retrieved": "retrieved evidence", "gold": "gold evidence"}}
-    look["caption"] = "The intervals are not corrected for their number."
-    label = "Difference in the data set's own metric (percentage points)"
-    return forest_plot(drawn, rows=["part", "contrast"], xlabel=label, **look)
+    return forest_plot(
+        drawn,
+        rows=["part", "contrast"],
+        xlabel="Difference in the data set's own metric (percentage points)",
+        color="evidence_source",
+        style="model",
+        names={"retrieved": "retrieved evidence", "gold": "gold evidence"},
+        title=title,
+        caption="The intervals are not corrected for their number.",
+    )

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import reduce
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -16,9 +15,6 @@ from vrag_kit.papers.mrag_suite.printed import MODES
 from vrag_kit.plotting.diagnostics import confusion_plot, heat_table
 from vrag_kit.plotting.panels import forest_plot, point_plot
 from vrag_kit.plotting.style import count_label
-
-Look = dict[str, Any]
-"""Options of a figure."""
 
 _SOURCES = {
     "true": "true labels",
@@ -49,8 +45,10 @@ def claim_table(means: pd.DataFrame) -> Figure:
         " beside it"
     )
     caption = f"In percent, by {_SOURCES[rows['label_source'].iloc[0]]}. n: questions, at most."
-    look: Look = {"names": _NAMES, "title": title, "caption": caption}
-    return heat_table(rows, rows=["part", "setting"], columns="measure", **look)
+    keys = ["part", "setting"]
+    return heat_table(
+        rows, rows=keys, columns="measure", names=_NAMES, title=title, caption=caption
+    )
 
 
 def modality_figure(means: pd.DataFrame) -> Figure:
@@ -63,14 +61,17 @@ def modality_figure(means: pd.DataFrame) -> Figure:
     words = zip(first["modality"], ci_cells(first, decimals=0), strict=True)
     shares = ", ".join(f"over {modality}s {cell} %" for modality, cell in words)
     title = f"claims that gold documents support, {first['dataset'].iloc[0]}: {shares}"
-    look: Look = {
-        "color": "modality",
-        "style": "model",
-        "panels": "measure",
-        "names": _NAMES,
-    }
-    look |= {"title": title, "limits": (-3, 103)}
-    return point_plot(rows, x="setting", ylabel="Mean (%)", **look)
+    return point_plot(
+        rows,
+        x="setting",
+        ylabel="Mean (%)",
+        color="modality",
+        style="model",
+        panels="measure",
+        names=_NAMES,
+        limits=(-3, 103),
+        title=title,
+    )
 
 
 def label_figure(means: pd.DataFrame) -> Figure:
@@ -80,14 +81,18 @@ def label_figure(means: pd.DataFrame) -> Figure:
     rows = _rows(means[means["modality"] == "all"])
     counts = rows.loc[rows["label_source"] == "corrected", "n_labelled"].dropna().astype(int)
     caption = f"Labelled: {count_label(sorted(set(counts)), 'answers')} of a row and mode."
-    look: Look = {
-        "color": "label_source",
-        "style": "model",
-        "panels": "setting",
-        "names": _NAMES,
-    }
-    look |= {"title": _label_title(rows), "caption": caption, "limits": (-3, 103)}
-    return forest_plot(rows, rows=["dataset", "measure"], xlabel="Mean (%)", **look)
+    return forest_plot(
+        rows,
+        rows=["dataset", "measure"],
+        xlabel="Mean (%)",
+        color="label_source",
+        style="model",
+        panels="setting",
+        names=_NAMES,
+        limits=(-3, 103),
+        title=_label_title(rows),
+        caption=caption,
+    )
 
 
 def change_figure(changes: pd.DataFrame) -> Figure:
@@ -96,42 +101,40 @@ def change_figure(changes: pd.DataFrame) -> Figure:
     """
     shown = changes[~changes["by_construction"] & (changes["n"] >= _FEWEST)]
     added = (changes["metric"] == "faithfulness") & (changes["setting"] == MODES[1])
-    row = changes[added].sort_values("n").iloc[-1]
+    row = changes[added].sort_values("n").to_dict("records")[-1]
     words = f"on {row['dataset']}, faithfulness with gold and distractors"
-    look: Look = {
-        "color": "stratum",
-        "style": "model",
-        "panels": "setting",
-        "names": _NAMES,
-    }
-    look["title"] = finding(row.to_dict(), words, "with gold only")
-    return forest_plot(shown.assign(n_failed=0), rows=["dataset", "metric"], **look)
+    return forest_plot(
+        shown.assign(n_failed=0),
+        rows=["dataset", "metric"],
+        color="stratum",
+        style="model",
+        panels="setting",
+        names=_NAMES,
+        title=finding(row, words, "with gold only"),
+    )
 
 
 def checker_figure(confusions: Mapping[str, Mapping[str, pd.DataFrame]]) -> Figure:
-    """Draws the matrices of `confusions_by_mode` about documents: those of images, of texts, or of
-    both in which a verdict is wrong, else of images. Labels that no verdict has are left out.
+    """Draws the matrices of `confusions_by_mode` about images, and those about texts if a verdict
+    about a text is wrong. "Unparsed" is left out where all verdicts are parsed.
     """
-    total = {
-        kind: reduce(pd.DataFrame.add, (each[kind] for each in confusions.values()))
-        for kind in ("image", "text")
-    }
-    right = {kind: int(np.trace(counts[counts.index])) for kind, counts in total.items()}
-    every = {kind: int(counts.to_numpy().sum()) for kind, counts in total.items()}
-    drawn = {}
-    for kind in [kind for kind in total if right[kind] < every[kind]] or ["image"]:
-        used = [label for label in total[kind] if label in _SHORT or total[kind][label].any()]
-        for mode, matrices in confusions.items():
-            matrix = matrices[kind][used].rename(index=_SHORT, columns=_SHORT)
-            drawn[f"{kind}, {mode}"] = matrix
-    words = [f"{right[kind]:,} of {every[kind]:,} verdicts about {kind}s" for kind in total]
-    look: Look = {
-        "truth": "True label",
-        "predicted": "Checker's verdict",
-        "unit": "verdicts",
-    }
-    look["title"] = f"the checker is right in {' and '.join(words)}"
-    return confusion_plot(drawn, **look)
+    drawn: dict[str, pd.DataFrame] = {}
+    words = []
+    for kind in ("image", "text"):
+        of_kind = {f"{kind}, {mode}": each[kind] for mode, each in confusions.items()}
+        total = reduce(pd.DataFrame.add, of_kind.values())
+        right, every = int(np.trace(total[total.index])), int(total.to_numpy().sum())
+        words.append(f"{right:,} of {every:,} verdicts about {kind}s")
+        used = [label for label in total if label in _SHORT or total[label].any()]
+        if right < every or not drawn:
+            drawn |= {name: matrix[used] for name, matrix in of_kind.items()}
+    return confusion_plot(
+        {name: each.rename(index=_SHORT, columns=_SHORT) for name, each in drawn.items()},
+        truth="True label",
+        predicted="Checker's verdict",
+        unit="verdicts",
+        title=f"the checker is right in {' and '.join(words)}",
+    )
 
 
 def _rows(means: pd.DataFrame) -> pd.DataFrame:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Any
 
 import pandas as pd
 from matplotlib.figure import Figure
@@ -12,9 +11,6 @@ from vrag_kit.analysis.report_tables import LEVEL, TINY
 from vrag_kit.analysis.strata import ALL
 from vrag_kit.papers.mrag_suite.sweep import HELD_OUT, PLANTED, SELECTION
 from vrag_kit.plotting.panels import forest_plot
-
-Look = dict[str, Any]
-"""Options of a figure."""
 
 _ENDS = ("", "_low", "_high", "_n")
 _COLUMNS = ["prompt", "selected", "value", "ci_low", "ci_high", "n"]
@@ -41,16 +37,17 @@ def sweep_figure(sweeps: Mapping[str, pd.DataFrame]) -> Figure:
         f"the prompt selected on one half is the best on the other half in {best} of"
         f" {len(sweeps)} data sets"
     )
-    look: Look = {
-        "color": "half",
-        "style": "selected",
-        "panels": "dataset",
-        "title": title,
-    }
     both = pd.concat(halves, ignore_index=True).astype({"selected": str})
-    names = _NAMES | prompt_names(both["prompt"])
-    label = "Mean (%), each data set by its own metric"
-    return forest_plot(both, rows="prompt", xlabel=label, names=names, **look)
+    return forest_plot(
+        both,
+        rows="prompt",
+        xlabel="Mean (%), each data set by its own metric",
+        color="half",
+        style="selected",
+        panels="dataset",
+        names=_NAMES | prompt_names(both["prompt"]),
+        title=title,
+    )
 
 
 def prompt_gain_figure(gains: pd.DataFrame) -> Figure:
@@ -62,10 +59,16 @@ def prompt_gain_figure(gains: pd.DataFrame) -> Figure:
     title = f"{(lasts & ~control).sum()} of {(~control).sum()} prompts differ from their mean"
     if control.any():
         title += f", and {(lasts & control).sum()} of {control.sum()} controls"
-    look: Look = {"color": "stratum", "style": "model", "panels": "dataset"}
-    look |= {"names": prompt_names(gains["prompt"]), "title": f"{title}, after correction"}
-    label = "Score − mean of the prompts (percentage points)"
-    return forest_plot(gains, rows="prompt", xlabel=label, **look)
+    return forest_plot(
+        gains,
+        rows="prompt",
+        xlabel="Score − mean of the prompts (percentage points)",
+        color="stratum",
+        style="model",
+        panels="dataset",
+        names=prompt_names(gains["prompt"]),
+        title=f"{title}, after correction",
+    )
 
 
 def prompt_names(prompts: Iterable[str]) -> dict[str, str]:

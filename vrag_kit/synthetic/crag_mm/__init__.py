@@ -5,13 +5,3 @@ web, and questions about them, in the data sets' own layouts.
 from vrag_kit.synthetic.crag_mm.drawing import generate_crag_mm
 from vrag_kit.synthetic.crag_mm.edition import CONVERSATION, EDITIONS, PROMPTS, SEARCH
 from vrag_kit.synthetic.crag_mm.opening import open_multi_turn, open_single_turn
-
-__all__ = [
-    "CONVERSATION",
-    "EDITIONS",
-    "PROMPTS",
-    "SEARCH",
-    "generate_crag_mm",
-    "open_multi_turn",
-    "open_single_turn",
-]

@@ -12,14 +12,3 @@ from vrag_kit.synthetic.mrag_bench.opening import (
 from vrag_kit.synthetic.mrag_bench.passages import write_passage
 from vrag_kit.synthetic.mrag_bench.scenarios import SCENARIOS
 from vrag_kit.synthetic.mrag_bench.topics import training_names
-
-__all__ = [
-    "EDITIONS",
-    "SCENARIOS",
-    "generate_mrag_bench",
-    "open_class_labels",
-    "open_mrag_bench",
-    "open_mrag_passages",
-    "training_names",
-    "write_passage",
-]

@@ -9,5 +9,3 @@ KINDS: dict[str, OrganismKind] = {
     kind.name: kind
     for kind in (moth.KIND, bird.KIND, flower.KIND, mushroom.KIND, fish.KIND, lizard.KIND)
 }
-
-__all__ = ["KINDS", "HiddenPart", "OrganismKind"]
