@@ -169,7 +169,7 @@ def test_a_parameter_file_names_only_what_notebooks_declare(
 def test_figures_go_into_the_folder_of_their_notebook(path: Path) -> None:
     folder = path.parent.relative_to(NOTEBOOKS).as_posix()
     code = "\n".join(cell.source for cell in code_cells(path))
-    saved = re.findall(r'save_figure\(\s*\w+,\s*path\(figures_dir\),\s*"([^"]+)"', code)
+    saved = re.findall(r'save_(?:figure|table)\(\s*\w+,\s*path\(figures_dir\),\s*"([^"]+)"', code)
     saved += re.findall(r'save_(?:(?:suite_)?answers|versions)\([^"]*"([^"]+)"', code)
     assert saved
     number = path.name[:3]
