@@ -21,14 +21,13 @@ from vrag_kit.claims import (
     ClaimVerdicts,
     EntailmentLabel,
     EntailmentRequest,
-    EvidenceItem,
     RuleChecker,
     RuleExtractor,
     check_answers,
     claim_means,
     claim_values,
 )
-from vrag_kit.claims.verdicts import Label
+from vrag_kit.claims.verdicts import EvidenceItem, Label
 from vrag_kit.errors import VragError
 from vrag_kit.types import Benchmark, Document, Query
 

@@ -24,6 +24,5 @@ from vrag_kit.claims.verdicts import (
     ClaimVerdicts,
     EntailmentLabel,
     EntailmentRequest,
-    EvidenceItem,
     verdict_table,
 )

@@ -20,15 +20,19 @@ from vrag_kit.dry_run import current_dry_run
 from vrag_kit.errors import VragError
 from vrag_kit.files import write_file
 from vrag_kit.log import logger
-from vrag_kit.plotting.provenance import Finder, add_provenance
 from vrag_kit.plotting.save_table import latex_text
 from vrag_kit.plotting.style import GREY, SMALL
+from vrag_kit.retrieval.runs import NAME
 from vrag_kit.workspace import display_path, portable_path
 
 _CLIP = re.compile(r'<clipPath id="(p[0-9a-f]{10})">\s*(.*?)\s*</clipPath>', re.DOTALL)
 _PLACE = re.compile(r"(?<![\d.])[1-9]\d*\.\d{5,6}(?!\d)")
 _ASIDE = 1.37e-5
 """Added before rounding: half a digit, at which it is a toss-up, is a likely place."""
+Finder = str | pd.DataFrame
+"""A retriever's name, or a run of `search_all`, which has it."""
+_PRINTED = r"reported|Table \d"
+"""In the source of what a paper prints."""
 LAST = (*RESULT_COLUMNS, *BOUNDS)
 """Columns of the papers' tables and the kit's, in this order; others come before them."""
 
@@ -56,6 +60,34 @@ def order_columns(data: pd.DataFrame) -> pd.DataFrame:
     own = [name for name in data.columns if name not in LAST]
     own.sort(key=lambda name: name != "source")
     return data[[*own, *(name for name in LAST if name in data.columns)]]
+
+
+def add_provenance(data: pd.DataFrame, judge: str, found_by: Mapping[str, Finder]) -> pd.DataFrame:
+    """Adds the column judge, unless the table has it, and retriever, where a row has none yet; ""
+    for published rows. Neither is added where it is not given.
+
+    `found_by` maps a setting to the retriever of its evidence, for a difference also that of its
+    baseline; the setting "" stands for all rows.
+    """
+    source = data["source"].astype(str) if "source" in data else pd.Series("", data.index)
+    ours = ~source.str.contains(_PRINTED)
+    if judge and "judge" not in data:
+        data = data.assign(judge=ours.map({True: judge, False: ""}))
+    if not found_by:
+        return data
+    names = {setting: _name(finder) for setting, finder in found_by.items()}
+    retriever = pd.Series(names.get("", ""), data.index)
+    for column in ("baseline", "setting"):
+        if column in data:
+            retriever = data[column].map(names).fillna(retriever)
+    retriever = retriever.where(ours, "")
+    if "retriever" in data:
+        retriever = data["retriever"].fillna(retriever)
+    return data.assign(retriever=retriever)
+
+
+def _name(finder: Finder) -> str:
+    return finder if isinstance(finder, str) else str(finder.attrs.get(NAME, ""))
 
 
 def plain_cells(data: pd.DataFrame) -> pd.DataFrame:

@@ -63,13 +63,6 @@ MARKERS = ("o", "s", "^", "D", "v", "P")
 """Markers of the values of a second column, in order; "X" is only irrelevant evidence, and a
 hollow point only a mean that lacks answers.
 """
-METRIC_NAMES = {
-    "recall": "Recall",
-    "ndcg": "nDCG (standard)",
-    "ndcg_visual_rag": "nDCG (ideal over retrieved)",
-    "hit": "Hit rate",
-    "hit_count": "Hit count",
-}
 _LOOK: dict[str, Any] = {  # matplotlib's settings have values of many types
     "figure.dpi": 120,
     "figure.constrained_layout.h_pad": 0.05,
