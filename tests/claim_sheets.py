@@ -9,7 +9,7 @@ import math
 import numpy as np
 from hypothesis import strategies as st
 
-from vrag_kit.claims import ClaimVerdicts, 
+from vrag_kit.claims import ClaimVerdicts
 from vrag_kit.claims.verdicts import EvidenceItem
 
 SCORES = {"E": 1.0, "N": 0.0, "C": -1.0, "?": math.nan}
