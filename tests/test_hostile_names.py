@@ -126,6 +126,7 @@ def displayed(book: nbformat.NotebookNode) -> Iterator[str]:
 
 
 MADE = {
+    "vrag_kit/plotting/save.py: HTML(f'<small>{escape(caption)}</small>')",
     "vrag_kit/synthetic/data_card.py: Markdown(note)",  # a notebook's own text
     "vrag_kit/tables.py: table.style",  # `style_table` itself
 }

@@ -175,12 +175,12 @@ def save_figure(
 
 def show_figure(figure: Figure) -> None:
     """Displays a figure in a notebook, and its caption below."""
-    from IPython.display import Markdown, display
+    from IPython.display import HTML, display
 
     caption = str(figure.get_label()).partition("\n")[2]
     display(figure)  # type: ignore[no-untyped-call]  # IPython has no types
     if caption:
-        display(Markdown(f"<small>{escape(caption)}</small>"))  # type: ignore[no-untyped-call]
+        display(HTML(f"<small>{escape(caption)}</small>"))  # type: ignore[no-untyped-call]
 
 
 def _steady(svg: str) -> str:
