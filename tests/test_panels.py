@@ -79,6 +79,10 @@ def drawn(figure: Figure, *, flat: bool = False) -> list[float]:
     return sorted(round(float(value), 6) for each in values for value in each)
 
 
+def legend(figure: Figure) -> list[str]:
+    return [text.get_text() for text in figure.legends[0].get_texts()]
+
+
 LINES = {"x": "k", "xlabel": "images shown, k", "ylabel": "Accuracy (%)", "panels": "setting"}
 PLOTS: dict[str, Callable[..., Figure]] = {
     "line_plot": lambda table, **more: line_plot(table, **{**LINES, **more}),
@@ -108,11 +112,11 @@ def test_every_mean_is_drawn_once_with_its_interval(plot: str) -> None:
 
 
 @pytest.mark.parametrize("plot", PLOTS)
-def test_a_point_is_hollow_where_answers_failed_and_the_caption_says_only_what_is_drawn(
+def test_a_point_is_hollow_where_answers_failed_and_the_legend_says_only_what_is_drawn(
     plot: str,
 ) -> None:
     whole = PLOTS[plot](means())
-    assert whole.get_label().strip() == "Bars: 95 % intervals." or "n: " in whole.get_label()
+    assert legend(whole)[-1] == "95 % interval"
     table = means(n=14, n_failed=[1] + [0] * 11, bound_low=10.0, bound_high=90.0)
     figure = PLOTS[plot](table)
     hollow = [
@@ -123,8 +127,9 @@ def test_a_point_is_hollow_where_answers_failed_and_the_caption_says_only_what_i
     ]
     values = [line.get_xdata() if plot == "forest_plot" else line.get_ydata() for line in hollow]
     assert [list(each) for each in values] == [[20.0]]
-    assert "Hollow" in figure.get_label()
-    assert "n below 15" in figure.get_label()
+    *_, interval, failures = legend(figure)
+    assert "n below 15" in interval
+    assert "failed" in failures
 
 
 def test_a_difference_names_both_operands_and_a_mean_needs_an_axis() -> None:
@@ -142,7 +147,7 @@ def test_the_rows_of_a_forest_have_their_n_under_the_heading_of_their_group() ->
     figure = forest_plot(table, rows=["setting", "k"], xlabel="Accuracy (%)")
     labels = [text.get_text() for text in figure.axes[0].get_yticklabels()]
     assert labels == [
-        *("top-k", "1 (n = 15)", "5 (n = 15)", "20 (n = 15)"),
+        *("top-k", "1 (n = 15 questions)", "5 (n = 15)", "20 (n = 15)"),
         *("1-in-k", "1 (n = 90)", "5 (n = 90)", "20 (n = 90)"),
     ]
 
@@ -167,8 +172,8 @@ def test_levels_are_lines_named_at_the_right_and_reported_means_grey_ones() -> N
     )
     named = [text.get_text() for axis in figure.axes for text in axis.texts]
     assert sorted(named) == ["clue (1 image)"] * 2 + ["zero-shot (no image)"] * 2
-    legend = [text.get_text() for text in figure.legends[0].get_texts()]
-    assert legend == ["top-k", "1-in-k", "reported (the paper's data)"]
+    named = ["top-k", "1-in-k", "reported (the paper's data)", "95 % interval"]
+    assert legend(figure) == named
 
 
 @pytest.mark.parametrize("ks", [[1, 3, 5, 7, 10, 12], [1, 5, 10, 20, 30], [1, 9, 10, 11, 12]])
@@ -215,10 +220,10 @@ def test_a_figure_has_its_title_caption_and_mark_in_its_svg_and_for_latex(tmp_pa
     save_figure(figure, tmp_path, "x", means(), mark="synthetic data")
     drawing = (tmp_path / "x.svg").read_text(encoding="utf-8")
     assert "<title>A &amp; B differ</title>" in drawing
-    assert "<desc>Mean of 5 %. Bars: 95 % intervals.</desc>" in drawing
+    assert "<desc>Mean of 5 %.</desc>" in drawing
     assert ">synthetic data</text>" in drawing
     latex = (tmp_path / "x.caption.tex").read_text(encoding="utf-8")
-    assert latex == "A \\& B differ. Mean of 5 \\%. Bars: 95 \\% intervals.\n"
+    assert latex == "A \\& B differ. Mean of 5 \\%.\n"
     assert math.isclose(figure.get_figwidth(), PAGE)
 
 
@@ -236,7 +241,9 @@ def test_bars_of_outcomes_fill_their_shares_and_name_the_mean_at_their_end() -> 
     outcomes = {"correct": "correct", "missing": "missing", "incorrect": "incorrect"}
     (axis,) = outcome_bars(shares, rows="setting", outcomes=outcomes, beside="truthfulness").axes
     assert [(bar.get_x(), bar.get_width()) for bar in axis.patches] == [(0, 50), (50, 20), (70, 30)]
-    assert [text.get_text() for text in axis.texts] == ["20 [5, 35]"]
+    assert [text.get_text() for text in axis.texts] == [
+        *("20 [5, 35]", "truthfulness\n[95 % interval]")
+    ]
     assert axis.get_title(loc="left") == "n = 240 answers"
 
 

@@ -49,6 +49,7 @@ def outcome_bars(
     keys = [rows] if isinstance(rows, str) else list(rows)
     found = list(dict.fromkeys(shares[panels].astype(str))) if panels else [""]
     bars = list(shares[keys].drop_duplicates().itertuples(index=False, name=None))
+    apart = not panels and shares["n"].nunique() > 1  # n then is in the rows
     height = 0.24 * len(bars) + 1.0
     figure, axes = new_figure(1, len(found), width=width, height=height, sharey=True, sharex=True)
     colors = colors or series_colors("metric", list(outcomes))
@@ -65,14 +66,18 @@ def outcome_bars(
                 ends = mine.loc[beside, ["value", "ci_low", "ci_high"]]
                 text = "{:.0f} [{:.0f}, {:.0f}]".format(*ends).replace("-", "−")
                 axis.text(101, at, text, va="center", fontsize=SMALL, color=DARK)
-        heads = [
-            display_name(name, names) if panels else "",
-            count_label(panel["n"].unique(), unit),
-        ]
+        if beside:
+            head = f"{display_name(outcomes.get(beside, beside), names)}\n[95 % interval]"
+            axis.text(101, -0.55, head, va="bottom", fontsize=SMALL, color=DARK)
+        counts = "" if apart else count_label(panel["n"].unique(), unit)
+        heads = [display_name(name, names) if panels else "", counts]
         axis.set_title(" · ".join(filter(None, heads)))
         axis.set(xlim=(0, 100), ylim=(len(bars) - 0.4, -0.6))
         axis.grid(visible=False)
     labels = [" · ".join(display_name(part, names) for part in bar) for bar in bars]
+    if apart:
+        counts_of = shares.groupby(keys, sort=False)["n"].agg(count_label, unit)
+        labels = [f"{label} ({n})" for label, n in zip(labels, counts_of, strict=True)]
     labels = [fit(label, 1.7, 7.5) for label in labels]
     axes[0][0].set_yticks(range(len(bars)), labels)
     figure.supxlabel(xlabel, fontsize=8)
@@ -80,8 +85,6 @@ def outcome_bars(
     handles = [
         Patch(color=colors[each], label=outcomes[each]) for each in outcomes if each in drawn
     ]
-    if beside:
-        caption += f" At the end of a bar: {outcomes.get(beside, beside)}, 95 % interval."
     set_caption(figure, title, caption, handles)
     lines = max((1 + label.count("\n") for label in labels), default=1)
     set_axes_height(figure, axes[0][0], (0.12 + 0.12 * lines) * max(1, len(bars)))
@@ -118,7 +121,8 @@ def confusion_plot(
         axis.grid(visible=False)
     figure.supxlabel(predicted, fontsize=8)
     figure.supylabel(truth, fontsize=8)
-    set_caption(figure, title, f"{caption} Shade: share of the row.")
+    key = Patch(color=axes[0][0].images[0].cmap(0.5), label="count (darker: larger share of row)")
+    set_caption(figure, title, caption, [key])
     return figure
 
 
@@ -168,6 +172,7 @@ def heat_table(
     axis.set_xticklabels([fit(label, room, 7.5) for label in labels[1]], rotation=0)
     axis.set_yticklabels([fit(label, 2.2, 7.5) for label in labels[0]], rotation=0)
     axis.set(xlabel="", ylabel="")
-    words = "Cells: mean ± half of the 95 % interval; blank: undefined."
-    set_caption(figure, title, f"{caption} {words}")
+    words = "mean ± half of the 95 % interval; blank: undefined"
+    words += "; bold: the interval excludes 0" * around
+    set_caption(figure, title, caption, [Patch(alpha=0, label=words)])
     return figure

@@ -47,7 +47,9 @@ def image_grid(
     lines = [fit(tile.below, room).count("\n") for tile in chain(*rows.values()) if tile.image]
     text = 0.13 * (1 + max(lines, default=-1))
     high = height or min(room, 1.5) + 0.3 + text
-    figure, axes = new_figure(len(rows), across, width=width, height=high * len(rows) + 0.45)
+    tall = (high + 0.15) * len(rows) + 0.45
+    apart = {"hspace": 0.12}  # between the text of a row and the next row's, in rows
+    figure, axes = new_figure(len(rows), across, width=width, height=tall, gridspec_kw=apart)
     for line, (label, tiles) in zip(axes, rows.items(), strict=True):
         for axis in line:
             axis.set(xticks=[], yticks=[], frame_on=False)

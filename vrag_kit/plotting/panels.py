@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from itertools import cycle, pairwise, product
+from itertools import cycle, product
 from types import MappingProxyType
 from typing import Literal
 
@@ -150,9 +150,12 @@ def line_plot(
         drawn = pd.concat([table, reported[~reported[panels].isin(table[panels])]])
     figure, axes = _panels(drawn, panels, names, width, height, unit)
     looks = _looks(table, color, style, names, ["-", "--", ":"])
-    step = _step(table[x], log=log)
     ticks = sorted({*table[x], *(() if reported is None else reported[x])})
-    labels_below = _tick_labels(ticks, width / min(3, len(axes)) - 0.6, log=log)
+    places = np.log(ticks) if log else np.asarray(ticks, float)
+    room = width / min(3, len(axes)) - 0.6
+    labels_below = _tick_labels(ticks, places, room)
+    apart = 0.05 * (np.ptp(places) or 1.0) / room * ("ci_low" in table)  # 0.05 inches
+    apart = min(apart, 0.3 * np.diff(places).min(initial=np.inf) / len(looks))
     for name, axis in axes.items():
         mine = _in_panel(table, panels, name)
         shown = _in_panel(reported, panels, name)
@@ -163,11 +166,11 @@ def line_plot(
             end = line.iloc[-1]
             if end.get("label"):
                 labels.append((float(end["value"]), str(end["label"])))
-        for shift, (values, look) in zip(dodge(len(looks), 0.3), looks.items(), strict=True):
+        shifts = dodge(len(looks), apart * len(looks))
+        for shift, (values, look) in zip(shifts, looks.items(), strict=True):
             line = _of_series(mine, color, style, values).sort_values(x)
             at = line[x].to_numpy(float)
-            at = at * step**shift if log else at + step * shift
-            draw_interval(axis, at, line, look)
+            draw_interval(axis, at * np.exp(shift) if log else at + shift, line, look)
         if log:
             axis.set_xscale("log")
         axis.set_xticks(ticks, labels_below, minor=False)
@@ -181,9 +184,8 @@ def line_plot(
             axis.axhline(0, color=DARK, linewidth=0.8, zorder=1)
     if sum(_draw_beyond(axis, flat=False) for axis in axes.values()):
         caption += " Arrows: beyond the axis."
-    apart = len(drawn) > len(table)  # reported lines have panels of their own, with a title
-    handles = _handles(looks, names, None if apart else reported)
-    set_caption(figure, title, f"{caption} {interval_note([table, levels])}".strip(), handles)
+    handles = _handles(looks, names, reported) + interval_handles([table, levels])
+    set_caption(figure, title, caption, handles)
     return figure
 
 
@@ -235,9 +237,10 @@ def point_plot(
         axis.grid(visible=False, axis="x")
     _label_axes(figure, xlabel, ylabel)
     next(iter(axes.values())).set_ylim(*limits)
-    handles = _handles(looks, names, reported, "D")
-    lines = "".join(f" Dashed: {name} ({value:g})." for name, value in reference.items())
-    set_caption(figure, title, f"{caption} {interval_note([table])}{lines}".strip(), handles)
+    handles = _handles(looks, names, reported, "D") + interval_handles([table])
+    for name, value in reference.items():
+        handles.append(Line2D([], [], color=DARK, linestyle="--", label=f"{name} ({value:g})"))
+    set_caption(figure, title, caption, handles)
     return figure
 
 
@@ -270,7 +273,7 @@ def forest_plot(
         raise ValueError("forest_plot: found neither a column baseline nor an xlabel")
     keys = [rows] if isinstance(rows, str) else list(rows)
     looks = _looks(table, color, style, names)
-    lines = _rows(table, keys, names)
+    lines = _rows(table, keys, names, unit)
     tallest = 0.03 + 0.13 * max((1 + label.count("\n") for _, label in lines), default=1)
     high = sum(max(tallest, 0.085 * len(looks) + 0.05) if line else 0.2 for line, _ in lines)
     count = len(_order(table, panels, names)) if panels else 1
@@ -296,28 +299,26 @@ def forest_plot(
     first.set_xlim(*limits)
     if sum(_draw_beyond(axis, flat=True) for axis in axes.values()):
         caption += " Arrows: beyond the axis."
-    handles = _handles(looks, names, reported, "|")
-    counted = f" n: {unit}." if unit else ""
-    set_caption(figure, title, f"{caption} {interval_note([table])}{counted}".strip(), handles)
+    handles = _handles(looks, names, reported, "|") + interval_handles([table])
+    set_caption(figure, title, caption, handles)
     set_axes_height(figure, first, high)
     return figure
 
 
-def interval_note(tables: Sequence[pd.DataFrame | None]) -> str:
-    """What a caption says of intervals, thin ones and hollow points: only what is drawn."""
+def interval_handles(tables: Sequence[pd.DataFrame | None]) -> list[Line2D]:
+    """The entries of a legend for intervals, thin ones and hollow points: only what is drawn."""
     drawn = [table.dropna(subset="value") for table in tables if table is not None]
-    drawn = [table for table in drawn if len(table)]
-    words = []
+    handles = []
     if any("ci_low" in table and table["ci_low"].notna().any() for table in drawn):
-        words.append("Bars: 95 % intervals.")
-    if any((table["n"] < FEW).any() for table in drawn if "n" in table):
-        words.append(f"Thin: n below {FEW}.")
+        few = any((table["n"] < FEW).any() for table in drawn if "n" in table)
+        label = "95 % interval" + f" (thin: n below {FEW})" * few
+        handles.append(Line2D([], [], color=DARK, linewidth=1.1, label=label))
     if any(has_failures(table).any() for table in drawn):
-        words.append(
-            "Hollow: some answers failed; whiskers reach to the mean if all of those were"
-            " incorrect, or correct."
+        label = "some answers failed (thin line: possible means)"
+        handles.append(
+            Line2D([], [], color=DARK, linewidth=0.5, marker="o", fillstyle="none", label=label)
         )
-    return " ".join(words)
+    return handles
 
 
 def _order(table: pd.DataFrame, column: str, names: Names) -> list[str]:
@@ -350,10 +351,9 @@ def _panels(
     axes = dict(zip(found, grid.flat, strict=False))
     for name, axis in axes.items():
         mine = _in_panel(table, column, name)
-        counts = sorted({mine["n"].min(), mine["n"].max()})
-        count = count_label(counts, unit) if unit and mine["n"].notna().any() else ""
+        count = count_label(mine["n"], unit) if unit and mine["n"].notna().any() else ""
         head = display_name(name, names) if column else ""
-        parts = [each for each in (head, count.replace(" / ", "–")) if each]
+        parts = [each for each in (head, count) if each]
         titles = [fit(sign.join(parts), width / across - 0.5, 8) for sign in (" · ", "\n")]
         axis.set_title(titles["\n" in titles[0]])  # n has a line of its own where it must wrap
     return figure, axes
@@ -385,16 +385,8 @@ def _of_series(
     return some[some[style].astype(str) == values[1]] if style else some
 
 
-def _step(values: pd.Series, *, log: bool) -> float:
-    """The smallest step between two numbers on an x axis; on a log one, their ratio."""
-    each = sorted(set(values.astype(float)))
-    steps = [b / a if log else b - a for a, b in pairwise(each)]
-    return min(steps, default=2.0 if log else 1.0)
-
-
-def _tick_labels(ticks: Sequence[float], inches: float, *, log: bool) -> list[str]:
+def _tick_labels(ticks: Sequence[float], places: np.ndarray, inches: float) -> list[str]:
     """The numbers below an axis of a width in inches; one that would touch the last is lower."""
-    places = np.log(ticks) if log else np.asarray(ticks, float)
     gaps = np.diff(places, prepend=-np.inf) / max(1e-9, np.ptp(places)) * inches
     labels: list[str] = []
     for tick, gap in zip(ticks, gaps, strict=True):
@@ -450,9 +442,11 @@ def _write_at_right(axis: Axes, labels: Sequence[tuple[float, str]]) -> None:
 
 
 def _rows(
-    table: pd.DataFrame, keys: Sequence[str], names: Names
+    table: pd.DataFrame, keys: Sequence[str], names: Names, unit: str
 ) -> list[tuple[tuple[str, ...], str]]:
-    """Each row's key and label, with n; headings have an empty key."""
+    """Each row's key and label, with n, in the first row with its unit; headings have an empty
+    key.
+    """
     orders = [_order(table, key, names) for key in keys]
     found = table[list(keys)].astype(str).agg(tuple, axis=1)
     lines: list[tuple[tuple[str, ...], str]] = []
@@ -461,11 +455,9 @@ def _rows(
         if len(key) > 1 and key[0] != group:
             group = key[0]
             lines.append(((), display_name(group, names)))
-        counts = table.loc[(found == key).to_numpy(), "n"].drop_duplicates()
-        label = count_label(counts)
-        if len(counts) > 3:
-            label = count_label([counts.min(), counts.max()]).replace(" / ", "–")
-        lines.append((key, f"{fit(display_name(key[-1], names), 1.7, 7.5)} ({label})"))
+        first = all(not each for each, _ in lines)
+        label = count_label(table.loc[(found == key).to_numpy(), "n"], unit if first else "")
+        lines.append((key, fit(f"{display_name(key[-1], names)} ({label})", 2.1, 7.5)))
     return lines
 
 
@@ -489,7 +481,7 @@ def _operands(table: pd.DataFrame, panels: str, names: Names, name: str) -> str:
 def _difference_label(table: pd.DataFrame, panels: str, names: Names) -> str:
     """What the axis of differences shows: metric, operands and unit."""
     metrics = table["metric"].unique() if "metric" in table else ["accuracy"]
-    what = display_name(metrics[0], names).capitalize() if len(metrics) == 1 else "Difference"
+    what = display_name(metrics[0], names) if len(metrics) == 1 else ""
     arms = ""
     if panels != "setting":
         pairs = table[["setting", "baseline"]].drop_duplicates()
@@ -497,7 +489,8 @@ def _difference_label(table: pd.DataFrame, panels: str, names: Names) -> str:
             arms = " − ".join(display_name(arm, names) for arm in pairs.iloc[0])
         elif table["baseline"].nunique() == 1:
             arms = f"difference from {display_name(table['baseline'].iloc[0], names)}"
-    return f"{what}{arms and f', {arms}'} (percentage points)"
+    head = f"{what.capitalize()}, {arms}" if what and arms else f"Difference in {what}"
+    return f"{head if what else arms or 'Difference'} (percentage points)"
 
 
 def _label_axes(figure: Figure, xlabel: str, ylabel: str) -> None:

@@ -141,6 +141,8 @@ def save_figure(
         return
     folder = Path(folder)
     if mark:
+        if "source" in data and data["source"].astype(str).str.contains(_PRINTED).any():
+            mark = f"ours: {mark}"
         figure.text(0.995, 0.003, mark, ha="right", va="bottom", fontsize=SMALL, color=GREY)
         below = 0 if figure.get_supxlabel() else 0.15 / figure.get_figheight()
         figure.set_layout_engine("constrained", rect=(0, below, 1, 1 - below))

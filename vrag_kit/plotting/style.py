@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import textwrap
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
@@ -63,6 +64,10 @@ MARKERS = ("o", "s", "^", "D", "v", "P")
 """Markers of the values of a second column, in order; "X" is only irrelevant evidence, and a
 hollow point only a mean that lacks answers.
 """
+_JOINED = re.compile(
+    r"\[[^][]*\]|[\d.]+ (%|points?\b)|[+−–] ?\S+|(\b[nk] [=≥]|Tasks?|Tables?|Figures?|k =) \d\S*"
+)
+"""Parts of a text that stand in one line, such as "[2, 11]", "82 %" and "n = 41"."""
 _LOOK: dict[str, Any] = {  # matplotlib's settings have values of many types
     "figure.dpi": 120,
     "figure.constrained_layout.h_pad": 0.05,
@@ -81,6 +86,7 @@ _LOOK: dict[str, Any] = {  # matplotlib's settings have values of many types
     "grid.linewidth": 0.7,
     "legend.fontsize": 7.5,
     "legend.frameon": False,
+    "legend.handlelength": 1.5,
     "xtick.labelsize": 7.5,
     "ytick.labelsize": 7.5,
     "xtick.major.pad": 2,
@@ -120,20 +126,23 @@ def new_figure(
 def set_caption(figure: Figure, title: str, caption: str, handles: Sequence[Artist] = ()) -> None:
     """Puts a title above the figure, at the left and wrapped to its width, and below it the legend
     of `handles`, if any. The title, which begins with a capital, and the caption, which is not
-    drawn, are the figure's label (`get_label`), one below the other.
+    drawn, are the figure's label (`get_label`), one below the other. Without a caption, the texts
+    of the legend are that.
     """
     title = title[:1].upper() + title[1:]
     look = {"weight": "bold", "size": 9}
     shown = fit(title, figure.get_figwidth() - 0.3, 9)
     if handles:
-        columns = min(len(handles), 4)
+        longest = max(len(str(handle.get_label())) for handle in handles)
+        columns = max(1, min(len(handles), int(figure.get_figwidth() / (0.06 * longest + 0.45))))
         figure.legend(
             handles=handles, title=shown, loc="outside upper left", ncols=columns,
             title_fontproperties=look, alignment="left",
         )  # fmt: skip
     else:
         figure.suptitle(shown, x=0.01, ha="left", fontproperties=look)
-    figure.set_label(f"{title}\n{' '.join(caption.split())}")
+    words = caption or "; ".join(str(handle.get_label()) for handle in handles)
+    figure.set_label(f"{title}\n{' '.join(words.split())}")
 
 
 def set_axes_height(figure: Figure, axis: Axes, inches: float) -> None:
@@ -144,13 +153,14 @@ def set_axes_height(figure: Figure, axis: Axes, inches: float) -> None:
 
 
 def fit(text: str, inches: float, size: float = SMALL) -> str:
-    """Wraps a text of `size` pt to a width in inches."""
+    """Wraps a text of `size` pt to a width in inches; numbers stay with their unit or noun."""
     bold = FontProperties(family="DejaVu Sans", weight="bold", size=size)
 
     def drawn(line: str) -> float:
         return float(TextPath((0, 0), line, prop=bold).get_extents().width) / 72
 
     lines = []
+    text = _JOINED.sub(lambda found: found[0].replace(" ", "\N{NO-BREAK SPACE}"), text)
     for line in filter(str.strip, text.splitlines()):
         letters = max(8, int(len(line) * inches / drawn(line)))  # of a line of usual letters
         wrapped = textwrap.wrap(line, letters, break_on_hyphens=False)
@@ -158,22 +168,21 @@ def fit(text: str, inches: float, size: float = SMALL) -> str:
             letters -= 1
             wrapped = textwrap.wrap(line, letters, break_on_hyphens=False)
         lines += wrapped
-    return "\n".join(lines)
+    return "\n".join(lines).replace("\N{NO-BREAK SPACE}", " ")
 
 
 def display_name(value: object, names: Mapping[str, str] = MappingProxyType({})) -> str:
     """The text by which a figure calls a value: that of `names`, else a setting's own name, else
-    the value with blanks for underscores and without "field-guide-".
+    the value with blanks for underscores.
     """
     raw = str(value)
-    short = raw.removeprefix("field-guide-").replace("_", " ")
-    return names.get(raw) or SETTING_NAMES.get(raw) or short
+    return names.get(raw) or SETTING_NAMES.get(raw) or raw.replace("_", " ")
 
 
 def count_label(counts: Iterable[float], unit: str = "") -> str:
-    """The n of a row or panel, as in "n = 374 questions"; of several, each once, in their order."""
-    each = dict.fromkeys(f"{int(n):,}" for n in counts if n == n)
-    return f"n = {' / '.join(each) or 0}{unit and f' {unit}'}"
+    """The n of a row or panel, as in "n = 374 questions"; of several, the smallest: "n ≥ 60"."""
+    each = {int(n) for n in counts if n == n} or {0}
+    return f"n {'≥' if len(each) > 1 else '='} {min(each):,}{unit and f' {unit}'}"
 
 
 def series_colors(column: str, values: Sequence[str]) -> dict[str, str]:

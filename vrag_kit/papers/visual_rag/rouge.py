@@ -11,7 +11,7 @@ from matplotlib.figure import Figure
 
 from vrag_kit.analysis.agreement import association
 from vrag_kit.analysis.means import ARM
-from vrag_kit.plotting.panels import Series, draw_interval, interval_note
+from vrag_kit.plotting.panels import Series, draw_interval, interval_handles
 from vrag_kit.plotting.style import (
     DARK,
     REPORTED,
@@ -90,8 +90,8 @@ def rouge_figure(sources: Mapping[str, pd.DataFrame], *, title: str, caption: st
         axis.set(xlim=(-3, 103), ylim=(-3, 103))
     figure.supxlabel("Accuracy (%)", fontsize=8)
     figure.supylabel("ROUGE-1 recall (%)", fontsize=8)
-    hollow = interval_note([arms.drop(columns="n") for arms in drawn])
-    set_caption(figure, title, f"A point: a model in one setting at one k. {caption} {hollow}")
+    handles = interval_handles([arms.drop(columns="n") for arms in drawn])
+    set_caption(figure, title, f"A point: a model in one setting at one k. {caption}", handles)
     return figure
 
 
