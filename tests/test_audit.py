@@ -17,8 +17,8 @@ from hypothesis import strategies as st
 from vrag_kit.errors import VragError
 from vrag_kit.papers.visual_rag import (
     audit,
-    audit_figure,
     audit_summary,
+    audit_table,
     contradictions,
     ndcg_bound,
     published_gcue,
@@ -409,15 +409,10 @@ def test_what_the_bound_cannot_use_is_named() -> None:
         ndcg_bound(TABLES[2], "CLIP", [("recall", 7)], clues=None)
 
 
-def test_the_figure_says_how_many_checks_agree_and_which_numbers_contradict(
-    checks: pd.DataFrame,
-) -> None:
-    figure = audit_figure(checks)
-    bars, words = figure.axes
-    agree, contradict = (checks["finding"].eq(name).sum() for name in ("agrees", "contradicts"))
-    assert (agree, contradict) == (579, 20)
-    assert f"Of 621 recomputed numbers {agree} agree" in figure.get_label()
-    assert sum(bar.get_width() for bar in bars.patches) == contradict
-    texts = [text.get_text() for text in words.texts]
-    assert texts[1] == "Phi4-MM, one in k, k=20: 37.25 reported, 40.83 recomputed"
-    assert texts[2] == "CLIP: 46.25 reported, 38.18 recomputed"
+def test_the_table_counts_the_contradictions_of_each_check(checks: pd.DataFrame) -> None:
+    table = audit_table(checks)
+    assert table["numbers"].sum() == len(checks) == 621
+    assert table["contradictions"].sum() == 20
+    assert table["contradictions"].is_monotonic_decreasing
+    assert math.isclose(table.loc["average of the runs", "largest difference"], 3.58, abs_tol=0.01)
+    assert table.query("contradictions == 0")["largest difference"].isna().all()

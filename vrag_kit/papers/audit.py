@@ -172,3 +172,20 @@ def audit_summary(checks: pd.DataFrame) -> pd.DataFrame:
     counts = by_check["finding"].value_counts().unstack(fill_value=0)
     counts = counts.reindex(index=tables.index, columns=list(FINDINGS), fill_value=0)
     return pd.concat([tables.rename("tables"), counts], axis=1)
+
+
+def audit_table(checks: pd.DataFrame) -> pd.DataFrame:
+    """Returns one row for each check, the most contradictions first: the tables or the text that it
+    compares, how many numbers, how many contradict, and their largest difference (NaN for none).
+    """
+    summary, found = audit_summary(checks), contradictions(checks)
+    apart = (found["reported"] - found["recomputed"]).abs().groupby(found["check"]).max()
+    table = pd.DataFrame(
+        {
+            "compared": summary["tables"].str.replace(r"^(?=\d)", "Tables ", regex=True),
+            "numbers": summary[list(FINDINGS)].sum(axis=1),
+            "contradictions": summary[CONTRADICTS],
+            "largest difference": apart.reindex(summary.index),
+        }
+    )
+    return table.sort_values("contradictions", ascending=False, kind="stable")

@@ -2,8 +2,7 @@
 judges, and the paper's published numbers with their audit.
 """
 
-from vrag_kit.papers.audit import audit_summary, contradictions, possible_denominators
-from vrag_kit.papers.audit_figure import audit_figure
+from vrag_kit.papers.audit import audit_summary, audit_table, contradictions, possible_denominators
 from vrag_kit.papers.crag_mm.abstention import READINGS, with_abstention_rules
 from vrag_kit.papers.crag_mm.audit import audit, early_stop_rates, published_tables
 from vrag_kit.papers.crag_mm.early_stop import early_stopping

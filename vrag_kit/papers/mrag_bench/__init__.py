@@ -2,8 +2,7 @@
 scorer, results by scenario, option format, retrieval, and published numbers with their audit.
 """
 
-from vrag_kit.papers.audit import audit_summary, contradictions
-from vrag_kit.papers.audit_figure import audit_figure
+from vrag_kit.papers.audit import audit_summary, audit_table, contradictions
 from vrag_kit.papers.mrag_bench.across import candidates_from_run, without_unlabelled_positives
 from vrag_kit.papers.mrag_bench.audit import (
     audit,

@@ -2,8 +2,7 @@
 sweep, the two-step difficulty filter, and ambiguous questions.
 """
 
-from vrag_kit.papers.audit import audit_summary, contradictions
-from vrag_kit.papers.audit_figure import audit_figure
+from vrag_kit.papers.audit import audit_summary, audit_table, contradictions
 from vrag_kit.papers.mrag_suite.ambiguity_answers import (
     CHECK,
     REWRITTEN_MINUS_CLEAR,

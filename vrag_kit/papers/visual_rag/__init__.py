@@ -2,8 +2,7 @@
 audit, and comparisons of replications with the paper.
 """
 
-from vrag_kit.papers.audit import audit_summary, contradictions
-from vrag_kit.papers.audit_figure import audit_figure
+from vrag_kit.papers.audit import audit_summary, audit_table, contradictions
 from vrag_kit.papers.statements import show_statements
 from vrag_kit.papers.visual_rag.abstention import (
     change_over_k,
