@@ -457,7 +457,7 @@ def _rows(
             lines.append(((), display_name(group, names)))
         first = all(not each for each, _ in lines)
         label = count_label(table.loc[(found == key).to_numpy(), "n"], unit if first else "")
-        lines.append((key, fit(f"{display_name(key[-1], names)} ({label})", 2.1, 7.5)))
+        lines.append((key, fit(f"{display_name(key[-1], names)} ({label})", 2.5, 7.5)))
     return lines
 
 
