@@ -54,12 +54,14 @@ def pipeline_diagram(
     retrieved images (setting top_k); raises IndexError if it does not.
     """
     query = benchmark.queries[query_id]
-    answer = judged[(judged["setting"] == "top_k") & (judged["k"] == k)].iloc[0]
+    here = (judged["setting"] == "top_k") & (judged["k"] == k)
+    answer = judged[here].iloc[0]
     found = run[run["query_id"] == query_id].sort_values("rank")["doc_id"]
     shown = [
         NAMES[name].format(k=k) for name, k in zip(judged["setting"], judged["k"], strict=True)
     ]
-    scores = pd.Series(shown) + ": " + judged["score"].map("{:g}".format)
+    pointer = here.map({True: "▶ ", False: ""}).to_numpy()
+    scores = pointer + pd.Series(shown) + ": " + judged["score"].map("{:g}".format)
     words = {
         "Question": query.text,
         "Answer": f"“{answer['answer'] or '(empty)'}”",
@@ -87,12 +89,12 @@ def pipeline_diagram(
     gold = sum(benchmark.qrels[query_id].get(each, 0) > 0 for each in images["Shown"])
     set_caption(
         figure,
-        f"From question to score: {gold} of {k} images shown are gold, and the answer scores"
-        f" {answer['score']:g}",
+        f"From question to score: {gold} of {k} images shown are gold (framed), and the answer"
+        f" scores {answer['score']:g} (▶)",
         f"""{benchmark.name}, model {answer["model"]}. Corpus: {len(images["Corpus"])} of
         {len(benchmark.qrels[query_id])} images. Framed: gold images. Below each arrow: the kit's
         function, who does its work, and the table that it returns. Scores: those of this question,
-        by setting.""",
+        by setting; ▶: the setting that is drawn.""",
     )
     return figure
 
