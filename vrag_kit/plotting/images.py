@@ -133,8 +133,8 @@ def answer_gallery(
         images = [benchmark.corpus[each].image for each in row["doc_ids"] if not query.image]
         image = next((each for each in images if each), query.image)
         question = shorten(query.text, 65, placeholder=" …")
-        accepted = shorten(" | ".join(query.answers), 30, placeholder=" …")
-        answer = f"“{shorten(row['answer'], 60, placeholder=' …') or '(empty)'}”"
+        accepted = shorten(" | ".join(query.answers), 45, placeholder=" …")
+        answer = f"“{shorten(row['answer'], 90, placeholder=' …') or '(empty)'}”"
         below = f"{question}\naccepted: {accepted}" + f"\nmodel: {row['model']}" * several
         tiles.append(Tile(image, answer, below))
     rows = {" " * place: tiles[place : place + 4] for place in range(0, len(tiles), 4)}
