@@ -10,11 +10,10 @@ from vrag_kit.papers.crag_mm.examples_figure import conversation_card, task_imag
 from vrag_kit.papers.crag_mm.figures import (
     COUNTED,
     OF_IMAGES,
+    TRUTHFULNESS,
     extremes,
     headline,
-    model_rows,
     of_models,
-    on_each_model,
     outcome_figure,
     threshold_figure,
 )
@@ -26,8 +25,8 @@ from vrag_kit.papers.crag_mm.found_entities import (
 from vrag_kit.papers.crag_mm.judge import judge_by_abstention_rule, load_truthfulness_judge
 from vrag_kit.papers.crag_mm.labelled_answers import evaluate_judge, judge_test_set, rule_accuracy
 from vrag_kit.papers.crag_mm.oracles import (
+    LADDER,
     ORACLES,
-    PARTS,
     oracle_pipelines,
     recovered_by,
     sample_questions,
@@ -46,7 +45,6 @@ from vrag_kit.papers.crag_mm.recall import (
     BY_IMAGE_CUTOFFS,
     CROPPED,
     CURVES,
-    PUBLISHED_LINES,
     WHOLE,
     WITH_MARGIN,
     image_recall,

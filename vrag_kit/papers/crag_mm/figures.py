@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -12,7 +12,8 @@ from matplotlib.figure import Figure
 from vrag_kit.analysis import finding
 from vrag_kit.plotting.diagnostics import outcome_bars
 from vrag_kit.plotting.panels import NO_NAMES, Names, line_plot
-from vrag_kit.plotting.style import COLUMN, DARK, FEW, OUTCOME, display_name
+from vrag_kit.plotting.style import COLUMN, DARK, FEW, OUTCOME, SMALL, display_name
+from vrag_kit.retrieval import best_threshold
 
 _OUTCOMES = {"accuracy": "correct", "missing": "missing", "hallucination": "hallucination"}
 """The metrics that add up to 100 %, in the order of their bars → what each counts."""
@@ -28,12 +29,8 @@ COUNTED = {
     "hallucination": "hallucination, turns",
 }
 """Metrics of conversations → their names with what n counts."""
-OF_IMAGES = {"matched": "matched image", "mismatched": "mismatched image (control)"}
-
-
-def model_rows(table: pd.DataFrame, *columns: str) -> list[str]:
-    """The columns that name the rows of a figure: the model first where there are several."""
-    return ["model", *columns] if table["model"].nunique() > 1 else list(columns)
+TRUTHFULNESS = "Truthfulness (% correct − % hallucination)"
+OF_IMAGES = {"matched": "own image (matched)", "mismatched": "mismatched image (control)"}
 
 
 def outcome_figure(
@@ -47,8 +44,8 @@ def outcome_figure(
     value of the column `row`. `unit` is what n counts; `options` are beside, panels, names, title.
     """
     options |= {"outcomes": _OUTCOMES, "colors": _COLORS, "caption": of_models(shares)}
-    rows, xlabel = model_rows(shares, row), f"{unit.capitalize()} (%)"
-    return outcome_bars(shares, rows=rows, xlabel=xlabel, unit=unit, **options)
+    rows = ["model", row] if shares["model"].nunique() > 1 else row
+    return outcome_bars(shares, rows=rows, xlabel=f"{unit.capitalize()} (%)", unit=unit, **options)
 
 
 def of_models(table: pd.DataFrame) -> str:
@@ -64,12 +61,6 @@ def headline(gains: pd.DataFrame, arm: str, baseline: str) -> str:
         return finding(gains.iloc[0].to_dict(), arm, baseline)
     higher = int((gains["ci_low"] > 0).sum())
     return f"{arm} is higher than {baseline} for {higher} of {len(gains)} models"
-
-
-def on_each_model(published: pd.DataFrame, models: Iterable[str]) -> pd.DataFrame:
-    """The published numbers, of whichever model, once for each of `models`: ticks in their rows."""
-    rows = pd.DataFrame({"model": list(dict.fromkeys(models))})
-    return published.drop(columns="model").merge(rows, how="cross")
 
 
 def extremes(means: pd.DataFrame, what: str, column: str, names: Names = NO_NAMES) -> str:
@@ -88,11 +79,10 @@ def extremes(means: pd.DataFrame, what: str, column: str, names: Names = NO_NAME
 
 def threshold_figure(curve: pd.DataFrame, chosen: Mapping[str, float], n: int) -> Figure:
     """Draws precision, recall and F1 of `threshold_curve` at every fifth threshold, and vertical
-    lines at `chosen` (name → threshold; NaN draws none), the first of which is in the title. `n`
-    counts images. An empty curve gives an empty figure.
+    lines at `chosen` (name → threshold), the first of which is in the title. `n` counts images. An
+    empty curve gives an empty figure.
     """
-    known = {name: value for name, value in chosen.items() if value == value}
-    name, used = next(iter(known.items()))
+    name, used = next(iter(chosen.items()))
     lines = curve.iloc[::5].melt("threshold", ["precision", "recall", "f1"], var_name="metric")
     at = 100 * curve[np.isclose(curve["threshold"], used)][["precision", "recall"]]
     numbers = " and ".join(
@@ -108,8 +98,10 @@ def threshold_figure(curve: pd.DataFrame, chosen: Mapping[str, float], n: int) -
         unit="images",
         width=COLUMN,
         title=f"The threshold {name}, {used:.2f}, has {numbers or 'no images with an entity'}",
-        caption="Dashed: " + ", ".join(f"{each} ({value:.2f})" for each, value in known.items()),
+        caption=f"Best F1: at {best_threshold(curve):.2f}.",
     )
-    for value in known.values():
-        figure.axes[0].axvline(value, color=DARK, linewidth=0.8, linestyle="--", zorder=1)
+    axis = figure.axes[0]
+    for name, value in chosen.items():
+        axis.axvline(value, color=DARK, linewidth=0.8, linestyle="--", zorder=1)
+        axis.text(value, 1.01, name, transform=axis.get_xaxis_transform(), ha="center", size=SMALL)
     return figure

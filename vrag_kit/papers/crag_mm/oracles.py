@@ -30,13 +30,8 @@ annotated entity as evidence; web search for the reference query; the last two t
 """
 LADDER = (NO_ORACLE, REGION, ENTITY, ALL)
 """Oracles in order; each adds information to the one before."""
-PARTS = {
-    "region": "recovered by the oracle region (net)",
-    "entity": "recovered by the oracle entity (net)",
-    "query": "recovered by the oracle query (net)",
-    "unrecovered": "not recovered by any oracle",
-}
-"""Maps each part of the loss, by step of `LADDER` and after the last, to its label."""
+PARTS = ("region", "entity", "query", "unrecovered")
+"""The parts of the loss: by step of `LADDER`, and after the last."""
 NONE = "none of these"
 SURE = 2.0
 """Score of an entry of the annotated entity: above any threshold."""

@@ -22,17 +22,14 @@ _PAGES = "answer hit rate"
 _ENTITY = "entity hit rate, image search (Figure 3)"
 CURVES = {
     _ENTITY: "image search",
-    f"{_PAGES}, original query (Figure 3)": "web search, original query",
-    f"{_PAGES}, reference query (Figure 3)": "web search, reference query",
+    f"{_PAGES}, original query (Figure 3)": "web search (original query)",
+    f"{_PAGES}, reference query (Figure 3)": "web search (reference query)",
 }
 BY_IMAGE = {
     "whole image, by image type (Figure 7)": "image type",
     "whole image, by image quality": "image quality",
 }
 """The panels of `recall_panels` → their names: curves over k, and rows of images."""
-PUBLISHED_LINES = (
-    "Reported, upper line first: marked region and whole image; full pages and snippets."
-)
 WHOLE, CROPPED = "whole image", "marked region"
 WITH_MARGIN = "region with margin"
 """The annotated region with a margin around it (ours)."""

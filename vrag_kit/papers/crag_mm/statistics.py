@@ -15,16 +15,16 @@ SINGLE = "single questions"
 MULTI = "conversations"
 IMAGES = "images"
 LABEL_NAMES = {
-    SINGLE: SINGLE,
-    MULTI: "conversations and their turns",
     "image_quality": "image quality",
     "image_type": "image type",
     "domain": "domain",
     "query_category": "question type",
     "dynamism": "dynamism",
-    "turns": "turns per conversation",
+    "history": "dependence on earlier turns",
+    "head": "head (popular)",
+    "tail": "tail (rare)",
 }
-"""What figures call the populations and facets of `distribution`, in their order."""
+"""What figures call facets, in their order, and some of their labels."""
 KINDS = ("egocentric", "non-egocentric")
 _LABELS = ("domain", "query_category", "dynamism", "image_quality")
 MEAN_TURNS = 4.9
