@@ -30,7 +30,7 @@ COUNTED = {
 }
 """Metrics of conversations → their names with what n counts."""
 TRUTHFULNESS = "Truthfulness (% correct − % hallucination)"
-OF_IMAGES = {"matched": "own image (matched)", "mismatched": "mismatched image (control)"}
+OF_IMAGES = {"matched": "own image", "mismatched": "another image (control)"}
 
 
 def outcome_figure(

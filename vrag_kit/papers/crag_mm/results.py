@@ -14,8 +14,12 @@ from vrag_kit.types import Benchmark
 
 COMPARED = ("truthfulness", "accuracy", "missing", "hallucination")
 """Metrics by which arms are compared."""
-STEPS = (("mm_llm", "task_1"), ("mm_llm", "task_2"), ("task_1", "task_2"))
-"""Pairs of settings that are compared on single questions: baseline, arm."""
+STEPS = {
+    "task_1, mm_llm": "image search − no search",
+    "task_2, mm_llm": "both searches − no search",
+    "task_2, task_1": "both searches − image search",
+}
+"""Differences between settings on single questions: arm and baseline → name."""
 _OF_STOPS = ("early_stop", "early_stop_before_last_turn", "successful_turns")
 
 

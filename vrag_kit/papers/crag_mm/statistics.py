@@ -22,6 +22,7 @@ LABEL_NAMES = {
     "dynamism": "dynamism",
     "history": "dependence on earlier turns",
     "head": "head (popular)",
+    "torso": "torso",
     "tail": "tail (rare)",
 }
 """What figures call facets, in their order, and some of their labels."""
