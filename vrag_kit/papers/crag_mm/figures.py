@@ -43,9 +43,11 @@ def outcome_figure(
     """Draws `outcome_bars` of correct, missing and hallucinated answers, in percent: a bar for each
     value of the column `row`. `unit` is what n counts; `options` are beside, panels, names, title.
     """
+    names = {"truthfulness": "truthfulness =\ncorrect − hallucination"} | options["names"]
     options |= {"outcomes": _OUTCOMES, "colors": _COLORS, "caption": of_models(shares)}
+    options |= {"names": names, "xlabel": f"{unit.capitalize()} (%)"}
     rows = ["model", row] if shares["model"].nunique() > 1 else row
-    return outcome_bars(shares, rows=rows, xlabel=f"{unit.capitalize()} (%)", unit=unit, **options)
+    return outcome_bars(shares, rows=rows, unit=unit, **options)
 
 
 def of_models(table: pd.DataFrame) -> str:
