@@ -6,7 +6,6 @@ from vrag_kit.plotting.images import (
     answer_gallery,
     contact_sheet,
     document_tile,
-    evidence_images,
     image_grid,
     question_images,
     retrieved_images,

@@ -93,27 +93,6 @@ def document_tile(benchmark: Benchmark, query_id: str, doc_id: str, title: str =
     return Tile(document.image, words, text, EVIDENCE["gold"] if gold else "")
 
 
-def evidence_images(
-    benchmark: Benchmark,
-    query_id: str,
-    shown: Mapping[str, Sequence[str]],
-    *,
-    title: str = "",
-    caption: str = "",
-) -> Figure:
-    """Draws what several settings show for one question: the label of a row → its documents, after
-    the question's own image, if any. The question is in the caption.
-    """
-    query = benchmark.queries[query_id]
-    own = [] if query.image is None else [Tile(query.image, "the question's image")]
-    rows = {
-        label: [*own, *(document_tile(benchmark, query_id, each) for each in documents)]
-        or [Tile(None, "no image")]
-        for label, documents in shown.items()
-    }
-    return image_grid(rows, title=title, caption=f"{query.text} {caption}", height=1.15)
-
-
 def answer_gallery(
     benchmark: Benchmark,
     answers: pd.DataFrame,
