@@ -84,7 +84,7 @@ def threshold_figure(curve: pd.DataFrame, chosen: Mapping[str, float], n: int) -
     lines at `chosen` (name → threshold), the first of which is in the title. `n` counts images. An
     empty curve gives an empty figure.
     """
-    name, used = next(iter(chosen.items()))
+    (name, used), best = next(iter(chosen.items())), best_threshold(curve)
     lines = curve.iloc[::5].melt("threshold", ["precision", "recall", "f1"], var_name="metric")
     at = 100 * curve[np.isclose(curve["threshold"], used)][["precision", "recall"]]
     numbers = " and ".join(
@@ -100,7 +100,7 @@ def threshold_figure(curve: pd.DataFrame, chosen: Mapping[str, float], n: int) -
         unit="images",
         width=COLUMN,
         title=f"The threshold {name}, {used:.2f}, has {numbers or 'no images with an entity'}",
-        caption=f"Best F1: at {best_threshold(curve):.2f}.",
+        caption=f"Best F1: at {best:.2f}." if best == best else "",
     )
     axis = figure.axes[0]
     for name, value in chosen.items():
