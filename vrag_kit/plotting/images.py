@@ -82,15 +82,17 @@ def _mark(axis: Axes, box: np.ndarray) -> None:
     axis.add_patch(mark).set_edgecolor("white")
 
 
-def document_tile(benchmark: Benchmark, query_id: str, doc_id: str, title: str = "") -> Tile:
-    """A document's image, or the beginning of its text: framed and called "gold" where it answers
+def document_tile(
+    benchmark: Benchmark, query_id: str, doc_id: str, title: str = "", gold: str = "gold"
+) -> Tile:
+    """A document's image, or the beginning of its text: framed and called `gold` where it answers
     the question.
     """
     document = benchmark.corpus.get(doc_id) or Document(doc_id=doc_id, text=doc_id)
-    gold = benchmark.qrels.get(query_id, {}).get(doc_id, 0) > 0
-    words = " · ".join(filter(None, [title, "gold" if gold else ""]))
     text = "" if document.image else shorten(document.text or doc_id, 90, placeholder=" …")
-    return Tile(document.image, words, text, EVIDENCE["gold"] if gold else "")
+    if benchmark.qrels.get(query_id, {}).get(doc_id, 0) <= 0:
+        return Tile(document.image, title, text)
+    return Tile(document.image, f"{title} · {gold}" if title else gold, text, EVIDENCE["gold"])
 
 
 def answer_gallery(
@@ -149,15 +151,15 @@ def retrieved_images(
     return image_grid(rows, title=query.text, caption=f"{accepted} {_count(benchmark, query_id)}")
 
 
-def contact_sheet(benchmark: Benchmark, query_id: str) -> Figure:
-    """Draws up to four gold images and eight other candidates of one question, in the order of the
-    annotations. The question's own image, if any, comes before them.
+def contact_sheet(benchmark: Benchmark, query_id: str, gold: str = "gold") -> Figure:
+    """Draws up to four gold images, called `gold`, and eight other candidates of one question, in
+    the order of the annotations. The question's own image, if any, comes before them.
     """
     query, labels = benchmark.queries[query_id], benchmark.qrels[query_id]
-    gold = [doc_id for doc_id, label in labels.items() if label > 0]
-    others = [doc_id for doc_id, label in labels.items() if label <= 0]
+    first = [doc_id for doc_id, label in labels.items() if label > 0][:4]
+    first += [doc_id for doc_id, label in labels.items() if label <= 0][:8]
     tiles = [] if query.image is None else [Tile(query.image, "the question's image")]
-    tiles += [document_tile(benchmark, query_id, each) for each in [*gold[:4], *others[:8]]]
+    tiles += [document_tile(benchmark, query_id, each, gold=gold) for each in first]
     rows = {" " * place: tiles[place : place + 6] for place in range(0, len(tiles), 6)}
     return image_grid(rows, title=query.text, caption=_count(benchmark, query_id))
 
