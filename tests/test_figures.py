@@ -218,7 +218,7 @@ def test_the_budget_figure_has_a_panel_a_part_that_is_lost_and_names_the_largest
         [y for line in axis.lines if line.get_marker() == "o" for y in line.get_ydata()]
         for axis in figure.axes
     ]
-    assert drawn == [[40, -5] * 2, [10, 12] * 2, [-4, -6] * 2]
+    assert drawn == [[40, -5], [10, 12], [-4, -6]]
 
 
 def test_the_building_figure_has_a_point_for_each_annotated_question() -> None:

@@ -17,7 +17,7 @@ from vrag_kit.analysis.strata import ALL
 from vrag_kit.errors import VragError
 from vrag_kit.judging.scale import Scale, scale_of
 from vrag_kit.plotting.panels import line_plot
-from vrag_kit.plotting.style import count_label
+from vrag_kit.plotting.style import display_name
 from vrag_kit.tables import require_columns
 from vrag_kit.types import Benchmark
 
@@ -182,39 +182,30 @@ _NAMES = {
 
 
 def error_budget_figure(budget: pd.DataFrame) -> Figure:
-    """Draws a panel for each part: the accuracy lost over k, in points, a colour for each model
-    and a line style for each stratum. Takes `to_percent(mean_error_budget(…))` by model, stratum
-    and k, with rows of all questions, of which the title names the largest loss at the largest k.
+    """Draws a panel for each part: the accuracy lost over k, in points, a colour for each model.
+    Takes `to_percent(mean_error_budget(…))` by model, stratum and k; draws the rows of all
+    questions. The title names the largest loss at the largest k.
 
     Judge noise and parts that are 0 everywhere are not drawn.
     """
-    parts = budget[budget["part"].isin(PARTS)]
-    pooled = parts["stratum"] == ALL
+    parts = budget[budget["part"].isin(PARTS) & (budget["stratum"] == ALL)]
     largest = parts["value"].abs().groupby(parts["part"]).max()
-    drawn = parts[~pooled & (parts["part"].map(largest) > 0)]
     absent = "; ".join(_NAMES[part] for part in PARTS if largest.get(part) == 0)
-    last = parts[pooled & (parts["k"] == parts["k"].max())]
+    last = parts[parts["k"] == parts["k"].max()]
     most = last.sort_values("value", na_position="first").iloc[-1]
     size = format_ci(*most[["value", "ci_low", "ci_high"]], decimals=0)
-    where = f"{_NAMES[most['part']]} ({most['model']})"
-    names = {part: name.capitalize() for part, name in _NAMES.items()}
-    for stratum, counts in drawn.groupby("stratum", sort=False)["n"]:
-        names[str(stratum)] = f"{stratum} ({count_label(counts)})"
-    several = drawn["model"].nunique() > 1
+    where = f"{_NAMES[most['part']]} ({display_name(most['model'])})"
     return line_plot(
-        drawn,
+        parts[parts["part"].map(largest) > 0],
         x="k",
         xlabel="Retrieved images, k",
-        ylabel="Accuracy lost (points)",
-        color="model" if several else "stratum",
-        style="stratum" if several else "",
+        ylabel="Accuracy lost (points; below 0: gained)",
         panels="part",
-        names=names,
+        names={part: name.capitalize() for part, name in _NAMES.items()},
         limits=(None, None),
         height=1.9,
-        unit="",
         title=f"The largest loss at k = {most['k']} is {size.replace(' [', ' points [')}: {where}",
-        caption="Parts of the accuracy that answers to the first k images lost. Three are"
-        " differences of two answers, counted net: below 0 the answer earns more than the one it"
-        f" is compared with. n: questions.{absent and f' Not drawn, 0 at every k: {absent}.'}",
+        caption="Parts of the accuracy that answers to the first k images lost, of all questions."
+        " Three are differences of two answers, counted net: below 0 the answer earns more than the"
+        f" one it is compared with.{absent and f' Not drawn, 0 at every k: {absent}.'}",
     )

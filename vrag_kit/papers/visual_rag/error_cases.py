@@ -10,6 +10,7 @@ from matplotlib.figure import Figure
 from vrag_kit.analysis.means import ARM, column_means
 from vrag_kit.judging.scale import SHARES, Scale, scale_of
 from vrag_kit.plotting.images import answer_gallery
+from vrag_kit.plotting.style import display_name
 from vrag_kit.tables import require_columns
 from vrag_kit.types import Benchmark, ordered
 
@@ -103,9 +104,10 @@ def error_gallery(
     )
     return answer_gallery(
         benchmark,
-        chosen,
+        chosen.assign(model=chosen["model"].map(display_name)),
         most=most,
-        title=f"Shown one clue, models give {counts}; {kinds['abstained']} more abstain",
-        caption=f"""{benchmark.name}: {len(chosen)} of the {counts} (random sample, seed {seed}),
-        one a question.""",
+        title=f"{len(chosen)} of {len(cases) - kinds['abstained']} answers that are not correct,"
+        " though a clue is shown",
+        caption=f"""{benchmark.name}: a random sample (seed {seed}), one a question, of {counts};
+        {kinds["abstained"]} more abstain.""",
     )

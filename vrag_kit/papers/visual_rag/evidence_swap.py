@@ -18,7 +18,7 @@ from vrag_kit.errors import VragError
 from vrag_kit.judging.scale import scale_of
 from vrag_kit.plotting.diagnostics import outcome_bars
 from vrag_kit.plotting.images import Tile, image_grid
-from vrag_kit.plotting.style import GREY, LIGHT, OUTCOME
+from vrag_kit.plotting.style import GREY, LIGHT, OUTCOME, display_name
 from vrag_kit.tables import require_columns
 from vrag_kit.types import Benchmark, Context
 
@@ -101,6 +101,7 @@ def counterfactual_images(
         rows["altered clue"].append(Tile(again, altered.answers[0], question))
     return image_grid(
         rows,
+        height=1.65,
         title="The altered clue differs from the original only in the part that is asked about",
         caption=f"""{len(chosen)} of {len(pairs)} pairs; above each image the answer that it shows,
         below both the question.""",
@@ -119,17 +120,16 @@ _IMAGES = {"none": "no image", "original": "original clue", "counterfactual": "a
 
 def counterfactual_bars(shares: pd.DataFrame) -> Figure:
     """Draws the share of each of `OUTCOMES` by image and model, a panel for each stratum. `shares`
-    are `to_percent(column_means(…))` by model, stratum and image; beside other strata, "all
-    questions" are only in the title.
+    are `to_percent(column_means(…))` by model, stratum and image; "all questions" are not drawn.
     """
-    pooled = shares["stratum"] == ALL
-    follows = shares[(shares["metric"] == "counterfactual_value") & pooled]
-    cells = ci_cells(follows, decimals=0).str.replace(" [", " % [", regex=False)
-    altered = follows["image"] == "counterfactual"
+    drawn = shares[shares["stratum"] != ALL]
+    altered = drawn[drawn["image"] == "counterfactual"]
+    altered = altered[altered["metric"] == "counterfactual_value"]
+    altered = altered[altered["model"] == altered["model"].iloc[0]]
+    values = ci_cells(altered, decimals=0) + " % (" + altered["stratum"] + ")"
     order = {image: place for place, image in enumerate(_IMAGES)}
-    values = (cells + " (" + follows["model"] + ")")[altered]
     return outcome_bars(
-        shares[~pooled].sort_values("image", key=lambda image: image.map(order), kind="stable"),
+        drawn.sort_values("image", key=lambda image: image.map(order), kind="stable"),
         rows=["image", "model"],
         outcomes=_NAMES,
         colors=_COLORS,
@@ -137,6 +137,7 @@ def counterfactual_bars(shares: pd.DataFrame) -> Figure:
         names=_IMAGES,
         beside="counterfactual_value",
         unit="questions",
-        title=f"When the clue is altered, answers name the new value: {', '.join(values)}",
+        title=f"When the clue is altered, {display_name(altered['model'].iloc[0])} names the new"
+        f" value in {' and '.join(values)}",
         caption="Answers to the original clue, to the same clue with another value, and to none.",
     )

@@ -10,6 +10,7 @@ from matplotlib.figure import Figure
 
 from vrag_kit.papers.visual_rag.pipeline import NAMES
 from vrag_kit.plotting.images import Tile, document_tile, image_grid
+from vrag_kit.plotting.style import display_name
 from vrag_kit.types import Benchmark, Context
 
 
@@ -23,21 +24,22 @@ def settings_images(benchmark: Benchmark, contexts: Sequence[Context], most: int
     gold = benchmark.relevant(query_id)
     count = [sum(each in gold for each in documents) for documents in widest.values()]
     names = {setting: NAMES[setting].format(k=most) for setting in widest}
-    rows: dict[str, list[Tile]] = {"none or one": []}
+    rows: dict[str, list[Tile]] = {"one image or none": []}
     for setting, documents in widest.items():
         name = names[setting]
-        tiles = [document_tile(benchmark, query_id, each) for each in documents]
+        tiles = [document_tile(benchmark, query_id, each, gold="clue") for each in documents]
         if len(tiles) > 1:
             rows[name] = tiles
         else:
-            rows["none or one"] += [replace(tile, title=name) for tile in tiles or [Tile(None)]]
-    held = ", ".join(f"{n} with {name}" for name, n in zip(names.values(), count, strict=True))
+            tiles = tiles or [Tile(None, below="(the question alone)")]
+            rows["one image or none"] += [replace(tile, title=name) for tile in tiles]
+    held = "; ".join(f"{name}: {n}" for name, n in zip(names.values(), count, strict=True))
     return image_grid(
         rows,
         height=1.5,
-        title=f"Gold among the images shown: {held}",
-        caption=f"""One question of {benchmark.name}: {benchmark.queries[query_id].text} At most
-        {most} images a setting. Framed: gold.""",
+        title=f"Clues among the images shown – {held}\n{benchmark.queries[query_id].text}",
+        caption=f"""One question of {benchmark.name}. At most {most} images a setting. Framed:
+        clues, images that show the answer.""",
     )
 
 
@@ -57,20 +59,25 @@ def retrieval_examples(
     ranks = {query_id: first[judge, query_id] for query_id in benchmark.queries}
     best = min(ranks, key=lambda each: ranks[each] or len(benchmark.corpus))
     worst = max(ranks, key=lambda each: ranks[each] or len(benchmark.corpus))
+    missed = f"not in the first {runs[judge]['rank'].max()}"
+    places = {key: f"at rank {rank}" if rank else missed for key, rank in first.items()}
     rows = {}
     for question, query_id in {"A": best, "B": worst}.items():
         for name, run in runs.items():
-            at = f"at {first[name, query_id]}" if first[name, query_id] else "not found"
-            label = f"{question}: {name}, first gold {at}"
+            label = f"{question}, {display_name(name)}: first clue {places[name, query_id]}"
             found = run[(run["query_id"] == query_id) & (run["rank"] <= k)].sort_values("rank")
-            rows[label] = [document_tile(benchmark, query_id, each) for each in found["doc_id"]]
-    missed = f"at rank {ranks[worst]}" if ranks[worst] else "not found"
+            ranked = zip(found["doc_id"], found["rank"], strict=True)
+            rows[label] = [
+                document_tile(benchmark, query_id, doc_id, f"rank {rank}", gold="clue")
+                for doc_id, rank in ranked
+            ]
     table = [(*key, rank) for key, rank in first.items() if key[1] in (best, worst)]
     figure = image_grid(
         rows,
         height=1.5,
-        title=f"The first gold image of question A is at rank {ranks[best]}, that of B {missed}",
-        caption=f"""A: {benchmark.queries[best].text} B: {benchmark.queries[worst].text} Images in
-        the order of their ranks, from 1; framed: gold.""",
+        title=f"With {display_name(judge)} the first clue of question A is {places[judge, best]},"
+        f" that of B {places[judge, worst]}\nA: {benchmark.queries[best].text}\n"
+        f"B: {benchmark.queries[worst].text}",
+        caption=f"The first {k} images. Framed: clues, images that show the answer.",
     )
     return figure, pd.DataFrame(table, columns=["retriever", "query_id", "rank"])

@@ -14,6 +14,8 @@ from vrag_kit.plotting.panels import forest_plot, line_plot
 from vrag_kit.plotting.style import DARK, MODEL, SMALL, new_figure, set_caption
 
 _BASELINES = {"zero_shot": "no image", "gt_clue": "one clue", "non_clue": "non-clue"}
+_SHOWN = {"top_k": "top-k: the first k retrieved", "one_in_k": "1-in-k: one clue, k − 1 others"}
+_EXPLAINED = {"gt_clue": "one clue (shows the answer)", "non_clue": "one non-clue (does not)"}
 _NAMED = ("Gemini", "GPT-4o", "Phi4-MM")
 """The paper's models whose grey lines have a name."""
 _POOLED = "all questions"
@@ -24,43 +26,45 @@ def benchmark_figure(shares: pd.DataFrame, queries: pd.DataFrame) -> Figure:
     `distribution` and `query_table` of a benchmark.
     """
     figure, (axes,) = new_figure(1, 3, height=2.4)
-    titles = {"organism": "Organism group (%)", "question": "Question type (%)"}
+    titles = {"organism": "Organism group", "question": "Question type"}
     for axis, (facet, title) in zip(axes, titles.items(), strict=False):
         part = shares[shares["facet"] == facet]
-        bars = axis.barh(part["label"], part["share"], color=MODEL[0], linewidth=0)
-        labels = [f" {row.share:.1f} ({row.n})" for row in part.itertuples()]
+        bars = axis.barh(part["label"], part["n"], color=MODEL[0], linewidth=0)
+        labels = [f" {row.n} ({row.share:.0f}\u00a0%)" for row in part.itertuples()]
         axis.bar_label(bars, labels, fontsize=SMALL)
-        axis.set(title=title, xlim=(0, 1.4 * shares["share"].max()))
+        axis.set(title=title, xlim=(0, 1.6 * part["n"].max()), xlabel="Questions")
         axis.invert_yaxis()
         axis.grid(visible=False)
     clues = queries["clues"].to_numpy()
     axes[2].hist(clues, bins=np.arange(0, clues.max() + 4, 3), color=MODEL[0])
     axes[2].axvline(np.median(clues), color=DARK, linestyle="--", linewidth=1)
-    axes[2].set(title="Clue images per question", ylabel="Questions")
+    axes[2].margins(y=0.2)
+    at = (np.median(clues), 0.92)
+    axes[2].annotate(f" median {at[0]:g}", at, xycoords=axes[2].get_xaxis_transform())
+    axes[2].set(title="Clue images per question", xlabel="Clue images", ylabel="Questions")
     axes[2].yaxis.set_major_locator(MaxNLocator(integer=True))
-    title = f"Half of the questions have at most {np.median(clues):g} clue images"
-    caption = f"{len(queries)} questions about {queries['entity'].nunique()} species; in brackets, "
-    caption += "their number. Dashed: the median. A bar of the histogram is 3 clues wide."
+    title = f"Half of the {len(queries)} questions have at most {np.median(clues):g} clue images"
+    caption = f"{queries['entity'].nunique()} species. A clue image shows the answer. A bar of the"
+    caption += " histogram is 3 clues wide."
     set_caption(figure, title, caption)
     return figure
 
 
-def baselines_figure(means: pd.DataFrame, gains: pd.DataFrame) -> Figure:
+def baselines_figure(means: pd.DataFrame) -> Figure:
     """Draws each model's accuracy without an image, with a clue and with a non-clue, the rows
-    under their `source`. `gains` are paired differences to zero-shot, for the title.
+    under their `source`.
     """
-    gains = gains[(gains["setting"] == "gt_clue") & (gains["model"] == gains["model"].iloc[0])]
-    gains = gains.dropna(subset="value")
-    parts = gains[gains["stratum"] != _POOLED]
-    words = _values(gains if parts.empty else parts, ["model", "stratum"], " points")
+    before, after = (means[means["setting"] == each] for each in ("zero_shot", "gt_clue"))
+    model = before["model"].iloc[0]
+    words = _changes(before[before["model"] == model], after, ["model", "source"])
     return forest_plot(
         means[means["setting"].isin(list(_BASELINES))],
         rows=["source", "model"],
         xlabel="Accuracy (%)",
         color="setting",
-        names=_BASELINES,
+        names=_BASELINES | _EXPLAINED,
         limits=(-2, 102),
-        title=f"One clue instead of no image changes accuracy by {words}",
+        title=f"One clue instead of no image takes accuracy {words}",
         caption="Questions by what a model knew; the paper's models on its own data.",
     )
 
@@ -73,29 +77,28 @@ def accuracy_over_k_figure(means: pd.DataFrame, reported: pd.DataFrame | None = 
     columns = ["model", "stratum"] if "stratum" in means else ["model"]
     means, left_out = _first_models(means, 3 if "stratum" in means else 4)
     means = means.assign(panel=_joined(means, columns))
-    last = means[(means["setting"] == "one_in_k") & (means["k"] == means["k"].max())]
-    if "stratum" in means:
-        last = last[last["model"] == means["model"].iloc[0]]
+    named = means[means["model"] == means["model"].iloc[0]] if "stratum" in means else means
+    last = named[(named["setting"] == "one_in_k") & (named["k"] == means["k"].max())]
     if reported is not None:
         reported = reported[reported["setting"].isin(["top_k", "one_in_k"])]
-        panel = "reported: " + reported["setting"].map(setting_name)
+        panel = "the paper's models: " + reported["setting"].map(setting_name)
         reported = _named(reported).assign(panel=panel, setting=reported["model"])
     places = means.loc[means["setting"] == "one_in_k", "clue_position"].unique()
-    words = _values(last, columns, " %")
+    words = _changes(named[named["setting"] == "gt_clue"], last, columns)
     flat = means["setting"].isin(list(_BASELINES))
     return line_plot(
         means[~flat],
         x="k",
         color="setting",
         panels="panel",
-        names=_BASELINES,
+        names=_BASELINES | _SHOWN,
         xlabel="Images shown, k",
         ylabel="Accuracy (%)",
         levels=means[flat],
         reported=reported,
         limits=(0, 104),
         height=2.1,
-        title=f"With one clue among {means['k'].max()} images, accuracy is {words}",
+        title=f"One clue among {means['k'].max()} images instead of alone takes accuracy {words}",
         caption=f"Dashed: one image or none. The clue of 1-in-k is {', '.join(places)}.{left_out}",
     )
 
@@ -116,7 +119,10 @@ def gcue_figure(
     undefined = curves[curves["value"].isna()].drop_duplicates(["model", panels])
     defined = curves.dropna(subset="value")
     lines = ["model", panels] if panels == "stratum" else ["model"]
-    words = _values(defined[defined["k"] == curves["k"].max()], lines, decimals=2)
+    last = defined[defined["k"] == curves["k"].max()]
+    cells = ci_cells(last, decimals=2).str.replace("-", "−")
+    rows = zip(cells, _joined(last, lines), strict=True)
+    words = " and ".join(f"{cell} ({row})" for cell, row in rows) or "an undefined share"
     if len(undefined):
         note += f" Undefined: {'; '.join(_joined(undefined, [*lines, 'interval']))}."
     if reported is not None:
@@ -124,14 +130,15 @@ def gcue_figure(
         lowest = reported.groupby("model")["value"].transform("min")
         if above := list(dict.fromkeys(reported.loc[lowest > 1.5, "model"])):
             note += f" Above the axis: {', '.join(above)}."
-        reported = reported[lowest <= 1.5].assign(**{panels: "Visual-RAG, reported"})
-    ends = {"value": [1, 0], "model": "", "level": ["one clue alone", "no benefit"]}
+        reported = reported[lowest <= 1.5].assign(**{panels: "the paper's models"})
+    base = "no image" if lam == 1 else f"{lam:g} × no image\n+ {1 - lam:g} × non-clue"
+    ends = {"value": [1, 0], "model": "", "level": ["as one clue alone", f"as {base}"]}
     return line_plot(
         curves if defined.empty else defined,
         x="k",
         xlabel="Images shown, k (one of them a clue)",
         panels=panels,
-        ylabel=f"gCUE (λ = {lam:g})",
+        ylabel=f"Share of one clue's benefit\nthat is kept (gCUE, λ = {lam:g})",
         levels=pd.DataFrame(ends),
         reported=reported,
         limits=(-0.25, 1.5),
@@ -140,16 +147,15 @@ def gcue_figure(
     )
 
 
-def number_of_clues_figure(
-    means: pd.DataFrame, reported: pd.DataFrame, gains: pd.DataFrame
-) -> Figure:
+def number_of_clues_figure(means: pd.DataFrame, reported: pd.DataFrame) -> Figure:
     """Draws accuracy over the number of clues m, alone and among other images, of the first two
-    models in each stratum, and the paper's. `gains` are the paired differences to m = 1.
+    models in each stratum, and the paper's.
     """
     means, left_out = _first_models(means[means["stratum"] != _POOLED], 2)
     means = means.assign(panel=_joined(means, ["model", "stratum"]))
-    gains = gains[(gains["setting"] == "m_gt") & (gains["m"] == gains["m"].max())]
-    gains = gains[(gains["model"] == means["model"].iloc[0]) & (gains["stratum"] != _POOLED)]
+    alone = means[(means["setting"] == "m_gt") & (means["model"] == means["model"].iloc[0])]
+    most = alone[alone["m"] == alone["m"].max()]
+    words = _changes(alone[alone["m"] == 1], most, ["model", "stratum"])
     reported = reported[reported["setting"].isin(["m_gt", "m_in_k"])]
     label = reported["setting"].map({"m_gt": "alone", "m_in_k": "among 10"})
     reported = reported.assign(panel=reported["model"] + ", reported", label=label)
@@ -171,9 +177,8 @@ def number_of_clues_figure(
         reported=reported,
         limits=(0, 104),
         height=1.9,
-        title=f"{gains['m'].max()} clues instead of one change accuracy by"
-        f" {_values(gains, ['model', 'stratum'], ' points')}",
-        caption=f"Best top-k: the best k on these questions.{left_out}",
+        title=f"{alone['m'].max()} clues alone instead of one take accuracy {words}",
+        caption=f"Best top-k: the first k retrieved, at the best k on these questions.{left_out}",
     )
 
 
@@ -192,11 +197,17 @@ def _joined(table: pd.DataFrame, columns: Sequence[str]) -> list[str]:
     return [", ".join(row).replace("field-guide-", "") for row in rows]
 
 
-def _values(table: pd.DataFrame, columns: Sequence[str], unit: str = "", decimals: int = 0) -> str:
-    """Each row's value and interval, with its `columns` in brackets, as the end of a title."""
-    cells = ci_cells(table, decimals=decimals).str.replace("-", "−")
-    rows = zip(cells, _joined(table, columns), strict=True)
-    return " and ".join(f"{cell}{unit} ({row})" for cell, row in rows) or "not measured"
+def _changes(before: pd.DataFrame, after: pd.DataFrame, columns: Sequence[str]) -> str:
+    """From which accuracy to which, for each row of two tables with equal `columns`, which are in
+    brackets, as the end of a title.
+    """
+    both = before.merge(after, on=list(columns), suffixes=("_before", ""))
+    values = both[["value_before", "value"]].itertuples(index=False, name=None)
+    each = [
+        f"from {low:.0f} % to {high:.0f} % ({row})"
+        for (low, high), row in zip(values, _joined(both, columns), strict=True)
+    ]
+    return " and ".join(each) or "not measured"
 
 
 def _named(reported: pd.DataFrame) -> pd.DataFrame:

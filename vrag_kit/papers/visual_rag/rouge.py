@@ -88,7 +88,7 @@ def rouge_figure(sources: Mapping[str, pd.DataFrame], *, title: str, caption: st
             axis.annotate(note.replace("-0", "−0"), at, xycoords="axes fraction", color=color)
         axis.set_title(f"{name}\n{count_label(sorted(table['n'].unique()), 'questions')}")
         axis.set(xlim=(-3, 103), ylim=(-3, 103))
-    figure.supxlabel("Accuracy (%)", fontsize=8)
+    figure.supxlabel("Accuracy (%); a point is one model in one setting", fontsize=8)
     figure.supylabel("ROUGE-1 recall (%)", fontsize=8)
     handles = interval_handles([arms.drop(columns="n") for arms in drawn])
     set_caption(figure, title, f"A point: a model in one setting at one k. {caption}", handles)
