@@ -124,7 +124,7 @@ def test_figure_2_draws_one_bar_a_category_as_long_as_its_share(guide: Benchmark
         assert widths == pytest.approx(list(part["share"]))
         labels = [text.get_text().strip() for text in axis.texts]
         first = part.iloc[0]
-        assert labels[0] == f"{first['share']:.1f} ({first['n']})"
+        assert labels[0] == f"{first['share']:.0f}\u00a0% ({first['n']})"
     assert figure.axes[0].get_xlim() == figure.axes[1].get_xlim()
     assert sum(bar.get_height() for bar in figure.axes[2].patches) == len(guide.queries)
 

@@ -106,8 +106,8 @@ def error_gallery(
         benchmark,
         chosen.assign(model=chosen["model"].map(display_name)),
         most=most,
-        title=f"{len(chosen)} of {len(cases) - kinds['abstained']} answers that are not correct,"
-        " though a clue is shown",
-        caption=f"""{benchmark.name}: a random sample (seed {seed}), one a question, of {counts};
-        {kinds["abstained"]} more abstain.""",
+        title=f"{len(chosen)} of the {len(cases) - kinds['abstained']} answers, in quotes, that"
+        " are not correct although the image shows the answer",
+        caption=f"""{benchmark.name}: {len(chosen)} of the {counts} (random sample, seed {seed}),
+        one a question; {kinds["abstained"]} more abstain.""",
     )

@@ -29,10 +29,12 @@ def benchmark_figure(shares: pd.DataFrame, queries: pd.DataFrame) -> Figure:
     titles = {"organism": "Organism group", "question": "Question type"}
     for axis, (facet, title) in zip(axes, titles.items(), strict=False):
         part = shares[shares["facet"] == facet]
-        bars = axis.barh(part["label"], part["n"], color=MODEL[0], linewidth=0)
-        labels = [f" {row.n} ({row.share:.0f}\u00a0%)" for row in part.itertuples()]
+        bars = axis.barh(part["label"], part["share"], color=MODEL[0], linewidth=0)
+        labels = [f" {row.share:.0f}\u00a0% ({row.n})" for row in part.itertuples()]
         axis.bar_label(bars, labels, fontsize=SMALL)
-        axis.set(title=title, xlim=(0, 1.6 * part["n"].max()), xlabel="Questions")
+        axis.set(
+            title=title, xlim=(0, 1.4 * shares["share"].max()), xlabel="% of questions (number)"
+        )
         axis.invert_yaxis()
         axis.grid(visible=False)
     clues = queries["clues"].to_numpy()
@@ -163,7 +165,7 @@ def number_of_clues_figure(means: pd.DataFrame, reported: pd.DataFrame) -> Figur
     order.insert(2, reported["panel"].iloc[0])  # ours in two columns, the paper's in the third
     clues = means["setting"].isin(["m_gt", "m_in_k"])
     among = means.loc[means["setting"] == "m_in_k", "k"].max()
-    names = {"zero_shot": "no image", "rag_best": "best top-k", "m_gt": "m clues alone"}
+    names = {"zero_shot": "no image", "rag_best": "retrieved (best k)", "m_gt": "m clues alone"}
     names |= {"m_in_k": f"m clues among {among} images"} | {each: each for each in order}
     return line_plot(
         means[clues],
@@ -178,7 +180,7 @@ def number_of_clues_figure(means: pd.DataFrame, reported: pd.DataFrame) -> Figur
         limits=(0, 104),
         height=1.9,
         title=f"{alone['m'].max()} clues alone instead of one take accuracy {words}",
-        caption=f"Best top-k: the first k retrieved, at the best k on these questions.{left_out}",
+        caption=f"Best k: on these questions, of the first k retrieved.{left_out}",
     )
 
 
