@@ -10,7 +10,6 @@ from matplotlib.figure import Figure
 from vrag_kit.analysis.means import ARM, column_means
 from vrag_kit.judging.scale import SHARES, Scale, scale_of
 from vrag_kit.plotting.images import answer_gallery
-from vrag_kit.plotting.style import display_name
 from vrag_kit.tables import require_columns
 from vrag_kit.types import Benchmark, ordered
 
@@ -104,7 +103,7 @@ def error_gallery(
     )
     return answer_gallery(
         benchmark,
-        chosen.assign(model=chosen["model"].map(display_name)),
+        chosen,
         most=most,
         title=f"{len(chosen)} of the {len(cases) - kinds['abstained']} answers, in quotes, that"
         " are not correct although the image shows the answer",

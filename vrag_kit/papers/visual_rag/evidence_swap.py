@@ -102,9 +102,9 @@ def counterfactual_images(
     return image_grid(
         rows,
         height=1.65,
-        title="The altered clue differs from the original only in the part that is asked about",
-        caption=f"""{len(chosen)} of {len(pairs)} pairs; above each image the answer that it shows,
-        below both the question.""",
+        title="The altered clue differs from the original only in the part that is asked about;"
+        " above each: the answer that it shows",
+        caption=f"{len(chosen)} of {len(pairs)} pairs; below: the question.",
     )
 
 

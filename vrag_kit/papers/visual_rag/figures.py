@@ -194,9 +194,9 @@ def _first_models(means: pd.DataFrame, count: int) -> tuple[pd.DataFrame, str]:
 
 
 def _joined(table: pd.DataFrame, columns: Sequence[str]) -> list[str]:
-    """Each row's values of some columns, without "field-guide-"."""
+    """Each row's values of some columns."""
     rows = table[list(columns)].itertuples(index=False, name=None)
-    return [", ".join(row).replace("field-guide-", "") for row in rows]
+    return [", ".join(row) for row in rows]
 
 
 def _changes(before: pd.DataFrame, after: pd.DataFrame, columns: Sequence[str]) -> str:
