@@ -123,8 +123,7 @@ def counterfactual_bars(shares: pd.DataFrame) -> Figure:
     are `to_percent(column_means(…))` by model, stratum and image; "all questions" are not drawn.
     """
     drawn = shares[shares["stratum"] != ALL]
-    altered = drawn[drawn["image"] == "counterfactual"]
-    altered = altered[altered["metric"] == "counterfactual_value"]
+    altered = drawn.query("image == 'counterfactual' and metric == 'counterfactual_value'")
     altered = altered[altered["model"] == altered["model"].iloc[0]]
     values = ci_cells(altered, decimals=0) + " % (" + altered["stratum"] + ")"
     order = {image: place for place, image in enumerate(_IMAGES)}

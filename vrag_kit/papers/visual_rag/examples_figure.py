@@ -20,20 +20,17 @@ def settings_images(benchmark: Benchmark, contexts: Sequence[Context], most: int
     """
     query_id = next(iter(benchmark.queries))
     mine = [each for each in contexts if each.query_id == query_id and each.draw == 0]
-    widest = {each.setting: each.doc_ids for each in mine if each.k <= most}
-    gold = benchmark.relevant(query_id)
-    count = [sum(each in gold for each in documents) for documents in widest.values()]
-    names = {setting: NAMES[setting].format(k=most) for setting in widest}
+    widest = {NAMES[each.setting].format(k=most): each.doc_ids for each in mine if each.k <= most}
+    gold = set(benchmark.relevant(query_id))
     rows: dict[str, list[Tile]] = {"one image or none": []}
-    for setting, documents in widest.items():
-        name = names[setting]
+    for name, documents in widest.items():
         tiles = [document_tile(benchmark, query_id, each, gold="clue") for each in documents]
         if len(tiles) > 1:
             rows[name] = tiles
         else:
             tiles = tiles or [Tile(None, below="(the question alone)")]
             rows["one image or none"] += [replace(tile, title=name) for tile in tiles]
-    held = "; ".join(f"{name}: {n}" for name, n in zip(names.values(), count, strict=True))
+    held = "; ".join(f"{name}: {len(gold & set(ids))}" for name, ids in widest.items())
     return image_grid(
         rows,
         height=1.5,
@@ -66,10 +63,9 @@ def retrieval_examples(
         for name, run in runs.items():
             label = f"{question}, {display_name(name)}: first clue {places[name, query_id]}"
             found = run[(run["query_id"] == query_id) & (run["rank"] <= k)].sort_values("rank")
-            ranked = zip(found["doc_id"], found["rank"], strict=True)
             rows[label] = [
                 document_tile(benchmark, query_id, doc_id, f"rank {rank}", gold="clue")
-                for doc_id, rank in ranked
+                for rank, doc_id in enumerate(found["doc_id"], 1)
             ]
     table = [(*key, rank) for key, rank in first.items() if key[1] in (best, worst)]
     figure = image_grid(

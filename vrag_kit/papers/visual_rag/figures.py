@@ -18,7 +18,6 @@ _SHOWN = {"top_k": "top-k: the first k retrieved", "one_in_k": "1-in-k: one clue
 _EXPLAINED = {"gt_clue": "one clue (shows the answer)", "non_clue": "one non-clue (does not)"}
 _NAMED = ("Gemini", "GPT-4o", "Phi4-MM")
 """The paper's models whose grey lines have a name."""
-_POOLED = "all questions"
 
 
 def benchmark_figure(shares: pd.DataFrame, queries: pd.DataFrame) -> Figure:
@@ -46,8 +45,7 @@ def benchmark_figure(shares: pd.DataFrame, queries: pd.DataFrame) -> Figure:
     axes[2].set(title="Clue images per question", xlabel="Clue images", ylabel="Questions")
     axes[2].yaxis.set_major_locator(MaxNLocator(integer=True))
     title = f"Half of the {len(queries)} questions have at most {np.median(clues):g} clue images"
-    caption = f"{queries['entity'].nunique()} species. A clue image shows the answer. A bar of the"
-    caption += " histogram is 3 clues wide."
+    caption = f"{queries['entity'].nunique()} species. A bar of the histogram is 3 clues wide."
     set_caption(figure, title, caption)
     return figure
 
@@ -153,7 +151,7 @@ def number_of_clues_figure(means: pd.DataFrame, reported: pd.DataFrame) -> Figur
     """Draws accuracy over the number of clues m, alone and among other images, of the first two
     models in each stratum, and the paper's.
     """
-    means, left_out = _first_models(means[means["stratum"] != _POOLED], 2)
+    means, left_out = _first_models(means[means["stratum"] != "all questions"], 2)
     means = means.assign(panel=_joined(means, ["model", "stratum"]))
     alone = means[(means["setting"] == "m_gt") & (means["model"] == means["model"].iloc[0])]
     most = alone[alone["m"] == alone["m"].max()]
@@ -204,11 +202,8 @@ def _changes(before: pd.DataFrame, after: pd.DataFrame, columns: Sequence[str]) 
     brackets, as the end of a title.
     """
     both = before.merge(after, on=list(columns), suffixes=("_before", ""))
-    values = both[["value_before", "value"]].itertuples(index=False, name=None)
-    each = [
-        f"from {low:.0f} % to {high:.0f} % ({row})"
-        for (low, high), row in zip(values, _joined(both, columns), strict=True)
-    ]
+    rows = zip(both["value_before"], both["value"], _joined(both, columns), strict=True)
+    each = [f"from {low:.0f} % to {high:.0f} % ({row})" for low, high, row in rows]
     return " and ".join(each) or "not measured"
 
 
