@@ -317,7 +317,7 @@ def test_it_has_a_line_of_its_own_over_k_in_the_figure_of_04() -> None:
     figure = accuracy_over_k_figure(table)
     assert {11.25, 22.25} <= points(figure.axes[0])
     labels = [text.get_text() for text in figure.legends[0].get_texts()]
-    assert [label.partition(":")[0] for label in labels] == ["top-k", "1-in-k", "clue last"]
+    assert [label.partition(":")[0] for label in labels[:3]] == ["top-k", "1-in-k", "clue last"]
 
 
 def test_it_is_in_the_figure_of_13() -> None:
