@@ -37,7 +37,9 @@ from vrag_kit.plotting.style import (
 
 Dash = Literal["-", "--", ":", ""]
 Names = Mapping[str, str]
-"""A value of the table → what the figure calls it, in the order in which they are drawn."""
+"""A value of the table → what the figure calls it, in the order in which they are drawn; "reported"
+→ what its legend calls a paper's means.
+"""
 NO_NAMES: Names = MappingProxyType({})
 _DODGE = 0.7
 """The share of the room of a category, row or step of x that its marks fill."""
@@ -522,7 +524,7 @@ def _handles(
         for name, hue, point, dash in entries
     ]
     if reported is not None and len(reported):
-        label = "reported (the paper's data)"
+        label = names.get("reported", "reported (the paper's data)")
         line = Line2D([], [], color=REPORTED, label=label, linewidth=0.8)
         line.set(marker=mark, fillstyle="none", linestyle="" if mark else "-")
         handles.append(line)
