@@ -27,7 +27,7 @@ NAN = float("nan")
         ),
         (
             {"value": 3.5, "ci_low": -2.0, "ci_high": 9.1},
-            "no difference between top-k and zero-shot shown (95 % interval −2.0 to +9.1)",
+            "no difference shown between top-k and zero-shot (95 % interval −2.0 to +9.1)",
         ),
         ({"ci_low": NAN}, "the difference of top-k to zero-shot has no interval"),
         ({"value": NAN, "ci_low": NAN}, "top-k and zero-shot have no scores to compare"),

@@ -128,7 +128,7 @@ def finding(row: Mapping[Hashable, Any], arm: str, baseline: str) -> str:
         return f"the difference of {arm} to {baseline} has no interval"
     if low <= 0 <= high:
         reach = f"{low:+.1f} to {high:+.1f}".replace("-", "−")
-        return f"no difference between {arm} and {baseline} shown (95 % interval {reach})"
+        return f"no difference shown between {arm} and {baseline} (95 % interval {reach})"
     word = "higher" if row["value"] > 0 else "lower"
     unit = "points" if row["unit"] == "percent" else row["unit"]
     nearest, furthest = map(format_ci_bound, sorted([abs(low), abs(high)]))
