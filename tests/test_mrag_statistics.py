@@ -82,7 +82,7 @@ def test_the_figure_has_a_colour_for_each_spelling_and_the_table_a_column(
     }
     figure = paper.option_format_figure(guessed)
     assert [text.get_text() for text in figure.legends[0].get_texts()] == [
-        *("original options", "normalised options", "planted format cue"),
+        *("original options", "planted format cue"),
     ]
     rows = [tick.get_text() for tick in figure.axes[0].get_yticklabels()]
     assert rows[:2] == ["all questions (n = 63)", "angle (n = 7)"]

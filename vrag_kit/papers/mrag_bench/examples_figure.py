@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.patches import Rectangle
+from matplotlib.patches import Patch, Rectangle
 from PIL import ImageOps
 
 from vrag_kit.papers.mrag_bench.turned import SETTINGS, scores_by_setting
@@ -19,6 +19,7 @@ from vrag_kit.types import Benchmark, LazyImage
 
 _WIDE, _LINE = 2.1, 0.17
 """The width of a card in inches, and the height of a line, of an image's side."""
+_FRAMES = {"gold": "gold image", "other": "left: the question's; right: retrieved first"}
 
 
 def examples_figure(
@@ -50,12 +51,12 @@ def examples_figure(
         axis.text(0, -0.08, query.metadata["scenario"], fontsize=8, weight="bold", color=DARK)
         axis.set(xlim=(0, 3), ylim=(1.3 + 6 * _LINE, -0.25))
     caption = (
-        f"{benchmark.name}: a question of each scenario, answered by {model}. Three images: the"
-        " question's, a gold example, and the example retrieved first (green frame: gold); below"
-        " each: whether the answer without examples, with gold and with retrieved ones is correct."
+        f"{benchmark.name}: a question of each scenario, answered by {model}. Below the images:"
+        " whether the answer without examples, with gold and with retrieved ones is correct."
         " Bold: the correct option."
     )
-    set_caption(figure, title, caption)
+    handles = [Patch(fill=False, color=EVIDENCE[kind], label=_FRAMES[kind]) for kind in _FRAMES]
+    set_caption(figure, title, caption, handles)
     return figure
 
 

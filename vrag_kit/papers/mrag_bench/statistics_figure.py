@@ -7,26 +7,27 @@ from collections.abc import Mapping
 import pandas as pd
 from matplotlib.figure import Figure
 
+from vrag_kit.analysis.report_tables import format_ci
 from vrag_kit.papers.mrag_bench.audit import QUESTIONS
 from vrag_kit.papers.mrag_bench.results import CHANCE, OVERALL
 from vrag_kit.plotting.panels import forest_plot
-from vrag_kit.plotting.style import DARK
+from vrag_kit.plotting.style import DARK, SMALL
 
-_FORMATS = {
-    "original": "original options",
-    "normalised": "normalised options",
-    "planted": "planted format cue",
-}
+_FORMATS = {"original": "original options", "planted": "planted format cue"}
 
 
 def option_format_figure(guessed: Mapping[str, pd.DataFrame]) -> Figure:
     """Plots the accuracy from option format alone, a row for all questions and for each scenario,
-    a colour for each of `guessed` (option format → `option_format_by_scenario`). Dashed: chance.
+    a colour for each of `guessed` (option format → `option_format_by_scenario`) but normalised
+    options, which have no format to guess from. Dashed: chance.
     """
     table = pd.concat(guessed, names=["format"]).reset_index("format")
-    most = table[table["scenario"] == OVERALL].nlargest(1, "value").iloc[0]
-    reach = f"{most['value']:.0f} % [{most['ci_low']:.0f}, {most['ci_high']:.0f}]"
-    which = _FORMATS.get(most["format"], most["format"])
+    table = table[table["format"].isin(_FORMATS)]
+    means = table[table["scenario"] == OVERALL].set_index("format")
+    found = [
+        f"{format_ci(*row, decimals=0).replace(' [', ' % [')} ({_FORMATS[name]})"
+        for name, *row in means[["value", "ci_low", "ci_high"]].itertuples()
+    ]
     figure = forest_plot(
         table,
         rows="scenario",
@@ -34,9 +35,11 @@ def option_format_figure(guessed: Mapping[str, pd.DataFrame]) -> Figure:
         names={OVERALL: "all questions", **dict.fromkeys(QUESTIONS, ""), **_FORMATS},
         limits=(0, 100),
         xlabel="Accuracy from option format alone (%)",
-        title=f"Option format alone answers at most {reach} of questions ({which})",
+        title=f"A guess from option format alone is correct in {' and '.join(found)}",
         caption=f"Guesses from the options' format, without image or model. Dashed: chance"
         f" ({CHANCE:g} %). All questions: in the paper's proportions of scenarios.",
     )
-    figure.axes[0].axvline(CHANCE, color=DARK, linewidth=0.8, linestyle="--", zorder=1)
+    (axis,) = figure.axes
+    axis.axvline(CHANCE, color=DARK, linewidth=0.8, linestyle="--", zorder=1)
+    axis.text(CHANCE, -0.7, "chance", fontsize=SMALL, ha="center", color=DARK)
     return figure
