@@ -103,7 +103,7 @@ def test_a_query_by_text_is_named_beside_the_other_two() -> None:
     names = {"MagicLens": "clip", "E5-V": "clip-by-image", "VISTA": "clip-by-both"}
     drawn = labels(retriever_ranking(PRINTED.replace(names), PRINTED[:0]))
     assert [name.rpartition(" (n")[0] for name in drawn[1:]] == [
-        *("CLIP", "clip-by-both", "clip-by-image", "clip (by text)"),
+        *("CLIP", "clip by both", "clip by image", "clip by text"),
     ]
 
 
@@ -135,11 +135,12 @@ def test_hits_and_accuracies_meet_by_retriever_and_scenario_and_are_drawn() -> N
     planted = both.replace("b", "rows, 60 % planted")
     figure = retriever_ranking(planted, PRINTED)
     titles = [axis.get_title(loc="left") for axis in figure.axes]
-    assert titles == ["Recall@5", "Hit rate at 5", "Accuracy"]
+    assert titles == ["Gold image among the five", "Correct answer (accuracy)"]
     assert labels(figure)[:4] == [
-        *("retrievers", "a (n = 9)", "shipped with the data", "gold inserted in 60 % (n = 9)"),
+        *("retrievers run here", "a (n = 9)"),
+        *("retrieved set of the data", "gold inserted in 60 % (n = 9)"),
     ]
-    assert figure.get_label().startswith("Of 1 retrievers a finds")
+    assert figure.get_label().startswith("Of 1 retrievers run here a finds")
 
 
 def test_found_says_whether_ground_truth_was_shown() -> None:
