@@ -133,7 +133,8 @@ def test_every_answer_has_one_outcome_for_each_extraction(read: pd.DataFrame) ->
     official = shares[shares["extraction"] == "official"].set_index("metric")["value"]
     assert official[["missing", "asks", "crash"]].tolist() == pytest.approx([100 / 6] * 3)
     (axis,) = paper.extraction_figure(shares, "right", "wrong", "A finding").axes
-    assert [label.get_text() for label in axis.get_yticklabels()] == ["m · official", "m · ours"]
+    rows = [label.get_text() for label in axis.get_yticklabels()]
+    assert rows == ["m · official", "m · our parser"]
 
 
 def test_without_a_model_no_bar_is_drawn(lilies: Benchmark, tmp_path: Path) -> None:

@@ -13,7 +13,7 @@ from vrag_kit.plotting.style import DARK, MODEL, OUTCOME
 
 _CLASSES = {RIGHT: "correct", AS_LABELLED: "correct", WRONG: "incorrect", ANOTHER: "incorrect"}
 _CLASSES |= {ScorerOutcome.ASKS: "asks", ScorerOutcome.CRASH: "crash"}
-_NAMES = {"missing": "no option found", "asks": "falls back to GPT-3.5", "crash": "crash"}
+_NAMES = {"missing": "no option found", "asks": "falls back to GPT-3.5", "crash": "crashes"}
 _COLORS = {**OUTCOME, "asks": MODEL[4], "crash": DARK}
 
 
@@ -43,6 +43,7 @@ def extraction_figure(shares: pd.DataFrame, right: str, wrong: str, title: str) 
         rows=[shares.columns[0], "extraction"],
         outcomes=names,
         colors=_COLORS,
+        names={"ours": "our parser"},
         title=title,
         caption="What each extraction makes of the same answers; those of a row sum to 100 %.",
     )
