@@ -51,9 +51,8 @@ def examples_figure(
         axis.text(0, -0.08, query.metadata["scenario"], fontsize=8, weight="bold", color=DARK)
         axis.set(xlim=(0, 3), ylim=(1.3 + 6 * _LINE, -0.25))
     caption = (
-        f"{benchmark.name}: a question of each scenario, answered by {model}. Below the images:"
-        " whether the answer without examples, with gold and with retrieved ones is correct."
-        " Bold: the correct option."
+        f"{benchmark.name}: a question of each scenario, answered by {model} without examples,"
+        " with gold and with retrieved ones. Bold: the correct option."
     )
     handles = [Patch(fill=False, color=EVIDENCE[kind], label=_FRAMES[kind]) for kind in _FRAMES]
     set_caption(figure, title, caption, handles)

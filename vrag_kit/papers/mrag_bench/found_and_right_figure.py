@@ -71,9 +71,8 @@ def _title(listed: pd.DataFrame) -> str:
     if listed.empty:
         return "No retriever was evaluated here: the paper's numbers alone"
     found, best = listed.iloc[0], listed.sort_values("accuracy").iloc[-1]
-    which = "it" if best["retriever"] == found["retriever"] else best["retriever"]
     return (
         f"Of {listed['retriever'].nunique()} retrievers run here {found['retriever']} finds a gold"
         f" image most often ({100 * found['retrieval_score']:.0f} %), and accuracy is highest with"
-        f" {which} ({100 * best['accuracy']:.0f} %)"
+        f" {best['retriever']} ({100 * best['accuracy']:.0f} %)"
     )

@@ -7,7 +7,6 @@ from collections.abc import Mapping
 import pandas as pd
 from matplotlib.figure import Figure
 
-from vrag_kit.analysis.report_tables import format_ci
 from vrag_kit.papers.mrag_bench.audit import QUESTIONS
 from vrag_kit.papers.mrag_bench.results import CHANCE, OVERALL
 from vrag_kit.plotting.panels import forest_plot
@@ -23,11 +22,8 @@ def option_format_figure(guessed: Mapping[str, pd.DataFrame]) -> Figure:
     """
     table = pd.concat(guessed, names=["format"]).reset_index("format")
     table = table[table["format"].isin(_FORMATS)]
-    means = table[table["scenario"] == OVERALL].set_index("format")
-    found = [
-        f"{format_ci(*row, decimals=0).replace(' [', ' % [')} ({_FORMATS[name]})"
-        for name, *row in means[["value", "ci_low", "ci_high"]].itertuples()
-    ]
+    means = table[table["scenario"] == OVERALL].set_index("format")["value"]
+    found = [f"{value:.0f} % ({_FORMATS[name]})" for name, value in means.items()]
     figure = forest_plot(
         table,
         rows="scenario",
@@ -35,9 +31,8 @@ def option_format_figure(guessed: Mapping[str, pd.DataFrame]) -> Figure:
         names={OVERALL: "all questions", **dict.fromkeys(QUESTIONS, ""), **_FORMATS},
         limits=(0, 100),
         xlabel="Accuracy from option format alone (%)",
-        title=f"A guess from option format alone is correct in {' and '.join(found)}",
-        caption=f"Guesses from the options' format, without image or model. Dashed: chance"
-        f" ({CHANCE:g} %). All questions: in the paper's proportions of scenarios.",
+        title=f"Option format alone answers {' and '.join(found)} of questions",
+        caption="Guesses without image or model. All questions: in the paper's proportions.",
     )
     (axis,) = figure.axes
     axis.axvline(CHANCE, color=DARK, linewidth=0.8, linestyle="--", zorder=1)
