@@ -81,11 +81,11 @@ def test_the_figure_has_a_colour_for_each_spelling_and_the_table_a_column(
         for name, arm in arms.items()
     }
     figure = paper.option_format_figure(guessed)
-    assert [text.get_text() for text in figure.legends[0].get_texts()] == [
+    assert [text.get_text() for text in figure.legends[0].get_texts()][:2] == [
         *("original options", "planted format cue"),
     ]
     rows = [tick.get_text() for tick in figure.axes[0].get_yticklabels()]
-    assert rows[:2] == ["all questions (n = 63)", "angle (n = 7)"]
+    assert rows[:2] == ["all questions (n = 63 questions)", "angle (n = 7)"]
     table = paper.option_format_table(guessed)
     assert list(table.columns)[:-1] == list(arms)
     assert table.index[0] == "overall"

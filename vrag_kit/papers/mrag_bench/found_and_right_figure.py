@@ -46,7 +46,8 @@ def retriever_ranking(ours: pd.DataFrame, reported: pd.DataFrame) -> Figure:
         names=names,
         reported=rows[theirs],
         limits=(0, 100),
-        xlabel="Percent of questions",
+        unit="",
+        xlabel="Percent of questions (n)",
         title=_title(both[both["kind"] == _KINDS[0]]),
         caption="All questions, in the paper's proportions of scenarios. Left: hit@5, which the"
         " paper calls Recall@5.",
