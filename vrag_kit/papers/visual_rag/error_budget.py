@@ -181,27 +181,29 @@ _NAMES = {
 }
 
 
-def error_budget_figure(budget: pd.DataFrame) -> Figure:
+def error_budget_figure(budget: pd.DataFrame, gold: str = "clue") -> Figure:
     """Draws a panel for each part: the accuracy lost over k, in points, a colour for each model.
     Takes `to_percent(mean_error_budget(…))` by model, stratum and k; draws the rows of all
-    questions. The title names the largest loss at the largest k.
+    questions. The title names the largest loss at the largest k; `gold` is what a benchmark calls
+    an image that shows the answer.
 
     Judge noise and parts that are 0 everywhere are not drawn.
     """
     parts = budget[budget["part"].isin(PARTS) & (budget["stratum"] == ALL)]
+    named = {part: name.replace("clue", gold) for part, name in _NAMES.items()}
     largest = parts["value"].abs().groupby(parts["part"]).max()
-    absent = "; ".join(_NAMES[part] for part in PARTS if largest.get(part) == 0)
+    absent = "; ".join(named[part] for part in PARTS if largest.get(part) == 0)
     last = parts[parts["k"] == parts["k"].max()]
     most = last.sort_values("value", na_position="first").iloc[-1]
     size = format_ci(*most[["value", "ci_low", "ci_high"]], decimals=0)
-    where = f"{_NAMES[most['part']]} ({display_name(most['model'])})"
+    where = f"{named[most['part']]} ({display_name(most['model'])})"
     return line_plot(
         parts[parts["part"].map(largest) > 0],
         x="k",
         xlabel="Retrieved images, k",
         ylabel="Accuracy lost (points; below 0: gained)",
         panels="part",
-        names={part: name.capitalize() for part, name in _NAMES.items()},
+        names={part: name.capitalize() for part, name in named.items()},
         limits=(None, None),
         height=1.9,
         title=f"The largest loss at k = {most['k']} is {size.replace(' [', ' points [')}: {where}",
