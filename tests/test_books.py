@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import json
 from pathlib import Path
 
 import nbformat
@@ -32,23 +31,6 @@ def test_cells_and_parameters_are_those_that_nbformat_and_papermill_find(path: P
     assert declared_parameters(path) == {
         each.name: each.default for each in parse_parameters_cell(book)
     }
-
-
-def test_outputs_are_in_one_piece_whatever_lines_they_are_kept_in(tmp_path: Path) -> None:
-    new = nbformat.v4
-    picture = {"image/svg+xml": "<svg>\n</svg>", "text/plain": "a\nb", "application/json": ["a"]}
-    outputs = [
-        new.new_output("stream", name="stdout", text="one\ntwo\n"),
-        new.new_output("display_data", data=picture),
-        new.new_output("error", ename="E", evalue="no", traceback=["1", "2"]),
-    ]
-    book = new.new_notebook(cells=[new.new_code_cell("a\nb", outputs=outputs, execution_count=3)])
-    nbformat.write(book, tmp_path / "a.ipynb")
-    assert isinstance(json.loads((tmp_path / "a.ipynb").read_text())["cells"][0]["source"], list)
-    (cell,) = read_notebook(tmp_path / "a.ipynb").cells
-    (known,) = nbformat.read(tmp_path / "a.ipynb", as_version=4).cells
-    assert cell.outputs == known.outputs == outputs
-    assert (cell.source, cell.execution_count, cell.tags) == (known.source, 3, set())
 
 
 @pytest.mark.parametrize(

@@ -11,8 +11,7 @@ import pytest
 import yaml
 
 from vrag_kit.benchmarks import load_visual_rag
-from vrag_kit.runner.failures import failure_reason
-from vrag_kit.runner.job import LocalPool, run_notebook
+from vrag_kit.runner.job import LocalPool, failure_reason
 from vrag_kit.synthetic.visual_rag.pages import EDITIONS, plan_species, species_slots
 from vrag_kit.synthetic.world.traits import accepted_spellings
 
@@ -24,8 +23,8 @@ pytestmark = pytest.mark.slow
 
 def run(notebook: str, out: Path, parameters: dict[str, object]) -> None:
     out.parent.mkdir(exist_ok=True)
-    status = run_notebook(ROOT / "notebooks" / f"{notebook}.ipynb", out, parameters, LocalPool())
-    assert status == 0, failure_reason(out, status, starved=False)
+    status = LocalPool().execute(ROOT / "notebooks" / f"{notebook}.ipynb", out, parameters)
+    assert status == 0, failure_reason(out, status)
 
 
 @pytest.fixture(scope="module")

@@ -7,7 +7,7 @@ import os
 import pytest
 
 from vrag_kit.processes import available_cores
-from vrag_kit.runner.shares import job_limits
+from vrag_kit.runner.run import job_limits
 
 HAS = 64
 

@@ -19,10 +19,8 @@ from test_workers import running, until
 
 from vrag_kit.errors import VragError
 from vrag_kit.retrieval.embedding_cache import SHARD
-from vrag_kit.runner import embedding_elsewhere
-from vrag_kit.runner.embed import embed_parameters, parse_part
-from vrag_kit.runner.embedding_elsewhere import embed_on_cluster
-from vrag_kit.runner.run_commands import embed
+from vrag_kit.runner.cli import embed
+from vrag_kit.runner.embed import embed_on_cluster, embed_parameters, parse_part
 
 
 @pytest.fixture
@@ -62,11 +60,7 @@ def test_a_worker_that_is_killed_costs_what_it_was_at_and_the_bytes_are_the_same
     monkeypatch.setenv("PAUSE", "0.05")  # a shard takes 32 batches
     with running(project, "vrag_kit.runner", "embed", P, "--cluster", "local:2") as run:
         until(lambda: at_work(project, run.pid))  # the one that hands out tries a document
-        its_own = at_work(project, run.pid)[0]
-        killed = its_own.parent()
-        assert killed is not None
-        killed.send_signal(signal.SIGKILL)
-        until(lambda: not its_own.is_running())
+        at_work(project, run.pid)[0].send_signal(signal.SIGKILL)
         assert run.wait(240) == 0, (project / "embed.log").read_text()
     said = (project / "embed.log").read_text(encoding="utf-8")
     assert f"{COUNT:,} of {COUNT:,} documents; 0 stale, 0 of other documents" in said
@@ -100,7 +94,7 @@ def test_what_is_said_in_the_end_is_what_the_disk_says(
         for shard in Path("kept").glob("*/shard-*"):
             shard.unlink()
 
-    monkeypatch.setattr(embedding_elsewhere, "_hand_out", loses)
+    monkeypatch.setattr("vrag_kit.runner.cluster.DaskPool.call", loses)
     said = f"{COUNT:,} documents have no vector, though all parts are done: see above"
     with pytest.raises(VragError, match=said):
         embed_on_cluster(Path(P), "local:1")
@@ -128,5 +122,4 @@ def test_a_part_that_fails_is_named_when_others_are_made(
     with pytest.raises(VragError, match=said):
         embed_on_cluster(Path(P), "local:1")
     assert len(shards(project / "kept")) == 2 * 2
-    # each part is a process of its own, tried once; here one document is tried before
     assert encoded(project)[os.getpid()] == 1

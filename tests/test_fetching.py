@@ -354,7 +354,7 @@ def test_a_command_that_is_interrupted_says_that_it_can_be_run_again(
         process.send_signal(signal.SIGINT)
         _, told = process.communicate(timeout=30)
         assert process.returncode == 130
-        assert f"{tmp_path}; run the same command again" in told
+        assert "run the same command again" in told
         server.pause = 0
         assert fetch_visual_rag(world.annotations, server.url, tmp_path).had > 0
     world.check(tmp_path)

@@ -22,7 +22,6 @@ from strange_server import StrangeServer
 from vrag_kit.analysis import mean_scores, to_percent
 from vrag_kit.papers.sources import DataSource
 from vrag_kit.papers.visual_rag import check_statements, show_statements
-from vrag_kit.runner.shown import escape_markdown
 from vrag_kit.tables import style_table
 from vrag_kit.types import Benchmark
 from vrag_kit.widgets import choices_page, labels_table
@@ -42,13 +41,6 @@ def runs(html: str) -> list[str]:
 
 def words(html: str) -> str:
     return " ".join(BeautifulSoup(html, "html.parser").get_text().split())
-
-
-@pytest.mark.parametrize("name", EACH)
-def test_a_name_stands_in_markdown_as_it_is(name: str) -> None:
-    html = markdown2html(f"* **{escape_markdown(name)}**: higher\n")
-    assert not runs(html)
-    assert words(html) == f"{' '.join(name.split())}: higher"
 
 
 def judged(name: str) -> pd.DataFrame:
@@ -135,9 +127,7 @@ MADE = {
 
 @pytest.mark.slow
 def test_tables_are_styled_and_html_and_markdown_made_in_a_few_places_alone() -> None:
-    """A table is styled by `style_table`; a text of data in Markdown goes through
-    `escape_markdown`.
-    """
+    """A table is styled by `style_table`."""
     found = set()
     for file in sorted([*ROOT.glob("vrag_kit/**/*.py"), *ROOT.glob("notebooks/**/*.ipynb")]):
         place = file.relative_to(ROOT).as_posix()

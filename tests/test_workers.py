@@ -21,11 +21,9 @@ from test_runner import as_in_a_terminal, notebook, project
 
 from vrag_kit.errors import VragError
 from vrag_kit.runner.cluster import parse_cluster
-from vrag_kit.runner.job import LocalPool, run_logged, run_notebook
-from vrag_kit.runner.locks import run_lock
+from vrag_kit.runner.job import LocalPool, run_lock
 from vrag_kit.runner.plan import read_plan
-from vrag_kit.runner.run import run_notebooks
-from vrag_kit.runner.tasks import planned_run
+from vrag_kit.runner.run import plan_tasks, run_notebooks
 
 __all__ = ["project"]
 P = "params/guide/p.yaml"
@@ -135,7 +133,7 @@ def test_a_scheduler_that_goes_away_is_named_and_what_is_finished_stays(
     one, two = said.splitlines()[-2:]
     assert (one.split()[1], two.split()[1]) == ("done", "failed")
     monkeypatch.chdir(waiting)
-    tasks = planned_run(read_plan(Path(P))).tasks
+    tasks = plan_tasks(read_plan(Path(P)))
     assert [task.is_finished() for task in tasks] == [True, False]
 
 
@@ -160,15 +158,16 @@ def test_a_notebook_that_another_process_is_at_is_left_to_it(tmp_path: Path) -> 
     book, output = tmp_path / "notebooks/guide/01_one.ipynb", tmp_path / "01_one.ipynb"
     refused = r"another `run of guide/01_one` is at work there"
     with run_lock(output.with_suffix(".lock"), ""), pytest.raises(VragError, match=refused):
-        run_notebook(book, output, {}, LocalPool(root=tmp_path))
+        LocalPool(root=tmp_path).execute(book, output, {})
     assert not list(tmp_path.glob("01_one.*.yaml"))
 
 
-LEAVES = """import subprocess, sys, time
-for apart in (False, True):
-    sleep = [sys.executable, "-c", "import time; time.sleep(600)"]
-    print("left", subprocess.Popen(sleep, start_new_session=apart).pid, flush=True)
+STARTS = """import os, subprocess, sys, time
+print("left", os.getpid(), flush=True)
+sleep = [sys.executable, "-c", "import time; time.sleep(600)"]
+print("left", subprocess.Popen(sleep, start_new_session=True).pid, flush=True)
 time.sleep(600)"""
+LEAVES = f"import subprocess, sys; subprocess.run([sys.executable, '-c', {STARTS!r}])"
 
 
 @pytest.mark.slow
@@ -178,13 +177,13 @@ def test_who_is_ended_leaves_nothing_in_its_group_and_nobody_waits_for_what_left
     crew, log = LocalPool(root=tmp_path), tmp_path / "01_one.log"
     command = [sys.executable, "-c", LEAVES]
     with ThreadPoolExecutor(1) as pool:
-        ended = pool.submit(run_logged, command, "one", tmp_path / "01_one", crew)
+        ended = pool.submit(crew.run_logged, command, "one", tmp_path / "01_one")
         until(lambda: log.exists() and log.read_text(encoding="utf-8").count("left") == 2)
         said = log.read_text(encoding="utf-8").split()
         inside, apart = (psutil.Process(int(each)) for each in said if each.isdecimal())
         try:
             crew.stop()
-            assert ended.result(30) == -signal.SIGTERM  # though both hold its output
+            assert ended.result(30) == -signal.SIGKILL  # though both hold its output
             until(lambda: not inside.is_running())
             assert apart.is_running()
         finally:

@@ -20,7 +20,7 @@ from pathlib import Path
 from tests.sleeping_encoder import P, searching
 from tests.test_runner import notebook
 from vrag_kit.processes import available_cores
-from vrag_kit.runner.embedding_elsewhere import embed_on_cluster
+from vrag_kit.runner.embed import embed_on_cluster
 from vrag_kit.runner.run import run_notebooks
 
 BEGINS = "import time\nopen(f'times/{name}', 'w').write(f'{time.time()}\\n')\n"

@@ -22,7 +22,7 @@ class Cell:
     cell_type: str  # "code", "markdown" or "raw"
     source: str
     metadata: Json
-    outputs: list[Json]  # as nbformat 4 has them, each text in one piece
+    outputs: list[Json]  # as in the file
     execution_count: int | None  # the number in brackets, of one that was run
 
     @property
@@ -52,37 +52,20 @@ def read_notebook(path: Path) -> Notebook:
     """Read a notebook. Raises `OSError`, and `ValueError` for a file that is not a notebook of
     format 4, which JupyterLab writes.
     """
-    told = json.loads(path.read_text(encoding="utf-8"))
-    if not isinstance(told, dict) or told.get("nbformat") != 4:
-        raise ValueError(f"{path}: no notebook of format 4; save it in JupyterLab")
+    found = json.loads(path.read_text(encoding="utf-8"))
     try:
-        return Notebook([_cell(each) for each in told["cells"]], told["metadata"])
+        if found["nbformat"] != 4:
+            raise ValueError(f"{path}: no notebook of format 4; save it in JupyterLab")
+        return Notebook([_cell(each) for each in found["cells"]], found["metadata"])
     except (AttributeError, KeyError, TypeError) as error:
         raise ValueError(f"{path}: a notebook without its {error}") from error
 
 
 def _cell(source: Json) -> Cell:
-    outputs = [_joined(each) for each in source.get("outputs", [])]
+    text, outputs = source["source"], source.get("outputs", [])
+    text = "".join(text) if isinstance(text, list) else text
     count = source.get("execution_count")
-    return Cell(source["cell_type"], _text(source["source"]), source["metadata"], outputs, count)
-
-
-def _joined(output: Json) -> Json:
-    """An output with its texts in one piece."""
-    output = {**output, "output_type": output["output_type"]}
-    if "text" in output:
-        output["text"] = _text(output["text"])
-    if "data" in output:
-        output["data"] = {kind: _in_kind(kind, each) for kind, each in output["data"].items()}
-    return output
-
-
-def _in_kind(kind: str, content: object) -> object:
-    return content if kind.endswith("json") else _text(content)
-
-
-def _text(lines: Any) -> Any:  # of lines, or as it is
-    return "".join(lines) if isinstance(lines, list) else lines
+    return Cell(source["cell_type"], text, source["metadata"], outputs, count)
 
 
 def parse_parameters_cell(book: Notebook) -> Iterator[Parameter]:

@@ -10,8 +10,18 @@ from typing import Annotated
 import typer
 
 from vrag_kit.errors import VragError
-from vrag_kit.runner.run_commands import Only
 from vrag_kit.workspace import enter_project
+
+Only = Annotated[
+    list[str] | None,
+    typer.Option(
+        help=(
+            "only notebooks whose name contains this, such as visual_rag/02; repeatable, or a list"
+            " such as 02,04"
+        )
+    ),
+]
+"""The option `--only`: which notebooks of a parameter file to use."""
 
 
 def check(

@@ -1,38 +1,40 @@
-"""Connections to Dask clusters by name, to a running scheduler or to workers started here.
+"""Execution of work on a Dask cluster: a running scheduler, or workers started here.
 
 tcp://node1:8786    a running Dask scheduler, with its workers
 local: 2            two workers on this machine, which end with this process
+
+All machines see the project folder under the same path, on a shared disk.
 """
 
 from __future__ import annotations
 
 import logging
+import os
+import platform
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import CancelledError
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from vrag_kit.errors import VragError
+from vrag_kit.processes import available_cores
+from vrag_kit.runner.job import LocalPool
+from vrag_kit.runner.stamp import package_hash
+from vrag_kit.workspace import project_root
 
 if TYPE_CHECKING:
     from distributed import Client
 
 CLUSTER = "cluster"
 """Reserved key of a parameter file that names a cluster."""
-
-
-@dataclass(frozen=True, slots=True)
-class Cluster:
-    """A connected Dask cluster."""
-
-    client: Client
-    name: str
-    at_once: int | None
-    """Number of parallel tasks on the machine that runs most; None if unknown."""
-    slots: int | None
-    """Number of parallel tasks on all machines together; None if unknown."""
+_THREADS = (
+    *("OMP_NUM_THREADS", "VECLIB_MAXIMUM_THREADS"),
+    *("MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS"),  # Dask sets them to 1 for its workers
+)
 
 
 def parse_cluster(spec: object, where: str) -> str:
@@ -42,9 +44,8 @@ def parse_cluster(spec: object, where: str) -> str:
     if isinstance(spec, Mapping) and list(spec) == ["local"]:
         spec = f"local:{spec['local']}"
     if isinstance(spec, str):
-        count = spec.removeprefix("local:").strip()
-        if spec.startswith("local:") and count.isdecimal() and int(count) > 0:
-            return f"local:{int(count)}"
+        if local := re.fullmatch(r"local: *([1-9]\d*)", spec):
+            return f"local:{local[1]}"
         if re.match(r"(tcp|tls|ucx)://.", spec):
             return spec
     raise VragError(
@@ -53,8 +54,94 @@ def parse_cluster(spec: object, where: str) -> str:
     )
 
 
+@dataclass(slots=True)
+class DaskPool:
+    """The workers of a connected Dask cluster."""
+
+    client: Client
+    name: str
+    stopped: bool = False
+
+    def threads(self) -> Counter[str]:
+        """Return the number of parallel tasks of each machine that has joined."""
+        threads: Counter[str] = Counter()
+        for address, count in self.client.nthreads().items():
+            threads[address.rpartition(":")[0]] += count
+        return threads
+
+    def stop(self) -> None:
+        """Give up all submitted work: `call` raises for it."""
+        self.stopped = True
+        self.client.close()
+
+    def execute(self, notebook: Path, output: Path, parameters: Mapping[str, Any]) -> int:
+        """Execute a notebook on a worker; returns papermill's exit status. Raises as `call`."""
+        at_once = max(self.threads().values(), default=1)
+        users = {name: os.environ[name] for name in _THREADS if name in os.environ}
+        status: int = self.call(_execute, at_once, users, notebook, output, dict(parameters))
+        return status
+
+    def call(self, work: Callable[..., Any], *arguments: object) -> Any:
+        """Run a function on a worker, in the project's folder, and return its result; if a worker
+        dies, another one retries, twice. Raises the function's `VragError`, and `VragError` if no
+        worker finishes it, or the scheduler ends.
+        """
+        where = (project_root(), package_hash())
+        try:
+            future = self.client.submit(_on_worker, *where, work, *arguments, retries=2, pure=False)
+            result = future.result()
+        except CancelledError as error:
+            raise VragError(
+                f"{self.name}: its scheduler has gone away. What is finished and what is stored"
+                " stay; start it and its workers again, then run the same command."
+            ) from error
+        except Exception as error:  # of a worker that died, of its disk
+            raise VragError(
+                f"{self.name} did not bring it to an end: {type(error).__name__}: {error}. What is"
+                " stored stays; see the logs of its workers, and run again."
+            ) from error
+        if isinstance(result, VragError):
+            raise result
+        return result
+
+
+def _on_worker(root: Path, package: str, work: Callable[..., Any], *arguments: object) -> object:
+    """On a worker, run a function in the project's folder; a `VragError` is returned, as a raised
+    one would be retried.
+    """
+    here = platform.node()
+    if not root.is_dir():
+        return VragError(
+            f"the worker on {here} does not see the project's folder {root}. All machines need it"
+            " under the same path, on a disk that they share."
+        )
+    if package_hash() != package:
+        return VragError(
+            f"the worker on {here} has another version of vrag_kit than the runner. Start it in"
+            " the environment of the runner."
+        )
+    os.chdir(root)
+    try:
+        return work(*arguments)
+    except VragError as error:
+        return error
+
+
+def _execute(
+    at_once: int,
+    users: Mapping[str, str],
+    notebook: Path,
+    output: Path,
+    parameters: Mapping[str, Any],
+) -> int:
+    """On a worker, execute a notebook as `vrag run` does locally; it ends with this process."""
+    own = {name: value for name, value in os.environ.items() if name not in _THREADS}
+    pool = LocalPool(max(1, available_cores() // at_once), environment={**own, **users})
+    return pool.execute(notebook, output, parameters)
+
+
 @contextmanager
-def open_cluster(name: str) -> Iterator[Cluster]:
+def open_cluster(name: str) -> Iterator[DaskPool]:
     """Connect to a cluster by its name from `parse_cluster`; one started here ends with the block.
 
     Raises `VragError` if Dask is not installed, or no scheduler answers.
@@ -66,37 +153,29 @@ def open_cluster(name: str) -> Iterator[Cluster]:
             f"cluster {name}: Dask is not installed here ({error}). Run `pip install -c"
             ' constraints.txt -e ".[cluster]"`.'
         ) from error
-    logging.getLogger("distributed.client").setLevel(logging.CRITICAL)  # we say it ourselves
+    logging.getLogger("distributed.client").setLevel(logging.CRITICAL)  # `call` names it
+    local = name.removeprefix("local:")
     with ExitStack() as stack:
-        if name.startswith("local:"):
-            count = int(name.removeprefix("local:"))
+        address: Any = name
+        if local != name:
             # notebooks are processes of their own, and have the memory
-            here = LocalCluster(
-                n_workers=count,
-                threads_per_worker=1,
-                memory_limit=None,
-                dashboard_address=None,
-                silence_logs=logging.ERROR,
+            address = stack.enter_context(
+                LocalCluster(
+                    n_workers=int(local),
+                    threads_per_worker=1,
+                    memory_limit=None,
+                    dashboard_address=None,
+                    silence_logs=logging.ERROR,
+                )
             )
-            client = stack.enter_context(Client(stack.enter_context(here)))
-        else:
-            try:
-                client = stack.enter_context(Client(name))
-            except (OSError, ValueError) as error:
-                raise VragError(
-                    f"cluster {name}: no scheduler of Dask answers there ({error}). Start one with"
-                    " `dask scheduler`; its first lines tell the address."
-                ) from error
-        threads = _threads(client)
-        most, slots = max(threads.values(), default=None), threads.total() or None
-        yield Cluster(client, name, most, slots)
-
-
-def _threads(client: Client) -> Counter[str]:
-    """Threads of the workers that there are by now, machine by machine."""
-    threads: Counter[str] = Counter()
-    for address, count in client.nthreads().items():
-        threads[address.rpartition(":")[0]] += count
-    if not threads:
-        print("no worker has come yet: the work waits for the first", flush=True)
-    return threads
+        try:
+            client = stack.enter_context(Client(address))
+        except (OSError, ValueError) as error:
+            raise VragError(
+                f"cluster {name}: no scheduler of Dask answers there ({error}). Start one with"
+                " `dask scheduler`; its first lines tell the address."
+            ) from error
+        pool = DaskPool(client, name)
+        if not pool.threads():
+            print("no worker has come yet: the work waits for the first", flush=True)
+        yield pool

@@ -28,8 +28,7 @@ from vrag_kit.generation.generators import CostEstimate, DryRunGenerator
 from vrag_kit.generation.store import AnswerStore, copy_store
 from vrag_kit.log import collect_notes, last_recorded_cell
 from vrag_kit.runner.books import read_notebook
-from vrag_kit.runner.copies import ADDED
-from vrag_kit.runner.job import status_file
+from vrag_kit.runner.job import ADDED, status_file
 from vrag_kit.runner.params import BY_KEY, declared_parameters
 from vrag_kit.runner.plan import Plan, notebook_name
 from vrag_kit.runner.stamp import is_finished
@@ -127,7 +126,7 @@ def _cells_until_last_message(
     counts = [
         cell.execution_count or 0
         for cell in read_notebook(copy).cells
-        if cell.cell_type == "code" and not cell.tags & (ADDED - {"parameters"})
+        if cell.cell_type == "code" and not cell.tags & ADDED
     ]
     return sum(count <= last for count in counts) if last else 0
 

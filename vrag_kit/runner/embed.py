@@ -10,12 +10,14 @@ from __future__ import annotations
 import tempfile
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import NamedTuple
 
 from vrag_kit.dry_run import dry_run
 from vrag_kit.errors import VragError
 from vrag_kit.retrieval.embedding_cache import (
+    SHARD,
     WHOLE,
     DocumentKeys,
     PlannedEmbedding,
@@ -28,6 +30,7 @@ from vrag_kit.retrieval.embedding_cache import (
 from vrag_kit.retrieval.encoders.base import Encoder
 from vrag_kit.retrieval.encoders.loading import open_encoder
 from vrag_kit.retrieval.shards import documents_folder, list_shards
+from vrag_kit.runner.cluster import open_cluster, parse_cluster
 from vrag_kit.runner.dry_run import execute_cells, redirect_outputs, restore_folder_names
 from vrag_kit.runner.params import WITHIN, declared_parameters
 from vrag_kit.runner.plan import notebook_name, read_plan, select_notebooks
@@ -35,6 +38,11 @@ from vrag_kit.runner.values import SEARCHING
 
 _NAMES = {*SEARCHING, *(WITHIN[name] for name in SEARCHING if name in WITHIN)}
 """Parameters of notebooks that search by vectors."""
+
+_A_WORKER = 4
+"""Parts per worker: a faster worker does more of them, though each part reads the data again."""
+_WORKERS = 8
+"""Assumed number of workers of a cluster that has none yet."""
 
 
 def parse_part(text: str) -> ShardPart:
@@ -60,6 +68,46 @@ def embed_parameters(file: Path, part: ShardPart, only: Sequence[str]) -> None:
         if told not in seen:
             seen.add(told)
             embed_part(encoder, corpus.documents, corpus.root, part)
+
+
+def embed_on_cluster(file: Path, cluster: str, only: Sequence[str] = ()) -> None:
+    """Embed every corpus that a file's notebooks search by vectors, in parts on the workers of a
+    cluster. Its name is "local:2", or the address of a Dask scheduler.
+
+    The workers share the project folder. A part whose worker dies goes to another one; finished
+    shards are always kept. Prints the status on disk at the end. Raises `VragError` as
+    `embed_parameters`, if a part failed, after all others, and if a vector is missing.
+    """
+    corpora = list(corpora_to_embed(file, only))
+    shards = max(-(-len(corpus.documents) // SHARD) for corpus in corpora)
+    failures: list[str] = []
+    with open_cluster(parse_cluster(cluster, "--cluster")) as pool:
+        count = min(shards, _A_WORKER * (pool.threads().total() or _WORKERS))
+        print(f"{count} parts: handed to {pool.name}", flush=True)
+
+        def embed(number: int) -> None:
+            try:
+                pool.call(embed_parameters, file.absolute(), ShardPart(number, count), only)
+            except VragError as error:
+                failures.append(f"part {number}/{count}: {error}")
+            else:
+                print(f"part {number}/{count} is done", flush=True)
+
+        with ThreadPoolExecutor(count) as threads:
+            try:
+                list(threads.map(embed, range(1, count + 1)))
+            finally:  # also when interrupted
+                threads.shutdown(wait=False, cancel_futures=True)
+                pool.stop()
+    if failures:
+        raise VragError(f"{failures[0]} ({len(failures)} of {count} parts were not made)")
+    status = embedding_status(corpora)
+    print(*status.lines, sep="\n", flush=True)
+    if status.lacking:
+        raise VragError(
+            f"{status.lacking:,} documents have no vector, though all parts are done: see above,"
+            " and run the same command again, which embeds those alone."
+        )
 
 
 class EmbeddingStatus(NamedTuple):

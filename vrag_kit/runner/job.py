@@ -1,4 +1,7 @@
-"""Execution of one notebook by papermill, or of one embedding part, in a separate process."""
+"""Execution of one notebook by papermill in a separate process.
+
+python -m vrag_kit.runner.job NOTEBOOK OUTPUT PARAMETERS
+"""
 
 from __future__ import annotations
 
@@ -9,199 +12,115 @@ import subprocess
 import sys
 import tempfile
 import threading
-import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
-from queue import Empty, SimpleQueue
-from typing import Any, ClassVar, NamedTuple
+from signal import strsignal
+from typing import IO, Any
 
 import psutil
 import yaml
+from filelock import FileLock, Timeout
 
+from vrag_kit.errors import VragError
 from vrag_kit.files import write_file
 from vrag_kit.log import PLACE
-from vrag_kit.runner.failures import oom_kills
-from vrag_kit.runner.locks import run_lock
+from vrag_kit.runner.books import Cell, read_notebook
 from vrag_kit.workspace import project_root
 
-_KERNEL = "Executing notebook with kernel"
-"""Papermill's message when its kernel has started."""
-_NOISE = (
-    "Executing Cell",
-    "Ending Cell",
-    "Input Notebook:",
-    "Working directory:",
-    "Output Notebook:",
-    _KERNEL,
-    "Passed unknown parameter",
-    "[IPKernelApp]",
-    "<",
-)
-_STARTS = 3
-"""Maximum number of starts of a kernel that dies before a cell has run."""
-_DIED_EARLY = "Kernel died before replying"
-"""Papermill's message for such a kernel: often another program took its port first."""
-_FIRST_TO_GO = (
-    "import sys; from vrag_kit.runner.job import papermill_main; papermill_main(sys.argv[1:])"
-)
-
-
-_PATIENCE = 5.0
-"""Seconds in which papermill may shut down its kernel after it is terminated."""
-_GLANCE = 1.0
-"""Seconds between checks whether a process without output has ended."""
-
-
-class JobResult(NamedTuple):
-    """How the execution of a notebook ended."""
-
-    status: int  # papermill's exit status, negative for a signal
-    seconds: float
-    starved: bool  # memory may have been short meanwhile, as far as that can be told
-    stopped: bool  # somebody wanted it to end
-
-
-@dataclass(slots=True)
-class LocalPool:
-    """A pool of papermill processes on this machine, each with its share of the cores."""
-
-    threads: int | None = None  # of each notebook; None: as many as its libraries like
-    root: Path = field(default_factory=project_root)  # the project's folder
-    given: Mapping[str, str] = field(default_factory=lambda: os.environ)  # the environment
-    processes: set[subprocess.Popen[str]] = field(default_factory=set)
-    stopped: bool = False  # nothing that ends now has failed
-
-    begins: ClassVar[str] = "running"
-    """Message for a notebook that starts."""
-
-    def execute(self, notebook: Path, output: Path, parameters: Mapping[str, Any]) -> JobResult:
-        """Execute a notebook by the function `run_notebook`."""
-        began, kills = time.monotonic(), oom_kills()
-        status = run_notebook(notebook, output, parameters, self)
-        starved = kills is None or oom_kills() != kills
-        return JobResult(status, time.monotonic() - began, starved, self.stopped)
-
-    def stop(self) -> None:
-        """End all running processes, including kernels, and wait for them."""
-        self.stopped = True
-        processes = list(self.processes)
-        for process in processes:
-            process.terminate()
-        for process in processes:
-            with suppress(subprocess.TimeoutExpired):
-                process.wait(_PATIENCE)
-            process.kill()  # its kernel ends with it, and does nothing where it has ended
-
-    def environment(self, output: Path) -> dict[str, str]:
-        """Return the environment of a notebook, which keeps the user's own thread settings."""
-        shares = {} if self.threads is None else dict.fromkeys(THREADS, str(self.threads))
-        own = {"PYDEVD_DISABLE_FILE_VALIDATION": "1", PLACE: str(status_file(output).absolute())}
-        return {**shares, **self.given, **own}
-
-
+ADDED = {"injected-parameters", "papermill-error-cell-tag"}
+"""Tags of cells that papermill adds."""
 THREADS = ("OMP_NUM_THREADS", "VECLIB_MAXIMUM_THREADS")
 """Environment variables that limit the threads of numerical libraries."""
 
 
-def run_notebook(
-    notebook: Path, output: Path, parameters: Mapping[str, Any], crew: LocalPool
-) -> int:
-    """Execute a notebook; returns papermill's exit status, as `run_logged`. Raises `VragError` if
-    another process is running the same one.
-    """
-    name = notebook.relative_to(crew.root / "notebooks").with_suffix("").as_posix()
-    given = output.with_suffix(".parameters.yaml")
-    options = ["--no-progress-bar", "--stdout-file", "-", "--stderr-file", "-"]
-    options += ["--cwd", str(crew.root), "--start-timeout", "300"]
-    command = [sys.executable, "-c", _FIRST_TO_GO, str(notebook), str(output), "-f", str(given)]
-    connections = _connections_of(output)
-    with run_lock(output.with_suffix(".lock"), f"run of {name}"):
-        write_file(given, yaml.safe_dump(dict(parameters), sort_keys=False))
-        shutil.rmtree(connections, ignore_errors=True)  # of a run that was killed whole
-        connections.mkdir(mode=0o700)
-        try:
-            return run_logged([*command, *options], name, output, crew)
-        finally:
-            shutil.rmtree(connections, ignore_errors=True)
+@dataclass(slots=True)
+class LocalPool:
+    """Papermill processes on this machine, each with its share of the cores."""
 
+    threads: int | None = None  # of each notebook; None: as many as its libraries like
+    root: Path = field(default_factory=project_root)  # the project's folder
+    environment: Mapping[str, str] = field(default_factory=lambda: os.environ)
+    stopped: bool = False
 
-def run_logged(command: Sequence[str], name: str, output: Path, crew: LocalPool) -> int:
-    """Run a command and log its output; returns its exit status, negative for a signal.
+    def stop(self) -> None:
+        """End all running processes and their kernels, soon."""
+        self.stopped = True
 
-    Each line goes with its time to the log next to `output`, and is printed, except for the
-    traceback of an error. The process belongs to `crew` while it lives; its input is closed when
-    this process ends, for any reason. Afterwards, everything left in the process groups of the
-    command and its kernel is killed. A process that has left these groups lives on.
-    """
-    status_file(output).unlink(missing_ok=True)
-    file = output.with_suffix(".log")
-    with _naming(file), file.open("w", encoding="utf-8", buffering=1) as log:
-        process = subprocess.Popen(
-            command,
-            stdin=subprocess.PIPE,  # nothing is written: it is closed when we end
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
-            encoding="utf-8",
-            errors="replace",
-            cwd=crew.root,
-            env=crew.environment(output),
-            start_new_session=True,
-        )
-        crew.processes.add(process)
-        groups = {process.pid}
-        shown = True
-        try:
-            for line in _lines(process):
-                log.write(f"{datetime.now(UTC):%Y-%m-%d %H:%M:%S}Z {line}")
-                if line.startswith(_KERNEL):
+    def execute(self, notebook: Path, output: Path, parameters: Mapping[str, Any]) -> int:
+        """Execute a notebook; returns papermill's exit status, as `run_logged`. Raises `VragError`
+        if another process is running the same one.
+        """
+        name = notebook.relative_to(self.root / "notebooks").with_suffix("").as_posix()
+        given, connections = output.with_suffix(".parameters.yaml"), _connections(output)
+        command = [sys.executable, "-m", "vrag_kit.runner.job", str(notebook), str(output)]
+        with run_lock(output.with_suffix(".lock"), f"run of {name}"):
+            write_file(given, yaml.safe_dump(dict(parameters), sort_keys=False))
+            shutil.rmtree(connections, ignore_errors=True)  # of a run that was killed
+            connections.mkdir(mode=0o700)
+            try:
+                return self.run_logged([*command, str(given)], name, output)
+            finally:
+                shutil.rmtree(connections, ignore_errors=True)
+
+    def run_logged(self, command: Sequence[str], name: str, output: Path) -> int:
+        """Run a command and log its output; returns its exit status, negative for a signal.
+
+        Each line goes with its time to the log next to `output`, and is printed, except for the
+        traceback of an error. Afterwards, everything left in the process groups of the command and
+        its kernel is killed. Raises `OSError` if the log cannot be written.
+        """
+        status_file(output).unlink(missing_ok=True)
+        shares = {} if self.threads is None else dict.fromkeys(THREADS, str(self.threads))
+        own = {"PYDEVD_DISABLE_FILE_VALIDATION": "1", PLACE: str(status_file(output).absolute())}
+        failures: list[OSError] = []
+        with output.with_suffix(".log").open("w", encoding="utf-8", buffering=1) as log:
+            process = subprocess.Popen(
+                command,
+                stdin=subprocess.PIPE,  # the system closes it when this process ends
+                stdout=subprocess.PIPE,
+                stderr=subprocess.STDOUT,
+                text=True,
+                encoding="utf-8",
+                errors="replace",
+                cwd=self.root,
+                env={**shares, **self.environment, **own},
+                start_new_session=True,
+            )
+            arguments = (process.stdout, log, name, failures)
+            reader = threading.Thread(target=_copy_lines, args=arguments, daemon=True)
+            reader.start()
+            groups = {process.pid}
+            try:
+                while process.poll() is None and not self.stopped and not failures:
                     groups |= _children(process.pid)  # Jupyter gives kernels groups of their own
-                # the failing cell is named at the end; the log has the rest
-                shown = shown and not line.startswith("Traceback")
-                if shown and line.strip() and not line.startswith(_NOISE):
-                    print(f"[{name}] {line.rstrip()}", flush=True)
-            return process.wait()
-        finally:
-            for group in groups:
-                _end_group(group)
-            crew.processes.discard(process)
+                    with suppress(subprocess.TimeoutExpired):
+                        process.wait(0.5)
+            finally:
+                for group in groups | _children(process.pid):
+                    _kill_group(group)
+                reader.join(1)  # a process that has left its group may hold the output open
+        for failure in failures:
+            raise failure
+        return process.wait()
 
 
-@contextmanager
-def _naming(file: Path) -> Iterator[None]:
-    """An error of the disk in the block names a file: of a full one Python names none."""
+def _copy_lines(lines: IO[str], log: IO[str], name: str, failures: list[OSError]) -> None:
+    shown = True
     try:
-        yield
+        for line in lines:
+            log.write(f"{datetime.now(UTC):%Y-%m-%d %H:%M:%S}Z {line}")
+            # the failing cell is named at the end; the log has the rest
+            shown = shown and not line.startswith("Traceback")
+            if shown and line.strip():
+                print(f"[{name}] {line.rstrip()}", flush=True)
     except OSError as error:
-        error.filename = error.filename or str(file)
-        raise
-
-
-def _lines(process: subprocess.Popen[str]) -> Iterator[str]:
-    """The lines that a process prints, until it has ended: what it has started may hold
-    its output open for longer.
-    """
-    lines: SimpleQueue[str] = SimpleQueue()
-
-    def read() -> None:
-        for line in process.stdout or ():
-            lines.put(line)
-        lines.put("")
-
-    threading.Thread(target=read, daemon=True).start()
-    while True:
-        try:
-            line = lines.get(timeout=_GLANCE)
-        except Empty:
-            if process.poll() is None:
-                continue
-            return
-        if not line:
-            return
-        yield line
+        error.filename = log.name  # of a full disk Python names no file
+        failures.append(error)
+    except ValueError:
+        return  # the log is closed: the job has ended
 
 
 def _children(process: int) -> set[int]:
@@ -210,8 +129,7 @@ def _children(process: int) -> set[int]:
     return set()
 
 
-def _end_group(leader: int) -> None:
-    """Kill a process group; nothing where there is none."""
+def _kill_group(leader: int) -> None:
     with suppress(ProcessLookupError, PermissionError):  # the latter where all are dead
         os.killpg(leader, signal.SIGKILL)
 
@@ -221,54 +139,113 @@ def status_file(output: Path) -> Path:
     return output.with_suffix(".tally.jsonl")
 
 
-def _connections_of(output: Path) -> Path:
-    """Where the file lies by which a notebook's kernel is spoken to, which holds a key."""
+def _connections(output: Path) -> Path:
+    """Folder of the file by which a notebook's kernel is reached, which holds a key."""
     return output.with_suffix(".kernel")
 
 
-def papermill_main(arguments: list[str]) -> None:
-    """Run papermill in this process. If memory runs out, the system kills this process or its
-    kernel first: the runner lives on and goes to the next notebook.
-
-    A kernel that dies before it runs a cell is restarted, twice at most. When the runner ends, for
-    any reason, this process and its children end too.
+@contextmanager
+def run_lock(lock: Path, what: str) -> Iterator[None]:
+    """Hold `lock` exclusively within the block. Raises `VragError` if another process holds it, or
+    its folder cannot be written.
     """
-    connections = _connections_of(Path(arguments[1]))
-    exit_with_parent(connections)
+    held = FileLock(lock, timeout=0)
+    try:
+        lock.parent.mkdir(parents=True, exist_ok=True)
+        held.acquire()
+    except Timeout as error:
+        raise VragError(
+            f"{lock.parent}: another `{what}` is at work there. Wait for it, or stop it."
+        ) from error
+    except OSError as error:
+        raise VragError(
+            f"{lock.parent}: cannot be written ({error.strerror}). Free space, or run in a folder"
+            " with write access."
+        ) from error
+    try:
+        yield
+    finally:
+        held.release()
+
+
+def failure_reason(output: Path, status: int) -> str:
+    """Return the failing cell of an executed notebook, or else how papermill ended. A cell is given
+    by its number in the notebook as written, its first line that is no comment, and its error.
+    """
+    log = output.with_suffix(".log")
+    killed = (
+        f"papermill was killed by signal {-status} ({strsignal(-status)})" if status < 0 else ""
+    )
+    try:
+        cells = read_notebook(output).cells
+    except (OSError, ValueError):
+        cells = []  # nothing was written yet, or only half of it
+    index, fault = find_failure(cells)
+    if not fault:
+        return f"{killed or _last_line(log) or f'papermill ended with status {status}'}; see {log}"
+    number = sum(not cell.tags & ADDED for cell in cells[: index + 1])
+    lines = [line for line in cells[index].source.splitlines() if line.strip()]
+    code = [line for line in lines if not line.lstrip().startswith("#")]
+    return f"cell {number} `{(code or lines or [''])[0]}`: {killed or fault}; see {log}"
+
+
+def find_failure(cells: Sequence[Cell]) -> tuple[int, str]:
+    """Return the index of the first cell of an executed notebook that did not succeed, and what
+    went wrong in it; the number of cells and "" when none failed.
+    """
+    for index, cell in enumerate(cells):
+        for result in cell.outputs:
+            if result["output_type"] == "error":
+                return index, f"{result['ename']}: {result['evalue']}"
+        started = cell.cell_type == "code" and cell.metadata.get("papermill", {}).get("start_time")
+        if started and "shell.execute_reply" not in cell.metadata.get("execution", {}):
+            return index, "the kernel died"
+    return len(cells), ""
+
+
+def _last_line(log: Path) -> str:
+    """The end of a log, without its time: the error with which papermill itself ended."""
+    lines = log.read_text(encoding="utf-8").splitlines() if log.is_file() else []
+    return lines[-1].partition("Z ")[2] if lines else ""
+
+
+def main(notebook: str, output: str, parameters: str) -> None:
+    """Run papermill in this process. When the runner ends, for any reason, this process and its
+    kernel end too. A kernel that dies before it runs a cell, as another program took its port, is
+    restarted twice at most.
+    """
+    connections = _connections(Path(output))
+    threading.Thread(target=_end_with_runner, args=(connections,), daemon=True).start()
     tempfile.tempdir = str(connections)  # of this process alone: Jupyter puts the file there
-    # jsonschema imports it if it can, for addresses that notebooks' schema has none of: it
-    # builds a grammar then, which takes as long as all the rest
+    # jsonschema would build a grammar of addresses, which takes as long as all other imports
     sys.modules["rfc3987_syntax"] = None  # type: ignore[assignment]
-    from papermill.cli import papermill as command
+    from papermill import execute_notebook
+    from papermill.iorw import read_yaml_file
+    from tenacity import retry, retry_if_exception_message, stop_after_attempt
 
-    for start in range(1, _STARTS + 1):
-        try:
-            command(arguments)
-            return
-        except RuntimeError as error:
-            if not str(error).startswith(_DIED_EARLY) or start == _STARTS:
-                raise
-            print("its kernel died as it started, before any cell ran: it is started again")
-
-
-def exit_with_parent(leaving: Path | None = None) -> None:
-    """End this process when its standard input is closed, and remove the folder `leaving`. If
-    memory runs out, this process is killed rather than its parent.
-    """
-    threading.Thread(target=_end_with_runner, args=(leaving,), daemon=True).start()
-    with suppress(OSError):  # not Linux, or not allowed: then the system chooses by size alone
-        Path("/proc/self/oom_score_adj").write_text("500", encoding="ascii")
+    died = retry_if_exception_message(match="Kernel died before replying")
+    retry(stop=stop_after_attempt(3), retry=died, reraise=True)(execute_notebook)(
+        notebook,
+        output,
+        read_yaml_file(parameters),
+        progress_bar=False,
+        stdout_file=sys.stdout,
+        stderr_file=sys.stdout,
+        start_timeout=300,
+        cwd=str(Path.cwd()),
+    )
 
 
-def _end_with_runner(leaving: Path | None) -> None:
-    """Wait until the runner closes our standard input, as its end does, and end all."""
+def _end_with_runner(leaving: Path) -> None:
+    """Wait until the runner's end closes our standard input, and end all."""
     with suppress(OSError):
         while os.read(0, 1024):
             pass
-    for child in psutil.Process().children(recursive=True):
-        _end_group(child.pid)
-        with suppress(psutil.Error):
-            child.kill()
-    if leaving:
-        shutil.rmtree(leaving, ignore_errors=True)
+    for child in psutil.Process().children():
+        _kill_group(child.pid)
+    shutil.rmtree(leaving, ignore_errors=True)
     os._exit(1)
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

@@ -7,26 +7,41 @@ runs/visual_rag/demo/visual_rag/02_….json     fingerprint of the run, by which
 
 from __future__ import annotations
 
-import json
+import os
 import time
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from dataclasses import dataclass
-from itertools import chain, count
+from functools import cached_property
+from itertools import chain, groupby
 from pathlib import Path
-from typing import Any, Protocol
+from threading import Lock
+from typing import Any, NamedTuple
+
+import psutil
 
 from vrag_kit.errors import VragError
-from vrag_kit.files import write_file
-from vrag_kit.runner.cluster import Cluster, open_cluster, parse_cluster
-from vrag_kit.runner.elsewhere import DaskPool
-from vrag_kit.runner.failures import failure_reason
-from vrag_kit.runner.job import JobResult, LocalPool
-from vrag_kit.runner.locks import report_disk_full, run_lock
-from vrag_kit.runner.plan import Plan, read_plan, select_notebooks, unknown_data_names
-from vrag_kit.runner.shares import job_limits
-from vrag_kit.runner.tasks import PlannedRun, Task, planned_run
+from vrag_kit.log import failed_calls
+from vrag_kit.processes import available_cores
+from vrag_kit.runner.cluster import DaskPool, open_cluster, parse_cluster
+from vrag_kit.runner.job import LocalPool, failure_reason, run_lock, status_file
+from vrag_kit.runner.params import MODELS, declared_parameters
+from vrag_kit.runner.plan import (
+    Plan,
+    notebook_name,
+    read_plan,
+    select_notebooks,
+    unknown_data_names,
+)
+from vrag_kit.runner.stamp import figure_hashes, is_finished, mark_finished
+from vrag_kit.workspace import path as project_path
+
+KERNEL = 2 * 2**30
+"""Bytes that a notebook needs besides its models' weights; the demo's reach 1.3 GiB."""
+_IN_MEMORY = 2
+"""Bytes of memory per byte of a checkpoint, because half-precision weights are widened."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,12 +54,60 @@ class Outcome:
     detail: str  # figures written, or the failing cell and its error
 
 
+@dataclass(frozen=True)
+class Task:
+    """A notebook to run with the parameters from a parameter file."""
+
+    notebook: Path
+    given: dict[str, Any]
+    folder: Path  # of the parameter file's copies
+
+    @cached_property
+    def settings(self) -> dict[str, Any]:
+        """All parameters of the notebook, given or default."""
+        return {**declared_parameters(self.notebook), **self.given}
+
+    @property
+    def name(self) -> str:
+        """The notebook's folder and file name."""
+        return notebook_name(self.notebook)
+
+    @property
+    def output(self) -> Path:
+        """The path of the executed copy."""
+        return self.folder / f"{self.name}.ipynb"
+
+    def is_finished(self) -> bool:
+        """Return whether the notebook need not run (`stamp.is_finished`)."""
+        return is_finished(self.notebook, self.given, self.settings, self.output)
+
+    def summary(self) -> str:
+        """Describe what a run wrote, and its failed calls."""
+        count = len(figure_hashes(self.notebook, self.settings))
+        folder = self.settings.get("figures_dir", "")
+        return "; ".join([f"{count} files in {folder}", *self.failed_calls()])
+
+    def failed_calls(self) -> list[str]:
+        """Describe the models of which the run has no answer, and the failed verdicts."""
+        lines: list[str] = []
+        for kind, what in (("model", "EVERY ANSWER"), ("judge", "VERDICTS")):
+            calls = failed_calls(status_file(self.output), kind).items()
+            lines += [f"{what} OF {name!r} FAILED, {how}" for name, how in calls]
+        return lines
+
+
+def plan_tasks(plan: Plan) -> list[Task]:
+    """Return the tasks of a plan, in the order of execution."""
+    return [Task(notebook, given, plan.folder) for notebook, given in plan.given.items()]
+
+
 def run_notebooks(
     parameter_files: Sequence[Path],
     *,
     only: Sequence[str] = (),
     jobs: int | None = None,
     cluster: str = "",
+    force: bool = False,
 ) -> list[Outcome]:
     """Run the notebooks of parameter files in order, those of the next file as soon as there is
     room. Only notebooks whose name contains one of `only` (`select_notebooks`) run, or all.
@@ -54,43 +117,31 @@ def run_notebooks(
     notebooks of all files at once; its workers execute `jobs` of them at once, or any number.
     Without it, each file's own cluster is used. A notebook is skipped if it finished before, and
     its copy, the notebook, its parameters, the package, the files its parameters name, and its
-    figures are unchanged. Raises `VragError` before anything runs for an unknown parameter, a value
-    that no notebook could run with (`invalid_parameters`), an unknown notebook, a cluster that does
-    not answer, or a second run of the same parameter file at the same time.
+    figures are unchanged; with `force`, none is. Raises `VragError` before anything runs for an
+    unknown parameter, a value that no notebook could run with (`invalid_parameters`), an unknown
+    notebook, a cluster that does not answer, or a second run of the same parameter file at the same
+    time.
     """
     if jobs is not None and jobs < 1:
         raise VragError(f"--jobs is {jobs}; expected 1 or more.")
     if cluster:
         cluster = parse_cluster(cluster, "--cluster")
     # their data and models are looked at when something is to run
-    plans = [read_plan(file, data=False) for file in parameter_files]
-    works = [planned_run(plan) for plan in select_notebooks(plans, only)]
-    tasks = list(chain.from_iterable(work.tasks for work in works))
-    if all(task.is_finished() for task in tasks):
+    plans = select_notebooks([read_plan(file, data=False) for file in parameter_files], only)
+    tasks = list(chain.from_iterable(map(plan_tasks, plans)))
+    if not force and all(task.is_finished() for task in tasks):
         return list(map(_skipped, tasks))
-    _refuse([work.plan for work in works])
+    _refuse(plans)
     outcomes: list[Outcome] = []
-    for whose, group in _together(works, cluster):
-        if not whose:
-            outcomes += _run_works(group, jobs, None)
-        else:
-            with open_cluster(whose) as opened:
-                outcomes += _run_works(group, jobs, opened)
+    for (name, _), group in groupby(plans, lambda plan: _where(plan, cluster)):
+        outcomes += _run_plans(list(group), jobs, name, force=force)
     return outcomes
 
 
-def _together(works: Sequence[PlannedRun], cluster: str) -> list[tuple[str, list[PlannedRun]]]:
-    """Works in their order, with the name of those who execute them; together those that
-    may run at once.
-    """
-    groups: list[tuple[str, list[PlannedRun]]] = []
-    for work in works:
-        whose = cluster or work.plan.cluster
-        if groups and groups[-1][0] == whose and (whose or work.can_run_beside(groups[-1][1])):
-            groups[-1][1].append(work)
-        else:
-            groups.append((whose, [work]))
-    return groups
+def _where(plan: Plan, cluster: str) -> tuple[str, bool]:
+    """Where a plan runs: plans next to each other that agree may run at the same time."""
+    local = all(all_local(task.settings) for task in plan_tasks(plan))
+    return cluster or plan.cluster, local
 
 
 def _refuse(plans: Sequence[Plan]) -> None:
@@ -105,68 +156,63 @@ def _refuse(plans: Sequence[Plan]) -> None:
         raise VragError("\n".join(refused))
 
 
-def _run_works(
-    works: Sequence[PlannedRun], jobs: int | None, cluster: Cluster | None
+def _run_plans(
+    plans: Sequence[Plan], jobs: int | None, cluster: str, *, force: bool
 ) -> list[Outcome]:
-    tasks: list[Task] = []
-    first = works[0].plan.folder
+    tasks = list(chain.from_iterable(map(plan_tasks, plans)))
     with ExitStack() as stack:
-        for work in works:
-            stack.enter_context(run_lock(work.plan.folder / ".lock", f"vrag run {work.plan.file}"))
-            tasks += work.tasks
-        with report_disk_full(first):
-            if cluster is None:
-                return _run_here(tasks, jobs)
-            return _run_all(tasks, jobs or len(tasks) or 1, DaskPool(cluster))
+        if cluster:
+            pool: LocalPool | DaskPool = stack.enter_context(open_cluster(cluster))
+            jobs = jobs or len(tasks)
+        else:
+            todo = [task.settings for task in tasks if force or not task.is_finished()]
+            limits = job_limits(todo, jobs)
+            if limits.jobs > 1:
+                print(limits, flush=True)
+            pool, jobs = LocalPool(limits.threads), limits.jobs
+        for plan in plans:
+            stack.enter_context(run_lock(plan.folder / ".lock", f"vrag run {plan.file}"))
+        return _run_all(tasks, max(1, jobs), pool, force=force)
 
 
-class _Hands(Protocol):
-    """An executor of notebooks."""
-
-    @property
-    def begins(self) -> str:
-        """Message for a notebook that starts."""
-
-    def execute(self, notebook: Path, output: Path, parameters: Mapping[str, Any]) -> JobResult:
-        """Execute a notebook, and return how that ended."""
-
-    def stop(self) -> None:
-        """End all running work."""
-
-
-def _run_here(tasks: Sequence[Task], jobs: int | None) -> list[Outcome]:
-    todo = [task for task in tasks if not task.is_finished()]
-    share = job_limits([task.settings for task in todo], jobs)
-    if share.jobs > 1:
-        print(share, flush=True)
-    return _run_all(tasks, share.jobs, LocalPool(share.threads))
-
-
-def _run_all(tasks: Sequence[Task], jobs: int, hands: _Hands) -> list[Outcome]:
-    ended = count(1)
+def _run_all(
+    tasks: Sequence[Task], jobs: int, pool: LocalPool | DaskPool, *, force: bool
+) -> list[Outcome]:
+    # a notebook of two parameter files writes the same figures
+    one_at_a_time: defaultdict[Path, Lock] = defaultdict(Lock)
+    finished: list[str] = []
 
     def run(task: Task) -> Outcome:
-        outcome = _tried(task, hands)
-        number = next(ended)
-        if outcome.status != "unchanged":
-            print(f"{number} of {len(tasks)} notebooks finished", flush=True)
+        with one_at_a_time[task.notebook]:
+            if not force and task.is_finished():
+                return _skipped(task)
+            outcome = _run(task, pool)
+        finished.append(outcome.notebook)
+        print(f"{len(finished)} of {len(tasks)} notebooks finished", flush=True)
         return outcome
 
-    with ThreadPoolExecutor(jobs) as pool:
+    with ThreadPoolExecutor(jobs) as threads:
         try:
-            return list(pool.map(run, tasks))
+            return list(threads.map(run, tasks))
         finally:  # also when interrupted: nothing goes on behind the user's back
-            pool.shutdown(wait=False, cancel_futures=True)
-            hands.stop()
+            threads.shutdown(wait=False, cancel_futures=True)
+            pool.stop()
 
 
-def _tried(task: Task, hands: _Hands) -> Outcome:
-    """As `_run`; a disk that takes no more fails this notebook, and not the others, and
-    so do workers that are lost.
-    """
-    began = time.monotonic()
+def _run(task: Task, pool: LocalPool | DaskPool) -> Outcome:
+    """Run a task; a full disk and lost workers fail this notebook, and not the others."""
+    name, began = task.name, time.monotonic()
+    print(f"[{name}] running", flush=True)
+    detail = ""
     try:
-        return _run(task, hands)
+        task.output.parent.mkdir(parents=True, exist_ok=True)
+        for left in (task.output, task.output.with_suffix(".json")):
+            left.unlink(missing_ok=True)
+        if status := pool.execute(task.notebook, task.output, task.given):
+            detail = failure_reason(task.output, status)
+        else:
+            # data are looked at again: the notebook may have generated them
+            mark_finished(task.notebook, task.given, task.settings, task.output)
     except VragError as error:
         detail = str(error)
     except OSError as error:
@@ -174,30 +220,15 @@ def _tried(task: Task, hands: _Hands) -> Outcome:
             f"{error.filename or task.output}: {error.strerror or error}. Free space, and run the"
             " same command again: it goes on where it was."
         )
-    print(f"[{task.name}] FAILED: {detail}", flush=True)
-    return Outcome(task.name, "failed", time.monotonic() - began, detail)
-
-
-def _run(task: Task, hands: _Hands) -> Outcome:
-    name, output = task.name, task.output
-    if task.is_finished():
-        return _skipped(task)
-    output.parent.mkdir(parents=True, exist_ok=True)
-    output.unlink(missing_ok=True)  # what an older run left says nothing about this one
-    task.note.unlink(missing_ok=True)
-    print(f"[{name}] {hands.begins}", flush=True)
-    ended = hands.execute(task.notebook, output, task.given)
-    if ended.stopped:
+    seconds = time.monotonic() - began
+    if pool.stopped:
         print(f"[{name}] stopped", flush=True)
-        return Outcome(name, "stopped", ended.seconds, "")
-    if ended.status:
-        detail = failure_reason(output, ended.status, starved=ended.starved)
+        return Outcome(name, "stopped", seconds, "")
+    if detail:
         print(f"[{name}] FAILED: {detail}", flush=True)
-        return Outcome(name, "failed", ended.seconds, detail)
-    # data are looked at again: the notebook may have drawn them
-    write_file(task.note, json.dumps(task.stamp(), indent=2))
-    print(f"[{name}] done in {ended.seconds:.0f} s", flush=True)
-    return Outcome(name, "done", ended.seconds, task.summary())
+        return Outcome(name, "failed", seconds, detail)
+    print(f"[{name}] done in {seconds:.0f} s", flush=True)
+    return Outcome(name, "done", seconds, task.summary())
 
 
 def _skipped(task: Task) -> Outcome:
@@ -213,3 +244,55 @@ def summary(outcomes: Sequence[Outcome]) -> str:
         time_taken = f"{each.seconds:7.1f} s"
         lines.append(f"{each.notebook:<{width}}  {each.status:<9}  {time_taken}  {each.detail}")
     return "\n".join(lines)
+
+
+class JobLimits(NamedTuple):
+    """Number of notebooks at once, and of threads for each."""
+
+    jobs: int  # notebooks at once
+    threads: int | None  # of each; None: all cores, as its libraries like
+
+    def __str__(self) -> str:
+        return (
+            f"{self.jobs} notebooks at once, threads of each: {self.threads} (`--jobs` changes it)"
+        )
+
+
+def job_limits(settings: Sequence[Mapping[str, Any]], jobs: int | None = None) -> JobLimits:
+    """Return how many notebooks run at once, and the threads of each; `settings` has one item each.
+
+    `jobs` notebooks run at once, never more than there are. None means one per core, within three
+    quarters of the free memory for their models' weights. It means 1 if a model is on another
+    device, on an endpoint, or not local, because its size is unknown.
+    """
+    if jobs is None:
+        free = 0.75 * psutil.virtual_memory().available
+        room = int(free // max(map(_memory, settings), default=KERNEL))
+        jobs = min(available_cores(), room) if all(map(all_local, settings)) else 1
+    jobs = max(1, min(jobs, len(settings)))
+    all_of_them = jobs == 1 and available_cores() == os.cpu_count()
+    return JobLimits(jobs, None if all_of_them else max(1, available_cores() // jobs))
+
+
+def _memory(settings: Mapping[str, Any]) -> int:
+    folders = {project_path(name) for name in _models(settings)}
+    weights = chain.from_iterable(folder.glob("**/*.safetensors") for folder in folders)
+    return KERNEL + _IN_MEMORY * sum(file.stat().st_size for file in weights)
+
+
+def all_local(settings: Mapping[str, Any]) -> bool:
+    """Return whether all models run on the CPU, from local folders."""
+    if settings.get("hardware", {}).get("device", "cpu") != "cpu":
+        return False
+    elsewhere = [name for name in _models(settings) if "@" in name or "/" in name]
+    return all(project_path(name).is_dir() for name in elsewhere)
+
+
+def _models(settings: Mapping[str, Any]) -> list[str]:
+    """The models that parameters name."""
+    names = []
+    for parameter in MODELS:
+        value = settings.get(parameter)
+        for entry in value if isinstance(value, list) else [value]:
+            names.append(entry.get("model") if isinstance(entry, Mapping) else entry)
+    return [name for name in names if isinstance(name, str) and name]

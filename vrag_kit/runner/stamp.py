@@ -1,22 +1,29 @@
-"""Fingerprints of finished runs, by which a rerun detects changes."""
+"""Fingerprints of finished runs, by which a rerun detects changes.
+
+Python code counts by what it means: comments, blank lines, docstrings and asserts change nothing.
+"""
 
 from __future__ import annotations
 
 import hashlib
 import json
 from collections.abc import Mapping
+from contextlib import suppress
 from functools import cache
 from pathlib import Path
+from types import CodeType
 from typing import Any
 
 from vrag_kit.custom import custom_files
+from vrag_kit.files import write_file
 from vrag_kit.runner.books import read_notebook
-from vrag_kit.runner.copies import problems
-from vrag_kit.runner.plan import notebook_name
 from vrag_kit.workspace import path as project_path
+from vrag_kit.workspace import project_root
 
 _PACKAGE = Path(__file__).parents[1]
-_SMALL = 64 * 1024 * 1024
+_NO_CODE = (".pyc", ".part", ".safetensors")
+"""Suffixes of files of the package that its fingerprint leaves out."""
+_LARGE = 64 * 1024 * 1024
 """Larger files, such as WebQA's 51 GB of images, are identified by size and time."""
 
 
@@ -26,11 +33,21 @@ def run_fingerprint(
     """Return hashes of a notebook's code and parameters, of the data that its settings name, and of
     its figures.
     """
+    cells = [(cell.cell_type, cell.source) for cell in read_notebook(notebook).cells]
+    code = json.dumps([cells, parameters, package_hash()], sort_keys=True, default=str)
     return {
-        "code": _code_key(notebook, parameters),
-        "data": _data_key(settings),
+        "code": hashlib.sha256(code.encode()).hexdigest(),
+        "data": _data_fingerprints(settings),
         "figures": figure_hashes(notebook, settings),
     }
+
+
+def mark_finished(
+    notebook: Path, parameters: Mapping[str, Any], settings: Mapping[str, Any], copy: Path
+) -> None:
+    """Write next to `copy`, a notebook's executed copy, the fingerprint of its successful run."""
+    note = run_fingerprint(notebook, parameters, settings) | {"copy": file_fingerprint(copy)}
+    write_file(copy.with_suffix(".json"), json.dumps(note, indent=2))
 
 
 def is_finished(
@@ -39,55 +56,42 @@ def is_finished(
     """Return whether the run that left `copy` succeeded, and nothing has changed, including the
     copy. It is False if failed calls are to be retried.
     """
-    if settings.get("hardware", {}).get("retry_failures") or not copy.is_file():
+    if settings.get("hardware", {}).get("retry_failures"):
         return False
     try:
         note = json.loads(copy.with_suffix(".json").read_text(encoding="utf-8"))
-    except (FileNotFoundError, json.JSONDecodeError):
+        same_copy = note.pop("copy") == file_fingerprint(copy)
+    except (OSError, ValueError, KeyError):
         return False
-    same = note == run_fingerprint(notebook, parameters, settings)
-    return same and not problems(copy, notebook, parameters)
+    return bool(same_copy and note == run_fingerprint(notebook, parameters, settings))
 
 
 def figure_hashes(notebook: Path, settings: Mapping[str, Any]) -> dict[str, str]:
     """Hash every file in the notebook's figure folder that has its number."""
     root = project_path(settings.get("figures_dir", "figures"))
-    folder = (root / notebook_name(notebook)).parent
+    folder = (root / notebook.relative_to(project_root() / "notebooks")).parent
     files = sorted(folder.glob(f"{notebook.stem[:2]}_*"))
     return {file.name: file_fingerprint(file) for file in files if file.is_file()}
 
 
-def _code_key(notebook: Path, parameters: Mapping[str, Any]) -> str:
-    cells = [(cell.cell_type, cell.source) for cell in read_notebook(notebook).cells]
-    all_of_it = [cells, parameters, _kit_key()]
-    return hashlib.sha256(json.dumps(all_of_it, sort_keys=True, default=str).encode()).hexdigest()
-
-
+@cache
 def package_hash() -> str:
-    """Hash the package's files."""
-    digest = hashlib.sha256()
-    for file in sorted(_PACKAGE.rglob("*")):
-        if file.is_file() and file.suffix not in (".pyc", ".part"):
-            digest.update(file.relative_to(_PACKAGE).as_posix().encode() + file.read_bytes())
-    return digest.hexdigest()
+    """Hash the package's files, except its weights; computed once in a process."""
+    files = [file for file in sorted(_PACKAGE.rglob("*.*")) if file.suffix not in _NO_CODE]
+    prints = [(str(file.relative_to(_PACKAGE)), file_fingerprint(file)) for file in files]
+    return hashlib.sha256(json.dumps(prints).encode()).hexdigest()
 
 
-_kit_key = cache(package_hash)
-"""The same, once a process."""
-
-
-def _data_key(settings: Mapping[str, Any]) -> dict[str, str]:
+def _data_fingerprints(settings: Mapping[str, Any]) -> dict[str, str]:
     """What the files and folders that parameters name hold, and the modules with what they
     import of the project's; by convention a name that ends in `_dir` is written, not read.
     """
     keys = {}
     for name, value in settings.items():
-        if name.endswith("_dir"):
-            continue
-        for text in _texts(value):
+        for text in [] if name.endswith("_dir") else _texts(value):
             paths = [path for path in custom_files(text) or [project_path(text)] if path.exists()]
             if text and paths:
-                keys[f"{name}: {text}"] = " ".join(_path_key(path) for path in paths)
+                keys[f"{name}: {text}"] = " ".join(map(_path_fingerprint, paths))
     return keys
 
 
@@ -95,16 +99,14 @@ def _texts(value: object) -> list[str]:
     """The texts in a parameter: itself, or those in its list or mapping."""
     if isinstance(value, str):
         return [value]
-    if isinstance(value, dict):
-        return _texts(list(value.values()))
     texts: list[str] = []
-    if isinstance(value, list):
-        for each in value:
+    if isinstance(value, list | dict):
+        for each in value.values() if isinstance(value, dict) else value:
             texts += _texts(each)
     return texts
 
 
-def _path_key(path: Path) -> str:
+def _path_fingerprint(path: Path) -> str:
     """Of a file its content, of a folder names, sizes and times of its entries: an image
     overwritten in place deeper down goes unnoticed.
     """
@@ -119,8 +121,27 @@ def _path_key(path: Path) -> str:
 
 
 def file_fingerprint(file: Path) -> str:
-    """Return the hash of a file, or the size and time of a large one."""
+    """Return a hash of a file's content, of Python code that of what it means; of a large file its
+    size and time. Raises `OSError` if it cannot be read.
+    """
     state = file.stat()
-    if state.st_size > _SMALL:
+    if state.st_size > _LARGE:
         return f"{state.st_size} bytes of {state.st_mtime_ns}"
-    return hashlib.sha256(file.read_bytes()).hexdigest()
+    content = file.read_bytes()
+    if file.suffix == ".py":
+        with suppress(SyntaxError, ValueError):
+            code = compile(content, "", "exec", dont_inherit=True, optimize=2)
+            content = repr(_meaning(code)).encode()
+    return hashlib.sha256(content).hexdigest()
+
+
+def _meaning(part: object) -> object:
+    """A constant of compiled code without line numbers, and without an order where it has none."""
+    if isinstance(part, frozenset):
+        return sorted(map(repr, part))
+    if not isinstance(part, CodeType):
+        return part
+    signature = (part.co_argcount, part.co_posonlyargcount, part.co_kwonlyargcount, part.co_flags)
+    names = (part.co_names, part.co_varnames, part.co_freevars, part.co_cellvars)
+    constants = list(map(_meaning, part.co_consts))
+    return part.co_code, part.co_exceptiontable, signature, names, constants
