@@ -60,13 +60,10 @@ def run(
     parameters: Parameters,
     only: Only = None,
     jobs: Annotated[
-        int | None,
-        typer.Option(help="notebooks to run at once; by default as many as keep the cores busy"),
+        int | None, typer.Option(help="notebooks at once; by default as keeps the cores busy")
     ] = None,
     cluster: ClusterName = "",
-    force: Annotated[
-        bool, typer.Option("--force", help="also run what is finished and unchanged")
-    ] = False,
+    force: Annotated[bool, typer.Option("--force", help="also run what is unchanged")] = False,
 ) -> None:
     """Run notebooks with papermill. Notebooks that are finished and unchanged are skipped.
     Exits with 1 if one failed.
@@ -84,9 +81,7 @@ def embed(
     parameters: Parameters,
     part: Annotated[str, typer.Option(help="i/n: embed part i of n, for job arrays")] = "",
     only: Only = None,
-    status: Annotated[
-        bool, typer.Option("--status", help="print what is embedded already, and stop")
-    ] = False,
+    status: Annotated[bool, typer.Option("--status", help="only print what is embedded")] = False,
     cluster: ClusterName = "",
 ) -> None:
     """Compute the embeddings that the notebooks need, before they run. Parts may run in parallel,
@@ -112,8 +107,7 @@ def embed(
 def report(
     parameters: Parameters,
     to: Annotated[
-        Path | None,
-        typer.Option(help="the page; by default report.html beside the executed notebooks"),
+        Path | None, typer.Option(help="the page; by default report.html by the copies")
     ] = None,
 ) -> None:
     """Write all tables and figures of the executed notebooks to one HTML page, which opens
@@ -132,25 +126,18 @@ def report(
 
 @app.command()
 def compare(
-    a: Annotated[
-        Path, typer.Argument(help="a `figures_dir` with results, or one *.answers.jsonl.gz in it")
-    ],
+    a: Annotated[Path, typer.Argument(help="a `figures_dir`, or one *.answers.jsonl.gz in it")],
     b: Annotated[
-        Path | None,
-        typer.Argument(help="the other one; by default A, to compare two of its settings"),
+        Path | None, typer.Argument(help="the other; by default A, to compare two settings")
     ] = None,
     choose_a: Annotated[
-        list[str] | None,
-        typer.Option("--a", help="a selection of A: column=value, as in model=mine; repeatable"),
+        list[str] | None, typer.Option("--a", help="select in A: column=value; repeatable")
     ] = None,
-    choose_b: Annotated[list[str] | None, typer.Option("--b", help="a selection of B")] = None,
-    only: Annotated[
-        str, typer.Option(help="only experiments whose name contains this, such as visual_rag/03")
-    ] = "",
-    to: Annotated[
-        Path | None,
-        typer.Option(help="the folder of the page and its tables; by default in runs/compare"),
+    choose_b: Annotated[
+        list[str] | None, typer.Option("--b", help="select in B: column=value; repeatable")
     ] = None,
+    only: Annotated[str, typer.Option(help="only experiments whose name contains this")] = "",
+    to: Annotated[Path | None, typer.Option(help="folder of the page and its tables")] = None,
 ) -> None:
     """Compare two runs, or two settings of one: paired differences with intervals, the smallest
     detectable difference, and each changed answer with its prompt's images.
@@ -172,14 +159,11 @@ def compare(
 
 @app.command()
 def metrics(
-    qrels: Annotated[Path, typer.Argument(help="TREC relevance labels: query_id 0 doc_id label")],
-    run_file: Annotated[
-        Path, typer.Argument(metavar="RUN", help="TREC run: query_id Q0 doc_id rank score tag")
-    ],
+    qrels: Annotated[Path, typer.Argument(help="TREC relevance labels (qrels)")],
+    run_file: Annotated[Path, typer.Argument(metavar="RUN", help="TREC run file")],
     as_json: Annotated[bool, typer.Option("--json", help="print a JSON list of rows")] = False,
     metric: Annotated[
-        list[str] | None,
-        typer.Option(help="a custom metric in addition, as in my_metrics:rbp; repeatable"),
+        list[str] | None, typer.Option(help="also a custom metric, my_metrics:rbp; repeatable")
     ] = None,
 ) -> None:
     """Print retrieval metrics of a TREC run: metric, k, value in [0, 1] (hit_count: images), n."""
@@ -191,26 +175,15 @@ def metrics(
 @app.command()
 def claims(
     file: Annotated[Path, typer.Argument(help="RAGChecker's JSON: its input or its output")],
-    as_json: Annotated[
-        bool, typer.Option("--json", help="print one JSON object: answers, ragchecker, rows")
-    ] = False,
-    to: Annotated[
-        Path | None,
-        typer.Option(help="a JSON file for the claims, labels and RAGChecker's metrics"),
-    ] = None,
-    extractor: Annotated[
-        str, typer.Option(help="the model that extracts claims, if the file has none")
-    ] = "",
-    checker: Annotated[
-        str, typer.Option(help="the model that checks claims; by default the extractor")
-    ] = "",
-    answers_dir: Annotated[
-        Path, typer.Option(help="the folder of the store of the models' replies")
-    ] = Path("runs/answers"),
+    as_json: Annotated[bool, typer.Option("--json", help="print one JSON object")] = False,
+    to: Annotated[Path | None, typer.Option(help="also write the file with all metrics")] = None,
+    extractor: Annotated[str, typer.Option(help="model that extracts missing claims")] = "",
+    checker: Annotated[str, typer.Option(help="model that checks claims")] = "",
+    answers_dir: Annotated[Path, typer.Option(help="folder of the answer store")] = Path(
+        "runs/answers"
+    ),
     device: Annotated[str, typer.Option(help="the device of local models")] = "cpu",
-    only_forecast: Annotated[
-        bool, typer.Option("--forecast", help="count the calls, and call no model")
-    ] = False,
+    only_forecast: Annotated[bool, typer.Option("--forecast", help="only count the calls")] = False,
 ) -> None:
     """Print claim diagnostics of RAGChecker's files: RAGChecker's metrics, and MM-RAGChecker's by
     modality, from the same verdicts. A file without claims needs --extractor.
@@ -235,10 +208,7 @@ def draw(
     edition: Annotated[
         str,
         typer.Argument(
-            help=(
-                "field-guide, field-guide-mrag-bench, field-guide-crag-mm or"
-                " field-guide-mrag-suite; each also as -small"
-            )
+            help="field-guide, field-guide-mrag-bench, -crag-mm or -mrag-suite; also with -small"
         ),
     ],
     folder: Annotated[Path, typer.Argument(help="the folder to write it to")],
@@ -253,12 +223,8 @@ def draw(
 
 @fetch.command("visual-rag")
 def fetch_images(
-    annotations: Annotated[
-        Path, typer.Option(help="the annotation file (JSON Lines), which names the images")
-    ],
-    archive: Annotated[
-        str, typer.Option(help="the .tar.gz archive of all images: a file, or an http(s) URL")
-    ],
+    annotations: Annotated[Path, typer.Option(help="annotation file (JSON Lines)")],
+    archive: Annotated[str, typer.Option(help=".tar.gz archive of all images: file or URL")],
     to: Folder,
 ) -> None:
     """Extract the images that the annotations name from an archive, which is read as a stream.
@@ -280,12 +246,9 @@ def fetch_images(
 def fetch_mrag_bench(
     to: Folder,
     rows: Annotated[
-        str, typer.Option(help="the data set on the hub, OWNER/NAME@REVISION; '' for none")
+        str, typer.Option(help="OWNER/NAME@REVISION on the hub, or ''")
     ] = "uclanlp/MRAG-Bench@43620fd",
-    corpus: Annotated[
-        str,
-        typer.Option(help="the archive of the corpus (.zip, .tar.gz, .tar): a file, or a URL"),
-    ] = "",
+    corpus: Annotated[str, typer.Option(help="archive of the corpus: a file, or a URL")] = "",
 ) -> None:
     """Fetch MRAG-Bench's rows from the hub, extract its corpus from an archive, and match the
     rows' images to the corpus. Run it again to resume.
@@ -309,31 +272,19 @@ def fetch_crag_mm(
     single: Annotated[
         str,
         typer.Option(
-            help=(
-                "the single-turn data: OWNER/NAME@REVISION on the hub; or, downloaded by"
-                " hand, a folder or an archive (.zip, .tar.gz, .tar); '' for none"
-            )
+            help="OWNER/NAME@REVISION on the hub, a folder, an archive (.zip, .tar.gz, .tar), or ''"
         ),
     ] = "crag-mm-2025/crag-mm-single-turn-public@v0.1.2",
     multi: Annotated[
         str, typer.Option(help="the multi-turn data, likewise")
     ] = "crag-mm-2025/crag-mm-multi-turn-public@v0.1.2",
-    split: Annotated[str, typer.Option(help="validation or public_test; both unless given")] = "",
+    split: Annotated[str, typer.Option(help="validation or public_test; else both")] = "",
     diagnostic: Annotated[
-        str,
-        typer.Option(
-            help="the diagnostic labels: McGill-NLP/crag-mm-diagnostic, or a folder with them"
-        ),
+        str, typer.Option(help="McGill-NLP/crag-mm-diagnostic, or a folder")
     ] = "",
-    agent: Annotated[
-        str, typer.Option(help="the User-Agent header for the servers of the images")
-    ] = "",
+    agent: Annotated[str, typer.Option(help="User-Agent header for image servers")] = "",
     allow_private: Annotated[
-        bool,
-        typer.Option(
-            "--allow-private",
-            help="also fetch images from this machine and the local network, such as a mirror",
-        ),
+        bool, typer.Option("--allow-private", help="also fetch images from the local network")
     ] = False,
 ) -> None:
     """Fetch CRAG-MM's rows and the images at their URLs. Run it again to resume.
@@ -359,8 +310,7 @@ def fetch_crag_mm(
 def fetch_suite(
     to: Folder,
     only: Annotated[
-        list[str] | None,
-        typer.Option(help="only this data set, such as visrag-plot; repeatable"),
+        list[str] | None, typer.Option(help="a data set, such as visrag-plot; repeatable")
     ] = None,
 ) -> None:
     """Fetch MRAG-Suite's data from the hub: VisRAG's four page data sets, Chart-MRAG and
@@ -375,13 +325,9 @@ def fetch_suite(
 @answers.command()
 def merge(
     stores: Stores,
-    to: Annotated[Path, typer.Option(help="the store to merge them into; created if necessary")],
+    to: Annotated[Path, typer.Option(help="the store to merge them into")],
     keep_first: Annotated[
-        bool,
-        typer.Option(
-            "--keep-first",
-            help="where stores hold different answers under one key, keep the older",
-        ),
+        bool, typer.Option("--keep-first", help="of different answers keep the older")
     ] = False,
     csv: Annotated[Path | None, typer.Option(help="a CSV file for all answers that differ")] = None,
 ) -> None:
@@ -399,7 +345,7 @@ def merge(
 @answers.command()
 def export(
     stores: Stores,
-    to: Annotated[Path, typer.Option(help="the table to write, with the suffix .parquet or .csv")],
+    to: Annotated[Path, typer.Option(help="a table, .parquet or .csv")],
 ) -> None:
     """Write all answers of some stores as a table: a row an answer, with its store and prompt."""
     import pandas as pd

@@ -109,15 +109,9 @@ def _on_worker(root: Path, package: str, work: Callable[..., Any], *arguments: o
     """On a worker, run a function in the project's folder; a `VragError` is returned, as a raised
     one would be retried.
     """
-    here = platform.node()
-    if not root.is_dir():
-        return VragError(
-            f"the worker on {here} does not see the project's folder {root}. All machines need it"
-            " under the same path, on a disk that they share."
-        )
     if package_hash() != package:
         return VragError(
-            f"the worker on {here} has another version of vrag_kit than the runner. Start it in"
+            f"the worker on {platform.node()} has another version of vrag_kit. Start it in"
             " the environment of the runner."
         )
     os.chdir(root)
