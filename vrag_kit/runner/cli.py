@@ -235,7 +235,8 @@ def fetch_images(
     fetched = fetch_visual_rag(annotations, archive, to)
     print(fetched)
     if fetched.complete:
-        print(f"{to} is complete{', as far as names and sizes tell' if fetched.by_size else ''}")
+        how_known = ", as far as names and sizes tell" if fetched.by_size else ""
+        print(f"{to} is complete{how_known}")
     else:
         missing = to / "missing.txt"
         print(f"{to} is not complete; {missing} lists all that are missing or damaged")
