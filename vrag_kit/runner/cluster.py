@@ -16,7 +16,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import CancelledError
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -27,7 +27,7 @@ from vrag_kit.runner.stamp import package_hash
 from vrag_kit.workspace import project_root
 
 if TYPE_CHECKING:
-    from distributed import Client
+    from distributed import Client, Future
 
 CLUSTER = "cluster"
 """Reserved key of a parameter file that names a cluster."""
@@ -61,6 +61,7 @@ class DaskPool:
     client: Client
     name: str
     stopped: bool = False
+    futures: list[Future[Any]] = field(default_factory=list)
 
     def threads(self) -> Counter[str]:
         """Return the number of parallel tasks of each machine that has joined."""
@@ -72,7 +73,7 @@ class DaskPool:
     def stop(self) -> None:
         """Give up all submitted work: `call` raises for it."""
         self.stopped = True
-        self.client.close()
+        self.client.cancel(self.futures)
 
     def execute(self, notebook: Path, output: Path, parameters: Mapping[str, Any]) -> int:
         """Execute a notebook on a worker; returns papermill's exit status. Raises as `call`."""
@@ -89,6 +90,7 @@ class DaskPool:
         where = (project_root(), package_hash())
         try:
             future = self.client.submit(_on_worker, *where, work, *arguments, retries=2, pure=False)
+            self.futures.append(future)
             result = future.result()
         except CancelledError as error:
             raise VragError(

@@ -114,7 +114,7 @@ def _copy_lines(lines: IO[str], log: IO[str], name: str, failures: list[OSError]
             log.write(f"{datetime.now(UTC):%Y-%m-%d %H:%M:%S}Z {line}")
             # the failing cell is named at the end; the log has the rest
             shown = shown and not line.startswith("Traceback")
-            if shown and line.strip():
+            if shown and line.strip() and not line.startswith("[IPKernelApp]"):
                 print(f"[{name}] {line.rstrip()}", flush=True)
     except OSError as error:
         error.filename = log.name  # of a full disk Python names no file
