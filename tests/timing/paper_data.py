@@ -30,8 +30,8 @@ from vrag_kit.synthetic.parquet import (
     NUMBER,
     TEXT,
     TEXTS,
-    ClassLabels,
-    arrow_schema,
+    arrow_table,
+    class_labels,
     image_cell,
     parquet_bytes,
 )
@@ -152,7 +152,7 @@ def crag_mm(folder: Path, turns: list[int]) -> str:
             "answers": {"interaction_id": names, "ans_full": [words(10)] * count},
         }
         rows.append(row)
-    labels = {column: ClassLabels(names) for column, names in numbering.items()}
+    labels = {column: class_labels(names) for column, names in numbering.items()}
     columns = {
         "session_id": TEXT,
         "image": IMAGE,
@@ -254,10 +254,9 @@ def _charts(name: str, folder: Path, questions: int) -> dict[str, str]:
         }
         rows.append(row)
     columns = dict.fromkeys(rows[0], TEXT) | {"gt_chart": IMAGES}
-    schema, _ = arrow_schema(columns)
-    file = io.BytesIO()
-    with pa.ipc.new_stream(file, schema) as stream:
-        stream.write_table(pa.Table.from_pylist(rows, schema=schema))
+    table, file = arrow_table(columns, rows), io.BytesIO()
+    with pa.ipc.new_stream(file, table.schema) as stream:
+        stream.write_table(table)
     write_file(folder / "rows" / "data-00000-of-00001.arrow", file.getvalue())
     sentences = [
         json.dumps({"id": f"paragraph_{number:05}_01_01", "text": words(SNIPPET, number)})

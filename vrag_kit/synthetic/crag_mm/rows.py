@@ -22,8 +22,7 @@ from vrag_kit.synthetic.parquet import (
     IMAGE,
     TEXT,
     TEXTS,
-    ClassLabels,
-    Columns,
+    class_labels,
     image_cell,
     parquet_bytes,
 )
@@ -145,8 +144,8 @@ def _row(session: Session, image: SessionImage, kind: str) -> Json:
 
 def _parquet(rows: list[Json], kind: str) -> bytes:
     """The bytes of a Parquet file, which `datasets` reads with its labels."""
-    labels = {column: ClassLabels(names) for column, names in LABELS[kind].items()}
-    columns: Columns = {
+    labels = {column: class_labels(names) for column, names in LABELS[kind].items()}
+    columns = {
         "session_id": TEXT,
         "image": IMAGE,
         "image_url": TEXT,

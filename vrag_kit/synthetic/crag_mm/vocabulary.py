@@ -8,11 +8,9 @@ from typing import TypeVar
 
 import numpy as np
 
+from vrag_kit.synthetic.world.traits import words
+
 T = TypeVar("T")
-
-
-def _words(text: str) -> tuple[str, ...]:
-    return tuple(text.split())
 
 
 def _joined(stems: str, endings: str) -> tuple[str, ...]:
@@ -33,35 +31,35 @@ EPITHETS = _joined(
 )
 """240 words a name ends with."""
 FAMILIES = _joined("Alv Bask Carn Dryn Evor Fusk Glan Hyrn", "idae aceae oidea")
-DESCRIBERS = _words("""
+DESCRIBERS = words("""
     Abbot Barlow Carver Dalton Easton Fuller Garner Harlow Irving Jarvis Keller Lawson
     Mercer Norris Osborn Parker Quincy Rowley Sawyer Tanner Upton Vaughn Warner Yardley
     Alcott Bishop Conway Draper Ellis Forbes Gibson Hewitt Ingram Jordan Kendal Lambert
     Milton Nelson Oakley Porter Ramsey Sutton Thorne Ulmer Vernon Weston Yates Zeller
 """)
-REGIONS = _words("""
+REGIONS = words("""
     Norland Ostmark Westfold Sudmoor Highvale Lowfen Eastreach Farholm Greydale Ironhill
     Kingsmere Longshore Millwood Newmarch Oldforest Pinecoast Redcliff Silverlake
     Stonefield Thornwick Underhill Whitewater Windmark Yellowplain
 """)
-CAPITALS = _words("""
+CAPITALS = words("""
     Asten Borva Celdin Dorpat Elmar Fosk Grevin Hadra Istrel Jorvik Kalden Lorne Mirov
     Nesta Orlin Pelgo Quarn Rostel Selva Tarbor Umbra Velden Warsk Zemla
 """)
-MONTHS = _words("""
+MONTHS = words("""
     January February March April May June July August September October November
     December
 """)
-GROUNDS = _words("""
+GROUNDS = words("""
     moss bark sand gravel reeds clover ferns heather lichen nettles thistles brambles
     clay driftwood hay ivy kelp leaves limestone mud peat pebbles roots straw
 """)
 """What one finds it on."""
-EATERS = _words("""
+EATERS = words("""
     ants bats beetles boars cats crabs crows deer ducks foxes frogs geese goats hares
     herons mice newts otters owls rats shrews slugs snails wasps
 """)
-SMELLS = _words("""
+SMELLS = words("""
     almonds apples butter camphor cedar cherries cinnamon coffee garlic ginger grass
     honey lemons mint musk nutmeg onions oranges pepper resin roses smoke tar vanilla
 """)
@@ -71,9 +69,9 @@ LENGTHS = range(12, 100)
 """Millimetres."""
 
 
-def join_words(words: Sequence[str]) -> str:
-    """The words as a list in a sentence: "April, May and June"; one or more."""
-    *first, last = words
+def join_words(values: Sequence[str]) -> str:
+    """Values as a list in a sentence: "April, May and June"; one or more."""
+    *first, last = values
     return f"{', '.join(first)} and {last}" if first else last
 
 

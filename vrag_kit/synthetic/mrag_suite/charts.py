@@ -19,7 +19,7 @@ from vrag_kit.synthetic.mrag_suite.pages import (
     write_page_texts,
 )
 from vrag_kit.synthetic.mrag_suite.species import LOOK, MAIN, SECOND, SpeciesFacts, describe_part
-from vrag_kit.synthetic.parquet import IMAGES, TEXT, TEXTS, arrow_schema
+from vrag_kit.synthetic.parquet import IMAGES, TEXT, TEXTS, arrow_table
 from vrag_kit.synthetic.visual_rag.questions import make_question
 from vrag_kit.types import Json
 
@@ -152,12 +152,11 @@ def _save(rows: Sequence[Json], folder: Path) -> None:
     """Write the files of `save_to_disk`, with the same bytes every time."""
     import pyarrow as pa  # heavy
 
-    schema, features = arrow_schema(_COLUMNS)
-    file = io.BytesIO()
-    with pa.ipc.new_stream(file, schema) as stream:
-        stream.write_table(pa.Table.from_pylist(list(rows), schema=schema))
+    table, file = arrow_table(_COLUMNS, rows), io.BytesIO()
+    with pa.ipc.new_stream(file, table.schema) as stream:
+        stream.write_table(table)
     write_file(folder / _DATA, file.getvalue())
-    info = {"citation": "", "description": "", "features": features, "homepage": "", "license": ""}
+    info = {"citation": "", "description": "", "features": _COLUMNS, "homepage": "", "license": ""}
     write_file(folder / "dataset_info.json", json.dumps(info, indent=2))
     state: Json = {
         "_data_files": [{"filename": _DATA}],

@@ -16,6 +16,7 @@ from __future__ import annotations
 import base64
 import hashlib
 import json
+import re
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeVar
@@ -52,29 +53,12 @@ VIEWS = {  # pose → what a caption says of it
     "display": "displaying",
     "below": "seen from below",
 }
-_PLACES = (
-    "Alderwick",
-    "Brackenhope",
-    "Cold Harbor",
-    "Dunmere",
-    "Eastfold",
-    "Farrowdale",
-    "Gorsey Bank",
-    "Hartsease",
-    "Inverlyn",
-    "Kestrel Point",
-    "Lower Sedgeby",
-    "Millstone Edge",
-    "Nettlebeck",
-    "Oxley Reserve",
-    "Pennycross",
-    "Quillan Valley",
-    "Rushford",
-    "Sallow Creek",
-    "Thornbury Down",
-    "Upper Tarn",
-    "Wickham Ponds",
-    "Yarrow Island",
+_PLACES = re.split(
+    ", ",
+    "Alderwick, Brackenhope, Cold Harbor, Dunmere, Eastfold, Farrowdale, Gorsey Bank, "
+    "Hartsease, Inverlyn, Kestrel Point, Lower Sedgeby, Millstone Edge, Nettlebeck, Oxley "
+    "Reserve, Pennycross, Quillan Valley, Rushford, Sallow Creek, Thornbury Down, Upper Tarn, "
+    "Wickham Ponds, Yarrow Island",
 )
 _TITLES = (
     "{common} {number}",

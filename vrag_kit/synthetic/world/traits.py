@@ -11,6 +11,12 @@ import numpy as np
 
 from vrag_kit.synthetic.world.shapes import Color, Points, Shape, darker, ellipse, shrink_toward
 
+
+def words(text: str) -> tuple[str, ...]:
+    """Return the words of a text, which white space separates."""
+    return tuple(text.split())
+
+
 COLORS: dict[str, Color] = {
     "red": (196, 40, 38),
     "orange": (236, 132, 28),
@@ -48,54 +54,11 @@ COLOR_WORDS = {
     "gray": "Ashen",
 }
 PATTERN_WORDS = {"plain": "", "spotted": "Freckled ", "banded": "Girdled ", "bordered": "Hemmed "}
-_PLACES = (
-    "Fen",
-    "Heath",
-    "Lantern",
-    "Willow",
-    "Marsh",
-    "Tansy",
-    "Hollow",
-    "Ridge",
-    "Dune",
-    "Harbor",
-    "Orchard",
-    "Cinder",
-    "Juniper",
-    "Quarry",
-    "Brook",
-    "Saltmarsh",
-    "Thistle",
-    "Meadow",
-    "Canyon",
-    "Alder",
-    "Ember",
-    "Frost",
-    "Sedge",
-    "Copper",
-)
-_SYLLABLES = (
-    "ta",
-    "ve",
-    "lo",
-    "ri",
-    "na",
-    "pe",
-    "mo",
-    "su",
-    "ka",
-    "li",
-    "do",
-    "fe",
-    "ra",
-    "nu",
-    "vi",
-    "sa",
-    "cor",
-    "mel",
-    "tan",
-    "bri",
-)
+_PLACES = words("""
+    Fen Heath Lantern Willow Marsh Tansy Hollow Ridge Dune Harbor Orchard Cinder Juniper
+    Quarry Brook Saltmarsh Thistle Meadow Canyon Alder Ember Frost Sedge Copper
+""")
+_SYLLABLES = words("ta ve lo ri na pe mo su ka li do fe ra nu vi sa cor mel tan bri")
 _GENUS_ENDS = ("lia", "rus", "mys", "thea", "ssa", "nia", "pora", "dus", "stes", "phora")
 _EPITHET_ENDS = ("ensis", "ata", "ella", "osa", "ula", "ina", "aria", "ica", "ifera", "oides")
 

@@ -2,10 +2,146 @@
 
 from __future__ import annotations
 
-from vrag_kit.synthetic.world.organisms import bird, fish, flower, lizard, moth, mushroom
-from vrag_kit.synthetic.world.organisms.kind import HiddenPart, OrganismKind
+from collections.abc import Callable
+from dataclasses import dataclass
 
-KINDS: dict[str, OrganismKind] = {
-    kind.name: kind
-    for kind in (moth.KIND, bird.KIND, flower.KIND, mushroom.KIND, fish.KIND, lizard.KIND)
-}
+import numpy as np
+
+from vrag_kit.synthetic.world.organisms import bird, fish, flower, lizard, moth, mushroom
+from vrag_kit.synthetic.world.shapes import Shape
+from vrag_kit.synthetic.world.traits import Species
+
+
+@dataclass(frozen=True, slots=True)
+class HiddenPart:
+    """A body part that only one rare pose shows."""
+
+    name: str  # "hindwings": appears in questions and in the part map
+    pose: str  # the pose that shows it
+    hint: str  # the relative clause that ends a question: why one rarely sees it
+
+    @property
+    def plural(self) -> bool:
+        """Whether its name is a plural, by its last letter."""
+        return self.name.endswith("s")
+
+
+@dataclass(frozen=True, slots=True)
+class OrganismKind:
+    """One kind of organism."""
+
+    name: str  # "moth"
+    noun: str  # last word of its common names
+    lineage: tuple[str, ...]  # kingdom, phylum, class, order, family: as its folders begin
+    scene: str  # a key of views.SCENES: where it lives
+    resting: tuple[str, ...]  # poses that show no hidden part
+    hidden: tuple[HiddenPart, HiddenPart]
+    turn: float  # largest rotation in a view, radians
+    draw: Callable[[Species, str, float], list[Shape]]
+    """(species, pose, openness in [0, 1]) → shapes from back to front, spanning about 1
+    around (0, 0).
+    """
+
+
+_KINDS = (
+    OrganismKind(
+        name="moth",
+        noun="Moth",
+        lineage=("Animalia", "Arthropoda", "Insecta", "Lepidoptera", "Lanternidae"),
+        scene="foliage",
+        resting=("rest",),
+        hidden=(
+            HiddenPart("hindwings", "spread", "which are usually covered by the forewings"),
+            HiddenPart(
+                "undersides of the wings",
+                "upright",
+                "which show only when the wings are closed over the back",
+            ),
+        ),
+        turn=np.pi,
+        draw=moth.draw,
+    ),
+    OrganismKind(
+        name="bird",
+        noun="Warbler",
+        lineage=("Animalia", "Chordata", "Aves", "Passeriformes", "Fenlarkidae"),
+        scene="sky",
+        resting=("perched",),
+        hidden=(
+            HiddenPart(
+                "inside of the bill", "gaping", "which shows only when the bill is wide open"
+            ),
+            HiddenPart(
+                "undersides of the wings",
+                "wings raised",
+                "which are hidden while the wings are folded",
+            ),
+        ),
+        turn=0.35,
+        draw=bird.draw,
+    ),
+    OrganismKind(
+        name="flower",
+        noun="Bellflower",
+        lineage=("Plantae", "Tracheophyta", "Magnoliopsida", "Asterales", "Lanternaceae"),
+        scene="meadow",
+        resting=("side",),
+        hidden=(
+            HiddenPart(
+                "stamen tips", "facing", "which are enclosed by the petals until the flower opens"
+            ),
+            HiddenPart(
+                "undersides of the leaves",
+                "windblown",
+                "which show only when the wind turns the leaves",
+            ),
+        ),
+        turn=0.5,
+        draw=flower.draw,
+    ),
+    OrganismKind(
+        name="mushroom",
+        noun="Bonnet",
+        lineage=("Fungi", "Basidiomycota", "Agaricomycetes", "Agaricales", "Emberellaceae"),
+        scene="forest",
+        resting=("side",),
+        hidden=(
+            HiddenPart("gills", "from below", "which are hidden beneath the cap"),
+            HiddenPart("flesh", "cut", "which shows only when the cap is cut open"),
+        ),
+        turn=0.4,
+        draw=mushroom.draw,
+    ),
+    OrganismKind(
+        name="fish",
+        noun="Wrasse",
+        lineage=("Animalia", "Chordata", "Actinopterygii", "Perciformes", "Brooklinidae"),
+        scene="water",
+        resting=("side",),
+        hidden=(
+            HiddenPart("dorsal fin", "fin raised", "which is folded down most of the time"),
+            HiddenPart(
+                "inside of the mouth", "mouth open", "which shows only when the mouth is wide open"
+            ),
+        ),
+        turn=0.5,
+        draw=fish.draw,
+    ),
+    OrganismKind(
+        name="lizard",
+        noun="Anole",
+        lineage=("Animalia", "Chordata", "Reptilia", "Squamata", "Cinderidae"),
+        scene="rock",
+        resting=(
+            "side",
+            "above",
+        ),
+        hidden=(
+            HiddenPart("throat fan", "display", "which is folded away except in display"),
+            HiddenPart("belly", "below", "which can be seen only from below"),
+        ),
+        turn=np.pi / 4,
+        draw=lizard.draw,
+    ),
+)
+KINDS: dict[str, OrganismKind] = {kind.name: kind for kind in _KINDS}

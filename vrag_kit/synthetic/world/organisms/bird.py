@@ -6,7 +6,6 @@ from __future__ import annotations
 
 import numpy as np
 
-from vrag_kit.synthetic.world.organisms.kind import HiddenPart, OrganismKind
 from vrag_kit.synthetic.world.shapes import Shape, darker, ellipse, lighter, shaded, smooth
 from vrag_kit.synthetic.world.traits import COLORS, Species, draw_pattern
 
@@ -74,27 +73,3 @@ def draw(species: Species, pose: str, openness: float) -> list[Shape]:
     wing = _raised_wing(species, openness) if raised else _folded_wing(species)
     trunk = [Shape(tail, darker(coat, 0.6)), *_legs(), *shaded(body, lighter(coat, 0.45))]
     return [*trunk, *bill, *head, eye, glint, *wing]
-
-
-_INSIDE_BILL = HiddenPart(
-    name="inside of the bill",
-    pose="gaping",
-    plural=False,
-    hint="which shows only when the bill is wide open",
-)
-_UNDERSIDES_WINGS = HiddenPart(
-    name="undersides of the wings",
-    pose="wings raised",
-    plural=True,
-    hint="which are hidden while the wings are folded",
-)
-KIND = OrganismKind(
-    name="bird",
-    noun="Warbler",
-    lineage=("Animalia", "Chordata", "Aves", "Passeriformes", "Fenlarkidae"),
-    scene="sky",
-    resting=("perched",),
-    hidden=(_INSIDE_BILL, _UNDERSIDES_WINGS),
-    turn=0.35,
-    draw=draw,
-)

@@ -6,7 +6,6 @@ from __future__ import annotations
 
 import numpy as np
 
-from vrag_kit.synthetic.world.organisms.kind import HiddenPart, OrganismKind
 from vrag_kit.synthetic.world.shapes import Shape, darker, ellipse, smooth
 from vrag_kit.synthetic.world.traits import COLORS, Species, draw_pattern
 
@@ -74,27 +73,3 @@ def draw(species: Species, pose: str, openness: float) -> list[Shape]:
         *_mouth(species, openness if pose == "mouth open" else 0.0),
         *eye,
     ]
-
-
-_DORSAL_FIN = HiddenPart(
-    name="dorsal fin",
-    pose="fin raised",
-    plural=False,
-    hint="which is folded down most of the time",
-)
-_INSIDE_MOUTH = HiddenPart(
-    name="inside of the mouth",
-    pose="mouth open",
-    plural=False,
-    hint="which shows only when the mouth is wide open",
-)
-KIND = OrganismKind(
-    name="fish",
-    noun="Wrasse",
-    lineage=("Animalia", "Chordata", "Actinopterygii", "Perciformes", "Brooklinidae"),
-    scene="water",
-    resting=("side",),
-    hidden=(_DORSAL_FIN, _INSIDE_MOUTH),
-    turn=0.5,
-    draw=draw,
-)

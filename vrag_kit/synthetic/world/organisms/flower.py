@@ -6,7 +6,6 @@ from __future__ import annotations
 
 import numpy as np
 
-from vrag_kit.synthetic.world.organisms.kind import HiddenPart, OrganismKind
 from vrag_kit.synthetic.world.shapes import Shape, darker, ellipse, shaded, smooth
 from vrag_kit.synthetic.world.traits import Species, draw_pattern
 
@@ -82,27 +81,3 @@ def draw(species: Species, pose: str, openness: float) -> list[Shape]:
     leaves = _leaves(species, openness if pose == "windblown" else 0.0)
     head = _open(species, openness) if pose == "facing" else _bell(species)
     return [stem, *leaves, *head]
-
-
-_STAMEN_TIPS = HiddenPart(
-    name="stamen tips",
-    pose="facing",
-    plural=True,
-    hint="which are enclosed by the petals until the flower opens",
-)
-_UNDERSIDES_LEAVES = HiddenPart(
-    name="undersides of the leaves",
-    pose="windblown",
-    plural=True,
-    hint="which show only when the wind turns the leaves",
-)
-KIND = OrganismKind(
-    name="flower",
-    noun="Bellflower",
-    lineage=("Plantae", "Tracheophyta", "Magnoliopsida", "Asterales", "Lanternaceae"),
-    scene="meadow",
-    resting=("side",),
-    hidden=(_STAMEN_TIPS, _UNDERSIDES_LEAVES),
-    turn=0.5,
-    draw=draw,
-)

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import numpy as np
-
-from vrag_kit.synthetic.world.organisms.kind import HiddenPart, OrganismKind
 from vrag_kit.synthetic.world.shapes import Points, Shape, darker, ellipse, shaded, smooth
 from vrag_kit.synthetic.world.traits import COLORS, Species, draw_pattern
 
@@ -112,27 +109,3 @@ def draw(species: Species, pose: str, openness: float) -> list[Shape]:
     if pose in ("above", "below"):
         return _flat(species, openness if pose == "below" else None)
     return _side(species, openness if pose == "display" else 0.0)
-
-
-_THROAT_FAN = HiddenPart(
-    name="throat fan",
-    pose="display",
-    plural=False,
-    hint="which is folded away except in display",
-)
-_BELLY = HiddenPart(
-    name="belly",
-    pose="below",
-    plural=False,
-    hint="which can be seen only from below",
-)
-KIND = OrganismKind(
-    name="lizard",
-    noun="Anole",
-    lineage=("Animalia", "Chordata", "Reptilia", "Squamata", "Cinderidae"),
-    scene="rock",
-    resting=("side", "above"),
-    hidden=(_THROAT_FAN, _BELLY),
-    turn=np.pi / 4,
-    draw=draw,
-)

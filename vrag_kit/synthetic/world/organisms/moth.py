@@ -6,7 +6,6 @@ from __future__ import annotations
 
 import numpy as np
 
-from vrag_kit.synthetic.world.organisms.kind import HiddenPart, OrganismKind
 from vrag_kit.synthetic.world.shapes import (
     Points,
     Shape,
@@ -101,27 +100,3 @@ def draw(species: Species, pose: str, openness: float) -> list[Shape]:
     if pose == "upright":
         return _upright(species, openness)
     return _from_above(species, openness if pose == "spread" else 0.0)
-
-
-_HINDWINGS = HiddenPart(
-    name="hindwings",
-    pose="spread",
-    plural=True,
-    hint="which are usually covered by the forewings",
-)
-_UNDERSIDES_WINGS = HiddenPart(
-    name="undersides of the wings",
-    pose="upright",
-    plural=True,
-    hint="which show only when the wings are closed over the back",
-)
-KIND = OrganismKind(
-    name="moth",
-    noun="Moth",
-    lineage=("Animalia", "Arthropoda", "Insecta", "Lepidoptera", "Lanternidae"),
-    scene="foliage",
-    resting=("rest",),
-    hidden=(_HINDWINGS, _UNDERSIDES_WINGS),
-    turn=np.pi,
-    draw=draw,
-)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 
-from vrag_kit.synthetic.world.organisms.kind import HiddenPart, OrganismKind
 from vrag_kit.synthetic.world.shapes import (
     Shape,
     darker,
@@ -79,27 +78,3 @@ def draw(species: Species, pose: str, openness: float) -> list[Shape]:
         return _cut(species, openness)
     shade = Shape(ellipse(0, 0.05, 0.34, 0.045), darker(_STEM, 0.45))
     return [*_stem(0.0), shade, *draw_pattern(_dome(species), species.outside, "", (0.0, -0.1))]
-
-
-_GILLS = HiddenPart(
-    name="gills",
-    pose="from below",
-    plural=True,
-    hint="which are hidden beneath the cap",
-)
-_FLESH = HiddenPart(
-    name="flesh",
-    pose="cut",
-    plural=False,
-    hint="which shows only when the cap is cut open",
-)
-KIND = OrganismKind(
-    name="mushroom",
-    noun="Bonnet",
-    lineage=("Fungi", "Basidiomycota", "Agaricomycetes", "Agaricales", "Emberellaceae"),
-    scene="forest",
-    resting=("side",),
-    hidden=(_GILLS, _FLESH),
-    turn=0.4,
-    draw=draw,
-)
