@@ -11,9 +11,8 @@ from pathlib import Path
 from vrag_kit.benchmarks.datasets.crag_mm import load_crag_mm
 from vrag_kit.errors import VragError, did_you_mean
 from vrag_kit.papers.crag_mm.parameters import index_folders
-from vrag_kit.synthetic.crag_mm.drawing import generate_crag_mm
+from vrag_kit.synthetic.crag_mm.drawing import MULTI_TURN, SINGLE_TURN, generate_crag_mm
 from vrag_kit.synthetic.crag_mm.larger_web import larger_web
-from vrag_kit.synthetic.crag_mm.rows import MULTI_TURN, SINGLE_TURN
 from vrag_kit.synthetic.generate import CRAG_MM_EDITIONS
 from vrag_kit.synthetic.real_data import resolve_rows
 from vrag_kit.types import Benchmark

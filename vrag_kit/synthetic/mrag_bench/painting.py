@@ -12,7 +12,7 @@ from PIL import Image, ImageFilter
 
 from vrag_kit.synthetic.world.organisms import KINDS, HiddenPart
 from vrag_kit.synthetic.world.photographs import plan_clue_photo
-from vrag_kit.synthetic.world.shapes import Shape, paint, rgb, transformed
+from vrag_kit.synthetic.world.shapes import Shape, paint, rgb
 from vrag_kit.synthetic.world.traits import Species, stream
 from vrag_kit.synthetic.world.views import View, draw_photograph, sample_view
 
@@ -69,11 +69,3 @@ def draw_over_scene(
     if view.blur * size > 0.3:
         image = image.filter(ImageFilter.GaussianBlur(view.blur * size))
     return image
-
-
-def place_shapes(shapes: Iterable[Shape], view: View) -> list[Shape]:
-    """Shapes of an organism where the view puts it."""
-    c, s = np.cos(view.angle), np.sin(view.angle)
-    mirror = np.diag([-1.0 if view.flip else 1.0, 1.0])
-    matrix = view.scale * np.array([[c, -s], [s, c]]) @ mirror
-    return transformed(shapes, matrix, (view.x, view.y))

@@ -13,13 +13,19 @@ from vrag_kit.synthetic.mrag_bench.painting import (
     OUTSIDE_POSE,
     draw_over_scene,
     hidden_part,
-    place_shapes,
     view_showing,
 )
 from vrag_kit.synthetic.world.organisms import KINDS
 from vrag_kit.synthetic.world.shapes import Points, Shape, darker, part_map, rgb, smooth
 from vrag_kit.synthetic.world.traits import Species, stream
-from vrag_kit.synthetic.world.views import SCENES, View, compose_view, draw_photograph, sample_view
+from vrag_kit.synthetic.world.views import (
+    SCENES,
+    View,
+    compose_view,
+    draw_photograph,
+    place_shapes,
+    sample_view,
+)
 
 _TRIES = 200
 _HIDDEN = 0.004  # share of the picture that the asked part may fill

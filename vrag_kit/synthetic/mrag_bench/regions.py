@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from PIL import Image, ImageFilter
 
-from vrag_kit.synthetic.mrag_bench.painting import OUTSIDE_POSE, place_shapes
+from vrag_kit.synthetic.mrag_bench.painting import OUTSIDE_POSE
 from vrag_kit.synthetic.mrag_bench.topics import TopicQuestion
 from vrag_kit.synthetic.world.organisms import KINDS
 from vrag_kit.synthetic.world.photographs import numbered_species
@@ -25,7 +25,7 @@ from vrag_kit.synthetic.world.shapes import (
     smooth,
 )
 from vrag_kit.synthetic.world.traits import stream
-from vrag_kit.synthetic.world.views import sample_view
+from vrag_kit.synthetic.world.views import place_shapes, sample_view
 
 Land = Callable[[np.random.Generator], list[Shape]]
 

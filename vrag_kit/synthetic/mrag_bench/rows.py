@@ -5,7 +5,7 @@ that are named, and so sorted, as the real ones are.
 from __future__ import annotations
 
 import io
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -40,22 +40,11 @@ _COLUMNS = {
 
 
 @dataclass(frozen=True, slots=True)
-class _DrawnQuestion:
-    """A question with its query image."""
-
-    scenario: str
-    image_type: str
-    question: PlannedQuestion
-    image: bytes
-    own: str  # the file of its query in the corpus
-    examples: tuple[str, ...]  # files in the corpus
-
-
-@dataclass(frozen=True, slots=True)
 class DrawnTopic:
     """A topic whose images are in the corpus."""
 
-    questions: tuple[_DrawnQuestion, ...]
+    rows: Mapping[str, Json]  # name of a question → its row but for id and retrieved images
+    query_files: Mapping[str, str]  # name of a question → the file of its query in the corpus
     examples: tuple[str, ...]  # files in the corpus, of a question or not
     histograms: dict[str, np.ndarray]  # file in the corpus → colour histogram
 
@@ -82,18 +71,16 @@ def draw_topic(edition: MragBenchEdition, corpus: Path, planned: PlannedTopic) -
     ]
     for i, stray in enumerate(plan_distractors(edition, planned)):
         write(stray.example_image(f"{stray.key}/fp", size), "fp", i)
-    questions = []
+    rows, query_files = {}, {}
     for i, question in enumerate(planned.questions):
         shown = in_corpus = topic.query_image(question.name, size)
         if planned.scenario == "partial" and isinstance(topic, SpeciesTopic):
             in_corpus = whole(topic.species, topic.part, question.name, size)
-        own = write(in_corpus, "input", i)
-        image = encode_image(shown, own)
-        examples = tuple(name("gt", example) for example in question.examples)
-        questions.append(
-            _DrawnQuestion(planned.scenario, topic.what, question, image, own, examples)
-        )
-    return DrawnTopic(tuple(questions), tuple(pool), histograms)
+        file = query_files[question.name] = write(in_corpus, "input", i)
+        examples = [(corpus / name("gt", example)).read_bytes() for example in question.examples]
+        image = encode_image(shown, file)
+        rows[question.name] = _row(planned, question, image, examples)
+    return DrawnTopic(rows, query_files, tuple(pool), histograms)
 
 
 def labels_file(topics: Sequence[DrawnTopic]) -> str:
@@ -124,37 +111,36 @@ def topic_rows(
     `retrieved_images` are the nearest by cosine of colour histograms, without the query's own.
     """
     histograms: dict[str, np.ndarray] = {}
-    questions: list[_DrawnQuestion] = []
+    drawn: list[tuple[str, str, Json]] = []
     for topic in topics:
         histograms |= topic.histograms
-        questions += topic.questions
+        drawn += [(name, topic.query_files[name], row) for name, row in topic.rows.items()]
     files = sorted(histograms)
     table = np.stack([histograms[name] for name in files])
     rows, ids = [], {}
-    for number, place in enumerate(stream(edition.seed, "rows").permutation(len(questions))):
-        drawn = questions[place]
-        scores = table @ _histogram(drawn.image)
-        scores[files.index(drawn.own)] = -1.0
+    for number, place in enumerate(stream(edition.seed, "rows").permutation(len(drawn))):
+        name, file, row = drawn[place]
+        scores = table @ _histogram(row["image"]["bytes"])
+        scores[files.index(file)] = -1.0
         nearest = np.argsort(-scores, kind="stable")[:N_RETRIEVED]
-        retrieved = [(corpus / files[i]).read_bytes() for i in nearest]
-        rows.append(_row(str(number), drawn, retrieved, corpus))
-        ids[drawn.question.name] = str(number)
+        retrieved = [image_cell((corpus / files[i]).read_bytes()) for i in nearest]
+        rows.append({"id": str(number), **row, "retrieved_images": retrieved})
+        ids[name] = str(number)
     return rows, ids
 
 
-def _row(row_id: str, drawn: _DrawnQuestion, retrieved: Sequence[bytes], corpus: Path) -> Json:
-    """Column → value, in the data set's order."""
-    scenario, question = SCENARIOS[drawn.scenario], drawn.question
-    image = drawn.image
-    examples = [(corpus / name).read_bytes() for name in drawn.examples]
-    if drawn.scenario == "incomplete" and question.number % 2:
+def _row(
+    planned: PlannedTopic, question: PlannedQuestion, image: bytes, examples: list[bytes]
+) -> Json:
+    """Column → value, without the id and what is retrieved."""
+    scenario = SCENARIOS[planned.scenario]
+    if scenario.name == "incomplete" and question.number % 2:
         image = reencode_image(image)
         examples = [reencode_image(data) for data in examples]
-    if drawn.scenario == "angle" and question.number % 20 == 0:
+    if scenario.name == "angle" and question.number % 20 == 0:
         examples[4] = examples[0]  # as in 18 rows of the real data: one image twice
     options = dict(zip("ABCD", question.options, strict=True))
     return {
-        "id": row_id,
         "aspect": scenario.aspect,
         "scenario": scenario.label,
         "image": image_cell(image),
@@ -163,9 +149,8 @@ def _row(row_id: str, drawn: _DrawnQuestion, retrieved: Sequence[bytes], corpus:
         **options,
         "answer_choice": question.letter,
         "answer": options[question.letter],
-        "image_type": drawn.image_type,
+        "image_type": planned.topic.what,
         "source": "known species" if question.asks == "name" else "new",
-        "retrieved_images": [image_cell(data) for data in retrieved],
     }
 
 

@@ -13,14 +13,13 @@ from vrag_kit.synthetic.mrag_bench.painting import (
     draw_over_scene,
     draw_scene,
     hidden_part,
-    place_shapes,
     view_showing,
 )
 from vrag_kit.synthetic.mrag_bench.young import YOUNG
 from vrag_kit.synthetic.world.organisms import KINDS
 from vrag_kit.synthetic.world.shapes import Points, Shape, part_map, rgb
 from vrag_kit.synthetic.world.traits import COLORS, PATTERNS, Appearance, Species, stream
-from vrag_kit.synthetic.world.views import compose_view, sample_view
+from vrag_kit.synthetic.world.views import compose_view, place_shapes, sample_view
 
 _BROWN = (108, 82, 52)
 

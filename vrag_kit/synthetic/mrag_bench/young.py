@@ -15,6 +15,7 @@ from vrag_kit.synthetic.world.shapes import (
     darker,
     ellipse,
     lighter,
+    polygon,
     rgb,
     shaded,
     smooth,
@@ -90,21 +91,10 @@ def bud(species: Species) -> list[Shape]:
 def button(species: Species) -> list[Shape]:
     """An egg that breaks the ground, with the cap just coming through."""
     color = hint(species)
-    ground = smooth([(-0.5, 0.32), (-0.2, 0.24), (0.2, 0.24), (0.5, 0.32), (0.4, 0.5), (-0.4, 0.5)])
+    ground = smooth(polygon("-0.5 0.32, -0.2 0.24, 0.2 0.24, 0.5 0.32, 0.4 0.5, -0.4 0.5"))
     egg = ellipse(0, 0.06, 0.22, 0.28)
-    cap = smooth(
-        [(-0.15, -0.1), (-0.1, -0.23), (0.1, -0.23), (0.15, -0.1), (0.05, -0.06), (-0.05, -0.06)]
-    )
-    crack = np.array(
-        [
-            (-0.17, -0.08),
-            (-0.08, -0.02),
-            (-0.02, -0.08),
-            (0.06, -0.01),
-            (0.17, -0.08),
-            (0.06, -0.04),
-        ]
-    )
+    cap = smooth(polygon("-0.15 -0.1, -0.1 -0.23, 0.1 -0.23, 0.15 -0.1, 0.05 -0.06, -0.05 -0.06"))
+    crack = polygon("-0.17 -0.08, -0.08 -0.02, -0.02 -0.08, 0.06 -0.01, 0.17 -0.08, 0.06 -0.04")
     small = ellipse(0.33, 0.24, 0.09, 0.11)
     return [
         *shaded(egg, (228, 218, 196)),
@@ -119,7 +109,7 @@ def fry(species: Species) -> list[Shape]:
     """A glassy little fish with large eyes and a yolk sac."""
     color = lighter(hint(species), 0.15)
     tail = smooth([(-0.2, 0.0), (-0.46, -0.07), (-0.42, 0.0), (-0.46, 0.07)], 1)
-    body = smooth([(-0.3, 0.0), (0.0, -0.09), (0.26, -0.13), (0.4, 0.0), (0.26, 0.11), (0.0, 0.07)])
+    body = smooth(polygon("-0.3 0.0, 0.0 -0.09, 0.26 -0.13, 0.4 0.0, 0.26 0.11, 0.0 0.07"))
     spine = np.array([(-0.3, -0.004), (0.24, -0.02), (0.24, 0.0), (-0.3, 0.008)])
     yolk = ellipse(0.14, 0.13, 0.13, 0.1)
     return [
@@ -136,24 +126,12 @@ def fry(species: Species) -> list[Shape]:
 def hatchling(species: Species) -> list[Shape]:
     """A head with large eyes that comes out of a broken egg."""
     color = hint(species)
-    back = smooth(
-        [(-0.3, 0.1), (-0.22, -0.22), (0.1, -0.3), (0.24, 0.0), (0.2, 0.34), (-0.2, 0.36)]
-    )
-    jagged = [
-        (-0.31, 0.08),
-        (-0.2, 0.0),
-        (-0.12, 0.1),
-        (-0.02, 0.0),
-        (0.08, 0.1),
-        (0.17, 0.01),
-        (0.27, 0.1),
-    ]
+    back = smooth(polygon("-0.3 0.1, -0.22 -0.22, 0.1 -0.3, 0.24 0.0, 0.2 0.34, -0.2 0.36"))
+    jagged = polygon("-0.31 0.08, -0.2 0.0, -0.12 0.1, -0.02 0.0, 0.08 0.1, 0.17 0.01, 0.27 0.1")
     shell = np.array([*jagged, (0.22, 0.3), (0.1, 0.41), (-0.14, 0.41), (-0.27, 0.29)])
     neck = smooth([(-0.08, 0.16), (-0.02, -0.1), (0.14, -0.14), (0.14, 0.16)])
-    head = smooth(
-        [(-0.06, -0.12), (0.06, -0.34), (0.28, -0.34), (0.44, -0.2), (0.3, -0.08), (0.08, -0.04)]
-    )
-    arm = smooth([(0.1, 0.06), (0.26, 0.02), (0.36, 0.12), (0.3, 0.14), (0.16, 0.12)], 1)
+    head = smooth(polygon("-0.06 -0.12, 0.06 -0.34, 0.28 -0.34, 0.44 -0.2, 0.3 -0.08, 0.08 -0.04"))
+    arm = smooth(polygon("0.1 0.06, 0.26 0.02, 0.36 0.12, 0.3 0.14, 0.16 0.12"), 1)
     return [
         Shape(back, (204, 196, 178)),
         *shaded(neck, color),

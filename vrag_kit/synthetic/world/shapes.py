@@ -45,6 +45,11 @@ def _circle(n: int) -> tuple[np.ndarray, np.ndarray]:
     return np.cos(t), np.sin(t)
 
 
+def polygon(corners: str) -> Points:
+    """Return an outline from words: "x y, x y, …"."""
+    return np.array([corner.split() for corner in corners.split(",")], dtype=float)
+
+
 def smooth(points: Sequence[Sequence[float]] | Points, rounds: int = 2) -> Points:
     """Round the corners of a closed outline by `rounds` of Chaikin's corner cutting."""
     p = np.asarray(points, dtype=float)

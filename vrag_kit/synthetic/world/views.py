@@ -4,6 +4,7 @@ be seen from there.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numpy as np
@@ -130,12 +131,18 @@ def _leaf(species: Species, view: View, organism: list[Shape]) -> list[Shape]:
     ]
 
 
+def place_shapes(shapes: Iterable[Shape], view: View) -> list[Shape]:
+    """Shapes of an organism where the view puts it."""
+    c, s = np.cos(view.angle), np.sin(view.angle)
+    mirror = np.diag([-1.0 if view.flip else 1.0, 1.0])
+    matrix = view.scale * np.array([[c, -s], [s, c]]) @ mirror
+    return transformed(shapes, matrix, (view.x, view.y))
+
+
 def compose_view(species: Species, view: View) -> list[Shape]:
     """All shapes of a view, from back to front, in frame coordinates."""
-    c, s = np.cos(view.angle), np.sin(view.angle)
-    matrix = view.scale * np.array([[c, -s], [s, c]]) @ np.diag([-1.0 if view.flip else 1.0, 1.0])
     drawn = KINDS[species.kind].draw(species, view.pose, view.openness)
-    organism = transformed(drawn, matrix, (view.x, view.y))
+    organism = place_shapes(drawn, view)
     leaf = _leaf(species, view, organism) if view.leaf else []
     return [*organism, *leaf, *_blades(species, view)]
 

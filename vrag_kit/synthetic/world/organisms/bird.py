@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from vrag_kit.synthetic.world.shapes import Shape, darker, ellipse, lighter, shaded, smooth
+from vrag_kit.synthetic.world.shapes import Shape, darker, ellipse, lighter, polygon, shaded, smooth
 from vrag_kit.synthetic.world.traits import COLORS, Species, draw_pattern
 
 
@@ -36,7 +36,7 @@ def _legs() -> list[Shape]:
 
 
 def _folded_wing(species: Species) -> list[Shape]:
-    outline = [(0.12, -0.1), (0.14, 0.06), (-0.12, 0.18), (-0.36, 0.16), (-0.18, 0.0)]
+    outline = polygon("0.12 -0.1, 0.14 0.06, -0.12 0.18, -0.36 0.16, -0.18 0.0")
     return draw_pattern(smooth(outline), species.outside, "", (-0.08, 0.07))
 
 
@@ -44,15 +44,9 @@ def _raised_wing(species: Species, openness: float) -> list[Shape]:
     lift = 0.15 + 0.85 * openness
     shoulder = np.array([0.0, 0.02])
     outline = np.array(
-        [
-            (0.08, 0.02),
-            (0.06, -0.25),
-            (-0.04, -0.48),
-            (-0.2, -0.5),
-            (-0.36, -0.36),
-            (-0.28, -0.1),
-            (-0.14, 0.06),
-        ]
+        polygon(
+            "0.08 0.02, 0.06 -0.25, -0.04 -0.48, -0.2 -0.5, -0.36 -0.36, -0.28 -0.1, -0.14 0.06"
+        )
     )
     wing = smooth(shoulder + (outline - shoulder) * [0.75 + 0.25 * lift, lift])
     part = "undersides of the wings"

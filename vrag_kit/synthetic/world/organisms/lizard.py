@@ -2,21 +2,15 @@
 
 from __future__ import annotations
 
-from vrag_kit.synthetic.world.shapes import Points, Shape, darker, ellipse, shaded, smooth
+from vrag_kit.synthetic.world.shapes import Points, Shape, darker, ellipse, polygon, shaded, smooth
 from vrag_kit.synthetic.world.traits import COLORS, Species, draw_pattern
 
 
 def _side(species: Species, fan: float) -> list[Shape]:
     coat = COLORS[species.outside.color]
-    tail = smooth(
-        [(-0.16, -0.02), (-0.34, 0.02), (-0.52, 0.16), (-0.5, 0.19), (-0.3, 0.12), (-0.14, 0.1)]
-    )
-    body = smooth(
-        [(-0.24, 0.02), (-0.1, -0.1), (0.14, -0.12), (0.26, -0.04), (0.2, 0.1), (-0.1, 0.13)]
-    )
-    head = smooth(
-        [(0.16, -0.12), (0.3, -0.2), (0.46, -0.12), (0.45, -0.06), (0.28, -0.01), (0.16, 0.02)]
-    )
+    tail = smooth(polygon("-0.16 -0.02, -0.34 0.02, -0.52 0.16, -0.5 0.19, -0.3 0.12, -0.14 0.1"))
+    body = smooth(polygon("-0.24 0.02, -0.1 -0.1, 0.14 -0.12, 0.26 -0.04, 0.2 0.1, -0.1 0.13"))
+    head = smooth(polygon("0.16 -0.12, 0.3 -0.2, 0.46 -0.12, 0.45 -0.06, 0.28 -0.01, 0.16 0.02"))
     legs = []
     for x, lean in ((-0.17, 1.0), (0.1, 1.0), (-0.1, -0.6), (0.17, 0.5)):
         foot = [(x + 0.16 * lean, 0.27), (x + 0.08 * lean, 0.27)]
@@ -66,9 +60,7 @@ def _flat(species: Species, belly: float | None) -> list[Shape]:
     """
     coat, girth = COLORS[species.outside.color], 0.1 + 0.05 * species.build[1]
     limbs = [_limb(-1, -0.12, -1), _limb(-1, 0.12, 1), _limb(1, -0.12, -1), _limb(1, 0.12, 1)]
-    tail = smooth(
-        [(-0.05, 0.18), (0.05, 0.18), (0.05, 0.34), (0.14, 0.5), (0.11, 0.52), (0.0, 0.36)]
-    )
+    tail = smooth(polygon("-0.05 0.18, 0.05 0.18, 0.05 0.34, 0.14 0.5, 0.11 0.52, 0.0 0.36"))
     body = smooth(
         [
             (-0.05, -0.22),
@@ -82,7 +74,7 @@ def _flat(species: Species, belly: float | None) -> list[Shape]:
         ]
     )
     head = smooth(
-        [(-0.07, -0.2), (-0.085, -0.3), (-0.03, -0.42), (0.03, -0.42), (0.085, -0.3), (0.07, -0.2)]
+        polygon("-0.07 -0.2, -0.085 -0.3, -0.03 -0.42, 0.03 -0.42, 0.085 -0.3, 0.07 -0.2")
     )
     shapes = [
         *(Shape(outline, darker(coat, 0.62)) for outline in limbs),

@@ -12,6 +12,7 @@ from vrag_kit.synthetic.world.shapes import (
     darker,
     ellipse,
     mirrored,
+    polygon,
     shaded,
     shrink_toward,
     smooth,
@@ -43,9 +44,7 @@ def _from_above(species: Species, openness: float) -> list[Shape]:
     hinge, reach = (0.03, -0.13), 0.38 + 0.1 * species.build[0]
     edge = [(reach * 0.55, -0.27), (reach + 0.06, -0.2), (reach, 0.02)]
     fore = smooth([(0.02, -0.15), *edge, (0.2, 0.06), (0.02, 0.02)])
-    hind = smooth(
-        [(0.02, -0.04), (0.26, -0.05), (0.38, 0.1), (0.3, 0.33), (0.14, 0.37), (0.03, 0.2)]
-    )
+    hind = smooth(polygon("0.02 -0.04, 0.26 -0.05, 0.38 0.1, 0.3 0.33, 0.14 0.37, 0.03 0.2"))
     fore = _turned(fore, 1.15 * (1 - openness), hinge)
     hind = _turned(hind, 0.72 * (1 - openness), hinge)
     hind = shrink_toward(hind, hinge, min(1.0, 0.5 + openness))  # folded like a fan at rest
@@ -66,16 +65,10 @@ def _from_above(species: Species, openness: float) -> list[Shape]:
 
 def _upright(species: Species, openness: float) -> list[Shape]:
     wing = smooth(
-        [
-            (-0.08, 0.25),
-            (-0.36, 0.1),
-            (-0.42, -0.18),
-            (-0.2, -0.42),
-            (0.14, -0.4),
-            (0.3, -0.2),
-            (0.12, 0.05),
-            (0.06, 0.25),
-        ]
+        polygon(
+            "-0.08 0.25, -0.36 0.1, -0.42 -0.18, -0.2 -0.42, 0.14 -0.4, 0.3 -0.2, "
+            "0.12 0.05, 0.06 0.25"
+        )
     )
     wing = wing * np.array([0.12 + 0.88 * openness, 1.0])
     coat = darker(COLORS[species.outside.color], 0.62)
