@@ -111,17 +111,21 @@ def topic_rows(
     `retrieved_images` are the nearest by cosine of colour histograms, without the query's own.
     """
     histograms: dict[str, np.ndarray] = {}
-    drawn: list[tuple[str, str, Json]] = []
+    query_files: dict[str, str] = {}
+    planned: dict[str, Json] = {}
     for topic in topics:
         histograms |= topic.histograms
-        drawn += [(name, topic.query_files[name], row) for name, row in topic.rows.items()]
+        query_files |= topic.query_files
+        planned |= topic.rows
+    names = list(planned)
     files = sorted(histograms)
     table = np.stack([histograms[name] for name in files])
     rows, ids = [], {}
-    for number, place in enumerate(stream(edition.seed, "rows").permutation(len(drawn))):
-        name, file, row = drawn[place]
+    for number, place in enumerate(stream(edition.seed, "rows").permutation(len(names))):
+        name = names[place]
+        row = planned[name]
         scores = table @ _histogram(row["image"]["bytes"])
-        scores[files.index(file)] = -1.0
+        scores[files.index(query_files[name])] = -1.0
         nearest = np.argsort(-scores, kind="stable")[:N_RETRIEVED]
         retrieved = [image_cell((corpus / files[i]).read_bytes()) for i in nearest]
         rows.append({"id": str(number), **row, "retrieved_images": retrieved})

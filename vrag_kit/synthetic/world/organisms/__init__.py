@@ -43,105 +43,102 @@ class OrganismKind:
     """
 
 
-_KINDS = (
-    OrganismKind(
-        name="moth",
-        noun="Moth",
-        lineage=("Animalia", "Arthropoda", "Insecta", "Lepidoptera", "Lanternidae"),
-        scene="foliage",
-        resting=("rest",),
-        hidden=(
-            HiddenPart("hindwings", "spread", "which are usually covered by the forewings"),
-            HiddenPart(
-                "undersides of the wings",
-                "upright",
-                "which show only when the wings are closed over the back",
-            ),
+_MOTH = OrganismKind(
+    name="moth",
+    noun="Moth",
+    lineage=("Animalia", "Arthropoda", "Insecta", "Lepidoptera", "Lanternidae"),
+    scene="foliage",
+    resting=("rest",),
+    hidden=(
+        HiddenPart("hindwings", "spread", "which are usually covered by the forewings"),
+        HiddenPart(
+            "undersides of the wings",
+            "upright",
+            "which show only when the wings are closed over the back",
         ),
-        turn=np.pi,
-        draw=moth.draw,
     ),
-    OrganismKind(
-        name="bird",
-        noun="Warbler",
-        lineage=("Animalia", "Chordata", "Aves", "Passeriformes", "Fenlarkidae"),
-        scene="sky",
-        resting=("perched",),
-        hidden=(
-            HiddenPart(
-                "inside of the bill", "gaping", "which shows only when the bill is wide open"
-            ),
-            HiddenPart(
-                "undersides of the wings",
-                "wings raised",
-                "which are hidden while the wings are folded",
-            ),
-        ),
-        turn=0.35,
-        draw=bird.draw,
-    ),
-    OrganismKind(
-        name="flower",
-        noun="Bellflower",
-        lineage=("Plantae", "Tracheophyta", "Magnoliopsida", "Asterales", "Lanternaceae"),
-        scene="meadow",
-        resting=("side",),
-        hidden=(
-            HiddenPart(
-                "stamen tips", "facing", "which are enclosed by the petals until the flower opens"
-            ),
-            HiddenPart(
-                "undersides of the leaves",
-                "windblown",
-                "which show only when the wind turns the leaves",
-            ),
-        ),
-        turn=0.5,
-        draw=flower.draw,
-    ),
-    OrganismKind(
-        name="mushroom",
-        noun="Bonnet",
-        lineage=("Fungi", "Basidiomycota", "Agaricomycetes", "Agaricales", "Emberellaceae"),
-        scene="forest",
-        resting=("side",),
-        hidden=(
-            HiddenPart("gills", "from below", "which are hidden beneath the cap"),
-            HiddenPart("flesh", "cut", "which shows only when the cap is cut open"),
-        ),
-        turn=0.4,
-        draw=mushroom.draw,
-    ),
-    OrganismKind(
-        name="fish",
-        noun="Wrasse",
-        lineage=("Animalia", "Chordata", "Actinopterygii", "Perciformes", "Brooklinidae"),
-        scene="water",
-        resting=("side",),
-        hidden=(
-            HiddenPart("dorsal fin", "fin raised", "which is folded down most of the time"),
-            HiddenPart(
-                "inside of the mouth", "mouth open", "which shows only when the mouth is wide open"
-            ),
-        ),
-        turn=0.5,
-        draw=fish.draw,
-    ),
-    OrganismKind(
-        name="lizard",
-        noun="Anole",
-        lineage=("Animalia", "Chordata", "Reptilia", "Squamata", "Cinderidae"),
-        scene="rock",
-        resting=(
-            "side",
-            "above",
-        ),
-        hidden=(
-            HiddenPart("throat fan", "display", "which is folded away except in display"),
-            HiddenPart("belly", "below", "which can be seen only from below"),
-        ),
-        turn=np.pi / 4,
-        draw=lizard.draw,
-    ),
+    turn=np.pi,
+    draw=moth.draw,
 )
+_BIRD = OrganismKind(
+    name="bird",
+    noun="Warbler",
+    lineage=("Animalia", "Chordata", "Aves", "Passeriformes", "Fenlarkidae"),
+    scene="sky",
+    resting=("perched",),
+    hidden=(
+        HiddenPart("inside of the bill", "gaping", "which shows only when the bill is wide open"),
+        HiddenPart(
+            "undersides of the wings",
+            "wings raised",
+            "which are hidden while the wings are folded",
+        ),
+    ),
+    turn=0.35,
+    draw=bird.draw,
+)
+_FLOWER = OrganismKind(
+    name="flower",
+    noun="Bellflower",
+    lineage=("Plantae", "Tracheophyta", "Magnoliopsida", "Asterales", "Lanternaceae"),
+    scene="meadow",
+    resting=("side",),
+    hidden=(
+        HiddenPart(
+            "stamen tips", "facing", "which are enclosed by the petals until the flower opens"
+        ),
+        HiddenPart(
+            "undersides of the leaves",
+            "windblown",
+            "which show only when the wind turns the leaves",
+        ),
+    ),
+    turn=0.5,
+    draw=flower.draw,
+)
+_MUSHROOM = OrganismKind(
+    name="mushroom",
+    noun="Bonnet",
+    lineage=("Fungi", "Basidiomycota", "Agaricomycetes", "Agaricales", "Emberellaceae"),
+    scene="forest",
+    resting=("side",),
+    hidden=(
+        HiddenPart("gills", "from below", "which are hidden beneath the cap"),
+        HiddenPart("flesh", "cut", "which shows only when the cap is cut open"),
+    ),
+    turn=0.4,
+    draw=mushroom.draw,
+)
+_FISH = OrganismKind(
+    name="fish",
+    noun="Wrasse",
+    lineage=("Animalia", "Chordata", "Actinopterygii", "Perciformes", "Brooklinidae"),
+    scene="water",
+    resting=("side",),
+    hidden=(
+        HiddenPart("dorsal fin", "fin raised", "which is folded down most of the time"),
+        HiddenPart(
+            "inside of the mouth", "mouth open", "which shows only when the mouth is wide open"
+        ),
+    ),
+    turn=0.5,
+    draw=fish.draw,
+)
+_LIZARD = OrganismKind(
+    name="lizard",
+    noun="Anole",
+    lineage=("Animalia", "Chordata", "Reptilia", "Squamata", "Cinderidae"),
+    scene="rock",
+    resting=(
+        "side",
+        "above",
+    ),
+    hidden=(
+        HiddenPart("throat fan", "display", "which is folded away except in display"),
+        HiddenPart("belly", "below", "which can be seen only from below"),
+    ),
+    turn=np.pi / 4,
+    draw=lizard.draw,
+)
+_KINDS = (_MOTH, _BIRD, _FLOWER, _MUSHROOM, _FISH, _LIZARD)
 KINDS: dict[str, OrganismKind] = {kind.name: kind for kind in _KINDS}
