@@ -42,7 +42,8 @@ from vrag_kit.generation.generators import CostEstimate
 from vrag_kit.generation.remote.providers import ENDPOINTS, SERVERS
 from vrag_kit.open import open_benchmark, open_inat_corpus, open_webqa
 from vrag_kit.runner import check
-from vrag_kit.runner.dry_run import DryRunReport, dry_run_notebooks
+from vrag_kit.runner.dry_run import dry_run_notebooks
+from vrag_kit.runner.plan import read_plan
 from vrag_kit.synthetic import crag_mm, mrag_bench
 from vrag_kit.synthetic.mrag_suite import open_suite
 from vrag_kit.synthetic.registry import generate_edition
@@ -255,15 +256,9 @@ def forecasts(files: list[Path]) -> Golden:
 
 
 def _foreseen(file: Path) -> Golden:
-    seen: list[DryRunReport] = []
-
-    def look(*given: Any) -> DryRunReport:
-        seen.append(dry_run_notebooks(*given))
-        return seen[-1]
-
-    with mock.patch.object(check, "dry_run_notebooks", look):
-        _, missing = check.check_parameters(file)
-    (told,) = seen
+    plan = read_plan(file)
+    told = dry_run_notebooks(plan)
+    _, missing = check.describe(plan, told)
     uncounted = {**told.failed, **told.undrawn}
     asked: dict[str, list[list[float]]] = {}  # one name may stand for two decodings
     for each in told.models:

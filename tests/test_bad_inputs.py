@@ -174,6 +174,8 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, guide_folder: Path) 
         (project / name).symlink_to(ROOT / name)
     for name in ("results", "runs"):
         (project / name).mkdir()
+    rows = (guide_folder / "annotations.jsonl").read_text(encoding="utf-8").splitlines()
+    (project / "three.jsonl").write_text("\n".join(rows[:3]), encoding="utf-8")
     monkeypatch.chdir(project)
     yield project
     sys.modules.pop("mine", None)

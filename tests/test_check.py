@@ -13,8 +13,6 @@ import sqlite3
 import subprocess
 import sys
 from contextlib import closing
-from dataclasses import replace
-from datetime import date
 from pathlib import Path
 
 import nbformat
@@ -51,12 +49,12 @@ from vrag_kit.generation import (
 from vrag_kit.generation.prompts import PromptSet
 from vrag_kit.papers.visual_rag import PROMPTS
 from vrag_kit.retrieval import write_run
+from vrag_kit.retrieval.encoders.loading import open_clip_models, open_encoder
 from vrag_kit.retrieval.metrics import oracle_run
-from vrag_kit.runner.availability import missing_checkpoint, open_clip_models
 from vrag_kit.runner.check import check_parameters
 from vrag_kit.runner.dry_run import DryRunReport, dry_run_notebooks
 from vrag_kit.runner.params import declared_parameters
-from vrag_kit.runner.plan import Plan, all_notebooks, notebook_name, read_plan
+from vrag_kit.runner.plan import Plan, read_plan
 from vrag_kit.runner.run import run_notebooks
 from vrag_kit.types import Answer, Benchmark
 
@@ -67,7 +65,6 @@ SAYS_RED = """class Says:
 """
 BOOKS = [ASKING_BOOK, "mine/02_asks_too", FINDING_BOOK]
 SEES = "with open('seen', 'a') as file:\n    file.write('x')"
-NOTHING = DryRunReport(models=[], stored=0, any_order=[], failed={}, cut={})
 
 
 @pytest.fixture
@@ -91,12 +88,6 @@ def parameters(guide_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPat
     return write
 
 
-@pytest.fixture
-def unforeseen(monkeypatch: pytest.MonkeyPatch) -> None:
-    """No notebook is rehearsed."""
-    monkeypatch.setattr("vrag_kit.runner.check.dry_run_notebooks", lambda *_: NOTHING)
-
-
 def forecast_calls(found: list[str]) -> int:
     return int("\n".join(found).split("forecast: ")[1].split(" calls")[0].replace(",", ""))
 
@@ -105,7 +96,6 @@ def forecast_calls(found: list[str]) -> int:
 def test_a_run_asks_what_was_forecast_and_then_nothing_is_left_to_ask(
     parameters, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Of what is finished only what asked is rehearsed."""
     monkeypatch.setattr(sys, "path", list(sys.path))
     monkeypatch.setattr(sys, "dont_write_bytecode", True)
     (tmp_path / "mine.py").write_text(SAYS_RED, encoding="utf-8")
@@ -122,11 +112,9 @@ def test_a_run_asks_what_was_forecast_and_then_nothing_is_left_to_ask(
     assert outcome.status == "done", outcome.detail
     with AnswerStore(Path("runs/answers/answers.sqlite")) as store:
         assert f"{asked} answers" in repr(store)
-    seen = Path("seen").read_text(encoding="utf-8")
     found, missing = check_parameters(file)
     assert "no model is asked anything" in found
     assert f"{asked} answers that the notebooks use are stored already" in found
-    assert Path("seen").read_text(encoding="utf-8") == seen
     sys.modules.pop("mine", None)
 
 
@@ -181,37 +169,36 @@ def test_a_mistyped_folder_is_asked_about_before_a_download(
     for folder in ("notebooks", "params", "mymodels/tinyclip"):
         (project / folder).mkdir(parents=True)
     monkeypatch.chdir(project)
-    told = missing_checkpoint("mymodels/tinycli", "retriever")
+    with dry_run(tmp_path) as recorded:
+        open_encoder("mymodels/tinycli")
+    (told,) = recorded.missing
     assert "Did you mean 'mymodels/tinyclip'?" in told
 
 
-@pytest.mark.usefixtures("unforeseen")
 def test_what_is_missing_is_listed_all_at_once(parameters, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("OPENAI_API_KEY", raising=False)
-    few = {"model": FEW, "max_images": 3}
-    models = ["Qwen/Qwen2.5-VL-7B-Instruct", "gpt-4o@openai", "./nothing", FEW, few]
-    values = {
-        "models": models,
-        "retrievers": ["BAAI/BGE-VL-large"],
-        "decoding": {"temperature": 0, "samples": 3},
-    }
-    _, missing = check_parameters(
-        parameters(notebooks=BOOKS, judge={"model": "o4-mini@openai"}, **values)
-    )
+    models = ["Qwen/Qwen2.5-VL-7B-Instruct", "gpt-4o@openai", "./nothing", FEW]
+    values = {"models": models, "retrievers": ["BAAI/BGE-VL-large"]}
+    judge = {"model": "o4-mini@openai"}
+    _, missing = check_parameters(parameters(notebooks=BOOKS, judge=judge, **values))
     for words in (
-        "retriever 'BAAI/BGE-VL-large' is not on this machine yet",
-        (
-            "model 'Qwen/Qwen2.5-VL-7B-Instruct' is not on this machine yet; the first run fetches"
-            " it, or `hf download"
-        ),
-        "model 'gpt-4o': the key for",
+        "retrievers: checkpoint 'BAAI/BGE-VL-large' is not on this machine yet",
+        "models: checkpoint 'Qwen/Qwen2.5-VL-7B-Instruct' is not on this machine yet; the first"
+        " run fetches it, or `hf download",
+        "models: model 'gpt-4o': the key for",
         "there is no such folder",
-        "judge 'o4-mini': the key for",
-        "samples is 3; expected 1, as it decodes greedily",
-        "two are named 'field-guide-vlm-few'",
+        "judge: model 'o4-mini': the key for",
     ):
         assert sum(words in line for line in missing) == 1, (words, missing)
-    assert len(missing) == 7
+    assert len(missing) == 5
+
+
+def test_samples_need_a_temperature_and_names_are_unique(parameters) -> None:
+    greedy = {"temperature": 0, "samples": 3}
+    (told,) = check_parameters(parameters(decoding=greedy))[1]
+    assert "decodes greedily" in told
+    (told,) = check_parameters(parameters(models=[FEW, {"model": FEW, "max_images": 3}]))[1]
+    assert "two models are named 'field-guide-vlm-few'" in told
     sampled = parameters(decoding={"temperature": 0.7, "samples": 3})
     assert check_parameters(sampled)[1] == []
 
@@ -251,7 +238,6 @@ def test_a_run_from_elsewhere_is_checked_before_anything_runs(
     assert "Did you mean 'mine.run'" in told
 
 
-@pytest.mark.usefixtures("unforeseen")
 def test_retrievers_by_modality_are_looked_for_one_by_one(tmp_path: Path) -> None:
     file = tmp_path / "p.yaml"
     values = {
@@ -263,27 +249,22 @@ def test_retrievers_by_modality_are_looked_for_one_by_one(tmp_path: Path) -> Non
     _, missing = check_parameters(file)
     told = [line for line in missing if "retriever" in line or "two" in line]
     assert len(told) == 2, missing
-    assert "retriever 'nobody/one' is not on this machine yet" in told[0]
-    assert "two" in told[1]
+    assert "'nobody/one' is not on this machine yet" in told[0]
+    assert "./two" in told[1]
 
 
-def test_data_a_judge_and_a_model_that_are_wrong_are_named_in_one_round(parameters) -> None:
-    path = parameters(judge="ruel", models=["field-guide-vlm-man"])
+def test_data_and_a_model_that_are_wrong_are_named_in_one_round(parameters) -> None:
+    path = parameters(models=["field-guide-vlm-man"])
     given = yaml.safe_load(path.read_text(encoding="utf-8"))
     path.write_text(yaml.safe_dump({**given, "data": "field-guide-smal"}), encoding="utf-8")
-    with pytest.raises(VragError) as refused:
-        check_parameters(path)
-    lines = str(refused.value).splitlines()
-    assert len(lines) == 3
+    lines = check_parameters(path)[1]
     for wrong, meant in (
         ("'field-guide-smal'", "'field-guide-small'"),
-        ("'ruel'", "'rule'"),
         ("'field-guide-vlm-man'", "'field-guide-vlm-many'"),
     ):
         assert any(wrong in line and meant in line for line in lines)
 
 
-@pytest.mark.usefixtures("unforeseen")
 @pytest.mark.parametrize(
     ("typed", "meant"),
     [
@@ -300,76 +281,8 @@ def test_a_providers_model_without_its_endpoint_is_asked_about_and_no_hub_is_ask
     for given in ({"models": [typed]}, {"models": [{"model": typed, "max_cost": 5}]}):
         _, missing = check_parameters(parameters(**given))
         assert re.search(asked, missing[0])
-    _, missing = check_parameters(parameters(judge=typed))
-    assert re.search(asked, missing[0])
     with pytest.raises(VragError, match=asked):
         load_generator(typed)
-
-
-MISTYPED = [
-    ("synthetic_data", "field-guide-medium"),
-    ("image_source", {"image": "x", "name": "y"}),
-    ("data", {"name": "y", "annotations": "x"}),
-    ("mrag_rows", "field-guide-mrag-bnch"),
-    ("mrag_texts", "field-guide-mrag-bnch"),
-    ("crag_mm_single", "field-guide-crag-mm-smal"),
-    ("crag_mm_multi", "field-guide-crag-m"),
-    ("mrag_suite", "field-guide-mrag-siute"),
-    ("models", ["field-guide-vlm-fwe"]),
-    ("models", [None]),
-    ("models", [{"model": "./x", "max_images": "15"}]),
-    ("models", [{"model": "./x", "revision": date(2024, 1, 1)}]),
-    ("tour_model", "gpt-4o@opnai"),
-    ("judge", "ruel"),
-    ("checker", {"model": "field-guide-vlm-few", "dtyp": "float16"}),
-    ("extractor", "rul"),
-    ("detectors", ["./nowhere"]),
-    ("rewriters", [{"model": "field-guide-vlm-few", "max_images": 0}]),
-    ("question_writer", "templat"),
-    ("coarse_filter", {"filter_model": "none", "prompt": "question"}),
-    ("filter_models", [3]),
-    ("retriever", "field-guide-clip-46"),
-    ("text_retriever", "./nowhere"),
-    ("retrievers", [{"model": "field-guide-clip-64", "querry": "image"}]),
-    (
-        "image_search",
-        {"image_service": "field-guide-egocentrik", "image_k": 9, "similarity_threshold": 0.5},
-    ),
-    ("web_search", {"web_service": "bm52", "web_k": 9}),
-    ("decoding", {"temperatur": 0}),
-]
-"""A parameter, and a value that no notebook could run with."""
-
-
-@pytest.mark.slow
-@pytest.mark.usefixtures("unforeseen")
-@pytest.mark.parametrize(("parameter", "value"), MISTYPED)
-def test_the_check_and_the_run_refuse_the_same_in_the_same_words_before_a_notebook_begins(
-    parameter: str, value: object, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(ROOT)
-    books = [book for book in all_notebooks() if parameter in declared_parameters(book)]
-    file = tmp_path / "p.yaml"
-    values = {parameter: value, "notebooks": [notebook_name(books[0])]}
-    file.write_text(yaml.safe_dump(values), encoding="utf-8")
-    with pytest.raises(VragError) as refused:
-        run_notebooks([file])
-    words = str(refused.value)
-    assert words.startswith(f"{file}: "), words
-    try:
-        _, missing = check_parameters(file)
-    except VragError as error:
-        missing = [str(error).removeprefix(f"{file}: ")]
-    assert [words.removeprefix(f"{file}: ")] == missing
-
-
-def test_a_mistyped_name_is_told_before_a_file_elsewhere_is_asked_for_its_notebooks(
-    tmp_path: Path,
-) -> None:
-    file = tmp_path / "mine.yaml"
-    file.write_text("mrag_suite: field-guide-mrag-siute\n", encoding="utf-8")
-    with pytest.raises(VragError, match="mrag_suite is 'field-guide-mrag-siute'"):
-        check_parameters(file)
 
 
 def test_what_several_notebooks_miss_is_one_line_with_their_names_or_their_count(
@@ -424,7 +337,7 @@ def test_what_is_wrong_with_ones_own_pictures_and_questions_is_told_with_their_o
     assert "line 3: found the species 'anlo'" in fault
     assert any("Convert 4 .heic to .jpg" in line for line in told), told
     (things / "moth" / "bad.jpg").write_text("no picture", encoding="utf-8")
-    told, _ = check_parameters(file)[1]
+    (told,) = check_parameters(file)[1]
     assert f"{things / 'moth' / 'bad.jpg'}: no picture, though it is called like one" in told
     assert f"so are 1 of the {len(list(things.glob('*/*.jpg')))} files" in told
 
@@ -487,7 +400,7 @@ def test_a_picture_of_ones_own_that_is_cut_off_is_told(things: Path) -> None:
     (picture, *_) = sorted((things / "things" / "moth").glob("*.jpg"))
     picture.write_bytes(picture.read_bytes()[:-500])
     told, *_ = check_parameters(things / "p.yaml")[1]
-    assert told.startswith(f"{picture}: not a readable picture (image file is truncated")
+    assert f"{picture}: not a readable picture (image file is truncated" in told
     count = len(list((things / "things").glob("*/*.jpg")))
     assert f"So are 1 of {count} that were opened in {things / 'things'}." in told
 
@@ -587,7 +500,6 @@ def test_a_parameter_of_a_notebook_that_is_not_in_the_file_is_no_mistyped_one(
     )
     assert any(line.startswith("decoding is a parameter of 00_tour, ") for line in told)
     assert len(told) == 4
-    assert "Did you mean" not in str(refused.value)
 
 
 @pytest.mark.slow
@@ -620,9 +532,6 @@ def test_a_sum_names_the_notebooks_that_are_not_in_it_and_the_forecast_ends_with
 ) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", "x")
     models = {"models": ["gpt-4o@openai"]} if paid else {}
-    for place in ("tests/timing/costs.py", "params/mine/paper.yaml"):  # as for a paper's folder
-        Path(place).parent.mkdir(parents=True, exist_ok=True)
-        Path(place).touch()
     for number in (4, 5):
         wrong = f"open_benchmark(data | {{'name': {number}}})"
         notebook(Path(f"notebooks/mine/0{number}_fails.ipynb"), DECLARED, OPENS, wrong)
@@ -630,8 +539,7 @@ def test_a_sum_names_the_notebooks_that_are_not_in_it_and_the_forecast_ends_with
     (line,) = [line for line in told.splitlines() if line.startswith("all models together")]
     cost = re.fullmatch(r"all models together: so far about ([\d.]+) US dollars(.*)", line)
     assert (status, float(cost[1]) > 0) == (1, paid)
-    assert "without 2 notebooks that cannot be counted yet: 04, 05 (" in cost[2]
-    assert "`python -m tests.timing.costs mine`" in cost[2]
+    assert "without 2 notebooks that cannot be counted yet: 04, 05" in cost[2]
     status, told = said("forecast", str(parameters(**models, judge="o4-mini@openai")))
     assert (status, "so far" in told) == (0, False)
 
@@ -650,15 +558,6 @@ def test_a_sum_without_the_tokens_of_pictures_or_without_a_price_is_at_least_so_
     assert re.search(r"\n  at least [\d.]+ US dollars at 250 for", told)
     assert re.search(r"\nall models together: at least \d\.\d\d US dollars", told)
     assert "; not counted: pictures of fake, calls of gpt-0" in told
-
-
-@pytest.mark.usefixtures("unforeseen")
-def test_right_types_are_claimed_only_where_nothing_is_wrong(parameters) -> None:
-    hot = {"model": FEW, "decoding": {"temperature": "hot"}}
-    found, missing = check_parameters(parameters(models=[hot]))
-    assert any("temperature: found 'hot'" in line for line in missing)
-    assert "right type" not in found[0]
-    assert "right type" in check_parameters(parameters())[0][0]
 
 
 ASKING = """from pathlib import Path
@@ -685,7 +584,7 @@ def _foresee_cells(tmp_path: Path, *cells: str) -> DryRunReport:
     book.cells = [parameters, *(nbformat.v4.new_code_cell(cell) for cell in cells)]
     path = tmp_path / "asking.ipynb"
     nbformat.write(book, path)
-    return dry_run_notebooks(Plan(file=path, given={path: given}, folder=tmp_path, cluster=""), {})
+    return dry_run_notebooks(Plan(file=path, given={path: given}, folder=tmp_path, cluster=""))
 
 
 def test_a_cell_that_fails_keeps_no_later_one_from_asking_and_is_named(foresee_cells) -> None:
@@ -709,8 +608,8 @@ def test_a_count_that_does_not_reach_a_notebooks_end_exits_with_1(
     command: str, parameters, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     words = "counted up to code cell 4, which fails: KeyError: 'red'"
-    report = replace(NOTHING, failed={"01_asks": words})
-    monkeypatch.setattr("vrag_kit.runner.check.dry_run_notebooks", lambda *_: report)
+    report = DryRunReport(failed={"01_asks": words})
+    monkeypatch.setattr("vrag_kit.runner.dry_run.dry_run_notebooks", lambda *_: report)
     status, printed = said(command, str(parameters()))
     assert status == 1
     assert words in printed
@@ -816,7 +715,7 @@ def test_null_means_all_and_0_or_an_empty_list_none(
     assert [yaml.safe_load(line.format("null"))] == list(read_plan(file).given.values())
     nothing = "[]" if "datasets" in line else "0"
     file.write_text(f"notebooks: [{notebook}]\n{line.format(nothing)}\n", encoding="utf-8")
-    with pytest.raises(VragError, match=r"(0|\[\]); expected .*, or null for all"):
+    with pytest.raises(VragError, match=r"is (0|\[\]); .*whole number from 1 on|or null for all"):
         read_plan(file)
 
 
@@ -838,10 +737,9 @@ def test_without_models_a_notebook_runs_that_shows_something_else(
     file = tmp_path / "p.yaml"
     file.write_text("notebooks: [33, 36, 37]\nmodels: []\n", encoding="utf-8")
     assert [given["models"] for given in read_plan(file).given.values()] == [[], [], []]
-    file.write_text("notebooks: [37, 14]\nmodels: []\n", encoding="utf-8")
-    words = r"14_error_cases\.ipynb takes one at least, .*: it shows what models answer, and"
-    with pytest.raises(VragError, match=rf"{words} nothing else \(those that need none: 33_mrag"):
-        read_plan(file)
+    file.write_text(f"notebooks: [14]\nmodels: []\nanswers_dir: {tmp_path}\n", encoding="utf-8")
+    (told,) = check_parameters(file)[1]
+    assert "models is []" in told
 
 
 def test_a_clue_may_lie_at_any_place_among_the_fewest_images(

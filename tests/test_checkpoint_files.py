@@ -15,11 +15,12 @@ import tiny_retrievers as tiny
 import yaml
 from conftest import ROOT, WEIGHTS
 
+from vrag_kit.dry_run import dry_run
 from vrag_kit.errors import VragError
 from vrag_kit.generation import load_generator
 from vrag_kit.retrieval import load_encoder
 from vrag_kit.retrieval.encoders.checkpoint import check_encoder_files
-from vrag_kit.runner.availability import retriever_problem
+from vrag_kit.retrieval.encoders.loading import open_encoder
 from vrag_kit.runner.check import check_parameters
 
 OPEN_CLIP = WEIGHTS / "field-guide-clip-32"
@@ -65,9 +66,12 @@ def test_a_broken_folder_of_open_clip_is_told_by_the_check_and_by_loading_with_i
     damage: Damage, words: str, tmp_path: Path
 ) -> None:
     folder = shutil.copytree(OPEN_CLIP, tmp_path / "mine")
-    assert retriever_problem(str(folder)) == ""
-    damage(folder)
-    told = retriever_problem(str(folder))
+    with dry_run(tmp_path) as recorded:
+        open_encoder(str(folder))
+        assert not recorded.missing
+        damage(folder)
+        open_encoder(str(folder))
+    (told,) = recorded.missing
     assert re.match(rf"retriever '{re.escape(str(folder))}'.*{words}", told), told
     with pytest.raises(VragError) as refused:
         load_encoder(str(folder))
@@ -172,7 +176,7 @@ def test_the_models_of_the_kit_are_whole(folder: Path) -> None:
     if "vlm" in folder.name:
         assert load_generator(str(folder)).missing() == ""
     else:
-        assert retriever_problem(str(folder)) == ""
+        check_encoder_files(str(folder), folder)
 
 
 @pytest.mark.slow

@@ -105,7 +105,7 @@ def test_a_notebook_is_thin(path: Path) -> None:
 @pytest.mark.parametrize("file", PARAMS, ids=lambda p: f"{p.parent.name}/{p.stem}")
 def test_plain_papermill_means_what_a_run_makes_of_a_parameter_file(file: Path) -> None:
     raw = yaml.safe_load(file.read_text(encoding="utf-8"))
-    for path, given in read_plan(file, data=False).given.items():
+    for path, given in read_plan(file).given.items():
         assert {name: raw[name] for name in given} == given
         assert set(given) == set(raw) & set(declared_parameters(path))
 

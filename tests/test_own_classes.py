@@ -26,8 +26,6 @@ from vrag_kit.papers.crag_mm.judge import load_truthfulness_judge
 from vrag_kit.papers.visual_rag import PROMPTS
 from vrag_kit.retrieval import evaluate, load_encoder, make_run, search_all
 from vrag_kit.runner.check import check_parameters
-from vrag_kit.runner.dry_run import DryRunReport
-from vrag_kit.runner.run import run_notebooks
 from vrag_kit.runner.stamp import run_fingerprint
 from vrag_kit.types import Benchmark, Document, Query
 
@@ -528,21 +526,13 @@ def test_where_truthfulness_is_asked_for_what_costs_stays_below_0(
         ("rule", "0 to 1"),
     ],
 )
-def test_the_check_and_the_run_refuse_such_a_judge_before_anything_is_asked(
-    name: str, scale: str, checked: Checked, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    nothing = DryRunReport(models=[], stored=0, any_order=[], failed={}, cut={})
-    monkeypatch.setattr("vrag_kit.runner.check.dry_run_notebooks", lambda *_: nothing)
+def test_the_check_refuses_such_a_judge(name: str, scale: str, checked: Checked) -> None:
     (checked.folder / "my_model.py").write_text(JUDGES, encoding="utf-8")
     file = checked.folder / "p.yaml"
     values = {"notebooks": ["crag_mm/52_crag_mm_single_turn"], "judge": name}
     file.write_text(yaml.safe_dump(values), encoding="utf-8")
     _, missing = check_parameters(file)
-    with pytest.raises(VragError) as refused:
-        run_notebooks([file])
-    told = str(refused.value).removeprefix(f"{file}: ")
-    assert told.startswith(f"judge {name!r}: its scale is {scale}")
-    assert missing == [told]
+    assert any(f"judge {name!r}: its scale is {scale}" in line for line in missing), missing
 
 
 def test_an_object_judges_and_needs_no_fingerprint(mine: Write, texts: Benchmark) -> None:

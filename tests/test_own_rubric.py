@@ -26,7 +26,6 @@ from vrag_kit.judging import (
     load_judge,
     scale_of,
 )
-from vrag_kit.runner.dry_run import DryRunReport
 from vrag_kit.runner.plan import read_plan
 from vrag_kit.types import Benchmark, Message, Prompt, Query
 
@@ -270,10 +269,8 @@ def test_words_that_are_no_rubric_are_told_what_to_write_by_check_and_run_alike(
     with pytest.raises(VragError, match=re.escape(words)) as refused:
         load_judge(entry, tmp_path, rubric=readmes())
     monkeypatch.chdir(ROOT)
-    nothing = DryRunReport(models=[], stored=0, any_order=[], failed={}, cut={})
-    monkeypatch.setattr("vrag_kit.runner.check.dry_run_notebooks", lambda *_: nothing)
     _, missing = Checked(tmp_path, guide_folder).check(judge=entry)
-    assert str(refused.value) in missing
+    assert any(str(refused.value) in line for line in missing)
 
 
 @pytest.mark.parametrize("entry", [{}, {"rubric": "Is {answer} right?"}])
@@ -282,20 +279,16 @@ def test_a_mapping_that_names_no_judge_is_told_what_to_name(
 ) -> None:
     with pytest.raises(VragError, match=r"which names none; expected a model, or rule, "):
         load_judge(entry, checked.folder, rubric=readmes())
-    with pytest.raises(VragError, match="which names no model; expected a name, as in judge = "):
-        checked.check(judge=entry)
+    (told,) = checked.check(judge=entry)[1]
+    assert "which names none; expected a model, or rule, " in told
 
 
 def test_a_judge_without_a_model_may_stand_in_a_mapping_too(tmp_path: Path) -> None:
     assert isinstance(load_judge({"model": "rule"}, tmp_path, rubric=readmes()), RuleJudge)
 
 
-def test_check_takes_words_beside_a_class_that_answers(
-    checked: Checked, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_check_takes_words_beside_a_class_that_answers(checked: Checked) -> None:
     (checked.folder / "my_speaker.py").write_text(SPEAKER, encoding="utf-8")
-    nothing = DryRunReport(models=[], stored=0, any_order=[], failed={}, cut={})
-    monkeypatch.setattr("vrag_kit.runner.check.dry_run_notebooks", lambda *_: nothing)
     judge = in_the_readmes_words("my_speaker:Speaker")
     assert checked.check(judge=judge)[1] == []
     _, missing = checked.check(judge={**judge, "rubric": "{anser}"})

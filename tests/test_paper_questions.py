@@ -117,7 +117,7 @@ def given_to(paper: str, number: str) -> dict[str, Any]:
     found = []
     for file in sorted((ROOT / "params" / paper).glob("*.yaml")):
         if file.name in ("paper.yaml", "figure5.yaml"):
-            plan = read_plan(file, data=False)
+            plan = read_plan(file)
             found += [each for each in plan.given.items() if each[0].stem[:2] == number]
     ((path, given),) = found
     values: dict[str, Any] = {}

@@ -389,10 +389,10 @@ def test_several_test_processes_share_the_cores_too() -> None:
     ("content", "words"),
     [
         ("kk: 2\n", ["no notebook declares 'kk'", "figures_dir, k, share, source"]),
-        ("k: ten\n", ["k is 'ten' (str)", "01_one.ipynb expects int, as in k = 1"]),
-        ("notebooks: [gide]", ["'gide', which is neither a notebook", "Did you mean 'guide'?"]),
-        ("notebooks: [zzzz]", ["There are:\n  guide\n  guide/01_one\n"]),
-        ("notebooks: [guide/0]", ["say which:\n  guide/01_one\n  guide/02_two"]),
+        ("k: ten\n", ["k is 'ten'", "01_one expects a whole number from 1 on, such as k = 1"]),
+        ("notebooks: [gide]", ["'gide'", "Did you mean 'guide'?"]),
+        ("notebooks: [zzzz]", ["'zzzz'", "\n  guide/01_one\n"]),
+        ("notebooks: [guide/0]", ["'guide/0'", "\n  guide/01_one\n  guide/02_two"]),
         ("notebooks: guide", ["notebooks is 'guide'", "`notebooks: [guide]`"]),
     ],
 )

@@ -166,7 +166,7 @@ def test_too_few_images_are_named_with_what_to_do(
     with pytest.raises(VragError, match="found 0 images that are no clue; expected 1"):
         non_clue(only_clues)
     few = load_visual_rag(write_annotations({}), tree)
-    with pytest.raises(VragError, match="clue_position: found 3; expected −3 to 2"):
+    with pytest.raises(VragError, match="clue_position is 3; expected -3 to 2"):
         one_in_k(few, ks=[3], clue_position=3)
 
 

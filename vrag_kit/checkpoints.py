@@ -16,6 +16,7 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from vrag_kit.dry_run import current_dry_run
 from vrag_kit.errors import VragError, nearest
 from vrag_kit.files import safe_join
 from vrag_kit.types import JsonView
@@ -70,7 +71,8 @@ def check_weights(model: nn.Module, owner: str) -> None:
 
 def find_checkpoint(spec: str, *, revision: str | None = None) -> Path:
     """Return the folder of a checkpoint: a local one, or `revision` from the Hugging Face hub. A
-    relative path starts at the project root; a hub checkpoint is fetched once.
+    relative path starts at the project root; a hub checkpoint is fetched once, and not in a dry
+    run.
 
     Raises `VragError` as `check_checkpoint_name`, for a name that cannot be fetched, and for the
     revision of a folder.
@@ -90,9 +92,16 @@ def find_checkpoint(spec: str, *, revision: str | None = None) -> Path:
                 revision=revision,
                 allow_patterns=list(FILE_KINDS),
                 ignore_patterns=["original/*", "consolidated*"],
+                local_files_only=current_dry_run() is not None,
             )
         )
     except (OSError, ValueError) as error:
+        if current_dry_run() is not None:
+            option = f" --revision {revision}" if revision else ""
+            raise VragError(
+                f"checkpoint {spec!r} is not on this machine yet; the first run fetches it, or"
+                f" `hf download {spec}{option}` does now.{similar_checkpoint(spec)}"
+            ) from error
         version = f" at revision {revision!r}" if revision else ""
         reason = str(error).strip().splitlines()[0].rstrip(".")
         raise VragError(

@@ -28,6 +28,8 @@ class DryRun:
     """Retrievers that were not run yet; arbitrary documents replace their results."""
     corpora: list[object] = field(default_factory=list)
     """Corpora searched by vectors, which would be embedded."""
+    missing: dict[str, None] = field(default_factory=dict)
+    """Why models and retrievers cannot be loaded on this machine, each reason once."""
     asks: bool = True
     """Whether models may be opened, to record the prompts they would receive."""
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 
 from vrag_kit.benchmarks import (
@@ -16,8 +17,17 @@ from vrag_kit.benchmarks import (
     load_webqa,
     read_species,
 )
+from vrag_kit.benchmarks.images import (
+    SUFFIXES,
+    ImageFile,
+    find_damaged,
+    find_non_images,
+    list_images,
+)
 from vrag_kit.benchmarks.knowledge_base import Page
+from vrag_kit.dry_run import current_dry_run
 from vrag_kit.errors import VragError, did_you_mean
+from vrag_kit.processes import available_cores
 from vrag_kit.synthetic.data_card import data_card_note as data_card_note  # of the same names
 from vrag_kit.synthetic.data_card import synthetic_mark as synthetic_mark
 from vrag_kit.synthetic.generate import DRAWN, Source
@@ -25,6 +35,8 @@ from vrag_kit.synthetic.visual_rag.guide import generate_field_guide
 from vrag_kit.types import Benchmark
 from vrag_kit.workspace import path as project_path
 
+_OPENED = 3000
+"""Maximum number of images that a dry run opens: some ten seconds."""
 _TITLES = {"field-guide": "Field Guide", "field-guide-small": "Field Guide (small)"}
 
 
@@ -142,8 +154,13 @@ def open_webqa(webqa: Source) -> Benchmark:
 def open_images(pictures: Source) -> SpeciesImages:
     """The photographs of a drawn edition without its questions, or {"images": a folder
     of folders, "name": for titles} with "species_list" and "articles" where there are any.
+
+    Raises `VragError` for an unknown name or key and, in a dry run, for files that are no images,
+    or are damaged.
     """
     files = _files(_PICTURES, pictures)
+    if current_dry_run() is not None:
+        _check_images(project_path(files["images"]))
     species_list = project_path(files["species_list"]) if files.get("species_list") else None
     return SpeciesImages(
         name=files["name"],
@@ -154,19 +171,23 @@ def open_images(pictures: Source) -> SpeciesImages:
     )
 
 
-_KINDS = {
-    each.parameter: each for each in (_BENCHMARK, _OTHER_CORPUS, _ARTICLES, _WEBQA, _PICTURES)
-}
-
-
-def check_data_spec(parameter: str, source: Source) -> None:
-    """Raise `VragError` for data that `parameter` cannot name; nothing is drawn or opened.
-
-    Of other parameters than data, other_corpus, articles, webqa and pictures nothing is
-    known.
+def _check_images(root: Path) -> None:
+    """Raise `VragError` for files in species folders that are no images, or are damaged. At most
+    `_OPENED` images are opened, spread over all.
     """
-    if parameter in _KINDS:
-        _named(_KINDS[parameter], source)
+    folders = [each for each in sorted(root.iterdir()) if each.is_dir()] if root.is_dir() else []
+    files = list(chain.from_iterable(map(list_images, folders)))
+    if odd := find_non_images(files):
+        raise VragError(
+            f"{odd[0]}: no picture, though it is called like one; so are {len(odd):,} of the"
+            f" {len(files):,} files ({', '.join(SUFFIXES)}) in {root}. Put the pictures in their"
+            " place, or remove the files."
+        )
+    opened = files[:: -(-len(files) // _OPENED)] if files else []
+    if damaged := find_damaged(map(ImageFile, opened), workers=available_cores()):
+        raise VragError(
+            f"{damaged[0]} So are {len(damaged):,} of {len(opened):,} that were opened in {root}."
+        )
 
 
 def _files(kind: _Kind, source: Source) -> dict[str, str]:

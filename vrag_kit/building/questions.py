@@ -16,7 +16,7 @@ import pandas as pd
 from vrag_kit.benchmarks.datasets.visual_rag import make_query_id
 from vrag_kit.benchmarks.knowledge_base import Page
 from vrag_kit.building.species import SpeciesFolder, description_text
-from vrag_kit.config import Entry, hardware_of
+from vrag_kit.config import Entry, check_choice, hardware_of
 from vrag_kit.errors import VragError, did_you_mean, short_repr
 from vrag_kit.generation.ask import Task, ask_prompts
 from vrag_kit.generation.generators import load_generator
@@ -123,6 +123,7 @@ def _ask(
     hardware: JsonView | None,
 ) -> tuple[str, list[Answer]]:
     """The writer's name, and its answer for each species."""
+    check_choice(writer, [TEMPLATE], "question_writer")
     generator = load_generator(writer, decoding={"max_new_tokens": 1024}, hardware=hardware)
     prompts = []
     for folder in folders:

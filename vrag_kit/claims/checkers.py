@@ -19,7 +19,7 @@ from vrag_kit.claims.verdicts import (
     EntailmentRequest,
     Label,
 )
-from vrag_kit.config import GREEDY, Entry, hardware_of
+from vrag_kit.config import GREEDY, Entry, check_choice, hardware_of
 from vrag_kit.custom import custom_spec
 from vrag_kit.errors import VragError
 from vrag_kit.generation.generators import load_generator
@@ -113,6 +113,7 @@ def forbid_self_check(checker: Entry, answerers: Sequence[Entry]) -> None:
 def _asker(
     entry: Entry, answers_dir: Path | str, what: str, task: str, hardware: JsonView | None
 ) -> StructuredAsker:
+    check_choice(entry, [RULE], "extractor" if task == "extract" else "checker")
     hardware = {"batch_size": 8, **(hardware or {})}
     decoding = {**GREEDY, "max_new_tokens": MAX_TOKENS}
     repair = str(WORDS[task]["repair"])

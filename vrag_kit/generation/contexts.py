@@ -372,8 +372,8 @@ def one_in_k(
     ks = negatives.clip(ks)
     fewest = min(ks)
     if not -fewest <= clue_position < fewest:
-        expected = f"−{fewest} to {fewest - 1}, for {fewest} images"
-        raise VragError(f"clue_position: found {clue_position}; expected {expected}.")
+        expected = f"-{fewest} to {fewest - 1}, for {fewest} images"
+        raise VragError(f"clue_position is {clue_position}; expected {expected}.")
     build = partial(build_contexts, benchmark, "one_in_k", draws=draws, seed=seed)
     return build([(k, 1) for k in ks], negatives.take, clue_position=clue_position)
 

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Protocol
 import pandas as pd
 
 from vrag_kit.config import Hardware
+from vrag_kit.dry_run import current_dry_run
 from vrag_kit.errors import VragError, did_you_mean
 from vrag_kit.generation.ask import Task, ask_prompts
 from vrag_kit.generation.generators import Generator
@@ -48,9 +49,16 @@ class TokenLimit:
     def __call__(self, text: str) -> tuple[str, bool]:
         """Return (the text up to its last counted token, whether it reaches the limit).
 
-        Raises `VragError` when the tokenizer cannot be read.
+        Raises `VragError` when the tokenizer cannot be read; a dry run records it, and truncates
+        nothing.
         """
-        encoding = _load_tokenizer(self.tokenizer).encode(text)
+        try:
+            encoding = _load_tokenizer(self.tokenizer).encode(text)
+        except VragError as error:
+            if (dry_run := current_dry_run()) is None:
+                raise
+            dry_run.missing[str(error)] = None
+            return text, False
         own = [place for place, special in enumerate(encoding.special_tokens_mask) if not special]
         before = own[0] if own else 0  # special tokens behind a text do not count
         room = max(self.tokens - before, 0)
@@ -64,16 +72,18 @@ class TokenLimit:
 
 @lru_cache(maxsize=4)
 def _load_tokenizer(name: str) -> Tokenizer:
+    from huggingface_hub import hf_hub_download
     from tokenizers import Tokenizer
 
-    folder = project_path(name)
+    folder, file = project_path(name), "tokenizer.json"
     try:
         if folder.is_dir():
-            tokenizer = Tokenizer.from_file(str(folder / "tokenizer.json"))
+            path = str(folder / file)
         else:
-            tokenizer = Tokenizer.from_pretrained(name)
+            path = hf_hub_download(name, file, local_files_only=current_dry_run() is not None)
+        tokenizer = Tokenizer.from_file(path)
     except Exception as error:  # the library raises no narrower kind
-        expected = "a folder with a tokenizer.json, or a name on the hub (`hf auth login`)"
+        expected = f"a folder with a {file}, or a name on the hub (`hf download {name} {file}`)"
         message = f"answer_tokenizer {name!r} cannot be read ({error}); expected {expected}."
         raise VragError(message) from error
     tokenizer.no_truncation()

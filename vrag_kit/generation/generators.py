@@ -297,6 +297,18 @@ class DryRunGenerator(Generator):
         ]
 
 
+class _UnavailableGenerator(DryRunGenerator):
+    """Replaces a model that a dry run cannot load; its costs are unknown."""
+
+    def __init__(self, entry: object) -> None:
+        named = entry.get("name") or entry.get("model") if isinstance(entry, Mapping) else entry
+        self.name = str(named)
+        self.fingerprint = "unavailable"
+        self.decoding, self.sent = {}, {}
+        self.deterministic = False
+        self.prompts, self.sizes, self.may_repair = [], {}, 0
+
+
 def load_generator(
     entry: Entry | CustomGenerator,
     *,
@@ -318,32 +330,41 @@ def load_generator(
     Raises `VragError` for an unknown option, a checkpoint that is missing, and an unknown endpoint.
     What is needed only for new answers (weights, processor, device, key) is checked by the
     generator's `prepare`, so that stored answers can be read without it. In a dry run, returns a
-    `DryRunGenerator` instead.
+    `DryRunGenerator` instead, also for a model that cannot be loaded, whose error is recorded.
     """
+    dry_run = current_dry_run()
+    if dry_run is None:
+        return _open_generator(entry, decoding, hardware)
+    if not dry_run.asks:
+        raise VragError("no model is called: this dry run records searches only.")
+    try:
+        model = _open_generator(entry, decoding, hardware)
+    except VragError as error:
+        dry_run.missing[str(error)] = None
+        return DryRunGenerator(_UnavailableGenerator(entry))
+    if missing := model.missing():
+        dry_run.missing[f"model {model.name!r}: {missing}"] = None
+    stub = DryRunGenerator(model)
+    dry_run.models.append(stub)
+    return stub
+
+
+def _open_generator(
+    entry: Entry | CustomGenerator, decoding: JsonView | None, hardware: JsonView | None
+) -> Generator:
     from vrag_kit.generation.local.generator import LocalGenerator
     from vrag_kit.generation.remote.generator import EndpointGenerator
 
     machine = hardware_of(hardware)
-    model: Generator
     offered = {"device": machine.device, **_defaults(decoding)}
     custom = load_custom(entry, "model", ("generate",), ours=("max_images",), offered=offered)
     if custom is not None:
-        model = CustomGeneratorAdapter(custom.require_fingerprint("model"))
-    else:
-        spec, options = parse_model_entry(entry, decoding)
-        if isinstance(options, EndpointOptions):
-            endpoints = find_endpoints(spec, options)
-            model = EndpointGenerator(endpoints, options, concurrency=machine.batch_size)
-        else:
-            model = LocalGenerator(spec, options, machine.device)
-    dry_run = current_dry_run()
-    if dry_run is None:
-        return model
-    if not dry_run.asks:
-        raise VragError(f"{model.name} is not called: this dry run records searches only.")
-    stub = DryRunGenerator(model)
-    dry_run.models.append(stub)
-    return stub
+        return CustomGeneratorAdapter(custom.require_fingerprint("model"))
+    spec, options = parse_model_entry(entry, decoding)
+    if isinstance(options, EndpointOptions):
+        endpoints = find_endpoints(spec, options)
+        return EndpointGenerator(endpoints, options, concurrency=machine.batch_size)
+    return LocalGenerator(spec, options, machine.device)
 
 
 def parse_model_entry(

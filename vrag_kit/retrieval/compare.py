@@ -5,7 +5,6 @@ from __future__ import annotations
 import gc
 import sys
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
 from pathlib import Path
 
 import numpy as np
@@ -123,15 +122,11 @@ def _dry_search(
     arbitrary candidates. It has as many images as a search would find, but not the same ones.
     """
     dry_run.corpora.append(planned)
-    entry = planned.entry
-    name = Path(str(entry.get("model") if isinstance(entry, Mapping) else entry)).name
-    encoder: Encoder | None = None
-    with suppress(VragError):  # a checkpoint that is not downloaded yet
-        encoder = open_encoder(entry)
-        name, folder = encoder.name, embeddings_folder(encoder, planned.root)
-        run = read_cached_run(folder, search_key(benchmark, encoder, k))
-        if run is not None:
-            return name, run
+    encoder = open_encoder(planned.entry)
+    name, folder = encoder.name, embeddings_folder(encoder, planned.root)
+    run = read_cached_run(folder, search_key(benchmark, encoder, k))
+    if run is not None:
+        return name, run
     run = arbitrary_run(benchmark, k)
     if isinstance(encoder, CustomEncoderAdapter) and len(run):
         first, found = str(run["query_id"].iloc[0]), str(run["doc_id"].iloc[0])

@@ -23,7 +23,7 @@ import pandas as pd
 from PIL import Image
 
 from vrag_kit.benchmarks.images import pixel_hash
-from vrag_kit.config import Entry, split_entry
+from vrag_kit.config import Entry, check_choice, split_entry
 from vrag_kit.custom import custom_spec
 from vrag_kit.dry_run import current_dry_run
 from vrag_kit.errors import VragError
@@ -116,6 +116,7 @@ def text_service(
     vector. Raises `VragError` as `load_encoder` does, for no documents, and for one without chunks.
     """
     pieces = list(chunk_documents(documents.values(), chunks))
+    check_choice(entry, WORD_INDEXES, "retriever")
     if not isinstance(entry, str) or entry not in WORD_INDEXES:
         return _dense("text", documents, pieces, entry, cache_dir, device)
     texts = {piece.doc_id: piece.text for piece in pieces if piece.text}

@@ -14,7 +14,7 @@ from typing import Annotated
 import typer
 
 from vrag_kit.errors import VragError
-from vrag_kit.runner.check_commands import Only, check, forecast
+from vrag_kit.runner.check import Only, check, forecast
 from vrag_kit.workspace import display_path, enter_project
 
 app = typer.Typer(

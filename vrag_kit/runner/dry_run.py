@@ -9,12 +9,14 @@ from __future__ import annotations
 
 import ast
 import io
+import re
 import shutil
 import tempfile
 import warnings
-from collections.abc import Iterable, Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, redirect_stderr, redirect_stdout, suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from itertools import chain
 from pathlib import Path
 from typing import Any
@@ -22,20 +24,21 @@ from typing import Any
 import matplotlib as mpl
 import pandas as pd
 
+from vrag_kit.config import Entry
 from vrag_kit.dry_run import DryRun, dry_run
-from vrag_kit.errors import NotGeneratedError, SetupError, VragError
+from vrag_kit.errors import NotGeneratedError, VragError
+from vrag_kit.generation import load_generator
 from vrag_kit.generation.generators import CostEstimate, DryRunGenerator
 from vrag_kit.generation.store import AnswerStore, copy_store
-from vrag_kit.log import collect_notes, last_recorded_cell
+from vrag_kit.log import collect_notes
+from vrag_kit.retrieval.encoders.loading import open_encoder
 from vrag_kit.runner.books import read_notebook
-from vrag_kit.runner.job import ADDED, status_file
-from vrag_kit.runner.params import BY_KEY, declared_parameters
+from vrag_kit.runner.params import declared_parameters
 from vrag_kit.runner.plan import Plan, notebook_name
-from vrag_kit.runner.stamp import is_finished
 from vrag_kit.workspace import path as project_path
 
-_READ_ALSO = ("answers_dir", "building_dir")
-"""Folders that notebooks write and read; a dry run writes to a copy of them."""
+_MODEL = re.compile(r"(model|judge|writer|rewriter|extractor|checker|detector)s?$")
+_RETRIEVER = re.compile(r"(retriever|service)s?$")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,123 +51,142 @@ class ModelCost:
     spent: float  # US dollars, on what is stored
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(slots=True, kw_only=True)
 class DryRunReport:
-    """The calls that a run would make, and the notebooks that were not counted."""
+    """The calls that a run would make, and what kept them from being counted."""
 
-    models: list[ModelCost]
-    stored: int
+    models: list[ModelCost] = field(default_factory=list)
+    stored: int = 0
     """Number of answers that the notebooks use and that are stored already."""
-    any_order: list[str]
+    any_order: list[str] = field(default_factory=list)
     """Retrievers that were not run yet."""
-    failed: dict[str, str]
+    missing: list[str] = field(default_factory=list)
+    """Models and retrievers that cannot be loaded on this machine, with the reason."""
+    failed: dict[str, str] = field(default_factory=dict)
     """Notebook → why a cell fails and, after calls, which: up to there all calls are counted."""
-    cut: dict[str, list[str]]
+    cut: dict[str, list[str]] = field(default_factory=dict)
     """Notebook → its notes, such as on cutoffs k that were clipped."""
     undrawn: dict[str, str] = field(default_factory=dict)
     """Notebook → data that the run generates first; its calls are not counted."""
 
 
-def dry_run_notebooks(plan: Plan, instead: Mapping[str, Any]) -> DryRunReport:
-    """Run a plan's notebooks without calling models, and count their calls. The values of `instead`
-    replace parameters of these names; in the mappings of `BY_KEY` only the keys it has.
+def dry_run_notebooks(plan: Plan) -> DryRunReport:
+    """Run a plan's notebooks without calling models, and count their calls. Models and retrievers
+    that cannot be loaded are replaced by placeholders, and listed.
     """
-    settings = {book: {**declared_parameters(book), **given} for book, given in plan.given.items()}
-    failed: dict[str, str] = {}
-    cut: dict[str, list[str]] = {}
-    undrawn: dict[str, str] = {}
-    shown: set[str] = set()
+    report = DryRunReport()
+    answer_ids: set[str] = set()
+    named: dict[tuple[str, str], None] = {}
     with (
         tempfile.TemporaryDirectory() as scratch,
         dry_run(Path(scratch)) as recorded,
         collect_notes() as notes,
     ):
-        for notebook, own in settings.items():
-            chosen = {name: value for name, value in instead.items() if name in own}
-            for mapping in chosen.keys() & set(BY_KEY):
-                chosen[mapping] = {**own[mapping], **chosen[mapping]}
-            given = redirect_outputs({**own, **chosen}, Path(scratch))
-            most = None if chosen else _cells_until_last_message(plan, notebook, own)
-            space, fault = execute_cells(notebook, given, recorded.models, most)
+        for notebook, given in plan.given.items():
+            name, declared = notebook_name(notebook), declared_parameters(notebook)
+            settings = {**declared, **given}
+            space, error = execute_cells(
+                notebook, redirect_outputs(settings, Path(scratch)), recorded.models
+            )
             if notes:
-                cut[notebook_name(notebook)] = list(notes)
+                report.cut[name] = list(notes)
                 notes.clear()
-            shown |= _answer_ids(space)
-            if fault is None or (space.get("models") == [] and fault.behind_models):
+            answer_ids |= _answer_ids(space)
+            for parameter, _, spec in _entries(settings):
+                named[parameter, spec.partition("@")[0]] = None
+            if error is None:
                 continue
-            words = restore_folder_names(fault.words, own, Path(scratch))
-            if fault.undrawn:
-                undrawn[notebook_name(notebook)] = words
-            else:
-                failed[notebook_name(notebook)] = words
+            _load_models(settings)
+            words = restore_folder_names(error.words, settings, Path(scratch))
+            empty = [each for each in given if given[each] == [] and declared[each]]
+            words += "".join(f" {each} is []." for each in empty)
+            (report.undrawn if error.undrawn else report.failed)[name] = words
         with ExitStack() as opened:
             stores = []
             for place in sorted(recorded.stores):
                 with suppress(VragError):  # the notebook that opened it failed, and says so
                     stores.append(opened.enter_context(AnswerStore(place)))
-            counted = DryRunReport(
-                models=model_costs(recorded, stores),
-                stored=len(_stored(shown, stores)),
-                any_order=sorted(recorded.any_order),
-                failed=failed,
-                cut=cut,
-            )
-            return replace(counted, undrawn=undrawn)
+            report.models = model_costs(recorded, stores)
+            report.stored = sum(map(len, (_stored(answer_ids, store) for store in stores)))
+        report.any_order = sorted(recorded.any_order)
+        for line in recorded.missing:
+            names = [name for name, model in named if f"{model!r}" in line]
+            report.missing.append(f"{', '.join(names)}: {line}" if names else line)
+        return report
 
 
-def _cells_until_last_message(
-    plan: Plan, notebook: Path, settings: Mapping[str, Any]
-) -> int | None:
-    """Of a notebook that a run would skip, as it is finished and nothing has changed: how
-    many code cells there are up to the last that asked, or noted what is cut. What stands
-    behind it did neither, and went well. None for every other notebook.
+def _entries(values: Mapping[str, Any], within: str = "") -> Iterator[tuple[str, Entry, str]]:
+    """(parameter, entry, name) of the models and retrievers that parameters name, by their roles:
+    `judge`, `filter_models`, `text_retriever`. Words that name no model are left out.
     """
-    copy = plan.folder / f"{notebook_name(notebook)}.ipynb"
-    if not is_finished(notebook, plan.given[notebook], settings, copy):
-        return None
-    last = last_recorded_cell(status_file(copy))
-    counts = [
-        cell.execution_count or 0
-        for cell in read_notebook(copy).cells
-        if cell.cell_type == "code" and not cell.tags & ADDED
-    ]
-    return sum(count <= last for count in counts) if last else 0
+    for key, value in values.items():
+        name = within or key
+        for entry in value if isinstance(value, list) else [value]:
+            if isinstance(entry, Mapping) and "model" not in entry:
+                known = _MODEL.search(name) or _RETRIEVER.search(name)
+                yield from _entries(entry, name if known else "")
+            elif _MODEL.search(name) or _RETRIEVER.search(name):
+                spec = entry.get("model") if isinstance(entry, Mapping) else entry
+                if isinstance(spec, str) and set(spec) & set("-/@:"):
+                    yield name, entry, spec
+
+
+def _load_models(settings: Mapping[str, Any]) -> None:
+    """Load what a failed notebook may not have reached, so that all that is missing is listed."""
+    for name, entry, _ in _entries(settings):
+        if _MODEL.search(name):
+            options = dict(entry) if isinstance(entry, Mapping) else {"model": entry}
+            options.pop("rubric", None)
+            load_generator(options)
+        else:
+            open_encoder(entry)
 
 
 def model_costs(recorded: DryRun, stores: Sequence[AnswerStore]) -> list[ModelCost]:
     """Return the calls and costs of each model that a dry run recorded; `stores` give the costs so
-    far.
+    far. Prompts of equal models are counted together.
     """
-    asked = [
-        model for model in recorded.models if isinstance(model, DryRunGenerator) and model.prompts
-    ]
-    return [_together(models, stores) for models in _grouped_models(asked)]
+    groups: dict[str, list[DryRunGenerator]] = defaultdict(list)
+    for model in recorded.models:
+        if isinstance(model, DryRunGenerator) and model.prompts:
+            groups[f"{model.name} {model.fingerprint} {model.decoding}"].append(model)
+    costs = []
+    for first, *others in groups.values():
+        for other in others:
+            first.prompts += other.prompts
+            first.sizes.update(other.sizes)
+            first.may_repair += other.may_repair
+        try:
+            forecast = first.total_cost_estimate()
+        except VragError as error:  # a processor that cannot be read
+            recorded.missing[str(error)] = None
+            continue
+        spent = sum(store.total_cost(first.name) for store in stores)
+        cost = ModelCost(
+            name=first.name, forecast=forecast, max_cost=first.model.max_cost, spent=spent
+        )
+        costs.append(cost)
+    return costs
 
 
-def _stored(answer_ids: set[str], stores: Sequence[AnswerStore]) -> set[str]:
-    """Which of these answers are there, and no placeholders."""
-    found: set[str] = set()
-    for store in stores:
-        answers = store.read(list(answer_ids)).values()
-        found |= {each.answer_id for each in answers if not each.is_placeholder}
-    return found
-
-
-def _prompts(models: Iterable[object]) -> int:
-    return sum(len(model.prompts) for model in models if isinstance(model, DryRunGenerator))
+def _stored(answer_ids: set[str], store: AnswerStore) -> set[str]:
+    """Which of these answers a store has, without placeholders."""
+    answers = store.read(list(answer_ids)).values()
+    return {each.answer_id for each in answers if not each.is_placeholder}
 
 
 def redirect_outputs(settings: Mapping[str, Any], scratch: Path) -> dict[str, Any]:
-    """Return the settings with output folders below `scratch`, and without a GPU."""
+    """Return the settings with output folders below `scratch`, and without a GPU. Files at the top
+    of the folders are copied, because notebooks read them too.
+    """
     changed = dict(settings)
     for name, value in settings.items():
         if name.endswith("_dir") and name != "cache_dir":
-            there = scratch / name
-            if not there.exists():
-                there.mkdir()
-                if name in _READ_ALSO:
-                    _copy_files(project_path(value), there)
-            changed[name] = str(there)
+            target = scratch / name
+            if not target.exists():
+                target.mkdir()
+                _copy_files(project_path(value), target)
+            changed[name] = str(target)
     if "hardware" in settings:
         changed["hardware"] = {**settings["hardware"], "device": "cpu"}
     return changed
@@ -192,23 +214,19 @@ class CellError:
     """The first error of a notebook; later ones mostly follow from it."""
 
     words: str
-    behind_models: bool  # whether it may come of there being none
     undrawn: bool  # whether it comes of data that the run draws itself
 
 
 def execute_cells(
-    notebook: Path,
-    settings: Mapping[str, Any],
-    models: Sequence[object],
-    most: int | None = None,
+    notebook: Path, settings: Mapping[str, Any], models: Sequence[object]
 ) -> tuple[dict[str, Any], CellError | None]:
-    """Execute a notebook's code cells, all or the first `most`, with these settings. Returns
-    (variables at the end, first error); calls are recorded in `models`.
+    """Execute a notebook's code cells with these settings. Returns (variables at the end, first
+    error); calls are recorded in `models`.
     """
     space: dict[str, Any] = {"__name__": "__main__", "display": lambda *_: None}
     cells = [cell for cell in read_notebook(notebook).cells if cell.cell_type == "code"]
     before = _prompts(models)
-    fault, behind = None, False
+    first = None
     silence = io.StringIO()
     with (
         redirect_stdout(silence),
@@ -217,50 +235,41 @@ def execute_cells(
         mpl.rc_context(),
     ):
         warnings.simplefilter("ignore")
-        for number, cell in enumerate(cells[:most], start=1):
+        for number, cell in enumerate(cells, start=1):
             if "parameters" in cell.tags:
                 space.update(settings)
                 continue
-            error, until = _run_cell(cell.source, space)
-            behind = behind or _mentions("models", until)
-            if error is not None and fault is None:
-                words = _words(error)
-                asked = _prompts(models) > before or bool(_answer_ids(space))
-                if asked and not isinstance(error, SetupError):
+            error = _run_cell(cell.source, space)
+            if error is not None and first is None:
+                words = str(error) if isinstance(error, VragError) else _described(error)
+                if _prompts(models) > before or _answer_ids(space):
                     words = f"counted up to code cell {number}, which fails: {words}"
-                fault = CellError(words, behind, isinstance(error, NotGeneratedError))
-    return space, fault
+                first = CellError(words, isinstance(error, NotGeneratedError))
+    return space, first
 
 
-def _mentions(name: str, statements: Sequence[ast.stmt]) -> bool:
-    """Whether statements read a variable."""
-    nodes = chain.from_iterable(map(ast.walk, statements))
-    return any(isinstance(node, ast.Name) and node.id == name for node in nodes)
+def _prompts(models: Sequence[object]) -> int:
+    return sum(len(model.prompts) for model in models if isinstance(model, DryRunGenerator))
 
 
-def _run_cell(source: str, space: dict[str, Any]) -> tuple[Exception | None, list[ast.stmt]]:
-    """Run all statements of a cell; returns the first error, and the statements up to it."""
+def _run_cell(source: str, space: dict[str, Any]) -> Exception | None:
+    """Run all statements of a cell; returns the first error."""
     try:
         statements = ast.parse(source).body
     except SyntaxError as error:
-        return error, []
+        return error
     first: Exception | None = None
-    until: list[ast.stmt] = []
     for statement in statements:
-        until += [] if first else [statement]
         try:
             exec(compile(ast.Module([statement], []), "<cell>", "exec"), space)
         except Exception as error:  # whatever a notebook's code may raise
             first = first or error
-    return first, until
+    return first
 
 
-def _words(error: Exception) -> str:
-    if isinstance(error, VragError):
-        return str(error)
-    if isinstance(error, SyntaxError) and error.filename == "<unknown>":  # of the cell itself
-        return f"{error.msg}: {(error.text or '').strip()}"
-    return f"{type(error).__name__}: {error}"
+def _described(error: Exception) -> str:
+    text = f": {error.text.strip()}" if isinstance(error, SyntaxError) and error.text else ""
+    return f"{type(error).__name__}: {error}{text}"
 
 
 def _answer_ids(space: Mapping[str, Any]) -> set[str]:
@@ -273,26 +282,3 @@ def _answer_ids(space: Mapping[str, Any]) -> set[str]:
         if "parts" in table:  # of long answers that are joined from replies
             answer_ids |= set(chain.from_iterable(table["parts"]))
     return answer_ids
-
-
-def _grouped_models(models: Iterable[DryRunGenerator]) -> list[list[DryRunGenerator]]:
-    """Stand-ins of the same model, decoding alike, together."""
-    groups: dict[str, list[DryRunGenerator]] = {}
-    for model in models:
-        key = f"{model.name} {model.fingerprint} {model.decoding}"
-        groups.setdefault(key, []).append(model)
-    return list(groups.values())
-
-
-def _together(models: list[DryRunGenerator], stores: Sequence[AnswerStore]) -> ModelCost:
-    whole = models[0]
-    for other in models[1:]:
-        whole.prompts += other.prompts
-        whole.sizes.update(other.sizes)
-        whole.may_repair += other.may_repair
-    return ModelCost(
-        name=whole.name,
-        forecast=whole.total_cost_estimate(),
-        max_cost=whole.model.max_cost,
-        spent=sum(store.total_cost(whole.name) for store in stores),
-    )

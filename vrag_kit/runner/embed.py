@@ -32,12 +32,8 @@ from vrag_kit.retrieval.encoders.loading import open_encoder
 from vrag_kit.retrieval.shards import documents_folder, list_shards
 from vrag_kit.runner.cluster import open_cluster, parse_cluster
 from vrag_kit.runner.dry_run import execute_cells, redirect_outputs, restore_folder_names
-from vrag_kit.runner.params import WITHIN, declared_parameters
+from vrag_kit.runner.params import declared_parameters
 from vrag_kit.runner.plan import notebook_name, read_plan, select_notebooks
-from vrag_kit.runner.values import SEARCHING
-
-_NAMES = {*SEARCHING, *(WITHIN[name] for name in SEARCHING if name in WITHIN)}
-"""Parameters of notebooks that search by vectors."""
 
 _A_WORKER = 4
 """Parts per worker: a faster worker does more of them, though each part reads the data again."""
@@ -153,7 +149,7 @@ def corpora_to_embed(file: Path, only: Sequence[str]) -> Iterator[PlannedEmbeddi
     (plan,) = select_notebooks([read_plan(file)], only)
     for notebook, given in plan.given.items():
         settings = {**declared_parameters(notebook), **given}
-        if not settings.keys() & _NAMES:
+        if "cache_dir" not in settings:  # it searches nothing
             continue
         with tempfile.TemporaryDirectory() as scratch, dry_run(Path(scratch)) as recorded:
             recorded.asks = False

@@ -2,26 +2,27 @@
 
 from __future__ import annotations
 
+import os
+import tempfile
 from collections.abc import Collection, Mapping, Sequence
-from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import yaml
 
-from vrag_kit.config import SAMPLING, Decoding, Hardware
+from vrag_kit.config import Decoding, Hardware
 from vrag_kit.errors import VragError, did_you_mean
 from vrag_kit.runner.books import has_kernel, parse_parameters_cell, read_notebook
-from vrag_kit.runner.fitting import ENTRIES, invalid_clue_position, invalid_value_reason
+from vrag_kit.workspace import path as project_path
 
-MODELS = (*ENTRIES, "guide_retriever", "models", "retrievers", "talker")
-"""Parameters that name one model or several."""
 SERVES = "notebooks"
 """Reserved key of a parameter file that lists its notebooks."""
-
-
+PARTIAL = {"decoding": Decoding().model_dump(), "hardware": Hardware().model_dump()}
+"""Parameters that may be given in part → their keys with defaults."""
 _NAMED = 3
 """Maximum number of notebooks named if more declare a parameter."""
+Values = Mapping[str, Any]
+"""Parameters by name."""
 
 
 class _UniqueNames(yaml.SafeLoader):
@@ -40,35 +41,27 @@ class _UniqueNames(yaml.SafeLoader):
 
 
 def read_parameters(path: Path) -> dict[str, Any]:
-    """Read a flat YAML file of parameters; raises `VragError` when it is missing, not
-    YAML, or not flat.
+    """Read a flat YAML file of parameters; raises `VragError` when it cannot be read, is not YAML,
+    or is not flat.
     """
     if path.suffix == ".ipynb":
         raise VragError(
-            f"{path}: this is a notebook; expected a YAML file of parameters. Run it with"
-            f" `papermill {path} out.ipynb`, or write a file p.yaml with the line"
-            f" `{SERVES}: [{path.stem}]` and `vrag run p.yaml`."
+            f"{path}: this is a notebook; expected a YAML file of parameters, such as one with the"
+            f" line `{SERVES}: [{path.stem}]`."
         )
     try:
         values = yaml.load(path.read_text(encoding="utf-8"), _UniqueNames) or {}  # a SafeLoader
-    except IsADirectoryError as error:
-        raise VragError(f"{path}: this is a folder; expected a YAML file of parameters.") from error
+    except OSError as error:
+        reason = "this is a folder" if path.is_dir() else "there is no such file"
+        raise VragError(f"{path}: {reason}; expected a YAML file of parameters.") from error
     except UnicodeDecodeError as error:
         raise VragError(
-            f"{path}: not UTF-8 text ({error.reason} at byte {error.start}). Save it as UTF-8."
+            f"{path}: byte {error.start} is not UTF-8 text; save it as UTF-8."
         ) from error
-    except FileNotFoundError as error:
-        near = ", ".join(sorted(str(file) for file in path.parent.glob("*.yaml")))
-        hint = f" Found here: {near}." if near else ""
-        raise VragError(f"{path}: no such parameter file.{hint}") from error
     except yaml.YAMLError as error:
-        mark = getattr(error, "problem_mark", None)
-        line = f" line {mark.line + 1}" if mark else ""
-        problem = getattr(error, "problem", None) or error
-        raise VragError(
-            f"{path}{line}: not YAML ({problem}); expected lines 'name: value'. Check the"
-            " indentation."
-        ) from error
+        reason = " ".join(str(error).split())
+        expected = "lines 'name: value' with even indentation"
+        raise VragError(f"{path}: not YAML ({reason}); expected {expected}.") from error
     if not isinstance(values, dict) or not all(isinstance(name, str) for name in values):
         raise VragError(f"{path}: expected lines 'name: value', found a {type(values).__name__}.")
     return values
@@ -89,145 +82,128 @@ def declared_parameters(notebook: Path) -> dict[str, Any]:
 
 
 def split_by_notebook(
-    notebooks: Sequence[Path],
-    values: Mapping[str, Any],
-    where: Path,
-    others: Sequence[Path] = (),
+    notebooks: Sequence[Path], values: Values, where: Path, others: Sequence[Path] = ()
 ) -> dict[Path, dict[str, Any]]:
     """Return the part of `values` that each notebook declares.
 
     A value replaces the notebook's default, a mapping as a whole, as in papermill. Raises
-    `VragError` with all faults, one per line: names that no notebook declares, with those declared,
-    or with the notebooks among `others` that declare them; unknown and missing keys of a mapping;
-    and values that a notebook cannot take (see `invalid_value_reason`).
+    `VragError` with all faults, one per line: names that no notebook declares, with the nearest
+    that is declared, or with the notebooks among `others` that declare them; unknown and missing
+    keys of a mapping; and values of another type than the default.
     """
-    defaults = {notebook: declared_parameters(notebook) for notebook in notebooks}
-    known = set().union(*defaults.values(), [SERVES])
-    faults = _unknown(values, known, others)
+    declared = {notebook: declared_parameters(notebook) for notebook in notebooks}
+    faults = _unknown(values, declared, others)
+    for notebook, names in declared.items():
+        for name in names.keys() & values.keys():
+            if reason := _misfit(name, values[name], names[name], f"{notebook.stem} expects"):
+                faults.append(f"{name} {reason}")
     for name, value in values.items():
-        faults += _first_misfit(name, value, defaults)
-    for mapping in BY_KEY:
-        if mapping in known and isinstance(values.get(mapping), Mapping):
-            faults += _wrong_keys(mapping, values[mapping], list(defaults.values()), others)
-    if not faults:
-        faults = [invalid_clue_position({**names, **values}) for names in defaults.values()]
-    if told := [fault for fault in dict.fromkeys(faults) if fault]:
-        raise VragError("\n".join(f"{where}: {fault}" for fault in told))
+        if isinstance(value, Mapping):
+            faults += _wrong_keys(name, value, declared, others)
+    if faults:
+        raise VragError("\n".join(f"{where}: {fault}" for fault in dict.fromkeys(faults)))
     return {
         notebook: {name: value for name, value in values.items() if name in names}
-        for notebook, names in defaults.items()
+        for notebook, names in declared.items()
     }
 
 
-BY_KEY = (
-    *(
-        "ambiguity",
-        "coarse_filter",
-        "crag_mm",
-        "paired_contexts",
-        "image_search",
-        "k",
-        "labelling",
-        "limits",
-    ),
-    *(
-        "oracles",
-        "clue_positions",
-        "prompts",
-        "max_questions",
-        "filter_rules",
-        "decoding",
-        "hardware",
-        "prompt_sweep",
-        "conversation",
-        "web_search",
-    ),
-)
-"""Parameters that are mappings of related settings."""
-WITHIN = {
-    "image_service": "image_search",
-    "rewriter": "web_search",
-    "web_service": "web_search",
-    "filter_model": "coarse_filter",
-}
-"""Key of a mapping that names a model → that mapping."""
-RARELY: dict[str, dict[str, Any]] = {
-    "decoding": Decoding().model_dump(),
-    "hardware": Hardware().model_dump(),
-}
-"""Parameter → its keys with their defaults, which a notebook need not list."""
+def unwritable_folders(folders: Collection[tuple[str, str]]) -> list[str]:
+    """Return one line for each (parameter, folder) that cannot be written. A file is written on
+    trial in the nearest parent that exists, and removed.
+    """
+    lines = []
+    for name, folder in folders:
+        parent = project_path(folder)
+        while not os.path.lexists(parent):
+            parent = parent.parent
+        try:
+            with tempfile.TemporaryFile(dir=parent):
+                pass
+        except OSError as error:
+            reason = f"{parent} takes no file ({error.strerror})"
+            lines.append(f"{name} is {folder!r}; expected a folder to write to, but {reason}.")
+    return lines
 
 
-def _declared_by(names: Collection[str], others: Sequence[Path], within: str) -> dict[str, str]:
-    """Name that notebooks declare which a file is not for → what to do about it."""
-    books: dict[str, list[str]] = {}
-    for notebook in others if names else ():
-        own: object = {}
-        with suppress(VragError):  # nobody has asked for that notebook
-            own = declared_parameters(notebook)
-        own = own.get(within) if within and isinstance(own, dict) else own
-        for name in own if isinstance(own, dict) else ():
-            if name in names:
-                books.setdefault(name, []).append(notebook.stem)
-    told = {}
-    for name, of in sorted(books.items()):
-        what = f"{within}: {name} is a key" if within else f"{name} is a parameter"
-        more = f" and {len(of) - _NAMED} more" if len(of) > _NAMED else ""
-        told[name] = (
-            f"{what} of {', '.join(of[:_NAMED])}{more}, which this file is not for. Name it under"
-            f" `{SERVES}`, or remove the line."
+def _misfit(name: str, value: Any, default: Any, expects: str) -> str:
+    """Why a value does not have the type of a default, which it may have in another shape: a model
+    or data may be a name or a mapping, and null means all; "" if it fits.
+    """
+    such_as = f"such as {name} = {default!r}"
+    if value is None or (isinstance(value, Mapping) and isinstance(default, str | Mapping)):
+        return ""
+    an_entry = isinstance(default, Mapping) and "model" in default
+    if an_entry or (default is None and _is_count(value)):
+        return ""
+    if default is None:
+        named = isinstance(value, list) and value
+        return (
+            "" if named else f"is {value!r}; expected a number from 1 on or names, or null for all."
         )
-    return told
+    if _is_count(default) and not name.endswith("_index") and not _is_count(value):
+        return f"is {value!r}; {expects} a whole number from 1 on, {such_as}."
+    if _are_counts(default) and not _are_counts(value):
+        return f"is {value!r}; {expects} a list of different whole numbers from 1 on, {such_as}."
+    number = type(default) is float and type(value) is int
+    if type(value) is type(default) or number:
+        return ""
+    return f"is {value!r}; {expects} a {type(default).__name__}, {such_as}."
 
 
-def _first_misfit(
-    name: str, value: Any, defaults: Mapping[Path, Mapping[str, Any]]
-) -> list[str]:  # Any: parameters are of any type
-    """What the first notebook says that cannot take a value; [] when all can."""
-    for notebook, names in defaults.items():
-        if name in names and (
-            words := invalid_value_reason(name, value, names[name], notebook.name)
-        ):
-            return [f"{name} {words}"]
-    return []
+def _is_count(value: object) -> bool:
+    return type(value) is int and value > 0
+
+
+def _are_counts(value: object) -> bool:
+    """Whether a value is a list of different numbers from 1 on, as `ks` are."""
+    if not isinstance(value, list) or not value:
+        return False
+    return all(map(_is_count, value)) and len(set(value)) == len(value)
 
 
 def _wrong_keys(
-    mapping: str,
-    given: Mapping[str, Any],
-    defaults: Sequence[Mapping[str, Any]],
-    others: Sequence[Path],
+    name: str, given: Values, declared: Mapping[Path, Values], others: Sequence[Path]
 ) -> list[str]:
-    """Keys that no notebook has in its own mapping, or that `given` lacks; values that misfit."""
+    """The faults in the keys of a mapping whose default is one too, and in their values."""
     needed: dict[str, Any] = {}
-    for names in defaults:
-        own = names.get(mapping, {})
-        needed |= own if isinstance(own, Mapping) else {}
-    shown = {**RARELY.get(mapping, {}), **needed}
-    faults = _unknown(given, shown, others, within=mapping)
-    lacks = [key for key in needed if key not in given]
-    if lacks and mapping not in RARELY:
-        faults.append(f"{mapping} lacks {lacks[0]!r}; expected all keys, as in {needed!r}.")
-    for key in given.keys() & shown.keys():
-        if key in SAMPLING:  # with the models: what fits depends on where they run
-            continue
-        if words := invalid_value_reason(key, given[key], shown[key]):
-            faults.append(f"{mapping}: {key} {words}")
+    for names in declared.values():
+        needed |= names[name] if isinstance(names.get(name), Mapping) else {}
+    if not needed or "model" in needed:
+        return []
+    needed = PARTIAL.get(name, needed)
+    faults = _unknown(given, {Path(): needed}, others, within=name)
+    for key, default in needed.items():
+        if key in given and not (name in PARTIAL and default is None):
+            reason = _misfit(key, given[key], default, "expected")
+            faults += [f"{name}: {key} {reason}"] if reason else []
+        elif key not in given and name not in PARTIAL:
+            faults.append(f"{name} lacks {key!r}; expected all keys, as in {needed!r}.")
     return faults
 
 
 def _unknown(
-    values: Collection[str], known: Collection[str], others: Sequence[Path], *, within: str = ""
+    values: Values, declared: Mapping[Path, Values], others: Sequence[Path], *, within: str = ""
 ) -> list[str]:
     """What to say of names that none of a file's notebooks declares, `within` a mapping."""
-    told = _declared_by(set(values) - set(known), others, within)
-    unknown = sorted(map(str, set(values) - set(known) - told.keys()))
-    if not unknown:
-        return list(told.values())
-    hints = "".join(did_you_mean(name, known) for name in unknown)
-    of = f" in its {within}" if within else ""
-    return [
-        *told.values(),
-        f"no notebook declares {', '.join(map(repr, unknown))}{of}.{hints} Declared are:"
-        f" {', '.join(sorted(set(known) - {SERVES}))}.",
-    ]
+    known = sorted(set().union(*declared.values()))
+    unknown = values.keys() - set(known)
+    elsewhere: dict[str, list[str]] = {name: [] for name in sorted(unknown)}
+    for notebook in others if unknown else ():
+        names = declared_parameters(notebook)
+        keys = names.get(within) if within else names
+        for name in unknown & set(keys if isinstance(keys, Mapping) else ()):
+            elsewhere[name].append(notebook.stem)
+    faults = []
+    for name, books in elsewhere.items():
+        fault = f"no notebook declares {name!r}.{did_you_mean(name, [*known, SERVES])}"
+        if books:
+            more = f" and {len(books) - _NAMED} more" if len(books) > _NAMED else ""
+            fault = (
+                f"{name} is a parameter of {', '.join(books[:_NAMED])}{more}, which this file is"
+                f" not for. Name it under `{SERVES}`, or remove the line."
+            )
+        elif not within:
+            fault += f" Declared are: {', '.join(known)}."
+        faults.append(f"{within}: {fault}" if within else fault)
+    return faults

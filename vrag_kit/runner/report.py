@@ -27,7 +27,7 @@ from vrag_kit.files import write_file
 from vrag_kit.open import data_title
 from vrag_kit.runner.books import Notebook, read_notebook
 from vrag_kit.runner.job import ADDED, find_failure
-from vrag_kit.runner.plan import Plan, read_plan, unknown_data_names
+from vrag_kit.runner.plan import Plan, read_plan
 from vrag_kit.runner.run import Task, plan_tasks
 from vrag_kit.workspace import path as project_path
 from vrag_kit.workspace import project_root
@@ -76,9 +76,7 @@ def write_report(parameter_files: Sequence[Path], to: Path | None = None) -> Rep
     Raises `VragError` if no notebook was executed with any of them, for a parameter file that no
     notebook could run with, and if the page cannot be written.
     """
-    given = [read_plan(file, data=False) for file in parameter_files]
-    if refused := list(chain.from_iterable(map(unknown_data_names, given))):
-        raise VragError("\n".join(refused))
+    given = [read_plan(file) for file in parameter_files]
     plans = [plan for plan in given if any(task.output.is_file() for task in plan_tasks(plan))]
     beside = given[0].folder if len(given) == 1 else project_root() / "runs"
     if not plans:

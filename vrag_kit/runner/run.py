@@ -27,14 +27,8 @@ from vrag_kit.log import failed_calls
 from vrag_kit.processes import available_cores
 from vrag_kit.runner.cluster import DaskPool, open_cluster, parse_cluster
 from vrag_kit.runner.job import LocalPool, failure_reason, run_lock, status_file
-from vrag_kit.runner.params import MODELS, declared_parameters
-from vrag_kit.runner.plan import (
-    Plan,
-    notebook_name,
-    read_plan,
-    select_notebooks,
-    unknown_data_names,
-)
+from vrag_kit.runner.params import declared_parameters
+from vrag_kit.runner.plan import Plan, notebook_name, read_plan, select_notebooks
 from vrag_kit.runner.stamp import figure_hashes, is_finished, mark_finished
 from vrag_kit.workspace import path as project_path
 
@@ -118,7 +112,7 @@ def run_notebooks(
     Without it, each file's own cluster is used. A notebook is skipped if it finished before, and
     its copy, the notebook, its parameters, the package, the files its parameters name, and its
     figures are unchanged; with `force`, none is. Raises `VragError` before anything runs for an
-    unknown parameter, a value that no notebook could run with (`invalid_parameters`), an unknown
+    unknown parameter, a value of another type, a folder that cannot be written, an unknown
     notebook, a cluster that does not answer, or a second run of the same parameter file at the same
     time.
     """
@@ -126,12 +120,10 @@ def run_notebooks(
         raise VragError(f"--jobs is {jobs}; expected 1 or more.")
     if cluster:
         cluster = parse_cluster(cluster, "--cluster")
-    # their data and models are looked at when something is to run
-    plans = select_notebooks([read_plan(file, data=False) for file in parameter_files], only)
+    plans = select_notebooks([read_plan(file) for file in parameter_files], only)
     tasks = list(chain.from_iterable(map(plan_tasks, plans)))
     if not force and all(task.is_finished() for task in tasks):
         return list(map(_skipped, tasks))
-    _refuse(plans)
     outcomes: list[Outcome] = []
     for (name, _), group in groupby(plans, lambda plan: _where(plan, cluster)):
         outcomes += _run_plans(list(group), jobs, name, force=force)
@@ -142,18 +134,6 @@ def _where(plan: Plan, cluster: str) -> tuple[str, bool]:
     """Where a plan runs: plans next to each other that agree may run at the same time."""
     local = all(all_local(task.settings) for task in plan_tasks(plan))
     return cluster or plan.cluster, local
-
-
-def _refuse(plans: Sequence[Plan]) -> None:
-    """Raise `VragError` for what no notebook could run with."""
-    from vrag_kit.runner.values import invalid_parameters  # heavy: it knows all families of models
-
-    refused: list[str] = []
-    for plan in plans:
-        refused += unknown_data_names(plan)
-        refused += [f"{plan.file}: {line}" for line in invalid_parameters(plan)]
-    if refused:
-        raise VragError("\n".join(refused))
 
 
 def _run_plans(
@@ -275,7 +255,8 @@ def job_limits(settings: Sequence[Mapping[str, Any]], jobs: int | None = None) -
 
 
 def _memory(settings: Mapping[str, Any]) -> int:
-    folders = {project_path(name) for name in _models(settings)}
+    named = {project_path(name) for name in _models(settings)}
+    folders = [folder for folder in named if any(folder.glob("*config.json"))]
     weights = chain.from_iterable(folder.glob("**/*.safetensors") for folder in folders)
     return KERNEL + _IN_MEMORY * sum(file.stat().st_size for file in weights)
 
@@ -285,14 +266,13 @@ def all_local(settings: Mapping[str, Any]) -> bool:
     if settings.get("hardware", {}).get("device", "cpu") != "cpu":
         return False
     elsewhere = [name for name in _models(settings) if "@" in name or "/" in name]
-    return all(project_path(name).is_dir() for name in elsewhere)
+    return all(project_path(name).exists() for name in elsewhere)
 
 
 def _models(settings: Mapping[str, Any]) -> list[str]:
-    """The models that parameters name."""
+    """The names in parameters, other than folders that are written, which may be models."""
     names = []
-    for parameter in MODELS:
-        value = settings.get(parameter)
+    for value in (value for name, value in settings.items() if not name.endswith("_dir")):
         for entry in value if isinstance(value, list) else [value]:
             names.append(entry.get("model") if isinstance(entry, Mapping) else entry)
     return [name for name in names if isinstance(name, str) and name]

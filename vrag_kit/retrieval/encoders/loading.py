@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import difflib
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import cache
 from importlib.resources import files
@@ -24,6 +24,7 @@ from vrag_kit.checkpoints import (
     load_config,
 )
 from vrag_kit.config import Entry, StrictModel, read_entry, read_settings, split_entry
+from vrag_kit.dry_run import current_dry_run
 from vrag_kit.errors import VragError
 from vrag_kit.files import escapes_folder
 from vrag_kit.retrieval.encoders.base import (
@@ -32,7 +33,7 @@ from vrag_kit.retrieval.encoders.base import (
     Encoder,
     InputModalities,
 )
-from vrag_kit.retrieval.encoders.checkpoint import Checkpoint
+from vrag_kit.retrieval.encoders.checkpoint import Checkpoint, check_encoder_files
 from vrag_kit.retrieval.encoders.custom import CustomEncoder, load_custom_encoder
 from vrag_kit.workspace import path as project_path
 
@@ -121,10 +122,31 @@ def open_encoder(entry: Entry | CustomEncoder, *, device: str = "cpu") -> Encode
     config.json of transformers, and the names of its own models. Any other checkpoint belongs to
     the family that its files show. Models in retrievers.json have their authors' options by
     default. Raises `VragError` for a malformed entry, a missing checkpoint, an option that the
-    family does not take, and for an invalid value.
+    family does not take, and for an invalid value. A dry run checks
+    the files too, and records the error.
     """
-    custom = load_custom_encoder(entry, device=device)
-    return replace(_resolve(entry), device=device) if custom is None else custom
+    dry_run = current_dry_run()
+    try:
+        if (custom := load_custom_encoder(entry, device=device)) is not None:
+            return custom
+        checkpoint = _resolve(entry)
+        if dry_run is not None and checkpoint.folders:
+            check_encoder_files(checkpoint.spec, checkpoint.folders[0])
+        return replace(checkpoint, device=device)
+    except VragError as error:
+        if dry_run is None:
+            raise
+        dry_run.missing[str(error)] = None
+        return _unavailable(entry)
+
+
+def _unavailable(entry: object) -> Checkpoint:
+    """Returns an encoder in place of one that a dry run cannot load."""
+    spec = str(entry.get("model") if isinstance(entry, Mapping) else entry)
+    kind = "unavailable"
+    return Checkpoint(
+        spec=spec, folders=(), family=kind, module="", options={}, modalities=InputModalities()
+    )
 
 
 def load_encoder(entry: Entry | CustomEncoder, *, device: str = "cpu") -> Encoder:
