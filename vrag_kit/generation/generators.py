@@ -304,9 +304,12 @@ class _UnavailableGenerator(DryRunGenerator):
         named = entry.get("name") or entry.get("model") if isinstance(entry, Mapping) else entry
         self.name = str(named)
         self.fingerprint = "unavailable"
-        self.decoding, self.sent = {}, {}
+        self.decoding = {}
+        self.sent = {}
         self.deterministic = False
-        self.prompts, self.sizes, self.may_repair = [], {}, 0
+        self.prompts = []
+        self.sizes = {}
+        self.may_repair = 0
 
 
 def load_generator(
