@@ -32,6 +32,7 @@ from vrag_kit.generation.generators import CostEstimate, DryRunGenerator
 from vrag_kit.generation.store import AnswerStore, copy_store
 from vrag_kit.log import collect_notes
 from vrag_kit.retrieval.encoders.loading import open_encoder
+from vrag_kit.retrieval.runs import find_run_file
 from vrag_kit.runner.books import read_notebook
 from vrag_kit.runner.params import declared_parameters
 from vrag_kit.runner.plan import Plan, notebook_name
@@ -117,7 +118,7 @@ def dry_run_notebooks(plan: Plan) -> DryRunReport:
 
 def _entries(values: Mapping[str, Any], within: str = "") -> Iterator[tuple[str, Entry, str]]:
     """(parameter, entry, name) of the models and retrievers that parameters name, by their roles:
-    `judge`, `filter_models`, `text_retriever`. Words that name no model are left out.
+    `judge`, `filter_models`, `text_retriever`. Left out are words that name no model, and classes.
     """
     for key, value in values.items():
         name = within or key
@@ -127,18 +128,18 @@ def _entries(values: Mapping[str, Any], within: str = "") -> Iterator[tuple[str,
                 yield from _entries(entry, name if known else "")
             elif _MODEL.search(name) or _RETRIEVER.search(name):
                 spec = entry.get("model") if isinstance(entry, Mapping) else entry
-                if isinstance(spec, str) and set(spec) & set("-/@:"):
+                if isinstance(spec, str) and set(spec) & set("-/@"):
                     yield name, entry, spec
 
 
 def _load_models(settings: Mapping[str, Any]) -> None:
     """Load what a failed notebook may not have reached, so that all that is missing is listed."""
-    for name, entry, _ in _entries(settings):
+    for name, entry, spec in _entries(settings):
         if _MODEL.search(name):
             options = dict(entry) if isinstance(entry, Mapping) else {"model": entry}
             options.pop("rubric", None)
             load_generator(options)
-        else:
+        elif find_run_file(spec) is None:
             open_encoder(entry)
 
 
