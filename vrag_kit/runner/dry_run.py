@@ -99,6 +99,9 @@ def dry_run_notebooks(plan: Plan) -> DryRunReport:
                 continue
             _load_models(settings)
             words = restore_folder_names(error.words, settings, Path(scratch))
+            texts = {key: repr(value) for key, value in given.items() if isinstance(value, str)}
+            found = [key for key in texts if texts[key] in words and key not in words]
+            words = f"{', '.join(found)}: {words}" if found else words
             empty = [each for each in given if given[each] == [] and declared[each]]
             words += "".join(f" {each} is []." for each in empty)
             (report.undrawn if error.undrawn else report.failed)[name] = words
