@@ -101,13 +101,6 @@ def _cell() -> int:
     return 0 if shell is None else len(shell.user_ns["In"]) - 1
 
 
-def last_recorded_cell(place: Path) -> int:
-    """Return the number of the last cell that recorded calls or notes in `place`; 0 if none did."""
-    return max(
-        (int(record["cell"]) for record in _records(place) if "judge" not in record), default=0
-    )
-
-
 def failed_calls(place: Path, kind: str) -> dict[str, str]:
     """Return the models whose every answer in the records at `place` failed, or the judges of whose
     verdicts some failed (`kind` is "model" or "judge"). Each maps to the counts, the first reason,

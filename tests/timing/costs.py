@@ -36,11 +36,6 @@ QUESTIONS = 8
 """Of a kind that are written and forecast."""
 TURNS = [5] * 9 + [4]
 """Of ten conversations, 4.9 on the average."""
-NOT_SEARCHED = {
-    "image_search": {"image_service": "field-guide-clip-64"},
-    "web_search": {"web_service": "field-guide-clip-64"},
-}
-"""Stands for encoders that are not here, as in `vrag check`; nothing is searched."""
 Values = dict[str, Any]  # a parameter file's, of any type
 
 
@@ -142,7 +137,7 @@ def _foreseen(part: Part, folder: Path) -> dict[str, CostEstimate]:
     chosen = {name: value for name, value in values.items() if name in names}
     file = folder / "p.yaml"
     file.write_text(yaml.safe_dump({"notebooks": [part.notebook], **chosen}), encoding="utf-8")
-    foresight = dry_run_notebooks(read_plan(file), NOT_SEARCHED)
+    foresight = dry_run_notebooks(read_plan(file))
     if foresight.failed:
         raise RuntimeError(str(foresight.failed))
     found = {each.name: each.forecast for each in foresight.models}

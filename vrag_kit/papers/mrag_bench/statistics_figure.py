@@ -23,7 +23,7 @@ def option_format_figure(guessed: Mapping[str, pd.DataFrame]) -> Figure:
     table = pd.concat(guessed, names=["format"]).reset_index("format")
     table = table[table["format"].isin(_FORMATS)]
     means = table[table["scenario"] == OVERALL].set_index("format")["value"]
-    found = [f"{value:.0f} % ({_FORMATS[name]})" for name, value in means.items()]
+    found = [f"{value:.0f} % ({_FORMATS[str(name)]})" for name, value in means.items()]
     figure = forest_plot(
         table,
         rows="scenario",
