@@ -491,8 +491,9 @@ def _difference_label(table: pd.DataFrame, panels: str, names: Names) -> str:
             arms = " − ".join(display_name(arm, names) for arm in pairs.iloc[0])
         elif table["baseline"].nunique() == 1:
             arms = f"difference from {display_name(table['baseline'].iloc[0], names)}"
-    heads = {(True, True): f"{what.capitalize()}, {arms}", (True, False): f"Difference in {what}"}
-    head = heads.get((bool(what), bool(arms)), arms or "Difference")
+    head = arms or "Difference"
+    if what:
+        head = f"{what.capitalize()}, {arms}" if arms else f"Difference in {what}"
     return f"{head} (percentage points)"
 
 

@@ -182,7 +182,8 @@ def display_name(value: object, names: Mapping[str, str] = MappingProxyType({}))
 def count_label(counts: Iterable[float], unit: str = "") -> str:
     """The n of a row or panel, as in "n = 374 questions"; of several, the smallest: "n ≥ 60"."""
     each = {int(n) for n in counts if n == n} or {0}
-    return f"n {'≥' if len(each) > 1 else '='} {min(each):,} {unit}".rstrip()
+    sign = "≥" if len(each) > 1 else "="
+    return f"n {sign} {min(each):,} {unit}".rstrip()
 
 
 def series_colors(column: str, values: Sequence[str]) -> dict[str, str]:
