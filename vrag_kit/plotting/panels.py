@@ -279,7 +279,7 @@ def forest_plot(
     tallest = 0.03 + 0.13 * max((1 + label.count("\n") for _, label in lines), default=1)
     high = sum(max(tallest, 0.085 * len(looks) + 0.05) if line else 0.2 for line, _ in lines)
     count = len(_order(table, panels, names)) if panels else 1
-    figure, axes = _panels(table, panels, names, width, high, "", wrap=max(3, count))
+    figure, axes = _panels(table, panels, names, width, high + 1, "", wrap=max(3, count))
     places = {line: place for place, (line, _) in enumerate(lines) if line}
     for name, axis in axes.items():
         mine, shown = _in_panel(table, panels, name), _in_panel(reported, panels, name)
