@@ -29,7 +29,7 @@ from vrag_kit.papers.mrag_suite.checked_answer_figure import checked_answer, sui
 from vrag_kit.papers.mrag_suite.claim_figures import (
     change_figure,
     checker_figure,
-    claim_table,
+    claim_figure,
     label_figure,
     modality_figure,
 )

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from itertools import product
 
 import numpy as np
 import pandas as pd
@@ -10,58 +11,88 @@ from matplotlib.figure import Figure
 
 from vrag_kit.claims.verdicts import ClaimVerdicts
 from vrag_kit.papers.mrag_suite.printed import MODES
-from vrag_kit.plotting.images import Tile, answer_gallery, document_tile, image_grid
-from vrag_kit.plotting.style import LIGHT, OUTCOME
+from vrag_kit.plotting.images import Tile, answer_gallery, document_tile
+from vrag_kit.plotting.style import DARK, LIGHT, OUTCOME, PAGE, SMALL, fit, new_figure, set_caption
 from vrag_kit.types import Benchmark
 
-VERDICTS = {
-    1.0: ("supported", OUTCOME["correct"]),
-    0.0: ("neutral", LIGHT),
-    -1.0: ("contradicted", OUTCOME["incorrect"]),
+_VERDICTS = {
+    1.0: ("supported", OUTCOME["correct"], "white"),
+    0.0: ("neutral", LIGHT, DARK),
+    -1.0: ("contradicted", OUTCOME["incorrect"], "white"),
 }
-_UNPARSED = ("unparsed", "")
+_UNPARSED = ("unparsed", "white", DARK)
+_MIDDLE = {"ha": "center", "va": "center", "fontsize": SMALL}
 
 
 def checked_answer(
-    checked: pd.DataFrame, answers: Mapping[str, tuple[Benchmark, pd.DataFrame]], most: int = 5
+    checked: pd.DataFrame, answers: Mapping[str, tuple[Benchmark, pd.DataFrame]]
 ) -> tuple[Figure, pd.DataFrame]:
-    """Draws each claim of one answer beside the first `most` documents shown, framed by the
-    checker's verdict. A claim is supported if some document entails it, else contradicted if some
-    document contradicts it, else neutral. Drawn is the first answer of at most four claims with
-    the most kinds of verdicts. Returns the figure and the verdicts: dataset, query_id, model,
-    setting, claim, doc_id, verdict.
+    """Draws the checker's verdicts on one answer: its claims down, the accepted answers and the
+    documents shown across. A true label that differs stands below the verdict. Drawn is the answer
+    of at most four claims with the most kinds of verdicts, the first with gold and distractors if
+    any. Returns the figure and the verdicts: dataset, query_id, claim, doc_id, verdict, true_label
+    (the verdict where no truth is known), model, setting.
     """
     sheets = checked.dropna(subset="sheet")
-    kinds = sheets["sheet"].map(_kinds)
-    row = sheets.iloc[int(kinds.to_numpy().argmax())]
-    sheet: ClaimVerdicts = row["sheet"]
+    mixed = sheets[sheets["setting"] == MODES[1]]
+    sheets = mixed if mixed["sheet"].map(_kinds).any() else sheets
+    row = sheets.iloc[int(sheets["sheet"].map(_kinds).to_numpy().argmax())]
+    sheet, true = row["sheet"], row.get("true_sheet")
+    documents = [item.doc_id for item in sheet.items]
+    cells = product(sheet.claims, ["accepted answers", *documents])
+    table = pd.DataFrame(cells, columns=["claim", "doc_id"]).assign(
+        **{key: row[key] for key in ("dataset", "query_id", "model", "setting")}
+    )
+    for name, of in (("verdict", sheet), ("true_label", true if pd.notna(true) else sheet)):
+        scores = of.verdicts[: len(sheet.claims)].ravel()
+        table[name] = [_VERDICTS.get(score, _UNPARSED)[0] for score in scores.tolist()]
     benchmark = answers[row["dataset"]][0]
-    rows: dict[str, list[Tile]] = {}
-    table, labels = [], []
-    for claim, scores in zip(sheet.claims, sheet.on_claims, strict=True):
-        named = [VERDICTS.get(float(score), _UNPARSED)[0] for score in scores]
-        whole = max(scores, key=lambda score: (score > 0, score < 0), default=0.0)
-        label, color = VERDICTS.get(float(whole), _UNPARSED)
-        labels.append(label)
-        tiles = [Tile(None, label, claim, color)]
-        for item, score, verdict in zip(sheet.items, scores, named, strict=True):
-            table.append((row["dataset"], sheet.query_id, claim, item.doc_id, verdict))
-            tile = document_tile(benchmark, sheet.query_id, item.doc_id)
-            tiles.append(Tile(tile.image, verdict, tile.below, VERDICTS.get(score, _UNPARSED)[1]))
-        rows[f"claim {len(rows) + 1}"] = tiles[: most + 1]
-    held = ", ".join(f"{labels.count(each)} {each}" for each in dict.fromkeys(labels))
-    figure = image_grid(
-        rows,
-        height=1.3,
-        title=f"Of {len(labels)} claims of one answer: {held}",
-        caption=f"""{row["dataset"]}, model {row["model"]}. {benchmark.queries[sheet.query_id].text}
-        At the left each claim, then the first {most} documents shown; frames: the checker's
-        verdict on the claim.""",
-    )
-    columns = ["dataset", "query_id", "claim", "doc_id", "verdict"]
-    return figure, pd.DataFrame(table, columns=columns).assign(
-        model=row["model"], setting=row["setting"]
-    )
+    query = benchmark.queries[sheet.query_id]
+    heads = [
+        Tile(None, "question", query.text),
+        Tile(None, "accepted", next(iter(query.answers), "")),
+        *(document_tile(benchmark, sheet.query_id, doc_id) for doc_id in documents),
+    ]
+    figure = _draw_matrix(heads, table)
+    right, held = table["verdict"] == table["true_label"], table["verdict"] == "supported"
+    title = f"the checker is right in {right.sum()} of {len(table)} verdicts on one answer"
+    if pd.isna(true):
+        backed = held.groupby(table["claim"], sort=False).any()
+        title = f"{backed.sum()} of {len(backed)} claims of one answer are supported"
+    caption = f"{row['dataset']}, model {row['model']}; documents without “gold” are distractors."
+    set_caption(figure, title, caption)
+    return figure, table
+
+
+def _draw_matrix(heads: Sequence[Tile], table: pd.DataFrame) -> Figure:
+    """Verdicts below the heads of their columns, of which the first is that of the claims."""
+    claims = table["claim"].unique()
+    figure, axes = new_figure(
+        1 + len(claims), len(heads), height=1.5 + 0.5 * len(claims),
+        width_ratios=[2, *[1] * (len(heads) - 1)], height_ratios=[3, *[1] * len(claims)],
+    )  # fmt: skip
+    for axis in axes.flat:
+        axis.set(xticks=[], yticks=[])
+        axis.grid(visible=False)
+        axis.spines[:].set_visible(False)
+    room = PAGE / (len(heads) + 1)
+    for axis, head in zip(axes[0], heads, strict=True):
+        if head.image:
+            axis.imshow(np.asarray(head.image.open()))
+            axis.set_anchor("N")
+        words = fit(head.below, 2 * room if axis is axes[0][0] else room)
+        axis.text(0.5, 1, words, transform=axis.transAxes, **_MIDDLE | {"va": "top"})
+        axis.set_title(head.title or "distractor", fontsize=SMALL, loc="center")
+    for place, (axis, claim) in enumerate(zip(axes[1:, 0], claims, strict=True), start=1):
+        axis.text(0.5, 0.5, fit(f"Claim {place}: {claim}", 2 * room), **_MIDDLE)
+    looks = {name: colors for name, *colors in [*_VERDICTS.values(), _UNPARSED]}
+    for axis, cell in zip(axes[1:, 1:].flat, table.to_dict("records"), strict=True):
+        wrong = cell["verdict"] != cell["true_label"]
+        words = cell["verdict"] + f"\n(true:\n{cell['true_label']})" * wrong
+        background, color = looks[cell["verdict"]]
+        axis.set_facecolor(background)
+        axis.text(0.5, 0.5, words, color=color, **_MIDDLE)
+    return figure
 
 
 def suite_errors(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import reduce
 
 import numpy as np
@@ -11,9 +11,10 @@ from matplotlib.figure import Figure
 
 from vrag_kit.analysis.report_tables import TINY, ci_cells, finding
 from vrag_kit.papers.mrag_suite.claim_modes import CLAIM_METRICS, MODALITIES, MODE_NAMES
+from vrag_kit.papers.mrag_suite.modes import strata_or_pooled
 from vrag_kit.papers.mrag_suite.printed import MODES
-from vrag_kit.plotting.diagnostics import confusion_plot, heat_table
-from vrag_kit.plotting.panels import forest_plot, point_plot
+from vrag_kit.plotting.diagnostics import confusion_plot
+from vrag_kit.plotting.panels import forest_plot
 from vrag_kit.plotting.style import count_label
 
 _SOURCES = {
@@ -21,34 +22,26 @@ _SOURCES = {
     "corrected": "the checker's labels, corrected by a sample",
     "checker": "the checker's labels",
 }
-_NAMES = {name: name.replace("MM-RAGChecker, ", "") for name in CLAIM_METRICS.values()}
-_NAMES |= MODE_NAMES | MODALITIES | _SOURCES
-_SPACE = "\N{NO-BREAK SPACE}"
+_DRAWN = {
+    "faithfulness": "faithfulness: claims that documents support",
+    "hallucination (RAGChecker)": "hallucination (RAGChecker): claims without support",
+    "evidence utilization": "evidence utilization: documents that support a claim",
+}
+"""The drawn metrics, of `CLAIM_METRICS`."""
+_NAMES = _DRAWN | MODE_NAMES | MODALITIES | _SOURCES
 _FEWEST = 5
 _SHORT = {"ENTAILMENT": "entails", "NEUTRAL": "neutral", "CONTRADICTION": "contra-\ndicts"}
 
 
-def claim_table(means: pd.DataFrame) -> Figure:
-    """Draws the means of the best labels as a heat map: data sets, strata and modes down, metrics
-    across. `means` is `to_percent(compare_label_sources(…))`, here and below.
+def claim_figure(means: pd.DataFrame) -> Figure:
+    """Draws the means of the best labels by mode of evidence, a row for each data set and stratum.
+    `means` is `to_percent(compare_label_sources(…))`, here and below.
     """
     rows = _best(means)
-    parts = ["dataset", "stratum", *(["model"] if rows["model"].nunique() > 1 else [])]
-    counts = rows.groupby(parts)["n"].transform("max")
-    words = rows[parts].agg(", ".join, axis=1)
-    rows = rows.assign(part=words + counts.map(f" (n{_SPACE}={_SPACE}{{:,.0f}})".format))
-    faithful = rows[rows["measure"] == "faithfulness"]
-    reach = faithful.groupby("setting")["value"].agg(["min", "max"])
-    gold, mixed = (f"{reach['min'][mode]:.0f}–{reach['max'][mode]:.0f} %" for mode in MODES[:0:-1])
-    title = (
-        f"documents support {gold} of claims with gold evidence only, {mixed} with distractors"
-        " beside it"
-    )
-    caption = f"In percent, by {_SOURCES[rows['label_source'].iloc[0]]}. n: questions, at most."
-    keys = ["part", "setting"]
-    return heat_table(
-        rows, rows=keys, columns="measure", names=_NAMES, title=title, caption=caption
-    )
+    reach = rows[rows["measure"] == "faithfulness"].groupby("setting")["value"].agg(["min", "max"])
+    gold, mixed = (f"{reach['min'][mode]:.0f} to {reach['max'][mode]:.0f}" for mode in MODES[:0:-1])
+    title = f"documents support {gold} % of claims with gold only, {mixed} % with distractors too"
+    return _forest(rows, ["stratum", "dataset"], "setting", title)
 
 
 def modality_figure(means: pd.DataFrame) -> Figure:
@@ -59,58 +52,40 @@ def modality_figure(means: pd.DataFrame) -> Figure:
     some = rows[(rows["measure"] == "faithfulness") & (rows["setting"] == MODES[2])]
     first = some.drop_duplicates("modality")
     words = zip(first["modality"], ci_cells(first, decimals=0), strict=True)
-    shares = ", ".join(f"over {modality}s {cell} %" for modality, cell in words)
-    title = f"claims that gold documents support, {first['dataset'].iloc[0]}: {shares}"
-    return point_plot(
-        rows,
-        x="setting",
-        ylabel="Mean (%)",
-        color="modality",
-        style="model",
-        panels="measure",
-        names=_NAMES,
-        limits=(-3, 103),
-        title=title,
-    )
+    shares = ", ".join(f"by {modality}s {cell} %" for modality, cell in words)
+    title = f"claims on {first['dataset'].iloc[0]} supported with gold only: {shares}"
+    return _forest(rows, ["dataset", "setting"], "modality", title)
 
 
 def label_figure(means: pd.DataFrame) -> Figure:
     """Draws the means by the checker's labels, corrected by those of a sample, and by true ones, a
-    panel for each mode of evidence.
+    row for each data set and mode of evidence.
     """
     rows = _rows(means[means["modality"] == "all"])
     counts = rows.loc[rows["label_source"] == "corrected", "n_labelled"].dropna().astype(int)
-    caption = f"Labelled: {count_label(sorted(set(counts)), 'answers')} of a row and mode."
-    return forest_plot(
-        rows,
-        rows=["dataset", "measure"],
-        xlabel="Mean (%)",
-        color="label_source",
-        style="model",
-        panels="setting",
-        names=_NAMES,
-        limits=(-3, 103),
-        title=_label_title(rows),
-        caption=caption,
-    )
+    caption = f"Labelled: {count_label(sorted(set(counts)), 'answers')} of a data set and mode."
+    return _forest(rows, ["dataset", "setting"], "label_source", _label_title(rows), caption)
 
 
 def change_figure(changes: pd.DataFrame) -> Figure:
-    """Draws `to_percent(mode_contrasts(…))`, without fixed ones and those of fewer than `_FEWEST`
-    questions. The title is that of faithfulness with distractors, on most questions.
+    """Draws `to_percent(mode_contrasts(…))` by stratum, without fixed ones and those of fewer than
+    `_FEWEST` questions. The title is that of faithfulness with distractors, on most questions.
     """
-    shown = changes[~changes["by_construction"] & (changes["n"] >= _FEWEST)]
+    shown = ~changes["by_construction"] & (changes["n"] >= _FEWEST)
+    drawn = strata_or_pooled(changes[shown & changes["metric"].isin(_DRAWN)]).assign(n_failed=0)
     added = (changes["metric"] == "faithfulness") & (changes["setting"] == MODES[1])
-    row = changes[added].sort_values("n").to_dict("records")[-1]
-    words = f"on {row['dataset']}, faithfulness with gold and distractors"
+    rows = changes[added].assign(drawn=changes.index[added].isin(drawn.index))
+    row = rows.sort_values(["drawn", "n"]).to_dict("records")[-1]
+    words = f"on {row['dataset']} ({row['stratum']}) faithfulness with gold and distractors"
     return forest_plot(
-        shown.assign(n_failed=0),
-        rows=["dataset", "metric"],
-        color="stratum",
+        drawn,
+        rows=["stratum", "dataset"],
+        color="metric",
         style="model",
         panels="setting",
         names=_NAMES,
         title=finding(row, words, "with gold only"),
+        caption=f"Left out: differences of fewer than {_FEWEST} questions.",
     )
 
 
@@ -121,36 +96,54 @@ def checker_figure(confusions: Mapping[str, Mapping[str, pd.DataFrame]]) -> Figu
     drawn: dict[str, pd.DataFrame] = {}
     words = []
     for kind in ("image", "text"):
-        of_kind = {f"{kind}, {mode}": each[kind] for mode, each in confusions.items()}
+        of_kind = {f"{kind}s, {mode}": each[kind] for mode, each in confusions.items()}
         total = reduce(pd.DataFrame.add, of_kind.values())
         right, every = int(np.trace(total[total.index])), int(total.to_numpy().sum())
-        words.append(f"{right:,} of {every:,} verdicts about {kind}s")
         used = [label for label in total if label in _SHORT or total[label].any()]
         if right < every or not drawn:
             drawn |= {name: matrix[used] for name, matrix in of_kind.items()}
+            words.append(f"{right:,} of {every:,} verdicts about {kind}s")
     return confusion_plot(
         {name: each.rename(index=_SHORT, columns=_SHORT) for name, each in drawn.items()},
         truth="True label",
         predicted="Checker's verdict",
         unit="verdicts",
-        title=f"the checker is right in {' and '.join(words)}",
+        title=f"the checker is right (on the diagonal) in {' and '.join(words)}",
+        caption="Verdicts about texts that are not drawn are all right.",
+    )
+
+
+def _forest(
+    rows: pd.DataFrame, by: Sequence[str], color: str, title: str, caption: str = ""
+) -> Figure:
+    """Means in percent, a panel for each metric of `_DRAWN`."""
+    source = "" if color == "label_source" else f" by {_SOURCES[rows['label_source'].iloc[0]]}"
+    return forest_plot(
+        rows,
+        rows=by,
+        xlabel=f"Mean (%){source}",
+        color=color,
+        style="model",
+        panels="measure",
+        names=_NAMES,
+        limits=(-3, 103),
+        title=title,
+        caption=caption,
     )
 
 
 def _rows(means: pd.DataFrame) -> pd.DataFrame:
-    """The rows of `CLAIM_METRICS` that have an interval, with the metric's name as `measure`."""
+    """The rows of the drawn metrics that have an interval, with the metric's name as `measure`."""
     keys = pd.MultiIndex.from_frame(means[["family", "metric"]])
     rows = means.assign(measure=keys.map(CLAIM_METRICS.get))
-    return rows.dropna(subset=["measure", "value", "ci_low"])
+    return rows[rows["measure"].isin(_DRAWN)].dropna(subset=["value", "ci_low"])
 
 
 def _best(means: pd.DataFrame) -> pd.DataFrame:
     """The rows by true labels; where none are known, corrected ones, else the checker's."""
     rows = _rows(means)
     known = set(rows["label_source"])
-    best = rows[rows["label_source"] == next(name for name in _SOURCES if name in known)]
-    order = list(CLAIM_METRICS.values()).index
-    return best.sort_values("measure", key=lambda names: names.map(order), kind="stable")
+    return rows[rows["label_source"] == next(name for name in _SOURCES if name in known)]
 
 
 def _label_title(rows: pd.DataFrame) -> str:
