@@ -147,7 +147,7 @@ def test_a_data_set_is_named_with_its_own_metric(judged: dict[str, pd.DataFrame]
     means = mrag.mode_means(judged).query("metric != 'abstention'")
     names = mrag.mode_names(means)
     assert names["VisRAG-Plot"] == "VisRAG-Plot, relaxed accuracy"
-    assert names["Own"] == "Own, score (rule)"
+    assert names["Own"] == "Own, rule-based score"
 
 
 def test_strata_stand_apart_before_they_are_pooled(tmp_path: Path) -> None:

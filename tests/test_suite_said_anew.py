@@ -273,16 +273,14 @@ def test_replies_that_cannot_be_read_are_counted_by_prompt() -> None:
     }
 
 
-def test_the_sweep_is_drawn_by_prompt_with_the_chosen_one_as_a_square() -> None:
+def test_the_sweep_is_drawn_by_rank_and_says_that_of_the_chosen_prompt() -> None:
     names = [f"g{number}" for number in range(8)]
     scores = {name: dict.fromkeys(names, value) for name, value in (("one", 0.25), ("two", 0.75))}
     swept = mrag.sweep_by_dataset({"first": sweep(scores), "second": sweep({"two": scores["two"]})})
     figure = mrag.sweep_figure(swept)
     first, _ = figure.axes
-    squares = [line for line in first.lines if line.get_marker() == "s"]
-    drawn = [round(float(y)) for line in squares for y in line.get_ydata()]
-    assert drawn == [1, 1]  # "two", on both halves
-    assert "2 of 2 data sets" in figure.get_label()
+    assert [list(line.get_ydata()) for line in first.lines] == [[2, 2], [1, 1]]  # "two" is chosen
+    assert "rank 1 of 2 on first, 1 of 1 on second" in figure.get_label()
 
 
 def test_only_parts_that_a_prompt_has_are_shown() -> None:

@@ -5,8 +5,12 @@ from __future__ import annotations
 import pandas as pd
 from matplotlib.figure import Figure
 
-from vrag_kit.analysis.strata import ALL
-from vrag_kit.papers.mrag_suite.ambiguity_answers import LESS_CLEAR, REWRITTEN_MINUS_ORIGINAL
+from vrag_kit.papers.mrag_suite.ambiguity_answers import (
+    CHECK,
+    LESS_CLEAR,
+    REWRITTEN_MINUS_ORIGINAL,
+)
+from vrag_kit.papers.mrag_suite.modes import strata_or_pooled
 from vrag_kit.plotting.panels import forest_plot
 
 
@@ -15,23 +19,30 @@ def ambiguity_figure(contrasts: pd.DataFrame) -> Figure:
     questions of a data set only where it has no strata. The title counts intervals on either side
     of 0.
     """
-    strata = contrasts.groupby("dataset")["stratum"].transform("nunique")
-    drawn = contrasts[(contrasts["stratum"] != ALL) | (strata == 1)]
+    drawn = strata_or_pooled(contrasts)
     drawn = drawn.assign(part=drawn["dataset"] + ", " + drawn["stratum"])
     cost = drawn[drawn["contrast"] == LESS_CLEAR]
     gain = drawn[drawn["contrast"] == REWRITTEN_MINUS_ORIGINAL]
     title = (
-        f"ambiguous questions score lower than clear ones in {(cost['ci_high'] < 0).sum()} of"
-        f" {len(cost)} comparisons, rewritten ones higher than their originals in"
-        f" {(gain['ci_low'] > 0).sum()} of {len(gain)}"
+        f"ambiguity costs in {(cost['ci_high'] < 0).sum()} of {len(cost)} comparisons, rewriting"
+        f" helps in {(gain['ci_low'] > 0).sum()} of {len(gain)} (intervals beyond 0)"
     )
+    names = {
+        LESS_CLEAR: "ambiguous − clear questions",
+        REWRITTEN_MINUS_ORIGINAL: "rewritten − original questions",
+        CHECK: "control: restored − clear questions",
+        "retrieved": "retrieved evidence",
+        "gold": "gold evidence",
+    }
     return forest_plot(
         drawn,
-        rows=["part", "contrast"],
+        rows=["contrast", "part"],
         xlabel="Difference in the data set's own metric (percentage points)",
         color="evidence_source",
         style="model",
-        names={"retrieved": "retrieved evidence", "gold": "gold evidence"},
+        names=names,
+        unit="pairs",
         title=title,
-        caption="The intervals are not corrected for their number.",
+        caption="The intervals are not corrected for their number. Restored: what was left out of"
+        " ambiguous questions is put back; a difference of 0 is expected.",
     )

@@ -68,8 +68,8 @@ def _draw_matrix(heads: Sequence[Tile], table: pd.DataFrame) -> Figure:
     """Verdicts below the heads of their columns, of which the first is that of the claims."""
     claims = table["claim"].unique()
     figure, axes = new_figure(
-        1 + len(claims), len(heads), height=1.5 + 0.5 * len(claims),
-        width_ratios=[2, *[1] * (len(heads) - 1)], height_ratios=[3, *[1] * len(claims)],
+        1 + len(claims), len(heads), height=1.4 + 0.55 * len(claims),
+        width_ratios=[2, *[1] * (len(heads) - 1)], height_ratios=[2.2, *[1] * len(claims)],
     )  # fmt: skip
     for axis in axes.flat:
         axis.set(xticks=[], yticks=[])

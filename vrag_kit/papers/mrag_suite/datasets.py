@@ -38,9 +38,10 @@ _NAMES: Mapping[str, str] = {
     "relaxed_accuracy": "relaxed accuracy",
     "keypoint_coverage": "keypoint coverage",
     "webqa_f1": "WebQA's F1",
+    "score (rule)": "rule-based score",
 }
 
 
 def metric_label(metric: str) -> str:
-    """Returns a metric's label in figures: "exact match"; "score (rule)"."""
+    """Returns a metric's label in figures: "exact match"; "rule-based score"."""
     return _NAMES.get(metric, metric)

@@ -16,10 +16,10 @@ from vrag_kit.plotting.style import MODEL, REPORTED, new_figure, set_caption
 from vrag_kit.types import Benchmark, Query
 
 _PANELS = {
-    "n_full": "Questions (log scale)",
-    "avg_image_width_px": "Image width (px)",
-    "avg_question_length": "Question (words)",
-    "avg_answer_length": "Answer (words)",
+    "n_full": "Questions\n(log scale)",
+    "avg_image_width_px": "Mean image width\n(pixels)",
+    "avg_question_length": "Mean length of\na question (words)",
+    "avg_answer_length": "Mean length of\nan answer (words)",
 }
 
 _REPORTED = "reported (Table 1, the paper's data)"
@@ -47,7 +47,7 @@ def statistics_figure(statistics: pd.DataFrame) -> Figure:
     if sizes["published"].notna().any():
         title += f"; the paper reports {_reach(sizes['published'])}"
     handles = [
-        Line2D([], [], color=MODEL[0], marker="o", ls="", label="these data"),
+        Line2D([], [], color=MODEL[0], marker="o", ls="", label="these data sets"),
         Line2D([], [], color=REPORTED, marker="D", ls="", fillstyle="none", label=_REPORTED),
     ]
     caption = "Widths are means over gold images, lengths over questions; n is in the table."
