@@ -21,26 +21,20 @@ def ambiguity_figure(contrasts: pd.DataFrame) -> Figure:
     """
     drawn = strata_or_pooled(contrasts)
     drawn = drawn.assign(part=drawn["dataset"] + ", " + drawn["stratum"])
+    drawn = drawn.replace({CHECK: "control: restored − clear"})
     cost = drawn[drawn["contrast"] == LESS_CLEAR]
     gain = drawn[drawn["contrast"] == REWRITTEN_MINUS_ORIGINAL]
     title = (
         f"ambiguity costs in {(cost['ci_high'] < 0).sum()} of {len(cost)} comparisons, rewriting"
         f" helps in {(gain['ci_low'] > 0).sum()} of {len(gain)} (intervals beyond 0)"
     )
-    names = {
-        LESS_CLEAR: "ambiguous − clear questions",
-        REWRITTEN_MINUS_ORIGINAL: "rewritten − original questions",
-        CHECK: "control: restored − clear questions",
-        "retrieved": "retrieved evidence",
-        "gold": "gold evidence",
-    }
     return forest_plot(
         drawn,
         rows=["contrast", "part"],
         xlabel="Difference in the data set's own metric (percentage points)",
         color="evidence_source",
         style="model",
-        names=names,
+        names={"retrieved": "retrieved evidence", "gold": "gold evidence"},
         unit="pairs",
         title=title,
         caption="The intervals are not corrected for their number. Restored: what was left out of"

@@ -54,11 +54,10 @@ def checked_answer(
         *(document_tile(benchmark, sheet.query_id, doc_id) for doc_id in documents),
     ]
     figure = _draw_matrix(heads, table)
-    right, held = table["verdict"] == table["true_label"], table["verdict"] == "supported"
-    title = f"the checker is right in {right.sum()} of {len(table)} verdicts on one answer"
+    right = (table["verdict"] == table["true_label"]).sum()
+    title = f"the checker is right in {right} of {len(table)} verdicts on one answer"
     if pd.isna(true):
-        backed = held.groupby(table["claim"], sort=False).any()
-        title = f"{backed.sum()} of {len(backed)} claims of one answer are supported"
+        title = f"the checker's verdicts on the {len(sheet.claims)} claims of one answer"
     caption = f"{row['dataset']}, model {row['model']}; documents without “gold” are distractors."
     set_caption(figure, title, caption)
     return figure, table
@@ -66,16 +65,16 @@ def checked_answer(
 
 def _draw_matrix(heads: Sequence[Tile], table: pd.DataFrame) -> Figure:
     """Verdicts below the heads of their columns, of which the first is that of the claims."""
-    claims = table["claim"].unique()
+    claims, room = table["claim"].unique(), PAGE / (len(heads) + 1)
+    widths, heights = [2, *[1] * (len(heads) - 1)], [2.2, *[1] * len(claims)]
+    height = 1.4 + 0.55 * len(claims)
     figure, axes = new_figure(
-        1 + len(claims), len(heads), height=1.4 + 0.55 * len(claims),
-        width_ratios=[2, *[1] * (len(heads) - 1)], height_ratios=[2.2, *[1] * len(claims)],
-    )  # fmt: skip
+        1 + len(claims), len(heads), height=height, width_ratios=widths, height_ratios=heights
+    )
     for axis in axes.flat:
         axis.set(xticks=[], yticks=[])
         axis.grid(visible=False)
         axis.spines[:].set_visible(False)
-    room = PAGE / (len(heads) + 1)
     for axis, head in zip(axes[0], heads, strict=True):
         if head.image:
             axis.imshow(np.asarray(head.image.open()))
@@ -111,7 +110,7 @@ def suite_errors(
     wrong = only[only["score"] == 0].sample(frac=1, random_state=seed)
     one = wrong[wrong["dataset"] == wrong["dataset"].iloc[0]] if len(wrong) else wrong
     benchmark = datasets[one["dataset"].iloc[0] if len(one) else with_images[0]]
-    title = f"{len(wrong)} of {len(only)} answers with gold evidence alone score 0"
+    title = f"{len(wrong)} of {len(only)} answers with gold only score 0 (in quotes: some of these)"
     figure = answer_gallery(benchmark, one, title=title, caption=f"Drawn: {benchmark.name}.")
     columns = ["dataset", "model", "setting", "query_id", "answer", "verdict", "score"]
     return figure, wrong[columns]
