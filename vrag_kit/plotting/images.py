@@ -59,7 +59,7 @@ def image_grid(
                 picture = tile.image.open()
                 picture.thumbnail((256, 256))
                 axis.imshow(np.asarray(picture))
-                axis.set_frame_on(True)
+                axis.set(frame_on=True, anchor="N")
                 axis.set_xlabel(fit(tile.below, room), fontsize=SMALL)
                 if tile.region:
                     _mark(axis, np.multiply(tile.region, [*picture.size, *picture.size]))
