@@ -43,9 +43,9 @@ def statistics_figure(statistics: pd.DataFrame) -> Figure:
     axes[0].set_yticks(range(len(names)), names)
     axes[0].invert_yaxis()
     sizes = statistics[statistics["metric"] == "n_full"]
-    title = f"The data sets hold {_reach(sizes['value'])} questions"
+    title = f"A data set holds {_reach(sizes['value'])} questions"
     if sizes["published"].notna().any():
-        title += f"; the paper reports {_reach(sizes['published'])}"
+        title += f", the paper's {_reach(sizes['published'])}"
     handles = [
         Line2D([], [], color=MODEL[0], marker="o", ls="", label="these data sets"),
         Line2D([], [], color=REPORTED, marker="D", ls="", fillstyle="none", label=_REPORTED),
@@ -72,12 +72,12 @@ def example_per_dataset_figure(suite: Mapping[str, Benchmark]) -> Figure:
             answer = f"→ {query.answers[0]}" if query.answers else ""
             below = "\n".join(
                 shorten(words, most, placeholder=" …")
-                for words, most in ((passage, 170), (query.text, 170), (answer, 80))
+                for words, most in ((passage, 170), (query.text, 230), (answer, 80))
             )
             tiles.append(Tile(document.image, name, below))
     rows = {" " * place: tiles[place : place + 4] for place in range(0, len(tiles), 4)}
     images = sum(tile.image is not None for tile in tiles)
-    title = f"In {images} of {len(tiles)} data sets the example's gold document is an image"
+    title = f"In {images} of {len(tiles)} data sets the document that answers (→) is an image"
     caption = "Above a question its gold document, below it (→) the first accepted answer."
     return image_grid(rows, title=title, caption=caption)
 
