@@ -73,6 +73,7 @@ def image_grid(
             axis.set_title(fit(tile.title, room), fontsize=SMALL, loc="center")
         line[0].set_ylabel(fit(label, high - 0.2, 7.5), fontsize=7.5)
     set_caption(figure, title, caption)
+    figure.draw_without_rendering()  # the layout fits high images in its second pass only
     return figure
 
 
