@@ -10,9 +10,9 @@ from vrag_kit.plotting import outcome_bars
 
 _PARTS = {
     "n_kept": "kept",
-    KNOWN: "step 1: correct without evidence",
-    VERBATIM: "step 1: answer in the question",
-    EASY: "step 2: easiest of its domain",
+    KNOWN: "dropped, step 1: correct without evidence",
+    VERBATIM: "dropped, step 1: answer in the question",
+    EASY: "dropped, step 2: easiest of its domain",
 }
 
 

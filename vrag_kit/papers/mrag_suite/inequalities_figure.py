@@ -30,12 +30,12 @@ def inequality_figure(rows: pd.DataFrame) -> Figure:
         _draw_dots(axis, mine)
         head = " ".join(_NAMES.get(part, part) for part in name.replace("at most", "≤").split())
         count = f"{(~mine['holds']).sum()} of {len(mine)} rows violate"
-        axis.set_title(fit(f"{head}\n{count}", 1.45, 8))
+        axis.set_title(fit(f"{head}\n{count}", 1.55, 8))
     figure.supxlabel("Points above what the definitions allow", fontsize=8)
     broken = ~rows.groupby(["table", "cell"], sort=False)["holds"].all()
     every = broken.groupby("table", sort=False).agg(["sum", "size"])
     counts = [(table, f"{n} of {count}") for table, n, count in every.itertuples()]
-    ticks = [f"Table {table}:\n{count} rows\nviolate one or more" for table, count in counts]
+    ticks = [f"Table {table}\n{count} rows" for table, count in counts]
     axes[0][0].set_yticks(range(len(ticks)), ticks)
     handles = [
         Line2D([], [], color=color, marker=".", linestyle="", label=f"a row that {words}")
@@ -43,7 +43,9 @@ def inequality_figure(rows: pd.DataFrame) -> Figure:
     ]
     words = ", ".join(f"{count} rows of Table {table}" for table, count in counts)
     title = f"RAGChecker's definitions are violated by {words}"
-    set_caption(figure, title, "A dot is a row of a table.", handles)
+    set_caption(
+        figure, title, "A dot is a row. At the left: the rows that violate any definition.", handles
+    )
     return figure
 
 
