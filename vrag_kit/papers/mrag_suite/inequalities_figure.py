@@ -35,7 +35,7 @@ def inequality_figure(rows: pd.DataFrame) -> Figure:
     broken = ~rows.groupby(["table", "cell"], sort=False)["holds"].all()
     every = broken.groupby("table", sort=False).agg(["sum", "size"])
     counts = [(table, f"{n} of {count}") for table, n, count in every.itertuples()]
-    ticks = [f"Table {table}\n{count} rows" for table, count in counts]
+    ticks = [f"Table {table}\n{count} rows\nviolate" for table, count in counts]
     axes[0][0].set_yticks(range(len(ticks)), ticks)
     handles = [
         Line2D([], [], color=color, marker=".", linestyle="", label=f"a row that {words}")
