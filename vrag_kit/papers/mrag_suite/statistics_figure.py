@@ -77,9 +77,7 @@ def example_per_dataset_figure(suite: Mapping[str, Benchmark]) -> Figure:
             tiles.append(Tile(document.image, name, below))
     rows = {" " * place: tiles[place : place + 4] for place in range(0, len(tiles), 4)}
     images = sum(tile.image is not None for tile in tiles)
-    title = (
-        f"In {images} of {len(tiles)} data sets an image answers the example's question (→: answer)"
-    )
+    title = f"In {images} of {len(tiles)} data sets an image answers the example (→: answer)"
     caption = "Above a question its gold document, below it (→) the first accepted answer."
     return image_grid(rows, title=title, caption=caption)
 
