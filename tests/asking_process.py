@@ -33,7 +33,7 @@ from vrag_kit.generation import (
 )
 from vrag_kit.generation.conversation import run_conversations
 from vrag_kit.generation.generators import CostEstimate, Generator, Size
-from vrag_kit.papers.visual_rag.prompts import PROMPTS
+from vrag_kit.papers.visual_rag.judge import PROMPTS
 from vrag_kit.types import Prompt
 
 SINGLE = ConversationConfig(prompts=PROMPTS)
@@ -100,7 +100,7 @@ def ask(store_path: Path, tree: Path, calls: Path | str, seconds: float = 0.02) 
 def start(store: Path, tree: Path, calls: Path | str) -> tuple[BaseProcess, Connection]:
     """A process that says "ready", waits for a word, asks, and sends what it printed."""
     forking = multiprocessing.get_context("forkserver")
-    forking.set_forkserver_preload(["pytest", "openai", "vrag_kit.papers.visual_rag.prompts"])
+    forking.set_forkserver_preload(["pytest", "openai", "vrag_kit.papers.visual_rag.judge"])
     here, there = forking.Pipe()
     process = forking.Process(target=_work, args=(there, store, tree, calls))
     process.start()

@@ -29,7 +29,7 @@ hardware = {"device": "cpu", "batch_size": 32}"""
 OPENS = """from vrag_kit.open import open_benchmark
 from vrag_kit.generation import ask_models, gt_clue, top_k, zero_shot
 from vrag_kit.judging import judge_answers, load_judge
-from vrag_kit.papers.visual_rag import RUBRIC, PROMPTS
+from vrag_kit.papers.visual_rag.judge import RUBRIC, PROMPTS
 from vrag_kit.retrieval import score_runs, search_all
 from vrag_kit.workspace import path
 benchmark = open_benchmark(data)"""

@@ -32,7 +32,7 @@ from vrag_kit.generation import (
     one_in_k,
 )
 from vrag_kit.generation.conversation import run_conversations
-from vrag_kit.papers.visual_rag.prompts import PROMPTS
+from vrag_kit.papers.visual_rag.judge import PROMPTS
 from vrag_kit.retrieval import embed_documents, embedding_cache, load_encoder
 from vrag_kit.synthetic import generate_field_guide
 from vrag_kit.types import Document, Prompt

@@ -30,8 +30,8 @@ from vrag_kit.generation import (
 )
 from vrag_kit.generation.conversation import run_conversations
 from vrag_kit.generation.generators import Generator, Reply
-from vrag_kit.papers.crag_mm import PROMPT_SETS, early_stopping_rule
-from vrag_kit.papers.crag_mm.prompts import rewriting_prompts
+from vrag_kit.papers.crag_mm.conversations import early_stopping_rule
+from vrag_kit.papers.crag_mm.prompts import PROMPT_SETS, rewriting_prompts
 from vrag_kit.papers.crag_mm.search import SearchPipeline
 from vrag_kit.retrieval import SearchService
 from vrag_kit.retrieval.runs import make_run

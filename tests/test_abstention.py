@@ -21,14 +21,14 @@ from vrag_kit.analysis import (
 from vrag_kit.benchmarks import load_visual_rag
 from vrag_kit.judging import RuleJudge, judge_answers
 from vrag_kit.papers import published
-from vrag_kit.papers.visual_rag import (
+from vrag_kit.papers.visual_rag.abstention import (
     change_over_k,
     detect_abstention,
     detector_agreement,
     published_change_over_k,
-    published_selective_accuracy,
     with_uncertainty,
 )
+from vrag_kit.papers.visual_rag.published import published_selective_accuracy
 
 DECLINES, ANSWERS = "I don't know", "red"
 

@@ -13,7 +13,7 @@ from claim_sheets import sheet
 
 from vrag_kit.claims import ClaimVerdicts
 from vrag_kit.errors import VragError
-from vrag_kit.papers.crag_mm import early_stopping_rule
+from vrag_kit.papers.crag_mm.conversations import early_stopping_rule
 from vrag_kit.papers.cross_benchmark import (
     ACROSS,
     JudgedBenchmark,

@@ -29,7 +29,8 @@ from vrag_kit.analysis.estimates import estimate
 from vrag_kit.errors import VragError
 from vrag_kit.judging import Scale
 from vrag_kit.papers import published, published_gains
-from vrag_kit.papers.visual_rag import retrieval_table_with_published, with_uncertainty
+from vrag_kit.papers.visual_rag.abstention import with_uncertainty
+from vrag_kit.papers.visual_rag.published import retrieval_table_with_published
 
 ANY = Scale(-1e4, 1e4)
 """So wide that its ends do not matter."""

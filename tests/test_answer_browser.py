@@ -20,7 +20,8 @@ from vrag_kit.generation import (
     with_min_clues,
     zero_shot,
 )
-from vrag_kit.papers.visual_rag import PROMPTS, error_cases, error_gallery
+from vrag_kit.papers.visual_rag.error_budget import error_cases, error_gallery
+from vrag_kit.papers.visual_rag.judge import PROMPTS
 from vrag_kit.types import Benchmark, Prompt
 from vrag_kit.widgets import answers_page, browse_answers
 

@@ -31,7 +31,7 @@ from vrag_kit.generation import (
 from vrag_kit.generation.prompts import parse_tagged
 from vrag_kit.judging import RuleJudge, judge_answers
 from vrag_kit.judging.scale import SHARES
-from vrag_kit.papers.visual_rag.prompts import PROMPTS
+from vrag_kit.papers.visual_rag.judge import PROMPTS
 from vrag_kit.synthetic.visual_rag.pages import EDITIONS, SpeciesPlan, annotation_rows
 from vrag_kit.synthetic.visual_rag.questions import (
     Question,

@@ -24,7 +24,7 @@ from vrag_kit.benchmarks.articles import (
 from vrag_kit.benchmarks.knowledge_base import match_pages
 from vrag_kit.errors import VragError
 from vrag_kit.generation import ask_models, top_k
-from vrag_kit.papers.visual_rag.prompts import PROMPTS
+from vrag_kit.papers.visual_rag.judge import PROMPTS
 from vrag_kit.retrieval import make_run
 from vrag_kit.types import Benchmark
 

@@ -53,8 +53,8 @@ from vrag_kit.claims.human_labels import read_claim_labels
 from vrag_kit.errors import VragError
 from vrag_kit.generation import read_prompts, render
 from vrag_kit.judging import read_human_labels
-from vrag_kit.papers.mrag_bench import no_rag
-from vrag_kit.papers.visual_rag import PROMPTS
+from vrag_kit.papers.mrag_bench.settings import no_rag
+from vrag_kit.papers.visual_rag.judge import PROMPTS
 from vrag_kit.runner import cli
 from vrag_kit.types import Context, Document, Query
 from vrag_kit.widgets import multiple_choice_panel

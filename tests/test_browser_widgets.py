@@ -24,10 +24,10 @@ from dataclasses import replace
 
 import pandas as pd
 
-from vrag_kit.papers.visual_rag import error_cases
+from vrag_kit.papers.visual_rag.error_budget import error_cases
 from vrag_kit.benchmarks import load_visual_rag
 from vrag_kit.generation import gt_clue
-from vrag_kit.papers.mrag_bench import load_human_answers
+from vrag_kit.papers.mrag_bench.people import load_human_answers
 from vrag_kit.widgets import (
     browse_answers, answers_page, choices_page, multiple_choice_panel, label_answers, labels_table
 )

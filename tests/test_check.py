@@ -47,7 +47,7 @@ from vrag_kit.generation import (
     load_generator,
 )
 from vrag_kit.generation.prompts import PromptSet
-from vrag_kit.papers.visual_rag import PROMPTS
+from vrag_kit.papers.visual_rag.judge import PROMPTS
 from vrag_kit.retrieval import write_run
 from vrag_kit.retrieval.encoders.loading import open_clip_models, open_encoder
 from vrag_kit.retrieval.metrics import oracle_run

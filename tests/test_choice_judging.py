@@ -14,19 +14,15 @@ import pytest
 from vrag_kit.analysis import to_percent
 from vrag_kit.errors import VragError
 from vrag_kit.judging import judge_answers
-from vrag_kit.papers.mrag_bench import (
+from vrag_kit.papers.mrag_bench.choices import (
     MultipleChoiceJudge,
-    accuracy_by_scenario,
-    scenario_table,
-    with_scenarios,
-)
-from vrag_kit.papers.mrag_bench.official_scorer import (
     OfficialExtraction,
     ScorerOutcome,
     after_model_call,
     early_run_end,
     extract_officially,
 )
+from vrag_kit.papers.mrag_bench.results import accuracy_by_scenario, scenario_table, with_scenarios
 from vrag_kit.types import Query
 
 PAPER = Path(__file__).parents[1] / "vrag_kit/papers/mrag_bench"

@@ -15,15 +15,15 @@ from vrag_kit.analysis import paired_differences, per_query
 from vrag_kit.benchmarks import load_mrag_bench, load_mrag_texts
 from vrag_kit.generation import ask_models
 from vrag_kit.judging import judge_answers
-from vrag_kit.papers.mrag_bench import (
+from vrag_kit.papers.mrag_bench.choices import MultipleChoiceJudge
+from vrag_kit.papers.mrag_bench.results import with_scenarios
+from vrag_kit.papers.mrag_bench.settings import (
     PROMPT_SETS,
-    MultipleChoiceJudge,
     gt_rag,
     gt_text,
     mismatched_rag,
     no_rag,
     with_passages,
-    with_scenarios,
 )
 from vrag_kit.synthetic.mrag_bench.texts import TEXTS
 

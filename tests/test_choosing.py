@@ -15,12 +15,9 @@ from PIL import Image
 from vrag_kit.benchmarks import ImageFile
 from vrag_kit.errors import VragError
 from vrag_kit.judging import judge_answers
-from vrag_kit.papers.mrag_bench import (
-    MultipleChoiceJudge,
-    gt_rag,
-    load_human_answers,
-    no_rag,
-)
+from vrag_kit.papers.mrag_bench.choices import MultipleChoiceJudge
+from vrag_kit.papers.mrag_bench.people import load_human_answers
+from vrag_kit.papers.mrag_bench.settings import gt_rag, no_rag
 from vrag_kit.types import Benchmark
 from vrag_kit.widgets import choices_page, multiple_choice_panel
 from vrag_kit.widgets.multiple_choice import MultipleChoicePanel, read_choices

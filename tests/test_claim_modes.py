@@ -15,7 +15,7 @@ from statsmodels.stats.multitest import multipletests
 from vrag_kit.analysis.strata import IN_TRAINING, NOT_IN_TRAINING
 from vrag_kit.claims import ClaimVerdicts, compare_label_sources
 from vrag_kit.papers import mrag_suite as paper
-from vrag_kit.papers.mrag_suite.printed import MODES
+from vrag_kit.papers.mrag_suite.datasets import MODES
 from vrag_kit.synthetic.mrag_suite import fixed_means
 from vrag_kit.types import Benchmark, Query
 
@@ -44,7 +44,7 @@ def test_a_mode_is_compared_with_gold_alone_on_the_questions_of_both() -> None:
         rows.append((f"q{n}", DO, of_claims("NN", "NN") if n < 9 else of_claims("NN")))
     silent = dataclasses.replace(sheet("ii", [], ["NN"], "", "0"))
     rows[-1] = ("q11", DO, silent)
-    found = paper.mode_contrasts(answered(rows), NOTHING).set_index(["setting", "metric"])
+    found = paper.claims.mode_contrasts(answered(rows), NOTHING).set_index(["setting", "metric"])
     assert set(found["baseline"]) == {GO}  # what a CSV calls a difference has one
     lost = found.loc[DO, "faithfulness"]
     assert (lost["value"], lost["n"], lost["n_failed"]) == (-1, 11, 1)  # q11 claims nothing
@@ -75,8 +75,8 @@ def test_a_change_that_no_answer_can_make_is_no_hypothesis() -> None:
     recall = ("mm_ragchecker", "claim_recall", "all")
     rows = [("WebQA", mode, *recall, 1.0) for mode in MODES]  # of_claims tells all gold
     fixed = pd.DataFrame(rows, columns=keys)
-    before = paper.mode_contrasts(table, NOTHING).set_index(["setting", "metric"])
-    found = paper.mode_contrasts(table, fixed).set_index(["setting", "metric"])
+    before = paper.claims.mode_contrasts(table, NOTHING).set_index(["setting", "metric"])
+    found = paper.claims.mode_contrasts(table, fixed).set_index(["setting", "metric"])
     is_recall = found.index.get_level_values("metric") == "claim recall"
     assert found["by_construction"].tolist() == is_recall.tolist()
     assert found.loc[is_recall, ["p", "p_holm"]].isna().all(axis=None)
@@ -87,7 +87,7 @@ def test_a_change_that_no_answer_can_make_is_no_hypothesis() -> None:
     assert others["p_holm"].tolist() == pytest.approx(holm.tolist())
     assert (others["p_holm"] < before.loc[others.index, "p_holm"]).any()
     wrong = fixed.assign(value=np.where(fixed["setting"] == GO, 0.0, 1.0))
-    assert not paper.mode_contrasts(table, wrong)[
+    assert not paper.claims.mode_contrasts(table, wrong)[
         "by_construction"
     ].any()  # it is not what was found
 
@@ -96,7 +96,7 @@ def test_questions_without_room_for_distractors_tell_nothing_about_them() -> Non
     table = a_few_questions()
     full = (table["setting"] == GPD) & table["query_id"].isin(["q0", "q1", "q2"])
     table.loc[full, "sheet"] = [of_claims("N", "N")] * 3  # shown d0 alone, as with gold only
-    found = paper.mode_contrasts(table, NOTHING).set_index(["setting", "metric"])
+    found = paper.claims.mode_contrasts(table, NOTHING).set_index(["setting", "metric"])
     assert found.loc[(GPD, "faithfulness"), ["n", "n_failed"]].tolist() == [9, 0]
     assert found.loc[(DO, "faithfulness"), "n"] == 12
 
@@ -111,11 +111,11 @@ def test_fixed_means_have_no_interval_by_true_labels_and_one_by_the_checkers() -
         columns=["dataset", "setting", "family", "metric", "modality", "value"],
     )
     means = compare_label_sources(table, table, by=["dataset", "model", "setting"])
-    found = paper.with_fixed(means, fixed).query("by_construction")
+    found = paper.claims.with_fixed(means, fixed).query("by_construction")
     assert set(found["metric"]) == {"entailed_share"}  # not neutral_share, which is 1 here
     assert set(found["label_source"]) == {"true"}
     assert found[["value", "ci_low", "ci_high"]].to_numpy().tolist() == [[0, 0, 0]]
-    assert not paper.with_fixed(means, NOTHING)["by_construction"].any()
+    assert not paper.claims.with_fixed(means, NOTHING)["by_construction"].any()
 
 
 FIXED = [("entailed_share", 0.0), ("neutral_share", 0.5)]
@@ -142,12 +142,16 @@ def test_each_stratum_is_a_family_and_stands_before_the_pool() -> None:
     modes = [(name, mode, of_claims("E")) for name in queries for mode in MODES]
     table = answered(modes).drop(columns="stratum")
     table["group"] = table["query_id"].map(queries)
-    found = paper.with_claim_strata(table, [MODEL], {"WebQA": (about(queries), table)})
+    found = paper.claims.with_claim_strata(table, [MODEL], {"WebQA": (about(queries), table)})
     counts = found.groupby("stratum", sort=False).size().to_dict()
-    assert list(counts.items()) == [(IN_TRAINING, 6), (NOT_IN_TRAINING, 3), (paper.POOLED, 9)]
-    unknown = paper.with_claim_strata(table, [], {"WebQA": (about({}), table)})
-    assert set(unknown["stratum"]) == {paper.POOLED}
-    assert len(paper.drop_redundant_pooled(unknown)) == len(unknown)
+    assert list(counts.items()) == [
+        (IN_TRAINING, 6),
+        (NOT_IN_TRAINING, 3),
+        (paper.claims.POOLED, 9),
+    ]
+    unknown = paper.claims.with_claim_strata(table, [], {"WebQA": (about({}), table)})
+    assert set(unknown["stratum"]) == {paper.claims.POOLED}
+    assert len(paper.claims.drop_redundant_pooled(unknown)) == len(unknown)
 
 
 def test_a_data_set_outside_training_data_has_that_one_label() -> None:
@@ -157,19 +161,21 @@ def test_a_data_set_outside_training_data_has_that_one_label() -> None:
     table["group"] = table["query_id"].map(queries | others)
     table["dataset"] = ["WebQA", "WebQA", "Chart-MRAG", "Chart-MRAG"]
     worlds = {"WebQA": (about(queries), table[:2]), "Chart-MRAG": (about(others), table[2:])}
-    found = paper.with_claim_strata(table, [MODEL], worlds)
-    labels = paper.drop_redundant_pooled(found).groupby("dataset")["stratum"].unique().map(list)
+    found = paper.claims.with_claim_strata(table, [MODEL], worlds)
+    labels = (
+        paper.claims.drop_redundant_pooled(found).groupby("dataset")["stratum"].unique().map(list)
+    )
     assert labels["Chart-MRAG"] == [NOT_IN_TRAINING]
-    assert labels["WebQA"] == [IN_TRAINING, NOT_IN_TRAINING, paper.POOLED]
-    assert found.query("stratum == @paper.POOLED")["dataset"].nunique() == 2
+    assert labels["WebQA"] == [IN_TRAINING, NOT_IN_TRAINING, paper.claims.POOLED]
+    assert found.query("stratum == @paper.claims.POOLED")["dataset"].nunique() == 2
 
 
 def test_every_mode_has_its_own_matrix_of_verdicts() -> None:
     right, wrong = of_claims("E"), of_claims("N")
     pairs = answered([("a", GO, right), ("a", DO, right)]).assign(true_sheet=[right, wrong])
-    confusions = paper.confusions_by_mode(pairs)
+    confusions = paper.claims.confusions_by_mode(pairs)
     assert list(confusions) == ["distractors only", "gold and distractors", "gold only"]
-    counts = paper.confusion_counts(confusions).query("evidence_kind == 'image' and n > 0")
+    counts = paper.claims.confusion_counts(confusions).query("evidence_kind == 'image' and n > 0")
     seen = counts[["setting", "true_label", "checker_label", "n"]].to_numpy().tolist()
     assert seen == [
         [DO, "ENTAILMENT", "ENTAILMENT", 1],  # of the gold claim
@@ -181,8 +187,8 @@ def test_every_mode_has_its_own_matrix_of_verdicts() -> None:
 def test_true_labels_are_gone_by_where_they_are_known() -> None:
     right, wrong = of_claims("E"), of_claims("N")
     table = answered([("a", GO, wrong)]).assign(true_sheet=[right])
-    best, whose = paper.best_available_labels(table)
+    best, whose = paper.claims.best_available_labels(table)
     assert (list(best["sheet"]), whose) == ([right], "true")
-    best, whose = paper.best_available_labels(table.assign(true_sheet=[None]))
+    best, whose = paper.claims.best_available_labels(table.assign(true_sheet=[None]))
     assert list(best["sheet"]) == [wrong]
     assert whose == "checker"

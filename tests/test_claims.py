@@ -18,11 +18,11 @@ from hypothesis import strategies as st
 
 from vrag_kit.analysis import expand_strata, load_results, paired_differences, per_query
 from vrag_kit.papers import visual_rag as paper
-from vrag_kit.papers.mrag_bench import check_statements as mrag_claims_on
+from vrag_kit.papers.mrag_bench.statements import check_statements as mrag_claims_on
 from vrag_kit.papers.sources import SYNTHETIC, DataSource
-from vrag_kit.papers.statements import Statement
-from vrag_kit.papers.visual_rag import gcue
-from vrag_kit.papers.visual_rag.printed import PAPER_NAMES, PAPER_QUERIES
+from vrag_kit.papers.statements import Statement, show_statements
+from vrag_kit.papers.visual_rag.gcue import gcue
+from vrag_kit.papers.visual_rag.published import PAPER_NAMES, PAPER_QUERIES
 from vrag_kit.papers.visual_rag.statements import (
     STATEMENTS,
     Arms,
@@ -33,7 +33,7 @@ from vrag_kit.papers.visual_rag.statements import (
 )
 from vrag_kit.papers.visual_rag.statements import judged_arms as arms_of
 
-TABLES = paper.published_tables()
+TABLES = paper.audit.published_tables()
 PAPERS = DataSource("visual-rag", "Visual-RAG v1, first upload")
 GUIDE = DataSource("Guide", no_verdict=SYNTHETIC)
 OURS = {theirs: ours for ours, theirs in PAPER_NAMES.items()}
@@ -43,7 +43,7 @@ OURS = {theirs: ours for ours, theirs in PAPER_NAMES.items()}
 def replayed(number: int) -> Arms:
     """The arms of the paper's table as if it were ours: each of 120 queries has the mean."""
     parts = []
-    for row in paper.with_uncertainty(TABLES[number]).to_dict("records"):
+    for row in paper.abstention.with_uncertainty(TABLES[number]).to_dict("records"):
         share = row["value"] / 100
         arm = {(OURS[row["model"]], row["setting"], row["k"]): [share] * 120}
         parts.append(judged_arms(arm, abstained=share, m=row.get("m", 0)))
@@ -95,13 +95,13 @@ def test_numbers_of_the_paper_agree_with_hand_calculations() -> None:
 
 def decided(notebook: str, table: pd.DataFrame, folder: Path) -> pd.DataFrame:
     """The rows of `check_statements` that have a number."""
-    claims = paper.check_statements(notebook, table, PAPERS, folder)
+    claims = paper.statements.check_statements(notebook, table, PAPERS, folder)
     return claims[claims["verdict"] != "not run"]
 
 
 def test_a_sentence_about_other_models_is_a_row_that_names_them(tmp_path: Path) -> None:
     table = judged_arms({("own", "one_in_k", k): [0.0, 1.0] * 10 for k in (3, 5)})
-    claims = paper.check_statements("04", table, PAPERS, tmp_path)
+    claims = paper.statements.check_statements("04", table, PAPERS, tmp_path)
     assert set(claims["verdict"]) == {"not run"}
     assert "GPT-4o, Gemini, Claude" in set(claims["system"])
     assert claims["value"].isna().all()
@@ -178,13 +178,15 @@ def test_on_synthetic_data_a_number_stands_beside_its_range_without_a_verdict(
 ) -> None:
     zero, clue = ([0.0] * 30, [1.0] * 30) if gain > 0 else ([1.0] * 30, [0.0] * 30)
     table = judged_arms({("own", "zero_shot", 0): zero, ("own", "gt_clue", 1): clue})
-    claims = paper.check_statements("03", table, GUIDE, tmp_path)
+    claims = paper.statements.check_statements("03", table, GUIDE, tmp_path)
     (row,) = claims[claims["value"].notna()].to_dict("records")
     assert (row["value"], row["expected"]) == (100 * gain, "at least 0.01")
     assert row["ci_low"] <= row["value"] <= row["ci_high"]
     assert row["verdict"] == "not tested: synthetic data"
     assert np.isnan([row["p"], row["p_holm"]]).all()
-    words = paper.show_statements(claims).to_html() + paper.statements_table(tmp_path).to_html()
+    words = (
+        show_statements(claims).to_html() + paper.statements.statements_table(tmp_path).to_html()
+    )
     assert not [word for word in ("supported", "contradicted") if word in words]
     assert "at least 0.01" in words
 
@@ -235,7 +237,7 @@ def test_what_is_found_in_the_papers_data_is_exact_and_elsewhere_there_is_no_ver
     tmp_path: Path, number: int, on_its_data: str, elsewhere: str
 ) -> None:
     for same_data, verdict in ((True, on_its_data), (False, elsewhere)):
-        claims = paper.check_statements(
+        claims = paper.statements.check_statements(
             "02", missed(number), PAPERS if same_data else GUIDE, tmp_path
         )
         (row,) = claims.to_dict("records")
@@ -245,15 +247,15 @@ def test_what_is_found_in_the_papers_data_is_exact_and_elsewhere_there_is_no_ver
 
 
 def test_the_table_tells_which_data_each_sentence_was_asked_of(tmp_path: Path) -> None:
-    paper.check_statements("02", missed(65), DataSource("One guide"), tmp_path)
+    paper.statements.check_statements("02", missed(65), DataSource("One guide"), tmp_path)
     arms = {"zero_shot": 0, "gt_clue": 1}
-    paper.check_statements(
+    paper.statements.check_statements(
         "03",
         judged_arms({("own", arm, k): [float(k)] * 30 for arm, k in arms.items()}),
         replace(PAPERS, name="papers"),
         tmp_path,
     )
-    table = paper.statements_table(tmp_path)
+    table = paper.statements.statements_table(tmp_path)
     papers = "papers (Visual-RAG v1, first upload)"
     assert table["source"].tolist()[:3] == ["One guide", papers, ""]
     found = ["not tested: not the paper's data", "supported", "not run"]
@@ -390,18 +392,18 @@ def test_several_clues_stand_among_ten_images_as_in_the_papers_table() -> None:
 
 @pytest.mark.slow
 def test_saved_claims_are_results_like_others_and_make_one_table(tmp_path: Path) -> None:
-    assert paper.statements_table(tmp_path).empty
+    assert paper.statements.statements_table(tmp_path).empty
     good = judged_arms({("own", "zero_shot", 0): [0.0] * 30, ("own", "gt_clue", 1): [1.0] * 30})
     bad = judged_arms(
         {("gpt-4o", "zero_shot", 0): [1.0] * 30, ("gpt-4o", "gt_clue", 1): [0.0] * 30}
     )
-    paper.check_statements("03", pd.concat([good, bad]), PAPERS, tmp_path)
+    paper.statements.check_statements("03", pd.concat([good, bad]), PAPERS, tmp_path)
     saved = load_results(tmp_path)
     assert set(saved["experiment"]) == {"03_claims"}
     assert set(saved["metric"]) == {"difference in accuracy"}
     assert set(saved["unit"]) == {"points"}
     assert saved["value"].tolist() == [100.0, -100.0, -100.0]
-    table = paper.statements_table(tmp_path)
+    table = paper.statements.statements_table(tmp_path)
     assert len(table) == len(STATEMENTS)
     rows = {row["statement"].partition(";")[0]: row for row in table.to_dict("records")}
     lifts = rows["a clue lifts every model over zero-shot"]
@@ -409,10 +411,10 @@ def test_saved_claims_are_results_like_others_and_make_one_table(tmp_path: Path)
     assert lifts["numbers"].startswith("own: 100.00 [")
     assert "GPT-4o: -100.00 [" in lifts["numbers"]
     assert lifts["reported"] == "8 of 8"
-    paper.check_statements(
+    paper.statements.check_statements(
         "04", good, PAPERS, tmp_path
     )  # none: no model that its sentences are about
-    pd.testing.assert_frame_equal(paper.statements_table(tmp_path), table)
+    pd.testing.assert_frame_equal(paper.statements.statements_table(tmp_path), table)
     assert table["verdict"].tolist()[2:] == ["not run"] * (len(STATEMENTS) - 2)
     other = rows["proprietary models improve at every step of 1-in-k"]
     assert (other["verdict"], other["reported"]) == ("not run", "1 of 3")
@@ -451,7 +453,7 @@ def test_opposite_strata_are_shown_apart_and_make_a_verdict_mixed(tmp_path: Path
         "all questions": 50.0,
     }
     row = (
-        paper.statements_table(tmp_path)
+        paper.statements.statements_table(tmp_path)
         .query("statement.str.startswith('a clue lifts every')")
         .iloc[0]
     )

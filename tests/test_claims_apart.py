@@ -19,7 +19,7 @@ from vrag_kit.claims import ClaimVerdicts, claim_means_by_modality, compare_labe
 from vrag_kit.claims.means import METRIC
 from vrag_kit.papers import mrag_suite as paper
 from vrag_kit.papers import published
-from vrag_kit.papers.mrag_suite.equations import paper_equations
+from vrag_kit.papers.mrag_suite.claims import paper_equations
 
 
 def tabulate_statements(*sheets: ClaimVerdicts | None) -> pd.DataFrame:
@@ -96,7 +96,7 @@ def test_the_equations_of_w1_by_hand() -> None:
 @given(sheets())
 def test_what_the_table_calls_always_0_is_0_or_divides_by_0(of: ClaimVerdicts) -> None:
     found = paper_equations(of)
-    told = paper.definitions_table().reset_index("equation", drop=True)["what follows"]
+    told = paper.claims.definitions_table().reset_index("equation", drop=True)["what follows"]
     always = [name for name in found if told[name].startswith("always 0")]
     assert always == ["self_knowledge", "delta_cr", "v_hr", "d_hr"]
     for name in always:
@@ -106,7 +106,7 @@ def test_what_the_table_calls_always_0_is_0_or_divides_by_0(of: ClaimVerdicts) -
 
 
 def test_the_definitions_have_the_names_of_the_printed_tables() -> None:
-    names = paper.definitions_table().index.get_level_values("name")
+    names = paper.claims.definitions_table().index.get_level_values("name")
     assert set(names) == set(paper_equations(W1))
     assert set(published("mrag_suite", 4)["metric"]) <= set(names)
     printed = set(published("mrag_suite", [3, 14, 15])["metric"])
@@ -114,7 +114,7 @@ def test_the_definitions_have_the_names_of_the_printed_tables() -> None:
 
 
 def test_means_of_equations_have_no_doubt_about_what_is_always_0() -> None:
-    means = paper.equation_means(tabulate_statements(W1, W2, W5), by=BY).set_index("metric")
+    means = paper.claims.equation_means(tabulate_statements(W1, W2, W5), by=BY).set_index("metric")
     assert means.loc["self_knowledge", ["value", "ci_low", "ci_high", "n"]].tolist() == [0, 0, 0, 1]
     assert means.loc["delta_cr", ["value", "ci_low", "ci_high", "n"]].tolist() == [0, 0, 0, 3]
     assert means.loc["v_hr", "n"] == 1  # of W1 alone: W2 has no claim, W5 none that is known
@@ -125,8 +125,8 @@ def test_means_of_equations_have_no_doubt_about_what_is_always_0() -> None:
 def test_table_4_has_what_the_equation_says_and_what_stands_in_its_place() -> None:
     table = tabulate_statements(W1)
     means = to_percent(claim_means_by_modality(table, by=BY))
-    equations = to_percent(paper.equation_means(table, by=BY))
-    beside = paper.compare_gaps_to_paper(equations, means, published("mrag_suite", 4))
+    equations = to_percent(paper.claims.equation_means(table, by=BY))
+    beside = paper.claims.compare_gaps_to_paper(equations, means, published("mrag_suite", 4))
     assert beside.index.get_level_values("dataset").unique().tolist() == ["WebQA"]
     row = beside.loc[("WebQA", "v_hr")]
     assert row["reported, other data"] == "12.4 to 32.4, median 22.4 (2 models)"
@@ -145,7 +145,7 @@ def test_the_figure_of_labels_says_how_many_true_means_the_intervals_hold() -> N
         **{"family": "ragchecker", "metric": "hallucination"},
         **{"ci_low": means["value"] - means["half"], "ci_high": means["value"] + means["half"]},
     )
-    figure = paper.label_figure(means)
+    figure = paper.claim_figures.label_figure(means)
     (panel,) = figure.axes
     drawn = [line.get_xdata()[0] for line in panel.lines if line.get_marker() == "o"]
     assert sorted(drawn) == [40, 55, 60]

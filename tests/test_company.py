@@ -30,9 +30,14 @@ from vrag_kit.generation.contexts import (
     SAME,
     blank_id,
 )
-from vrag_kit.papers.visual_rag import distractor_cost, distractor_cost_by_k
-from vrag_kit.papers.visual_rag.distractors import HARDNESS, INTERFERENCE, LENGTH
-from vrag_kit.papers.visual_rag.prompts import PROMPTS
+from vrag_kit.papers.visual_rag.evidence_swap import (
+    HARDNESS,
+    INTERFERENCE,
+    LENGTH,
+    distractor_cost,
+    distractor_cost_by_k,
+)
+from vrag_kit.papers.visual_rag.judge import PROMPTS
 from vrag_kit.retrieval import make_run
 from vrag_kit.synthetic.visual_rag.counterfactual import (
     counterfactual_id,

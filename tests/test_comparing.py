@@ -47,9 +47,8 @@ from vrag_kit.dry_run import dry_run
 from vrag_kit.errors import VragError
 from vrag_kit.generation import ask_models, gt_clue, non_clue
 from vrag_kit.judging import RuleJudge, judge_answers, load_judge
-from vrag_kit.papers.mrag_suite import ask_with_prompts
-from vrag_kit.papers.visual_rag import RUBRIC
-from vrag_kit.papers.visual_rag.prompts import PROMPTS
+from vrag_kit.papers.mrag_suite.sweep import ask_with_prompts
+from vrag_kit.papers.visual_rag.judge import PROMPTS, RUBRIC
 from vrag_kit.plotting.save import plain_cells
 from vrag_kit.runner.check import check_parameters
 from vrag_kit.runner.cli import app

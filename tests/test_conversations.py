@@ -16,9 +16,12 @@ from hypothesis import strategies as st
 
 from vrag_kit.analysis import apply_early_stop, paired_differences
 from vrag_kit.errors import VragError
-from vrag_kit.papers.crag_mm import early_stopping_rule
-from vrag_kit.papers.crag_mm.conversation_means import conversation_means, conversation_values
-from vrag_kit.papers.crag_mm.independent_turns import independent_turns_expectation
+from vrag_kit.papers.crag_mm.audit import independent_turns_expectation
+from vrag_kit.papers.crag_mm.conversations import (
+    conversation_means,
+    conversation_values,
+    early_stopping_rule,
+)
 from vrag_kit.types import Benchmark, Query
 
 SCORES = {"R": 1.0, "M": 0.0, "W": -1.0, "?": math.nan}

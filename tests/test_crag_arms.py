@@ -20,8 +20,7 @@ from vrag_kit.dry_run import dry_run
 from vrag_kit.errors import VragError
 from vrag_kit.generation import ConversationConfig, ask_conversations, load_rewriter
 from vrag_kit.generation.rewriting import parse_rewriting
-from vrag_kit.papers.crag_mm import PROMPT_SETS
-from vrag_kit.papers.crag_mm.prompts import rewriting_prompts
+from vrag_kit.papers.crag_mm.prompts import PROMPT_SETS, rewriting_prompts
 from vrag_kit.papers.crag_mm.search import SearchPipeline
 from vrag_kit.retrieval import cached_service
 from vrag_kit.types import Benchmark

@@ -17,8 +17,11 @@ from vrag_kit.benchmarks.datasets.crag_mm_index import page_chunks
 from vrag_kit.errors import VragError
 from vrag_kit.papers import crag_mm as paper
 from vrag_kit.papers import published_gains
-from vrag_kit.papers.crag_mm import open_conversation_config
-from vrag_kit.papers.crag_mm.parameters import SearchServices, build_search_pipeline
+from vrag_kit.papers.crag_mm.parameters import (
+    SearchServices,
+    build_search_pipeline,
+    open_conversation_config,
+)
 from vrag_kit.retrieval import text_service
 from vrag_kit.runner.params import declared_parameters
 from vrag_kit.runner.plan import all_notebooks
@@ -57,7 +60,7 @@ def judged(two: Benchmark) -> pd.DataFrame:
 
 
 def test_all_turns_of_a_session_get_the_picture_of_one_other(talks: Benchmark) -> None:
-    swapped = paper.with_mismatched_images(talks)
+    swapped = paper.search.with_mismatched_images(talks)
     own = {name: query.image for name, query in talks.queries.items()}
     lent = {name: query.image for name, query in swapped.queries.items()}
     assert all(lent[name] != own[name] for name in own)
@@ -66,22 +69,22 @@ def test_all_turns_of_a_session_get_the_picture_of_one_other(talks: Benchmark) -
     texts = [query.text for query in talks.queries.values()]
     assert [query.text for query in swapped.queries.values()] == texts
     assert swapped.fingerprint != talks.fingerprint
-    again = paper.with_mismatched_images(talks)
+    again = paper.search.with_mismatched_images(talks)
     assert {name: query.image for name, query in again.queries.items()} == lent
 
 
 def test_some_conversations_are_taken_whole(talks: Benchmark) -> None:
     labelled = replace(talks, qrels={name: {} for name in talks.queries})
-    some = paper.sample_questions(labelled, 2)
+    some = paper.oracles.sample_questions(labelled, 2)
     groups = set(some.groups.values())
     assert len(groups) == 2
     assert list(some.queries) == [name for name in talks.queries if name[0] in groups]
-    assert paper.sample_questions(labelled, None).queries == talks.queries
+    assert paper.oracles.sample_questions(labelled, None).queries == talks.queries
 
 
 def test_a_session_without_another_has_no_control(tmp_path: Path) -> None:
     with pytest.raises(VragError, match="no other shows another entity"):
-        paper.with_mismatched_images(make_talks(tmp_path, {"a": 2}))
+        paper.search.with_mismatched_images(make_talks(tmp_path, {"a": 2}))
 
 
 @pytest.mark.parametrize("number", ["52", "53", "54", "55", "56", "58"])
@@ -116,7 +119,7 @@ def test_slices_are_compared_turn_by_turn(judged: pd.DataFrame, two: Benchmark) 
     """By hand: with own answers turn 1 of a is right and not wrong; the others stay."""
     labels = {name: "later" if query.turn else "first" for name, query in two.queries.items()}
     how = {"arm": "history", "by": ["model", "setting"]}
-    gains = paper.gains_by_slice(judged, two, labels, baseline="none", **how)
+    gains = paper.results.gains_by_slice(judged, two, labels, baseline="none", **how)
     found = gains.set_index(["slice", "metric"])["value"].round(4).to_dict()
     assert found["later", "accuracy"] == 1 / 4
     assert found["later", "hallucination"] == -1 / 4
@@ -132,9 +135,9 @@ def test_shares_of_turns_stand_before_and_after_the_stop(
 ) -> None:
     by = ["model", "setting", "history"]
     judged.loc[judged["history"] == "none", "score"] = [-1.0, -1.0, 1.0, 1.0, 0.0, 1.0]  # WWR RMR
-    when = paper.before_and_after_early_stop(paper.truthfulness_means(judged, two, by=by)).query(
-        "history == 'none'"
-    )
+    when = paper.conversations.before_and_after_early_stop(
+        paper.results.truthfulness_means(judged, two, by=by)
+    ).query("history == 'none'")
     found = when.set_index(["metric", "early_stopping"])["value"].round(4).to_dict()
     assert found["accuracy", "without"] == 0.5
     assert found["accuracy", "with"] == 0.3333
@@ -145,9 +148,9 @@ def test_shares_of_turns_stand_before_and_after_the_stop(
 def test_turns_that_need_history_are_those_that_the_data_tell(
     judged: pd.DataFrame, two: Benchmark
 ) -> None:
-    labels = paper.needs_history(two)
+    labels = paper.conversations.needs_history(two)
     assert set(labels.values()) == {"not annotated"}
-    shares = paper.turn_outcome_rates(judged, two, labels, by=["model", "history"])
+    shares = paper.conversations.turn_outcome_rates(judged, two, labels, by=["model", "history"])
     right = shares.query("metric == 'accuracy'").set_index("history")
     assert right["value"].round(4).to_dict() == {"none": 0.5, "generated": 0.6667}
     table = report_table(shares, rows=["slice", "history"])

@@ -14,19 +14,20 @@ import pytest
 
 from vrag_kit.papers import crag_mm as paper
 from vrag_kit.papers import published
-from vrag_kit.papers.crag_mm.independent_turns import independent_turns_expectation
+from vrag_kit.papers.audit import audit_summary, contradictions, possible_denominators
+from vrag_kit.papers.crag_mm.audit import independent_turns_expectation
 
-TABLES = paper.published_tables()
+TABLES = paper.audit.published_tables()
 found = partial(audits.found, digits=1)
 
 
 @pytest.fixture(scope="module")
 def checks() -> pd.DataFrame:
-    return paper.audit(TABLES)
+    return paper.audit.audit(TABLES)
 
 
 def counts(checks: pd.DataFrame, check: str) -> list[int]:
-    return paper.audit_summary(checks).loc[check].iloc[1:].tolist()
+    return audit_summary(checks).loc[check].iloc[1:].tolist()
 
 
 @pytest.mark.slow
@@ -63,7 +64,7 @@ def test_conversations_have_other_definitions_and_no_contradiction(checks: pd.Da
 def test_one_early_stop_leaves_the_rest_more_than_100_percent(checks: pd.DataFrame) -> None:
     place = ("9, 11", "Llama 3.2 90B, task_3, early_stop")
     assert found(checks, "part not larger than whole") == {place: (81.7, 76.1)}
-    (note,) = paper.contradictions(checks).query("check == 'part not larger than whole'")["note"]
+    (note,) = contradictions(checks).query("check == 'part not larger than whole'")["note"]
     # (81.7 − 0.85 · 71.7) / 0.15
     assert note == "138.4 of the rest"
 
@@ -75,13 +76,14 @@ def test_cells_that_two_tables_print_are_equal(checks: pd.DataFrame) -> None:
 
 def test_early_stops_are_whole_numbers_of_conversations() -> None:
     stops = {
-        number: rows["value"].tolist() for number, rows in paper.early_stop_rates(TABLES).items()
+        number: rows["value"].tolist()
+        for number, rows in paper.audit.early_stop_rates(TABLES).items()
     }
     assert [len(each) for each in stops.values()] == [18, 17, 4]
-    assert paper.possible_denominators(stops[9], 150, 759) == [586]
-    assert {495, 505} <= set(paper.possible_denominators(stops[11], 450, 550))
-    assert 587 in paper.possible_denominators(stops[5], 580, 590)
-    assert 586 not in paper.possible_denominators(stops[5], 580, 590)
+    assert possible_denominators(stops[9], 150, 759) == [586]
+    assert {495, 505} <= set(possible_denominators(stops[11], 450, 550))
+    assert 587 in possible_denominators(stops[5], 580, 590)
+    assert 586 not in possible_denominators(stops[5], 580, 590)
 
 
 def test_the_judges_averages_follow(checks: pd.DataFrame) -> None:
@@ -135,7 +137,7 @@ def test_one_system_stops_far_less_often_than_independent_turns_would() -> None:
 def test_an_error_that_is_planted_is_found(
     checks: pd.DataFrame, number: int, place: int, check: str
 ) -> None:
-    planted = paper.audit(audits.with_error(TABLES, number, place, error=1.0))
+    planted = paper.audit.audit(audits.with_error(TABLES, number, place, error=1.0))
     more = set(found(planted, check)) - set(found(checks, check))
     assert more
     assert all(where[0].startswith(str(number)) for where in more)
@@ -147,7 +149,9 @@ def test_printed_numbers_have_the_form_of_ours() -> None:
     assert set(single["setting"]) == {"mm_llm", "task_1", "task_2"}
     assert len(published("crag_mm", 11)) == 18 * 5 - 1  # one cell is absent
     assert set(published("crag_mm", 5)["model"]) >= {"GPT-5", "Winning team"}
-    assert paper.published_range(9).loc["task_3", "truthfulness"] == "8.8 to 42.5, median 19.6"
+    assert (
+        paper.results.published_range(9).loc["task_3", "truthfulness"] == "8.8 to 42.5, median 19.6"
+    )
 
 
 def test_every_curve_of_the_figures_grows_with_k() -> None:

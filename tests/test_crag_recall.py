@@ -18,9 +18,9 @@ from vrag_kit.benchmarks.datasets.crag_mm_index import read_image_index
 from vrag_kit.errors import VragError
 from vrag_kit.judging import TruthfulnessRuleJudge
 from vrag_kit.papers import crag_mm as paper
-from vrag_kit.papers.crag_mm import open_services, page_relevance
-from vrag_kit.papers.crag_mm.page_relevance import answer_in_page
+from vrag_kit.papers.crag_mm.parameters import open_services
 from vrag_kit.papers.crag_mm.recall import WEB_CUTOFFS
+from vrag_kit.papers.crag_mm.search import answer_in_page, page_relevance
 from vrag_kit.retrieval import best_threshold, make_run, threshold_curve
 from vrag_kit.synthetic.crag_mm import open_multi_turn, open_single_turn
 from vrag_kit.types import Benchmark, Document, Query
@@ -41,7 +41,7 @@ def multi() -> Benchmark:
 def test_shares_are_counts_of_the_rows_and_the_papers_are_of_its_tables(
     single: Benchmark, multi: Benchmark
 ) -> None:
-    table = paper.distribution(single, multi)
+    table = paper.statistics.distribution(single, multi)
     for _, part in table.groupby(["facet", "population"]):
         assert part["share"].sum() == pytest.approx(100)
     rows = table.set_index(["facet", "population", "label"])
@@ -54,13 +54,15 @@ def test_shares_are_counts_of_the_rows_and_the_papers_are_of_its_tables(
     )
     domains = table[(table["facet"] == "domain") & (table["population"] == "conversations")]
     assert domains["published"].sum() == pytest.approx(100)
-    numbers = paper.describe(single, multi).set_index("statistic")
+    numbers = paper.statistics.describe(single, multi).set_index("statistic")
     turns = numbers.loc["turns of conversations"]
     assert (turns["value"], turns["unit"]) == (len(multi.queries), "turns")
-    kinds = paper.quality_by_kind(single, multi)
+    kinds = paper.statistics.quality_by_kind(single, multi)
     assert kinds.loc["total", ("total", "n")] == len(single.queries) + 8
     assert kinds.loc["low light", ("egocentric", "paper, %")] == pytest.approx(100 * 267 / 7943)
-    assert (paper.annotation_coverage(single, multi)["single questions"] == "24 of 24").all()
+    assert (
+        paper.statistics.annotation_coverage(single, multi)["single questions"] == "24 of 24"
+    ).all()
 
 
 def test_a_page_tells_what_names_the_entity_and_has_the_answers_new_words() -> None:
@@ -117,33 +119,35 @@ def test_recall_stands_beside_the_printed_labels_and_only_where_they_are_of_the_
 ) -> None:
     services = open_services(single, "field-guide-clip-64", "bm25", tmp_path)
     assert services.web is not None
-    asked = paper.web_queries(single, 6)
+    asked = paper.recall.web_queries(single, 6)
     assert [len(queries) for queries in asked.values()] == [6, 6]
     judge = TruthfulnessRuleJudge()
     tells = {part: page_relevance(judge, single, part) for part in ("snippets", "full pages")}
-    web = paper.web_recall(services.web, asked, tells)
+    web = paper.recall.web_recall(services.web, asked, tells)
     assert list(web["k"].unique()) == list(WEB_CUTOFFS)
-    assert list(paper.web_recall(services.web, asked, tells, 3)["k"].unique()) == [3]
+    assert list(paper.recall.web_recall(services.web, asked, tells, 3)["k"].unique()) == [3]
     best = web.groupby(["asked", "setting"])["value"].mean()
     assert best["reference query", "full pages"] >= best["reference query", "snippets"]
     rows = []
     for number, (name, query) in enumerate(single.queries.items()):
         row = {"query_id": name, "group": name, "k": 1, "value": float(number % 2)}
-        row |= {"setting": paper.WHOLE, "image_quality": query.metadata["image_quality"]}
+        row |= {"setting": paper.recall.WHOLE, "image_quality": query.metadata["image_quality"]}
         row["image_type"] = "egocentric" if query.metadata["egocentric"] else "non-egocentric"
         rows.append({**row, "score_min": 0.0, "score_max": 1.0, "metric": "hit_rate"})
-    panels = paper.recall_panels(pd.DataFrame(rows), web)
+    panels = paper.recall.recall_panels(pd.DataFrame(rows), web)
     whole = panels["entity hit rate, image search (Figure 3)"].set_index(["printed", "k"])["value"]
     assert whole[False, 1] == 50
     assert whole[True, 30] == 51.9
     assert not panels["whole image, by image quality"]["printed"].any()
-    larger = paper.recall_long_table(panels, single.name, web="large")
+    larger = paper.recall.recall_long_table(panels, single.name, web="large")
     of_pages = larger["panel"].str.startswith("answer hit rate")
     named = set(larger[larger["source"] == f"{single.name}, large web"]["panel"])
     assert named == set(larger[of_pages]["panel"])
-    numbers = paper.recall_long_table(panels, single.name)
+    numbers = paper.recall.recall_long_table(panels, single.name)
     assert np.isclose(numbers["n"].max(), len(single.queries))
-    sources = numbers.query("series == @paper.WHOLE and k == 30").set_index("source")["value"]
+    sources = numbers.query("series == @paper.recall.WHOLE and k == 30").set_index("source")[
+        "value"
+    ]
     assert sources["CRAG-MM, reported"] == 51.9
 
 

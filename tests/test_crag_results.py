@@ -47,7 +47,9 @@ def judged(benchmark: Benchmark) -> pd.DataFrame:
 def test_gains_are_paired_by_conversations_and_turns(
     judged: pd.DataFrame, benchmark: Benchmark
 ) -> None:
-    gains = paper.truthfulness_gains(judged, benchmark, baseline="mm_llm").set_index("metric")
+    gains = paper.results.truthfulness_gains(judged, benchmark, baseline="mm_llm").set_index(
+        "metric"
+    )
     assert gains["value"].round(4).to_dict() == {
         "truthfulness": 0.6667,
         "accuracy": 0.3333,
@@ -61,8 +63,8 @@ def test_gains_are_paired_by_conversations_and_turns(
 def test_a_table_has_the_papers_columns_and_its_numbers_as_other_data(
     judged: pd.DataFrame, benchmark: Benchmark
 ) -> None:
-    means = to_percent(paper.truthfulness_means(judged, benchmark))
-    table = paper.truthfulness_table(means, published("crag_mm", 9))
+    means = to_percent(paper.results.truthfulness_means(judged, benchmark))
+    table = paper.results.truthfulness_table(means, published("crag_mm", 9))
     assert list(table) == [
         "accuracy",
         "missing",
@@ -89,25 +91,25 @@ def test_single_questions_have_no_early_stop(judged: pd.DataFrame, benchmark: Be
         name: replace(query, conversation_id=None, turn=0)
         for name, query in benchmark.queries.items()
     }
-    means = to_percent(paper.truthfulness_means(judged, replace(benchmark, queries=alone)))
+    means = to_percent(paper.results.truthfulness_means(judged, replace(benchmark, queries=alone)))
     shown = ["accuracy", "missing", "hallucination", "truthfulness", "n", "failed"]
-    assert list(paper.truthfulness_table(means)) == shown
+    assert list(paper.results.truthfulness_table(means)) == shown
 
 
 def test_slices_are_by_label(judged: pd.DataFrame, benchmark: Benchmark) -> None:
     labels = {
         name: "first" if query.turn == 0 else "later" for name, query in benchmark.queries.items()
     }
-    found = paper.truthfulness_by_slice(judged, benchmark, labels).set_index(["setting", "slice"])[
-        "value"
-    ]
+    found = paper.results.truthfulness_by_slice(judged, benchmark, labels).set_index(
+        ["setting", "slice"]
+    )["value"]
     assert found["mm_llm"].to_dict() == {"first": 1.0, "later": 0.0}
 
 
 def test_the_papers_own_numbers_bear_most_of_its_sentences_out() -> None:
     printed = {
         said.name: published_verdicts("crag_mm", said, metric=said.metric)
-        for said in paper.STATEMENTS
+        for said in paper.statements.STATEMENTS
     }
     assert printed["search_helps_multi_turn"] == ["supported"] * 9
     assert printed["low_quality_drop"] == []
@@ -120,16 +122,18 @@ def test_the_papers_own_numbers_bear_most_of_its_sentences_out() -> None:
 def test_sentences_are_held_against_a_notebooks_differences(
     judged: pd.DataFrame, benchmark: Benchmark, tmp_path: Path
 ) -> None:
-    gains = to_percent(paper.truthfulness_gains(judged, benchmark, baseline="mm_llm"))
-    claims = paper.check_statements("53", gains, PAPERS, tmp_path).set_index("statement_id")
+    gains = to_percent(paper.results.truthfulness_gains(judged, benchmark, baseline="mm_llm"))
+    claims = paper.statements.check_statements("53", gains, PAPERS, tmp_path).set_index(
+        "statement_id"
+    )
     # eleven conversations that all gain alike may hide some that lose
     assert set(claims["verdict"]) <= {"supported", "undecided"}
     assert claims.loc["search_helps_multi_turn", "value"] == pytest.approx(66.67)
-    assert paper.check_statements("52", gains, PAPERS, tmp_path)["verdict"].unique().tolist() == [
-        "not run"
-    ]
-    table = paper.statements_table(tmp_path)
-    assert len(table) == len(paper.STATEMENTS)
+    assert paper.statements.check_statements("52", gains, PAPERS, tmp_path)[
+        "verdict"
+    ].unique().tolist() == ["not run"]
+    table = paper.statements.statements_table(tmp_path)
+    assert len(table) == len(paper.statements.STATEMENTS)
     assert table["reported"].iloc[0] == "9 of 9"
 
 
@@ -141,7 +145,9 @@ def test_each_sentence_has_its_own_source(tmp_path: Path) -> None:
         ("mine", "truthfulness", "needs history", "self-contained", -9.0, -12.0, -6.0, 99),
     ]
     sources = {"low_quality_drop": PAPERS, "history_drop": DataSource("mine")}
-    claims = paper.check_statements("54", pd.DataFrame(rows, columns=columns), sources, tmp_path)
+    claims = paper.statements.check_statements(
+        "54", pd.DataFrame(rows, columns=columns), sources, tmp_path
+    )
     saved = pd.read_csv(tmp_path / "crag_mm" / "54_claims.csv")
     assert saved["source"].tolist() == ["the paper's", "mine"]
     assert claims["data_version"].fillna("").tolist() == ["CRAG-MM", ""]
@@ -165,13 +171,15 @@ def test_the_papers_data_are_told_by_name_and_count(kind: str, count: int, is_pa
     queries = {name: Query(query_id=name, text="?", group=name) for name in names}
     name = f"crag-mm-{kind}-turn-public-test"
     rows = Benchmark(name=name, fingerprint="", queries=queries, corpus={}, qrels={})
-    assert bool(paper.data_source(rows).edition) == is_papers
-    assert not paper.data_source(replace(rows, name="crag-mm-multi-turn-validation")).edition
+    assert bool(paper.statements.data_source(rows).edition) == is_papers
+    assert not paper.statements.data_source(
+        replace(rows, name="crag-mm-multi-turn-validation")
+    ).edition
 
 
 def test_a_folder_that_cannot_be_written_says_so(tmp_path: Path) -> None:
     columns = ["model", "metric", "setting", "baseline", "value", "ci_low", "ci_high", "n"]
     (tmp_path / "crag_mm").write_text("a file", encoding="utf-8")
     with pytest.raises(VragError, match="the claims cannot be saved"):
-        paper.check_statements("52", pd.DataFrame(columns=columns), PAPERS, tmp_path)
-    assert paper.statements_table(tmp_path / "none").empty
+        paper.statements.check_statements("52", pd.DataFrame(columns=columns), PAPERS, tmp_path)
+    assert paper.statements.statements_table(tmp_path / "none").empty

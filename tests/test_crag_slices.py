@@ -21,8 +21,8 @@ from vrag_kit.dry_run import dry_run
 from vrag_kit.errors import VragError
 from vrag_kit.papers import crag_mm as paper
 from vrag_kit.papers import published
-from vrag_kit.papers.crag_mm.found_entities import RETRIEVED
 from vrag_kit.papers.crag_mm.oracles import LADDER, NO_ORACLE, NONE, PARTS
+from vrag_kit.papers.crag_mm.results import RETRIEVED
 from vrag_kit.papers.crag_mm.search import SearchPipeline
 from vrag_kit.types import Benchmark, Query
 
@@ -57,7 +57,7 @@ def judged(benchmark: Benchmark, **letters: str) -> pd.DataFrame:
 
 def test_slices_are_those_that_the_data_tell_in_the_papers_order() -> None:
     benchmark = asked(("a", "rotated"), ("b", "low light"), ("c", ""), ("d", "normal"))
-    labels = paper.slice_labels(benchmark)
+    labels = paper.results.slice_labels(benchmark)
     assert list(labels) == [
         "low_quality",
         "image_quality",
@@ -65,11 +65,13 @@ def test_slices_are_those_that_the_data_tell_in_the_papers_order() -> None:
     ]  # no history of a question
     order = list(dict.fromkeys(labels["image_quality"].values()))
     assert order == ["normal", "low light", "rotated", "not annotated"]
-    table = paper.truthfulness_by_all_slices(judged(benchmark, task_2="RWRM"), benchmark, labels)
+    table = paper.results.truthfulness_by_all_slices(
+        judged(benchmark, task_2="RWRM"), benchmark, labels
+    )
     found = table[table["facet"] == "image_quality"].set_index("slice")["value"]
     assert found.to_dict() == {"normal": 0.0, "low light": -1.0, "rotated": 1.0}
     with pytest.raises(VragError, match="nothing to slice by"):
-        paper.truthfulness_by_all_slices(judged(benchmark, task_2="RWRM"), benchmark, {})
+        paper.results.truthfulness_by_all_slices(judged(benchmark, task_2="RWRM"), benchmark, {})
 
 
 def test_a_drop_is_the_difference_of_two_slices_and_is_tested_unpaired_over_sessions() -> None:
@@ -77,10 +79,10 @@ def test_a_drop_is_the_difference_of_two_slices_and_is_tested_unpaired_over_sess
     benchmark = asked(*names)
     letters = "".join("RRMW"[(i // 2) % 4] if i % 2 else "WMRW"[(i // 2) % 4] for i in range(160))
     table = judged(benchmark, task_2=letters)
-    labels = paper.slice_labels(benchmark)["low_quality"]
-    (row,) = paper.slice_contrast(table, benchmark, labels, paper.LOW_LESS_NORMAL).to_dict(
-        "records"
-    )
+    labels = paper.results.slice_labels(benchmark)["low_quality"]
+    (row,) = paper.results.slice_contrast(
+        table, benchmark, labels, paper.results.LOW_LESS_NORMAL
+    ).to_dict("records")
     bad, good = np.array([-1, 0, 1, -1] * 20), np.array([1, 1, 0, -1] * 20)
     assert row["value"] == pytest.approx(bad.mean() - good.mean())  # −0.25 − 0.25
     assert (row["n"], row["n_baseline"], row["arm"]) == (80, 80, "task_2")
@@ -89,23 +91,25 @@ def test_a_drop_is_the_difference_of_two_slices_and_is_tested_unpaired_over_sess
     assert interval == pytest.approx(tuple(welch.confidence_interval()), abs=0.02)
     assert row["p"] == row["p_holm"] == pytest.approx(welch.pvalue, abs=0.001)
     alike = judged(benchmark, task_2="RW" * 40 + "WR" * 40)
-    (row,) = paper.slice_contrast(alike, benchmark, labels, paper.LOW_LESS_NORMAL).to_dict(
-        "records"
-    )
+    (row,) = paper.results.slice_contrast(
+        alike, benchmark, labels, paper.results.LOW_LESS_NORMAL
+    ).to_dict("records")
     assert (row["value"], row["p"]) == (0, 1)
 
 
 def test_a_drop_of_two_sessions_may_be_none_and_of_an_empty_slice_there_is_no_row() -> None:
     benchmark = asked(("a", "normal"), ("b", "blurred"))
-    labels = paper.slice_labels(benchmark)["low_quality"]
-    few = paper.slice_contrast(
-        judged(benchmark, task_2="RW"), benchmark, labels, paper.LOW_LESS_NORMAL
+    labels = paper.results.slice_labels(benchmark)["low_quality"]
+    few = paper.results.slice_contrast(
+        judged(benchmark, task_2="RW"), benchmark, labels, paper.results.LOW_LESS_NORMAL
     )
     assert few["value"].tolist() == [-2.0]
     assert few["ci_high"].item() > 0
     good = asked(("a", "normal"))
-    labels = paper.slice_labels(good)["low_quality"]
-    assert paper.slice_contrast(judged(good, task_2="R"), good, labels, paper.LOW_LESS_NORMAL).empty
+    labels = paper.results.slice_labels(good)["low_quality"]
+    assert paper.results.slice_contrast(
+        judged(good, task_2="R"), good, labels, paper.results.LOW_LESS_NORMAL
+    ).empty
 
 
 def test_three_classes_as_counted_by_hand() -> None:
@@ -117,7 +121,7 @@ def test_three_classes_as_counted_by_hand() -> None:
     pairs += [("missing", "missing"), ("incorrect", "")]
     table = pd.DataFrame(pairs, columns=["label", "judged"])
     table = table.assign(query_id=[f"q{i}" for i in range(len(pairs))])
-    found = paper.judge_validation(table).set_index(["label", "metric"])["value"]
+    found = paper.judge.judge_validation(table).set_index(["label", "metric"])["value"]
     # right: 3 of both, 1 missed, 1 added; wrong: 1 of both, 2 missed, 1 added
     assert found["accurate"].to_dict() == {
         "accuracy": 6 / 8, "precision": 3 / 4, "recall": 3 / 4, "f1": 6 / 8
@@ -136,7 +140,7 @@ def test_each_question_says_how_far_its_entity_was_found(tmp_path: Path) -> None
     for name, entity in wanted.items():
         queries[name] = Query(query_id=name, text="?", image=IMAGE, group=name, entity=entity)
     benchmark = Benchmark(name="Drawn", fingerprint="", queries=queries, corpus={}, qrels={})
-    labels = paper.entity_retrieval_status(benchmark, images, 2, 0.92)
+    labels = paper.results.entity_retrieval_status(benchmark, images, 2, 0.92)
     assert labels == {
         "a": RETRIEVED,
         "b": "below threshold",
@@ -145,26 +149,31 @@ def test_each_question_says_how_far_its_entity_was_found(tmp_path: Path) -> None
         "e": "not annotated",
     }
     table = judged(benchmark, task_2="RWMWR")
-    assert paper.with_entity_retrieved(table, labels)["query_id"].tolist() == ["a"]
+    assert paper.results.with_entity_retrieved(table, labels)["query_id"].tolist() == ["a"]
     with pytest.raises(VragError, match="no question is 'not there'"):
-        paper.with_entity_retrieved(table, labels, "not there")
+        paper.results.with_entity_retrieved(table, labels, "not there")
     with dry_run(tmp_path):  # where other entries stand in for what a search will find
         pd.testing.assert_frame_equal(
-            paper.with_entity_retrieved(table, labels, "not there"), table
+            paper.results.with_entity_retrieved(table, labels, "not there"), table
         )
     with pytest.raises(VragError, match="name no entity"):
-        paper.entity_retrieval_status(asked(("a", "normal")), images, 2, 0.92)
-    assert paper.entity_retrieval_shares(benchmark, labels)["share"].dropna().tolist() == [25.0] * 4
+        paper.results.entity_retrieval_status(asked(("a", "normal")), images, 2, 0.92)
+    assert (
+        paper.results.entity_retrieval_shares(benchmark, labels)["share"].dropna().tolist()
+        == [25.0] * 4
+    )
 
 
 def test_an_oracle_of_the_entity_finds_its_entries_and_nothing_else() -> None:
-    arms = paper.oracle_pipelines(SearchPipeline(images=listed("image", *GRAPH), threshold=0.99))
+    arms = paper.oracles.oracle_pipelines(
+        SearchPipeline(images=listed("image", *GRAPH), threshold=0.99)
+    )
     told = arms["oracle entity"].images
     plain = arms["no oracle"].images
     assert told is not None
     assert plain is not None
     assert told.fingerprint != plain.fingerprint  # so that no reply is taken for the other's
-    assert list(arms) == list(paper.ORACLES)
+    assert list(arms) == list(paper.oracles.ORACLES)
     (query,) = asked(("a", "normal"), entity="talia OSA").queries.values()
     query = replace(query, image=IMAGE)
     run = told.search([query, replace(query, query_id="b", entity="Nobody")], 5)
@@ -172,25 +181,27 @@ def test_an_oracle_of_the_entity_finds_its_entries_and_nothing_else() -> None:
     assert (run["score"] > 0.99).all()
     assert arms["oracle entity and query"].rewrite == "reference"
     with pytest.raises(VragError, match="no image search"):
-        paper.oracle_pipelines(SearchPipeline())
+        paper.oracles.oracle_pipelines(SearchPipeline())
 
 
 def test_a_budget_adds_up_to_what_is_lost_and_counts_what_sets_answers_right() -> None:
     benchmark = asked(*((f"q{i}", "normal") for i in range(4)))
     letters = dict(zip(LADDER, ("WMRW", "WRRW", "RRRM", "RRWW"), strict=True))
     table = judged(benchmark, **letters, **{"oracle query": "WMRW"})
-    budget = paper.truthfulness_budget(table, benchmark).set_index("part")["value"]
+    budget = paper.oracles.truthfulness_budget(table, benchmark).set_index("part")["value"]
     # sums of scores along the ladder: −1, 0, 3, 0, and 4 at best
     assert budget.to_dict() == dict(zip(PARTS, (1 / 4, 3 / 4, -3 / 4, 4 / 4), strict=True))
     assert budget.sum() == pytest.approx(1 - (-1 / 4))
-    counts = paper.recovered_by(table)
+    counts = paper.oracles.recovered_by(table)
     wrong = counts.T[("mine", "incorrect")]
     assert wrong.to_dict() == {
         "oracle region": 0, "oracle entity": 1, "oracle query": 0,
         "oracle entity and query": 0, NONE: 1,
     }  # fmt: skip
     assert counts.loc[("mine", "missing"), "oracle region"] == 1
-    assert paper.sample_questions(benchmark, None).queries.keys() == benchmark.queries.keys()
-    assert len(paper.sample_questions(benchmark, 3).queries) == 3
+    assert (
+        paper.oracles.sample_questions(benchmark, None).queries.keys() == benchmark.queries.keys()
+    )
+    assert len(paper.oracles.sample_questions(benchmark, 3).queries) == 3
     with pytest.raises(VragError, match="oracle region"):
-        paper.truthfulness_budget(table[table["setting"] == NO_ORACLE], benchmark)
+        paper.oracles.truthfulness_budget(table[table["setting"] == NO_ORACLE], benchmark)

@@ -35,7 +35,7 @@ from vrag_kit.generation.conversation import run_conversations
 from vrag_kit.generation.remote.cost import image_tokens
 from vrag_kit.generation.remote.generator import EndpointGenerator, data_url
 from vrag_kit.generation.remote.providers import ENDPOINTS
-from vrag_kit.papers.visual_rag.prompts import PROMPTS
+from vrag_kit.papers.visual_rag.judge import PROMPTS
 from vrag_kit.types import Failure, Message, Prompt, Status
 
 SINGLE = ConversationConfig(prompts=PROMPTS)

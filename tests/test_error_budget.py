@@ -13,16 +13,19 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from vrag_kit.errors import VragError
-from vrag_kit.papers.visual_rag import (
+from vrag_kit.papers.visual_rag.error_budget import (
+    ALONE_PROMPTS,
+    JUDGE_NOISE,
+    NET,
+    PARTS,
     accuracy_given_clue,
     error_budget,
     error_cases,
     first_clue_rank,
     mean_error_budget,
     outcome_shares,
+    sample_cases,
 )
-from vrag_kit.papers.visual_rag.error_budget import ALONE_PROMPTS, JUDGE_NOISE, NET, PARTS
-from vrag_kit.papers.visual_rag.error_cases import sample_cases
 from vrag_kit.retrieval import make_run
 from vrag_kit.types import Benchmark, Query
 

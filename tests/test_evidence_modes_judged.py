@@ -51,7 +51,7 @@ DATASETS = {"VisRAG-Plot": small("plots"), "Own": small("own")}
 
 @pytest.fixture(scope="module")
 def judged() -> dict[str, pd.DataFrame]:
-    return mrag.judge_suite(DATASETS, dict.fromkeys(DATASETS, answers()), RuleJudge())
+    return mrag.modes.judge_suite(DATASETS, dict.fromkeys(DATASETS, answers()), RuleJudge())
 
 
 def test_questions_without_gold_and_gold_that_is_missing_are_named_and_counted() -> None:
@@ -75,7 +75,7 @@ def test_questions_without_gold_and_gold_that_is_missing_are_named_and_counted()
 def test_each_data_set_has_its_own_metric_or_the_judge_under_its_name(
     judged: dict[str, pd.DataFrame],
 ) -> None:
-    means = mrag.mode_means(judged)
+    means = mrag.modes.mode_means(judged)
     metrics = means.groupby("dataset")["metric"].unique()
     assert list(metrics["VisRAG-Plot"]) == ["relaxed_accuracy", "abstention"]
     assert list(metrics["Own"]) == ["score (rule)", "abstention"]
@@ -98,7 +98,7 @@ def test_a_question_that_two_modes_show_alike_is_in_no_difference_of_them(
         full.get(setting, shown[setting]) if query_id == "q0" else shown[setting]
         for setting, query_id in zip(plots["setting"], plots["query_id"], strict=True)
     ]
-    effects = mrag.mode_effects({"VisRAG-Plot": plots}).set_index("setting")
+    effects = mrag.modes.mode_effects({"VisRAG-Plot": plots}).set_index("setting")
     assert effects["n"].to_dict() == {
         "gt_only": 3,
         "gt_plus_distractors": 2,
@@ -109,7 +109,7 @@ def test_a_question_that_two_modes_show_alike_is_in_no_difference_of_them(
 def test_effects_are_paired_and_corrected_for_all_data_sets(
     judged: dict[str, pd.DataFrame],
 ) -> None:
-    effects = mrag.mode_effects(judged)
+    effects = mrag.modes.mode_effects(judged)
     plots = effects[effects["dataset"] == "VisRAG-Plot"]
     told = zip(plots["setting"], plots["baseline"], plots["value"], strict=True)
     assert list(told) == [
@@ -119,14 +119,14 @@ def test_effects_are_paired_and_corrected_for_all_data_sets(
     ]
     adds = effects[effects["setting"] == "gt_only"]
     assert list(adds["p_holm"]) == pytest.approx([min(1.0, 2 * p) for p in adds["p"]])
-    table = mrag.effects_table(to_percent(effects))
+    table = mrag.modes.effects_table(to_percent(effects))
     assert table[["setting", "baseline"]].iloc[0].tolist() == ["gold only", "no evidence"]
 
 
 def test_printed_numbers_stand_beside_where_the_paper_has_them(
     judged: dict[str, pd.DataFrame],
 ) -> None:
-    table = mrag.compare_modes_to_paper(to_percent(mrag.mode_means(judged)))
+    table = mrag.modes.compare_modes_to_paper(to_percent(mrag.modes.mode_means(judged)))
     assert list(table.index.get_level_values("setting").unique()) == [
         "no evidence",
         "distractors only",
@@ -144,8 +144,8 @@ def test_printed_numbers_stand_beside_where_the_paper_has_them(
 
 
 def test_a_data_set_is_named_with_its_own_metric(judged: dict[str, pd.DataFrame]) -> None:
-    means = mrag.mode_means(judged).query("metric != 'abstention'")
-    names = mrag.mode_names(means)
+    means = mrag.modes.mode_means(judged).query("metric != 'abstention'")
+    names = mrag.modes.mode_names(means)
     assert names["VisRAG-Plot"] == "VisRAG-Plot, relaxed accuracy"
     assert names["Own"] == "Own, rule-based score"
 
@@ -160,21 +160,21 @@ def test_strata_stand_apart_before_they_are_pooled(tmp_path: Path) -> None:
     table = answers()
     for setting, words in said.items():
         table.loc[table["setting"] == setting, "answer"] = list(words)
-    judged = mrag.judge_suite(DATASETS, dict.fromkeys(DATASETS, table), RuleJudge())
-    apart = mrag.training_strata(judged, DATASETS, [model])
-    means = mrag.mode_means(apart).query("setting == 'zero_shot' and metric != 'abstention'")
+    judged = mrag.modes.judge_suite(DATASETS, dict.fromkeys(DATASETS, table), RuleJudge())
+    apart = mrag.modes.training_strata(judged, DATASETS, [model])
+    means = mrag.modes.mode_means(apart).query("setting == 'zero_shot' and metric != 'abstention'")
     found = means.set_index(["dataset", "stratum"])["value"]
     assert found["VisRAG-Plot"].to_dict() == {
         "in training data": 1.0,
         "not in training data": 0.0,
         "all questions": pytest.approx(1 / 3),
     }
-    effects = mrag.mode_effects(apart)
+    effects = mrag.modes.mode_effects(apart)
     gold = effects[effects["setting"] == "gt_only"].set_index(["dataset", "stratum"])["value"]
     assert gold["VisRAG-Plot"].to_dict() == {
         "in training data": -1.0,
         "not in training data": 1.0,
         "all questions": pytest.approx(1 / 3),
     }
-    drawn = mrag.strata_or_pooled(means).query("dataset == 'VisRAG-Plot'")
+    drawn = mrag.modes.strata_or_pooled(means).query("dataset == 'VisRAG-Plot'")
     assert set(drawn["stratum"]) == {"in training data", "not in training data"}

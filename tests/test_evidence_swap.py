@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from vrag_kit.analysis import column_means, to_percent
 from vrag_kit.errors import VragError
 from vrag_kit.judging import judge_answers, load_judge
-from vrag_kit.papers.visual_rag import (
+from vrag_kit.papers.visual_rag.evidence_swap import (
     OUTCOMES,
     counterfactual_bars,
     counterfactual_effect,

@@ -20,8 +20,7 @@ import pytest
 from vrag_kit.benchmarks import read_species
 from vrag_kit.benchmarks.articles import read_articles
 from vrag_kit.errors import VragError
-from vrag_kit.papers.visual_rag import question_kind
-from vrag_kit.papers.visual_rag.statistics import organism_category
+from vrag_kit.papers.visual_rag.statistics import organism_category, question_kind
 from vrag_kit.synthetic import EDITIONS, generate_field_guide
 from vrag_kit.synthetic.visual_rag.articles import write_article
 from vrag_kit.synthetic.visual_rag.pages import (

@@ -22,9 +22,8 @@ from vrag_kit.building import clue_rate_figure
 from vrag_kit.dry_run import dry_run
 from vrag_kit.errors import VragError
 from vrag_kit.papers import published, visual_rag
-from vrag_kit.papers.visual_rag import error_budget_figure
-from vrag_kit.papers.visual_rag.error_budget import JUDGE_NOISE, PARTS
-from vrag_kit.papers.visual_rag.uncertainty import with_uncertainty
+from vrag_kit.papers.visual_rag.abstention import with_uncertainty
+from vrag_kit.papers.visual_rag.error_budget import JUDGE_NOISE, PARTS, error_budget_figure
 from vrag_kit.plotting import (
     concat_sources,
     contact_sheet,
@@ -116,8 +115,8 @@ def test_a_model_has_the_same_color_everywhere_and_models_of_one_panel_never_sha
 
 
 def test_figure_2_draws_one_bar_a_category_as_long_as_its_share(guide: Benchmark) -> None:
-    shares = visual_rag.distribution(guide)
-    figure = visual_rag.benchmark_figure(shares, visual_rag.query_table(guide))
+    shares = visual_rag.statistics.distribution(guide)
+    figure = visual_rag.figures.benchmark_figure(shares, visual_rag.statistics.query_table(guide))
     for axis, facet in zip(figure.axes, ("organism", "question"), strict=False):
         widths = [bar.get_width() for bar in axis.patches]
         part = shares[shares["facet"] == facet]
@@ -137,7 +136,7 @@ def test_a_contact_sheet_frames_exactly_the_clues(guide: Benchmark) -> None:
     assert framed == [EVIDENCE["gold"].lower()] * 4 + [EVIDENCE["other"].lower()] * 8
 
 
-PAPER = visual_rag.with_uncertainty(published("visual_rag", table=3))
+PAPER = visual_rag.abstention.with_uncertainty(published("visual_rag", table=3))
 
 
 def drawn(axis: plt.Axes) -> set[tuple[float, float]]:
@@ -157,7 +156,7 @@ def hollow(axis: plt.Axes) -> list[tuple[float, ...]]:
 
 def test_the_figure_of_04_draws_every_number_of_table_3_once_in_grey() -> None:
     ours = PAPER.query("model == 'GPT-4o'").assign(model="mine", clue_position="first")
-    figure = visual_rag.accuracy_over_k_figure(ours, PAPER)
+    figure = visual_rag.figures.accuracy_over_k_figure(ours, PAPER)
     for setting, axis in zip(("top_k", "one_in_k"), figure.axes[1:], strict=True):
         table = PAPER[PAPER["setting"] == setting]
         assert drawn(axis) == {(float(k), round(v, 6)) for k, v in table[["k", "value"]].to_numpy()}
@@ -183,7 +182,7 @@ def test_only_what_the_paper_ran_five_times_has_an_interval_over_runs() -> None:
     cell = known.loc[("GPT-4o", "one_in_k", 5)]
     assert (cell["ci_low_runs"], cell["ci_high_runs"]) == pytest.approx(exact)
     assert set(PAPER.dropna(subset="ci_low_runs")["setting"]) == {"gt_clue", "one_in_k"}
-    abstention = visual_rag.with_uncertainty(
+    abstention = visual_rag.abstention.with_uncertainty(
         published("visual_rag", table=8)
     )  # of other numbers, not of these runs
     assert abstention["ci_low_runs"].isna().all()

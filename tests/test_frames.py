@@ -7,7 +7,8 @@ import pytest
 
 from vrag_kit.analysis import cluster_means, mean_scores, paired_differences
 from vrag_kit.errors import VragError
-from vrag_kit.papers.visual_rag import error_cases, gcue
+from vrag_kit.papers.visual_rag.error_budget import error_cases
+from vrag_kit.papers.visual_rag.gcue import gcue
 from vrag_kit.tables import require_columns
 from vrag_kit.types import Benchmark
 

@@ -12,8 +12,7 @@ import yaml
 from talks import entry, make_talks, page
 
 from vrag_kit.generation import render
-from vrag_kit.papers.crag_mm import PROMPT_SETS
-from vrag_kit.papers.crag_mm.prompts import load_prompts, rewriting_prompts
+from vrag_kit.papers.crag_mm.prompts import PROMPT_SETS, load_prompts, rewriting_prompts
 from vrag_kit.types import Document, Prompt, Query, Turn
 
 PRINTED = (Path(__file__).parent / "data" / "crag_mm_prompts.md").read_text(encoding="utf-8")

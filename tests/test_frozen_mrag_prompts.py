@@ -16,7 +16,7 @@ from mrag_rows import four_questions
 from test_frozen_prompts import digest
 
 from vrag_kit.generation import build_prompt, non_clue, one_in_k, top_k, zero_shot
-from vrag_kit.papers.mrag_bench import (
+from vrag_kit.papers.mrag_bench.settings import (
     PROMPT_SETS,
     gt_rag,
     no_rag,

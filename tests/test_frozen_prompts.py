@@ -32,8 +32,7 @@ from vrag_kit.generation import (
     with_min_clues,
     zero_shot,
 )
-from vrag_kit.papers.visual_rag import RUBRIC
-from vrag_kit.papers.visual_rag.prompts import PROMPTS
+from vrag_kit.papers.visual_rag.judge import PROMPTS, RUBRIC
 from vrag_kit.retrieval.metrics import oracle_run
 from vrag_kit.synthetic import generate_field_guide
 from vrag_kit.types import Benchmark, Context, Document, Prompt

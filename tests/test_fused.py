@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from vrag_kit.papers.mrag_bench import retrieval_by_scenario
+from vrag_kit.papers.mrag_bench.retrieval import retrieval_by_scenario
 from vrag_kit.retrieval import search_all
 from vrag_kit.synthetic.mrag_bench import open_mrag_bench
 from vrag_kit.workspace import path as project_path

@@ -18,8 +18,8 @@ from vrag_kit.analysis.estimates import cluster_mean
 from vrag_kit.errors import VragError
 from vrag_kit.judging import Scale
 from vrag_kit.papers import published
-from vrag_kit.papers.visual_rag import gcue, published_gcue
-from vrag_kit.papers.visual_rag.gcue import fieller, gcue_from_means
+from vrag_kit.papers.visual_rag.gcue import fieller, gcue, gcue_from_means
+from vrag_kit.papers.visual_rag.published import published_gcue
 
 
 @pytest.mark.parametrize(

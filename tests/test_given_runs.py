@@ -234,7 +234,7 @@ def test_examples_of_a_shallow_run_are_as_many_for_every_question(tmp_path: Path
     few = factories.benchmark(asked, benchmark().corpus.values())
     (tmp_path / "x.run").write_text(TEXT, encoding="utf-8")
     (run,) = search_all(few, [str(tmp_path / "x.run")], k=5, cache_dir=tmp_path).values()
-    shown = [context.doc_ids for context in mrag_bench.retrieved_rag(few, run)]
+    shown = [context.doc_ids for context in mrag_bench.settings.retrieved_rag(few, run)]
     assert shown == [("a", "b"), ("c", "a")]
 
 

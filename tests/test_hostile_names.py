@@ -21,7 +21,8 @@ from strange_server import StrangeServer
 
 from vrag_kit.analysis import mean_scores, to_percent
 from vrag_kit.papers.sources import DataSource
-from vrag_kit.papers.visual_rag import check_statements, show_statements
+from vrag_kit.papers.statements import show_statements
+from vrag_kit.papers.visual_rag.statements import check_statements
 from vrag_kit.tables import style_table
 from vrag_kit.types import Benchmark
 from vrag_kit.widgets import choices_page, labels_table

@@ -56,10 +56,10 @@ RUNS = {
 
 
 def test_fusing_is_set_against_each_retriever_apart_and_pooled() -> None:
-    scores = paper.score_suite(DATASETS, RUNS, KS)
+    scores = paper.hybrid.score_suite(DATASETS, RUNS, KS)
     recall = scores[scores["metric"] == "recall"]
     assert set(zip(recall["modality"], recall["k"], strict=True)) == {("image", 1), ("text", 2)}
-    gains = paper.fusion_gains(recall)
+    gains = paper.hybrid.fusion_gains(recall)
     found = gains.set_index(["dataset", "modality", "baseline"])
     # A, pictures, two questions: words finds p0 first, looks and fused find p1
     # B, one question: words misses p1, looks and fused find it
@@ -78,14 +78,14 @@ def test_fusing_is_set_against_each_retriever_apart_and_pooled() -> None:
 
 
 def test_one_data_set_is_not_pooled_and_without_fusing_nothing_is_compared() -> None:
-    scores = paper.score_suite(DATASETS, {"A": RUNS["A"]}, KS)
-    assert set(paper.fusion_gains(scores)["dataset"]) == {"A"}
+    scores = paper.hybrid.score_suite(DATASETS, {"A": RUNS["A"]}, KS)
+    assert set(paper.hybrid.fusion_gains(scores)["dataset"]) == {"A"}
     texts = {"A": {"text": RUNS["A"]["text"]}}
-    assert paper.fusion_gains(paper.score_suite(DATASETS, texts, KS)).empty
+    assert paper.hybrid.fusion_gains(paper.hybrid.score_suite(DATASETS, texts, KS)).empty
 
 
 def test_both_modalities_in_one_list_compete_for_as_many_places() -> None:
-    scores = paper.single_list_recall(DATASETS, {"A": RUNS["A"]}, {"image": 1, "text": 1})
+    scores = paper.hybrid.single_list_recall(DATASETS, {"A": RUNS["A"]}, {"image": 1, "text": 1})
     recall = scores[(scores["metric"] == "recall") & (scores["query_id"] == "A: q2")]
     found = recall.set_index("retriever")["value"].to_dict()
     # q2 wants t1, which is second among the texts. Two places: two texts hold it; one
@@ -100,11 +100,11 @@ def test_both_modalities_in_one_list_compete_for_as_many_places() -> None:
     )
     assert list(merged["doc_id"][:3]) == ["p1", "p0", "p2"]
     pages = {"A": {"image": RUNS["A"]["image"]}}
-    assert paper.single_list_recall(DATASETS, pages, KS).empty
+    assert paper.hybrid.single_list_recall(DATASETS, pages, KS).empty
 
 
 def test_a_suite_is_searched_data_set_by_data_set(tmp_path: Path) -> None:
-    runs = paper.search_suite(DATASETS, {"text": [BM25]}, k=2, cache_dir=tmp_path)
+    runs = paper.hybrid.search_suite(DATASETS, {"text": [BM25]}, k=2, cache_dir=tmp_path)
     assert {name: list(found) for name, found in runs.items()} == {"A": ["text"], "B": ["text"]}
     first = runs["A"]["text"][BM25].drop_duplicates("query_id")
     assert dict(zip(first["query_id"], first["doc_id"], strict=True)) == {

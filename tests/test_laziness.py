@@ -12,14 +12,14 @@ from strange_server import StrangeServer
 
 from vrag_kit.benchmarks import load_visual_rag
 from vrag_kit.generation import ask_models, zero_shot
-from vrag_kit.papers.visual_rag.prompts import PROMPTS
+from vrag_kit.papers.visual_rag.judge import PROMPTS
 
 pytestmark = pytest.mark.slow
 READING = """
 import sys
 from vrag_kit.benchmarks import load_visual_rag
 from vrag_kit.generation import ask_models, zero_shot
-from vrag_kit.papers.visual_rag.prompts import PROMPTS
+from vrag_kit.papers.visual_rag.judge import PROMPTS
 
 annotations, images, answers, *models = sys.argv[1:]
 benchmark = load_visual_rag(annotations, images)

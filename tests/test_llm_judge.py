@@ -28,9 +28,7 @@ from vrag_kit.generation import (
     AnswerStore,
 )
 from vrag_kit.judging import Judge, RuleJudge, UnparsedError, Verdict, judge_answers, load_judge
-from vrag_kit.papers.visual_rag import RUBRIC
-from vrag_kit.papers.visual_rag.judge import PAPER_JUDGE
-from vrag_kit.papers.visual_rag.verdicts import read_verdict
+from vrag_kit.papers.visual_rag.judge import PAPER_JUDGE, RUBRIC, read_verdict
 from vrag_kit.types import Benchmark, Query
 
 LABELLED = list(

@@ -17,8 +17,7 @@ from PIL import Image
 
 from vrag_kit.benchmarks import ImageFile, load_visual_rag
 from vrag_kit.errors import VragError
-from vrag_kit.papers.visual_rag import describe, question_kind
-from vrag_kit.papers.visual_rag.statistics import organism_category
+from vrag_kit.papers.visual_rag.statistics import describe, organism_category, question_kind
 from vrag_kit.types import Benchmark
 
 Write = Callable[..., Path]

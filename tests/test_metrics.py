@@ -18,7 +18,7 @@ from sklearn.metrics import ndcg_score
 
 from vrag_kit.analysis import cluster_means, to_percent
 from vrag_kit.errors import VragError
-from vrag_kit.papers.visual_rag import compare_retrieval_to_paper
+from vrag_kit.papers.visual_rag.replication import compare_retrieval_to_paper
 from vrag_kit.retrieval import METRICS, ORACLE, evaluate, make_run, mean_metrics, score_runs
 from vrag_kit.retrieval.metrics import CUTOFFS, oracle_run, random_baseline
 from vrag_kit.types import Benchmark

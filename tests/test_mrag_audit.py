@@ -13,26 +13,26 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from vrag_kit.papers import mrag_bench as paper
-from vrag_kit.papers.audit import possible_denominators
+from vrag_kit.papers.audit import audit_summary, contradictions, possible_denominators
 from vrag_kit.papers.mrag_bench.audit import QUESTIONS
 
-TABLES = paper.published_tables()
+TABLES = paper.audit.published_tables()
 found = partial(audits.found, digits=2)
 
 
 @pytest.fixture(scope="module")
 def checks() -> pd.DataFrame:
-    return paper.audit(TABLES)
+    return paper.audit.audit(TABLES)
 
 
 @pytest.mark.slow
 def test_of_400_differences_two_use_each_others_baseline(checks: pd.DataFrame) -> None:
-    assert paper.audit_summary(checks).loc["difference from no RAG"].iloc[1:].sum() == 400
+    assert audit_summary(checks).loc["difference from no RAG"].iloc[1:].sum() == 400
     assert found(checks, "difference from no RAG") == {
         ("3", "GPT-4o, retrieved_rag, image, deformation"): (7.28, -6.31),
         ("3", "GPT-4o, retrieved_rag, image, incomplete"): (-34.74, -21.15),
     }
-    notes = paper.contradictions(checks).query("check == 'difference from no RAG'")["note"]
+    notes = contradictions(checks).query("check == 'difference from no RAG'")["note"]
     assert notes.tolist() == [
         "fits the value without RAG of incomplete",
         "fits the value without RAG of deformation",
@@ -64,7 +64,7 @@ def test_four_cells_of_gpt_4o_are_shares_of_71_and_42_questions(checks: pd.DataF
     # 50/71 = 70.42 %, 55/71 = 77.46 %; 20/42 = 47.62 %, 13/42 = 30.95 %
     assert possible_denominators([70.42, 77.46], 1, 100, digits=2) == [71]
     assert possible_denominators([47.62, 30.95], 1, 83, digits=2) == [42]
-    notes = paper.contradictions(checks)["note"]
+    notes = contradictions(checks)["note"]
     assert sorted(note.split("; ")[1] for note in notes if " fit " in note) == [
         "47.62 and 30.95 fit 42",
         "47.62 and 30.95 fit 42",
@@ -83,7 +83,7 @@ def test_models_weigh_by_questions_and_people_by_scenarios(checks: pd.DataFrame)
         ("3", "GPT-4o, gt_rag, image"): (74.50, 74.58),
         ("4", "GPT-4-Turbo, retrieved_rag, image"): (58.95, 59.24),
     }
-    notes = paper.contradictions(checks).query("check == 'overall, all questions'")["note"]
+    notes = contradictions(checks).query("check == 'overall, all questions'")["note"]
     assert [bool(note) for note in notes] == [True, True, True, False, False, False]
     assert found(checks, "human gain, all questions") == {
         ("3", "Human performance, retrieved_rag, image, overall"): (22.91, 25.64),
@@ -99,7 +99,7 @@ def test_the_weighted_mean_agrees_with_a_hand_calculation() -> None:
         ]
     )
     cells.loc[cells["scenario"] == "angle", "value"] = 90.0
-    (row,) = paper.overall_means(cells).itertuples()
+    (row,) = paper.audit.overall_means(cells).itertuples()
     assert row.weighted == pytest.approx(90 * 322 / 1353)
     assert row.plain == pytest.approx(10)
 
@@ -121,7 +121,7 @@ def test_four_statements_of_the_text_do_not_follow_from_the_tables(checks: pd.Da
 
 
 def test_the_correlation_of_figure_5_rests_on_four_points_and_turns_round() -> None:
-    table = paper.retriever_correlations(TABLES).set_index("scenario")
+    table = paper.audit.retriever_correlations(TABLES).set_index("scenario")
     assert set(table["n"]) == {4}
     overall = table.loc["overall"]
     assert (round(overall["pearson"], 3), overall["spearman"]) == (0.952, pytest.approx(0.8))
@@ -143,7 +143,7 @@ def test_the_correlation_of_figure_5_rests_on_four_points_and_turns_round() -> N
 def test_an_error_that_is_planted_is_found(
     checks: pd.DataFrame, number: int, place: int, column: str, check: str
 ) -> None:
-    planted = paper.audit(audits.with_error(TABLES, number, place, column=column, error=0.3))
+    planted = paper.audit.audit(audits.with_error(TABLES, number, place, column=column, error=0.3))
     more = set(found(planted, check)) - set(found(checks, check))
     assert more, TABLES[number].loc[place].to_dict()
     assert all(where[0].startswith(str(number)) for where in more)

@@ -36,7 +36,7 @@ def test_a_checkpoint_is_known_by_what_table_3_calls_it() -> None:
 
 
 def test_the_papers_own_numbers_bear_its_sentences_out_but_for_two() -> None:
-    overall = {"scenario": "overall", "model_group": paper.MODEL_GROUPS}
+    overall = {"scenario": "overall", "model_group": paper.results.MODEL_GROUPS}
     printed = {said.name: published_verdicts("mrag_bench", said, **overall) for said in STATEMENTS}
     assert printed["gold_helps"] == ["supported"] * 14
     # Claude's 11.23 is more than 9.69, and one of ten open models does not decline
@@ -54,7 +54,7 @@ def test_a_sentence_is_asked_of_the_models_that_it_is_about(tmp_path: Path) -> N
         (OPEN, "retrieved_rag", 4.0, 1.0, 7.0),
         ("mine", "retrieved_rag", -3.0, -6.0, 0.0),
     )
-    claims = paper.check_statements("31", told, PAPERS, tmp_path).set_index(
+    claims = paper.statements.check_statements("31", told, PAPERS, tmp_path).set_index(
         ["statement_id", "system"]
     )
     assert claims["verdict"].to_dict() == {
@@ -71,7 +71,7 @@ def test_a_sentence_is_asked_of_the_models_that_it_is_about(tmp_path: Path) -> N
             "GPT-4-Turbo, Gemini Pro, Claude 3.5 Sonnet, GPT-4o",
         ): "not run",
     }
-    table = paper.statements_table(tmp_path).set_index("section")
+    table = paper.statements.statements_table(tmp_path).set_index("section")
     assert table["verdict"].value_counts().to_dict() == {
         "not run": 9,
         "supported": 1,
@@ -86,11 +86,11 @@ def test_a_sentence_is_asked_of_the_models_that_it_is_about(tmp_path: Path) -> N
 
 def test_saved_claims_say_what_their_number_is(tmp_path: Path) -> None:
     told = differences(("mine", "gt_rag", 20.0, 12.0, 28.0))
-    paper.check_statements("31", told, PAPERS, tmp_path)
-    both = paper.published_retrieval_vs_accuracy().assign(model="mine")
-    said = paper.retrieval_accuracy_correlations(both)
+    paper.statements.check_statements("31", told, PAPERS, tmp_path)
+    both = paper.retrieval.published_retrieval_vs_accuracy().assign(model="mine")
+    said = paper.retrieval.retrieval_accuracy_correlations(both)
     said = said.assign(value=said["pearson"], setting=said["metric"], baseline="")
-    paper.check_statements("33", said, PAPERS, tmp_path)
+    paper.statements.check_statements("33", said, PAPERS, tmp_path)
     rows = load_results(tmp_path)[["experiment", "metric", "unit"]].drop_duplicates()
     assert rows.to_numpy().tolist() == [
         ["31_claims", "difference in accuracy", "points"],
@@ -101,10 +101,12 @@ def test_saved_claims_say_what_their_number_is(tmp_path: Path) -> None:
 def test_pictures_are_set_against_texts_where_the_baseline_says_so(tmp_path: Path) -> None:
     ahead = differences(("mine", "gt_rag", 5.0, 2.0, 8.0), ("mine", "retrieved_rag", 1, -2, 4))
     ahead["baseline"] = ["gt_text", "retrieved_text"]
-    claims = paper.check_statements("32", ahead, PAPERS, tmp_path)
+    claims = paper.statements.check_statements("32", ahead, PAPERS, tmp_path)
     assert claims["verdict"].tolist() == ["undecided", "supported"]
     assert (
-        paper.check_statements("32", ahead.drop(columns="baseline"), PAPERS, tmp_path)["n"]
+        paper.statements.check_statements("32", ahead.drop(columns="baseline"), PAPERS, tmp_path)[
+            "n"
+        ]
         .isna()
         .all()
     )
@@ -121,17 +123,23 @@ def answers(k: int, right: list[int]) -> pd.DataFrame:
 def test_numbers_of_examples_are_compared_as_the_sentences_say(tmp_path: Path) -> None:
     """By hand, of ten questions: 3 right without, 8 with one, 9 with ten examples."""
     judged = pd.concat([answers(0, [0, 1, 2]), answers(1, [*range(8)]), answers(10, [*range(9)])])
-    said = paper.statement_differences("34", judged.reset_index(drop=True), weights=None, arm="k")
+    said = paper.statements.statement_differences(
+        "34", judged.reset_index(drop=True), weights=None, arm="k"
+    )
     overall = said[said["scenario"] == "overall"].set_index(["setting", "baseline"])["value"]
     assert overall.to_dict() == {("1", "0"): 50.0, ("10", "1"): 10.0}
-    claims = paper.check_statements("34", said, PAPERS, tmp_path).set_index("statement_id")
+    claims = paper.statements.check_statements("34", said, PAPERS, tmp_path).set_index(
+        "statement_id"
+    )
     assert claims["verdict"].to_dict() == {
         "one_example_helps": "supported",
         "ten_vs_one_example": "undecided",
         "twenty_vs_ten_examples": "not run",
     }
-    alone = paper.statement_differences("34", answers(0, [0]), weights=None, arm="k")
-    assert set(paper.check_statements("34", alone, PAPERS, tmp_path)["verdict"]) == {"not run"}
+    alone = paper.statements.statement_differences("34", answers(0, [0]), weights=None, arm="k")
+    assert set(paper.statements.check_statements("34", alone, PAPERS, tmp_path)["verdict"]) == {
+        "not run"
+    }
 
 
 def evidence(setting: str, right: int) -> pd.DataFrame:
@@ -152,25 +160,31 @@ def evidence(setting: str, right: int) -> pd.DataFrame:
 def test_an_arm_at_chance_decides_no_statement(tmp_path: Path, text: int, verdict: str) -> None:
     """Pictures are right 39 times of 40, so that the difference is clear in all three."""
     judged = pd.concat([evidence("gt_rag", 39), evidence("gt_text", text)], ignore_index=True)
-    said = paper.statement_differences("32", judged, weights=None)
-    claims = paper.check_statements("32", said, PAPERS, tmp_path).set_index("statement_id")
+    said = paper.statements.statement_differences("32", judged, weights=None)
+    claims = paper.statements.check_statements("32", said, PAPERS, tmp_path).set_index(
+        "statement_id"
+    )
     assert claims.loc["gold_image_vs_text", "ci_low"] > 0
     assert claims.loc["gold_image_vs_text", "verdict"] == verdict
-    arms = paper.settings_at_chance(judged, weights=None)["setting"].tolist()
+    arms = paper.statements.settings_at_chance(judged, weights=None)["setting"].tolist()
     assert arms == (["gt_text"] if "chance" in verdict else [])
-    table = paper.statements_table(tmp_path)
+    table = paper.statements.statements_table(tmp_path)
     assert set(table["verdict"]) == {verdict, "not run"}
 
 
 def test_asking_without_evidence_is_expected_at_chance_and_is_no_such_arm() -> None:
     alone = evidence("no_rag", 10).assign(k=0)
-    assert paper.settings_at_chance(alone, weights=None).empty
+    assert paper.statements.settings_at_chance(alone, weights=None).empty
 
 
 def test_the_correlation_with_what_is_found_is_held_against_the_papers(tmp_path: Path) -> None:
-    together = paper.retrieval_accuracy_correlations(paper.published_retrieval_vs_accuracy())
+    together = paper.retrieval.retrieval_accuracy_correlations(
+        paper.retrieval.published_retrieval_vs_accuracy()
+    )
     said = together.assign(value=together["pearson"], setting=together["metric"], baseline="")
-    claims = paper.check_statements("33", said, PAPERS, tmp_path).set_index("statement_id")
+    claims = paper.statements.check_statements("33", said, PAPERS, tmp_path).set_index(
+        "statement_id"
+    )
     # r = 0.952; Fisher's interval of four points is tanh(atanh 0.952 ± 1.96)
     low, high = (math.tanh(math.atanh(0.9519) + side * 1.96) for side in (-1, 1))
     assert claims["ci_low"].tolist() == pytest.approx([low, low], abs=0.01)
@@ -184,7 +198,9 @@ def test_the_correlation_with_what_is_found_is_held_against_the_papers(tmp_path:
 def test_without_any_there_is_no_table_and_a_folder_that_cannot_be_written_says_so(
     tmp_path: Path,
 ) -> None:
-    assert paper.statements_table(tmp_path).empty
+    assert paper.statements.statements_table(tmp_path).empty
     (tmp_path / "mrag_bench").write_text("a file", encoding="utf-8")
     with pytest.raises(VragError, match="the claims cannot be saved"):
-        paper.check_statements("31", differences(("mine", "gt_rag", 1, 0, 2)), PAPERS, tmp_path)
+        paper.statements.check_statements(
+            "31", differences(("mine", "gt_rag", 1, 0, 2)), PAPERS, tmp_path
+        )

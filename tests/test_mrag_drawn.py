@@ -22,8 +22,12 @@ from vrag_kit.benchmarks import example_pools, load_mrag_bench, load_mrag_texts
 from vrag_kit.benchmarks.datasets.mrag_bench_corpora import class_of, read_class_labels
 from vrag_kit.errors import VragError
 from vrag_kit.fetching.validate import find_problems
-from vrag_kit.papers.mrag_bench import PROMPT_SETS, gt_rag, mismatched_rag
-from vrag_kit.papers.mrag_bench.swapped import mismatched_examples
+from vrag_kit.papers.mrag_bench.settings import (
+    PROMPT_SETS,
+    gt_rag,
+    mismatched_examples,
+    mismatched_rag,
+)
 from vrag_kit.synthetic import data_card_note
 from vrag_kit.synthetic.mrag_bench import (
     EDITIONS,

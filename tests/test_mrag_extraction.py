@@ -10,12 +10,12 @@ import pandas as pd
 import pytest
 from mrag_rows import four_questions
 
-from vrag_kit.papers.mrag_bench import (
+from vrag_kit.papers.mrag_bench.choices import (
     compare_extractors,
+    extraction_prompt,
     with_extracted_options,
     with_official_score,
 )
-from vrag_kit.papers.mrag_bench.extraction import extraction_prompt
 
 FOUR = four_questions()
 

@@ -15,21 +15,22 @@ from scipy import stats
 from vrag_kit.analysis import save_answers
 from vrag_kit.generation import ask_models
 from vrag_kit.judging import judge_answers
-from vrag_kit.papers.mrag_bench import (
-    MultipleChoiceJudge,
+from vrag_kit.papers.mrag_bench.audit import published_tables, retriever_correlations
+from vrag_kit.papers.mrag_bench.choices import MultipleChoiceJudge
+from vrag_kit.papers.mrag_bench.figures import retriever_ranking
+from vrag_kit.papers.mrag_bench.results import (
     accuracy_by_scenario,
     gains_by_scenario,
-    load_prompts,
-    published_retrieval_vs_accuracy,
-    published_tables,
-    retrieval_accuracy_correlations,
-    retrieval_vs_accuracy,
-    retriever_correlations,
-    retriever_ranking,
     scenario_weights,
-    with_retrieval_hit,
     with_scenarios,
 )
+from vrag_kit.papers.mrag_bench.retrieval import (
+    published_retrieval_vs_accuracy,
+    retrieval_accuracy_correlations,
+    retrieval_vs_accuracy,
+    with_retrieval_hit,
+)
+from vrag_kit.papers.mrag_bench.settings import load_prompts
 
 PRINTED = published_retrieval_vs_accuracy()
 

@@ -40,7 +40,7 @@ def judged(**letters: str) -> pd.DataFrame:
 
 def test_the_papers_people_are_printed_as_plain_means_of_nine_scenarios() -> None:
     values = (
-        paper.published_human_baseline()
+        paper.people.published_human_baseline()
         .pivot(index="setting", columns="average", values="value")
         .round(2)
     )
@@ -56,26 +56,28 @@ def test_the_papers_people_are_printed_as_plain_means_of_nine_scenarios() -> Non
 
 @pytest.mark.slow
 def test_where_nobody_answered_every_table_is_empty(tmp_path: Path) -> None:
-    none = ask_models([], FOUR, [], tmp_path, prompts=paper.load_prompts("paper"))
-    table = paper.with_scenarios(judge_answers(paper.MultipleChoiceJudge(), FOUR, none), FOUR)
-    assert paper.micro_and_macro_accuracy(table, FOUR).empty
-    assert paper.inter_rater_agreement(table, FOUR).empty
-    assert paper.scenario_table(
-        paper.micro_and_macro_accuracy(table, FOUR), rows=["average"], columns=["model"]
+    none = ask_models([], FOUR, [], tmp_path, prompts=paper.settings.load_prompts("paper"))
+    table = paper.results.with_scenarios(
+        judge_answers(paper.choices.MultipleChoiceJudge(), FOUR, none), FOUR
+    )
+    assert paper.people.micro_and_macro_accuracy(table, FOUR).empty
+    assert paper.people.inter_rater_agreement(table, FOUR).empty
+    assert paper.results.scenario_table(
+        paper.people.micro_and_macro_accuracy(table, FOUR), rows=["average"], columns=["model"]
     ).empty
 
 
 def test_a_mean_by_questions_and_a_plain_one_weigh_scenarios_otherwise() -> None:
     """Right in Angle and Others, wrong in Incomplete and Partial, a question each."""
-    table = paper.with_scenarios(judged(Ada="ABAC"), FOUR)
-    means = paper.micro_and_macro_accuracy(table, FOUR).set_index("average")["value"]
+    table = paper.results.with_scenarios(judged(Ada="ABAC"), FOUR)
+    means = paper.people.micro_and_macro_accuracy(table, FOUR).set_index("average")["value"]
     counts = [QUESTIONS[name] for name in ("angle", "others", "incomplete", "partial")]
     assert means["micro"] == pytest.approx(sum(counts[:2]) / sum(counts))
     assert means["macro"] == pytest.approx(1 / 2)
 
 
 def test_two_who_agree_on_wrong_options_agree() -> None:
-    row = paper.inter_rater_agreement(judged(Ada="BBCD", Bo="BBDD"), FOUR).iloc[0]
+    row = paper.people.inter_rater_agreement(judged(Ada="BBCD", Bo="BBDD"), FOUR).iloc[0]
     assert row[["first", "second", "value", "n", "n_failed"]].tolist() == ["Ada", "Bo", 0.75, 4, 0]
     # by chance: B 2/4 · 2/4, D 1/4 · 2/4
     assert row["kappa"] == pytest.approx((0.75 - 0.375) / (1 - 0.375))
@@ -85,14 +87,14 @@ def test_two_who_agree_on_wrong_options_agree() -> None:
 def test_an_answer_that_names_no_option_counts_as_neither_agreed_nor_not() -> None:
     table = judged(Ada="ABCD", model="ABCD")
     table.loc[table["model"] == "model", "answer"] = ["A", "a cat with a kitten", None, "D"]
-    row = paper.inter_rater_agreement(table, FOUR).iloc[0]
+    row = paper.people.inter_rater_agreement(table, FOUR).iloc[0]
     assert row[["value", "n", "n_failed"]].tolist() == [1.0, 2, 2]
 
 
 def test_one_answerer_agrees_with_nobody_and_settings_are_not_mixed() -> None:
-    assert paper.inter_rater_agreement(judged(Ada="ABCD"), FOUR).empty
+    assert paper.people.inter_rater_agreement(judged(Ada="ABCD"), FOUR).empty
     apart = pd.concat([judged(Ada="ABCD"), judged(Bo="ABCD").assign(setting="gt_rag")])
-    assert paper.inter_rater_agreement(apart, FOUR).empty
+    assert paper.people.inter_rater_agreement(apart, FOUR).empty
 
 
 letters = st.text("ABCD", min_size=4, max_size=4)
@@ -104,7 +106,7 @@ letters = st.text("ABCD", min_size=4, max_size=4)
 def test_kappa_is_scikit_learns(one: str, other: str) -> None:
     from sklearn.metrics import cohen_kappa_score
 
-    row = paper.inter_rater_agreement(judged(Ada=one, Bo=other), FOUR).iloc[0]
+    row = paper.people.inter_rater_agreement(judged(Ada=one, Bo=other), FOUR).iloc[0]
     if len(set(one + other)) > 1:
         assert row["kappa"] == pytest.approx(cohen_kappa_score(list(one), list(other)))
     else:

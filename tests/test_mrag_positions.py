@@ -18,7 +18,7 @@ FOUR = four_questions()
 
 def said(by: int, **words: str | None) -> pd.DataFrame:
     """Answers to the questions with their options rotated, judged, with letters."""
-    world = paper.rotate_options(FOUR, by)
+    world = paper.settings.rotate_options(FOUR, by)
     rows = []
     for name, answer in words.items():
         query = world.queries[name.removeprefix("q")]
@@ -26,8 +26,9 @@ def said(by: int, **words: str | None) -> pd.DataFrame:
         row = {"query_id": query.query_id, "group": query.group, "answer": answer}
         rows.append({**row, "status": status, "detail": ""})
     arm = {"model": "m", "setting": "no_rag", "k": 0}
-    return paper.with_options(
-        judge_answers(paper.MultipleChoiceJudge(), world, pd.DataFrame(rows).assign(**arm)), world
+    return paper.results.with_options(
+        judge_answers(paper.choices.MultipleChoiceJudge(), world, pd.DataFrame(rows).assign(**arm)),
+        world,
     )
 
 
@@ -42,7 +43,7 @@ def test_letter_and_option_are_those_of_the_questions_that_were_asked() -> None:
 
 def test_shares_of_letters_are_of_the_answers_that_came() -> None:
     table = said(0, q0="A", q2="A", q3="no idea", q1=None)
-    shares = paper.option_selection_rates(table, weights=None).set_index("option")
+    shares = paper.results.option_selection_rates(table, weights=None).set_index("option")
     assert shares["value"].to_dict() == pytest.approx(
         {"A": 2 / 3, "B": 0, "C": 0, "D": 0, "none": 1 / 3}
     )
@@ -54,7 +55,7 @@ def test_who_keeps_to_a_letter_changes_the_option_and_who_keeps_to_an_option_the
         by: said(by, q0="A", q2="ABCD"[by], q3=f"({'BCDA'[by]})", q1="none of them")
         for by in range(4)
     }
-    found = paper.rotation_consistency(rotations, weights=None).set_index("metric")
+    found = paper.results.rotation_consistency(rotations, weights=None).set_index("metric")
     # query 2 and 3 keep their option, 2 the right one; 0 says A of whatever stands there
     assert found.loc["same option in all", ["value", "n"]].tolist() == [0.5, 4]
     assert found.loc["right in all", "value"] == 0.25
@@ -62,11 +63,11 @@ def test_who_keeps_to_a_letter_changes_the_option_and_who_keeps_to_an_option_the
 
 def test_a_question_without_an_answer_under_one_rotation_is_left_out_and_counted() -> None:
     rotations = {0: said(0, q0="A", q2="A"), 1: said(1, q0="B", q2=None)}
-    found = paper.rotation_consistency(rotations, weights=None).set_index("metric")
+    found = paper.results.rotation_consistency(rotations, weights=None).set_index("metric")
     assert found.loc["right in all", ["value", "n", "n_failed"]].tolist() == [1.0, 1, 1]
     assert math.isfinite(found.loc["same option in all", "ci_low"])
 
 
 def test_one_rotation_tells_nothing() -> None:
     with pytest.raises(VragError, match=r"1 rotation of the options; expected two or more"):
-        paper.rotation_consistency({0: said(0, q0="A")}, weights=None)
+        paper.results.rotation_consistency({0: said(0, q0="A")}, weights=None)

@@ -48,7 +48,7 @@ def judged(
         score = float(place <= round(right[scenario] * of_all))
         rows.append({"query_id": query.query_id, "group": query.group, "score": score})
     arm = {"model": "m", "setting": setting, "k": 0, "draw": 0, "status": "ok", "abstained": 0.0}
-    return paper.with_scenarios(pd.DataFrame(rows).assign(**arm), benchmark)
+    return paper.results.with_scenarios(pd.DataFrame(rows).assign(**arm), benchmark)
 
 
 def of(table: pd.DataFrame, scenario: str, level: str) -> pd.Series:
@@ -69,9 +69,11 @@ def scores(table: pd.DataFrame) -> pd.DataFrame:
 @pytest.mark.slow
 def test_on_the_papers_data_overall_is_the_plain_mean_that_the_paper_prints() -> None:
     assert is_paper_data(PAPER)
-    assert paper.scenario_weights(PAPER) is None
+    assert paper.results.scenario_weights(PAPER) is None
     found = scores(
-        paper.accuracy_by_scenario(judged(PAPER, SHARES), weights=paper.scenario_weights(PAPER))
+        paper.results.accuracy_by_scenario(
+            judged(PAPER, SHARES), weights=paper.results.scenario_weights(PAPER)
+        )
     )
     assert of(found, "overall", "overall")["value"] == pytest.approx(58.98, abs=0.005)
     assert of(found, "overall", "overall")["n"] == 1353
@@ -82,10 +84,10 @@ def test_on_the_papers_data_overall_is_the_plain_mean_that_the_paper_prints() ->
 
 @pytest.mark.slow
 def test_with_as_many_questions_in_each_scenario_overall_is_mixed_like_the_paper() -> None:
-    mix = paper.scenario_weights(EVEN)
+    mix = paper.results.scenario_weights(EVEN)
     assert not is_paper_data(EVEN)
     answers = judged(EVEN, SHARES)
-    found = scores(paper.accuracy_by_scenario(answers, weights=mix))
+    found = scores(paper.results.accuracy_by_scenario(answers, weights=mix))
     own = found.query("level == 'scenario'").set_index("scenario")["value"]
     weights = pd.Series(QUESTIONS)
     expected = (own * weights).sum() / 1353
@@ -105,7 +107,9 @@ def test_a_part_of_the_paper_counts_as_the_papers_data() -> None:
 
 
 def test_rows_come_in_the_order_of_table_3_with_aspects_before_scenarios() -> None:
-    found = paper.accuracy_by_scenario(judged(EVEN, SHARES), weights=paper.scenario_weights(EVEN))
+    found = paper.results.accuracy_by_scenario(
+        judged(EVEN, SHARES), weights=paper.results.scenario_weights(EVEN)
+    )
     names = found.query("metric == 'accuracy'")["scenario"].tolist()
     assert names == ["overall", *ASPECTS, *QUESTIONS]
 
@@ -114,7 +118,7 @@ def test_gains_are_paired_and_p_is_corrected_over_scenarios_within_a_setting() -
     alone = judged(EVEN, dict.fromkeys(QUESTIONS, 0.3))
     better = {name: 0.3 + 0.05 * place for place, name in enumerate(QUESTIONS)}
     answers = pd.concat([alone, judged(EVEN, better, "gt_rag")], ignore_index=True)
-    found = paper.gains_by_scenario(answers, weights=paper.scenario_weights(EVEN))
+    found = paper.results.gains_by_scenario(answers, weights=paper.results.scenario_weights(EVEN))
     apart = found.query("level == 'scenario'")
     assert apart["value"].tolist() == pytest.approx([0.05 * place for place in range(9)])
     smallest = apart.loc[apart["p"].idxmin()]
@@ -131,9 +135,9 @@ def test_whether_places_differ_is_one_question_with_as_many_answers_as_places() 
         judged(EVEN, dict.fromkeys(QUESTIONS, share)).assign(place=place)
         for place, share in shares.items()
     ]
-    found = paper.gains_by_scenario(
+    found = paper.results.gains_by_scenario(
         pd.concat(tables, ignore_index=True),
-        weights=paper.scenario_weights(EVEN),
+        weights=paper.results.scenario_weights(EVEN),
         arm="place",
         baseline=1,
     )
@@ -146,20 +150,24 @@ def test_sources_stand_apart_and_failures_are_counted_and_left_out() -> None:
     answers = judged(EVEN, SHARES)
     lost = answers.assign(score=answers["score"].mask(answers["query_id"] == "angle-0"))
     by = ["model", "setting", "stratum"]
-    found = paper.accuracy_by_scenario(lost, weights=paper.scenario_weights(EVEN), by=by)
+    found = paper.results.accuracy_by_scenario(
+        lost, weights=paper.results.scenario_weights(EVEN), by=by
+    )
     angle = found.query("level == 'scenario' and scenario == 'angle' and metric == 'accuracy'")
     assert angle.set_index("stratum")["n"].to_dict() == {"seen species": 9, "unseen species": 10}
     assert angle.set_index("stratum")["n_failed"].tolist() == [1, 0]
-    cells = paper.scenario_table(scores(found), columns=["stratum"])
+    cells = paper.results.scenario_table(scores(found), columns=["stratum"])
     row = cells.loc[("scenario", "angle", 10)]
     assert row["seen species"].endswith("(n = 9, 1 failed)")
 
 
 def test_a_table_has_its_rows_in_the_order_of_the_results() -> None:
     results = scores(
-        paper.accuracy_by_scenario(judged(EVEN, SHARES), weights=paper.scenario_weights(EVEN))
+        paper.results.accuracy_by_scenario(
+            judged(EVEN, SHARES), weights=paper.results.scenario_weights(EVEN)
+        )
     )
-    told = paper.scenario_table(results)
+    told = paper.results.scenario_table(results)
     names = [(level, scenario) for level, scenario, _ in told.index]
     assert names[0] == ("overall", "overall")
     assert names[3:] == [("aspect", "others"), *(("scenario", name) for name in QUESTIONS)]
@@ -180,7 +188,7 @@ def test_what_printed_values_reach_is_read_with_its_signs() -> None:
 
 
 def test_what_the_papers_models_reach_is_told_by_scenario() -> None:
-    told = paper.published_range()
+    told = paper.results.published_range()
     assert told.index.tolist() == ["overall", *QUESTIONS]
     assert told.loc["overall", "no_rag: 14 models"] == "26.8 to 68.7, median 46.5"
     assert told.loc["angle", "no_rag: people"] == "25.2"
@@ -188,7 +196,7 @@ def test_what_the_papers_models_reach_is_told_by_scenario() -> None:
 
 def test_printed_gains_stand_in_a_csv_as_what_they_are() -> None:
     """GPT-4o has 68.68 without examples and 74.50 with the right ones (Table 3)."""
-    gains = published_gains("mrag_bench", 3, ["no_rag"], model_group=paper.MODEL_GROUPS)
+    gains = published_gains("mrag_bench", 3, ["no_rag"], model_group=paper.results.MODEL_GROUPS)
     rows = order_columns(concat_sources({"MRAG-Bench, reported": gains}))
     told = rows[["source", "metric", "unit", "baseline"]].drop_duplicates().to_numpy().tolist()
     assert told == [["MRAG-Bench, reported", "difference in accuracy", "points", "no_rag"]]

@@ -87,7 +87,9 @@ def test_the_rows_own_pictures_are_a_run_in_which_hit_and_recall_are_different_t
     benchmark: Benchmark,
 ) -> None:
     """One of five ground-truth pictures is found in each row, in Incomplete one of one."""
-    table = paper.retrieval_by_scenario(benchmark, {"rows": paper.shipped_run(benchmark)})
+    table = paper.retrieval.retrieval_by_scenario(
+        benchmark, {"rows": paper.retrieval.shipped_run(benchmark)}
+    )
     assert value(table, "rows", "angle", "hit@5") == 1
     assert value(table, "rows", "angle", "recall@5") == pytest.approx(1 / 5)
     assert value(table, "rows", "incomplete", "recall@5") == 1
@@ -110,7 +112,7 @@ def test_overall_weighs_scenarios_as_the_papers_questions(benchmark: Benchmark) 
         qrels={**benchmark.qrels, "0b": benchmark.qrels["0"]},
     )
     run = make_run([("0", "gt0-3", 1.0), ("0b", "gt0-4", 1.0), ("1", "no1-0", 1.0)])
-    table = paper.retrieval_by_scenario(twice, {"ours": run})
+    table = paper.retrieval.retrieval_by_scenario(twice, {"ours": run})
     counts = [QUESTIONS[name] for name in ("angle", "incomplete", "others", "partial")]
     assert value(table, "ours", "overall", "hit@5") == pytest.approx(counts[0] / sum(counts))
     overall = table[(table["scenario"] == "overall") & (table["retriever"] == "ours")]
@@ -126,7 +128,9 @@ def test_planted_ground_truth_stands_first_for_the_set_share_of_the_questions(
     own = {key: list(each.metadata["retrieved"]) for key, each in drawn.queries.items()}
     seven = drawn.subset({key for key in own if own[key][0] not in drawn.relevant(key)})
     assert len(seven.queries) == 7
-    runs = paper.runs_with_inserted_gold(seven, paper.shipped_run(seven), [0.29, 0.57, 1.0], seed=3)
+    runs = paper.retrieval.runs_with_inserted_gold(
+        seven, paper.retrieval.shipped_run(seven), [0.29, 0.57, 1.0], seed=3
+    )
     assert list(runs) == ["rows", "rows, 29 % planted", "rows, 57 % planted", "rows, 100 % planted"]
     planted: list[set[str]] = []
     for run in runs.values():

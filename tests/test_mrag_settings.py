@@ -41,37 +41,39 @@ def deep_run() -> pd.DataFrame:
 
 
 def test_the_main_settings_show_five_examples_in_order_and_one_in_incomplete() -> None:
-    assert set(shown(paper.no_rag(FOUR)).values()) == {()}
-    truth = shown(paper.gt_rag(FOUR))
+    assert set(shown(paper.settings.no_rag(FOUR)).values()) == {()}
+    truth = shown(paper.settings.gt_rag(FOUR))
     assert truth["0"] == ("gt0-0", "gt0-1", "gt0-2", "gt0-3", "gt0-4")
     assert truth["1"] == ("gt1-0",)
-    found = shown(paper.retrieved_rag(FOUR))
+    found = shown(paper.settings.retrieved_rag(FOUR))
     assert found["0"] == ("gt0-0", "no0-0", "no0-1", "no0-2", "no0-3")
     assert found["1"] == ("gt1-0",)
-    assert {context.k for context in paper.gt_rag(FOUR) + paper.retrieved_rag(FOUR)} == {5}
+    assert {
+        context.k for context in paper.settings.gt_rag(FOUR) + paper.settings.retrieved_rag(FOUR)
+    } == {5}
 
 
 def test_a_run_takes_the_place_of_what_the_rows_hold() -> None:
     run = deep_run()
     run = run[~run["doc_id"].str.startswith("gt")]
     run = run.assign(rank=run.groupby("query_id")["rank"].rank().astype(int))
-    found = shown(paper.retrieved_rag(FOUR, run, k=2))
+    found = shown(paper.settings.retrieved_rag(FOUR, run, k=2))
     assert found == {q: (f"no{q}-0", f"no{q}-1")[: 1 if q == "1" else 2] for q in FOUR.queries}
 
 
 def test_what_is_larger_than_was_retrieved_is_cut_for_all_questions_alike(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    assert paper.retrieved_rag(FOUR, k=6) == paper.retrieved_rag(FOUR, k=5)
+    assert paper.settings.retrieved_rag(FOUR, k=6) == paper.settings.retrieved_rag(FOUR, k=5)
     words = "k = 6 is cut to 5: 5 documents were retrieved for query '0'\n"
     assert capsys.readouterr().out == words
     run = deep_run().query("query_id != '2'")
     with pytest.raises(VragError, match="query '2': no document was retrieved"):
-        paper.retrieved_rag(FOUR, run)
+        paper.settings.retrieved_rag(FOUR, run)
 
 
 def test_numbers_of_examples_are_nested_and_rest_on_the_same_questions() -> None:
-    arms = paper.gt_rag_by_count(FOUR, ks=[1, 2, 5], draws=3)
+    arms = paper.settings.gt_rag_by_count(FOUR, ks=[1, 2, 5], draws=3)
     assert {arm.query_id for arm in arms} == {"0", "2", "3"}  # 1 has a single picture
     by = {(arm.query_id, arm.draw, arm.k): arm.doc_ids for arm in arms}
     assert len(by) == len(arms) == 27
@@ -83,14 +85,14 @@ def test_numbers_of_examples_are_nested_and_rest_on_the_same_questions() -> None
 
 def test_more_than_five_examples_need_pictures_that_the_rows_do_not_hold() -> None:
     with pytest.raises(VragError, match="no query of four has 6 ground-truth pictures; the most"):
-        paper.gt_rag_by_count(FOUR, ks=[1, 6])
+        paper.settings.gt_rag_by_count(FOUR, ks=[1, 6])
     more = {"0": ["gt0-4", "extra-0", "extra-1"]}
-    arms = paper.gt_rag_by_count(FOUR, more, ks=[1, 7], draws=1)
+    arms = paper.settings.gt_rag_by_count(FOUR, more, ks=[1, 7], draws=1)
     assert set(arms[1].doc_ids) == {*FOUR.relevant("0"), "extra-0", "extra-1"}
 
 
 def test_the_one_true_example_goes_through_all_places_among_the_same_others() -> None:
-    places = paper.gt_at_each_position(FOUR, deep_run())
+    places = paper.settings.gt_at_each_position(FOUR, deep_run())
     assert list(places) == [1, 2, 3, 4, 5]
     for place, contexts in places.items():
         doc_ids = shown(contexts)["0"]
@@ -101,13 +103,13 @@ def test_the_one_true_example_goes_through_all_places_among_the_same_others() ->
 
 def test_pictures_of_the_same_class_are_left_out_unless_rows_hold_them() -> None:
     pools = {"0": ("gt0-0", "no0-0", "no0-2")}
-    apart = paper.without_unlabelled_positives(FOUR, pools)
+    apart = paper.results.without_unlabelled_positives(FOUR, pools)
     assert apart.left_out == {"0": {"no0-0", "no0-2"}}
     assert apart.fingerprint != FOUR.fingerprint
 
 
 def test_among_what_was_retrieved_non_clues_are_the_best_ranked_pictures_without_a_label() -> None:
-    world = paper.candidates_from_run(FOUR, deep_run(), depth=3)
+    world = paper.results.candidates_from_run(FOUR, deep_run(), depth=3)
     assert world.candidates("0") == (*FOUR.relevant("0"), "no0-0", "no0-1", "no0-2")
     drawn = {context.doc_ids[0] for context in non_clue(world, draws=9)}
     assert {each for each in drawn if each.startswith("no0")} == {"no0-0", "no0-1", "no0-2"}
@@ -118,7 +120,7 @@ def test_among_what_was_retrieved_non_clues_are_the_best_ranked_pictures_without
 
 def test_too_shallow_a_run_is_no_company() -> None:
     with pytest.raises(VragError, match=r"query '0': the run holds 6 .* expected 9"):
-        paper.candidates_from_run(FOUR, deep_run(), depth=9)
+        paper.results.candidates_from_run(FOUR, deep_run(), depth=9)
 
 
 def test_few_of_each_scenario_are_a_part_that_grows_with_their_number() -> None:
@@ -128,46 +130,49 @@ def test_few_of_each_scenario_are_a_part_that_grows_with_their_number() -> None:
         queries[f"q{number}"] = replace(FOUR.queries["0"], query_id=f"q{number}", metadata=metadata)
     qrels = dict.fromkeys(queries, FOUR.qrels["0"])
     many = replace(FOUR, queries=queries, qrels=qrels)
-    three, four = paper.sample_per_scenario(many, 3), paper.sample_per_scenario(many, 4)
+    three, four = (
+        paper.settings.sample_per_scenario(many, 3),
+        paper.settings.sample_per_scenario(many, 4),
+    )
     assert len(three.queries) == 3 + 2
     assert set(three.queries) < set(four.queries)
-    assert set(paper.sample_per_scenario(many, 3, seed=1).queries) != set(three.queries)
-    assert paper.sample_per_scenario(many, None) is many
+    assert set(paper.settings.sample_per_scenario(many, 3, seed=1).queries) != set(three.queries)
+    assert paper.settings.sample_per_scenario(many, None) is many
 
 
 def test_a_shallow_run_has_too_few_others() -> None:
     with pytest.raises(VragError, match="query '0' has 5 ground-truth pictures and 2 others"):
-        paper.gt_at_each_position(FOUR, deep_run().query("rank <= 3"))
+        paper.settings.gt_at_each_position(FOUR, deep_run().query("rank <= 3"))
 
 
 def test_reversed_contexts_show_the_last_document_first() -> None:
     assert (
-        shown(paper.reversed_contexts(paper.gt_rag(FOUR)))["0"]
-        == shown(paper.gt_rag(FOUR))["0"][::-1]
+        shown(paper.settings.reversed_contexts(paper.settings.gt_rag(FOUR)))["0"]
+        == shown(paper.settings.gt_rag(FOUR))["0"][::-1]
     )
-    assert paper.reversed_contexts(paper.reversed_contexts(paper.gt_rag(FOUR))) == paper.gt_rag(
-        FOUR
-    )
+    assert paper.settings.reversed_contexts(
+        paper.settings.reversed_contexts(paper.settings.gt_rag(FOUR))
+    ) == paper.settings.gt_rag(FOUR)
 
 
 def test_a_rotation_moves_options_and_letter_and_nothing_else() -> None:
-    turned = paper.rotate_options(FOUR, 1).queries["3"]
+    turned = paper.settings.rotate_options(FOUR, 1).queries["3"]
     assert turned.choices == ("Martagon", "tiger lily", "Turkscap", "Toad")
     assert (correct_letters(turned), turned.metadata["letter"]) == ("B", "B")
     assert turned.answers == FOUR.queries["3"].answers
-    assert paper.rotate_options(FOUR, 1).fingerprint != FOUR.fingerprint
+    assert paper.settings.rotate_options(FOUR, 1).fingerprint != FOUR.fingerprint
 
 
 @given(st.integers(-9, 9), st.integers(-9, 9))
 def test_rotations_add_up_and_four_are_none(one: int, other: int) -> None:
-    both = paper.rotate_options(paper.rotate_options(FOUR, one), other).queries
-    assert both == paper.rotate_options(FOUR, one + other).queries
-    assert paper.rotate_options(FOUR, 4 * one).queries == FOUR.queries
+    both = paper.settings.rotate_options(paper.settings.rotate_options(FOUR, one), other).queries
+    assert both == paper.settings.rotate_options(FOUR, one + other).queries
+    assert paper.settings.rotate_options(FOUR, 4 * one).queries == FOUR.queries
 
 
 @given(st.integers(0, 3))
 def test_the_right_answer_by_name_stays_right_in_every_rotation(by: int) -> None:
-    query = paper.rotate_options(FOUR, by).queries["3"]
+    query = paper.settings.rotate_options(FOUR, by).queries["3"]
     assert read_choice("It is a tiger lily.", query.choices).letter == correct_letters(query)
 
 
@@ -189,12 +194,14 @@ def test_the_option_that_is_spelt_apart(options: str, place: int | None) -> None
 
 
 def test_the_spelling_baseline_speaks_where_it_can_and_else_draws() -> None:
-    table = paper.option_format_baseline(FOUR).set_index("query_id")
+    table = paper.option_leakage.option_format_baseline(FOUR).set_index("query_id")
     # 0: wood_rabbit is right; 1, 2: nothing is apart; 3: the only one in lower case is right
     assert table["option"].to_dict() == {"0": "A", "1": "", "2": "", "3": "A"}
     assert table["expected"].tolist() == [1, 0.25, 0.25, 1]
     assert table["expected"].mean() == 0.625
-    turned = paper.option_format_baseline(paper.rotate_options(FOUR, 2)).set_index("query_id")
+    turned = paper.option_leakage.option_format_baseline(
+        paper.settings.rotate_options(FOUR, 2)
+    ).set_index("query_id")
     assert turned["option"].to_dict() == {"0": "C", "1": "", "2": "", "3": "C"}
 
 
@@ -209,7 +216,7 @@ def test_options_spelt_alike_give_nothing_away_and_keep_their_answer() -> None:
     assert alike.queries["2"].choices == ("east asia", "south east asia", "africa", "europe")
     assert alike.queries["1"].choices == ("M", "N", "H", "B")
     assert all(correct_letters(query) == "A" for query in alike.queries.values())
-    assert not paper.option_format_baseline(alike)["guessed"].any()
+    assert not paper.option_leakage.option_format_baseline(alike)["guessed"].any()
     assert alike.fingerprint != FOUR.fingerprint
 
 

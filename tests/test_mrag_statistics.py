@@ -15,7 +15,7 @@ from vrag_kit.types import Benchmark
 
 
 def test_a_benchmark_in_numbers_agrees_with_counting(drawn: Benchmark) -> None:
-    table = paper.describe(drawn).set_index("statistic")
+    table = paper.statistics.describe(drawn).set_index("statistic")
     assert table.loc["questions", ["value", "published"]].tolist() == [63, 1353]
     words = [len(query.text.split()) for query in drawn.queries.values()]
     assert table.loc["words of a question, mean", "value"] == pytest.approx(sum(words) / 63)
@@ -28,7 +28,7 @@ def test_a_benchmark_in_numbers_agrees_with_counting(drawn: Benchmark) -> None:
 
 
 def test_shares_stand_beside_figure_2_and_an_absent_scenario_has_none() -> None:
-    table = paper.distribution(four_questions()).set_index("scenario")
+    table = paper.statistics.distribution(four_questions()).set_index("scenario")
     assert table["n"].to_dict() == {
         name: int(name in ("angle", "partial", "incomplete", "others")) for name in QUESTIONS
     }
@@ -41,14 +41,16 @@ def test_the_spelling_of_a_copy_speaks_as_often_as_in_40_questions_that_were_rea
 ) -> None:
     words = [name for name, q in drawn.queries.items() if len(q.choices[0]) > 1]
     copy = with_planted_cue(drawn.subset(words[:40]), seed=3)
-    table = paper.option_format_baseline(copy)
+    table = paper.option_leakage.option_format_baseline(copy)
     # 24 of 40 rightly and 2 wrongly; on 14 it draws among four
     assert (table["guessed"].sum(), table["correct"].sum()) == (26, 24)
     assert table["expected"].mean() == pytest.approx((24 + 14 / 4) / 40)
-    assert paper.option_format_baseline(drawn)["guessed"].sum() == 0
-    plain = paper.option_format_by_scenario(table, weights=None).set_index("scenario")
+    assert paper.option_leakage.option_format_baseline(drawn)["guessed"].sum() == 0
+    plain = paper.option_leakage.option_format_by_scenario(table, weights=None).set_index(
+        "scenario"
+    )
     assert plain.loc["overall", "value"] == pytest.approx(68.75)
-    mixed = paper.option_format_by_scenario(
+    mixed = paper.option_leakage.option_format_by_scenario(
         table, weights=pd.Series(QUESTIONS).rename_axis("scenario")
     ).set_index("scenario")
     parts = plain.drop("overall")["value"]
@@ -75,20 +77,22 @@ def test_a_label_is_spelt_as_imagenets_and_a_name_as_people_write_it() -> None:
 def test_the_figure_has_a_colour_for_each_spelling_and_the_table_a_column(
     drawn: Benchmark,
 ) -> None:
-    arms = paper.option_format_variants(drawn)
+    arms = paper.option_leakage.option_format_variants(drawn)
     guessed = {
-        name: paper.option_format_by_scenario(paper.option_format_baseline(arm), weights=None)
+        name: paper.option_leakage.option_format_by_scenario(
+            paper.option_leakage.option_format_baseline(arm), weights=None
+        )
         for name, arm in arms.items()
     }
-    figure = paper.option_format_figure(guessed)
+    figure = paper.figures.option_format_figure(guessed)
     assert [text.get_text() for text in figure.legends[0].get_texts()][:2] == [
         *("original options", "planted format cue"),
     ]
     rows = [tick.get_text() for tick in figure.axes[0].get_yticklabels()]
     assert rows[:2] == ["all questions (n = 63 questions)", "angle (n = 7)"]
-    table = paper.option_format_table(guessed)
+    table = paper.option_leakage.option_format_table(guessed)
     assert list(table.columns)[:-1] == list(arms)
     assert table.index[0] == "overall"
-    spelt = paper.option_format_baseline(arms["planted"])
+    spelt = paper.option_leakage.option_format_baseline(arms["planted"])
     told = f"({spelt['correct'].sum()} of {spelt['guessed'].sum()})"
     assert table.loc["overall", "planted"].endswith(told)

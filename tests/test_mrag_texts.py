@@ -60,7 +60,7 @@ def test_the_settings_show_the_first_passage_that_answers_and_the_best_found(
     folder: Path,
 ) -> None:
     texts = load_mrag_texts(FOUR, folder)
-    assert [each.doc_ids for each in paper.gt_text(texts)] == [
+    assert [each.doc_ids for each in paper.settings.gt_text(texts)] == [
         ("hare",),
         ("keys",),
         ("hare",),
@@ -70,9 +70,9 @@ def test_the_settings_show_the_first_passage_that_answers_and_the_best_found(
     run = make_run(
         [(q, name, 3.0 - place) for q in FOUR.queries for place, name in enumerate(order)]
     )
-    found = {each.query_id: each.doc_ids for each in paper.retrieved_text(texts, run, k=2)}
+    found = {each.query_id: each.doc_ids for each in paper.settings.retrieved_text(texts, run, k=2)}
     assert found == {q: ("lily", "keys")[: 1 if q == "1" else 2] for q in FOUR.queries}
-    both = paper.gt_image_and_text(FOUR, texts)
+    both = paper.settings.gt_image_and_text(FOUR, texts)
     assert both[0].doc_ids == (*FOUR.relevant("0"), "hare")
     assert {each.setting for each in both} == {"gt_image_and_text"}
 
@@ -81,8 +81,8 @@ def test_a_question_without_text_stops_the_settings_that_show_it(folder: Path) -
     (folder / "ground_truth.csv").write_text(TRUTH.replace("3,lily\n", ""))
     texts = load_mrag_texts(FOUR, folder)
     with pytest.raises(VragError, match=r"1 of 4 queries have no passage .*'3'"):
-        paper.gt_text(texts)
-    assert len(paper.gt_text(texts.subset(["0", "1", "2"]))) == 3
+        paper.settings.gt_text(texts)
+    assert len(paper.settings.gt_text(texts.subset(["0", "1", "2"]))) == 3
 
 
 def test_the_printed_table_gains_by_pictures_and_by_text_as_the_paper_says_in_words() -> None:
@@ -94,4 +94,4 @@ def test_the_printed_table_gains_by_pictures_and_by_text_as_the_paper_says_in_wo
     assert overall[gpt, "retrieved_text"] == -0.6
     # "an 11.90% improvement with image knowledge over text knowledge" (section 4.1)
     assert overall[llava, "gt_rag"] - overall[llava, "gt_text"] == pytest.approx(11.90)
-    assert set(table["setting"]) == set(paper.TEXT_OR_IMAGE)
+    assert set(table["setting"]) == set(paper.settings.TEXT_OR_IMAGE)

@@ -23,7 +23,7 @@ from vrag_kit.generation import ask_models, load_generator, zero_shot
 from vrag_kit.judging import SHARES, TRUTH, Rubric, judge_answers, load_judge, scale_of
 from vrag_kit.papers import mrag_bench
 from vrag_kit.papers.crag_mm.judge import load_truthfulness_judge
-from vrag_kit.papers.visual_rag import PROMPTS
+from vrag_kit.papers.visual_rag.judge import PROMPTS
 from vrag_kit.retrieval import evaluate, load_encoder, make_run, search_all
 from vrag_kit.runner.check import check_parameters
 from vrag_kit.runner.stamp import run_fingerprint
@@ -378,11 +378,11 @@ def test_the_readmes_model_chooses_an_option_and_what_cannot_be_read_is_said(
     mine: Write, drawn: Benchmark, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     mine(shown("class FirstOption") + SAYS)
-    contexts = mrag_bench.no_rag(drawn)
+    contexts = mrag_bench.settings.no_rag(drawn)
     models = ["mine:FirstOption", {"model": "mine:Says", "word": "Instruction"}]
-    prompts = mrag_bench.PROMPT_SETS["paper"]
+    prompts = mrag_bench.settings.PROMPT_SETS["paper"]
     answers = ask_models(models, drawn, contexts, tmp_path, prompts=prompts)
-    judged = judge_answers(mrag_bench.MultipleChoiceJudge(), drawn, answers)
+    judged = judge_answers(mrag_bench.choices.MultipleChoiceJudge(), drawn, answers)
     first = judged[judged["model"] == "FirstOption"]
     assert len(first) == len(drawn.queries)
     for row in first.itertuples():

@@ -26,9 +26,12 @@ from vrag_kit.claims import (
     load_extractor,
 )
 from vrag_kit.errors import VragError
-from vrag_kit.papers.crag_mm import open_search_pipeline
-from vrag_kit.papers.crag_mm.parameters import SearchServices, build_search_pipeline
-from vrag_kit.papers.mrag_bench import with_extracted_options
+from vrag_kit.papers.crag_mm.parameters import (
+    SearchServices,
+    build_search_pipeline,
+    open_search_pipeline,
+)
+from vrag_kit.papers.mrag_bench.choices import with_extracted_options
 from vrag_kit.runner.check import check_parameters
 from vrag_kit.synthetic.crag_mm import PROMPTS, SEARCH
 from vrag_kit.synthetic.mrag_suite import detect_ambiguity

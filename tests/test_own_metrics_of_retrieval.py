@@ -17,7 +17,7 @@ from typer.testing import CliRunner
 
 from vrag_kit.analysis import cluster_means, paired_differences, to_percent
 from vrag_kit.errors import VragError
-from vrag_kit.papers.visual_rag import compare_retrieval_to_paper
+from vrag_kit.papers.visual_rag.replication import compare_retrieval_to_paper
 from vrag_kit.plotting import line_plot
 from vrag_kit.retrieval import (
     METRICS,

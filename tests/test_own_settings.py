@@ -33,12 +33,10 @@ from vrag_kit.generation.rendering import Template
 from vrag_kit.judging import judge_answers, load_judge
 from vrag_kit.papers import mrag_bench, published
 from vrag_kit.papers.crag_mm.prompts import load_prompts
-from vrag_kit.papers.visual_rag import (
-    PROMPTS,
-    accuracy_over_k_figure,
-    rouge_figure,
-    with_uncertainty,
-)
+from vrag_kit.papers.visual_rag.abstention import with_uncertainty
+from vrag_kit.papers.visual_rag.figures import accuracy_over_k_figure
+from vrag_kit.papers.visual_rag.judge import PROMPTS
+from vrag_kit.papers.visual_rag.rouge import rouge_figure
 from vrag_kit.types import Benchmark, Context, Document, Prompt, Query
 
 QUERY = Query(query_id="q", text="Which colour?")
@@ -192,8 +190,8 @@ OWN_WORDS = {
 def test_a_parameter_names_a_file_of_ones_own_over_the_papers_words(tmp_path: Path) -> None:
     file = tmp_path / "mine.yaml"
     file.write_text(json.dumps(OWN_WORDS), encoding="utf-8")  # YAML as well
-    prompts = mrag_bench.load_prompts(str(file))
-    paper = mrag_bench.load_prompts("paper")
+    prompts = mrag_bench.settings.load_prompts(str(file))
+    paper = mrag_bench.settings.load_prompts("paper")
     query = replace(QUERY, choices=("red", "blue"))
     (message,) = render(prompts.template_for(asked_as("no_rag")), query)
     assert message.parts == ("Choose.\nQuestion: Which colour?\nChoices:\n(A) red\n(B) blue\n",)
@@ -218,14 +216,14 @@ def test_what_names_no_wording_is_said(tmp_path: Path) -> None:
     with pytest.raises(
         VragError, match="prompt_set is 'papre'; expected paper, code, or a YAML file"
     ):
-        mrag_bench.load_prompts("papre")
+        mrag_bench.settings.load_prompts("papre")
     with pytest.raises(VragError, match="layout is 'papre'; expected paper, code, or a YAML file"):
         load_prompts("papre")
     for text, words in (("{", "no prompts can be read"), ("[]", "found no prompts; expected a")):
         file = tmp_path / "mine.yaml"
         file.write_text(text, encoding="utf-8")
         with pytest.raises(VragError, match=f"mine.yaml: {words}"):
-            mrag_bench.load_prompts(str(file))
+            mrag_bench.settings.load_prompts(str(file))
 
 
 @pytest.fixture(scope="module")

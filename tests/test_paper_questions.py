@@ -14,9 +14,9 @@ from strip_notebooks import NOTEBOOKS, PATHS
 
 from vrag_kit.papers.crag_mm.audit import CONVERSATIONS
 from vrag_kit.papers.mrag_bench.audit import ASPECTS, QUESTIONS
-from vrag_kit.papers.mrag_suite import DATASETS
+from vrag_kit.papers.mrag_suite.datasets import DATASETS
 from vrag_kit.papers.published import published
-from vrag_kit.papers.visual_rag.printed import PAPER_QUERIES
+from vrag_kit.papers.visual_rag.published import PAPER_QUERIES
 from vrag_kit.runner.params import declared_parameters
 from vrag_kit.runner.plan import read_plan
 

@@ -22,22 +22,19 @@ from vrag_kit.analysis import column_means, mean_scores, to_percent
 from vrag_kit.benchmarks import load_inat_corpus, load_visual_rag
 from vrag_kit.errors import VragError
 from vrag_kit.papers import published
-from vrag_kit.papers.visual_rag import (
+from vrag_kit.papers.visual_rag.abstention import run_spreads, with_uncertainty
+from vrag_kit.papers.visual_rag.gcue import gcue
+from vrag_kit.papers.visual_rag.published import EDITIONS, PAPER_NAMES, data_source, is_paper_data
+from vrag_kit.papers.visual_rag.replication import (
+    PAPER_RETRIEVERS,
     best_top_k,
     compare_gcue_to_paper,
     compare_retrieval_to_paper,
     compare_to_paper,
-    data_source,
-    describe,
-    gcue,
-    is_paper_data,
-    query_table,
     std_over_draws,
-    with_uncertainty,
+    with_equivalence_verdict,
 )
-from vrag_kit.papers.visual_rag.printed import EDITIONS, PAPER_NAMES
-from vrag_kit.papers.visual_rag.replication import PAPER_RETRIEVERS, with_equivalence_verdict
-from vrag_kit.papers.visual_rag.uncertainty import run_spreads
+from vrag_kit.papers.visual_rag.statistics import describe, query_table
 from vrag_kit.types import Benchmark
 
 NAME, PAPER = "Qwen-Qwen2.5-VL-7B-Instruct", with_uncertainty(published("visual_rag", table=3))

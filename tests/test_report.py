@@ -21,10 +21,9 @@ from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
 from test_runner import said, vrag
 
 from vrag_kit.errors import VragError
-from vrag_kit.papers.mrag_bench import check_statements as mrag_claims
+from vrag_kit.papers.mrag_bench.statements import check_statements as mrag_claims
 from vrag_kit.papers.sources import SYNTHETIC, DataSource
-from vrag_kit.papers.visual_rag import check_statements
-from vrag_kit.papers.visual_rag.statements import STATEMENTS
+from vrag_kit.papers.visual_rag.statements import STATEMENTS, check_statements
 from vrag_kit.runner.report import write_report
 
 pytestmark = pytest.mark.slow

@@ -24,11 +24,11 @@ from vrag_kit.benchmarks import load_visual_rag
 from vrag_kit.errors import VragError
 from vrag_kit.judging import add_rouge, rouge_recall
 from vrag_kit.papers import published
-from vrag_kit.papers.visual_rag import (
+from vrag_kit.papers.visual_rag.abstention import with_uncertainty
+from vrag_kit.papers.visual_rag.rouge import (
     rouge_figure,
     rouge_mean_correlation,
     rouge_score_correlation,
-    with_uncertainty,
 )
 
 TEXTS = st.text(alphabet="abB., ", max_size=12)

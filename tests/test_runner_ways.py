@@ -30,7 +30,7 @@ with AnswerStore("runs/answers.sqlite") as store:
         ask_prompts(load_generator(entry), prompts, store)"""
 JUDGING = """import pandas as pd
 from vrag_kit.judging import judge_answers, load_judge
-from vrag_kit.papers.visual_rag import RUBRIC
+from vrag_kit.papers.visual_rag.judge import RUBRIC
 from vrag_kit.types import Benchmark, Query
 query = Query(query_id="q", text="Which colour?", answers=("red",))
 one = Benchmark(name="b", fingerprint="f", queries={"q": query}, corpus={}, qrels={})

@@ -94,10 +94,10 @@ def compiled(tables: list[pd.DataFrame], folder: Path) -> tuple[str, int]:
 @pytest.mark.skipif(shutil.which("pdflatex") is None, reason="there is no pdflatex")
 def test_tables_of_all_papers_compile(tmp_path: Path) -> None:
     tables = [
-        mrag_bench.published_range(),
+        mrag_bench.results.published_range(),
         published("mrag_bench", 3),
         published("mrag_bench", 4),
-        crag_mm.published_range(8),
+        crag_mm.results.published_range(8),
         published("crag_mm", 5),
         published("mrag_suite", 9),
         published("mrag_suite", 5),

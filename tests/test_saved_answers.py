@@ -29,10 +29,10 @@ from vrag_kit.generation import (
 )
 from vrag_kit.judging import RuleJudge, judge_answers
 from vrag_kit.papers import mrag_bench as mrag
-from vrag_kit.papers.crag_mm import open_search_pipeline
+from vrag_kit.papers.crag_mm.parameters import open_search_pipeline
 from vrag_kit.papers.crag_mm.prompts import load_prompts
-from vrag_kit.papers.mrag_suite import EvidenceModes
-from vrag_kit.papers.visual_rag.prompts import PROMPTS
+from vrag_kit.papers.mrag_suite.modes import EvidenceModes
+from vrag_kit.papers.visual_rag.judge import PROMPTS
 from vrag_kit.runner.cli import app
 from vrag_kit.synthetic.crag_mm import open_single_turn
 from vrag_kit.synthetic.mrag_bench import open_mrag_passages
@@ -76,9 +76,13 @@ def test_relevant_are_the_shown_ids_that_answer_in_mrag_bench(
     drawn: Benchmark, tmp_path: Path
 ) -> None:
     texts = open_mrag_passages(drawn, "field-guide-mrag-bench-small")
-    both = mrag.with_passages(drawn, texts)
-    gold = mrag.gt_rag(drawn) + mrag.gt_text(texts) + mrag.gt_image_and_text(drawn, texts)
-    others = mrag.retrieved_rag(drawn)
+    both = mrag.settings.with_passages(drawn, texts)
+    gold = (
+        mrag.settings.gt_rag(drawn)
+        + mrag.settings.gt_text(texts)
+        + mrag.settings.gt_image_and_text(drawn, texts)
+    )
+    others = mrag.settings.retrieved_rag(drawn)
     assert checked(both, judged(both, gold + others), tmp_path) > len(gold)
 
 

@@ -22,7 +22,12 @@ from vrag_kit.analysis.estimates import estimate
 from vrag_kit.errors import VragError
 from vrag_kit.judging import Scale, join_labels, judge_answers, scale_of
 from vrag_kit.judging.human_labels import label_of_score, score_of_label
-from vrag_kit.papers.visual_rag import error_budget, error_cases, first_clue_rank, outcome_shares
+from vrag_kit.papers.visual_rag.error_budget import (
+    error_budget,
+    error_cases,
+    first_clue_rank,
+    outcome_shares,
+)
 from vrag_kit.retrieval import make_run
 from vrag_kit.types import Benchmark, Judgment, Query
 

@@ -17,7 +17,7 @@ import pytest
 from conftest import WEIGHTS
 
 from vrag_kit.generation import ask_models, gt_clue, non_clue, one_in_k, zero_shot
-from vrag_kit.papers.visual_rag.prompts import PROMPTS
+from vrag_kit.papers.visual_rag.judge import PROMPTS
 from vrag_kit.types import Benchmark
 
 MODEL = WEIGHTS / "field-guide-vlm-few"

@@ -32,8 +32,8 @@ from vrag_kit.generation import (
     with_min_clues,
 )
 from vrag_kit.generation.contexts import ONE_IN_K
-from vrag_kit.papers.visual_rag import notebook_requirements
-from vrag_kit.papers.visual_rag.prompts import PROMPTS
+from vrag_kit.papers.visual_rag.judge import PROMPTS
+from vrag_kit.papers.visual_rag.pools import notebook_requirements
 from vrag_kit.retrieval import make_run
 from vrag_kit.retrieval.metrics import oracle_run
 from vrag_kit.types import Benchmark, Context, Query

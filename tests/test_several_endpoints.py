@@ -25,7 +25,7 @@ from vrag_kit.generation import AnswerStore, ask_prompts, load_generator
 from vrag_kit.generation.remote import client as endpoint_client
 from vrag_kit.generation.remote.generator import EndpointGenerator
 from vrag_kit.judging import judge_answers, load_judge
-from vrag_kit.papers.visual_rag import RUBRIC
+from vrag_kit.papers.visual_rag.judge import RUBRIC
 from vrag_kit.types import Answer, Prompt
 
 TRIAL = "Reply with the word"

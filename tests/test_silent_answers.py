@@ -17,8 +17,8 @@ from vrag_kit.analysis import mean_scores, settings_table, to_percent
 from vrag_kit.benchmarks import load_visual_rag
 from vrag_kit.generation import ask_models, zero_shot
 from vrag_kit.judging import RuleJudge, add_rouge, judge_answers
-from vrag_kit.papers.visual_rag import detect_abstention
-from vrag_kit.papers.visual_rag.prompts import PROMPTS
+from vrag_kit.papers.visual_rag.abstention import detect_abstention
+from vrag_kit.papers.visual_rag.judge import PROMPTS
 from vrag_kit.types import Benchmark
 
 REPLIES = {

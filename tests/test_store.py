@@ -51,7 +51,7 @@ from vrag_kit.generation import (
 from vrag_kit.generation.conversation import run_conversations
 from vrag_kit.generation.merge_stores import merge_stores
 from vrag_kit.generation.store_layout import ImageInfo, answer_ids
-from vrag_kit.papers.visual_rag.prompts import PROMPTS
+from vrag_kit.papers.visual_rag.judge import PROMPTS
 from vrag_kit.types import PLACEHOLDER, Answer, Failure, Message, Prompt, Status
 
 SINGLE = ConversationConfig(prompts=PROMPTS)

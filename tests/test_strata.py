@@ -35,7 +35,8 @@ from vrag_kit.analysis.strata import (
 )
 from vrag_kit.checkpoints import checkpoint_fingerprint
 from vrag_kit.errors import VragError
-from vrag_kit.papers.visual_rag import best_top_k, gcue
+from vrag_kit.papers.visual_rag.gcue import gcue
+from vrag_kit.papers.visual_rag.replication import best_top_k
 from vrag_kit.types import Benchmark, Query
 
 FEW = WEIGHTS / "field-guide-vlm-few"

@@ -21,11 +21,12 @@ from vrag_kit.judging import UnparsedError
 from vrag_kit.papers import mrag_suite as paper
 from vrag_kit.papers.mrag_suite.ambiguity import (
     Detection,
+    ambiguous_minus_clear,
     detection_prompt,
+    match_clear_questions,
     read_detection,
     read_query_rewrite,
 )
-from vrag_kit.papers.mrag_suite.ambiguous_pairs import ambiguous_minus_clear, match_clear_questions
 from vrag_kit.papers.mrag_suite.detection import detector_kappa, flag_rates
 from vrag_kit.papers.mrag_suite.sweep import prompt_gains, prompt_sweep, split_groups
 from vrag_kit.types import Benchmark, Document, Query
@@ -60,9 +61,11 @@ def test_an_assessor_is_asked_in_the_papers_words_once_and_once_more(tmp_path: P
     with StrangeServer(plans) as server:
         entry = {"model": f"eyes@{server.url}", "timeout": 5.0, "retries": 0}
         table = (
-            paper.load_ambiguity_detector(entry, tmp_path).detect(benchmark).set_index("query_id")
+            paper.detection.load_ambiguity_detector(entry, tmp_path)
+            .detect(benchmark)
+            .set_index("query_id")
         )
-        paper.load_ambiguity_detector(entry, tmp_path).detect(benchmark)
+        paper.detection.load_ambiguity_detector(entry, tmp_path).detect(benchmark)
         requests = [each for each in server.requests if "word: ready" not in text_in(each)]
     assert table["status"].to_dict() == {"a": "AMBIGUOUS", "drawn": "CLEAR", "c": ""}
     assert "not one JSON object" in table.loc["c", "detail"]
@@ -86,7 +89,7 @@ def test_flagged_questions_are_said_anew_from_gold_evidence(tmp_path: Path) -> N
     )
     with StrangeServer(plans) as server:
         entry = {"model": f"eyes@{server.url}", "timeout": 5.0, "retries": 0}
-        assessor = paper.load_ambiguity_detector(entry, tmp_path)
+        assessor = paper.detection.load_ambiguity_detector(entry, tmp_path)
         questions = assessor.rewrite_queries(benchmark, detections)
         sent = "\n".join(map(text_in, server.requests))
     assert questions[["query_id", "original", "question"]].to_numpy().tolist() == [
@@ -165,12 +168,12 @@ class Short:
 def test_ambiguous_questions_meet_clear_ones_of_like_length() -> None:
     texts = {"a": "When?", "b": "How long?", "c": "one two three four", "d": "one two three"}
     benchmark = small({**texts, "e": "one two three four five six"})
-    statuses = paper.detect_with_rule(benchmark, Short)
+    statuses = paper.detection.detect_with_rule(benchmark, Short)
     pairs = match_clear_questions(benchmark, statuses).set_index("ambiguous")
     assert set(pairs.index) == {"a", "b"}
     # c and d are nearest, and each is taken once
     assert set(pairs["clear"]) == {"c", "d"}
-    both = paper.match_suite_questions({"x": benchmark}, {"x": statuses})
+    both = paper.ambiguity.match_suite_questions({"x": benchmark}, {"x": statuses})
     values = pd.DataFrame({"query_id": list("abcde"), "value": [0.0, np.nan, 1.0, 1.0, 0.0]})
     values = values.assign(model="m", group=list("abcde"))
     means = ambiguous_minus_clear(values, both).set_index("split")
@@ -184,7 +187,7 @@ def test_partners_are_alike_in_what_each_model_was_told() -> None:
     """b and d are of told groups; c is as long as b's question, and no partner of it."""
     texts = {"a": "When?", "b": "How long?", "c": "one two three", "d": "one two three four five"}
     benchmark = small(texts)
-    statuses = paper.detect_with_rule(benchmark, Short)
+    statuses = paper.detection.detect_with_rule(benchmark, Short)
     pairs = match_clear_questions(benchmark, statuses, {"m": frozenset("bd")}).set_index(
         "ambiguous"
     )
@@ -276,12 +279,12 @@ def test_the_best_prompt_is_chosen_on_one_half_and_reported_on_the_other() -> No
 def test_the_planted_prompt_is_never_chosen_however_good_it_is() -> None:
     """By hand: means of 1 and 0.75 of those planted, 0.5 and 0.25 of the paper's; 0.5 is chosen."""
     names = [f"{chr(ord('a') + n)}0" for n in range(20)]
-    means = {paper.NO_EVIDENCE: 1.0, paper.TAUGHT: 0.75, "weak": 0.25, "good": 0.5}
+    means = {paper.sweep.NO_EVIDENCE: 1.0, paper.sweep.TAUGHT: 0.75, "weak": 0.25, "good": 0.5}
     scores = {prompt: dict.fromkeys(names, mean) for prompt, mean in means.items()}
     table = prompt_sweep(swept(scores)).set_index("prompt")
     assert list(table.index[table["selected"]]) == ["good"]
     assert all(
-        "(control)" in name for name in (paper.NO_EVIDENCE, paper.TAUGHT)
+        "(control)" in name for name in (paper.sweep.NO_EVIDENCE, paper.sweep.TAUGHT)
     )  # as tables and figures say
 
 
@@ -292,21 +295,22 @@ def test_a_planted_prompt_is_found_in_each_stratum_and_moves_no_other() -> None:
     names = [f"{chr(ord('a') + n)}0" for n in range(24)]
     learned = dict.fromkeys(names[:12], 1.0) | dict.fromkeys(names[12:], 0.0)
     scores = {"one": dict.fromkeys(names, 0.6), "two": dict.fromkeys(names, 0.4)}
-    table = swept({**scores, paper.NO_EVIDENCE: learned})
+    table = swept({**scores, paper.sweep.NO_EVIDENCE: learned})
     strata = table["query_id"].isin(names[:12]).map({True: "learned", False: "not learned"})
     apart = pd.concat([table.assign(stratum=strata), table.assign(stratum="all questions")])
     gains = prompt_gains(apart).set_index(["stratum", "prompt"])
     value = gains["value"].unstack("stratum").round(9)
-    assert value.loc[paper.NO_EVIDENCE].to_dict() == {
+    assert value.loc[paper.sweep.NO_EVIDENCE].to_dict() == {
         "learned": 0.5,
         "not learned": -0.5,
         "all questions": 0,
     }
     assert (value.loc["one"] == 0.1).all()
     assert (
-        gains.loc[["learned", "not learned"]].loc[(slice(None), paper.NO_EVIDENCE), "p_holm"] < 0.05
+        gains.loc[["learned", "not learned"]].loc[(slice(None), paper.sweep.NO_EVIDENCE), "p_holm"]
+        < 0.05
     ).all()
-    assert gains.loc[("all questions", paper.NO_EVIDENCE), "p_holm"] == 1
+    assert gains.loc[("all questions", paper.sweep.NO_EVIDENCE), "p_holm"] == 1
     assert gains.loc["learned", "n"].tolist() == [12, 12, 12]
 
 

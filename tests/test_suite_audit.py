@@ -12,20 +12,21 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from vrag_kit.papers import mrag_suite as paper
+from vrag_kit.papers.audit import audit_summary, contradictions
 from vrag_kit.papers.mrag_suite.audit import pivot_claim_metrics
 
-TABLES = paper.published_tables()
+TABLES = paper.audit.published_tables()
 
 
 @pytest.fixture(scope="module")
 def checks() -> pd.DataFrame:
-    return paper.audit(TABLES)
+    return paper.audit.audit(TABLES)
 
 
 def counts(checks: pd.DataFrame, check: str, table: int | str | None = None) -> list[int]:
     """agrees, by rounding, not comparable, contradicts"""
     rows = checks if table is None else checks[checks["table"] == str(table)]
-    return paper.audit_summary(rows).loc[check].iloc[1:].tolist()
+    return audit_summary(rows).loc[check].iloc[1:].tolist()
 
 
 def found(checks: pd.DataFrame, check: str) -> dict[str, tuple[float, float]]:
@@ -35,7 +36,7 @@ def found(checks: pd.DataFrame, check: str) -> dict[str, tuple[float, float]]:
 
 
 def test_most_rows_of_table_14_are_ragcheckers_and_none_the_papers(checks: pd.DataFrame) -> None:
-    table = paper.consistent_definitions(checks).set_index("table")
+    table = paper.audit.consistent_definitions(checks).set_index("table")
     # the specification: 119 of 126, 31 of 54, 5 of 29; the 30th has "41.4/0"
     assert table["ragchecker"].to_dict() == {"3": 5, "14": 119, "15": 31}
     assert table["rows"].to_dict() == {"3": 29, "14": 126, "15": 54}
@@ -52,7 +53,7 @@ def test_hallucination_and_faithfulness_of_table_3_are_more_than_the_whole(
     sums = {where: printed for where, (printed, _) in found(checks, check).items()}
     assert sums["Visual-RAG, Claude 3.5, single"] == pytest.approx(124.6)
     assert sums["VisRAG-ArXiv, Claude 3.5, single"] == pytest.approx(105.8)
-    notes = paper.contradictions(checks).query("check == @check and note != ''")["cell"]
+    notes = contradictions(checks).query("check == @check and note != ''")["cell"]
     assert notes.tolist() == ["VisRAG-ArXiv, Claude 3.5, single"]
 
 
@@ -60,7 +61,7 @@ def test_what_is_0_by_its_formula_is_printed_otherwise(checks: pd.DataFrame) -> 
     check = "the paper's equations: SK is 0"
     assert [counts(checks, check, table)[3] for table in (3, 14, 15)] == [29, 126, 54]
     check = "the paper's equations: V-HR and D-HR are 0"
-    printed = paper.contradictions(checks).query("check == @check")["reported"]
+    printed = contradictions(checks).query("check == @check")["reported"]
     assert sorted(printed) == [0.33, 3.7, 12.41, 32.44, 45.2, 66.87]
 
 
@@ -149,7 +150,7 @@ def test_sentences_and_tables(checks: pd.DataFrame) -> None:
 
 
 def test_charts_of_table_15_are_the_plots_of_table_14_moved_a_little() -> None:
-    table = paper.near_duplicate_rows(TABLES).set_index("metric").round(4)
+    table = paper.audit.near_duplicate_rows(TABLES).set_index("metric").round(4)
     assert (table["n"] == 18).all()
     assert table.loc["recall", ["least", "most", "pearson"]].tolist() == [0.3, 1.1, 0.9999]
     assert table.loc["hallucination", ["text_least", "text_most"]].tolist() == [2.0, 2.4]
@@ -170,7 +171,7 @@ def test_an_error_that_is_planted_is_found(
     checks: pd.DataFrame, number: int, metric: str, error: float, check: str
 ) -> None:
     place = int((TABLES[number]["metric"] == metric).to_numpy().argmax())
-    planted = paper.audit(audits.with_error(TABLES, number, place, error=error))
+    planted = paper.audit.audit(audits.with_error(TABLES, number, place, error=error))
     assert counts(planted, check)[3] == counts(checks, check)[3] + 1
 
 
@@ -199,7 +200,7 @@ def test_no_sheet_of_verdicts_breaks_the_inequalities(
         means[name] = round(100 * sum(shares) / len(shares), 1)
     row = pd.DataFrame({"metric": list(means), "value": list(means.values())})
     row = row.assign(dataset="d", model="m", setting="gt_only", modality="single")
-    found = paper.inequalities({3: row, 14: row, 15: row})
+    found = paper.audit.inequalities({3: row, 14: row, 15: row})
     assert len(found) == 4 * 3
     assert found["holds"].all()
 

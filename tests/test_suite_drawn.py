@@ -16,7 +16,7 @@ from vrag_kit.claims.verdicts import (
     EntailmentRequest,
 )
 from vrag_kit.errors import VragError
-from vrag_kit.papers.mrag_suite import DATASETS
+from vrag_kit.papers.mrag_suite.datasets import DATASETS
 from vrag_kit.papers.mrag_suite.prompts import domain_of
 from vrag_kit.runner import cli
 from vrag_kit.synthetic.mrag_suite import fixed_means, open_ground_truth, open_suite

@@ -20,13 +20,17 @@ from vrag_kit.errors import VragError
 from vrag_kit.generation import render
 from vrag_kit.generation.generators import prompt_text
 from vrag_kit.papers import mrag_suite as paper
-from vrag_kit.papers.mrag_suite.closed_book import CLOSED_BOOK
-from vrag_kit.papers.mrag_suite.filter import keep_rates, kept_questions
-from vrag_kit.papers.mrag_suite.filter_controls import filter_controls, leave_out_filter
+from vrag_kit.papers.mrag_suite.filter import (
+    filter_controls,
+    keep_rates,
+    kept_questions,
+    leave_out_filter,
+)
+from vrag_kit.papers.mrag_suite.prompts import CLOSED_BOOK
 from vrag_kit.synthetic.mrag_suite import ask_closed_book
 from vrag_kit.types import Document, Query
 
-ANY = paper.FilterRules(min_confidence=None, drop_share=0.0)
+ANY = paper.filter.FilterRules(min_confidence=None, drop_share=0.0)
 
 
 def question(name: str, text: str = "What color is it?", **more: object) -> Query:
@@ -62,26 +66,26 @@ def judged(scores: dict[str, dict[str, float]], **columns: object) -> pd.DataFra
 def test_an_answer_stands_in_a_question_word_by_word(
     text: str, answers: tuple[str, ...], stands: bool
 ) -> None:
-    assert paper.answer_in_question(question("q", text, answers=answers)) is stands
+    assert paper.filter.answer_in_question(question("q", text, answers=answers)) is stands
 
 
 def test_step_1_counts_the_models_that_know_it_and_are_sure() -> None:
     asked = benchmark([*map(question, "abcd"), question("e", "Is it red?")])
     scores = {"one": dict.fromkeys("abcde", 1.0), "two": {"a": 1.0, "b": 0.5, "c": 1.0, "d": 0.0}}
     book = judged(scores).assign(confidence=[0.95, 0.95, np.nan, 0.9, 0.95, 0.95, 1.0, 1.0, 1.0])
-    table = paper.filter_decisions(asked, book, paper.FilterRules(drop_share=0.0)).set_index(
-        "query_id"
-    )
+    table = paper.filter.filter_decisions(
+        asked, book, paper.filter.FilterRules(drop_share=0.0)
+    ).set_index("query_id")
     # c: "two" is sure; d: 0.9 is not more than 0.9
     assert table["votes"].to_dict() == {"a": 2, "b": 1, "c": 1, "d": 0, "e": 1}
     assert list(table.index[table["dropped"]]) == ["a", "b", "c", "e"]
     assert table.loc["e", "reason"] == "answer_in_question"
     assert (table["models"] == 2).all()
-    rules = paper.FilterRules(min_votes=2, drop_share=0.0)
-    table = paper.filter_decisions(asked, book, rules).set_index("query_id")
+    rules = paper.filter.FilterRules(min_votes=2, drop_share=0.0)
+    table = paper.filter.filter_decisions(asked, book, rules).set_index("query_id")
     assert list(table.index[table["dropped"]]) == ["a", "e"]
-    table = paper.filter_decisions(
-        asked, book, paper.FilterRules(min_votes=2, min_confidence=None, drop_share=0)
+    table = paper.filter.filter_decisions(
+        asked, book, paper.filter.FilterRules(min_votes=2, min_confidence=None, drop_share=0)
     )
     assert table.set_index("query_id").loc["c", "reason"] == "closed_book_correct"
 
@@ -100,8 +104,8 @@ def test_step_2_drops_the_easiest_of_each_domain_by_hops_needs_and_success() -> 
     nobody = judged({"one": dict.fromkeys(asked.queries, 0.0)})
     order = ["solved", "unsolved", "both", "two hops"]
     for share, many in ((0.25, 1), (0.5, 2), (0.75, 3)):
-        rules = paper.FilterRules(min_confidence=None, drop_share=share)
-        table = paper.filter_decisions(asked, nobody, rules, baseline=judged(right))
+        rules = paper.filter.FilterRules(min_confidence=None, drop_share=share)
+        table = paper.filter.filter_decisions(asked, nobody, rules, baseline=judged(right))
         easy = table[table["dropped"]]
         charts = easy[easy["domain"] == "charts"]
         assert set(charts["query_id"]) == set(order[:many])
@@ -113,21 +117,21 @@ def test_step_2_drops_the_easiest_of_each_domain_by_hops_needs_and_success() -> 
 def test_the_order_among_equals_is_a_seeds_and_no_row_moves_another() -> None:
     names = [f"q{n}" for n in range(40)]
     nobody = judged({"one": dict.fromkeys(names, 0.0)})
-    rules = paper.FilterRules(min_confidence=None, drop_share=0.5)
-    easy = paper.filter_decisions(benchmark(map(question, names)), nobody, rules)
-    back = paper.filter_decisions(benchmark(map(question, reversed(names))), nobody, rules)
+    rules = paper.filter.FilterRules(min_confidence=None, drop_share=0.5)
+    easy = paper.filter.filter_decisions(benchmark(map(question, names)), nobody, rules)
+    back = paper.filter.filter_decisions(benchmark(map(question, reversed(names))), nobody, rules)
     dropped = set(easy[easy["dropped"]]["query_id"])
     assert len(dropped) == 20
     assert dropped == set(back[back["dropped"]]["query_id"])
-    other = paper.FilterRules(min_confidence=None, drop_share=0.5, seed=1)
-    again = paper.filter_decisions(benchmark(map(question, names)), nobody, other)
+    other = paper.filter.FilterRules(min_confidence=None, drop_share=0.5, seed=1)
+    again = paper.filter.filter_decisions(benchmark(map(question, names)), nobody, other)
     assert dropped != set(again[again["dropped"]]["query_id"])
 
 
 def test_the_dropped_questions_are_written_with_the_reason_and_its_values(tmp_path: Path) -> None:
     asked = benchmark([*map(question, "abc"), question("d", domain="pages")])
-    table = paper.filter_decisions(asked, judged({"one": {"a": 1.0, "b": 0.0}}), ANY)
-    paper.write_dropped(table, tmp_path / "dropped.csv")
+    table = paper.filter.filter_decisions(asked, judged({"one": {"a": 1.0, "b": 0.0}}), ANY)
+    paper.filter.write_dropped(table, tmp_path / "dropped.csv")
     written = pd.read_csv(tmp_path / "dropped.csv")
     assert written[["query_id", "step", "reason", "votes", "success_rate"]].to_numpy().tolist() == [
         ["a", 1, "closed_book_correct", 1, 1.0]
@@ -136,7 +140,7 @@ def test_the_dropped_questions_are_written_with_the_reason_and_its_values(tmp_pa
     rates = keep_rates(table).set_index("domain")
     assert rates.loc["charts", ["n", "n_kept"]].tolist() == [3, 2]
     assert rates.loc["pages", "share_kept"] == 100
-    nothing = paper.filter_decisions(asked, judged({"one": dict.fromkeys("abcd", 1.0)}), ANY)
+    nothing = paper.filter.filter_decisions(asked, judged({"one": dict.fromkeys("abcd", 1.0)}), ANY)
     with pytest.raises(VragError, match="drops all 4 questions"):
         kept_questions(asked, nothing)
 
@@ -144,19 +148,19 @@ def test_the_dropped_questions_are_written_with_the_reason_and_its_values(tmp_pa
 def test_the_filtered_split_is_what_41_did_not_drop(tmp_path: Path, capsys) -> None:
     suite = {"one": benchmark(map(question, "abc")), "two": benchmark(map(question, "ab"))}
     book = judged({"m": {"a": 1.0, "b": 0.0, "c": 0.0}})
-    decisions = paper.filter_decisions(suite["one"], book, ANY).assign(dataset="one")
-    paper.write_dropped(decisions, tmp_path / "dropped.csv")
-    left = paper.without_dropped(suite, tmp_path / "dropped.csv")
+    decisions = paper.filter.filter_decisions(suite["one"], book, ANY).assign(dataset="one")
+    paper.filter.write_dropped(decisions, tmp_path / "dropped.csv")
+    left = paper.filter.without_dropped(suite, tmp_path / "dropped.csv")
     assert {name: list(each.queries) for name, each in left.items()} == {
         "one": ["b", "c"],
         "two": ["a", "b"],
     }
-    assert paper.without_dropped(suite, None) == suite
+    assert paper.filter.without_dropped(suite, None) == suite
     with pytest.raises(VragError, match="run that first"):
-        paper.without_dropped(suite, tmp_path / "none.csv")
+        paper.filter.without_dropped(suite, tmp_path / "none.csv")
     (tmp_path / "all.csv").write_text("dataset,query_id\ntwo,a\ntwo,b\n")
     with pytest.raises(VragError, match="all questions of two"):
-        paper.without_dropped(suite, tmp_path / "all.csv")
+        paper.filter.without_dropped(suite, tmp_path / "all.csv")
 
 
 def test_confidence_is_read_in_its_form_or_not_at_all() -> None:
@@ -168,12 +172,12 @@ def test_confidence_is_read_in_its_form_or_not_at_all() -> None:
         "It is red.",
         None,
     ]
-    table = paper.with_confidence(pd.DataFrame({"answer": told}, dtype=object))
+    table = paper.prompts.with_confidence(pd.DataFrame({"answer": told}, dtype=object))
     assert table["answer"].tolist()[:2] == ["red", "red and\nblue"]
     assert table["confidence"].tolist()[:2] == [0.95, 1.0]
     assert table["confidence"][2:].isna().all()
     assert table["answer"].tolist()[4:] == ["It is red.", None]
-    template = paper.closed_book_prompts().template("closed book")
+    template = paper.prompts.closed_book_prompts().template("closed book")
     assert "Confidence: how sure" in prompt_text(render(template, question("a")))
 
 
@@ -192,10 +196,10 @@ def test_a_model_that_can_say_how_sure_it_is_is_asked(tmp_path: Path) -> None:
 
 def test_a_filter_that_asks_for_confidence_needs_it() -> None:
     with pytest.raises(VragError, match="no column 'confidence'"):
-        paper.filter_decisions(benchmark([question("a")]), judged({"one": {"a": 1.0}}))
+        paper.filter.filter_decisions(benchmark([question("a")]), judged({"one": {"a": 1.0}}))
     for wrong in ({"min_votes": 0}, {"min_confidence": 1.0}, {"drop_share": 1.0}):
         with pytest.raises(VragError, match=next(iter(wrong))):
-            paper.FilterRules(**wrong)
+            paper.filter.FilterRules(**wrong)
 
 
 @pytest.mark.slow
@@ -213,7 +217,7 @@ def test_a_model_that_takes_part_in_the_filter_loses_by_selection_alone() -> Non
 
     def decide(without: frozenset[str]) -> pd.DataFrame:
         voters = table[(table["model"] == "inside") & ~table["model"].isin(without)]
-        return paper.filter_decisions(asked, voters, ANY)
+        return paper.filter.filter_decisions(asked, voters, ANY)
 
     found = filter_controls(table, decide).set_index(["model", "control"])
     inside, outside = found.loc["inside"], found.loc["outside"]
@@ -239,7 +243,7 @@ def test_controls_count_what_has_no_score_and_refuse_several_arms() -> None:
     table = judged({"one": {"a": 1.0, "b": np.nan, "c": 0.0, "d": 1.0}})
 
     def decide(without: frozenset[str]) -> pd.DataFrame:
-        return paper.filter_decisions(asked, table[~table["model"].isin(without)], ANY)
+        return paper.filter.filter_decisions(asked, table[~table["model"].isin(without)], ANY)
 
     found = filter_controls(table, decide, draws=5).set_index("control")
     # of a, c, d with scores c is left
@@ -282,7 +286,7 @@ def test_a_filter_is_decided_without_the_answers_of_the_model_under_test() -> No
     }
     assert dropped == {"all": {"a", "b"}, "one": {"b"}, "two": {"a"}, "another": {"a", "b"}}
     # success is that of others, too: without "two" nobody solves b, without "one" nobody a
-    rules = paper.FilterRules(min_votes=1, min_confidence=None, drop_share=0.3)
+    rules = paper.filter.FilterRules(min_votes=1, min_confidence=None, drop_share=0.3)
     nobody = judged(dict.fromkeys(("one", "two", "three"), dict.fromkeys("abc", 0.0)))
     easy = leave_out_filter(asked, nobody, rules, baseline=book)
     assert set(easy(frozenset({"two"})).query("dropped")["query_id"]) == {"a"}
@@ -292,7 +296,7 @@ def test_a_filter_is_decided_without_the_answers_of_the_model_under_test() -> No
 def test_where_too_few_others_are_left_there_is_no_control() -> None:
     asked = benchmark(map(question, "ab"))
     book = judged({name: {"a": 1.0, "b": 0.0} for name in ("one", "two")})
-    rules = paper.FilterRules(min_votes=2, min_confidence=None, drop_share=0)
+    rules = paper.filter.FilterRules(min_votes=2, min_confidence=None, drop_share=0)
     decide = leave_out_filter(asked, book, rules)
     assert decide(frozenset({"one"})) is None
     found = filter_controls(book, decide, draws=5).set_index(["model", "control"])
@@ -303,7 +307,9 @@ def test_where_too_few_others_are_left_there_is_no_control() -> None:
     with pytest.raises(VragError, match="Name more filter_models"):
         filter_controls(
             book,
-            leave_out_filter(asked, book, paper.FilterRules(min_votes=3, min_confidence=None)),
+            leave_out_filter(
+                asked, book, paper.filter.FilterRules(min_votes=3, min_confidence=None)
+            ),
         )
 
 
@@ -317,7 +323,7 @@ def test_what_a_closed_book_knows_is_dropped_of_one_stratum_and_nothing_of_the_o
     table = judged({"one": {"a": 1.0, "b": 0.0, "c": 1.0, "d": 0.0}}).assign(metric="m")
     strata = ["told", "told", "not told", "not told"]
     apart = pd.concat([table.assign(stratum=strata), table.assign(stratum="all questions")])
-    found = paper.filter_controls_by_dataset(asked, {"WebQA": apart}, book, ANY)
+    found = paper.filter.filter_controls_by_dataset(asked, {"WebQA": apart}, book, ANY)
     rows = found.set_index(["stratum", "setting"])[["value", "n", "n_full"]]
     assert rows.loc[("told", "filtered")].tolist()[1:] == [0, 2]
     assert np.isnan(rows.loc[("told", "filtered"), "value"])
@@ -332,7 +338,7 @@ def test_what_a_closed_book_knows_is_dropped_of_one_stratum_and_nothing_of_the_o
 def test_a_closed_book_is_counted_with_what_it_did_not_say() -> None:
     book = judged({"one": {"a": 1.0, "b": 1.0, "c": 0.5, "d": np.nan}})
     book = book.assign(confidence=[0.95, 0.5, 0.99, np.nan])
-    counts = paper.closed_book_table({"mine": book}, 0.9).loc[("mine", "one")]
+    counts = paper.filter.closed_book_table({"mine": book}, 0.9).loc[("mine", "one")]
     assert counts.to_dict() == {
         "answers": 3,
         "correct": 2,
@@ -344,22 +350,22 @@ def test_a_closed_book_is_counted_with_what_it_did_not_say() -> None:
 
 def test_kept_shares_stand_beside_table_1s_and_are_drawn_whole() -> None:
     asked = benchmark([*map(question, "abcd"), question("e", "Is it red?")])
-    rules = paper.FilterRules(min_confidence=None, drop_share=0.34)
-    table = paper.filter_decisions(asked, judged({"one": {"a": 1.0}}), rules)
+    rules = paper.filter.FilterRules(min_confidence=None, drop_share=0.34)
+    table = paper.filter.filter_decisions(asked, judged({"one": {"a": 1.0}}), rules)
     both = pd.concat([table.assign(dataset="WebQA"), table.assign(dataset="mine")])
-    shares = paper.kept_shares(both).set_index("dataset")
+    shares = paper.filter.kept_shares(both).set_index("dataset")
     # a is known, e stands in its question, one of the other three is easy
     assert shares["share_kept"].tolist() == [40, 40]
     assert shares.loc["WebQA", "published"] == pytest.approx(100 * 19480 / 21382)
     assert np.isnan(shares.loc["mine", "published"])
-    figure = paper.kept_figure(shares.reset_index())
+    figure = paper.figures.kept_figure(shares.reset_index())
     widths = [bar.get_width() for bar in figure.axes[0].patches]
     assert widths == pytest.approx([40, 20, 20, 20, 40, 20, 20, 20])
     assert "91 % of WebQA." in figure.get_label()
 
 
 def test_printed_changes_are_table_2s_filtered_less_full() -> None:
-    change = paper.published_filter_change().set_index(["dataset", "model"])["value"]
+    change = paper.filter.published_filter_change().set_index(["dataset", "model"])["value"]
     assert len(change) == 48
     assert change["Chart-MRAG", "Qwen2.5-VL-72B"] == pytest.approx(22.4 - 19.1)
     assert change["Chart-MRAG", "Pixtral-12B-2409"] == pytest.approx(14.7 - 29.4)
@@ -371,7 +377,7 @@ def test_evidence_side_by_side_is_the_first_of_each_modality_that_is_there(tmp_p
     texts = {"t1": "a red moth", "t2": "a blue bird", "t3": "red and blue"}
     corpus = {name: Document(doc_id=name, text=text) for name, text in texts.items()}
     asked = benchmark([question("q", "red moth")], corpus.values(), {"q": {"t1": 1}})
-    how = paper.HybridContexts(
+    how = paper.modes.HybridContexts(
         retrievers={"image": ["bm25"], "text": ["bm25"]},
         k={"image": 3, "text": 1},
         cache_dir=tmp_path,

@@ -11,9 +11,8 @@ import pytest
 
 from vrag_kit.judging import Rubric, UnparsedError
 from vrag_kit.judging.llm_judge import LLMJudge
-from vrag_kit.papers.mrag_suite import DATASETS, SHORT_ANSWERS, dataset_metric
-from vrag_kit.papers.mrag_suite.datasets import OWN_METRIC
-from vrag_kit.papers.mrag_suite.short_answers import read_grade
+from vrag_kit.papers.mrag_suite.datasets import DATASETS, OWN_METRIC, dataset_metric
+from vrag_kit.papers.mrag_suite.prompts import SHORT_ANSWERS, read_grade
 from vrag_kit.synthetic.mrag_suite import open_judges
 from vrag_kit.types import Benchmark, Query
 

@@ -15,9 +15,9 @@ from vrag_kit.benchmarks.datasets.collection import entry_keys
 from vrag_kit.errors import VragError
 from vrag_kit.papers import mrag_suite as paper
 from vrag_kit.papers import published
-from vrag_kit.papers.mrag_suite.printed import MODES
+from vrag_kit.papers.mrag_suite.claims import DEFINITIONS
+from vrag_kit.papers.mrag_suite.datasets import MODES
 from vrag_kit.papers.mrag_suite.prompts import domain_of
-from vrag_kit.papers.mrag_suite.published_comparison import DEFINITIONS
 from vrag_kit.papers.mrag_suite.statistics import published_name
 from vrag_kit.runner.params import read_parameters
 from vrag_kit.types import Benchmark, Document, Query
@@ -28,7 +28,7 @@ TEXT_ONLY = ("WebQA", "Chart-MRAG")
 
 def test_every_table_names_its_data_sets_alike() -> None:
     for table in (1, 2, 3, 5, 13, [14, 15]):
-        assert set(published("mrag_suite", table)["dataset"]) == set(paper.DATASETS)
+        assert set(published("mrag_suite", table)["dataset"]) == set(paper.datasets.DATASETS)
     assert set(published("mrag_suite", 4)["dataset"]) == set(TEXT_ONLY)
     assert published("mrag_suite", 5)["model"].nunique() == 6
     assert set(published("mrag_suite", 5)["setting"]) == set(MODES)
@@ -67,23 +67,25 @@ def test_nicknames_of_table_6_are_read_twice() -> None:
     assert table.loc["VisRAG-Plot", names].tolist() == read
     # expert6 and plain6 are not in Table 11
     assert table["prompt_of_table_11"].isna().sum() == 3
-    assert set(table["prompt"]) <= set(paper.PROMPTS)
+    assert set(table["prompt"]) <= set(paper.prompts.PROMPTS)
 
 
 def test_twelve_prompts_with_the_papers_words() -> None:
-    assert len(paper.PROMPTS) == 12
-    design = paper.PROMPTS["expert-ex3-direct"]
+    assert len(paper.prompts.PROMPTS) == 12
+    design = paper.prompts.PROMPTS["expert-ex3-direct"]
     assert design.opening(domain_of("VisRAG-Doc")).startswith(
         "You are an expert in Scanned manuals / forms. Analyze the question carefully"
     )
-    assert str(paper.prompt_design("plain-ex1-verify")) == "plain-ex1-verify"
-    assert "<DOMAIN>" not in "".join(each.opening("charts") for each in paper.PROMPTS.values())
+    assert str(paper.prompts.prompt_design("plain-ex1-verify")) == "plain-ex1-verify"
+    assert "<DOMAIN>" not in "".join(
+        each.opening("charts") for each in paper.prompts.PROMPTS.values()
+    )
 
 
 @pytest.mark.parametrize("name", ["expert3", "expert-ex2-direct", "expert-ex3-direct-long", ""])
 def test_another_prompt_is_refused(name: str) -> None:
     with pytest.raises(VragError, match=r"expected one of plain-ex1-direct"):
-        paper.prompt_design(name)
+        paper.prompts.prompt_design(name)
 
 
 def test_a_data_set_without_a_printed_domain_is_refused() -> None:
@@ -94,7 +96,7 @@ def test_a_data_set_without_a_printed_domain_is_refused() -> None:
 def test_the_papers_models_are_told_as_a_range() -> None:
     table = published("mrag_suite", 2, split="full")
     # 13.4, 14.9, 17.3, 22.1, 27.9, 28.7
-    assert paper.published_range(table)["WebQA"] == "13.4 to 28.7, median 19.7 (6 models)"
+    assert paper.datasets.published_range(table)["WebQA"] == "13.4 to 28.7, median 19.7 (6 models)"
 
 
 def test_printed_definitions_stand_beside_both_families() -> None:
@@ -107,7 +109,9 @@ def test_printed_definitions_stand_beside_both_families() -> None:
     means = means.assign(dataset="WebQA", model="small")
     means = means.assign(ci_low=means["value"] - 5, ci_high=90.0, n=12)
     printed = {"Table 14": published("mrag_suite", 14, setting="gt_only")}
-    table = paper.compare_claims_to_paper(means, {"Table 3": published("mrag_suite", 3), **printed})
+    table = paper.claims.compare_claims_to_paper(
+        means, {"Table 3": published("mrag_suite", 3), **printed}
+    )
     assert len(table) == 8 * 2  # WebQA's alone
     first, second = "small: ragchecker", "small: mm_ragchecker"
     halluc = table.loc[("WebQA", "hallucination", "image")]
@@ -134,19 +138,21 @@ def test_a_suite_in_numbers_stands_beside_table_1() -> None:
         corpus={"d": Document(doc_id="d", text="t")},
         qrels={"a": {}, "b": {}},
     )
-    table = paper.describe_suite({"chart-rag": charts, "mine": charts})
+    table = paper.statistics.describe_suite({"chart-rag": charts, "mine": charts})
     named = table[table["dataset"] == "chart-rag"].set_index("metric")
     assert named.loc["n_full", ["value", "published"]].tolist() == [2, 4738]
     assert named.loc["avg_question_length", ["value", "published"]].tolist() == [4, 7]
     assert pd.isna(named.loc["avg_image_width_px", "value"])
     assert table[table["dataset"] == "mine"]["published"].isna().all()
     assert published_name("visrag-arxiv") == "VisRAG-ArXiv"
-    assert set(map(published_name, map(str.lower, paper.DATASETS))) == set(paper.DATASETS)
-    beside = paper.statistics_table(table)
+    assert set(map(published_name, map(str.lower, paper.datasets.DATASETS))) == set(
+        paper.datasets.DATASETS
+    )
+    beside = paper.statistics.statistics_table(table)
     assert beside.loc["chart-rag", ("questions", "reported")] == "4,738"
     assert beside.loc["chart-rag", ("kept by the filter", "reported")] == "2,720"
     assert beside.loc["mine", ("questions", "reported")] == "–"
-    thirds = paper.statistics_table(
+    thirds = paper.statistics.statistics_table(
         table.assign(value=table["value"].where(table["value"] != 4, 10 / 3))
     )
     assert thirds.loc["mine", ("words of a question, mean", "ours")] == "3.3"
@@ -174,9 +180,13 @@ def test_only_pictures_that_answer_are_measured_and_evidence_is_counted(tmp_path
     benchmark = Benchmark(
         name="mine", fingerprint="f", queries=queries, corpus=documents, qrels=qrels
     )
-    width = paper.describe_suite({"mine": benchmark}).set_index("metric").loc["avg_image_width_px"]
+    width = (
+        paper.statistics.describe_suite({"mine": benchmark})
+        .set_index("metric")
+        .loc["avg_image_width_px"]
+    )
     assert (width["value"], width["n"]) == (40, 1)
-    assert paper.evidence_table({"mine": benchmark}).loc["mine"].to_dict() == {
+    assert paper.statistics.evidence_table({"mine": benchmark}).loc["mine"].to_dict() == {
         "documents with a picture": "2",
         "documents of text alone": "1",
         "questions that need a picture": "0",
@@ -195,7 +205,7 @@ def test_only_pictures_that_answer_are_measured_and_evidence_is_counted(tmp_path
 def test_parameter_files_name_the_papers_data_sets_and_domains(name: str) -> None:
     file = Path(__file__).parents[1] / "params" / "mrag_suite" / f"{name}.yaml"
     suite = read_parameters(file)["mrag_suite"]
-    assert tuple(suite) == paper.DATASETS
+    assert tuple(suite) == paper.datasets.DATASETS
     for dataset, entry in suite.items():
         assert entry["domain"] == domain_of(dataset)
         keys = entry_keys(entry["layout"])

@@ -69,10 +69,10 @@ def test_what_was_left_out_is_found_by_the_rule_and_put_back() -> None:
     originals = {"WebQA": guide()}
     asked, truth = open_ambiguous(originals, 0.5, seed=1)
     assessed = detect_ambiguity([RULE], asked, "unused") | truth
-    (row,) = mrag.detection_agreement(assessed).to_dict("records")
+    (row,) = mrag.detection.detection_agreement(assessed).to_dict("records")
     assert (row["one"], row["other"], row["value"]) == (RULE, TRUTH, 1)
     assert (row["both"], row["neither"], row["only_one"], row["only_other"]) == (4, 4, 0, 0)
-    assert (mrag.flag_rates_by_detector(assessed)["value"] == 50).all()
+    assert (mrag.detection.flag_rates_by_detector(assessed)["value"] == 50).all()
     anew, rewrites = rewrite_questions(
         asked, assessed[RULE], PUT_BACK, "unused", originals=originals
     )
@@ -87,17 +87,17 @@ def test_what_was_left_out_is_found_by_the_rule_and_put_back() -> None:
 def test_a_rewrite_that_cannot_be_read_leaves_its_question_as_it_was() -> None:
     benchmark = guide(2)
     rewrites = pd.DataFrame({"query_id": ["q0", "q1"], "question": ["Which year?", ""]})
-    anew = mrag.with_rewritten_questions(benchmark, rewrites)
+    anew = mrag.detection.with_rewritten_questions(benchmark, rewrites)
     assert anew.queries["q0"].text == "Which year?"
     assert anew.queries["q0"].answers == ("red",)
     assert anew.queries["q1"] == benchmark.queries["q1"]
     with pytest.raises(VragError, match="query 'x' is not in guide"):
-        mrag.with_rewritten_questions(benchmark, rewrites.replace("q0", "x"))
+        mrag.detection.with_rewritten_questions(benchmark, rewrites.replace("q0", "x"))
 
 
 def test_a_question_as_asked_is_compared_with_itself_said_anew_in_each_arm(tmp_path: Path) -> None:
     asked = guide(2)
-    anew = mrag.with_rewritten_questions(
+    anew = mrag.detection.with_rewritten_questions(
         asked, pd.DataFrame({"query_id": ["q0"], "question": ["Which year?"]})
     )
     given = {"benchmark": "guide", "setting": "both", "draw": 0, "sample": 0}
@@ -108,7 +108,7 @@ def test_a_question_as_asked_is_compared_with_itself_said_anew_in_each_arm(tmp_p
         [{"guide": each.assign(setting=setting)} for each in (answers, better)]
         for setting in ("both", "gt_only")
     ]
-    mrag.save_question_versions(
+    mrag.detection.save_question_versions(
         arms, [{"guide": asked}, {"guide": anew}], tmp_path, "45_x", tmp_path
     )
     saved = load_answers(tmp_path)
@@ -135,18 +135,18 @@ def test_equal_answers_get_equal_scores_in_both_versions(tmp_path: Path) -> None
     """
     told = {"domain": "moths", "gold_claims": (f"The hindwings of {SPECIES} are red.",)}
     queries = {name: replace(each, metadata=told) for name, each in guide().queries.items()}
-    originals = dict.fromkeys(mrag.DATASETS, replace(guide(), queries=queries))
+    originals = dict.fromkeys(mrag.datasets.DATASETS, replace(guide(), queries=queries))
     ambiguous, _ = open_ambiguous(originals, 1)
-    asker = mrag.SuiteEvaluation(
+    asker = mrag.modes.SuiteEvaluation(
         models=[SaysTheSame()],
         prompt_sets=load_prompts_by_dataset(FIELD_GUIDE, originals),
         judges=open_judges("rule", originals, tmp_path),
         scored_as=originals,
         answers_dir=tmp_path,
     )
-    shown = mrag.HybridContexts(retrievers={}, k={"image": 1, "text": 1}).gold
+    shown = mrag.modes.HybridContexts(retrievers={}, k={"image": 1, "text": 1}).gold
     before, after = (asker.evaluate(each, shown) for each in (ambiguous, originals))
-    for name in mrag.DATASETS:
+    for name in mrag.datasets.DATASETS:
         assert before[name]["score"].tolist() == after[name]["score"].tolist()
     assert after["Chart-MRAG"]["score"].tolist() == [1.0] * 8
 
@@ -154,17 +154,17 @@ def test_equal_answers_get_equal_scores_in_both_versions(tmp_path: Path) -> None
 def test_assessors_agree_over_all_data_sets_and_what_is_unread_is_counted() -> None:
     one = {"a": statuses("12", "34"), "b": statuses("", "5", "6")}
     other = {"a": statuses("1", "234"), "b": statuses("", "56")}
-    (row,) = mrag.detection_agreement({"one": one, "other": other}).to_dict("records")
+    (row,) = mrag.detection.detection_agreement({"one": one, "other": other}).to_dict("records")
     assert [row[name] for name in ("both", "only_one", "only_other", "neither")] == [1, 1, 0, 3]
     # 4 of 5 agree; by chance 2/5 · 1/5 + 3/5 · 4/5 = 14/25
     assert row["value"] == pytest.approx((4 / 5 - 14 / 25) / (1 - 14 / 25))
     assert (row["n"], row["n_failed"]) == (5, 1)
-    assert mrag.detection_agreement({"one": one}).empty
+    assert mrag.detection.detection_agreement({"one": one}).empty
 
 
 def test_flags_stand_beside_table_1s() -> None:
     mine = {"Chart-MRAG": statuses("123", "4"), "mine": statuses("1", "2")}
-    flags = mrag.flag_rates_by_detector({"rule": mine, "model": mine})
+    flags = mrag.detection.flag_rates_by_detector({"rule": mine, "model": mine})
     assert flags["value"].tolist() == [75, 50, 75, 50]
     paper = flags.set_index("dataset")["published"]
     assert 80 < paper["Chart-MRAG"].iloc[0] < 90
@@ -179,7 +179,7 @@ def test_a_flagged_question_is_compared_with_clear_ones_and_with_itself() -> Non
     before = judged({"a": 0.0, "b": 0.0, "c": 1.0, "d": 0.5}, **told_of)
     after = judged({"a": 1.0, "b": 0.5, "c": 1.0, "d": 0.5}, **told_of)
     alone = judged({"x": 1.0}, **told_of)
-    table = mrag.ambiguity_contrasts(
+    table = mrag.detection.ambiguity_contrasts(
         told,
         pairs.assign(dataset="mine"),
         {"mine": before, "clear": alone},
@@ -197,7 +197,9 @@ def test_a_flagged_question_is_compared_with_clear_ones_and_with_itself() -> Non
     assert set(table["metric"]) == {"webqa_f1"}
     assert table["baseline"].tolist() == ["clear", "clear", "original"]
     nothing = {"clear": alone}
-    assert mrag.ambiguity_contrasts(told, pairs.assign(dataset="mine"), nothing, nothing).empty
+    assert mrag.detection.ambiguity_contrasts(
+        told, pairs.assign(dataset="mine"), nothing, nothing
+    ).empty
 
 
 def test_gold_evidence_alone_is_at_most_so_many_of_each_modality(tmp_path: Path) -> None:
@@ -206,7 +208,7 @@ def test_gold_evidence_alone_is_at_most_so_many_of_each_modality(tmp_path: Path)
     corpus = {**texts, "i": Document(doc_id="i", image=picture)}
     gold = {"t2": 1, "t0": 1, "i": 1, "t1": 0}
     benchmark = replace(guide(2), corpus=corpus, qrels={"q0": gold, "q1": {"t1": 0}})
-    found = mrag.HybridContexts(retrievers={}, k={"image": 1, "text": 1}, cache_dir=tmp_path)
+    found = mrag.modes.HybridContexts(retrievers={}, k={"image": 1, "text": 1}, cache_dir=tmp_path)
     (context,) = found.gold(benchmark)
     assert (context.query_id, context.setting) == ("q0", "gt_only")
     assert context.doc_ids[0] == "i"
@@ -215,25 +217,25 @@ def test_gold_evidence_alone_is_at_most_so_many_of_each_modality(tmp_path: Path)
 
 def test_some_questions_of_each_are_among_more_of_them() -> None:
     suite = {"guide": guide()}
-    few, more = (set(mrag.sample_per_dataset(suite, n)["guide"].queries) for n in (3, 5))
+    few, more = (set(mrag.modes.sample_per_dataset(suite, n)["guide"].queries) for n in (3, 5))
     assert (len(few), len(more)) == (3, 5)
     assert few < more
-    assert mrag.sample_per_dataset(suite, None) == suite
+    assert mrag.modes.sample_per_dataset(suite, None) == suite
 
 
 def test_the_papers_parts_stand_behind_the_words_that_the_shipped_answerers_know() -> None:
     suite = {"guide": guide(1)}
     known = load_prompts_by_dataset(FIELD_GUIDE, suite)["guide"]
-    prompts = load_prompt_sweep(FIELD_GUIDE, list(mrag.PROMPTS), suite)["guide"]
-    assert list(prompts) == list(mrag.PROMPTS)
+    prompts = load_prompt_sweep(FIELD_GUIDE, list(mrag.prompts.PROMPTS), suite)["guide"]
+    assert list(prompts) == list(mrag.prompts.PROMPTS)
     context = Context(query_id="q0", setting="both", k=1, doc_ids=("t",))
     plain = prompt_text(build_prompt(suite["guide"], context, known))
     for name, one in prompts.items():
         words = prompt_text(build_prompt(suite["guide"], context, one))
         behind = words.removeprefix(plain)
         assert len(behind) + len(plain) == len(words)
-        assert mrag.EXAMPLES[mrag.PROMPTS[name].example] in behind
-        assert ("expert in moths" in behind) is (mrag.PROMPTS[name].init == "expert")
+        assert mrag.prompts.EXAMPLES[mrag.prompts.PROMPTS[name].example] in behind
+        assert ("expert in moths" in behind) is (mrag.prompts.PROMPTS[name].init == "expert")
     (own,) = load_prompt_sweep("paper", ["plain-ex1-direct"], suite)["guide"].values()
     assert "Short answer:" in prompt_text(build_prompt(suite["guide"], context, own))
 
@@ -247,17 +249,19 @@ def test_a_chosen_prompt_stands_beside_table_6s_best() -> None:
     names = [f"g{number}" for number in range(8)]
     good, bad = dict.fromkeys(names, 1.0), dict.fromkeys(names, 0.5)
     both = {"plain-ex1-direct": bad, "expert-ex3-direct": good}
-    sweeps = mrag.sweep_by_dataset({"VisRAG-Plot": sweep(both), "mine": sweep(both)})
-    table = mrag.compare_chosen_to_paper(sweeps)
+    sweeps = mrag.sweep.sweep_by_dataset({"VisRAG-Plot": sweep(both), "mine": sweep(both)})
+    table = mrag.sweep.compare_chosen_to_paper(sweeps)
     assert table["selected"].tolist() == ["expert-ex3-direct"] * 2
-    planted = {mrag.NO_EVIDENCE: good, "plain-ex1-direct": bad}
-    row = mrag.compare_chosen_to_paper(mrag.sweep_by_dataset({"mine": sweep(planted)})).loc["mine"]
+    planted = {mrag.sweep.NO_EVIDENCE: good, "plain-ex1-direct": bad}
+    row = mrag.sweep.compare_chosen_to_paper(
+        mrag.sweep.sweep_by_dataset({"mine": sweep(planted)})
+    ).loc["mine"]
     assert row[["selected", "the highest reported"]].tolist() == ["plain-ex1-direct", "50.0"]
     printed = table[["printed (Table 6)", "printed mean"]]
     assert printed.loc["VisRAG-Plot"].tolist() == ["expert-ex3-direct", "36.5"]
     assert printed.loc["mine"].tolist() == ["–", "–"]
     # 1 less (1 + 0.5) / 2, on all eight
-    gains = mrag.prompt_gains_by_dataset(
+    gains = mrag.sweep.prompt_gains_by_dataset(
         {"mine": sweep(both).assign(stratum="all questions")}
     ).set_index("prompt")
     row = gains.loc["expert-ex3-direct", ["dataset", "model", "value", "n", "metric"]]
@@ -267,7 +271,7 @@ def test_a_chosen_prompt_stands_beside_table_6s_best() -> None:
 def test_replies_that_cannot_be_read_are_counted_by_prompt() -> None:
     table = sweep({"one": {"a": 1.0, "b": 1.0}, "two": {"a": 1.0, "b": np.nan}})
     table.loc[3, "status"] = "unreadable"
-    assert mrag.parse_rate_table({"mine": table})["mine"].to_dict() == {
+    assert mrag.sweep.parse_rate_table({"mine": table})["mine"].to_dict() == {
         "one": "2 of 2",
         "two": "1 of 2",
     }
@@ -276,8 +280,10 @@ def test_replies_that_cannot_be_read_are_counted_by_prompt() -> None:
 def test_the_sweep_is_drawn_by_rank_and_says_that_of_the_chosen_prompt() -> None:
     names = [f"g{number}" for number in range(8)]
     scores = {name: dict.fromkeys(names, value) for name, value in (("one", 0.25), ("two", 0.75))}
-    swept = mrag.sweep_by_dataset({"first": sweep(scores), "second": sweep({"two": scores["two"]})})
-    figure = mrag.sweep_figure(swept)
+    swept = mrag.sweep.sweep_by_dataset(
+        {"first": sweep(scores), "second": sweep({"two": scores["two"]})}
+    )
+    figure = mrag.figures.sweep_figure(swept)
     first, _ = figure.axes
     chosen = max(first.lines, key=lambda line: line.get_linewidth())
     assert list(chosen.get_ydata()) == [1, 1]  # "two", on both halves
@@ -285,22 +291,24 @@ def test_the_sweep_is_drawn_by_rank_and_says_that_of_the_chosen_prompt() -> None
 
 
 def test_only_parts_that_a_prompt_has_are_shown() -> None:
-    table = mrag.prompt_parts_table(["plain-ex1-direct", "expert-ex1-direct"])
+    table = mrag.prompts.prompt_parts_table(["plain-ex1-direct", "expert-ex1-direct"])
     assert table.index.tolist() == [
         ("opens", "plain"),
         ("opens", "expert"),
         ("style", "ex1"),
         ("reasoning", "direct"),
     ]
-    assert table.loc[("style", "ex1"), "words"] == mrag.EXAMPLES["ex1"]
-    assert len(mrag.prompt_parts_table(list(mrag.PROMPTS))) == 2 + 3 + 2
+    assert table.loc[("style", "ex1"), "words"] == mrag.prompts.EXAMPLES["ex1"]
+    assert len(mrag.prompts.prompt_parts_table(list(mrag.prompts.PROMPTS))) == 2 + 3 + 2
     with pytest.raises(VragError, match="expected one of plain-ex1-direct"):
-        mrag.prompt_parts_table(["plain"])
+        mrag.prompts.prompt_parts_table(["plain"])
 
 
 def test_checks_of_0_are_held_together_corrected_for_their_number() -> None:
     """Holm by hand: 0.01 × 3, then 0.03 × 2, and no smaller than before."""
-    table = pd.DataFrame({"contrast": [mrag.CHECK] * 3 + ["ambiguous − clear"]})
+    table = pd.DataFrame({"contrast": [mrag.detection.CHECK] * 3 + ["ambiguous − clear"]})
     table = table.assign(value=1.0, ci_low=0.0, ci_high=2.0, n=9, p=[0.03, 0.01, 0.5, 0.001])
-    assert mrag.oracle_rewrite_checks(table)["p_holm"].tolist() == pytest.approx([0.06, 0.03, 0.5])
-    assert mrag.oracle_rewrite_checks(table.tail(1)).empty
+    assert mrag.detection.oracle_rewrite_checks(table)["p_holm"].tolist() == pytest.approx(
+        [0.06, 0.03, 0.5]
+    )
+    assert mrag.detection.oracle_rewrite_checks(table.tail(1)).empty

@@ -46,7 +46,7 @@ def words(prompt: Prompt, role: str) -> str:
 
 
 def worded(setting: str = "both", *doc_ids: str, **options: bool) -> Prompt:
-    prompts = paper.suite_prompts(domain="moths", **options)
+    prompts = paper.prompts.suite_prompts(domain="moths", **options)
     context = Context(query_id="q", setting=setting, k=len(doc_ids), doc_ids=doc_ids)
     return build_prompt(BENCHMARK, context, prompts)
 
@@ -69,40 +69,42 @@ def test_captions_and_options_are_shown_when_they_are_asked_for() -> None:
     bare = replace(BENCHMARK, corpus={"p1": Document(doc_id="p1", image=PHOTO)})
     context = Context(query_id="q", setting="image", k=1, doc_ids=("p1",))
     with pytest.raises(VragError, match="document 'p1' of query 'q'"):
-        build_prompt(bare, context, paper.suite_prompts(domain="moths", captions=True))
+        build_prompt(bare, context, paper.prompts.suite_prompts(domain="moths", captions=True))
 
 
 def test_without_evidence_none_is_announced() -> None:
     (context,) = zero_shot(BENCHMARK)
-    prompt = build_prompt(BENCHMARK, context, paper.suite_prompts(domain="moths"))
+    prompt = build_prompt(BENCHMARK, context, paper.prompts.suite_prompts(domain="moths"))
     assert words(prompt, "user").startswith("Style of an answer:")
     alone = worded("gt_only", "t1")
     assert words(alone, "user").startswith("Passages:\nPassage 1: It lives in Norland.\nStyle")
 
 
 def test_twelve_prompts_differ_and_word_every_setting() -> None:
-    assert set(MODES) < set(paper.SETTINGS)
+    assert set(MODES) < set(paper.prompts.SETTINGS)
     said = set()
-    for name in paper.PROMPTS:
-        prompts = paper.suite_prompts(name, domain=domain_of("WebQA"))
-        for setting in paper.SETTINGS:
+    for name in paper.prompts.PROMPTS:
+        prompts = paper.prompts.suite_prompts(name, domain=domain_of("WebQA"))
+        for setting in paper.prompts.SETTINGS:
             context = Context(query_id="q", setting=setting, k=0)
             assert prompts.template_for(context).name == name
         prompt = build_prompt(BENCHMARK, Context(query_id="q", setting="text", k=0), prompts)
         said.add(words(prompt, "system") + words(prompt, "user"))
-    assert len(said) == len(paper.PROMPTS) == 12
+    assert len(said) == len(paper.prompts.PROMPTS) == 12
 
 
 def test_an_unknown_prompt_or_answer_names_what_there_is() -> None:
     with pytest.raises(VragError, match="prompt is 'best'; expected one of plain-ex1-direct"):
-        paper.suite_prompts("best", domain="moths")
+        paper.prompts.suite_prompts("best", domain="moths")
     with pytest.raises(VragError, match="answer is 'whole'; expected one of short, long"):
-        paper.suite_prompts(domain="moths", answer="whole")
+        paper.prompts.suite_prompts(domain="moths", answer="whole")
 
 
 def test_short_and_long_answers_are_read_of_the_same_prompt() -> None:
     raw = "It says so.\nShort answer: Norland\nLong answer: The moth lives in Norland."
-    short, long = (paper.suite_prompts(domain="moths", answer=each) for each in ("short", "long"))
+    short, long = (
+        paper.prompts.suite_prompts(domain="moths", answer=each) for each in ("short", "long")
+    )
     assert short.templates == long.templates
     assert short.read(raw)["answer"] == "Norland"
     assert long.read(raw)["answer"] == "The moth lives in Norland."
@@ -137,5 +139,5 @@ def test_the_documents_of_a_modality_are_searched_and_labelled_alone() -> None:
 
 
 def test_each_data_set_has_a_metric_of_its_own_but_the_one_with_a_rubric() -> None:
-    assert set(paper.DATASETS) - set(OWN_METRIC) == {"Visual-RAG"}
+    assert set(paper.datasets.DATASETS) - set(OWN_METRIC) == {"Visual-RAG"}
     assert set(OWN_METRIC.values()) == set(OWN_METRICS)

@@ -22,13 +22,13 @@ from vrag_kit.errors import VragError
 from vrag_kit.generation import ConversationConfig, TokenLimit, ask_conversations
 from vrag_kit.generation.generators import DryRunGenerator
 from vrag_kit.judging import judge_answers
-from vrag_kit.papers.crag_mm import (
-    PROMPT_SETS,
+from vrag_kit.papers.crag_mm.conversations import (
+    conversation_means,
     early_stopping,
     early_stopping_rule,
-    load_truthfulness_judge,
 )
-from vrag_kit.papers.crag_mm.conversation_means import conversation_means
+from vrag_kit.papers.crag_mm.judge import load_truthfulness_judge
+from vrag_kit.papers.crag_mm.prompts import PROMPT_SETS
 from vrag_kit.types import Benchmark, Context
 
 PAPER = PROMPT_SETS["paper"]

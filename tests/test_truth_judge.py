@@ -17,16 +17,17 @@ from strange_server import StrangeServer, text_in
 
 from vrag_kit.errors import VragError
 from vrag_kit.judging import TRUTH, TruthfulnessRuleJudge, UnparsedError, judge_answers, load_judge
-from vrag_kit.papers.crag_mm import (
+from vrag_kit.papers.crag_mm.conversations import early_stopping
+from vrag_kit.papers.crag_mm.judge import (
+    FORMS,
     READINGS,
-    early_stopping,
     judge_by_abstention_rule,
     load_truthfulness_judge,
     read_json,
     read_result,
+    truthfulness_rubric,
     with_abstention_rules,
 )
-from vrag_kit.papers.crag_mm.rubric import FORMS, truthfulness_rubric
 from vrag_kit.types import Query
 
 QUERY = Query(query_id="q", text="How long is\nit?", answers=("It is 43 mm long.",), group="q")

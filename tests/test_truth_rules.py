@@ -14,7 +14,7 @@ from worn_scenes import UNKNOWN, chain, fresh_scene
 
 from vrag_kit.judging import JUDGES, TruthfulnessRuleJudge, judge_answers
 from vrag_kit.judging.truthfulness import RULES
-from vrag_kit.papers.crag_mm import READINGS, evaluate_judge, judge_test_set
+from vrag_kit.papers.crag_mm.judge import READINGS, evaluate_judge, judge_test_set
 from vrag_kit.synthetic.crag_mm.conversations import Turn
 from vrag_kit.types import Benchmark, Query
 

@@ -19,8 +19,8 @@ from vrag_kit.errors import VragError
 from vrag_kit.generation import read_prompts, render
 from vrag_kit.generation.prompts import Template
 from vrag_kit.generation.rendering import render_with_documents
-from vrag_kit.papers.crag_mm import PROMPT_SETS as WORDINGS_CRAG
-from vrag_kit.papers.visual_rag.prompts import PROMPTS
+from vrag_kit.papers.crag_mm.prompts import PROMPT_SETS as WORDINGS_CRAG
+from vrag_kit.papers.visual_rag.judge import PROMPTS
 from vrag_kit.types import Context, Document, Prompt, Query, Turn
 
 CRAG = WORDINGS_CRAG["paper"]

@@ -15,8 +15,8 @@ import pytest
 from vrag_kit.errors import VragError
 from vrag_kit.judging import TruthfulnessRuleJudge
 from vrag_kit.papers import crag_mm as paper
-from vrag_kit.papers.crag_mm import open_services, page_relevance
-from vrag_kit.papers.crag_mm.parameters import index_folders
+from vrag_kit.papers.crag_mm.parameters import index_folders, open_services
+from vrag_kit.papers.crag_mm.search import page_relevance
 from vrag_kit.synthetic.crag_mm import EDITIONS, open_single_turn
 from vrag_kit.synthetic.crag_mm.edition import plan_edition
 from vrag_kit.types import Benchmark, Document
@@ -69,8 +69,8 @@ def test_recall_of_the_question_as_meant_grows_with_k(larger: Benchmark) -> None
             web = open_services(benchmark, "field-guide-clip-64", "bm25", cache).web
             assert web is not None
             tells = {"full pages": page_relevance(TruthfulnessRuleJudge(), benchmark, "full pages")}
-            asked = {"reference query": paper.web_queries(benchmark)["reference query"]}
-            found = paper.web_recall(web, asked, tells)
+            asked = {"reference query": paper.recall.web_queries(benchmark)["reference query"]}
+            found = paper.recall.web_recall(web, asked, tells)
         recalls[name] = found.groupby("k")["value"].mean()
     assert recalls["usual"][50] == recalls["usual"][5]  # all of an entity's pages come first
     assert recalls["larger"][50] - recalls["larger"][5] > 0.2

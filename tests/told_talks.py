@@ -12,7 +12,7 @@ from PIL import Image
 
 from vrag_kit.analysis import apply_early_stop
 from vrag_kit.benchmarks import ImageFile
-from vrag_kit.papers.crag_mm import early_stopping_rule
+from vrag_kit.papers.crag_mm.conversations import early_stopping_rule
 from vrag_kit.types import Benchmark, Document, Query
 
 MARKUP = "<script>window.ran = 1</script><img src=nowhere onerror='window.ran = 1'>"

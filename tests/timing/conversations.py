@@ -22,7 +22,7 @@ from vrag_kit.generation import (
 )
 from vrag_kit.generation.conversation import run_conversations
 from vrag_kit.generation.generators import Generator
-from vrag_kit.papers.crag_mm import PROMPT_SETS
+from vrag_kit.papers.crag_mm.prompts import PROMPT_SETS
 from vrag_kit.synthetic import generate_field_guide
 from vrag_kit.types import Benchmark, Context, Prompt, Query, Turn
 

@@ -36,7 +36,7 @@ from vrag_kit.generation import (
 from vrag_kit.generation.conversation import run_conversations
 from vrag_kit.generation.local.vision_cache import VisionCache
 from vrag_kit.generation.store_layout import ImageInfo, StoredPrompt
-from vrag_kit.papers.visual_rag.prompts import PROMPTS
+from vrag_kit.papers.visual_rag.judge import PROMPTS
 from vrag_kit.synthetic import generate_field_guide
 from vrag_kit.types import Answer, Benchmark, Context, LazyImage
 

@@ -29,7 +29,7 @@ from vrag_kit.generation import (
     one_in_k,
     zero_shot,
 )
-from vrag_kit.papers.visual_rag.prompts import PROMPTS
+from vrag_kit.papers.visual_rag.judge import PROMPTS
 from vrag_kit.types import Benchmark, Context, Document, Prompt, Query
 
 QUERIES, POOL, CLUES = 374, 265, 16

@@ -172,7 +172,7 @@ def _yes_no(query: ImageQuery) -> Prompt:
 
 
 def _question(query: ImageQuery) -> Prompt:
-    from vrag_kit.papers.visual_rag.prompts import PROMPTS
+    from vrag_kit.papers.visual_rag.judge import PROMPTS
 
     document = Document(doc_id=query.doc_id, image=query.image)
     text_query = Query(query_id=query.question_id, text=query.question)

@@ -2,17 +2,177 @@
 
 from __future__ import annotations
 
+import json
+import re
 from collections.abc import Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
+from vrag_kit.analysis.estimates import Estimate, estimate
+from vrag_kit.analysis.report_tables import NOTHING
 from vrag_kit.config import Entry
-from vrag_kit.judging import Judge, TruthfulnessRuleJudge, judge_answers, load_judge
-from vrag_kit.papers.crag_mm.abstention import READINGS
-from vrag_kit.papers.crag_mm.rubric import truthfulness_rubric
-from vrag_kit.types import Benchmark
+from vrag_kit.errors import VragError
+from vrag_kit.judging import (
+    Judge,
+    Rubric,
+    TruthfulnessRuleJudge,
+    UnparsedError,
+    Verdict,
+    is_abstention,
+    judge_answers,
+    load_judge,
+)
+from vrag_kit.judging.rubric import fill_template, one_line
+from vrag_kit.judging.scale import TRUTH
+from vrag_kit.judging.truthfulness import RULES, Declines, precheck, truth_verdict
+from vrag_kit.types import Benchmark, JsonView, Query, Status
+
+_THOUGHT = re.compile(r"<think>.*?(?:</think>|$)", re.DOTALL | re.IGNORECASE)
+_RESULT = re.compile(r"\bresult\b[\s*_\"'“”]*:(.*)", re.IGNORECASE)
+_ROUND = " \t*_`\"'“”.!"
+_CALLS = re.compile(r"\bprediction is (not )?(correct|incorrect|wrong)\b", re.IGNORECASE)
+_FENCE = re.compile(r"```(?:json)?\s*(.*?)\s*```", re.DOTALL)
+
+
+def read_result(raw: str) -> Verdict:
+    """Parses a verdict that ends with "Result: CORRECT" or "Result: WRONG".
+
+    Bold type, quotes, thoughts in <think> tags and other lines before it are ignored. Raises
+    `UnparsedError` if the last line gives no result, or another than these two, such as "INCORRECT"
+    or both; if another line gives another one; or if the explanation calls the prediction the
+    opposite.
+    """
+    lines = [line for line in _THOUGHT.sub("\n", raw).splitlines() if line.strip(_ROUND)]
+    results = [found[1].strip(_ROUND).upper() for line in lines if (found := _RESULT.search(line))]
+    if not results or not _RESULT.search(lines[-1]):
+        raise UnparsedError("the last line is not “Result: CORRECT” or “Result: WRONG”")
+    if odd := [result for result in results if result not in ("CORRECT", "WRONG")]:
+        raise UnparsedError(f"“{odd[0][:30]}” is neither CORRECT nor WRONG")
+    if len(set(results)) > 1:
+        raise UnparsedError("it says both CORRECT and WRONG")
+    right = results[-1] == "CORRECT"
+    for denied, called in _CALLS.findall("\n".join(lines)):
+        called_right = (called.lower() == "correct") != bool(denied)
+        if called_right != right:
+            raise UnparsedError(f"the result is {results[-1]}, but the explanation says otherwise")
+    return truth_verdict(right)
+
+
+def read_json(raw: str) -> Verdict:
+    """Parses a verdict that is one JSON object, {"accuracy": true} or false.
+
+    A code fence around it and thoughts in <think> tags are ignored. Raises `UnparsedError` for
+    anything else, such as "true" in quotes, two objects, or both.
+    """
+    words = _THOUGHT.sub("\n", raw).strip()
+    if fenced := _FENCE.fullmatch(words):
+        words = fenced[1]
+    try:
+        pairs = json.loads(words, object_pairs_hook=list)
+    except ValueError as error:
+        raise UnparsedError("it is not one JSON object and nothing else") from error
+    if not isinstance(pairs, list) or not all(isinstance(pair, tuple) for pair in pairs):
+        raise UnparsedError("it is no JSON object")
+    said = [value for name, value in pairs if name == "accuracy"]
+    if len(said) != 1 or not isinstance(said[0], bool):
+        raise UnparsedError("“accuracy” is not true or false, once")
+    return truth_verdict(said[0])
+
+
+_DROPPED = re.compile(r"[^a-z0-9 ]")
+_SAID = ("i dont know", "i do not know")
+
+
+def is_abstention_code(answer: str) -> bool:
+    """Abstention rule of the authors' code of 2026: "I don't know" or "I do not know", ignoring all
+    but letters, digits and spaces. "Sorry, I can't tell" is an answer.
+    """
+    words = _DROPPED.sub("", answer.lower())
+    return any(said in words for said in _SAID)
+
+
+def is_abstention_challenge(answer: str) -> bool:
+    """Abstention rule of the challenge's evaluator of 2025: "I don't know" with a straight
+    apostrophe.
+    """
+    return "i don't know" in answer.lower()
+
+
+READINGS: Mapping[str, Declines] = {
+    "code": is_abstention_code,
+    "challenge": is_abstention_challenge,
+    "vrag_kit": is_abstention,
+}
+"""Maps a rule's name to its function; vrag_kit's also covers "I cannot tell" and the like."""
+
+
+def with_abstention_rules(answers: pd.DataFrame) -> pd.DataFrame:
+    """Adds the columns abstains_code, abstains_challenge and abstains_vrag_kit to a table of
+    answers: 1.0, 0.0, or NaN where the call failed; an empty answer abstains by none.
+    """
+    said = answers["answer"].where(answers["status"].map(lambda each: Status(each).is_answer))
+    columns = {}
+    for name, reading in READINGS.items():
+        found = [float(reading(each)) if isinstance(each, str) else float("nan") for each in said]
+        columns[f"abstains_{name}"] = found
+    return answers.assign(**columns)
+
+
+_WORDS = json.loads((Path(__file__).parent / "rubric.json").read_text(encoding="utf-8"))
+"""Texts of the rubric, verbatim, with their source; our additions are marked in the file."""
+_READ = {"paper": read_result, "challenge": read_json}
+FORMS = tuple(_READ)
+"""Formats of a verdict: "Result: CORRECT", or {"accuracy": true}."""
+
+
+def truthfulness_rubric(*, abstention: str = "code", form: str = "paper") -> Rubric:
+    """Returns the rubric of the truthfulness judge, on a scale from −1 to 1.
+
+    An answer that abstains by the rule `abstention` (one of `READINGS`) is missing and not sent to
+    the judge, nor is one that equals the accepted answer. `form` is one of `FORMS`. Raises
+    `VragError` for an unknown rule or form.
+    """
+    for name, value, known in (("abstention", abstention, READINGS), ("form", form, _READ)):
+        if value not in known:
+            raise VragError(f"{name} is {value!r}; expected one of {', '.join(known)}.")
+    words = _WORDS["forms"][form]
+    return Rubric(
+        scale=TRUTH,
+        template=(("system", _guidelines(words)), ("user", _WORDS["case"])),
+        fields=_fields,
+        read=_READ[form],
+        repair=words["repair"],
+        precheck=partial(precheck, declines=READINGS[abstention]),
+        variant=abstention,
+    )
+
+
+def _guidelines(words: Mapping[str, str]) -> str:
+    """Guidelines and examples, whose verdicts are in the form of `words`."""
+    examples = [*_WORDS["examples"], *_WORDS["examples_ours"]["examples"]]
+    shown = [_example(each, words) for each in examples]
+    return "\n".join(
+        [*_WORDS["task"], words["output"], _WORDS["opening"], *shown, _WORDS["closing"]]
+    )
+
+
+def _example(example: JsonView, words: Mapping[str, str]) -> str:
+    """A case with its verdict, in the form that is asked for."""
+    result = words["right" if example["right"] else "wrong"]
+    verdict = words["verdict"].replace("{explanation}", example["explanation"])
+    case = {"references": example["truth"], "answer": example["prediction"], **example}
+    return f"{fill_template(_WORDS['case'], case)}\n{verdict.replace('{result}', result)}"
+
+
+def _fields(query: Query, answer: str) -> dict[str, str]:
+    """Question, ground truth and prediction, each on one line."""
+    fields = {"references": " / ".join(query.answers), "question": query.text, "answer": answer}
+    return {name: one_line(text) for name, text in fields.items()}
+
 
 PAPER_JUDGE: Entry = {"model": "gpt-4o@openai", "decoding": {"temperature": 0}}
 """The paper's judge (A.5.2)."""
@@ -66,3 +226,103 @@ def judge_by_abstention_rule(
         )
         tables.append(judge_answers(judge, benchmark, answers).assign(abstention_rule=reading))
     return pd.concat(tables, ignore_index=True)
+
+
+CLASSES = {"correct": "accurate", "incorrect": "hallucinated", "missing": "missing"}
+"""Maps a label to its name in Table 7."""
+AVERAGE = "average"
+QUALITIES = ("accuracy", "precision", "recall", "f1")
+
+
+def judge_validation(labelled: pd.DataFrame) -> pd.DataFrame:
+    """Computes Table 7 for any judge, from the rows of `evaluate_judge`: label ("accurate",
+    "hallucinated", "missing", "average"), metric, value, ci_low, ci_high, n, as shares.
+
+    For each class against the other two: accuracy over all answers, precision over those that the
+    judge assigns to it, recall over those labelled so, f1 over both. Intervals are over questions,
+    each of which has several answers; the average of the three classes has none. A class that never
+    occurs has no value (NaN). An answer without a verdict is not assigned to any class.
+    """
+    rows = []
+    for label, name in CLASSES.items():
+        of_it, said = labelled["label"] == label, labelled["judged"] == label
+        both = of_it & said
+        every = pd.Series(True, labelled.index)
+        parts = {"accuracy": (of_it == said, every), "precision": (both, said)}
+        parts |= {"recall": (both, of_it), "f1": (both, of_it | said)}
+        for metric, (hit, among) in parts.items():
+            found = _share(labelled, hit, among, twice=metric == "f1")
+            rows.append((name, metric, found.value, found.ci_low, found.ci_high, found.n))
+    table = pd.DataFrame(rows, columns=["label", "metric", "value", "ci_low", "ci_high", "n"])
+    means = table.groupby("metric", sort=False)["value"].mean()  # of the classes that occur
+    average = pd.DataFrame({"metric": means.index, "value": means.to_numpy()})
+    average = average.assign(label=AVERAGE, ci_low=np.nan, ci_high=np.nan, n=len(labelled))
+    return pd.concat([table, average[table.columns]], ignore_index=True)
+
+
+def _share(labelled: pd.DataFrame, hit: pd.Series, among: pd.Series, *, twice: bool) -> Estimate:
+    """The share of hits; with `twice` they count double, which makes it F1."""
+    weights = np.where(hit[among], 2.0, 1.0) if twice else None
+    values = hit[among].to_numpy(float)
+    return estimate(values, labelled["query_id"][among], weights=weights)
+
+
+_FILES = {
+    "development": "answers_labelled.json",
+    "held_out": "answers_labelled_later.json",
+}
+OUTCOMES = {1.0: "correct", 0.0: "missing", -1.0: "incorrect"}
+"""Maps a score to its label."""
+
+
+def judge_test_set() -> pd.DataFrame:
+    """Returns the labelled answers, one per row: query_id, split ("development", or "held_out":
+    labelled after the rule judge was written, and not used to improve it), kind ("name", "number",
+    "yes or no", "list", "prose", "abstention"), question, reference, answer, label ("correct",
+    "missing" or "incorrect").
+    """
+    rows = []
+    for split, name in _FILES.items():
+        data = json.loads(Path(__file__).with_name(name).read_text(encoding="utf-8"))
+        for number, row in enumerate(data["rows"]):
+            told = {"query_id": f"{name}-{number}", "split": split}
+            told |= {column: row[column] for column in ("kind", "question", "reference")}
+            rows += [{**told, "answer": answer, "label": label} for answer, label in row["answers"]]
+    return pd.DataFrame(rows)
+
+
+def evaluate_judge(judge: Judge) -> pd.DataFrame:
+    """Judges `judge_test_set` and adds the columns judged ("correct", "missing", "incorrect", or ""
+    without a verdict), agrees, rule (its marks) and verdict (its text).
+    """
+    table = judge_test_set()
+    queries: dict[str, Query] = {}
+    for row in table.to_dict("records"):
+        name, reference = row["query_id"], row["reference"]
+        queries[name] = Query(query_id=name, text=row["question"], answers=(reference,), group=name)
+    benchmark = Benchmark(
+        name="labelled answers", fingerprint="", queries=queries, corpus={}, qrels={}
+    )
+    verdicts = [first for first, *_ in judge.judge(benchmark, table)]
+    judged = ["" if each.score is None else OUTCOMES[each.score] for each in verdicts]
+    return table.assign(
+        judged=judged,
+        agrees=table["label"] == np.array(judged),
+        rule=[", ".join(sorted(each.marks)) for each in verdicts],
+        verdict=[each.raw or "" for each in verdicts],
+    )
+
+
+def rule_accuracy(judged: pd.DataFrame) -> pd.DataFrame:
+    """Computes the accuracy of each rule of `RULES` from the rows of `evaluate_judge`. Columns:
+    rule, says, and for each split "agreeing of decided"; "–" where a rule decided none, as for a
+    judge other than the rule judge.
+    """
+    rows = []
+    for rule, says in RULES.items():
+        row = {"rule": rule, "says": says}
+        for split in _FILES:
+            mine = judged[(judged["split"] == split) & judged["rule"].eq(rule)]
+            row[split] = f"{mine['agrees'].sum()} of {len(mine)}" if len(mine) else NOTHING
+        rows.append(row)
+    return pd.DataFrame(rows)

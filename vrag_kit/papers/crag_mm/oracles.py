@@ -13,9 +13,8 @@ import pandas as pd
 from vrag_kit.analysis import cluster_means
 from vrag_kit.benchmarks import entity_names
 from vrag_kit.errors import VragError
-from vrag_kit.papers.crag_mm.conversation_means import conversation_values
+from vrag_kit.papers.crag_mm.conversations import conversation_values, early_stopping_rule
 from vrag_kit.papers.crag_mm.search import SearchPipeline
-from vrag_kit.papers.crag_mm.stop_rule import early_stopping_rule
 from vrag_kit.retrieval import SearchService, annotated_region, with_regions
 from vrag_kit.types import Benchmark, DocId, Query, ordered
 

@@ -4,6 +4,7 @@ each turn, and the evidence that is kept.
 
 from __future__ import annotations
 
+import hashlib
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -14,8 +15,12 @@ from vrag_kit.errors import VragError, did_you_mean
 from vrag_kit.generation.conversation import History, RetrievedEvidence
 from vrag_kit.generation.rendering import render
 from vrag_kit.generation.rewriting import Rewriter, RewriteResult
+from vrag_kit.judging import Judge, TruthfulnessRuleJudge
+from vrag_kit.judging.answer_metrics import has_new_words
+from vrag_kit.judging.text import normalized_words
 from vrag_kit.retrieval import SearchService
-from vrag_kit.types import Benchmark, Context, Document, Query, QueryId
+from vrag_kit.retrieval.entity_hit_rate import Pair, Relevance
+from vrag_kit.types import Benchmark, Context, Document, Query, QueryId, ordered
 
 IMAGE_K = 30
 WEB_K = 50
@@ -227,3 +232,101 @@ def _without_rewriting(query: Query, *, given: bool) -> RewriteResult:
     reference = str(query.metadata.get("reference_query") or "") if given else ""
     outcome = REFERENCE[bool(reference)] if given else ""
     return RewriteResult(text=reference or query.text, outcome=outcome)
+
+
+PARTS = ("snippets", "full pages")
+"""The parts of a page that may be read."""
+
+
+def page_relevance(judge: Judge, benchmark: Benchmark, part: str) -> Relevance:
+    """Return a function that decides whether a page contains the answer to a query, for `hit_rate`.
+    `part` is "snippets", or "full pages" (the snippet of a page without full text).
+
+    A text is judged as if it were the answer. It is relevant if the verdict is the best of the
+    judge's scale, and None if that could not be parsed; each text is judged once. The truthfulness
+    rule judge expects an answer of one sentence, and is replaced by `answer_in_page`. A page
+    without text is not relevant.
+    """
+    if isinstance(judge, TruthfulnessRuleJudge):
+        return lambda pairs: [
+            answer_in_page(query, page, _page_text(page, part)) for query, page in pairs
+        ]
+
+    def relevance(pairs: Sequence[Pair]) -> list[bool | None]:
+        texts = [(query.query_id, _page_text(page, part)) for query, page in pairs]
+        distinct = [pair for pair in dict.fromkeys(texts) if pair[1]]
+        table = pd.DataFrame(distinct, columns=["query_id", "answer"])
+        scores = [verdict.score for verdict, *_ in judge.judge(benchmark, table)]
+        best = [None if score is None else score == judge.scale.best for score in scores]
+        found = dict(zip(distinct, best, strict=True))
+        return [found.get(pair, False) for pair in texts]
+
+    return relevance
+
+
+def answer_in_page(query: Query, page: Document, text: str) -> bool:
+    """Return whether a page names the query's entity and contains an accepted answer.
+    The entity may be in its title or text. The text must have every content word of an accepted
+    answer that the question lacks; where it lacks none, every content word.
+
+    A query without a known entity needs no name. This rule suits regular sentences: real pages
+    paraphrase.
+    """
+    named = normalized_words(f"{page.metadata.get('page_name') or ''} {text}")
+    has_answer = any(has_new_words(text, accepted, query.text) for accepted in query.answers)
+    return has_answer and normalized_words(query.entity) <= named
+
+
+def _page_text(page: Document, part: str) -> str:
+    snippet = page.text or ""
+    return snippet if part == PARTS[0] else str(page.metadata.get("page_result") or snippet)
+
+
+_OF_THE_PICTURE = ("egocentric", "image_quality", "image_size", "region", "where")
+
+
+def with_mismatched_images(benchmark: Benchmark, *, seed: int = 0) -> Benchmark:
+    """Replaces every query's image, and its metadata, by those of another session; all turns of a
+    conversation get the same one.
+
+    The new image shows another entity, where the data name entities, and is of the same domain if
+    possible. `seed` and the session determine the choice. Questions, answers and groups stay.
+    Raises `VragError` for a session without a possible replacement.
+    """
+    first: dict[str, Query] = {}
+    for query in benchmark.queries.values():
+        first.setdefault(query.group, query)
+    lenders = {group: _lender(query, first, seed) for group, query in first.items()}
+    queries = {
+        name: replace(
+            query,
+            image=lenders[query.group].image,
+            metadata=_metadata(query, lenders[query.group]),
+        )
+        for name, query in benchmark.queries.items()
+    }
+    named = f"{benchmark.fingerprint}\nother pictures, seed {seed}"
+    fingerprint = hashlib.sha256(named.encode()).hexdigest()
+    return replace(benchmark, fingerprint=fingerprint, queries=queries)
+
+
+def _lender(query: Query, first: Mapping[str, Query], seed: int) -> Query:
+    """A query of another session, whose picture may stand in."""
+    others = [other for group, other in first.items() if group != query.group]
+    others = [other for other in others if not query.entity or other.entity != query.entity]
+    if not others:
+        raise VragError(
+            f"session {query.group!r}: no other shows another entity; its picture cannot be"
+            " swapped. Ask several sessions."
+        )
+    domain = query.metadata.get("domain")
+    alike = [other for other in others if other.metadata.get("domain") == domain] or others
+    chosen = ordered([other.group for other in alike], seed, query.group, "other picture")[0]
+    return first[chosen]
+
+
+def _metadata(query: Query, lender: Query) -> dict[str, object]:
+    """What is told of the query, and of the picture that it is lent."""
+    own = {key: value for key, value in query.metadata.items() if key not in _OF_THE_PICTURE}
+    lent = {key: lender.metadata[key] for key in _OF_THE_PICTURE if key in lender.metadata}
+    return {**own, **lent}

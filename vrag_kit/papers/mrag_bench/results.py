@@ -2,20 +2,26 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections import Counter
-from collections.abc import Hashable, Sequence
+from collections.abc import Collection, Hashable, Mapping, Sequence
+from dataclasses import replace
+from string import ascii_uppercase
 
 import pandas as pd
 
-from vrag_kit.analysis import mean_scores, paired_differences, per_query
+from vrag_kit.analysis import column_means, mean_scores, paired_differences, per_query
 from vrag_kit.analysis.comparisons import REPEATS
 from vrag_kit.analysis.means import ARM
 from vrag_kit.analysis.report_tables import TableRow, ci_cells, format_p, report_table
+from vrag_kit.errors import VragError
+from vrag_kit.judging.multiple_choice import correct_letters, read_choice
 from vrag_kit.papers.mrag_bench.audit import ASPECTS, QUESTIONS
-from vrag_kit.papers.mrag_bench.judge import is_unparsed
+from vrag_kit.papers.mrag_bench.choices import is_unparsed
 from vrag_kit.papers.published import format_spread, published
 from vrag_kit.papers.sources import DataSource, make_data_source
-from vrag_kit.types import Benchmark
+from vrag_kit.tables import require_columns
+from vrag_kit.types import Benchmark, DocId, Query, QueryId
 
 OVERALL = "overall"
 LEVELS = {OVERALL: [OVERALL], "aspect": list(ASPECTS), "scenario": list(QUESTIONS)}
@@ -210,3 +216,130 @@ def _notes(row: TableRow, usual: int) -> str:
 def _equals(p: str) -> str:
     """ "= 0.02", "< 0.0001"."""
     return p if p.startswith("<") else f"= {p}"
+
+
+def without_unlabelled_positives(
+    benchmark: Benchmark, pools: Mapping[QueryId, Collection[DocId]]
+) -> Benchmark:
+    """Excludes unlabelled positives from each query's searches: images of its `pools`
+    (`example_pools`) that are no ground truth but show the same object.
+    """
+    left_out = dict(benchmark.left_out)
+    for query_id in benchmark.queries:
+        alike = set(pools.get(query_id, ())) - set(benchmark.relevant(query_id))
+        if alike:
+            left_out[query_id] = left_out.get(query_id, frozenset()) | alike
+    told = "\n".join(f"{name} {' '.join(sorted(ids))}" for name, ids in sorted(left_out.items()))
+    return replace(benchmark, left_out=left_out, fingerprint=_named(benchmark, told))
+
+
+def candidates_from_run(benchmark: Benchmark, run: pd.DataFrame, *, depth: int) -> Benchmark:
+    """Returns the benchmark with candidate pools: each query's ground truth, and the `depth` best
+    ranked other images of a run. The latter serve as non-clues and distractors in the kit's
+    settings.
+
+    Raises `VragError` for a query for which the run has fewer.
+    """
+    require_columns(run, ["query_id", "doc_id", "rank"], "candidates_from_run")
+    found: dict[QueryId, list[DocId]] = {query_id: [] for query_id in benchmark.queries}
+    ranked = run.sort_values("rank")[["query_id", "doc_id"]]
+    for query_id, doc_id in ranked.itertuples(index=False, name=None):
+        if query_id in found and doc_id not in benchmark.relevant(query_id):
+            found[query_id].append(doc_id)
+    pools = {}
+    for query_id, others in found.items():
+        if len(others) < depth:
+            raise VragError(
+                f"query {query_id!r}: the run holds {len(others)} pictures that are no ground"
+                f" truth, expected {depth}. Search deeper, or ask for fewer."
+            )
+        pools[query_id] = (*benchmark.relevant(query_id), *others[:depth])
+    told = "\n".join(f"{name} {' '.join(pool)}" for name, pool in pools.items())
+    return replace(benchmark, pools=pools, fingerprint=_named(benchmark, told))
+
+
+def _named(benchmark: Benchmark, suffix: str) -> str:
+    """A fingerprint of its own for what differs."""
+    return hashlib.sha256(f"{benchmark.fingerprint}\n{suffix}".encode()).hexdigest()
+
+
+NO_LETTER = "none"
+"""Value of option where no single letter was parsed."""
+SAME, ALL_RIGHT = "same option in all", "right in all"
+_OF_QUERY = ["query_id", "group", "scenario", "aspect", "stratum"]
+
+
+def with_options(judged: pd.DataFrame, benchmark: Benchmark) -> pd.DataFrame:
+    """Adds the columns of `with_scenarios`, correct_option (its letter), option (the parsed letter,
+    or "none"; missing where the call failed) and option_text (its text, or "").
+
+    `benchmark` is the one behind the answers: rotated, if the options were.
+    """
+    letters, options = [], []
+    for query_id, answer in judged[["query_id", "answer"]].itertuples(index=False, name=None):
+        query = benchmark.queries[query_id]
+        letter = _letter(query, answer)
+        letters.append(letter)
+        at = ascii_uppercase.find(letter) if letter and letter != NO_LETTER else None
+        options.append("" if at is None else query.choices[at])
+    right = judged["query_id"].map(lambda query_id: correct_letters(benchmark.queries[query_id]))
+    told = with_scenarios(judged, benchmark)
+    chosen = pd.Series(letters, judged.index, dtype=object)
+    return told.assign(correct_option=right, option=chosen, option_text=options)
+
+
+def option_selection_rates(
+    judged: pd.DataFrame,
+    *,
+    weights: pd.Series | None,
+    by: Sequence[str] = ("model", "setting"),
+) -> pd.DataFrame:
+    """Computes the share of answers that choose each letter, or "none": `by`, option, metric
+    ("selection_rate"), value, ci_low, ci_high, n, n_failed, as shares. Takes `with_options`.
+    """
+    letters = [*sorted({*"ABCD", *judged["option"].dropna()} - {NO_LETTER}), NO_LETTER]
+    said = judged["option"].notna()
+    columns = {letter: (judged["option"] == letter).astype(float) for letter in letters}
+    marked = judged.assign(**{name: column.where(said) for name, column in columns.items()})
+    table = column_means(marked, letters, by=by, weights=weights)
+    return table.rename(columns={"metric": "option"}).assign(metric="selection_rate")
+
+
+def rotation_consistency(
+    rotations: Mapping[int, pd.DataFrame],
+    *,
+    weights: pd.Series | None,
+    by: Sequence[str] = ("model",),
+) -> pd.DataFrame:
+    """Computes how consistent answers are under rotations of the options: `by`, metric, value,
+    ci_low, ci_high, n, n_failed, as shares of questions.
+
+    metric is `SAME` (one option was chosen, by its text, under all rotations) or `ALL_RIGHT` (and
+    it was correct, which guessing achieves in 1 of 256). `rotations` maps the rotation of the
+    options to a table of `with_options`; a question without an answer under one of them is
+    excluded. Raises `VragError` for fewer than two.
+    """
+    if len(rotations) < 2:
+        raise VragError(
+            f"rotation_consistency: {len(rotations)} rotation of the options; expected two or more."
+        )
+    every = pd.concat(list(rotations.values()), ignore_index=True)
+    keys = list(dict.fromkeys([*by, *_OF_QUERY]))
+    asked = every.groupby(keys, sort=False, dropna=False)
+    options = asked["option_text"].agg(["nunique", "min"])
+    answered = asked["option"].count() == len(rotations)
+    same = (options["nunique"] == 1) & (options["min"] != "")
+    steady = pd.DataFrame(
+        {
+            SAME: same.astype(float).where(answered),
+            ALL_RIGHT: asked["score"].min().where(answered),
+        }
+    )
+    return column_means(steady.reset_index(), [SAME, ALL_RIGHT], by=by, weights=weights)
+
+
+def _letter(query: Query, answer: str | None) -> str | None:
+    """What was chosen; None where the call failed."""
+    if not isinstance(answer, str):
+        return None
+    return read_choice(answer, query.choices).letter or NO_LETTER

@@ -8,11 +8,16 @@ import hashlib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from itertools import product
+from pathlib import Path
 from string import ascii_uppercase
 
 import pandas as pd
 
+from vrag_kit.analysis import to_percent
+from vrag_kit.analysis.estimates import cluster_means
 from vrag_kit.errors import VragError
+from vrag_kit.generation.prompts import PromptSet, open_prompt_set, read_prompts
+from vrag_kit.papers.mrag_bench.audit import QUESTIONS
 from vrag_kit.retrieval.runs import clip_cutoffs
 from vrag_kit.types import Benchmark, Context, DocId, Query, QueryId, ordered
 
@@ -196,3 +201,180 @@ def _retrieved(benchmark: Benchmark, run: pd.DataFrame | None) -> dict[QueryId, 
     for query_id, part in run.groupby("query_id", sort=False):
         found[str(query_id)] = tuple(part.sort_values("rank")["doc_id"])
     return found
+
+
+_FOLDER = Path(__file__).parent
+
+PROMPT_SETS = {name: read_prompts(_FOLDER / f"prompts_{name}.yaml") for name in ("paper", "code")}
+"""Maps a parameter's value to its prompts. Both show the query's image first, then examples in
+order, and have the templates alone, examples, passages, and examples and passages; also for the
+kit's own settings.
+"""
+
+
+def load_prompts(prompt_set: str) -> PromptSet:
+    """Returns the prompts that the parameter `prompt_set` names: one of `PROMPT_SETS`, or a custom
+    YAML file, which defaults to the paper's prompts.
+
+    Raises `VragError` as `open_prompt_set` does.
+    """
+    return open_prompt_set(prompt_set, PROMPT_SETS, "prompt_set")
+
+
+TEXT_OR_IMAGE = {
+    "retrieved_text": "retrieved text",
+    "retrieved_rag": "retrieved images",
+    "gt_text": "gold text",
+    "gt_rag": "gold images",
+    "gt_image_and_text": "gold images and text",
+}
+"""Maps the settings of Table 4 except "no_rag", in its order, to their names in figures."""
+
+
+def retrieved_text(texts: Benchmark, run: pd.DataFrame, *, k: int = TOP) -> list[Context]:
+    """Returns contexts with the first k passages of a run over `texts`, best first; one where the
+    scenario is "incomplete", as for images. Raises `VragError` for a query with fewer.
+    """
+    contexts = retrieved_rag(texts, run, k=k)
+    return [replace(context, setting="retrieved_text") for context in contexts]
+
+
+def gt_text(texts: Benchmark) -> list[Context]:
+    """Returns contexts with each query's first relevant passage; raises `VragError` without one."""
+    without = [query_id for query_id in texts.queries if not texts.relevant(query_id)]
+    if without:
+        raise VragError(
+            f"{len(without)} of {len(texts.queries)} queries have no passage that answers them, the"
+            f" first {without[0]!r}. Write it, or leave them out of all settings with"
+            " `benchmark.subset(query_ids)`."
+        )
+    return [
+        Context(query_id=each, setting="gt_text", k=1, doc_ids=texts.relevant(each)[:1])
+        for each in texts.queries
+    ]
+
+
+def with_passages(benchmark: Benchmark, texts: Benchmark) -> Benchmark:
+    """Adds the passages and labels of `texts` to the benchmark, for contexts with images, passages
+    or both.
+    """
+    labels = {each: {**benchmark.qrels[each], **texts.qrels[each]} for each in benchmark.queries}
+    return replace(benchmark.with_documents(texts.corpus.values()), qrels=labels)
+
+
+def gt_image_and_text(benchmark: Benchmark, texts: Benchmark, *, k: int = TOP) -> list[Context]:
+    """Returns contexts with the images of `gt_rag`, then the passage of `gt_text`, for
+    `with_passages(benchmark, texts)`.
+    """
+    passages = {context.query_id: context.doc_ids for context in gt_text(texts)}
+    contexts = []
+    for context in gt_rag(benchmark, k=k):
+        both = (*context.doc_ids, *passages[context.query_id])
+        contexts.append(replace(context, setting="gt_image_and_text", doc_ids=both))
+    return contexts
+
+
+SETTINGS = {"no_rag": "no examples", "gt_rag": "gold", "retrieved_rag": "retrieved"}
+"""Maps a setting to its label in the figure."""
+TURNED = {
+    "right alone, wrong with retrieved": ("no_rag", "retrieved_rag"),
+    "right with GT, wrong with retrieved": ("gt_rag", "retrieved_rag"),
+    "wrong alone, right with retrieved": ("retrieved_rag", "no_rag"),
+    "wrong alone, right with GT": ("gt_rag", "no_rag"),
+}
+"""Maps each kind of flip to (the setting with the correct answer, the one with the incorrect)."""
+
+
+def answer_flips(
+    judged: pd.DataFrame,
+    *,
+    weights: pd.Series | None,
+    by: Sequence[str] = ("model",),
+) -> pd.DataFrame:
+    """Computes how often examples flip answers, in percent of the questions with a verdict in both
+    settings: `by`, metric (of `TURNED`), value, ci_low, ci_high, n, n_failed. `judged` comes from
+    `with_scenarios`; `weights` is `scenario_weights`.
+    """
+    scores = scores_by_setting(judged)
+    rows = []
+    for name, (right, wrong) in TURNED.items():
+        known = scores[[right, wrong]].notna().all(axis=1)
+        is_turned = (scores[right] > 0) & ~(scores[wrong] > 0)
+        value = is_turned.astype(float).where(known)
+        rows.append(scores[[*by, "group", "scenario"]].assign(metric=name, value=value))
+    return to_percent(
+        cluster_means(pd.concat(rows, ignore_index=True), [*by, "metric"], weights=weights)
+    )
+
+
+def example_per_scenario(judged: pd.DataFrame, model: str) -> list[str]:
+    """Selects a question of each scenario, in the paper's order: the first that a model answers
+    correctly with ground truth and incorrectly with retrieved examples, else its first.
+    """
+    scores = scores_by_setting(judged[judged["model"] == model])
+    odd = (scores["gt_rag"] > 0) & (scores["retrieved_rag"] == 0)
+    ranked = scores.assign(odd=odd).sort_values("odd", ascending=False, kind="stable")
+    first = ranked.drop_duplicates("scenario").set_index("scenario")["query_id"]
+    return [str(first[scenario]) for scenario in QUESTIONS if scenario in first]
+
+
+def scores_by_setting(judged: pd.DataFrame) -> pd.DataFrame:
+    """Pivots scores to one row per model and question: model, query_id, group, scenario, stratum,
+    and the score in each of `SETTINGS`.
+    """
+    rows = judged[judged["setting"].isin(list(SETTINGS))]
+    keys = ["model", "query_id", "group", "scenario", "stratum"]
+    wide = rows.groupby([*keys, "setting"], sort=False)["score"].mean().unstack("setting")
+    return wide.reindex(columns=list(SETTINGS)).reset_index()
+
+
+def mismatched_examples(benchmark: Benchmark, *, seed: int = 0) -> dict[QueryId, tuple[DocId, ...]]:
+    """Maps each query to ground-truth images of another query, none of which is its own. There are
+    at most as many as its own.
+
+    The other query is of another group and has another correct answer. It has the same question
+    text in the same scenario if possible; else the same scenario and image type (`image_type`),
+    else the same scenario. `seed` and the query determine the choice. Raises `VragError` for a
+    query without any.
+    """
+    swapped = {}
+    for query_id, query in benchmark.queries.items():
+        others = [other for other in benchmark.queries.values() if _may_serve(query, other)]
+        nearest = next((found for found in _nearest(query, others) if found), [])
+        if not nearest:
+            raise VragError(
+                f"query {query_id!r}: no other query of scenario"
+                f" {query.metadata['scenario']!r} has another answer; its examples cannot be"
+                " swapped. Leave it out with `benchmark.subset(query_ids)`."
+            )
+        chosen = ordered(nearest, seed, query_id, "swapped")[0]
+        own = benchmark.relevant(query_id)
+        foreign = [doc_id for doc_id in benchmark.relevant(chosen) if doc_id not in own]
+        swapped[query_id] = tuple(foreign[: len(own)])
+    return swapped
+
+
+def mismatched_rag(benchmark: Benchmark, *, k: int = TOP, seed: int = 0) -> list[Context]:
+    """Returns contexts with the first k of the `mismatched_examples` of every query, one where the
+    scenario is "incomplete": as `gt_rag`, except for the images.
+    """
+    examples = mismatched_examples(benchmark, seed=seed)
+    contexts = []
+    for query_id, query in benchmark.queries.items():
+        shown = examples[query_id][: n_examples_shown(query, k)]
+        contexts.append(Context(query_id=query_id, setting="mismatched_rag", k=k, doc_ids=shown))
+    return contexts
+
+
+def _may_serve(query: Query, other: Query) -> bool:
+    """Whether the other's examples may stand in: of the same scenario, and not alike."""
+    same = other.metadata["scenario"] == query.metadata["scenario"]
+    return same and other.group != query.group and other.answers != query.answers
+
+
+def _nearest(query: Query, others: list[Query]) -> list[list[QueryId]]:
+    """Ids of the others that ask the same, that show the same sort of thing, and all."""
+    sort = query.metadata["image_type"]
+    same_words = [other.query_id for other in others if other.text == query.text]
+    same_sort = [other.query_id for other in others if other.metadata["image_type"] == sort]
+    return [same_words, same_sort, [other.query_id for other in others]]

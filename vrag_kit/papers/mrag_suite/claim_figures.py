@@ -4,18 +4,35 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from functools import reduce
+from itertools import product
 
 import numpy as np
 import pandas as pd
+from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
 
 from vrag_kit.analysis.report_tables import TINY, ci_cells, finding
-from vrag_kit.papers.mrag_suite.claim_modes import CLAIM_METRICS, MODALITIES, MODE_NAMES
+from vrag_kit.claims.verdicts import ClaimVerdicts
+from vrag_kit.papers.mrag_suite.claims import CLAIM_METRICS, MODALITIES, MODE_NAMES
+from vrag_kit.papers.mrag_suite.datasets import MODES
 from vrag_kit.papers.mrag_suite.modes import strata_or_pooled
-from vrag_kit.papers.mrag_suite.printed import MODES
 from vrag_kit.plotting.diagnostics import confusion_plot
+from vrag_kit.plotting.images import Tile, answer_gallery, document_tile
 from vrag_kit.plotting.panels import forest_plot
-from vrag_kit.plotting.style import count_label
+from vrag_kit.plotting.style import (
+    DARK,
+    GREY,
+    LIGHT,
+    OUTCOME,
+    PAGE,
+    SMALL,
+    count_label,
+    fit,
+    new_figure,
+    set_caption,
+)
+from vrag_kit.types import Benchmark
 
 _SOURCES = {
     "true": "true labels",
@@ -161,3 +178,166 @@ def _label_title(rows: pd.DataFrame) -> str:
         inside = ends["value"].between(ends["ci_low"] - TINY, ends["ci_high"] + TINY)
         held.append(f"{inside.sum()} of {len(inside)}")
     return f"the checker's own intervals hold {held[0]} true means, the corrected ones {held[1]}"
+
+
+_VERDICTS = {
+    1.0: ("supported", OUTCOME["correct"], "white"),
+    0.0: ("neutral", LIGHT, DARK),
+    -1.0: ("contradicted", OUTCOME["incorrect"], "white"),
+}
+_UNPARSED = ("unparsed", "white", DARK)
+_MIDDLE = {"ha": "center", "va": "center", "fontsize": SMALL}
+
+
+def checked_answer(
+    checked: pd.DataFrame, answers: Mapping[str, tuple[Benchmark, pd.DataFrame]]
+) -> tuple[Figure, pd.DataFrame]:
+    """Draws the checker's verdicts on one answer: its claims down, the accepted answers and the
+    documents shown across. A true label that differs stands below the verdict. Drawn is the answer
+    of at most four claims with the most kinds of verdicts, the first with gold and distractors if
+    any. Returns the figure and the verdicts: dataset, query_id, claim, doc_id, verdict, true_label
+    (the verdict where no truth is known), model, setting.
+    """
+    sheets = checked.dropna(subset="sheet")
+    mixed = sheets[sheets["setting"] == MODES[1]]
+    sheets = mixed if mixed["sheet"].map(_kinds).any() else sheets
+    row = sheets.iloc[int(sheets["sheet"].map(_kinds).to_numpy().argmax())]
+    sheet, true = row["sheet"], row.get("true_sheet")
+    documents = [item.doc_id for item in sheet.items]
+    cells = product(sheet.claims, ["accepted answers", *documents])
+    table = pd.DataFrame(cells, columns=["claim", "doc_id"]).assign(
+        **{key: row[key] for key in ("dataset", "query_id", "model", "setting")}
+    )
+    for name, of in (("verdict", sheet), ("true_label", true if pd.notna(true) else sheet)):
+        scores = of.verdicts[: len(sheet.claims)].ravel()
+        table[name] = [_VERDICTS.get(score, _UNPARSED)[0] for score in scores.tolist()]
+    benchmark = answers[row["dataset"]][0]
+    query = benchmark.queries[sheet.query_id]
+    heads = [
+        Tile(None, "question", query.text),
+        Tile(None, "accepted", next(iter(query.answers), "")),
+        *(document_tile(benchmark, sheet.query_id, doc_id) for doc_id in documents),
+    ]
+    figure = _draw_matrix(heads, table)
+    right = (table["verdict"] == table["true_label"]).sum()
+    title = f"the checker is right in {right} of {len(table)} verdicts on one answer"
+    if pd.isna(true):
+        title = f"the checker's verdicts on the {len(sheet.claims)} claims of one answer"
+    caption = f"{row['dataset']}, model {row['model']}; documents without “gold” are distractors."
+    set_caption(figure, title, caption)
+    return figure, table
+
+
+def _draw_matrix(heads: Sequence[Tile], table: pd.DataFrame) -> Figure:
+    """Verdicts below the heads of their columns, of which the first is that of the claims."""
+    claims, room = table["claim"].unique(), PAGE / (len(heads) + 1)
+    widths, heights = [2, *[1] * (len(heads) - 1)], [2.2, *[1] * len(claims)]
+    height = 1.4 + 0.55 * len(claims)
+    figure, axes = new_figure(
+        1 + len(claims), len(heads), height=height, width_ratios=widths, height_ratios=heights
+    )
+    for axis in axes.flat:
+        axis.set(xticks=[], yticks=[])
+        axis.grid(visible=False)
+        axis.spines[:].set_visible(False)
+    for axis, head in zip(axes[0], heads, strict=True):
+        if head.image:
+            axis.imshow(np.asarray(head.image.open()))
+            axis.set_anchor("N")
+        words = fit(head.below, 2 * room if axis is axes[0][0] else room)
+        axis.text(0.5, 1, words, transform=axis.transAxes, **_MIDDLE | {"va": "top"})
+        axis.set_title(head.title or "distractor", fontsize=SMALL, loc="center")
+    for place, (axis, claim) in enumerate(zip(axes[1:, 0], claims, strict=True), start=1):
+        axis.text(0.5, 0.5, fit(f"Claim {place}: {claim}", 2 * room), **_MIDDLE)
+    looks = {name: colors for name, *colors in [*_VERDICTS.values(), _UNPARSED]}
+    for axis, cell in zip(axes[1:, 1:].flat, table.to_dict("records"), strict=True):
+        wrong = cell["verdict"] != cell["true_label"]
+        words = cell["verdict"] + f"\n(true:\n{cell['true_label']})" * wrong
+        background, color = looks[cell["verdict"]]
+        axis.set_facecolor(background)
+        axis.text(0.5, 0.5, words, color=color, **_MIDDLE)
+    return figure
+
+
+def suite_errors(
+    datasets: Mapping[str, Benchmark], judged: Mapping[str, pd.DataFrame], *, seed: int = 0
+) -> tuple[Figure, pd.DataFrame]:
+    """Draws answers with gold evidence alone that score 0, of the data sets whose documents are
+    images: a random sample, one a question. Returns the figure and all such answers.
+    """
+    with_images = [
+        name
+        for name, benchmark in datasets.items()
+        if any(document.image for document in benchmark.corpus.values())
+    ]
+    every = pd.concat({name: judged[name] for name in with_images}, names=["dataset"])
+    only = every[every["setting"] == MODES[2]].reset_index("dataset")
+    wrong = only[only["score"] == 0].sample(frac=1, random_state=seed)
+    one = wrong[wrong["dataset"] == wrong["dataset"].iloc[0]] if len(wrong) else wrong
+    benchmark = datasets[one["dataset"].iloc[0] if len(one) else with_images[0]]
+    title = f"{len(wrong)} of {len(only)} answers with gold only score 0 (in quotes: some of these)"
+    figure = answer_gallery(benchmark, one, title=title, caption=f"Drawn: {benchmark.name}.")
+    columns = ["dataset", "model", "setting", "query_id", "answer", "verdict", "score"]
+    return figure, wrong[columns]
+
+
+def _kinds(sheet: ClaimVerdicts) -> int:
+    """The number of kinds of verdicts on an answer's claims; 0 for more than four claims."""
+    if not 1 < len(sheet.claims) <= 4:
+        return 0
+    return len(np.unique(sheet.on_claims))
+
+
+_INEQUALITIES_FIGURE_NAMES = {
+    "H": "hallucination",
+    "F": "faithfulness",
+    "SK": "self-knowledge",
+    "P": "precision",
+}
+_LOOKS = {True: (GREY, "obeys the definition"), False: (OUTCOME["incorrect"], "violates it")}
+
+
+def inequality_figure(rows: pd.DataFrame) -> Figure:
+    """Draws one dot for each published row and inequality, by table: right of the line the row
+    violates RAGChecker's definitions. `rows` comes from `inequalities`.
+    """
+    names = list(rows["inequality"].unique())
+    figure, axes = new_figure(1, len(names), height=3.1, sharey=True, sharex=True)
+    for axis, name in zip(axes[0], names, strict=True):
+        mine = rows[rows["inequality"] == name]
+        _draw_dots(axis, mine)
+        head = " ".join(
+            _INEQUALITIES_FIGURE_NAMES.get(part, part)
+            for part in name.replace("at most", "≤").split()
+        )
+        count = f"{(~mine['holds']).sum()} of {len(mine)} rows violate"
+        axis.set_title(fit(f"{head}\n{count}", 1.55, 8))
+    figure.supxlabel("Points above what the definitions allow", fontsize=8)
+    broken = ~rows.groupby(["table", "cell"], sort=False)["holds"].all()
+    every = broken.groupby("table", sort=False).agg(["sum", "size"])
+    counts = [(table, f"{n} of {count}") for table, n, count in every.itertuples()]
+    ticks = [f"Table {table}\n{count} rows\nviolate" for table, count in counts]
+    axes[0][0].set_yticks(range(len(ticks)), ticks)
+    handles = [
+        Line2D([], [], color=color, marker=".", linestyle="", label=f"a row that {words}")
+        for color, words in _LOOKS.values()
+    ]
+    words = ", ".join(f"{count} rows of Table {table}" for table, count in counts)
+    title = f"RAGChecker's definitions are violated by {words}"
+    set_caption(
+        figure, title, "A dot is a row. At the left: the rows that violate any definition.", handles
+    )
+    return figure
+
+
+def _draw_dots(axis: Axes, rows: pd.DataFrame) -> None:
+    """One row of dots a table, spread so that none hides another."""
+    rng = np.random.default_rng(0)
+    tables = list(rows["table"].unique())
+    y = rows["table"].map(tables.index) + rng.uniform(-0.3, 0.3, len(rows))
+    for holds, (color, _) in _LOOKS.items():
+        mine = rows["holds"] == holds
+        axis.plot(rows["excess"][mine], y[mine], ".", markersize=4, color=color)
+    axis.axvline(0, color="black", linewidth=0.8)
+    axis.set_ylim(len(tables) - 0.5, -0.5)
+    axis.grid(axis="y", visible=False)

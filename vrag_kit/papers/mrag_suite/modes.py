@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
 
 import pandas as pd
 
@@ -12,11 +14,15 @@ from vrag_kit.analysis.means import column_means, per_query
 from vrag_kit.analysis.report_tables import NOTHING, ci_cells, differences_table
 from vrag_kit.analysis.strata import ALL, expand_strata, trained_groups
 from vrag_kit.config import Entry
+from vrag_kit.generation import evidence_modes
+from vrag_kit.generation.evidence_modes import GT_ONLY, top_k_per_modality
+from vrag_kit.generation.experiment import ask_models
+from vrag_kit.generation.prompts import PromptSet
 from vrag_kit.judging import SHARES, Judge, judge_answers, load_judge, scale_of
-from vrag_kit.papers.mrag_suite.datasets import dataset_metric, metric_label
-from vrag_kit.papers.mrag_suite.printed import MODES, published_range
+from vrag_kit.papers.mrag_suite.datasets import MODES, dataset_metric, metric_label, published_range
 from vrag_kit.papers.published import published
-from vrag_kit.types import Benchmark, Query
+from vrag_kit.retrieval.hybrid import search_by_modality
+from vrag_kit.types import MODALITIES, Benchmark, Context, DocId, Query, ordered
 
 ZERO_SHOT = "zero_shot"
 ABSTENTION = "abstention"
@@ -198,3 +204,159 @@ def _printed() -> dict[str, pd.DataFrame]:
         "Tables 14 and 15, F1, pictures": f1[~texts],
         "Tables 14 and 15, F1, texts": f1[texts],
     }
+
+
+DEPTH = 20
+"""Number of documents per modality that a search ranks."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HybridContexts:
+    """Searches for evidence by modality, and builds contexts of the first k."""
+
+    retrievers: Mapping[str, Sequence[Entry]]
+    """Retrievers of each modality, as in `search_by_modality`; several are fused."""
+    k: Mapping[str, int]
+    """Number of documents of each modality in a context."""
+    cache_dir: Path | str = "runs/embeddings"
+    device: str = "cpu"
+
+    def contexts(self, benchmark: Benchmark) -> list[Context]:
+        """Returns one context per query with the first documents of each modality that the
+        benchmark has (`top_k_per_modality`). Raises as `search_by_modality` does.
+        """
+        runs = search_by_modality(
+            benchmark, self.retrievers, k=DEPTH, cache_dir=self.cache_dir, device=self.device
+        )
+        last = {modality: list(by_name.values())[-1] for modality, by_name in runs.items()}
+        there = {modality: k for modality, k in self.k.items() if modality in last}
+        return top_k_per_modality(benchmark, last, ks=there)
+
+    def gold(self, benchmark: Benchmark) -> list[Context]:
+        """Returns contexts with gold documents only, in the order of the labels, at most k of each
+        modality: one per query that has any, in the setting "gt_only".
+        """
+        contexts = []
+        for query_id in benchmark.queries:
+            shown: tuple[DocId, ...] = ()
+            for modality in MODALITIES:
+                gold = [
+                    name
+                    for name in benchmark.relevant(query_id)
+                    if benchmark.corpus[name].modality == modality
+                ]
+                shown += tuple(gold[: self.k[modality]])
+            if shown:
+                k = sum(self.k.values())
+                contexts.append(Context(query_id=query_id, setting=GT_ONLY, k=k, doc_ids=shown))
+        return contexts
+
+
+def ask_suite(
+    models: Sequence[Entry],
+    suite: Mapping[str, Benchmark],
+    contexts: Mapping[str, Sequence[Context]],
+    answers_dir: Path | str,
+    *,
+    prompt_sets: Mapping[str, PromptSet],
+    decoding: Mapping[str, Any] | None = None,  # a notebook's parameter: values of any type
+    hardware: Mapping[str, Any] | None = None,
+) -> dict[str, pd.DataFrame]:
+    """Runs `ask_models` on each data set, with its contexts and its prompts; raises as
+    that does.
+    """
+    found = {}
+    for name, benchmark in suite.items():
+        what = (models, benchmark, contexts[name], answers_dir)
+        found[name] = ask_models(
+            *what, prompts=prompt_sets[name], decoding=decoding, hardware=hardware
+        )
+    return found
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SuiteEvaluation:
+    """Models, prompts and judges of an evaluation of the suite."""
+
+    models: Sequence[Entry]
+    prompt_sets: Mapping[str, PromptSet]
+    """Prompts by data set."""
+    judges: Mapping[str, Judge]
+    """Judges by data set; a data set with its own metric is scored by that."""
+    scored_as: Mapping[str, Benchmark]
+    """Original questions by data set: answers to any version are scored against them."""
+    answers_dir: Path | str
+    decoding: Mapping[str, Any] | None = None  # a notebook's parameter: values of any type
+    hardware: Mapping[str, Any] | None = None
+
+    def evaluate(
+        self, suite: Mapping[str, Benchmark], contexts_of: Callable[[Benchmark], list[Context]]
+    ) -> dict[str, pd.DataFrame]:
+        """Maps each data set to judged answers (`judge_suite`) over the contexts of `contexts_of`,
+        such as `HybridContexts`. Answers are judged as answers to `scored_as`; raises as
+        `ask_suite` and `judge_answers` do.
+        """
+        contexts = {name: contexts_of(benchmark) for name, benchmark in suite.items()}
+        what = (self.models, suite, contexts, self.answers_dir)
+        answers = ask_suite(
+            *what,
+            prompt_sets=self.prompt_sets,
+            decoding=self.decoding,
+            hardware=self.hardware,
+        )
+        return judge_suite(self.scored_as, answers, self.judges)
+
+
+def sample_per_dataset(
+    suite: Mapping[str, Benchmark], questions: int | None, *, seed: int = 0
+) -> dict[str, Benchmark]:
+    """Samples at most `questions` questions of each data set, the first in an order by hash, so
+    samples are nested; None: all.
+    """
+    if questions is None:
+        return dict(suite)
+    return {
+        name: benchmark.subset(ordered(benchmark.queries, seed, "some of each")[:questions])
+        for name, benchmark in suite.items()
+    }
+
+
+_BEYOND = 20
+"""Number of documents ranked beyond the gold ones, for enough distractors."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EvidenceModes:
+    """Samples questions and builds their contexts in the modes of evidence."""
+
+    retrievers: Mapping[str, Sequence[Entry]]
+    """Retrievers of each modality, as in `search_by_modality`; distractors are the best ranked,
+    after fusion if there are several.
+    """
+    k: Mapping[str, int]
+    """Number of documents of a modality in a context, where a data set has it."""
+    questions: int | None = None
+    """Maximum number of questions per data set; None: all that have gold evidence."""
+    seed: int = 0
+    """Seed of the sample of questions, and of the order of documents."""
+    cache_dir: Path | str
+    device: str = "cpu"
+
+    def sample(self, benchmark: Benchmark) -> Benchmark:
+        """Samples the questions; a larger sample contains a smaller one."""
+        there = [each for each in benchmark.queries if benchmark.relevant(each)]
+        return benchmark.subset(ordered(there, self.seed, "in modes")[: self.questions])
+
+    def contexts(self, benchmark: Benchmark) -> list[Context]:
+        """Returns each sampled question's contexts in the modes of `evidence_modes`, over the data
+        set's modalities. Raises `VragError` as that and `search_by_modality` do.
+        """
+        few = self.sample(benchmark)
+        most = max((len(few.relevant(each)) for each in few.queries), default=0)
+        k = most + max(_BEYOND, *self.k.values())
+        runs = search_by_modality(
+            benchmark, self.retrievers, k=k, cache_dir=self.cache_dir, device=self.device
+        )
+        ranked = {modality: list(by_name.values())[-1] for modality, by_name in runs.items()}
+        ks = {modality: self.k[modality] for modality in ranked if self.k[modality] > 0}
+        return evidence_modes(few, ranked, ks=ks, seed=self.seed)

@@ -5,6 +5,7 @@ templates: images and passages, then the question; the layout is ours.
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import product
@@ -14,7 +15,10 @@ import pandas as pd
 
 from vrag_kit.errors import VragError
 from vrag_kit.generation.prompts import PARSERS, PromptSet, read_prompts
+from vrag_kit.judging import SHARES, Rubric, UnparsedError, Verdict
+from vrag_kit.judging.rubric import one_line
 from vrag_kit.papers.published import published
+from vrag_kit.types import Query
 
 _DATA = json.loads(Path(__file__).with_name("prompts.json").read_text(encoding="utf-8"))
 INIT: dict[str, str] = _DATA["init"]
@@ -141,3 +145,85 @@ def suite_prompts(
         settings={setting: {None: prompt} for setting in SETTINGS},
         read=PARSERS[answer],
     )
+
+
+_WORDS = json.loads((Path(__file__).parent / "short_answers.json").read_text(encoding="utf-8"))
+_GRADES = {"CORRECT": 1.0, "PARTIAL": 0.5, "INCORRECT": 0.0, "NO ANSWER": 0.0}
+"""Grade → score."""
+_THOUGHT = re.compile(r"<think>.*?(?:</think>|$)", re.DOTALL | re.IGNORECASE)
+_GRADE = re.compile(r"grade[\s*_\"'“”]*:(.*)", re.IGNORECASE)
+_ROUND = " \t*_`\"'“”.!"
+
+
+def _fields(query: Query, answer: str) -> dict[str, str]:
+    """Each on one line; the accepted answers are a JSON list."""
+    references = json.dumps(list(query.answers), ensure_ascii=False)
+    fields = {"question": query.text, "references": references, "answer": answer}
+    return {name: one_line(text) for name, text in fields.items()}
+
+
+def read_grade(raw: str) -> Verdict:
+    """Parses a verdict whose last line is "Grade: CORRECT", PARTIAL, INCORRECT or NO ANSWER (mark
+    "abstention").
+
+    Bold type, quotes, and thoughts in <think> tags are ignored. Raises `UnparsedError` if the last
+    line gives no grade or an unknown one, and if two lines differ.
+    """
+    lines = [line.strip(_ROUND) for line in _THOUGHT.sub("\n", raw).splitlines()]
+    lines = [line for line in lines if line]
+    grades = [found[1].strip(_ROUND).upper() for line in lines if (found := _GRADE.match(line))]
+    if not grades or not _GRADE.match(lines[-1]):
+        raise UnparsedError("the last line is no grade")
+    if odd := [grade for grade in grades if grade not in _GRADES]:
+        raise UnparsedError(f"“{odd[0][:30]}” is none of {', '.join(_GRADES)}")
+    if len(set(grades)) > 1:
+        raise UnparsedError(f"it gives the grades {' and '.join(dict.fromkeys(grades))}")
+    marks = {"abstention"} if grades[-1] == "NO ANSWER" else set()
+    return Verdict(_GRADES[grades[-1]], frozenset(marks))
+
+
+SHORT_ANSWERS = Rubric(
+    scale=SHARES,
+    template="\n".join([*_WORDS["task"], "", _WORDS["case"]]),
+    fields=_fields,
+    read=read_grade,
+    repair=_WORDS["repair"],
+)
+"""The rubric: scores 1, 0.5 and 0, with the mark "abstention"."""
+
+
+CLOSED_BOOK = "zero_shot"
+"""Setting of closed-book answers."""
+_FORM = re.compile(r"\s*Answer:(?P<answer>.*)\n\s*Confidence:\s*(?P<sure>\S+)\s*", re.DOTALL)
+_SHARE = re.compile(r"0?\.\d+|0\.?|1(?:\.0*)?")
+
+
+def closed_book_prompts() -> PromptSet:
+    """Returns prompts without evidence that ask for an answer and a confidence: a line "Answer: …"
+    and a line "Confidence: …", from 0 to 1; ours, as the paper has none.
+
+    Answers are not split; `with_confidence` does that.
+    """
+    return read_prompts(Path(__file__).with_name("closed_book.yaml"))
+
+
+def with_confidence(answers: pd.DataFrame) -> pd.DataFrame:
+    """Splits the answers to `closed_book_prompts` into the answer and the column confidence, in [0,
+    1].
+
+    It is NaN if none is stated in the requested format; the whole reply is then the answer.
+    """
+    found = [_in_form(words) if isinstance(words, str) else None for words in answers["answer"]]
+    pairs = zip(answers["answer"], found, strict=True)
+    told = [words if each is None else each[0] for words, each in pairs]
+    sure = [float("nan") if each is None else each[1] for each in found]
+    words = pd.Series(told, answers.index, dtype=object)
+    return answers.assign(answer=words, confidence=sure)
+
+
+def _in_form(words: str) -> tuple[str, float] | None:
+    """Answer and confidence; None where they are not in the form."""
+    match = _FORM.fullmatch(words)
+    if match is None or not _SHARE.fullmatch(match["sure"]):
+        return None
+    return match["answer"].strip(), float(match["sure"])

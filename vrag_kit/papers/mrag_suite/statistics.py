@@ -11,7 +11,7 @@ import pandas as pd
 
 from vrag_kit.analysis.report_tables import NOTHING
 from vrag_kit.benchmarks.images import stored_size
-from vrag_kit.papers.mrag_suite.printed import DATASETS
+from vrag_kit.papers.mrag_suite.datasets import DATASETS
 from vrag_kit.papers.published import published
 from vrag_kit.types import Benchmark, LazyImage
 

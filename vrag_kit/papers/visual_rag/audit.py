@@ -17,9 +17,9 @@ from vrag_kit.analysis.agreement import STRICT, agreement
 from vrag_kit.papers.audit import AGREES, CELL, CONTRADICTS, audit_rows, cell_labels, run_checks
 from vrag_kit.papers.published import published
 from vrag_kit.papers.statements import SUPPORTED
+from vrag_kit.papers.visual_rag.abstention import READINGS, expand_confusion
 from vrag_kit.papers.visual_rag.ndcg_bound import ndcg_bounds
-from vrag_kit.papers.visual_rag.partial_labels import READINGS, expand_confusion
-from vrag_kit.papers.visual_rag.printed import PAPER_QUERIES
+from vrag_kit.papers.visual_rag.published import PAPER_QUERIES
 from vrag_kit.papers.visual_rag.statements import STATEMENTS, published_arms, statement_numbers
 
 Tables = Mapping[int | str, pd.DataFrame]

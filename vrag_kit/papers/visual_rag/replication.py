@@ -16,16 +16,16 @@ from vrag_kit.analysis.means import ARM
 from vrag_kit.analysis.report_tables import report_table, settings_table
 from vrag_kit.papers.audit import CELL
 from vrag_kit.papers.published import published
-from vrag_kit.papers.visual_rag.derived import published_gcue
+from vrag_kit.papers.visual_rag.abstention import RUN_TABLES, run_spreads
 from vrag_kit.papers.visual_rag.gcue import format_gcue
-from vrag_kit.papers.visual_rag.printed import (
+from vrag_kit.papers.visual_rag.published import (
     PAPER_NAMES,
     PAPER_QUERIES,
     is_paper_data,
+    published_gcue,
     release_of,
     retrieval_table_with_published,
 )
-from vrag_kit.papers.visual_rag.uncertainty import RUN_TABLES, run_spreads
 from vrag_kit.types import Benchmark
 
 PAPERS_JUDGE = "o4-mini"

@@ -29,7 +29,7 @@ from vrag_kit.papers.statements import (
     summarise_statements,
 )
 from vrag_kit.papers.visual_rag.gcue import share_of_benefit
-from vrag_kit.papers.visual_rag.printed import PAPER_NAMES
+from vrag_kit.papers.visual_rag.published import PAPER_NAMES
 
 PAPER = "visual_rag"
 Tables = Mapping[int | str, pd.DataFrame]

@@ -133,10 +133,13 @@ def detect_ambiguity(
     for entry in assessors:
         if entry == RULE:
             found[RULE] = {
-                name: paper.detect_with_rule(each, detect_by_rule) for name, each in suite.items()
+                name: paper.detection.detect_with_rule(each, detect_by_rule)
+                for name, each in suite.items()
             }
         else:
-            detector = paper.load_ambiguity_detector(entry, answers_dir, hardware=hardware)
+            detector = paper.detection.load_ambiguity_detector(
+                entry, answers_dir, hardware=hardware
+            )
             found[detector.name] = {name: detector.detect(each) for name, each in suite.items()}
     return found
 
@@ -158,7 +161,7 @@ def rewrite_questions(
     """
     model = None
     if rewriter != PUT_BACK:
-        model = paper.load_ambiguity_detector(rewriter, answers_dir, hardware=hardware)
+        model = paper.detection.load_ambiguity_detector(rewriter, answers_dir, hardware=hardware)
     rewritten, tables = {}, []
     for name, benchmark in suite.items():
         if model is None:
@@ -168,7 +171,7 @@ def rewrite_questions(
             table["question"] = [originals[name].queries[each].text for each in flagged]
         else:
             table = model.rewrite_queries(benchmark, statuses[name])
-        rewritten[name] = paper.with_rewritten_questions(benchmark, table)
+        rewritten[name] = paper.detection.with_rewritten_questions(benchmark, table)
         tables.append(table.assign(dataset=name))
     rewrites = pd.concat(tables, ignore_index=True)
     return rewritten, rewrites[["dataset", "query_id", "original", "question", "detail"]]

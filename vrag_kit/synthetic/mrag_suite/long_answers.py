@@ -28,7 +28,7 @@ from vrag_kit.config import Entry
 from vrag_kit.errors import VragError
 from vrag_kit.generation import ask_models, load_generator
 from vrag_kit.papers.cross_benchmark import JudgedBenchmark
-from vrag_kit.papers.mrag_suite.in_modes import EvidenceModes
+from vrag_kit.papers.mrag_suite.modes import EvidenceModes
 from vrag_kit.papers.mrag_suite.sub_questions import DecomposedBenchmark
 from vrag_kit.synthetic.mrag_suite.ground_truth import (
     GroundTruth,

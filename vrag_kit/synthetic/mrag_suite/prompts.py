@@ -23,15 +23,14 @@ from vrag_kit.judging import Judge, judge_answers, load_judge
 from vrag_kit.judging.judge import CustomJudge
 from vrag_kit.papers import mrag_suite as paper
 from vrag_kit.papers.mrag_suite.prompts import REASONING
-from vrag_kit.papers.visual_rag.judge import RUBRIC
-from vrag_kit.papers.visual_rag.prompts import PROMPTS
+from vrag_kit.papers.visual_rag.judge import PROMPTS, RUBRIC
 from vrag_kit.retrieval.hybrid import bm25_run
 from vrag_kit.synthetic.mrag_suite.opening import MRAG_BENCH, VISUAL_RAG
 from vrag_kit.types import Benchmark, JsonView, ordered
 
 FIELD_GUIDE = "field-guide"
 """Value of the parameter `prompt` for the shipped answerers."""
-WITH_WORDS = tuple(name for name in paper.DATASETS if name not in (VISUAL_RAG, MRAG_BENCH))
+WITH_WORDS = tuple(name for name in paper.datasets.DATASETS if name not in (VISUAL_RAG, MRAG_BENCH))
 """The data sets whose documents all have a text."""
 _ALONE = {"zero_shot": "no_image", "image": "several_images", "text": "text_passages"}
 """Setting → Visual-RAG's template; the others show images and passages."""
@@ -52,9 +51,9 @@ def load_prompts(
     from replies (`DecomposedBenchmark`). Raises `VragError` as `suite_prompts` does.
     """
     if prompt != FIELD_GUIDE:
-        return paper.suite_prompts(prompt, domain=domain, answer=answer, options=options)
+        return paper.prompts.suite_prompts(prompt, domain=domain, answer=answer, options=options)
     both = PROMPTS.template("several_images").source + _PASSAGES
-    settings = {setting: _ALONE.get(setting, "both") for setting in paper.SETTINGS}
+    settings = {setting: _ALONE.get(setting, "both") for setting in paper.prompts.SETTINGS}
     return PROMPTS.with_templates({"both": both}).with_settings(settings)
 
 
@@ -83,7 +82,7 @@ def load_prompt_sweep(
         found[name] = {
             prompt: _with_parts(prompt, domain)
             if layout == FIELD_GUIDE
-            else paper.suite_prompts(prompt, domain=domain, options=options)
+            else paper.prompts.suite_prompts(prompt, domain=domain, options=options)
             for prompt in prompts
         }
     return found
@@ -98,9 +97,13 @@ def _domain_and_options(benchmark: Benchmark) -> tuple[str, bool]:
 
 def _with_parts(prompt: str, domain: str) -> PromptSet:
     """The guide's words with a prompt's parts at the end: before them they change no reply."""
-    design = paper.prompt_design(prompt)
+    design = paper.prompts.prompt_design(prompt)
     known = load_prompts(FIELD_GUIDE, domain=domain)
-    parts = (design.opening(domain), paper.EXAMPLES[design.example], REASONING[design.reasoning])
+    parts = (
+        design.opening(domain),
+        paper.prompts.EXAMPLES[design.example],
+        REASONING[design.reasoning],
+    )
     behind = "\n".join(filter(None, parts)) + "\n"
     templates = {}
     for name, template in known.templates.items():
@@ -136,13 +139,15 @@ def ask_closed_book(
     "field-guide" the shipped answerers are asked in Visual-RAG's words: they cannot state it, and
     it is the probability of the whole reply (`PROBABILITY`).
     """
-    prompts = PROMPTS if prompt == FIELD_GUIDE else paper.closed_book_prompts()
+    prompts = PROMPTS if prompt == FIELD_GUIDE else paper.prompts.closed_book_prompts()
     contexts = {name: zero_shot(benchmark) for name, benchmark in suite.items()}
     what = (models, suite, contexts, answers_dir)
     prompt_sets = dict.fromkeys(suite, prompts)
-    answers = paper.ask_suite(*what, prompt_sets=prompt_sets, decoding=decoding, hardware=hardware)
+    answers = paper.modes.ask_suite(
+        *what, prompt_sets=prompt_sets, decoding=decoding, hardware=hardware
+    )
     if prompt != FIELD_GUIDE:
-        return {name: paper.with_confidence(table) for name, table in answers.items()}
+        return {name: paper.prompts.with_confidence(table) for name, table in answers.items()}
     return {
         name: table.assign(confidence=stored_field(table, answers_dir, PROBABILITY).astype(float))
         for name, table in answers.items()
@@ -162,10 +167,10 @@ def open_judges(
     """
     judges = {}
     for name, benchmark in datasets.items():
-        if metric := paper.dataset_metric(name, benchmark):
+        if metric := paper.datasets.dataset_metric(name, benchmark):
             judges[name] = load_judge(metric)
         else:
-            rubric = RUBRIC if name == VISUAL_RAG else paper.SHORT_ANSWERS
+            rubric = RUBRIC if name == VISUAL_RAG else paper.prompts.SHORT_ANSWERS
             judges[name] = load_judge(judge, answers_dir, rubric=rubric, hardware=hardware)
     return judges
 
@@ -203,7 +208,7 @@ class TextOnlyEvaluation:
         found = {}
         for name, benchmark in datasets.items():
             few = benchmark.subset(self.sample(benchmark))
-            judge = load_judge(paper.dataset_metric(name, few) or "rule")
+            judge = load_judge(paper.datasets.dataset_metric(name, few) or "rule")
             rows = {f"{name}, text only": few}
             if any(document.image for document in few.corpus.values()):
                 rows = {name: few, f"{name}, captions and snippets": captions_only(few)}

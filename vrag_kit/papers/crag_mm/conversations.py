@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 
 import pandas as pd
 
+from vrag_kit.analysis import cluster_means
 from vrag_kit.analysis.conversations import (
     StopRule,
     apply_early_stop,
@@ -15,8 +16,10 @@ from vrag_kit.analysis.conversations import (
 from vrag_kit.analysis.estimates import table_mean
 from vrag_kit.analysis.means import ARM
 from vrag_kit.errors import VragError
+from vrag_kit.generation import EarlyStop
+from vrag_kit.judging import Judge, judge_answers
 from vrag_kit.judging.scale import SHARES, Scale, scale_of
-from vrag_kit.types import Benchmark
+from vrag_kit.types import PLACEHOLDER, Benchmark, QueryId
 
 BEFORE = ("accuracy", "missing", "hallucination")
 """Shares of turns that are correct, missing and incorrect, before early stopping."""
@@ -156,3 +159,87 @@ def _scale(metric: str, rows: pd.DataFrame) -> Scale:
     if metric == "truthfulness":
         return scale_of(rows)
     return Scale(0.0, float(rows["turns"].max())) if metric == "successful_turns" else SHARES
+
+
+RIGHT = 1.0
+"""Score of a correct turn; a missing one scores 0, an incorrect one −1 (section 4)."""
+
+
+def early_stopping_rule(scores: Sequence[float]) -> int | None:
+    """Returns the first turn, from 1, that is not correct and follows one that is not; None if
+    there is none.
+
+    That turn keeps its score, and all later ones count as missing (early stop, section 4). A turn
+    without a score, NaN, does not count as incorrect.
+    """
+    for turn in range(1, len(scores)):
+        if scores[turn - 1] < RIGHT and scores[turn] < RIGHT:
+            return turn
+    return None
+
+
+def early_stopping(judge: Judge, benchmark: Benchmark, *, wanted: bool = True) -> EarlyStop | None:
+    """Returns an `EarlyStop` that judges each turn once answered and stops by
+    `early_stopping_rule`. Returns None, to ask all turns, unless it is `wanted`.
+
+    Turns that are not asked count as missing in either case: truthfulness is the same. A turn
+    without a parsed verdict never triggers the stop, nor does a placeholder verdict of a dry run.
+    """
+
+    def score(answers: pd.DataFrame) -> Sequence[float]:
+        judged = judge_answers(judge, benchmark, answers, partial=True)
+        stands_in = judged["marks"].str.contains(PLACEHOLDER, regex=False)
+        return judged["score"].mask(stands_in).tolist()
+
+    return EarlyStop(score=score, rule=early_stopping_rule) if wanted else None
+
+
+NEEDS_HISTORY = "needs history"
+SELF_CONTAINED = "self-contained"
+NOT_ANNOTATED = "not annotated"
+EARLY_STOPPING = {"": "without", "_early_stopped": "with"}
+"""Maps the suffix of a metric to whether its shares are with early stopping."""
+_SHARES = ("accuracy", "missing", "hallucination")
+
+
+def needs_history(benchmark: Benchmark) -> dict[QueryId, str]:
+    """Maps each query to "needs history", "self-contained", or "not annotated"."""
+    words = {True: NEEDS_HISTORY, False: SELF_CONTAINED, None: NOT_ANNOTATED}
+    return {
+        name: words[query.metadata.get("needs_history")]
+        for name, query in benchmark.queries.items()
+    }
+
+
+def turn_outcome_rates(
+    judged: pd.DataFrame,
+    benchmark: Benchmark,
+    labels: Mapping[QueryId, str],
+    *,
+    by: Sequence[str],
+) -> pd.DataFrame:
+    """Computes accuracy, missing and hallucination of the turns in each slice of `labels`, without
+    early stopping. Columns: slice, `by`, metric, value, ci_low, ci_high, n (turns), n_failed, as
+    shares; intervals over groups.
+
+    NaN if turns after a stop were not asked. Raises as `apply_early_stop` does.
+    """
+    tables = []
+    for metric in _SHARES:
+        values = conversation_values(judged, benchmark, early_stopping_rule, metric=metric, by=by)
+        sliced = values.assign(slice=values["query_id"].map(labels))
+        tables.append(cluster_means(sliced, ["slice", *by]).assign(metric=metric))
+    return pd.concat(tables, ignore_index=True)
+
+
+def before_and_after_early_stop(means: pd.DataFrame) -> pd.DataFrame:
+    """Selects the shares of turns from `truthfulness_means` and adds the column early_stopping:
+    "without", or "with", where all turns after the stop are missing. metric is accuracy, missing or
+    hallucination in both.
+    """
+    tables = []
+    for metric in _SHARES:
+        for ending, stopping in EARLY_STOPPING.items():
+            rows = means[means["metric"] == metric + ending]
+            tables.append(rows.assign(metric=metric, early_stopping=stopping))
+    return pd.concat(tables, ignore_index=True)

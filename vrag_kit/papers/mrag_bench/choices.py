@@ -1,0 +1,433 @@
+"""Judge of multiple-choice answers: 1 for the correct option, 0 for any other answer."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from importlib.resources import files
+from pathlib import Path
+from string import ascii_uppercase
+from typing import Any  # a notebook's parameter holds values of any type
+
+import pandas as pd
+
+from vrag_kit.analysis import column_means, to_percent
+from vrag_kit.config import GREEDY, Entry, hardware_of
+from vrag_kit.errors import VragError
+from vrag_kit.generation import AnswerStore, Task, ask_prompts, load_generator
+from vrag_kit.judging import SHARES
+from vrag_kit.judging.multiple_choice import RULES, ParsedChoice, correct_letters, read_choice
+from vrag_kit.judging.scale import no_reference_failure, query_answers
+from vrag_kit.types import Benchmark, Judgment, Message, Prompt, Query, Status
+
+_NO_CHOICE = frozenset({"ambiguous", "declined", "unparsed", "empty"})
+"""Marks of an answer that chooses no option, or several."""
+
+
+class MultipleChoiceJudge:
+    """Parses the chosen option and compares it with the correct one; implements `Judge`.
+
+    A verdict's text is the parsed choice ("B tagged", "ambiguous A, B (letter in text)"), and its
+    marks name the rule. Ambiguous, abstaining or unparsed answers score 0, and are marked
+    "ambiguous", "abstention" or "unparsed". Letters are never guessed at random. A query whose
+    answers are hidden gets no score. Raises `VragError` for a query without options.
+    """
+
+    name = "choice"
+    scale = SHARES
+
+    def judge(self, benchmark: Benchmark, answers: pd.DataFrame) -> list[tuple[Judgment, ...]]:
+        """Returns one verdict for each row of answers."""
+        return [(self.judge_one(*pair),) for pair in query_answers(benchmark, answers)]
+
+    def judge_one(self, query: Query, answer: str) -> Judgment:
+        """Judges one answer to a query."""
+        if not query.choices:
+            raise VragError(
+                f"query {query.query_id!r} has no options; expected a question with choices, as"
+                " load_mrag_bench gives them."
+            )
+        if not query.answers:
+            return no_reference_failure(query)
+        reading = read_choice(answer, query.choices)
+        right = reading.letter is not None and reading.letter in correct_letters(query)
+        return Judgment(score=float(right), marks=_marks(reading), raw=str(reading))
+
+
+def is_unparsed(judged: pd.DataFrame) -> pd.Series:
+    """Whether each answer judged by `MultipleChoiceJudge` chooses no option, or several: bool.
+    Empty, truncated or failed answers are excluded: they are counted by their status.
+    """
+    marked = judged["marks"].map(lambda marks: not _NO_CHOICE.isdisjoint(marks.split(", ")))
+    return marked.astype(bool) & (judged["status"] == "ok")
+
+
+def _marks(reading: ParsedChoice) -> frozenset[str]:
+    marks = {reading.rule}
+    if len(reading.letters) > 1:
+        marks.add("ambiguous")
+    if reading.rule == "declined":
+        marks.add("abstention")
+    if reading.options_are_letters:
+        marks.add("options are letters")
+    return frozenset(marks)
+
+
+LETTERS = "ABCD"
+_ENDS = ",.!?;:'"
+_MOST_WORDS = 5
+
+
+class ScorerOutcome(StrEnum):
+    """Outcome of an answer, or of the whole run."""
+
+    LETTER = "letter"
+    """A letter is extracted."""
+    WRONG = "wrong"
+    """The answer counts as incorrect, whatever its text."""
+    ASKS = "falls back to GPT-3.5"
+    """GPT-3.5 extracts the letter."""
+    CRASH = "crash"
+    """An AttributeError ends the run, and no score is written."""
+    HANG = "hang"
+    """The call to GPT-3.5 fails and is retried 10,000,000 times."""
+
+
+@dataclass(frozen=True, slots=True)
+class OfficialExtraction:
+    """Outcome of the official scorer for one answer."""
+
+    outcome: ScorerOutcome
+    letter: str = ""
+    """A to D; "" unless the outcome is a letter."""
+
+    def __str__(self) -> str:
+        return self.letter or str(self.outcome)
+
+
+def extract_officially(raw: str) -> OfficialExtraction:
+    """Applies the official scorer's rules to an answer, before any model call.
+
+    White space is stripped from both ends, then each of `, . ! ? ; : '` in turn. Candidates are
+    letters in round brackets; without any, capitals between two spaces, including the article "A";
+    of several, the last occurrence counts. Without any, an answer of more than five words crashes,
+    as the scorer compares options' texts but holds a number instead; a shorter one goes to GPT-3.5,
+    and an empty one is incorrect.
+    """
+    said = raw.strip()
+    for sign in _ENDS:
+        said = said.strip(sign)
+    said = f" {said} "
+    for shown in ("({})", " {} "):
+        places = {letter: said.rfind(shown.format(letter)) for letter in LETTERS}
+        letter = max(places, key=lambda each: places[each])
+        if places[letter] >= 0:
+            return OfficialExtraction(ScorerOutcome.LETTER, letter)
+    if len(said.split()) > _MOST_WORDS:
+        return OfficialExtraction(ScorerOutcome.CRASH)
+    return OfficialExtraction(ScorerOutcome.ASKS if raw else ScorerOutcome.WRONG)
+
+
+def after_model_call(found: OfficialExtraction, reply: str | None) -> OfficialExtraction:
+    """Returns the outcome after the call to GPT-3.5: a bare letter counts, any other reply is
+    incorrect; without a reply (None: no key, or openai 1.0 and above) the run hangs. All other
+    outcomes stay.
+    """
+    if found.outcome is not ScorerOutcome.ASKS:
+        return found
+    if reply is None:
+        return OfficialExtraction(ScorerOutcome.HANG)
+    letter = reply.strip()
+    wrong = OfficialExtraction(ScorerOutcome.WRONG)
+    return (
+        OfficialExtraction(ScorerOutcome.LETTER, letter)
+        if letter and letter in tuple(LETTERS)
+        else wrong
+    )
+
+
+def early_run_end(found: Sequence[OfficialExtraction]) -> tuple[ScorerOutcome, int] | None:
+    """Returns how a run over these answers ends early, and at which position, from 0; None if it
+    completes.
+    """
+    for place, each in enumerate(found):
+        if each.outcome in (ScorerOutcome.CRASH, ScorerOutcome.HANG):
+            return each.outcome, place
+    return None
+
+
+_FILES = {
+    "rule test cases": "choices_official.json",
+    "adversarial": "choices_adversarial.json",
+}
+AS_LABELLED = "correct"
+ANOTHER = "misread"
+NO_LETTER = "missing"
+
+
+def extraction_test_set() -> pd.DataFrame:
+    """Returns the labelled answers, one per row: source ("rule test cases", or "adversarial",
+    ours), raw, options (a tuple), outcome ("letter", "ambiguous", "declined", "unparsed" or
+    "empty"), letters (all it may be), rule (the deciding one of `RULES`), and `official`, the
+    published scorer's observed outcome for the first source ("" for the other).
+    """
+    rows = []
+    for source, name in _FILES.items():
+        data = json.loads(Path(__file__).with_name(name).read_text(encoding="utf-8"))
+        for row in data["rows"]:
+            told = {"source": source, "official": "", **row}
+            rows.append({**told, "options": tuple(data["options"][row["options"]])})
+    columns = ["source", "raw", "options", "outcome", "letters", "rule", "official"]
+    return pd.DataFrame(rows)[columns]
+
+
+def evaluate_extractors() -> pd.DataFrame:
+    """Runs both extractors on `extraction_test_set`. Added columns: labelled, ours and official as
+    text, and ours_is and official_is: `AS_LABELLED`, `ANOTHER`, `NO_LETTER`, or the official
+    scorer's "crash" or "falls back to GPT-3.5".
+
+    The official scorer has only four outcomes: where no letter is labelled, scoring the answer as
+    incorrect agrees with the label.
+    """
+    table = extraction_test_set().drop(columns="official")
+    cells = []
+    for row in table.to_dict("records"):
+        ours, theirs = read_choice(row["raw"], row["options"]), extract_officially(row["raw"])
+        labelled = ParsedChoice(row["rule"], row["letters"], ours.options_are_letters)
+        chosen = labelled.letter or ""
+        broken = theirs.outcome in (ScorerOutcome.CRASH, ScorerOutcome.ASKS)
+        cells.append(
+            {
+                "labelled": str(labelled),
+                "ours": str(ours),
+                "official": str(theirs),
+                "ours_is": _against(chosen, ours.letter or ""),
+                "official_is": str(theirs) if broken else _against(chosen, theirs.letter),
+            }
+        )
+    return table.join(pd.DataFrame(cells, index=table.index))
+
+
+def _against(chosen: str, letter: str) -> str:
+    """A letter that was read ("" for none) beside the one that was chosen."""
+    if chosen == letter:
+        return AS_LABELLED
+    return ANOTHER if letter else NO_LETTER
+
+
+READINGS = {
+    "score": "ours",
+    "official_low": "official, unparsed as incorrect",
+    "official_high": "official, unparsed as correct",
+    "official_extracted": "official, unparsed by language model",
+}
+"""Maps a score column of `with_official_score`, or of `with_extracted_options`, to the name of its
+extraction method.
+"""
+RIGHT, WRONG = "correct option", "incorrect option"
+_ARM = ["model", "setting"]
+
+
+def with_official_score(judged: pd.DataFrame, benchmark: Benchmark) -> pd.DataFrame:
+    """Adds both extractions to the answers that `MultipleChoiceJudge` judged. Columns: rule (ours),
+    ours_is (`RIGHT`, `WRONG`, or why there is no letter), official (a letter or a `ScorerOutcome`),
+    official_is (likewise), official_low and official_high: its score if answers that crash it or go
+    to GPT-3.5 count as incorrect, or correct.
+
+    Calls that failed have no extraction and no score. The official scorer parses truncated answers
+    as they are; here they score 0.
+    """
+    cells: list[dict[str, object]] = []
+    for row in judged.to_dict("records"):
+        query = benchmark.queries[row["query_id"]]
+        if not Status(row["status"]).is_answer:
+            cells.append({})
+            continue
+        ours, theirs = read_choice(row["answer"], query.choices), extract_officially(row["answer"])
+        right = correct_letters(query)
+        is_right = bool(theirs.letter) and theirs.letter in right
+        cells.append(
+            {
+                "rule": ours.rule,
+                "ours_is": _outcome(ours.letter or "", right, _why_not(ours.letters, ours.rule)),
+                "official": str(theirs),
+                "official_is": extraction_outcome(theirs, right),
+                "official_low": float(is_right),
+                "official_high": float(is_right or _is_open(theirs)),
+            }
+        )
+    columns = ["rule", "ours_is", "official", "official_is", "official_low", "official_high"]
+    return judged.join(pd.DataFrame(cells, index=judged.index, columns=columns))
+
+
+def accuracy_by_extractor(read: pd.DataFrame, *, weights: pd.Series | None) -> pd.DataFrame:
+    """Computes each model's accuracy under each of `READINGS` that has scores, in percent, pooled
+    over settings: model, extraction, metric, value, ci_low, ci_high, n, n_failed.
+
+    Without any score, as with no answers, only ours is given. `read` comes from
+    `with_official_score`, and possibly `with_extracted_options`; with `weights`
+    (`scenario_weights`) it needs their column.
+    """
+    scored = [column for column in READINGS if column in read and read[column].notna().any()]
+    means = column_means(read, scored or ["score"], by=["model"], weights=weights)
+    table = means.assign(extraction=means["metric"].map(READINGS), metric="accuracy")
+    return to_percent(table)
+
+
+def extraction_outcome(found: OfficialExtraction, right: str) -> str:
+    """Returns `RIGHT`, `WRONG`, or why there is no letter; `right` has the correct letters."""
+    return _outcome(found.letter, right, str(found))
+
+
+def rule_counts(read: pd.DataFrame) -> pd.DataFrame:
+    """Counts the answers that each of our rules decided, and the correct ones: rows rules in order
+    with their description, columns models, cells "12 (7 right)".
+    """
+    counts = read.groupby(["rule", "model"], sort=False)["score"].agg(["size", "sum"])
+    cells = [
+        f"{size:.0f} ({right:.0f} right)"
+        for size, right in counts.itertuples(index=False, name=None)
+    ]
+    wide = pd.Series(cells, counts.index, dtype=object).unstack("model")
+    wide = wide.reindex(list(RULES)).fillna("–")
+    wide.insert(0, "what it says", pd.Series(RULES))
+    return wide
+
+
+def official_run_ends(read: pd.DataFrame) -> pd.DataFrame:
+    """Simulates the official scorer's run over each model's answers in each setting, in the order
+    of the questions. Columns: model, setting, n, the number of answers with each `ScorerOutcome`,
+    with_key and without_key: how the run ends, with a key for GPT-3.5 (assuming every reply is a
+    letter) and without.
+    """
+    rows = []
+    for arm, part in read[read["official"].notna()].groupby(_ARM, sort=False):
+        found = [extract_officially(raw) for raw in part["answer"]]
+        counts = {str(outcome): 0 for outcome in ScorerOutcome if outcome is not ScorerOutcome.HANG}
+        for each in found:
+            counts[str(each.outcome)] += 1
+        without = [after_model_call(each, None) for each in found]
+        ends = {"with_key": _end(found), "without_key": _end(without)}
+        rows.append({**dict(zip(_ARM, arm, strict=True)), "n": len(part), **counts, **ends})
+    return pd.DataFrame(rows)
+
+
+def _end(found: list[OfficialExtraction]) -> str:
+    end = early_run_end(found)
+    return f"{end[0]} at answer {end[1] + 1}" if end else "a score is written"
+
+
+def _is_open(found: OfficialExtraction) -> bool:
+    return found.outcome in (ScorerOutcome.CRASH, ScorerOutcome.ASKS)
+
+
+def _outcome(letter: str, right: str, otherwise: str) -> str:
+    if not letter:
+        return otherwise
+    return RIGHT if letter in right else WRONG
+
+
+def _why_not(letters: str, rule: str) -> str:
+    """Why our reader finds no letter."""
+    return "ambiguous" if letters else rule
+
+
+TABLE_5 = json.loads(
+    (files("vrag_kit.papers.mrag_bench") / "extraction.json").read_text(encoding="utf-8")
+)
+"""The prompt as data, with its source; "examples" is empty, as the paper's in-context examples are
+unpublished.
+"""
+
+NOT_ASKED = "not asked: `extractor` names no model"
+"""Value of extracted for an answer without a model call."""
+
+
+def extraction_prompt(query: Query, response: str) -> Prompt:
+    """Builds the extraction prompt for an answer to a question with options."""
+    options = []
+    for letter, choice in zip(ascii_uppercase, query.choices, strict=False):
+        options.append(_filled(TABLE_5["choice"], {"letter": letter, "choice": choice}))
+    words = {
+        "examples": TABLE_5["examples"],
+        "question": query.text,
+        "choices": TABLE_5["between"].join(options),
+        "response": response,
+    }
+    return (Message(role="user", parts=(_filled(TABLE_5["prompt"], words),)),)
+
+
+def with_extracted_options(
+    benchmark: Benchmark,
+    read: pd.DataFrame,
+    extractor: Entry,
+    answers_dir: Path | str,
+    *,
+    hardware: Mapping[str, Any] | None = None,
+) -> pd.DataFrame:
+    """Adds the official scorer's outcome, with `extractor` in place of its GPT-3.5, to the answers
+    of `with_official_score`. Columns: extracted (as `official_is`), and official_extracted, its
+    score; answers that crash the scorer score 0.
+
+    The model is called once for each answer that the scorer would send to it; replies are stored in
+    `answers_dir`. As in the scorer, any reply but a bare letter is incorrect; a failed reply ends
+    as it would there, as a "hang", and has no score. Calls that failed have neither. With "" for
+    the extractor no model is called; `extracted` then says so, and there are no scores. Raises
+    `VragError` as `load_generator` does.
+    """
+    rows = read[read["official"].notna()]
+    asked = rows[rows["official"] == str(ScorerOutcome.ASKS)]
+    prompts = []
+    for query_id, raw in asked[["query_id", "answer"]].itertuples(index=False):
+        prompts.append(extraction_prompt(benchmark.queries[query_id], raw))
+    replies: dict[Hashable, str | None] = {}
+    if extractor and prompts:
+        told = _replies(extractor, prompts, Path(answers_dir), hardware or {})
+        replies = dict(zip(asked.index, told, strict=True))
+    extracted: dict[Hashable, str] = {}
+    scores: dict[Hashable, float] = {}
+    for place, query_id, raw in rows[["query_id", "answer"]].itertuples(name=None):
+        found = extract_officially(raw)
+        if found.outcome is ScorerOutcome.ASKS and not extractor:
+            extracted[place] = NOT_ASKED
+            continue
+        found = after_model_call(found, replies.get(place))
+        right = correct_letters(benchmark.queries[query_id])
+        extracted[place] = extraction_outcome(found, right)
+        if extractor and found.outcome is not ScorerOutcome.HANG:
+            scores[place] = float(extracted[place] == RIGHT)
+    columns = {
+        "extracted": pd.Series(extracted, read.index, dtype=object),
+        "official_extracted": pd.Series(scores, read.index, dtype=float),
+    }
+    return read.assign(**columns)
+
+
+def compare_extractors(read: pd.DataFrame) -> pd.DataFrame:
+    """Counts outcomes of the answers that the official scorer sends to a model: by the model (rows:
+    model, extracted) and by our parser (columns). No rows if there are no such answers.
+    """
+    asked = read[read["official"] == str(ScorerOutcome.ASKS)]
+    counts = asked.groupby(["model", "extracted"], sort=False)["ours_is"].value_counts()
+    return counts.unstack("ours_is", fill_value=0).rename_axis(columns="ours")
+
+
+def _replies(
+    model: Entry, prompts: list[Prompt], answers_dir: Path, hardware: Mapping[str, Any]
+) -> list[str | None]:
+    """What the model says; None where it failed."""
+    decoding = {**GREEDY, "max_new_tokens": TABLE_5["max_new_tokens"]}
+    generator = load_generator(model, decoding=decoding, hardware=hardware)
+    how = hardware_of(hardware)
+    task = Task(what="extracted letters", read=lambda raw: {})
+    with AnswerStore(answers_dir / "answers.sqlite") as store:
+        answers = ask_prompts(generator, prompts, store, hardware=how, task=task)
+    return [answer.raw for answer in answers]
+
+
+def _filled(template: str, words: Mapping[str, str]) -> str:
+    """The template with its fields filled in one pass: braces in an answer stay."""
+    return re.sub(r"\{(\w+)\}", lambda place: words[place[1]], template)
