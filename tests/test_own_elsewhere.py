@@ -8,12 +8,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-import yaml
 from mrag_rows import four_questions
 from own_project import Write
 from test_mrag_extraction import read_of
 from test_presence import questions
-from test_runner import notebook
 from test_suite_said_anew import guide as suite_guide
 
 from vrag_kit.benchmarks import ImageFile
@@ -32,7 +30,6 @@ from vrag_kit.papers.crag_mm.parameters import (
     open_search_pipeline,
 )
 from vrag_kit.papers.mrag_bench.choices import with_extracted_options
-from vrag_kit.runner.check import check_parameters
 from vrag_kit.synthetic.crag_mm import PROMPTS, SEARCH
 from vrag_kit.synthetic.mrag_suite import detect_ambiguity
 from vrag_kit.synthetic.mrag_suite.long_answers import open_claim_pipeline
@@ -150,27 +147,3 @@ def test_both_searches(mine: Write, tree: Path, tmp_path: Path) -> None:
     brightest = max(seen, key=seen.get)
     assert found.images.search([query], 1)["doc_id"].item() == brightest == "p3"
     assert found.web.search([query], 1)["doc_id"].item() == "b"
-
-
-def test_vrag_check_looks_at_each_of_them(mine: Write, tmp_path: Path) -> None:
-    mine(SAYS)
-    names = ("question_writer", "filter_model", "extractor", "checker", "detectors", "rewriters")
-    declared = [f"{name} = {[] if name.endswith('rs') else 'rule'!r}" for name in names]
-    hardware = "hardware = {'device': 'cpu', 'batch_size': 8}"
-    (tmp_path / "notebooks/guide").mkdir()
-    book = tmp_path / "notebooks/guide/01_one.ipynb"
-    notebook(book, "\n".join([*declared, hardware]), "print('nothing')")
-    file = tmp_path / "params/p.yaml"
-
-    def missing(kind: str) -> list[str]:
-        told: dict[str, object] = {"notebooks": ["guide/01_one"]}
-        for number, name in enumerate(names):
-            entry = {**says("so"), "model": f"mine:{kind.format(number)}"}
-            told[name] = [entry] if name.endswith("rs") else entry
-        file.write_text(yaml.safe_dump(told), encoding="utf-8")
-        return check_parameters(file)[1]
-
-    assert missing("Says") == []
-    wrong = missing("Says{}")
-    assert len(wrong) == len(names), wrong
-    assert all("; it has Says" in line for line in wrong)

@@ -280,7 +280,8 @@ def test_arms_with_failed_answers_are_hollow_and_reach_to_their_bounds() -> None
     assert all(line.get_markerfacecolor() != "white" for line in right.lines)
     x = arms[arms["metric"] == "accuracy"]["value"].item()
     assert list(left.collections[-1].get_segments()[0][:, 0]) == [x - 5, x + 2]
-    assert "Hollow" in figure.get_label()
+    (legend,) = figure.legends
+    assert any("failed" in text.get_text() for text in legend.get_texts())
 
 
 def test_the_rouge_figure_has_a_point_for_every_arm_and_the_correlation_of_its_models() -> None:

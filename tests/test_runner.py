@@ -316,14 +316,9 @@ def test_a_notebook_runs_again_when_its_figure_its_data_or_its_copy_is_not_as_it
     assert "cannot be read" in write_report([Path(P)]).sections[1].state
     Path("figures/guide/01_one.csv").unlink()
     assert unfinished() == {"01_one", "02_two"}
-    # a second run, from a folder below, of what that one cannot run with the others can
-    notebook(Path("notebooks/guide/10_judged.ipynb"), "judge = 'rule'", "print(judge)")
-    Path(P).write_text(f"{GIVEN}judge: ruel\n", encoding="utf-8")
-    monkeypatch.chdir("notebooks")
-    status, refused = said("run", P)
-    assert (status, "judge is 'ruel'; expected 'rule'" in refused) == (2, True)
+    monkeypatch.chdir("notebooks")  # a second run from a folder below
     status, again = said("run", P, "--only", "01", "--only", "02,guide/09")
-    assert (status, "ruel" in again) == (0, False)
+    assert status == 0
     assert again.count("] done in") == 2
     assert "[guide/09_last] unchanged since" in again
     assert (ran.place / "figures/guide/01_one.csv").exists()
@@ -425,7 +420,7 @@ def test_counts_of_jobs_and_names_that_are_not_there_are_refused_wherever_one_st
     for arguments, words in (
         ([str(project / P), "--only", "01,07"], "no notebook '07'"),
         ([P, "--jobs", "0"], "--jobs is 0"),
-        (["params/guide/q.yaml"], f"no such parameter file. Found here: {P}"),
+        (["params/guide/q.yaml"], f"no such file; found {P}"),
     ):
         status, refused = said("run", *arguments)
         assert (status, words in refused, Path.cwd()) == (2, True, project), refused
@@ -446,9 +441,9 @@ def test_the_check_calls_folders_what_the_parameters_call_them(here: Path) -> No
 @pytest.mark.parametrize(
     ("folder", "found"),
     [
-        ("rows.txt/deeper/figures", "found rows.txt, which is no folder"),
-        ("/proc/figures", "found /proc, which takes no file"),
-        ("read-only", "found read-only, which takes no file"),
+        ("rows.txt/deeper/figures", "rows.txt takes no file"),
+        ("/proc/figures", "/proc takes no file"),
+        ("read-only", "read-only takes no file"),
     ],
 )
 def test_a_folder_that_cannot_be_written_is_told_before_anything_runs(
@@ -461,17 +456,18 @@ def test_a_folder_that_cannot_be_written_is_told_before_anything_runs(
     (here / "rows.txt").write_text("in the way", encoding="utf-8")
     (here / "read-only").mkdir(mode=0o555)
     (here / P).write_text(f"figures_dir: {folder}\n", encoding="utf-8")
-    for command, status in {"check": 1, "forecast": 1, "run": 2}.items():
+    for command in ("check", "forecast", "run"):
         ended, told = said(command, P)
-        assert ended == status, told
-        assert f"figures_dir is '{folder}', which cannot be written: {found}" in told
+        assert ended == 2, told
+        assert f"figures_dir is '{folder}'" in told
+        assert found in told
     assert not (here / "runs").exists()
 
 
 def test_a_runs_folder_that_cannot_be_written_is_an_error(here: Path) -> None:
     (here / "runs").write_text("in the way", encoding="utf-8")
     status, told = said("run", P)
-    assert (status, "cannot be written" in told) == (2, True)
+    assert (status, "runs takes no file" in told) == (2, True)
 
 
 def test_check_lists_problems_of_annotations_and_exits_with_1(here: Path) -> None:

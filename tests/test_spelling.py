@@ -14,6 +14,7 @@ from vrag_kit.papers.crag_mm.search import REWRITES
 from vrag_kit.runner.params import declared_parameters
 from vrag_kit.runner.plan import read_plan
 from vrag_kit.synthetic.crag_mm.opening import WEBS
+from vrag_kit.synthetic.mrag_bench.opening import open_mrag_bench
 from vrag_kit.synthetic.registry import CRAG_MM_EDITIONS, DRAWN, DRAWN_MRAG, DRAWN_SUITE
 
 
@@ -57,8 +58,6 @@ def test_a_parameter_file_with_an_old_name_is_told_the_new_one(
         read_plan(file)
 
 
-def test_data_with_an_old_name_are_told_the_new_one(tmp_path: Path) -> None:
-    file = tmp_path / "p.yaml"
-    file.write_text("notebooks: [mrag_bench]\nmrag_rows: mrag-drawn\n", encoding="utf-8")
+def test_data_with_an_old_name_are_told_the_new_one() -> None:
     with pytest.raises(VragError, match="'field-guide-mrag-bench'"):
-        read_plan(file)
+        open_mrag_bench("mrag-drawn", "")
