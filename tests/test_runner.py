@@ -420,7 +420,7 @@ def test_counts_of_jobs_and_names_that_are_not_there_are_refused_wherever_one_st
     for arguments, words in (
         ([str(project / P), "--only", "01,07"], "no notebook '07'"),
         ([P, "--jobs", "0"], "--jobs is 0"),
-        (["params/guide/q.yaml"], f"no such file; found {P}"),
+        (["params/guide/q.yaml"], f"no such parameter file; found {P}"),
     ):
         status, refused = said("run", *arguments)
         assert (status, words in refused, Path.cwd()) == (2, True, project), refused

@@ -143,8 +143,6 @@ def compare(
     detectable difference, and each changed answer with its prompt's images.
     Writes compare.html, compare.csv, compare.tex, what_differs.csv and flips.csv.
     """
-    import pandas as pd
-
     from vrag_kit.runner.compare import compare_runs, comparison_folder
 
     b, chosen = b or a, (choose_a or (), choose_b or ())
@@ -152,8 +150,8 @@ def compare(
     found = compare_runs(a, b, folder, choose_a=chosen[0], choose_b=chosen[1], only=only)
     print(found.table.to_string(index=False))
     if len(found.differs):
-        with pd.option_context("display.max_colwidth", 60):
-            print(found.differs.replace(r"\s+", " ", regex=True).to_string(index=False))
+        shown = found.differs.replace(r"\s+", " ", regex=True)
+        print(shown.to_string(index=False, max_colwidth=60))
     print(*found.notes, f"the page is {folder / 'compare.html'}", sep="\n")
 
 

@@ -52,8 +52,8 @@ def read_parameters(path: Path) -> dict[str, Any]:
     try:
         values = yaml.load(path.read_text(encoding="utf-8"), _UniqueNames) or {}  # a SafeLoader
     except OSError as error:
-        near = ", ".join(sorted(str(file) for file in path.parent.glob("*.yaml")))
-        reason = "a folder" if path.is_dir() else f"no such file; found {near or 'no other'}"
+        near = ", ".join(sorted(str(file) for file in path.parent.glob("*.yaml"))) or "no other"
+        reason = "this is a folder" if path.is_dir() else f"no such parameter file; found {near}"
         raise VragError(f"{path}: {reason}; expected a YAML file of parameters.") from error
     except UnicodeDecodeError as error:
         raise VragError(

@@ -66,7 +66,9 @@ def read_plan(parameter_file: Path) -> Plan:
     `split_by_notebook` do.
     """
     values = read_parameters(parameter_file)
-    wanted, cluster = values.pop(SERVES, None), values.pop(CLUSTER, None)
+    wanted, cluster = values.pop(SERVES, None), values.pop(CLUSTER, "")
+    if cluster:
+        cluster = parse_cluster(cluster, f"{parameter_file}: {CLUSTER}")
     file, params = parameter_file.resolve(), (project_root() / "params").resolve()
     place = file.relative_to(params) if file.is_relative_to(params) else Path(file.name)
     if wanted is None and len(place.parts) > 1:
@@ -85,7 +87,7 @@ def read_plan(parameter_file: Path) -> Plan:
         file=parameter_file,
         given=given,
         folder=folder,
-        cluster=parse_cluster(cluster, f"{parameter_file}: {CLUSTER}") if cluster else "",
+        cluster=cluster,
     )
 
 
