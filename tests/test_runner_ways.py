@@ -61,7 +61,7 @@ def test_a_model_that_answered_nothing_and_lost_verdicts_are_told_and_a_header_i
         (here / P).write_text(f"models: [{good}, {bad}]\njudge: {strict}\n", encoding="utf-8")
         status, checked = said("check", P, "--only", "01")
         assert status == 1
-        for name in ("model 'good'", "model 'bad'", "judge 'strict'"):
+        for name in ("models: model 'good'", "models: model 'bad'", "judge: model 'strict'"):
             assert f"missing: {name}: the key for {server.url} is not in" in checked
         assert checked.count("`export GATEWAY=…`") == 3
         assert server.requests == []
