@@ -45,8 +45,8 @@ from vrag_kit.runner import check
 from vrag_kit.runner.dry_run import dry_run_notebooks
 from vrag_kit.runner.plan import read_plan
 from vrag_kit.synthetic import crag_mm, mrag_bench
+from vrag_kit.synthetic.editions import generate_edition
 from vrag_kit.synthetic.mrag_suite import open_suite
-from vrag_kit.synthetic.registry import generate_edition
 from vrag_kit.synthetic.world.traits import stream
 from vrag_kit.types import Benchmark, LazyImage, Prompt, ordered
 

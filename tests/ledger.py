@@ -30,10 +30,10 @@ ENTRIES = {  # entry -> the fields that its reader allows
     "model at an endpoint": "vrag_kit.generation.remote.providers:EndpointOptions",
     "retriever": "vrag_kit.retrieval.encoders.loading:OPTIONS",
     "judge, one of": "vrag_kit.judging.loading:JUDGES",
-    "an edition of the Field Guide": "vrag_kit.synthetic.registry:DRAWN",
-    "an edition of MRAG-Bench": "vrag_kit.synthetic.registry:DRAWN_MRAG",
-    "an edition of CRAG-MM": "vrag_kit.synthetic.registry:CRAG_MM_EDITIONS",
-    "an edition of MRAG-Suite": "vrag_kit.synthetic.registry:DRAWN_SUITE",
+    "an edition of the Field Guide": "vrag_kit.synthetic.editions:DRAWN",
+    "an edition of MRAG-Bench": "vrag_kit.synthetic.editions:DRAWN_MRAG",
+    "an edition of CRAG-MM": "vrag_kit.synthetic.editions:CRAG_MM_EDITIONS",
+    "an edition of MRAG-Suite": "vrag_kit.synthetic.editions:DRAWN_SUITE",
 }
 ERRORS = ("Error", "Exception")
 VARIABLE = re.compile(r"VRAG_[A-Z_]+")

@@ -25,7 +25,7 @@ from vrag_kit.papers.mrag_bench.settings import (
     no_rag,
     with_passages,
 )
-from vrag_kit.synthetic.mrag_bench.texts import TEXTS
+from vrag_kit.synthetic.mrag_bench.passages import TEXTS
 
 pytestmark = pytest.mark.slow
 

@@ -35,11 +35,14 @@ from vrag_kit.synthetic.mrag_bench import (
     generate_mrag_bench,
     open_class_labels,
     open_mrag_bench,
-    training_names,
 )
 from vrag_kit.synthetic.mrag_bench.edition import plan_edition
-from vrag_kit.synthetic.mrag_bench.scenarios import make_topic
-from vrag_kit.synthetic.mrag_bench.topics import SpeciesTopic
+from vrag_kit.synthetic.mrag_bench.topics import (
+    SpeciesTopic,
+    make_topic,
+    named_species,
+    outside_in_words,
+)
 from vrag_kit.synthetic.visual_rag.pages import EDITIONS as GUIDES
 from vrag_kit.synthetic.world.traits import COLORS
 from vrag_kit.types import Benchmark
@@ -339,7 +342,7 @@ def test_a_tray_lacks_one_chip_and_no_wrong_option_is_on_it() -> None:
 
 
 def test_names_are_asked_of_known_species_only_and_told_by_looks_that_tell_options_apart() -> None:
-    told = dict(training_names())
+    told = {each.scientific_name: outside_in_words(each) for each in named_species()}
     for about in plan_edition(EDITIONS["full"]):
         for question in about.questions:
             if question.asks == "name":

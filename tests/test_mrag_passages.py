@@ -7,9 +7,15 @@ import re
 import pytest
 
 from vrag_kit.synthetic.mrag_bench import SCENARIOS, write_passage
-from vrag_kit.synthetic.mrag_bench.scenarios import make_topic, nameable_species
-from vrag_kit.synthetic.mrag_bench.topics import OUTSIDE, SpeciesTopic, Topic
-from vrag_kit.synthetic.mrag_bench.trays import CODES, Tray
+from vrag_kit.synthetic.mrag_bench.topics import (
+    SpeciesTopic,
+    Topic,
+    TrayTopic,
+    make_topic,
+    nameable_species,
+)
+from vrag_kit.synthetic.mrag_bench.trays import CODES
+from vrag_kit.synthetic.world.organisms import KINDS
 
 SEVERAL = range(40)
 
@@ -51,7 +57,7 @@ def test_it_is_short_and_the_same_for_the_same_name_alone(scenario: str) -> None
 @pytest.mark.parametrize("scenario", SCENARIOS)
 def test_a_species_has_a_name_only_where_all_answerers_are_told_it(scenario: str) -> None:
     for about in topics(scenario):
-        if isinstance(about, (SpeciesTopic, Tray)):
+        if isinstance(about, (SpeciesTopic, TrayTopic)):
             species, text = about.species, write_passage(about, "named?")
             known = isinstance(about, SpeciesTopic) and about.asks == ("name",)
             assert (species.scientific_name in text) == known
@@ -78,13 +84,13 @@ def test_what_withers_is_told_as_it_was_before_too() -> None:
         assert isinstance(about, SpeciesTopic)
         fresh, withered = write_passage(about, "both").split(". ")[:2]
         assert about.species.outside.color in fresh
-        assert OUTSIDE[about.species.kind] in fresh
+        assert KINDS[about.species.kind].outside in fresh
         assert about.look.color in withered
 
 
 def test_a_tray_is_told_by_its_eight_chips_and_no_others() -> None:
     for about in topics("incomplete"):
-        assert isinstance(about, Tray)
+        assert isinstance(about, TrayTopic)
         chips = re.findall(r"\b([A-Z]) ([a-z]+)\b", write_passage(about, "chips"))
         named = [(code, color) for code, color in chips if color in CODES]
         assert named == [(CODES[color], color) for color in about.chips]

@@ -31,7 +31,7 @@ from vrag_kit.synthetic.crag_mm.edition import (
     allocate_by_share,
     plan_edition,
 )
-from vrag_kit.synthetic.mrag_bench.painting import view_showing
+from vrag_kit.synthetic.world.photographs import view_showing
 from vrag_kit.types import Benchmark, Query
 
 TINY = CragMMEdition(
@@ -341,12 +341,12 @@ def test_shares_are_dealt_exactly() -> None:
 def test_notebooks_open_it_by_name_and_real_rows_by_folder(
     drawn: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    monkeypatch.setattr("vrag_kit.synthetic.crag_mm.opening.project_path", lambda name: drawn)
+    monkeypatch.setattr("vrag_kit.synthetic.editions.project_path", lambda name: drawn)
     by_name = open_multi_turn("field-guide-crag-mm-small", "public_test")
     assert by_name.name == "field-guide-crag-mm-small-multi-turn-public-test"
     with pytest.raises(VragError, match="pictures and indexes of its own"):
         open_single_turn("field-guide-crag-mm-small", indexes="elsewhere")
-    monkeypatch.setattr("vrag_kit.synthetic.crag_mm.opening.project_path", Path)
+    monkeypatch.setattr("vrag_kit.synthetic.editions.project_path", Path)
     rows = open_single_turn(str(drawn / "single-turn"), "validation", indexes=str(drawn))
     assert rows.corpus
     assert not open_single_turn(str(drawn / "single-turn"), "validation").corpus

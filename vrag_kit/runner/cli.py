@@ -214,7 +214,7 @@ def draw(
     """Generate an edition of the Field Guide, the bundled synthetic benchmark, in the layout
     of Visual-RAG, MRAG-Bench, CRAG-MM or MRAG-Suite.
     """
-    from vrag_kit.synthetic.registry import generate_edition
+    from vrag_kit.synthetic.editions import generate_edition
 
     print(generate_edition(edition, folder))
 

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import io
 from collections.abc import Sequence
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from vrag_kit.types import Json, JsonView
@@ -52,3 +53,9 @@ def parquet_bytes(columns: JsonView, rows: Sequence[JsonView]) -> bytes:
 def image_cell(data: bytes) -> dict[str, bytes | None]:
     """Return an encoded picture as a cell of a column of pictures."""
     return {"bytes": data, "path": None}
+
+
+def shards(rows: Sequence[JsonView], count: int) -> list[Sequence[JsonView]]:
+    """Return the rows in `count` parts, as even as possible."""
+    edges = [len(rows) * number // count for number in range(count + 1)]
+    return [rows[first:last] for first, last in pairwise(edges)]

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import io
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from concurrent.futures import Executor, ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from functools import partial
@@ -40,8 +40,7 @@ from vrag_kit.synthetic.crag_mm.edition import (
 )
 from vrag_kit.synthetic.crag_mm.images import Box, egocentric_image, reference_image
 from vrag_kit.synthetic.crag_mm.web_pages import SITE
-from vrag_kit.synthetic.generate import generate_once
-from vrag_kit.synthetic.mrag_bench.painting import view_showing
+from vrag_kit.synthetic.editions import generate_once
 from vrag_kit.synthetic.parquet import (
     IMAGE,
     TEXT,
@@ -49,11 +48,13 @@ from vrag_kit.synthetic.parquet import (
     class_labels,
     image_cell,
     parquet_bytes,
+    shards,
 )
-from vrag_kit.synthetic.world.shapes import part_map
+from vrag_kit.synthetic.world.photographs import view_showing
+from vrag_kit.synthetic.world.shapes import silhouette
 from vrag_kit.synthetic.world.traits import stream, words
 from vrag_kit.synthetic.world.views import compose_view
-from vrag_kit.types import Json
+from vrag_kit.types import Json, JsonView
 
 _JPEG_QUALITY = 88
 
@@ -191,10 +192,9 @@ def write_sessions(
             annotations |= _annotations(session, image)
             if url := rows[-1]["image_url"]:
                 write_file(images_folder(folder / kind) / cached_image_name(url), image.data)
-        for number in range(_SHARDS):
-            first, last = (len(rows) * edge // _SHARDS for edge in (number, number + 1))
+        for number, part in enumerate(shards(rows, _SHARDS)):
             name = f"{split.name}-{number:05d}-of-{_SHARDS:05d}.parquet"
-            write_file(folder / kind / "data" / name, _parquet(rows[first:last], kind))
+            write_file(folder / kind / "data" / name, _parquet(part, kind))
     write_annotations(folder / kind / MARKS, annotations)
 
 
@@ -210,8 +210,7 @@ def draw_session_image(edition: CragMMEdition, session: Session) -> SessionImage
     side = edition.worn[0]
     image = reference_image(species, session.picture, side)
     alone = replace(view_showing(species, "", session.picture), leaf=False, blades=0)
-    organism = [replace(shape, part="organism") for shape in compose_view(species, alone)]
-    box = part_map(organism, side)[0].getbbox()
+    box = silhouette(compose_view(species, alone), side).getbbox()
     return SessionImage(encode_jpeg(image), (side, side), box or (0, 0, side, side))
 
 
@@ -243,7 +242,7 @@ def _row(session: Session, image: SessionImage, kind: str) -> Json:
     }
 
 
-def _parquet(rows: list[Json], kind: str) -> bytes:
+def _parquet(rows: Sequence[JsonView], kind: str) -> bytes:
     """The bytes of a Parquet file, which `datasets` reads with its labels."""
     labels = {column: class_labels(names) for column, names in LABELS[kind].items()}
     columns = {

@@ -83,8 +83,7 @@ class Entity:
 
 def describe_appearance(kind: str, look: Appearance) -> str:
     """ "red moth, banded with white" or "red moth, plain"."""
-    pattern = look.pattern if look.pattern == "plain" else f"{look.pattern} with {look.second}"
-    return f"{look.color} {kind}, {pattern}"
+    return f"{look.color} {kind}, {look.pattern_words}"
 
 
 def with_article(words: str) -> str:

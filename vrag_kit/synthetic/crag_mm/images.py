@@ -9,8 +9,9 @@ from dataclasses import replace
 import numpy as np
 from PIL import Image, ImageFilter
 
-from vrag_kit.synthetic.mrag_bench.painting import OUTSIDE_POSE, view_showing
-from vrag_kit.synthetic.world.shapes import Shape, paint, part_map, rgb
+from vrag_kit.synthetic.world.organisms import KINDS
+from vrag_kit.synthetic.world.photographs import view_showing
+from vrag_kit.synthetic.world.shapes import Shape, paint, rgb, silhouette
 from vrag_kit.synthetic.world.traits import Species, stream
 from vrag_kit.synthetic.world.views import View, compose_view, draw_photograph, sample_view
 
@@ -76,7 +77,7 @@ def _view(
         else:
             y = side * (0.5 - scale / 2 + beyond)
     blur = rng.uniform(0.011, 0.02) if quality == "blurred" else rng.uniform(0.001, 0.005)
-    view = sample_view(species, OUTSIDE_POSE[species.kind], 0.0, rng, name)
+    view = sample_view(species, KINDS[species.kind].outside_pose, 0.0, rng, name)
     placed = replace(view, scale=float(scale), angle=float(angle), x=float(x), y=float(y))
     light = float(np.clip(view.light, 0.75, 1.2))
     return replace(placed, blur=float(blur), light=light, leaf=False, blades=0)
@@ -85,10 +86,12 @@ def _view(
 def _box(species: Species, view: View, size: tuple[int, int]) -> Box:
     """Of what lies inside the frame."""
     width, height = size
-    shapes = [replace(shape, part="organism") for shape in compose_view(species, view)]
-    labels, _ = part_map(shapes, height)
     left = (height - width) // 2
-    found = labels.crop((left, 0, left + width, height)).getbbox()
+    found = (
+        silhouette(compose_view(species, view), height)
+        .crop((left, 0, left + width, height))
+        .getbbox()
+    )
     if found is None:
         raise RuntimeError(f"{species.scientific_name}: nothing of it in the frame ({view.name})")
     return found

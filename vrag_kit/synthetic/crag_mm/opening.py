@@ -13,8 +13,7 @@ from vrag_kit.errors import VragError, did_you_mean
 from vrag_kit.papers.crag_mm.parameters import index_folders
 from vrag_kit.synthetic.crag_mm.drawing import MULTI_TURN, SINGLE_TURN, generate_crag_mm
 from vrag_kit.synthetic.crag_mm.larger_web import larger_web
-from vrag_kit.synthetic.generate import CRAG_MM_EDITIONS
-from vrag_kit.synthetic.real_data import resolve_rows
+from vrag_kit.synthetic.editions import CRAG_MM_EDITIONS, edition_or_rows
 from vrag_kit.types import Benchmark
 from vrag_kit.workspace import path as project_path
 
@@ -49,17 +48,14 @@ def open_single_turn(
             f"web_index is {web_index!r}; expected {' or '.join(map(repr, WEBS))}."
             f"{did_you_mean(web_index, WEBS)}"
         )
-    if crag_mm_single in CRAG_MM_EDITIONS:
-        usual = _drawn(crag_mm_single, SINGLE_TURN, split, indexes or images, egocentric_size)
-        edition = CRAG_MM_EDITIONS[crag_mm_single]
-        return usual if web_index == WEBS[0] else larger_web(usual, edition, split)
-    if web_index != WEBS[0]:
+    is_larger = web_index != WEBS[0]
+    if is_larger and crag_mm_single not in CRAG_MM_EDITIONS:
         raise VragError(
             f"web_index is {web_index!r} beside {crag_mm_single!r}, but is of synthetic editions"
             " alone; leave it out: the web of rows is the one in the folder 'indexes'."
         )
-    rows = resolve_rows("crag_mm_single", crag_mm_single, CRAG_MM_EDITIONS)
-    return _real(rows, split, indexes, images, egocentric_size)
+    usual = _open(SINGLE_TURN, crag_mm_single, split, indexes, images, egocentric_size)
+    return larger_web(usual, CRAG_MM_EDITIONS[crag_mm_single], split) if is_larger else usual
 
 
 def open_multi_turn(
@@ -71,60 +67,42 @@ def open_multi_turn(
     egocentric_size: EgoSize = None,
 ) -> Benchmark:
     """The conversations, as `open_single_turn` opens single questions."""
-    if crag_mm_multi in CRAG_MM_EDITIONS:
-        return _drawn(crag_mm_multi, MULTI_TURN, split, indexes or images, egocentric_size)
-    rows = resolve_rows("crag_mm_multi", crag_mm_multi, CRAG_MM_EDITIONS)
-    return _real(rows, split, indexes, images, egocentric_size)
+    return _open(MULTI_TURN, crag_mm_multi, split, indexes, images, egocentric_size)
 
 
-def _drawn(name: str, kind: str, split: str, default: str, egocentric_size: EgoSize) -> Benchmark:
-    if default:
-        raise VragError(
-            f"{default!r} is named beside {name!r}, which is drawn with pictures and indexes of its"
-            ' own; expected "".'
-        )
-    folder = generate_crag_mm(CRAG_MM_EDITIONS[name], project_path(f"data/{name}"))
-    image_index, web_index = index_folders(folder, split)
-    benchmark = load_crag_mm(
-        folder / kind,
-        split,
-        image_index=image_index,
-        web_index=web_index,
-        egocentric_size=_size(egocentric_size),
-    )
-    return replace(benchmark, name=f"{name}-{kind}-{split.replace('_', '-')}")
-
-
-def _real(
-    rows: Path | str, split: str, indexes: str, images: str, egocentric_size: EgoSize
+def _open(
+    kind: str, name: str, split: str, indexes: str, images: str, egocentric_size: EgoSize
 ) -> Benchmark:
-    image_index, web_index = _indexes(indexes, split)
-    return load_crag_mm(
+    if egocentric_size and (len(egocentric_size) != 2 or min(egocentric_size) < 1):
+        raise VragError(
+            f"egocentric_size is {list(egocentric_size)}; expected [width, height] in pixels, or"
+            " [] for images as they are."
+        )
+    parameter = "crag_mm_single" if kind == SINGLE_TURN else "crag_mm_multi"
+    rows, is_edition = edition_or_rows(
+        parameter, name, CRAG_MM_EDITIONS, generate_crag_mm, indexes or images
+    )
+    image_index = web_index = None
+    if is_edition:
+        image_index, web_index = index_folders(Path(rows), split)
+        rows = Path(rows) / kind
+    elif indexes:
+        image_index, web_index = _indexes(indexes, split)
+    benchmark = load_crag_mm(
         rows,
         split,
         image_index=image_index,
         web_index=web_index,
         images=project_path(images) if images else None,
-        egocentric_size=_size(egocentric_size),
+        egocentric_size=(egocentric_size[0], egocentric_size[1]) if egocentric_size else None,
     )
-
-
-def _size(egocentric_size: EgoSize) -> tuple[int, int] | None:
-    """Width and height as loading takes them."""
-    if not egocentric_size:
-        return None
-    if len(egocentric_size) != 2 or min(egocentric_size) < 1:
-        raise VragError(
-            f"egocentric_size is {list(egocentric_size)}; expected [width, height] in pixels, or"
-            " [] for images as they are."
-        )
-    return egocentric_size[0], egocentric_size[1]
+    if not is_edition:
+        return benchmark
+    return replace(benchmark, name=f"{name}-{kind}-{split.replace('_', '-')}")
 
 
 def _indexes(indexes: str, split: str) -> tuple[Path | None, Path | None]:
     """The indexes of the split that a folder holds."""
-    if not indexes:
-        return None, None
     wanted = index_folders(project_path(indexes), split)
     image_index, web_index = (path if path.is_dir() else None for path in wanted)
     if image_index is None and web_index is None:

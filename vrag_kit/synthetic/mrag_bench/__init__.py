@@ -10,5 +10,4 @@ from vrag_kit.synthetic.mrag_bench.opening import (
     open_mrag_passages,
 )
 from vrag_kit.synthetic.mrag_bench.passages import write_passage
-from vrag_kit.synthetic.mrag_bench.scenarios import SCENARIOS
-from vrag_kit.synthetic.mrag_bench.topics import training_names
+from vrag_kit.synthetic.mrag_bench.topics import SCENARIOS

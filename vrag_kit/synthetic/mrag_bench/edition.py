@@ -5,21 +5,23 @@ their pictures, and the pictures' names in the manner of the real corpus.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import chain
 
-from vrag_kit.synthetic.mrag_bench.regions import REGIONS, RegionTopic
-from vrag_kit.synthetic.mrag_bench.scenarios import (
-    NAMED_SHARE,
+from vrag_kit.synthetic.mrag_bench.regions import REGIONS
+from vrag_kit.synthetic.mrag_bench.topics import (
     SCENARIOS,
+    RegionTopic,
+    Topic,
     make_topic,
     nameable_species,
 )
-from vrag_kit.synthetic.mrag_bench.topics import Topic
 from vrag_kit.synthetic.world.organisms import KINDS
 from vrag_kit.synthetic.world.traits import stream
 
 N_EXAMPLES = 5  # ground-truth pictures of a question; in Incomplete 1
 QUESTIONS_A_TOPIC = 5 / 3  # of three topics, two have two questions and one has one
-N_SHARDS = 11  # the fewest that show how their names sort
+NAMED_SHARE = 0.25
+"""Share of the questions that ask for a known species' name, where a scenario has such."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,10 +79,7 @@ class PlannedTopic:
 
 def plan_edition(edition: MragBenchEdition) -> list[PlannedTopic]:
     """All topics of an edition with their questions; draws nothing."""
-    planned: list[PlannedTopic] = []
-    for scenario in SCENARIOS:
-        planned += _plan_scenario(edition, scenario)
-    return planned
+    return list(chain.from_iterable(_plan_scenario(edition, name) for name in SCENARIOS))
 
 
 def plan_distractors(edition: MragBenchEdition, planned: PlannedTopic) -> list[Topic]:
@@ -98,14 +97,14 @@ def _plan_scenario(edition: MragBenchEdition, scenario: str) -> list[PlannedTopi
         index = len(planned)
         named = known.pop() if known else None
         key = f"{edition.seed}/{scenario}/{index}"
-        about = (
-            _place(key, index) if scenario == "others" else make_topic(scenario, key, known=named)
-        )
+        about = make_topic(scenario, key, known=named)
+        if isinstance(about, RegionTopic):
+            about = _region(key, index)
         pool = edition.pool[SCENARIOS[scenario].aspect] if scenario != "incomplete" else 1
         count = min(left, 1 if index % 3 == 2 or scenario == "incomplete" else 2)
         done = edition.questions - left
-        questions = [_question(about, done + i, i, pool) for i in range(count)]
-        planned.append(PlannedTopic(scenario, index, about, pool, tuple(questions)))
+        questions = tuple(_question(about, done + i, i, pool) for i in range(count))
+        planned.append(PlannedTopic(scenario, index, about, pool, questions))
         left -= count
     return planned
 
@@ -118,12 +117,11 @@ def _known(edition: MragBenchEdition, scenario: str) -> list[tuple[str, int]]:
     return [every[i] for i in order[:wanted]]
 
 
-def _place(key: str, index: int) -> Topic:
+def _region(key: str, index: int) -> Topic:
     """Regions in turn, each with every kind."""
-    regions, kinds = list(REGIONS), list(KINDS)
-    name = regions[index % len(regions)]
+    regions, kinds = list(REGIONS.values()), list(KINDS)
     kind = kinds[(index + index // len(regions)) % len(kinds)]
-    return RegionTopic(key, REGIONS[name], kind)
+    return RegionTopic(key, regions[index % len(regions)], kind)
 
 
 def _question(about: Topic, number: int, turn: int, pool: int) -> PlannedQuestion:
@@ -133,13 +131,8 @@ def _question(about: Topic, number: int, turn: int, pool: int) -> PlannedQuestio
     options = [str(each) for each in rng.choice(question.others, size=3, replace=False)]
     place = int(rng.integers(4))
     options.insert(place, question.answer)
-    shown = rng.permutation(pool)[:N_EXAMPLES]
+    examples = tuple(int(i) for i in rng.permutation(pool)[:N_EXAMPLES])
+    name = f"{about.key}/query/{turn}"
     return PlannedQuestion(
-        number=number,
-        asks=question.asks,
-        text=question.text,
-        options=tuple(options),
-        letter="ABCD"[place],
-        examples=tuple(int(i) for i in shown),
-        name=f"{about.key}/query/{turn}",
+        number, question.asks, question.text, tuple(options), "ABCD"[place], examples, name
     )

@@ -1,6 +1,4 @@
-"""MRAG-Bench as a notebook's parameters name it: a drawn edition, or the real rows and
-corpus.
-"""
+"""MRAG-Bench as a notebook's parameters name it: a synthetic edition, or the real data."""
 
 from __future__ import annotations
 
@@ -9,10 +7,9 @@ from pathlib import Path
 from vrag_kit.benchmarks.datasets.mrag_bench import load_mrag_bench
 from vrag_kit.benchmarks.datasets.mrag_bench_corpora import load_mrag_texts, read_class_labels
 from vrag_kit.errors import VragError
-from vrag_kit.synthetic.generate import DRAWN_MRAG
+from vrag_kit.synthetic.editions import DRAWN_MRAG, edition_or_rows
 from vrag_kit.synthetic.mrag_bench.drawing import LABELS_FILE, generate_mrag_bench
-from vrag_kit.synthetic.mrag_bench.texts import TEXTS
-from vrag_kit.synthetic.real_data import resolve_rows
+from vrag_kit.synthetic.mrag_bench.passages import TEXTS
 from vrag_kit.types import Benchmark
 from vrag_kit.workspace import path as project_path
 
@@ -30,15 +27,11 @@ def open_mrag_bench(
     Raises `VragError` as drawing and loading do, for a name that is neither, and for a
     corpus beside a drawn edition.
     """
-    if mrag_rows in DRAWN_MRAG:
-        if mrag_corpus:
-            raise VragError(
-                f"mrag_corpus is {mrag_corpus!r}, but {mrag_rows!r} is drawn with a corpus of its"
-                ' own; expected "".'
-            )
-        folder = generate_mrag_bench(DRAWN_MRAG[mrag_rows], project_path(f"data/{mrag_rows}"))
-        return load_mrag_bench(folder, folder, cache_dir=cache_dir, name=mrag_rows)
-    rows = resolve_rows("mrag_rows", mrag_rows, DRAWN_MRAG)
+    rows, is_edition = edition_or_rows(
+        "mrag_rows", mrag_rows, DRAWN_MRAG, generate_mrag_bench, mrag_corpus
+    )
+    if is_edition:
+        return load_mrag_bench(rows, rows, cache_dir=cache_dir, name=mrag_rows)
     corpus = project_path(mrag_corpus) if mrag_corpus else None
     return load_mrag_bench(rows, corpus, cache_dir=cache_dir)
 
@@ -55,15 +48,15 @@ def open_mrag_passages(benchmark: Benchmark, mrag_texts: str) -> Benchmark:
             'mrag_texts is "", but MRAG-Bench comes without texts. Write passages.csv'
             " (passage,text) and ground_truth.csv (question,passage) into a folder, and name it."
         )
-    if mrag_texts in DRAWN_MRAG:
-        if benchmark.name != mrag_texts:
-            raise VragError(
-                f"mrag_texts is {mrag_texts!r}, but the questions are {benchmark.name!r}, of which"
-                " these passages tell nothing. Name a folder with passages about them."
-            )
-        folder = generate_mrag_bench(DRAWN_MRAG[mrag_texts], project_path(f"data/{mrag_texts}"))
-        return load_mrag_texts(benchmark, folder / TEXTS)
-    return load_mrag_texts(benchmark, project_path(mrag_texts))
+    if mrag_texts not in DRAWN_MRAG:
+        return load_mrag_texts(benchmark, project_path(mrag_texts))
+    if benchmark.name != mrag_texts:
+        raise VragError(
+            f"mrag_texts is {mrag_texts!r}, but the questions are {benchmark.name!r}, of which"
+            " these passages tell nothing. Name a folder with passages about them."
+        )
+    folder = generate_mrag_bench(DRAWN_MRAG[mrag_texts], project_path(f"data/{mrag_texts}"))
+    return load_mrag_texts(benchmark, folder / TEXTS)
 
 
 def open_class_labels(mrag_rows: str, mrag_labels: str = "") -> dict[str, str]:

@@ -2,21 +2,33 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
 import numpy as np
 
-from vrag_kit.synthetic.mrag_bench.regions import RegionTopic
+from vrag_kit.benchmarks.datasets.mrag_bench_corpora import (
+    GROUND_TRUTH,
+    GROUND_TRUTH_COLUMNS,
+    PASSAGE_COLUMNS,
+    PASSAGES,
+)
+from vrag_kit.synthetic.mrag_bench.edition import MragBenchEdition, PlannedTopic, plan_distractors
 from vrag_kit.synthetic.mrag_bench.topics import (
-    OUTSIDE,
-    Painter,
+    RegionTopic,
     SpeciesTopic,
     Topic,
-    training_names,
+    TrayTopic,
+    outside_in_words,
 )
-from vrag_kit.synthetic.mrag_bench.transformative import damaged, withered, young
-from vrag_kit.synthetic.mrag_bench.trays import CODES, N_CHIPS, Tray
-from vrag_kit.synthetic.visual_rag.articles import HOMES
+from vrag_kit.synthetic.mrag_bench.trays import CODES, N_CHIPS
+from vrag_kit.synthetic.visual_rag.articles import HOMES, SEASONS
 from vrag_kit.synthetic.world.organisms import KINDS
 from vrag_kit.synthetic.world.traits import Appearance, stream
+from vrag_kit.tables import write_csv_rows
+
+TEXTS = "texts"
 
 _OUTWARD = (
     "This is a {noun} whose {part} {are} {look}{when}.",
@@ -35,12 +47,6 @@ _PATTERNED = (
     "mainly {color}, {pattern} with {second}",
     "{pattern}, {color} with {second}",
 )
-_STATES: dict[Painter, tuple[str, ...]] = {
-    young: ("when it is grown", "once it is grown"),
-    damaged: ("before it is damaged", "as long as it is not damaged"),
-    withered: ("when it has withered", "once it has withered"),
-}
-"""What paints a young, damaged or withered one → when the asked look is seen."""
 _HOMES = (
     "It lives in {home} and is mostly seen in {season}.",
     "Most observers meet it in {home} in {season}.",
@@ -51,7 +57,6 @@ _KIN = (
     "It is {often}, as are some others of the family {family}.",
     "It belongs to the family {family}, of which it is a {often} species.",
 )
-_SEASONS = ("spring", "early summer", "late summer", "autumn")
 _OFTEN = ("common", "rare", "widespread")
 _REGIONS = (
     "{name} is a region of {words}. Travelers remember this land, and many a {noun} is seen"
@@ -77,29 +82,26 @@ def write_passage(topic: Topic, name: str) -> str:
 
     A species: its outside and the asked part as the examples show it, without its name;
     a known species: its name and outside; a tray: its eight chips; a region: its name
-    and land. Raises `TypeError` for another sort of topic.
+    and land.
     """
     rng = stream(name, "passage")
     if isinstance(topic, RegionTopic):
         region = topic.region
         words = {"name": region.name, "words": region.words, "noun": topic.kind}
         return _pick(rng, _REGIONS).format(**words)
-    if isinstance(topic, Tray):
+    if isinstance(topic, TrayTopic):
         return _of_tray(topic, rng)
-    if not isinstance(topic, SpeciesTopic):
-        raise TypeError(f"no passage is written about a {type(topic).__name__}")
     if topic.asks == ("name",):
-        name = topic.species.scientific_name
-        told, kind = dict(training_names())[name], topic.species.kind
-        return f"{name} is {told}. {_home(kind, rng)} {_kin(kind, rng)}"
+        species, kind = topic.species, topic.species.kind
+        known = f"{species.scientific_name} is {outside_in_words(species)}."
+        return f"{known} {_home(kind, rng)} {_kin(kind, rng)}"
     return _of_species(topic, rng)
 
 
 def _of_species(topic: SpeciesTopic, rng: np.random.Generator) -> str:
     """Its outside, the asked part if that is another or looks otherwise, and its life."""
-    species, outside = topic.species, OUTSIDE[topic.species.kind]
-    states = _STATES.get(topic.hide) or _STATES.get(topic.show) or ("",)
-    when = f" {_pick(rng, states)}".rstrip()
+    species, outside = topic.species, KINDS[topic.species.kind].outside
+    when = f" {_pick(rng, topic.scenario.states)}".rstrip()
     asked = _part(topic.part, topic.look, rng) | {"noun": species.kind, "when": when}
     if topic.part == outside and topic.look == species.outside:
         told = _pick(rng, _OUTWARD).format(**asked)
@@ -109,11 +111,11 @@ def _of_species(topic: SpeciesTopic, rng: np.random.Generator) -> str:
     return f"{outward} {closer} {_home(species.kind, rng)}"
 
 
-def _of_tray(tray: Tray, rng: np.random.Generator) -> str:
+def _of_tray(tray: TrayTopic, rng: np.random.Generator) -> str:
     chips = [f"{CODES[color]} {color}" for color in tray.chips]
     upper, lower = chips[: N_CHIPS // 2], chips[N_CHIPS // 2 :]
     kind = tray.species.kind
-    words = _part(OUTSIDE[kind], tray.species.outside, rng) | {"noun": kind}
+    words = _part(KINDS[kind].outside, tray.species.outside, rng) | {"noun": kind}
     rows = {"upper": ", ".join(upper), "lower": ", ".join(lower)}
     return _pick(rng, _TRAYS).format(**words, **rows)
 
@@ -126,7 +128,7 @@ def _part(part: str, look: Appearance, rng: np.random.Generator) -> dict[str, st
 
 
 def _home(kind: str, rng: np.random.Generator) -> str:
-    home, season = _pick(rng, HOMES[KINDS[kind].scene]), _pick(rng, _SEASONS)
+    home, season = _pick(rng, HOMES[KINDS[kind].scene]), _pick(rng, SEASONS)
     return _pick(rng, _HOMES).format(home=home, season=season)
 
 
@@ -136,3 +138,43 @@ def _kin(kind: str, rng: np.random.Generator) -> str:
 
 def _pick(rng: np.random.Generator, options: tuple[str, ...]) -> str:
     return str(rng.choice(options))
+
+
+def write_passages(
+    edition: MragBenchEdition,
+    planned: Sequence[PlannedTopic],
+    row_ids: Mapping[str, str],
+    folder: Path,
+) -> None:
+    """Write the passages of a planned edition in the layout of `mrag_bench_corpora`, one of each
+    topic and of every other topic in the corpus, and which answer which rows; `row_ids` maps the
+    name of a planned question to the id of its row.
+
+    A question's own passage stands first, then others about the same region or species.
+    """
+    passages: list[tuple[str, str]] = []
+    about: dict[str, list[str]] = defaultdict(list)  # subject → names of passages
+    own: dict[str, str] = {}  # a topic's key → name of its passage
+    for each in planned:
+        for topic in (each.topic, *plan_distractors(edition, each)):
+            own[topic.key] = f"text-{len(passages):04d}"
+            about[_subject(topic)].append(own[topic.key])
+            passages.append((own[topic.key], write_passage(topic, f"{topic.key}/text")))
+    answers: list[tuple[str, str]] = []
+    for each in planned:
+        first = own[each.topic.key]
+        names = dict.fromkeys([first, *about[_subject(each.topic)]])
+        for question in each.questions:
+            answers += [(row_ids[question.name], name) for name in names]
+    answers.sort(key=lambda answer: int(answer[0]))
+    write_csv_rows(folder / PASSAGES, PASSAGE_COLUMNS, passages)
+    write_csv_rows(folder / GROUND_TRUTH, GROUND_TRUTH_COLUMNS, answers)
+
+
+def _subject(topic: Topic) -> str:
+    """What else tells the answer: the region, a known species, or nothing else."""
+    if isinstance(topic, RegionTopic):
+        return topic.region.name
+    if isinstance(topic, SpeciesTopic) and topic.asks == ("name",):
+        return topic.species.scientific_name
+    return topic.key

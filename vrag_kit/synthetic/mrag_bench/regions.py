@@ -10,8 +10,6 @@ from dataclasses import dataclass, replace
 import numpy as np
 from PIL import Image, ImageFilter
 
-from vrag_kit.synthetic.mrag_bench.painting import OUTSIDE_POSE
-from vrag_kit.synthetic.mrag_bench.topics import TopicQuestion
 from vrag_kit.synthetic.world.organisms import KINDS
 from vrag_kit.synthetic.world.photographs import numbered_species
 from vrag_kit.synthetic.world.shapes import (
@@ -21,6 +19,7 @@ from vrag_kit.synthetic.world.shapes import (
     ellipse,
     lighter,
     paint,
+    polygon,
     rgb,
     smooth,
 )
@@ -38,16 +37,15 @@ class Region:
     sky: Color
     ground: Color
     land: Land  # shapes above and on the horizon, which is at y = 0
-    words: str  # its look, as lessons tell it
+    words: str  # its look
 
 
 def _mesas(rng: np.random.Generator) -> list[Shape]:
     shapes = []
     for x in rng.uniform(-0.5, 0.5, size=3):
         wide, high = rng.uniform(0.1, 0.18), rng.uniform(0.14, 0.26)
-        rock = np.array(
-            [(x - wide, 0.02), (x - 0.7 * wide, -high), (x + 0.7 * wide, -high), (x + wide, 0.02)]
-        )
+        top = [(x - 0.7 * wide, -high), (x + 0.7 * wide, -high)]
+        rock = np.array([(x - wide, 0.02), *top, (x + wide, 0.02)])
         shapes += [Shape(rock, (168, 78, 48)), Shape(rock * (1, 0.5) + (0, -0.02), (138, 60, 40))]
     return shapes
 
@@ -58,22 +56,18 @@ def _conifers(rng: np.random.Generator) -> list[Shape]:
         high = rng.uniform(0.2, 0.4)
         for step in range(3):
             top, wide = -high + 0.3 * high * step, 0.04 + 0.02 * step
-            tree = np.array(
-                [(x, top), (x + wide, top + 0.45 * high), (x - wide, top + 0.45 * high)]
-            )
+            foot = top + 0.45 * high
+            tree = np.array([(x, top), (x + wide, foot), (x - wide, foot)])
             shapes.append(Shape(tree, rgb(np.array((34, 72, 52)) * rng.uniform(0.8, 1.1))))
     return shapes
 
 
 def _palms(rng: np.random.Generator) -> list[Shape]:
-    shapes = [Shape(np.array([(-0.6, 0.0), (0.6, 0.0), (0.6, 0.08), (-0.6, 0.08)]), (60, 150, 190))]
+    shapes = [Shape(polygon("-0.6 0, 0.6 0, 0.6 0.08, -0.6 0.08"), (60, 150, 190))]
     for x in rng.uniform(-0.45, 0.45, size=4):
         high = rng.uniform(0.22, 0.38)
-        shapes.append(
-            Shape(
-                np.array([(x - 0.012, 0.12), (x + 0.012, 0.12), (x + 0.03, -high)]), (116, 88, 58)
-            )
-        )
+        trunk = np.array([(x - 0.012, 0.12), (x + 0.012, 0.12), (x + 0.03, -high)])
+        shapes.append(Shape(trunk, (116, 88, 58)))
         for turn in np.linspace(0.2, np.pi - 0.2, 6):
             tip = np.array([x + 0.03 + 0.15 * np.cos(turn), -high + 0.07 - 0.1 * np.sin(turn)])
             lifted = (tip[0], tip[1] - 0.03)
@@ -87,35 +81,26 @@ def _peaks(rng: np.random.Generator) -> list[Shape]:
     for x in rng.uniform(-0.5, 0.5, size=4):
         wide, high = rng.uniform(0.2, 0.3), rng.uniform(0.25, 0.42)
         hill = np.array([(x - wide, 0.02), (x, -high), (x + wide, 0.02)])
-        cap = np.array(
-            [
-                (x - 0.45 * wide, -0.55 * high),
-                (x, -high),
-                (x + 0.45 * wide, -0.55 * high),
-                (x + 0.15 * wide, -0.62 * high),
-                (x - 0.1 * wide, -0.5 * high),
-            ]
-        )
+        cap = polygon("-0.45 -0.55, 0 -1, 0.45 -0.55, 0.15 -0.62, -0.1 -0.5") * (wide, high)
+        cap[:, 0] += x
         shapes += [Shape(hill, (104, 112, 136)), Shape(cap, (246, 248, 252))]
     return shapes
 
 
+_HUT = (
+    ("-0.07 0.06, -0.07 -0.06, 0.07 -0.06, 0.07 0.06", (240, 234, 222)),
+    ("-0.1 -0.05, 0 -0.16, 0.1 -0.05", (190, 46, 40)),
+    ("-0.02 0.06, -0.02 -0.01, 0.02 -0.01, 0.02 0.06", (70, 50, 40)),
+)
+"""Outline and color of wall, roof and door."""
+
+
 def _huts(rng: np.random.Generator) -> list[Shape]:
-    shapes = [
-        Shape(smooth([(-0.6, 0.03), (-0.2, -0.1), (0.2, -0.06), (0.6, 0.03)]), (150, 90, 160))
-    ]
+    heath = smooth(polygon("-0.6 0.03, -0.2 -0.1, 0.2 -0.06, 0.6 0.03"))
+    shapes = [Shape(heath, (150, 90, 160))]
     for x in rng.uniform(-0.4, 0.4, size=3):
-        wall = np.array([(x - 0.07, 0.06), (x - 0.07, -0.06), (x + 0.07, -0.06), (x + 0.07, 0.06)])
-        roof = np.array([(x - 0.1, -0.05), (x, -0.16), (x + 0.1, -0.05)])
-        shapes += [Shape(wall, (240, 234, 222)), Shape(roof, (190, 46, 40))]
-        shapes.append(
-            Shape(
-                np.array(
-                    [(x - 0.02, 0.06), (x - 0.02, -0.01), (x + 0.02, -0.01), (x + 0.02, 0.06)]
-                ),
-                (70, 50, 40),
-            )
-        )
+        for outline, color in _HUT:
+            shapes.append(Shape(polygon(outline) + np.array([x, 0.0]), color))
     return shapes
 
 
@@ -126,11 +111,8 @@ def _reeds(rng: np.random.Generator) -> list[Shape]:
     ]
     for x in rng.uniform(-0.55, 0.55, size=26):
         high = rng.uniform(0.1, 0.34)
-        shapes.append(
-            Shape(
-                np.array([(x - 0.008, 0.06), (x + 0.008, 0.06), (x + 0.01, -high)]), (146, 134, 70)
-            )
-        )
+        reed = np.array([(x - 0.008, 0.06), (x + 0.008, 0.06), (x + 0.01, -high)])
+        shapes.append(Shape(reed, (146, 134, 70)))
         shapes.append(Shape(ellipse(x + 0.01, -high, 0.013, 0.045, n=10), (92, 56, 34)))
     return shapes
 
@@ -151,56 +133,23 @@ REGIONS = {
 """Name → region; two names stand inside others, and all are run together."""
 
 
-@dataclass(frozen=True, slots=True)
-class RegionTopic:
-    """Organisms of a kind in a region; implements `Topic`."""
-
-    key: str
-    region: Region
-    kind: str
-
-    @property
-    def what(self) -> str:
-        """The kind, as a title."""
-        return self.kind.capitalize()
-
-    def questions(self) -> tuple[TopicQuestion, ...]:
-        """Where the picture was taken."""
-        text = f"In which region was this {self.kind} seen?"
-        others = tuple(name for name in REGIONS if name != self.region.name)
-        return (TopicQuestion("region", text, self.region.name, others),)
-
-    def query_image(self, name: str, size: int) -> Image.Image:
-        """Close by, in haze, the land behind it out of focus."""
-        rng = stream(name, "region")
-        land = _land(self.region, float(rng.uniform(-0.42, -0.3)), 2.2, rng, 2 * size)
-        haze = Image.new("RGB", land.size, rgb(rng.uniform(120, 200, size=3)))
-        blurred = land.filter(ImageFilter.GaussianBlur(0.06 * size))
-        behind = Image.blend(blurred, haze, float(rng.uniform(0.25, 0.55)))
-        place = _Place(scale=float(rng.uniform(0.85, 1.0)), x=0.0, y=0.0, turn=0.3)
-        return _with_resident(behind, self.kind, place, name)
-
-    def example_image(self, name: str, size: int) -> Image.Image:
-        """Another species of the kind in the same land, which is sharp."""
-        rng = stream(name, "region")
-        land = _land(self.region, float(rng.uniform(-0.12, 0.12)), 1.0, rng, 2 * size)
-        place = _Place(
-            scale=float(rng.uniform(0.3, 0.42)),
-            x=float(rng.uniform(-0.25, 0.25)),
-            y=float(rng.uniform(0.18, 0.28)),
-            turn=0.0,
-        )
-        return _with_resident(land, self.kind, place, name)
+def draw_region_query(region: Region, kind: str, name: str, size: int) -> Image.Image:
+    """Draw an organism of the kind close by, in haze, the land behind it out of focus."""
+    rng = stream(name, "region")
+    land = _land(region, float(rng.uniform(-0.42, -0.3)), 2.2, rng, 2 * size)
+    haze = Image.new("RGB", land.size, rgb(rng.uniform(120, 200, size=3)))
+    blurred = land.filter(ImageFilter.GaussianBlur(0.06 * size))
+    behind = Image.blend(blurred, haze, float(rng.uniform(0.25, 0.55)))
+    scale = float(rng.uniform(0.85, 1.0))
+    return _with_resident(behind, kind, name, scale=scale, x=0.0, y=0.0, turn=0.3)
 
 
-@dataclass(frozen=True, slots=True)
-class _Place:
-    """Where an organism stands in a picture."""
-
-    scale: float
-    x: float
-    y: float
-    turn: float  # share of a usual view's rotation
+def draw_region_example(region: Region, kind: str, name: str, size: int) -> Image.Image:
+    """Draw another species of the kind in the same land, which is sharp."""
+    rng = stream(name, "region")
+    land = _land(region, float(rng.uniform(-0.12, 0.12)), 1.0, rng, 2 * size)
+    scale, x, y = map(float, rng.uniform((0.3, -0.25, 0.18), (0.42, 0.25, 0.28)))
+    return _with_resident(land, kind, name, scale=scale, x=x, y=y, turn=0.0)
 
 
 def _land(
@@ -222,13 +171,16 @@ def _land(
     return image
 
 
-def _with_resident(land: Image.Image, kind: str, place: _Place, name: str) -> Image.Image:
-    """A species of the kind in a land of twice the size, in the light of a view."""
+def _with_resident(
+    land: Image.Image, kind: str, name: str, *, scale: float, x: float, y: float, turn: float
+) -> Image.Image:
+    """A species of the kind in a land of twice the size, in the light of a view, of whose rotation
+    it has the share `turn`.
+    """
     rng, size = stream(name, "resident"), land.width // 2
     species = numbered_species(f"{name}/resident", kind, 0)
-    view = sample_view(species, OUTSIDE_POSE[kind], 0.0, rng, name)
-    turn = place.turn * view.angle
-    view = replace(view, scale=place.scale, x=place.x, y=place.y, angle=turn)
+    view = sample_view(species, KINDS[kind].outside_pose, 0.0, rng, name)
+    view = replace(view, scale=scale, x=x, y=y, angle=turn * view.angle)
     paint(land, place_shapes(KINDS[kind].draw(species, view.pose, 0.0), view))
     tint = np.array([1 + 0.05 * view.warmth, 1.0, 1 - 0.06 * view.warmth])
     light = np.clip(view.light, 0.75, 1.3)

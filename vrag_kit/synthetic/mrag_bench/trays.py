@@ -4,13 +4,11 @@ letter of its colour; the query lacks one chip.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
 
 import numpy as np
 from PIL import Image, ImageDraw, ImageFilter, ImageFont
 
-from vrag_kit.synthetic.mrag_bench.painting import OUTSIDE_POSE
-from vrag_kit.synthetic.mrag_bench.topics import TopicQuestion
 from vrag_kit.synthetic.world.organisms import KINDS
 from vrag_kit.synthetic.world.shapes import (
     Color,
@@ -19,6 +17,7 @@ from vrag_kit.synthetic.world.shapes import (
     ellipse,
     lighter,
     paint,
+    polygon,
     rgb,
     transformed,
 )
@@ -41,44 +40,19 @@ CODES = {
 N_CHIPS = 8
 
 
-@dataclass(frozen=True, slots=True)
-class Tray:
-    """One tray of a collection; implements `Topic`."""
-
-    key: str
-    species: Species  # of the specimen
-    chips: tuple[str, ...]  # eight keys of CODES: the upper row, then the lower one
-    missing: int  # index of the chip that the query lacks
-
-    @property
-    def what(self) -> str:
-        """ "Tray"."""
-        return "Tray"
-
-    def questions(self) -> tuple[TopicQuestion, ...]:
-        """Which chip is missing: three of four wrong options are on no such tray."""
-        absent = [CODES[color] for color in CODES if color not in self.chips]
-        text = "Which chip is missing from this specimen tray?"
-        return (TopicQuestion("chip", text, CODES[self.chips[self.missing]], tuple(absent)),)
-
-    def query_image(self, name: str, size: int) -> Image.Image:
-        """The tray with an empty place."""
-        return _painted(self, self.missing, name, size)
-
-    def example_image(self, name: str, size: int) -> Image.Image:
-        """The whole tray."""
-        return _painted(self, None, name, size)
-
-
-def make_tray(key: str, species: Species) -> Tray:
-    """The tray of that name, with a specimen of the species."""
-    rng = stream(key, "tray")
-    chips = tuple(str(color) for color in rng.choice(list(CODES), size=N_CHIPS, replace=False))
-    return Tray(key, species, chips, int(rng.integers(N_CHIPS)))
-
-
-def _painted(tray: Tray, missing: int | None, name: str, size: int) -> Image.Image:
-    rng, fixed = stream(name, "photo"), stream(tray.key, "wood")
+def draw_tray(
+    species: Species,
+    chips: Sequence[str],
+    missing: int | None,
+    *,
+    key: str,
+    name: str,
+    size: int,
+) -> Image.Image:
+    """Draw a specimen of the species between eight chips, keys of `CODES`, the upper row first;
+    the place `missing` is empty. The `key` determines the wood, and the `name` the photograph.
+    """
+    rng, fixed = stream(name, "photo"), stream(key, "wood")
     turn, scale = rng.uniform(-0.1, 0.1), rng.uniform(0.9, 1.0)
     c, s = np.cos(turn), np.sin(turn)
     matrix = scale * np.array([[c, -s], [s, c]])
@@ -86,12 +60,12 @@ def _painted(tray: Tray, missing: int | None, name: str, size: int) -> Image.Ima
     fine = 3
     image = Image.new("RGB", (size * fine, size * fine), rgb(rng.uniform(60, 120, size=3)))
     wood = rgb(fixed.uniform((120, 84, 52), (196, 150, 104)))
-    shapes = [*_board(wood), *_specimen(tray.species)]
-    for place, color in enumerate(tray.chips):
+    shapes = [*_board(wood), *_specimen(species)]
+    for place, color in enumerate(chips):
         shapes += _chip(_centre(place), None if place == missing else COLORS[color], wood)
     paint(image, transformed(shapes, matrix, offset.tolist()))
     pen, font = ImageDraw.Draw(image), ImageFont.load_default(size=size * fine * 0.085 * scale)
-    for place, color in enumerate(tray.chips):
+    for place, color in enumerate(chips):
         if place == missing:
             continue
         x, y = (_centre(place) @ matrix.T + offset + 0.5) * size * fine
@@ -118,12 +92,13 @@ def _board(wood: Color) -> list[Shape]:
     return [
         Shape(_square(middle, 0.485), darker(wood, 0.6)),
         Shape(_square(middle, 0.455), wood),
-        Shape(np.array([(-0.44, -0.2), (0.44, -0.2), (0.44, 0.2), (-0.44, 0.2)]), (238, 232, 216)),
+        Shape(polygon("-0.44 -0.2, 0.44 -0.2, 0.44 0.2, -0.44 0.2"), (238, 232, 216)),
     ]
 
 
 def _specimen(species: Species) -> list[Shape]:
-    drawn = KINDS[species.kind].draw(species, OUTSIDE_POSE[species.kind], 0.0)
+    kind = KINDS[species.kind]
+    drawn = kind.draw(species, kind.outside_pose, 0.0)
     upright = transformed(drawn, 0.36 * np.eye(2), (0.0, 0.0))
     return [*upright, Shape(ellipse(0, 0, 0.014, 0.014, n=10), (210, 40, 40))]
 

@@ -20,7 +20,7 @@ from pathlib import Path
 
 from vrag_kit.errors import VragError, did_you_mean
 from vrag_kit.log import track
-from vrag_kit.synthetic.generate import DRAWN_SUITE, generate_once, read_note
+from vrag_kit.synthetic.editions import DRAWN_SUITE, generate_once, read_note
 from vrag_kit.synthetic.mrag_suite.charts import write_charts
 from vrag_kit.synthetic.mrag_suite.facts import write_ground_truth
 from vrag_kit.synthetic.mrag_suite.pages import PAGE_SETS, write_pages

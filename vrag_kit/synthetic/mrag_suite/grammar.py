@@ -26,7 +26,7 @@ from vrag_kit.synthetic.mrag_suite.facts import (
     Fact,
     relation,
 )
-from vrag_kit.synthetic.mrag_suite.species import SEASONS
+from vrag_kit.synthetic.visual_rag.articles import SEASONS
 from vrag_kit.synthetic.world.traits import COLORS, PATTERNS
 
 _CACHED_TEXTS = 10_000  # each is compared with many claims

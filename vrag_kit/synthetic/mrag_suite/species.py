@@ -20,14 +20,12 @@ from vrag_kit.synthetic.mrag_suite.facts import (
     SEASON,
     Fact,
 )
-from vrag_kit.synthetic.visual_rag.articles import write_article
+from vrag_kit.synthetic.visual_rag.articles import SEASONS, write_article
 from vrag_kit.synthetic.visual_rag.pages import EDITIONS as GUIDES
 from vrag_kit.synthetic.world.organisms import KINDS, HiddenPart
 from vrag_kit.synthetic.world.photographs import numbered_species
 from vrag_kit.synthetic.world.traits import Species, stream
 
-SEASONS = ("spring", "early summer", "late summer", "autumn")
-"""When a species is seen."""
 LOOK = "look"
 MAIN = "main color"
 SECOND = "second color"
@@ -124,10 +122,10 @@ def describe_part(
     start = f"The {part.name} of {of} {verb}" if of else f"The {part.name} {verb}"
     if what == SECOND:
         facts = tuple(fact for fact in every if fact.kind == PATTERN or fact == second)
-        return f"{start} {look.pattern} with {look.second}.", facts
-    if what == MAIN or look.pattern == "plain":
+        return f"{start} {look.pattern_words}.", facts
+    if what == MAIN:
         return f"{start} {look.color}, {look.pattern}.", tuple(f for f in every if f != second)
-    return f"{start} {look.color}, {look.pattern} with {look.second}.", every
+    return f"{start} {look.color}, {look.pattern_words}.", every
 
 
 @cache

@@ -27,7 +27,7 @@ HOMES = {
     "water": ("slow rivers", "coral gardens", "rock pools", "cold lakes"),
     "rock": ("stone walls", "dry hills", "canyon floors", "sunny ledges"),
 }
-_TIMES = ("spring", "early summer", "late summer", "autumn")
+SEASONS = ("spring", "early summer", "late summer", "autumn")
 _OPENINGS = (
     "{latin} is a species of {noun} in the family {family}.",
     "The {common} ({latin}) belongs to the family {family}.",
@@ -58,7 +58,7 @@ def write_article(
         "family": kind.lineage[-1],
     }
     look = species.outside
-    pattern = "" if look.pattern == "plain" else f", {look.pattern} with {look.second}"
+    pattern = "" if look.pattern == "plain" else f", {look.pattern_words}"
     shy = kind.hidden[int(rng.integers(2))]
     size = _pick(rng, _BUILDS)
     hint = _shyly(shy, rng)  # drawn in any case, so that the other words stay
@@ -77,7 +77,7 @@ def write_article(
         ("Distribution", where),
     ]
     if rng.random() < 0.5:
-        sections.append(("Life cycle", f"It is mostly seen in {_pick(rng, _TIMES)}."))
+        sections.append(("Life cycle", f"It is mostly seen in {_pick(rng, SEASONS)}."))
     sections += [
         ("See also", f"List of species in the family {kind.lineage[-1]}"),
         ("References", "Field notes of the society, volume 12."),
@@ -100,9 +100,8 @@ def _pick(rng: np.random.Generator, options: tuple[str, ...]) -> str:
 
 def _part_sentence(species: Species, part: HiddenPart) -> str:
     look = species.hidden[part.name]
-    pattern = "plain" if look.pattern == "plain" else f"{look.pattern} with {look.second}"
     verb = "are" if part.plural else "is"
-    return f"The {part.name} {verb} {look.color}, {pattern}."
+    return f"The {part.name} {verb} {look.color}, {look.pattern_words}."
 
 
 def _shyly(part: HiddenPart, rng: np.random.Generator) -> str:

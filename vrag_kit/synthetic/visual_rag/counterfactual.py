@@ -21,7 +21,7 @@ from vrag_kit.benchmarks.images import decode
 from vrag_kit.errors import VragError
 from vrag_kit.generation import gt_clue
 from vrag_kit.generation.contexts import CONTRADICTION, Others
-from vrag_kit.synthetic.generate import DRAWN, VERSION, Source
+from vrag_kit.synthetic.editions import DRAWN, VERSION, Source
 from vrag_kit.synthetic.visual_rag.pages import EDITIONS, plan_species, species_slots
 from vrag_kit.synthetic.visual_rag.questions import (
     Question,

@@ -25,7 +25,7 @@ from pathlib import Path
 from vrag_kit.files import write_file
 from vrag_kit.log import track
 from vrag_kit.processes import available_cores, worker_pool
-from vrag_kit.synthetic.generate import generate_once
+from vrag_kit.synthetic.editions import generate_once
 from vrag_kit.synthetic.visual_rag.articles import write_species_texts
 from vrag_kit.synthetic.visual_rag.captions import write_webqa
 from vrag_kit.synthetic.visual_rag.pages import EDITIONS, generate_species, species_slots

@@ -4,7 +4,7 @@ number of them.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -95,3 +95,20 @@ def plan_photos(species: Species, asked: tuple[str, ...], n_photos: int, name: s
     avoid, left = frozenset(asked), n_photos - len(photos)
     photos += [plan_plain_photo(species, avoid, f"{name}/plain/{i}") for i in range(left)]
     return [photos[i] for i in rng.permutation(len(photos))]
+
+
+def hidden_part(species: Species, part: str) -> HiddenPart | None:
+    """Return the hidden part of that name; None for the outside."""
+    return next((each for each in hidden_parts(species) if each.name == part), None)
+
+
+def view_showing(species: Species, part: str, name: str) -> View:
+    """Return a usual view that shows the part: for a hidden one its rare pose, with nothing in
+    the way. Any other `part` is the outside.
+    """
+    hidden = hidden_part(species, part)
+    if hidden:
+        return plan_clue_photo(species, hidden, name).view
+    view = sample_view(species, KINDS[species.kind].outside_pose, 0.0, stream(name), name)
+    near = max(view.scale, 0.6)
+    return replace(view, scale=near, leaf=False, blades=min(view.blades, 1), blur=0.003)

@@ -10,7 +10,7 @@ it was drawn.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 
 import numpy as np
@@ -146,6 +146,24 @@ def part_map(shapes: Iterable[Shape], resolution: int) -> tuple[Image.Image, dic
             label = label_of.setdefault(shape.part, len(label_of))
             pen.polygon(_outline(shape.points, resolution), fill=label)
     return labels, label_of
+
+
+def part_mask(shapes: Iterable[Shape], part: str, resolution: int) -> Image.Image:
+    """Return 255 where an observer sees the part, else 0."""
+    labels, label_of = part_map(shapes, resolution)
+    wanted = label_of.get(part)
+    return labels.point(lambda label: 255 if label == wanted else 0)
+
+
+def silhouette(shapes: Iterable[Shape], resolution: int) -> Image.Image:
+    """Return 255 where any opaque shape is, else 0."""
+    return part_mask([replace(shape, part="any") for shape in shapes], "any", resolution)
+
+
+def bounds(shapes: Iterable[Shape]) -> tuple[Points, Points]:
+    """Return the upper left and the lower right corner of the box around all outlines."""
+    points = np.concatenate([shape.points for shape in shapes])
+    return points.min(axis=0), points.max(axis=0)
 
 
 def visible_shares(shapes: Iterable[Shape], resolution: int = 96) -> dict[str, float]:

@@ -71,6 +71,11 @@ class Appearance:
     pattern: str  # one of PATTERNS
     second: str  # a key of COLORS: the colour of the pattern, different from `color`
 
+    @property
+    def pattern_words(self) -> str:
+        """ "plain" or "banded with white"."""
+        return self.pattern if self.pattern == "plain" else f"{self.pattern} with {self.second}"
+
 
 @dataclass(frozen=True, slots=True)
 class Species:
@@ -102,18 +107,19 @@ def generate_species_traits(
     kind: str, noun: str, parts: tuple[str, ...], rng: np.random.Generator
 ) -> Species:
     """Invent a species of `kind` whose `parts` are hidden in most views."""
-    outside = _look(rng)
+    outside = random_appearance(rng)
     first, last = (str(word) for word in rng.choice(_PLACES, size=2, replace=False))
     look = f"{PATTERN_WORDS[outside.pattern]}{COLOR_WORDS[outside.color]}"
     common_name = f"{look} {first}{last.lower()} {noun}"
     genus = _word(rng, _GENUS_ENDS).capitalize()
     epithet = _word(rng, _EPITHET_ENDS)
-    hidden = {part: _look(rng) for part in parts}
+    hidden = {part: random_appearance(rng) for part in parts}
     build = (float(rng.random()), float(rng.random()))
     return Species(kind, genus, epithet, common_name, outside, hidden, build)
 
 
-def _look(rng: np.random.Generator) -> Appearance:
+def random_appearance(rng: np.random.Generator) -> Appearance:
+    """Draw two different colors and a pattern, each equally likely."""
     color, second = rng.choice(list(COLORS), size=2, replace=False)
     return Appearance(str(color), str(rng.choice(PATTERNS)), str(second))
 

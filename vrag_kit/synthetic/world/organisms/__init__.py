@@ -34,6 +34,8 @@ class OrganismKind:
     noun: str  # last word of its common names
     lineage: tuple[str, ...]  # kingdom, phylum, class, order, family: as its folders begin
     scene: str  # a key of views.SCENES: where it lives
+    outside: str  # what one calls the part that every usual view shows
+    outside_pose: str  # the pose that shows it best
     resting: tuple[str, ...]  # poses that show no hidden part
     hidden: tuple[HiddenPart, HiddenPart]
     turn: float  # largest rotation in a view, radians
@@ -48,6 +50,8 @@ _MOTH = OrganismKind(
     noun="Moth",
     lineage=("Animalia", "Arthropoda", "Insecta", "Lepidoptera", "Lanternidae"),
     scene="foliage",
+    outside="forewings",
+    outside_pose="rest",
     resting=("rest",),
     hidden=(
         HiddenPart("hindwings", "spread", "which are usually covered by the forewings"),
@@ -65,6 +69,8 @@ _BIRD = OrganismKind(
     noun="Warbler",
     lineage=("Animalia", "Chordata", "Aves", "Passeriformes", "Fenlarkidae"),
     scene="sky",
+    outside="folded wings",
+    outside_pose="perched",
     resting=("perched",),
     hidden=(
         HiddenPart("inside of the bill", "gaping", "which shows only when the bill is wide open"),
@@ -77,22 +83,23 @@ _BIRD = OrganismKind(
     turn=0.35,
     draw=bird.draw,
 )
-_LEAF_UNDERSIDES = HiddenPart(
-    "undersides of the leaves",
-    "windblown",
-    "which show only when the wind turns the leaves",
-)
 _FLOWER = OrganismKind(
     name="flower",
     noun="Bellflower",
     lineage=("Plantae", "Tracheophyta", "Magnoliopsida", "Asterales", "Lanternaceae"),
     scene="meadow",
+    outside="petals",
+    outside_pose="side",
     resting=("side",),
     hidden=(
         HiddenPart(
             "stamen tips", "facing", "which are enclosed by the petals until the flower opens"
         ),
-        _LEAF_UNDERSIDES,
+        HiddenPart(
+            "undersides of the leaves",
+            "windblown",
+            "which show only when the wind turns the leaves",
+        ),
     ),
     turn=0.5,
     draw=flower.draw,
@@ -102,6 +109,8 @@ _MUSHROOM = OrganismKind(
     noun="Bonnet",
     lineage=("Fungi", "Basidiomycota", "Agaricomycetes", "Agaricales", "Emberellaceae"),
     scene="forest",
+    outside="cap",
+    outside_pose="side",
     resting=("side",),
     hidden=(
         HiddenPart("gills", "from below", "which are hidden beneath the cap"),
@@ -115,6 +124,8 @@ _FISH = OrganismKind(
     noun="Wrasse",
     lineage=("Animalia", "Chordata", "Actinopterygii", "Perciformes", "Brooklinidae"),
     scene="water",
+    outside="flanks",
+    outside_pose="side",
     resting=("side",),
     hidden=(
         HiddenPart("dorsal fin", "fin raised", "which is folded down most of the time"),
@@ -130,10 +141,9 @@ _LIZARD = OrganismKind(
     noun="Anole",
     lineage=("Animalia", "Chordata", "Reptilia", "Squamata", "Cinderidae"),
     scene="rock",
-    resting=(
-        "side",
-        "above",
-    ),
+    outside="back",
+    outside_pose="above",
+    resting=("side", "above"),
     hidden=(
         HiddenPart("throat fan", "display", "which is folded away except in display"),
         HiddenPart("belly", "below", "which can be seen only from below"),

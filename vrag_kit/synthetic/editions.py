@@ -1,4 +1,5 @@
-"""The synthetic editions by name, and generating one into a folder once.
+"""The synthetic editions by name: generating one into a folder once, opening one or real rows, and
+the mark of what is synthetic.
 
 `edition.json` in the folder says which edition it holds and by which `VERSION` of the generators,
 and is complete once all is written.
@@ -11,15 +12,20 @@ import multiprocessing
 import shutil
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
+from inspect import cleandoc
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from vrag_kit.dry_run import current_dry_run
-from vrag_kit.errors import NotGeneratedError, VragError
+from vrag_kit.errors import NotGeneratedError, VragError, did_you_mean
 from vrag_kit.files import lock_folder, write_file
 from vrag_kit.log import logger
 from vrag_kit.types import Json
 from vrag_kit.workspace import display_path
+from vrag_kit.workspace import path as project_path
+
+if TYPE_CHECKING:
+    from IPython.display import Markdown
 
 VERSION = 1
 """Version of all generators. Raise it when bytes change, which the manifest of the tests shows:
@@ -49,6 +55,7 @@ CRAG_MM_EDITIONS = _names("field-guide-crag-mm")
 """The same of CRAG-MM."""
 DRAWN_SUITE = _names("field-guide-mrag-suite")
 """The same of MRAG-Suite."""
+EVERY_EDITION = (*DRAWN, *DRAWN_MRAG, *CRAG_MM_EDITIONS, *DRAWN_SUITE)
 
 
 def generate_once(
@@ -128,10 +135,9 @@ def _clear(folder: Path, outputs: Sequence[str], begun: Json) -> None:
 
 
 def _refuse_in_dry_run(folder: Path, edition: str, benchmark: str, megabytes: int) -> None:
-    current = current_dry_run()
+    current, place = current_dry_run(), display_path(folder)
     if current is None or not current.asks:
         return
-    place = display_path(folder)
     if edition == "full":
         raise NotGeneratedError(
             f"{place} is not drawn yet, or by older code ({megabytes} MB; minutes of work for all"
@@ -139,3 +145,100 @@ def _refuse_in_dry_run(folder: Path, edition: str, benchmark: str, megabytes: in
             " asked can be counted."
         )
     logger.warning(f"{place} was not drawn yet, and is now ({megabytes} MB)")
+
+
+def edition_or_rows(
+    parameter: str,
+    name: str,
+    editions: Mapping[str, str],
+    generate: Callable[[str, Path], Path],
+    beside: str = "",
+) -> tuple[Path | str, bool]:
+    """Return (folder, True) of the edition of this name in `editions`, which is generated in
+    data/<name> if it is missing; or (rows, False): the folder that `name` names, as parameters give
+    paths, or else the name as a data set of the hub ("<owner>/<name>").
+
+    Raises `VragError` for a name that can be none of these, and for `beside`, the value of another
+    parameter, next to an edition, which has all data of its own; `parameter` begins the message.
+    """
+    folder = project_path(f"data/{name}" if name in editions else name or "data")
+    if name in editions:
+        if beside:
+            raise VragError(
+                f"{beside!r} is named beside {name!r}, which has a corpus of its own, pictures and"
+                ' indexes of its own; expected "".'
+            )
+        return generate(editions[name], folder), True
+    if name and folder.is_dir():
+        return folder, False
+    if "/" in name:
+        return name, False
+    raise VragError(
+        f"{parameter} is {name!r}; expected {' or '.join(map(repr, editions))}, a folder of rows,"
+        f" or a data set of the hub (<owner>/<name>).{did_you_mean(name, editions)}"
+    )
+
+
+def data_card_note(about: str | Mapping[str, Any] | Sequence[Any], text: str) -> Markdown | None:
+    """`text`, marked as a remark, where `about` names an edition of the Field Guide or
+    something that was made for it; else None, which a notebook does not show.
+
+    `about` is the value of a notebook's parameter: data, a model, a retriever, a file of
+    labels, or a list of such, of which one is enough.
+    """
+    if not synthetic_mark(about):
+        return None
+    from IPython.display import Markdown
+
+    note = f"**About the Field Guide.** {cleandoc(text)}"
+    return Markdown(note)  # type: ignore[no-untyped-call]  # IPython has no types
+
+
+def synthetic_mark(about: str | Mapping[str, Any] | Sequence[Any]) -> str:
+    """The mark of figures drawn from `about` (as in `data_card_note`): "synthetic data" if it names
+    an edition of the Field Guide or something made for it, else "".
+    """
+    several = isinstance(about, Sequence) and not isinstance(about, str)
+    ours = any(_ours(each) for each in (about if several else [about]))
+    return "synthetic data" if ours else ""
+
+
+def _ours(named: object) -> bool:
+    """Whether a parameter names an edition, or a file or folder that comes with the kit:
+    weights, labels, logs of annotators.
+    """
+    name = named.get("model") if isinstance(named, Mapping) else named
+    if not isinstance(name, str) or not name:
+        return False
+    return name in EVERY_EDITION or project_path(name).resolve().is_relative_to(
+        Path(__file__).parent.resolve()
+    )
+
+
+def generate_edition(edition: str, folder: Path | str) -> str:
+    """Generate "field-guide", "field-guide-mrag-bench", "field-guide-crag-mm",
+    "field-guide-mrag-suite", or one of these with "-small", unless it exists; returns a line that
+    says where it is. The Field Guide that a suite needs is generated in the project's data.
+
+    Raises `VragError` for an unknown edition, and as the generators do.
+    """
+    from vrag_kit.synthetic.crag_mm.drawing import generate_crag_mm
+    from vrag_kit.synthetic.mrag_bench.drawing import generate_mrag_bench
+    from vrag_kit.synthetic.mrag_suite.drawing import generate_suite
+    from vrag_kit.synthetic.visual_rag.guide import generate_field_guide
+
+    if edition in DRAWN_SUITE:
+        suite, guide = generate_suite(edition, folder)
+        return f"{edition} is in {suite}, with photographs that are in {guide}"
+    generators = (
+        (DRAWN, generate_field_guide),
+        (DRAWN_MRAG, generate_mrag_bench),
+        (CRAG_MM_EDITIONS, generate_crag_mm),
+    )
+    for names, generate in generators:
+        if edition in names:
+            return f"{edition} is in {generate(names[edition], folder)}"
+    raise VragError(
+        f"unknown edition {edition!r}; expected one of {', '.join(map(repr, EVERY_EDITION))}."
+        + did_you_mean(edition, EVERY_EDITION)
+    )

@@ -1,0 +1,343 @@
+"""Images that hide what a question asks, and images that show it.
+
+The observer stands badly: at a steep angle, too close, far away, or behind leaves. Or something
+happened to the organism: it is young, damaged, or has not withered yet.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+
+import numpy as np
+from PIL import Image, ImageChops, ImageDraw, ImageFilter
+
+from vrag_kit.synthetic.mrag_bench.young import YOUNG
+from vrag_kit.synthetic.world.organisms import KINDS
+from vrag_kit.synthetic.world.photographs import hidden_part, view_showing
+from vrag_kit.synthetic.world.shapes import (
+    Color,
+    Points,
+    Shape,
+    bounds,
+    darker,
+    paint,
+    part_mask,
+    polygon,
+    rgb,
+    silhouette,
+    smooth,
+    visible_shares,
+)
+from vrag_kit.synthetic.world.traits import (
+    COLORS,
+    Appearance,
+    Species,
+    random_appearance,
+    stream,
+)
+from vrag_kit.synthetic.world.views import (
+    SCENES,
+    View,
+    compose_view,
+    draw_photograph,
+    place_shapes,
+    sample_view,
+)
+
+_TRIES = 200
+_HIDDEN = 0.004  # share of the picture that the asked part may fill
+_BROWN = (108, 82, 52)
+
+
+def draw_showing(species: Species, part: str, name: str, size: int) -> Image.Image:
+    """A photograph that shows the part."""
+    return draw_photograph(species, view_showing(species, part, name), size)
+
+
+def draw_scene(species: Species, view: View, size: int) -> Image.Image:
+    """What a photograph of this view would be without the organism."""
+    return draw_photograph(species, replace(view, x=9.0, leaf=False, blades=0), size)
+
+
+def draw_over_scene(
+    species: Species, view: View, shapes: Iterable[Shape], size: int
+) -> Image.Image:
+    """Shapes in frame coordinates over the scene of a view, in its light."""
+    image = draw_scene(species, view, 2 * size)
+    tint = np.array([1 + 0.1 * view.warmth, 1.0, 1 - 0.12 * view.warmth]) * view.light
+    lit = []
+    for shape in shapes:
+        color = rgb(np.clip(np.array(shape.color) * tint, 0, 255))
+        lit.append(replace(shape, color=color))
+    paint(image, lit)
+    image = image.reduce(2)
+    if view.blur * size > 0.3:
+        image = image.filter(ImageFilter.GaussianBlur(view.blur * size))
+    return image
+
+
+def steep(species: Species, part: str, name: str, size: int) -> Image.Image:
+    """The organism from a steep angle, in a pose that does not show the part."""
+    rng = stream(name, "steep")
+    kind = KINDS[species.kind]
+    pose = str(rng.choice(kind.resting)) if hidden_part(species, part) else kind.hidden[1].pose
+    view = sample_view(species, pose, 0.9, rng, name)
+    view = replace(view, scale=float(rng.uniform(0.95, 1.15)), x=0.0, y=0.0, blur=0.004)
+    view = replace(view, angle=float(rng.uniform(-0.3, 0.3)))
+    axis = rng.uniform(1.1, 2.0)  # about an upright axis, or nearly: seen end on
+    if species.kind in ("flower", "mushroom"):
+        axis = rng.uniform(-0.35, 0.35)  # about a level one: seen from above
+    tilt = rng.uniform(1.05, 1.2) * rng.choice((-1, 1))
+    shapes = [
+        replace(shape, points=_tilted(shape.points, axis, tilt))
+        for shape in kind.draw(species, pose, 0.0 if pose in kind.resting else 0.9)
+    ]
+    return draw_over_scene(species, view, place_shapes(shapes, view), size)
+
+
+def _tilted(points: Points, axis: float, tilt: float) -> Points:
+    """A flat figure turned out of the picture by `tilt` about an axis through its
+    middle, seen from near by.
+    """
+    along = np.array([np.cos(axis), np.sin(axis)])
+    across = np.array([-along[1], along[0]])
+    u, v = points @ along, points @ across
+    depth = 1.0 + 0.75 * v * np.sin(tilt)
+    turned: Points = np.outer(u / depth, along) + np.outer(v * np.cos(tilt) / depth, across)
+    return turned
+
+
+def cropped(species: Species, part: str, name: str, size: int) -> Image.Image:
+    """Half the height and width of `whole`, without the part."""
+    view, (left, top) = _crop(species, part, name)
+    x, y = round(left * 2 * size), round(top * 2 * size)
+    return draw_photograph(species, view, 2 * size).crop((x, y, x + size, y + size))
+
+
+def whole(species: Species, part: str, name: str, size: int) -> Image.Image:
+    """The photograph, twice as high and wide, that `cropped` is a part of."""
+    return draw_photograph(species, _crop(species, part, name)[0], 2 * size)
+
+
+def _crop(species: Species, part: str, name: str) -> tuple[View, tuple[float, float]]:
+    """A view in which the organism fills the frame, and the corner of a window of half
+    its height and width that shows much of the organism and nothing of the part.
+    """
+    rng = stream(name, "crop")
+    hidden = hidden_part(species, part)
+    pose = hidden.pose if hidden else KINDS[species.kind].outside_pose
+    for _ in range(_TRIES):
+        view = sample_view(species, pose, float(rng.uniform(0.6, 1.0)), rng, name)
+        view = replace(view, scale=float(rng.uniform(0.95, 1.1)), leaf=False, blur=0.003, blades=1)
+        left, top = rng.uniform(0.0, 0.5, size=2)
+        shapes = compose_view(species, view)[:-1]  # without the blade
+        organism = _share(shapes, left, top)
+        if not hidden and 0.12 <= organism <= 0.45:
+            return view, (left, top)
+        if hidden and organism >= 0.28 and _share(shapes, left, top, part) <= _HIDDEN:
+            return view, (left, top)
+    raise RuntimeError(f"{species.scientific_name}: no crop hides the {part} ({name})")
+
+
+def _share(shapes: list[Shape], left: float, top: float, part: str = "") -> float:
+    """Share of a window, half as high and wide as the frame, that shows the part, or anything."""
+    x, y = round(left * 96), round(top * 96)
+    labels = part_mask(shapes, part, 96) if part else silhouette(shapes, 96)
+    return labels.crop((x, y, x + 48, y + 48)).histogram()[255] / 48**2
+
+
+def far(species: Species, part: str, name: str, size: int) -> Image.Image:
+    """The organism far away, in a view that would show the part, and not sharp."""
+    rng = stream(name, "far")
+    view = replace(view_showing(species, part, name), scale=float(rng.uniform(0.1, 0.2)))
+    x, y = map(float, rng.uniform(-0.3, 0.3, size=2))
+    blur = float(rng.uniform(0.006, 0.01))
+    return draw_photograph(species, replace(view, x=x, y=y, blur=blur, blades=0, leaf=False), size)
+
+
+def covered(species: Species, part: str, name: str, size: int) -> Image.Image:
+    """The organism behind leaves and grass, which cover the part."""
+    rng = stream(name, "covered")
+    hidden = hidden_part(species, part)
+    view = view_showing(species, part, name)
+    view = replace(
+        view, scale=max(view.scale, 0.75), x=0.0, y=0.0, leaf=False, blades=0, blur=0.003
+    )
+    organism = compose_view(species, view)
+    target = [shape for shape in organism if shape.part == part] if hidden else organism
+    leaves: list[Shape] = []
+    for attempt in range(_TRIES):
+        palette = SCENES[KINDS[species.kind].scene]
+        leaves = [*_leaves(target, rng, palette, attempt), *_grass(rng, palette)]
+        if visible_shares([*organism, *leaves]).get(part, 0.0) <= _HIDDEN:
+            break
+    return draw_over_scene(species, view, [*organism, *leaves], size)
+
+
+def _leaves(
+    target: list[Shape], rng: np.random.Generator, palette: tuple[Color, ...], more: int
+) -> list[Shape]:
+    """Large leaves over every outline of the target."""
+    low, high = bounds(target)
+    shapes: list[Shape] = []
+    for _ in range(3 + more):
+        centre = rng.uniform(low, high)
+        shapes += _leaf(centre, rng, palette, np.max(high - low))
+    return shapes
+
+
+def _leaf(
+    centre: np.ndarray, rng: np.random.Generator, palette: tuple[Color, ...], reach: float
+) -> list[Shape]:
+    """One pointed leaf with its midrib."""
+    length, turn = float(np.clip(reach * 0.6, 0.16, 0.4)), rng.uniform(0, 2 * np.pi)
+    wide = length * rng.uniform(0.38, 0.5)
+    c, s = np.cos(turn), np.sin(turn)
+    matrix = np.array([[c, -s], [s, c]])
+    corners = polygon("-1 0, -0.3 -1, 0.4 -0.8, 1.1 0, 0.4 0.8, -0.3 1")
+    outline = smooth(corners * (length, wide))
+    rib = np.array([(-length, -0.012), (length, 0.0), (-length, 0.012)])
+    color = _foliage(palette, rng, 0.6)
+    return [
+        Shape(outline @ matrix.T + centre, darker(color, 0.7)),
+        Shape((outline * 0.94) @ matrix.T + centre, color),
+        Shape(rib @ matrix.T + centre, darker(color, 0.65)),
+    ]
+
+
+def _grass(rng: np.random.Generator, palette: tuple[Color, ...]) -> list[Shape]:
+    """Some seven blades from the lower edge."""
+    shapes = []
+    for _ in range(int(rng.integers(5, 10))):
+        foot, tip = rng.uniform(-0.5, 0.5), rng.uniform(-0.45, 0.45)
+        wide, top = rng.uniform(0.012, 0.035), rng.uniform(-0.45, 0.0)
+        middle = 0.7 * foot + 0.3 * tip
+        left, right = [(foot - wide, 0.56), (middle - wide, 0.1)], [(middle + wide, 0.1)]
+        outline = [*left, (tip, top), *right, (foot + wide, 0.56)]
+        shapes.append(Shape(smooth(outline, 1), _foliage(palette, rng, 0.55)))
+    return shapes
+
+
+def _foliage(palette: tuple[Color, ...], rng: np.random.Generator, darkest: float) -> Color:
+    """Draw a color of what grows in a scene."""
+    return darker(palette[int(rng.integers(1, len(palette)))], rng.uniform(darkest, 1.1))
+
+
+def young(species: Species, part: str, name: str, size: int) -> Image.Image:
+    """The young one: caterpillar, chick, bud, button, fry or hatchling."""
+    rng = stream(name, "young")
+    view = sample_view(species, KINDS[species.kind].resting[0], 0.0, rng, name)
+    scale = float(rng.uniform(0.7, 0.9))
+    turn = min(KINDS[species.kind].turn, 0.35)
+    view = replace(view, scale=scale, x=view.x / 2, y=view.y / 2, blur=0.004)
+    view = replace(view, angle=float(rng.uniform(-turn, turn)))
+    shapes = place_shapes(YOUNG[species.kind](species), view)
+    return draw_over_scene(species, view, shapes, size)
+
+
+def damaged(species: Species, part: str, name: str, size: int) -> Image.Image:
+    """The organism crumpled and torn; the part is torn away."""
+    rng = stream(name, "damaged")
+    view = view_showing(species, part, name)
+    view = replace(view, scale=max(view.scale, 0.8), x=0.0, y=0.0, leaf=False, blades=0, blur=0.004)
+    shapes = [
+        replace(shape, points=_crumpled(shape.points, stream(name, "crumple")))
+        for shape in compose_view(species, view)
+    ]
+    picture = draw_over_scene(species, view, shapes, size)
+    tear = _tear(shapes, part if hidden_part(species, part) else "", rng, size)
+    rim = ImageChops.subtract(tear.filter(ImageFilter.MaxFilter(3)), tear)
+    edge = ImageChops.multiply(rim, silhouette(shapes, size))
+    picture = Image.composite(draw_scene(species, view, size), picture, tear)
+    return Image.composite(Image.new("RGB", (size, size), (52, 36, 28)), picture, edge)
+
+
+def _crumpled(points: Points, rng: np.random.Generator) -> Points:
+    """The outline in a sheet that was crumpled: the same stream, the same creases."""
+    moved = points
+    for _ in range(3):
+        wave, way = rng.normal(0, 9, size=2), rng.normal(0, 0.022, size=2)
+        phase = rng.uniform(0, 2 * np.pi)
+        moved = moved + np.sin(moved @ wave + phase)[:, None] * way
+    return moved
+
+
+def _tear(shapes: list[Shape], part: str, rng: np.random.Generator, size: int) -> Image.Image:
+    """What is torn away, white: the part with a ragged margin, and wedges elsewhere."""
+    mask = Image.new("L", (size, size))
+    if part:
+        mask = part_mask(shapes, part, size).filter(ImageFilter.MaxFilter(5))
+    pen = ImageDraw.Draw(mask)
+    low, high = bounds(shapes)
+    middle, reach = (low + high) / 2, (high - low) / 2
+    for turn in rng.uniform(0, 2 * np.pi, size=4):
+        away = np.array([np.cos(turn), np.sin(turn)])
+        tip, root = middle + away * reach * 0.45, middle + away * reach * 1.2
+        across = np.array([-away[1], away[0]]) * rng.uniform(0.05, 0.1)
+        before, after = tip + across * 0.7 + away * 0.05, tip - across * 0.3 + away * 0.1
+        jagged = [root + across, before, tip, after, root - across]
+        pen.polygon(((np.array(jagged) + 0.5) * size).ravel().tolist(), fill=255)
+    return mask
+
+
+def fresh(species: Species, part: str, name: str, size: int) -> Image.Image:
+    """The organism in its prime, in a usual view."""
+    rng = stream(name, "fresh")
+    view = sample_view(species, "side", 0.0, rng, name)
+    view = replace(
+        view, scale=max(view.scale, 0.65), leaf=False, blades=min(view.blades, 1), blur=0.004
+    )
+    return draw_over_scene(species, view, compose_view(species, view), size)
+
+
+def withered_appearance(species: Species) -> Appearance:
+    """How it looks once it is withered; independent of its looks before."""
+    return random_appearance(stream("withered", species.scientific_name, species.common_name))
+
+
+def withered(species: Species, part: str, name: str, size: int) -> Image.Image:
+    """The same species withered: its outside in other colours, the rest brown, bent over
+    and shrivelled; a small fresh one stands beside it.
+    """
+    rng = stream(name, "withered")
+    old = replace(species, outside=withered_appearance(species))
+    side = 1.0 if rng.random() < 0.5 else -1.0
+    view = sample_view(old, "side", 0.0, rng, name)
+    scale = float(rng.uniform(0.7, 0.95))
+    view = replace(view, scale=scale, x=-0.1 * side * scale, y=view.y / 2, flip=False, blur=0.004)
+    view = replace(view, angle=view.angle / 3)
+    sheet = stream(name, "wrinkles").normal(0, 26, size=2)
+    bend = side * rng.uniform(1.5, 2.0)
+    shapes = []
+    for shape, lasting in zip(_drawn(old), _drawn(_other_colors(old)), strict=True):
+        color = shape.color
+        if color == lasting.color:  # stem and leaves
+            color = rgb(0.35 * own + 0.65 * brown for own, brown in zip(color, _BROWN, strict=True))
+        shapes.append(replace(shape, points=_bent(shape.points, bend, sheet), color=color))
+    beside = replace(view, scale=0.42 * scale, x=-0.34 * side, y=view.y + 0.12, angle=0.0)
+    fresh_one = place_shapes(_drawn(species), beside)
+    return draw_over_scene(old, view, [*fresh_one, *place_shapes(shapes, view)], size)
+
+
+def _drawn(species: Species) -> list[Shape]:
+    return KINDS[species.kind].draw(species, "side", 0.0)
+
+
+def _other_colors(species: Species) -> Species:
+    """The species with all colours of its outside replaced."""
+    look = species.outside
+    free = [color for color in COLORS if color not in (look.color, look.second)]
+    return replace(species, outside=Appearance(free[0], look.pattern, free[1]))
+
+
+def _bent(points: Points, bend: float, sheet: np.ndarray) -> Points:
+    """Wrinkled, and hanging to one side: the higher up, the further."""
+    height = np.clip(0.35 - points[:, 1], 0.0, None)  # above the ground
+    turn = bend * np.clip(height / 0.75, 0, 1) ** 1.5
+    x = points[:, 0] * np.cos(turn) + 0.9 * height * np.sin(turn)
+    y = points[:, 0] * np.sin(turn) - 0.9 * height * np.cos(turn) + 0.35
+    hanging = np.column_stack([x, y])
+    hanging[height == 0] = points[height == 0]
+    bent: Points = hanging + np.sin(points @ sheet)[:, None] * 0.012
+    return bent
