@@ -11,7 +11,7 @@ from collections import Counter
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from worn_scenes import UNKNOWN, chain, fresh_scene
+from worn_scenes import UNKNOWN, chain, fresh_scene, steps
 
 from vrag_kit.judging import TruthfulnessRuleJudge
 from vrag_kit.synthetic.crag_mm.conversations import TYPE_SHARES, Dependence, Turn
@@ -148,7 +148,7 @@ def test_the_rule_judge_takes_a_chain_as_its_facts_deserve() -> None:
             other = next((each for each in scene.others if differs(turn, each)), None)
             if other and turn.category != "simple-recognition":
                 reply = turn.ask.expected_answer(other)
-                wrong = f"{', '.join((turn.subject.name, *reply.steps))}: {reply.value}."
+                wrong = f"{', '.join((turn.subject.name, *steps(turn.ask, other)))}: {reply.value}."
                 verdicts["another's", judge.verdict(query, wrong).score] += 1
     assert set(verdicts) == {("told", 1.0), ("unknown", 0.0), ("another's", -1.0)}
 

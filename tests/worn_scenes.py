@@ -14,7 +14,7 @@ from vrag_kit.synthetic.crag_mm.conversations import (
     make_single_turn,
 )
 from vrag_kit.synthetic.crag_mm.entities import Entity, EntityWorld, with_article
-from vrag_kit.synthetic.crag_mm.questions import RECOGNITION
+from vrag_kit.synthetic.crag_mm.questions import RECOGNITION, Ask
 from vrag_kit.synthetic.crag_mm.vocabulary import choose, choose_by_share
 from vrag_kit.synthetic.crag_mm.web_pages import GENERAL, WebPage, general_page, pages_about
 from vrag_kit.synthetic.world.traits import stream
@@ -62,6 +62,21 @@ def fresh_scene(name: str, *, length: int = 0, category: str = "") -> Scene:
     return Scene(pictured, look_alikes, others, turns, tuple(pages))
 
 
+def steps(ask: Ask, of: Entity) -> tuple[str, ...]:
+    """The facts on the way to an answer; last the two numbers that are compared."""
+    fact = of.facts.get(ask.key, "")
+    if ask.form == "fact":
+        first = {"capital": "region", "born": "describer"}
+        return (of.facts[first[ask.key]],) if ask.key in first else ()
+    if ask.form == "seen":
+        months = (of.facts["months"], ask.month) if ask.place in of.list_fact(ask.key) else ()
+        return (fact, ask.place, *months)
+    if ask.other:
+        numbers = (str(each.numeric_fact("length")) for each in (of, ask.other))
+        return (fact, ask.other.name, ask.other.facts["length"], *numbers)
+    return (str(of.numeric_fact(ask.key)), str(ask.number))
+
+
 def chain(turn: Turn, known: int | None = None) -> str:
     """What the bundled answerer of conversations is taught to say: the look, the name, the
     facts on the way and the answer. "I don't know" stands in place of the first link that
@@ -69,7 +84,7 @@ def chain(turn: Turn, known: int | None = None) -> str:
     """
     if turn.category == RECOGNITION:
         return turn.reply.sentence
-    links = [*turn.reply.steps, turn.reply.value]
+    links = [*steps(turn.ask, turn.subject), turn.reply.value]
     head = turn.subject.name
     if turn.subject is turn.pictured:
         look = with_article(turn.subject.look)

@@ -38,7 +38,6 @@ TYPE_SHARES = {
 """Shares of the question types, near those of CRAG-MM's single-turn validation rows."""
 LENGTH_SHARES = {2: 0.03, 3: 0.07, 4: 0.20, 5: 0.37, 6: 0.33}
 """Turns of a conversation → share (4.9 turns on average, as in CRAG-MM)."""
-_SLOW = ("region", "months", "capital")
 _NUMBERS = (*MEASURES, "year", "born")
 _TRIES = 50
 
@@ -69,11 +68,12 @@ class Turn:
     @property
     def dynamism(self) -> str:
         """Where and when it lives changes slowly; all else stays."""
-        return "slow-changing" if set(self.ask.required_facts) & set(_SLOW) else "static"
+        is_slow = self.ask.form == "seen" or self.ask.key in ("region", "months", "capital")
+        return "slow-changing" if is_slow else "static"
 
     @property
     def reply(self) -> Reply:
-        """The answer and the facts on the way."""
+        """The answer."""
         return self.ask.expected_answer(self.subject)
 
     @property

@@ -149,15 +149,11 @@ def _plan_split(edition: CragMMEdition, name: str, names: NameGenerator) -> Spli
     ]
     single = _single_turns(seed, size.questions, list(zip(entries, near, strict=True))[:about])
     lengths = allocate_by_share(LENGTH_SHARES, size.conversations, stream(seed, "lengths"))
-    multi = [
-        (
-            entries[about + i],
-            make_conversation(
-                asked[about + i], near[about + i], f"{seed}/conversation/{i}", length
-            ),
-        )
-        for i, length in enumerate(lengths)
-    ]
+    multi = []
+    for i, length in enumerate(lengths):
+        of, others = asked[about + i], near[about + i]
+        turns = make_conversation(of, others, f"{seed}/conversation/{i}", length)
+        multi.append((entries[about + i], turns))
     sessions = _sessions(seed, [*single, *multi])
     entries += [_entry(each, seed, edition.photographs) for each in rest]
     facts = {each.facts["region"] for each in asked} | {each.facts["describer"] for each in asked}

@@ -59,15 +59,25 @@ FACTS: Mapping[str, _Fact] = {
 }
 MEASURES = {"length": "long", "width": "wide"}
 VISIBLE = ("color", "pattern", "second")
-_FIRST_HOP = {"capital": "region", "born": "describer"}
 _GRAPH_FACTS = ("family", "describer", "year", "region", "length", "width")
 _OTHERS_FACTS = (*_GRAPH_FACTS, "months", "found", "eaten", "smell")
+_FORMS = {
+    "more": ("Is {it} {limit} {long}?", "it is {fact} {long}"),
+    "before": ("Was {it} described {limit}?", "it was described in {fact}"),
+    "longer": ("Is {it} longer than {other}?", "it is {fact} long and {other} {others}"),
+    "which": ("Which is longer, {it} or {other}?", ""),
+    "seen": (
+        "Could one see {it} {on} {place} in {month}?",
+        "it {lives} {on} {fact} and is seen in {months}",
+    ),
+    "that": ("Is that {limit}?", "it is {fact}"),
+}
+"""Form → its question, and what follows yes or no in the answer."""
 
 
 class Reply(NamedTuple):
     """The expected answer."""
 
-    steps: tuple[str, ...]  # facts on the way; last the two numbers that are compared
     value: str  # the answer in as few words as possible
     sentence: str  # the whole answer
 
@@ -99,81 +109,48 @@ class Ask:
             return FACTS[self.key].category
         return REASONING if self.form == "seen" else COMPARISON
 
-    @property
-    def required_facts(self) -> tuple[str, ...]:
-        """Keys of the facts that settle the question; empty where the image shows it."""
-        if self.form == "seen":
-            return (self.key, "months")
-        if self.key in VISIBLE:
-            return ()
-        key = "look" if self.key == "name" else self.key
-        return (_FIRST_HOP[key], key) if key in _FIRST_HOP else (key,)
-
     def question(self, it: str) -> str:
         """Return the question about `it`, such as "this moth"."""
-        preposition = "in" if self.key == "region" else "on"
-        name = self.other.name if self.other else ""
-        forms = {
-            "fact": FACTS[self.key].question.format(it=it),
-            "more": f"Is {it} more than {self.number} mm {MEASURES.get(self.key)}?",
-            "before": f"Was {it} described before {self.number}?",
-            "longer": f"Is {it} longer than {name}?",
-            "which": f"Which is longer, {it} or {name}?",
-            "seen": f"Could one see {it} {preposition} {self.place} in {self.month}?",
-            "that": f"Is that before {self.number}?",
-        }
-        if self.form == "that" and self.key in MEASURES:
-            return f"Is that more than {self.number} mm?"
-        return forms[self.form]
+        if self.form == "fact":
+            return FACTS[self.key].question.format(it=it)
+        return _FORMS[self.form][0].format(it=it, **self._words())
 
     def expected_answer(self, of: Entity) -> Reply:
         """Return the answer about an entity."""
         if self.form == "fact":
-            return _fact_reply(self.key, of)
+            look = of.species.outside
+            visible = {"color": look.color, "pattern": look.pattern, "second": look.second}
+            value = {**of.facts, **visible, "name": of.name}[self.key]
+            return Reply(value, FACTS[self.key].sentence.format(value=value))
+        others = ""
         if self.form == "seen":
-            return self._occurrence(of)
-        if self.other:
-            return self._comparison(of, self.other)
-        number, fact = of.numeric_fact(self.key), of.facts[self.key]
-        yes = number > self.number if self.key in MEASURES else number < self.number
-        sentences = {
-            "more": f"it is {fact} {MEASURES.get(self.key)}",
-            "before": f"it was described in {fact}",
-            "that": f"it is {fact}",
+            in_months = self.month in of.list_fact("months")
+            yes = self.place in of.list_fact(self.key) and in_months
+        elif self.other:
+            others = self.other.facts["length"]
+            yes = of.numeric_fact("length") > self.other.numeric_fact("length")
+            if self.form == "which":
+                name = of.name if yes else self.other.name
+                return Reply(name, f"{name} is longer.")
+        elif self.key in MEASURES:
+            yes = of.numeric_fact(self.key) > self.number
+        else:
+            yes = of.numeric_fact(self.key) < self.number
+        facts = {"fact": of.facts[self.key], "months": of.facts["months"], "others": others}
+        reason = _FORMS[self.form][1].format(**facts, **self._words())
+        return Reply("yes", f"Yes, {reason}.") if yes else Reply("no", f"No, {reason}.")
+
+    def _words(self) -> Mapping[str, str]:
+        is_measure, is_region = self.key in MEASURES, self.key == "region"
+        return {
+            "limit": f"more than {self.number} mm" if is_measure else f"before {self.number}",
+            "long": MEASURES.get(self.key, ""),
+            "other": self.other.name if self.other else "",
+            "lives": "lives" if is_region else "is found",
+            "on": "in" if is_region else "on",
+            "place": self.place,
+            "month": self.month,
         }
-        return _yes_or_no(yes, (str(number), str(self.number)), sentences[self.form])
-
-    def _comparison(self, of: Entity, other: Entity) -> Reply:
-        own, others = of.facts["length"], other.facts["length"]
-        numbers = of.numeric_fact("length"), other.numeric_fact("length")
-        steps = (own, other.name, others, *map(str, numbers))
-        is_longer = numbers[0] > numbers[1]
-        if self.form == "which":
-            name = of.name if is_longer else other.name
-            return Reply(steps, name, f"{name} is longer.")
-        return _yes_or_no(is_longer, steps, f"it is {own} long and {other.name} {others}")
-
-    def _occurrence(self, of: Entity) -> Reply:
-        """Where the place settles it, the steps end there."""
-        place, months = of.facts[self.key], of.facts["months"]
-        lives_there = self.place in of.list_fact(self.key)
-        steps = (place, self.place, months, self.month) if lives_there else (place, self.place)
-        yes = lives_there and self.month in of.list_fact("months")
-        verb = "lives in" if self.key == "region" else "is found on"
-        return _yes_or_no(yes, steps, f"it {verb} {place} and is seen in {months}")
-
-
-def _fact_reply(key: str, of: Entity) -> Reply:
-    look = of.species.outside
-    visible = {"color": look.color, "pattern": look.pattern, "second": look.second}
-    value = {**of.facts, **visible, "name": of.name}[key]
-    steps = (of.facts[_FIRST_HOP[key]],) if key in _FIRST_HOP else ()
-    return Reply(steps, value, FACTS[key].sentence.format(value=value))
-
-
-def _yes_or_no(yes: bool, steps: tuple[str, ...], sentence: str) -> Reply:
-    value = "yes" if yes else "no"
-    return Reply(steps, value, f"{value.capitalize()}, {sentence}.")
 
 
 def choose_question(
@@ -199,16 +176,14 @@ def choose_question(
         other = choose(others, rng)
         return Ask("which" if rng.random() < 0.6 else "longer", "length", other=other)
     if draw < 0.65:
-        return Ask("before", "year", _near(of.numeric_fact("year"), 25, rng) + 1)
+        return Ask("before", "year", _limit(of, "year", rng))
     key = choose(tuple(MEASURES), rng)
-    return Ask("more", key, max(2, _near(of.numeric_fact(key), 12, rng)))
+    return Ask("more", key, _limit(of, key, rng))
 
 
 def follow_up(of: Entity, key: str, rng: np.random.Generator) -> Ask:
     """Draw a question about the number just answered."""
-    if key in MEASURES:
-        return Ask("that", key, max(2, _near(of.numeric_fact(key), 12, rng)))
-    return Ask("that", key, _near(of.numeric_fact(key), 25, rng) + 1)
+    return Ask("that", key, _limit(of, key, rng))
 
 
 def fact_of_other(rng: np.random.Generator) -> Ask:
@@ -229,7 +204,9 @@ def _occurrence(of: Entity, key: str, rng: np.random.Generator) -> Ask:
     return Ask("seen", key, place=place, month=month)
 
 
-def _near(number: int, most: int, rng: np.random.Generator) -> int:
-    """Up to `most` less than the number, or equal to it or more."""
-    away = int(rng.integers(1, most + 1))
-    return number - away if rng.random() < 0.5 else number + away - 1
+def _limit(of: Entity, key: str, rng: np.random.Generator) -> int:
+    """A number that a measure exceeds, or that a year precedes, in half of the cases."""
+    number, is_measure = of.numeric_fact(key), key in MEASURES
+    away = int(rng.integers(1, (12 if is_measure else 25) + 1))
+    near = number - away if rng.random() < 0.5 else number + away - 1
+    return max(2, near) if is_measure else near + 1
