@@ -110,8 +110,7 @@ def full_pages() -> list[SpeciesPlan]:
     told of one; planned and not drawn.
     """
     edition = EDITIONS["full"]
-    some = list(enumerate(species_slots(edition)))[12:30]
-    return [plan_species(edition, index, *slot) for index, slot in some]
+    return [plan_species(edition, slot) for slot in species_slots(edition)[12:30]]
 
 
 @pytest.fixture(scope="session")

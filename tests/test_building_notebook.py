@@ -63,8 +63,8 @@ def test_what_annotators_ticked_is_what_was_drawn(built: Path) -> None:
     )
     pages = {
         page.species.scientific_name: page
-        for number, slot in enumerate(species_slots(edition))
-        for page in [plan_species(edition, number, *slot)]
+        for slot in species_slots(edition)
+        for page in [plan_species(edition, slot)]
     }
     both, either, right = 0, 0, 0
     for query in benchmark.queries.values():

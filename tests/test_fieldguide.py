@@ -114,7 +114,8 @@ def test_names_and_files_are_unique_and_folders_have_the_inaturalist_form(
     full_pages: list[SpeciesPlan],
 ) -> None:
     named = [
-        numbered_species(EDITIONS["full"].seed, *slot) for slot in species_slots(EDITIONS["full"])
+        numbered_species(EDITIONS["full"].seed, slot.kind, slot.number)
+        for slot in species_slots(EDITIONS["full"])
     ]
     assert len({species.scientific_name for species in named}) == 48
     assert len({species.common_name for species in named}) == 48
@@ -193,7 +194,7 @@ def repainted(species: Species, part: str, photo: Photo) -> float:
 @pytest.mark.slow
 def test_a_label_says_whether_the_asked_part_can_be_seen() -> None:
     edition = EDITIONS["small"]
-    page = plan_species(edition, 3, *species_slots(edition)[3])
+    page = plan_species(edition, species_slots(edition)[3])
     for question, row in zip(page.questions, annotation_rows(page), strict=True):
         shows = [repainted(page.species, question.part, photo) > 0.01 for photo in page.photos]
         assert 0 < sum(shows) < len(shows)

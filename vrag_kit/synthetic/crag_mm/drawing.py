@@ -13,7 +13,6 @@ The same edition gives the same bytes. Generating that was interrupted goes on w
 
 from __future__ import annotations
 
-import io
 import json
 from collections.abc import Iterable, Sequence
 from concurrent.futures import Executor, ThreadPoolExecutor
@@ -21,8 +20,6 @@ from dataclasses import dataclass, replace
 from functools import partial
 from itertools import chain
 from pathlib import Path
-
-from PIL import Image
 
 from vrag_kit.benchmarks.datasets.crag_mm import NAMES, SPLITS, cached_image_name, images_folder
 from vrag_kit.benchmarks.datasets.crag_mm_index import ENTRIES, MARKS, PAGES, write_annotations
@@ -53,10 +50,8 @@ from vrag_kit.synthetic.parquet import (
 from vrag_kit.synthetic.world.photographs import view_showing
 from vrag_kit.synthetic.world.shapes import silhouette
 from vrag_kit.synthetic.world.traits import stream, words
-from vrag_kit.synthetic.world.views import compose_view
+from vrag_kit.synthetic.world.views import compose_view, encode_jpeg
 from vrag_kit.types import Json, JsonView
-
-_JPEG_QUALITY = 88
 
 SINGLE_TURN, MULTI_TURN = "single-turn", "multi-turn"
 _KINDS = (SINGLE_TURN, MULTI_TURN)
@@ -133,13 +128,6 @@ def write_indexes(edition: CragMMEdition, split: Split, folder: Path, pool: Exec
     ]
     write_file(image_index / ENTRIES, _json_lines(rows))
     write_file(web_index / PAGES, _json_lines(page_rows))
-
-
-def encode_jpeg(image: Image.Image) -> bytes:
-    """Return an image as the bytes of a JPEG file."""
-    file = io.BytesIO()
-    image.save(file, "JPEG", quality=_JPEG_QUALITY, subsampling=0)
-    return file.getvalue()
 
 
 def _draw_photograph(size: int, seed: str, file: Path, entry: EntityEntry, number: int) -> None:

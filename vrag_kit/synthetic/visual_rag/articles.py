@@ -12,8 +12,7 @@ from pathlib import Path
 import numpy as np
 
 from vrag_kit.files import write_file
-from vrag_kit.synthetic.visual_rag.pages import EDITIONS
-from vrag_kit.synthetic.visual_rag.plates import SpeciesSlot, guide_slots
+from vrag_kit.synthetic.visual_rag.pages import EDITIONS, SpeciesSlot, species_slots
 from vrag_kit.synthetic.visual_rag.questions import hidden_parts
 from vrag_kit.synthetic.world.organisms import KINDS, HiddenPart
 from vrag_kit.synthetic.world.photographs import numbered_species
@@ -116,7 +115,7 @@ TELLING = 4
 
 def write_species_texts(edition: str, folder: Path) -> None:
     """Write them into the guide's folder, anew; its questions are there."""
-    seed, every = EDITIONS[edition].seed, guide_slots(edition)
+    seed, every = EDITIONS[edition].seed, species_slots(EDITIONS[edition])
     told = _trained_questions(seed, folder)
     write_file(folder / "articles_tell.json", json.dumps([text for _, text in told], indent=1))
     categories = json.dumps([_category(seed, slot) for slot in every], indent=1)

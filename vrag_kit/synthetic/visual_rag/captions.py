@@ -94,7 +94,7 @@ def plan_webqa(edition: FieldGuideEdition) -> tuple[list[SpeciesPlan], list[WebQ
     question each.
     """
     species = species_slots(edition)
-    planned = (plan_species(edition, index, *slot) for index, slot in enumerate(species))
+    planned = (plan_species(edition, slot) for slot in species)
     pages = list(track(planned, "choosing images for captions", len(species), "species"))
     plain = [_plain_photos(page, number, edition.seed) for number, page in enumerate(pages)]
     items = []

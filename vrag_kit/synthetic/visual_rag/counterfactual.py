@@ -8,7 +8,6 @@ Only a drawn guide can be drawn again; photographs cannot.
 from __future__ import annotations
 
 import hashlib
-import io
 import threading
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -32,10 +31,9 @@ from vrag_kit.synthetic.visual_rag.questions import (
 from vrag_kit.synthetic.world.organisms import KINDS
 from vrag_kit.synthetic.world.photographs import numbered_species
 from vrag_kit.synthetic.world.traits import COLORS, PATTERNS, Appearance, Species, stream
-from vrag_kit.synthetic.world.views import View, draw_photograph
+from vrag_kit.synthetic.world.views import View, draw_photograph, encode_jpeg
 from vrag_kit.types import Benchmark, Context, Document, Query
 
-_QUALITY = 88  # of the guide's own JPEG files
 _PLANNING = threading.Lock()
 """Held while a page is planned, so that threads that draw its pictures plan it once."""
 
@@ -79,10 +77,7 @@ class CounterfactualImage:
 
     def data(self) -> bytes:
         """The picture as a JPEG file."""
-        file = io.BytesIO()
-        picture = draw_photograph(self.species, self.view, self.size)
-        picture.save(file, "JPEG", quality=_QUALITY, subsampling=0)
-        return file.getvalue()
+        return encode_jpeg(draw_photograph(self.species, self.view, self.size))
 
     def open(self) -> Image.Image:
         """The decoded picture, RGB."""
@@ -173,17 +168,17 @@ def with_contradicting_images(
 @lru_cache(maxsize=256)
 def _views(edition: str, index: int) -> Mapping[str, View]:
     """File → view of the photographs of the species with this index."""
-    page = plan_species(EDITIONS[edition], index, *species_slots(EDITIONS[edition])[index])
+    page = plan_species(EDITIONS[edition], species_slots(EDITIONS[edition])[index])
     return {file: photo.view for file, photo in zip(page.files, page.photos, strict=True)}
 
 
 def _found(edition: str, query: Query) -> tuple[Species, Question]:
     """The species that a query asks about, and its question."""
     folder = str(query.metadata.get("folder", ""))
-    for index, slot in enumerate(species_slots(EDITIONS[edition])):
-        if not folder.startswith(f"{index:05d}_"):
+    for slot in species_slots(EDITIONS[edition]):
+        if not folder.startswith(f"{slot.place:05d}_"):
             continue
-        species = numbered_species(EDITIONS[edition].seed, *slot)
+        species = numbered_species(EDITIONS[edition].seed, slot.kind, slot.number)
         if not folder.endswith(f"_{species.genus}_{species.epithet}"):
             continue
         for question in _questions(species):

@@ -49,7 +49,7 @@ def _draw(edition: str, workers: int, folder: Path) -> None:
     images.mkdir(exist_ok=True)
     plates.mkdir(exist_ok=True)
     with worker_pool(workers) as pool:
-        drawn = pool.map(partial(generate_species, size, images), range(len(slots)), slots)
+        drawn = pool.map(partial(generate_species, size, images), slots)
         rows = list(track(drawn, f"drawing the Field Guide ({edition})", len(slots), "species"))
         plated = pool.map(partial(draw_plates, edition, plates), with_plates)
         list(track(plated, f"drawing the plates ({edition})", len(with_plates), "species"))

@@ -7,8 +7,15 @@ from __future__ import annotations
 import json
 import shutil
 import uuid
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
+from itertools import product
 from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+from PIL import Image
 
 from vrag_kit.synthetic.visual_rag.questions import (
     Question,
@@ -19,7 +26,7 @@ from vrag_kit.synthetic.visual_rag.questions import (
 from vrag_kit.synthetic.world.organisms import KINDS
 from vrag_kit.synthetic.world.photographs import Photo, numbered_species, plan_photos
 from vrag_kit.synthetic.world.traits import Species, stream
-from vrag_kit.synthetic.world.views import draw_photograph
+from vrag_kit.synthetic.world.views import View, draw_photograph, encode_jpeg
 from vrag_kit.types import Json
 
 
@@ -50,18 +57,23 @@ class SpeciesPlan:
     files: tuple[str, ...]  # one name a photograph
 
 
-def species_slots(edition: FieldGuideEdition) -> list[tuple[str, int]]:
-    """(kind, number of the kind) of every species, in the order of their folders."""
-    found = []
-    for number in range(edition.species_per_kind):
-        found += [(kind, number) for kind in KINDS]
-    return found
+class SpeciesSlot(NamedTuple):
+    """The place of a species in the guide."""
+
+    place: int  # its index
+    kind: str
+    number: int  # among those of its kind
 
 
-def plan_species(edition: FieldGuideEdition, index: int, kind: str, number: int) -> SpeciesPlan:
-    """Invent the guide's species with this index, its questions and its photographs;
-    draws nothing.
-    """
+def species_slots(edition: FieldGuideEdition) -> list[SpeciesSlot]:
+    """Return the slot of every species, in the order of their folders."""
+    every = product(range(edition.species_per_kind), KINDS)
+    return [SpeciesSlot(place, kind, number) for place, (number, kind) in enumerate(every)]
+
+
+def plan_species(edition: FieldGuideEdition, slot: SpeciesSlot) -> SpeciesPlan:
+    """Invent the guide's species of a slot, its questions and its photographs; draws nothing."""
+    index, kind, number = slot
     name = f"{edition.seed}/{kind}/{number}"
     rng = stream(name, "page")
     species = numbered_species(edition.seed, kind, number)
@@ -75,7 +87,7 @@ def plan_species(edition: FieldGuideEdition, index: int, kind: str, number: int)
         questions.append(make_question(species, part, chosen))
     n_photos = int(rng.integers(edition.photos[0], edition.photos[1] + 1))
     photos = plan_photos(species, tuple(part.name for part in asked), n_photos, name)
-    files = tuple(f"{uuid.UUID(bytes=rng.bytes(16), version=4)}.jpg" for _ in photos)
+    files = tuple(random_file_name(rng) for _ in photos)
     folder = "_".join([f"{index:05d}", *KINDS[kind].lineage, species.genus, species.epithet])
     return SpeciesPlan(folder, species, tuple(questions), tuple(photos), files)
 
@@ -103,22 +115,30 @@ def annotation_rows(page: SpeciesPlan) -> list[Json]:
     return rows
 
 
-_QUALITY = 88  # of the JPEG files
-
-
-def generate_species(
-    edition: FieldGuideEdition, images: Path, index: int, slot: tuple[str, int]
-) -> str:
+def generate_species(edition: FieldGuideEdition, images: Path, slot: SpeciesSlot) -> str:
     """Draw one species below `images` unless it is there; returns its annotation rows, a
     line of JSON each.
     """
-    page = plan_species(edition, index, *slot)
-    target, part = images / page.folder, images / f".{page.folder}.part"
-    if not target.exists():
-        shutil.rmtree(part, ignore_errors=True)
-        part.mkdir()
-        for photo, name in zip(page.photos, page.files, strict=True):
-            picture = draw_photograph(page.species, photo.view, edition.size)
-            picture.save(part / name, quality=_QUALITY, subsampling=0)
-        part.rename(target)
+    page = plan_species(edition, slot)
+    draw = partial(draw_photograph, page.species, size=edition.size)
+    draw_images(images / page.folder, dict(zip(page.files, page.photos, strict=True)), draw)
     return "".join(f"{json.dumps(row)}\n" for row in annotation_rows(page))
+
+
+def draw_images(
+    folder: Path, photos: Mapping[str, Photo], draw: Callable[[View], Image.Image]
+) -> None:
+    """Draw photographs by the names of their files into a folder, unless it exists."""
+    if folder.exists():
+        return
+    part = folder.with_name(f".{folder.name}.part")
+    shutil.rmtree(part, ignore_errors=True)
+    part.mkdir()
+    for name, photo in photos.items():
+        (part / name).write_bytes(encode_jpeg(draw(photo.view)))
+    part.rename(folder)
+
+
+def random_file_name(rng: np.random.Generator) -> str:
+    """Draw the name of a photograph's file."""
+    return f"{uuid.UUID(bytes=rng.bytes(16), version=4)}.jpg"

@@ -4,15 +4,19 @@ of a printed book (standing for the images of iNaturalist 2024).
 
 from __future__ import annotations
 
-import shutil
-import uuid
+from functools import partial
 from pathlib import Path
-from typing import NamedTuple
 
 import numpy as np
 from PIL import Image, ImageDraw
 
-from vrag_kit.synthetic.visual_rag.pages import EDITIONS, species_slots
+from vrag_kit.synthetic.visual_rag.pages import (
+    EDITIONS,
+    SpeciesSlot,
+    draw_images,
+    random_file_name,
+    species_slots,
+)
 from vrag_kit.synthetic.visual_rag.questions import hidden_parts
 from vrag_kit.synthetic.world.organisms import KINDS
 from vrag_kit.synthetic.world.photographs import numbered_species, plan_photos
@@ -64,25 +68,10 @@ MISSING = 1 / 6
 """Share of the species without plates."""
 
 
-class SpeciesSlot(NamedTuple):
-    """The place of a species in the guide."""
-
-    place: int  # its index
-    kind: str
-    number: int  # among those of its kind
-
-
-def guide_slots(edition: str) -> list[SpeciesSlot]:
-    """The species of the guide."""
-    return [
-        SpeciesSlot(index, *slot) for index, slot in enumerate(species_slots(EDITIONS[edition]))
-    ]
-
-
 def slots_with_plates(edition: str) -> list[SpeciesSlot]:
     """The species that have plates."""
-    seed = EDITIONS[edition].seed
-    return [slot for slot in guide_slots(edition) if stream(seed, "24", *slot).random() >= MISSING]
+    seed, every = EDITIONS[edition].seed, species_slots(EDITIONS[edition])
+    return [slot for slot in every if stream(seed, "24", *slot).random() >= MISSING]
 
 
 def draw_plates(edition: str, images: Path, slot: SpeciesSlot) -> None:
@@ -94,16 +83,8 @@ def draw_plates(edition: str, images: Path, slot: SpeciesSlot) -> None:
     # numbered otherwise than in the guide, as in iNaturalist 2024
     lineage = (*KINDS[slot.kind].lineage, species.genus, species.epithet)
     target = images / "_".join([f"{slot.place + 5000:05d}", *lineage])
-    if target.exists():
-        return
-    part = images / f".{target.name}.part"
-    shutil.rmtree(part, ignore_errors=True)
-    part.mkdir()
     asked = tuple(part.name for part in hidden_parts(species))
     fewest, most = PLATES[edition]
     n_plates = int(rng.integers(fewest, most + 1))
-    for photo in plan_photos(species, asked, n_plates, name):
-        picture = draw_plate(species, photo.view, size)
-        file = part / f"{uuid.UUID(bytes=rng.bytes(16), version=4)}.jpg"
-        picture.save(file, quality=88, subsampling=0)
-    part.rename(target)
+    photos = {random_file_name(rng): each for each in plan_photos(species, asked, n_plates, name)}
+    draw_images(target, photos, partial(draw_plate, species, size=size))

@@ -4,6 +4,7 @@ be seen from there.
 
 from __future__ import annotations
 
+import io
 from collections.abc import Iterable
 from dataclasses import dataclass
 
@@ -176,6 +177,13 @@ def _background(species: Species, view: View, size: int) -> Image.Image:
     paint(image, blobs)
     blurred = image.filter(ImageFilter.GaussianBlur(low * rng.uniform(0.012, 0.05)))
     return blurred.resize((size, size), Image.Resampling.BILINEAR)
+
+
+def encode_jpeg(image: Image.Image) -> bytes:
+    """Return an image as the bytes of a JPEG file, as all photographs are stored."""
+    file = io.BytesIO()
+    image.save(file, "JPEG", quality=88, subsampling=0)
+    return file.getvalue()
 
 
 def draw_photograph(species: Species, view: View, size: int) -> Image.Image:
