@@ -20,7 +20,7 @@ from vrag_kit.errors import VragError
 from vrag_kit.papers.crag_mm.parameters import index_folders
 from vrag_kit.runner import cli
 from vrag_kit.synthetic.crag_mm import EDITIONS, generate_crag_mm, open_multi_turn, open_single_turn
-from vrag_kit.synthetic.crag_mm.conversations import TYPE_SHARES
+from vrag_kit.synthetic.crag_mm.conversations import TYPE_SHARES, VISIBLE
 from vrag_kit.synthetic.crag_mm.drawing import draw_session_image
 from vrag_kit.synthetic.crag_mm.edition import (
     QUALITY_SHARES,
@@ -31,7 +31,6 @@ from vrag_kit.synthetic.crag_mm.edition import (
     allocate_by_share,
     plan_edition,
 )
-from vrag_kit.synthetic.crag_mm.questions import VISIBLE
 from vrag_kit.synthetic.world.photographs import view_showing
 from vrag_kit.types import Benchmark, Query
 

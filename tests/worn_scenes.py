@@ -8,13 +8,14 @@ from dataclasses import dataclass
 
 from vrag_kit.synthetic.crag_mm.conversations import (
     LENGTH_SHARES,
+    RECOGNITION,
     TYPE_SHARES,
+    Ask,
     Turn,
     make_conversation,
     make_single_turn,
 )
 from vrag_kit.synthetic.crag_mm.entities import Entity, EntityWorld, with_article
-from vrag_kit.synthetic.crag_mm.questions import RECOGNITION, Ask
 from vrag_kit.synthetic.crag_mm.vocabulary import choose, choose_by_share
 from vrag_kit.synthetic.crag_mm.web_pages import GENERAL, WebPage, general_page, pages_about
 from vrag_kit.synthetic.world.traits import stream

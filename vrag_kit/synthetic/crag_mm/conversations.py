@@ -1,32 +1,34 @@
-"""Conversations of 2 to 6 turns about a pictured entity: turns that stand alone, that
-need the previous answer, and that go on after a change of subject.
+"""Questions about an entity and their answers, and conversations of 2 to 6 turns about a pictured
+one: turns that stand alone, that need the previous answer, and that change the subject.
+
+Questions with a number, a place or a month are drawn so that yes and no are equally likely.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
+from typing import NamedTuple
 
 import numpy as np
 
 from vrag_kit.synthetic.crag_mm.entities import Entity
-from vrag_kit.synthetic.crag_mm.questions import (
-    AGGREGATION,
-    COMPARISON,
-    KNOWLEDGE,
-    MEASURES,
-    MULTI_HOP,
-    REASONING,
-    RECOGNITION,
-    Ask,
-    Reply,
-    choose_question,
-    fact_of_other,
-    follow_up,
+from vrag_kit.synthetic.crag_mm.vocabulary import (
+    GROUNDS,
+    MONTHS,
+    REGIONS,
+    choose,
+    choose_by_share,
 )
-from vrag_kit.synthetic.crag_mm.vocabulary import choose, choose_by_share
-from vrag_kit.synthetic.world.traits import stream
+from vrag_kit.synthetic.world.traits import PATTERNS, stream
 
+RECOGNITION = "simple-recognition"
+KNOWLEDGE = "simple-knowledge"
+MULTI_HOP = "multi-hop"
+COMPARISON = "comparison"
+AGGREGATION = "aggregation"
+REASONING = "reasoning"
 TYPE_SHARES = {
     RECOGNITION: 0.07,
     KNOWLEDGE: 0.37,
@@ -38,8 +40,197 @@ TYPE_SHARES = {
 """Shares of the question types, near those of CRAG-MM's single-turn validation rows."""
 LENGTH_SHARES = {2: 0.03, 3: 0.07, 4: 0.20, 5: 0.37, 6: 0.33}
 """Turns of a conversation → share (4.9 turns on average, as in CRAG-MM)."""
+
+
+class _Fact(NamedTuple):
+    category: str
+    question: str  # {it}: "this moth", "it", a name or "that one"
+    sentence: str
+
+
+FACTS: Mapping[str, _Fact] = {
+    "color": _Fact(RECOGNITION, "What is the main color of {it}?", "It is {value}."),
+    "pattern": _Fact(RECOGNITION, "Which pattern does {it} have?", "It is {value}."),
+    "second": _Fact(
+        RECOGNITION, "In which color is {it} patterned?", "It is patterned in {value}."
+    ),
+    "name": _Fact(KNOWLEDGE, "What is the name of {it}?", "It is {value}."),
+    "family": _Fact(KNOWLEDGE, "To which family does {it} belong?", "It belongs to {value}."),
+    "describer": _Fact(KNOWLEDGE, "Who described {it}?", "{value} described it."),
+    "year": _Fact(KNOWLEDGE, "In which year was {it} described?", "It was described in {value}."),
+    "region": _Fact(KNOWLEDGE, "In which region does {it} live?", "It lives in {value}."),
+    "length": _Fact(KNOWLEDGE, "How long is {it}?", "It is {value} long."),
+    "width": _Fact(KNOWLEDGE, "How wide is {it}?", "It is {value} wide."),
+    "eaten": _Fact(KNOWLEDGE, "By which animals is {it} eaten?", "It is eaten by {value}."),
+    "smell": _Fact(KNOWLEDGE, "Of what does {it} smell?", "It smells of {value}."),
+    "months": _Fact(AGGREGATION, "In which months is {it} seen?", "It is seen in {value}."),
+    "found": _Fact(AGGREGATION, "On which grounds is {it} found?", "It is found on {value}."),
+    "capital": _Fact(
+        MULTI_HOP,
+        "What is the capital of the region in which {it} lives?",
+        "The capital is {value}.",
+    ),
+    "born": _Fact(
+        MULTI_HOP,
+        "In which year was the person born who described {it}?",
+        "That person was born in {value}.",
+    ),
+}
+MEASURES = {"length": "long", "width": "wide"}
+VISIBLE = ("color", "pattern", "second")
 _NUMBERS = (*MEASURES, "year", "born")
 _TRIES = 50
+_GRAPH_FACTS = ("family", "describer", "year", "region", "length", "width")
+_OTHERS_FACTS = (*_GRAPH_FACTS, "months", "found", "eaten", "smell")
+_FORMS = {
+    "more": ("Is {it} {limit} {long}?", "it is {fact} {long}"),
+    "before": ("Was {it} described {limit}?", "it was described in {fact}"),
+    "longer": ("Is {it} longer than {other}?", "it is {fact} long and {other} {others}"),
+    "which": ("Which is longer, {it} or {other}?", ""),
+    "seen": (
+        "Could one see {it} {on} {place} in {month}?",
+        "it {lives} {on} {fact} and is seen in {months}",
+    ),
+    "that": ("Is that {limit}?", "it is {fact}"),
+}
+"""Form → its question, and what follows yes or no in the answer."""
+
+
+class Reply(NamedTuple):
+    """The expected answer."""
+
+    value: str  # the answer in as few words as possible
+    sentence: str  # the whole answer
+
+
+@dataclass(frozen=True, slots=True)
+class Ask:
+    """A question of one of these forms:
+
+    * "fact": for the fact `key` of `FACTS`;
+    * "more": whether the measure `key` is more than `number` mm;
+    * "before": whether the entity was described before the year `number`;
+    * "longer", "which": whether the entity is longer than `other`; which of both is;
+    * "seen": whether it could be seen at `place` ("region" or "found") in `month`;
+    * "that": whether the number `key` just answered is more than `number` mm, or before that
+      year; the question does not say which number it was.
+    """
+
+    form: str
+    key: str
+    number: int = 0
+    other: Entity | None = None
+    place: str = ""
+    month: str = ""
+
+    @property
+    def category(self) -> str:
+        """One of the six question types."""
+        if self.form == "fact":
+            return FACTS[self.key].category
+        return REASONING if self.form == "seen" else COMPARISON
+
+    def question(self, it: str) -> str:
+        """Return the question about `it`, such as "this moth"."""
+        if self.form == "fact":
+            return FACTS[self.key].question.format(it=it)
+        return _FORMS[self.form][0].format(it=it, **self._words())
+
+    def expected_answer(self, of: Entity) -> Reply:
+        """Return the answer about an entity."""
+        if self.form == "fact":
+            look = of.species.outside
+            visible = {"color": look.color, "pattern": look.pattern, "second": look.second}
+            value = {**of.facts, **visible, "name": of.name}[self.key]
+            return Reply(value, FACTS[self.key].sentence.format(value=value))
+        others = ""
+        if self.form == "seen":
+            in_months = self.month in of.list_fact("months")
+            yes = self.place in of.list_fact(self.key) and in_months
+        elif self.other:
+            others = self.other.facts["length"]
+            yes = of.numeric_fact("length") > self.other.numeric_fact("length")
+            if self.form == "which":
+                name = of.name if yes else self.other.name
+                return Reply(name, f"{name} is longer.")
+        elif self.key in MEASURES:
+            yes = of.numeric_fact(self.key) > self.number
+        else:
+            yes = of.numeric_fact(self.key) < self.number
+        facts = {"fact": of.facts[self.key], "months": of.facts["months"], "others": others}
+        reason = _FORMS[self.form][1].format(**facts, **self._words())
+        return Reply("yes", f"Yes, {reason}.") if yes else Reply("no", f"No, {reason}.")
+
+    def _words(self) -> Mapping[str, str]:
+        is_measure, is_region = self.key in MEASURES, self.key == "region"
+        return {
+            "limit": f"more than {self.number} mm" if is_measure else f"before {self.number}",
+            "long": MEASURES.get(self.key, ""),
+            "other": self.other.name if self.other else "",
+            "lives": "lives" if is_region else "is found",
+            "on": "in" if is_region else "on",
+            "place": self.place,
+            "month": self.month,
+        }
+
+
+def choose_question(
+    of: Entity, others: tuple[Entity, ...], category: str, rng: np.random.Generator
+) -> Ask:
+    """Draw a question of a type about an entity, which is compared with one of the others."""
+    if category == RECOGNITION:
+        has_pattern = of.species.outside.pattern != PATTERNS[0]
+        return Ask("fact", choose(VISIBLE if has_pattern else VISIBLE[:2], rng))
+    if category == KNOWLEDGE:
+        draw = rng.random()
+        if draw < 0.15:
+            return Ask("fact", "name")
+        return Ask("fact", choose(("eaten", "smell") if draw < 0.45 else _GRAPH_FACTS, rng))
+    if category == AGGREGATION:
+        return Ask("fact", choose(("months", "found"), rng))
+    if category == MULTI_HOP:
+        return Ask("fact", choose(("capital", "born"), rng))
+    if category == REASONING:
+        return _occurrence(of, choose(("region", "found"), rng), rng)
+    draw = rng.random()
+    if others and draw < 0.5:
+        other = choose(others, rng)
+        return Ask("which" if rng.random() < 0.6 else "longer", "length", other=other)
+    if draw < 0.65:
+        return Ask("before", "year", _limit(of, "year", rng))
+    key = choose(tuple(MEASURES), rng)
+    return Ask("more", key, _limit(of, key, rng))
+
+
+def follow_up(of: Entity, key: str, rng: np.random.Generator) -> Ask:
+    """Draw a question about the number just answered."""
+    return Ask("that", key, _limit(of, key, rng))
+
+
+def fact_of_other(rng: np.random.Generator) -> Ask:
+    """Draw a fact that can be asked of an entity that the image does not show."""
+    return Ask("fact", choose(_OTHERS_FACTS, rng))
+
+
+def _occurrence(of: Entity, key: str, rng: np.random.Generator) -> Ask:
+    """No is in turn because of the place or the month."""
+    place = choose(of.list_fact(key), rng)
+    month = choose(of.list_fact("months"), rng)
+    draw = rng.random()
+    if draw < 0.25:
+        places = REGIONS if key == "region" else GROUNDS
+        place = choose([each for each in places if each not in of.list_fact(key)], rng)
+    elif draw < 0.5:
+        month = choose([each for each in MONTHS if each not in of.list_fact("months")], rng)
+    return Ask("seen", key, place=place, month=month)
+
+
+def _limit(of: Entity, key: str, rng: np.random.Generator) -> int:
+    """A number that a measure exceeds, or that a year precedes, in half of the cases."""
+    number, is_measure = of.numeric_fact(key), key in MEASURES
+    away = int(rng.integers(1, (12 if is_measure else 25) + 1))
+    near = number - away if rng.random() < 0.5 else number + away - 1
+    return max(2, near) if is_measure else near + 1
 
 
 class Dependence(StrEnum):

@@ -12,23 +12,8 @@ from functools import cached_property
 
 import numpy as np
 
-from vrag_kit.synthetic.crag_mm.vocabulary import (
-    BORN,
-    CAPITALS,
-    DESCRIBERS,
-    EATERS,
-    EPITHETS,
-    FAMILIES,
-    GENERA,
-    GROUNDS,
-    LENGTHS,
-    MONTHS,
-    REGIONS,
-    SMELLS,
-    choose,
-    choose_by_share,
-    join_words,
-)
+from vrag_kit.synthetic.crag_mm import vocabulary
+from vrag_kit.synthetic.crag_mm.vocabulary import choose, choose_by_share, join_words
 from vrag_kit.synthetic.world.organisms import KINDS
 from vrag_kit.synthetic.world.traits import COLORS, PATTERNS, Appearance, Species, stream
 
@@ -107,14 +92,19 @@ class EntityWorld:
     @cached_property
     def capitals(self) -> dict[str, str]:
         """Region → capital."""
-        order = stream(self.seed, "capitals").permutation(len(CAPITALS))
-        return {region: CAPITALS[i] for region, i in zip(REGIONS, order, strict=True)}
+        order = stream(self.seed, "capitals").permutation(len(vocabulary.CAPITALS))
+        return {
+            region: vocabulary.CAPITALS[i]
+            for region, i in zip(vocabulary.REGIONS, order, strict=True)
+        }
 
     @cached_property
     def births(self) -> dict[str, int]:
         """Describer → year of birth."""
-        years = stream(self.seed, "births").integers(BORN.start, BORN.stop, size=len(DESCRIBERS))
-        return {who: int(year) for who, year in zip(DESCRIBERS, years, strict=True)}
+        years = stream(self.seed, "births").integers(
+            vocabulary.BORN.start, vocabulary.BORN.stop, size=len(vocabulary.DESCRIBERS)
+        )
+        return {who: int(year) for who, year in zip(vocabulary.DESCRIBERS, years, strict=True)}
 
     def new_entity(self) -> Entity:
         """One more entity."""
@@ -152,24 +142,26 @@ class EntityWorld:
         return Entity(species, facts)
 
     def _facts(self, kind: str, look: Appearance, rng: np.random.Generator) -> dict[str, str]:
-        describer, region = choose(DESCRIBERS, rng), choose(REGIONS, rng)
+        describer, region = choose(vocabulary.DESCRIBERS, rng), choose(vocabulary.REGIONS, rng)
         born = self.births[describer]
-        length = choose(LENGTHS, rng)
+        length = choose(vocabulary.LENGTHS, rng)
         width = max(4, round(length * rng.uniform(0.3, 0.8)))
         first = int(rng.integers(12))
-        months = [MONTHS[(first + i) % 12] for i in range(int(rng.integers(2, 5)))]
+        months = [vocabulary.MONTHS[(first + i) % 12] for i in range(int(rng.integers(2, 5)))]
         return {
             "look": describe_appearance(kind, look),
-            "family": choose(FAMILIES, rng),
+            "family": choose(vocabulary.FAMILIES, rng),
             "describer": describer,
             "year": str(born + int(rng.integers(30, 51))),
             "region": region,
             "months": join_words(months),
             "length": f"{length} mm",
             "width": f"{width} mm",
-            "found": join_words([GROUNDS[i] for i in rng.permutation(len(GROUNDS))[:2]]),
-            "eaten": choose(EATERS, rng),
-            "smell": choose(SMELLS, rng),
+            "found": join_words(
+                [vocabulary.GROUNDS[i] for i in rng.permutation(len(vocabulary.GROUNDS))[:2]]
+            ),
+            "eaten": choose(vocabulary.EATERS, rng),
+            "smell": choose(vocabulary.SMELLS, rng),
             "capital": self.capitals[region],
             "born": str(born),
         }
@@ -186,12 +178,16 @@ class NameGenerator:
     def new(self, genus: str = "") -> tuple[str, str]:
         """Genus, the given one or any, and epithet."""
         while True:
-            first = GENERA.index(genus) if genus else int(self._rng.integers(len(GENERA)))
-            last = int(self._rng.integers(len(EPITHETS)))
+            first = (
+                vocabulary.GENERA.index(genus)
+                if genus
+                else int(self._rng.integers(len(vocabulary.GENERA)))
+            )
+            last = int(self._rng.integers(len(vocabulary.EPITHETS)))
             of_editions = (first + last) % _SHARE == 0
             if of_editions == self._editions and (first, last) not in self._given:
                 self._given.add((first, last))
-                return GENERA[first], EPITHETS[last]
+                return vocabulary.GENERA[first], vocabulary.EPITHETS[last]
 
 
 def _look(rng: np.random.Generator) -> Appearance:

@@ -142,9 +142,10 @@ def _image_name(scenario: str, topic: Topic, index: int, role: str, which: int) 
     if isinstance(topic, RegionTopic):
         side = _SIDES[number % len(_SIDES)]
         return f"regions_images_{topic.region.name}_{side}_{topic.kind}_{number:05d}.jpg"
+    ending = "webp" if role == "input" else "jpg"
     names = {
         "incomplete": f"Mechanical_Tray_{end}.png",
-        "deformation": f"Mechanical_{topic.what}_{end}.{'webp' if role == 'input' else 'jpg'}",
+        "deformation": f"Mechanical_{topic.what}_{end}.{ending}",
         "temporal": f"Temporal_{topic.what}_{end}.jpg",
         "biological": f"Biological_{end}.jpg",
     }
@@ -225,8 +226,11 @@ def _topic_rows(
 
     `retrieved_images` are the nearest by cosine of colour histograms, without the query's own.
     """
-    histograms = {name: each for topic in topics for name, each in topic.histograms.items()}
-    planned = [(name, topic) for topic in topics for name in topic.rows]
+    histograms: dict[str, np.ndarray] = {}
+    planned: list[tuple[str, _DrawnTopic]] = []
+    for topic in topics:
+        histograms |= topic.histograms
+        planned += [(name, topic) for name in topic.rows]
     files = sorted(histograms)
     table = np.stack([histograms[name] for name in files])
     rows, ids = [], {}

@@ -148,7 +148,8 @@ def draw_region_example(region: Region, kind: str, name: str, size: int) -> Imag
     """Draw another species of the kind in the same land, which is sharp."""
     rng = stream(name, "region")
     land = _land(region, float(rng.uniform(-0.12, 0.12)), 1.0, rng, 2 * size)
-    scale, x, y = map(float, rng.uniform((0.3, -0.25, 0.18), (0.42, 0.25, 0.28)))
+    scale = float(rng.uniform(0.3, 0.42))
+    x, y = map(float, rng.uniform((-0.25, 0.18), (0.25, 0.28)))
     return _with_resident(land, kind, name, scale=scale, x=x, y=y, turn=0.0)
 
 

@@ -91,44 +91,47 @@ class Scenario:
     asks_name: str = "Which species is this {noun}?"  # "": names are not asked
 
 
+_TEMPORAL = Scenario(
+    "temporal",
+    "Temporal",
+    "Transformative",
+    young,
+    _GROWN,
+    when=" when it is grown",
+    states=("when it is grown", "once it is grown"),
+    asks_name="Which species does this young {noun} belong to?",
+)
+_DEFORMATION = Scenario(
+    "deformation",
+    "Deformation",
+    "Transformative",
+    damaged,
+    _TORN,
+    verb="was",
+    when=" before it was damaged",
+    states=("before it is damaged", "as long as it is not damaged"),
+    asks_name="Which species is this damaged {noun}?",
+)
+_BIOLOGICAL = Scenario(
+    "biological",
+    "Biological",
+    "Transformative",
+    fresh,
+    _WITHERED,
+    withered,
+    when=" when it has withered",
+    states=("when it has withered", "once it has withered"),
+    asks_name="",
+)
 _EVERY = (
     Scenario("angle", "Angle", "Perspective", steep, _HIDDEN),
     Scenario("partial", "Partial", "Perspective", cropped, _SMALL),
     Scenario("scope", "Scope", "Perspective", far, _SMALLEST),
     Scenario("occlusion", "Obstruction", "Perspective", covered, _COVERED),
-    Scenario(
-        "temporal",
-        "Temporal",
-        "Transformative",
-        young,
-        _GROWN,
-        when=" when it is grown",
-        states=("when it is grown", "once it is grown"),
-        asks_name="Which species does this young {noun} belong to?",
-    ),
-    Scenario(
-        "deformation",
-        "Deformation",
-        "Transformative",
-        damaged,
-        _TORN,
-        verb="was",
-        when=" before it was damaged",
-        states=("before it is damaged", "as long as it is not damaged"),
-        asks_name="Which species is this damaged {noun}?",
-    ),
+    _TEMPORAL,
+    _DEFORMATION,
     Scenario("incomplete", "Incomplete", "Transformative", asks_name=""),
-    Scenario(
-        "biological",
-        "Biological",
-        "Transformative",
-        fresh,
-        _WITHERED,
-        withered,
-        when=" when it has withered",
-        states=("when it has withered", "once it has withered"),
-        asks_name="",
-    ),
+    _BIOLOGICAL,
     Scenario("others", "Others", "Others", asks_name=""),
 )
 SCENARIOS = {scenario.name: scenario for scenario in _EVERY}
@@ -165,7 +168,8 @@ class SpeciesTopic:
         return tuple(self._question(asks) for asks in self.asks)
 
     def _question(self, asks: str) -> TopicQuestion:
-        about, kind, verb = self.scenario, self.species.kind, self.scenario.verb
+        about, kind = self.scenario, self.species.kind
+        verb = about.verb
         part = f"the {self.part} of this {kind}{about.when}?"
         if asks == "name":
             others = tuple(

@@ -29,10 +29,11 @@ from vrag_kit.synthetic.mrag_suite.facts import (
     LOOKS,
     PATTERN,
     Fact,
+    FieldGuideGrammar,
+    QuestionTarget,
     Shown,
     relation,
 )
-from vrag_kit.synthetic.mrag_suite.grammar import FieldGuideGrammar, QuestionTarget
 from vrag_kit.synthetic.mrag_suite.species import appearance_facts
 from vrag_kit.synthetic.visual_rag.questions import hidden_parts, make_question
 from vrag_kit.synthetic.world.traits import Species

@@ -22,8 +22,7 @@ from vrag_kit.synthetic.mrag_suite.drawing import (
     sibling_folder,
     suite_edition,
 )
-from vrag_kit.synthetic.mrag_suite.facts import read_ground_truth
-from vrag_kit.synthetic.mrag_suite.grammar import FieldGuideGrammar
+from vrag_kit.synthetic.mrag_suite.facts import FieldGuideGrammar, read_ground_truth
 from vrag_kit.synthetic.mrag_suite.ground_truth import GroundTruth
 from vrag_kit.synthetic.mrag_suite.pages import PAGE_SETS, SIDECAR, WORDS
 from vrag_kit.synthetic.mrag_suite.species import EDITIONS, names_to_species, suite_species

@@ -73,10 +73,9 @@ def species_slots(edition: FieldGuideEdition) -> list[SpeciesSlot]:
 
 def plan_species(edition: FieldGuideEdition, slot: SpeciesSlot) -> SpeciesPlan:
     """Invent the guide's species of a slot, its questions and its photographs; draws nothing."""
-    index, kind, number = slot
-    name = f"{edition.seed}/{kind}/{number}"
+    name = f"{edition.seed}/{slot.kind}/{slot.number}"
     rng = stream(name, "page")
-    species = numbered_species(edition.seed, kind, number)
+    species = numbered_species(edition.seed, slot.kind, slot.number)
     parts = hidden_parts(species)
     asked = parts if rng.random() < 0.6 else (parts[int(rng.integers(2))],)
     questions = []
@@ -88,7 +87,9 @@ def plan_species(edition: FieldGuideEdition, slot: SpeciesSlot) -> SpeciesPlan:
     n_photos = int(rng.integers(edition.photos[0], edition.photos[1] + 1))
     photos = plan_photos(species, tuple(part.name for part in asked), n_photos, name)
     files = tuple(random_file_name(rng) for _ in photos)
-    folder = "_".join([f"{index:05d}", *KINDS[kind].lineage, species.genus, species.epithet])
+    folder = "_".join(
+        [f"{slot.place:05d}", *KINDS[slot.kind].lineage, species.genus, species.epithet]
+    )
     return SpeciesPlan(folder, species, tuple(questions), tuple(photos), files)
 
 

@@ -83,6 +83,11 @@ _BIRD = OrganismKind(
     turn=0.35,
     draw=bird.draw,
 )
+_LEAF_UNDERSIDES = HiddenPart(
+    "undersides of the leaves",
+    "windblown",
+    "which show only when the wind turns the leaves",
+)
 _FLOWER = OrganismKind(
     name="flower",
     noun="Bellflower",
@@ -95,11 +100,7 @@ _FLOWER = OrganismKind(
         HiddenPart(
             "stamen tips", "facing", "which are enclosed by the petals until the flower opens"
         ),
-        HiddenPart(
-            "undersides of the leaves",
-            "windblown",
-            "which show only when the wind turns the leaves",
-        ),
+        _LEAF_UNDERSIDES,
     ),
     turn=0.5,
     draw=flower.draw,
