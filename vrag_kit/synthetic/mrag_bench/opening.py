@@ -40,7 +40,7 @@ def open_mrag_passages(benchmark: Benchmark, mrag_texts: str) -> Benchmark:
     """The benchmark's questions over passages of text: those of a drawn edition, or those
     in a folder of `passages.csv` and `ground_truth.csv`.
 
-    Raises `VragError` as `load_mrag_texts` does, when `mrag_texts` is "", and for the
+    Raises `VragError` as `load_mrag_texts` and `edition_or_rows` do, when `mrag_texts` is "", and for the
     passages of a drawn edition beside other questions.
     """
     if not mrag_texts:
@@ -48,15 +48,14 @@ def open_mrag_passages(benchmark: Benchmark, mrag_texts: str) -> Benchmark:
             'mrag_texts is "", but MRAG-Bench comes without texts. Write passages.csv'
             " (passage,text) and ground_truth.csv (question,passage) into a folder, and name it."
         )
-    if mrag_texts not in DRAWN_MRAG:
-        return load_mrag_texts(benchmark, project_path(mrag_texts))
-    if benchmark.name != mrag_texts:
+    if mrag_texts in DRAWN_MRAG and benchmark.name != mrag_texts:
         raise VragError(
             f"mrag_texts is {mrag_texts!r}, but the questions are {benchmark.name!r}, of which"
             " these passages tell nothing. Name a folder with passages about them."
         )
-    folder = generate_mrag_bench(DRAWN_MRAG[mrag_texts], project_path(f"data/{mrag_texts}"))
-    return load_mrag_texts(benchmark, folder / TEXTS)
+    given, is_edition = edition_or_rows("mrag_texts", mrag_texts, DRAWN_MRAG, generate_mrag_bench)
+    folder = Path(given)
+    return load_mrag_texts(benchmark, folder / TEXTS if is_edition else folder)
 
 
 def open_class_labels(mrag_rows: str, mrag_labels: str = "") -> dict[str, str]:
