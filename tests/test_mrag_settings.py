@@ -119,7 +119,7 @@ def test_among_what_was_retrieved_non_clues_are_the_best_ranked_pictures_without
 
 
 def test_too_shallow_a_run_is_no_company() -> None:
-    with pytest.raises(VragError, match=r"query '0': the run holds 6 .* expected 9"):
+    with pytest.raises(VragError, match=r"query '0': found 6 .* expected 9"):
         paper.results.candidates_from_run(FOUR, deep_run(), depth=9)
 
 
@@ -141,7 +141,7 @@ def test_few_of_each_scenario_are_a_part_that_grows_with_their_number() -> None:
 
 
 def test_a_shallow_run_has_too_few_others() -> None:
-    with pytest.raises(VragError, match="query '0' has 5 ground-truth pictures and 2 others"):
+    with pytest.raises(VragError, match=r"query '0': found 2 .* expected 4"):
         paper.settings.gt_at_each_position(FOUR, deep_run().query("rank <= 3"))
 
 

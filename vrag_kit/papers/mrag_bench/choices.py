@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import json
+import math
 import re
-from collections.abc import Hashable, Mapping, Sequence
-from dataclasses import dataclass
-from enum import StrEnum
-from importlib.resources import files
+from collections.abc import Mapping
 from pathlib import Path
 from string import ascii_uppercase
 from typing import Any  # a notebook's parameter holds values of any type
@@ -79,37 +77,19 @@ def _marks(reading: ParsedChoice) -> frozenset[str]:
 LETTERS = "ABCD"
 _ENDS = ",.!?;:'"
 _MOST_WORDS = 5
+UNREAD = "wrong"
+"""Outcome of the official scorer: the answer counts as incorrect, whatever its text."""
+ASKS = "falls back to GPT-3.5"
+"""Outcome: GPT-3.5 extracts the letter."""
+CRASH = "crash"
+"""Outcome: an AttributeError ends the run, and no score is written."""
+HANG = "hang"
+"""Outcome: the call to GPT-3.5 fails and is retried 10,000,000 times."""
 
 
-class ScorerOutcome(StrEnum):
-    """Outcome of an answer, or of the whole run."""
-
-    LETTER = "letter"
-    """A letter is extracted."""
-    WRONG = "wrong"
-    """The answer counts as incorrect, whatever its text."""
-    ASKS = "falls back to GPT-3.5"
-    """GPT-3.5 extracts the letter."""
-    CRASH = "crash"
-    """An AttributeError ends the run, and no score is written."""
-    HANG = "hang"
-    """The call to GPT-3.5 fails and is retried 10,000,000 times."""
-
-
-@dataclass(frozen=True, slots=True)
-class OfficialExtraction:
-    """Outcome of the official scorer for one answer."""
-
-    outcome: ScorerOutcome
-    letter: str = ""
-    """A to D; "" unless the outcome is a letter."""
-
-    def __str__(self) -> str:
-        return self.letter or str(self.outcome)
-
-
-def extract_officially(raw: str) -> OfficialExtraction:
-    """Applies the official scorer's rules to an answer, before any model call.
+def extract_officially(raw: str) -> str:
+    """Applies the official scorer's rules to an answer, before any model call. Returns a letter (A
+    to D), or `UNREAD`, `ASKS` or `CRASH`.
 
     White space is stripped from both ends, then each of `, . ! ? ; : '` in turn. Candidates are
     letters in round brackets; without any, capitals between two spaces, including the article "A";
@@ -117,46 +97,28 @@ def extract_officially(raw: str) -> OfficialExtraction:
     as the scorer compares options' texts but holds a number instead; a shorter one goes to GPT-3.5,
     and an empty one is incorrect.
     """
-    said = raw.strip()
+    text = raw.strip()
     for sign in _ENDS:
-        said = said.strip(sign)
-    said = f" {said} "
-    for shown in ("({})", " {} "):
-        places = {letter: said.rfind(shown.format(letter)) for letter in LETTERS}
+        text = text.strip(sign)
+    text = f" {text} "
+    for pattern in ("({})", " {} "):
+        places = {letter: text.rfind(pattern.format(letter)) for letter in LETTERS}
         letter = max(places, key=lambda each: places[each])
         if places[letter] >= 0:
-            return OfficialExtraction(ScorerOutcome.LETTER, letter)
-    if len(said.split()) > _MOST_WORDS:
-        return OfficialExtraction(ScorerOutcome.CRASH)
-    return OfficialExtraction(ScorerOutcome.ASKS if raw else ScorerOutcome.WRONG)
+            return letter
+    if len(text.split()) > _MOST_WORDS:
+        return CRASH
+    return ASKS if raw else UNREAD
 
 
-def after_model_call(found: OfficialExtraction, reply: str | None) -> OfficialExtraction:
-    """Returns the outcome after the call to GPT-3.5: a bare letter counts, any other reply is
-    incorrect; without a reply (None: no key, or openai 1.0 and above) the run hangs. All other
-    outcomes stay.
+def after_model_call(reply: str | None) -> str:
+    """Returns the outcome of an answer that `ASKS`, after the call to GPT-3.5: a bare letter
+    counts, any other reply is `UNREAD`; without a reply (None: no key, or openai 1.0 and above) the
+    run ends in `HANG`.
     """
-    if found.outcome is not ScorerOutcome.ASKS:
-        return found
     if reply is None:
-        return OfficialExtraction(ScorerOutcome.HANG)
-    letter = reply.strip()
-    wrong = OfficialExtraction(ScorerOutcome.WRONG)
-    return (
-        OfficialExtraction(ScorerOutcome.LETTER, letter)
-        if letter and letter in tuple(LETTERS)
-        else wrong
-    )
-
-
-def early_run_end(found: Sequence[OfficialExtraction]) -> tuple[ScorerOutcome, int] | None:
-    """Returns how a run over these answers ends early, and at which position, from 0; None if it
-    completes.
-    """
-    for place, each in enumerate(found):
-        if each.outcome in (ScorerOutcome.CRASH, ScorerOutcome.HANG):
-            return each.outcome, place
-    return None
+        return HANG
+    return reply.strip() if reply.strip() in tuple(LETTERS) else UNREAD
 
 
 _FILES = {
@@ -178,8 +140,8 @@ def extraction_test_set() -> pd.DataFrame:
     for source, name in _FILES.items():
         data = json.loads(Path(__file__).with_name(name).read_text(encoding="utf-8"))
         for row in data["rows"]:
-            told = {"source": source, "official": "", **row}
-            rows.append({**told, "options": tuple(data["options"][row["options"]])})
+            options = tuple(data["options"][row["options"]])
+            rows.append({"source": source, "official": "", **row, "options": options})
     columns = ["source", "raw", "options", "outcome", "letters", "rule", "official"]
     return pd.DataFrame(rows)[columns]
 
@@ -192,28 +154,27 @@ def evaluate_extractors() -> pd.DataFrame:
     The official scorer has only four outcomes: where no letter is labelled, scoring the answer as
     incorrect agrees with the label.
     """
-    table = extraction_test_set().drop(columns="official")
+    table = extraction_test_set()
     cells = []
     for row in table.to_dict("records"):
         ours, theirs = read_choice(row["raw"], row["options"]), extract_officially(row["raw"])
         labelled = ParsedChoice(row["rule"], row["letters"], ours.options_are_letters)
-        chosen = labelled.letter or ""
-        broken = theirs.outcome in (ScorerOutcome.CRASH, ScorerOutcome.ASKS)
+        right, letter = labelled.letter or "", "" if theirs == UNREAD else theirs
         cells.append(
             {
                 "labelled": str(labelled),
                 "ours": str(ours),
-                "official": str(theirs),
-                "ours_is": _against(chosen, ours.letter or ""),
-                "official_is": str(theirs) if broken else _against(chosen, theirs.letter),
+                "official": theirs,
+                "ours_is": _against(right, ours.letter or ""),
+                "official_is": theirs if theirs in (ASKS, CRASH) else _against(right, letter),
             }
         )
-    return table.join(pd.DataFrame(cells, index=table.index))
+    return table.drop(columns="official").join(pd.DataFrame(cells, index=table.index))
 
 
-def _against(chosen: str, letter: str) -> str:
-    """A letter that was read ("" for none) beside the one that was chosen."""
-    if chosen == letter:
+def _against(labelled: str, letter: str) -> str:
+    """Compares an extracted letter with the labelled one; "" is no letter."""
+    if labelled == letter:
         return AS_LABELLED
     return ANOTHER if letter else NO_LETTER
 
@@ -228,14 +189,13 @@ READINGS = {
 extraction method.
 """
 RIGHT, WRONG = "correct option", "incorrect option"
-_ARM = ["model", "setting"]
 
 
 def with_official_score(judged: pd.DataFrame, benchmark: Benchmark) -> pd.DataFrame:
     """Adds both extractions to the answers that `MultipleChoiceJudge` judged. Columns: rule (ours),
-    ours_is (`RIGHT`, `WRONG`, or why there is no letter), official (a letter or a `ScorerOutcome`),
-    official_is (likewise), official_low and official_high: its score if answers that crash it or go
-    to GPT-3.5 count as incorrect, or correct.
+    ours_is (`RIGHT`, `WRONG`, or why there is no letter), official (what `extract_officially`
+    returns), official_is (likewise), official_low and official_high: its score if answers that
+    crash it or go to GPT-3.5 count as incorrect, or correct.
 
     Calls that failed have no extraction and no score. The official scorer parses truncated answers
     as they are; here they score 0.
@@ -248,19 +208,26 @@ def with_official_score(judged: pd.DataFrame, benchmark: Benchmark) -> pd.DataFr
             continue
         ours, theirs = read_choice(row["answer"], query.choices), extract_officially(row["answer"])
         right = correct_letters(query)
-        is_right = bool(theirs.letter) and theirs.letter in right
+        why_not = "ambiguous" if ours.letters else ours.rule
         cells.append(
             {
                 "rule": ours.rule,
-                "ours_is": _outcome(ours.letter or "", right, _why_not(ours.letters, ours.rule)),
-                "official": str(theirs),
-                "official_is": extraction_outcome(theirs, right),
-                "official_low": float(is_right),
-                "official_high": float(is_right or _is_open(theirs)),
+                "ours_is": _outcome(ours.letter or why_not, right),
+                "official": theirs,
+                "official_is": _outcome(theirs, right),
+                "official_low": float(theirs in tuple(right)),
+                "official_high": float(theirs in (*right, CRASH, ASKS)),
             }
         )
     columns = ["rule", "ours_is", "official", "official_is", "official_low", "official_high"]
     return judged.join(pd.DataFrame(cells, index=judged.index, columns=columns))
+
+
+def _outcome(found: str, right: str) -> str:
+    """`RIGHT` or `WRONG` for a letter; why there is none otherwise."""
+    if len(found) > 1:
+        return found
+    return RIGHT if found in right else WRONG
 
 
 def accuracy_by_extractor(read: pd.DataFrame, *, weights: pd.Series | None) -> pd.DataFrame:
@@ -277,67 +244,43 @@ def accuracy_by_extractor(read: pd.DataFrame, *, weights: pd.Series | None) -> p
     return to_percent(table)
 
 
-def extraction_outcome(found: OfficialExtraction, right: str) -> str:
-    """Returns `RIGHT`, `WRONG`, or why there is no letter; `right` has the correct letters."""
-    return _outcome(found.letter, right, str(found))
-
-
 def rule_counts(read: pd.DataFrame) -> pd.DataFrame:
     """Counts the answers that each of our rules decided, and the correct ones: rows rules in order
     with their description, columns models, cells "12 (7 right)".
     """
-    counts = read.groupby(["rule", "model"], sort=False)["score"].agg(["size", "sum"])
-    cells = [
-        f"{size:.0f} ({right:.0f} right)"
-        for size, right in counts.itertuples(index=False, name=None)
-    ]
-    wide = pd.Series(cells, counts.index, dtype=object).unstack("model")
-    wide = wide.reindex(list(RULES)).fillna("–")
+    counts = read.groupby(["rule", "model"], sort=False)["score"].agg(["size", "sum"]).astype(int)
+    cells = counts["size"].astype(str) + " (" + counts["sum"].astype(str) + " right)"
+    wide = cells.unstack("model").reindex(list(RULES)).fillna("–")
     wide.insert(0, "what it says", pd.Series(RULES))
     return wide
 
 
 def official_run_ends(read: pd.DataFrame) -> pd.DataFrame:
     """Simulates the official scorer's run over each model's answers in each setting, in the order
-    of the questions. Columns: model, setting, n, the number of answers with each `ScorerOutcome`,
-    with_key and without_key: how the run ends, with a key for GPT-3.5 (assuming every reply is a
-    letter) and without.
+    of the questions. Columns: model, setting, n, the number of answers with a letter and with each
+    other outcome, with_key and without_key: how the run ends, with a key for GPT-3.5 (assuming
+    every reply is a letter) and without.
     """
     rows = []
-    for arm, part in read[read["official"].notna()].groupby(_ARM, sort=False):
-        found = [extract_officially(raw) for raw in part["answer"]]
-        counts = {str(outcome): 0 for outcome in ScorerOutcome if outcome is not ScorerOutcome.HANG}
-        for each in found:
-            counts[str(each.outcome)] += 1
-        without = [after_model_call(each, None) for each in found]
-        ends = {"with_key": _end(found), "without_key": _end(without)}
-        rows.append({**dict(zip(_ARM, arm, strict=True)), "n": len(part), **counts, **ends})
+    answered = read[read["official"].notna()]
+    for (model, setting), part in answered.groupby(["model", "setting"], sort=False):
+        found = part["official"].tolist()
+        row = {"model": model, "setting": setting, "n": len(found)}
+        row["letter"] = sum(each in LETTERS for each in found)
+        row |= {outcome: found.count(outcome) for outcome in (UNREAD, ASKS, CRASH)}
+        row["with_key"] = _end(found)
+        row["without_key"] = _end([HANG if each == ASKS else each for each in found])
+        rows.append(row)
     return pd.DataFrame(rows)
 
 
-def _end(found: list[OfficialExtraction]) -> str:
-    end = early_run_end(found)
-    return f"{end[0]} at answer {end[1] + 1}" if end else "a score is written"
+def _end(found: list[str]) -> str:
+    """How a run with these outcomes ends: at the first crash or hang, if there is one."""
+    ends = (f"{x} at answer {i}" for i, x in enumerate(found, 1) if x in (CRASH, HANG))
+    return next(ends, "a score is written")
 
 
-def _is_open(found: OfficialExtraction) -> bool:
-    return found.outcome in (ScorerOutcome.CRASH, ScorerOutcome.ASKS)
-
-
-def _outcome(letter: str, right: str, otherwise: str) -> str:
-    if not letter:
-        return otherwise
-    return RIGHT if letter in right else WRONG
-
-
-def _why_not(letters: str, rule: str) -> str:
-    """Why our reader finds no letter."""
-    return "ambiguous" if letters else rule
-
-
-TABLE_5 = json.loads(
-    (files("vrag_kit.papers.mrag_bench") / "extraction.json").read_text(encoding="utf-8")
-)
+TABLE_5 = json.loads(Path(__file__).with_name("extraction.json").read_text(encoding="utf-8"))
 """The prompt as data, with its source; "examples" is empty, as the paper's in-context examples are
 unpublished.
 """
@@ -378,39 +321,24 @@ def with_extracted_options(
     the extractor no model is called; `extracted` then says so, and there are no scores. Raises
     `VragError` as `load_generator` does.
     """
-    rows = read[read["official"].notna()]
-    asked = rows[rows["official"] == str(ScorerOutcome.ASKS)]
-    prompts = []
-    for query_id, raw in asked[["query_id", "answer"]].itertuples(index=False):
-        prompts.append(extraction_prompt(benchmark.queries[query_id], raw))
-    replies: dict[Hashable, str | None] = {}
-    if extractor and prompts:
-        told = _replies(extractor, prompts, Path(answers_dir), hardware or {})
-        replies = dict(zip(asked.index, told, strict=True))
-    extracted: dict[Hashable, str] = {}
-    scores: dict[Hashable, float] = {}
-    for place, query_id, raw in rows[["query_id", "answer"]].itertuples(name=None):
-        found = extract_officially(raw)
-        if found.outcome is ScorerOutcome.ASKS and not extractor:
-            extracted[place] = NOT_ASKED
-            continue
-        found = after_model_call(found, replies.get(place))
-        right = correct_letters(benchmark.queries[query_id])
-        extracted[place] = extraction_outcome(found, right)
-        if extractor and found.outcome is not ScorerOutcome.HANG:
-            scores[place] = float(extracted[place] == RIGHT)
-    columns = {
-        "extracted": pd.Series(extracted, read.index, dtype=object),
-        "official_extracted": pd.Series(scores, read.index, dtype=float),
-    }
-    return read.assign(**columns)
+    outcomes = read["official_is"].replace(ASKS, NOT_ASKED)
+    if not extractor:
+        return read.assign(extracted=outcomes, official_extracted=math.nan)
+    asked = read[read["official"] == ASKS]
+    queries = [benchmark.queries[query_id] for query_id in asked["query_id"]]
+    prompts = [extraction_prompt(*pair) for pair in zip(queries, asked["answer"], strict=True)]
+    replies = _replies(extractor, prompts, Path(answers_dir), hardware or {}) if prompts else []
+    for place, query, reply in zip(asked.index, queries, replies, strict=True):
+        outcomes[place] = _outcome(after_model_call(reply), correct_letters(query))
+    scores = outcomes.eq(RIGHT).astype(float).mask(outcomes.isna() | (outcomes == HANG))
+    return read.assign(extracted=outcomes, official_extracted=scores)
 
 
 def compare_extractors(read: pd.DataFrame) -> pd.DataFrame:
     """Counts outcomes of the answers that the official scorer sends to a model: by the model (rows:
     model, extracted) and by our parser (columns). No rows if there are no such answers.
     """
-    asked = read[read["official"] == str(ScorerOutcome.ASKS)]
+    asked = read[read["official"] == ASKS]
     counts = asked.groupby(["model", "extracted"], sort=False)["ours_is"].value_counts()
     return counts.unstack("ours_is", fill_value=0).rename_axis(columns="ours")
 

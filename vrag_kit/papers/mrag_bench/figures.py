@@ -14,7 +14,7 @@ from matplotlib.patches import Patch, Rectangle
 from PIL import ImageOps
 
 from vrag_kit.papers.mrag_bench.audit import QUESTIONS
-from vrag_kit.papers.mrag_bench.choices import ANOTHER, AS_LABELLED, RIGHT, WRONG, ScorerOutcome
+from vrag_kit.papers.mrag_bench.choices import ANOTHER, AS_LABELLED, ASKS, CRASH, RIGHT, WRONG
 from vrag_kit.papers.mrag_bench.results import CHANCE, OVERALL
 from vrag_kit.papers.mrag_bench.retrieval import is_evaluated_retriever
 from vrag_kit.papers.mrag_bench.settings import SETTINGS, scores_by_setting
@@ -160,7 +160,7 @@ def _title(listed: pd.DataFrame) -> str:
 
 
 _CLASSES = {RIGHT: "correct", AS_LABELLED: "correct", WRONG: "incorrect", ANOTHER: "incorrect"}
-_CLASSES |= {ScorerOutcome.ASKS: "asks", ScorerOutcome.CRASH: "crash"}
+_CLASSES |= {ASKS: "asks", CRASH: "crash"}
 _NAMES = {"missing": "no option found", "asks": "falls back to GPT-3.5", "crash": "crashes"}
 _COLORS = {**OUTCOME, "asks": MODEL[4], "crash": DARK}
 

@@ -15,10 +15,14 @@ import pandas as pd
 from vrag_kit.analysis.estimates import estimate
 from vrag_kit.errors import VragError
 from vrag_kit.generation.conversation import ANSWER_COLUMNS
-from vrag_kit.judging.multiple_choice import read_choice
 from vrag_kit.log import logger
 from vrag_kit.papers.mrag_bench.audit import QUESTIONS, overall_means
-from vrag_kit.papers.mrag_bench.results import multiple_choice_accuracy, scenario_weights
+from vrag_kit.papers.mrag_bench.results import (
+    NO_LETTER,
+    chosen_letters,
+    multiple_choice_accuracy,
+    scenario_weights,
+)
 from vrag_kit.papers.published import published
 from vrag_kit.types import Benchmark, Context, Status
 from vrag_kit.widgets.multiple_choice import CHOICE_COLUMNS, option_text, read_choices
@@ -81,13 +85,13 @@ def micro_and_macro_accuracy(judged: pd.DataFrame, benchmark: Benchmark) -> pd.D
     `judged` comes from `with_scenarios`.
     """
     keys = ["model", "setting"]
-    tables = {
-        MICRO: multiple_choice_accuracy(judged, by=keys, weights=scenario_weights(benchmark)),
-        MACRO: multiple_choice_accuracy(judged, by=keys, weights=_EACH_ALIKE),
-    }
-    both = pd.concat(tables, names=["average"]).reset_index("average").reset_index(drop=True)
-    both = both[both["metric"] == "accuracy"]
-    return both[[*keys, "average", *(name for name in both if name not in (*keys, "average"))]]
+    weights = {MICRO: scenario_weights(benchmark), MACRO: _EACH_ALIKE}
+    tables = [
+        multiple_choice_accuracy(judged, by=keys, weights=each).assign(average=average)
+        for average, each in weights.items()
+    ]
+    both = pd.concat(tables, ignore_index=True).query("metric == 'accuracy'")
+    return both[[*keys, "average", *both.columns.drop([*keys, "average"])]]
 
 
 def published_human_baseline() -> pd.DataFrame:
@@ -98,9 +102,7 @@ def published_human_baseline() -> pd.DataFrame:
     """
     means = overall_means(published("mrag_bench", 3, model_group="human"))
     means = means.rename(columns={"weighted": MICRO, "plain": MACRO})
-    values = means.melt(
-        ["model", "setting"], [MICRO, MACRO], var_name="average", ignore_index=False
-    )
+    values = means.melt(["model", "setting"], [MICRO, MACRO], "average", ignore_index=False)
     values = values.sort_index(kind="stable").reset_index(drop=True)
     return values.assign(ci_low=math.nan, ci_high=math.nan, n=sum(QUESTIONS.values()))
 
@@ -114,33 +116,23 @@ def inter_rater_agreement(judged: pd.DataFrame, benchmark: Benchmark) -> pd.Data
     agreement beyond chance, given how often each chooses each letter; NaN if chance agreement is 1.
     Raises as `read_choice`.
     """
+    from sklearn.metrics import cohen_kappa_score  # slow to import
+
     chosen = judged.drop_duplicates(["model", "setting", "query_id"])
-    letters = []
-    for query_id, answer in zip(chosen["query_id"], chosen["answer"], strict=True):
-        options = benchmark.queries[query_id].choices
-        letters.append(read_choice(answer, options).letter if isinstance(answer, str) else None)
-    chosen = chosen.assign(letter=pd.Series(letters, chosen.index, dtype=object))
+    chosen = chosen.assign(letter=chosen_letters(chosen, benchmark).fillna(NO_LETTER))
     rows = []
     for setting, part in chosen.groupby("setting", sort=False):
         wide = part.pivot(index="query_id", columns="model", values="letter")
-        asked = part.assign(asked=True).pivot(index="query_id", columns="model", values="asked")
         for first, second in combinations(dict.fromkeys(part["model"]), 2):
-            both = wide[[first, second]][asked[[first, second]].notna().all(axis=1)]
-            if not both.empty:
-                rows.append((setting, first, second, *_agreement(both, benchmark)))
+            both = wide[[first, second]].dropna()
+            if both.empty:
+                continue
+            letters = both[(both != NO_LETTER).all(axis=1)]
+            same = letters[first].eq(letters[second]).astype(float).reindex(both.index)
+            found = estimate(same.to_numpy(), both.index.map(benchmark.groups).to_numpy())
+            kappa = math.nan
+            if letters.stack().nunique() > 1:
+                kappa = cohen_kappa_score(letters[first], letters[second])
+            rows.append((setting, first, second, *found, kappa))
     numbers = ["value", "ci_low", "ci_high", "n", "n_failed", "kappa"]
     return pd.DataFrame(rows, columns=["setting", "first", "second", *numbers])
-
-
-def _agreement(both: pd.DataFrame, benchmark: Benchmark) -> tuple[float, ...]:
-    """The numbers of one pair: two columns of letters, None where none can be read."""
-    from sklearn.metrics import cohen_kappa_score  # slow to import
-
-    one, other = both.iloc[:, 0], both.iloc[:, 1]
-    readable = one.notna() & other.notna()
-    same = (one == other).astype(float).where(readable)
-    found = estimate(same.to_numpy(), both.index.map(benchmark.groups).to_numpy())
-    kappa = math.nan
-    if len({*one[readable], *other[readable]}) > 1:
-        kappa = cohen_kappa_score(one[readable], other[readable])
-    return found.value, found.ci_low, found.ci_high, found.n, found.n_failed, kappa

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections import Counter
 from collections.abc import Collection, Hashable, Mapping, Sequence
 from dataclasses import replace
@@ -15,13 +14,14 @@ from vrag_kit.analysis.comparisons import REPEATS
 from vrag_kit.analysis.means import ARM
 from vrag_kit.analysis.report_tables import TableRow, ci_cells, format_p, report_table
 from vrag_kit.errors import VragError
+from vrag_kit.generation.contexts import top_ranked
 from vrag_kit.judging.multiple_choice import correct_letters, read_choice
 from vrag_kit.papers.mrag_bench.audit import ASPECTS, QUESTIONS
-from vrag_kit.papers.mrag_bench.choices import is_unparsed
+from vrag_kit.papers.mrag_bench.choices import LETTERS, is_unparsed
+from vrag_kit.papers.mrag_bench.settings import changed_fingerprint
 from vrag_kit.papers.published import format_spread, published
 from vrag_kit.papers.sources import DataSource, make_data_source
-from vrag_kit.tables import require_columns
-from vrag_kit.types import Benchmark, DocId, Query, QueryId
+from vrag_kit.types import Benchmark, DocId, QueryId
 
 OVERALL = "overall"
 LEVELS = {OVERALL: [OVERALL], "aspect": list(ASPECTS), "scenario": list(QUESTIONS)}
@@ -40,9 +40,7 @@ _NOTED = {
 """Maps a count to its label in a cell."""
 _STRATA = {"new": "unseen species", "known species": "seen species"}
 """Maps a row's source in the synthetic data to its stratum."""
-_ASPECT_OF: dict[str, str] = {}
-for _aspect, _names in ASPECTS.items():
-    _ASPECT_OF |= dict.fromkeys(_names, _aspect)
+_ASPECT_OF = {scenario: aspect for aspect, names in ASPECTS.items() for scenario in names}
 
 
 def is_paper_data(benchmark: Benchmark) -> bool:
@@ -69,26 +67,21 @@ def with_scenarios(judged: pd.DataFrame, benchmark: Benchmark) -> pd.DataFrame:
     """Adds the columns scenario, aspect and stratum of each query. The stratum is the row's
     "source": "unseen species" or "seen species" in the synthetic data.
     """
-    told = {query_id: query.metadata for query_id, query in benchmark.queries.items()}
-    scenarios = judged["query_id"].map(lambda query_id: told[query_id]["scenario"])
-    sources = judged["query_id"].map(lambda query_id: told[query_id].get("source", ""))
-    strata = sources.replace(_STRATA)
-    aspects = scenarios.map(_ASPECT_OF)
-    return judged.assign(scenario=scenarios, aspect=aspects, stratum=strata)
+    rows = judged["query_id"].map({name: each.metadata for name, each in benchmark.queries.items()})
+    scenarios = rows.map(lambda row: row["scenario"])
+    strata = rows.map(lambda row: row.get("source", "")).replace(_STRATA)
+    return judged.assign(scenario=scenarios, aspect=scenarios.map(_ASPECT_OF), stratum=strata)
 
 
 def multiple_choice_accuracy(
     judged: pd.DataFrame, *, by: Sequence[str], weights: pd.Series | None = None
 ) -> pd.DataFrame:
     """Computes `mean_scores` with n_no_option, the number of answers that choose no option, or
-    several, and score 0 (`is_unparsed`); without it if `judged` has no marks.
+    several, and score 0 (`is_unparsed`).
     """
-    table, arm = mean_scores(judged, by=by, weights=weights), list(by)
-    if "marks" not in judged:
-        return table
     none = judged.assign(n_no_option=is_unparsed(judged))
-    counts = none.groupby(arm, sort=False, dropna=False)["n_no_option"].sum().reset_index()
-    return table.merge(counts, on=arm, how="left")
+    counts = none.groupby(list(by), sort=False, dropna=False)["n_no_option"].sum().reset_index()
+    return mean_scores(judged, by=by, weights=weights).merge(counts, on=list(by), how="left")
 
 
 def accuracy_by_scenario(
@@ -102,15 +95,14 @@ def accuracy_by_scenario(
     `weights` (`scenario_weights`; None: unweighted) over the scenarios present, with the interval
     of a stratified sample over groups.
     """
-    keys = list(by)
+    rows = judged.assign(overall=OVERALL)
     tables = [
-        multiple_choice_accuracy(judged, by=keys, weights=weights).assign(scenario=OVERALL),
-        multiple_choice_accuracy(judged, by=[*keys, "aspect"], weights=weights).rename(
-            columns={"aspect": "scenario"}
-        ),
-        multiple_choice_accuracy(judged, by=[*keys, "scenario"]),
+        multiple_choice_accuracy(
+            rows, by=[*by, level], weights=None if level == "scenario" else weights
+        )
+        for level in LEVELS
     ]
-    return _levels(tables, keys)
+    return _levels(tables, by)
 
 
 def gains_by_scenario(
@@ -130,26 +122,31 @@ def gains_by_scenario(
     which of them a setting helps is one question with nine answers. The same holds for positions:
     for an arm other than setting it corrects for all values.
     """
-    repeats = [*REPEATS, "scenario", "aspect"]
-    if arm != "setting":
-        repeats.append(arm)
-    keys = list(by)
-    values = per_query(judged, by=[*keys, arm, "aspect", "scenario"])
-    tables = []
-    for level in LEVELS:
-        asked = keys if level == OVERALL else [*keys, level]
-        table = paired_differences(
+    repeats = [*REPEATS, "scenario", "aspect", *([] if arm == "setting" else [arm])]
+    values = per_query(judged.assign(overall=OVERALL), by=[*by, arm, *LEVELS])
+    tables = [
+        paired_differences(
             values,
             arm=arm,
-            by=asked,
+            by=[*by, level],
             baseline=baseline,
             repeats=repeats,
             weights=None if level == "scenario" else weights,
         )
-        name = {level: "scenario"}
-        tables.append(table.rename(columns=name) if level in table else table)
-    tables[0] = tables[0].assign(scenario=OVERALL)
-    return _levels(tables, keys)
+        for level in LEVELS
+    ]
+    return _levels(tables, by)
+
+
+def _levels(tables: Sequence[pd.DataFrame], keys: Sequence[str]) -> pd.DataFrame:
+    """The tables of the three levels as one, in the order of Table 3."""
+    parts = []
+    for (level, names), table in zip(LEVELS.items(), tables, strict=True):
+        part = table.rename(columns={level: "scenario"}).assign(level=level)
+        parts.append(part.iloc[part["scenario"].map(names.index).argsort(kind="stable")])
+    table = pd.concat(parts, ignore_index=True)
+    first = [*keys, "level", "scenario"]
+    return table[[*first, *table.columns.drop(first)]]
 
 
 def published_range() -> pd.DataFrame:
@@ -177,45 +174,23 @@ def scenario_table(
     Cells add Holm's p if there is one, how many answers failed, are empty or choose no option, and
     n where it is less than in the rest of the row.
     """
-    index = list(rows)
-    most = results.groupby(index, sort=False)["n"].transform("max")
+    most = results.groupby(list(rows), sort=False)["n"].transform("max")
     notes = [_notes(row, int(n)) for row, n in zip(results.to_dict("records"), most, strict=True)]
-    table, index = results.assign(n=most), [*index, "n"]
+    table, index = results.assign(n=most), [*rows, "n"]
     cells = ci_cells(results) + notes
     wide = report_table(table, rows=index, columns=columns, cells=cells, empty="")
     return wide.reindex(pd.MultiIndex.from_frame(table[index].drop_duplicates()))
-
-
-def _levels(tables: Sequence[pd.DataFrame], keys: Sequence[str]) -> pd.DataFrame:
-    """The tables of the three levels as one, in the order of Table 3."""
-    parts = [table.assign(level=level) for level, table in zip(LEVELS, tables, strict=True)]
-    table = pd.concat(parts, ignore_index=True)
-    first = [*keys, "level", "scenario"]
-    table = table[[*first, *(name for name in table if name not in first)]]
-    places: dict[tuple[str, str], int] = {}
-    for level, names in LEVELS.items():
-        places |= {(level, name): len(places) + place for place, name in enumerate(names)}
-    named = pd.MultiIndex.from_frame(table[["level", "scenario"]])
-    order = named.map(places).argsort(kind="stable")
-    return table.iloc[order].reset_index(drop=True)
 
 
 def _notes(row: TableRow, usual: int) -> str:
     """What a cell adds to the mean."""
     notes = []
     if pd.notna(row.get("p_holm")):
-        notes.append(f"p {_equals(format_p(row['p_holm']))}")
+        notes.append(f"p {format_p(row['p_holm'])}")
     if row["n"] != usual:
         notes.append(f"n = {row['n']}")
-    for name, words in _NOTED.items():
-        if row.get(name, 0) > 0:
-            notes.append(f"{row[name]} {words}")
+    notes += [f"{row[name]} {words}" for name, words in _NOTED.items() if row.get(name, 0) > 0]
     return f" ({', '.join(notes)})" if notes else ""
-
-
-def _equals(p: str) -> str:
-    """ "= 0.02", "< 0.0001"."""
-    return p if p.startswith("<") else f"= {p}"
 
 
 def without_unlabelled_positives(
@@ -230,7 +205,7 @@ def without_unlabelled_positives(
         if alike:
             left_out[query_id] = left_out.get(query_id, frozenset()) | alike
     told = "\n".join(f"{name} {' '.join(sorted(ids))}" for name, ids in sorted(left_out.items()))
-    return replace(benchmark, left_out=left_out, fingerprint=_named(benchmark, told))
+    return replace(benchmark, left_out=left_out, fingerprint=changed_fingerprint(benchmark, told))
 
 
 def candidates_from_run(benchmark: Benchmark, run: pd.DataFrame, *, depth: int) -> Benchmark:
@@ -240,27 +215,13 @@ def candidates_from_run(benchmark: Benchmark, run: pd.DataFrame, *, depth: int) 
 
     Raises `VragError` for a query for which the run has fewer.
     """
-    require_columns(run, ["query_id", "doc_id", "rank"], "candidates_from_run")
-    found: dict[QueryId, list[DocId]] = {query_id: [] for query_id in benchmark.queries}
-    ranked = run.sort_values("rank")[["query_id", "doc_id"]]
-    for query_id, doc_id in ranked.itertuples(index=False, name=None):
-        if query_id in found and doc_id not in benchmark.relevant(query_id):
-            found[query_id].append(doc_id)
-    pools = {}
-    for query_id, others in found.items():
-        if len(others) < depth:
-            raise VragError(
-                f"query {query_id!r}: the run holds {len(others)} pictures that are no ground"
-                f" truth, expected {depth}. Search deeper, or ask for fewer."
-            )
-        pools[query_id] = (*benchmark.relevant(query_id), *others[:depth])
+    others = top_ranked(benchmark, run)
+    pools = {
+        query_id: (*benchmark.relevant(query_id), *others.take(query_id, 0, depth))
+        for query_id in benchmark.queries
+    }
     told = "\n".join(f"{name} {' '.join(pool)}" for name, pool in pools.items())
-    return replace(benchmark, pools=pools, fingerprint=_named(benchmark, told))
-
-
-def _named(benchmark: Benchmark, suffix: str) -> str:
-    """A fingerprint of its own for what differs."""
-    return hashlib.sha256(f"{benchmark.fingerprint}\n{suffix}".encode()).hexdigest()
+    return replace(benchmark, pools=pools, fingerprint=changed_fingerprint(benchmark, told))
 
 
 NO_LETTER = "none"
@@ -269,23 +230,33 @@ SAME, ALL_RIGHT = "same option in all", "right in all"
 _OF_QUERY = ["query_id", "group", "scenario", "aspect", "stratum"]
 
 
-def with_options(judged: pd.DataFrame, benchmark: Benchmark) -> pd.DataFrame:
-    """Adds the columns of `with_scenarios`, correct_option (its letter), option (the parsed letter,
-    or "none"; missing where the call failed) and option_text (its text, or "").
+def chosen_letters(judged: pd.DataFrame, benchmark: Benchmark) -> pd.Series:
+    """Returns the letter that each answer chooses, or "none"; missing where the call failed.
 
-    `benchmark` is the one behind the answers: rotated, if the options were.
+    `benchmark` is the one behind the answers: rotated, if the options were. Raises as
+    `read_choice`.
     """
-    letters, options = [], []
+    letters = []
     for query_id, answer in judged[["query_id", "answer"]].itertuples(index=False, name=None):
-        query = benchmark.queries[query_id]
-        letter = _letter(query, answer)
-        letters.append(letter)
-        at = ascii_uppercase.find(letter) if letter and letter != NO_LETTER else None
-        options.append("" if at is None else query.choices[at])
-    right = judged["query_id"].map(lambda query_id: correct_letters(benchmark.queries[query_id]))
-    told = with_scenarios(judged, benchmark)
-    chosen = pd.Series(letters, judged.index, dtype=object)
-    return told.assign(correct_option=right, option=chosen, option_text=options)
+        choices = benchmark.queries[query_id].choices
+        said = isinstance(answer, str)
+        letters.append(read_choice(answer, choices).letter or NO_LETTER if said else None)
+    return pd.Series(letters, judged.index, dtype=object)
+
+
+def with_options(judged: pd.DataFrame, benchmark: Benchmark) -> pd.DataFrame:
+    """Adds the columns of `with_scenarios`, correct_option (its letter), option (of
+    `chosen_letters`) and option_text (its text, or "").
+    """
+    letters = chosen_letters(judged, benchmark)
+    queries = [benchmark.queries[query_id] for query_id in judged["query_id"]]
+    texts = [
+        dict(zip(ascii_uppercase, query.choices, strict=False)).get(letter, "")
+        for query, letter in zip(queries, letters, strict=True)
+    ]
+    correct = list(map(correct_letters, queries))
+    rows = with_scenarios(judged, benchmark)
+    return rows.assign(correct_option=correct, option=letters, option_text=texts)
 
 
 def option_selection_rates(
@@ -297,10 +268,10 @@ def option_selection_rates(
     """Computes the share of answers that choose each letter, or "none": `by`, option, metric
     ("selection_rate"), value, ci_low, ci_high, n, n_failed, as shares. Takes `with_options`.
     """
-    letters = [*sorted({*"ABCD", *judged["option"].dropna()} - {NO_LETTER}), NO_LETTER]
-    said = judged["option"].notna()
-    columns = {letter: (judged["option"] == letter).astype(float) for letter in letters}
-    marked = judged.assign(**{name: column.where(said) for name, column in columns.items()})
+    letters = [*LETTERS, NO_LETTER]
+    chosen = {letter: judged["option"].eq(letter).astype(float) for letter in letters}
+    answered = judged["option"].notna()
+    marked = judged.assign(**{letter: each.where(answered) for letter, each in chosen.items()})
     table = column_means(marked, letters, by=by, weights=weights)
     return table.rename(columns={"metric": "option"}).assign(metric="selection_rate")
 
@@ -336,10 +307,3 @@ def rotation_consistency(
         }
     )
     return column_means(steady.reset_index(), [SAME, ALL_RIGHT], by=by, weights=weights)
-
-
-def _letter(query: Query, answer: str | None) -> str | None:
-    """What was chosen; None where the call failed."""
-    if not isinstance(answer, str):
-        return None
-    return read_choice(answer, query.choices).letter or NO_LETTER

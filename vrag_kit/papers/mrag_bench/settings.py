@@ -7,7 +7,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-from itertools import product
+from itertools import chain, product
 from pathlib import Path
 from string import ascii_uppercase
 
@@ -16,6 +16,7 @@ import pandas as pd
 from vrag_kit.analysis import to_percent
 from vrag_kit.analysis.estimates import cluster_means
 from vrag_kit.errors import VragError
+from vrag_kit.generation.contexts import ranked_documents, top_ranked
 from vrag_kit.generation.prompts import PromptSet, open_prompt_set, read_prompts
 from vrag_kit.papers.mrag_bench.audit import QUESTIONS
 from vrag_kit.retrieval.runs import clip_cutoffs
@@ -29,18 +30,14 @@ NUMBERS = (1, 2, 3, 5, 10, 20)
 
 def no_rag(benchmark: Benchmark) -> list[Context]:
     """Returns contexts without examples, one per query."""
-    return [Context(query_id=query_id, setting="no_rag", k=0) for query_id in benchmark.queries]
+    return _examples(benchmark, "no_rag", dict.fromkeys(benchmark.queries, ()), k=0)
 
 
 def gt_rag(benchmark: Benchmark, *, k: int = TOP) -> list[Context]:
     """Returns contexts with the first k ground-truth images, in the order of the row; one where the
     scenario is "incomplete". A query with fewer gets those.
     """
-    contexts = []
-    for query_id, query in benchmark.queries.items():
-        shown = benchmark.relevant(query_id)[: n_examples_shown(query, k)]
-        contexts.append(Context(query_id=query_id, setting="gt_rag", k=k, doc_ids=shown))
-    return contexts
+    return _examples(benchmark, "gt_rag", _gold(benchmark), k)
 
 
 def retrieved_rag(
@@ -52,24 +49,39 @@ def retrieved_rag(
     k is reduced, for all queries, to the fewest documents of any query that is shown k (a printed
     line says so). Raises `VragError` for a query without any.
     """
-    found = _retrieved(benchmark, run)
-    depths = {query_id: len(found[query_id]) for query_id in benchmark.queries}
-    for query_id, depth in depths.items():
-        if not depth:
+    queries = benchmark.queries
+    found: Mapping[QueryId, Sequence[DocId]] = {
+        query_id: tuple(query.metadata.get("retrieved", ())) for query_id, query in queries.items()
+    }
+    if run is not None:
+        found = ranked_documents(benchmark, run)
+    for query_id, documents in found.items():
+        if not documents:
             raise VragError(
                 f"query {query_id!r}: no document was retrieved. Leave it out with"
                 " `benchmark.subset(query_ids)`."
             )
-    many = [name for name, query in benchmark.queries.items() if n_examples_shown(query, k) == k]
+    many = [query_id for query_id, query in queries.items() if n_examples_shown(query, k) == k]
     if many:
-        fewest = min(many, key=lambda query_id: depths[query_id])
-        there = f"{depths[fewest]} documents were retrieved for query {fewest!r}"
-        (k,) = clip_cutoffs([k], depths[fewest], there)
+        fewest = min(many, key=lambda query_id: len(found[query_id]))
+        there = f"{len(found[fewest])} documents were retrieved for query {fewest!r}"
+        (k,) = clip_cutoffs([k], len(found[fewest]), there)
+    return _examples(benchmark, "retrieved_rag", found, k)
+
+
+def _examples(
+    benchmark: Benchmark, setting: str, documents: Mapping[QueryId, Sequence[DocId]], k: int
+) -> list[Context]:
+    """One context per query with the first k of its documents, or the first alone."""
     contexts = []
     for query_id, query in benchmark.queries.items():
-        shown = found[query_id][: n_examples_shown(query, k)]
-        contexts.append(Context(query_id=query_id, setting="retrieved_rag", k=k, doc_ids=shown))
+        shown = tuple(documents[query_id][: n_examples_shown(query, k)])
+        contexts.append(Context(query_id=query_id, setting=setting, k=k, doc_ids=shown))
     return contexts
+
+
+def _gold(benchmark: Benchmark) -> dict[QueryId, tuple[DocId, ...]]:
+    return {query_id: benchmark.relevant(query_id) for query_id in benchmark.queries}
 
 
 def gt_rag_by_count(
@@ -88,10 +100,8 @@ def gt_rag_by_count(
     `VragError` if none is left.
     """
     pools = {
-        query_id: tuple(
-            dict.fromkeys((*benchmark.relevant(query_id), *(more or {}).get(query_id, ())))
-        )
-        for query_id in benchmark.queries
+        query_id: list(dict.fromkeys([*gold, *(more or {}).get(query_id, ())]))
+        for query_id, gold in _gold(benchmark).items()
     }
     deep = [query_id for query_id, pool in pools.items() if len(pool) >= max(ks)]
     if not deep:
@@ -103,8 +113,7 @@ def gt_rag_by_count(
     for query_id, draw in product(deep, range(draws)):
         order = tuple(ordered(pools[query_id], seed, query_id, "gt", draw))
         for k in ks:
-            shown = order[:k]
-            arm = Context(query_id=query_id, setting="m_gt", k=k, m=k, draw=draw, doc_ids=shown)
+            arm = Context(query_id=query_id, setting="m_gt", k=k, m=k, draw=draw, doc_ids=order[:k])
             contexts.append(arm)
     return contexts
 
@@ -115,22 +124,14 @@ def gt_at_each_position(
     """Maps each position from 1 to k to one context per query: its first ground-truth image at that
     position, among the first k − 1 other images of the run, in their order.
 
-    Only the position differs. Raises `VragError` for a query without a ground-truth image, or with
-    too few others in the run.
+    Only the position differs. Raises `VragError` for a query with too few others in the run.
     """
-    found = _retrieved(benchmark, run)
+    others = top_ranked(benchmark, run)
     places: dict[int, list[Context]] = {place: [] for place in range(1, k + 1)}
     for query_id in benchmark.queries:
-        relevant = benchmark.relevant(query_id)
-        others = tuple(each for each in found[query_id] if each not in relevant)[: k - 1]
-        if not relevant or len(others) < k - 1:
-            raise VragError(
-                f"query {query_id!r} has {len(relevant)} ground-truth pictures and {len(others)}"
-                f" others in the run; expected 1 and {k - 1}. Search deeper, or leave it out with"
-                " `benchmark.subset(query_ids)`."
-            )
+        gold, rest = benchmark.relevant(query_id)[0], others.take(query_id, 0, k - 1)
         for place, contexts in places.items():
-            shown = (*others[: place - 1], relevant[0], *others[place - 1 :])
+            shown = (*rest[: place - 1], gold, *rest[place - 1 :])
             contexts.append(Context(query_id=query_id, setting="one_in_k", k=k, doc_ids=shown))
     return places
 
@@ -166,8 +167,12 @@ def with_queries(benchmark: Benchmark, queries: Mapping[QueryId, Query], tag: st
     """Returns the benchmark with changed queries and a new fingerprint; `tag` describes
     the change.
     """
-    named = hashlib.sha256(f"{benchmark.fingerprint}\n{tag}".encode()).hexdigest()
-    return replace(benchmark, queries=queries, fingerprint=named)
+    return replace(benchmark, queries=queries, fingerprint=changed_fingerprint(benchmark, tag))
+
+
+def changed_fingerprint(benchmark: Benchmark, tag: str) -> str:
+    """Returns the fingerprint of a changed benchmark; `tag` describes the change."""
+    return hashlib.sha256(f"{benchmark.fingerprint}\n{tag}".encode()).hexdigest()
 
 
 def sample_per_scenario(benchmark: Benchmark, count: int | None, *, seed: int = 0) -> Benchmark:
@@ -178,11 +183,9 @@ def sample_per_scenario(benchmark: Benchmark, count: int | None, *, seed: int = 
         return benchmark
     of_scenario: dict[str, list[QueryId]] = {}
     for query_id, query in benchmark.queries.items():
-        of_scenario.setdefault(str(query.metadata["scenario"]), []).append(query_id)
-    kept: set[QueryId] = set()
-    for query_ids in of_scenario.values():
-        kept.update(ordered(query_ids, seed, "few of each")[:count])
-    return benchmark.subset(kept)
+        of_scenario.setdefault(query.metadata["scenario"], []).append(query_id)
+    samples = [ordered(ids, seed, "few of each")[:count] for ids in of_scenario.values()]
+    return benchmark.subset(set(chain.from_iterable(samples)))
 
 
 def n_examples_shown(query: Query, k: int) -> int:
@@ -190,22 +193,10 @@ def n_examples_shown(query: Query, k: int) -> int:
     return min(k, 1) if query.metadata.get("scenario") == "incomplete" else k
 
 
-def _retrieved(benchmark: Benchmark, run: pd.DataFrame | None) -> dict[QueryId, tuple[DocId, ...]]:
-    """Query → documents, best first, of the run or of the row."""
-    if run is None:
-        return {
-            query_id: tuple(query.metadata.get("retrieved", ()))
-            for query_id, query in benchmark.queries.items()
-        }
-    found: dict[QueryId, tuple[DocId, ...]] = dict.fromkeys(benchmark.queries, ())
-    for query_id, part in run.groupby("query_id", sort=False):
-        found[str(query_id)] = tuple(part.sort_values("rank")["doc_id"])
-    return found
-
-
-_FOLDER = Path(__file__).parent
-
-PROMPT_SETS = {name: read_prompts(_FOLDER / f"prompts_{name}.yaml") for name in ("paper", "code")}
+PROMPT_SETS = {
+    name: read_prompts(Path(__file__).with_name(f"prompts_{name}.yaml"))
+    for name in ("paper", "code")
+}
 """Maps a parameter's value to its prompts. Both show the query's image first, then examples in
 order, and have the templates alone, examples, passages, and examples and passages; also for the
 kit's own settings.
@@ -248,10 +239,7 @@ def gt_text(texts: Benchmark) -> list[Context]:
             f" first {without[0]!r}. Write it, or leave them out of all settings with"
             " `benchmark.subset(query_ids)`."
         )
-    return [
-        Context(query_id=each, setting="gt_text", k=1, doc_ids=texts.relevant(each)[:1])
-        for each in texts.queries
-    ]
+    return _examples(texts, "gt_text", _gold(texts), k=1)
 
 
 def with_passages(benchmark: Benchmark, texts: Benchmark) -> Benchmark:
@@ -266,12 +254,10 @@ def gt_image_and_text(benchmark: Benchmark, texts: Benchmark, *, k: int = TOP) -
     """Returns contexts with the images of `gt_rag`, then the passage of `gt_text`, for
     `with_passages(benchmark, texts)`.
     """
-    passages = {context.query_id: context.doc_ids for context in gt_text(texts)}
-    contexts = []
-    for context in gt_rag(benchmark, k=k):
-        both = (*context.doc_ids, *passages[context.query_id])
-        contexts.append(replace(context, setting="gt_image_and_text", doc_ids=both))
-    return contexts
+    return [
+        replace(images, setting="gt_image_and_text", doc_ids=(*images.doc_ids, *text.doc_ids))
+        for images, text in zip(gt_rag(benchmark, k=k), gt_text(texts), strict=True)
+    ]
 
 
 SETTINGS = {"no_rag": "no examples", "gt_rag": "gold", "retrieved_rag": "retrieved"}
@@ -337,44 +323,35 @@ def mismatched_examples(benchmark: Benchmark, *, seed: int = 0) -> dict[QueryId,
     else the same scenario. `seed` and the query determine the choice. Raises `VragError` for a
     query without any.
     """
-    swapped = {}
+    examples = {}
     for query_id, query in benchmark.queries.items():
-        others = [other for other in benchmark.queries.values() if _may_serve(query, other)]
-        nearest = next((found for found in _nearest(query, others) if found), [])
-        if not nearest:
+        ranks = {
+            name: 0 if other.text == query.text else 1 + _differ(query, other, "image_type")
+            for name, other in benchmark.queries.items()
+            if not _differ(query, other, "scenario")
+            and other.group != query.group
+            and other.answers != query.answers
+        }
+        if not ranks:
             raise VragError(
                 f"query {query_id!r}: no other query of scenario"
                 f" {query.metadata['scenario']!r} has another answer; its examples cannot be"
                 " swapped. Leave it out with `benchmark.subset(query_ids)`."
             )
+        nearest = [name for name, rank in ranks.items() if rank == min(ranks.values())]
         chosen = ordered(nearest, seed, query_id, "swapped")[0]
         own = benchmark.relevant(query_id)
         foreign = [doc_id for doc_id in benchmark.relevant(chosen) if doc_id not in own]
-        swapped[query_id] = tuple(foreign[: len(own)])
-    return swapped
+        examples[query_id] = tuple(foreign[: len(own)])
+    return examples
+
+
+def _differ(query: Query, other: Query, field: str) -> bool:
+    return bool(query.metadata[field] != other.metadata[field])
 
 
 def mismatched_rag(benchmark: Benchmark, *, k: int = TOP, seed: int = 0) -> list[Context]:
     """Returns contexts with the first k of the `mismatched_examples` of every query, one where the
     scenario is "incomplete": as `gt_rag`, except for the images.
     """
-    examples = mismatched_examples(benchmark, seed=seed)
-    contexts = []
-    for query_id, query in benchmark.queries.items():
-        shown = examples[query_id][: n_examples_shown(query, k)]
-        contexts.append(Context(query_id=query_id, setting="mismatched_rag", k=k, doc_ids=shown))
-    return contexts
-
-
-def _may_serve(query: Query, other: Query) -> bool:
-    """Whether the other's examples may stand in: of the same scenario, and not alike."""
-    same = other.metadata["scenario"] == query.metadata["scenario"]
-    return same and other.group != query.group and other.answers != query.answers
-
-
-def _nearest(query: Query, others: list[Query]) -> list[list[QueryId]]:
-    """Ids of the others that ask the same, that show the same sort of thing, and all."""
-    sort = query.metadata["image_type"]
-    same_words = [other.query_id for other in others if other.text == query.text]
-    same_sort = [other.query_id for other in others if other.metadata["image_type"] == sort]
-    return [same_words, same_sort, [other.query_id for other in others]]
+    return _examples(benchmark, "mismatched_rag", mismatched_examples(benchmark, seed=seed), k)
