@@ -152,6 +152,7 @@ def test_verdicts_on_the_papers_data_hold_with_holm_over_the_notebooks_sentences
     """
     reaches = {"a": 12.0, "b": 8.2, "c": 6.5, "d": 3.0}
     gain = {"scenario": "overall", "setting": "gt_rag", "value": 10.0, "n": 60}
+    gain["baseline"] = "no_rag"
     rows = [
         {**gain, "model": name, "ci_low": 10 - reach, "ci_high": 10 + reach}
         for name, reach in reaches.items()

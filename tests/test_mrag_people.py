@@ -34,7 +34,7 @@ def judged(**letters: str) -> pd.DataFrame:
     table = pd.DataFrame(rows, columns=["model", "setting", "query_id", "answer", "score"])
     group = table["query_id"].map(FOUR.groups)
     return table.assign(
-        k=0, draw=0, group=group, status="ok", abstained=0.0, score_min=0.0, score_max=1.0
+        k=0, draw=0, group=group, status="ok", marks="", abstained=0.0, score_min=0.0, score_max=1.0
     )
 
 

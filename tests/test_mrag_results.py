@@ -47,7 +47,15 @@ def judged(
         of_all = sum(each.metadata["scenario"] == scenario for each in benchmark.queries.values())
         score = float(place <= round(right[scenario] * of_all))
         rows.append({"query_id": query.query_id, "group": query.group, "score": score})
-    arm = {"model": "m", "setting": setting, "k": 0, "draw": 0, "status": "ok", "abstained": 0.0}
+    arm = {
+        "model": "m",
+        "setting": setting,
+        "k": 0,
+        "draw": 0,
+        "status": "ok",
+        "abstained": 0.0,
+        "marks": "",
+    }
     return paper.results.with_scenarios(pd.DataFrame(rows).assign(**arm), benchmark)
 
 

@@ -266,6 +266,7 @@ def test_two_papers_stand_on_one_page_each_with_its_data_and_what_it_says(
     (project / "params" / "mrag_bench").mkdir()
     (project / "params" / "mrag_bench" / "p.yaml").write_text("{}\n", encoding="utf-8")
     gain = {"model": "own", "setting": "gt_rag", "scenario": "overall", "value": 9, "n": 60}
+    gain["baseline"] = "no_rag"
     table = pd.DataFrame([{**gain, "ci_low": 5, "ci_high": 13}])
     source = DataSource("field-guide-mrag-bench", no_verdict=SYNTHETIC)
     mrag_claims("31", table, source, project / "figures")

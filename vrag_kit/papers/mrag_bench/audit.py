@@ -35,6 +35,7 @@ ASPECTS = {
     "others": ("others",),
 }
 """Maps each aspect to its scenarios."""
+ASPECT_OF = {scenario: aspect for aspect, names in ASPECTS.items() for scenario in names}
 _CELL = ["model", "setting", "modality"]
 _DIGIT = 0.0051
 """Half a unit of the last published digit, with a small margin."""
@@ -55,16 +56,15 @@ def published_tables() -> dict[int | str, pd.DataFrame]:
     return tables | {4: tables[4].replace({"setting": _PRINTED})}
 
 
-def audit(tables: Tables | None = None) -> pd.DataFrame:
+def audit(tables: Tables) -> pd.DataFrame:
     """Runs every check of the audit. Columns: check, table, cell, reported, recomputed, tolerance,
     finding, note; as in the other papers' audits (`audit_summary`, `contradictions`).
 
     Values are in percent, or questions. The check "overall, all questions" weights scenarios by
     their questions (micro average), as the models' rows do; its `note` says if the published number
     is the macro average of the nine. Statements of the text are in the check "text vs. tables".
-    `tables` are `published_tables()` by default.
+    `tables` are `published_tables()`.
     """
-    tables = published_tables() if tables is None else tables
     frames = {**_shares(tables), **_overall(tables), **_repeats(tables), **_text(tables)}
     frames |= {f"t{number}_gains": _gains(tables[number]) for number in (3, 4)}
     frames |= {f"t{number}_cells": _whole_numbers(tables[number]) for number in (3, 4, 6, 7)}
@@ -96,9 +96,9 @@ def retriever_correlations(tables: Tables) -> pd.DataFrame:
     both = tables[6].merge(tables[7], on=["retriever", "scenario"], suffixes=("_recall", "_right"))
     rows = []
     for scenario, part in both.groupby("scenario", sort=False):
-        values = part[["value_recall", "value_right"]]
-        pearson, spearman = values.corr().iloc[0, 1], values.rank().corr().iloc[0, 1]
-        rows.append((scenario, len(part), pearson, spearman))
+        pair = part[["value_recall", "value_right"]]
+        found = pair.corr().iloc[0, 1], pair.corr("spearman").iloc[0, 1]
+        rows.append((scenario, len(part), *found))
     return pd.DataFrame(rows, columns=["scenario", "n", "pearson", "spearman"])
 
 

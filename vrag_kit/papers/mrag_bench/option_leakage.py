@@ -11,12 +11,14 @@ import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from string import ascii_uppercase
 
 import numpy as np
 import pandas as pd
 
 from vrag_kit.analysis import column_means, to_percent
 from vrag_kit.analysis.estimates import cluster_means
+from vrag_kit.analysis.report_tables import ci_cells
 from vrag_kit.analysis.strata import ALL
 from vrag_kit.errors import VragError
 from vrag_kit.judging.multiple_choice import correct_letters
@@ -35,7 +37,7 @@ def odd_format_option(choices: Sequence[str]) -> int | None:
     """Returns the position, from 0, of the only option with an underscore, else of the only one in
     lower case; None if there is neither.
     """
-    for is_odd in (_has_underscore, _is_lower):
+    for is_odd in (lambda choice: "_" in choice, str.islower):
         odd = [place for place, choice in enumerate(choices) if is_odd(choice)]
         if len(odd) == 1:
             return odd[0]
@@ -51,24 +53,21 @@ def option_format_baseline(benchmark: Benchmark) -> pd.DataFrame:
     """
     rows = []
     for query_id, query in benchmark.queries.items():
-        place = odd_format_option(query.choices)
-        letters = correct_letters(query)
-        letter = "" if place is None else chr(ord("A") + place)
-        right = bool(letter) and letter in letters
-        by_chance = len(letters) / len(query.choices) if query.choices else float("nan")
+        place, right = odd_format_option(query.choices), correct_letters(query)
+        option = "" if place is None else ascii_uppercase[place]
+        correct = bool(option) and option in right
         rows.append(
             {
                 "query_id": query_id,
-                "scenario": query.metadata.get("scenario", ""),
+                "scenario": query.metadata["scenario"],
                 "group": query.group,
-                "option": letter,
-                "guessed": bool(letter),
-                "correct": right,
-                "expected": float(right) if letter else by_chance,
+                "option": option,
+                "guessed": bool(option),
+                "correct": correct,
+                "expected": float(correct) if option else len(right) / len(query.choices),
             }
         )
-    columns = ["query_id", "scenario", "group", "option", "guessed", "correct", "expected"]
-    return pd.DataFrame(rows, columns=columns)
+    return pd.DataFrame(rows)
 
 
 def option_format_by_scenario(baseline: pd.DataFrame, *, weights: pd.Series | None) -> pd.DataFrame:
@@ -96,12 +95,8 @@ def option_format_table(guessed: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
     """
     columns = {}
     for name, table in guessed.items():
-        cells = [
-            f"{row['value']:.1f} [{row['ci_low']:.1f}, {row['ci_high']:.1f}]"
-            f" ({row['n_correct']} of {row['n_guessed']})"
-            for row in table.to_dict("records")
-        ]
-        columns[name] = pd.Series(cells, table["scenario"])
+        counts = table["n_correct"].astype(str) + " of " + table["n_guessed"].astype(str)
+        columns[name] = (ci_cells(table) + " (" + counts + ")").set_axis(table["scenario"])
     table = pd.DataFrame(columns).reindex([OVERALL, *QUESTIONS]).fillna("")
     printed = "no_rag: 14 models"
     return table.assign(**{f"{printed} (reported)": published_range()[printed]})
@@ -161,27 +156,11 @@ def _respelt(query: Query, kind: str) -> Query:
     label = places[0] if places and kind != "silent" else None
     new = {}
     for place, choice in enumerate(query.choices):
-        new[choice] = _as_label(choice) if place == label else _as_name(choice)
+        plain = normalise_option(choice)
+        name = plain if len(plain) < 2 else plain[0].upper() + plain[1:]
+        new[choice] = plain.replace(" ", "_") if place == label else name
     answers = tuple(new.get(answer, answer) for answer in query.answers)
     return with_choices(replace(query, answers=answers), tuple(map(new.__getitem__, query.choices)))
-
-
-def _as_label(text: str) -> str:
-    plain = normalise_option(text)
-    return plain if len(plain) < 2 else plain.replace(" ", "_")
-
-
-def _as_name(text: str) -> str:
-    plain = normalise_option(text)
-    return plain if len(plain) < 2 else plain[0].upper() + plain[1:]
-
-
-def _has_underscore(choice: str) -> bool:
-    return "_" in choice
-
-
-def _is_lower(choice: str) -> bool:
-    return choice.islower()
 
 
 AS_THEY_ARE = "original"

@@ -16,7 +16,7 @@ from vrag_kit.analysis.report_tables import TableRow, ci_cells, format_p, report
 from vrag_kit.errors import VragError
 from vrag_kit.generation.contexts import top_ranked
 from vrag_kit.judging.multiple_choice import correct_letters, read_choice
-from vrag_kit.papers.mrag_bench.audit import ASPECTS, QUESTIONS
+from vrag_kit.papers.mrag_bench.audit import ASPECT_OF, ASPECTS, QUESTIONS
 from vrag_kit.papers.mrag_bench.choices import LETTERS, is_unparsed
 from vrag_kit.papers.mrag_bench.settings import changed_fingerprint
 from vrag_kit.papers.published import format_spread, published
@@ -40,7 +40,6 @@ _NOTED = {
 """Maps a count to its label in a cell."""
 _STRATA = {"new": "unseen species", "known species": "seen species"}
 """Maps a row's source in the synthetic data to its stratum."""
-_ASPECT_OF = {scenario: aspect for aspect, names in ASPECTS.items() for scenario in names}
 
 
 def is_paper_data(benchmark: Benchmark) -> bool:
@@ -70,7 +69,7 @@ def with_scenarios(judged: pd.DataFrame, benchmark: Benchmark) -> pd.DataFrame:
     rows = judged["query_id"].map({name: each.metadata for name, each in benchmark.queries.items()})
     scenarios = rows.map(lambda row: row["scenario"])
     strata = rows.map(lambda row: row.get("source", "")).replace(_STRATA)
-    return judged.assign(scenario=scenarios, aspect=scenarios.map(_ASPECT_OF), stratum=strata)
+    return judged.assign(scenario=scenarios, aspect=scenarios.map(ASPECT_OF), stratum=strata)
 
 
 def multiple_choice_accuracy(

@@ -5,24 +5,25 @@ the metrics.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import permutations
 
 import numpy as np
 import pandas as pd
+from scipy.stats import rankdata
 
 from vrag_kit.analysis import cluster_means
+from vrag_kit.generation.contexts import ranked_documents
 from vrag_kit.papers.mrag_bench.audit import QUESTIONS
 from vrag_kit.papers.mrag_bench.results import OVERALL, scenario_weights
 from vrag_kit.papers.mrag_bench.settings import TOP
 from vrag_kit.papers.published import published
 from vrag_kit.retrieval import make_run, score_runs
-from vrag_kit.types import Benchmark, ordered
+from vrag_kit.types import Benchmark, DocId, QueryId, ordered
 
 _MEASURES = ("hit", "recall")
 _KEY = ["retriever", "scenario", "metric"]
 _ROWS = "rows"
-_PLANTED = " planted"
 PLANTED = 2
 """Number of ground-truth images that `runs_with_inserted_gold` inserts: the paper's CLIP shows 1.9
 of five where it shows any.
@@ -31,11 +32,18 @@ of five where it shows any.
 
 def shipped_run(benchmark: Benchmark) -> pd.DataFrame:
     """Returns the retrieved documents of the rows, the paper's CLIP, as a run, best first."""
-    rows: list[tuple[str, str, float]] = []
-    for query_id, query in benchmark.queries.items():
-        for place, doc_id in enumerate(query.metadata["retrieved"]):
-            rows.append((query_id, doc_id, -float(place)))
-    return make_run(rows)
+    return _ranked_run(
+        {query_id: query.metadata["retrieved"] for query_id, query in benchmark.queries.items()}
+    )
+
+
+def _ranked_run(documents: Mapping[QueryId, Iterable[DocId]]) -> pd.DataFrame:
+    """A run with each query's documents, best first."""
+    return make_run(
+        (query_id, doc_id, -float(place))
+        for query_id, ranked in documents.items()
+        for place, doc_id in enumerate(ranked)
+    )
 
 
 def runs_with_inserted_gold(
@@ -46,31 +54,22 @@ def runs_with_inserted_gold(
     images on top for that share of the queries. `seed` selects the queries, nested over shares.
     Such a run is an oracle with a given hit rate, not a retriever.
     """
-    found = {str(key): tuple(part["doc_id"]) for key, part in run.groupby("query_id", sort=False)}
+    found = ranked_documents(benchmark, run)
     order = ordered(list(benchmark.queries), seed, "planted")
     runs = {_ROWS: run}
     for share in shares:
-        chosen = set(order[: round(share * len(order))])
-        rows: list[tuple[str, str, float]] = []
-        for query_id, own in found.items():
-            gold = benchmark.relevant(query_id)[:PLANTED] if query_id in chosen else ()
-            ranked = dict.fromkeys((*gold, *own))
-            rows += [(query_id, doc_id, -float(place)) for place, doc_id in enumerate(ranked)]
-        runs[f"{_ROWS}, {share:.0%}{_PLANTED}".replace("%", " %")] = make_run(rows)
+        chosen = order[: round(share * len(order))]
+        gold = {query_id: benchmark.relevant(query_id)[:PLANTED] for query_id in chosen}
+        ranked = {name: dict.fromkeys([*gold.get(name, ()), *found[name]]) for name in found}
+        runs[f"{_ROWS}, {100 * share:.0f} % planted"] = _ranked_run(ranked)
     return runs
-
-
-def has_inserted_gold(retrievers: pd.Series) -> pd.Series:
-    """Whether names of runs are those of `runs_with_inserted_gold`, which are no retrievers."""
-    names = retrievers.astype(str).str
-    return names.startswith(f"{_ROWS}, ") & names.endswith(_PLANTED)
 
 
 def is_evaluated_retriever(retrievers: pd.Series) -> pd.Series:
     """Whether names of runs are those of listed retrievers: neither with inserted gold, nor the
     rows' own, which on the paper's data are CLIP's and would count it twice.
     """
-    return ~has_inserted_gold(retrievers) & (retrievers.astype(str) != _ROWS)
+    return ~retrievers.astype(str).str.fullmatch(f"{_ROWS}(, .* planted)?")
 
 
 def retrieval_by_scenario(
@@ -88,22 +87,22 @@ def retrieval_by_scenario(
     """
     scores = score_runs(benchmark, runs, cutoffs=(k,))
     scores = scores[scores["metric"].isin(_MEASURES)]
-    told = {query_id: query.metadata for query_id, query in benchmark.queries.items()}
-    scenario = scores["query_id"].map({each: told[each]["scenario"] for each in told})
+    metadata = {query_id: query.metadata for query_id, query in benchmark.queries.items()}
+    scenario = scores["query_id"].map(lambda query_id: metadata[query_id]["scenario"])
     scores = scores.assign(scenario=scenario, metric=scores["metric"] + f"@{k}")
     whole = cluster_means(scores, ["retriever", "metric"], weights=scenario_weights(benchmark))
-    both = [whole.assign(scenario=OVERALL), cluster_means(scores, _KEY)]
-    columns = [*_KEY, "value", "ci_low", "ci_high", "n", "n_failed"]
-    excluded = next((each.get("excluded", "") for each in told.values()), "")
-    table = pd.concat(both, ignore_index=True)[columns].assign(excluded=excluded)
-    order = table["scenario"].map([OVERALL, *QUESTIONS].index)
-    return table.iloc[order.argsort(kind="stable")].reset_index(drop=True)
+    both = pd.concat([whole.assign(scenario=OVERALL), cluster_means(scores, _KEY)])
+    both["excluded"] = next((row.get("excluded", "") for row in metadata.values()), "")
+    order = both["scenario"].map([OVERALL, *QUESTIONS].index).argsort(kind="stable")
+    columns = [*_KEY, "value", "ci_low", "ci_high", "n", "n_failed", "excluded"]
+    return both[columns].iloc[order].reset_index(drop=True)
 
 
 WITHIN = "within scenarios"
 """All scenarios pooled, each minus its own means: only the retriever varies."""
 _X, _Y = "retrieval_score", "accuracy"
-_FOUND_AND_RIGHT_KEY = ["model", "retriever", "scenario", "metric"]
+_X_ENDS, _Y_ENDS = ([name, f"{name}_low", f"{name}_high"] for name in (_X, _Y))
+_COLUMNS = ["model", "retriever", "scenario", "metric"]
 _TINY = 1e-12
 _MOST = 8  # retrievers whose orders are all gone through: 40,320
 
@@ -116,16 +115,12 @@ def retrieval_vs_accuracy(hits: pd.DataFrame, results: pd.DataFrame) -> pd.DataF
     `hits` are `retrieval_by_scenario`, `results` accuracies of `accuracy_by_scenario` by
     model and retriever; aspects are left out.
     """
-    names = {"value": _X, "ci_low": f"{_X}_low", "ci_high": f"{_X}_high"}
-    found = hits.rename(columns=names)[["retriever", "scenario", "metric", *names.values()]]
-    names = {"value": _Y, "ci_low": f"{_Y}_low", "ci_high": f"{_Y}_high"}
-    right = results[(results["metric"] == "accuracy") & (results["level"] != "aspect")]
-    right = right.rename(columns=names)
-    right = right[["model", "retriever", "scenario", *names.values(), "n", "n_failed"]]
-    both = right.merge(found, on=["retriever", "scenario"], sort=False)
-    return both[
-        [*_FOUND_AND_RIGHT_KEY, *(name for name in both if name not in _FOUND_AND_RIGHT_KEY)]
-    ]
+    ends = ["value", "ci_low", "ci_high"]
+    found = hits.rename(columns=dict(zip(ends, _X_ENDS, strict=True)))
+    right = results.query("metric == 'accuracy' and level != 'aspect'")
+    right = right.rename(columns=dict(zip(ends, _Y_ENDS, strict=True))).drop(columns="metric")
+    both = right.merge(found[[*_COLUMNS[1:], *_X_ENDS]], on=["retriever", "scenario"])
+    return both[[*_COLUMNS, *_Y_ENDS, "n", "n_failed", *_X_ENDS]]
 
 
 def published_retrieval_vs_accuracy() -> pd.DataFrame:
@@ -133,15 +128,13 @@ def published_retrieval_vs_accuracy() -> pd.DataFrame:
     intervals. Table 6's "Recall@5" is "hit@5" here: counted in the rows' own `retrieved_images`,
     eight of CLIP's nine cells are hits among the five images to the last digit.
     """
-    accuracies = published("mrag_bench", 7)[["model", "retriever", "scenario", "value"]]
-    both = published("mrag_bench", 6).merge(
-        accuracies, on=["retriever", "scenario"], suffixes=("_hit", "")
-    )
-    ends = dict.fromkeys((f"{_X}_low", f"{_X}_high", f"{_Y}_low", f"{_Y}_high"), math.nan)
-    scores = {_X: both["value_hit"] / 100, _Y: both["value"] / 100}
-    return both.assign(**scores, **ends, n_failed=0)[
-        [*_FOUND_AND_RIGHT_KEY, _X, *ends, _Y, "n", "n_failed"]
-    ]
+    keys = ["retriever", "scenario"]
+    right = published("mrag_bench", 7)[["model", *keys, "value"]].rename(columns={"value": _Y})
+    both = published("mrag_bench", 6).rename(columns={"value": _X}).merge(right, on=keys)
+    ends = dict.fromkeys([*_X_ENDS[1:], *_Y_ENDS[1:]], math.nan)
+    shares = {_X: both[_X] / 100, _Y: both[_Y] / 100}
+    both = both.assign(**shares, **ends, n_failed=0)
+    return both[[*_COLUMNS, _X, *ends, _Y, "n", "n_failed"]]
 
 
 def retrieval_accuracy_correlations(both: pd.DataFrame) -> pd.DataFrame:
@@ -157,39 +150,30 @@ def retrieval_accuracy_correlations(both: pd.DataFrame) -> pd.DataFrame:
     rows: list[tuple[object, ...]] = []
     retrievers = both[is_evaluated_retriever(both["retriever"])]
     for (model, metric), part in retrievers.groupby(["model", "metric"], sort=False):
-        found = part.pivot_table(index="scenario", columns="retriever", values=_X, sort=False)
-        right = part.pivot_table(index="scenario", columns="retriever", values=_Y, sort=False)
-        x, y = found.to_numpy(), right.loc[found.index, found.columns].to_numpy()
-        for place, scenario in enumerate(found.index):
-            one = slice(place, place + 1)
-            told = _correlation(x[one], y[one])
-            rows.append((model, metric, scenario, *told, *_fisher(told[1], told[0])))
-        inner = (found.index != OVERALL).nonzero()[0]
+        wide = part.pivot_table(index="scenario", columns="retriever", values=[_X, _Y], sort=False)
+        families = {scenario: wide.loc[[scenario]] for scenario in wide.index}
+        inner = wide.drop(index=OVERALL, errors="ignore")
         if len(inner) > 1:
-            told = _correlation(x[inner], y[inner])
-            rows.append((model, metric, WITHIN, *told, math.nan, math.nan))
-    numbers = ["n", "pearson", "spearman", "p", "p_least", "ci_low", "ci_high"]
-    table = pd.DataFrame(rows, columns=["model", "metric", "scenario", *numbers])
-    first = ["model", "metric", "scenario", "n", "pearson", "ci_low", "ci_high"]
-    return table[[*first, "p", "p_least", "spearman"]]
+            families[WITHIN] = inner
+        for scenario, some in families.items():
+            found = _correlation(some[_X].to_numpy(), some[_Y].to_numpy())
+            ends = _fisher(found[1], math.nan if scenario == WITHIN else found[0])
+            rows.append((model, metric, scenario, *found[:2], *ends, *found[2:]))
+    numbers = ["n", "pearson", "ci_low", "ci_high", "p", "p_least", "spearman"]
+    return pd.DataFrame(rows, columns=["model", "metric", "scenario", *numbers])
 
 
 def _correlation(x: np.ndarray, y: np.ndarray) -> tuple[float, ...]:
-    """n, Pearson's r, Spearman's, p and the least p, of scenarios × retrievers: each
-    scenario less its mean, orders of the retrievers the same in all.
+    """n, Pearson's r, p, the least p and Spearman's r of scenarios × retrievers: each scenario less
+    its mean, orders of the retrievers the same in all.
     """
-    n = x.shape[1]
-    r = _pearson(x, y)
-    rho = _pearson(_ranked(x), _ranked(y))
+    n, r = x.shape[1], _pearson(x, y)
+    rho = _pearson(rankdata(x, axis=1), rankdata(y, axis=1))
     if not math.isfinite(r) or n > _MOST:
-        return n, r, rho, math.nan, math.nan
-    every = np.array([_pearson(x, y[:, order]) for order in map(list, permutations(range(n)))])
-    return n, r, rho, float((abs(every) >= abs(r) - _TINY).mean()), _least(every)
-
-
-def _least(every: np.ndarray) -> float:
-    """The share of the orders with the largest |r|."""
-    return float((abs(every) >= abs(every).max() - _TINY).mean())
+        return n, r, math.nan, math.nan, rho
+    every = np.abs([_pearson(x, y[:, list(order)]) for order in permutations(range(n))])
+    p, least = ((every >= size - _TINY).mean() for size in (abs(r), every.max()))
+    return n, r, float(p), float(least), rho
 
 
 def _pearson(x: np.ndarray, y: np.ndarray) -> float:
@@ -198,24 +182,9 @@ def _pearson(x: np.ndarray, y: np.ndarray) -> float:
     return float((left * right).sum()) / size if size > _TINY else math.nan
 
 
-def _ranked(values: np.ndarray) -> np.ndarray:
-    """The rank of each value in its row; ties share theirs."""
-    return pd.DataFrame(values).rank(axis=1).to_numpy()
-
-
 def _fisher(r: float, n: float) -> tuple[float, float]:
     """The ends of Fisher's interval."""
-    if n < 4 or not abs(r) < 1:
+    if not (n >= 4 and abs(r) < 1):
         return math.nan, math.nan
     middle, half = math.atanh(r), 1.959964 / math.sqrt(n - 3)
     return math.tanh(middle - half), math.tanh(middle + half)
-
-
-def with_retrieval_hit(judged: pd.DataFrame, benchmark: Benchmark) -> pd.DataFrame:
-    """Adds the column hit: "hit" if the evidence shown includes a ground-truth image,
-    else "miss".
-    """
-    relevant = {query_id: set(benchmark.relevant(query_id)) for query_id in benchmark.queries}
-    shown = zip(judged["query_id"], judged["doc_ids"], strict=True)
-    hits = ["hit" if relevant[query] & set(doc_ids) else "miss" for query, doc_ids in shown]
-    return judged.assign(hit=pd.Series(hits, judged.index, dtype=object))

@@ -4,7 +4,6 @@ settings, or a correlation; verdicts on the paper's data only.
 
 from __future__ import annotations
 
-from collections.abc import Hashable
 from functools import cache
 from pathlib import Path
 
@@ -53,8 +52,8 @@ def check_statements(
     and model. Columns are `STATEMENT_COLUMNS` of `papers.statements`; the file is NN_claims.csv
     below `folder`, a notebook's `figures_dir`.
 
-    `notebook` is its number ("31"); `differences` are `to_percent(gains_by_scenario(…))` (or
-    `statement_differences`; without a column baseline: from "no_rag"), or correlations in the same
+    `notebook` is its number ("31"); `differences` are `to_percent(gains_by_scenario(…))` or
+    `statement_differences`, or correlations in the same
     columns; `source` is the `data_source(benchmark)`. The returned table has a row without numbers
     for each statement without results. Verdicts are given on the paper's own data only
     (`save_statement_checks`), and not where the column at_chance is true. Raises `VragError` if the
@@ -63,8 +62,6 @@ def check_statements(
     overall = differences[differences["scenario"] == OVERALL].drop(
         columns="metric", errors="ignore"
     )
-    if "baseline" not in overall:
-        overall = overall.assign(baseline="no_rag")
     statements = [each for each in STATEMENTS if each.notebook == notebook]
     numbers = select_differences(statements, overall, published_name)
     file = folder / PAPER / f"{notebook}_claims.csv"
@@ -83,7 +80,7 @@ def statement_differences(
     baseline. `arm` may be "k", the number of examples. The column at_chance is true if one of the
     two arms is at chance (`settings_at_chance`): then the difference tests no statement.
     """
-    arms = judged[arm].map(_in_words)
+    arms = judged[arm].map(lambda name: name if isinstance(name, str) else f"{name:g}")
     pairs = dict.fromkeys(
         (statement.setting, statement.baseline)
         for statement in STATEMENTS
@@ -113,11 +110,6 @@ def settings_at_chance(
     means = to_percent(mean_scores(judged[judged["k"] > 0], by=["model", arm], weights=weights))
     at = means["metric"].eq("accuracy") & means["ci_low"].le(CHANCE) & means["ci_high"].ge(CHANCE)
     return means.loc[at, ["model", arm, "value", "ci_low", "ci_high", "n"]]
-
-
-def _in_words(arm: Hashable) -> str:
-    """A setting as it is called, a number without its decimal point."""
-    return arm if isinstance(arm, str) else f"{arm:g}"
 
 
 def statements_table(folder: Path) -> pd.DataFrame:

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import hashlib
-import math
 from itertools import chain
 
-import numpy as np
 import pandas as pd
 
 from vrag_kit.benchmarks.images import stored_size
-from vrag_kit.papers.mrag_bench.audit import ASPECTS
+from vrag_kit.papers.mrag_bench.audit import ASPECT_OF, QUESTIONS
 from vrag_kit.papers.published import published
 from vrag_kit.types import Benchmark
 
@@ -27,6 +25,7 @@ def describe(benchmark: Benchmark) -> pd.DataFrame:
     answers = list(chain.from_iterable(query.answers for query in queries))
     shown = set(chain.from_iterable(map(benchmark.relevant, benchmark.queries)))
     pictures = _pictures(benchmark)
+    options = pd.Series([len(query.choices) for query in queries])
     rows = [
         ("questions", len(queries), "questions"),
         ("scenarios", len({query.metadata["scenario"] for query in queries}), "scenarios"),
@@ -40,7 +39,7 @@ def describe(benchmark: Benchmark) -> pd.DataFrame:
         ("height of a picture, mean", pictures["height"].mean(), "pixels"),
         *_lengths("a question", asked),
         *_lengths("an answer", answers),
-        ("options of a question, mean", _mean([len(q.choices) for q in queries]), "options"),
+        ("options of a question, mean", options.mean(), "options"),
     ]
     printed = published("mrag_bench", table=2).set_index("statistic")["value"]
     table = pd.DataFrame(rows, columns=["statistic", "value", "unit"])
@@ -51,30 +50,23 @@ def distribution(benchmark: Benchmark) -> pd.DataFrame:
     """Counts questions by scenario (Figure 2): aspect, scenario, n, share (percent), and
     `published`, the published share; in the paper's order, scenarios without a question too.
     """
-    named = [str(query.metadata["scenario"]) for query in benchmark.queries.values()]
-    counts = pd.Series(named, dtype=str).value_counts()
-    printed = published("mrag_bench", "figure02")
-    figure = printed[printed["level"] == "scenario"].set_index("scenario")["value"]
-    rows = []
-    for aspect, scenarios in ASPECTS.items():
-        for scenario in scenarios:
-            n = int(counts.get(scenario, 0))
-            share = 100 * n / len(named) if named else math.nan
-            rows.append((aspect, scenario, n, share, float(figure[scenario])))
-    return pd.DataFrame(rows, columns=["aspect", "scenario", "n", "share", "published"])
+    scenarios = pd.Series([query.metadata["scenario"] for query in benchmark.queries.values()])
+    n = scenarios.value_counts().reindex(list(QUESTIONS), fill_value=0)
+    printed = published("mrag_bench", "figure02", level="scenario")
+    table = n.rename_axis("scenario").reset_index(name="n")
+    return table.assign(
+        aspect=table["scenario"].map(ASPECT_OF),
+        share=100 * table["n"] / len(scenarios),
+        published=table["scenario"].map(printed.set_index("scenario")["value"]),
+    )[["aspect", "scenario", "n", "share", "published"]]
 
 
 def _lengths(what: str, texts: list[str]) -> list[tuple[str, float, str]]:
-    words = [len(text.split()) for text in texts]
-    most = max(words, default=0)
+    words = pd.Series([len(text.split()) for text in texts])
     return [
-        (f"words of {what}, most", most, "words"),
-        (f"words of {what}, mean", _mean(words), "words"),
+        (f"words of {what}, most", words.max(), "words"),
+        (f"words of {what}, mean", words.mean(), "words"),
     ]
-
-
-def _mean(values: list[int]) -> float:
-    return float(np.mean(values)) if values else math.nan
 
 
 def _pictures(benchmark: Benchmark) -> pd.DataFrame:
