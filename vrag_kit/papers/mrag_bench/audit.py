@@ -78,15 +78,9 @@ def overall_means(cells: pd.DataFrame) -> pd.DataFrame:
     """
     names = [name for name in ("retriever", *_CELL) if name in cells]
     wide = cells.pivot_table(index=names, columns="scenario", values="value", sort=False)
-    scenarios = wide[list(QUESTIONS)]
-    weights = np.array(list(QUESTIONS.values()))
-    return pd.DataFrame(
-        {
-            "reported": wide["overall"],
-            "weighted": scenarios.to_numpy() @ weights / weights.sum(),
-            "plain": scenarios.mean(axis=1),
-        }
-    ).reset_index()
+    scenarios, n = wide[list(QUESTIONS)], pd.Series(QUESTIONS)
+    means = {"reported": wide["overall"], "weighted": scenarios @ n / n.sum()}
+    return pd.DataFrame(means | {"plain": scenarios.mean(axis=1)}).reset_index()
 
 
 def retriever_correlations(tables: Tables) -> pd.DataFrame:
@@ -110,21 +104,20 @@ def _gains(table: pd.DataFrame) -> pd.DataFrame:
     keys = ["model", "scenario"]
     both = table[table["delta"].notna()].merge(alone, on=keys, suffixes=("", "_alone"))
     swapped = []
-    for _, row in both.iterrows():
-        others = alone[alone["model"] == row["model"]]
-        apart = (others["value"] - (row["value"] - row["delta"])).abs()
-        swapped.append(", ".join(others["scenario"][apart <= _DIGIT]))
+    for row in both.to_dict("records"):
+        fits = (alone["value"] - (row["value"] - row["delta"])).abs() <= _DIGIT
+        swapped.append(", ".join(alone["scenario"][fits & (alone["model"] == row["model"])]))
     return both.assign(swapped=swapped)
 
 
 def _shares(tables: Tables) -> dict[str, pd.DataFrame]:
     """Figure 2's shares and Table 2, with the whole numbers of questions behind them."""
-    figure, total = tables["figure02"], sum(QUESTIONS.values())
-    of_aspects = {name: sum(QUESTIONS[each] for each in parts) for name, parts in ASPECTS.items()}
-    frames = {"questions": tables[2].query("statistic == 'questions'").assign(n=total)}
-    for level, counts in (("scenario", QUESTIONS), ("aspect", of_aspects)):
+    figure, counts = tables["figure02"], pd.Series(QUESTIONS)
+    levels = {"scenario": counts, "aspect": counts.groupby(pd.Series(ASPECT_OF)).sum()}
+    frames = {"questions": tables[2].query("statistic == 'questions'").assign(n=counts.sum())}
+    for level, n in levels.items():
         rows = figure[figure["level"] == level]
-        frames[level] = rows.assign(n=rows["scenario"].map(counts), total=total)
+        frames[level] = rows.assign(n=rows["scenario"].map(n), total=counts.sum())
     return frames
 
 

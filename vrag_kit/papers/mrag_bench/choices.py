@@ -291,9 +291,10 @@ NOT_ASKED = "not asked: `extractor` names no model"
 
 def extraction_prompt(query: Query, response: str) -> Prompt:
     """Builds the extraction prompt for an answer to a question with options."""
-    options = []
-    for letter, choice in zip(ascii_uppercase, query.choices, strict=False):
-        options.append(_filled(TABLE_5["choice"], {"letter": letter, "choice": choice}))
+    options = [
+        _filled(TABLE_5["choice"], {"letter": letter, "choice": choice})
+        for letter, choice in zip(ascii_uppercase, query.choices, strict=False)
+    ]
     words = {
         "examples": TABLE_5["examples"],
         "question": query.text,

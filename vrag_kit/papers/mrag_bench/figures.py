@@ -94,7 +94,7 @@ def _outcome(axis: Axes, place: int, score: float) -> None:
 
 
 _PANELS = {"retrieval_score": "Gold image among the five", "accuracy": "Correct answer (accuracy)"}
-_KINDS = ("retrievers run here", "retrieved set of the data", "reported by the paper")
+_RUN, _SHIPPED, _PAPER = "retrievers run here", "retrieved set of the data", "reported by the paper"
 
 
 def retriever_ranking(ours: pd.DataFrame, reported: pd.DataFrame) -> Figure:
@@ -102,22 +102,21 @@ def retriever_ranking(ours: pd.DataFrame, reported: pd.DataFrame) -> Figure:
     hit rate first; below, the retrieved set of the data, with gold images inserted if any, and the
     paper's retrievers. Both are tables of `retrieval_vs_accuracy`.
     """
-    both = pd.concat([ours.assign(paper=False), reported.assign(paper=True)], ignore_index=True)
+    both = pd.concat([ours.assign(kind=""), reported.assign(kind=_PAPER)], ignore_index=True)
     both = both[(both["scenario"] == OVERALL) & (both["metric"] == "hit@5")]
     both = both.sort_values("retrieval_score", ascending=False)
-    listed = is_evaluated_retriever(both["retriever"])
-    both["kind"] = np.select([both["paper"], listed], [_KINDS[2], _KINDS[0]], _KINDS[1])
+    kinds = is_evaluated_retriever(both["retriever"]).map({True: _RUN, False: _SHIPPED})
+    both["kind"] = both["kind"].where(both["kind"] == _PAPER, kinds)
     parts = []
     for name in _PANELS:
         ends = {name: "value", f"{name}_low": "ci_low", f"{name}_high": "ci_high"}
         parts.append(both.rename(columns=ends).assign(panel=name))
     rows = pd.concat(parts, ignore_index=True)
     rows[["value", "ci_low", "ci_high"]] *= 100
-    theirs, models = rows["paper"], [*ours["model"], "reported"]
-    table = rows.assign(
-        value=rows["value"].mask(theirs), model=rows["model"].mask(theirs, models[0])
-    )
-    names = dict.fromkeys(_KINDS, "") | _PANELS | {"reported": "reported (Figure 5)"}
+    theirs, (model, *_) = rows["kind"] == _PAPER, [*ours["model"], "reported"]
+    table = rows.assign(value=rows["value"].mask(theirs), model=rows["model"].mask(theirs, model))
+    names = dict.fromkeys((_RUN, _SHIPPED, _PAPER), "") | _PANELS
+    names |= {"reported": "reported (Figure 5)"}
     names |= {name: _label(name, set(both["retriever"])) for name in both["retriever"]}
     return forest_plot(
         table,
@@ -128,7 +127,7 @@ def retriever_ranking(ours: pd.DataFrame, reported: pd.DataFrame) -> Figure:
         limits=(0, 100),
         unit="",
         xlabel="Percent of questions (n)",
-        title=_title(both[both["kind"] == _KINDS[0]]),
+        title=_title(both[both["kind"] == _RUN]),
         caption="All questions, in the paper's proportions of scenarios. Left: hit@5, which the"
         " paper calls Recall@5.",
     )

@@ -32,12 +32,9 @@ STATEMENTS = load_statements(PAPER)
 def _names() -> dict[str, str]:
     """Maps a checkpoint's name in our tables to its name in Table 3."""
     table = pd.read_csv(Path(__file__).with_name("models.csv"), keep_default_na=False)
-    names = {}
-    for row in table.to_dict("records"):
-        for checkpoint in (row["checkpoint"], row["instead"].split(" (")[0]):
-            if checkpoint:
-                names[checkpoint.partition("@")[0].strip().replace("/", "-")] = str(row["model"])
-    return names
+    names = table.melt("model", ["checkpoint", "instead"], "column", "name")
+    names["name"] = names["name"].str.split(r" \(|@").str[0].str.strip().str.replace("/", "-")
+    return dict(zip(names["name"], names["model"], strict=True))
 
 
 def published_name(model: str) -> str:
@@ -53,15 +50,14 @@ def check_statements(
     below `folder`, a notebook's `figures_dir`.
 
     `notebook` is its number ("31"); `differences` are `to_percent(gains_by_scenario(…))` or
-    `statement_differences`, or correlations in the same
-    columns; `source` is the `data_source(benchmark)`. The returned table has a row without numbers
-    for each statement without results. Verdicts are given on the paper's own data only
+    `statement_differences`, or correlations in the same columns; `source` is the
+    `data_source(benchmark)`. The returned table has a row without numbers for each statement
+    without results. Verdicts are given on the paper's own data only
     (`save_statement_checks`), and not where the column at_chance is true. Raises `VragError` if the
     folder cannot be written.
     """
-    overall = differences[differences["scenario"] == OVERALL].drop(
-        columns="metric", errors="ignore"
-    )
+    overall = differences[differences["scenario"] == OVERALL]
+    overall = overall.drop(columns="metric", errors="ignore")
     statements = [each for each in STATEMENTS if each.notebook == notebook]
     numbers = select_differences(statements, overall, published_name)
     file = folder / PAPER / f"{notebook}_claims.csv"
@@ -81,35 +77,28 @@ def statement_differences(
     two arms is at chance (`settings_at_chance`): then the difference tests no statement.
     """
     arms = judged[arm].map(lambda name: name if isinstance(name, str) else f"{name:g}")
-    pairs = dict.fromkeys(
-        (statement.setting, statement.baseline)
-        for statement in STATEMENTS
-        if statement.notebook == notebook
-    )
+    rows = judged.assign(setting=arms)
+    statements = [each for each in STATEMENTS if each.notebook == notebook]
     tables = []
-    for pair in pairs:
-        both = judged.assign(**{arm: arms})[arms.isin(pair)]
-        if both[arm].nunique() == len(pair):
-            table = gains_by_scenario(both, weights=weights, arm=arm, baseline=pair[1])
-            chance = table["model"].isin(
-                settings_at_chance(judged[arms.isin(pair)], weights=weights, arm=arm)["model"]
-            )
-            table = table.rename(columns={arm: "setting"})
+    for setting, baseline in dict.fromkeys((each.setting, each.baseline) for each in statements):
+        both = rows[arms.isin([setting, baseline])]
+        if both["setting"].nunique() == 2:
+            table = gains_by_scenario(both, weights=weights, baseline=baseline)
+            chance = table["model"].isin(settings_at_chance(both, weights=weights)["model"])
             tables.append(table.assign(metric="accuracy", at_chance=chance))
     if not tables:
         return pd.DataFrame(columns=["model", "scenario", "setting", "baseline"])
     return to_percent(pd.concat(tables, ignore_index=True))
 
 
-def settings_at_chance(
-    judged: pd.DataFrame, *, weights: pd.Series | None, arm: str = "setting"
-) -> pd.DataFrame:
-    """Returns the arms with evidence whose 95 % interval contains chance, one option in four:
-    model, `arm`, value, ci_low, ci_high, n, in percent; empty if there are none.
+def settings_at_chance(judged: pd.DataFrame, *, weights: pd.Series | None) -> pd.DataFrame:
+    """Returns the settings with evidence whose 95 % interval contains chance, one option in four:
+    model, setting, value, ci_low, ci_high, n, in percent; empty if there are none.
     """
-    means = to_percent(mean_scores(judged[judged["k"] > 0], by=["model", arm], weights=weights))
+    by = ["model", "setting"]
+    means = to_percent(mean_scores(judged[judged["k"] > 0], by=by, weights=weights))
     at = means["metric"].eq("accuracy") & means["ci_low"].le(CHANCE) & means["ci_high"].ge(CHANCE)
-    return means.loc[at, ["model", arm, "value", "ci_low", "ci_high", "n"]]
+    return means.loc[at, [*by, "value", "ci_low", "ci_high", "n"]]
 
 
 def statements_table(folder: Path) -> pd.DataFrame:
