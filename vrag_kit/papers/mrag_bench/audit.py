@@ -35,7 +35,10 @@ ASPECTS = {
     "others": ("others",),
 }
 """Maps each aspect to its scenarios."""
-ASPECT_OF = {scenario: aspect for aspect, names in ASPECTS.items() for scenario in names}
+ASPECT_OF: dict[str, str] = {}
+"""Maps each scenario to its aspect."""
+for _aspect, _names in ASPECTS.items():
+    ASPECT_OF |= dict.fromkeys(_names, _aspect)
 _CELL = ["model", "setting", "modality"]
 _DIGIT = 0.0051
 """Half a unit of the last published digit, with a small margin."""

@@ -94,7 +94,8 @@ def _outcome(axis: Axes, place: int, score: float) -> None:
 
 
 _PANELS = {"retrieval_score": "Gold image among the five", "accuracy": "Correct answer (accuracy)"}
-_RUN, _SHIPPED, _PAPER = "retrievers run here", "retrieved set of the data", "reported by the paper"
+_RUN, _SHIPPED = "retrievers run here", "retrieved set of the data"
+_PAPER = "reported by the paper"
 
 
 def retriever_ranking(ours: pd.DataFrame, reported: pd.DataFrame) -> Figure:

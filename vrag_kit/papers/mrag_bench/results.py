@@ -123,8 +123,9 @@ def gains_by_scenario(
     """
     repeats = [*REPEATS, "scenario", "aspect", *([] if arm == "setting" else [arm])]
     values = per_query(judged.assign(overall=OVERALL), by=[*by, arm, *LEVELS])
-    tables = [
-        paired_differences(
+    tables = []
+    for level in LEVELS:
+        table = paired_differences(
             values,
             arm=arm,
             by=[*by, level],
@@ -132,8 +133,7 @@ def gains_by_scenario(
             repeats=repeats,
             weights=None if level == "scenario" else weights,
         )
-        for level in LEVELS
-    ]
+        tables.append(table)
     return _levels(tables, by)
 
 

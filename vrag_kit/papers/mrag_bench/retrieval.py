@@ -39,11 +39,10 @@ def shipped_run(benchmark: Benchmark) -> pd.DataFrame:
 
 def _ranked_run(documents: Mapping[QueryId, Iterable[DocId]]) -> pd.DataFrame:
     """A run with each query's documents, best first."""
-    return make_run(
-        (query_id, doc_id, -float(place))
-        for query_id, ranked in documents.items()
-        for place, doc_id in enumerate(ranked)
-    )
+    rows: list[tuple[QueryId, DocId, float]] = []
+    for query_id, ranked in documents.items():
+        rows += [(query_id, doc_id, -float(place)) for place, doc_id in enumerate(ranked)]
+    return make_run(rows)
 
 
 def runs_with_inserted_gold(
