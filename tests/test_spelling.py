@@ -6,7 +6,6 @@ from pathlib import Path
 
 import pytest
 from strip_notebooks import PATHS
-from vrag_kit.synthetic.registry import CRAG_MM_EDITIONS, DRAWN, DRAWN_MRAG, DRAWN_SUITE
 
 from vrag_kit.checkpoints import shipped_models
 from vrag_kit.errors import RENAMED, VragError, did_you_mean, nearest
@@ -15,6 +14,7 @@ from vrag_kit.papers.crag_mm.search import REWRITES
 from vrag_kit.runner.params import declared_parameters
 from vrag_kit.runner.plan import read_plan
 from vrag_kit.synthetic.crag_mm.opening import WEBS
+from vrag_kit.synthetic.editions import CRAG_MM_EDITIONS, DRAWN, DRAWN_MRAG, DRAWN_SUITE
 from vrag_kit.synthetic.mrag_bench.opening import open_mrag_bench
 
 

@@ -40,7 +40,7 @@ def open_mrag_passages(benchmark: Benchmark, mrag_texts: str) -> Benchmark:
     """The benchmark's questions over passages of text: those of a drawn edition, or those
     in a folder of `passages.csv` and `ground_truth.csv`.
 
-    Raises `VragError` as `load_mrag_texts` and `edition_or_rows` do, when `mrag_texts` is "", and for the
+    Raises `VragError` as `load_mrag_texts` and `edition_or_rows` do, for "", and for the
     passages of a drawn edition beside other questions.
     """
     if not mrag_texts:
