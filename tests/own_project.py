@@ -12,11 +12,11 @@ from pathlib import Path
 import nbformat
 import pytest
 import yaml
+from pages import README
 
 from vrag_kit.runner.check import check_parameters
 
 ROOT = Path(__file__).parents[1]
-README = (ROOT / "README.md").read_text(encoding="utf-8")
 Write = Callable[[str], Path]
 QUESTIONS_ASKED = 3
 DECLARED = """data = "field-guide-small"
@@ -82,7 +82,7 @@ def small_project(folder: Path, guide: Path) -> None:
 
 
 def shown(words: str) -> str:
-    """The README's Python that holds these words, such as "class FirstOption"."""
+    """The pages' Python that holds these words, such as "class FirstOption"."""
     blocks = re.findall(r"```python\n(.*?)```", README, re.DOTALL)
     (code,) = [block for block in blocks if words in block]
     return code

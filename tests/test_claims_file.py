@@ -12,8 +12,8 @@ from typing import Any
 
 import pytest
 from claim_sheets import plain, sheets
-from conftest import ROOT
 from hypothesis import given
+from pages import README
 from test_claim_metrics import W1, W2, W3, W4, W5
 from typer.testing import CliRunner
 
@@ -145,8 +145,7 @@ def test_every_sheet_is_read_as_it_was_written(
 
 
 def test_the_readmes_checked_result_can_be_measured(tmp_path: Path) -> None:
-    readme = (ROOT / "README.md").read_text(encoding="utf-8")
-    (shown,) = re.findall(r"```json\n(.*?)```", readme, re.DOTALL)
+    (shown,) = re.findall(r"```json\n(.*?)```", README, re.DOTALL)
     told = vrag(write(json.loads(shown), tmp_path), "--json")
     assert told.exit_code == 0, told.output
     # one of two claims is right, and the right answer's only one is told

@@ -7,10 +7,9 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from conftest import ROOT
+from pages import README
 from timing.costs import PAPERS, costs, line
 
-README = (ROOT / "README.md").read_text(encoding="utf-8")
 CALLS = {
     # without a picture, 5 clues, 5 others, the top 7, and 5 draws of one in 6 numbers
     "Visual-RAG": {"answers": 374 * (1 + 5 + 5 + 7 + 5 * 6)},

@@ -13,6 +13,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import yaml
+from pages import README
 from PIL import Image
 from sklearn.metrics import cohen_kappa_score
 
@@ -42,7 +43,6 @@ from vrag_kit.runner.params import declared_parameters
 from vrag_kit.runner.plan import read_plan
 
 ROOT = Path(__file__).parents[1]
-README = (ROOT / "README.md").read_text(encoding="utf-8")
 Say = Callable[..., None]
 Logs = Callable[..., list[Annotations]]
 Write = Callable[..., Path]

@@ -13,7 +13,8 @@ import numpy as np
 import pandas as pd
 import pytest
 import yaml
-from own_project import FINDING_BOOK, README, Checked, Write, shown
+from own_project import FINDING_BOOK, Checked, Write, shown
+from pages import README
 
 from vrag_kit.analysis import mean_scores, trained_groups
 from vrag_kit.custom import custom_files, custom_spec

@@ -13,7 +13,8 @@ from typing import Any
 import pandas as pd
 import pytest
 import yaml
-from own_project import README, ROOT, Checked, Write, shown
+from own_project import ROOT, Checked, Write, shown
+from pages import README
 
 from vrag_kit.errors import VragError
 from vrag_kit.judging import (

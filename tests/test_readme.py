@@ -1,43 +1,48 @@
-"""What the README shows in Python works as it stands there."""
+"""What the pages for users show works as it stands there."""
 
 from __future__ import annotations
 
 import re
+import shlex
 from pathlib import Path
 
 import pandas as pd
 import pytest
+import typer
 import yaml
 from conftest import ROOT
+from pages import PAGES, README
 from strip_notebooks import PATHS
 
+from vrag_kit.runner.cli import app
 from vrag_kit.runner.params import PARTIAL, SERVES, declared_parameters
 
-README = (ROOT / "README.md").read_text(encoding="utf-8")
+LINKS = re.compile(r"\]\(([^)\s]+)\)")
+MOST_LINES = 300
+"""Of README.md, which a stranger reads in five minutes."""
 
 
 def blocks() -> list[str]:
-    """The Python that the README shows, but for what asks a server."""
+    """Return the Python of the pages, without blocks that query a server."""
     shown = re.findall(r"```python\n(.*?)```", README, re.DOTALL)
     return [code for code in shown if "localhost" not in code]
 
 
 @pytest.mark.slow
-def test_the_readmes_python_runs_from_top_to_bottom_and_prints_its_numbers(
+def test_the_python_of_the_pages_runs_from_top_to_bottom_and_prints_its_numbers(
     guide_folder: Path,
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    # on the small guide, with folders of its own: nothing else is changed
+    # with folders of its own: nothing else is changed
     monkeypatch.chdir(ROOT)
     monkeypatch.setenv("OPENAI_API_KEY", "none")  # a judge is loaded, and not asked
     monkeypatch.setenv("COLUMNS", "80")  # a terminal's, in which pandas leaves columns out
     known: dict[str, object] = {}
     for code in blocks():
-        small = code.replace('open_benchmark("field-guide")', 'open_benchmark("field-guide-small")')
         with pd.option_context("display.max_columns", 0):
-            exec(small.replace('"runs/', f'"{tmp_path}/'), known)
+            exec(code.replace('"runs/', f'"{tmp_path}/'), known)
     printed = capsys.readouterr().out.splitlines()
     heads = [line.split() for line in printed if "ci_low" in line]
     assert len(heads) == 2
@@ -49,12 +54,12 @@ def test_the_readmes_python_runs_from_top_to_bottom_and_prints_its_numbers(
 
 
 @pytest.mark.parametrize("path", sorted(set(re.findall(r"`(vrag_kit/[\w/.]+)`", README))))
-def test_a_path_that_the_readme_names_is_there(path: str) -> None:
+def test_a_path_that_a_page_names_is_there(path: str) -> None:
     assert (ROOT / path).exists()
 
 
 @pytest.mark.parametrize("text", re.findall(r"```yaml\n(.*?)```", README, re.DOTALL))
-def test_the_parameters_that_the_readme_shows_are_those_of_a_notebook(text: str) -> None:
+def test_the_parameters_that_a_page_shows_are_those_of_a_notebook(text: str) -> None:
     known: dict[str, set[str]] = {SERVES: set()}
     for notebook in PATHS:
         for name, value in declared_parameters(notebook).items():
@@ -63,3 +68,52 @@ def test_the_parameters_that_the_readme_shows_are_those_of_a_notebook(text: str)
         assert name in known
         if known[name] and isinstance(value, dict) and name not in PARTIAL:
             assert set(value) <= known[name]
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.parent.name)
+def test_what_a_page_links_to_is_there(page: Path) -> None:
+    for link in LINKS.findall(page.read_text(encoding="utf-8")):
+        if link.startswith("https://"):
+            continue
+        name, _, anchor = link.partition("#")
+        target = (page.parent / name) if name else page
+        assert target.exists(), link
+        if anchor:
+            assert anchor in anchors(target), link
+
+
+def anchors(page: Path) -> set[str]:
+    """Return the anchors of a page's headings, as GitHub makes them."""
+    heads = re.findall(r"^#+ (.+)$", page.read_text(encoding="utf-8"), re.MULTILINE)
+    return {re.sub(r"[^\w -]", "", head.lower()).replace(" ", "-") for head in heads}
+
+
+def test_the_main_page_is_short() -> None:
+    assert len(PAGES[0].read_text(encoding="utf-8").splitlines()) <= MOST_LINES
+
+
+def test_every_notebook_has_a_line_on_the_page_of_notebooks() -> None:
+    rows = re.findall(r"^\| `(\d\w+)` \|", PAGES[1].read_text(encoding="utf-8"), re.MULTILINE)
+    assert sorted(rows) == sorted(Path(path).stem for path in PATHS)
+
+
+def commands() -> list[list[str]]:
+    """Return the words of each `vrag` command that the pages show."""
+    shell = "".join(re.findall(r"```sh\n(.*?)```", README, re.DOTALL)).replace("\\\n", " ")
+    lines = [line for line in shell.splitlines() if line.startswith(".venv/bin/vrag")]
+    quoted = re.findall(r"`vrag ([a-z].*?)`", README)
+    return [shlex.split(line, comments=True)[1:] for line in lines] + [
+        shlex.split(line) for line in quoted if "…" not in line
+    ]
+
+
+@pytest.mark.parametrize("words", commands(), ids=" ".join)
+def test_a_command_of_the_pages_has_the_options_that_are_shown(words: list[str]) -> None:
+    command = typer.main.get_command(app)
+    while words and words[0] in getattr(command, "commands", {}):
+        command, words = command.commands[words[0]], words[1:]
+    known = {name for each in command.params for name in each.opts} | {"--help"}
+    assert {word.partition("=")[0] for word in words if word.startswith("--")} <= known
+    for file in words:
+        if file.startswith(("params/", "notebooks/")):
+            assert list(ROOT.glob(file)), file
