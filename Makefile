@@ -44,7 +44,7 @@ lab: $(READY)  # in a container one is root, which JupyterLab wants to be told
 $(READY): pyproject.toml constraints.txt
 	@$(PYTHON) -c "import sys; sys.exit(sys.version_info < (3, 11))" || { echo "error: $(PYTHON) is older than Python 3.11; try 'make PYTHON=python3.12 $(MAKECMDGOALS)'"; exit 1; }
 	$(PYTHON) -m venv $(VENV)
-	@echo "installing the tested versions into $(VENV): some minutes, about 5 GB on Linux"
+	@echo "installing the tested versions into $(VENV): some minutes, about 6 GB on Linux"
 	$(if $(TORCH_INDEX),$(PIP) --index-url $(TORCH_INDEX) torch torchvision)
 	$(PIP) -e ".[notebooks,tests]"
 	@touch $(READY)

@@ -1,4 +1,4 @@
-"""What the README says that the papers' main experiments take is what the forecast of their
+"""What params/README.md says that the papers' main experiments take is what the forecast of their
 own parameter files says, and as many calls as the papers' designs have.
 """
 

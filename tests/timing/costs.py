@@ -3,8 +3,8 @@
 Each paper's own file, params/<paper>/paper.yaml, is forecast on a few questions of each
 kind in the data's own layout (`paper_data`), and multiplied by the published number of
 such questions. In the place of its models stand two whose prices the kit knows, and one of
-them where a local model writes queries; eight calls run at once. A test holds the README's
-table to this one.
+them where a local model writes queries; eight calls run at once. A test compares
+the table of params/README.md with this one.
 """
 
 from __future__ import annotations
@@ -167,7 +167,7 @@ def _half(forecast: CostEstimate) -> CostEstimate:
 
 
 def line(paper: str, name: str, forecast: CostEstimate) -> str:
-    """A line of the README's table."""
+    """A line of the table in params/README.md."""
     cells = (
         f"{paper}'s {name}",
         f"{forecast.calls:,.0f}",
