@@ -21,7 +21,7 @@ from vrag_kit.workspace import path as project_path
 from vrag_kit.workspace import project_root
 
 _PACKAGE = Path(__file__).parents[1]
-_NO_CODE = (".pyc", ".part", ".safetensors")
+_NO_CODE = (".pyc", ".part", ".safetensors", ".md")
 """Suffixes of files of the package that its fingerprint leaves out."""
 _LARGE = 64 * 1024 * 1024
 """Larger files, such as WebQA's 51 GB of images, are identified by size and time."""
@@ -76,7 +76,7 @@ def figure_hashes(notebook: Path, settings: Mapping[str, Any]) -> dict[str, str]
 
 @cache
 def package_hash() -> str:
-    """Hash the package's files, except its weights; computed once in a process."""
+    """Hash the package's files, except weights and pages; computed once in a process."""
     files = [file for file in sorted(_PACKAGE.rglob("*.*")) if file.suffix not in _NO_CODE]
     prints = [(str(file.relative_to(_PACKAGE)), file_fingerprint(file)) for file in files]
     return hashlib.sha256(json.dumps(prints).encode()).hexdigest()
