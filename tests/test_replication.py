@@ -24,7 +24,7 @@ from vrag_kit.errors import VragError
 from vrag_kit.papers import published
 from vrag_kit.papers.visual_rag.abstention import run_spreads, with_uncertainty
 from vrag_kit.papers.visual_rag.gcue import gcue
-from vrag_kit.papers.visual_rag.published import EDITIONS, PAPER_NAMES, data_source, is_paper_data
+from vrag_kit.papers.visual_rag.published import EDITIONS, PAPER_NAMES, data_source
 from vrag_kit.papers.visual_rag.replication import (
     PAPER_RETRIEVERS,
     best_top_k,
@@ -97,13 +97,9 @@ def test_the_papers_data_are_an_edition_by_its_bytes_and_not_by_its_counts(
     papers: Benchmark, guide: Benchmark
 ) -> None:
     assert str(data_source(papers)) == f"{papers.name} (Visual-RAG v1, second upload)"
-    assert is_paper_data(papers)
-    assert not is_paper_data(guide)
-    assert not is_paper_data(papers.subset(list(papers.queries)[1:]))
     other = replace(papers, read_from=(papers.fingerprint, "0" * 40))
-    assert not is_paper_data(other)
     assert data_source(other).no_verdict == "not tested: unknown data version"
-    assert is_paper_data(papers.with_documents([]))  # what is shown beside moves no question
+    assert data_source(papers.with_documents([])).edition  # what is shown beside moves no question
     few = papers.subset(list(papers.queries)[1:])
     assert data_source(few).no_verdict == "not tested: not the paper's data"
     assert data_source(guide).no_verdict == "not tested: synthetic data"  # it was drawn
@@ -151,7 +147,6 @@ def test_statistics_of_a_corpus_without_labels_are_absent_and_no_crash(guide: Be
     assert table["query-image pairs"] == 0
     assert np.isnan(table["clue share of pairs"])
     assert query_table(bare)["clue_share"].isna().all()
-    assert not is_paper_data(bare)
     nothing = describe(guide.subset([])).set_index("statistic")["value"]
     assert np.isnan(nothing["clues a query, mean"])
 

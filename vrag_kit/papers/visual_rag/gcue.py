@@ -33,7 +33,7 @@ UNSURE = "clue may not help"
 NOTHING = "all accuracies are 0"
 TOO_FEW = "too few groups ({}) to say whether a clue helps"
 NO_QUESTION = "no question has all four arms"
-_FIXED = {"a_zero_shot": "zero_shot", "a_non_clue": "non_clue", "a_gt": "gt_clue"}
+_FIXED = {"gt_clue": "a_gt", "zero_shot": "a_zero_shot", "non_clue": "a_non_clue"}
 _ZERO = 1e-12  # below this a difference of accuracies is rounding
 
 
@@ -43,18 +43,6 @@ class Ratio(NamedTuple):
     value: float  # NaN where the denominator may be 0
     ci_low: float  # NaN where it cannot be told
     ci_high: float
-
-
-def gcue_from_means(
-    a_k: float, a_gt: float, a_zero_shot: float, a_non_clue: float, lam: float
-) -> float:
-    """gCUE from four accuracies in the same unit. It is any real number, or NaN when A_GT equals
-    the baseline B up to rounding.
-    """
-    baseline = lam * a_zero_shot + (1 - lam) * a_non_clue
-    if abs(a_gt - baseline) <= _ZERO * max(1.0, abs(a_gt)):
-        return math.nan
-    return (a_k - baseline) / (a_gt - baseline)
 
 
 def fieller(
@@ -139,30 +127,25 @@ def gcue(
     require_columns(judged, ["model", "setting", "k", "query_id", "group", "score"], "gcue")
     for model, settings in judged.groupby("model", sort=False)["setting"]:
         found = list(settings.unique())
-        if missing := [name for name in (*_FIXED.values(), "one_in_k") if name not in found]:
+        if missing := [name for name in (*_FIXED, "one_in_k") if name not in found]:
             raise VragError(
                 f"gCUE of {model} needs the setting {missing[0]!r}, which the answers lack; found"
                 f" {', '.join(found)}."
             )
     rows: list[dict[str, object]] = []
     for key, part in judged.groupby(list(by), sort=False):
-        arms, failed = per_query(part, by=["setting", "k"]), part[part["score"].isna()]
-        fixed = pd.DataFrame(
-            {name: _by_query(arms[arms["setting"] == arm]) for name, arm in _FIXED.items()}
-        )
-        for k, of_k in arms[arms["setting"] == "one_in_k"].groupby("k"):
-            table = fixed.assign(a_k=_by_query(of_k)).dropna()
-            of_arms = failed["setting"].isin(list(_FIXED.values()))
-            of_arms |= (failed["setting"] == "one_in_k") & (failed["k"] == k)
+        for k in sorted(part.loc[part["setting"] == "one_in_k", "k"].unique()):
+            here = part["setting"].isin(list(_FIXED))
+            here |= (part["setting"] == "one_in_k") & (part["k"] == k)
+            arms = per_query(part[here], by=["setting"])
+            table = arms.pivot(index=["query_id", "group"], columns="setting", values="value")
+            table = table.dropna().rename(columns=_FIXED | {"one_in_k": "a_k"})
+            of_arms = {"n_failed": part.loc[here, "score"].isna().sum()}
             for lam in lambdas:
                 row = _row(table, lam, scale_of(judged).differences)
                 arm = dict(zip(by, key, strict=True)) | {"k": k, "lambda": lam}
-                rows.append(arm | row | {"n_failed": int(of_arms.sum())})
+                rows.append(arm | row | of_arms)
     return pd.DataFrame(rows)
-
-
-def _by_query(part: pd.DataFrame) -> pd.Series:
-    return part.set_index(["query_id", "group"])["value"]
 
 
 def _why(benefit: Estimate, arms: pd.DataFrame, differences: Scale) -> str:
@@ -198,6 +181,23 @@ def _row(table: pd.DataFrame, lam: float, differences: Scale) -> dict[str, objec
         "denominator_high": benefit.ci_high,
         "n": len(table),
     }
+
+
+def published_gcue(table: pd.DataFrame, *, lambdas: Sequence[float] = LAMBDAS) -> pd.DataFrame:
+    """Computes gCUE from published accuracies, `published("visual_rag", table=3)`. Columns are
+    those of `gcue` but for the intervals, which the paper's means do not allow. The value is NaN
+    where A_GT equals the baseline up to rounding.
+    """
+    means = table.assign(a_k=table["value"] / 100)
+    fixed = means[means["setting"].isin(list(_FIXED))]
+    fixed = fixed.pivot(index="model", columns="setting", values="a_k").rename(columns=_FIXED)
+    curves = means.loc[means["setting"] == "one_in_k", ["model", "k", "a_k", "n"]]
+    curves = curves.join(fixed, on="model").merge(pd.Series(lambdas, name="lambda"), how="cross")
+    lam = curves["lambda"]
+    baseline = lam * curves["a_zero_shot"] + (1 - lam) * curves["a_non_clue"]
+    benefit = curves["a_gt"] - baseline
+    value = (curves["a_k"] - baseline) / benefit.where(benefit.abs() > _ZERO)
+    return curves.assign(value=value, denominator=benefit, interval="", n_failed=0)
 
 
 def gcue_table(curves: pd.DataFrame) -> pd.DataFrame:

@@ -4,16 +4,11 @@ paper's own data.
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
-from typing import Any
-
 import pandas as pd
 
-from vrag_kit.analysis.report_tables import format_ci
+from vrag_kit.analysis.report_tables import ci_cells, report_table
 from vrag_kit.papers.published import published
 from vrag_kit.papers.sources import NO_EDITION, OTHER_DATA, DataSource, make_data_source
-from vrag_kit.papers.visual_rag.gcue import LAMBDAS, gcue_from_means
-from vrag_kit.papers.visual_rag.statistics import published_statistics
 from vrag_kit.types import Benchmark
 
 PAPER_QUERIES = 374
@@ -41,16 +36,6 @@ tables.
 """
 
 
-def is_paper_data(benchmark: Benchmark) -> bool:
-    """Whether all annotations equal those of one of the `EDITIONS`, byte for byte."""
-    return bool(release_of(benchmark))
-
-
-def release_of(benchmark: Benchmark) -> str:
-    """Returns which of the `EDITIONS` the annotations are; "" for other data, or part of one."""
-    return EDITIONS.get(benchmark.blob, "")
-
-
 def data_source(benchmark: Benchmark) -> DataSource:
     """Returns the data source of statement checks: one of the `EDITIONS`, or data without a
     verdict.
@@ -59,66 +44,29 @@ def data_source(benchmark: Benchmark) -> DataSource:
     content, is an unknown edition: v2 changes labels and answers of 61 rows, which could explain a
     difference from the paper.
     """
-    ours = published_statistics(benchmark)
     theirs = published("visual_rag", "section3").set_index("statistic")["value"]
-    alike = all(ours[name] == theirs[name] for name in ("queries", "query-image pairs"))
-    otherwise = NO_EDITION if alike else OTHER_DATA
-    return make_data_source(benchmark, release_of(benchmark), otherwise)
+    alike = len(benchmark.queries) == theirs["queries"]
+    alike &= sum(map(len, benchmark.qrels.values())) == theirs["query-image pairs"]
+    edition = EDITIONS.get(benchmark.blob, "")
+    return make_data_source(benchmark, edition, NO_EDITION if alike else OTHER_DATA)
 
 
-def retrieval_table_with_published(
-    results: pd.DataFrame, paper: pd.DataFrame, *, same_data: bool = False
-) -> pd.DataFrame:
-    """Formats our results in the layout of the paper's Table 2, with the paper's rows below. These
-    are labelled as other data unless `same_data` (see `is_paper_data`).
+def retrieval_table_with_published(results: pd.DataFrame, paper: pd.DataFrame) -> pd.DataFrame:
+    """Formats our results in the layout of the paper's Table 2, with the paper's rows below, which
+    are labelled as other data.
 
     Rows are (retriever, metric), columns the cutoffs; our cells read "mean [low, high]". Both in
     percent.
     """
-    ours = results.assign(cell=[_cell(row) for row in results.to_dict("records")])
+    computed = results["retriever"].str.endswith(" order")  # references, which have no interval
+    cells = ci_cells(results).mask(computed, results["value"].map("{:.1f}".format))
     theirs = paper.assign(
         cell=paper["value"].map("{:.2f}".format),
-        retriever=paper["retriever"] + (" (reported)" if same_data else " (reported, other data)"),
+        retriever=paper["retriever"] + " (reported, other data)",
     )
-    both, rows = pd.concat([ours, theirs]), ["retriever", "metric"]
-    table = both.pivot_table(
-        index=rows, columns="k", values="cell", aggfunc="first", sort=False, observed=True
-    )
-    return table.rename(columns=lambda k: f"@{k}")
-
-
-def _cell(row: dict[Hashable, Any]) -> str:  # a row of a table: values of any type
-    if row["retriever"].endswith(" order"):  # references are computed, not measured
-        return f"{row['value']:.1f}"
-    return format_ci(row["value"], row["ci_low"], row["ci_high"])
-
-
-_GCUE = [
-    *("model", "k", "lambda", "value", "ci_low", "ci_high", "interval", "half_width"),
-    *("a_k", "a_gt", "a_zero_shot", "a_non_clue"),
-    *("denominator", "denominator_low", "denominator_high", "n", "n_failed"),
-]
-"""Columns of `gcue`."""
-
-
-def published_gcue(table: pd.DataFrame, *, lambdas: Sequence[float] = LAMBDAS) -> pd.DataFrame:
-    """Computes gCUE from published accuracies, `published("visual_rag", table=3)`. Columns are
-    those of `gcue`, without intervals, which the paper's means do not allow.
-    """
-    rows = []
-    for model, part in table.groupby("model", sort=False):
-        base = part.drop_duplicates("setting").set_index("setting")["value"] / 100
-        a_gt, a_z = base["gt_clue"], base["zero_shot"]
-        a_nc = base["non_clue"]
-        given = {"a_gt": a_gt, "a_zero_shot": a_z, "a_non_clue": a_nc}
-        for k, value in part[part["setting"] == "one_in_k"][["k", "value"]].itertuples(index=False):
-            for lam in lambdas:
-                row = {"model": model, "k": int(k), "lambda": lam, "a_k": value / 100, **given}
-                row["value"] = gcue_from_means(value / 100, a_gt, a_z, a_nc, lam)
-                benefit = a_gt - (lam * a_z + (1 - lam) * a_nc)
-                rows.append({**row, "denominator": benefit})
-    gcue = pd.DataFrame(rows).assign(interval="", n=PAPER_QUERIES, n_failed=0)
-    return gcue.reindex(columns=_GCUE)
+    both, rows = pd.concat([results.assign(cell=cells), theirs]), ["retriever", "metric"]
+    table = report_table(both, rows=rows, columns=["k"], cells=both["cell"])
+    return table.rename(columns="@{}".format)
 
 
 def published_selective_accuracy(
@@ -138,17 +86,3 @@ def published_selective_accuracy(
     given = 100 - both["value_declined"]
     value = (100 * both["value"] / given).where(given > 0)
     return both.assign(value=value)[["model", "setting", "k", "value", "n"]]
-
-
-def gains_vs_judge_bias(paper: pd.DataFrame, bias: float) -> pd.DataFrame:
-    """Compares each model's gain from the clue over zero-shot with the judge's bias, smallest gain
-    first. `paper` is `published("visual_rag", table=3)`. Columns: model, gain in points;
-    cancelled_by, the differential bias that would cancel the gain (equal to it); smaller_than_bias,
-    whether the gain is below `bias` (in [−1, 1], over all answers).
-    """
-    value = paper[paper["setting"].isin(["zero_shot", "gt_clue"])].pivot(
-        index="model", columns="setting", values="value"
-    )
-    gains = (value["gt_clue"] - value["zero_shot"]).rename("gain").sort_values().reset_index()
-    gains = gains.assign(cancelled_by=gains["gain"])
-    return gains.assign(smaller_than_bias=gains["gain"].abs() < 100 * abs(bias))

@@ -4,60 +4,46 @@ own data and with its judge, each cell's difference with its interval and a verd
 
 from __future__ import annotations
 
-import math
-from collections.abc import Hashable
-from functools import cache
-from typing import Any
+from collections.abc import Sequence
 
 import numpy as np
 import pandas as pd
 
-from vrag_kit.analysis.means import ARM
+from vrag_kit.analysis.means import ARM, METRICS
 from vrag_kit.analysis.report_tables import report_table, settings_table
-from vrag_kit.papers.audit import CELL
+from vrag_kit.papers.audit import NOT_COMPARABLE
 from vrag_kit.papers.published import published
 from vrag_kit.papers.visual_rag.abstention import RUN_TABLES, run_spreads
-from vrag_kit.papers.visual_rag.gcue import format_gcue
+from vrag_kit.papers.visual_rag.gcue import format_gcue, published_gcue
+from vrag_kit.papers.visual_rag.judge import PAPER_JUDGE
 from vrag_kit.papers.visual_rag.published import (
     PAPER_NAMES,
     PAPER_QUERIES,
-    is_paper_data,
-    published_gcue,
-    release_of,
+    data_source,
     retrieval_table_with_published,
 )
 from vrag_kit.types import Benchmark
 
-PAPERS_JUDGE = "o4-mini"
 MARGIN = 3.0
 """Points within which two accuracies count as the same: about the size of the smallest
 gain by a clue that the paper reports (2 to 6 points, section 5.3).
 """
-EQUIVALENT = "equivalent"
-DIFFERENT = "different"
-INCONCLUSIVE = "inconclusive"
-NOT_COMPARABLE = "not comparable"
 PAPER_RETRIEVERS = {
     "ViT-L-14-336-quickgelu-openai": "CLIP",
     "BAAI-BGE-VL-large": "BGE",
     "TIGER-Lab-VLM2Vec-Qwen2VL-2B": "VLM2Vec",
 }
 """Maps a retriever's name, as `params/visual_rag/paper.yaml` loads it, to the paper's name."""
-_METRICS = {"idk_rate": ("abstention", "judge_flag", "phrase_match")}
-"""Maps a published metric to our metrics, where the names differ."""
-_ANSWER_COLUMNS = {"accuracy": "score", "abstention": "abstained"}
-"""Maps a metric to its column of judged answers, where the names differ."""
+_DETECTORS = ("abstention", "judge_flag", "phrase_match")
+"""Our metrics that are compared with the paper's idk_rate."""
 _RUN_TABLES = {"accuracy": RUN_TABLES, "rouge": (14, 16)}
 """Maps a metric to the tables with its published runs."""
-_RUNS = 5  # behind a mean of the paper where it averages (footnotes 4 and 6)
-_PLACES = ("corpus", "m")
-"""Columns that identify cells beyond model, setting and k, where both tables have them."""
+_AVERAGED = ("gt_clue", "one_in_k")
+"""Settings of which the paper averages five runs (footnotes 4 and 6)."""
+_RUNS = 5
 _HALF_UNIT = 0.005  # of the last printed digit
-_LAMBDA = 0.5  # of the paper's gCUE
+_JUDGE = PAPER_JUDGE.partition("@")[0]
 _DIFFERENCE = ["difference", "ci_low", "ci_high"]
-_spreads = cache(run_spreads)
-Row = dict[Hashable, Any]
-"""A row of a table: column → cell of any type."""
 
 
 def std_over_draws(judged: pd.DataFrame) -> pd.DataFrame:
@@ -100,14 +86,13 @@ def compare_to_paper(
     margin: float = MARGIN,
 ) -> pd.DataFrame:
     """Builds a notebook's last table, which compares results with the paper: both in one table or,
-    on the paper's own data (`is_paper_data`) with its judge, the difference of the means of each
-    cell that both have. Columns: model, setting, k, metric, value, paper, difference, ci_low,
-    ci_high, n, verdict (`with_equivalence_verdict`), edition of the data. All in percent and
-    points.
+    on the paper's own data (`data_source`) with its judge, the difference of the means of each cell
+    that both have. Columns: model, setting, k, metric, value, paper, difference, ci_low, ci_high,
+    n, verdict (`with_equivalence_verdict`), edition of the data. All in percent and points.
 
     `results` are `to_percent(mean_scores(judged))`, or `column_means` of ROUGE or of marks, `paper`
-    is `published(…)`; `judge` is the judge's name, which matters except for ROUGE. The caller must
-    use the paper's retriever, clue position and models.
+    is `published(…)` of one metric; `judge` is the judge's name, which matters except for ROUGE.
+    The caller must use the paper's retriever, clue position and models.
 
     The verdict says whether two means over the *same* queries differ by more than runs do: the 95 %
     interval is that of runs (`_run_noise`), widened by what missing verdicts could change. A cell
@@ -115,23 +100,27 @@ def compare_to_paper(
     for its 266). A bias shared by the paper's judge and ours is not covered. The best top-k is
     compared whatever its k.
     """
-    names = [_METRICS.get(name, (name,)) for name in paper["metric"].unique()]
-    results = results[results["metric"].isin(set().union(*names))]
-    same = is_paper_data(benchmark)
-    if not same or (judge != PAPERS_JUDGE and set(results["metric"]) != {"rouge"}):
-        return settings_table(_labelled(results), _labelled(paper), same_data=same)
-    places = [name for name in _PLACES if name in results and name in paper]
-    keys = ["paper_model", "setting", "place", *places]
+    (metric,) = paper["metric"].unique()
+    named = _DETECTORS if metric == "idk_rate" else (metric,)
+    results, edition = results[results["metric"].isin(named)], data_source(benchmark).edition
+    if not edition or (judge != _JUDGE and metric != "rouge"):
+        return settings_table(_labelled(results), _labelled(paper), same_data=bool(edition))
+    cell = [*ARM, *(name for name in ("corpus", "m") if name in results and name in paper)]
     theirs = paper.rename(columns={"model": "paper_model", "value": "paper", "n": "queries"})
-    ours = results.assign(paper_model=results["model"].map(PAPER_NAMES))
-    table = _placed(ours).merge(_placed(theirs)[[*keys, "paper", "queries"]], on=keys)
-    rows = [_uncertainty(row, judged) for row in table.to_dict("records")]
-    table[["n", "half", "low", "high"]] = pd.DataFrame(rows, columns=["n", "half", "low", "high"])
-    table = _with_difference(table, table["half"], margin, low=table["low"], high=table["high"])
+    theirs = _placed(theirs).drop(columns=["k", "metric"])
+    asked = results["setting"].replace("rag_best", "top_k")  # the best top-k is a top-k
+    ours = results[[*cell, "metric", "value"]].assign(asked=asked)
+    cells = _cells(judged, named, cell).rename(columns={"setting": "asked"})
+    table = _placed(ours).merge(cells, on=["asked", "metric", *({*cell} - {"setting"})])
+    keys = ["paper_model", "setting", "place", *cell[len(ARM) :]]
+    table = table.merge(theirs[[*keys, "paper", "queries"]], on=keys)
+    table = _with_difference(table, _run_noise(table, (table["value"] + table["paper"]) / 200))
+    table["ci_low"] += table["low"] - table["value"]
+    table["ci_high"] += table["high"] - table["value"]
+    table = with_equivalence_verdict(table, margin)
     verdict = table["verdict"].where(table["n"] == table["queries"], NOT_COMPARABLE)
-    cell = ["model", "setting", "k", *places, "metric"]
-    table = table[[*cell, "value", "paper", *_DIFFERENCE, "n"]].round(2)
-    return table.assign(verdict=verdict, edition=release_of(benchmark))
+    table = table[[*cell, "metric", "value", "paper", *_DIFFERENCE, "n"]].round(2)
+    return table.assign(verdict=verdict, edition=edition)
 
 
 def _labelled(table: pd.DataFrame) -> pd.DataFrame:
@@ -149,33 +138,24 @@ def _placed(table: pd.DataFrame) -> pd.DataFrame:
     return table.assign(place=table["k"].mask(table["setting"] == "rag_best", -1))
 
 
-def _uncertainty(row: Row, judged: pd.DataFrame) -> tuple[int, float, float, float]:
-    """(n queries, half the width of the interval of our mean minus the paper's, lowest and highest
-    change of our mean if no value were missing) of a row of results.
+def _cells(judged: pd.DataFrame, metrics: Sequence[str], by: Sequence[str]) -> pd.DataFrame:
+    """Of each cell `by` and metric: paper_model, the numbers of queries (n) and draws, and low and
+    high, the mean in percent if all missing values were 0 or 1.
     """
-    metric, answers = str(row["metric"]), _answers_of_cell(judged, row)
-    n = answers["query_id"].nunique()
-    mean = (row["value"] + row["paper"]) / 2
-    half = _run_noise(row["paper_model"], answers, metric, mean / 100)
-    values = answers.set_index("query_id")[_ANSWER_COLUMNS.get(metric, metric)]
-    low, high = (100 * values.fillna(end).groupby(level=0).mean().mean() for end in (0.0, 1.0))
-    return n, half, low - row["value"], high - row["value"]
+    named = judged.rename(columns={METRICS.get(name, name): name for name in metrics})
+    long = named.melt([*by, "query_id", "draw"], named.columns.intersection(metrics), "metric")
+    long = long.assign(low=100 * long["value"].fillna(0), high=100 * long["value"].fillna(1))
+    cell = [*by, "metric"]
+    queries = long.groupby([*cell, "query_id"], dropna=False)[["low", "high"]].mean()
+    counts = long.groupby(cell, dropna=False)[["query_id", "draw"]].nunique()
+    counts = counts.rename(columns={"query_id": "n", "draw": "draws"})
+    table = counts.join(queries.groupby(cell, dropna=False).mean()).reset_index()
+    return table.assign(paper_model=table["model"].map(PAPER_NAMES))
 
 
-def _answers_of_cell(judged: pd.DataFrame, row: Row) -> pd.DataFrame:
-    """The judged answers behind a row of results; the best top-k is a top-k."""
-    same = judged["setting"] == str(row["setting"]).replace("rag_best", "top_k")
-    for name in ("model", "k", *_PLACES):
-        if name in row and name in judged:
-            same &= judged[name] == row[name]
-    return judged[same]
-
-
-def _run_noise(
-    paper_model: str, answers: pd.DataFrame, metric: str, share: float = math.nan
-) -> float:
-    """Half the width of the 95 % interval over runs of our mean of a cell minus the paper's, in
-    points.
+def _run_noise(cells: pd.DataFrame, share: pd.Series | float = 0.0) -> pd.Series:
+    """Half the width of the 95 % interval over runs of our mean of each of `_cells` minus the
+    paper's, in points.
 
     Accuracy and ROUGE: the paper's standard deviation between runs, pooled over all cells of the
     model, divided by the runs on either side. Metrics without published runs, such as abstention,
@@ -184,30 +164,22 @@ def _run_noise(
     """
     from scipy.special import stdtrit  # quantiles of Student's t
 
-    cell = [paper_model, *answers[["setting", "k"]].iloc[0]]
-    averaged = (_spreads(RUN_TABLES)[CELL] == cell).all(axis=1).any()
-    runs = 1 / (_RUNS if averaged else 1) + 1 / answers["draw"].nunique()
+    metric = cells["metric"].iloc[0] if len(cells) else ""
+    runs = 1 / cells["setting"].isin(_AVERAGED).map({True: _RUNS, False: 1}) + 1 / cells["draws"]
     if metric in _RUN_TABLES:
-        spreads = _spreads(_RUN_TABLES[metric])
-        std = spreads.loc[spreads["model"] == paper_model, "std"]
-        return float(stdtrit((_RUNS - 1) * len(std), 0.975) * np.sqrt((std**2).mean() * runs))
-    n = answers["query_id"].nunique()
-    likely = (share * n + 2) / (n + 4)  # Agresti and Coull's: no certainty at 0 and 1
-    return float(100 * stdtrit(np.inf, 0.975) * np.sqrt(likely * (1 - likely) / n * runs))
+        spreads = run_spreads(_RUN_TABLES[metric])
+        by_model = (spreads["std"] ** 2).groupby(spreads["model"])
+        count = cells["paper_model"].map(by_model.size())
+        variance = cells["paper_model"].map(by_model.mean())
+        return stdtrit((_RUNS - 1) * count, 0.975) * np.sqrt(variance * runs)
+    likely = (share * cells["n"] + 2) / (cells["n"] + 4)  # Agresti and Coull's: no certainty at 0
+    return 100 * stdtrit(np.inf, 0.975) * np.sqrt(likely * (1 - likely) / cells["n"] * runs)
 
 
-def _with_difference(
-    table: pd.DataFrame,
-    half: float | pd.Series,
-    margin: float | pd.Series,
-    *,
-    low: float | pd.Series = 0.0,
-    high: float | pd.Series = 0.0,
-) -> pd.DataFrame:
-    """With the difference of value from the column paper, its interval and the verdict."""
+def _with_difference(table: pd.DataFrame, half: pd.Series | float) -> pd.DataFrame:
+    """With the difference of value from the column paper, and its interval."""
     difference = table["value"] - table["paper"]
-    ends = {"ci_low": difference + low - half, "ci_high": difference + high + half}
-    return with_equivalence_verdict(table.assign(difference=difference, **ends), margin)
+    return table.assign(difference=difference, ci_low=difference - half, ci_high=difference + half)
 
 
 def with_equivalence_verdict(table: pd.DataFrame, margin: float | pd.Series) -> pd.DataFrame:
@@ -223,7 +195,7 @@ def with_equivalence_verdict(table: pd.DataFrame, margin: float | pd.Series) -> 
     """
     low, high = table["ci_low"], table["ci_high"]
     within = (low >= -margin) & (high <= margin)
-    words = np.select([within, (low > 0) | (high < 0)], [EQUIVALENT, DIFFERENT], INCONCLUSIVE)
+    words = np.select([within, (low > 0) | (high < 0)], ["equivalent", "different"], "inconclusive")
     return table.assign(verdict=words)
 
 
@@ -246,11 +218,11 @@ def compare_gcue_to_paper(
     is here divided by the paper's A_GT − B. A row is "not comparable" where not all of the paper's
     queries have a verdict in all arms (`n`).
     """
-    same = is_paper_data(benchmark)
-    paper = published_gcue(published("visual_rag", table=3), lambdas=[_LAMBDA])
-    ours = curves[curves["lambda"] == _LAMBDA]
-    if not same or judge != PAPERS_JUDGE:
-        mark = "(reported)" if same else "(reported, other data)"
+    edition = data_source(benchmark).edition
+    paper = published_gcue(published("visual_rag", table=3), lambdas=[0.5])
+    ours = curves[curves["lambda"] == 0.5]
+    if not edition or judge != _JUDGE:
+        mark = "(reported)" if edition else "(reported, other data)"
         cells = paper["value"].map("{:.2f}".format)
         theirs = paper.assign(model=paper["model"] + f" {mark}", cell=cells)
         both = pd.concat([ours.assign(cell=format_gcue(ours)), theirs])
@@ -260,24 +232,20 @@ def compare_gcue_to_paper(
     theirs = theirs[["paper_model", "k", "paper", "denominator"]]
     ours = ours.drop(columns="denominator").assign(paper_model=ours["model"].map(PAPER_NAMES))
     table = ours.merge(theirs, on=["paper_model", "k"])
-    table["margin"] = margin / (100 * table["denominator"])
-    half = [_gcue_noise(row, judged) for row in table.to_dict("records")]
-    table = _with_difference(table, pd.Series(half, dtype=float), table["margin"])
-    verdict = table["verdict"].where(table["n"] == PAPER_QUERIES, NOT_COMPARABLE)
-    table = table[["model", "k", "value", "paper", *_DIFFERENCE, "margin", "n"]].round(2)
-    return table.assign(verdict=verdict, edition=release_of(benchmark))
-
-
-def _gcue_noise(row: Row, judged: pd.DataFrame) -> float:
-    """Half the width of the interval of a row's difference."""
-    noise = {}
-    for setting, k in {"one_in_k": row["k"], "gt_clue": 1, "zero_shot": 0, "non_clue": 1}.items():
-        answers = _answers_of_cell(judged, {"model": row["model"], "setting": setting, "k": k})
-        noise[setting] = _run_noise(row["paper_model"], answers, "accuracy")
-    g = row["paper"]
+    cells = _cells(judged, ["accuracy"], ARM)
+    cells["noise"] = _run_noise(cells)
+    of_k = cells[cells["setting"] == "one_in_k"].set_index(["model", "k"])["noise"]
+    noise = cells[cells["k"] < 2].pivot_table("noise", "model", "setting").loc[table["model"]]
+    noise, g = noise.set_index(table.index), table["paper"]
     baseline = np.hypot(noise["zero_shot"], noise["non_clue"]) / 2
     fixed = np.hypot(g * noise["gt_clue"], (1 - g) * baseline)
-    return float(np.hypot(noise["one_in_k"], fixed) / (100 * row["denominator"]))
+    half = np.hypot(table.join(of_k, on=["model", "k"])["noise"], fixed)
+    table["margin"] = margin / (100 * table["denominator"])
+    table = _with_difference(table, half / (100 * table["denominator"]))
+    table = with_equivalence_verdict(table, table["margin"])
+    verdict = table["verdict"].where(table["n"] == PAPER_QUERIES, NOT_COMPARABLE)
+    table = table[["model", "k", "value", "paper", *_DIFFERENCE, "margin", "n"]].round(2)
+    return table.assign(verdict=verdict, edition=edition)
 
 
 def compare_retrieval_to_paper(
@@ -293,8 +261,8 @@ def compare_retrieval_to_paper(
     of hits differ; it is NaN for the other metrics, which do not determine it. The margin in points
     is for hit_count one of precision, hits per k images. The paper's nDCG is our `ndcg_visual_rag`.
     """
-    paper = published("visual_rag", table=2)
-    if not is_paper_data(benchmark):
+    paper, edition = published("visual_rag", table=2), data_source(benchmark).edition
+    if not edition:
         return retrieval_table_with_published(results, paper)
     theirs = paper.rename(columns={"value": "paper", "retriever": "paper_retriever"})
     ours = results.assign(paper_retriever=results["retriever"].map(PAPER_RETRIEVERS))
@@ -302,7 +270,7 @@ def compare_retrieval_to_paper(
     table = ours.merge(theirs, on=["paper_retriever", "metric", "k"])[columns]
     in_images = margin * table["k"] / 100
     allowed = in_images.where(table["metric"] == "hit_count", margin)
-    table = _with_difference(table, _HALF_UNIT, allowed)
+    table = with_equivalence_verdict(_with_difference(table, _HALF_UNIT), allowed)
     queries = (table["difference"] * PAPER_QUERIES / 100).round()
     table = table.assign(queries=queries.where(table["metric"] == "hit"))
-    return table.round(2).assign(edition=release_of(benchmark))
+    return table.round(2).assign(edition=edition)
