@@ -18,8 +18,7 @@ from vrag_kit.analysis.estimates import cluster_mean
 from vrag_kit.errors import VragError
 from vrag_kit.judging import Scale
 from vrag_kit.papers import published
-from vrag_kit.papers.visual_rag.gcue import fieller, gcue, gcue_from_means
-from vrag_kit.papers.visual_rag.published import published_gcue
+from vrag_kit.papers.visual_rag.gcue import fieller, gcue, published_gcue
 
 
 @pytest.mark.parametrize(
@@ -51,13 +50,19 @@ def test_every_printed_accuracy_gives_a_gcue() -> None:
     assert table["value"].notna().all()
 
 
+def of_means(a_k: float, a_gt: float, zero_shot: float, non_clue: float, lam: float) -> float:
+    """gCUE of four published accuracies."""
+    means = {"one_in_k": a_k, "gt_clue": a_gt, "zero_shot": zero_shot, "non_clue": non_clue}
+    table = pd.DataFrame({"setting": list(means), "value": [100 * a for a in means.values()]})
+    table = table.assign(model="m", k=3, n=374)
+    return float(published_gcue(table, lambdas=[lam])["value"].item())
+
+
 def test_gcue_has_its_marks_where_they_belong() -> None:
-    assert gcue_from_means(0.6, 0.6, 0.3, 0.1, 0.5) == 1  # nothing lost
-    assert gcue_from_means(0.2, 0.6, 0.3, 0.1, 0.5) == pytest.approx(0)  # nothing left
-    assert math.isnan(
-        gcue_from_means(0.5, 0.2, 0.3, 0.1, 0.5)
-    )  # the clue does not help: undefined only here
-    assert gcue_from_means(0.5, 0.2 + 1e-12, 0.3, 0.1, 0.5) > 1e9
+    assert of_means(0.6, 0.6, 0.3, 0.1, 0.5) == pytest.approx(1)  # nothing lost
+    assert of_means(0.2, 0.6, 0.3, 0.1, 0.5) == pytest.approx(0)  # nothing left
+    assert math.isnan(of_means(0.5, 0.2, 0.3, 0.1, 0.5))  # the clue does not help: undefined
+    assert of_means(0.5, 0.2 + 1e-11, 0.3, 0.1, 0.5) > 1e9
 
 
 def rejected(x: np.ndarray, y: np.ndarray, groups: list[str], ratio: float) -> bool:
@@ -258,9 +263,7 @@ def test_gcue_without_distractors_says_so_instead_of_an_empty_table() -> None:
 
 
 def test_a_denominator_that_is_only_rounding_gives_no_ratio() -> None:
-    assert math.isnan(
-        gcue_from_means(0.5, 0.3, 0.1 + 0.2, 0.9, 1.0)
-    )  # 0.1 + 0.2 is not 0.3 in binary
+    assert math.isnan(of_means(0.5, 0.3, 0.1 + 0.2, 0.9, 1.0))  # not 0.3 in binary
     row = gcue(
         judged({**ARMS, ("gt_clue", 1): [0.1, 0.2, 0.3], ("zero_shot", 0): [0.3, 0.2, 0.1]}),
         lambdas=[1.0],

@@ -21,7 +21,6 @@ from vrag_kit.plotting.style import (
     new_figure,
     set_caption,
 )
-from vrag_kit.tables import require_columns
 
 
 def rouge_score_correlation(judged: pd.DataFrame, *, seed: int = 0) -> pd.DataFrame:
@@ -31,7 +30,6 @@ def rouge_score_correlation(judged: pd.DataFrame, *, seed: int = 0) -> pd.DataFr
     Intervals are over groups. n counts answers, n_failed those without a score or
     without ROUGE. NaN where one of the two never changes.
     """
-    require_columns(judged, ["model", "group", "score"], "rouge_score_correlation")
     rows = []
     for model, part in judged.groupby("model", sort=False):
         for measure in ("spearman", "kendall"):
@@ -56,8 +54,9 @@ def rouge_mean_correlation(arms: pd.DataFrame, by: Sequence[str]) -> pd.DataFram
         index=["model", "setting", "k"], columns="metric", values="value", sort=False
     )
     rows = []
-    for key, part in wide.reset_index().groupby(list(by), sort=False):
-        rows.append((*key, _rank_correlation(part), len(part)))
+    for key, part in wide.groupby(list(by), sort=False):
+        rho = part[["accuracy", "rouge"]].corr("spearman", min_periods=3).iloc[0, 1]
+        rows.append((*key, rho, len(part)))
     return pd.DataFrame(rows, columns=[*by, "value", "n"])
 
 
@@ -93,9 +92,3 @@ def rouge_figure(sources: Mapping[str, pd.DataFrame], *, title: str, caption: st
     handles = interval_handles([arms.drop(columns="n") for arms in drawn])
     set_caption(figure, title, f"A point: a model in one setting at one k. {caption}", handles)
     return figure
-
-
-def _rank_correlation(part: pd.DataFrame) -> float:
-    if part["accuracy"].nunique() < 2 or part["rouge"].nunique() < 2:
-        return float("nan")
-    return float(part["accuracy"].corr(part["rouge"], method="spearman", min_periods=3))

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -50,24 +50,22 @@ class Number(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Arms:
-    """Scores by query of each arm: model (or retriever) by its name in the paper → (setting, k; in
-    Table 6 m) → values indexed by (query_id, group). The interval of an `exact` number is the
-    number itself.
+    """Scores by query of each arm: model (or retriever) by its name in the paper → table with a row
+    for each (query_id, group) and a column for each (setting, k; in Table 6 m). The interval of an
+    `exact` number is the number itself.
     """
 
-    values: Mapping[str, Mapping[tuple[str, int], pd.Series]]
+    values: Mapping[str, pd.DataFrame]
     scale: Scale
     exact: bool = False
 
 
 def _arms(rows: pd.DataFrame, scale: Scale, *, exact: bool = False) -> Arms:
     """`rows` have model, setting, place, query_id, group and value; draws are averaged."""
-    values: dict[str, dict[tuple[str, int], pd.Series]] = {}
-    arms = rows.groupby(["model", "setting", "place"], sort=False)
-    for (model, setting, place), part in arms:
-        arm = part.groupby(_QUERY)["value"].mean()
-        values.setdefault(str(model), {})[str(setting), int(str(place))] = arm
-    return Arms(values, scale, exact)
+    cell = ["query_id", "group", "setting", "place"]
+    models = rows.groupby("model", sort=False)
+    values = {str(name): part.groupby(cell)["value"].mean() for name, part in models}
+    return Arms({name: each.unstack(cell[2:]) for name, each in values.items()}, scale, exact)
 
 
 def _places(rows: pd.DataFrame, table: int) -> pd.Series:
@@ -118,53 +116,43 @@ def statement_numbers(statement: Statement, arms: Arms) -> dict[str, Number]:
     statement about the largest number of all its models needs all of them. gCUE is that at λ = 0.5,
     and NaN unless the interval of A_GT − B is above 0.
     """
-    samples: dict[str, list[_Sample]] = {}
-    ks: list[str | list[int]] = (
-        [statement.k] if isinstance(statement.k, str) else [[k] for k in statement.k]
-    )
+    families: dict[str, list[_Sample]] = {}
     models = [name for name in arms.values if not statement.of or name in statement.of]
-    for setting, which, model in product(np.atleast_1d(statement.setting), ks, models):
-        scores = arms.values[model]
-        if statement.metric == "gcue":
-            scores = _above_baseline(scores)
-        for k, values in _of_setting(statement, str(setting), which, scores):
-            label = statement.label.format(model=model, setting=setting, k=k)
-            whole = scores["gt_clue", 1] if statement.metric == "gcue" else None
-            samples.setdefault(label, []).append((values, whole))
     if "{model}" not in statement.label and len(models) < len(statement.of):
         return {}
-    return {label: _meant(statement, arms, family) for label, family in samples.items()}
+    for setting, model in product(np.atleast_1d(statement.setting), models):
+        for k, *sample in _samples(statement, str(setting), arms.values[model]):
+            label = statement.label.format(model=model, setting=setting, k=k)
+            families.setdefault(label, []).append(sample)
+    return {label: _meant(statement, arms, family) for label, family in families.items()}
 
 
-_Scores = Mapping[tuple[str, int], pd.Series]
-_Sample = tuple[pd.Series, pd.Series | None]
-"""Values by query, and the benefit of a clue of which they are a share, if they are one."""
+_Sample = Sequence[Any]
+"""Values by query, and the benefit of a clue of which they are a share, or None."""
 
 
-def _above_baseline(scores: _Scores) -> _Scores:
-    """Scores minus gCUE's baseline at λ = 0.5; none without its three arms."""
-    if not {("zero_shot", 0), ("non_clue", 1), ("gt_clue", 1)} <= set(scores):
-        return {}
-    baseline = (scores["zero_shot", 0] + scores["non_clue", 1]) / 2
-    return {arm: values - baseline for arm, values in scores.items()}
-
-
-def _of_setting(
-    statement: Statement, setting: str, which: str | Sequence[int], scores: _Scores
-) -> Iterator[tuple[int, pd.Series]]:
-    """k and values by query of each number (a score or a difference) of a model in `setting`."""
-    baseline = statement.baseline or setting
-    ks = sorted(k for name, k in scores if name == setting)
-    baseline_ks = sorted(k for name, k in scores if name == baseline)
+def _samples(
+    statement: Statement, setting: str, scores: pd.DataFrame
+) -> Iterator[tuple[int, pd.Series, pd.Series | None]]:
+    """k, values by query and benefit of each number (a score or a difference) of a model in
+    `setting`.
+    """
+    whole, first = None, statement.baseline or setting
+    if statement.metric == "gcue":
+        if not {("zero_shot", 0), ("non_clue", 1), ("gt_clue", 1)} <= set(scores):
+            return
+        scores = scores.sub((scores["zero_shot", 0] + scores["non_clue", 1]) / 2, axis=0)
+        whole = scores["gt_clue", 1]
+    ks, baseline_ks = (sorted(k for name, k in scores if name == arm) for arm in (setting, first))
     if not set(statement.needs) <= set(ks):
         return
-    for k in _chosen(which, ks):
+    for k in _chosen(statement.k, ks):
         if not statement.is_difference:
-            yield k, scores[setting, k]
+            yield k, scores[setting, k], whole
             continue
         for other in _chosen(statement.baseline_k or "same", baseline_ks, k):
-            if (baseline, other) != (setting, k):
-                yield k, scores[setting, k] - scores[baseline, other]
+            if (first, other) != (setting, k):
+                yield k, scores[setting, k] - scores[first, other], whole
 
 
 def _chosen(which: str | Sequence[int], ks: list[int], k: int = 0) -> list[int]:
@@ -177,8 +165,8 @@ def _chosen(which: str | Sequence[int], ks: list[int], k: int = 0) -> list[int]:
 
 def _meant(statement: Statement, arms: Arms, family: Sequence[_Sample]) -> Number:
     """The smallest or largest number of a family."""
-    differences = statement.is_difference
-    rows = np.array([_estimate(*sample, arms, differences, len(family)) for sample in family])
+    scale = arms.scale.differences if statement.is_difference else arms.scale
+    rows = np.array([_estimate(*each, arms, scale, 1 - 0.05 / len(family)) for each in family])
     values, n = rows[:, :3], int(rows[:, 3].min())
     if statement.over == "max of min":
         values = values.reshape(len(statement.k), -1, 3).min(axis=0)
@@ -187,27 +175,20 @@ def _meant(statement: Statement, arms: Arms, family: Sequence[_Sample]) -> Numbe
 
 
 def _estimate(
-    values: pd.Series, whole: pd.Series | None, arms: Arms, differences: bool, count: int
+    values: pd.Series, whole: pd.Series | None, arms: Arms, scale: Scale, level: float
 ) -> tuple[float, float, float, int]:
-    """(mean, ends of its interval, n) of `values`, one sample of `count`, in percent, or of their
-    share of `whole`.
-    """
-    level = 1 - 0.05 / count
+    """(mean, ends of its interval, n) of `values`, in percent, or of their share of `whole`."""
     if arms.exact:
-        mean = 100 * values.mean()
-        if whole is not None:
-            mean = values.mean() / whole.mean() if whole.mean() > 0 else np.nan
+        share = values.mean() / whole.mean() if whole is not None else 100 * values.mean()
+        mean = np.nan if whole is not None and whole.mean() <= 0 else share
         return mean, mean, mean, len(values)
     if whole is not None:
         both = pd.DataFrame({"gained": values, "benefit": whole}).dropna()
-        ratio, benefit = share_of_benefit(
-            both["gained"], both["benefit"], arms.scale.differences, level=level
-        )
+        differences = arms.scale.differences
+        ratio, benefit = share_of_benefit(both["gained"], both["benefit"], differences, level=level)
         return *ratio, benefit.n
     known = values.dropna()
-    scale = arms.scale.differences if differences else arms.scale
-    groups = known.index.get_level_values("group").to_numpy()
-    found = estimate(known.to_numpy(float), groups, scale=scale, level=level)
+    found = estimate(known, known.index.get_level_values("group"), scale=scale, level=level)
     return 100 * found.value, 100 * found.ci_low, 100 * found.ci_high, found.n
 
 

@@ -5,17 +5,10 @@ from __future__ import annotations
 import math
 import re
 from functools import cache
-from typing import TYPE_CHECKING
 
 import pandas as pd
 
 from vrag_kit.types import Benchmark
-
-if TYPE_CHECKING:
-    from open_clip.tokenizer import SimpleTokenizer
-
-CLIP_TOKENS = 77
-"""Maximum number of tokens that CLIP reads."""
 
 _CATEGORIES = {  # third rank where it tells more, else the first
     "Aves": "birds",
@@ -71,84 +64,54 @@ def question_kind(question: str) -> str:
     return "other"
 
 
-def clip_token_count(text: str) -> int:
-    """Returns the number of CLIP tokens of a text, with start and end; CLIP reads the first 77."""
-    return len(_tokenizer().encode(text)) + 2
-
-
-@cache
-def _tokenizer() -> SimpleTokenizer:
-    from open_clip.tokenizer import SimpleTokenizer
-
-    return SimpleTokenizer()
-
-
 def query_table(benchmark: Benchmark) -> pd.DataFrame:
     """Builds a table with one row per query: query_id, entity, category, kind, images, clues,
     clue_share (in [0, 1]; NaN for a query without labels), clip_tokens.
     """
-    rows = []
+    from open_clip.tokenizer import SimpleTokenizer  # slow to import
+
+    encode, rows = cache(SimpleTokenizer)().encode, []
     for query_id, query in benchmark.queries.items():
         category = organism_category(query.metadata.get("folder", ""))
         images, clues = len(benchmark.qrels[query_id]), len(benchmark.relevant(query_id))
-        asked = question_kind(query.text), clip_token_count(query.text)
-        rows.append((query_id, query.entity, category, *asked, images, clues))
-    names = ["query_id", "entity", "category", "kind", "clip_tokens", "images", "clues"]
-    table = pd.DataFrame(rows, columns=names)
-    table["clue_share"] = table["clues"] / table["images"]
-    return table[[*names[:4], "images", "clues", "clue_share", "clip_tokens"]]
-
-
-def published_statistics(benchmark: Benchmark) -> dict[str, float]:
-    """Computes the statistics of the paper's section 3 for this benchmark: queries, query-image
-    pairs, clues per query and share of clues; NaN if there is nothing to divide by.
-
-    Query–image pairs count an image once for every query that lists it; the paper's 6.12 % clue
-    share and 16.19 clues per query are over pairs (374 × 16.19 / 99,017).
-    """
-    queries = len(benchmark.queries)
-    pairs = sum(len(benchmark.qrels[query_id]) for query_id in benchmark.queries)
-    clues = sum(len(benchmark.relevant(query_id)) for query_id in benchmark.queries)
-    return {
-        "queries": queries,
-        "query-image pairs": pairs,
-        "clues a query, mean": round(clues / queries, 2) if queries else math.nan,
-        "clue share of pairs": round(100 * clues / pairs, 2) if pairs else math.nan,
-    }
+        asked, tokens = question_kind(query.text), len(encode(query.text)) + 2  # start and end
+        share = clues / images if images else math.nan
+        rows.append((query_id, query.entity, category, asked, images, clues, share, tokens))
+    names = ["query_id", "entity", "category", "kind", "images", "clues", "clue_share"]
+    return pd.DataFrame(rows, columns=[*names, "clip_tokens"])
 
 
 def describe(benchmark: Benchmark) -> pd.DataFrame:
     """Summarises the benchmark as a table: columns statistic, value, unit.
 
-    Unique images count once, query–image pairs as in `published_statistics`. Values without
-    anything to divide by, for lack of queries or labels, are NaN.
+    Unique images count once, query–image pairs count an image once for every query that lists it;
+    the paper's 6.12 % clue share and 16.19 clues per query are over pairs (374 × 16.19 / 99,017).
+    Values without anything to divide by, for lack of queries or labels, are NaN.
     """
-    table, totals = query_table(benchmark), published_statistics(benchmark)
-    queries, clues = list(benchmark.queries.values()), table["clues"]
-    versions = sorted({query.metadata.get("version", "") for query in queries})
+    table, queries = query_table(benchmark), benchmark.queries.values()
+    clues, pairs = table["clues"], table["images"].sum()
     stated = pd.Series([query.metadata.get("y_count") for query in queries], dtype=float)
-    different = {(query.entity, query.text) for query in queries}
+    versions = sorted({query.metadata.get("version", "") for query in queries})
+    share = 100 * clues.sum() / pairs if pairs else math.nan
+    repeated = len(queries) - len({(query.entity, query.text) for query in queries})
     rows = [
         ("annotation version", ", ".join(versions), ""),
-        ("queries", totals["queries"], "queries"),
+        ("queries", len(queries), "queries"),
         ("species", table["entity"].nunique(), "species"),
-        ("query-image pairs", totals["query-image pairs"], "pairs"),
+        ("query-image pairs", pairs, "pairs"),
         ("unique images", len(benchmark.corpus), "images"),
-        ("clues a query, mean", totals["clues a query, mean"], "images"),
+        ("clues a query, mean", round(float(clues.mean()), 2), "images"),
         ("clues a query, median", float(clues.median()), "images"),
-        ("queries with fewer than 5 clues", int((clues < 5).sum()), "queries"),
-        ("clue share of pairs", totals["clue share of pairs"], "percent"),
+        ("queries with fewer than 5 clues", (clues < 5).sum(), "queries"),
+        ("clue share of pairs", round(share, 2), "percent"),
+        ("questions over 77 CLIP tokens", (table["clip_tokens"] > 77).sum(), "queries"),
+        ("repeated questions", repeated, "queries"),
+        (
+            "rows whose y_count is not the number of clues",
+            (stated.notna() & (stated != clues)).sum(),
+            "queries",
+        ),
     ]
-    counts = {
-        f"questions over {CLIP_TOKENS} CLIP tokens": int(
-            (table["clip_tokens"] > CLIP_TOKENS).sum()
-        ),
-        "repeated questions": len(queries) - len(different),
-        "rows whose y_count is not the number of clues": int(
-            (stated.notna() & (stated != clues)).sum()
-        ),
-    }
-    rows += [(name, count, "queries") for name, count in counts.items()]
     return pd.DataFrame(rows, columns=["statistic", "value", "unit"])
 
 
@@ -156,9 +119,7 @@ def distribution(benchmark: Benchmark) -> pd.DataFrame:
     """Counts queries by organism group and by question kind (Figure 2). Columns: facet, label, n,
     share (percent).
     """
-    queries, tables = query_table(benchmark), []
-    for facet, column in (("organism", "category"), ("question", "kind")):
-        counts = queries[column].value_counts().rename_axis("label").reset_index(name="n")
-        tables.append(counts.assign(facet=facet))
-    table = pd.concat(tables, ignore_index=True)
-    return table.assign(share=100 * table["n"] / len(queries))[["facet", "label", "n", "share"]]
+    queries = query_table(benchmark).rename(columns={"category": "organism", "kind": "question"})
+    counts = {facet: queries[facet].value_counts() for facet in ("organism", "question")}
+    table = pd.concat(counts, names=["facet", "label"]).rename("n").reset_index()
+    return table.assign(share=100 * table["n"] / len(queries))
