@@ -17,8 +17,8 @@ from hypothesis import strategies as st
 from vrag_kit.errors import VragError
 from vrag_kit.papers.audit import audit_summary, audit_table, contradictions
 from vrag_kit.papers.visual_rag.audit import audit, published_tables, query_counts, run_statistics
-from vrag_kit.papers.visual_rag.ndcg_bound import GIVEN, MOST_CLUES, ndcg_bound
 from vrag_kit.papers.visual_rag.gcue import published_gcue
+from vrag_kit.papers.visual_rag.ndcg_bound import GIVEN, MOST_CLUES, ndcg_bound
 from vrag_kit.retrieval import evaluate, make_run, mean_metrics
 
 TABLES = published_tables()

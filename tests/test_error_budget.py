@@ -12,17 +12,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from vrag_kit.analysis import cluster_means
 from vrag_kit.errors import VragError
 from vrag_kit.papers.visual_rag.error_budget import (
     ALONE_PROMPTS,
     JUDGE_NOISE,
     NET,
     PARTS,
-    accuracy_given_clue,
     error_budget,
     error_cases,
     first_clue_rank,
-    mean_error_budget,
     outcome_shares,
     sample_cases,
 )
@@ -30,6 +29,10 @@ from vrag_kit.retrieval import make_run
 from vrag_kit.types import Benchmark, Query
 
 KS = (1, 3)
+
+
+def mean(budget: pd.DataFrame) -> pd.DataFrame:
+    return cluster_means(budget, ["model", "k", "part", "metric"])
 
 
 def benchmark(queries: int) -> Benchmark:
@@ -107,7 +110,7 @@ def budget_of(cases: list[Case]) -> pd.DataFrame:
 def test_the_parts_add_up_to_what_is_lost(cases: list[Case]) -> None:
     budget = budget_of(cases)
     total = budget.groupby(["query_id", "k"])["value"].sum()
-    means = mean_error_budget(budget).groupby("k")["value"].sum()
+    means = mean(budget).groupby("k")["value"].sum()
     for place, k in enumerate(KS):
         for i, case in enumerate(cases):
             assert total[f"q{i}", k] == pytest.approx(1 - case["scores"][place])
@@ -165,7 +168,7 @@ def by_chance(seed: int) -> pd.DataFrame:
         for setting, draw in (("first_clue", 0), *(("gt_clue", draw) for draw in range(3)))
     ]
     ranks = pd.Series([1.0 if i % 2 else np.nan for i in range(n)], index=names)
-    return mean_error_budget(error_budget(answers("top_k", 3), pd.concat(single), ranks))
+    return mean(error_budget(answers("top_k", 3), pd.concat(single), ranks))
 
 
 @pytest.mark.slow
@@ -184,7 +187,7 @@ def test_the_retriever_can_win_back_only_what_a_clue_earns() -> None:
     draws = everywhere(1.0, 0.0).query("setting == 'gt_clue'")
     given = pd.concat([draws, draws.assign(draw=1, score=0.0)])  # q0: half of the draws
     budget = error_budget(retrieved, given, first_clue_rank(benchmark(2), none))
-    means = mean_error_budget(budget).set_index("part")["value"]
+    means = mean(budget).set_index("part")["value"]
     assert means["missed_gain"] == 0.25
     assert means["missed_lost"] == 0.75
 
@@ -196,7 +199,7 @@ def test_the_doubt_of_the_judge_is_told_apart_and_takes_no_points_from_the_parts
     budget = error_budget(retrieved, everywhere(1.0, 1.0), ranks)
     assert JUDGE_NOISE not in set(sure["part"])  # one verdict tells nothing about it
     pd.testing.assert_frame_equal(budget.query("metric == 'accuracy_lost'"), sure)
-    (row,) = mean_error_budget(budget).query("part == @JUDGE_NOISE").to_dict("records")
+    (row,) = mean(budget).query("part == @JUDGE_NOISE").to_dict("records")
     assert (row["metric"], row["value"], row["n"]) == ("spread", pytest.approx(0.1), 2)
 
 
@@ -208,7 +211,7 @@ def test_without_a_verdict_nobody_knows_and_it_is_counted() -> None:
     given = alone("one image", "gt_clue", {"q0": 1.0, "q2": 0.75})
     given = pd.concat([given, given.assign(prompt="several images")])
     budget = error_budget(retrieved, pd.concat([given, everywhere(1.0, np.nan)]), ranks)
-    means = mean_error_budget(budget).set_index("part")
+    means = mean(budget).set_index("part")
     assert (means["n"] == 1).all()
     assert (means["n_failed"] == 2).all()
     assert means.loc["missed_gain", "value"] == 0.75
@@ -221,7 +224,7 @@ def test_all_panels_and_ks_are_about_the_same_questions() -> None:
     second.loc[second["query_id"].eq("q0") & second["k"].eq(3), "score"] = np.nan
     silent = judged([(f"q{i}", "top_k", 20, np.nan) for i in range(3)])  # too many for it
     single = pd.concat([everywhere(1.0, 1.0, 1.0).assign(model=model) for model in "mn"])
-    means = mean_error_budget(error_budget(pd.concat([first, second, silent]), single, ranks))
+    means = mean(error_budget(pd.concat([first, second, silent]), single, ranks))
     assert means.groupby(["model", "k"])["n"].first().to_dict() == {
         ("m", 1): 2,
         ("m", 3): 2,
@@ -268,20 +271,6 @@ def test_one_wording_is_not_enough() -> None:
 
 def test_the_rank_of_the_first_clue_is_missing_where_there_is_none() -> None:
     assert list(first_clue_rank(benchmark(3), ranked([2, None, 1])).fillna(0)) == [2, 0, 1]
-
-
-def test_accuracy_with_and_without_a_clue_is_of_different_questions_and_says_how_many() -> None:
-    ranks = first_clue_rank(benchmark(3), ranked([1, 3, None]))
-    retrieved = judged(
-        [(f"q{i}", "top_k", k, score) for i, score in enumerate([1.0, 0.5, 0.0]) for k in KS]
-    )
-    table = accuracy_given_clue(retrieved, ranks).set_index(["k", "clue"])
-    assert table[["value", "n"]].to_dict("index") == {
-        (1, "yes"): {"value": 1.0, "n": 1},
-        (1, "no"): {"value": 0.25, "n": 2},
-        (3, "yes"): {"value": 0.75, "n": 2},
-        (3, "no"): {"value": 0.0, "n": 1},
-    }
 
 
 def test_error_cases_are_the_answers_not_fully_right_once_each_wrong_ones_first() -> None:

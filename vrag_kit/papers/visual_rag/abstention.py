@@ -15,7 +15,6 @@ from vrag_kit.judging.abstention import is_abstention
 from vrag_kit.judging.human_labels import LABEL_SCORES, score_of_label
 from vrag_kit.papers.audit import CELL
 from vrag_kit.papers.published import published
-from vrag_kit.tables import require_columns
 from vrag_kit.types import Status
 
 _CELLS = {"both": (1, 1), "only_flag": (1, 0), "only_phrase": (0, 1), "neither": (0, 0)}
@@ -44,18 +43,13 @@ def detector_agreement(judged: pd.DataFrame, *, seed: int = 0) -> pd.DataFrame:
     over groups; NaN where both detectors find that all answers abstain, or that none does. n counts
     answers, n_failed those without a verdict.
     """
-    require_columns(judged, ["model", "group", "answer", "status", "flagged"], "detector_agreement")
     found = detect_abstention(judged.assign(flagged=abstains(judged["flagged"])))
     rows = []
     for model, part in found.groupby("model", sort=False):
-        kappa = association(
-            part["judge_flag"], part["phrase_match"], part["group"], measure="kappa", seed=seed
-        )
-        cells = [
-            ((part["judge_flag"] == flag) & (part["phrase_match"] == phrase)).sum()
-            for flag, phrase in _CELLS.values()
-        ]
-        rows.append((model, *cells, *kappa))
+        flag, phrase = part["judge_flag"], part["phrase_match"]
+        kappa = association(flag, phrase, part["group"], measure="kappa", seed=seed)
+        counts = part.value_counts(["judge_flag", "phrase_match"])
+        rows.append((model, *(counts.get(cell, 0) for cell in _CELLS.values()), *kappa))
     columns = ["model", *_CELLS, "kappa", "ci_low", "ci_high", "n", "n_failed"]
     return pd.DataFrame(rows, columns=columns)
 

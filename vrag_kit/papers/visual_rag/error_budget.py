@@ -4,18 +4,15 @@ one clue alone.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
-from vrag_kit.analysis.estimates import cluster_means
-from vrag_kit.analysis.means import ARM, column_means, per_query
+from vrag_kit.analysis.means import ARM, column_means
 from vrag_kit.analysis.report_tables import format_ci
 from vrag_kit.analysis.strata import ALL
 from vrag_kit.errors import VragError
-from vrag_kit.judging.scale import SHARES, Scale, scale_of
+from vrag_kit.judging.scale import Scale, scale_of
 from vrag_kit.plotting.images import answer_gallery
 from vrag_kit.plotting.panels import line_plot
 from vrag_kit.plotting.style import display_name
@@ -44,8 +41,7 @@ NET = (WON_BACK, WORDED, DISTRACTORS)
 JUDGE_NOISE = "judge_noise"
 ALONE_PROMPTS = ("one image", "several images")
 """The templates for one clue alone: that of a single GT clue, and that of several images."""
-_FOUND = [f"first_clue in {prompt}" for prompt in ALONE_PROMPTS]
-_ANY = [f"gt_clue in {prompt}" for prompt in ALONE_PROMPTS]
+_CLUES = ("first_clue", "gt_clue")
 _KEYS = ["model", "k", "query_id", "group"]
 
 
@@ -54,7 +50,6 @@ def first_clue_rank(benchmark: Benchmark, run: pd.DataFrame) -> pd.Series:
 
     Indexed by query_id.
     """
-    require_columns(run, ["query_id", "doc_id", "rank"], "first_clue_rank")
     pairs = zip(run["query_id"], run["doc_id"], strict=True)
     relevant = [doc_id in benchmark.relevant(query_id) for query_id, doc_id in pairs]
     best = run[relevant].groupby("query_id")["rank"].min()
@@ -90,14 +85,28 @@ def error_budget(
     Where a protocol has one template for one image and several (`one_prompt`), `alone` needs no
     column prompt, and there are no rows of `WORDED`.
     """
-    require_columns(retrieved, ["setting", *_KEYS, "score", "spread"], "error_budget")
     scale = scale_of(retrieved)
     top_k = retrieved[retrieved["setting"] == "top_k"].groupby(_KEYS, sort=False)
     table = top_k[["score", "spread"]].mean().reset_index()
     if one_prompt:
         alone = pd.concat([alone.assign(prompt=name) for name in ALONE_PROMPTS])
     table = table.merge(_alone(alone), on=["model", "query_id"], how="left")
-    parts = _parts(table, table["query_id"].map(ranks) <= table["k"], scale, one_prompt)
+    score, single = table["score"], table["k"] == 1
+    has_clue = table["query_id"].map(ranks) <= table["k"]
+    one, several = (table[f"gt_clue in {prompt}"] for prompt in ALONE_PROMPTS)
+    given = several.mask(single, one)
+    one, several = (table[f"first_clue in {prompt}"] for prompt in ALONE_PROMPTS)
+    in_words = several.mask(single, score)  # the answer is that to the clue alone
+    found = in_words if one_prompt else one
+    parts = pd.DataFrame(
+        {
+            WON_BACK: (given - score).mask(has_clue, 0.0),
+            LOST_TOO: (scale.best - given).mask(has_clue, 0.0),
+            MISREAD: (scale.best - found).where(has_clue, 0.0),
+            WORDED: (found - in_words).where(has_clue, 0.0),
+            DISTRACTORS: (in_words - score).where(has_clue, 0.0),
+        }
+    )
     missing = parts.isna().any(axis=1)  # counted where another question of the arm has values
     counted = missing & ~missing.groupby([table["model"], table["k"]]).transform("all")
     if table["spread"].notna().any():
@@ -117,60 +126,17 @@ def _alone(judged: pd.DataFrame) -> pd.DataFrame:
     """The mean scores of one clue alone: model, query_id, and a column "<setting> in
     <prompt>" for each.
     """
-    require_columns(judged, ["model", "setting", "query_id", "score"], "error_budget")
-    prompt = judged["prompt"] if "prompt" in judged else pd.Series("no prompt", judged.index)
-    arms = judged["setting"] + " in " + prompt
-    needed = [*_FOUND, *_ANY] if "first_clue" in set(judged["setting"]) else _ANY
+    arms = judged["setting"] + " in " + judged.get("prompt", "no prompt")
+    every = [f"{setting} in {prompt}" for setting in _CLUES for prompt in ALONE_PROMPTS]
+    needed = every if _CLUES[0] in set(judged["setting"]) else every[len(ALONE_PROMPTS) :]
     if missing := [arm for arm in needed if arm not in set(arms)]:
         raise VragError(
             f"error_budget: among the answers to one clue alone is no {missing[0]!r}; found"
             f" {', '.join(arms.unique()) or 'none'}. Ask in both prompts, and put the tables"
             " together with the column `prompt`."
         )
-    wide = judged.assign(arm=arms).pivot_table(
-        index=["model", "query_id"], columns="arm", values="score"
-    )
-    return wide.reindex(columns=[*_FOUND, *_ANY]).reset_index()
-
-
-def _parts(table: pd.DataFrame, there: pd.Series, scale: Scale, one_prompt: bool) -> pd.DataFrame:
-    """The points in each part, 0 where it does not apply; NaN where a score of it is
-    missing.
-    """
-    single, (one, several) = table["k"] == 1, ALONE_PROMPTS
-    given = table[f"gt_clue in {several}"].mask(single, table[f"gt_clue in {one}"])
-    in_words = table[f"first_clue in {several}"].mask(single, table["score"])  # alone already
-    found = in_words if one_prompt else table[f"first_clue in {one}"]
-    parts = {
-        WON_BACK: (given - table["score"]).mask(there, 0.0),
-        LOST_TOO: (scale.best - given).mask(there, 0.0),
-        MISREAD: (scale.best - found).where(there, 0.0),
-        WORDED: (found - in_words).where(there, 0.0),
-        DISTRACTORS: (in_words - table["score"]).where(there, 0.0),
-    }
-    return pd.DataFrame(parts)
-
-
-def mean_error_budget(budget: pd.DataFrame, *, by: Sequence[str] = ("model", "k")) -> pd.DataFrame:
-    """Mean accuracy lost in each part, over all questions: `by`, part, metric ("accuracy_lost", or
-    "spread" of the judge), value, ci_low, ci_high, n, n_failed.
-    """
-    return cluster_means(budget, [*by, "part", "metric"])
-
-
-def accuracy_given_clue(retrieved: pd.DataFrame, ranks: pd.Series) -> pd.DataFrame:
-    """Accuracy of questions with and without a clue among the first k: model, k, clue ("yes" or
-    "no"), metric, value on the judge's scale, ci_low, ci_high, n, n_failed. `ranks` are those of
-    `first_clue_rank`.
-
-    The two sets of questions differ, and change with k: with a clue are the easier ones
-    for the retriever, which may be easier for the model too.
-    """
-    require_columns(retrieved, ["setting", *_KEYS, "score"], "accuracy_given_clue")
-    rows, by = retrieved[retrieved["setting"] == "top_k"], ["model", "k", "clue"]
-    there = rows["query_id"].map(ranks) <= rows["k"]
-    values = per_query(rows.assign(clue=np.where(there, "yes", "no")), by=by)
-    return cluster_means(values, by).assign(metric="accuracy")
+    wide = judged.assign(arm=arms).pivot_table("score", ["model", "query_id"], "arm")
+    return wide.reindex(columns=every).reset_index()
 
 
 _NAMES = {
@@ -184,9 +150,9 @@ _NAMES = {
 
 def error_budget_figure(budget: pd.DataFrame, gold: str = "clue") -> Figure:
     """Draws a panel for each part: the accuracy lost over k, in points, a colour for each model.
-    Takes `to_percent(mean_error_budget(…))` by model, stratum and k; draws the rows of all
-    questions. The title names the largest loss at the largest k; `gold` is what a benchmark calls
-    an image that shows the answer.
+    Takes `to_percent(cluster_means(…))` of `error_budget`, by model, stratum, k, part and metric;
+    draws the rows of all questions. The title names the largest loss at the largest k; `gold` is
+    what a benchmark calls an image that shows the answer.
 
     Judge noise and parts that are 0 everywhere are not drawn.
     """
@@ -215,11 +181,12 @@ def error_budget_figure(budget: pd.DataFrame, gold: str = "clue") -> Figure:
 
 
 KINDS = ("correct", "partially correct", "abstained", "incorrect")
+_ORDER = ["incorrect", "abstained", "partially correct"]
 _PROMPT = ["model", "query_id", "setting", "k", "draw"]
 _CASE = ["question", "references", "answer", "outcome", "verdict", "score", "doc_ids", "answer_id"]
 
 
-def classify_answers(score: pd.Series, abstained: pd.Series, scale: Scale = SHARES) -> pd.Series:
+def classify_answers(score: pd.Series, abstained: pd.Series, scale: Scale) -> pd.Series:
     """Classifies every judged answer as one of `KINDS`; missing where there is no verdict.
 
     Correct has the best score, partially correct another above 0 (or above the scale's worst,
@@ -232,10 +199,8 @@ def classify_answers(score: pd.Series, abstained: pd.Series, scale: Scale = SHAR
     return kinds.where(score.notna())
 
 
-def error_cases(
-    judged: pd.DataFrame, benchmark: Benchmark, *, setting: str = "gt_clue"
-) -> pd.DataFrame:
-    """The answers of a setting that are not fully correct, the incorrect ones first: the
+def error_cases(judged: pd.DataFrame, benchmark: Benchmark) -> pd.DataFrame:
+    """The answers to one clue (gt_clue) that are not fully correct, the incorrect ones first: the
     columns model, query_id, setting, k, draw, question, references, answer, outcome, verdict,
     score, doc_ids and answer_id, as far as `judged` has them; empty when all are correct.
 
@@ -245,7 +210,7 @@ def error_cases(
     """
     require_columns(judged, [*_PROMPT, "score", "abstained", "doc_ids"], "error_cases")
     scale = scale_of(judged)
-    rows = judged[(judged["setting"] == setting) & (judged["score"] < scale.best)]
+    rows = judged[(judged["setting"] == "gt_clue") & (judged["score"] < scale.best)]
     rows = rows.drop_duplicates(["model", "query_id", "answer"])
     queries = [benchmark.queries[query_id] for query_id in rows["query_id"]]
     rows = rows.assign(
@@ -253,8 +218,8 @@ def error_cases(
         question=[query.text for query in queries],
         references=[" | ".join(query.answers) for query in queries],
     )
-    order = rows["outcome"].map({"incorrect": 0, "abstained": 1, "partially correct": 2})
-    rows = rows.assign(_order=order).sort_values(["_order", "query_id", "model"], kind="stable")
+    rows = rows.sort_values(["query_id", "model"], kind="stable")
+    rows = rows.sort_values("outcome", key=lambda each: each.map(_ORDER.index), kind="stable")
     return rows[[name for name in (*_PROMPT, *_CASE) if name in rows]].reset_index(drop=True)
 
 
@@ -265,10 +230,9 @@ def sample_cases(cases: pd.DataFrame, most: int, *, seed: int = 0) -> pd.DataFra
     Abstentions are left out: they claim nothing that an image could show.
     """
     claimed = cases[cases["outcome"] != "abstained"]
-    named = claimed[["query_id", "model", "setting", "k", "draw"]]
-    names = ["/".join(map(str, name)) for name in named.itertuples(index=False)]
-    rows = dict(zip(names, claimed.index, strict=True))
-    drawn = claimed.loc[[rows[name] for name in ordered(rows, seed, "cases")]]
+    named = claimed[["query_id", "model", "setting", "k", "draw"]].astype(str)
+    rows = claimed.set_index(pd.Index(["/".join(row) for row in named.to_numpy()]))
+    drawn = rows.loc[list(ordered(rows.index, seed, "cases"))]
     return drawn.drop_duplicates("query_id").head(most)
 
 
@@ -279,7 +243,6 @@ def outcome_shares(judged: pd.DataFrame) -> pd.DataFrame:
     n counts queries, count the answers of the kind. The shares of an arm add up to 1.
     Intervals are over groups, with the draws of a query kept together.
     """
-    require_columns(judged, ["query_id", "group", "score", "abstained"], "outcome_shares")
     known = judged[judged["score"].notna()]
     kinds = classify_answers(known["score"], known["abstained"], scale_of(judged))
     marked = known.assign(**{kind: (kinds == kind).astype(float) for kind in KINDS})

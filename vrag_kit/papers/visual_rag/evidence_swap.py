@@ -21,7 +21,6 @@ from vrag_kit.papers.visual_rag.abstention import change_over_k
 from vrag_kit.plotting.diagnostics import outcome_bars
 from vrag_kit.plotting.images import Tile, image_grid
 from vrag_kit.plotting.style import GREY, LIGHT, OUTCOME, display_name
-from vrag_kit.tables import require_columns
 from vrag_kit.types import Benchmark, Context
 
 NAMED = ("counterfactual_value", "original_value")
@@ -41,27 +40,20 @@ def counterfactual_outcomes(own: pd.DataFrame, swapped: pd.DataFrame) -> pd.Data
     by the other. Anything else is a third value, both, or empty. Raises `VragError` for tables of
     different answers.
     """
-    for table in (own, swapped):
-        require_columns(
-            table, ["model", "query_id", "score", "abstained"], "counterfactual_outcomes"
-        )
     same = ["model", "query_id", "answer"]
-    if not own[same].reset_index(drop=True).equals(swapped[same].reset_index(drop=True)):
+    swapped = swapped.reset_index(drop=True).set_axis(own.index[: len(swapped)])
+    if not own[same].equals(swapped[same]):
         raise VragError(
             f"counterfactual_outcomes: {len(own)} and {len(swapped)} rows that are not the same"
-            " answers;"
-            " expected one table of answers, judged twice."
+            " answers; expected one table of answers, judged twice."
         )
-    middle = scale_of(own).middle
-    as_own, as_swapped = own["score"], swapped["score"].set_axis(own.index)
-    declines = (own["abstained"] >= 0.5) | (swapped["abstained"].set_axis(own.index) >= 0.5)
+    middle, as_own, as_swapped = scale_of(own).middle, own["score"], swapped["score"]
+    declines = (own["abstained"] >= 0.5) | (swapped["abstained"] >= 0.5)
     follows = ~declines & (as_swapped >= middle) & (as_swapped > as_own)
     keeps = ~declines & (as_own >= middle) & (as_own > as_swapped)
     columns = (follows, keeps, declines, ~(follows | keeps | declines))
-    found = dict(zip(OUTCOMES, columns, strict=True))
-    unknown = as_own.isna() | as_swapped.isna()
-    shares = {name: column.astype(float).mask(unknown) for name, column in found.items()}
-    return own.assign(**shares)
+    found = pd.DataFrame(dict(zip(OUTCOMES, columns, strict=True)), dtype=float)
+    return own.join(found.mask(as_own.isna() | as_swapped.isna()))
 
 
 def counterfactual_effect(outcomes: pd.DataFrame, *, by: Sequence[str] = ()) -> pd.DataFrame:
@@ -76,14 +68,10 @@ def counterfactual_effect(outcomes: pd.DataFrame, *, by: Sequence[str] = ()) -> 
     """
     arms = ["model", *by, "image"]
     pictures = outcomes[outcomes["image"].isin(["original", "counterfactual"])]
-    parts = []
-    for name in NAMED:
-        shares = pictures.assign(score=pictures[name], score_min=0.0, score_max=1.0)
-        parts.append(per_query(shares, by=arms).assign(outcome=name))
-    values = pd.concat(parts, ignore_index=True)
-    return paired_differences(
-        values, arm="image", by=["outcome", "model", *by], baseline="original"
-    )
+    shares = pictures.assign(score_min=0.0, score_max=1.0)
+    values = {name: per_query(shares.assign(score=shares[name]), by=arms) for name in NAMED}
+    table = pd.concat(values, names=["outcome"]).reset_index("outcome")
+    return paired_differences(table, arm="image", by=["outcome", *arms[:-1]], baseline="original")
 
 
 def counterfactual_images(
@@ -179,22 +167,21 @@ def distractor_cost(judged: pd.DataFrame, *, by: Sequence[str] = ()) -> pd.DataF
     together = broadcast_baseline(
         values, arm="distractors", baseline=ALONE, over=["k", "clue_position"]
     )
-    tables = []
+    tables = {}
     for step, (baseline, compared) in _STEPS.items():
         chosen = compared or tuple(set(found) - {ALONE, BLANK, DUPLICATE})
         rows = together[together["distractors"].isin([baseline, *chosen])]
         if {baseline} < set(rows["distractors"]):
-            differences = paired_differences(rows, arm="distractors", by=keys, baseline=baseline)
-            tables.append(differences.assign(step=step))
+            tables[step] = paired_differences(rows, arm="distractors", by=keys, baseline=baseline)
     if not tables:
         raise VragError(
             f"distractor_cost: nothing to compare; found {', '.join(found)}. Expected {BLANK!r} or"
             f" {DUPLICATE!r} beside {ALONE!r}, {BLANK!r} beside others, or {ELSEWHERE!r} beside"
             f" {SAME!r} or {NEAR!r}. Ask for more with `clue_with_distractors`."
         )
-    table = pd.concat(tables, ignore_index=True)
-    first = ["step", "distractors", "baseline"]
-    return table[[*first, *(column for column in table if column not in first)]]
+    table = pd.concat(tables, names=["step"]).reset_index("step")
+    table.insert(2, "baseline", table.pop("baseline"))
+    return table.reset_index(drop=True)
 
 
 def distractor_cost_by_k(judged: pd.DataFrame, *, by: Sequence[str] = ()) -> pd.DataFrame:

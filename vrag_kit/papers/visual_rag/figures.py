@@ -11,6 +11,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
 from vrag_kit.analysis.report_tables import ci_cells, setting_name
+from vrag_kit.papers.visual_rag.error_budget import first_clue_rank
 from vrag_kit.papers.visual_rag.pipeline import NAMES
 from vrag_kit.plotting.images import Tile, document_tile, image_grid
 from vrag_kit.plotting.panels import forest_plot, line_plot
@@ -248,33 +249,29 @@ def retrieval_examples(
     image is gold by the first retriever, and the one whose first gold image comes last, or never.
     Returns the figure and the ranks of the first gold images (0: none): retriever, query_id, rank.
     """
-    first: dict[tuple[str, str], int] = {}
-    for name, run in runs.items():
-        for query_id, found in run.sort_values("rank").groupby("query_id", sort=False):
-            gold = found["doc_id"].isin(benchmark.relevant(str(query_id)))
-            first[name, str(query_id)] = int(found["rank"][gold].min()) if gold.any() else 0
-    judge = next(iter(runs))
-    ranks = {query_id: first[judge, query_id] for query_id in benchmark.queries}
-    best = min(ranks, key=lambda each: ranks[each] or len(benchmark.corpus))
-    worst = max(ranks, key=lambda each: ranks[each] or len(benchmark.corpus))
+    firsts = pd.DataFrame({name: first_clue_rank(benchmark, run) for name, run in runs.items()})
+    judge = str(firsts.columns[0])
+    ranks = firsts[judge].fillna(len(benchmark.corpus))
+    best, worst = str(ranks.idxmin()), str(ranks.idxmax())
     missed = f"not in the first {runs[judge]['rank'].max()}"
-    places = {key: f"at rank {rank}" if rank else missed for key, rank in first.items()}
+    places = firsts.stack().map("at rank {:.0f}".format).to_dict()
     rows = {}
     for question, query_id in {"A": best, "B": worst}.items():
         for name, run in runs.items():
-            label = f"{question}, {display_name(name)}: first clue {places[name, query_id]}"
+            label = f"{question}, {display_name(name)}: first clue {places.get((query_id, name), missed)}"
             found = run[(run["query_id"] == query_id) & (run["rank"] <= k)].sort_values("rank")
             rows[label] = [
                 document_tile(benchmark, query_id, doc_id, f"rank {rank}", gold="clue")
                 for rank, doc_id in enumerate(found["doc_id"], 1)
             ]
-    table = [(*key, rank) for key, rank in first.items() if key[1] in (best, worst)]
+    chosen = firsts.loc[list(dict.fromkeys([best, worst]))].fillna(0).astype(int)
+    table = chosen.melt(var_name="retriever", value_name="rank", ignore_index=False).reset_index()
     figure = image_grid(
         rows,
         height=1.5,
-        title=f"With {display_name(judge)} the first clue of question A is {places[judge, best]},"
-        f" that of B {places[judge, worst]}\nA: {benchmark.queries[best].text}\n"
-        f"B: {benchmark.queries[worst].text}",
+        title=f"With {display_name(judge)} the first clue of question A is"
+        f" {places.get((best, judge), missed)}, that of B {places.get((worst, judge), missed)}\n"
+        f"A: {benchmark.queries[best].text}\nB: {benchmark.queries[worst].text}",
         caption=f"The first {k} images. Framed: clues, images that show the answer.",
     )
-    return figure, pd.DataFrame(table, columns=["retriever", "query_id", "rank"])
+    return figure, table[["retriever", "query_id", "rank"]]

@@ -10,9 +10,6 @@ from vrag_kit.generation import TOP_K
 from vrag_kit.retrieval.metrics import CUTOFFS
 from vrag_kit.types import Benchmark
 
-_COMPARED = (1, 5)
-"""Values of k in 61_compare."""
-
 
 def notebook_requirements(
     benchmark: Benchmark, *, ks: Sequence[int] | None = None, cutoffs: Sequence[int] = CUTOFFS
@@ -23,9 +20,9 @@ def notebook_requirements(
     whether k ends earlier. Other notebooks need at most one clue and one non-clue.
     """
     needs = [row[:3] for row in _needs(benchmark, max(ks or TOP_K), max(cutoffs)) if any(row[1:3])]
-    needs.append(("61_compare", max(ks or _COMPARED), 0))
+    needs.append(("61_compare", max(ks or [5]), 0))
     table = pd.DataFrame(needs, columns=["notebook", "candidates", "non_clues"])
-    candidates, non_clues = map(min, _pools(benchmark))
+    candidates, non_clues = _pools(benchmark)
     table = table.assign(has_candidates=candidates, has_non_clues=non_clues)
     return table.assign(cut=(table["candidates"] > candidates) | (table["non_clues"] > non_clues))
 
@@ -35,7 +32,7 @@ def max_clues(benchmark: Benchmark) -> int:
     other images. At most three, the notebook's own parameter.
     """
     clues = max(len(benchmark.relevant(query_id)) for query_id in benchmark.queries)
-    return min(3, clues, 1 + min(_pools(benchmark)[1]))
+    return min(3, clues, 1 + _pools(benchmark)[1])
 
 
 def unmet_requirements(benchmark: Benchmark, *, articles: bool = False) -> dict[str, str]:
@@ -50,7 +47,7 @@ def _needs(benchmark: Benchmark, k: int, cutoff: int) -> list[tuple[str, int, in
     """Notebook, candidates and images that are no clue (for the largest k and cut-off),
     and why it cannot run.
     """
-    alone = "" if min(_pools(benchmark)[1]) else "a question has no image that is no clue"
+    alone = "" if _pools(benchmark)[1] else "a question has no image that is no clue"
     one_species = "" if len(set(benchmark.groups.values())) > 1 else "there is one species alone"
     few = "" if _elsewhere(benchmark) >= 4 else "there are not four images of other species"
     one_clue = "" if max_clues(benchmark) > 1 else "no question has two clues, and another image"
@@ -88,11 +85,8 @@ def _elsewhere(benchmark: Benchmark) -> int:
     return sum(counts) - max(counts)
 
 
-def _pools(benchmark: Benchmark) -> tuple[list[int], list[int]]:
-    """Of each question, how many candidates it has, and how many of them are no clue."""
-    candidates, non_clues = [], []
-    for query_id in benchmark.queries:
-        shown = set(benchmark.searchable(query_id))
-        candidates.append(len(shown))
-        non_clues.append(len(shown - set(benchmark.relevant(query_id))))
-    return candidates, non_clues
+def _pools(benchmark: Benchmark) -> tuple[int, int]:
+    """The fewest candidates of any question, and the fewest that are no clue."""
+    pools = {name: set(benchmark.searchable(name)) for name in benchmark.queries}
+    others = (len(pool.difference(benchmark.relevant(name))) for name, pool in pools.items())
+    return min(map(len, pools.values())), min(others)

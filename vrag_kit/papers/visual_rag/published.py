@@ -67,22 +67,3 @@ def retrieval_table_with_published(results: pd.DataFrame, paper: pd.DataFrame) -
     both, rows = pd.concat([results.assign(cell=cells), theirs]), ["retriever", "metric"]
     table = report_table(both, rows=rows, columns=["k"], cells=both["cell"])
     return table.rename(columns="@{}".format)
-
-
-def published_selective_accuracy(
-    accuracies: pd.DataFrame, abstentions: pd.DataFrame
-) -> pd.DataFrame:
-    """Computes selective accuracy from the published Tables 3 and 8, each with its
-    columns k and n. Columns: model, setting, k, value in percent, n; NaN where all answers abstain.
-
-    Accuracy / (1 − abstention): exact where an abstention scores 0, as the rubric demands, and both
-    tables count the same answers.
-    """
-    both = accuracies.merge(
-        abstentions[["model", "setting", "k", "value"]],
-        on=["model", "setting", "k"],
-        suffixes=("", "_declined"),
-    )
-    given = 100 - both["value_declined"]
-    value = (100 * both["value"] / given).where(given > 0)
-    return both.assign(value=value)[["model", "setting", "k", "value", "n"]]

@@ -143,7 +143,8 @@ def _cells(judged: pd.DataFrame, metrics: Sequence[str], by: Sequence[str]) -> p
     high, the mean in percent if all missing values were 0 or 1.
     """
     named = judged.rename(columns={METRICS.get(name, name): name for name in metrics})
-    long = named.melt([*by, "query_id", "draw"], named.columns.intersection(metrics), "metric")
+    measured = [name for name in metrics if name in named]
+    long = named.melt([*by, "query_id", "draw"], measured, var_name="metric")
     long = long.assign(low=100 * long["value"].fillna(0), high=100 * long["value"].fillna(1))
     cell = [*by, "metric"]
     queries = long.groupby([*cell, "query_id"], dropna=False)[["low", "high"]].mean()
@@ -171,9 +172,10 @@ def _run_noise(cells: pd.DataFrame, share: pd.Series | float = 0.0) -> pd.Series
         by_model = (spreads["std"] ** 2).groupby(spreads["model"])
         count = cells["paper_model"].map(by_model.size())
         variance = cells["paper_model"].map(by_model.mean())
-        return stdtrit((_RUNS - 1) * count, 0.975) * np.sqrt(variance * runs)
+        return pd.Series(stdtrit((_RUNS - 1) * count, 0.975) * np.sqrt(variance * runs))
     likely = (share * cells["n"] + 2) / (cells["n"] + 4)  # Agresti and Coull's: no certainty at 0
-    return 100 * stdtrit(np.inf, 0.975) * np.sqrt(likely * (1 - likely) / cells["n"] * runs)
+    variance = likely * (1 - likely) / cells["n"]
+    return pd.Series(100 * stdtrit(np.inf, 0.975) * np.sqrt(variance * runs))
 
 
 def _with_difference(table: pd.DataFrame, half: pd.Series | float) -> pd.DataFrame:
@@ -223,8 +225,8 @@ def compare_gcue_to_paper(
     ours = curves[curves["lambda"] == 0.5]
     if not edition or judge != _JUDGE:
         mark = "(reported)" if edition else "(reported, other data)"
-        cells = paper["value"].map("{:.2f}".format)
-        theirs = paper.assign(model=paper["model"] + f" {mark}", cell=cells)
+        text = paper["value"].map("{:.2f}".format)
+        theirs = paper.assign(model=paper["model"] + f" {mark}", cell=text)
         both = pd.concat([ours.assign(cell=format_gcue(ours)), theirs])
         wide = report_table(both, rows=["k"], columns=["model"], cells=both["cell"], empty="")
         return wide.sort_index()

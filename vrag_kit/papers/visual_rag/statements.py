@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -121,13 +121,13 @@ def statement_numbers(statement: Statement, arms: Arms) -> dict[str, Number]:
     if "{model}" not in statement.label and len(models) < len(statement.of):
         return {}
     for setting, model in product(np.atleast_1d(statement.setting), models):
-        for k, *sample in _samples(statement, str(setting), arms.values[model]):
+        for k, values, whole in _samples(statement, str(setting), arms.values[model]):
             label = statement.label.format(model=model, setting=setting, k=k)
-            families.setdefault(label, []).append(sample)
+            families.setdefault(label, []).append((values, whole))
     return {label: _meant(statement, arms, family) for label, family in families.items()}
 
 
-_Sample = Sequence[Any]
+_Sample = tuple[pd.Series, pd.Series | None]
 """Values by query, and the benefit of a clue of which they are a share, or None."""
 
 
@@ -143,7 +143,10 @@ def _samples(
             return
         scores = scores.sub((scores["zero_shot", 0] + scores["non_clue", 1]) / 2, axis=0)
         whole = scores["gt_clue", 1]
-    ks, baseline_ks = (sorted(k for name, k in scores if name == arm) for arm in (setting, first))
+    places = scores.columns.to_frame()
+    ks, baseline_ks = (
+        sorted(places.loc[places["setting"] == arm, "place"]) for arm in (setting, first)
+    )
     if not set(statement.needs) <= set(ks):
         return
     for k in _chosen(statement.k, ks):
@@ -166,7 +169,8 @@ def _chosen(which: str | Sequence[int], ks: list[int], k: int = 0) -> list[int]:
 def _meant(statement: Statement, arms: Arms, family: Sequence[_Sample]) -> Number:
     """The smallest or largest number of a family."""
     scale = arms.scale.differences if statement.is_difference else arms.scale
-    rows = np.array([_estimate(*each, arms, scale, 1 - 0.05 / len(family)) for each in family])
+    level = 1 - 0.05 / len(family)  # Bonferroni
+    rows = np.array([_estimate(*sample, arms, scale, level) for sample in family])
     values, n = rows[:, :3], int(rows[:, 3].min())
     if statement.over == "max of min":
         values = values.reshape(len(statement.k), -1, 3).min(axis=0)
@@ -188,7 +192,8 @@ def _estimate(
         ratio, benefit = share_of_benefit(both["gained"], both["benefit"], differences, level=level)
         return *ratio, benefit.n
     known = values.dropna()
-    found = estimate(known, known.index.get_level_values("group"), scale=scale, level=level)
+    groups = known.index.get_level_values("group").to_numpy()
+    found = estimate(known, groups, scale=scale, level=level)
     return 100 * found.value, 100 * found.ci_low, 100 * found.ci_high, found.n
 
 
