@@ -53,6 +53,12 @@ _GCUE_ARMS = {
 _LAMBDA = 1.0  # the benefit is over no evidence: a useless document lifts it nowhere
 
 
+_COLUMNS = [
+    *("benchmark", "model", "retriever", "judge", "setting", "metric", "value", "ci_low"),
+    *("ci_high", "n", "unit_of_n", "n_failed", "unit", "reason"),
+]
+
+
 class NotApplicable(Exception):
     """A benchmark, or the answers to it, lack what a metric needs; the message is the reason."""
 
@@ -261,21 +267,17 @@ def cross_benchmark_scores(answered: Sequence[JudgedBenchmark]) -> pd.DataFrame:
     rows = []
     for each in answered:
         arm = each.arm
-        judges = arm["judge"].unique() if "judge" in arm else pd.Series()
-        named: dict[Hashable, Any] = {"benchmark": each.name, "model": arm["model"].iloc[0]}
-        named |= {"retriever": each.retriever, "judge": " | ".join(judges)}
-        named["setting"] = each.setting
+        named = {"benchmark": each.name, "model": arm["model"].iloc[0], "setting": each.setting}
+        named |= {"judge": " | ".join(arm["judge"].unique()) if "judge" in arm else ""}
         for name, metric in ACROSS.items():
-            cell: dict[Hashable, Any] = dict.fromkeys(["value", "ci_low", "ci_high"], math.nan)
-            cell |= {"n": 0, "unit_of_n": "questions", "n_failed": 0}
-            cell |= {"unit": "ratio" if name == "gcue" else "percent", "reason": ""}
+            cell: dict[Hashable, Any] = {"n": 0, "unit_of_n": "questions", "n_failed": 0}
             try:
-                found = metric(each)
-                cell |= {column: found[column] for column in cell if column in found}
+                cell |= metric(each)
             except NotApplicable as reason:
                 cell["reason"] = str(reason)
-            rows.append(named | {"metric": name} | cell)
-    table = pd.DataFrame(rows)
+            rows.append(cell | named | {"retriever": each.retriever, "metric": name})
+    table = pd.DataFrame(rows).reindex(columns=_COLUMNS).fillna({"reason": ""})
+    table["unit"] = table["metric"].eq("gcue").map({True: "ratio", False: "percent"})
     means = ["value", "ci_low", "ci_high"]
     table[means] = table[means].mul(table["unit"].map({"ratio": 1, "percent": 100}), axis=0)
     return table

@@ -64,7 +64,7 @@ def audit(tables: Tables | None = None) -> pd.DataFrame:
     `tables` are `published_tables()` by default, and must have all of those.
     """
     tables = published_tables() if tables is None else tables
-    frames = {**_runs(tables), **_repeats(tables), **_totals(tables)}
+    frames = _runs(tables) | _repeats(tables)
     frames |= {"queries": _queries(tables), "t9": _macro_f1(tables[9]), "ndcg": _bounds(tables)}
     checks = [*run_checks("visual_rag", frames), *_statements(tables)]
     return pd.concat(checks, ignore_index=True)
@@ -132,7 +132,9 @@ def _fits_runs_of(cells: pd.DataFrame, statistic: str) -> list[str]:
 
 
 def _repeats(tables: Tables) -> dict[str, pd.DataFrame]:
-    """Numbers that two tables print, or two rows of one; and shares as counts of answers."""
+    """Numbers that two tables print, or two rows of one; shares as counts of answers; and the
+    totals of the text, in one row.
+    """
     best = tables[6][tables[6]["setting"].isin(["zero_shot", "rag_best"])].drop(columns="m")
     parts = {
         5: tables[5].query("dataset == 'iNat21'").drop(columns="dataset"),
@@ -148,15 +150,10 @@ def _repeats(tables: Tables) -> dict[str, pd.DataFrame]:
     for name, cells in (("t2_hits", tables[2].query("metric == 'hit'")), ("t8", tables[8])):
         count = cells["value"] * PAPER_QUERIES / 100
         frames[name] = cells.assign(count=count, of_five_runs=5 * count)
-    return frames
-
-
-def _totals(tables: Tables) -> dict[str, pd.DataFrame]:
-    """The totals that the text prints, in one row."""
     names = {"clue share of pairs": "share", "query-image pairs": "pairs"}
     names["clues a query, mean"] = "clues"
     totals = tables["section3"].set_index("statistic")[["value"]].T.rename(columns=names)
-    return {"totals": totals.assign(hand_judged=tables[9]["count"].sum())}
+    return frames | {"totals": totals.assign(hand_judged=tables[9]["count"].sum())}
 
 
 def _queries(tables: Tables) -> pd.DataFrame:
@@ -186,13 +183,12 @@ def _macro_f1(table: pd.DataFrame) -> pd.DataFrame:
     wildcard, as the paper says it does, and under any reading.
     """
     scores = agreement(expand_confusion(table), READINGS).query("metric == 'macro_f1'")
-    scores = scores.set_index("label_mapping").loc[list(READINGS), ["value"]]
-    scores["apart"] = (scores["value"] - MACRO_F1).abs()
-    wild = [name != STRICT and not name.startswith("partial is") for name in scores.index]
+    values = scores.set_index("label_mapping")["value"].loc[list(READINGS)]
+    wild = [name != STRICT and not name.startswith("partial is") for name in values.index]
     nearest = []
-    for kind, part in ((" with a wildcard", scores[wild]), ("", scores)):
-        row = part.sort_values("apart", kind="stable").iloc[0]
-        nearest.append((f"{len(part)} label mappings{kind}", row["value"], f"nearest: {row.name}"))
+    for kind, part in ((" with a wildcard", values[wild]), ("", values)):
+        best = str((part - MACRO_F1).abs().idxmin())
+        nearest.append((f"{len(part)} label mappings{kind}", part[best], f"nearest: {best}"))
     rows = pd.DataFrame(nearest, columns=["readings", "value", "remark"])
     return rows.assign(reported=MACRO_F1)
 
@@ -203,11 +199,8 @@ def _bounds(tables: Tables) -> pd.DataFrame:
     """
     clues = tables["section3"].set_index("statistic")["value"]["clues a query, mean"]
     bounds = ndcg_bounds(tables[2], clues=clues)
-    text = "at most {bound:.1f} given {given}".format_map
-    notes = [
-        f"no ranking has {row['given']}" if np.isnan(row["bound"]) else text(row)
-        for row in bounds.to_dict("records")
-    ]
+    notes = "at most " + bounds["bound"].map("{:.1f}".format) + " given " + bounds["given"]
+    notes = notes.where(bounds["bound"].notna(), "no ranking has " + bounds["given"])
     by_retriever = bounds.assign(remark=notes).groupby("retriever", sort=False)
     rows = by_retriever.agg({"reported": "first", "bound": "max", "remark": "; ".join})
     return rows.reset_index()

@@ -258,7 +258,8 @@ def retrieval_examples(
     rows = {}
     for question, query_id in {"A": best, "B": worst}.items():
         for name, run in runs.items():
-            label = f"{question}, {display_name(name)}: first clue {places.get((query_id, name), missed)}"
+            place = places.get((query_id, name), missed)
+            label = f"{question}, {display_name(name)}: first clue {place}"
             found = run[(run["query_id"] == query_id) & (run["rank"] <= k)].sort_values("rank")
             rows[label] = [
                 document_tile(benchmark, query_id, doc_id, f"rank {rank}", gold="clue")

@@ -101,21 +101,13 @@ _WORDS = json.loads((Path(__file__).parent / "rubric.json").read_text(encoding="
 def _template() -> str:
     """Rubric, examples, then question, reference answers and the answer."""
     examples = [*_WORDS["examples"], *_WORDS["examples_ours"]["examples"]]
-    shown = [_example(each["question"], each["reference"], each["answers"]) for each in examples]
-    last = (
-        f"{_WORDS['closing']}\n{_case('{question}', '{references}')}\n\nStudent Answer: {{answer}}"
-    )
-    return "\n\n".join([*_WORDS["rubric"], _WORDS["opening"], *shown, last])
-
-
-def _example(question: str, reference: str | list[str], answers: list[tuple[str, str]]) -> str:
-    """A question with answers and their verdicts."""
-    judged = [f"Student Answer: {student}\n{verdict}" for student, verdict in answers]
-    return "\n\n".join([_case(question, reference), *judged])
-
-
-def _case(question: str, reference: str | list[str]) -> str:
-    return f"Question: {question}\nReference Answer: {reference}"
+    case = "Question: {question}\nReference Answer: {reference}"
+    parts = [*_WORDS["rubric"], _WORDS["opening"]]
+    for example in examples:
+        judged = [f"Student Answer: {student}\n{score}" for student, score in example["answers"]]
+        parts += [case.format_map(example), *judged]
+    last = case.replace("{reference}", "{references}")
+    return "\n\n".join([*parts, f"{_WORDS['closing']}\n{last}", "Student Answer: {answer}"])
 
 
 def _fields(query: Query, answer: str) -> dict[str, str]:
