@@ -47,7 +47,8 @@ def counterfactual_outcomes(own: pd.DataFrame, swapped: pd.DataFrame) -> pd.Data
             f"counterfactual_outcomes: {len(own)} and {len(swapped)} rows that are not the same"
             " answers; expected one table of answers, judged twice."
         )
-    middle, as_own, as_swapped = scale_of(own).middle, own["score"], swapped["score"]
+    middle = scale_of(own).middle
+    as_own, as_swapped = own["score"], swapped["score"]
     declines = (own["abstained"] >= 0.5) | (swapped["abstained"] >= 0.5)
     follows = ~declines & (as_swapped >= middle) & (as_swapped > as_own)
     keeps = ~declines & (as_own >= middle) & (as_own > as_swapped)

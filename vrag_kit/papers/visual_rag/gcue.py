@@ -188,7 +188,8 @@ def published_gcue(table: pd.DataFrame, *, lambdas: Sequence[float] = LAMBDAS) -
     those of `gcue` but for the intervals, which the paper's means do not allow. The value is NaN
     where A_GT equals the baseline up to rounding.
     """
-    means = table.assign(a_k=table["value"] / 100)
+    means = pd.concat([part for _, part in table.groupby("model", sort=False)])
+    means["a_k"] = means["value"] / 100
     fixed = means[means["setting"].isin(list(_FIXED))]
     fixed = fixed.pivot(index="model", columns="setting", values="a_k").rename(columns=_FIXED)
     curves = means.loc[means["setting"] == "one_in_k", ["model", "k", "a_k", "n"]]

@@ -88,11 +88,11 @@ def ndcg_bounds(table: pd.DataFrame, *, clues: float) -> pd.DataFrame:
     retriever, given (the cells taken as given, see `GIVEN`), reported, bound.
     """
     at_30 = table[(table["metric"] == "ndcg") & (table["k"] == DEPTH)]
-    rows = [
-        (retriever, given, value, ndcg_bound(table, retriever, known, clues=clues))
-        for given, known in GIVEN.items()
-        for retriever, value in zip(at_30["retriever"], at_30["value"], strict=True)
-    ]
+    rows = []
+    for given, known in GIVEN.items():
+        for retriever, value in zip(at_30["retriever"], at_30["value"], strict=True):
+            bound = ndcg_bound(table, retriever, known, clues=clues)
+            rows.append((retriever, given, value, bound))
     return pd.DataFrame(rows, columns=["retriever", "given", "reported", "bound"])
 
 
