@@ -4,6 +4,8 @@ one clue alone.
 
 from __future__ import annotations
 
+from itertools import product
+
 import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
@@ -127,7 +129,7 @@ def _alone(judged: pd.DataFrame) -> pd.DataFrame:
     <prompt>" for each.
     """
     arms = judged["setting"] + " in " + judged.get("prompt", "no prompt")
-    every = [f"{setting} in {prompt}" for setting in _CLUES for prompt in ALONE_PROMPTS]
+    every = [" in ".join(arm) for arm in product(_CLUES, ALONE_PROMPTS)]
     needed = every if _CLUES[0] in set(judged["setting"]) else every[len(ALONE_PROMPTS) :]
     if missing := [arm for arm in needed if arm not in set(arms)]:
         raise VragError(
