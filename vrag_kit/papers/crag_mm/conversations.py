@@ -6,7 +6,6 @@ from collections.abc import Mapping, Sequence
 
 import pandas as pd
 
-from vrag_kit.analysis import cluster_means
 from vrag_kit.analysis.conversations import (
     StopRule,
     apply_early_stop,
@@ -27,14 +26,33 @@ AFTER = ("accuracy_early_stopped", "missing_early_stopped", "hallucination_early
 """The same shares after early stopping."""
 PER_CONVERSATION = ("truthfulness", "early_stop", "early_stop_before_last_turn", "successful_turns")
 METRICS = (*BEFORE, *AFTER, *PER_CONVERSATION)
+OF_QUESTIONS = (*BEFORE, *AFTER, "truthfulness")
+"""The metrics of single questions."""
 _BOUNDS = ("bound_low", "bound_high")
 _NUMBERS = ["value", "ci_low", "ci_high", "n", "n_turns", "n_failed", *_BOUNDS]
+
+
+RIGHT = 1.0
+"""Score of a correct turn; a missing one scores 0, an incorrect one −1 (section 4)."""
+
+
+def early_stopping_rule(scores: Sequence[float]) -> int | None:
+    """Returns the first turn, from 1, that is not correct and follows one that is not; None if
+    there is none.
+
+    That turn keeps its score, and all later ones count as missing (early stop, section 4). A turn
+    without a score, NaN, does not count as incorrect.
+    """
+    for turn in range(1, len(scores)):
+        if scores[turn - 1] < RIGHT and scores[turn] < RIGHT:
+            return turn
+    return None
 
 
 def conversation_means(
     judged: pd.DataFrame,
     benchmark: Benchmark,
-    stop: StopRule,
+    stop: StopRule = early_stopping_rule,
     *,
     by: Sequence[str] = ARM,
     slices: Mapping[str, str] | None = None,
@@ -47,7 +65,8 @@ def conversation_means(
     after early stopping, then over conversations, on the judge's scale; early_stop the share of
     conversations that `stop` ended, possibly at their last turn, and early_stop_before_last_turn
     the share ended with turns left; successful_turns the correct turns after early stopping, per
-    conversation. For single questions truthfulness is accuracy − hallucination.
+    conversation. Single questions have only `OF_QUESTIONS`; their truthfulness is accuracy −
+    hallucination.
 
     n counts conversations, n_turns their turns; the interval is over groups. n_failed counts
     conversations that are unscored (see `apply_early_stop`; before early stopping, those with any
@@ -58,18 +77,20 @@ def conversation_means(
     With `slices`, which names the slice of every query, the only metric is truthfulness, by slice:
     `by`, slice, metric … A value is then the mean score of a conversation's turns in the slice,
     then over conversations; n counts those with such turns. Early stopping applies to the whole
-    conversation, before its turns are split into slices. Raises `VragError` for a query without a
-    slice, and as `apply_early_stop` does.
+    conversation, before its turns are split into slices, in whose order the rows are. Raises
+    `VragError` for a query without a slice, and as `apply_early_stop` does.
     """
     rows, keys = _sliced(apply_early_stop(judged, benchmark, stop, by=by), by, slices)
     scale, missing = scale_of(rows), rows["asked"] & rows["score"].isna()
-    columns, versions = ["value", *_BOUNDS], [_turn_values(rows, keys)]
+    columns, versions = ["value", *_BOUNDS], [_turn_values(rows, by)]
     for end in (scale.worst, scale.best):  # turns without a verdict as incorrect, and as correct
         filled = rows.assign(score=rows["score"].mask(missing, end))
-        versions.append(_turn_values(mark_stopped(filled, stop), keys))
+        versions.append(_turn_values(mark_stopped(filled, stop), by))
     lost = missing.groupby(conversation_passes(rows)).transform("any")
+    single = not any(query.conversation_id for query in benchmark.queries.values())
+    metrics = OF_QUESTIONS if single else METRICS
     found = []
-    for metric in METRICS if slices is None else ["truthfulness"]:
+    for metric in metrics if slices is None else ["truthfulness"]:
         values = {name: each[metric] for name, each in zip(columns, versions, strict=True)}
         failed = lost if metric in BEFORE else rows["after_stop"].isna()
         units = _units(rows.assign(**values, failed=failed), metric, keys, columns)
@@ -79,31 +100,38 @@ def conversation_means(
             bounds = part[list(_BOUNDS)].mean()
             numbers = (mean.value, *mean.interval(), *counts, int(part["failed"].sum()), *bounds)
             found.append((*key, metric, *numbers))
-    return pd.DataFrame(found, columns=[*keys, "metric", *_NUMBERS])
+    table = pd.DataFrame(found, columns=[*keys, "metric", *_NUMBERS])
+    if slices is None:
+        return table
+    order = list(dict.fromkeys(slices.values()))
+    places = table["slice"].map(order.index)
+    return table.iloc[places.argsort(kind="stable")].reset_index(drop=True)
 
 
 def conversation_values(
     judged: pd.DataFrame,
     benchmark: Benchmark,
-    stop: StopRule,
+    stop: StopRule = early_stopping_rule,
     *,
-    metric: str = "truthfulness",
+    metrics: Sequence[str] = ("truthfulness",),
     by: Sequence[str] = ARM,
     slices: Mapping[str, str] | None = None,
 ) -> pd.DataFrame:
-    """Values of one metric of `conversation_means`, in the form of `paired_differences`: `by`,
-    query_id, group, value, score_min, score_max. Shares of turns have a row for each turn, others
-    for each conversation, whose name is the query_id. NaN where the conversation is unscored.
-    With `slices`, as in `conversation_means`, truthfulness by slice, with the column slice after
-    `by`. Raises `VragError` for an unknown metric, and as `conversation_means` does.
+    """Values of some of `METRICS`, in the form of `paired_differences`: metric, `by`, query_id,
+    group, value, score_min, score_max. Shares of turns have a row for each turn, others for each
+    conversation, whose name is the query_id. NaN where the conversation is unscored.
+
+    With `slices`, which names the slice of every query, they are by slice, in the column slice
+    after `by`: truthfulness as in `conversation_means`, shares of the turns in the slice. Raises as
+    `conversation_means` does.
     """
-    if metric not in METRICS:
-        raise VragError(f"metric is {metric!r}; expected one of {', '.join(METRICS)}.")
     rows, keys = _sliced(apply_early_stop(judged, benchmark, stop, by=by), by, slices)
-    values = rows.assign(value=_turn_values(rows, keys)[metric], failed=False)
-    table = _units(values, metric, keys, ["value"])[[*keys, "query_id", "group", "value"]]
-    scale = _scale(metric, rows)
-    return table.assign(score_min=scale.worst, score_max=scale.best)
+    of_turns, tables = _turn_values(rows, by), {}
+    for metric in metrics:
+        values, scale = rows.assign(value=of_turns[metric], failed=False), _scale(metric, rows)
+        units = _units(values, metric, keys, ["value"])[[*keys, "query_id", "group", "value"]]
+        tables[metric] = units.assign(score_min=scale.worst, score_max=scale.best)
+    return pd.concat(tables, names=["metric"]).reset_index("metric").reset_index(drop=True)
 
 
 def _sliced(
@@ -118,12 +146,12 @@ def _sliced(
     return rows.assign(slice=labels), [*by, "slice"]
 
 
-def _turn_values(rows: pd.DataFrame, keys: list[str]) -> pd.DataFrame:
+def _turn_values(rows: pd.DataFrame, by: Sequence[str]) -> pd.DataFrame:
     """A column for each of `METRICS`; a conversation's value is the mean over its turns."""
     scale, after = scale_of(rows), rows["after_stop"]
     known = rows["asked"] & rows["score"].notna()
     whole = known.groupby(conversation_passes(rows)).transform("all")
-    asked = rows.groupby(keys, sort=False, dropna=False)["asked"].transform("all")
+    asked = rows.groupby(list(by), sort=False, dropna=False)["asked"].transform("all")
     columns = {}
     for names, scores in ((BEFORE, rows["score"].where(asked & whole)), (AFTER, after)):
         for name, score in zip(names, (scale.best, scale.nothing, scale.worst), strict=True):
@@ -161,23 +189,6 @@ def _scale(metric: str, rows: pd.DataFrame) -> Scale:
     return Scale(0.0, float(rows["turns"].max())) if metric == "successful_turns" else SHARES
 
 
-RIGHT = 1.0
-"""Score of a correct turn; a missing one scores 0, an incorrect one −1 (section 4)."""
-
-
-def early_stopping_rule(scores: Sequence[float]) -> int | None:
-    """Returns the first turn, from 1, that is not correct and follows one that is not; None if
-    there is none.
-
-    That turn keeps its score, and all later ones count as missing (early stop, section 4). A turn
-    without a score, NaN, does not count as incorrect.
-    """
-    for turn in range(1, len(scores)):
-        if scores[turn - 1] < RIGHT and scores[turn] < RIGHT:
-            return turn
-    return None
-
-
 def early_stopping(judge: Judge, benchmark: Benchmark, *, wanted: bool = True) -> EarlyStop | None:
     """Returns an `EarlyStop` that judges each turn once answered and stops by
     `early_stopping_rule`. Returns None, to ask all turns, unless it is `wanted`.
@@ -197,49 +208,15 @@ def early_stopping(judge: Judge, benchmark: Benchmark, *, wanted: bool = True) -
 NEEDS_HISTORY = "needs history"
 SELF_CONTAINED = "self-contained"
 NOT_ANNOTATED = "not annotated"
-EARLY_STOPPING = {"": "without", "_early_stopped": "with"}
-"""Maps the suffix of a metric to whether its shares are with early stopping."""
-_SHARES = ("accuracy", "missing", "hallucination")
 
 
 def needs_history(benchmark: Benchmark) -> dict[QueryId, str]:
-    """Maps each query to "needs history", "self-contained", or "not annotated"."""
+    """Maps each query to "needs history", "self-contained", or "not annotated", as are all single
+    questions.
+    """
     words = {True: NEEDS_HISTORY, False: SELF_CONTAINED, None: NOT_ANNOTATED}
-    return {
-        name: words[query.metadata.get("needs_history")]
-        for name, query in benchmark.queries.items()
-    }
-
-
-def turn_outcome_rates(
-    judged: pd.DataFrame,
-    benchmark: Benchmark,
-    labels: Mapping[QueryId, str],
-    *,
-    by: Sequence[str],
-) -> pd.DataFrame:
-    """Computes accuracy, missing and hallucination of the turns in each slice of `labels`, without
-    early stopping. Columns: slice, `by`, metric, value, ci_low, ci_high, n (turns), n_failed, as
-    shares; intervals over groups.
-
-    NaN if turns after a stop were not asked. Raises as `apply_early_stop` does.
-    """
-    tables = []
-    for metric in _SHARES:
-        values = conversation_values(judged, benchmark, early_stopping_rule, metric=metric, by=by)
-        sliced = values.assign(slice=values["query_id"].map(labels))
-        tables.append(cluster_means(sliced, ["slice", *by]).assign(metric=metric))
-    return pd.concat(tables, ignore_index=True)
-
-
-def before_and_after_early_stop(means: pd.DataFrame) -> pd.DataFrame:
-    """Selects the shares of turns from `truthfulness_means` and adds the column early_stopping:
-    "without", or "with", where all turns after the stop are missing. metric is accuracy, missing or
-    hallucination in both.
-    """
-    tables = []
-    for metric in _SHARES:
-        for ending, stopping in EARLY_STOPPING.items():
-            rows = means[means["metric"] == metric + ending]
-            tables.append(rows.assign(metric=metric, early_stopping=stopping))
-    return pd.concat(tables, ignore_index=True)
+    labels = {}
+    for name, query in benchmark.queries.items():
+        needs = query.metadata.get("needs_history") if query.conversation_id else None
+        labels[name] = words[needs]
+    return labels

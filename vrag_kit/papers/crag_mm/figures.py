@@ -13,7 +13,7 @@ from matplotlib.patches import ConnectionPatch
 
 from vrag_kit.analysis import finding
 from vrag_kit.benchmarks import entity_names
-from vrag_kit.papers.crag_mm.search import setting_names
+from vrag_kit.papers.crag_mm.search import SETTING_NAMES
 from vrag_kit.plotting.diagnostics import outcome_bars
 from vrag_kit.plotting.images import Tile, document_tile, image_grid
 from vrag_kit.plotting.panels import NO_NAMES, Names, line_plot
@@ -131,12 +131,12 @@ def task_images(benchmark: Benchmark, judged: pd.DataFrame) -> tuple[Figure, pd.
     both = both[both["query_id"].isin(found.query("setting == 'task_1'")["query_id"])]
     query_id = (both if len(both) else judged)["query_id"].iloc[0]
     mine = judged[judged["query_id"] == query_id].drop_duplicates("setting")
-    names, query = setting_names(mine["setting"]), benchmark.queries[query_id]
+    query = benchmark.queries[query_id]
     accepted = Tile(None, "accepted answer", shorten(" | ".join(query.answers), 100))
     rows = {"": [Tile(query.image, "image"), Tile(None, "question", query.text), accepted]}
     words = []
     for row in mine.to_dict("records"):
-        name = names[row["setting"]]
+        name = SETTING_NAMES[row["setting"]]
         words.append(f"{_VERDICTS.get(row['score'], 'failed')} with {name}")
         rows[name] = _cells(benchmark, row, heads=len(rows) == 1)
     title = f"The answer to this question is {', '.join(words)}"

@@ -35,7 +35,6 @@ _THOUGHT = re.compile(r"<think>.*?(?:</think>|$)", re.DOTALL | re.IGNORECASE)
 _RESULT = re.compile(r"\bresult\b[\s*_\"'“”]*:(.*)", re.IGNORECASE)
 _ROUND = " \t*_`\"'“”.!"
 _CALLS = re.compile(r"\bprediction is (not )?(correct|incorrect|wrong)\b", re.IGNORECASE)
-_FENCE = re.compile(r"```(?:json)?\s*(.*?)\s*```", re.DOTALL)
 
 
 def read_result(raw: str) -> Verdict:
@@ -60,27 +59,6 @@ def read_result(raw: str) -> Verdict:
         if called_right != right:
             raise UnparsedError(f"the result is {results[-1]}, but the explanation says otherwise")
     return truth_verdict(right)
-
-
-def read_json(raw: str) -> Verdict:
-    """Parses a verdict that is one JSON object, {"accuracy": true} or false.
-
-    A code fence around it and thoughts in <think> tags are ignored. Raises `UnparsedError` for
-    anything else, such as "true" in quotes, two objects, or both.
-    """
-    words = _THOUGHT.sub("\n", raw).strip()
-    if fenced := _FENCE.fullmatch(words):
-        words = fenced[1]
-    try:
-        pairs = json.loads(words, object_pairs_hook=list)
-    except ValueError as error:
-        raise UnparsedError("it is not one JSON object and nothing else") from error
-    if not isinstance(pairs, list) or not all(isinstance(pair, tuple) for pair in pairs):
-        raise UnparsedError("it is no JSON object")
-    said = [value for name, value in pairs if name == "accuracy"]
-    if len(said) != 1 or not isinstance(said[0], bool):
-        raise UnparsedError("“accuracy” is not true or false, once")
-    return truth_verdict(said[0])
 
 
 _DROPPED = re.compile(r"[^a-z0-9 ]")
@@ -115,56 +93,44 @@ def with_abstention_rules(answers: pd.DataFrame) -> pd.DataFrame:
     answers: 1.0, 0.0, or NaN where the call failed; an empty answer abstains by none.
     """
     said = answers["answer"].where(answers["status"].map(lambda each: Status(each).is_answer))
-    columns = {}
-    for name, reading in READINGS.items():
-        found = [float(reading(each)) if isinstance(each, str) else float("nan") for each in said]
-        columns[f"abstains_{name}"] = found
+    columns = {
+        f"abstains_{name}": said.map(reading, na_action="ignore").astype(float)
+        for name, reading in READINGS.items()
+    }
     return answers.assign(**columns)
 
 
 _WORDS = json.loads((Path(__file__).parent / "rubric.json").read_text(encoding="utf-8"))
 """Texts of the rubric, verbatim, with their source; our additions are marked in the file."""
-_READ = {"paper": read_result, "challenge": read_json}
-FORMS = tuple(_READ)
-"""Formats of a verdict: "Result: CORRECT", or {"accuracy": true}."""
 
 
-def truthfulness_rubric(*, abstention: str = "code", form: str = "paper") -> Rubric:
+def truthfulness_rubric(*, abstention: str = "code") -> Rubric:
     """Returns the rubric of the truthfulness judge, on a scale from −1 to 1.
 
     An answer that abstains by the rule `abstention` (one of `READINGS`) is missing and not sent to
-    the judge, nor is one that equals the accepted answer. `form` is one of `FORMS`. Raises
-    `VragError` for an unknown rule or form.
+    the judge, nor is one that equals the accepted answer. Raises `VragError` for an unknown rule.
     """
-    for name, value, known in (("abstention", abstention, READINGS), ("form", form, _READ)):
-        if value not in known:
-            raise VragError(f"{name} is {value!r}; expected one of {', '.join(known)}.")
-    words = _WORDS["forms"][form]
+    if abstention not in READINGS:
+        raise VragError(f"abstention is {abstention!r}; expected one of {', '.join(READINGS)}.")
+    examples = [*_WORDS["examples"], *_WORDS["examples_ours"]["examples"]]
+    lines = [*_WORDS["task"], _WORDS["form"]["output"], _WORDS["opening"]]
+    lines += [*map(_example, examples), _WORDS["closing"]]
     return Rubric(
         scale=TRUTH,
-        template=(("system", _guidelines(words)), ("user", _WORDS["case"])),
+        template=(("system", "\n".join(lines)), ("user", _WORDS["case"])),
         fields=_fields,
-        read=_READ[form],
-        repair=words["repair"],
+        read=read_result,
+        repair=_WORDS["form"]["repair"],
         precheck=partial(precheck, declines=READINGS[abstention]),
         variant=abstention,
     )
 
 
-def _guidelines(words: Mapping[str, str]) -> str:
-    """Guidelines and examples, whose verdicts are in the form of `words`."""
-    examples = [*_WORDS["examples"], *_WORDS["examples_ours"]["examples"]]
-    shown = [_example(each, words) for each in examples]
-    return "\n".join(
-        [*_WORDS["task"], words["output"], _WORDS["opening"], *shown, _WORDS["closing"]]
-    )
-
-
-def _example(example: JsonView, words: Mapping[str, str]) -> str:
-    """A case with its verdict, in the form that is asked for."""
-    result = words["right" if example["right"] else "wrong"]
-    verdict = words["verdict"].replace("{explanation}", example["explanation"])
+def _example(example: JsonView) -> str:
+    """A case with its verdict."""
     case = {"references": example["truth"], "answer": example["prediction"], **example}
+    result = _WORDS["form"]["right" if example["right"] else "wrong"]
+    verdict = _WORDS["form"]["verdict"].replace("{explanation}", example["explanation"])
     return f"{fill_template(_WORDS['case'], case)}\n{verdict.replace('{result}', result)}"
 
 
@@ -185,17 +151,15 @@ def load_truthfulness_judge(
     answers_dir: Path | str = "runs/answers",
     *,
     abstention: str = "code",
-    form: str = "paper",
     hardware: Mapping[str, Any] | None = None,  # a notebook's parameter: values of any type
 ) -> Judge:
     """Loads the judge that a parameter names: "truth_rule", any model that `load_generator` takes,
     with the paper's prompt, or a custom class with scale (-1, 1).
 
-    `abstention` names the rule, one of `READINGS`, by which an answer is missing; `form` is one of
-    `FORMS`. `hardware` and exceptions are as in `load_judge`. Also raises `VragError` for an
-    unknown rule or form.
+    `abstention` names the rule, one of `READINGS`, by which an answer is missing. `hardware` and
+    exceptions are as in `load_judge`. Also raises `VragError` for an unknown rule.
     """
-    rubric = truthfulness_rubric(abstention=abstention, form=form)
+    rubric = truthfulness_rubric(abstention=abstention)
     judge = load_judge(
         entry, answers_dir, rubric=rubric, max_new_tokens=MOST_TOKENS, hardware=hardware
     )
@@ -210,7 +174,6 @@ def judge_by_abstention_rule(
     answers: pd.DataFrame,
     answers_dir: Path | str = "runs/answers",
     *,
-    form: str = "paper",
     hardware: Mapping[str, Any] | None = None,  # as above
 ) -> pd.DataFrame:
     """Judges the answers once by each rule of `READINGS` and concatenates the tables; the column
@@ -221,9 +184,7 @@ def judge_by_abstention_rule(
     """
     tables = []
     for reading in READINGS:
-        judge = load_truthfulness_judge(
-            entry, answers_dir, abstention=reading, form=form, hardware=hardware
-        )
+        judge = load_truthfulness_judge(entry, answers_dir, abstention=reading, hardware=hardware)
         tables.append(judge_answers(judge, benchmark, answers).assign(abstention_rule=reading))
     return pd.concat(tables, ignore_index=True)
 
@@ -318,11 +279,11 @@ def rule_accuracy(judged: pd.DataFrame) -> pd.DataFrame:
     rule, says, and for each split "agreeing of decided"; "–" where a rule decided none, as for a
     judge other than the rule judge.
     """
-    rows = []
-    for rule, says in RULES.items():
-        row = {"rule": rule, "says": says}
-        for split in _FILES:
-            mine = judged[(judged["split"] == split) & judged["rule"].eq(rule)]
-            row[split] = f"{mine['agrees'].sum()} of {len(mine)}" if len(mine) else NOTHING
-        rows.append(row)
-    return pd.DataFrame(rows)
+    found = judged.groupby(["rule", "split"])["agrees"].agg(["sum", "size"]).astype(str)
+    cells = (found["sum"] + " of " + found["size"]).unstack()
+    table = cells.reindex(index=list(RULES), columns=list(_FILES)).fillna(NOTHING)
+    return (
+        table.rename_axis(columns=None)
+        .reset_index()
+        .assign(says=list(RULES.values()))[["rule", "says", *_FILES]]
+    )

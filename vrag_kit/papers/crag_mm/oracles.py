@@ -13,7 +13,7 @@ import pandas as pd
 from vrag_kit.analysis import cluster_means
 from vrag_kit.benchmarks import entity_names
 from vrag_kit.errors import VragError
-from vrag_kit.papers.crag_mm.conversations import conversation_values, early_stopping_rule
+from vrag_kit.papers.crag_mm.conversations import conversation_values
 from vrag_kit.papers.crag_mm.search import SearchPipeline
 from vrag_kit.retrieval import SearchService, annotated_region, with_regions
 from vrag_kit.types import Benchmark, DocId, Query, ordered
@@ -97,7 +97,7 @@ def truthfulness_budget(judged: pd.DataFrame, benchmark: Benchmark) -> pd.DataFr
     are paired differences and may be negative; random effects cancel in the mean. A question, or
     conversation, without a score in one of `LADDER` is excluded from all parts, and counted.
     """
-    values = conversation_values(judged, benchmark, early_stopping_rule, by=["model", "setting"])
+    values = conversation_values(judged, benchmark, by=["model", "setting"])
     keys = ["model", "query_id", "group"]
     wide = values.pivot(index=keys, columns="setting", values="value").reset_index()
     if missing := [step for step in LADDER if step not in wide]:

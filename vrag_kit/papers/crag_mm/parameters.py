@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from vrag_kit.benchmarks.datasets.crag_mm import SPLITS
 from vrag_kit.benchmarks.datasets.crag_mm_index import page_chunks
@@ -23,15 +24,6 @@ SOURCES = ("image_search", "web_search")
 """Metadata "source" of the documents of the two indexes."""
 
 
-class SearchServices(NamedTuple):
-    """The searches of a benchmark; None where there are no documents to search."""
-
-    images: SearchService | None
-    """Finds entries of the knowledge graph by an image."""
-    web: SearchService | None
-    """Finds pages by a text."""
-
-
 def index_folders(folder: Path, split: str) -> tuple[Path, Path]:
     """Return the folders of a split's image index and web index."""
     name = split.replace("_", "-")
@@ -46,8 +38,9 @@ def open_services(
     *,
     indexes: str = "",
     device: str = "cpu",
-) -> SearchServices:
-    """Open the searches over a benchmark's own documents.
+) -> SearchPipeline:
+    """Open the searches over a benchmark's own documents: `images` and `web` of a pipeline, None
+    where it has no documents to search.
 
     `images` is a retriever that takes an image; `web` one that takes text, "bm25" or "words".
     Where the folder `indexes` holds a converted official index of the benchmark's split, its
@@ -73,7 +66,7 @@ def open_services(
         else:
             service = text_service(documents, entry, vectors, chunks=page_chunks, device=device)
         services.append(cached_service(service, cache_dir))
-    return SearchServices(*services)
+    return SearchPipeline(images=services[0], web=services[1])
 
 
 def _split(benchmark: Benchmark) -> str:
@@ -99,46 +92,21 @@ def open_search_pipeline(
 ) -> SearchPipeline:
     """Open the search pipeline over a benchmark's own documents.
 
-    `search` has the keys image_service, web_service and rewriter, and those that
-    `build_search_pipeline` takes; `indexes` and `cache_dir` are as `open_services` takes them.
-    Raises `VragError` as both do.
-    """
-    services = open_services(
-        benchmark,
-        search["image_service"],
-        search["web_service"],
-        cache_dir,
-        indexes=indexes,
-        device=hardware_of(hardware).device,
-    )
-    return build_search_pipeline(
-        services, search, prompts, answers_dir=answers_dir, hardware=hardware
-    )
-
-
-def build_search_pipeline(
-    services: SearchServices,
-    search: Parameter,
-    prompts: Parameter,
-    *,
-    answers_dir: Path | str,
-    hardware: Parameter,
-) -> SearchPipeline:
-    """Return the pipeline of two searches: `search` has the keys image_k, web_k,
-    similarity_threshold, rewrite and rewriter.
-
-    `rewriter` is the model that rewrites questions where `rewrite` needs one; it gets as many
+    `search` has the keys image_service, web_service, image_k, web_k, similarity_threshold, rewrite
+    and rewriter, the model that rewrites questions where `rewrite` needs one; it gets as many
     characters of the retrieved entries as `prompts` allows, and its replies are stored in
-    `answers_dir`. Raises `VragError` for an unknown `rewrite`, for one that needs a model where
-    `rewriter` is "", and as `load_rewriter` does.
+    `answers_dir`. `indexes` and `cache_dir` are as `open_services` takes them. Raises `VragError`
+    for an unknown `rewrite`, for one that needs a model where `rewriter` is "", and as
+    `open_services` and `load_rewriter` do.
     """
+    device, entries = hardware_of(hardware).device, (search["image_service"], search["web_service"])
+    services = open_services(benchmark, *entries, cache_dir, indexes=indexes, device=device)
     model = None
     if search["rewriter"] and search["rewrite"] not in ("none", "reference"):
         questions = rewriting_prompts(image_chars=prompts["image_context_chars"])
         model = load_rewriter(search["rewriter"], answers_dir, prompts=questions, hardware=hardware)
-    return SearchPipeline(
-        images=services.images,
-        web=services.web,
+    return replace(
+        services,
         image_k=search["image_k"],
         web_k=search["web_k"],
         threshold=search["similarity_threshold"],
@@ -152,15 +120,13 @@ def open_conversation_config(
     conversation: Parameter,
     arms: SearchPipeline,
     *,
-    history: str = "",
     stop: EarlyStop | None = None,
 ) -> ConversationConfig:
     """Return the prompts of turns and how conversations are held.
 
     `prompts` has the keys prompt_set, image_context_chars and web_context_chars, `conversation`
-    history, max_answer_tokens and answer_tokenizer ("": answers count in full). `history`, where
-    it is not "", replaces that in `conversation`. Raises `VragError` for an unknown prompt_set or
-    history.
+    history, max_answer_tokens and answer_tokenizer ("": answers count in full). Raises `VragError`
+    for an unknown prompt_set or history.
     """
     cut = None
     if conversation["answer_tokenizer"]:
@@ -170,5 +136,6 @@ def open_conversation_config(
         image_chars=prompts["image_context_chars"],
         web_chars=prompts["web_context_chars"],
     )
-    history = history or conversation["history"]
-    return ConversationConfig(prompts=prompt_set, history=history, search=arms, stop=stop, cut=cut)
+    return ConversationConfig(
+        prompts=prompt_set, history=conversation["history"], search=arms, stop=stop, cut=cut
+    )

@@ -10,6 +10,7 @@ import pandas as pd
 
 from vrag_kit.analysis import cluster_means, to_percent
 from vrag_kit.benchmarks import entity_names
+from vrag_kit.papers.crag_mm.statistics import image_type
 from vrag_kit.papers.published import published
 from vrag_kit.retrieval import SearchService
 from vrag_kit.retrieval.entity_hit_rate import Relevance, entity_coverage, entity_hit_rate, hit_rate
@@ -33,7 +34,6 @@ BY_IMAGE = {
 WHOLE, CROPPED = "whole image", "marked region"
 WITH_MARGIN = "region with margin"
 """The annotated region with a margin around it (ours)."""
-KINDS = {True: "egocentric", False: "non-egocentric"}
 
 
 def image_recall(
@@ -41,7 +41,7 @@ def image_recall(
 ) -> pd.DataFrame:
     """Computes whether each service returns the annotated entity among the first hits for a query's
     image. Columns are those of `entity_hit_rate` at `IMAGE_CUTOFFS` up to k, and k, with setting
-    (the name of the service), image_type (of `KINDS`) and image_quality.
+    (the name of the service), image_type and image_quality.
 
     Queries without an annotated entity are excluded; the table may be empty.
     """
@@ -55,7 +55,7 @@ def image_recall(
     table = pd.concat(tables, ignore_index=True)
     asked = table["query_id"].map(benchmark.queries.get)
     return table.assign(
-        image_type=[KINDS[bool(query.metadata["egocentric"])] for query in asked],
+        image_type=[image_type(query) for query in asked],
         image_quality=[query.metadata["image_quality"] for query in asked],
     )
 

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import hashlib
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import pandas as pd
@@ -33,12 +33,13 @@ ARMS: Mapping[str, tuple[str, ...]] = {
     "task_3": ("image", "web"),
 }
 """Maps a setting to its searches. mm_llm and task_3 also get the conversation."""
-_NAMES = {
+SETTING_NAMES = {
     "mm_llm": "no search (MM-LLM)",
     "task_1": "image search (Task 1)",
     "task_2": "image and web search (Task 2)",
     "task_3": "image and web search (Task 3)",
 }
+"""Setting → its name in figures."""
 REFERENCE = {True: "reference", False: "no_reference"}
 """Rewriting status by whether the data have a reference query."""
 REWRITES = ("none", "reference", "image", "retrieved", "image_history", "retrieved_history")
@@ -46,13 +47,6 @@ REWRITES = ("none", "reference", "image", "retrieved", "image_history", "retriev
 where there is one. The others are rewritten by a model that gets the image (as in the authors'
 code), also the image search results (as in the paper's text), also the earlier turns (ours).
 """
-
-
-def setting_names(settings: Iterable[str]) -> dict[str, str]:
-    """Maps settings to display names, without duplicates, in their order. Other settings keep their
-    name.
-    """
-    return {setting: _NAMES.get(setting, setting) for setting in settings}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -84,36 +78,37 @@ class SearchPipeline:
                 ' rewrite to "none" or "reference".'
             )
 
+    def _services(self, arm: str) -> dict[str, SearchService | None]:
+        """The searches of a setting, by kind."""
+        searches = {"image": self.images, "web": self.web}
+        return {kind: searches[kind] for kind in ARMS[arm]}
+
     @property
     def found_by(self) -> dict[str, str]:
         """Maps each setting to the names of its available searches, "field-guide-egocentric +
         bm25".
         """
-        there = {"image": self.images, "web": self.web}
-        searched = {arm: [there[each] for each in kinds] for arm, kinds in ARMS.items()}
         return {
-            arm: " + ".join(service.name for service in services if service is not None)
-            for arm, services in searched.items()
+            arm: " + ".join(each.name for each in self._services(arm).values() if each is not None)
+            for arm in ARMS
         }
 
     def contexts(self, benchmark: Benchmark, arms: Sequence[str]) -> list[Context]:
         """Returns one context per query and setting, to which `find` adds documents at each turn.
 
         k is the number of documents requested from image and web search together. Raises
-        `VragError` for an unknown setting, and for one without its search.
+        `VragError` for a setting without its search, `KeyError` for an unknown one.
         """
         ks = {"image": self.image_k, "web": self.web_k}
-        there = {"image": self.images, "web": self.web}
         contexts: list[Context] = []
         for arm in arms:
-            if arm not in ARMS:
-                raise VragError(f"unknown arm {arm!r}; expected some of {', '.join(ARMS)}.")
-            if missing := [each for each in ARMS[arm] if there[each] is None]:
-                raise VragError(
-                    f"{arm} searches {' and '.join(ARMS[arm])}, but there is no {missing[0]}"
-                    " service. Name one, or leave the arm out."
-                )
-            k = sum(ks[each] for each in ARMS[arm])
+            for kind, service in self._services(arm).items():
+                if service is None:
+                    raise VragError(
+                        f"{arm} searches {' and '.join(ARMS[arm])}, but there is no {kind}"
+                        " service. Name one, or leave the arm out."
+                    )
+            k = sum(ks[kind] for kind in ARMS[arm])
             contexts += [Context(query_id=each, setting=arm, k=k) for each in benchmark.queries]
         return contexts
 
@@ -139,84 +134,68 @@ class SearchPipeline:
     def _found(
         self, searched: Sequence[str], queries: Sequence[Query], histories: Sequence[History]
     ) -> list[RetrievedEvidence]:
-        entries: dict[QueryId, _Hits] = {}
+        entries: Mapping[QueryId, RetrievedEvidence] = {}
         if self.images is not None and "image" in searched:
             run = self.images.search(queries, self.image_k)
             entries = _shown(run[run["score"] > self.threshold], self.images, _has_entity)
+        from_images = [entries.get(query.query_id, RetrievedEvidence()) for query in queries]
         if self.web is None or "web" not in searched:
-            return [_found(entries.get(query.query_id, _NOTHING)) for query in queries]
-        rewritten = self._rewritten(queries, entries, histories)
-        asked = []
-        for query, question in zip(queries, rewritten, strict=True):
-            if question.failure is None:
-                asked.append(replace(query, text=question.text))
+            return from_images
+        rewritten = self._rewritten(queries, from_images, histories)
+        asked = [
+            replace(query, text=question.text)
+            for query, question in zip(queries, rewritten, strict=True)
+            if question.failure is None
+        ]
         pages = _shown(self.web.search(asked, self.web_k), self.web, _has_words)
         found = []
-        for query, question in zip(queries, rewritten, strict=True):
-            hits = [each.get(query.query_id, _NOTHING) for each in (entries, pages)]
-            found.append(
-                replace(
-                    _found(*hits),
-                    search_query=question.text,
-                    rewrite_status=question.outcome,
-                    failure=question.failure,
-                )
+        for query, first, question in zip(queries, from_images, rewritten, strict=True):
+            then = pages.get(query.query_id, RetrievedEvidence())
+            both = RetrievedEvidence(
+                documents=first.documents + then.documents,
+                n_skipped=first.n_skipped + then.n_skipped,
+                search_query=question.text,
+                rewrite_status=question.outcome,
+                failure=question.failure,
             )
+            found.append(both)
         return found
 
     def _rewritten(
         self,
         queries: Sequence[Query],
-        entries: Mapping[QueryId, _Hits],
+        entries: Sequence[RetrievedEvidence],
         histories: Sequence[History],
     ) -> list[RewriteResult]:
-        """What the web is searched for, for each query, the entries found for it, and
-        what was said before.
-        """
-        if self.rewriter is None or self.rewrite in ("none", "reference"):
+        """The web search query of each question, from the entries found for it and its history."""
+        if self.rewrite == "none":
+            return [RewriteResult(text=query.text, outcome="") for query in queries]
+        if self.rewrite == "reference" or self.rewriter is None:
+            references = [str(query.metadata.get("reference_query") or "") for query in queries]
             return [
-                _without_rewriting(query, given=self.rewrite == "reference") for query in queries
+                RewriteResult(text=reference or query.text, outcome=REFERENCE[bool(reference)])
+                for query, reference in zip(queries, references, strict=True)
             ]
         template = self.rewriter.prompts.template(self.rewrite)
         prompts = []
-        for query, history in zip(queries, histories, strict=True):
-            hits = entries.get(query.query_id, _NOTHING)
-            found = hits.shown if "retrieved" in self.rewrite else ()
-            told = history if "history" in self.rewrite else ()
-            prompts.append(render(template, query, found, told))
+        for query, hits, history in zip(queries, entries, histories, strict=True):
+            documents = hits.documents if "retrieved" in self.rewrite else ()
+            earlier = history if "history" in self.rewrite else ()
+            prompts.append(render(template, query, documents, earlier))
         return self.rewriter.rewrite(prompts, [query.text for query in queries])
-
-
-@dataclass(frozen=True, slots=True)
-class _Hits:
-    """What one search found for one query."""
-
-    shown: tuple[Document, ...] = ()  # by rank
-    n_skipped: int = 0  # which have nothing to show
-
-
-_NOTHING = _Hits()
 
 
 def _shown(
     run: pd.DataFrame, service: SearchService, has_words: Callable[[Document], bool]
-) -> dict[QueryId, _Hits]:
-    """Query → what was found for it, and has words to show."""
-    found: dict[QueryId, _Hits] = {}
+) -> dict[QueryId, RetrievedEvidence]:
+    """Maps each query to its documents that have words to show, by rank."""
+    found = {}
     for query_id, part in run.groupby("query_id", sort=False):
         documents = [service.corpus[doc_id] for doc_id in part.sort_values("rank")["doc_id"]]
         shown = tuple(each for each in documents if has_words(each))
-        found[str(query_id)] = _Hits(shown, len(documents) - len(shown))
+        n_skipped = len(documents) - len(shown)
+        found[str(query_id)] = RetrievedEvidence(documents=shown, n_skipped=n_skipped)
     return found
-
-
-def _found(*searches: _Hits) -> RetrievedEvidence:
-    """What several searches found for one query, one behind the other."""
-    documents: list[Document] = []
-    for hits in searches:
-        documents += hits.shown
-    n_skipped = sum(hits.n_skipped for hits in searches)
-    return RetrievedEvidence(documents=tuple(documents), n_skipped=n_skipped)
 
 
 def _has_entity(entry: Document) -> bool:
@@ -225,17 +204,6 @@ def _has_entity(entry: Document) -> bool:
 
 def _has_words(page: Document) -> bool:
     return bool(page.text) and bool(page.metadata.get("page_name"))
-
-
-def _without_rewriting(query: Query, *, given: bool) -> RewriteResult:
-    """The question as it is asked, or the one that the data give to search for."""
-    reference = str(query.metadata.get("reference_query") or "") if given else ""
-    outcome = REFERENCE[bool(reference)] if given else ""
-    return RewriteResult(text=reference or query.text, outcome=outcome)
-
-
-PARTS = ("snippets", "full pages")
-"""The parts of a page that may be read."""
 
 
 def page_relevance(judge: Judge, benchmark: Benchmark, part: str) -> Relevance:
@@ -279,10 +247,11 @@ def answer_in_page(query: Query, page: Document, text: str) -> bool:
 
 def _page_text(page: Document, part: str) -> str:
     snippet = page.text or ""
-    return snippet if part == PARTS[0] else str(page.metadata.get("page_result") or snippet)
+    return snippet if part == "snippets" else str(page.metadata.get("page_result") or snippet)
 
 
-_OF_THE_PICTURE = ("egocentric", "image_quality", "image_size", "region", "where")
+_OF_IMAGES = ("egocentric", "image_quality", "image_size", "region", "where")
+"""Metadata of a query that describe its image."""
 
 
 def with_mismatched_images(benchmark: Benchmark, *, seed: int = 0) -> Benchmark:
@@ -297,23 +266,24 @@ def with_mismatched_images(benchmark: Benchmark, *, seed: int = 0) -> Benchmark:
     for query in benchmark.queries.values():
         first.setdefault(query.group, query)
     lenders = {group: _lender(query, first, seed) for group, query in first.items()}
-    queries = {
-        name: replace(
-            query,
-            image=lenders[query.group].image,
-            metadata=_metadata(query, lenders[query.group]),
-        )
-        for name, query in benchmark.queries.items()
-    }
+    queries = {}
+    for name, query in benchmark.queries.items():
+        lender = lenders[query.group]
+        metadata = {key: each for key, each in query.metadata.items() if key not in _OF_IMAGES}
+        metadata |= {key: lender.metadata[key] for key in _OF_IMAGES if key in lender.metadata}
+        queries[name] = replace(query, image=lender.image, metadata=metadata)
     named = f"{benchmark.fingerprint}\nother pictures, seed {seed}"
     fingerprint = hashlib.sha256(named.encode()).hexdigest()
     return replace(benchmark, fingerprint=fingerprint, queries=queries)
 
 
 def _lender(query: Query, first: Mapping[str, Query], seed: int) -> Query:
-    """A query of another session, whose picture may stand in."""
-    others = [other for group, other in first.items() if group != query.group]
-    others = [other for other in others if not query.entity or other.entity != query.entity]
+    """A query of another session, whose image may replace this one's."""
+    others = [
+        other
+        for group, other in first.items()
+        if group != query.group and not (query.entity and other.entity == query.entity)
+    ]
     if not others:
         raise VragError(
             f"session {query.group!r}: no other shows another entity; its picture cannot be"
@@ -323,10 +293,3 @@ def _lender(query: Query, first: Mapping[str, Query], seed: int) -> Query:
     alike = [other for other in others if other.metadata.get("domain") == domain] or others
     chosen = ordered([other.group for other in alike], seed, query.group, "other picture")[0]
     return first[chosen]
-
-
-def _metadata(query: Query, lender: Query) -> dict[str, object]:
-    """What is told of the query, and of the picture that it is lent."""
-    own = {key: value for key, value in query.metadata.items() if key not in _OF_THE_PICTURE}
-    lent = {key: lender.metadata[key] for key in _OF_THE_PICTURE if key in lender.metadata}
-    return {**own, **lent}

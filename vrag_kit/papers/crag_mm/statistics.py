@@ -41,6 +41,11 @@ _SPELLED = {  # as Table 3 has it → as the data have it
 }
 
 
+def image_type(query: Query) -> str:
+    """Returns one of `KINDS`."""
+    return KINDS[not query.metadata.get("egocentric")]
+
+
 def describe(single: Benchmark, multi: Benchmark) -> pd.DataFrame:
     """Summarises a split as a table: columns statistic, value, unit, and `published`, the paper's
     value for the whole benchmark, whose public splits are 30 % each (NaN if there is none).
@@ -154,9 +159,8 @@ def _questions(single: Benchmark, multi: Benchmark) -> pd.DataFrame:
     for population, benchmark in ((SINGLE, single), ("turns", multi)):
         for query in benchmark.queries.values():
             labels = {name: query.metadata[name] for name in _LABELS}
-            kind = KINDS[not query.metadata["egocentric"]]
             row = {"population": population, "group": query.group, "first": not query.turn}
-            rows.append({**row, **labels, "image_type": kind})
+            rows.append({**row, **labels, "image_type": image_type(query)})
     columns = ["population", "group", "first", *_LABELS, "image_type"]
     return pd.DataFrame(rows, columns=columns).astype({"first": bool})
 
