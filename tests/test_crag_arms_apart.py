@@ -12,24 +12,21 @@ import pytest
 from factories import judged_arms
 from talks import make_talks, page
 
-from vrag_kit.analysis import report_table
-from vrag_kit.benchmarks.datasets.crag_mm_index import page_chunks
+from vrag_kit.analysis import cluster_means, report_table
 from vrag_kit.errors import VragError
 from vrag_kit.papers import crag_mm as paper
 from vrag_kit.papers import published_gains
 from vrag_kit.papers.crag_mm.parameters import (
-    SearchServices,
-    build_search_pipeline,
     open_conversation_config,
+    open_search_pipeline,
 )
-from vrag_kit.retrieval import text_service
 from vrag_kit.runner.params import declared_parameters
 from vrag_kit.runner.plan import all_notebooks
 from vrag_kit.synthetic import crag_mm
 from vrag_kit.types import Benchmark
 
 SEARCH = {"image_k": 3, "web_k": 2, "similarity_threshold": 0.5, "rewrite": "reference"}
-SEARCH["rewriter"] = ""
+SEARCH |= {"rewriter": "", "image_service": "", "web_service": "words"}
 PROMPTS = {"prompt_set": "paper", "image_context_chars": 900, "web_context_chars": 800}
 TALK = {
     "history": "generated",
@@ -101,15 +98,16 @@ def test_the_notebooks_ask_the_drawn_editions_as_60_does(number: str) -> None:
 
 def test_parameters_name_arms_and_talks(talks: Benchmark, tmp_path: Path) -> None:
     pages = {each.doc_id: each for each in [page("w", "Van", "A van has wheels.")]}
-    services = SearchServices(None, text_service(pages, "words", tmp_path, chunks=page_chunks))
-    how = {"answers_dir": tmp_path, "hardware": {}}
-    arms = build_search_pipeline(services, SEARCH, PROMPTS, **how)
+    world = replace(talks, corpus=pages)
+    how = {"answers_dir": tmp_path, "cache_dir": tmp_path, "hardware": {}}
+    arms = open_search_pipeline(world, SEARCH, PROMPTS, **how)
+    assert arms.images is None
+    assert arms.web is not None
     assert (arms.image_k, arms.web_k, arms.threshold, arms.rewrite) == (3, 2, 0.5, "reference")
     with pytest.raises(VragError, match="no rewriter"):
-        build_search_pipeline(services, {**SEARCH, "rewrite": "retrieved"}, PROMPTS, **how)
+        open_search_pipeline(world, {**SEARCH, "rewrite": "retrieved"}, PROMPTS, **how)
     talk = open_conversation_config(PROMPTS, TALK, arms)
     assert (talk.history, talk.cut, talk.search) == ("generated", None, arms)
-    assert open_conversation_config(PROMPTS, TALK, arms, history="reference").history == "reference"
     cut = open_conversation_config(PROMPTS, {**TALK, "answer_tokenizer": "some"}, arms).cut
     assert cut is not None
     assert (cut.tokens, cut.tokenizer) == (75, "some")
@@ -118,8 +116,8 @@ def test_parameters_name_arms_and_talks(talks: Benchmark, tmp_path: Path) -> Non
 def test_slices_are_compared_turn_by_turn(judged: pd.DataFrame, two: Benchmark) -> None:
     """By hand: with own answers turn 1 of a is right and not wrong; the others stay."""
     labels = {name: "later" if query.turn else "first" for name, query in two.queries.items()}
-    how = {"arm": "history", "by": ["model", "setting"]}
-    gains = paper.results.gains_by_slice(judged, two, labels, baseline="none", **how)
+    how = {"arm": "history", "by": ["model", "setting"], "slices": labels}
+    gains = paper.results.truthfulness_gains(judged, two, baseline="none", **how)
     found = gains.set_index(["slice", "metric"])["value"].round(4).to_dict()
     assert found["later", "accuracy"] == 1 / 4
     assert found["later", "hallucination"] == -1 / 4
@@ -129,28 +127,15 @@ def test_slices_are_compared_turn_by_turn(judged: pd.DataFrame, two: Benchmark) 
     assert gains.set_index(["slice", "metric"]).loc[("later", "accuracy"), "n"] == 4
 
 
-@pytest.mark.slow
-def test_shares_of_turns_stand_before_and_after_the_stop(
-    judged: pd.DataFrame, two: Benchmark
-) -> None:
-    by = ["model", "setting", "history"]
-    judged.loc[judged["history"] == "none", "score"] = [-1.0, -1.0, 1.0, 1.0, 0.0, 1.0]  # WWR RMR
-    when = paper.conversations.before_and_after_early_stop(
-        paper.results.truthfulness_means(judged, two, by=by)
-    ).query("history == 'none'")
-    found = when.set_index(["metric", "early_stopping"])["value"].round(4).to_dict()
-    assert found["accuracy", "without"] == 0.5
-    assert found["accuracy", "with"] == 0.3333
-    assert found["missing", "with"] == 0.3333
-    assert found["hallucination", "without"] == found["hallucination", "with"]
-
-
 def test_turns_that_need_history_are_those_that_the_data_tell(
     judged: pd.DataFrame, two: Benchmark
 ) -> None:
     labels = paper.conversations.needs_history(two)
     assert set(labels.values()) == {"not annotated"}
-    shares = paper.conversations.turn_outcome_rates(judged, two, labels, by=["model", "history"])
+    turns = paper.conversations.conversation_values(
+        judged, two, metrics=("accuracy",), by=["model", "history"], slices=labels
+    )
+    shares = cluster_means(turns, ["metric", "slice", "model", "history"])
     right = shares.query("metric == 'accuracy'").set_index("history")
     assert right["value"].round(4).to_dict() == {"none": 0.5, "generated": 0.6667}
     table = report_table(shares, rows=["slice", "history"])

@@ -134,21 +134,24 @@ def test_recall_stands_beside_the_printed_labels_and_only_where_they_are_of_the_
         row |= {"setting": paper.recall.WHOLE, "image_quality": query.metadata["image_quality"]}
         row["image_type"] = "egocentric" if query.metadata["egocentric"] else "non-egocentric"
         rows.append({**row, "score_min": 0.0, "score_max": 1.0, "metric": "hit_rate"})
-    panels = paper.recall.recall_panels(pd.DataFrame(rows), web)
-    whole = panels["entity hit rate, image search (Figure 3)"].set_index(["printed", "k"])["value"]
-    assert whole[False, 1] == 50
-    assert whole[True, 30] == 51.9
-    assert not panels["whole image, by image quality"]["printed"].any()
-    larger = paper.recall.recall_long_table(panels, single.name, web="large")
+    images = pd.DataFrame(rows)
+    lines = paper.recall.recall_lines(images, web, single.name)
+    assert np.isclose(lines["n"].max(), len(single.queries))
+    panels = lines.set_index(["panel", "source", "series", "k"])["value"]
+    whole = panels["entity hit rate, image search (Figure 3)"]
+    assert whole[single.name, paper.recall.WHOLE, 1] == 50
+    assert whole[paper.recall.REPORTED, paper.recall.WHOLE, 30] == 51.9
+    own = panels["whole image, by image quality"].reset_index()["source"]
+    assert own.unique().tolist() == [single.name]
+    table = paper.recall.recall_table(lines)
+    assert (
+        "51.9"
+        in table.loc[("entity hit rate, image search (Figure 3)", "whole image, paper")].tolist()
+    )
+    larger = paper.recall.recall_lines(images, web, single.name, web="large")
     of_pages = larger["panel"].str.startswith("answer hit rate")
     named = set(larger[larger["source"] == f"{single.name}, large web"]["panel"])
     assert named == set(larger[of_pages]["panel"])
-    numbers = paper.recall.recall_long_table(panels, single.name)
-    assert np.isclose(numbers["n"].max(), len(single.queries))
-    sources = numbers.query("series == @paper.recall.WHOLE and k == 30").set_index("source")[
-        "value"
-    ]
-    assert sources["CRAG-MM, reported"] == 51.9
 
 
 def test_a_converted_index_is_searched_by_its_vectors_and_belongs_to_the_split(

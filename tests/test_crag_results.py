@@ -63,7 +63,7 @@ def test_gains_are_paired_by_conversations_and_turns(
 def test_a_table_has_the_papers_columns_and_its_numbers_as_other_data(
     judged: pd.DataFrame, benchmark: Benchmark
 ) -> None:
-    means = to_percent(paper.results.truthfulness_means(judged, benchmark))
+    means = to_percent(paper.conversations.conversation_means(judged, benchmark))
     table = paper.results.truthfulness_table(means, published("crag_mm", 9))
     assert list(table) == [
         "accuracy",
@@ -91,19 +91,11 @@ def test_single_questions_have_no_early_stop(judged: pd.DataFrame, benchmark: Be
         name: replace(query, conversation_id=None, turn=0)
         for name, query in benchmark.queries.items()
     }
-    means = to_percent(paper.results.truthfulness_means(judged, replace(benchmark, queries=alone)))
+    means = to_percent(
+        paper.conversations.conversation_means(judged, replace(benchmark, queries=alone))
+    )
     shown = ["accuracy", "missing", "hallucination", "truthfulness", "n", "failed"]
     assert list(paper.results.truthfulness_table(means)) == shown
-
-
-def test_slices_are_by_label(judged: pd.DataFrame, benchmark: Benchmark) -> None:
-    labels = {
-        name: "first" if query.turn == 0 else "later" for name, query in benchmark.queries.items()
-    }
-    found = paper.results.truthfulness_by_slice(judged, benchmark, labels).set_index(
-        ["setting", "slice"]
-    )["value"]
-    assert found["mm_llm"].to_dict() == {"first": 1.0, "later": 0.0}
 
 
 def test_the_papers_own_numbers_bear_most_of_its_sentences_out() -> None:

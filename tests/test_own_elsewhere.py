@@ -25,8 +25,6 @@ from vrag_kit.claims import (
 )
 from vrag_kit.errors import VragError
 from vrag_kit.papers.crag_mm.parameters import (
-    SearchServices,
-    build_search_pipeline,
     open_search_pipeline,
 )
 from vrag_kit.papers.mrag_bench.choices import with_extracted_options
@@ -67,8 +65,9 @@ def test_a_rewriter_of_conversations_and_an_assessor(mine: Write, tmp_path: Path
     shown = {"prompt_set": "paper", "image_context_chars": 900, "web_context_chars": 800}
     new = '{"entity_name": "heron", "updated_question": "What do herons eat?"}'
     search["rewriter"] = says(new)
-    services = SearchServices(None, None)
-    arms = build_search_pipeline(services, search, shown, answers_dir=tmp_path, hardware={})
+    search |= {"image_service": "", "web_service": ""}
+    folders = {"answers_dir": tmp_path, "cache_dir": tmp_path}
+    arms = open_search_pipeline(suite_guide(1), search, shown, **folders, hardware={})
     assert arms.rewriter is not None
     prompt = (Message(role="user", parts=("What does it eat?",)),)
     (anew,) = arms.rewriter.rewrite([prompt], ["What does it eat?"])

@@ -19,11 +19,9 @@ from vrag_kit.errors import VragError
 from vrag_kit.judging import TRUTH, TruthfulnessRuleJudge, UnparsedError, judge_answers, load_judge
 from vrag_kit.papers.crag_mm.conversations import early_stopping
 from vrag_kit.papers.crag_mm.judge import (
-    FORMS,
     READINGS,
     judge_by_abstention_rule,
     load_truthfulness_judge,
-    read_json,
     read_result,
     truthfulness_rubric,
     with_abstention_rules,
@@ -72,36 +70,10 @@ def test_a_result_is_read_strictly(raw: str, right: bool | None) -> None:
         assert read_result(raw).score == (1 if right else -1)
 
 
-@pytest.mark.parametrize(
-    ("raw", "right"),
-    [
-        ('{"accuracy": true}', True),
-        (' {"accuracy":false} \n', False),
-        ('```json\n{"accuracy": true}\n```', True),
-        ('{"accuracy": "true"}', None),
-        ('{"accuracy": 1}', None),
-        ('{"accuracy": true, "accuracy": false}', None),
-        ('{"accuracy": true} {"accuracy": false}', None),
-        ('Sure: {"accuracy": true}', None),
-        ("[true]", None),
-        ("true", None),
-        ("{}", None),
-        ("", None),
-    ],
-)
-def test_an_object_is_read_strictly(raw: str, right: bool | None) -> None:
-    if right is None:
-        with pytest.raises(UnparsedError):
-            read_json(raw)
-    else:
-        assert read_json(raw).score == (1 if right else -1)
-
-
 @given(st.text(max_size=80))
 def test_any_words_are_right_or_wrong_or_unreadable(raw: str) -> None:
-    for read in (read_result, read_json):
-        with contextlib.suppress(UnparsedError):
-            assert read(raw).score in (1, -1)
+    with contextlib.suppress(UnparsedError):
+        assert read_result(raw).score in (1, -1)
 
 
 def test_the_judge_is_asked_by_the_papers_prompt_with_the_case_as_the_user_turn() -> None:
@@ -128,13 +100,12 @@ def test_the_judge_is_asked_by_the_papers_prompt_with_the_case_as_the_user_turn(
     ]
 
 
-@pytest.mark.parametrize(("form", "read"), [("paper", read_result), ("challenge", read_json)])
-def test_every_example_is_in_the_form_that_is_asked_for(form: str, read: object) -> None:
-    text = truthfulness_rubric(form=form).build_prompt(QUERY, "43")[0].parts[0]
+def test_every_example_is_in_the_form_that_is_asked_for() -> None:
+    text = truthfulness_rubric().build_prompt(QUERY, "43")[0].parts[0]
     examples = text.partition("EXAMPLES START\n")[2].removesuffix("\nEXAMPLES END")
     shown = examples.split("Question: ")[1:]
     verdicts = ["\n".join(each.splitlines()[3:]) for each in shown]
-    scores = [read(each).score for each in verdicts]  # type: ignore[operator]  # a reader
+    scores = [read_result(each).score for each in verdicts]
     assert (len(scores), scores.count(1.0), scores.count(-1.0)) == (10, 4, 6)
 
 
@@ -223,8 +194,6 @@ def test_judges_are_named_by_a_parameter(tmp_path: Path) -> None:
     assert isinstance(load_judge("truth_rule", tmp_path), TruthfulnessRuleJudge)
     with pytest.raises(VragError, match="abstention is 'all'; expected one of code, challenge"):
         load_truthfulness_judge("truth_rule", tmp_path, abstention="all")
-    with pytest.raises(VragError, match="form is 'xml'; expected one of paper, challenge"):
-        truthfulness_rubric(form="xml")
 
 
 def test_a_query_whose_answers_are_hidden_has_no_score() -> None:
@@ -234,15 +203,9 @@ def test_a_query_whose_answers_are_hidden_has_no_score() -> None:
     assert verdict.failure is not None
 
 
-def test_readings_and_forms_make_other_judges_of_one_name(tmp_path: Path) -> None:
+def test_readings_make_other_judges_of_one_name(tmp_path: Path) -> None:
     judges = [load_truthfulness_judge("truth_rule", tmp_path, abstention=name) for name in READINGS]
     keys = {judge_answers(judge, BENCHMARK, answers("x"))["judge_id"].iloc[0] for judge in judges}
     assert len(keys) == len(READINGS)
-    rubrics = [
-        truthfulness_rubric(abstention=name, form=form) for name in READINGS for form in FORMS
-    ]
+    rubrics = [truthfulness_rubric(abstention=name) for name in READINGS]
     assert len({rubric.fingerprint for rubric in rubrics}) == len(rubrics)
-    assert (
-        truthfulness_rubric().fingerprint
-        == truthfulness_rubric(abstention="code", form="paper").fingerprint
-    )

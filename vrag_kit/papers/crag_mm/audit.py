@@ -7,6 +7,7 @@ Differences explained by rounding or by another definition are no contradictions
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Mapping
 from itertools import product
 from math import prod
@@ -39,29 +40,24 @@ def independent_turns_expectation(
     Rates are normalised. Every sequence of turns is enumerated, 3 to the power of their number.
     """
     chances = dict(zip((1.0, 0.0, -1.0), (rate / sum(rates) for rate in rates), strict=True))
-    totals = dict.fromkeys(
-        (
-            "early_stop",
-            "early_stop_before_last_turn",
-            "truthfulness",
-            "missing_early_stopped",
-            "successful_turns",
-        ),
-        0.0,
-    )
-    turns = sum(weight * length for length, weight in lengths.items()) / sum(lengths.values())
-    for length, weight in lengths.items():
+    weights = {length: weight / sum(lengths.values()) for length, weight in lengths.items()}
+    turns = sum(weight * length for length, weight in weights.items())
+    totals: dict[str, float] = defaultdict(float)
+    for length, weight in weights.items():
         for scores in product(chances, repeat=length):
-            chance = weight / sum(lengths.values()) * prod(chances[each] for each in scores)
             turn = stop(scores)
             kept = scores if turn is None else scores[: turn + 1]
-            totals["early_stop"] += chance * (turn is not None)
-            totals["early_stop_before_last_turn"] += chance * (len(kept) < length)
-            totals["truthfulness"] += chance * sum(kept) / length
-            missing = kept.count(0.0) + length - len(kept)
-            totals["missing_early_stopped"] += chance * missing / turns
-            totals["successful_turns"] += chance * kept.count(1.0)
-    return totals
+            values = {
+                "early_stop": turn is not None,
+                "early_stop_before_last_turn": len(kept) < length,
+                "truthfulness": sum(kept) / length,
+                "missing_early_stopped": (kept.count(0.0) + length - len(kept)) / turns,
+                "successful_turns": kept.count(1.0),
+            }
+            chance = weight * prod(chances[each] for each in scores)
+            for name, value in values.items():
+                totals[name] += chance * value
+    return dict(totals)
 
 
 Tables = Mapping[int | str, pd.DataFrame]
@@ -86,14 +82,13 @@ def published_tables() -> dict[int | str, pd.DataFrame]:
     return {name: published("crag_mm", name) for name in names}
 
 
-def audit(tables: Tables | None = None) -> pd.DataFrame:
+def audit(tables: Tables) -> pd.DataFrame:
     """Runs every check of the audit. Columns: check, table, cell, reported, recomputed, tolerance,
     finding, note; as in the other papers' audits (`audit_summary`, `contradictions`).
 
     Values are in percent, or counts. Statements of the text are in the check "text vs. tables".
-    `tables` are `published_tables()` by default.
+    `tables` are `published_tables()`.
     """
-    tables = published_tables() if tables is None else tables
     frames = {**_results(tables), **_repeats(tables), **_counts(tables), **_recall(tables)}
     checks = [*run_checks("crag_mm", frames), *check_text_numbers("crag_mm", frames)]
     return pd.concat(checks, ignore_index=True)

@@ -13,6 +13,7 @@ from matplotlib.patches import ConnectionPatch
 
 from vrag_kit.analysis import finding
 from vrag_kit.benchmarks import entity_names
+from vrag_kit.papers.crag_mm.judge import OUTCOMES
 from vrag_kit.papers.crag_mm.search import SETTING_NAMES
 from vrag_kit.plotting.diagnostics import outcome_bars
 from vrag_kit.plotting.images import Tile, document_tile, image_grid
@@ -116,7 +117,6 @@ def threshold_figure(curve: pd.DataFrame, chosen: Mapping[str, float], n: int) -
     return figure
 
 
-_VERDICTS = {1: "correct", 0: "missing", -1: "incorrect"}
 _FRAMES = "Green frame: gold, of the question's entity. Frame of an answer: its verdict."
 
 
@@ -137,7 +137,7 @@ def task_images(benchmark: Benchmark, judged: pd.DataFrame) -> tuple[Figure, pd.
     words = []
     for row in mine.to_dict("records"):
         name = SETTING_NAMES[row["setting"]]
-        words.append(f"{_VERDICTS.get(row['score'], 'failed')} with {name}")
+        words.append(f"{OUTCOMES.get(row['score'], 'failed')} with {name}")
         rows[name] = _cells(benchmark, row, heads=len(rows) == 1)
     title = f"The answer to this question is {', '.join(words)}"
     figure = image_grid(rows, height=1.2, title=title, caption=f"{benchmark.name}. {_FRAMES}")
@@ -186,7 +186,7 @@ def _cells(
     benchmark: Benchmark, row: Mapping[str, Any], *, heads: bool, counted: bool = True
 ) -> list[Tile]:
     """The first entity and the first page of an answer's evidence, and the answer itself."""
-    outcome = _VERDICTS.get(row["score"], "failed")
+    outcome = OUTCOMES.get(row["score"], "failed")
     found = {each: benchmark.corpus[each] for each in row["doc_ids"] if each in benchmark.corpus}
     entity = next((name for name, each in found.items() if each.image), "none")
     page = next((name for name, each in found.items() if not each.image), "none")

@@ -140,10 +140,8 @@ def _fields(query: Query, answer: str) -> dict[str, str]:
     return {name: one_line(text) for name, text in fields.items()}
 
 
-PAPER_JUDGE: Entry = {"model": "gpt-4o@openai", "decoding": {"temperature": 0}}
-"""The paper's judge (A.5.2)."""
 MOST_TOKENS = 1024
-"""Maximum number of tokens of a verdict, as in the paper."""
+"""Maximum number of tokens of a verdict, as in the paper (A.5.2)."""
 
 
 def load_truthfulness_judge(
@@ -192,7 +190,6 @@ def judge_by_abstention_rule(
 CLASSES = {"correct": "accurate", "incorrect": "hallucinated", "missing": "missing"}
 """Maps a label to its name in Table 7."""
 AVERAGE = "average"
-QUALITIES = ("accuracy", "precision", "recall", "f1")
 
 
 def judge_validation(labelled: pd.DataFrame) -> pd.DataFrame:
@@ -282,8 +279,5 @@ def rule_accuracy(judged: pd.DataFrame) -> pd.DataFrame:
     found = judged.groupby(["rule", "split"])["agrees"].agg(["sum", "size"]).astype(str)
     cells = (found["sum"] + " of " + found["size"]).unstack()
     table = cells.reindex(index=list(RULES), columns=list(_FILES)).fillna(NOTHING)
-    return (
-        table.rename_axis(columns=None)
-        .reset_index()
-        .assign(says=list(RULES.values()))[["rule", "says", *_FILES]]
-    )
+    table.insert(0, "says", list(RULES.values()))
+    return table.rename_axis(columns=None).reset_index()

@@ -7,7 +7,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-import numpy as np
 import pandas as pd
 
 from vrag_kit.analysis import cluster_means
@@ -71,11 +70,7 @@ def oracle_pipelines(arms: SearchPipeline, *, margin: float = 0.0) -> dict[str, 
     each side, as in `with_regions`. Raises `VragError` without an image search.
     """
     if arms.images is None:
-        raise VragError(
-            "oracle_pipelines: the arms have no image search, so there is nothing to tell it. Name"
-            " an"
-            " image_service."
-        )
+        raise VragError("oracle_pipelines: no image search; name an image_service.")
     region = with_regions(arms.images, annotated_region, margin=margin)
     entity = oracle_entity_search(arms.images)
     reference = replace(arms, rewrite="reference", rewriter=None)
@@ -99,21 +94,11 @@ def truthfulness_budget(judged: pd.DataFrame, benchmark: Benchmark) -> pd.DataFr
     """
     values = conversation_values(judged, benchmark, by=["model", "setting"])
     keys = ["model", "query_id", "group"]
-    wide = values.pivot(index=keys, columns="setting", values="value").reset_index()
-    if missing := [step for step in LADDER if step not in wide]:
-        raise VragError(
-            f"truthfulness_budget: there are no answers with the setting {missing[0]!r}. Ask with"
-            " each of"
-            " oracle_pipelines(arms)."
-        )
-    steps = [wide[step] for step in LADDER] + [pd.Series(1.0, wide.index)]
-    known = wide[list(LADDER)].notna().all(axis=1)
-    tables = []
-    for part, before, after in zip(PARTS, steps[:-1], steps[1:], strict=True):
-        tables.append(wide[keys].assign(part=part, value=(after - before).where(known)))
-    rows = pd.concat(tables, ignore_index=True).assign(
-        metric="truthfulness_lost", score_min=-2.0, score_max=2.0
-    )
+    steps = values.pivot(index=keys, columns="setting", values="value")[list(LADDER)]
+    known = steps.notna().all(axis=1)
+    lost = steps.assign(correct=1.0).diff(axis=1).iloc[:, 1:].where(known)
+    rows = lost.set_axis(list(PARTS), axis=1).melt(var_name="part", ignore_index=False)
+    rows = rows.reset_index().assign(metric="truthfulness_lost", score_min=-2.0, score_max=2.0)
     return cluster_means(rows, ["model", "part", "metric"])
 
 
@@ -124,17 +109,12 @@ def recovered_by(judged: pd.DataFrame) -> pd.DataFrame:
     Some would become correct by chance, so counts overestimate the effect; `truthfulness_budget`
     has the net.
     """
-    keys = ["model", "query_id"]
-    wide = judged.pivot(index=keys, columns="setting", values="score")
-    wide = wide[wide.notna().all(axis=1)]
+    wide = judged.pivot(index=["model", "query_id"], columns="setting", values="score").dropna()
     asked = [name for name in ORACLES if name in wide]
     failing = wide[wide[NO_ORACLE] <= 0]
-    right = (failing[asked] > 0).to_numpy(bool)
-    first = np.where(right.any(axis=1), right.argmax(axis=1), len(asked))
-    names = np.array([*asked, NONE])
-    how = np.where(failing[NO_ORACLE] < 0, "incorrect", "missing")
-    table = pd.crosstab([failing.index.get_level_values("model"), how], names[first])
-    table.index.names, table.columns.name = ["model", "outcome"], "recovered by"
+    first = (failing[asked] > 0).assign(**{NONE: True}).idxmax(axis=1).rename("recovered by")
+    outcome = failing[NO_ORACLE].map({-1.0: "incorrect", 0.0: "missing"}).rename("outcome")
+    table = pd.crosstab([failing.index.get_level_values("model"), outcome], first)
     return table.reindex(columns=[*asked[1:], NONE], fill_value=0)
 
 

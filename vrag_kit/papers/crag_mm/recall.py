@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 
-from vrag_kit.analysis import cluster_means, to_percent
+from vrag_kit.analysis import ci_cells, cluster_means, report_table, to_percent
 from vrag_kit.benchmarks import entity_names
 from vrag_kit.papers.crag_mm.statistics import image_type
 from vrag_kit.papers.published import published
@@ -30,7 +30,8 @@ BY_IMAGE = {
     "whole image, by image type (Figure 7)": "image type",
     "whole image, by image quality": "image quality",
 }
-"""The panels of `recall_panels` → their names: curves over k, and rows of images."""
+"""The panels of `recall_lines` → their names: curves over k, and rows of images."""
+REPORTED = "CRAG-MM, reported"
 WHOLE, CROPPED = "whole image", "marked region"
 WITH_MARGIN = "region with margin"
 """The annotated region with a margin around it (ours)."""
@@ -91,74 +92,52 @@ def web_queries(
     """
     chosen = ordered(benchmark.queries, seed, "web")[:count]
     queries = [benchmark.queries[query_id] for query_id in chosen]
-    meant = []
-    for query in queries:
-        if reference := query.metadata.get("reference_query"):
-            meant.append(replace(query, text=str(reference)))
-    return {"original query": queries, **({"reference query": meant} if meant else {})}
+    rewritten = [
+        replace(query, text=str(reference))
+        for query in queries
+        if (reference := query.metadata.get("reference_query"))
+    ]
+    return {"original query": queries} | ({"reference query": rewritten} if rewritten else {})
 
 
-def recall_means(values: pd.DataFrame, by: Sequence[str]) -> pd.DataFrame:
-    """Averages `image_recall` or `web_recall` by the columns `by` and k, in percent, with n and
-    interval.
-    """
-    return to_percent(cluster_means(values, [*by, "k"]).assign(metric="hit_rate"))
+def recall_lines(
+    images: pd.DataFrame, pages: pd.DataFrame, name: str, *, web: str = "standard"
+) -> pd.DataFrame:
+    """Averages `image_recall` and `web_recall` by k, and adds the published lines of the same
+    panels (`CURVES`, `BY_IMAGE`) and series. Columns: series, metric, k, value, ci_low, ci_high, n,
+    panel, unit, source; in percent.
 
-
-def recall_panels(images: pd.DataFrame, web: pd.DataFrame) -> dict[str, pd.DataFrame]:
-    """Maps panel titles to lines over k, ours and the published ones (`printed` true): those of
-    `CURVES` and `BY_IMAGE`.
+    The source is the benchmark's `name`, for pages with the `web` unless standard ("…, large web"),
+    or `REPORTED`.
     """
     paper = published("crag_mm", ["figure03_curves", "figure07"])
-    paper = paper.rename(columns={"setting": "series"}).assign(printed=True)
+    paper = paper.rename(columns={"setting": "series"}).assign(source=REPORTED)
     whole = images[images["setting"] == WHOLE]
-    ours = {
-        _ENTITY: _lines(images, "setting"),
-        **{
-            panel: _lines(whole, column)
-            for panel, column in zip(BY_IMAGE, ("image_type", "image_quality"), strict=True)
-        },
-    }
-    for asked, part in web.groupby("asked", sort=False):
-        ours[f"{_PAGES}, {asked} (Figure 3)"] = _lines(part, "setting")
-    panels = {}
-    for title, lines in ours.items():
-        theirs = paper[paper["series"].isin(lines["series"]) & ("Figure" in title)]
-        panels[title] = pd.concat([lines, theirs], ignore_index=True)
-    return panels
-
-
-def recall_long_table(
-    panels: Mapping[str, pd.DataFrame], name: str, *, web: str = "standard"
-) -> pd.DataFrame:
-    """Concatenates all lines of `recall_panels` in percent, with the columns panel and source. The
-    source is the benchmark's `name`, for pages with the `web` unless standard ("…, large web"), or
-    "CRAG-MM, reported".
-    """
-    columns = ["series", "metric", "k", "value", "ci_low", "ci_high", "n"]
+    panels = [(_ENTITY, images, "setting", name)]
+    for panel, column in zip(BY_IMAGE, ("image_type", "image_quality"), strict=True):
+        panels.append((panel, whole, column, name))
+    of_pages = name if web == "standard" else f"{name}, {web} web"
+    for asked, part in pages.groupby("asked", sort=False):
+        panels.append((f"{_PAGES}, {asked} (Figure 3)", part, "setting", of_pages))
     tables = []
-    for title, lines in panels.items():
-        other_web = title.startswith(_PAGES) and web != "standard"
-        ours = f"{name}, {web} web" if other_web else name
-        source = np.where(lines["printed"], "CRAG-MM, reported", ours)
-        tables.append(lines[columns].assign(panel=title, unit="percent", source=source))
-    return pd.concat(tables, ignore_index=True)
+    for panel, values, column, source in panels:
+        means = to_percent(cluster_means(values, [column, "k"]).assign(metric="hit_rate"))
+        ours = means.rename(columns={column: "series"}).assign(source=source)
+        theirs = paper[paper["series"].isin(ours["series"]) & ("Figure" in panel)]
+        tables.append(pd.concat([ours, theirs]).assign(panel=panel, unit="percent"))
+    columns = ["series", "metric", "k", "value", "ci_low", "ci_high", "n", "panel", "unit"]
+    return pd.concat(tables, ignore_index=True)[[*columns, "source"]]
 
 
-def recall_table(panels: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
-    """Formats rows (panel, series) and columns k, with cells "mean [low, high]" in percent. The
-    published values follow each series as "…, paper".
+def recall_table(lines: pd.DataFrame) -> pd.DataFrame:
+    """Formats `recall_lines`: rows (panel, series) and columns k, with cells "mean [low, high]" in
+    percent. The published values follow each series as "…, paper".
     """
-    tables = []
-    for title, lines in panels.items():
-        named = lines["series"] + np.where(lines["printed"], ", paper", "")
-        cells = [_cell(*row) for row in lines[["value", "ci_low", "ci_high"]].to_numpy(float)]
-        tables.append(lines.assign(panel=title, series=named, cell=cells))
-    table = pd.concat(tables, ignore_index=True)
-    rows = ["panel", "series"]
-    return table.pivot_table(
-        index=rows, columns="k", values="cell", aggfunc="first", sort=False
-    ).fillna("")
+    named = lines["series"] + np.where(lines["source"] == REPORTED, ", paper", "")
+    plain = lines["value"].map("{:.1f}".format)
+    cells = ci_cells(lines).where(lines["ci_low"].notna(), plain)
+    table = lines.assign(series=named)
+    return report_table(table, rows=["panel", "series"], columns=["k"], cells=cells, empty="")
 
 
 def index_coverage(benchmark: Benchmark, service: SearchService) -> pd.DataFrame:
@@ -171,12 +150,3 @@ def index_coverage(benchmark: Benchmark, service: SearchService) -> pd.DataFrame
     rows = {"here": (share, len(held)), "paper": (printed["oracle_index_coverage"], np.nan)}
     table = pd.DataFrame.from_dict(rows, orient="index", columns=["value", "n"])
     return table.astype({"n": "Int64"})
-
-
-def _lines(values: pd.DataFrame, series: str) -> pd.DataFrame:
-    means = recall_means(values, [series]).rename(columns={series: "series"})
-    return means.assign(printed=False)
-
-
-def _cell(value: float, low: float, high: float) -> str:
-    return f"{value:.1f}" if np.isnan(low) else f"{value:.1f} [{low:.1f}, {high:.1f}]"

@@ -102,7 +102,7 @@ def slice_labels(benchmark: Benchmark) -> dict[str, dict[QueryId, str]]:
         ranks = {label: rank for rank, label in enumerate(order)}
         ranked = table[facet].sort_values(key=lambda each: each.map(ranks), kind="stable")
         if ranked.ne(NOT_ANNOTATED).any():
-            found[facet] = dict(ranked.items())
+            found[facet] = {str(name): label for name, label in ranked.items()}
     return found
 
 

@@ -126,14 +126,13 @@ def annotation_coverage(single: Benchmark, multi: Benchmark) -> pd.DataFrame:
     """Counts the questions with each annotation of `MARKS`: rows annotations, a column of single
     questions and one of turns, as "annotated of all".
     """
-    rows = {}
-    for mark in MARKS:
-        row = {}
-        for population, benchmark in ((SINGLE, single), ("turns", multi)):
-            told = sum(_is_annotated(query, mark) for query in benchmark.queries.values())
-            row[population] = f"{told:,} of {len(benchmark.queries):,}"
-        rows[mark] = row
-    return pd.DataFrame.from_dict(rows, orient="index")
+    columns = {}
+    for population, benchmark in ((SINGLE, single), ("turns", multi)):
+        queries = benchmark.queries.values()
+        marks = [{**query.metadata, "entity": query.entity} for query in queries]
+        known = {mark: sum(each.get(mark) not in (None, "") for each in marks) for mark in MARKS}
+        columns[population] = {mark: f"{n:,} of {len(marks):,}" for mark, n in known.items()}
+    return pd.DataFrame(columns)
 
 
 def example_per_quality(benchmark: Benchmark) -> dict[str, Query]:
@@ -145,12 +144,6 @@ def example_per_quality(benchmark: Benchmark) -> dict[str, Query]:
     for query in queries:
         found.setdefault(query.metadata["image_quality"], query)
     return {quality: found[quality] for quality in NAMES["image_quality"] if quality in found}
-
-
-def _is_annotated(query: Query, mark: str) -> bool:
-    if mark == "entity":
-        return bool(query.entity)
-    return query.metadata.get(mark) not in (None, "")
 
 
 def _questions(single: Benchmark, multi: Benchmark) -> pd.DataFrame:
