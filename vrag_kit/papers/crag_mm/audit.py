@@ -7,7 +7,6 @@ Differences explained by rounding or by another definition are no contradictions
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Mapping
 from itertools import product
 from math import prod
@@ -15,7 +14,6 @@ from math import prod
 import numpy as np
 import pandas as pd
 
-from vrag_kit.analysis.conversations import StopRule
 from vrag_kit.papers.audit import check_text_numbers, run_checks
 from vrag_kit.papers.crag_mm.conversations import early_stopping_rule
 from vrag_kit.papers.published import published
@@ -26,38 +24,21 @@ mean 4.9, as in the paper.
 """
 
 
-def independent_turns_expectation(
-    rates: tuple[float, float, float],
-    *,
-    lengths: Mapping[int, float] = LENGTHS,
-    stop: StopRule = early_stopping_rule,
-) -> dict[str, float]:
-    """Computes exact expectations for independent turns that are correct, missing or incorrect with
-    the same `rates`. Keys: early_stop, early_stop_before_last_turn, truthfulness,
-    missing_early_stopped (of the turns of all conversations) and successful_turns, as shares and
-    turns.
+def independent_turns_early_stop(
+    rates: tuple[float, float, float], lengths: Mapping[int, float] = LENGTHS
+) -> float:
+    """Computes the exact share of conversations, in [0, 1], that the paper's rule stops early if
+    turns are independent and correct, missing or incorrect with the same `rates`.
 
     Rates are normalised. Every sequence of turns is enumerated, 3 to the power of their number.
     """
     chances = dict(zip((1.0, 0.0, -1.0), (rate / sum(rates) for rate in rates), strict=True))
-    weights = {length: weight / sum(lengths.values()) for length, weight in lengths.items()}
-    turns = sum(weight * length for length, weight in weights.items())
-    totals: dict[str, float] = defaultdict(float)
-    for length, weight in weights.items():
+    stopped = 0.0
+    for length, weight in lengths.items():
         for scores in product(chances, repeat=length):
-            turn = stop(scores)
-            kept = scores if turn is None else scores[: turn + 1]
-            values = {
-                "early_stop": turn is not None,
-                "early_stop_before_last_turn": len(kept) < length,
-                "truthfulness": sum(kept) / length,
-                "missing_early_stopped": (kept.count(0.0) + length - len(kept)) / turns,
-                "successful_turns": kept.count(1.0),
-            }
-            chance = weight * prod(chances[each] for each in scores)
-            for name, value in values.items():
-                totals[name] += chance * value
-    return dict(totals)
+            if early_stopping_rule(scores) is not None:
+                stopped += weight * prod(chances[each] for each in scores)
+    return stopped / sum(lengths.values())
 
 
 Tables = Mapping[int | str, pd.DataFrame]
@@ -120,7 +101,7 @@ def _results(tables: Tables) -> dict[str, pd.DataFrame]:
     for number in (5, 9):
         stops = frames[f"t{number}"].dropna(subset="early_stop")
         rates = stops[["accuracy", "missing", "hallucination"]].itertuples(index=False, name=None)
-        own = [100 * independent_turns_expectation(each)["early_stop"] for each in rates]
+        own = [100 * independent_turns_early_stop(each) for each in rates]
         stops = stops.assign(independent=own, remark="")
         few = stops["early_stop"] < stops["independent"] - 5
         stops.loc[few, "remark"] = "far fewer than independent turns would stop"

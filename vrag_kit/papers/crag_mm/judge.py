@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from vrag_kit.analysis.estimates import Estimate, estimate
+from vrag_kit.analysis.estimates import estimate
 from vrag_kit.analysis.report_tables import NOTHING
 from vrag_kit.config import Entry
 from vrag_kit.errors import VragError
@@ -204,25 +204,20 @@ def judge_validation(labelled: pd.DataFrame) -> pd.DataFrame:
     rows = []
     for label, name in CLASSES.items():
         of_it, said = labelled["label"] == label, labelled["judged"] == label
-        both = of_it & said
-        every = pd.Series(True, labelled.index)
+        both, every = of_it & said, pd.Series(True, labelled.index)
         parts = {"accuracy": (of_it == said, every), "precision": (both, said)}
         parts |= {"recall": (both, of_it), "f1": (both, of_it | said)}
         for metric, (hit, among) in parts.items():
-            found = _share(labelled, hit, among, twice=metric == "f1")
+            # hits that count double make a share of hits F1
+            weights = np.where(hit[among], 2.0, 1.0) if metric == "f1" else None
+            groups = labelled["query_id"][among]
+            found = estimate(hit[among].to_numpy(float), groups, weights=weights)
             rows.append((name, metric, found.value, found.ci_low, found.ci_high, found.n))
     table = pd.DataFrame(rows, columns=["label", "metric", "value", "ci_low", "ci_high", "n"])
     means = table.groupby("metric", sort=False)["value"].mean()  # of the classes that occur
     average = pd.DataFrame({"metric": means.index, "value": means.to_numpy()})
     average = average.assign(label=AVERAGE, ci_low=np.nan, ci_high=np.nan, n=len(labelled))
     return pd.concat([table, average[table.columns]], ignore_index=True)
-
-
-def _share(labelled: pd.DataFrame, hit: pd.Series, among: pd.Series, *, twice: bool) -> Estimate:
-    """The share of hits; with `twice` they count double, which makes it F1."""
-    weights = np.where(hit[among], 2.0, 1.0) if twice else None
-    values = hit[among].to_numpy(float)
-    return estimate(values, labelled["query_id"][among], weights=weights)
 
 
 _FILES = {

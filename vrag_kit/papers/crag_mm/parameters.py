@@ -48,25 +48,24 @@ def open_services(
     `cache_dir`, as are other vectors. Raises `VragError` as `image_service` and `text_service` do.
     """
     folders = index_folders(project_path(indexes), _split(benchmark)) if indexes else (None, None)
-    services: list[SearchService | None] = []
+    services: dict[str, SearchService] = {}
     for source, entry, folder in zip(SOURCES, (images, web), folders, strict=True):
         documents = {
             name: document
             for name, document in benchmark.corpus.items()
             if document.metadata.get("source") == source
         }
+        if not documents:
+            continue
         vectors = Path(cache_dir)
         if folder is not None and (folder / EMBEDDINGS).is_dir():
             vectors = folder / EMBEDDINGS
-        if not documents:
-            services.append(None)
-            continue
         if source == "image_search":
             service = image_service(documents, entry, vectors, device=device)
         else:
             service = text_service(documents, entry, vectors, chunks=page_chunks, device=device)
-        services.append(cached_service(service, cache_dir))
-    return SearchPipeline(images=services[0], web=services[1])
+        services[source] = cached_service(service, cache_dir)
+    return SearchPipeline(images=services.get(SOURCES[0]), web=services.get(SOURCES[1]))
 
 
 def _split(benchmark: Benchmark) -> str:

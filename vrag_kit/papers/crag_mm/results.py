@@ -194,15 +194,12 @@ def entity_retrieval_shares(benchmark: Benchmark, labels: Labels) -> pd.DataFram
     """Counts questions and conversations (or groups) by label: label, questions, groups, and share
     of the groups with an annotated entity, in percent.
     """
-    table = pd.DataFrame(
-        [(labels[name], query.query_id, query.group) for name, query in benchmark.queries.items()],
-        columns=["entity", "query_id", "group"],
-    )
-    order = list(dict.fromkeys(labels.values()))
-    counts = table.groupby("entity")[["query_id", "group"]].nunique().reindex(order)
-    counts = counts.rename(columns={"query_id": "questions", "group": benchmark.groups_are})
-    told = counts.drop(index=NOT_ANNOTATED, errors="ignore").iloc[:, -1]
-    return counts.assign(share=100 * told / told.sum()).reset_index()
+    table = pd.DataFrame({"entity": pd.Series(labels), "group": pd.Series(benchmark.groups)})
+    by_label = table.groupby("entity")["group"].agg(["size", "nunique"])
+    counts = by_label.reindex(list(dict.fromkeys(labels.values())))
+    annotated = counts["nunique"].drop(NOT_ANNOTATED, errors="ignore")
+    counts = counts.set_axis(["questions", benchmark.groups_are], axis=1)
+    return counts.assign(share=100 * annotated / annotated.sum()).reset_index()
 
 
 SHOWN = ("accuracy", "missing", "hallucination", "truthfulness", "early_stop")

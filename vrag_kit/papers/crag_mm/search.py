@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import hashlib
 from collections import defaultdict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import pandas as pd
@@ -137,7 +137,7 @@ class SearchPipeline:
         entries: Mapping[QueryId, RetrievedEvidence] = {}
         if self.images is not None and "image" in searched:
             run = self.images.search(queries, self.image_k)
-            entries = _shown(run[run["score"] > self.threshold], self.images, _has_entity)
+            entries = _shown(run[run["score"] > self.threshold], self.images)
         from_images = [entries.get(query.query_id, RetrievedEvidence()) for query in queries]
         if self.web is None or "web" not in searched:
             return from_images
@@ -147,7 +147,7 @@ class SearchPipeline:
             for query, question in zip(queries, rewritten, strict=True)
             if question.failure is None
         ]
-        pages = _shown(self.web.search(asked, self.web_k), self.web, _has_words)
+        pages = _shown(self.web.search(asked, self.web_k), self.web)
         found = []
         for query, first, question in zip(queries, from_images, rewritten, strict=True):
             then = pages.get(query.query_id, RetrievedEvidence())
@@ -185,25 +185,21 @@ class SearchPipeline:
         return self.rewriter.rewrite(prompts, [query.text for query in queries])
 
 
-def _shown(
-    run: pd.DataFrame, service: SearchService, has_words: Callable[[Document], bool]
-) -> dict[QueryId, RetrievedEvidence]:
-    """Maps each query to its documents that have words to show, by rank."""
+def _shown(run: pd.DataFrame, service: SearchService) -> dict[QueryId, RetrievedEvidence]:
+    """Maps each query to its documents that have text to show, by rank."""
     found = {}
     for query_id, part in run.groupby("query_id", sort=False):
         documents = [service.corpus[doc_id] for doc_id in part.sort_values("rank")["doc_id"]]
-        shown = tuple(each for each in documents if has_words(each))
+        shown = tuple(each for each in documents if _has_text(each))
         n_skipped = len(documents) - len(shown)
         found[str(query_id)] = RetrievedEvidence(documents=shown, n_skipped=n_skipped)
     return found
 
 
-def _has_entity(entry: Document) -> bool:
-    return any(each.get("entity_name") for each in entry.metadata.get("entities") or ())
-
-
-def _has_words(page: Document) -> bool:
-    return bool(page.text) and bool(page.metadata.get("page_name"))
+def _has_text(document: Document) -> bool:
+    """Whether an entry names an entity, or a page has a title and a snippet."""
+    named = any(each.get("entity_name") for each in document.metadata.get("entities") or ())
+    return named or bool(document.text and document.metadata.get("page_name"))
 
 
 def page_relevance(judge: Judge, benchmark: Benchmark, part: str) -> Relevance:
