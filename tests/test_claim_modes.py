@@ -14,8 +14,8 @@ from statsmodels.stats.multitest import multipletests
 
 from vrag_kit.analysis.strata import IN_TRAINING, NOT_IN_TRAINING
 from vrag_kit.claims import ClaimVerdicts, compare_label_sources
+from vrag_kit.generation.evidence_modes import MODES
 from vrag_kit.papers import mrag_suite as paper
-from vrag_kit.papers.mrag_suite.datasets import MODES
 from vrag_kit.synthetic.mrag_suite import fixed_means
 from vrag_kit.types import Benchmark, Query
 
@@ -28,7 +28,9 @@ NOTHING = fixed_means(None)
 def answered(rows: list[tuple[str, str, ClaimVerdicts]]) -> pd.DataFrame:
     """Rows of (query, mode, sheet), each query a group of its own."""
     table = pd.DataFrame(rows, columns=["query_id", "setting", "sheet"])
-    return table.assign(dataset="WebQA", model=MODEL, group=table["query_id"], stratum="all")
+    shown = [tuple(item.doc_id for item in each.items) for each in table["sheet"]]
+    table = table.assign(dataset="WebQA", model=MODEL, group=table["query_id"], doc_ids=shown)
+    return table.assign(stratum="all")
 
 
 def of_claims(*claims: str) -> ClaimVerdicts:
@@ -95,7 +97,8 @@ def test_a_change_that_no_answer_can_make_is_no_hypothesis() -> None:
 def test_questions_without_room_for_distractors_tell_nothing_about_them() -> None:
     table = a_few_questions()
     full = (table["setting"] == GPD) & table["query_id"].isin(["q0", "q1", "q2"])
-    table.loc[full, "sheet"] = [of_claims("N", "N")] * 3  # shown d0 alone, as with gold only
+    gold = table.loc[table["setting"] == GO, "doc_ids"].iloc[0]
+    table.loc[full, "doc_ids"] = pd.Series([gold] * 3, table.index[full])
     found = paper.claims.mode_contrasts(table, NOTHING).set_index(["setting", "metric"])
     assert found.loc[(GPD, "faithfulness"), ["n", "n_failed"]].tolist() == [9, 0]
     assert found.loc[(DO, "faithfulness"), "n"] == 12
@@ -173,9 +176,9 @@ def test_a_data_set_outside_training_data_has_that_one_label() -> None:
 def test_every_mode_has_its_own_matrix_of_verdicts() -> None:
     right, wrong = of_claims("E"), of_claims("N")
     pairs = answered([("a", GO, right), ("a", DO, right)]).assign(true_sheet=[right, wrong])
-    confusions = paper.claims.confusions_by_mode(pairs)
-    assert list(confusions) == ["distractors only", "gold and distractors", "gold only"]
-    counts = paper.claims.confusion_counts(confusions).query("evidence_kind == 'image' and n > 0")
+    counts = paper.claims.confusion_counts(pairs).query("evidence_kind == 'image'")
+    assert list(counts["setting"].unique()) == list(MODES)
+    counts = counts[counts["n"] > 0]
     seen = counts[["setting", "true_label", "checker_label", "n"]].to_numpy().tolist()
     assert seen == [
         [DO, "ENTAILMENT", "ENTAILMENT", 1],  # of the gold claim

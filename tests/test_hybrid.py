@@ -4,8 +4,6 @@ one list.
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import factories
 import pandas as pd
 import pytest
@@ -14,7 +12,7 @@ from vrag_kit.benchmarks import ImageFile
 from vrag_kit.papers import mrag_suite as paper
 from vrag_kit.papers import published
 from vrag_kit.retrieval import make_run, reciprocal_rank_fusion
-from vrag_kit.retrieval.hybrid import BM25, FUSED
+from vrag_kit.retrieval.hybrid import FUSED
 from vrag_kit.types import Benchmark, Document, Query
 
 KS = {"image": 1, "text": 2}
@@ -101,17 +99,6 @@ def test_both_modalities_in_one_list_compete_for_as_many_places() -> None:
     assert list(merged["doc_id"][:3]) == ["p1", "p0", "p2"]
     pages = {"A": {"image": RUNS["A"]["image"]}}
     assert paper.hybrid.single_list_recall(DATASETS, pages, KS).empty
-
-
-def test_a_suite_is_searched_data_set_by_data_set(tmp_path: Path) -> None:
-    runs = paper.hybrid.search_suite(DATASETS, {"text": [BM25]}, k=2, cache_dir=tmp_path)
-    assert {name: list(found) for name, found in runs.items()} == {"A": ["text"], "B": ["text"]}
-    first = runs["A"]["text"][BM25].drop_duplicates("query_id")
-    assert dict(zip(first["query_id"], first["doc_id"], strict=True)) == {
-        "q0": "t0",
-        "q1": "t1",
-        "q2": "t2",
-    }
 
 
 def test_the_papers_retrievers_are_named_without_a_score() -> None:

@@ -31,7 +31,7 @@ from vrag_kit.judging import RuleJudge, judge_answers
 from vrag_kit.papers import mrag_bench as mrag
 from vrag_kit.papers.crag_mm.parameters import open_search_pipeline
 from vrag_kit.papers.crag_mm.prompts import load_prompts
-from vrag_kit.papers.mrag_suite.modes import EvidenceModes
+from vrag_kit.papers.mrag_suite.modes import SuiteEvidence
 from vrag_kit.papers.visual_rag.judge import PROMPTS
 from vrag_kit.runner.cli import app
 from vrag_kit.synthetic.crag_mm import open_single_turn
@@ -112,8 +112,8 @@ def test_relevant_are_the_shown_ids_that_answer_in_crag_mm(tmp_path: Path) -> No
 def test_relevant_are_the_shown_ids_that_answer_in_mrag_suite(name: str, tmp_path: Path) -> None:
     benchmark = open_suite("field-guide-mrag-suite-small", [name])[name]
     each = {"retrievers": {"image": ["bm25"], "text": ["bm25"]}, "k": {"image": 3, "text": 3}}
-    modes = EvidenceModes(**each, questions=8, cache_dir=tmp_path)
-    contexts = modes.contexts(benchmark)
+    modes = SuiteEvidence(**each, questions=8, cache_dir=tmp_path)
+    contexts = modes.modes(benchmark)
     gold = [each for each in contexts if each.setting != "distractors_only"]
     assert 0 < len(gold) < len(contexts)
     assert checked(benchmark, judged(benchmark, contexts), tmp_path) == len(gold)

@@ -27,7 +27,7 @@ from vrag_kit.papers.mrag_suite.ambiguity import (
     read_detection,
     read_query_rewrite,
 )
-from vrag_kit.papers.mrag_suite.detection import detector_kappa, flag_rates
+from vrag_kit.papers.mrag_suite.detection import detection_agreement, flag_rates
 from vrag_kit.papers.mrag_suite.sweep import prompt_gains, prompt_sweep, split_groups
 from vrag_kit.types import Benchmark, Document, Query
 
@@ -148,54 +148,49 @@ def test_a_question_without_an_accepted_answer_has_a_prompt_too() -> None:
 def test_flag_rates_and_kappa_leave_out_what_could_not_be_read() -> None:
     mine = ["AMBIGUOUS", "AMBIGUOUS", "CLEAR", "CLEAR", ""]
     table = pd.DataFrame({"status": mine, "group": list("abcde")})
-    (row,) = flag_rates({"small": table}).to_dict("records")
-    assert (row["n_flagged"], row["value"], row["n"], row["n_failed"]) == (2, 0.5, 4, 1)
-    theirs = pd.Series(["AMBIGUOUS", "CLEAR", "CLEAR", "CLEAR", "CLEAR"])
-    found = detector_kappa(table["status"], theirs, table["group"])
+    table["query_id"] = table["group"]
+    theirs = table.assign(status=["AMBIGUOUS", "CLEAR", "CLEAR", "CLEAR", "CLEAR"])
+    assessed = {"mine": {"small": table}, "theirs": {"small": theirs}}
+    row = flag_rates(assessed).iloc[0]
+    assert row[["n_flagged", "value", "n", "n_failed"]].tolist() == [2, 50, 4, 1]
+    (found,) = detection_agreement(assessed).to_dict("records")
     # 3 of 4 agree; by chance 1/2 · 1/4 + 1/2 · 3/4 = 1/2
-    assert (found.value, found.n, found.n_failed) == (0.5, 4, 1)
+    assert (found["value"], found["n"], found["n_failed"]) == (0.5, 4, 1)
 
 
-class Short:
+def short(query: Query) -> str:
     """A rule: short questions are ambiguous."""
-
-    explanation = "It is short."
-
-    def __init__(self, query: Query) -> None:
-        self.ambiguous = len(query.text.split()) < 3
+    return "It is short." * (len(query.text.split()) < 3)
 
 
 def test_ambiguous_questions_meet_clear_ones_of_like_length() -> None:
     texts = {"a": "When?", "b": "How long?", "c": "one two three four", "d": "one two three"}
     benchmark = small({**texts, "e": "one two three four five six"})
-    statuses = paper.detection.detect_with_rule(benchmark, Short)
-    pairs = match_clear_questions(benchmark, statuses).set_index("ambiguous")
-    assert set(pairs.index) == {"a", "b"}
+    statuses = paper.detection.detect_with_rule(benchmark, short)
+    both = match_clear_questions({"x": benchmark}, {"x": statuses})
+    assert set(both["ambiguous"]) == {"a", "b"}
     # c and d are nearest, and each is taken once
-    assert set(pairs["clear"]) == {"c", "d"}
-    both = paper.ambiguity.match_suite_questions({"x": benchmark}, {"x": statuses})
+    assert set(both["clear"]) == {"c", "d"}
     values = pd.DataFrame({"query_id": list("abcde"), "value": [0.0, np.nan, 1.0, 1.0, 0.0]})
     values = values.assign(model="m", group=list("abcde"))
-    means = ambiguous_minus_clear(values, both).set_index("split")
-    assert means["value"].to_dict() == {"clear": 1.0, "ambiguous": 0.0, "difference": -1.0}
-    assert (means[["n", "n_failed"]] == 1).all(axis=None)
+    (row,) = ambiguous_minus_clear(values, both, by=["model"]).to_dict("records")
+    assert (row["value"], row["n"], row["n_failed"]) == (-1, 1, 1)
     with pytest.raises(VragError, match="there are no pairs"):
-        ambiguous_minus_clear(values, both.head(0))
+        ambiguous_minus_clear(values, both.head(0), by=["model"])
 
 
 def test_partners_are_alike_in_what_each_model_was_told() -> None:
     """b and d are of told groups; c is as long as b's question, and no partner of it."""
     texts = {"a": "When?", "b": "How long?", "c": "one two three", "d": "one two three four five"}
     benchmark = small(texts)
-    statuses = paper.detection.detect_with_rule(benchmark, Short)
-    pairs = match_clear_questions(benchmark, statuses, {"m": frozenset("bd")}).set_index(
-        "ambiguous"
-    )
+    statuses = paper.detection.detect_with_rule(benchmark, short)
+    suite, told = {"x": benchmark}, {"x": statuses}
+    pairs = match_clear_questions(suite, told, {"x": {"m": frozenset("bd")}})
+    pairs = pairs.set_index("ambiguous")
     assert pairs["clear"].to_dict() == {"a": "c", "b": "d"}
     assert pairs["clear_group"].to_dict() == {"a": "c", "b": "d"}
-    assert match_clear_questions(benchmark, statuses, {"m": frozenset("abc")})[
-        "clear"
-    ].tolist() == ["c"]
+    pairs = match_clear_questions(suite, told, {"x": {"m": frozenset("abc")}})
+    assert pairs["clear"].tolist() == ["c"]
 
 
 def covered(groups: list[str], flagged: np.ndarray, values: np.ndarray) -> bool:
@@ -205,10 +200,11 @@ def covered(groups: list[str], flagged: np.ndarray, values: np.ndarray) -> bool:
     queries = [Query(query_id=name, text="What?", answers=("a",), group=g) for name, g in pairs]
     benchmark = factories.benchmark(queries)
     status = np.where(flagged, "AMBIGUOUS", "CLEAR")
-    pairs = match_clear_questions(benchmark, pd.DataFrame({"query_id": names, "status": status}))
+    statuses = pd.DataFrame({"query_id": names, "status": status})
+    pairs = match_clear_questions({"x": benchmark}, {"x": statuses})
     table = pd.DataFrame({"query_id": names, "value": values, "group": groups}).assign(model="m")
-    means = ambiguous_minus_clear(table, pairs).set_index("split").loc["difference"]
-    return bool(means["ci_low"] <= 0 <= means["ci_high"])
+    (row,) = ambiguous_minus_clear(table, pairs, by=["model"]).to_dict("records")
+    return bool(row["ci_low"] <= 0 <= row["ci_high"])
 
 
 @pytest.mark.slow
@@ -272,7 +268,7 @@ def test_the_best_prompt_is_chosen_on_one_half_and_reported_on_the_other() -> No
     steady = dict.fromkeys(groups, 0.75)
     table = prompt_sweep(swept({"lucky": lucky, "steady": steady})).set_index("prompt")
     assert table["selected"].to_dict() == {"lucky": True, "steady": False}
-    assert table.loc["lucky", ["selection", "held_out"]].tolist() == [1.0, 0.0]
+    assert table.loc["lucky", ["selection", "held_out"]].tolist() == [100, 0]
     assert table["held_out_n"].tolist() == [10, 10]
 
 
@@ -298,14 +294,14 @@ def test_a_planted_prompt_is_found_in_each_stratum_and_moves_no_other() -> None:
     table = swept({**scores, paper.sweep.NO_EVIDENCE: learned})
     strata = table["query_id"].isin(names[:12]).map({True: "learned", False: "not learned"})
     apart = pd.concat([table.assign(stratum=strata), table.assign(stratum="all questions")])
-    gains = prompt_gains(apart).set_index(["stratum", "prompt"])
+    gains = prompt_gains({"x": apart}).set_index(["stratum", "prompt"])
     value = gains["value"].unstack("stratum").round(9)
     assert value.loc[paper.sweep.NO_EVIDENCE].to_dict() == {
-        "learned": 0.5,
-        "not learned": -0.5,
+        "learned": 50,
+        "not learned": -50,
         "all questions": 0,
     }
-    assert (value.loc["one"] == 0.1).all()
+    assert (value.loc["one"] == 10).all()
     assert (
         gains.loc[["learned", "not learned"]].loc[(slice(None), paper.sweep.NO_EVIDENCE), "p_holm"]
         < 0.05

@@ -20,15 +20,9 @@ from vrag_kit.errors import VragError
 from vrag_kit.generation import render
 from vrag_kit.generation.generators import prompt_text
 from vrag_kit.papers import mrag_suite as paper
-from vrag_kit.papers.mrag_suite.filter import (
-    filter_controls,
-    keep_rates,
-    kept_questions,
-    leave_out_filter,
-)
 from vrag_kit.papers.mrag_suite.prompts import CLOSED_BOOK
 from vrag_kit.synthetic.mrag_suite import ask_closed_book
-from vrag_kit.types import Document, Query
+from vrag_kit.types import Benchmark, Document, Query
 
 ANY = paper.filter.FilterRules(min_confidence=None, drop_share=0.0)
 
@@ -48,6 +42,17 @@ def judged(scores: dict[str, dict[str, float]], **columns: object) -> pd.DataFra
         for model, of in scores.items()
     ]
     return pd.concat(tables, ignore_index=True)
+
+
+def controls(
+    asked: Benchmark,
+    answers: pd.DataFrame,
+    book: pd.DataFrame,
+    rules: paper.filter.FilterRules = ANY,
+) -> pd.DataFrame:
+    """The controls of one data set and stratum."""
+    table = answers.assign(metric="m", stratum="all questions")
+    return paper.filter.filter_controls({"x": table}, {"x": asked}, {"x": book}, rules)
 
 
 @pytest.mark.parametrize(
@@ -101,11 +106,10 @@ def test_step_2_drops_the_easiest_of_each_domain_by_hops_needs_and_success() -> 
         ]
     )
     right = {"one": {"solved": 1.0, "both": 1.0, "two hops": 1.0, "unsolved": 0.0, "page": 0.0}}
-    nobody = judged({"one": dict.fromkeys(asked.queries, 0.0)})
     order = ["solved", "unsolved", "both", "two hops"]
     for share, many in ((0.25, 1), (0.5, 2), (0.75, 3)):
-        rules = paper.filter.FilterRules(min_confidence=None, drop_share=share)
-        table = paper.filter.filter_decisions(asked, nobody, rules, baseline=judged(right))
+        rules = paper.filter.FilterRules(min_votes=2, min_confidence=None, drop_share=share)
+        table = paper.filter.filter_decisions(asked, judged(right), rules)
         easy = table[table["dropped"]]
         charts = easy[easy["domain"] == "charts"]
         assert set(charts["query_id"]) == set(order[:many])
@@ -136,13 +140,11 @@ def test_the_dropped_questions_are_written_with_the_reason_and_its_values(tmp_pa
     assert written[["query_id", "step", "reason", "votes", "success_rate"]].to_numpy().tolist() == [
         ["a", 1, "closed_book_correct", 1, 1.0]
     ]
-    assert list(kept_questions(asked, table).queries) == ["b", "c", "d"]
-    rates = keep_rates(table).set_index("domain")
-    assert rates.loc["charts", ["n", "n_kept"]].tolist() == [3, 2]
-    assert rates.loc["pages", "share_kept"] == 100
-    nothing = paper.filter.filter_decisions(asked, judged({"one": dict.fromkeys("abcd", 1.0)}), ANY)
+    shares = paper.filter.kept_shares(table.assign(dataset="mine")).iloc[0]
+    assert shares[["n", "n_kept", "share_kept"]].tolist() == [4, 3, 75]
+    known = judged({"one": dict.fromkeys("abcd", 1.0)}).assign(metric="m", stratum="all")
     with pytest.raises(VragError, match="drops all 4 questions"):
-        kept_questions(asked, nothing)
+        paper.filter.filter_controls({"x": known}, {"x": asked}, {"x": known}, ANY)
 
 
 def test_the_filtered_split_is_what_41_did_not_drop(tmp_path: Path, capsys) -> None:
@@ -213,45 +215,36 @@ def test_a_model_that_takes_part_in_the_filter_loses_by_selection_alone() -> Non
     for model in ("inside", "outside"):
         scores[model] = dict(zip(names, rng.integers(0, 2, 400).astype(float), strict=True))
     asked = benchmark(map(question, names))
-    table = judged(scores)
-
-    def decide(without: frozenset[str]) -> pd.DataFrame:
-        voters = table[(table["model"] == "inside") & ~table["model"].isin(without)]
-        return paper.filter.filter_decisions(asked, voters, ANY)
-
-    found = filter_controls(table, decide).set_index(["model", "control"])
+    found = controls(asked, judged(scores), judged({"inside": scores["inside"]}))
+    found = found.set_index(["model", "setting"])
     inside, outside = found.loc["inside"], found.loc["outside"]
     # all that it knows is dropped: from its mean to 0
     mean = sum(scores["inside"].values()) / 400
-    assert inside.loc["filtered", "value"] == pytest.approx(-mean)
-    assert inside.loc["filtered, model left out", "value"] == 0
+    assert inside.loc["filtered", "value"] == pytest.approx(-100 * mean)
+    assert np.isnan(inside.loc["filtered, model left out", "value"])
     own = outside.loc["filtered"]
     assert own["value"] == outside.loc["filtered, model left out", "value"]
     left = [scores["outside"][name] for name in names if not scores["inside"][name]]
     overall = sum(scores["outside"].values()) / 400
-    assert own["value"] == pytest.approx(sum(left) / len(left) - overall)
+    assert own["value"] == pytest.approx(100 * (sum(left) / len(left) - overall))
     assert own["ci_low"] < 0 < own["ci_high"]
-    chance = found.xs("random drop (control)", level="control")
+    chance = found.xs("random drop (control)", level="setting")
     assert (chance["n"] == len(left)).all()
     assert (chance["ci_low"] < 0).all()
-    assert (chance["value"].abs() < 0.01).all()
+    assert (chance["value"].abs() < 1).all()
     assert inside.loc["filtered", "value"] < chance.loc["inside", "ci_low"]
 
 
 def test_controls_count_what_has_no_score_and_refuse_several_arms() -> None:
     asked = benchmark(map(question, "abcd"))
     table = judged({"one": {"a": 1.0, "b": np.nan, "c": 0.0, "d": 1.0}})
-
-    def decide(without: frozenset[str]) -> pd.DataFrame:
-        return paper.filter.filter_decisions(asked, table[~table["model"].isin(without)], ANY)
-
-    found = filter_controls(table, decide, draws=5).set_index("control")
+    found = controls(asked, table, table).set_index("setting")
     # of a, c, d with scores c is left
     assert found.loc["filtered", ["n", "n_full", "n_failed"]].tolist() == [1, 3, 1]
-    assert found.loc["filtered", "value"] == pytest.approx(0 - 2 / 3)
+    assert found.loc["filtered", "value"] == pytest.approx(-100 * 2 / 3)
     assert set(found["baseline"]) == {"all questions"}
     with pytest.raises(VragError, match="several arms"):
-        filter_controls(pd.concat([table, table.assign(setting="both")]), decide)
+        controls(asked, pd.concat([table, table.assign(setting="both")]), table)
 
 
 def test_where_groups_are_alike_there_is_none_either_but_what_drops_nothing_changes_nothing() -> (
@@ -264,53 +257,38 @@ def test_where_groups_are_alike_there_is_none_either_but_what_drops_nothing_chan
     scores = {"a": 1.0, "b": 0.0, "c": 1.0, "d": 0.0}
     answered = judged({"one": scores}).assign(group=["g", "g", "h", "h"])
     book = judged({"one": scores})
-    for told, value, known in ((book, -0.5, False), (book.assign(score=0.0), 0.0, True)):
-        found = filter_controls(answered, leave_out_filter(asked, told, ANY), draws=5)
-        row = found.set_index("control").loc["filtered"]
+    for told, value, known in ((book, -50, False), (book.assign(score=0.0), 0, True)):
+        row = controls(asked, answered, told).set_index("setting").loc["filtered"]
         assert row["value"] == value
         assert row[["ci_low", "ci_high"]].notna().all() == known
 
 
 def test_a_filter_is_decided_without_the_answers_of_the_model_under_test() -> None:
-    asked = benchmark(map(question, "abc"))
-    book = judged({"one": {"a": 1.0, "b": 0.0, "c": 0.0}, "two": {"a": 0.0, "b": 1.0, "c": 0.0}})
-    decide = leave_out_filter(asked, book, ANY)
-    dropped = {
-        name: set(table[table["dropped"]]["query_id"])
-        for name, table in {
-            "all": decide(frozenset()),
-            "one": decide(frozenset({"one"})),
-            "two": decide(frozenset({"two"})),
-            "another": decide(frozenset({"another"})),
-        }.items()
-    }
-    assert dropped == {"all": {"a", "b"}, "one": {"b"}, "two": {"a"}, "another": {"a", "b"}}
-    # success is that of others, too: without "two" nobody solves b, without "one" nobody a
-    rules = paper.filter.FilterRules(min_votes=1, min_confidence=None, drop_share=0.3)
-    nobody = judged(dict.fromkeys(("one", "two", "three"), dict.fromkeys("abc", 0.0)))
-    easy = leave_out_filter(asked, nobody, rules, baseline=book)
-    assert set(easy(frozenset({"two"})).query("dropped")["query_id"]) == {"a"}
-    assert set(easy(frozenset({"one"})).query("dropped")["query_id"]) == {"b"}
+    """One knows a, two knows b; c and d are known to none. Without one's answers a stays."""
+    asked = benchmark(map(question, "abcd"))
+    one, two = {"a": 1.0, "b": 0.0}, {"a": 0.0, "b": 1.0}
+    table = judged({"one": {**one, "c": 0.0, "d": 1.0}, "two": {**two, "c": 0.0, "d": 1.0}})
+    book = judged({"one": one, "two": two, "another": {"c": 0.0}})
+    found = controls(asked, table, book).set_index(["model", "setting"])
+    assert (found["n_full"] == 4).all()
+    assert (found.xs("filtered", level="setting")["n"] == 2).all()  # c and d
+    left_out = found.xs("filtered, model left out", level="setting")
+    assert (left_out["n"] == 3).all()
+    # of a (1), c and d; and of b (1), c and d: 2/3 less 2/4
+    assert left_out["value"].tolist() == pytest.approx([100 * (2 / 3 - 1 / 2)] * 2)
 
 
 def test_where_too_few_others_are_left_there_is_no_control() -> None:
     asked = benchmark(map(question, "ab"))
     book = judged({name: {"a": 1.0, "b": 0.0} for name in ("one", "two")})
     rules = paper.filter.FilterRules(min_votes=2, min_confidence=None, drop_share=0)
-    decide = leave_out_filter(asked, book, rules)
-    assert decide(frozenset({"one"})) is None
-    found = filter_controls(book, decide, draws=5).set_index(["model", "control"])
+    found = controls(asked, book, book, rules).set_index(["model", "setting"])
     row = found.loc["one", "filtered, model left out"]
     assert np.isnan(row["value"])
     assert (row["n"], row["n_full"]) == (0, 2)
-    assert found.loc["one", "filtered"]["value"] == -0.5
+    assert found.loc[("one", "filtered"), "value"] == -50
     with pytest.raises(VragError, match="Name more filter_models"):
-        filter_controls(
-            book,
-            leave_out_filter(
-                asked, book, paper.filter.FilterRules(min_votes=3, min_confidence=None)
-            ),
-        )
+        controls(asked, book, book, replace(rules, min_votes=3))
 
 
 def test_what_a_closed_book_knows_is_dropped_of_one_stratum_and_nothing_of_the_other() -> None:
@@ -323,7 +301,7 @@ def test_what_a_closed_book_knows_is_dropped_of_one_stratum_and_nothing_of_the_o
     table = judged({"one": {"a": 1.0, "b": 0.0, "c": 1.0, "d": 0.0}}).assign(metric="m")
     strata = ["told", "told", "not told", "not told"]
     apart = pd.concat([table.assign(stratum=strata), table.assign(stratum="all questions")])
-    found = paper.filter.filter_controls_by_dataset(asked, {"WebQA": apart}, book, ANY)
+    found = paper.filter.filter_controls({"WebQA": apart}, asked, book, ANY)
     rows = found.set_index(["stratum", "setting"])[["value", "n", "n_full"]]
     assert rows.loc[("told", "filtered")].tolist()[1:] == [0, 2]
     assert np.isnan(rows.loc[("told", "filtered"), "value"])
@@ -364,26 +342,19 @@ def test_kept_shares_stand_beside_table_1s_and_are_drawn_whole() -> None:
     assert "91 % of WebQA." in figure.get_label()
 
 
-def test_printed_changes_are_table_2s_filtered_less_full() -> None:
-    change = paper.filter.published_filter_change().set_index(["dataset", "model"])["value"]
-    assert len(change) == 48
-    assert change["Chart-MRAG", "Qwen2.5-VL-72B"] == pytest.approx(22.4 - 19.1)
-    assert change["Chart-MRAG", "Pixtral-12B-2409"] == pytest.approx(14.7 - 29.4)
-
-
 def test_evidence_side_by_side_is_the_first_of_each_modality_that_is_there(tmp_path: Path) -> None:
     Image.new("RGB", (8, 8)).save(tmp_path / "p.png")
     picture = ImageFile(tmp_path / "p.png")
     texts = {"t1": "a red moth", "t2": "a blue bird", "t3": "red and blue"}
     corpus = {name: Document(doc_id=name, text=text) for name, text in texts.items()}
     asked = benchmark([question("q", "red moth")], corpus.values(), {"q": {"t1": 1}})
-    how = paper.modes.HybridContexts(
+    how = paper.modes.SuiteEvidence(
         retrievers={"image": ["bm25"], "text": ["bm25"]},
         k={"image": 3, "text": 1},
         cache_dir=tmp_path,
     )
-    assert [(each.setting, each.doc_ids) for each in how.contexts(asked)] == [("text", ("t1",))]
+    assert [(each.setting, each.doc_ids) for each in how.searched(asked)] == [("text", ("t1",))]
     shown = Document(doc_id="i1", image=picture, text="a moth")
     both = replace(asked, corpus={**corpus, "i1": shown})
-    (context,) = how.contexts(both)
+    (context,) = how.searched(both)
     assert (context.setting, context.doc_ids) == ("both", ("i1", "t1"))

@@ -13,12 +13,11 @@ from PIL import Image
 from vrag_kit.benchmarks import ImageFile
 from vrag_kit.benchmarks.datasets.collection import entry_keys
 from vrag_kit.errors import VragError
+from vrag_kit.generation.evidence_modes import MODES
 from vrag_kit.papers import mrag_suite as paper
 from vrag_kit.papers import published
 from vrag_kit.papers.mrag_suite.claims import DEFINITIONS
-from vrag_kit.papers.mrag_suite.datasets import MODES
 from vrag_kit.papers.mrag_suite.prompts import domain_of
-from vrag_kit.papers.mrag_suite.statistics import published_name
 from vrag_kit.runner.params import read_parameters
 from vrag_kit.types import Benchmark, Document, Query
 
@@ -138,19 +137,15 @@ def test_a_suite_in_numbers_stands_beside_table_1() -> None:
         corpus={"d": Document(doc_id="d", text="t")},
         qrels={"a": {}, "b": {}},
     )
-    table = paper.statistics.describe_suite({"chart-rag": charts, "mine": charts})
-    named = table[table["dataset"] == "chart-rag"].set_index("metric")
+    table = paper.statistics.describe_suite({"Chart-MRAG": charts, "mine": charts})
+    named = table[table["dataset"] == "Chart-MRAG"].set_index("metric")
     assert named.loc["n_full", ["value", "published"]].tolist() == [2, 4738]
     assert named.loc["avg_question_length", ["value", "published"]].tolist() == [4, 7]
     assert pd.isna(named.loc["avg_image_width_px", "value"])
     assert table[table["dataset"] == "mine"]["published"].isna().all()
-    assert published_name("visrag-arxiv") == "VisRAG-ArXiv"
-    assert set(map(published_name, map(str.lower, paper.datasets.DATASETS))) == set(
-        paper.datasets.DATASETS
-    )
     beside = paper.statistics.statistics_table(table)
-    assert beside.loc["chart-rag", ("questions", "reported")] == "4,738"
-    assert beside.loc["chart-rag", ("kept by the filter", "reported")] == "2,720"
+    assert beside.loc["Chart-MRAG", ("questions", "reported")] == "4,738"
+    assert beside.loc["Chart-MRAG", ("kept by the filter", "reported")] == "2,720"
     assert beside.loc["mine", ("questions", "reported")] == "–"
     thirds = paper.statistics.statistics_table(
         table.assign(value=table["value"].where(table["value"] != 4, 10 / 3))

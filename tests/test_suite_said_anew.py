@@ -72,7 +72,7 @@ def test_what_was_left_out_is_found_by_the_rule_and_put_back() -> None:
     (row,) = mrag.detection.detection_agreement(assessed).to_dict("records")
     assert (row["one"], row["other"], row["value"]) == (RULE, TRUTH, 1)
     assert (row["both"], row["neither"], row["only_one"], row["only_other"]) == (4, 4, 0, 0)
-    assert (mrag.detection.flag_rates_by_detector(assessed)["value"] == 50).all()
+    assert (mrag.detection.flag_rates(assessed)["value"] == 50).all()
     anew, rewrites = rewrite_questions(
         asked, assessed[RULE], PUT_BACK, "unused", originals=originals
     )
@@ -137,15 +137,16 @@ def test_equal_answers_get_equal_scores_in_both_versions(tmp_path: Path) -> None
     queries = {name: replace(each, metadata=told) for name, each in guide().queries.items()}
     originals = dict.fromkeys(mrag.datasets.DATASETS, replace(guide(), queries=queries))
     ambiguous, _ = open_ambiguous(originals, 1)
-    asker = mrag.modes.SuiteEvaluation(
-        models=[SaysTheSame()],
-        prompt_sets=load_prompts_by_dataset(FIELD_GUIDE, originals),
-        judges=open_judges("rule", originals, tmp_path),
-        scored_as=originals,
-        answers_dir=tmp_path,
-    )
-    shown = mrag.modes.HybridContexts(retrievers={}, k={"image": 1, "text": 1}).gold
-    before, after = (asker.evaluate(each, shown) for each in (ambiguous, originals))
+    prompts = load_prompts_by_dataset(FIELD_GUIDE, originals)
+    judges = open_judges("rule", originals, tmp_path)
+    shown = mrag.modes.SuiteEvidence(retrievers={}, k={"image": 1, "text": 1}).gold
+    versions = []
+    for suite in (ambiguous, originals):
+        contexts = {name: shown(each) for name, each in suite.items()}
+        what = ([SaysTheSame()], suite, contexts, tmp_path)
+        said = mrag.modes.ask_suite(*what, prompt_sets=prompts)
+        versions.append(mrag.modes.judge_suite(originals, said, judges))
+    before, after = versions
     for name in mrag.datasets.DATASETS:
         assert before[name]["score"].tolist() == after[name]["score"].tolist()
     assert after["Chart-MRAG"]["score"].tolist() == [1.0] * 8
@@ -164,7 +165,7 @@ def test_assessors_agree_over_all_data_sets_and_what_is_unread_is_counted() -> N
 
 def test_flags_stand_beside_table_1s() -> None:
     mine = {"Chart-MRAG": statuses("123", "4"), "mine": statuses("1", "2")}
-    flags = mrag.detection.flag_rates_by_detector({"rule": mine, "model": mine})
+    flags = mrag.detection.flag_rates({"rule": mine, "model": mine})
     assert flags["value"].tolist() == [75, 50, 75, 50]
     paper = flags.set_index("dataset")["published"]
     assert 80 < paper["Chart-MRAG"].iloc[0] < 90
@@ -208,7 +209,7 @@ def test_gold_evidence_alone_is_at_most_so_many_of_each_modality(tmp_path: Path)
     corpus = {**texts, "i": Document(doc_id="i", image=picture)}
     gold = {"t2": 1, "t0": 1, "i": 1, "t1": 0}
     benchmark = replace(guide(2), corpus=corpus, qrels={"q0": gold, "q1": {"t1": 0}})
-    found = mrag.modes.HybridContexts(retrievers={}, k={"image": 1, "text": 1}, cache_dir=tmp_path)
+    found = mrag.modes.SuiteEvidence(retrievers={}, k={"image": 1, "text": 1}, cache_dir=tmp_path)
     (context,) = found.gold(benchmark)
     assert (context.query_id, context.setting) == ("q0", "gt_only")
     assert context.doc_ids[0] == "i"
@@ -249,21 +250,20 @@ def test_a_chosen_prompt_stands_beside_table_6s_best() -> None:
     names = [f"g{number}" for number in range(8)]
     good, bad = dict.fromkeys(names, 1.0), dict.fromkeys(names, 0.5)
     both = {"plain-ex1-direct": bad, "expert-ex3-direct": good}
-    sweeps = mrag.sweep.sweep_by_dataset({"VisRAG-Plot": sweep(both), "mine": sweep(both)})
+    sweeps = {name: mrag.sweep.prompt_sweep(sweep(both)) for name in ("VisRAG-Plot", "mine")}
     table = mrag.sweep.compare_chosen_to_paper(sweeps)
     assert table["selected"].tolist() == ["expert-ex3-direct"] * 2
     planted = {mrag.sweep.NO_EVIDENCE: good, "plain-ex1-direct": bad}
-    row = mrag.sweep.compare_chosen_to_paper(
-        mrag.sweep.sweep_by_dataset({"mine": sweep(planted)})
-    ).loc["mine"]
+    row = mrag.sweep.compare_chosen_to_paper({"mine": mrag.sweep.prompt_sweep(sweep(planted))}).loc[
+        "mine"
+    ]
     assert row[["selected", "the highest reported"]].tolist() == ["plain-ex1-direct", "50.0"]
     printed = table[["printed (Table 6)", "printed mean"]]
     assert printed.loc["VisRAG-Plot"].tolist() == ["expert-ex3-direct", "36.5"]
     assert printed.loc["mine"].tolist() == ["–", "–"]
     # 1 less (1 + 0.5) / 2, on all eight
-    gains = mrag.sweep.prompt_gains_by_dataset(
-        {"mine": sweep(both).assign(stratum="all questions")}
-    ).set_index("prompt")
+    apart = {"mine": sweep(both).assign(stratum="all questions")}
+    gains = mrag.sweep.prompt_gains(apart).set_index("prompt")
     row = gains.loc["expert-ex3-direct", ["dataset", "model", "value", "n", "metric"]]
     assert row.tolist() == ["mine", "m", 25, 8, "webqa_f1"]
 
@@ -280,9 +280,8 @@ def test_replies_that_cannot_be_read_are_counted_by_prompt() -> None:
 def test_the_sweep_is_drawn_by_rank_and_says_that_of_the_chosen_prompt() -> None:
     names = [f"g{number}" for number in range(8)]
     scores = {name: dict.fromkeys(names, value) for name, value in (("one", 0.25), ("two", 0.75))}
-    swept = mrag.sweep.sweep_by_dataset(
-        {"first": sweep(scores), "second": sweep({"two": scores["two"]})}
-    )
+    tables = {"first": sweep(scores), "second": sweep({"two": scores["two"]})}
+    swept = {name: mrag.sweep.prompt_sweep(table) for name, table in tables.items()}
     figure = mrag.figures.sweep_figure(swept)
     first, _ = figure.axes
     chosen = max(first.lines, key=lambda line: line.get_linewidth())
@@ -307,6 +306,7 @@ def test_only_parts_that_a_prompt_has_are_shown() -> None:
 def test_checks_of_0_are_held_together_corrected_for_their_number() -> None:
     """Holm by hand: 0.01 × 3, then 0.03 × 2, and no smaller than before."""
     table = pd.DataFrame({"contrast": [mrag.detection.CHECK] * 3 + ["ambiguous − clear"]})
+    table = table.assign(evidence_source="gold", dataset="d", stratum="s", model="m")
     table = table.assign(value=1.0, ci_low=0.0, ci_high=2.0, n=9, p=[0.03, 0.01, 0.5, 0.001])
     assert mrag.detection.oracle_rewrite_checks(table)["p_holm"].tolist() == pytest.approx(
         [0.06, 0.03, 0.5]

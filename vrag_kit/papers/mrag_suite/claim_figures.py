@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from functools import reduce
 from itertools import product
 
 import numpy as np
 import pandas as pd
-from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
-from vrag_kit.analysis.report_tables import TINY, ci_cells, finding
-from vrag_kit.claims.verdicts import ClaimVerdicts
-from vrag_kit.papers.mrag_suite.claims import CLAIM_METRICS, MODALITIES, MODE_NAMES
-from vrag_kit.papers.mrag_suite.datasets import MODES
+from vrag_kit.analysis.report_tables import TINY, finding
+from vrag_kit.claims.verdicts import UNPARSED, ClaimVerdicts
+from vrag_kit.generation.evidence_modes import MODES
+from vrag_kit.papers.mrag_suite.claims import MODALITIES, MODE_NAMES, metric_names
 from vrag_kit.papers.mrag_suite.modes import strata_or_pooled
 from vrag_kit.plotting.diagnostics import confusion_plot
 from vrag_kit.plotting.images import Tile, answer_gallery, document_tile
@@ -50,38 +48,41 @@ _FEWEST = 5
 _SHORT = {"ENTAILMENT": "entails", "NEUTRAL": "neutral", "CONTRADICTION": "contra-\ndicts"}
 
 
-def claim_figure(means: pd.DataFrame) -> Figure:
-    """Draws the means of the best labels by mode of evidence, a row for each data set and stratum.
-    `means` is `to_percent(compare_label_sources(…))`, here and below.
+def claim_figure(means: pd.DataFrame, *, rows: Sequence[str], color: str) -> Figure:
+    """Draws the means by the best labels, a panel for each metric of `_DRAWN`: rows and colours by
+    the columns `rows` and `color`, "setting" or "modality". `means` is
+    `to_percent(compare_label_sources(…))`. The title has the range of faithfulness by colour.
     """
-    rows = _best(means)
-    reach = rows[rows["measure"] == "faithfulness"].groupby("setting")["value"].agg(["min", "max"])
-    gold, mixed = (f"{reach['min'][mode]:.0f} to {reach['max'][mode]:.0f}" for mode in MODES[:0:-1])
-    title = f"documents support {gold} % of claims with gold only, {mixed} % with distractors too"
-    return _forest(rows, ["stratum", "dataset"], "setting", title)
-
-
-def modality_figure(means: pd.DataFrame) -> Figure:
-    """Draws the means of the best labels over images and over texts, by mode of evidence; the title
-    compares faithfulness of the first data set and model with gold only.
-    """
-    rows = _best(means[means["modality"] != "all"])
-    some = rows[(rows["measure"] == "faithfulness") & (rows["setting"] == MODES[2])]
-    first = some.drop_duplicates("modality")
-    words = zip(first["modality"], ci_cells(first, decimals=0), strict=True)
-    shares = ", ".join(f"by {modality}s {cell} %" for modality, cell in words)
-    title = f"claims on {first['dataset'].iloc[0]} supported with gold only: {shares}"
-    return _forest(rows, ["dataset", "setting"], "modality", title)
+    best = _rows(means)
+    known = set(best["label_source"])
+    source = next(name for name in _SOURCES if name in known)
+    best = best[best["label_source"] == source]
+    faithful = best[best["measure"] == "faithfulness"].groupby(color, sort=False)["value"]
+    ranges = faithful.agg(["min", "max"]).itertuples()
+    reach = [f"{low:.0f} to {high:.0f} % ({_NAMES[str(name)]})" for name, low, high in ranges]
+    title = f"documents support {', '.join(reach)} of the claims of answers"
+    return _forest(best, rows, color, f"Mean (%) by {_SOURCES[source]}", title, "")
 
 
 def label_figure(means: pd.DataFrame) -> Figure:
     """Draws the means by the checker's labels, corrected by those of a sample, and by true ones, a
-    row for each data set and mode of evidence.
+    row for each data set and mode of evidence. `means` is as in `claim_figure`; the title counts
+    the means by true labels that lie in the checker's intervals, and in corrected ones.
     """
-    rows = _rows(means[means["modality"] == "all"])
+    rows = _rows(means)
     counts = rows.loc[rows["label_source"] == "corrected", "n_labelled"].dropna().astype(int)
     caption = f"Labelled: {count_label(sorted(set(counts)), 'answers')} of a data set and mode."
-    return _forest(rows, ["dataset", "setting"], "label_source", _label_title(rows), caption)
+    keys = ["dataset", "model", "setting", "measure"]
+    wide = {name: part.set_index(keys) for name, part in rows.groupby("label_source")}
+    title = "means of claim metrics by the checker's labels, uncorrected and corrected"
+    if "true" in wide:
+        held = []
+        for name in ("checker", "corrected"):
+            ends = wide[name][["ci_low", "ci_high"]].join(wide["true"]["value"], how="inner")
+            inside = ends["value"].between(ends["ci_low"] - TINY, ends["ci_high"] + TINY)
+            held.append(f"{inside.sum()} of {len(inside)}")
+        title = f"the checker's own intervals hold {held[0]} true means, the corrected {held[1]}"
+    return _forest(rows, ["dataset", "setting"], "label_source", "Mean (%)", title, caption)
 
 
 def change_figure(changes: pd.DataFrame) -> Figure:
@@ -106,22 +107,24 @@ def change_figure(changes: pd.DataFrame) -> Figure:
     )
 
 
-def checker_figure(confusions: Mapping[str, Mapping[str, pd.DataFrame]]) -> Figure:
-    """Draws the matrices of `confusions_by_mode` about images, and those about texts if a verdict
-    about a text is wrong. "Unparsed" is left out where all verdicts are parsed.
+def checker_figure(counts: pd.DataFrame) -> Figure:
+    """Draws `confusion_counts` about images, and those about texts if a verdict about a text is
+    wrong, a matrix for each mode. "Unparsed" is left out where all verdicts are parsed.
     """
     drawn: dict[str, pd.DataFrame] = {}
     words = []
     for kind in ("image", "text"):
-        of_kind = {f"{kind}s, {mode}": each[kind] for mode, each in confusions.items()}
-        total = reduce(pd.DataFrame.add, of_kind.values())
-        right, every = int(np.trace(total[total.index])), int(total.to_numpy().sum())
-        used = [label for label in total if label in _SHORT or total[label].any()]
-        if right < every or not drawn:
-            drawn |= {name: matrix[used] for name, matrix in of_kind.items()}
-            words.append(f"{right:,} of {every:,} verdicts about {kind}s")
+        of_kind = counts[counts["evidence_kind"] == kind]
+        right = of_kind.loc[of_kind["true_label"] == of_kind["checker_label"], "n"].sum()
+        if right < of_kind["n"].sum() or not drawn:
+            words.append(f"{right:,} of {of_kind['n'].sum():,} verdicts about {kind}s")
+            if not of_kind.loc[of_kind["checker_label"] == UNPARSED, "n"].any():
+                of_kind = of_kind[of_kind["checker_label"] != UNPARSED]
+            for mode, part in of_kind.replace(_SHORT).groupby("setting", sort=False):
+                matrix = part.pivot_table("n", "true_label", "checker_label", sort=False)
+                drawn[f"{kind}s, {MODE_NAMES[str(mode)]}"] = matrix
     return confusion_plot(
-        {name: each.rename(index=_SHORT, columns=_SHORT) for name, each in drawn.items()},
+        drawn,
         truth="True label",
         predicted="Checker's verdict",
         unit="verdicts",
@@ -131,14 +134,13 @@ def checker_figure(confusions: Mapping[str, Mapping[str, pd.DataFrame]]) -> Figu
 
 
 def _forest(
-    rows: pd.DataFrame, by: Sequence[str], color: str, title: str, caption: str = ""
+    rows: pd.DataFrame, by: Sequence[str], color: str, xlabel: str, title: str, caption: str
 ) -> Figure:
     """Means in percent, a panel for each metric of `_DRAWN`."""
-    source = "" if color == "label_source" else f" by {_SOURCES[rows['label_source'].iloc[0]]}"
     return forest_plot(
         rows,
         rows=by,
-        xlabel=f"Mean (%){source}",
+        xlabel=xlabel,
         color=color,
         style="model",
         panels="measure",
@@ -151,33 +153,8 @@ def _forest(
 
 def _rows(means: pd.DataFrame) -> pd.DataFrame:
     """The rows of the drawn metrics that have an interval, with the metric's name as `measure`."""
-    keys = pd.MultiIndex.from_frame(means[["family", "metric"]])
-    rows = means.assign(measure=keys.map(CLAIM_METRICS.get))
+    rows = means.assign(measure=metric_names(means))
     return rows[rows["measure"].isin(_DRAWN)].dropna(subset=["value", "ci_low"])
-
-
-def _best(means: pd.DataFrame) -> pd.DataFrame:
-    """The rows by true labels; where none are known, corrected ones, else the checker's."""
-    rows = _rows(means)
-    known = set(rows["label_source"])
-    return rows[rows["label_source"] == next(name for name in _SOURCES if name in known)]
-
-
-def _label_title(rows: pd.DataFrame) -> str:
-    """How many means by true labels lie in the checker's intervals, and in corrected ones; without
-    true labels how far the correction moves a mean at most.
-    """
-    keys = ["dataset", "model", "setting", "measure"]
-    wide = {name: part.set_index(keys) for name, part in rows.groupby("label_source")}
-    if "true" not in wide:
-        moved = (wide["corrected"]["value"] - wide["checker"]["value"]).abs().max()
-        return f"the correction moves a mean of the checker by up to {moved:.0f} points"
-    held = []
-    for name in ("checker", "corrected"):
-        ends = wide[name][["ci_low", "ci_high"]].join(wide["true"]["value"], how="inner")
-        inside = ends["value"].between(ends["ci_low"] - TINY, ends["ci_high"] + TINY)
-        held.append(f"{inside.sum()} of {len(inside)}")
-    return f"the checker's own intervals hold {held[0]} true means, the corrected ones {held[1]}"
 
 
 _VERDICTS = {
@@ -288,12 +265,7 @@ def _kinds(sheet: ClaimVerdicts) -> int:
     return len(np.unique(sheet.on_claims))
 
 
-_INEQUALITIES_FIGURE_NAMES = {
-    "H": "hallucination",
-    "F": "faithfulness",
-    "SK": "self-knowledge",
-    "P": "precision",
-}
+_METRICS = {"H": "hallucination", "F": "faithfulness", "SK": "self-knowledge", "P": "precision"}
 _LOOKS = {True: (GREY, "obeys the definition"), False: (OUTCOME["incorrect"], "violates it")}
 
 
@@ -301,43 +273,42 @@ def inequality_figure(rows: pd.DataFrame) -> Figure:
     """Draws one dot for each published row and inequality, by table: right of the line the row
     violates RAGChecker's definitions. `rows` comes from `inequalities`.
     """
-    names = list(rows["inequality"].unique())
-    figure, axes = new_figure(1, len(names), height=3.1, sharey=True, sharex=True)
-    for axis, name in zip(axes[0], names, strict=True):
-        mine = rows[rows["inequality"] == name]
-        _draw_dots(axis, mine)
-        head = " ".join(
-            _INEQUALITIES_FIGURE_NAMES.get(part, part)
-            for part in name.replace("at most", "≤").split()
-        )
-        count = f"{(~mine['holds']).sum()} of {len(mine)} rows violate"
-        axis.set_title(fit(f"{head}\n{count}", 1.55, 8))
-    figure.supxlabel("Points above what the definitions allow", fontsize=8)
+    import seaborn as sns
+
     broken = ~rows.groupby(["table", "cell"], sort=False)["holds"].all()
     every = broken.groupby("table", sort=False).agg(["sum", "size"])
-    counts = [(table, f"{n} of {count}") for table, n, count in every.itertuples()]
-    ticks = [f"Table {table}\n{count} rows\nviolate" for table, count in counts]
-    axes[0][0].set_yticks(range(len(ticks)), ticks)
+    counts = {table: f"{n} of {count}" for table, n, count in every.itertuples()}
+    panels = rows.groupby("inequality", sort=False)
+    figure, axes = new_figure(1, len(panels), height=3.1, sharey=True, sharex=True)
+    palette = {holds: color for holds, (color, _) in _LOOKS.items()}
+    for axis, (name, part) in zip(axes[0], panels, strict=True):
+        sns.stripplot(
+            part,
+            x="excess",
+            y="table",
+            hue="holds",
+            palette=palette,
+            jitter=0.3,
+            size=3,
+            order=list(counts),
+            orient="h",
+            legend=False,
+            ax=axis,
+        )
+        words = " ".join(_METRICS.get(word, word) for word in str(name).split())
+        count = f"{(~part['holds']).sum()} of {len(part)} rows violate"
+        axis.set_title(fit(f"{words.replace('at most', '≤')}\n{count}", 1.55, 8))
+        axis.axvline(0, color="black", linewidth=0.8)
+        axis.grid(axis="y", visible=False)
+        axis.set(xlabel="", ylabel="")
+    figure.supxlabel("Points above what the definitions allow", fontsize=8)
+    labels = [f"Table {table}\n{count} rows\nviolate" for table, count in counts.items()]
+    axes[0][0].set_yticks(range(len(labels)), labels)
     handles = [
         Line2D([], [], color=color, marker=".", linestyle="", label=f"a row that {words}")
         for color, words in _LOOKS.values()
     ]
-    words = ", ".join(f"{count} rows of Table {table}" for table, count in counts)
-    title = f"RAGChecker's definitions are violated by {words}"
-    set_caption(
-        figure, title, "A dot is a row. At the left: the rows that violate any definition.", handles
-    )
+    tables = ", ".join(f"{count} rows of Table {table}" for table, count in counts.items())
+    caption = "A dot is a row. At the left: the rows that violate any definition."
+    set_caption(figure, f"RAGChecker's definitions are violated by {tables}", caption, handles)
     return figure
-
-
-def _draw_dots(axis: Axes, rows: pd.DataFrame) -> None:
-    """One row of dots a table, spread so that none hides another."""
-    rng = np.random.default_rng(0)
-    tables = list(rows["table"].unique())
-    y = rows["table"].map(tables.index) + rng.uniform(-0.3, 0.3, len(rows))
-    for holds, (color, _) in _LOOKS.items():
-        mine = rows["holds"] == holds
-        axis.plot(rows["excess"][mine], y[mine], ".", markersize=4, color=color)
-    axis.axvline(0, color="black", linewidth=0.8)
-    axis.set_ylim(len(tables) - 0.5, -0.5)
-    axis.grid(axis="y", visible=False)

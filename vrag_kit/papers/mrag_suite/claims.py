@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
+from itertools import product
 from pathlib import Path
 
 import numpy as np
@@ -13,21 +14,28 @@ from vrag_kit.analysis.comparisons import holm_by_family, paired_differences
 from vrag_kit.analysis.estimates import cluster_means
 from vrag_kit.analysis.means import ARM
 from vrag_kit.analysis.report_tables import NOTHING, ci_cells
-from vrag_kit.analysis.strata import ALL, expand_strata
-from vrag_kit.claims.label_agreement import KIND_AND_LABELS, verdict_confusion_matrix, verdict_pairs
-from vrag_kit.claims.means import METRIC, claim_values
+from vrag_kit.analysis.strata import ALL
+from vrag_kit.claims.label_agreement import verdict_confusion_matrix, verdict_pairs
+from vrag_kit.claims.means import METRIC, MM_RAGCHECKER, claim_values
 from vrag_kit.claims.metrics import (
     MetricValue,
     any_entails,
     combined_labels,
     difference,
     evidence_metrics,
+    has_label,
     share,
 )
-from vrag_kit.claims.verdicts import VERDICT_SCORES, ClaimVerdicts, EntailmentLabel
+from vrag_kit.claims.verdicts import ClaimVerdicts, EntailmentLabel
 from vrag_kit.config import Entry
-from vrag_kit.papers.mrag_suite.datasets import MODES, published_range
-from vrag_kit.papers.mrag_suite.modes import ARMS, memorised_in_suite
+from vrag_kit.generation.evidence_modes import GT_ONLY, MODES
+from vrag_kit.papers.mrag_suite.datasets import published_range
+from vrag_kit.papers.mrag_suite.modes import (
+    ARMS,
+    drop_same_documents,
+    expand_known_strata,
+    memorised_in_suite,
+)
 from vrag_kit.types import Benchmark
 
 POOLED = ALL
@@ -43,7 +51,12 @@ for an unparsed verdict this family excludes single claims, not answers.
 """
 MODE_NAMES = {mode: ARMS[mode] for mode in MODES}
 MODALITIES = {"image": "image evidence", "text": "text evidence", "all": "all evidence"}
-_KINDS = ("image", "text", "answer")
+
+
+def metric_names(table: pd.DataFrame) -> pd.Series:
+    """Returns the name in `CLAIM_METRICS` of each row (family, metric); NaN if it has none."""
+    keys = zip(table["family"], table["metric"], strict=True)
+    return pd.Series([CLAIM_METRICS.get(key) for key in keys], table.index, dtype=object)
 
 
 def with_claim_strata(
@@ -58,10 +71,11 @@ def with_claim_strata(
     `checked` has dataset, model and group; `answers` maps each data set to its questions and their
     answers.
     """
-    told = memorised_in_suite(models, {name: benchmark for name, (benchmark, _) in answers.items()})
-    if not set(checked["model"]) <= set(told):
-        return checked.assign(stratum=POOLED)
-    parts = [expand_strata(part, told) for _, part in checked.groupby("dataset", sort=False)]
+    datasets = {name: benchmark for name, (benchmark, _) in answers.items()}
+    trained = memorised_in_suite(models, datasets)
+    parts = [
+        expand_known_strata(part, trained) for _, part in checked.groupby("dataset", sort=False)
+    ]
     return pd.concat(parts, ignore_index=True)
 
 
@@ -83,9 +97,13 @@ def with_fixed(means: pd.DataFrame, fixed: pd.DataFrame) -> pd.DataFrame:
     """
     keys = ["dataset", "setting", *METRIC]
     always = means[keys].merge(fixed, how="left", on=keys)["value"].to_numpy(float)
-    is_fixed = (means["label_source"] == "true") & np.isclose(means["value"], always)
-    ends = {end: means[end].mask(is_fixed, means["value"]) for end in ("ci_low", "ci_high")}
-    return means.assign(**ends, by_construction=is_fixed)
+    return _fix(means, (means["label_source"] == "true") & np.isclose(means["value"], always))
+
+
+def _fix(table: pd.DataFrame, is_fixed: pd.Series) -> pd.DataFrame:
+    """The table with by_construction, and no width of the intervals that are fixed."""
+    ends = {end: table[end].mask(is_fixed, table["value"]) for end in ("ci_low", "ci_high")}
+    return table.assign(**ends, by_construction=is_fixed)
 
 
 def best_available_labels(checked: pd.DataFrame) -> tuple[pd.DataFrame, str]:
@@ -97,37 +115,19 @@ def best_available_labels(checked: pd.DataFrame) -> tuple[pd.DataFrame, str]:
     return checked.assign(sheet=checked["true_sheet"]), "true"
 
 
-def confusions_by_mode(pairs: pd.DataFrame) -> dict[str, dict[str, pd.DataFrame]]:
-    """Maps each mode and kind of evidence to a `verdict_confusion_matrix` of labelled answers with
-    the column setting, as from `add_human_verdicts`.
+def confusion_counts(pairs: pd.DataFrame) -> pd.DataFrame:
+    """Counts verdicts by mode and kind of evidence: setting, evidence_kind, true_label,
+    checker_label ("unparsed" too), n, which may be 0. `pairs` are labelled answers with the column
+    setting, as from `add_human_verdicts`.
     """
-    found = {}
-    for mode, name in MODE_NAMES.items():
-        verdicts = verdict_pairs(pairs[pairs["setting"] == mode])
-        parts = {kind: verdicts[verdicts["evidence_kind"] == kind] for kind in _KINDS}
-        found[name] = {title: verdict_confusion_matrix(part) for title, part in parts.items()}
-    return found
-
-
-def confusion_counts(confusions: Mapping[str, Mapping[str, pd.DataFrame]]) -> pd.DataFrame:
-    """Lists `confusions_by_mode` as setting, evidence_kind, true_label, checker_label, n."""
-    modes = {name: mode for mode, name in MODE_NAMES.items()}
-    truth, checker = KIND_AND_LABELS[1:]
     tables = []
-    for name, matrices in confusions.items():
-        for kind, matrix in matrices.items():
-            long = matrix.reset_index(names=truth).melt(truth, var_name=checker, value_name="n")
-            tables.append(long.assign(setting=modes[name], evidence_kind=kind))
-    columns = ["setting", "evidence_kind", truth, checker, "n"]
-    return pd.concat(tables, ignore_index=True)[columns]
-
-
-def with_both_modalities(means: pd.DataFrame) -> pd.DataFrame:
-    """Selects the rows of data sets that show images and texts; all rows if none does."""
-    used = means[(means["metric"] == "evidence_utilization") & (means["n"] > 0)]
-    counts = used.groupby("dataset")["modality"].nunique()
-    both = means[means["dataset"].map(counts) == len(MODALITIES)]
-    return both if len(both) else means
+    for mode, kind in product(MODES, ("image", "text", "answer")):
+        verdicts = verdict_pairs(pairs[pairs["setting"] == mode])
+        matrix = verdict_confusion_matrix(verdicts[verdicts["evidence_kind"] == kind])
+        counts = matrix.melt(ignore_index=False, value_name="n").reset_index()
+        tables.append(counts.assign(setting=mode, evidence_kind=kind))
+    table = pd.concat(tables, ignore_index=True)
+    return table[["setting", "evidence_kind", "true_label", "checker_label", "n"]]
 
 
 def mode_contrasts(checked: pd.DataFrame, fixed: pd.DataFrame) -> pd.DataFrame:
@@ -143,51 +143,31 @@ def mode_contrasts(checked: pd.DataFrame, fixed: pd.DataFrame) -> pd.DataFrame:
     A change is fixed if both of its means are, by `fixed` (`with_fixed`), which must have no rows
     for labels that are not true: it is no hypothesis, and has no p.
     """
-    values = claim_values(_shown_otherwise(checked), by=["dataset", "model", "setting", "stratum"])
-    keys = pd.MultiIndex.from_frame(values[["family", "metric"]])
-    values = values.assign(metric=keys.map(CLAIM_METRICS.get))
-    values = values[values["metric"].notna() & (values["modality"] == "all")]
+    answers = drop_same_documents(checked, GT_ONLY)
+    values = claim_values(answers, by=["dataset", "model", "setting", "stratum"])
+    values = values.assign(metric=metric_names(values)).dropna(subset="metric")
     orders = {"dataset": list(checked["dataset"].unique()), "metric": list(CLAIM_METRICS.values())}
-    values = values.sort_values(
+    values = values[values["modality"] == "all"].sort_values(
         list(orders), key=lambda column: column.map(orders[str(column.name)].index), kind="stable"
     )
     changes = paired_differences(
         values,
         arm="setting",
         by=["dataset", "metric", "model", "stratum"],
-        baseline=MODES[2],
+        baseline=GT_ONLY,
         repeats=["setting", "dataset", "metric", "model"],
     )
     changes = changes[changes["n"] > 0].drop(columns="p_holm")
-    is_fixed = np.isclose(changes["value"], _fixed_changes(changes, fixed))
-    ends = {end: changes[end].mask(is_fixed, changes["value"]) for end in ("ci_low", "ci_high")}
-    changes = changes.assign(**ends, p=changes["p"].mask(is_fixed), by_construction=is_fixed)
-    return changes.assign(p_holm=holm_by_family(changes, ["stratum"]))
-
-
-def _shown_otherwise(checked: pd.DataFrame) -> pd.DataFrame:
-    """The answers over gold evidence alone, and those that were shown anything else."""
-    items = [each.items if isinstance(each, ClaimVerdicts) else () for each in checked["sheet"]]
-    shown = pd.Series([frozenset(item.doc_id for item in each) for each in items], checked.index)
-    keys = pd.MultiIndex.from_frame(checked[["dataset", "model", "query_id"]])
-    is_gold = checked["setting"] == MODES[2]
-    gold = dict(zip(keys[is_gold], shown[is_gold], strict=True))
-    same = [bool(each) and each == gold.get(key) for key, each in zip(keys, shown, strict=True)]
-    return checked[is_gold | ~np.array(same, bool)]
-
-
-def _fixed_changes(changes: pd.DataFrame, fixed: pd.DataFrame) -> np.ndarray:
-    """What each change is where both means are fixed; else NaN."""
-    names = pd.MultiIndex.from_frame(fixed[["family", "metric"]]).map(CLAIM_METRICS.get)
-    every = fixed.assign(metric=names)[fixed["modality"] == "all"]
-    means = every.set_index(["dataset", "setting", "metric"])["value"]
-    places = (
-        pd.MultiIndex.from_frame(changes.assign(setting=mode)[means.index.names])
-        for mode in (changes["setting"], MODES[2])
+    every = fixed[fixed["modality"] == "all"]
+    means = every.assign(metric=metric_names(every)).set_index(["dataset", "metric", "setting"])
+    change, gold = (
+        means["value"].reindex(pd.MultiIndex.from_frame(changes[["dataset", "metric", mode]]))
+        for mode in ("setting", "baseline")
     )
-    change, gold = (means.reindex(each).to_numpy(float) for each in places)
-    differences: np.ndarray = change - gold
-    return differences
+    is_fixed = np.isclose(changes["value"], change.to_numpy(float) - gold.to_numpy(float))
+    changes = _fix(changes, pd.Series(is_fixed, changes.index))
+    changes["p"] = changes["p"].mask(is_fixed)
+    return changes.assign(p_holm=holm_by_family(changes, ["stratum"]))
 
 
 _EQUATIONS: list[dict[str, str]] = json.loads(
@@ -226,8 +206,8 @@ def paper_equations(sheet: ClaimVerdicts) -> dict[str, MetricValue]:
     images, texts = sheet.is_of("image"), sheet.is_of("text")
     verdicts = sheet.on_claims if sheet.items else sheet.on_claims[:0]
     labels = combined_labels(verdicts)
-    entailed = verdicts[labels == VERDICT_SCORES[EntailmentLabel.ENTAILMENT]]
-    neutral = verdicts[labels == VERDICT_SCORES[EntailmentLabel.NEUTRAL]]
+    entailed = verdicts[has_label(labels, EntailmentLabel.ENTAILMENT) == 1]
+    neutral = verdicts[has_label(labels, EntailmentLabel.NEUTRAL) == 1]
     recall, read = metrics["answer_claim_recall", "all"], metrics["evidence_utilization", "text"]
     return {
         "hallucination": metrics["neutral_share", "all"],
@@ -268,8 +248,6 @@ def equation_means(checked: pd.DataFrame, *, by: Sequence[str] = ARM) -> pd.Data
     return means
 
 
-FAMILIES = ("ragchecker", "mm_ragchecker")
-"""The two families of metrics: RAGChecker's, and those of the paper's equations."""
 DEFINITIONS = {
     "recall": ("recall", ""),
     "precision": ("precision", ""),
@@ -283,7 +261,6 @@ DEFINITIONS = {
 """Maps a published metric to (RAGChecker's, the paper's equation by our name; "" where the paper
 has none, or where it is 0 by definition, as self-knowledge is).
 """
-ALWAYS_0 = "0 by the equation"
 _WITHOUT_ITEMS = {"precision", "recall", "f1", "answer_claim_recall"}
 """Metrics that use no evidence, and have no modality."""
 
@@ -295,23 +272,27 @@ def compare_claims_to_paper(
     Columns are the range of the paper's models in each of `printed` (`published_range`), then for
     each model RAGChecker's metric of that name, and the value of the paper's equation.
 
-    `means` has dataset, model, family (of `FAMILIES`), metric, modality ("all", "image", "text"),
-    value, ci_low, ci_high and n, in percent, of one setting, as from `claim_means_by_modality`;
-    `printed` maps a title to published claim metrics of one setting (Tables 3, 14 and 15). Data
-    sets in none of `printed` are excluded. "–" where there is no such number.
+    `means` has dataset, model, family ("ragchecker", "mm_ragchecker"), metric, modality ("all",
+    "image", "text"), value, ci_low, ci_high and n, in percent, of one setting, as from
+    `claim_means_by_modality`; `printed` maps a title to published claim metrics of one setting
+    (Tables 3, 14 and 15). Data sets in none of `printed` are excluded. "–" where there is no such
+    number.
     """
     row = ["dataset", "metric", "modality"]
     known = {title: published_range(table, row) for title, table in printed.items()}
     rows = pd.concat(list(known.values())).index.unique()
     rows = rows[rows.get_level_values("dataset").isin(means["dataset"])]
     columns = {f"paper, {title}": spread.reindex(rows) for title, spread in known.items()}
-    told = means.assign(cell=ci_cells(means, n=True))
-    for (model, family), part in told.groupby(["model", "family"], sort=False):
-        cells = part.set_index(row)["cell"]
-        names = [_sought(each, str(family)) for each in rows]
-        column = cells.reindex(names).set_axis(rows)
-        zero = (family == FAMILIES[1]) & (rows.get_level_values("metric") == "self_knowledge")
-        columns[f"{model}: {family}"] = column.mask(zero, ALWAYS_0)
+    ours = means.assign(cell=ci_cells(means, n=True)).set_index(row)
+    for (model, family), part in ours.groupby(["model", "family"], sort=False):
+        by_equation = family == MM_RAGCHECKER
+        keys = []
+        for dataset, metric, modality in rows:
+            name = DEFINITIONS[metric][by_equation]
+            keys.append((dataset, name, "all" if name in _WITHOUT_ITEMS else modality))
+        column = part["cell"].reindex(keys).set_axis(rows)
+        is_0 = by_equation & (rows.get_level_values("metric") == "self_knowledge")
+        columns[f"{model}: {family}"] = column.mask(is_0, "0 by the equation")
     return pd.DataFrame(columns).fillna(NOTHING)
 
 
@@ -328,19 +309,13 @@ def compare_gaps_to_paper(
     """
     row = ["dataset", "metric"]
     spread = published_range(paper[paper["dataset"].isin(equations["dataset"])], row)
+    places = {key: name for name, key in IN_PLACE.items()}
+    keys = zip(means["metric"], means["modality"], strict=True)
+    placed = means.assign(metric=[places.get(key, "") for key in keys]).query("metric != ''")
     columns = {spread.name: spread}
-    ours = means.assign(cell=ci_cells(means, n=True))
-    for model, part in equations.groupby("model", sort=False):
-        said = part.assign(cell=ci_cells(part, n=True)).set_index(row)["cell"]
-        columns[f"{model}: by the equation"] = said.reindex(spread.index)
-        own = ours[ours["model"] == model].set_index(["metric", "modality"])
-        placed = [own.loc[[key]].assign(metric=name) for name, key in IN_PLACE.items()]
-        cells = pd.concat(placed).set_index(row)["cell"]
-        columns[f"{model}: in its place"] = cells.reindex(spread.index)
+    for model in equations["model"].unique():
+        for title, table in (("by the equation", equations), ("in its place", placed)):
+            part = table[table["model"] == model]
+            cells = part.assign(cell=ci_cells(part, n=True)).set_index(row)["cell"]
+            columns[f"{model}: {title}"] = cells.reindex(spread.index)
     return pd.DataFrame(columns).fillna(NOTHING)
-
-
-def _sought(row: tuple[str, str, str], family: str) -> tuple[str, str, str]:
-    """What a printed row is called in a family: data set, metric, modality."""
-    name = DEFINITIONS[row[1]][FAMILIES.index(family)]
-    return row[0], name, "all" if name in _WITHOUT_ITEMS else row[2]

@@ -61,8 +61,6 @@ DATASETS = (
     "VisRAG-Doc",
 )
 """The eight data sets, by their names in Table 2."""
-MODES = ("distractors_only", "gt_plus_distractors", "gt_only")
-"""The settings of Tables 5, 14 and 15."""
 
 
 def published_range(paper: pd.DataFrame, by: Sequence[str] = ("dataset",)) -> pd.Series:

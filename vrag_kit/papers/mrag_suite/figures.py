@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from textwrap import shorten
 
 import numpy as np
@@ -12,11 +12,7 @@ from matplotlib.lines import Line2D
 
 from vrag_kit.analysis.report_tables import LEVEL
 from vrag_kit.papers.mrag_suite.datasets import metric_label
-from vrag_kit.papers.mrag_suite.detection import (
-    CHECK,
-    LESS_CLEAR,
-    REWRITTEN_MINUS_ORIGINAL,
-)
+from vrag_kit.papers.mrag_suite.detection import CHECK, LESS_CLEAR, REWRITTEN_MINUS_ORIGINAL
 from vrag_kit.papers.mrag_suite.filter import EASY, KNOWN, VERBATIM
 from vrag_kit.papers.mrag_suite.modes import strata_or_pooled
 from vrag_kit.papers.mrag_suite.sweep import HELD_OUT, PLANTED, SELECTION
@@ -24,7 +20,7 @@ from vrag_kit.plotting import outcome_bars
 from vrag_kit.plotting.images import Tile, image_grid
 from vrag_kit.plotting.panels import Series, draw_interval, forest_plot
 from vrag_kit.plotting.style import MODEL, REPORTED, SMALL, count_label, new_figure, set_caption
-from vrag_kit.types import Benchmark, Query
+from vrag_kit.types import Benchmark
 
 
 def ambiguity_figure(contrasts: pd.DataFrame) -> Figure:
@@ -134,34 +130,24 @@ def example_per_dataset_figure(suite: Mapping[str, Benchmark]) -> Figure:
     """
     tiles = []
     for name, benchmark in suite.items():
-        if (found := _answered(benchmark)) is not None:
-            query, document = found[0], benchmark.corpus[found[1]]
+        queries = list(benchmark.queries.values())
+        queries.sort(key=lambda each: each.metadata["required_modality"] != "both")
+        golds = (
+            (query, [benchmark.corpus[each] for each in benchmark.relevant(query.query_id)])
+            for query in queries
+        )
+        query, gold = next((pair for pair in golds if pair[1]), (None, []))
+        if query is not None:
+            document = min(gold, key=lambda each: each.modality)
             passage = "" if document.image else document.text or ""
-            answer = f"→ {query.answers[0]}" if query.answers else ""
-            below = "\n".join(
-                shorten(words, most, placeholder=" …")
-                for words, most in ((passage, 170), (query.text, 230), (answer, 80))
-            )
-            tiles.append(Tile(document.image, name, below))
+            parts = {passage: 170, query.text: 230, f"→ {next(iter(query.answers), '')}": 80}
+            below = [shorten(words, most, placeholder=" …") for words, most in parts.items()]
+            tiles.append(Tile(document.image, name, "\n".join(below)))
     rows = {" " * place: tiles[place : place + 4] for place in range(0, len(tiles), 4)}
     images = sum(tile.image is not None for tile in tiles)
     title = f"In {images} of {len(tiles)} data sets an image answers the example (→: answer)"
     caption = "Above a question its gold document, below it (→) the first accepted answer."
     return image_grid(rows, title=title, caption=caption)
-
-
-def _answered(benchmark: Benchmark) -> tuple[Query, str] | None:
-    """The question to show, and a document that answers it; None where nothing does."""
-    queries = sorted(
-        benchmark.queries.values(), key=lambda each: each.metadata["required_modality"] != "both"
-    )
-    for query in queries:
-        gold = [
-            doc_id for doc_id in benchmark.relevant(query.query_id) if doc_id in benchmark.corpus
-        ]
-        if gold:
-            return query, min(gold, key=lambda doc_id: benchmark.corpus[doc_id].modality)
-    return None
 
 
 _HALVES = {SELECTION: "selection half", HELD_OUT: "held-out half"}
@@ -203,28 +189,21 @@ def sweep_figure(sweeps: Mapping[str, pd.DataFrame]) -> Figure:
 
 
 def prompt_gain_figure(gains: pd.DataFrame) -> Figure:
-    """Draws rows of `prompt_gains_by_dataset`, a panel for each data set. The title counts the
-    intervals beyond 0, and those that last after correction.
+    """Draws rows of `prompt_gains`, a panel for each data set; a prompt is named by its parts, as
+    "plain, ex3, reasoning". The title counts the intervals beyond 0, and those that last after
+    correction.
     """
     beyond = (gains["ci_low"] > 0) | (gains["ci_high"] < 0)
     lasts = gains["p_holm"] < LEVEL
+    names = gains["prompt"].str.replace("retrieve_then_reason", "reasoning").str.replace("-", ", ")
     return forest_plot(
-        gains,
+        gains.assign(prompt=names),
         rows="prompt",
         xlabel="Score − mean of the prompts (percentage points)",
         color="stratum",
         style="model",
         panels="dataset",
-        names=prompt_names(gains["prompt"]),
         title=f"{beyond.sum()} of {len(gains)} scores differ from the mean of the prompts (interval"
         f" beyond 0), {lasts.sum()} after correction",
         caption="A prompt: opening, answer style, reasoning.",
     )
-
-
-def prompt_names(prompts: Iterable[str]) -> dict[str, str]:
-    """The names of prompts in figures, as in "plain, ex3, reasoning"."""
-    return {
-        prompt: prompt.replace("retrieve_then_reason", "reasoning").replace("-", ", ")
-        for prompt in prompts
-    }

@@ -7,10 +7,10 @@ scores by selection alone: see `filter_controls`.
 
 from __future__ import annotations
 
-import math
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -62,11 +62,7 @@ class FilterRules:
 
 
 def filter_decisions(
-    benchmark: Benchmark,
-    closed_book: pd.DataFrame,
-    rules: FilterRules | None = None,
-    *,
-    baseline: pd.DataFrame | None = None,
+    benchmark: Benchmark, closed_book: pd.DataFrame, rules: FilterRules | None = None
 ) -> pd.DataFrame:
     """Decides for every question whether the filter drops it. Columns: query_id, dropped, step (1,
     2; 0 for those kept), reason, votes (out of models), models, domain, hops, required_modality,
@@ -78,8 +74,8 @@ def filter_decisions(
     `rules.min_votes` models answer with the best score and enough confidence; a model that states
     none has not enough. Step 2 drops the easiest share of the rest of each domain: fewer hops
     (unknown: one), one modality before both, higher success_rate (mean score in [0, 1] over the
-    answers of `baseline`, by default those of the closed book), then at random. A question without
-    a parsed answer has votes 0 and no success_rate, and counts as hard.
+    answers of the closed book), then at random. A question without a parsed answer has votes 0 and
+    no success_rate, and counts as hard.
 
     Raises `VragError` for a table without the required columns.
     """
@@ -90,41 +86,31 @@ def filter_decisions(
             "filter_decisions: the closed book's answers have no column 'confidence'. Ask with"
             " closed_book_prompts() and read with with_confidence(…), or set confidence to null."
         )
-    votes = _votes(closed_book, rules)
-    success = _success(closed_book if baseline is None else baseline)
-    rows = []
-    for query in benchmark.queries.values():
-        known_by = votes.get(query.query_id, 0)
-        by_heart = KNOWN if known_by >= rules.min_votes else ""
-        reason = VERBATIM if answer_in_question(query) else by_heart
-        facts = _facts(query)
-        rows.append((*facts, reason, known_by, success.get(query.query_id, math.nan)))
-    columns = ["query_id", "domain", "hops", "required_modality", "reason", "votes", "success_rate"]
-    table = pd.DataFrame(rows, columns=columns).astype({"hops": "Int64"})
-    easy = table["query_id"].isin(_easiest(table[table["reason"] == ""], rules))
-    reasons = table["reason"].mask(easy, EASY)
-    step = reasons.map({"": 0, EASY: 2}).fillna(1).astype(int)
-    models = closed_book["model"].nunique()
-    table = table.assign(reason=reasons, dropped=reasons != "", step=step, models=models)
+    scale = scale_of(closed_book)
+    shares = (closed_book["score"] - scale.worst) / scale.width
+    success = shares.groupby(closed_book["query_id"]).mean()
+    first = closed_book.dropna(subset="score").drop_duplicates(["model", "query_id"])
+    knows = first["score"] >= scale.best
+    if rules.min_confidence is not None:
+        knows &= first["confidence"] > rules.min_confidence
+    votes = knows.groupby(first["query_id"]).sum()
+    queries = benchmark.queries.values()
+    table = pd.DataFrame({"query_id": list(benchmark.queries)})
+    for name, unknown in (("domain", ""), ("hops", None), ("required_modality", "")):
+        table[name] = [query.metadata.get(name, unknown) for query in queries]
+    table = table.astype({"hops": "Int64"}).assign(
+        votes=table["query_id"].map(votes).fillna(0).astype(int),
+        models=closed_book["model"].nunique(),
+        success_rate=table["query_id"].map(success),
+    )
+    reason = pd.Series("", table.index).mask(table["votes"] >= rules.min_votes, KNOWN)
+    verbatim = np.array([answer_in_question(query) for query in queries], bool)
+    reason = reason.mask(verbatim, VERBATIM)
+    easy = table["query_id"].isin(_easiest(table[reason == ""], rules))
+    reason = reason.mask(easy, EASY)
+    step = reason.map({"": 0, EASY: 2}).fillna(1).astype(int)
+    table = table.assign(reason=reason, dropped=reason != "", step=step)
     return table[["query_id", "dropped", "step", "reason", "votes", "models", *_VALUES]]
-
-
-def _facts(query: Query) -> tuple[str, str, int | None, str]:
-    """query_id, domain, hops and required_modality."""
-    told = query.metadata
-    needed = str(told.get("required_modality", ""))
-    return query.query_id, str(told.get("domain", "")), told.get("hops"), needed
-
-
-def kept_questions(benchmark: Benchmark, decisions: pd.DataFrame) -> Benchmark:
-    """Returns the questions that `filter_decisions` keeps; raises `VragError` if it keeps none."""
-    left = list(decisions[~decisions["dropped"]]["query_id"])
-    if not left:
-        raise VragError(
-            f"{benchmark.name}: the filter drops all {len(decisions):,} questions. Ask for more"
-            " votes or confidence, or a smaller drop_share."
-        )
-    return benchmark.subset(left)
 
 
 def without_dropped(suite: Mapping[str, Benchmark], file: Path | None) -> dict[str, Benchmark]:
@@ -158,67 +144,28 @@ def without_dropped(suite: Mapping[str, Benchmark], file: Path | None) -> dict[s
 
 def write_dropped(decisions: pd.DataFrame, file: Path) -> None:
     """Writes the dropped questions as CSV: query_id, step, reason and the values that decided.
-    Raises `VragError` if the file cannot be written.
+    Raises `OSError` if the file cannot be written.
     """
     dropped = decisions[decisions["dropped"]].drop(columns="dropped")
-    text = dropped.to_csv(index=False, float_format="%.6g", lineterminator="\n")
-    try:
-        write_file(file, text.encode())
-    except OSError as error:
-        raise VragError(
-            f"{file}: the dropped questions cannot be saved ({error.strerror}). Choose another"
-            " folder, or free space."
-        ) from error
-
-
-def keep_rates(decisions: pd.DataFrame, by: Sequence[str] = ("domain",)) -> pd.DataFrame:
-    """Counts the questions dropped for each reason: `by`, n, one column per reason, n_kept, and
-    share_kept (percent).
-    """
-    groups = decisions.groupby(list(by), sort=False)
-    counts = groups.size().rename("n").to_frame()
-    reasons = groups["reason"].value_counts().unstack(fill_value=0)
-    for reason in (VERBATIM, KNOWN, EASY):
-        counts[reason] = reasons.get(reason, 0)
-    counts["n_kept"] = counts["n"] - groups["dropped"].sum()
-    return counts.assign(share_kept=100 * counts["n_kept"] / counts["n"]).reset_index()
+    write_file(file, dropped.to_csv(index=False, float_format="%.6g", lineterminator="\n"))
 
 
 def answer_in_question(query: Query) -> bool:
     """Whether the question contains the words of an accepted answer consecutively. Options do not
     count; always false for yes, no and single characters.
     """
-    asked = _normal(query.text)
-    return any(_within(_normal(answer), asked) for answer in query.answers)
+    asked = _words(query.text)
+    answers = [_words(answer) for answer in query.answers]
+    return any(
+        f" {answer} " in f" {asked} "
+        for answer in answers
+        if len(answer) > 1 and answer.split()[0] not in _YES_NO
+    )
 
 
-def _within(answer: list[str], asked: list[str]) -> bool:
-    if not answer or answer[0] in _YES_NO or len("".join(answer)) == 1:
-        return False
-    starts = range(len(asked) - len(answer) + 1)
-    return any(asked[start : start + len(answer)] == answer for start in starts)
-
-
-def _normal(text: str) -> list[str]:
-    return [word for word in re.findall(r"\w+", text.casefold()) if word not in _ARTICLES]
-
-
-def _votes(closed_book: pd.DataFrame, rules: FilterRules) -> dict[str, int]:
-    """Query → how many models know it: by their first readable answer."""
-    first = closed_book.dropna(subset="score").drop_duplicates(["model", "query_id"])
-    best = scale_of(closed_book).best
-    knows = first["score"] >= best
-    if rules.min_confidence is not None:
-        knows &= first["confidence"] > rules.min_confidence
-    counts = first[knows].groupby("query_id").size()
-    return {str(query_id): int(count) for query_id, count in counts.items()}
-
-
-def _success(baseline: pd.DataFrame) -> dict[str, float]:
-    """Query → mean score of its answers, in [0, 1]."""
-    scale = scale_of(baseline)
-    means = (baseline["score"] - scale.worst).groupby(baseline["query_id"]).mean() / scale.width
-    return {str(query_id): float(value) for query_id, value in means.items()}
+def _words(text: str) -> str:
+    """The words of a text without case, marks and articles."""
+    return " ".join(word for word in re.findall(r"\w+", text.casefold()) if word not in _ARTICLES)
 
 
 def _easiest(left: pd.DataFrame, rules: FilterRules) -> set[str]:
@@ -243,106 +190,106 @@ AT_RANDOM = "random drop (control)"
 DRAWS = 200
 """Number of random drops."""
 _RESAMPLES = 2000
-Decide = Callable[[frozenset[str]], pd.DataFrame | None]
-"""Function from excluded models to the decisions (`filter_decisions`) of the others; None if too
-few others are left.
-"""
-
-
-def leave_out_filter(
-    benchmark: Benchmark,
-    closed_book: pd.DataFrame,
-    rules: FilterRules | None = None,
-    *,
-    baseline: pd.DataFrame | None = None,
-) -> Decide:
-    """Returns the decision function of `filter_controls`: `filter_decisions` without the answers of
-    the excluded models, in closed book and baseline; None if fewer models are left than
-    `min_votes`.
-    """
-    rules = rules or FilterRules()
-
-    def decide(left_out: frozenset[str]) -> pd.DataFrame | None:
-        others = closed_book[~closed_book["model"].isin(left_out)]
-        if others["model"].nunique() < rules.min_votes:
-            return None
-        of_others = None if baseline is None else baseline[~baseline["model"].isin(left_out)]
-        return filter_decisions(benchmark, others, rules, baseline=of_others)
-
-    return decide
 
 
 def filter_controls(
-    judged: pd.DataFrame,
-    decide: Decide,
+    judged: Mapping[str, pd.DataFrame],
+    suite: Mapping[str, Benchmark],
+    closed_book: Mapping[str, pd.DataFrame],
+    rules: FilterRules | None = None,
     *,
-    draws: int = DRAWS,
     seed: int = 0,
 ) -> pd.DataFrame:
-    """Computes the filtered mean minus the full mean of every evaluated model. Columns: model,
-    control (the three above), value, ci_low, ci_high, n (questions kept), n_full, n_failed,
-    baseline ("all questions"); on the judge's scale.
+    """Computes the filtered mean minus the full mean of every evaluated model on each data set and
+    stratum, in points: dataset, stratum, model, setting (the control, of the three above), metric,
+    value, ci_low, ci_high, n (questions kept), n_full, n_failed, baseline ("all questions").
 
-    `judged` are the answers to all questions in one arm. For the filters the interval is a
-    percentile bootstrap over groups of the difference of means; NaN for one group, and if all
-    resamples agree, as for equal scores or identical groups, where it would be falsely certain; 0
-    to 0 if nothing is dropped. The random drop has the filter's number of questions of each domain;
-    value is the mean over `draws` drops, near 0 by construction, and the interval holds 95 % of
-    them: the effect of chance for a drop of this size. Questions without a score count in n_failed
-    and in no mean. If too few others are left to decide, or no question of `judged` with a score is
-    kept, as in a memorised stratum, value is NaN and n is 0. Raises `VragError` if no question at
-    all is kept, all models together are too few, or a model has answers in several arms.
+    `judged` are the answers to all questions in one arm (`judge_suite`, then `training_strata`),
+    `closed_book` those for the filter, as in `filter_decisions`; what is dropped is decided for all
+    strata together. "Model left out" are the decisions without that model's answers.
+
+    For the filters the interval is a percentile bootstrap over groups of the difference of means;
+    NaN for one group, and if all resamples agree, as for equal scores or identical groups, where it
+    would be falsely certain; 0 to 0 if nothing is dropped. The random drop has the filter's number
+    of questions of each domain; value is the mean over `DRAWS` drops, near 0 by construction, and
+    the interval holds 95 % of them: the effect of chance for a drop of this size. Questions without
+    a score count in n_failed and in no mean. If fewer other models are left than `min_votes`, or no
+    question with a score is kept, as in a memorised stratum, value is NaN and n is 0. Raises
+    `VragError` if no question at all is kept, all models together are too few, or a model has
+    answers in several arms.
     """
-    values = per_query(judged, by=["model"])
+    rules = rules or FilterRules()
+    rows: list[tuple[object, ...]] = []
+    for name, table in judged.items():
+        _require_one_arm(table)
+        decide = partial(_decide, suite[name], closed_book[name], rules)
+        everybody = decide("")
+        if everybody is None:
+            raise VragError(
+                "filter_controls: fewer models answered without evidence than votes asks for. Name"
+                " more filter_models, or ask for fewer votes."
+            )
+        if everybody["dropped"].all():
+            raise VragError(
+                f"filter_controls: the filter drops all {len(everybody):,} questions of {name}. Ask"
+                " for more votes or confidence, or a smaller drop_share."
+            )
+        others = {model: decide(model) for model in table["model"].unique()}
+        values = per_query(table, by=["stratum", "model"])
+        metric = table["metric"].iloc[0]
+        for stratum, of_stratum in values.groupby("stratum", sort=False):
+            asked = everybody[everybody["query_id"].isin(of_stratum["query_id"])]
+            drops = [_drawn(asked, seed, draw) for draw in range(DRAWS)]
+            for model, part in of_stratum.groupby("model", sort=False):
+                known = part.dropna(subset="value").reset_index(drop=True)
+                found = {
+                    FILTERED: _change(known, everybody, seed),
+                    LEFT_OUT: _change(known, others[str(model)], seed),
+                    AT_RANDOM: _by_chance(known, drops),
+                }
+                counts = len(known), len(part) - len(known)
+                for control, numbers in found.items():
+                    rows.append((name, stratum, model, control, metric, *numbers, *counts))
+    columns = ["dataset", "stratum", "model", "setting", "metric"]
+    columns += ["value", "ci_low", "ci_high", "n", "n_full", "n_failed"]
+    return to_percent(pd.DataFrame(rows, columns=columns).assign(baseline=ALL))
+
+
+def _require_one_arm(judged: pd.DataFrame) -> None:
     arms = judged.groupby("model")[["setting", "k"]].nunique().max(axis=1)
     if (arms > 1).any():
         raise VragError(
             f"filter_controls: {arms.idxmax()!r} was asked in several arms; take those of one"
             " setting and k."
         )
-    everybody = decide(frozenset())
-    if everybody is None:
-        raise VragError(
-            "filter_controls: fewer models answered without evidence than votes asks for. Name more"
-            " filter_models, or ask for fewer votes."
-        )
-    if everybody["dropped"].all():
-        raise VragError(
-            "filter_controls: the filter drops every question. Ask for more votes or confidence, or"
-            " a smaller drop_share."
-        )
-    asked = everybody[everybody["query_id"].isin(values["query_id"])]
-    drops = [_drawn(asked, seed, draw) for draw in range(draws)]
-    rows: list[tuple[object, ...]] = []
-    for model, part in values.groupby("model", sort=False):
-        known = part.dropna(subset="value").reset_index(drop=True)
-        failed = len(part) - len(known)
-        others = decide(frozenset({str(model)}))
-        for control, decisions in ((FILTERED, everybody), (LEFT_OUT, others)):
-            if decisions is None:
-                rows.append((model, control, *[np.nan] * 3, 0, len(known), failed))
-                continue
-            dropped = set(decisions[decisions["dropped"]]["query_id"])
-            stays = ~known["query_id"].isin(dropped).to_numpy()
-            rows.append((model, control, *_change(known, stays, seed), len(known), failed))
-        rows.append((model, AT_RANDOM, *_by_chance(known, drops), len(known), failed))
-    columns = ["model", "control", "value", "ci_low", "ci_high", "n", "n_full", "n_failed"]
-    return pd.DataFrame(rows, columns=columns).assign(baseline=ALL)
 
 
-def _change(known: pd.DataFrame, stays: np.ndarray, seed: int) -> tuple[float, float, float, int]:
+def _decide(
+    benchmark: Benchmark, closed_book: pd.DataFrame, rules: FilterRules, left_out: str
+) -> pd.DataFrame | None:
+    """The decisions of all models but one; None if they are fewer than the votes."""
+    others = closed_book[closed_book["model"] != left_out]
+    if others["model"].nunique() < rules.min_votes:
+        return None
+    return filter_decisions(benchmark, others, rules)
+
+
+def _change(
+    known: pd.DataFrame, decisions: pd.DataFrame | None, seed: int
+) -> tuple[float, float, float, int]:
     """Mean over what stays less the mean over all, its interval over groups, and how many
     stay.
     """
+    if decisions is None:
+        return np.nan, np.nan, np.nan, 0
+    dropped = decisions[decisions["dropped"]]["query_id"]
+    stays = ~known["query_id"].isin(dropped)
     if not stays.any():
         return np.nan, np.nan, np.nan, 0
-    values = known["value"].to_numpy(float)
-    names, member = np.unique(known["group"].to_numpy(str), return_inverse=True)
-    sums = np.zeros((len(names), 4))  # of a group: what stays, its number, all, their number
-    columns = np.stack([values * stays, stays, values, np.ones(len(values))], axis=1)
-    np.add.at(sums, member, columns)
+    cells = {"kept": known["value"] * stays, "n_kept": stays, "all": known["value"], "n": 1.0}
+    sums = pd.DataFrame(cells).groupby(known["group"].astype(str)).sum().to_numpy(float)
     change = cluster_bootstrap(sums, _mean_change, seed=seed, resamples=_RESAMPLES)
-    if len(names) == 1 or not np.ptp(values):
+    if len(sums) == 1 or not np.ptp(known["value"]):
         change = (change[0], np.nan, np.nan)
     elif stays.all():
         change = (0.0, 0.0, 0.0)
@@ -386,67 +333,34 @@ def closed_book_table(
     confidence, surer (above `confidence`, if that is given), correct and surer; numbers of answers,
     no shares.
     """
-    rows = []
+    counts = {}
     for name, judged in closed_book.items():
         correct = judged["score"] >= scale_of(judged).best
         surer = judged["confidence"] > (-1 if confidence is None else confidence)
-        told = pd.DataFrame(
-            {
-                "answers": judged["score"].notna(),
-                "correct": correct,
-                "without confidence": judged["confidence"].isna(),
-                "surer": surer,
-                "correct and surer": correct & surer,
-            }
-        )
-        counts = told.groupby(judged["model"], sort=False).sum()
-        rows.append(counts.reset_index().assign(dataset=name))
-    return pd.concat(rows, ignore_index=True).set_index(["dataset", "model"])
-
-
-def filter_controls_by_dataset(
-    suite: Mapping[str, Benchmark],
-    judged: Mapping[str, pd.DataFrame],
-    closed_book: Mapping[str, pd.DataFrame],
-    rules: FilterRules | None = None,
-    *,
-    seed: int = 0,
-) -> pd.DataFrame:
-    """Runs `filter_controls` on each data set and stratum, in points: dataset, stratum, model,
-    setting (the control), metric, value, ci_low, ci_high, n, n_full, n_failed, baseline.
-
-    `judged` are the answers of each in one arm (`judge_suite`, then `training_strata`),
-    `closed_book` those for the filter. Decisions are made for all strata together. Raises as
-    `leave_out_filter` and `filter_controls` do.
-    """
-    parts = []
-    for name, benchmark in suite.items():
-        decide = leave_out_filter(benchmark, closed_book[name], rules)
-        metric = judged[name]["metric"].iloc[0]
-        for stratum, part in judged[name].groupby("stratum", sort=False):
-            table = filter_controls(part, decide, seed=seed)
-            parts.append(table.assign(dataset=name, stratum=stratum, metric=metric))
-    table = to_percent(pd.concat(parts, ignore_index=True))
-    return table.rename(columns={"control": "setting"})
+        cells = {
+            "answers": judged["score"].notna(),
+            "correct": correct,
+            "without confidence": judged["confidence"].isna(),
+            "surer": surer,
+            "correct and surer": correct & surer,
+        }
+        counts[name] = pd.DataFrame(cells).groupby(judged["model"], sort=False).sum()
+    return pd.concat(counts, names=["dataset"])
 
 
 def kept_shares(decisions: pd.DataFrame) -> pd.DataFrame:
-    """Computes `keep_rates` of each dataset, with `published`: the paper's kept share in percent
+    """Counts the questions of each dataset that are dropped for each reason: dataset, n, one column
+    per reason, n_kept, share_kept (percent), and `published`, the paper's kept share in percent
     (Table 1), NaN for a data set that is not in the paper.
 
     `decisions` are those of every data set, with the column dataset.
     """
-    table = keep_rates(decisions, by=["dataset"])
-    counts = published("mrag_suite", 1).pivot(index="dataset", columns="metric", values="value")
-    share = 100 * counts["n_filtered"] / counts["n_full"]
-    return table.assign(published=share.reindex(table["dataset"]).to_numpy(float))
-
-
-def published_filter_change() -> pd.DataFrame:
-    """Computes the published filtered minus full accuracy (Table 2), in points: dataset, model,
-    value; of other models, and of filters whose lists are not public.
-    """
-    wide = published("mrag_suite", 2).pivot(
-        index=["dataset", "model"], columns="split", values="value"
-    )
-    return (wide["filtered"] - wide["full"]).rename("value").reset_index()
+    counts = pd.crosstab(decisions["dataset"], decisions["reason"])
+    counts = counts.reindex(decisions["dataset"].unique())
+    reasons = counts.reindex(columns=[VERBATIM, KNOWN, EASY], fill_value=0)
+    table = reasons.assign(n_kept=counts.get("", 0))
+    table.insert(0, "n", counts.sum(axis=1))
+    table["share_kept"] = 100 * table["n_kept"] / table["n"]
+    wide = published("mrag_suite", 1).pivot(index="dataset", columns="metric", values="value")
+    table["published"] = 100 * wide["n_filtered"] / wide["n_full"]
+    return table.rename_axis("dataset").reset_index().rename_axis(columns=None)

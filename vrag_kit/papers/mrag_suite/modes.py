@@ -2,24 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
 from vrag_kit.analysis.comparisons import holm_by_family, paired_differences
-from vrag_kit.analysis.means import column_means, per_query
-from vrag_kit.analysis.report_tables import NOTHING, ci_cells, differences_table
+from vrag_kit.analysis.means import mean_scores, per_query
+from vrag_kit.analysis.report_tables import NOTHING, report_table
 from vrag_kit.analysis.strata import ALL, expand_strata, trained_groups
 from vrag_kit.config import Entry
-from vrag_kit.generation import evidence_modes
-from vrag_kit.generation.evidence_modes import GT_ONLY, top_k_per_modality
+from vrag_kit.generation.evidence_modes import GT_ONLY, MODES, evidence_modes, top_k_per_modality
 from vrag_kit.generation.experiment import ask_models
 from vrag_kit.generation.prompts import PromptSet
-from vrag_kit.judging import SHARES, Judge, judge_answers, load_judge, scale_of
-from vrag_kit.papers.mrag_suite.datasets import MODES, dataset_metric, metric_label, published_range
+from vrag_kit.judging import Judge, judge_answers
+from vrag_kit.papers.mrag_suite.datasets import dataset_metric, metric_label, published_range
 from vrag_kit.papers.published import published
 from vrag_kit.retrieval.hybrid import search_by_modality
 from vrag_kit.types import MODALITIES, Benchmark, Context, DocId, Query, ordered
@@ -42,23 +43,40 @@ EFFECTS = (
 the effect of distractors alone.
 """
 _ARM = ["dataset", "metric", "model", "stratum", "setting"]
+_MEANS = ["value", "ci_low", "ci_high", "n", "n_failed"]
+
+
+def ask_suite(
+    models: Sequence[Entry],
+    suite: Mapping[str, Benchmark],
+    contexts: Mapping[str, Sequence[Context]],
+    answers_dir: Path | str,
+    *,
+    prompt_sets: Mapping[str, PromptSet],
+    **how: Any,  # decoding and hardware, as `ask_models` has them
+) -> dict[str, pd.DataFrame]:
+    """Runs `ask_models` on each data set with its contexts and prompts; raises as that does."""
+    return {
+        name: ask_models(
+            models, each, contexts[name], answers_dir, prompts=prompt_sets[name], **how
+        )
+        for name, each in suite.items()
+    }
 
 
 def judge_suite(
     datasets: Mapping[str, Benchmark],
     answers: Mapping[str, pd.DataFrame],
-    judge: Judge | Mapping[str, Judge],
+    judges: Mapping[str, Judge],
 ) -> dict[str, pd.DataFrame]:
-    """Maps each data set to its judged answers (`judge_answers`) with the column metric. The metric
-    is the data set's own (`dataset_metric`), or else the score of its `judge`, under that name.
+    """Maps each data set to its answers, judged by its judge, as to the questions of `datasets`,
+    with the column metric: the data set's own (`dataset_metric`), or "score (…)" with the judge's
+    name. Raises as `judge_answers` does.
     """
     judged = {}
     for name, table in answers.items():
-        whose = judge[name] if isinstance(judge, Mapping) else judge
-        metric = dataset_metric(name, datasets[name])
-        own = load_judge(metric) if metric else whose
-        metric = metric or f"score ({own.name})"
-        judged[name] = judge_answers(own, datasets[name], table).assign(metric=metric)
+        metric = dataset_metric(name, datasets[name]) or f"score ({judges[name].name})"
+        judged[name] = judge_answers(judges[name], datasets[name], table).assign(metric=metric)
     return judged
 
 
@@ -66,20 +84,26 @@ def training_strata(
     judged: Mapping[str, pd.DataFrame], datasets: Mapping[str, Benchmark], models: Sequence[Entry]
 ) -> dict[str, pd.DataFrame]:
     """Adds the column stratum to the tables of `judge_suite`: in the model's training data or not
-    (`trained_groups`, of the questions of all data sets together). All questions follow again,
-    unless a data set has only one stratum. If the training data of some model are unknown, there is
-    "all questions" only.
+    (`memorised_in_suite`). All questions follow again, unless a data set has only one stratum. If
+    the training data of some model are unknown, there is "all questions" only.
     """
-    told = memorised_in_suite(models, datasets)
+    trained = memorised_in_suite(models, datasets)
     found = {}
     for name, table in judged.items():
-        if not set(table["model"]) <= set(told):
-            found[name] = table.assign(stratum=ALL)
-            continue
-        apart = expand_strata(table, told)
+        apart = expand_known_strata(table, trained)
         is_one = apart["stratum"].nunique() == 2  # it, and all questions
         found[name] = apart[apart["stratum"] != ALL] if is_one else apart
     return found
+
+
+def expand_known_strata(
+    table: pd.DataFrame, trained: Mapping[str, Collection[str]]
+) -> pd.DataFrame:
+    """Runs `expand_strata` if the training data of all models are known; else all rows are "all
+    questions".
+    """
+    known = set(table["model"]) <= set(trained)
+    return expand_strata(table, trained) if known else table.assign(stratum=ALL)
 
 
 def memorised_in_suite(
@@ -96,60 +120,55 @@ def memorised_in_suite(
 
 
 def mode_means(judged: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
-    """Averages each data set's own metric, then the share of abstentions (metric "abstention"):
-    dataset, metric, model, stratum (if the tables have one), setting, value, ci_low, ci_high, n,
-    n_failed (answers without a score, which are excluded).
+    """Averages each data set's own metric, then the share of abstentions (metric "abstention"), of
+    the tables of `training_strata`: dataset, metric, model, stratum, setting, value, ci_low,
+    ci_high, n, n_failed (answers without a score, which are excluded).
     """
-    tables, by = [], _by(judged)
+    tables = []
     for name, table in judged.items():
+        means = mean_scores(
+            table.assign(dataset=name), by=["dataset", "model", "stratum", "setting"]
+        )
         own = table["metric"].iloc[0]
-        told = table.assign(dataset=name)
-        for column, metric in (("score", own), ("abstained", ABSTENTION)):
-            scale = scale_of(table) if column == "score" else SHARES
-            means = column_means(told, [column], by=[b for b in by if b != "metric"], scale=scale)
-            tables.append(means.assign(metric=metric))
-    means = pd.concat(tables, ignore_index=True)
-    return means[[*by, *(name for name in means if name not in by)]]
-
-
-def _by(judged: Mapping[str, pd.DataFrame]) -> list[str]:
-    """What tells rows apart."""
-    has_strata = any("stratum" in table for table in judged.values())
-    return [name for name in _ARM if has_strata or name != "stratum"]
+        tables.append(means.assign(metric=means["metric"].replace("accuracy", own)))
+    return pd.concat(tables, ignore_index=True)[[*_ARM, *_MEANS]]
 
 
 def mode_effects(judged: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
-    """Computes `EFFECTS` on the same questions: dataset, metric, model, stratum (if the tables have
-    one), setting, baseline, value, ci_low, ci_high, n, n_failed, p, p_holm.
+    """Computes `EFFECTS` on the same questions, of the tables of `training_strata`: dataset,
+    metric, model, stratum, setting, baseline, value, ci_low, ci_high, n, n_failed, p, p_holm.
 
     A question is excluded from an effect whose two settings show it the same documents, as where
     gold evidence leaves no room for distractors. p_holm corrects each effect for all data sets and
     models, the strata in one family and the pooled rows in another. Data sets are not pooled, as
     their metrics differ.
     """
-    tables, by = [], _by(judged)
+    tables = []
     for name, table in judged.items():
-        values = per_query(table.assign(dataset=name), by=by)
         for setting, baseline in EFFECTS:
-            same = _same_documents(table, setting, baseline)
-            keys = pd.MultiIndex.from_frame(values[["model", "query_id"]])
-            pair = values[values["setting"].isin([setting, baseline]) & ~keys.isin(same)]
-            if len(pair):
-                found = paired_differences(pair, arm="setting", by=by[:-1], baseline=baseline)
-                tables.append(found)
+            pair = table[table["setting"].isin([setting, baseline])].assign(dataset=name)
+            values = per_query(drop_same_documents(pair, baseline), by=_ARM)
+            if (values["setting"] == setting).any():
+                effects = paired_differences(values, arm="setting", by=_ARM[:-1], baseline=baseline)
+                tables.append(effects)
     table = pd.concat(tables, ignore_index=True)
-    pools = table.assign(pools=table["stratum"].eq(ALL) if "stratum" in table else False)
-    table["p_holm"] = holm_by_family(pools, ["setting", "baseline", "pools"])
-    first = [*by, "baseline"]
-    return table[[*first, *(name for name in table if name not in first)]]
+    families = table.assign(is_pooled=table["stratum"] == ALL)
+    table["p_holm"] = holm_by_family(families, ["setting", "baseline", "is_pooled"])
+    return table[[*_ARM, "baseline", *_MEANS, "p", "p_holm"]]
 
 
-def _same_documents(judged: pd.DataFrame, setting: str, baseline: str) -> list[tuple[str, str]]:
-    """(model, query_id) of the questions that both settings show the same documents."""
-    some = judged[judged["setting"].isin([setting, baseline]) & (judged["doc_ids"].str.len() > 0)]
-    sets = some.assign(shown=some["doc_ids"].map(frozenset))
-    counts = sets.groupby(["model", "query_id"]).agg({"setting": "nunique", "shown": "nunique"})
-    return list(counts.index[(counts["setting"] == 2) & (counts["shown"] == 1)])
+def drop_same_documents(answers: pd.DataFrame, baseline: str) -> pd.DataFrame:
+    """Drops the answers that were shown the same documents, in any order, as the answer to that
+    question in the setting `baseline`: they tell nothing about a difference from it.
+    """
+    documents = answers["doc_ids"].map(frozenset)
+    keys = pd.MultiIndex.from_frame(answers[["dataset", "model", "query_id"]])
+    is_baseline = (answers["setting"] == baseline).to_numpy()
+    first = dict(zip(keys[is_baseline], documents[is_baseline], strict=True))
+    same = [
+        bool(each) and each == first.get(key) for key, each in zip(keys, documents, strict=True)
+    ]
+    return answers[is_baseline | ~np.array(same, bool)]
 
 
 def strata_or_pooled(table: pd.DataFrame) -> pd.DataFrame:
@@ -168,69 +187,55 @@ def mode_names(table: pd.DataFrame) -> dict[str, str]:
     return {**ARMS, **{name: f"{name}, {metric}" for name, metric in metrics}}
 
 
-def effects_table(effects: pd.DataFrame) -> pd.DataFrame:
-    """Formats `to_percent(mode_effects(…))` by `differences_table`, with settings as text."""
-    shown = effects["setting"].map(ARMS)
-    return differences_table(effects.assign(setting=shown, baseline=effects["baseline"].map(ARMS)))
-
-
 def compare_modes_to_paper(means: pd.DataFrame) -> pd.DataFrame:
     """Compares our means with the range of the paper's models on its data (`published_range`): rows
-    data sets, metrics and evidence shown. Columns are our models' cells with n, EM/Accuracy of
-    Table 5, and the F1 over claims of Tables 14 and 15, by modality if there are two. "–" where
+    data sets, metrics, strata and evidence shown. Columns are our models' cells with n, EM/Accuracy
+    of Table 5, and the F1 over claims of Tables 14 and 15, by modality if there are two. "–" where
     nothing is published.
 
     `means` are `to_percent(mode_means(…))`, of which the data sets' own metrics are shown.
     """
-    keys = [name for name in _ARM if name in means and name != "model"]
     own = means[means["metric"] != ABSTENTION]
-    cells = own.assign(cell=ci_cells(own, n=True))
-    wide = cells.pivot_table(index=keys, columns="model", values="cell", aggfunc="first")
-    known = cells[keys].drop_duplicates()
-    table = wide.reindex(pd.MultiIndex.from_frame(known))[list(cells["model"].unique())]
-    places = pd.MultiIndex.from_frame(known[["dataset", "setting"]])
-    for title, paper in _printed().items():
+    rows = ["dataset", "metric", "stratum", "setting"]
+    table = report_table(own, rows=rows, columns=["model"])
+    f1 = published("mrag_suite", [14, 15], metric="f1")
+    papers = {
+        "Table 5, EM/Accuracy": published("mrag_suite", 5),
+        "Tables 14 and 15, F1, pictures": f1[f1["modality"] != "text"],
+        "Tables 14 and 15, F1, texts": f1[f1["modality"] == "text"],
+    }
+    for title, paper in papers.items():
         spread = published_range(paper, ["dataset", "setting"])
+        places = table.index.droplevel(["metric", "stratum"])
         table[f"{title}: {spread.name}"] = spread.reindex(places).to_numpy()
     return table.rename(index=ARMS, level="setting").fillna(NOTHING)
 
 
-def _printed() -> dict[str, pd.DataFrame]:
-    """What the paper prints by mode, by title."""
-    f1 = published("mrag_suite", [14, 15], metric="f1")
-    texts = f1["modality"] == "text"
-    return {
-        "Table 5, EM/Accuracy": published("mrag_suite", 5),
-        "Tables 14 and 15, F1, pictures": f1[~texts],
-        "Tables 14 and 15, F1, texts": f1[texts],
-    }
-
-
-DEPTH = 20
-"""Number of documents per modality that a search ranks."""
+_DEPTH = 20
+"""Number of documents per modality that a search ranks, beyond gold ones where those are apart."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class HybridContexts:
-    """Searches for evidence by modality, and builds contexts of the first k."""
+class SuiteEvidence:
+    """Builds the contexts of questions from gold evidence and from searches by modality."""
 
     retrievers: Mapping[str, Sequence[Entry]]
     """Retrievers of each modality, as in `search_by_modality`; several are fused."""
     k: Mapping[str, int]
-    """Number of documents of each modality in a context."""
+    """Number of documents of a modality in a context, where a data set has it."""
+    questions: int | None = None
+    """Maximum number of questions per data set in `sample`; None: all that have gold evidence."""
+    seed: int = 0
+    """Seed of the sample of questions, and of the order of documents in `modes`."""
     cache_dir: Path | str = "runs/embeddings"
     device: str = "cpu"
 
-    def contexts(self, benchmark: Benchmark) -> list[Context]:
+    def searched(self, benchmark: Benchmark) -> list[Context]:
         """Returns one context per query with the first documents of each modality that the
         benchmark has (`top_k_per_modality`). Raises as `search_by_modality` does.
         """
-        runs = search_by_modality(
-            benchmark, self.retrievers, k=DEPTH, cache_dir=self.cache_dir, device=self.device
-        )
-        last = {modality: list(by_name.values())[-1] for modality, by_name in runs.items()}
-        there = {modality: k for modality, k in self.k.items() if modality in last}
-        return top_k_per_modality(benchmark, last, ks=there)
+        ranked, ks = self._search(benchmark, _DEPTH)
+        return top_k_per_modality(benchmark, ranked, ks=ks)
 
     def gold(self, benchmark: Benchmark) -> list[Context]:
         """Returns contexts with gold documents only, in the order of the labels, at most k of each
@@ -238,73 +243,40 @@ class HybridContexts:
         """
         contexts = []
         for query_id in benchmark.queries:
-            shown: tuple[DocId, ...] = ()
-            for modality in MODALITIES:
-                gold = [
-                    name
-                    for name in benchmark.relevant(query_id)
-                    if benchmark.corpus[name].modality == modality
-                ]
-                shown += tuple(gold[: self.k[modality]])
+            gold: dict[str, list[DocId]] = defaultdict(list)
+            for doc_id in benchmark.relevant(query_id):
+                gold[benchmark.corpus[doc_id].modality].append(doc_id)
+            shown = [doc_id for each in MODALITIES for doc_id in gold[each][: self.k[each]]]
             if shown:
                 k = sum(self.k.values())
-                contexts.append(Context(query_id=query_id, setting=GT_ONLY, k=k, doc_ids=shown))
+                context = Context(query_id=query_id, setting=GT_ONLY, k=k, doc_ids=tuple(shown))
+                contexts.append(context)
         return contexts
 
+    def sample(self, benchmark: Benchmark) -> Benchmark:
+        """Samples questions with gold evidence; a larger sample contains a smaller one."""
+        there = [each for each in benchmark.queries if benchmark.relevant(each)]
+        return benchmark.subset(ordered(there, self.seed, "in modes")[: self.questions])
 
-def ask_suite(
-    models: Sequence[Entry],
-    suite: Mapping[str, Benchmark],
-    contexts: Mapping[str, Sequence[Context]],
-    answers_dir: Path | str,
-    *,
-    prompt_sets: Mapping[str, PromptSet],
-    decoding: Mapping[str, Any] | None = None,  # a notebook's parameter: values of any type
-    hardware: Mapping[str, Any] | None = None,
-) -> dict[str, pd.DataFrame]:
-    """Runs `ask_models` on each data set, with its contexts and its prompts; raises as
-    that does.
-    """
-    found = {}
-    for name, benchmark in suite.items():
-        what = (models, benchmark, contexts[name], answers_dir)
-        found[name] = ask_models(
-            *what, prompts=prompt_sets[name], decoding=decoding, hardware=hardware
-        )
-    return found
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SuiteEvaluation:
-    """Models, prompts and judges of an evaluation of the suite."""
-
-    models: Sequence[Entry]
-    prompt_sets: Mapping[str, PromptSet]
-    """Prompts by data set."""
-    judges: Mapping[str, Judge]
-    """Judges by data set; a data set with its own metric is scored by that."""
-    scored_as: Mapping[str, Benchmark]
-    """Original questions by data set: answers to any version are scored against them."""
-    answers_dir: Path | str
-    decoding: Mapping[str, Any] | None = None  # a notebook's parameter: values of any type
-    hardware: Mapping[str, Any] | None = None
-
-    def evaluate(
-        self, suite: Mapping[str, Benchmark], contexts_of: Callable[[Benchmark], list[Context]]
-    ) -> dict[str, pd.DataFrame]:
-        """Maps each data set to judged answers (`judge_suite`) over the contexts of `contexts_of`,
-        such as `HybridContexts`. Answers are judged as answers to `scored_as`; raises as
-        `ask_suite` and `judge_answers` do.
+    def modes(self, benchmark: Benchmark) -> list[Context]:
+        """Returns the contexts of the questions of `sample` in the modes of `evidence_modes`, over
+        the data set's modalities; distractors are the best ranked of all its documents. Raises
+        `VragError` as `evidence_modes` and `search_by_modality` do.
         """
-        contexts = {name: contexts_of(benchmark) for name, benchmark in suite.items()}
-        what = (self.models, suite, contexts, self.answers_dir)
-        answers = ask_suite(
-            *what,
-            prompt_sets=self.prompt_sets,
-            decoding=self.decoding,
-            hardware=self.hardware,
+        few = self.sample(benchmark)
+        most = max((len(few.relevant(each)) for each in few.queries), default=0)
+        ranked, ks = self._search(benchmark, most + max(_DEPTH, *self.k.values()))
+        return evidence_modes(few, ranked, ks=ks, seed=self.seed)
+
+    def _search(
+        self, benchmark: Benchmark, depth: int
+    ) -> tuple[dict[str, pd.DataFrame], dict[str, int]]:
+        """Modality → its last run, which is the fused one of several; modality → k."""
+        runs = search_by_modality(
+            benchmark, self.retrievers, k=depth, cache_dir=self.cache_dir, device=self.device
         )
-        return judge_suite(self.scored_as, answers, self.judges)
+        ranked = {modality: list(by_name.values())[-1] for modality, by_name in runs.items()}
+        return ranked, {name: self.k[name] for name in ranked if self.k.get(name, 0) > 0}
 
 
 def sample_per_dataset(
@@ -319,44 +291,3 @@ def sample_per_dataset(
         name: benchmark.subset(ordered(benchmark.queries, seed, "some of each")[:questions])
         for name, benchmark in suite.items()
     }
-
-
-_BEYOND = 20
-"""Number of documents ranked beyond the gold ones, for enough distractors."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class EvidenceModes:
-    """Samples questions and builds their contexts in the modes of evidence."""
-
-    retrievers: Mapping[str, Sequence[Entry]]
-    """Retrievers of each modality, as in `search_by_modality`; distractors are the best ranked,
-    after fusion if there are several.
-    """
-    k: Mapping[str, int]
-    """Number of documents of a modality in a context, where a data set has it."""
-    questions: int | None = None
-    """Maximum number of questions per data set; None: all that have gold evidence."""
-    seed: int = 0
-    """Seed of the sample of questions, and of the order of documents."""
-    cache_dir: Path | str
-    device: str = "cpu"
-
-    def sample(self, benchmark: Benchmark) -> Benchmark:
-        """Samples the questions; a larger sample contains a smaller one."""
-        there = [each for each in benchmark.queries if benchmark.relevant(each)]
-        return benchmark.subset(ordered(there, self.seed, "in modes")[: self.questions])
-
-    def contexts(self, benchmark: Benchmark) -> list[Context]:
-        """Returns each sampled question's contexts in the modes of `evidence_modes`, over the data
-        set's modalities. Raises `VragError` as that and `search_by_modality` do.
-        """
-        few = self.sample(benchmark)
-        most = max((len(few.relevant(each)) for each in few.queries), default=0)
-        k = most + max(_BEYOND, *self.k.values())
-        runs = search_by_modality(
-            benchmark, self.retrievers, k=k, cache_dir=self.cache_dir, device=self.device
-        )
-        ranked = {modality: list(by_name.values())[-1] for modality, by_name in runs.items()}
-        ks = {modality: self.k[modality] for modality in ranked if self.k[modality] > 0}
-        return evidence_modes(few, ranked, ks=ks, seed=self.seed)

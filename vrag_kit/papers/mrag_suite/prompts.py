@@ -14,6 +14,7 @@ from pathlib import Path
 import pandas as pd
 
 from vrag_kit.errors import VragError
+from vrag_kit.generation.evidence_modes import MODES
 from vrag_kit.generation.prompts import PARSERS, PromptSet, read_prompts
 from vrag_kit.judging import SHARES, Rubric, UnparsedError, Verdict
 from vrag_kit.judging.rubric import one_line
@@ -29,16 +30,7 @@ REASONING: dict[str, str] = _DATA["reasoning"]
 """Table 12: reasoning pattern → its block; the sweep uses two of the six."""
 SWEPT = ("direct", "retrieve_then_reason")
 _LAYOUT = read_prompts(Path(__file__).with_name("layout.yaml"))
-SETTINGS = (
-    "zero_shot",
-    "image",
-    "text",
-    "both",
-    "top_k",
-    "distractors_only",
-    "gt_plus_distractors",
-    "gt_only",
-)
+SETTINGS = ("zero_shot", "image", "text", "both", "top_k", *MODES)
 """Settings, all with the same template; evidence that is not shown is not announced."""
 LAYOUT = "paper"
 """Name of the layout of `suite_prompts` in a sweep, as opposed to a model's training prompt."""
@@ -78,11 +70,8 @@ def prompt_design(name: str) -> PromptDesign:
     """Returns the design of this name, also for the four reasoning patterns outside of the sweep
     ("plain-ex1-verify"). Raises `VragError` for any other.
     """
-    parts = name.split("-")
-    known = (INIT, EXAMPLES, REASONING)
-    if len(parts) != len(known) or any(
-        part not in names for part, names in zip(parts, known, strict=True)
-    ):
+    parts, known = name.split("-"), (INIT, EXAMPLES, REASONING)
+    if len(parts) != 3 or any(part not in of for part, of in zip(parts, known, strict=True)):
         raise VragError(
             f"prompt is {name!r}; expected one of {', '.join(PROMPTS)}, or another of"
             f" {', '.join(REASONING)} at its end."
@@ -95,9 +84,11 @@ def prompt_parts_table(prompts: Sequence[str]) -> pd.DataFrame:
     and name. Raises as `prompt_design` does.
     """
     designs = [prompt_design(name) for name in prompts]
-    used = {"opens": {each.init: INIT[each.init] for each in designs}}
-    used["style"] = {each.example: EXAMPLES[each.example] for each in designs}
-    used["reasoning"] = {each.reasoning: REASONING[each.reasoning] for each in designs}
+    used = {
+        "opens": {each.init: INIT[each.init] for each in designs},
+        "style": {each.example: EXAMPLES[each.example] for each in designs},
+        "reasoning": {each.reasoning: REASONING[each.reasoning] for each in designs},
+    }
     parts = {part: pd.Series(words) for part, words in used.items()}
     return pd.concat(parts).rename_axis(["part", "name"]).to_frame("words")
 
@@ -194,8 +185,10 @@ SHORT_ANSWERS = Rubric(
 
 CLOSED_BOOK = "zero_shot"
 """Setting of closed-book answers."""
-_FORM = re.compile(r"\s*Answer:(?P<answer>.*)\n\s*Confidence:\s*(?P<sure>\S+)\s*", re.DOTALL)
-_SHARE = re.compile(r"0?\.\d+|0\.?|1(?:\.0*)?")
+_FORM = re.compile(
+    r"^\s*Answer:(?P<answer>.*)\n\s*Confidence:\s*(?P<confidence>0?\.\d+|0\.?|1(?:\.0*)?)\s*$",
+    re.DOTALL,
+)
 
 
 def closed_book_prompts() -> PromptSet:
@@ -213,17 +206,7 @@ def with_confidence(answers: pd.DataFrame) -> pd.DataFrame:
 
     It is NaN if none is stated in the requested format; the whole reply is then the answer.
     """
-    found = [_in_form(words) if isinstance(words, str) else None for words in answers["answer"]]
-    pairs = zip(answers["answer"], found, strict=True)
-    told = [words if each is None else each[0] for words, each in pairs]
-    sure = [float("nan") if each is None else each[1] for each in found]
-    words = pd.Series(told, answers.index, dtype=object)
-    return answers.assign(answer=words, confidence=sure)
-
-
-def _in_form(words: str) -> tuple[str, float] | None:
-    """Answer and confidence; None where they are not in the form."""
-    match = _FORM.fullmatch(words)
-    if match is None or not _SHARE.fullmatch(match["sure"]):
-        return None
-    return match["answer"].strip(), float(match["sure"])
+    parts = answers["answer"].astype(object).str.extract(_FORM)
+    words = parts["answer"].str.strip().astype(object)
+    words = words.where(parts["answer"].notna(), answers["answer"])
+    return answers.assign(answer=words, confidence=parts["confidence"].astype(float))

@@ -14,7 +14,6 @@ from functools import cached_property
 import pandas as pd
 
 from vrag_kit.errors import VragError
-from vrag_kit.tables import require_columns
 from vrag_kit.types import Benchmark, Context, Query, QueryId, Status
 
 _Row = Mapping[Hashable, object]
@@ -81,11 +80,11 @@ class DecomposedBenchmark:
 
     def contexts(self, contexts: Sequence[Context]) -> list[Context]:
         """Return each context once per part of its query, with the same documents."""
-        asked: list[Context] = []
-        for context in contexts:
-            parts = self._parts[context.query_id]
-            asked += [replace(context, query_id=part_id) for part_id in parts]
-        return asked
+        return [
+            replace(context, query_id=part_id)
+            for context in contexts
+            for part_id in self._parts[context.query_id]
+        ]
 
     def join_answers(self, replies: pd.DataFrame) -> pd.DataFrame:
         """Join replies into a table of long answers, one row per query's context and sample.
@@ -96,10 +95,7 @@ class DecomposedBenchmark:
         said. Raises `VragError` for replies to other questions, and if one of a query's parts is
         missing.
         """
-        require_columns(replies, [*_CONTEXT, "query_id", "status", "answer"], "replies")
-        query_of: dict[QueryId, QueryId] = {}
-        for query_id, parts in self._parts.items():
-            query_of |= dict.fromkeys(parts, query_id)
+        query_of = {part: query_id for query_id, parts in self._parts.items() for part in parts}
         whole = replies["query_id"].map(query_of)
         strange = replies.loc[whole.isna(), "query_id"]
         if not strange.empty:

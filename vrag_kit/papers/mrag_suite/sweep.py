@@ -5,8 +5,7 @@ mean of all, on all questions.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from itertools import product
+from collections.abc import Hashable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -33,6 +32,8 @@ nor in the mean of the prompts.
 """
 MEAN = "mean of the prompts"
 """Baseline of each prompt's test."""
+_COLUMNS = {"": "value", "_low": "ci_low", "_high": "ci_high", "_n": "n"}
+"""What follows the name of a half in a column of `prompt_sweep` → the column of its means."""
 
 
 def ask_with_prompts(
@@ -42,8 +43,7 @@ def ask_with_prompts(
     answers_dir: Path | str,
     *,
     prompt_sets: Mapping[str, Mapping[str, PromptSet]],
-    decoding: Mapping[str, Any] | None = None,  # a notebook's parameter: values of any type
-    hardware: Mapping[str, Any] | None = None,
+    **how: Any,  # decoding and hardware, as `ask_models` has them
 ) -> dict[str, pd.DataFrame]:
     """Runs `ask_models` on each data set with each of its prompts, named in the first column,
     prompt. `prompt_sets` map data set → prompt → prompt set, such as `suite_prompts`. Raises as
@@ -51,15 +51,13 @@ def ask_with_prompts(
     """
     found = {}
     for name, benchmark in suite.items():
-        tables = []
-        for prompt, prompts in prompt_sets[name].items():
-            shown = (benchmark, contexts[name], answers_dir)
-            table = ask_models(
-                models, *shown, prompts=prompts, decoding=decoding, hardware=hardware
-            )
-            table.insert(0, "prompt", prompt)
-            tables.append(table)
-        found[name] = pd.concat(tables, ignore_index=True)
+        what = (models, benchmark, contexts[name], answers_dir)
+        tables = {
+            prompt: ask_models(*what, prompts=prompts, **how)
+            for prompt, prompts in prompt_sets[name].items()
+        }
+        table = pd.concat(tables, names=["prompt"])
+        found[name] = table.reset_index("prompt").reset_index(drop=True)
     return found
 
 
@@ -78,55 +76,55 @@ def split_groups(groups: Sequence[str] | pd.Series, *, seed: int = 0) -> dict[st
 
 
 def prompt_sweep(judged: pd.DataFrame, *, seed: int = 0) -> pd.DataFrame:
-    """Computes each prompt's mean on the selection half and on the held-out half. Columns: prompt,
-    selected, then selection and held_out, each with _low, _high and _n; n_failed (questions without
-    a value); metric.
+    """Computes each prompt's mean on the selection half and on the held-out half, in percent.
+    Columns: prompt, selection and held_out, each with _low, _high and _n; selected; n_failed
+    (questions without a value); metric.
 
     `judged` has the columns prompt and metric (`judge_suite`); values are means over models, as in
-    Table 6, on the judge's scale, only for questions with a value for each prompt. The selected
-    prompt has the highest mean on the selection half, the first in case of ties, and is none of
-    `PLANTED`. Raises `VragError` as `split_groups` does, and if no question has a value with every
-    prompt.
+    Table 6, only for questions with a value for each prompt. The selected prompt has the highest
+    mean on the selection half, the first in case of ties, and is none of `PLANTED`. Raises
+    `VragError` as `split_groups` does.
     """
     values, failed = _complete(per_query(judged, by=["prompt"]))
-    values = values.assign(
-        half=values["group"].astype(str).map(split_groups(judged["group"], seed=seed))
-    )
-    if values["half"].nunique() < 2:
-        raise VragError(
-            "prompt_sweep: one half of the groups has no question with a value for every prompt;"
-            " ask more questions, or leave out the prompt that fails."
-        )
-    means = cluster_means(values, ["prompt", "half"])
-    table = pd.DataFrame({"prompt": list(values["prompt"].unique())}).set_index("prompt")
+    halves = values["group"].astype(str).map(split_groups(judged["group"], seed=seed))
+    metric = judged["metric"].iloc[0]
+    means = cluster_means(values.assign(half=halves), ["prompt", "half"]).assign(metric=metric)
+    means = to_percent(means)
+    table = pd.DataFrame(index=pd.Index(values["prompt"].unique(), name="prompt"))
     for half in (SELECTION, HELD_OUT):
         of_half = means[means["half"] == half].set_index("prompt")
-        table[half] = of_half["value"]
-        table[f"{half}_low"], table[f"{half}_high"] = of_half["ci_low"], of_half["ci_high"]
-        table[f"{half}_n"] = of_half["n"]
+        for end, column in _COLUMNS.items():
+            table[half + end] = of_half[column]
     table = table.reset_index()
     best = table[SELECTION].where(~table["prompt"].isin(PLANTED)).idxmax()
-    metric = judged["metric"].iloc[0]
     return table.assign(selected=table.index == best, n_failed=failed, metric=metric)
 
 
-def prompt_gains(judged: pd.DataFrame) -> pd.DataFrame:
-    """Computes the gain of each prompt over the mean of all but `PLANTED` on the same questions:
-    prompt, stratum, value, ci_low, ci_high, n, n_failed, p, baseline, p_holm, metric.
+def prompt_gains(judged: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
+    """Computes the gain of each prompt over the mean of all but `PLANTED` on the same questions of
+    each data set, in points: prompt, stratum, value, ci_low, ci_high, n, n_failed, p, baseline,
+    p_holm, metric, dataset, model (all names if there are several, as values are means over them).
 
-    `judged` is as in `prompt_sweep`, with the column stratum (`training_strata`). All questions
+    The tables are as in `prompt_sweep`, with the column stratum (`training_strata`). All questions
     with a value for each prompt count, as nothing is selected; p_holm corrects for all prompts of a
-    stratum.
+    data set and stratum.
     """
-    values, _ = _complete(per_query(judged, by=["prompt", "stratum"]))
-    same = ["query_id", "group", "stratum", "score_min", "score_max"]
-    shown = values[~values["prompt"].isin(PLANTED)]
-    mean = shown.groupby(same, sort=False)["value"].mean().reset_index().assign(prompt=MEAN)
-    both = pd.concat([values, mean], ignore_index=True)
-    found = paired_differences(
-        both, arm="prompt", by=["stratum"], baseline=MEAN, repeats=["prompt"]
-    )
-    return found.assign(metric=judged["metric"].iloc[0])
+    tables = []
+    for name, table in judged.items():
+        values, _ = _complete(per_query(table, by=["prompt", "stratum"]))
+        same = ["query_id", "group", "stratum", "score_min", "score_max"]
+        shown = values[~values["prompt"].isin(PLANTED)]
+        mean = shown.groupby(same, sort=False)["value"].mean().reset_index().assign(prompt=MEAN)
+        gains = paired_differences(
+            pd.concat([values, mean], ignore_index=True),
+            arm="prompt",
+            by=["stratum"],
+            baseline=MEAN,
+            repeats=["prompt"],
+        )
+        models = " and ".join(table["model"].unique())
+        tables.append(gains.assign(metric=table["metric"].iloc[0], dataset=name, model=models))
+    return to_percent(pd.concat(tables, ignore_index=True))
 
 
 def _complete(values: pd.DataFrame) -> tuple[pd.DataFrame, int]:
@@ -137,21 +135,6 @@ def _complete(values: pd.DataFrame) -> tuple[pd.DataFrame, int]:
     return values[known == asked], lacking
 
 
-_ENDS = ("", "_low", "_high")
-_IN_SHARES = [f"{name}{end}" for name, end in product((SELECTION, HELD_OUT), _ENDS)]
-
-
-def sweep_by_dataset(
-    judged: Mapping[str, pd.DataFrame], *, seed: int = 0
-) -> dict[str, pd.DataFrame]:
-    """Runs `prompt_sweep` on each data set, in percent and points; raises as that does."""
-    sweeps = {}
-    for name, table in judged.items():
-        swept = prompt_sweep(table, seed=seed)
-        sweeps[name] = swept.assign(**{column: 100 * swept[column] for column in _IN_SHARES})
-    return sweeps
-
-
 def parse_rate_table(answers: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
     """Counts the replies to each prompt in the requested format: rows prompts, columns data sets,
     "parsed of all". An unparsed reply is a failure, not an incorrect answer.
@@ -159,20 +142,8 @@ def parse_rate_table(answers: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
     columns = {}
     for name, table in answers.items():
         read = (table["status"] == "ok").groupby(table["prompt"], sort=False)
-        counts = read.agg(["sum", "size"])
-        columns[name] = counts["sum"].astype(str) + " of " + counts["size"].astype(str)
+        columns[name] = read.sum().astype(str) + " of " + read.size().astype(str)
     return pd.DataFrame(columns).fillna(NOTHING)
-
-
-def prompt_gains_by_dataset(judged: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
-    """Computes `prompt_gains` of each data set, in points, with the columns dataset and model (all
-    names if there are several, as values are means over them).
-    """
-    tables = []
-    for name, table in judged.items():
-        models = " and ".join(table["model"].unique())
-        tables.append(prompt_gains(table).assign(dataset=name, model=models))
-    return to_percent(pd.concat(tables, ignore_index=True))
 
 
 def compare_chosen_to_paper(sweeps: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
@@ -184,22 +155,22 @@ def compare_chosen_to_paper(sweeps: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
     printed = published("mrag_suite", 6).set_index("dataset")
     rows = {}
     for name, table in sweeps.items():
-        chosen = table[table["selected"]]
-        row = {"selected": str(chosen["prompt"].iloc[0])}
-        for half, said in ((SELECTION, "where it was chosen"), (HELD_OUT, "where it is reported")):
-            row[said] = _cell(chosen, half)
+        (chosen,) = table[table["selected"]].to_dict("records")
+        theirs = printed.loc[[name]] if name in printed.index else printed.iloc[:0]
         highest = table[~table["prompt"].isin(PLANTED)][HELD_OUT].max()
-        row["the highest reported"] = f"{highest:.1f}"
-        row["questions without a value"] = f"{chosen['n_failed'].iloc[0]:.0f}"
-        there = printed[printed.index == name]
-        row["printed (Table 6)"] = NOTHING if there.empty else str(there["prompt"].iloc[0])
-        row["printed mean"] = NOTHING if there.empty else f"{there['value'].iloc[0]:.1f}"
-        rows[name] = row
+        rows[name] = {
+            "selected": chosen["prompt"],
+            "where it was chosen": _cell(chosen, SELECTION),
+            "where it is reported": _cell(chosen, HELD_OUT),
+            "the highest reported": f"{highest:.1f}",
+            "questions without a value": f"{chosen['n_failed']:.0f}",
+            "printed (Table 6)": "".join(theirs["prompt"]) or NOTHING,
+            "printed mean": "".join(theirs["value"].map("{:.1f}".format)) or NOTHING,
+        }
     return pd.DataFrame(rows).T
 
 
-def _cell(chosen: pd.DataFrame, half: str) -> str:
+def _cell(chosen: Mapping[Hashable, Any], half: str) -> str:
     """The mean of one half with its interval and n."""
-    row = chosen.iloc[0]
-    cell = format_ci(row[half], row[f"{half}_low"], row[f"{half}_high"])
-    return f"{cell} (n = {row[f'{half}_n']:.0f})"
+    mean, low, high, n = (chosen[half + end] for end in _COLUMNS)
+    return f"{format_ci(mean, low, high)} (n = {n:.0f})"

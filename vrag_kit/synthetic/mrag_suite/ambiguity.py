@@ -7,7 +7,7 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 
 import pandas as pd
@@ -40,14 +40,6 @@ _A_PART = re.compile(r"\bthe (?!main color of)[a-z]+(?: [a-z]+)* of (?:the )?(?:
 _NAMED = re.compile(r"\([^)]*[A-Z][a-z]+ [a-z]+\)|\b[A-Z]\w+ [A-Z]\w+")
 
 
-@dataclass(frozen=True, slots=True)
-class RuleDetection:
-    """Result of the rule for a question."""
-
-    ambiguous: bool
-    explanation: str  # "" for a clear question
-
-
 def make_ambiguous(
     benchmark: Benchmark, *, share: float = 0.5, seed: int = 0
 ) -> tuple[Benchmark, dict[QueryId, str]]:
@@ -72,17 +64,18 @@ def make_ambiguous(
     return replace(benchmark, fingerprint=fingerprint, queries=queries), lacks
 
 
-def detect_by_rule(query: Query) -> RuleDetection:
-    """Return whether a question names neither species nor image, or asks for a look without a part.
+def detect_by_rule(query: Query) -> str:
+    """Return why a question is ambiguous: it names neither species nor image, or asks for a look
+    without a part; "" for a clear one.
 
     It is a rule about the guide's wording, no reader of questions.
     """
     text = query.text
     if query.image is None and not _NAMED.search(text):
-        return RuleDetection(True, "The question does not say which species it is about.")
+        return "The question does not say which species it is about."
     if _LOOK.search(text) and not _A_PART.search(text):
-        return RuleDetection(True, "The question does not say which part is meant.")
-    return RuleDetection(False, "")
+        return "The question does not say which part is meant."
+    return ""
 
 
 def _droppable(query: Query) -> tuple[str, ...]:

@@ -18,9 +18,9 @@ import pandas as pd
 
 from vrag_kit.claims.verdicts import EntailmentLabel, EntailmentRequest, Label
 from vrag_kit.errors import VragError
+from vrag_kit.generation.evidence_modes import MODES
 from vrag_kit.generation.rendering import render
 from vrag_kit.judging.abstention import is_abstention
-from vrag_kit.papers.mrag_suite.datasets import MODES
 from vrag_kit.papers.mrag_suite.sub_questions import SubQuestion
 from vrag_kit.papers.visual_rag.judge import PROMPTS
 from vrag_kit.synthetic.mrag_suite.facts import (

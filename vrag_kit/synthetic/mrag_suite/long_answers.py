@@ -28,7 +28,7 @@ from vrag_kit.config import Entry
 from vrag_kit.errors import VragError
 from vrag_kit.generation import ask_models, load_generator
 from vrag_kit.papers.cross_benchmark import JudgedBenchmark
-from vrag_kit.papers.mrag_suite.modes import EvidenceModes
+from vrag_kit.papers.mrag_suite.modes import SuiteEvidence
 from vrag_kit.papers.mrag_suite.sub_questions import DecomposedBenchmark
 from vrag_kit.synthetic.mrag_suite.ground_truth import (
     GroundTruth,
@@ -72,7 +72,7 @@ class LongAnswerExperiment:
     hardware: JsonView
 
     def ask(
-        self, datasets: Mapping[str, Benchmark], modes: EvidenceModes, answers_dir: Path | str
+        self, datasets: Mapping[str, Benchmark], modes: SuiteEvidence, answers_dir: Path | str
     ) -> Answers:
         """Return the long answers to every data set's questions, in the modes of evidence.
 
@@ -82,7 +82,7 @@ class LongAnswerExperiment:
         """
         found = {}
         for name, whole in datasets.items():
-            benchmark, contexts = modes.sample(whole), modes.contexts(whole)
+            benchmark, contexts = modes.sample(whole), modes.modes(whole)
             domain = str(next(iter(benchmark.queries.values())).metadata["domain"])
             how: dict[str, Any] = {
                 "prompts": load_prompts(self.prompt, domain=domain, answer="long"),
