@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from itertools import product
+from typing import Any  # options of a figure
 
 import numpy as np
 import pandas as pd
@@ -137,18 +138,9 @@ def _forest(
     rows: pd.DataFrame, by: Sequence[str], color: str, xlabel: str, title: str, caption: str
 ) -> Figure:
     """Means in percent, a panel for each metric of `_DRAWN`."""
-    return forest_plot(
-        rows,
-        rows=by,
-        xlabel=xlabel,
-        color=color,
-        style="model",
-        panels="measure",
-        names=_NAMES,
-        limits=(-3, 103),
-        title=title,
-        caption=caption,
-    )
+    look: dict[str, Any] = {"style": "model", "panels": "measure", "names": _NAMES}
+    words = {"xlabel": xlabel, "title": title, "caption": caption}
+    return forest_plot(rows, rows=by, color=color, limits=(-3, 103), **look, **words)
 
 
 def _rows(means: pd.DataFrame) -> pd.DataFrame:

@@ -158,11 +158,11 @@ def _flags(assessed: Mapping[str, Statuses]) -> pd.DataFrame:
     """The statuses of all detectors and data sets: value is 1 for ambiguous, 0 for clear, NaN for
     an unparsed one.
     """
-    tables = [
-        table.assign(detector=detector, dataset=name)
-        for detector, statuses in assessed.items()
-        for name, table in statuses.items()
-    ]
+    tables = []
+    for detector, statuses in assessed.items():
+        tables += [
+            table.assign(detector=detector, dataset=name) for name, table in statuses.items()
+        ]
     flags = pd.concat(tables, ignore_index=True)
     return flags.assign(value=flags["status"].map({AMBIGUOUS: 1.0, CLEAR: 0.0}).astype(float))
 
@@ -195,13 +195,13 @@ def flag_rates(assessed: Mapping[str, Statuses]) -> pd.DataFrame:
     """
     flags = _flags(assessed)
     keys = ["detector", "dataset"]
-    rates = cluster_means(flags, keys)
     counts = flags.groupby(keys, sort=False)["value"].sum().astype(int)
-    rates.insert(1, "n_flagged", counts.to_numpy())
+    rates = cluster_means(flags, keys).assign(n_flagged=counts.to_numpy())
     rates[["value", "ci_low", "ci_high"]] *= 100
     wide = published("mrag_suite", 1).pivot(index="dataset", columns="metric", values="value")
     shares = 100 * wide["n_ambiguous"] / wide["n_full"]
-    return rates.assign(published=rates["dataset"].map(shares))
+    rates = rates.assign(published=rates["dataset"].map(shares))
+    return rates[["dataset", "n_flagged", *Estimate._fields, "detector", "published"]]
 
 
 LESS_CLEAR = "ambiguous − clear"

@@ -73,14 +73,11 @@ def single_list_recall(
         last = {modality: list(by_name.values())[-1] for modality, by_name in found.items()}
         arms = {f"{modality}s alone": run for modality, run in last.items()}
         arms["per modality"] = _interleaved_run(benchmark, last, ks)
-        arms["single list"] = reciprocal_rank_fusion(
-            {
-                f"{retriever}, {modality}": run
-                for modality, by_name in found.items()
-                for retriever, run in by_name.items()
-                if retriever != FUSED
-            }
-        )
+        single: dict[str, pd.DataFrame] = {}
+        for modality, by_name in found.items():
+            alone = {each: run for each, run in by_name.items() if each != FUSED}
+            single |= {f"{each}, {modality}": run for each, run in alone.items()}
+        arms["single list"] = reciprocal_rank_fusion(single)
         scores = score_runs(benchmark, arms, cutoffs=[sum(ks.values())])
         queries = [benchmark.queries[query_id] for query_id in scores["query_id"]]
         needs = [query.metadata.get("required_modality") for query in queries]
@@ -115,9 +112,8 @@ def _interleaved_run(
     benchmark: Benchmark, runs: Mapping[str, pd.DataFrame], ks: Mapping[str, int]
 ) -> pd.DataFrame:
     """`top_k_per_modality` as a run, in the order in which documents are shown."""
-    contexts = top_k_per_modality(benchmark, runs, ks=ks)
-    return make_run(
-        (context.query_id, doc_id, -float(place))
-        for context in contexts
-        for place, doc_id in enumerate(context.doc_ids)
-    )
+    rows: list[tuple[str, str, float]] = []
+    for context in top_k_per_modality(benchmark, runs, ks=ks):
+        places = enumerate(context.doc_ids)
+        rows += [(context.query_id, doc_id, -float(place)) for place, doc_id in places]
+    return make_run(rows)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -165,10 +166,10 @@ def drop_same_documents(answers: pd.DataFrame, baseline: str) -> pd.DataFrame:
     keys = pd.MultiIndex.from_frame(answers[["dataset", "model", "query_id"]])
     is_baseline = (answers["setting"] == baseline).to_numpy()
     first = dict(zip(keys[is_baseline], documents[is_baseline], strict=True))
-    same = [
-        bool(each) and each == first.get(key) for key, each in zip(keys, documents, strict=True)
-    ]
-    return answers[is_baseline | ~np.array(same, bool)]
+    pairs = zip(keys, documents, strict=True)
+    same = [bool(each) and each == first.get(key) for key, each in pairs]
+    kept: pd.DataFrame = answers[is_baseline | ~np.array(same, bool)]
+    return kept
 
 
 def strata_or_pooled(table: pd.DataFrame) -> pd.DataFrame:
@@ -206,7 +207,7 @@ def compare_modes_to_paper(means: pd.DataFrame) -> pd.DataFrame:
     }
     for title, paper in papers.items():
         spread = published_range(paper, ["dataset", "setting"])
-        places = table.index.droplevel(["metric", "stratum"])
+        places = pd.MultiIndex.from_frame(table.index.to_frame()[["dataset", "setting"]])
         table[f"{title}: {spread.name}"] = spread.reindex(places).to_numpy()
     return table.rename(index=ARMS, level="setting").fillna(NOTHING)
 
@@ -246,7 +247,7 @@ class SuiteEvidence:
             gold: dict[str, list[DocId]] = defaultdict(list)
             for doc_id in benchmark.relevant(query_id):
                 gold[benchmark.corpus[doc_id].modality].append(doc_id)
-            shown = [doc_id for each in MODALITIES for doc_id in gold[each][: self.k[each]]]
+            shown = list(chain.from_iterable(gold[each][: self.k[each]] for each in MODALITIES))
             if shown:
                 k = sum(self.k.values())
                 context = Context(query_id=query_id, setting=GT_ONLY, k=k, doc_ids=tuple(shown))

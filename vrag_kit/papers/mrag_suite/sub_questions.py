@@ -80,11 +80,11 @@ class DecomposedBenchmark:
 
     def contexts(self, contexts: Sequence[Context]) -> list[Context]:
         """Return each context once per part of its query, with the same documents."""
-        return [
-            replace(context, query_id=part_id)
-            for context in contexts
-            for part_id in self._parts[context.query_id]
-        ]
+        asked: list[Context] = []
+        for context in contexts:
+            parts = self._parts[context.query_id]
+            asked += [replace(context, query_id=part_id) for part_id in parts]
+        return asked
 
     def join_answers(self, replies: pd.DataFrame) -> pd.DataFrame:
         """Join replies into a table of long answers, one row per query's context and sample.
@@ -95,7 +95,9 @@ class DecomposedBenchmark:
         said. Raises `VragError` for replies to other questions, and if one of a query's parts is
         missing.
         """
-        query_of = {part: query_id for query_id, parts in self._parts.items() for part in parts}
+        query_of: dict[QueryId, QueryId] = {}
+        for query_id, parts in self._parts.items():
+            query_of |= dict.fromkeys(parts, query_id)
         whole = replies["query_id"].map(query_of)
         strange = replies.loc[whole.isna(), "query_id"]
         if not strange.empty:

@@ -172,5 +172,5 @@ def compare_chosen_to_paper(sweeps: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
 
 def _cell(chosen: Mapping[Hashable, Any], half: str) -> str:
     """The mean of one half with its interval and n."""
-    mean, low, high, n = (chosen[half + end] for end in _COLUMNS)
-    return f"{format_ci(mean, low, high)} (n = {n:.0f})"
+    cell = format_ci(chosen[half], chosen[f"{half}_low"], chosen[f"{half}_high"])
+    return f"{cell} (n = {chosen[f'{half}_n']:.0f})"
