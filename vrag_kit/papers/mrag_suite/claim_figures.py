@@ -139,8 +139,8 @@ def _forest(
 ) -> Figure:
     """Means in percent, a panel for each metric of `_DRAWN`."""
     look: dict[str, Any] = {"style": "model", "panels": "measure", "names": _NAMES}
-    words = {"xlabel": xlabel, "title": title, "caption": caption}
-    return forest_plot(rows, rows=by, color=color, limits=(-3, 103), **look, **words)
+    look |= {"xlabel": xlabel, "title": title, "caption": caption}
+    return forest_plot(rows, rows=by, color=color, limits=(-3, 103), **look)
 
 
 def _rows(means: pd.DataFrame) -> pd.DataFrame:
