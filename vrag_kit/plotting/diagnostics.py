@@ -71,7 +71,7 @@ def outcome_bars(
             axis.text(101, -0.55, head, va="bottom", fontsize=SMALL, color=DARK)
         counts = "" if apart else count_label(panel["n"].unique(), unit)
         heads = [display_name(name, names) if panels else "", counts]
-        axis.set_title(" · ".join(filter(None, heads)))
+        axis.set_title(("\n" if beside else " · ").join(filter(None, heads)))
         axis.set(xlim=(0, 100), ylim=(len(bars) - 0.4, -0.6))
         axis.grid(visible=False)
     labels = [" · ".join(display_name(part, names) for part in bar) for bar in bars]

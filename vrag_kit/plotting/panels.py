@@ -167,7 +167,7 @@ def line_plot(
             axis.plot(line[x], line["value"], color=REPORTED, linewidth=0.8, zorder=1)
             end = line.iloc[-1]
             if end.get("label"):
-                labels.append((float(end["value"]), str(end["label"])))
+                labels.append((float(end["value"]), str(end["label"]), float(end[x])))
         shifts = dodge(len(looks), apart * len(looks))
         for shift, (values, look) in zip(shifts, looks.items(), strict=True):
             line = _of_series(mine, color, style, values).sort_values(x)
@@ -275,7 +275,9 @@ def forest_plot(
         raise ValueError("forest_plot: found neither a column baseline nor an xlabel")
     keys = [rows] if isinstance(rows, str) else list(rows)
     looks = _looks(table, color, style, names)
-    lines = _rows(table, keys, names, unit)
+    sizes = table.groupby(panels)["n"].agg(set) if panels else pd.Series([{0, 1}])
+    apart = bool((sizes.map(len) == 1).all()) and table["n"].nunique() > 1  # n is in the titles
+    lines = _rows(table.drop(columns="n") if apart else table, keys, names, unit)
     tallest = 0.03 + 0.13 * max((1 + label.count("\n") for _, label in lines), default=1)
     high = sum(max(tallest, 0.085 * len(looks) + 0.05) if line else 0.2 for line, _ in lines)
     count = len(_order(table, panels, names)) if panels else 1
@@ -289,8 +291,9 @@ def forest_plot(
             some = _of_series(mine, color, style, values)
             draw_interval(axis, _places(some, keys, places) + shift, some, look, flat=True)
         axis.axvline(0, color=DARK, linewidth=0.8, zorder=1)
-        head = display_name(name, names) if panels else ""
-        axis.set_title(fit(_operands(mine, panels, names, head), (width - 2.6) / len(axes), 8))
+        head = _operands(mine, panels, names, display_name(name, names) if panels else "")
+        head += f" · {count_label(mine['n'], unit)}" if apart else ""
+        axis.set_title(fit(head, (width - 2.6) / len(axes), 8))
         axis.set_ylim(len(lines) - 0.4, -0.6)
         axis.grid(visible=False, axis="y")
     first = next(iter(axes.values()))
@@ -403,9 +406,9 @@ def _draw_levels(
     color: str,
     looks: Mapping[tuple[str, str], Series],
     names: Names,
-) -> list[tuple[float, str]]:
+) -> list[tuple[float, str, float]]:
     """Draws horizontal lines with bands, dark where they belong to no series or setting. Returns
-    the height and name of each.
+    the height and name of each, and NaN: they end at the right of the axis.
     """
     colors = SETTING | {hue: look.color for (hue, _), look in looks.items()}
     labels = []
@@ -414,28 +417,31 @@ def _draw_levels(
         axis.axhline(row["value"], color=hue, linewidth=1, linestyle="--", zorder=1)
         if "ci_low" in row:
             axis.axhspan(row["ci_low"], row["ci_high"], color=hue, alpha=0.12, linewidth=0)
-        labels.append((float(row["value"]), display_name(row.get("level", row[color]), names)))
+        name = display_name(row.get("level", row[color]), names)
+        labels.append((float(row["value"]), name, np.nan))
     return labels
 
 
-def _write_at_right(axis: Axes, labels: Sequence[tuple[float, str]]) -> None:
-    """Writes texts at the right of an axis, at their heights but apart."""
-    if not labels:
-        return
+def _write_at_right(axis: Axes, labels: Sequence[tuple[float, str, float]]) -> None:
+    """Writes texts at the right of an axis, each at the height of its line but apart, joined to
+    the line's end: (height, text, x; NaN for the right of the axis).
+    """
     ordered = sorted(labels)
-    heights = [at for at, _ in ordered]
-    low, high = heights[0], heights[-1]
+    heights = [height for height, *_ in ordered]
+    low, high = min(heights, default=0), max(heights, default=0)
     gap = 0.075 * max(high, axis.get_ylim()[1])
     for place in range(1, len(heights)):
         heights[place] = max(heights[place], heights[place - 1] + gap)
-    shift = max(0.0, (heights[-1] - high) / 2) if low < high else 0.0
-    for at, (_, label) in zip(heights, ordered, strict=True):
+    shift = max(0.0, (max(heights, default=0) - high) / 2) if low < high else 0.0
+    right = axis.get_yaxis_transform()
+    for at, (height, label, x) in zip(heights, ordered, strict=True):
         axis.annotate(
             label,
-            (1, at - shift),
-            (3, 0),
-            xycoords=axis.get_yaxis_transform(),
-            textcoords="offset points",
+            (1 if np.isnan(x) else x, height),
+            (1.03, at - shift),
+            xycoords=right if np.isnan(x) else "data",
+            textcoords=right,
+            arrowprops={"arrowstyle": "-", "color": REPORTED, "linewidth": 0.4, "shrinkA": 1},
             fontsize=SMALL,
             va="center",
             color=DARK,
@@ -446,8 +452,8 @@ def _write_at_right(axis: Axes, labels: Sequence[tuple[float, str]]) -> None:
 def _rows(
     table: pd.DataFrame, keys: Sequence[str], names: Names, unit: str
 ) -> list[tuple[tuple[str, ...], str]]:
-    """Each row's key and label, with n, in the first row with its unit; headings have an empty
-    key.
+    """Each row's key and label, with n if the table has it, in the first row with its unit;
+    headings have an empty key.
     """
     orders = [_order(table, key, names) for key in keys]
     found = table[list(keys)].astype(str).agg(tuple, axis=1)
@@ -457,9 +463,12 @@ def _rows(
         if len(key) > 1 and key[0] != group:
             group = key[0]
             lines.append(((), display_name(group, names)))
-        first = all(not each for each, _ in lines)
-        label = count_label(table.loc[(found == key).to_numpy(), "n"], unit if first else "")
-        lines.append((key, fit(f"{display_name(key[-1], names)} ({label})", 2.5, 7.5)))
+        label = display_name(key[-1], names)
+        if "n" in table:
+            counts = table.loc[(found == key).to_numpy(), "n"]
+            label += f" ({count_label(counts, unit)})"
+            unit = ""  # in the first row only
+        lines.append((key, fit(label, 2.5, 7.5)))
     return lines
 
 
