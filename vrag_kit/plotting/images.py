@@ -13,7 +13,15 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 
-from vrag_kit.plotting.style import EVIDENCE, PAGE, SMALL, fit, new_figure, set_caption
+from vrag_kit.plotting.style import (
+    EVIDENCE,
+    PAGE,
+    SMALL,
+    display_name,
+    fit,
+    new_figure,
+    set_caption,
+)
 from vrag_kit.types import Benchmark, Document, LazyImage, Query
 
 
@@ -135,10 +143,14 @@ def question_images(queries: Mapping[str, Query], *, title: str = "", caption: s
 
 
 def retrieved_images(
-    benchmark: Benchmark, query_id: str, runs: Mapping[str, pd.DataFrame], k: int = 6
+    benchmark: Benchmark,
+    query_id: str,
+    runs: Mapping[str, pd.DataFrame],
+    k: int = 6,
+    gold: str = "gold",
 ) -> Figure:
-    """Draws the first k images that each retriever returned for one question, gold ones framed. The
-    question's own image, if any, is in a row above.
+    """Draws the first k images that each retriever returned for one question; gold ones are framed
+    and called `gold`. The question's own image, if any, is in a row above.
     """
     query = benchmark.queries[query_id]
     rows = {} if query.image is None else {"question": [Tile(query.image, "the question's image")]}
@@ -146,10 +158,18 @@ def retrieved_images(
         found = run[(run["query_id"] == query_id) & (run["rank"] <= k)].sort_values("rank")
         ranked = zip(found["doc_id"], found["rank"], strict=True)
         rows[name] = [
-            document_tile(benchmark, query_id, doc_id, f"rank {rank}") for doc_id, rank in ranked
+            document_tile(benchmark, query_id, doc_id, f"rank {rank}", gold)
+            for doc_id, rank in ranked
         ]
-    accepted = f"Accepted answers: {', '.join(query.answers[:3])}."
-    return image_grid(rows, title=query.text, caption=f"{accepted} {_count(benchmark, query_id)}")
+    clues, labelled = benchmark.relevant(query_id), len(benchmark.qrels[query_id])
+    held = [sum(bool(tile.frame) for tile in rows[name]) for name in runs]
+    found = [f"{n} for {display_name(name)}" for n, name in zip(held, runs, strict=True)]
+    return image_grid(
+        rows,
+        title=f"Of the first {k} images {', '.join(found)} show the answer\n{query.text}",
+        caption=f"""The first {k} images of each retriever. Framed ({gold}): images that show the
+        answer; {len(clues)} of the {labelled} labelled images do. {_accepted(query)}""",
+    )
 
 
 def contact_sheet(benchmark: Benchmark, query_id: str, gold: str = "gold") -> Figure:
@@ -162,9 +182,15 @@ def contact_sheet(benchmark: Benchmark, query_id: str, gold: str = "gold") -> Fi
     tiles = [] if query.image is None else [Tile(query.image, "the question's image")]
     tiles += [document_tile(benchmark, query_id, each, gold=gold) for each in first]
     rows = {" " * place: tiles[place : place + 6] for place in range(0, len(tiles), 6)}
-    return image_grid(rows, title=query.text, caption=_count(benchmark, query_id))
+    held = sum(labels[each] > 0 for each in first)
+    return image_grid(
+        rows,
+        title=query.text,
+        caption=f"""{len(first)} of {len(labels)} labelled images: the first that show the answer,
+        and the first others. Framed ({gold}): {held} of the {len(benchmark.relevant(query_id))}
+        images that show the answer. {_accepted(query)}""",
+    )
 
 
-def _count(benchmark: Benchmark, query_id: str) -> str:
-    gold = len(benchmark.relevant(query_id))
-    return f"Framed: {gold} gold of {len(benchmark.qrels[query_id])} labelled images."
+def _accepted(query: Query) -> str:
+    return f"Accepted answers: {', '.join(query.answers[:3])}."

@@ -418,7 +418,8 @@ def _draw_levels(
         if "ci_low" in row:
             axis.axhspan(row["ci_low"], row["ci_high"], color=hue, alpha=0.12, linewidth=0)
         name = display_name(row.get("level", row[color]), names)
-        labels.append((float(row["value"]), name, np.nan))
+        if name:
+            labels.append((float(row["value"]), name, np.nan))
     return labels
 
 

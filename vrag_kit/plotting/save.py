@@ -147,6 +147,7 @@ def save_figure(
         below = 0 if figure.get_supxlabel() else 0.15 / figure.get_figheight()
         figure.set_layout_engine("constrained", rect=(0, below, 1, 1 - below))
     title, caption = [*str(figure.get_label()).split("\n", 1), ""][:2]
+    stop = "" if title.endswith("?") else "."
     picture, drawing = io.BytesIO(), io.StringIO()
     box = None if figure.get_layout_engine() else "tight"  # a layout of ours has its exact size
     named = {"Date": None, "Creator": None, "Title": title or name}
@@ -164,7 +165,7 @@ def save_figure(
             (".png", picture.getvalue()),
             (".svg", lines.encode()),
             (".csv", csv.encode()),
-            (".caption.tex", f"{latex_text(f'{title}. {caption}')}\n".encode()),
+            (".caption.tex", f"{latex_text(f'{title}{stop} {caption}')}\n".encode()),
         ):
             write_file(folder / f"{name}{suffix}", content)
     except OSError as error:
