@@ -150,11 +150,11 @@ _NAMES = {
 }
 
 
-def error_budget_figure(budget: pd.DataFrame, gold: str = "clue") -> Figure:
+def error_budget_figure(budget: pd.DataFrame, gold: str = "clue", note: str = "") -> Figure:
     """Draws a panel for each part: the accuracy lost over k, in points, a colour for each model.
     Takes `to_percent(cluster_means(…))` of `error_budget`, by model, stratum, k, part and metric;
     draws the rows of all questions. The title names the largest loss at the largest k; `gold` is
-    what a benchmark calls an image that shows the answer.
+    what a benchmark calls an image that shows the answer. The caption ends with `note`.
 
     Judge noise and parts that are 0 everywhere are not drawn.
     """
@@ -177,8 +177,9 @@ def error_budget_figure(budget: pd.DataFrame, gold: str = "clue") -> Figure:
         height=1.9,
         title=f"The largest loss at k = {most['k']} is {size.replace(' [', ' points [')}: {where}",
         caption="Parts of the accuracy that answers to the first k images lost, of all questions."
-        " Three are differences of two answers, counted net: below 0 the answer earns more than the"
-        f" one it is compared with.{absent and f' Not drawn, 0 at every k: {absent}.'}",
+        f" Differences of two answers, counted net, are: {'; '.join(named[each] for each in NET)};"
+        " below 0 the answer earns more than the one it is compared with. At k = 1 there are no"
+        f" distractors.{absent and f' Not drawn, 0 at every k: {absent}.'}{note}",
     )
 
 

@@ -10,6 +10,7 @@ import pandas as pd
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
+from vrag_kit.analysis.means import ARM
 from vrag_kit.analysis.report_tables import ci_cells, setting_name
 from vrag_kit.papers.visual_rag.error_budget import first_clue_rank
 from vrag_kit.papers.visual_rag.pipeline import NAMES
@@ -21,8 +22,8 @@ from vrag_kit.types import Benchmark, Context
 _BASELINES = {"zero_shot": "no image", "gt_clue": "one clue", "non_clue": "non-clue"}
 _SHOWN = {"top_k": "top-k: the first k retrieved", "one_in_k": "1-in-k: one clue, k − 1 others"}
 _EXPLAINED = {"gt_clue": "one clue (shows the answer)", "non_clue": "one non-clue (does not)"}
-_NAMED = ("Gemini", "GPT-4o", "Phi4-MM")
-"""The paper's models whose grey lines have a name."""
+_NAMED = ["Gemini", "GPT-4o", "Phi4-MM"]
+"""The paper's models whose grey lines have a name over k."""
 
 
 def benchmark_figure(shares: pd.DataFrame, queries: pd.DataFrame) -> Figure:
@@ -51,6 +52,7 @@ def benchmark_figure(shares: pd.DataFrame, queries: pd.DataFrame) -> Figure:
     axes[2].yaxis.set_major_locator(MaxNLocator(integer=True))
     title = f"Half of the {len(queries)} questions have at most {np.median(clues):g} clue images"
     caption = f"{queries['entity'].nunique()} species. A bar of the histogram is 3 clues wide."
+    caption = f"{caption} Clue: an image that shows the answer."
     set_caption(figure, title, caption)
     return figure
 
@@ -74,10 +76,25 @@ def baselines_figure(means: pd.DataFrame) -> Figure:
     )
 
 
-def accuracy_over_k_figure(means: pd.DataFrame, reported: pd.DataFrame | None = None) -> Figure:
+def empty_note(judged: pd.DataFrame) -> str:
+    """A sentence of a caption on empty answers: the most of a model in a setting at one k, of all
+    its answers there; "" where no answer is empty.
+    """
+    empty = judged["status"].eq("empty")
+    counts = judged.assign(empty=empty).groupby(ARM)["empty"].agg(["sum", "size"]).reset_index()
+    most = counts.sort_values("sum", kind="stable").iloc[-1]
+    where = f"{display_name(most['model'])}, {NAMES[most['setting']].format(k=most['k'])}"
+    words = f" Empty answers count as wrong: at most {most['sum']} of {most['size']} ({where})."
+    return words * bool(empty.any())
+
+
+def accuracy_over_k_figure(
+    means: pd.DataFrame, reported: pd.DataFrame | None = None, *, note: str = ""
+) -> Figure:
     """Draws accuracy over the images shown, top-k and 1-in-k, with the baselines as dashed lines: a
     panel for each model, and for each `stratum` if there is that column. The paper's `reported`
-    means are grey, in panels of their own. Draws the first models that fit into six panels.
+    means are grey, in panels of their own. Draws the first models that fit into six panels. The
+    caption ends with `note`.
     """
     columns = ["model", "stratum"] if "stratum" in means else ["model"]
     means, left_out = _first_models(means, 3 if "stratum" in means else 4)
@@ -87,7 +104,10 @@ def accuracy_over_k_figure(means: pd.DataFrame, reported: pd.DataFrame | None = 
     if reported is not None:
         reported = reported[reported["setting"].isin(["top_k", "one_in_k"])]
         panel = "the paper's models: " + reported["setting"].map(setting_name)
-        reported = _named(reported).assign(panel=panel, setting=reported["model"])
+        models = reported["model"]
+        label = models.where(models.isin(_NAMED), "")
+        reported = reported.assign(panel=panel, setting=models, label=label)
+        note += f" Named: {len(_NAMED)} of the paper's {models.nunique()} models."
     places = means.loc[means["setting"] == "one_in_k", "clue_position"].unique()
     words = _changes(named[named["setting"] == "gt_clue"], last, columns)
     flat = means["setting"].isin(list(_BASELINES))
@@ -104,7 +124,8 @@ def accuracy_over_k_figure(means: pd.DataFrame, reported: pd.DataFrame | None = 
         limits=(0, 104),
         height=2.1,
         title=f"One clue among {means['k'].max()} images instead of alone takes accuracy {words}",
-        caption=f"Dashed: one image or none. The clue of 1-in-k is {', '.join(places)}.{left_out}",
+        caption=f"""Dashed: one image or none. The clue of 1-in-k is {", ".join(places)}.
+        {left_out}{note}""",
     )
 
 
@@ -131,20 +152,23 @@ def gcue_figure(
     if len(undefined):
         note += f" Undefined: {'; '.join(_joined(undefined, [*lines, 'interval']))}."
     if reported is not None:
-        reported = _named(reported[reported["lambda"] == lam])
+        reported = reported[reported["lambda"] == lam].assign(label=reported["model"])
         lowest = reported.groupby("model")["value"].transform("min")
         if above := list(dict.fromkeys(reported.loc[lowest > 1.5, "model"])):
             note += f" Above the axis: {', '.join(above)}."
         reported = reported[lowest <= 1.5].assign(**{panels: "the paper's models"})
     base = "no image" if lam == 1 else f"{lam:g} × no image\n+ {1 - lam:g} × non-clue"
-    ends = {"value": [1, 0], "model": "", "level": ["as one clue alone", f"as {base}"]}
+    level = ["as one clue alone", f"as {base}"]
+    ends = pd.DataFrame({"value": [1, 0], "model": "", "level": level})
+    theirs = ends.assign(level="", **{panels: "the paper's models"})  # the same lines, not named
+    ends = pd.concat([theirs, ends.merge(curves[[panels]].drop_duplicates(), how="cross")])
     return line_plot(
         curves if defined.empty else defined,
         x="k",
         xlabel="Images shown, k (one of them a clue)",
         panels=panels,
         ylabel=f"Share of one clue's benefit\nthat is kept (gCUE, λ = {lam:g})",
-        levels=pd.DataFrame(ends),
+        levels=ends,
         reported=reported,
         limits=(-0.25, 1.5),
         title=f"Among {curves['k'].max()} images one clue keeps {words} of its benefit",
@@ -183,7 +207,8 @@ def number_of_clues_figure(means: pd.DataFrame, reported: pd.DataFrame) -> Figur
         limits=(0, 104),
         height=1.9,
         title=f"{alone['m'].max()} clues alone instead of one take accuracy {words}",
-        caption=f"Best k: on these questions, of the first k retrieved.{left_out}",
+        caption=f"""Only questions with at least {alone["m"].max()} clues. Best k: on these
+        questions, of the first k retrieved. Bands, too, are 95 % intervals.{left_out}""",
     )
 
 
@@ -210,10 +235,6 @@ def _changes(before: pd.DataFrame, after: pd.DataFrame, columns: Sequence[str]) 
     rows = zip(both["value_before"], both["value"], _joined(both, columns), strict=True)
     each = [f"from {low:.0f} % to {high:.0f} % ({row})" for low, high, row in rows]
     return " and ".join(each) or "not measured"
-
-
-def _named(reported: pd.DataFrame) -> pd.DataFrame:
-    return reported.assign(label=reported["model"].where(reported["model"].isin(_NAMED), ""))
 
 
 def settings_images(benchmark: Benchmark, contexts: Sequence[Context], most: int = 5) -> Figure:

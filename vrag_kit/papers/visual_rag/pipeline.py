@@ -47,7 +47,7 @@ def pipeline_diagram(
     benchmark: Benchmark, query_id: str, run: pd.DataFrame, judged: pd.DataFrame, k: int = 5
 ) -> Figure:
     """Draws one question's way to its scores as a row of cards: question, corpus, images retrieved
-    and shown (gold ones framed), answer, verdict, and the scores by setting. Below each arrow: the
+    and shown (clues framed), answer, verdict, and the scores by setting. Below each arrow: the
     function of the kit, and the table that it returns.
 
     `judged` holds one model's judged answers to the question, one of them to the first `k`
@@ -89,12 +89,13 @@ def pipeline_diagram(
     gold = sum(benchmark.qrels[query_id].get(each, 0) > 0 for each in images["Shown"])
     set_caption(
         figure,
-        f"From question to score: {gold} of {k} images shown are gold (framed), and the answer"
+        f"From question to score: {gold} of {k} images shown are clues (framed), and the answer"
         f" scores {answer['score']:g} (▶)",
         f"""{benchmark.name}, model {answer["model"]}. Corpus: {len(images["Corpus"])} of
-        {len(benchmark.qrels[query_id])} images. Framed: gold images. Below each arrow: the kit's
-        function, who does its work, and the table that it returns. Scores: those of this question,
-        by setting; ▶: the setting that is drawn.""",
+        {len(benchmark.qrels[query_id])} images. Framed: clues (gold images), which show the
+        answer. Below each arrow: the kit's function, who does its work, and the table that it
+        returns. Scores: those of this question, by setting; ▶: the setting that is drawn. top-k:
+        the first k retrieved; 1-in-k: one clue and k − 1 others.""",
     )
     return figure
 

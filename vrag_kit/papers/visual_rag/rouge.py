@@ -83,8 +83,9 @@ def rouge_figure(sources: Mapping[str, pd.DataFrame], *, title: str, caption: st
             heights = points["value_rouge"].to_numpy(float)
             draw_interval(axis, heights, points, Series(colors[str(model)]), flat=True)
         for place, (note, color) in enumerate(notes):
-            at = (0.04, 0.89 - 0.07 * place)
-            axis.annotate(note.replace("-0", "−0"), at, xycoords="axes fraction", color=color)
+            high = 0.04 + 0.07 * place if len(rho) <= 6 else 0.92
+            look = {"color": color, "ha": "right", "transform": axis.transAxes}
+            axis.text(0.97, high, note.replace("-0", "−0"), **look)
         axis.set_title(f"{name}\n{count_label(sorted(table['n'].unique()), 'questions')}")
         axis.set(xlim=(-3, 103), ylim=(-3, 103))
     figure.supxlabel("Accuracy (%); a point is one model in one setting", fontsize=8)
