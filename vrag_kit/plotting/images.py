@@ -163,10 +163,10 @@ def retrieved_images(
         ]
     clues, labelled = benchmark.relevant(query_id), len(benchmark.qrels[query_id])
     held = [sum(bool(tile.frame) for tile in rows[name]) for name in runs]
-    found = [f"{n} for {display_name(name)}" for n, name in zip(held, runs, strict=True)]
+    counts = [f"{n} for {display_name(name)}" for n, name in zip(held, runs, strict=True)]
     return image_grid(
         rows,
-        title=f"Of the first {k} images {', '.join(found)} show the answer\n{query.text}",
+        title=f"Images that show the answer among the first {k}: {', '.join(counts)}\n{query.text}",
         caption=f"""The first {k} images of each retriever. Framed ({gold}): images that show the
         answer; {len(clues)} of the {labelled} labelled images do. {_accepted(query)}""",
     )
