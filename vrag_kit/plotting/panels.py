@@ -187,7 +187,7 @@ def line_plot(
     if sum(_draw_beyond(axis, flat=False) for axis in axes.values()):
         caption += " Arrows: beyond the axis."
     handles = _handles(looks, names, reported) + interval_handles([table, levels])
-    set_caption(figure, title, caption, handles)
+    set_caption(figure, title, _naming_model(caption, title, table), handles)
     return figure
 
 
@@ -242,7 +242,7 @@ def point_plot(
     handles = _handles(looks, names, reported, "D") + interval_handles([table])
     for name, value in reference.items():
         handles.append(Line2D([], [], color=DARK, linestyle="--", label=f"{name} ({value:g})"))
-    set_caption(figure, title, caption, handles)
+    set_caption(figure, title, _naming_model(caption, title, table), handles)
     return figure
 
 
@@ -290,6 +290,10 @@ def forest_plot(
         for shift, (values, look) in zip(dodge(len(looks)), looks.items(), strict=True):
             some = _of_series(mine, color, style, values)
             draw_interval(axis, _places(some, keys, places) + shift, some, look, flat=True)
+        full = {*_places(mine.dropna(subset="value"), keys, places), *_places(shown, keys, places)}
+        for at in set(places.values()) - full:
+            axis.text(0.98, at, "–", transform=axis.get_yaxis_transform(), ha="right", va="center")
+            caption = caption.removesuffix(" –: no value.") + " –: no value."
         axis.axvline(0, color=DARK, linewidth=0.8, zorder=1)
         head = _operands(mine, panels, names, display_name(name, names) if panels else "")
         head += f" · {count_label(mine['n'], unit)}" if apart else ""
@@ -305,9 +309,17 @@ def forest_plot(
     if sum(_draw_beyond(axis, flat=True) for axis in axes.values()):
         caption += " Arrows: beyond the axis."
     handles = _handles(looks, names, reported, "|") + interval_handles([table])
-    set_caption(figure, title, caption, handles)
+    set_caption(figure, title, _naming_model(caption, title, table), handles)
     set_axes_height(figure, first, high)
     return figure
+
+
+def _naming_model(caption: str, title: str, table: pd.DataFrame) -> str:
+    """The caption, with the model of the table if there is one, and neither text names it."""
+    models = set(table["model"].dropna()) if "model" in table else set()
+    words = f" Model: {', '.join(map(str, models))}."
+    named = len(models) != 1 or words[8:-1] in title + caption
+    return caption if named else caption + words
 
 
 def interval_handles(tables: Sequence[pd.DataFrame | None]) -> list[Line2D]:

@@ -13,6 +13,7 @@ from types import MappingProxyType
 import matplotlib as mpl
 import pandas as pd
 from matplotlib.figure import Figure
+from matplotlib.text import Text
 
 from vrag_kit.analysis.means import BOUNDS
 from vrag_kit.analysis.results import RESULT_COLUMNS
@@ -141,7 +142,9 @@ def save_figure(
         return
     folder = Path(folder)
     if mark:
-        if "source" in data and data["source"].astype(str).str.contains(_PRINTED).any():
+        words = " ".join(text.get_text() for text in figure.findobj(Text))
+        printed = "source" in data and data["source"].astype(str).str.contains(_PRINTED).any()
+        if printed and re.search("[Rr]eported|paper", words):
             mark = f"ours: {mark}"
         figure.text(0.995, 0.003, mark, ha="right", va="bottom", fontsize=SMALL, color=GREY)
         below = 0 if figure.get_supxlabel() else 0.15 / figure.get_figheight()
