@@ -15,7 +15,7 @@ from vrag_kit.analysis.report_tables import TINY, finding
 from vrag_kit.claims.verdicts import UNPARSED, ClaimVerdicts
 from vrag_kit.generation.evidence_modes import MODES
 from vrag_kit.papers.mrag_suite.claims import MODALITIES, MODE_NAMES, metric_names
-from vrag_kit.papers.mrag_suite.modes import strata_or_pooled
+from vrag_kit.papers.mrag_suite.modes import FEWEST, SAME_EVIDENCE, strata_or_pooled
 from vrag_kit.plotting.diagnostics import confusion_plot
 from vrag_kit.plotting.images import Tile, answer_gallery, document_tile
 from vrag_kit.plotting.panels import forest_plot
@@ -40,16 +40,17 @@ _SOURCES = {
 }
 _DRAWN = {
     "faithfulness": "faithfulness: claims that documents support",
-    "hallucination (RAGChecker)": "hallucination (RAGChecker): claims without support",
+    "hallucination (RAGChecker)": "hallucination (RAGChecker): incorrect claims without support",
     "evidence utilization": "evidence utilization: documents that support a claim",
 }
 """The drawn metrics, of `CLAIM_METRICS`."""
 _NAMES = _DRAWN | MODE_NAMES | MODALITIES | _SOURCES
-_FEWEST = 5
 _SHORT = {"ENTAILMENT": "entails", "NEUTRAL": "neutral", "CONTRADICTION": "contra-\ndicts"}
 
 
-def claim_figure(means: pd.DataFrame, *, rows: Sequence[str], color: str) -> Figure:
+def claim_figure(
+    means: pd.DataFrame, *, rows: Sequence[str], color: str, caption: str = ""
+) -> Figure:
     """Draws the means by the best labels, a panel for each metric of `_DRAWN`: rows and colours by
     the columns `rows` and `color`, "setting" or "modality". `means` is
     `to_percent(compare_label_sources(…))`. The title has the range of faithfulness by colour.
@@ -62,7 +63,7 @@ def claim_figure(means: pd.DataFrame, *, rows: Sequence[str], color: str) -> Fig
     ranges = faithful.agg(["min", "max"]).itertuples()
     reach = [f"{low:.0f} to {high:.0f} % ({_NAMES[str(name)]})" for name, low, high in ranges]
     title = f"documents support {', '.join(reach)} of the claims of answers"
-    return _forest(best, rows, color, f"Mean (%) by {_SOURCES[source]}", title, "")
+    return _forest(best, rows, color, f"Mean (%) by {_SOURCES[source]}", title, caption)
 
 
 def label_figure(means: pd.DataFrame) -> Figure:
@@ -88,9 +89,9 @@ def label_figure(means: pd.DataFrame) -> Figure:
 
 def change_figure(changes: pd.DataFrame) -> Figure:
     """Draws `to_percent(mode_contrasts(…))` by stratum, without fixed ones and those of fewer than
-    `_FEWEST` questions. The title is that of faithfulness with distractors, on most questions.
+    `FEWEST` questions. The title is that of faithfulness with distractors, on most questions.
     """
-    shown = ~changes["by_construction"] & (changes["n"] >= _FEWEST)
+    shown = ~changes["by_construction"] & (changes["n"] >= FEWEST)
     drawn = strata_or_pooled(changes[shown & changes["metric"].isin(_DRAWN)]).assign(n_failed=0)
     added = (changes["metric"] == "faithfulness") & (changes["setting"] == MODES[1])
     rows = changes[added].assign(drawn=changes.index[added].isin(drawn.index))
@@ -104,7 +105,7 @@ def change_figure(changes: pd.DataFrame) -> Figure:
         panels="setting",
         names=_NAMES,
         title=finding(row, words, "with gold only"),
-        caption=f"Left out: differences of fewer than {_FEWEST} questions.",
+        caption=SAME_EVIDENCE,
     )
 
 
@@ -244,8 +245,11 @@ def suite_errors(
     wrong = only[only["score"] == 0].sample(frac=1, random_state=seed)
     one = wrong[wrong["dataset"] == wrong["dataset"].iloc[0]] if len(wrong) else wrong
     benchmark = datasets[one["dataset"].iloc[0] if len(one) else with_images[0]]
-    title = f"{len(wrong)} of {len(only)} answers with gold only score 0 (in quotes: some of these)"
-    figure = answer_gallery(benchmark, one, title=title, caption=f"Drawn: {benchmark.name}.")
+    counts = [f"{name} {n}" for name, n in only["dataset"].value_counts(sort=False).items()]
+    title = f"{len(wrong)} of {len(only)} answers with gold only score 0 ({', '.join(counts)}; in"
+    title += f" quotes: some of {benchmark.name})"
+    models = f"Model: {', '.join(only['model'].unique())}."
+    figure = answer_gallery(benchmark, one, title=title, caption=models)
     columns = ["dataset", "model", "setting", "query_id", "answer", "verdict", "score"]
     return figure, wrong[columns]
 

@@ -43,6 +43,12 @@ EFFECTS = (
 """Pairs (setting, baseline): the gain of gold evidence, the cost of distractors added to it, and
 the effect of distractors alone.
 """
+FEWEST = 5
+"""Differences of fewer questions are not drawn."""
+SAME_EVIDENCE = (
+    f"Gold and distractors is drawn where at least {FEWEST} questions have a distractor: the gold"
+    " documents of most questions of Visual-RAG fill the places for images."
+)
 _ARM = ["dataset", "metric", "model", "stratum", "setting"]
 _MEANS = ["value", "ci_low", "ci_high", "n", "n_failed"]
 
@@ -178,6 +184,16 @@ def strata_or_pooled(table: pd.DataFrame) -> pd.DataFrame:
     """
     is_part = table["stratum"] != ALL
     return table[is_part | ~table["dataset"].isin(table.loc[is_part, "dataset"])]
+
+
+def without_same_evidence(means: pd.DataFrame, effects: pd.DataFrame) -> pd.DataFrame:
+    """Drops the means of gold and distractors where fewer than `FEWEST` questions have a
+    distractor, by the n of `effects` (`mode_effects`, or changes of claim metrics).
+    """
+    keys = ["dataset", "model", "stratum", "setting"]
+    enough = pd.MultiIndex.from_frame(effects.loc[effects["n"] >= FEWEST, keys])
+    is_known = pd.MultiIndex.from_frame(means[keys]).isin(enough)
+    return means[is_known | (means["setting"] != MODES[1])]
 
 
 def mode_names(table: pd.DataFrame) -> dict[str, str]:
