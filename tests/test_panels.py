@@ -19,7 +19,6 @@ from matplotlib.figure import Figure
 from vrag_kit.plotting import (
     confusion_plot,
     forest_plot,
-    heat_table,
     line_plot,
     outcome_bars,
     point_plot,
@@ -252,18 +251,3 @@ def test_a_confusion_matrix_shows_counts_and_shades_shares_of_their_row() -> Non
     (axis,) = confusion_plot({"judge": matrix}, truth="human", predicted="judge").axes
     assert [text.get_text() for text in axis.texts] == ["21", "7", "0", "400"]
     np.testing.assert_allclose(axis.images[0].get_array(), [[0.75, 0.25], [0.0, 1.0]])
-
-
-def test_a_table_of_differences_is_bold_where_the_interval_excludes_0() -> None:
-    table = (
-        means()
-        .query("model == 'another' and k < 20")
-        .assign(
-            value=[12.0, -3.0, 0.0, np.nan],
-            ci_low=[2.0, -9.0, 0.0, np.nan],
-            ci_high=[22.0, 3.0, 0, np.nan],
-        )
-    )
-    (axis,) = heat_table(table, rows="setting", columns="k", limits=(-50, 50)).axes
-    written = {text.get_text(): text.get_fontweight() for text in axis.texts}
-    assert written == {"12 ± 10": "bold", "−3 ± 6": "normal", "0 ± 0": "normal"}

@@ -1,6 +1,6 @@
 """Figures in one style: one function for each, and one to save them."""
 
-from vrag_kit.plotting.diagnostics import confusion_plot, heat_table, outcome_bars
+from vrag_kit.plotting.diagnostics import confusion_plot, outcome_bars
 from vrag_kit.plotting.images import (
     Tile,
     answer_gallery,

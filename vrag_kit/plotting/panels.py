@@ -241,7 +241,8 @@ def point_plot(
     next(iter(axes.values())).set_ylim(*limits)
     handles = _handles(looks, names, reported, "D") + interval_handles([table])
     for name, value in reference.items():
-        handles.append(Line2D([], [], color=DARK, linestyle="--", label=f"{name} ({value:g})"))
+        label = f"{name} ({value:g}{' %' * ('%' in ylabel)})"
+        handles.append(Line2D([], [], color=DARK, linestyle="--", label=label))
     set_caption(figure, title, _naming_model(caption, title, table), handles)
     return figure
 
