@@ -119,6 +119,7 @@ def retriever_ranking(ours: pd.DataFrame, reported: pd.DataFrame) -> Figure:
     names = dict.fromkeys((_RUN, _SHIPPED, _PAPER), "") | _PANELS
     names |= {"reported": "reported (Figure 5)"}
     names |= {name: _label(name, set(both["retriever"])) for name in both["retriever"]}
+    readers = [", ".join(each["model"].unique()) for each in (ours, reported)]
     return forest_plot(
         table,
         rows=["kind", "retriever"],
@@ -127,10 +128,10 @@ def retriever_ranking(ours: pd.DataFrame, reported: pd.DataFrame) -> Figure:
         reported=rows[theirs],
         limits=(0, 100),
         unit="",
-        xlabel="Percent of questions (n)",
+        xlabel="Percent of questions",
         title=_title(both[both["kind"] == _RUN]),
         caption="All questions, in the paper's proportions of scenarios. Left: hit@5, which the"
-        " paper calls Recall@5.",
+        f" paper calls Recall@5. Right: answers of {readers[0]}; of the paper's, {readers[1]}.",
     )
 
 
@@ -143,7 +144,7 @@ def _label(name: str, names: Collection[str]) -> str:
         return f"{name} by {left[0]}"
     if name == "rows":
         return "as shipped"
-    name = name.replace("rows, ", "gold inserted in ").replace(" planted", "")
+    name = name.replace("rows, ", "gold inserted for ").replace(" planted", " of questions")
     return name.replace("-by-", " by ")
 
 

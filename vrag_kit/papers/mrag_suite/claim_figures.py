@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from itertools import product
-from typing import Any  # options of a figure
+from textwrap import shorten
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -12,6 +14,7 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
 from vrag_kit.analysis.report_tables import TINY, finding
+from vrag_kit.claims.checking import reference_answers
 from vrag_kit.claims.verdicts import UNPARSED, ClaimVerdicts
 from vrag_kit.generation.evidence_modes import MODES
 from vrag_kit.papers.mrag_suite.claims import MODALITIES, MODE_NAMES, metric_names
@@ -183,17 +186,19 @@ def checked_answer(
         table[name] = [_VERDICTS.get(score, _UNPARSED)[0] for score in scores.tolist()]
     benchmark = answers[row["dataset"]][0]
     query = benchmark.queries[sheet.query_id]
-    heads = [
-        Tile(None, "question", query.text),
-        Tile(None, "accepted", next(iter(query.answers), "")),
-        *(document_tile(benchmark, sheet.query_id, doc_id) for doc_id in documents),
-    ]
+    reference = shorten(" | ".join(reference_answers(query)), 110, placeholder=" …")
+    heads = [Tile(None, "question", query.text), Tile(None, "reference answer", reference)]
+    for doc_id in documents:
+        tile = document_tile(benchmark, sheet.query_id, doc_id)
+        text = benchmark.corpus[doc_id].text or ""  # texts of one species differ at their end
+        heads.append(replace(tile, below=f"… {text[-70:]}") if tile.below and text else tile)
     figure = _draw_matrix(heads, table)
     right = (table["verdict"] == table["true_label"]).sum()
     title = f"the checker is right in {right} of {len(table)} verdicts on one answer"
     if pd.isna(true):
         title = f"the checker's verdicts on the {len(sheet.claims)} claims of one answer"
-    caption = f"{row['dataset']}, model {row['model']}; documents without “gold” are distractors."
+    caption = f"{row['dataset']}, model {row['model']}, which answered: “{row['answer']}” True:"
+    caption += " the label by what the document shows of the species, if it is of that."
     set_caption(figure, title, caption)
     return figure, table
 
@@ -306,5 +311,6 @@ def inequality_figure(rows: pd.DataFrame) -> Figure:
     ]
     tables = ", ".join(f"{count} rows of Table {table}" for table, count in counts.items())
     caption = "A dot is a row. At the left: the rows that violate any definition."
-    set_caption(figure, f"RAGChecker's definitions are violated by {tables}", caption, handles)
+    title = f"RAGChecker's definitions are violated by {tables} of the MRAG-Suite paper"
+    set_caption(figure, title, caption, handles)
     return figure

@@ -23,10 +23,10 @@ from vrag_kit.plotting.style import MODEL, REPORTED, SMALL, count_label, new_fig
 from vrag_kit.types import Benchmark
 
 
-def ambiguity_figure(contrasts: pd.DataFrame) -> Figure:
+def ambiguity_figure(contrasts: pd.DataFrame, who: str) -> Figure:
     """Draws `to_percent(ambiguity_contrasts(…))` of both sources of evidence, by stratum; all
     questions of a data set only where it has no strata. The title counts intervals on either side
-    of 0.
+    of 0; `who` says who rewrites.
     """
     drawn = strata_or_pooled(contrasts)
     drawn = drawn.assign(part=drawn["dataset"] + ", " + drawn["stratum"])
@@ -46,8 +46,8 @@ def ambiguity_figure(contrasts: pd.DataFrame) -> Figure:
         names={"retrieved": "retrieved evidence", "gold": "gold evidence"},
         unit="pairs",
         title=title,
-        caption="The intervals are not corrected for their number. Restored: what was left out of"
-        " ambiguous questions is put back; a difference of 0 is expected.",
+        caption=f"The intervals are not corrected for their number. Rewritten: {who}. In the"
+        " control what was left out is put back; a difference of 0 is expected.",
     )
 
 
@@ -140,7 +140,7 @@ def example_per_dataset_figure(suite: Mapping[str, Benchmark]) -> Figure:
         if query is not None:
             document = min(gold, key=lambda each: each.modality)
             passage = "" if document.image else document.text or ""
-            parts = {passage: 170, query.text: 230, f"→ {next(iter(query.answers), '')}": 80}
+            parts = {passage: 150, query.text: 230, f"→ {next(iter(query.answers), '')}": 160}
             below = [shorten(words, most, placeholder=" …") for words, most in parts.items()]
             tiles.append(Tile(document.image, name, "\n".join(below)))
     rows = {" " * place: tiles[place : place + 4] for place in range(0, len(tiles), 4)}
@@ -161,13 +161,19 @@ def sweep_figure(sweeps: Mapping[str, pd.DataFrame]) -> Figure:
     Of equal means the selected prompt is first. The title has its ranks on the held-out half.
     """
     figure, (axes,) = new_figure(1, len(sweeps), height=3.6)
-    found = []
+    found, chosen, models = [], [], set[str]()
     for axis, (name, table) in zip(axes, sweeps.items(), strict=True):
         prompts = table[~table["prompt"].isin(PLANTED)].sort_values(
             "selected", ascending=False, kind="stable"
         )
         ranks = prompts[list(_HALVES)].round(6).rank(ascending=False, method="first")
-        found.append(f"{ranks.iloc[0][HELD_OUT]:.0f} of {len(prompts)} on {name}")
+        place = ranks.iloc[0][HELD_OUT]
+        ties = (prompts[HELD_OUT].round(6) == prompts[HELD_OUT].round(6).iloc[0]).sum()
+        tied = f" (tied to {place + ties - 1:.0f})" * (ties > 1)
+        found.append(f"{place:.0f}{tied} of {len(prompts)} on {name}")
+        selected = str(prompts["prompt"].iloc[0]).replace("-", ", ")
+        chosen.append(f"{name}: {selected.replace('retrieve_then_reason', 'reasoning')}")
+        models |= set(table.get("model", ()))
         for place, half in enumerate(_HALVES):
             for mean, rank in zip(prompts[half], ranks[half], strict=True):
                 axis.text(1.3 * place - 0.15, rank, f"{mean:.1f} %", size=SMALL, **_MIDDLE)
@@ -184,8 +190,20 @@ def sweep_figure(sweeps: Mapping[str, pd.DataFrame]) -> Figure:
     labels = {_SELECTED: "prompt selected on the selection half", REPORTED: "other prompts"}
     handles = [Line2D([], [], color=hue, marker="o", label=each) for hue, each in labels.items()]
     title = f"the selected prompt has rank {', '.join(found)}, on the held-out half"
-    set_caption(figure, title, "Of equal means the selected prompt is first.", handles)
+    caption = f"Of equal means the selected prompt is first. Selected: {'; '.join(chosen)}."
+    caption += f" Model: {', '.join(sorted(models))}." * bool(models)
+    set_caption(figure, title, f"{caption} {_PROMPT_WORDS}", handles)
     return figure
+
+
+_PROMPT_WORDS = (
+    "A prompt: opening, answer style (ex1: question and answer; ex3: question, brief explanation,"
+    " answer; ex6: dialogue), reasoning."
+)
+_CONTROL_WORDS = (
+    "Training prompt: the words that the model was trained with, over the same evidence; no"
+    " evidence: the same words alone."
+)
 
 
 def prompt_gain_figure(gains: pd.DataFrame) -> Figure:
@@ -193,6 +211,7 @@ def prompt_gain_figure(gains: pd.DataFrame) -> Figure:
     "plain, ex3, reasoning". The title counts the intervals beyond 0, and those that last after
     correction.
     """
+    words = _CONTROL_WORDS if gains["prompt"].isin(PLANTED).all() else _PROMPT_WORDS
     beyond = (gains["ci_low"] > 0) | (gains["ci_high"] < 0)
     lasts = gains["p_holm"] < LEVEL
     names = gains["prompt"].str.replace("retrieve_then_reason", "reasoning").str.replace("-", ", ")
@@ -205,5 +224,6 @@ def prompt_gain_figure(gains: pd.DataFrame) -> Figure:
         panels="dataset",
         title=f"{beyond.sum()} of {len(gains)} scores differ from the mean of the prompts (interval"
         f" beyond 0), {lasts.sum()} after correction",
-        caption="A prompt: opening, answer style, reasoning.",
+        caption=f"{words} Correction: Holm, over all prompts and controls of a data set and"
+        " stratum.",
     )

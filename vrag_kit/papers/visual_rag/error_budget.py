@@ -162,6 +162,7 @@ def error_budget_figure(budget: pd.DataFrame, gold: str = "clue", note: str = ""
     named = {part: name.replace("clue", gold) for part, name in _NAMES.items()}
     largest = parts["value"].abs().groupby(parts["part"]).max()
     absent = "; ".join(named[part] for part in PARTS if largest.get(part) == 0)
+    net = "; ".join(named[part] for part in NET if largest.get(part, 0) > 0)
     last = parts[parts["k"] == parts["k"].max()]
     most = last.sort_values("value", na_position="first").iloc[-1]
     size = format_ci(*most[["value", "ci_low", "ci_high"]], decimals=0)
@@ -177,7 +178,7 @@ def error_budget_figure(budget: pd.DataFrame, gold: str = "clue", note: str = ""
         height=1.9,
         title=f"The largest loss at k = {most['k']} is {size.replace(' [', ' points [')}: {where}",
         caption="Parts of the accuracy that answers to the first k images lost, of all questions."
-        f" Differences of two answers, counted net, are: {'; '.join(named[each] for each in NET)};"
+        f" Differences of two answers, counted net, are: {net};"
         " below 0 the answer earns more than the one it is compared with. At k = 1 there are no"
         f" distractors.{absent and f' Not drawn, 0 at every k: {absent}.'}{note}",
     )
