@@ -122,7 +122,7 @@ def answer_gallery(
         query = benchmark.queries[row["query_id"]]
         images = [benchmark.corpus[each].image for each in row["doc_ids"] if not query.image]
         image = next((each for each in images if each), query.image)
-        question = shorten(query.text, 65, placeholder=" …")
+        question = shorten(query.text, 120, placeholder=" …")
         accepted = shorten(" | ".join(query.answers), 45, placeholder=" …")
         answer = f"“{shorten(row['answer'], 90, placeholder=' …') or '(empty)'}”"
         below = f"{question}\naccepted: {accepted}" + f"\nmodel: {row['model']}" * several
