@@ -282,7 +282,7 @@ def test_the_sweep_is_drawn_by_rank_and_says_that_of_the_chosen_prompt() -> None
     scores = {name: dict.fromkeys(names, value) for name, value in (("one", 0.25), ("two", 0.75))}
     tables = {"first": sweep(scores), "second": sweep({"two": scores["two"]})}
     swept = {name: mrag.sweep.prompt_sweep(table) for name, table in tables.items()}
-    figure = mrag.figures.sweep_figure(swept)
+    figure = mrag.figures.sweep_figure(swept, "model")
     first, _ = figure.axes
     chosen = max(first.lines, key=lambda line: line.get_linewidth())
     assert list(chosen.get_ydata()) == [1, 1]  # "two", on both halves

@@ -140,7 +140,7 @@ def example_per_dataset_figure(suite: Mapping[str, Benchmark]) -> Figure:
         if query is not None:
             document = min(gold, key=lambda each: each.modality)
             passage = "" if document.image else document.text or ""
-            parts = {passage: 150, query.text: 230, f"→ {next(iter(query.answers), '')}": 160}
+            parts = {passage: 150, query.text: 230, f"→ {next(iter(query.answers), '')}": 170}
             below = [shorten(words, most, placeholder=" …") for words, most in parts.items()]
             tiles.append(Tile(document.image, name, "\n".join(below)))
     rows = {" " * place: tiles[place : place + 4] for place in range(0, len(tiles), 4)}
@@ -155,25 +155,25 @@ _SELECTED = MODEL[1]
 _MIDDLE = {"ha": "center", "va": "center"}
 
 
-def sweep_figure(sweeps: Mapping[str, pd.DataFrame]) -> Figure:
+def sweep_figure(sweeps: Mapping[str, pd.DataFrame], model: str) -> Figure:
     """Draws a line from each prompt's rank on the selection half to that on the held-out half, with
     its means, a panel for each data set (name → `prompt_sweep` in percent), without `PLANTED`.
-    Of equal means the selected prompt is first. The title has its ranks on the held-out half.
+    Of equal means the selected prompt is first. The title has its ranks on the held-out half;
+    the caption names the answering `model`.
     """
     figure, (axes,) = new_figure(1, len(sweeps), height=3.6)
-    found, chosen, models = [], [], set[str]()
+    found, chosen = [], []
     for axis, (name, table) in zip(axes, sweeps.items(), strict=True):
         prompts = table[~table["prompt"].isin(PLANTED)].sort_values(
             "selected", ascending=False, kind="stable"
         )
         ranks = prompts[list(_HALVES)].round(6).rank(ascending=False, method="first")
         place = ranks.iloc[0][HELD_OUT]
-        ties = (prompts[HELD_OUT].round(6) == prompts[HELD_OUT].round(6).iloc[0]).sum()
+        ties = int((prompts[HELD_OUT].round(6) == prompts[HELD_OUT].round(6).iloc[0]).sum())
         tied = f" (tied to {place + ties - 1:.0f})" * (ties > 1)
         found.append(f"{place:.0f}{tied} of {len(prompts)} on {name}")
         selected = str(prompts["prompt"].iloc[0]).replace("-", ", ")
         chosen.append(f"{name}: {selected.replace('retrieve_then_reason', 'reasoning')}")
-        models |= set(table.get("model", ()))
         for place, half in enumerate(_HALVES):
             for mean, rank in zip(prompts[half], ranks[half], strict=True):
                 axis.text(1.3 * place - 0.15, rank, f"{mean:.1f} %", size=SMALL, **_MIDDLE)
@@ -191,8 +191,7 @@ def sweep_figure(sweeps: Mapping[str, pd.DataFrame]) -> Figure:
     handles = [Line2D([], [], color=hue, marker="o", label=each) for hue, each in labels.items()]
     title = f"the selected prompt has rank {', '.join(found)}, on the held-out half"
     caption = f"Of equal means the selected prompt is first. Selected: {'; '.join(chosen)}."
-    caption += f" Model: {', '.join(sorted(models))}." * bool(models)
-    set_caption(figure, title, f"{caption} {_PROMPT_WORDS}", handles)
+    set_caption(figure, title, f"{caption} Model: {model}. {_PROMPT_WORDS}", handles)
     return figure
 
 
