@@ -186,19 +186,21 @@ def checked_answer(
         table[name] = [_VERDICTS.get(score, _UNPARSED)[0] for score in scores.tolist()]
     benchmark = answers[row["dataset"]][0]
     query = benchmark.queries[sheet.query_id]
-    reference = shorten(" | ".join(reference_answers(query)), 110, placeholder=" …")
-    heads = [Tile(None, "question", query.text), Tile(None, "reference answer", reference)]
+    reference = " | ".join(reference_answers(query))
+    heads = [Tile(None, "question", query.text)]
+    heads += [Tile(None, "reference answer", shorten(reference, 110, placeholder=" …"))]
     for doc_id in documents:
         tile = document_tile(benchmark, sheet.query_id, doc_id)
         text = benchmark.corpus[doc_id].text or ""  # texts of one species differ at their end
-        heads.append(replace(tile, below=f"… {text[-70:]}") if tile.below and text else tile)
+        end = f"… {' '.join(text.split()[-12:])}"
+        heads.append(replace(tile, below=end) if tile.below and text else tile)
     figure = _draw_matrix(heads, table)
     right = (table["verdict"] == table["true_label"]).sum()
     title = f"the checker is right in {right} of {len(table)} verdicts on one answer"
     if pd.isna(true):
         title = f"the checker's verdicts on the {len(sheet.claims)} claims of one answer"
-    caption = f"{row['dataset']}, model {row['model']}, which answered: “{row['answer']}” True:"
-    caption += " the label by what the document shows of the species, if it is of that."
+    caption = f"{row['dataset']}, model {row['model']}, which answered: “{row['answer']}”"
+    caption += f" Reference answer: “{reference}” True: the label by what the document shows of the species, if it is of that."
     set_caption(figure, title, caption)
     return figure, table
 
