@@ -200,7 +200,8 @@ def checked_answer(
     if pd.isna(true):
         title = f"the checker's verdicts on the {len(sheet.claims)} claims of one answer"
     caption = f"{row['dataset']}, model {row['model']}, which answered: “{row['answer']}”"
-    caption += f" Reference answer: “{reference}” True: the label by what the document shows of the species, if it is of that."
+    caption += f" Reference answer: “{reference}” True: the label by what the document shows of the"
+    caption += " species, if it is of that."
     set_caption(figure, title, caption)
     return figure, table
 
