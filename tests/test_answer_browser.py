@@ -62,7 +62,7 @@ def test_a_case_shows_the_images_that_were_sent_for_its_number_of_clues(guide: B
     table = pd.DataFrame(
         {
             "model": "a",
-            "setting": "m_in_k",
+            "setting": "gt_clue",
             "k": 5,
             "m": pd.array([context.m for context in contexts], "Int64"),
             "draw": 0,
@@ -75,7 +75,7 @@ def test_a_case_shows_the_images_that_were_sent_for_its_number_of_clues(guide: B
             "verdict": "Score: 0",
         }
     )
-    cases = error_cases(table, guide, setting="m_in_k")
+    cases = error_cases(table, guide)
     sent = {(c.query_id, f"wrong with {c.m}"): c.doc_ids for c in contexts}
     assert len(cases) == len(contexts)
     for case in cases.itertuples():

@@ -112,6 +112,6 @@ def test_the_figure_has_a_panel_a_stratum_and_a_bar_an_image_and_model() -> None
     shares = to_percent(column_means(table, OUTCOMES, by=["model", "image", "stratum"]))
     figure = counterfactual_bars(shares)
     (axis,) = figure.axes
-    assert axis.get_title(loc="left") == "told · n = 3 questions"
+    assert axis.get_title(loc="left") == "told\nn = 3 questions"
     assert len(axis.patches) == 2 * 3 * 4
     assert sum(bar.get_width() for bar in axis.patches) == pytest.approx(100 * 2 * 3)
