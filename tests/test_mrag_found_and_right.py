@@ -138,7 +138,7 @@ def test_hits_and_accuracies_meet_by_retriever_and_scenario_and_are_drawn() -> N
     assert titles == ["Gold image among the five", "Correct answer (accuracy)"]
     assert labels(figure)[:4] == [
         *("retrievers run here", "a (n = 9)"),
-        *("retrieved set of the data", "gold inserted in 60 % (n = 9)"),
+        *("retrieved set of the data", "gold inserted for 60 % of questions (n = 9)"),
     ]
     assert figure.get_label().startswith("Of 1 retrievers run here a finds")
 

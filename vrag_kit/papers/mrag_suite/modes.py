@@ -71,6 +71,23 @@ def ask_suite(
     }
 
 
+def evaluate_suite(
+    models: Sequence[Entry],
+    suite: Mapping[str, Benchmark],
+    contexts_of: Callable[[Benchmark], Sequence[Context]],
+    originals: Mapping[str, Benchmark],
+    judges: Mapping[str, Judge],
+    answers_dir: Path,
+    **options: Any,
+) -> dict[str, pd.DataFrame]:
+    """Asks about the contexts of each data set (`ask_suite`, which takes `options`), and judges the
+    answers by the data sets in `originals` (`judge_suite`), of which `suite` may be other versions.
+    """
+    contexts = {name: contexts_of(each) for name, each in suite.items()}
+    answers = ask_suite(models, suite, contexts, answers_dir, **options)
+    return judge_suite(originals, answers, judges)
+
+
 def judge_suite(
     datasets: Mapping[str, Benchmark],
     answers: Mapping[str, pd.DataFrame],
