@@ -139,7 +139,8 @@ def gcue(
             here |= (part["setting"] == "one_in_k") & (part["k"] == k)
             arms = per_query(part[here], by=["setting"])
             table = arms.pivot(index=["query_id", "group"], columns="setting", values="value")
-            table = table.dropna().rename(columns=_FIXED | {"one_in_k": "a_k"})
+            table = table.reindex(columns=[*_FIXED, "one_in_k"]).dropna()
+            table = table.rename(columns=_FIXED | {"one_in_k": "a_k"})
             of_arms = {"n_failed": part.loc[here, "score"].isna().sum()}
             for lam in lambdas:
                 row = _row(table, lam, scale_of(judged).differences)
