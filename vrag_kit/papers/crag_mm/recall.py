@@ -32,6 +32,11 @@ BY_IMAGE = {
 }
 """The panels of `recall_lines` → their names: curves over k, and rows of images."""
 REPORTED = "CRAG-MM, reported"
+ONE_CURVE = (
+    "Web search: the paper reports one curve per kind of page, without a word on whether the query"
+    " was rewritten; both panels repeat it."
+)
+"""A sentence for a caption: the paper's web curves are the same in both panels."""
 WHOLE, CROPPED = "whole image", "marked region"
 WITH_MARGIN = "region with margin"
 """The annotated region with a margin around it (ours)."""
