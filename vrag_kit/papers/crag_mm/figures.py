@@ -87,10 +87,19 @@ def extremes(means: pd.DataFrame, what: str, column: str, names: Names = NO_NAME
     return f"{what} is lowest {ends[0]} and highest {ends[1]}"
 
 
-def threshold_figure(curve: pd.DataFrame, chosen: Mapping[str, float], n: int) -> Figure:
+_OF_ENTRIES = (
+    "Of the first 10 entries found for each of {}: precision, the share of those above the"
+    " threshold that show the image's entity; recall, the share of those that show it that are"
+    " above the threshold; both over all images together."
+)
+
+
+def threshold_figure(
+    curve: pd.DataFrame, chosen: Mapping[str, float], n: int, images: str
+) -> Figure:
     """Draws precision, recall and F1 of `threshold_curve` at every fifth threshold, and vertical
-    lines at `chosen` (name → threshold), the first of which is in the title. `n` counts images. An
-    empty curve gives an empty figure.
+    lines at `chosen` (name → threshold), the first of which is in the title. `n` counts images;
+    `images` says which. An empty curve gives an empty figure.
     """
     (name, used), best = next(iter(chosen.items())), best_threshold(curve)
     lines = curve.iloc[::5].melt("threshold", ["precision", "recall", "f1"], var_name="metric")
@@ -108,7 +117,9 @@ def threshold_figure(curve: pd.DataFrame, chosen: Mapping[str, float], n: int) -
         unit="images",
         width=COLUMN,
         title=f"The threshold {name}, {used:.2f}, has {numbers or 'no images with an entity'}",
-        caption=f"Best F1: at {best:.2f}." if best == best else "",
+        caption=_OF_ENTRIES.format(images) + f" Best F1: at {best:.2f} (steps of 0.01; drawn: 0.05)."
+        if best == best
+        else "",
     )
     axis = figure.axes[0]
     for name, value in chosen.items():
