@@ -38,6 +38,8 @@ COUNTED = {
 }
 """Metrics of conversations → their names with what n counts."""
 TRUTHFULNESS = "Truthfulness (% correct − % hallucination)"
+REPORTED = {"reported": "reported (the paper's data; one tick per model)"}
+"""What the key calls a paper's values, of which a row has several."""
 OF_IMAGES = {"matched": "own image", "mismatched": "another image (control)"}
 
 
