@@ -109,6 +109,7 @@ def threshold_figure(
     numbers = " and ".join(
         f"{value:.0f} % {metric}" for metric, value in at.mean().dropna().items()
     )
+    highest = f"Best F1: at {best:.2f} (steps of 0.01; drawn: 0.05)."
     figure = line_plot(
         lines.assign(value=100 * lines["value"], n=n),
         x="threshold",
@@ -119,9 +120,7 @@ def threshold_figure(
         unit="images",
         width=COLUMN,
         title=f"The threshold {name}, {used:.2f}, has {numbers or 'no images with an entity'}",
-        caption=_OF_ENTRIES.format(images) + f" Best F1: at {best:.2f} (steps of 0.01; drawn: 0.05)."
-        if best == best
-        else "",
+        caption=f"{_OF_ENTRIES.format(images)} {highest}" if best == best else "",
     )
     axis = figure.axes[0]
     for name, value in chosen.items():
@@ -130,7 +129,9 @@ def threshold_figure(
     return figure
 
 
-_FRAMES = "Green frame: gold, of the question's entity. Frame of an answer: its verdict."
+_FRAMES = "Green frame: gold, of the annotated entity in the image. Frame of an answer: its verdict."
+
+_GREY = "Grey frame of an answer: missing, or after the stop and not counted."
 
 
 def task_images(benchmark: Benchmark, judged: pd.DataFrame) -> tuple[Figure, pd.DataFrame]:
@@ -184,7 +185,7 @@ def conversation_card(benchmark: Benchmark, turns: pd.DataFrame) -> tuple[Figure
     end = f"stops after turn {stop + 1:.0f} of {len(mine)}" if stop == stop else "does not stop"
     correct, count = (int((mine[name] > 0).sum()) for name in ("score", "after_stop"))
     title = f"This conversation {end}: {count} of {correct} correct answers count"
-    caption = f"{benchmark.name}. Box in the image: its annotated region. {_FRAMES}"
+    caption = f"{benchmark.name}. Box in the image: its annotated region. {_FRAMES} {_GREY}"
     figure = image_grid(rows, height=1.05, title=title, caption=caption)
     if stop < len(mine) - 1:
         left, right = (figure.axes[5 * int(stop + 1) + place] for place in (0, 4))
@@ -210,7 +211,17 @@ def _cells(
         Tile(
             None,
             "answer: " * heads + outcome + ", not counted" * (not counted),
-            shorten(str(row["answer"]), 100, placeholder=" …"),
+            _both_ends(str(row["answer"])),
             OUTCOME[outcome] if counted else LIGHT,
         ),
     ]
+
+
+def _both_ends(text: str, most: int = 100) -> str:
+    """The text in `most` characters: of a longer one, the words at its beginning and its end."""
+    text = " ".join(text.split())
+    if len(text) <= most:
+        return text
+    half = most // 2 - 1
+    first, last = text[: half + 1].rpartition(" ")[0], text[-half - 1 :].partition(" ")[2]
+    return f"{first or text[:half]} … {last or text[-half:]}"
