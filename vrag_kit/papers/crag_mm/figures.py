@@ -37,6 +37,11 @@ COUNTED = {
     "hallucination": "hallucination, turns",
 }
 """Metrics of conversations → their names with what n counts."""
+BOTH_COUNTS = (
+    "Truthfulness: mean score of a conversation's turns after early stopping, then over"
+    " conversations. Accuracy, missing, hallucination: shares of turns without early stopping."
+)
+"""Sentences for a caption of `truthfulness_gains`: what each metric is a mean of."""
 TRUTHFULNESS = "Truthfulness (% correct − % hallucination)"
 REPORTED = {"reported": "reported (the paper's data; one tick per model)"}
 """What the key calls a paper's values, of which a row has several."""
@@ -129,7 +134,9 @@ def threshold_figure(
     return figure
 
 
-_FRAMES = "Green frame: gold, of the annotated entity in the image. Frame of an answer: its verdict."
+_FRAMES = (
+    "Green frame: gold, of the annotated entity in the image. Frame of an answer: its verdict."
+)
 
 _GREY = "Grey frame of an answer: missing, or after the stop and not counted."
 
@@ -222,6 +229,6 @@ def _both_ends(text: str, most: int = 100) -> str:
     text = " ".join(text.split())
     if len(text) <= most:
         return text
-    half = most // 2 - 1
+    half = (most - 3) // 2
     first, last = text[: half + 1].rpartition(" ")[0], text[-half - 1 :].partition(" ")[2]
     return f"{first or text[:half]} … {last or text[-half:]}"
