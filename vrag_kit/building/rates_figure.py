@@ -15,10 +15,11 @@ _STATUSES = {
 }
 
 
-def clue_rate_figure(decisions: pd.DataFrame, limit: float) -> Figure:
+def clue_rate_figure(decisions: pd.DataFrame, limit: float, annotators: str = "") -> Figure:
     """Draws the clue rate of each annotated question over the coarse filter's estimate, or over
     the number of images where no question has an estimate. `limit`, in [0, 1], is dashed on each
-    axis of rates. `decisions` is a `decisions_table`.
+    axis of rates. `decisions` is a `decisions_table`; `annotators` says, in
+    the caption, who they are.
     """
     across = "estimated_clue_rate" if decisions["estimated_clue_rate"].notna().any() else "n_images"
     drawn = decisions[decisions["status"].isin(list(_STATUSES))]
@@ -35,16 +36,19 @@ def clue_rate_figure(decisions: pd.DataFrame, limit: float) -> Figure:
     axis.set(xlabel="Images", ylabel="Clue rate by annotators (%)")
     named = {"va": "bottom", "ha": "right", "fontsize": SMALL, "color": DARK}
     axis.axhline(100 * limit, color=DARK, linewidth=0.8, linestyle="--")
-    axis.text(
-        1, 100 * limit, f"limit {100 * limit:g} %", transform=axis.get_yaxis_transform(), **named
-    )
+    words = f"limit {100 * limit:g} %"
+    axis.text(1, 100 * limit, words, transform=axis.get_yaxis_transform(), **named)
     if across != "n_images":
         axis.axvline(100 * limit, color=DARK, linewidth=0.8, linestyle="--")
+        named |= {"va": "top", "rotation": 90}
+        axis.text(100 * limit, 0.85, words, transform=axis.get_xaxis_transform(), **named)
         axis.set_xlabel("Clue rate estimated by the coarse filter (%)")
     axis.set(xlim=(0, None), ylim=(0, None))
     lost = drawn[(drawn["status"] == "dropped_by_filter") & (drawn["clue_rate"] <= limit)]
     title = f"{(decisions['status'] == 'kept').sum()} of {len(decisions)} questions are kept"
     title += f"; the coarse filter drops {len(lost)} that annotators find rare enough"
-    caption = f"n = {len(drawn)} questions with a clue rate. Dashed: the limit."
+    caption = "Clue rate: share of a species' images that show the clue."
+    caption += f" Annotators: {annotators}." if annotators else ""
+    caption += f" n = {len(drawn)} questions with a clue rate. Dashed: the limit."
     set_caption(figure, title, caption, handles)
     return figure
