@@ -33,8 +33,8 @@ BY_IMAGE = {
 """The panels of `recall_lines` → their names: curves over k, and rows of images."""
 REPORTED = "CRAG-MM, reported"
 ONE_CURVE = (
-    "Web search: the paper reports one curve per kind of page, without a word on whether the query"
-    " was rewritten; both panels repeat it."
+    "Web search: the paper reports one curve per kind of page, and its Figure 3 does not say for"
+    " which query; both panels repeat it."
 )
 """A sentence for a caption: the paper's web curves are the same in both panels."""
 WHOLE, CROPPED = "whole image", "marked region"
