@@ -438,9 +438,14 @@ def _draw_levels(
 
 def _write_at_right(axis: Axes, labels: Sequence[tuple[float, str, float]]) -> None:
     """Writes texts at the right of an axis, each at the height of its line but apart, joined to
-    the line's end: (height, text, x; NaN for the right of the axis).
+    the line's end: (height, text, x; NaN for the right of the axis). A line that ends before
+    others has its text at its end.
     """
-    ordered = sorted(labels)
+    last = max((x for *_, x in labels if not np.isnan(x)), default=0)
+    for height, label, x in labels:
+        if x < last:
+            axis.annotate(label, (x, height), (3, 3), textcoords="offset points", size=SMALL)
+    ordered = sorted(each for each in labels if not each[2] < last)
     heights = [height for height, *_ in ordered]
     low, high = min(heights, default=0), max(heights, default=0)
     gap = 0.075 * max(high, axis.get_ylim()[1])

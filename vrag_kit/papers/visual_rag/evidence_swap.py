@@ -54,7 +54,7 @@ def counterfactual_outcomes(own: pd.DataFrame, swapped: pd.DataFrame) -> pd.Data
     keeps = ~declines & (as_own >= middle) & (as_own > as_swapped)
     columns = (follows, keeps, declines, ~(follows | keeps | declines))
     found = pd.DataFrame(dict(zip(OUTCOMES, columns, strict=True)), dtype=float)
-    return own.join(found.mask(as_own.isna() | as_swapped.isna()))
+    return own.assign(**found.mask(as_own.isna() | as_swapped.isna()))
 
 
 def counterfactual_effect(outcomes: pd.DataFrame, *, by: Sequence[str] = ()) -> pd.DataFrame:

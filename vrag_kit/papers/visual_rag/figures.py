@@ -275,7 +275,7 @@ def retrieval_examples(
     ranks = firsts[judge].fillna(len(benchmark.corpus))
     best, worst = str(ranks.idxmin()), str(ranks.idxmax())
     missed = f"not in the first {runs[judge]['rank'].max()}"
-    places = firsts.stack().map("at rank {:.0f}".format).to_dict()
+    places = firsts.stack().dropna().map("at rank {:.0f}".format).to_dict()
     rows = {}
     for question, query_id in {"A": best, "B": worst}.items():
         for name, run in runs.items():
