@@ -442,9 +442,9 @@ def _write_at_right(axis: Axes, labels: Sequence[tuple[float, str, float]]) -> N
     others has its text at its end.
     """
     last = max((x for *_, x in labels if not np.isnan(x)), default=0)
-    for height, label, x in labels:
-        if x < last:
-            axis.annotate(label, (x, height), (3, 3), textcoords="offset points", size=SMALL)
+    early = sorted(each for each in labels if each[2] < last)
+    for (height, label, x), above in zip(early, [-9, *repeat(3)], strict=False):
+        axis.annotate(label, (x, height), (3, above), textcoords="offset points", size=SMALL)
     ordered = sorted(each for each in labels if not each[2] < last)
     heights = [height for height, *_ in ordered]
     low, high = min(heights, default=0), max(heights, default=0)

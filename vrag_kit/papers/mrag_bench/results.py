@@ -40,6 +40,8 @@ _NOTED = {
 """Maps a count to its label in a cell."""
 _STRATA = {"new": "unseen species", "known species": "seen species"}
 """Maps a row's source in the synthetic data to its stratum."""
+WEIGHTED = "Questions are weighted to the paper's proportions of scenarios; n counts questions."
+"""The sentence of captions of `multiple_choice_accuracy`."""
 
 
 def is_paper_data(benchmark: Benchmark) -> bool:

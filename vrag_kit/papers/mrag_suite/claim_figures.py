@@ -254,9 +254,8 @@ def suite_errors(
     one = wrong[wrong["dataset"] == wrong["dataset"].iloc[0]] if len(wrong) else wrong
     benchmark = datasets[one["dataset"].iloc[0] if len(one) else with_images[0]]
     counts = [f"{name} {n}" for name, n in only["dataset"].value_counts(sort=False).items()]
-    title = f"{len(wrong)} of {len(only)} answers with gold only score 0 ({', '.join(counts)}; in"
-    title += f" quotes: some of {benchmark.name})"
-    models = f"Model: {', '.join(only['model'].unique())}."
+    title = f"{len(wrong)} of {len(only)} answers with gold only score 0; some, of {benchmark.name}"
+    models = f"Answers: {', '.join(counts)}. Model: {', '.join(only['model'].unique())}."
     figure = answer_gallery(benchmark, one, title=title, caption=models)
     columns = ["dataset", "model", "setting", "query_id", "answer", "verdict", "score"]
     return figure, wrong[columns]
