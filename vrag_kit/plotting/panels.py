@@ -443,7 +443,8 @@ def _write_at_right(axis: Axes, labels: Sequence[tuple[float, str, float]]) -> N
     """
     last = max((x for *_, x in labels if not np.isnan(x)), default=0)
     early = sorted(each for each in labels if each[2] < last)
-    for (height, label, x), above in zip(early, [-9, *repeat(3)], strict=False):
+    for place, (height, label, x) in enumerate(early):
+        above = 3 if place else -9
         axis.annotate(label, (x, height), (3, above), textcoords="offset points", size=SMALL)
     ordered = sorted(each for each in labels if not each[2] < last)
     heights = [height for height, *_ in ordered]
