@@ -49,7 +49,7 @@ def test_a_full_disk_fails_notebooks_and_not_the_run(here: Path, disk: Path) -> 
     assert status == 1, told
     for name, line in zip(("01_one", "02_two"), told.splitlines()[-2:], strict=True):
         assert f"guide/{name}  failed" in line, told
-        assert re.search(rf"{name}\.(log|parameters\.yaml): No space left on device", line)
+        assert re.search(rf"{name}\.(log|parameters\.yaml|ipynb): No space left on device", line)
         assert "Free space, and run the same command again" in line
     assert mount("-o", "remount,size=9m", str(disk))
     status, told = said("run", P, "--jobs", "1")
