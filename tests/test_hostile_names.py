@@ -120,7 +120,7 @@ def displayed(book: nbformat.NotebookNode) -> Iterator[str]:
 
 MADE = {
     "vrag_kit/plotting/save.py: HTML(f'<small>{escape(caption)}</small>')",
-    "vrag_kit/synthetic/data_card.py: Markdown(note)",  # a notebook's own text
+    "vrag_kit/synthetic/editions.py: Markdown(note)",  # a notebook's own text
     "vrag_kit/tables.py: table.style",  # `style_table` itself
 }
 """Places where HTML is made of data."""

@@ -66,8 +66,14 @@ def outcome_figure(
 
 
 def of_models(table: pd.DataFrame) -> str:
-    """A sentence for a caption: the models of a table."""
-    return f"Models: {', '.join(table['model'].unique())}."
+    """Sentences for a caption: the models of a table, its control and its early stopping."""
+    words = [f"Models: {', '.join(table['model'].unique())}."]
+    if "image" in table:
+        words.append("Control: asked with the image of another question, of another entity.")
+    if "early_stopping" in table:
+        words.append("Early stopping: after two turns in a row that are not correct, all later")
+        words.append("turns count as missing.")
+    return " ".join(words)
 
 
 def headline(gains: pd.DataFrame, arm: str, baseline: str) -> str:
