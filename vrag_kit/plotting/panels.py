@@ -178,7 +178,7 @@ def line_plot(
         axis.set_xticks(ticks, labels_below, minor=False)
         axis.minorticks_off()
         axis.grid(visible=False, axis="x")
-        _write_at_right(axis, labels)
+        _write_at_right(axis, labels, ticks[-1])
     _label_axes(figure, xlabel, ylabel)
     next(iter(axes.values())).set_ylim(*limits)
     if next(iter(axes.values())).get_ylim()[0] < 0:
@@ -436,12 +436,11 @@ def _draw_levels(
     return labels
 
 
-def _write_at_right(axis: Axes, labels: Sequence[tuple[float, str, float]]) -> None:
+def _write_at_right(axis: Axes, labels: Sequence[tuple[float, str, float]], last: float) -> None:
     """Writes texts at the right of an axis, each at the height of its line but apart, joined to
     the line's end: (height, text, x; NaN for the right of the axis). A line that ends before
-    others has its text at its end.
+    the x `last` has its text at its end.
     """
-    last = max((x for *_, x in labels if not np.isnan(x)), default=0)
     early = sorted(each for each in labels if each[2] < last)
     for place, (height, label, x) in enumerate(early):
         above = 3 if place else -9
