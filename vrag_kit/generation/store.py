@@ -123,7 +123,7 @@ class AnswerStore:
     def _check(self) -> None:
         """Raise `VragError` for a damaged file or row; the file is read as a whole."""
         with self.reading() as db:
-            found = db.execute("PRAGMA quick_check").fetchone()[0]
+            found = db.execute("PRAGMA quick_check(1)").fetchone()[0]
             if found != "ok":
                 raise sqlite3.DatabaseError(f"damaged: {found}")
             for answer_id, status in db.execute(DAMAGED_ROWS):
