@@ -356,7 +356,7 @@ def _panels(
     wrap: int = 3,
 ) -> tuple[Figure, dict[str, Axes]]:
     """A panel for each value of a column, value → axes; with n in the titles where `unit`."""
-    found = _order(table, column, names) if column else [""]
+    found = (_order(table, column, names) if column else []) or [""]
     across = min(wrap, len(found)) if len(found) != 4 else 2
     down = -(-len(found) // across)
     figure, grid = new_figure(
