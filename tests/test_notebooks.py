@@ -61,6 +61,11 @@ def code_cells(path: Path) -> list[nbformat.NotebookNode]:
     return [cell for cell in nbformat.read(path, as_version=4).cells if cell.cell_type == "code"]
 
 
+def parsed(cell: nbformat.NotebookNode) -> ast.Module:
+    """The Python of a cell, without magics."""
+    return ast.parse("\n".join(x for x in cell.source.splitlines() if not x.startswith("%")))
+
+
 @pytest.mark.notebooks
 @pytest.mark.parametrize("path", WARM, ids=lambda p: p.stem)
 def test_a_notebook_runs_to_its_end(path: Path) -> None:
@@ -95,10 +100,10 @@ def test_a_notebook_is_thin(path: Path) -> None:
         if "parameters" in cell.metadata.get("tags", []):
             assert len(ast.parse(cell.source).body) <= parameters
         elif "import " not in cell.source:  # imports are no code of the experiment
-            assert len(cell.source.splitlines()) <= 14, cell.source
+            assert len(cell.source.splitlines()) <= 20, cell.source
         assert not any(
             isinstance(node, ast.FunctionDef | ast.ClassDef | ast.For | ast.While)
-            for node in ast.walk(ast.parse(cell.source))
+            for node in ast.walk(parsed(cell))
         )
 
 
@@ -111,12 +116,8 @@ def test_plain_papermill_means_what_a_run_makes_of_a_parameter_file(file: Path) 
 
 
 @pytest.mark.parametrize("path", PATHS, ids=lambda p: p.stem)
-def test_a_notebook_shows_its_tables_whole_from_its_first_cell_on(path: Path) -> None:
-    opening = ast.parse(code_cells(path)[1].source).body
-    assert [ast.unparse(each) for each in opening[-2:]] == [
-        "from vrag_kit.workspace import path",
-        "show_full_tables()",
-    ]
+def test_the_first_cell_after_the_parameters_loads_the_extension(path: Path) -> None:
+    assert code_cells(path)[1].source.startswith("%load_ext vrag_kit\n")
 
 
 @pytest.mark.slow
@@ -125,7 +126,7 @@ def test_the_judge_that_a_parameter_names_is_opened_before_any_model_is_asked(pa
     """What is wrong with it is then said before hours of answers, and not behind them."""
     opened, asked = [], []
     for number, cell in enumerate(code_cells(path)):
-        for call in ast.walk(ast.parse(cell.source)):
+        for call in ast.walk(parsed(cell)):
             if isinstance(call, ast.Call):
                 name = ast.unparse(call.func).rpartition(".")[2]
                 at = (number, call.lineno)
@@ -169,7 +170,7 @@ def test_a_parameter_file_names_only_what_notebooks_declare(
 def test_figures_go_into_the_folder_of_their_notebook(path: Path) -> None:
     folder = path.parent.relative_to(NOTEBOOKS).as_posix()
     code = "\n".join(cell.source for cell in code_cells(path))
-    saved = re.findall(r'save_(?:figure|table)\(\s*\w+,\s*path\(figures_dir\),\s*"([^"]+)"', code)
+    saved = re.findall(r'save_(?:figure|table)\(\s*\w+,\s*figures_dir,\s*"([^"]+)"', code)
     saved += re.findall(r'save_(?:(?:suite_)?answers|versions)\([^"]*"([^"]+)"', code)
     assert saved
     number = path.name[:3]
@@ -187,7 +188,7 @@ def test_whether_the_paper_had_other_data_is_asked_of_the_data(path: Path) -> No
         assert not says_so or "is_paper_data(" in cell.source, cell.source
         if path.stem == "12_webqa_captions":  # of which data Table 4 is, the paper does not say
             continue
-        for call in ast.walk(ast.parse(cell.source)):
+        for call in ast.walk(parsed(cell)):
             if isinstance(call, ast.Call) and len(call.args) > 1:  # ours, and what was printed
                 marks = ast.unparse(call.func).removeprefix("analysis.") in (
                     "retrieval_table_with_published",

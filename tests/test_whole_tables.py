@@ -22,7 +22,7 @@ import pandas as pd
 from IPython.core.interactiveshell import InteractiveShell
 
 shell = InteractiveShell.instance()
-shell.run_cell("from vrag_kit.tables import show_full_tables; show_full_tables()")
+shell.run_line_magic("load_ext", "vrag_kit")
 table = pd.DataFrame([[{BOUNDS!r}] * 40] * 100)
 forms, _ = shell.display_formatter.format(table)
 print(forms["text/html"].count({BOUNDS!r}), forms["text/plain"].count({BOUNDS!r}))
@@ -48,17 +48,9 @@ def test_a_number_where_a_notebook_has_a_list_is_named_before_it_works(
 ) -> None:
     """As in `ks = 5`, typed into the cell of parameters."""
     known = declared_parameters(notebook)
-    shell = SimpleNamespace(user_ns={**known})
-    monkeypatch.setattr("IPython.core.getipython.get_ipython", lambda: shell)
     monkeypatch.setattr(pd, "set_option", lambda *_: None)
-    show_full_tables()
+    show_full_tables(SimpleNamespace(user_ns=known))
     lists = {name: value for name, value in known.items() if isinstance(value, list)}
     for name in [name for name, value in lists.items() if any(type(each) is int for each in value)]:
-        shell.user_ns = {**known, name: 5}
         with pytest.raises(VragError, match=rf"{name} is 5; expected a list, such as \[5\]"):
-            show_full_tables()
-
-
-def test_outside_of_a_notebook_nothing_happens() -> None:
-    show_full_tables()
-    assert pd.get_option("display.max_colwidth") == 50
+            show_full_tables(SimpleNamespace(user_ns={**known, name: 5}))

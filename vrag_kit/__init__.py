@@ -1,1 +1,14 @@
 """A Jupyter-first research kit for visual retrieval-augmented generation."""
+
+from typing import Any
+
+
+def load_ipython_extension(shell: Any) -> None:  # Any: IPython's shell has no types
+    """Sets up a notebook by `%load_ext vrag_kit`: tables are shown in full, and an edit of the
+    package is in force at the next run of a cell (`%autoreload 2`).
+    """
+    from vrag_kit.tables import show_full_tables
+
+    shell.run_line_magic("load_ext", "autoreload")
+    shell.run_line_magic("autoreload", "2")
+    show_full_tables(shell)

@@ -95,16 +95,11 @@ def require_columns(frame: pd.DataFrame, needed: Sequence[str], where: str) -> N
         raise VragError(f"{where}: column 'rank' holds {frame['rank'].min()}; the first is 1.")
 
 
-def show_full_tables() -> None:
-    """Make this notebook show its tables in full; outside a notebook nothing happens.
+def show_full_tables(shell: Any) -> None:  # Any: IPython's shell has no types
+    """Make the notebook of `shell` show its tables in full.
 
     Raises `VragError` if one of the notebook's `NUMBERS` is a single number.
     """
-    from IPython.core.getipython import get_ipython
-
-    shell = get_ipython()
-    if shell is None:
-        return
     for name in NUMBERS:
         check_list(shell.user_ns.get(name, []), name)
     for option in ("max_colwidth", "max_columns"):

@@ -44,13 +44,13 @@ def enter_project(files: Sequence[Path]) -> list[Path]:
 _WEIGHTS = Path(__file__).parent / "synthetic" / "weights"
 
 
-def path(name: str) -> Path:
+def path(name: Path | str) -> Path:
     """Return the path that a parameter gives, relative to the project root unless absolute or below
     "~". The name of a model shipped with the kit, such as "field-guide-vlm-few", gives its folder.
     """
     there = project_root() / Path(name).expanduser()
     bundled = _WEIGHTS / name
-    ours = name and "/" not in name and bundled.is_dir() and not there.exists()
+    ours = name and "/" not in str(name) and bundled.is_dir() and not there.exists()
     return bundled if ours else there
 
 

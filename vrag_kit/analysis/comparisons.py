@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 
 from vrag_kit.analysis.estimates import ClusterMean, cluster_errors, table_mean
+from vrag_kit.analysis.means import per_query as judged_per_query
 from vrag_kit.errors import VragError
 from vrag_kit.judging.scale import Scale, scale_of
 from vrag_kit.log import logger
@@ -121,9 +122,15 @@ def paired_differences(
     Where all groups have the same difference, the interval allows for unseen groups, exactly, and a
     note is printed if that difference is not 0. Interval and p are NaN for a single group whose
     differences vary. Columns needed in `per_query`: query_id, group, value, `arm` and `by`, and
-    score_min and score_max where the values are on another scale than [0, 1]. Raises
-    `VragError` when `baseline` has no rows; an empty table has no result.
+    score_min and score_max where the values are on another scale than [0, 1]. Judged answers, with
+    a column score instead of value, are averaged by `per_query` first. A baseline that has no k in
+    common with any other arm, such as zero-shot, is compared at every k. Raises `VragError` when
+    `baseline` has no rows; an empty table has no result.
     """
+    if "value" not in per_query:
+        per_query = judged_per_query(per_query, by=[arm, *by])
+    if "k" in by and not _same_k(per_query, per_query[arm] == baseline):
+        per_query = broadcast_baseline(per_query, arm=arm, baseline=baseline)
     require_columns(per_query, ["query_id", "group", "value"], "paired_differences")
     arms = list(per_query[arm].unique())
     if arms and baseline not in arms:
@@ -153,6 +160,12 @@ def paired_differences(
     table = pd.DataFrame(rows, columns=[arm, *by, *columns])
     asking = [column for column in (arm, *by) if column not in repeats]
     return table.assign(p_holm=holm_by_family(table, asking))
+
+
+def _same_k(per_query: pd.DataFrame, of_baseline: pd.Series) -> bool:
+    """Whether the baseline has a k in common with another arm, or there is no other."""
+    others = per_query.loc[~of_baseline, "k"]
+    return others.empty or bool(others.isin(per_query.loc[of_baseline, "k"]).any())
 
 
 def holm_by_family(table: pd.DataFrame, asking: Sequence[str]) -> pd.Series:

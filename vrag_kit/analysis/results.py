@@ -63,7 +63,7 @@ def load_results(folder: Path | str) -> pd.DataFrame:
     when it is not there or holds no such file, and, with file and row, for a file that
     is damaged.
     """
-    place = Path(folder).expanduser()
+    place = project_path(folder)
     place = place if place.is_dir() else project_path(str(folder))
     files = result_files(place)
     if not files:
@@ -193,7 +193,7 @@ def save_collection_answers(
     rows = pd.concat(tables, ignore_index=True)
     lines = rows.astype(object).where(rows.notna(), None).to_dict("records")
     text = "".join(f"{json.dumps(line, ensure_ascii=False, default=str)}\n" for line in lines)
-    place = Path(folder) / f"{name}{SUFFIX}"
+    place = project_path(folder) / f"{name}{SUFFIX}"
     write_file(place, gzip.compress(text.encode(), mtime=0))
     logger.info(f"saved {len(rows):,} answers in {place.name}")
 
@@ -214,7 +214,7 @@ def add_questions(
         [doc_id for doc_id in doc_ids or () if benchmark.qrels.get(query_id, {}).get(doc_id, 0) > 0]
         for query_id, doc_ids in zip(judged["query_id"], judged["doc_ids"], strict=True)
     ]
-    file = Path(answers_dir) / "answers.sqlite"
+    file = project_path(answers_dir) / "answers.sqlite"
     hashes = _pixel_hashes(benchmark, set().union(*relevant), file)
     pixels = [[hashes.get(doc_id, "") for doc_id in each] for each in relevant]
     return judged.assign(

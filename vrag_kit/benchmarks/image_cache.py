@@ -24,7 +24,7 @@ _RULE = 3
 
 def image_cache_dir(cache_dir: Path | str | None) -> Path:
     """Return the folder of the image files, `cache_dir` or by default `STORE`."""
-    return Path(cache_dir).expanduser() if cache_dir else project_path(STORE)
+    return project_path(cache_dir) if cache_dir else project_path(STORE)
 
 
 def cache_image(value: object, store: Path, default: str = ".png") -> str:

@@ -23,6 +23,7 @@ from vrag_kit.errors import VragError
 from vrag_kit.files import write_file
 from vrag_kit.log import track
 from vrag_kit.types import Benchmark, Document
+from vrag_kit.workspace import path as project_path
 
 ROUNDS = ("scientific name", "common name", "mention")
 """The ways in which a page is matched, best first."""
@@ -108,7 +109,7 @@ def load_species_pages(
     was; a data set of the hub only in the latter case, because its name identifies its
     content. Raises `VragError` as `read_articles` does.
     """
-    cached = Path(cache_dir) / f"pages-{_key(source, species)}.json"
+    cached = project_path(cache_dir) / f"pages-{_key(source, species)}.json"
     if not cached.is_file():
         total, articles = read_articles(source)
         pages = match_pages(species, track(articles, "reading articles", total, "articles"))

@@ -21,6 +21,7 @@ from vrag_kit.building.species import SpeciesFolder
 from vrag_kit.errors import VragError, short_repr
 from vrag_kit.files import escapes_folder, write_file
 from vrag_kit.log import logger
+from vrag_kit.workspace import path as project_path
 
 FORMAT = "vrag_kit annotations, version 2"
 IDENTITY = ("question_id", "species", "folder", "question", "feature")
@@ -74,7 +75,7 @@ def read_votes(path: Path | str) -> Annotations:
     Raises `VragError` for a file that cannot be read or has another format, for a line that is no
     vote, for an image outside the image root, and for a question that occurs twice.
     """
-    lines = list(read_lines(Path(path), "annotation file"))
+    lines = list(read_lines(project_path(path), "annotation file"))
     annotator = _annotator(lines[0][1] if lines else "", path)
     votes: dict[str, Vote] = {}
     problems, seen = Problems(), dict[str, str]()
@@ -109,7 +110,7 @@ class AnnotationFile:
         """
         if not annotator.strip():
             raise VragError(f"found the annotator {annotator!r}; expected a name.")
-        self.path = Path(path)
+        self.path = project_path(path)
         self.annotations = Annotations(annotator)
         self.lock = FileLock(self.path.with_name(f".{self.path.name}.lock"))
         try:

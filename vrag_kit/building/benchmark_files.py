@@ -18,6 +18,7 @@ from vrag_kit.files import write_file
 from vrag_kit.log import logger
 from vrag_kit.types import Benchmark, Json, JsonView
 from vrag_kit.workspace import display_path
+from vrag_kit.workspace import path as project_path
 
 _MODELS: JsonView = {
     "models": ["field-guide-vlm-few", "field-guide-vlm-many"],
@@ -65,7 +66,7 @@ def write_benchmark(
     question is kept and when the folder holds a benchmark over other images, and `OSError` when it
     cannot be written; existing files stay.
     """
-    folder = Path(folder)
+    folder = project_path(folder)
     annotations, parameters = folder / "annotations.jsonl", folder / f"{folder.name}.yaml"
     kept = [each for each in decisions if each.status == "kept"]
     if not kept:

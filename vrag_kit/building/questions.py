@@ -25,6 +25,7 @@ from vrag_kit.log import logger
 from vrag_kit.tables import read_csv_rows, write_csv_rows
 from vrag_kit.types import Answer, Json, JsonView, Message, Prompt
 from vrag_kit.workspace import display_path
+from vrag_kit.workspace import path as project_path
 
 _COLUMNS = "question_id species common folder question explanation feature writer dropped"
 CANDIDATE_COLUMNS = _COLUMNS.split()
@@ -87,7 +88,7 @@ def write_questions(
             for folder in folders
         ]
     else:
-        name, answers = _ask(writer, folders, pages, Path(answers_dir), hardware)
+        name, answers = _ask(writer, folders, pages, project_path(answers_dir), hardware)
         questions = [read_questions_json(answer.raw or "") for answer in answers]
         failures = [_failure(answer) for answer in answers]
     rows = []
@@ -233,7 +234,7 @@ def load_or_write_questions(
     writer, is written again. Prints what was done. Raises `VragError` as `read_questions` does
     and when no question is left, and `OSError` when the file cannot be written.
     """
-    path, made = Path(path), not Path(path).exists()
+    path, made = project_path(path), not project_path(path).exists()
     if made:
         save_questions(path, make())
     questions = read_questions(path, folders)
@@ -280,7 +281,7 @@ def read_questions(path: Path | str, folders: Sequence[SpeciesFolder]) -> pd.Dat
     lines: dict[str, int] = {}
     rows = []
     for number, row in read_csv_rows(
-        Path(path),
+        project_path(path),
         NEEDED,
         "questions",
         "Have them written by `load_or_write_questions`, or give the path of another file.",

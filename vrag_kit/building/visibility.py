@@ -25,6 +25,7 @@ from vrag_kit.generation.prompts import parse_tagged
 from vrag_kit.judging.abstention import is_abstention
 from vrag_kit.log import logger
 from vrag_kit.types import Answer, Document, Failure, Message, Prompt, Query, Status
+from vrag_kit.workspace import path as project_path
 
 _COLUMNS = ["question_id", "doc_id", "visible", "status", "detail", "answer_id"]
 MOST_CLUES = 0.25
@@ -89,7 +90,7 @@ def detect_feature(
     write, read = PRESENCE_PROMPTS[prompt]
     decoding = {**GREEDY, "max_new_tokens": 16}
     generator = load_generator(model, decoding=decoding, hardware=hardware)
-    with AnswerStore(Path(answers_dir) / "answers.sqlite") as store:
+    with AnswerStore(project_path(answers_dir) / "answers.sqlite") as store:
         answers = ask_prompts(
             generator,
             [write(query) for query in readable],

@@ -119,7 +119,7 @@ def _asker(
     repair = str(WORDS[task]["repair"])
     return StructuredAsker(
         generator=load_generator(entry, decoding=decoding, hardware=hardware),
-        answers_dir=Path(answers_dir),
+        answers_dir=project_path(answers_dir),
         hardware=hardware_of(hardware),
         what=what,
         repair=lambda reason: repair.format(reason=reason),

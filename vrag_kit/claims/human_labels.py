@@ -14,6 +14,7 @@ from vrag_kit.claims.verdicts import ACCEPTED, VERDICT_SCORES, ClaimVerdicts, En
 from vrag_kit.errors import VragError
 from vrag_kit.log import logger
 from vrag_kit.tables import read_csv_rows, require_columns, write_csv_rows
+from vrag_kit.workspace import path as project_path
 
 _ANSWER = "answer: "
 _COLUMNS = ["query_id", "claim", "item", "label", "annotator"]
@@ -45,7 +46,7 @@ def read_annotator_labels(
     advice = "Write some with `label_claims`, or name another file in `labelling`."
     found: dict[str, dict[ClaimPair, EntailmentLabel]] = {}
     for path in paths:
-        for number, row in read_csv_rows(Path(path), _COLUMNS, "labels", advice):
+        for number, row in read_csv_rows(project_path(path), _COLUMNS, "labels", advice):
             annotator, pair = row["annotator"], ClaimPair(*(row[name] for name in PAIR))
             labels = found.setdefault(annotator, {})
             if empty := [name for name in _COLUMNS if not row[name]]:
@@ -74,7 +75,7 @@ def write_claim_labels(path: Path | str, labels: Labels, *, annotator: str) -> N
     An existing file is replaced only once the new one is complete.
     """
     rows = [(*pair, label.value, annotator) for pair, label in labels.items()]
-    write_csv_rows(Path(path), _COLUMNS, rows)
+    write_csv_rows(project_path(path), _COLUMNS, rows)
 
 
 def verdict_rows(table: pd.DataFrame, sheets: str = "sheet") -> pd.DataFrame:

@@ -30,6 +30,7 @@ from vrag_kit.generation.rendering import RenderedPrompt, render
 from vrag_kit.generation.store import AnswerStore
 from vrag_kit.log import logger
 from vrag_kit.types import Benchmark, Context, Json, JsonView, Prompt, Turn
+from vrag_kit.workspace import path as project_path
 
 
 def build_prompt(
@@ -121,7 +122,7 @@ def ask_conversations(
     generators = _load_all(models, decoding, hardware)
     tables = []
     rendered: dict[Context, RenderedPrompt] = {}
-    with AnswerStore(Path(answers_dir) / "answers.sqlite") as store:
+    with AnswerStore(project_path(answers_dir) / "answers.sqlite") as store:
         for entry in models:
             generator = generators.pop(0)
             few = _few_enough(entry, generator.name, benchmark, contexts, conversation.prompts)

@@ -17,6 +17,7 @@ from vrag_kit.generation.prompts import ParsedFields, PromptSet
 from vrag_kit.generation.store import AnswerStore
 from vrag_kit.log import logger
 from vrag_kit.types import PLACEHOLDER, Failure, Prompt
+from vrag_kit.workspace import path as project_path
 
 REWRITTEN = "rewritten"
 NO_ENTITY = "no_entity"
@@ -93,7 +94,7 @@ def load_rewriter(
     """
     decoding = {**GREEDY, "max_new_tokens": MOST_TOKENS}
     generator = load_generator(entry, decoding=decoding, hardware=hardware)
-    store = Path(answers_dir) / "answers.sqlite"
+    store = project_path(answers_dir) / "answers.sqlite"
     return Rewriter(
         generator=generator, prompts=prompts, store=store, hardware=hardware_of(hardware)
     )

@@ -41,6 +41,7 @@ from vrag_kit.generation.store_layout import (
 from vrag_kit.log import logger, track
 from vrag_kit.processes import has_ended, process_name
 from vrag_kit.types import Answer, Failure, LazyImage, Status
+from vrag_kit.workspace import path as project_path
 
 _ANSWER = "answer_id, status, detail, sample, raw, fields, sent, tokens"
 _SPEND = (
@@ -471,7 +472,7 @@ def stored_field(answers: pd.DataFrame, answers_dir: Path | str, field: str) -> 
     with the same `answers_dir`; None or NaN where it was not recorded. Examples are the probability
     of a reply (`PROBABILITY`), and the model name that an endpoint reports (`SERVED`).
     """
-    path = Path(answers_dir) / "answers.sqlite"
+    path = project_path(answers_dir) / "answers.sqlite"
     if "answer_id" not in answers or not path.is_file():
         return pd.Series(None, answers.index, dtype=object, name=field)
     with AnswerStore(path) as store:

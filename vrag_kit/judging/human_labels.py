@@ -13,6 +13,7 @@ from vrag_kit.judging.scale import SHARES, Scale, scale_of
 from vrag_kit.log import logger
 from vrag_kit.tables import read_csv_rows, require_columns, write_csv_rows
 from vrag_kit.types import ordered
+from vrag_kit.workspace import path as project_path
 
 LABEL_SCORES = {"true": 1.0, "partial": 0.5, "false": 0.0}
 """Label of a person (Visual-RAG, Table 9) → its position on the scale, from 0 to 1."""
@@ -89,7 +90,7 @@ def read_human_labels(path: Path | str) -> pd.DataFrame:
     lines: dict[tuple[str, str], int] = {}
     rows = []
     advice = "Write some with `label_answers`, or set `labels` to another file."
-    for number, row in read_csv_rows(Path(path), HUMAN_LABEL_COLUMNS, "labels", advice):
+    for number, row in read_csv_rows(project_path(path), HUMAN_LABEL_COLUMNS, "labels", advice):
         key = (row["query_id"], row["answer"])
         if row["label"] not in LABEL_SCORES:
             expected = ", ".join(LABEL_SCORES)
@@ -128,7 +129,7 @@ def write_human_labels(path: Path | str, labels: pd.DataFrame) -> None:
     An existing file is replaced only once the new one is complete.
     """
     write_csv_rows(
-        Path(path), HUMAN_LABEL_COLUMNS, labels[HUMAN_LABEL_COLUMNS].itertuples(index=False)
+        project_path(path), HUMAN_LABEL_COLUMNS, labels[HUMAN_LABEL_COLUMNS].itertuples(index=False)
     )
 
 

@@ -30,6 +30,7 @@ from vrag_kit.types import (
     Query,
     Status,
 )
+from vrag_kit.workspace import path as project_path
 
 T = TypeVar("T")
 _ENOUGH = 20
@@ -260,7 +261,7 @@ class LLMJudge:
         self._rubric = rubric
         self._asker = StructuredAsker(
             generator=generator,
-            answers_dir=Path(answers_dir),
+            answers_dir=project_path(answers_dir),
             hardware=hardware,
             what="verdicts",
             repair=rubric.build_repair,

@@ -11,6 +11,6 @@ from vrag_kit.plotting.images import (
     retrieved_images,
 )
 from vrag_kit.plotting.panels import forest_plot, line_plot, point_plot
-from vrag_kit.plotting.save import concat_sources, save_figure, show_figure
+from vrag_kit.plotting.save import concat_sources, save_figure
 from vrag_kit.plotting.save_table import save_table, to_latex
 from vrag_kit.plotting.style import model_colors

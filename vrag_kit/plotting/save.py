@@ -12,6 +12,8 @@ from types import MappingProxyType
 
 import matplotlib as mpl
 import pandas as pd
+from IPython.core.getipython import get_ipython
+from IPython.display import HTML, display
 from matplotlib.figure import Figure
 from matplotlib.text import Text
 
@@ -25,6 +27,7 @@ from vrag_kit.plotting.save_table import latex_text
 from vrag_kit.plotting.style import GREY, SMALL
 from vrag_kit.retrieval.runs import NAME
 from vrag_kit.workspace import display_path, portable_path
+from vrag_kit.workspace import path as project_path
 
 _CLIP = re.compile(r'<clipPath id="(p[0-9a-f]{10})">\s*(.*?)\s*</clipPath>', re.DOTALL)
 _PLACE = re.compile(r"(?<![\d.])[1-9]\d*\.\d{5,6}(?!\d)")
@@ -130,7 +133,8 @@ def save_figure(
     mark: str = "",
 ) -> None:
     """Writes <name>.png, <name>.svg, <name>.csv and, as LaTeX, <name>.caption.tex into `folder`;
-    the same figure gives the same bytes. `judge`, the judge's name, and `found_by`, setting → run
+    the same figure gives the same bytes; in a notebook the figure and its caption are shown, too.
+    `judge`, the judge's name, and `found_by`, setting → run
     or retriever, are columns of the CSV (`add_provenance`) and distinguish results of several runs.
     `mark` is drawn small in the lower right corner, such as "synthetic data".
 
@@ -140,7 +144,7 @@ def save_figure(
     """
     if current_dry_run():
         return
-    folder = Path(folder)
+    folder = project_path(folder)
     if mark:
         words = " ".join(text.get_text() for text in figure.findobj(Text))
         printed = "source" in data and data["source"].astype(str).str.contains(_PRINTED).any()
@@ -177,15 +181,8 @@ def save_figure(
             " `figures_dir`, or free space; older figures are kept."
         ) from error
     logger.info(f"saved {name}.png, .svg and .csv in {display_path(folder)}/")
-
-
-def show_figure(figure: Figure) -> None:
-    """Displays a figure in a notebook, and its caption below."""
-    from IPython.display import HTML, display
-
-    caption = str(figure.get_label()).partition("\n")[2]
-    display(figure)  # type: ignore[no-untyped-call]  # IPython has no types
-    if caption:
+    if get_ipython():
+        display(figure)  # type: ignore[no-untyped-call]  # IPython has no types
         display(HTML(f"<small>{escape(caption)}</small>"))  # type: ignore[no-untyped-call]
 
 

@@ -14,6 +14,7 @@ from vrag_kit.errors import VragError, short_repr
 from vrag_kit.files import write_file
 from vrag_kit.log import logger
 from vrag_kit.workspace import display_path as from_project
+from vrag_kit.workspace import path as project_path
 
 if TYPE_CHECKING:
     from pandas.io.formats.style import Styler
@@ -78,7 +79,7 @@ def save_table(table: pd.DataFrame | Styler, folder: Path | str, name: str) -> N
         )
     labelled = any(label is not None for label in shown.index.names)
     csv = shown.to_csv(index=labelled, lineterminator="\n")
-    folder = Path(folder)
+    folder = project_path(folder)
     try:
         write_file(folder / f"{name}{TABLE}", csv)
         write_file(folder / f"{name}.tex", to_latex(shown))

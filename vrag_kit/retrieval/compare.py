@@ -42,6 +42,7 @@ from vrag_kit.retrieval.runs import (
 )
 from vrag_kit.retrieval.shards import embeddings_folder
 from vrag_kit.types import Benchmark
+from vrag_kit.workspace import path as project_path
 
 RANDOM_BASELINE, ORACLE = "random order", "perfect order"
 
@@ -148,9 +149,9 @@ def write_runs(benchmark: Benchmark, runs: Mapping[str, pd.DataFrame], folder: P
     `VragError` when a file cannot be written.
     """
     try:
-        write_qrels(benchmark.qrels, Path(folder) / "qrels.txt")
+        write_qrels(benchmark.qrels, project_path(folder) / "qrels.txt")
         for name, run in runs.items():
-            file = Path(folder) / f"{name}.run"
+            file = project_path(folder) / f"{name}.run"
             if run.attrs.get(READ_FROM) != str(file.resolve()):
                 write_run(run, file, name)
     except OSError as error:

@@ -35,6 +35,7 @@ from vrag_kit.retrieval.hybrid import WordScores, bm25_index, lexical_run, tfidf
 from vrag_kit.retrieval.runs import find_run_file, make_run
 from vrag_kit.types import DocId, Document, LazyImage, Query
 from vrag_kit.workspace import display_path
+from vrag_kit.workspace import path as project_path
 
 Ranker = Callable[[Sequence[Query], int], pd.DataFrame]
 """Returns the best documents of one or more queries as a run, at most k per query."""
@@ -264,7 +265,7 @@ def cached_service(service: SearchService, folder: Path | str) -> SearchService:
         raise VragError(
             f"search by {service.name}: its results depend on more than the service; cache that."
         )
-    path = Path(folder).expanduser() / "replies.sqlite"
+    path = project_path(folder) / "replies.sqlite"
 
     def rank(queries: Sequence[Query], k: int) -> pd.DataFrame:
         keys = {query.query_id: _reply_key(service, query, k) for query in queries}

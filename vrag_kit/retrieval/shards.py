@@ -32,6 +32,7 @@ from vrag_kit.files import write_file
 from vrag_kit.log import logger
 from vrag_kit.retrieval.encoders.base import Encoder, find_invalid_rows, library_versions
 from vrag_kit.string_index import StringIndex
+from vrag_kit.workspace import path as project_path
 
 DAMAGED = "shard-*.damaged"
 """Pattern of the files of damaged shards."""
@@ -42,12 +43,14 @@ _OPEN = 16
 
 def embeddings_folder(encoder: Encoder, root: Path | str) -> Path:
     """Returns the folder below `root` of everything that this encoder alone has made."""
-    return Path(root) / f"{encoder.name}-{encoder.fingerprint[:12]}"
+    return project_path(root) / f"{encoder.name}-{encoder.fingerprint[:12]}"
 
 
 def documents_folder(encoder: Encoder, root: Path | str) -> Path:
     """Returns the folder of the encoder's document vectors."""
-    return Path(root) / f"{encoder.document_key.name}-{encoder.document_key.fingerprint[:12]}"
+    return (
+        project_path(root) / f"{encoder.document_key.name}-{encoder.document_key.fingerprint[:12]}"
+    )
 
 
 def write_manifest(folder: Path, encoder: Encoder) -> None:

@@ -257,9 +257,10 @@ def _prompts(models: Sequence[object]) -> int:
 
 
 def _run_cell(source: str, space: dict[str, Any]) -> Exception | None:
-    """Run all statements of a cell; returns the first error."""
+    """Run all statements of a cell, without its magics; returns the first error."""
+    lines = ["" if line.startswith("%") else line for line in source.split("\n")]
     try:
-        statements = ast.parse(source).body
+        statements = ast.parse("\n".join(lines)).body
     except SyntaxError as error:
         return error
     first: Exception | None = None

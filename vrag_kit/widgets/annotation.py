@@ -23,6 +23,7 @@ from vrag_kit.types import Benchmark
 from vrag_kit.widgets.browser import Panel
 from vrag_kit.widgets.html import card_html, image_html
 from vrag_kit.workspace import display_path
+from vrag_kit.workspace import path as project_path
 
 if TYPE_CHECKING:
     from pandas.io.formats.style import Styler
@@ -214,7 +215,7 @@ def label_answers(
         return card_html(query.text, facts, [image_html(benchmark.corpus[d].image) for d in clues])
 
     columns = HUMAN_LABEL_COLUMNS
-    file = LabelFile(Path(path), columns[:2], columns, annotator, read_human_labels)
+    file = LabelFile(project_path(path), columns[:2], columns, annotator, read_human_labels)
     answers = zip(sample["query_id"], sample["answer"], strict=True)
     return AnnotationPanel(_known(answers, benchmark), file, ANSWER_HINTS, card)
 
@@ -249,7 +250,7 @@ def label_claims(
         return pd.DataFrame(rows, columns=columns, dtype=object)
 
     columns = [*PAIR, "label", "annotator"]
-    file = LabelFile(Path(path), PAIR, columns, annotator, read)
+    file = LabelFile(project_path(path), PAIR, columns, annotator, read)
     return AnnotationPanel(_known(pairs_to_label(sample), benchmark), file, CLAIM_HINTS, card)
 
 

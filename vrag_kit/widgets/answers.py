@@ -79,7 +79,7 @@ def _answer_cards(
         if answers_dir is not None and row.get("answer_id"):
             images = [benchmark.corpus[doc_id].image for doc_id in relevant]
             places = {image.where for image in images if image is not None}
-            prompt = prompts.read(Path(answers_dir) / "answers.sqlite", row["answer_id"])
+            prompt = prompts.read(project_path(answers_dir) / "answers.sqlite", row["answer_id"])
             evidence.append(prompt_html(prompt, "prompt as sent", places))
         else:
             for position, doc_id in enumerate(row["doc_ids"], start=1):

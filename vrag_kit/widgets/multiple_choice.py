@@ -19,6 +19,7 @@ from vrag_kit.tables import read_csv_rows
 from vrag_kit.types import Benchmark, Context, DocId, Query
 from vrag_kit.widgets.annotation import MOVE_HINTS, AnnotationPanel, Key, LabelFile
 from vrag_kit.widgets.html import Page, card_html, image_html, page_html
+from vrag_kit.workspace import path as project_path
 
 CHOICE_COLUMNS = ["query_id", "setting", "option", "option_text", "seconds", "participant"]
 _AT_REST = "Press <b>begin</b>: a question appears, and its seconds run until you answer or pause."
@@ -33,7 +34,7 @@ def read_choices(path: Path | str) -> pd.DataFrame:
     too long or too short, an option that is no letter, invalid seconds, an empty name, and a
     question that one participant answered twice in a setting.
     """
-    table = _read_text(Path(path))
+    table = _read_text(project_path(path))
     return table.assign(seconds=_numbers(table["seconds"]))
 
 
@@ -144,7 +145,7 @@ def multiple_choice_panel(
     for context in contexts:
         if not benchmark.queries[context.query_id].choices:
             raise VragError(f"query {context.query_id!r} has no options to choose from.")
-    return MultipleChoicePanel(benchmark, contexts, Path(path), participant)
+    return MultipleChoicePanel(benchmark, contexts, project_path(path), participant)
 
 
 def choices_page(benchmark: Benchmark, answers: pd.DataFrame, *, most: int = 6) -> Page:

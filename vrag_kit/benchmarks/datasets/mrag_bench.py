@@ -155,7 +155,7 @@ def load_mrag_bench(
     Problems are unusable rows, damaged images, and missing or truncated shards; without
     `problems` the first raises `VragError`. It is raised too for a corpus without images.
     """
-    store = Path(cache_dir) if cache_dir else project_path(STORE)
+    store = project_path(cache_dir) if cache_dir else project_path(STORE)
     folder = corpus_folder(corpus) if corpus else None
     shards = list_rows(rows, problems)
     files = {path.name: path for path in list_images(folder)} if folder else {}

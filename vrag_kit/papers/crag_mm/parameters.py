@@ -57,7 +57,7 @@ def open_services(
         }
         if not documents:
             continue
-        vectors = Path(cache_dir)
+        vectors = project_path(cache_dir)
         if folder is not None and (folder / EMBEDDINGS).is_dir():
             vectors = folder / EMBEDDINGS
         if source == "image_search":

@@ -20,6 +20,7 @@ from vrag_kit.papers.statements import (
     summarise_statements,
 )
 from vrag_kit.types import Benchmark
+from vrag_kit.workspace import path as project_path
 
 PAPER = "crag_mm"
 STATEMENTS = load_statements(PAPER)
@@ -47,7 +48,7 @@ def check_statements(
     notebook: str,
     differences: pd.DataFrame,
     source: DataSource | Mapping[str, DataSource],
-    folder: Path,
+    folder: Path | str,
 ) -> pd.DataFrame:
     """Checks the paper's statements that a notebook's differences can test, one row per statement
     and model. Columns are `STATEMENT_COLUMNS` of `papers.statements`; the file is NN_claims.csv
@@ -62,16 +63,16 @@ def check_statements(
     """
     statements = [each for each in STATEMENTS if each.notebook == notebook]
     numbers = select_differences(statements, differences)
-    file = folder / PAPER / f"{notebook}_claims.csv"
+    file = project_path(folder) / PAPER / f"{notebook}_claims.csv"
     return save_statement_checks(file, statements, numbers, source)
 
 
-def statements_table(folder: Path) -> pd.DataFrame:
+def statements_table(folder: Path | str) -> pd.DataFrame:
     """Summarises the checks saved below `folder` for all `STATEMENTS`. Columns: statement, section,
     verdict, numbers, source, reported (see `summarise_statements`).
     """
     return summarise_statements(
-        folder / PAPER,
+        project_path(folder) / PAPER,
         STATEMENTS,
         lambda statement: published_verdicts(PAPER, statement, metric=statement.metric),
     )

@@ -20,6 +20,7 @@ from vrag_kit.judging import SHARES
 from vrag_kit.judging.multiple_choice import RULES, ParsedChoice, correct_letters, read_choice
 from vrag_kit.judging.scale import no_reference_failure, query_answers
 from vrag_kit.types import Benchmark, Judgment, Message, Prompt, Query, Status
+from vrag_kit.workspace import path as project_path
 
 _NO_CHOICE = frozenset({"ambiguous", "declined", "unparsed", "empty"})
 """Marks of an answer that chooses no option, or several."""
@@ -328,7 +329,9 @@ def with_extracted_options(
     asked = read[read["official"] == ASKS]
     queries = [benchmark.queries[query_id] for query_id in asked["query_id"]]
     prompts = [extraction_prompt(*pair) for pair in zip(queries, asked["answer"], strict=True)]
-    replies = _replies(extractor, prompts, Path(answers_dir), hardware or {}) if prompts else []
+    replies = (
+        _replies(extractor, prompts, project_path(answers_dir), hardware or {}) if prompts else []
+    )
     for place, query, reply in zip(asked.index, queries, replies, strict=True):
         outcomes[place] = _outcome(after_model_call(reply), correct_letters(query))
     scores = outcomes.eq(RIGHT).astype(float).mask(outcomes.isna() | (outcomes == HANG))

@@ -19,6 +19,7 @@ from vrag_kit.papers.statements import (
     select_differences,
     summarise_statements,
 )
+from vrag_kit.workspace import path as project_path
 
 PAPER = "mrag_bench"
 STATEMENTS = load_statements(PAPER)
@@ -43,7 +44,7 @@ def published_name(model: str) -> str:
 
 
 def check_statements(
-    notebook: str, differences: pd.DataFrame, source: DataSource, folder: Path
+    notebook: str, differences: pd.DataFrame, source: DataSource, folder: Path | str
 ) -> pd.DataFrame:
     """Checks the paper's statements that a notebook's differences can test, one row per statement
     and model. Columns are `STATEMENT_COLUMNS` of `papers.statements`; the file is NN_claims.csv
@@ -60,7 +61,7 @@ def check_statements(
     overall = overall.drop(columns="metric", errors="ignore")
     statements = [each for each in STATEMENTS if each.notebook == notebook]
     numbers = select_differences(statements, overall, published_name)
-    file = folder / PAPER / f"{notebook}_claims.csv"
+    file = project_path(folder) / PAPER / f"{notebook}_claims.csv"
     return save_statement_checks(file, statements, numbers, source)
 
 
@@ -101,13 +102,13 @@ def settings_at_chance(judged: pd.DataFrame, *, weights: pd.Series | None) -> pd
     return means.loc[at, [*by, "value", "ci_low", "ci_high", "n"]]
 
 
-def statements_table(folder: Path) -> pd.DataFrame:
+def statements_table(folder: Path | str) -> pd.DataFrame:
     """Summarises the checks saved below `folder` for all `STATEMENTS`. Columns: statement, section,
     verdict, numbers, source, reported (see `summarise_statements`).
     """
     overall = {"scenario": OVERALL, "model_group": MODEL_GROUPS}
     return summarise_statements(
-        folder / PAPER,
+        project_path(folder) / PAPER,
         STATEMENTS,
         lambda statement: published_verdicts(PAPER, statement, **overall),
     )

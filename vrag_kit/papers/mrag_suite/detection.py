@@ -34,6 +34,7 @@ from vrag_kit.papers.mrag_suite.ambiguity import (
 )
 from vrag_kit.papers.published import published
 from vrag_kit.types import Benchmark, Query
+from vrag_kit.workspace import path as project_path
 
 MOST_TOKENS = 512
 """Maximum number of tokens of a reply."""
@@ -108,7 +109,7 @@ def load_ambiguity_detector(
     def asker(what: str, repair: str) -> StructuredAsker:
         return StructuredAsker(
             generator=generator,
-            answers_dir=Path(answers_dir),
+            answers_dir=project_path(answers_dir),
             hardware=hardware_of(hardware),
             what=what,
             repair=lambda reason: repair.format(reason=reason),

@@ -26,6 +26,7 @@ from vrag_kit.log import logger
 from vrag_kit.papers.published import published
 from vrag_kit.tables import read_csv_rows, require_columns
 from vrag_kit.types import Benchmark, Query, ordered
+from vrag_kit.workspace import path as project_path
 
 VERBATIM = "answer_in_question"
 KNOWN = "closed_book_correct"
@@ -113,19 +114,19 @@ def filter_decisions(
     return table[["query_id", "dropped", "step", "reason", "votes", "models", *_VALUES]]
 
 
-def without_dropped(suite: Mapping[str, Benchmark], file: Path | None) -> dict[str, Benchmark]:
+def without_dropped(suite: Mapping[str, Benchmark], file: Path | str) -> dict[str, Benchmark]:
     """Returns the data sets without the questions in `file`, the filtered split. `file` is as
-    written by `write_dropped`, with the column dataset. None: all questions.
+    written by `write_dropped`, with the column dataset. "": all questions.
 
     Prints how many are left. Raises `VragError` for a file that cannot be read, and for a data set
     without any question left.
     """
-    if file is None:
+    if not file:
         return dict(suite)
     advice = '41_difficulty_filter writes it: run that first, or set `dropped` to "".'
     others = ("step", "reason", "votes", "models", *_VALUES)
     rows = read_csv_rows(
-        file, ["dataset", "query_id"], "dropped questions", advice, optional=others
+        project_path(file), ["dataset", "query_id"], "dropped questions", advice, optional=others
     )
     dropped = {(row["dataset"], row["query_id"]) for _, row in rows}
     left = {}
@@ -142,12 +143,14 @@ def without_dropped(suite: Mapping[str, Benchmark], file: Path | None) -> dict[s
     return left
 
 
-def write_dropped(decisions: pd.DataFrame, file: Path) -> None:
+def write_dropped(decisions: pd.DataFrame, file: Path | str) -> None:
     """Writes the dropped questions as CSV: query_id, step, reason and the values that decided.
     Raises `OSError` if the file cannot be written.
     """
     dropped = decisions[decisions["dropped"]].drop(columns="dropped")
-    write_file(file, dropped.to_csv(index=False, float_format="%.6g", lineterminator="\n"))
+    write_file(
+        project_path(file), dropped.to_csv(index=False, float_format="%.6g", lineterminator="\n")
+    )
 
 
 def answer_in_question(query: Query) -> bool:

@@ -30,6 +30,7 @@ from vrag_kit.papers.statements import (
 )
 from vrag_kit.papers.visual_rag.gcue import share_of_benefit
 from vrag_kit.papers.visual_rag.published import PAPER_NAMES
+from vrag_kit.workspace import path as project_path
 
 PAPER = "visual_rag"
 Tables = Mapping[int | str, pd.DataFrame]
@@ -198,7 +199,7 @@ def _estimate(
 
 
 def check_statements(
-    notebook: str, table: pd.DataFrame, source: DataSource, folder: Path
+    notebook: str, table: pd.DataFrame, source: DataSource, folder: Path | str
 ) -> pd.DataFrame:
     """Checks the paper's statements that a notebook can test and saves one row per statement and
     model (or retriever). Columns are `STATEMENT_COLUMNS` of `papers.statements`; the file is
@@ -223,15 +224,15 @@ def check_statements(
         for system, number in statement_numbers(statement, arms).items():
             row = {"statement_id": statement.name, "system": system, "stratum": stratum}
             rows.append(row | number._asdict())
-    file = folder / PAPER / f"{notebook}_claims.csv"
+    file = project_path(folder) / PAPER / f"{notebook}_claims.csv"
     return save_statement_checks(file, statements, pd.DataFrame(rows), source)
 
 
-def statements_table(folder: Path) -> pd.DataFrame:
+def statements_table(folder: Path | str) -> pd.DataFrame:
     """Summarises the checks saved below `folder` for all `STATEMENTS`. Columns: statement, section,
     verdict, numbers, source, reported (see `summarise_statements`).
     """
-    return summarise_statements(folder / PAPER, STATEMENTS, _published_verdicts)
+    return summarise_statements(project_path(folder) / PAPER, STATEMENTS, _published_verdicts)
 
 
 def _published_verdicts(statement: Statement) -> list[str]:

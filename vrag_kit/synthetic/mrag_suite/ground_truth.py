@@ -38,6 +38,7 @@ from vrag_kit.synthetic.mrag_suite.species import appearance_facts
 from vrag_kit.synthetic.visual_rag.questions import hidden_parts, make_question
 from vrag_kit.synthetic.world.traits import Species
 from vrag_kit.types import Answer, Benchmark, DocId, Document, JsonView, Prompt, Query
+from vrag_kit.workspace import path as project_path
 
 if TYPE_CHECKING:
     from vrag_kit.generation.generators import Generator
@@ -238,7 +239,7 @@ class VisualClaimChecker:
         self.fingerprint = generator.fingerprint
         self._world = world
         self._generator = generator
-        self._path = Path(answers_dir) / "answers.sqlite"
+        self._path = project_path(answers_dir) / "answers.sqlite"
         self._hardware = hardware
 
     def check(self, requests: Sequence[EntailmentRequest]) -> list[tuple[Label, ...]]:
