@@ -17,9 +17,10 @@ from vrag_kit.analysis.run_comparison import condition_columns, format_setting, 
 from vrag_kit.benchmarks.datasets.webqa import TsvImage, tsv_image_from_uri
 from vrag_kit.benchmarks.images import ImageFile, pixel_hash
 from vrag_kit.errors import VragError
-from vrag_kit.generation import AnswerStore
+from vrag_kit.generation import AnswerStore, build_prompt
+from vrag_kit.generation.prompts import PromptSet
 from vrag_kit.tables import require_columns
-from vrag_kit.types import Benchmark
+from vrag_kit.types import Benchmark, Context
 from vrag_kit.widgets.browser import Browser
 from vrag_kit.widgets.html import Page, card_html, image_html, page_html, render
 from vrag_kit.workspace import path as project_path
@@ -54,6 +55,25 @@ def answers_page(
     """
     cards = _answer_cards(benchmark, answers, answers_dir)
     return page_html(map(cards, range(len(answers))), "no such answer")
+
+
+def show_prompt(benchmark: Benchmark, context: Context, prompts: PromptSet) -> Page:
+    """Return a query as a model receives it, as static HTML: the images and the text of its prompt
+    in order, below the accepted answers. Relevant images are framed; nothing is asked. Raises as
+    `build_prompt` does.
+    """
+    query = benchmark.queries[context.query_id]
+    facts = {"setting": context.setting, "accepted answers": " | ".join(query.answers)}
+    relevant = [benchmark.corpus[name].image for name in benchmark.relevant(query.query_id)]
+    parts: list[Markup] = []
+    for message in build_prompt(benchmark, context, prompts):
+        for part in message.parts:
+            if isinstance(part, str):
+                parts.append(Markup("<pre style='white-space: pre-wrap'>{}</pre>").format(part))
+            else:
+                kind = "relevant" if part in relevant else ""
+                parts.append(image_html(part, caption=kind, kind=kind, side=SIDE))
+    return page_html([card_html(query.text, facts, parts)], "")
 
 
 def _answer_cards(
