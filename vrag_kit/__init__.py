@@ -1,6 +1,9 @@
 """A Jupyter-first research kit for visual retrieval-augmented generation."""
 
+from importlib.metadata import version
 from typing import Any
+
+__version__ = version("vrag_kit")
 
 
 def load_ipython_extension(shell: Any) -> None:  # Any: IPython's shell has no types
