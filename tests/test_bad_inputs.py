@@ -25,10 +25,8 @@ from chart_rows import ROWS as CHARTS
 from chart_rows import write_charts
 from conftest import ROOT
 from crag_rows import session
-from mrag_rows import four_questions
+from mrag_rows import four_questions, mrag_row, write_mrag_rows
 from page_rows import LABELS, PAGES, QUERIES, write_pages
-from test_mrag_bench import row as mrag_row
-from test_mrag_bench import write as write_mrag_bench
 
 from vrag_kit.analysis import load_results
 from vrag_kit.benchmarks import (
@@ -96,7 +94,7 @@ def rendered(path: Path) -> object:
 def mrag_bench(path: Path) -> object:
     """MRAG-Bench of one row, changed."""
     row = mrag_row(0) | json.loads(path.read_text(encoding="utf-8"))
-    return load_mrag_bench(write_mrag_bench(path.parent / "rows", [[row]]), cache_dir=path.parent)
+    return load_mrag_bench(write_mrag_rows(path.parent / "rows", [[row]]), cache_dir=path.parent)
 
 
 def crag_mm(path: Path) -> object:

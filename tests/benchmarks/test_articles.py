@@ -23,61 +23,12 @@ from vrag_kit.benchmarks.articles import (
 )
 from vrag_kit.benchmarks.knowledge_base import match_pages
 from vrag_kit.errors import VragError
-from vrag_kit.generation import ask_models, top_k
-from vrag_kit.papers.visual_rag.judge import PROMPTS
-from vrag_kit.retrieval import make_run
 from vrag_kit.types import Benchmark
 
 MOTH = (
     "Papaipema is a moth. It flies at night.\n\n== Description ==\nThe forewings are orange.\n\n=="
     " References ==\nSmith 1990. A list.\n"
 )
-
-
-def test_a_page_is_split_at_wiki_headings_markdown_headings_and_bare_lines() -> None:
-    expected = (
-        ("", "Papaipema is a moth. It flies at night."),
-        ("Description", "The forewings are orange."),
-        ("References", "Smith 1990. A list."),
-    )
-    assert parse_article("M", MOTH).sections == expected
-    assert (
-        parse_article(
-            "M",
-            MOTH.replace("== Description ==", "## Description").replace(
-                "== References ==", "### References"
-            ),
-        ).sections
-        == expected
-    )
-    assert (
-        parse_article(
-            "M",
-            MOTH.replace("== Description ==", "Description").replace(
-                "== References ==", "References "
-            ),
-        ).sections
-        == expected
-    )
-
-
-def test_a_short_line_with_a_period_or_inside_a_paragraph_is_no_heading() -> None:
-    assert parse_article("M", "It is a moth.\n\nIt is orange.\nVery much so").sections == (
-        ("", "It is a moth. It is orange. Very much so"),
-    )
-
-
-def test_reference_sections_are_dropped_whatever_their_case() -> None:
-    article = Article(
-        "M",
-        (
-            ("", "It is a moth."),
-            ("SEE ALSO", "Other moths."),
-            ("References", "Smith."),
-            ("External links", "A page."),
-        ),
-    )
-    assert chunk_article(article) == ["M. It is a moth."]
 
 
 def test_short_neighbours_are_merged_with_their_titles_kept() -> None:
@@ -138,27 +89,6 @@ def test_chunks_hold_every_kept_sentence_once_in_order_whole_and_within_the_leng
     assert found == kept
 
 
-def test_a_folder_of_files_and_a_saved_data_set_give_the_same_articles(tmp_path: Path) -> None:
-    (tmp_path / "folder").mkdir()
-    (tmp_path / "folder" / "a_moth.txt").write_text(MOTH, encoding="utf-8")
-    (tmp_path / "folder" / "b.md").write_text("# The Goose\n\nIt is a goose.\n", encoding="utf-8")
-    datasets.Dataset.from_dict(
-        {"id": ["1", "2"], "title": ["a moth", "The Goose"], "text": [MOTH, "It is a goose."]}
-    ).save_to_disk(tmp_path / "saved")
-    count, articles = read_articles(tmp_path / "folder")
-    count_saved, saved = read_articles(tmp_path / "saved")
-    assert (count, list(articles)) == (count_saved, list(saved))
-    assert count == 2
-
-
-def test_what_is_no_source_of_articles_is_named_with_what_would_be(tmp_path: Path) -> None:
-    with pytest.raises(VragError, match=r"no articles there; expected \.txt or \.md"):
-        read_articles(tmp_path)
-    datasets.Dataset.from_dict({"body": ["x"]}).save_to_disk(tmp_path / "saved")
-    with pytest.raises(VragError, match="no column 'text'; found body"):
-        read_articles(tmp_path / "saved")
-
-
 SPECIES = {
     "Branta leucopsis": "Barnacle Goose",
     "Papaipema inquaesita": "Sensitive Fern Borer",
@@ -211,103 +141,92 @@ def test_an_encyclopedia_is_read_once_and_again_when_it_changes(
     }
 
 
+@pytest.mark.parametrize(
+    ("heading", "last"),
+    [
+        ("== Description ==", "== References =="),
+        ("## Description", "### References"),
+        ("Description", "References "),
+    ],
+)
+def test_a_page_is_split_at_wiki_headings_markdown_headings_and_bare_lines(
+    heading: str, last: str
+) -> None:
+    text = MOTH.replace("== Description ==", heading).replace("== References ==", last)
+    article = parse_article("M", text)
+    assert article.sections == (
+        ("", "Papaipema is a moth. It flies at night."),
+        ("Description", "The forewings are orange."),
+        ("References", "Smith 1990. A list."),
+    )
+    kept = "M. Papaipema is a moth. It flies at night. Description: The forewings are orange."
+    assert chunk_article(article) == [kept]
+    whole = parse_article("M", "It is a moth.\n\nIt is orange.\nVery much so")
+    assert whole.sections == (("", "It is a moth. It is orange. Very much so"),)
+
+
+def test_a_folder_of_files_and_a_saved_data_set_give_the_same_articles(tmp_path: Path) -> None:
+    with pytest.raises(VragError, match=r"\.txt or \.md"):
+        read_articles(tmp_path)
+    (tmp_path / "folder").mkdir()
+    (tmp_path / "folder" / "a_moth.txt").write_text(MOTH, encoding="utf-8")
+    (tmp_path / "folder" / "b.md").write_text("# The Goose\n\nIt is a goose.\n", encoding="utf-8")
+    rows = {"id": ["1", "2"], "title": ["a moth", "The Goose"], "text": [MOTH, "It is a goose."]}
+    datasets.Dataset.from_dict(rows).save_to_disk(tmp_path / "saved")
+    (count, articles), (saved_count, saved) = map(
+        read_articles, (tmp_path / "folder", tmp_path / "saved")
+    )
+    assert (count, list(articles)) == (saved_count, list(saved))
+    assert count == 2
+    datasets.Dataset.from_dict({"body": ["x"]}).save_to_disk(tmp_path / "other")
+    with pytest.raises(VragError, match="'text'; found body"):
+        read_articles(tmp_path / "other")
+
+
 def test_in_the_knowledge_base_the_chunks_of_the_species_page_are_relevant(
     guide: Benchmark,
 ) -> None:
     names = sorted({query.entity for query in guide.queries.values()})
-    found = match_pages(
-        dict.fromkeys(names, ""),
-        [
-            Article(name, (("", f"{name} is one. " * 30), ("Range", "It lives here. " * 30)))
-            for name in names[:-1]
-        ],
-    )
-    knowledge = knowledge_base(guide, found, tokens=50)
-    for query_id, query in guide.queries.items():
-        expected = {
-            doc_id
-            for doc_id, document in knowledge.corpus.items()
-            if document.metadata["title"] == query.entity
-        }
-        assert set(knowledge.qrels[query_id]) == expected
-        assert bool(expected) == (query.entity != names[-1])
-    assert knowledge.candidates(query_id) is None
-    assert knowledge.fingerprint != knowledge_base(guide, found, tokens=60).fingerprint
-    with pytest.raises(VragError, match="no article was matched"):
-        knowledge_base(guide, {})
-
-
-def test_a_list_of_species_is_read_as_inaturalist_writes_it(tmp_path: Path) -> None:
-    rows = [
-        {"id": 0, "name": "Branta leucopsis", "common_name": "Barnacle Goose"},
-        {"id": 1, "name": "Aus bus"},
+    articles = [
+        Article(name, (("", f"{name} is one. " * 30), ("Range", "It lives here. " * 30)))
+        for name in names[:-1]
     ]
-    for content in (rows, {"categories": rows, "images": []}):
-        (tmp_path / "c.json").write_text(json.dumps(content), encoding="utf-8")
-        assert read_species(tmp_path / "c.json") == {
-            "Branta leucopsis": "Barnacle Goose",
-            "Aus bus": "",
-        }
-    (tmp_path / "c.json").write_text(json.dumps([{"title": "x"}]), encoding="utf-8")
-    with pytest.raises(VragError, match=r"c\.json: .*\'name\'.*an object with \"name\""):
-        read_species(tmp_path / "c.json")
+    found = match_pages(dict.fromkeys(names, ""), articles)
+    knowledge = knowledge_base(guide, found, tokens=50)
+    of_title: dict[str, set[str]] = {}
+    for doc_id, document in knowledge.corpus.items():
+        of_title.setdefault(document.metadata["title"], set()).add(doc_id)
+    assert set(of_title) == set(names[:-1])
+    for query_id, query in guide.queries.items():
+        assert set(knowledge.qrels[query_id]) == of_title.get(query.entity, set())
+        assert knowledge.candidates(query_id) is None
+    assert knowledge.fingerprint != knowledge_base(guide, found, tokens=60).fingerprint
+    with pytest.raises(VragError, match="no article"):
+        knowledge_base(guide, {})
 
 
 def test_species_of_one_common_name_share_a_page_and_pages_of_one_title_stay_apart(
     guide: Benchmark,
 ) -> None:
-    assert set(
-        match_pages(
-            {"Aus bus": "Blue Star", "Cus dus": "Blue Star"},
-            [Article("blue star", (("", "A page."),))],
-        )
-    ) == {"Aus bus", "Cus dus"}
+    same = {"Aus bus": "Blue Star", "Cus dus": "Blue Star"}
+    assert set(match_pages(same, [Article("blue star", (("", "A page."),))])) == set(same)
     first, second = sorted({query.entity for query in guide.queries.values()})[:2]
-    twins = match_pages(
-        {first: "", second: ""},
-        [Article("Twins", (("", f"{name} is one."),)) for name in (first, second)],
-    )
-    knowledge = knowledge_base(guide, twins)
+    pages = [Article("Twins", (("", f"{name} is one."),)) for name in (first, second)]
+    knowledge = knowledge_base(guide, match_pages({first: "", second: ""}, pages))
     assert {doc_id: document.text for doc_id, document in knowledge.corpus.items()} == {
         "Twins#0": f"Twins. {first} is one.",
         "Twins~2#0": f"Twins. {second} is one.",
     }
-    by_entity = {
-        query.entity: list(knowledge.qrels[query_id]) for query_id, query in guide.queries.items()
-    }
+    by_entity = {query.entity: list(knowledge.qrels[name]) for name, query in guide.queries.items()}
     assert (by_entity[first], by_entity[second]) == (["Twins#0"], ["Twins~2#0"])
 
 
-def test_a_model_that_takes_few_images_is_still_asked_with_passages(
-    guide: Benchmark, tmp_path: Path
-) -> None:
-    from conftest import WEIGHTS
-
-    name = next(iter({query.entity for query in guide.queries.values()}))
-    knowledge = knowledge_base(
-        guide,
-        match_pages(
-            {name: ""}, [Article(name, tuple((f"Part {i}", f"It is {i}. " * 5) for i in range(12)))]
-        ),
-        tokens=15,
-    )
-    one = knowledge.subset(
-        [next(query_id for query_id, query in guide.queries.items() if query.entity == name)]
-    )
-    run = make_run(
-        [
-            (query_id, doc_id, 1.0 - 0.01 * rank)
-            for query_id in one.queries
-            for rank, doc_id in enumerate(knowledge.corpus)
-        ]
-    )
-    entry = {"model": str(WEIGHTS / "field-guide-vlm-few"), "max_images": 3}
-    answers = ask_models(
-        [entry],
-        one,
-        top_k(one, run, ks=[10], setting="text_rag"),
-        tmp_path,
-        prompts=PROMPTS,
-        decoding={"temperature": 0, "max_new_tokens": 16},
-    )
-    assert len(answers) == 1
+def test_a_list_of_species_is_read_as_inaturalist_writes_it(tmp_path: Path) -> None:
+    rows = [{"name": "Branta leucopsis", "common_name": "Barnacle Goose"}, {"name": "Aus bus"}]
+    for content in (rows, {"categories": rows, "images": []}):
+        (tmp_path / "c.json").write_text(json.dumps(content), encoding="utf-8")
+        names = {"Branta leucopsis": "Barnacle Goose", "Aus bus": ""}
+        assert read_species(tmp_path / "c.json") == names
+    (tmp_path / "c.json").write_text(json.dumps([{"title": "x"}]), encoding="utf-8")
+    with pytest.raises(VragError, match=r"c\.json: .*'name'"):
+        read_species(tmp_path / "c.json")

@@ -9,10 +9,12 @@ from pathlib import Path
 from shutil import copyfile
 from typing import Any
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from page_rows import LABELS, PAGES, QUERIES, label, page, png, write_pages
+from scipy.sparse.csgraph import connected_components
 
 from vrag_kit.benchmarks import captions_only, load_page_benchmark
 from vrag_kit.benchmarks.transforms import connected_groups, decode_id, encode_id
@@ -46,32 +48,6 @@ def test_a_question_over_pages_is_read_with_its_answer_its_gold_page_and_the_pic
     assert image.data() == png((20, 20, 20))
     said = capsys.readouterr().out
     assert "plots, revision unknown: 2 questions, 3 pages, 2 labels" in said
-
-
-def test_numbers_are_ids_a_split_may_be_test_and_answers_may_be_hidden(tmp_path: Path) -> None:
-    folder = write_pages(
-        tmp_path / "vidore",
-        [page(number, number) for number in (1, 2)],
-        [{"query-id": 5, "query": "Which page?"}],
-        [label(5, 2, 1.0)],
-        split="test",
-    )
-    benchmark = load(folder, split="test", name="ViDoRe")
-    assert benchmark.qrels == {"5": {"2": 1}}
-    assert benchmark.queries["5"].answers == ()
-
-
-def test_mtebs_copies_name_ids_and_questions_differently(tmp_path: Path) -> None:
-    folder = write_pages(
-        tmp_path / "mteb",
-        [{"id": "d 1", "image": PAGES[0]["image"]}],
-        [{"_id": "q1", "text": "Which page?"}],
-        [label("q1", "d 1")],
-    )
-    benchmark = load(folder)
-    assert benchmark.queries["q1"].text == "Which page?"
-    assert benchmark.qrels == {"q1": {"d%201": 1}}
-    assert benchmark.corpus["d%201"].metadata["id"] == "d 1"
 
 
 @given(first=st.text(min_size=1), second=st.text(min_size=1))
@@ -159,34 +135,6 @@ def test_questions_that_share_pages_or_a_document_are_one_group(tmp_path: Path) 
     assert set(benchmark.groups.values()) == {"q0"}
 
 
-def slow_groups(keys: dict[str, list[str]]) -> set[frozenset[str]]:
-    """Sets of questions, merged as long as two of them share a key."""
-    groups = [({name}, set(its)) for name, its in keys.items()]
-    for _ in keys:
-        for number, (names, its) in enumerate(groups):
-            for others, theirs in groups[number + 1 :]:
-                if its & theirs:
-                    names |= others
-                    its |= theirs
-                    others.clear()
-                    theirs.clear()
-    return {frozenset(names) for names, _ in groups if names}
-
-
-@given(
-    st.dictionaries(st.sampled_from("abcdefgh"), st.lists(st.sampled_from("0123456"), max_size=3))
-)
-def test_groups_are_what_merging_by_hand_gives_each_named_by_its_first(
-    keys: dict[str, list[str]],
-) -> None:
-    found = connected_groups(keys)
-    members = [frozenset(name for name in found if found[name] == each) for each in found.values()]
-    assert set(members) == slow_groups(keys)
-    assert all(
-        next(name for name in keys if found[name] == each) == each for each in found.values()
-    )
-
-
 def test_texts_of_pages_come_from_a_sidecar_which_may_lack_some(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -205,36 +153,9 @@ def test_texts_of_pages_come_from_a_sidecar_which_may_lack_some(
     assert "texts of 1 documents that are not in the corpus" in said
     assert "2 questions have no gold page, such as q1" in said
     assert load(folder).fingerprint != benchmark.fingerprint
-
-
-def test_a_sidecar_of_other_pages_is_refused(tmp_path: Path) -> None:
-    ocr = tmp_path / "ocr.jsonl"
     ocr.write_text('{"doc_id": "elsewhere", "text": "?"}\n', encoding="utf-8")
-    with pytest.raises(VragError, match=r"none of .* such as .*ocr\.jsonl line 1: elsewhere"):
-        load(write_pages(tmp_path / "docs"), ocr=ocr)
-
-
-@pytest.mark.parametrize(
-    ("parts", "words"),
-    [
-        ({"labels": [label("q1", "gone.jpg")]}, ["query q1", "'gone.jpg' is not in the corpus"]),
-        ({"labels": [label("q1", "deck_a.jpg", 0.5)]}, ["query q1", "score", "0.5"]),
-        ({"labels": [label("q1", "deck_a.jpg", n) for n in (1, 0)]}, ["query q1", "labelled 0"]),
-        ({"queries": [QUERIES[0], QUERIES[0]]}, ["query 'q1'", "came before"]),
-        ({"queries": [{"query-id": "q1", "query": " "}]}, ["query q1", "'query'", "' '"]),
-        ({"queries": [{"name": "q1", "query": "?"}]}, ["'query-id'", "'name'"]),
-        ({"queries": [{"query-id": " ", "query": "?"}]}, ["query-id is ' '"]),
-        ({"pages": [PAGES[0], PAGES[0]]}, ["page 'deck_a.jpg'", "came before"]),
-        ({"pages": [{"corpus-id": "a", "image": {"bytes": b"", "path": "x"}}]}, ["page a"]),
-    ],
-)
-def test_a_bad_row_is_named_with_its_file_and_its_query(
-    parts: dict[str, Any], words: list[str], tmp_path: Path
-) -> None:
-    folder = write_pages(tmp_path / "bad", **parts)
-    with pytest.raises(VragError) as caught:
-        load(folder)
-    assert all(word in str(caught.value) for word in ["train-00000", *words]), str(caught.value)
+    with pytest.raises(VragError, match=r"ocr\.jsonl line 1.*elsewhere"):
+        load(folder, ocr=ocr)
 
 
 def test_files_of_two_revisions_in_one_folder_and_missing_shards_are_refused(
@@ -282,3 +203,60 @@ def test_pictures_are_written_once_and_a_changed_file_is_read_anew(tmp_path: Pat
     assert image is not None
     assert image.data() == png((40, 40, 40))
     assert changed.fingerprint != before.fingerprint
+
+
+def test_vidores_and_mtebs_copies_name_ids_and_questions_differently(tmp_path: Path) -> None:
+    numbers = [page(number, number) for number in (1, 2)]
+    row = {"query-id": 5, "query": "Which page?"}
+    folder = write_pages(tmp_path / "a", numbers, [row], [label(5, 2, 1.0)], split="test")
+    vidore = load(folder, split="test", name="ViDoRe")
+    assert vidore.qrels == {"5": {"2": 1}}
+    assert vidore.queries["5"].answers == ()
+    named = [{"id": "d 1", "image": PAGES[0]["image"]}]
+    asked = [{"_id": "q1", "text": "Which page?"}]
+    mteb = load(write_pages(tmp_path / "b", named, asked, [label("q1", "d 1")]))
+    assert mteb.queries["q1"].text == "Which page?"
+    assert mteb.qrels == {"q1": {"d%201": 1}}
+    assert mteb.corpus["d%201"].metadata["id"] == "d 1"
+
+
+def by_graph(keys: dict[str, list[str]]) -> set[frozenset[str]]:
+    """Questions that keys connect, by scipy."""
+    known = sorted({key for its in keys.values() for key in its})
+    links = np.zeros((len(keys) + len(known),) * 2)
+    for number, its in enumerate(keys.values()):
+        links[number, [len(keys) + known.index(key) for key in its]] = 1
+    _, members = connected_components(links, directed=False)
+    groups = [(name, member) for name, member in zip(keys, members[: len(keys)], strict=True)]
+    return {frozenset(name for name, its in groups if its == one) for _, one in groups}
+
+
+@given(
+    st.dictionaries(st.sampled_from("abcdefgh"), st.lists(st.sampled_from("0123456"), max_size=3))
+)
+def test_groups_are_connected_components_each_named_by_its_first(
+    keys: dict[str, list[str]],
+) -> None:
+    found = connected_groups(keys)
+    members = {frozenset(name for name in keys if found[name] == each) for each in found.values()}
+    assert members == by_graph(keys)
+    assert all(next(name for name in keys if name in group) in found.values() for group in members)
+
+
+@pytest.mark.parametrize(
+    ("parts", "words"),
+    [
+        ({"labels": [label("q1", "gone.jpg")]}, ["query q1", "'gone.jpg'"]),
+        ({"labels": [label("q1", "deck_a.jpg", n) for n in (1, 0)]}, ["query q1", "labelled 0"]),
+        ({"queries": [{"name": "q1", "query": "?"}]}, ["'query-id'", "'name'"]),
+        ({"pages": [{"corpus-id": "a", "image": {"bytes": b"", "path": "x"}}]}, ["page a"]),
+    ],
+)
+def test_a_bad_row_is_named_with_its_file_and_its_query(
+    parts: dict[str, Any], words: list[str], tmp_path: Path
+) -> None:
+    """The other cases are in bad_inputs.csv."""
+    folder = write_pages(tmp_path / "bad", **parts)
+    with pytest.raises(VragError) as caught:
+        load(folder)
+    assert all(word in str(caught.value) for word in ["train-00000", *words]), str(caught.value)

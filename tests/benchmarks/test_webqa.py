@@ -1,0 +1,292 @@
+"""WebQA's published files are read as their authors lay them out: questions that images
+answer, captions, and pictures one line at a time.
+"""
+
+from __future__ import annotations
+
+import base64
+import io
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import factories
+import numpy as np
+import pytest
+from PIL import Image
+
+from vrag_kit.benchmarks import captions_only, load_webqa
+from vrag_kit.benchmarks.datasets.webqa import TsvImage, tsv_image_from_uri
+from vrag_kit.errors import VragError
+from vrag_kit.types import Benchmark
+
+COLORS = [(200, 30, 30), (30, 200, 30), (30, 30, 200), (120, 120, 120)]
+Write = Callable[..., tuple[Path, Path]]
+
+
+def jpeg(color: tuple[int, int, int]) -> bytes:
+    file = io.BytesIO()
+    Image.new("RGB", (16, 12), color).save(file, "JPEG")
+    return file.getvalue()
+
+
+def fact(line: int, **changes: Any) -> dict[str, Any]:
+    return {
+        "image_id": 30000000 + line,
+        "caption": f"Theatre {line} in the year 190{line}.",
+        "title": f"Theatre {line}",
+        "url": "",
+        "imgUrl": "",
+        **changes,
+    }
+
+
+def question(**changes: Any) -> dict[str, Any]:
+    return {
+        "Q": '"What pattern do the lines of the theatre form?"',
+        "A": ['"They form a zigzag."'],
+        "topic": "theatres",
+        "split": "val",
+        "Qcate": "Others",
+        "Guid": "a1",
+        "img_posFacts": [fact(2)],
+        "img_negFacts": [fact(0), fact(3)],
+        "txt_posFacts": [],
+        "txt_negFacts": [],
+        **changes,
+    }
+
+
+@pytest.fixture
+def write(tmp_path: Path) -> Write:
+    """Write the three files with four pictures, one in each colour, and the given
+    questions (by Guid); returns the paths of the annotations and of imgs.tsv.
+    """
+
+    def build(questions: object = None, folder: str = "webqa") -> tuple[Path, Path]:
+        root = tmp_path / folder
+        root.mkdir(exist_ok=True)
+        lines = [
+            f"{30000000 + i}\t".encode() + base64.b64encode(jpeg(color)) + b"\n"
+            for i, color in enumerate(COLORS)
+        ]
+        (root / "imgs.tsv").write_bytes(b"".join(lines))
+        (root / "imgs.lineidx").write_text(
+            "".join(f"{sum(map(len, lines[:i]))}\n" for i in range(len(lines))), encoding="ascii"
+        )
+        (root / "WebQA_train_val.json").write_text(
+            json.dumps({"a1": question()} if questions is None else questions), encoding="utf-8"
+        )
+        return root / "WebQA_train_val.json", root / "imgs.tsv"
+
+    return build
+
+
+def picture(benchmark: Benchmark, doc_id: str) -> TsvImage:
+    image = benchmark.corpus[doc_id].image
+    assert isinstance(image, TsvImage)
+    return image
+
+
+def snippet(number: int, **changes: Any) -> dict[str, Any]:
+    return {"fact": f"Fact {number}.", "snippet_id": f"s{number}", "title": "T", **changes}
+
+
+def text_question(guid: str = "b2", **changes: Any) -> dict[str, Any]:
+    facts = {"txt_posFacts": [snippet(1), snippet(2)], "txt_negFacts": [snippet(3)]}
+    images = {"img_posFacts": [], "img_negFacts": [fact(1)]}
+    return question(Guid=guid, **{**images, **facts, **changes})
+
+
+def test_text_questions_are_asked_of_their_snippets_alone_or_of_the_images_named_too(
+    write: Write,
+) -> None:
+    annotations, images = write({"a1": question(), "b2": text_question()})
+    alone = load_webqa(annotations, None, questions="text")
+    assert alone.qrels == {"b2": {"s1": 1, "s2": 1, "s3": 0}}
+    assert (alone.corpus["s3"].text, alone.corpus["s3"].image) == ("Fact 3.", None)
+    assert alone.corpus["s3"].metadata["title"] == "T"
+    with_images = load_webqa(annotations, images, questions="text")
+    assert with_images.qrels == {"b2": {"30000001": 0, "s1": 1, "s2": 1, "s3": 0}}
+    both = load_webqa(annotations, images, questions="all")
+    assert both.qrels["b2"] == with_images.qrels["b2"]
+    assert both.qrels["a1"] == load_webqa(annotations, images).qrels["a1"]
+    told = [
+        [both.queries[guid].metadata[key] for key in ("required_modality", "hops")]
+        for guid in both.queries
+    ]
+    assert told == [["image", 1], ["text", 2]]
+    assert both.queries["b2"].metadata["reference"] == "They form a zigzag."
+
+
+def test_a_snippet_without_an_id_or_with_anothers_gets_one_of_its_question(write: Write) -> None:
+    row = text_question(
+        txt_posFacts=[snippet(1, snippet_id=None), snippet(2, snippet_id="a b")],
+        txt_negFacts=[snippet(3, snippet_id="a b")],
+    )
+    benchmark = load_webqa(write({"b2": row})[0], None, questions="text")
+    assert benchmark.qrels["b2"] == {"b2_txt_pos_0": 1, "a%20b": 1, "b2_txt_neg_0": 0}
+    assert benchmark.corpus["b2_txt_neg_0"].text == "Fact 3."
+
+
+def test_the_cluster_of_a_question_is_its_topic_or_where_it_has_none_its_guid(write: Write) -> None:
+    bare = question()
+    del bare["topic"]
+    benchmark = load_webqa(*write({"a1": question(), "b2": question(topic=" "), "c3": bare}))
+    assert benchmark.groups == {"a1": "theatres", "b2": "b2", "c3": "c3"}
+
+
+def test_only_the_line_of_a_picture_is_read_however_large_the_file(write: Write) -> None:
+    annotations, images = write({"a1": question(img_posFacts=[fact(1)], img_negFacts=[])})
+    far = 51_000_000_000
+    with images.open("r+b") as file:  # a hole of 51 GB, which takes no space
+        file.seek(far)
+        file.write(b"30000001\t" + base64.b64encode(jpeg(COLORS[1])) + b"\n")
+    images.with_suffix(".lineidx").write_text(f"0\n{far}\n", encoding="ascii")
+    assert picture(load_webqa(annotations, images), "30000001").data() == jpeg(COLORS[1])
+
+
+def test_a_question_becomes_a_query_over_the_whole_corpus_with_its_positives_as_relevant(
+    write: Write,
+) -> None:
+    benchmark = load_webqa(*write())
+    (query,) = benchmark.queries.values()
+    assert query.text == "What pattern do the lines of the theatre form?"
+    assert (query.query_id, query.answers) == ("a1", ("They form a zigzag.",))
+    assert benchmark.qrels == {"a1": {"30000002": 1, "30000000": 0, "30000003": 0}}
+    assert benchmark.candidates("a1") is None
+    texts = {doc_id: document.text for doc_id, document in benchmark.corpus.items()}
+    assert texts == {f"3000000{i}": f"Theatre {i} in the year 190{i}." for i in (2, 0, 3)}
+
+
+def test_questions_of_other_splits_are_left_out_with_their_images(write: Write) -> None:
+    train = question(Guid="c3", split="train", img_posFacts=[fact(1)], img_negFacts=[])
+    files = write({"a1": question(), "b2": text_question(), "c3": train})
+    assert list(load_webqa(*files).queries) == ["a1"]
+    assert "30000001" not in load_webqa(*files).corpus
+    assert list(load_webqa(*files, split="train").queries) == ["c3"]
+    row = text_question(img_posFacts=[fact(2)])
+    for questions in ("image", "text", "all"):
+        benchmark = load_webqa(*write({"b2": row}), questions=questions)
+        assert benchmark.queries["b2"].metadata["required_modality"] == "both"
+
+
+def test_of_two_labels_the_positive_counts_and_of_two_captions_the_first(write: Write) -> None:
+    positive = [fact(2, image_id="30000002")]  # an id may be a text
+    negative = [fact(2, caption="Another caption."), fact(0, caption=" ")]
+    row = question(img_posFacts=positive, img_negFacts=negative)
+    benchmark = load_webqa(*write({"a1": row}))
+    assert benchmark.qrels["a1"] == {"30000002": 1, "30000000": 0}
+    texts = {doc_id: document.text for doc_id, document in benchmark.corpus.items()}
+    assert texts == {"30000002": "Theatre 2 in the year 1902.", "30000000": "Theatre 0"}
+
+
+def test_every_image_is_that_of_its_own_line(write: Write) -> None:
+    row = question(img_posFacts=[fact(3), fact(1)], img_negFacts=[fact(0), fact(2)])
+    annotations, images = write({"a1": row})
+    benchmark = load_webqa(annotations, images)
+    lines = images.read_text(encoding="ascii").splitlines()
+    whole = dict(line.split("\t") for line in lines)  # the slow way: all lines at once
+    for i, color in enumerate(COLORS):
+        image = picture(benchmark, f"3000000{i}")
+        assert image.data() == base64.b64decode(whole[f"3000000{i}"])
+        assert (image.open().mode, image.open().size) == ("RGB", (16, 12))
+        np.testing.assert_allclose(np.asarray(image.open()).mean(axis=(0, 1)), color, atol=4)
+        assert tsv_image_from_uri(image.where) == image
+    assert tsv_image_from_uri(str(image.path)) is None
+
+
+@pytest.mark.parametrize(
+    ("content", "words"),
+    [
+        ([], ["a JSON list"]),
+        ({"a1": question(img_posFacts=[])}, ["split 'val'", "img_posFacts"]),
+        ({"a 1": question()}, ["'a 1'", "white space"]),
+        ({"a1": {"Q": "?", "A": [], "split": "val", "img_Facts": []}}, ["'a1'", "'img_posFacts'"]),
+        ({"a1": question(img_posFacts=[fact(0, image_id="d_0")])}, ["number 1", "'d_0'"]),
+        ({"a1": question(img_posFacts=[fact(0, caption="", title=None)])}, ["30000000", "'title'"]),
+        ({"a1": question(img_posFacts=[fact(4)])}, ["30000004", "4 lines"]),
+    ],
+)
+def test_what_is_wrong_in_the_annotations_is_named_by_question_and_key(
+    write: Write, content: object, words: list[str]
+) -> None:
+    """The other cases are in bad_inputs.csv."""
+    annotations, images = write(content)
+    with pytest.raises(VragError) as caught:
+        load_webqa(annotations, images)
+    assert all(word in str(caught.value) for word in [str(annotations), *words]), str(caught.value)
+
+
+def test_a_missing_or_broken_file_is_named(write: Write) -> None:
+    annotations, images = write()
+    for questions, words in (("all", "'all'"), ("texts", "image, text, all")):
+        with pytest.raises(VragError, match=words):
+            load_webqa(annotations, None, questions=questions)
+    index, whole = images.with_suffix(".lineidx"), images.read_bytes()
+    image = picture(load_webqa(annotations, images), "30000002")
+    images.write_bytes(whole[:100])
+    with pytest.raises(VragError, match=r"30000002 .*100"):
+        load_webqa(annotations, images)
+    images.write_bytes(whole)
+    index.write_text("0\n12x\n", encoding="ascii")
+    with pytest.raises(VragError, match=r"imgs\.lineidx line 2.*'12x'"):
+        load_webqa(annotations, images)
+    for gone, name in ((index, r"imgs\.lineidx"), (images, r"imgs\.tsv"), (annotations, "json")):
+        gone.unlink()
+        with pytest.raises(VragError, match=name):
+            load_webqa(annotations, images)
+    for look in (lambda: image.stamp, image.data):
+        with pytest.raises(VragError, match=r"imgs\.tsv"):
+            look()
+
+
+@pytest.mark.parametrize(
+    ("line", "words"),
+    [
+        (b"30000003\t/9j/", "30000003"),
+        (b"no tab at all", "a tab"),
+        (b"30000002\t/9j/?!", "not base64"),
+        (b"30000002\t" + base64.b64encode(b"no picture"), "not a readable"),
+        (b"30000002\t", "0 bytes"),
+    ],
+)
+def test_a_broken_line_is_an_error_that_names_file_and_image(
+    write: Write, line: bytes, words: str
+) -> None:
+    annotations, images = write()
+    image = picture(load_webqa(annotations, images), "30000002")
+    content = images.read_bytes()
+    images.write_bytes(content[: image.offset] + line + b"\n" + content[image.offset :])
+    place = rf"imgs\.tsv#image=30000002&byte={image.offset}"
+    with pytest.raises(VragError, match=f"{place}: .*{words}"):
+        image.open()
+
+
+def test_the_fingerprint_changes_with_a_label_or_a_caption_and_not_with_the_folder(
+    write: Write,
+) -> None:
+    before = load_webqa(*write())
+    assert load_webqa(*write(folder="elsewhere")).fingerprint == before.fingerprint
+    label = question(img_posFacts=[fact(0)], img_negFacts=[fact(2), fact(3)])
+    caption = question(img_posFacts=[fact(2, caption="Something else.")])
+    changed = {load_webqa(*write({"a1": row})).fingerprint for row in (label, caption)}
+    assert len({before.fingerprint, *changed}) == 3
+    annotations, images = write()
+    old = picture(load_webqa(annotations, images), "30000002").stamp
+    images.write_bytes(images.read_bytes() + b"\n")
+    assert picture(load_webqa(annotations, images), "30000002").stamp != old
+
+
+def test_captions_only_asks_the_same_questions_of_texts_alone(write: Write) -> None:
+    benchmark = load_webqa(*write())
+    captions = captions_only(benchmark)
+    for part in ("queries", "qrels", "groups"):
+        assert getattr(captions, part) == getattr(benchmark, part)
+    assert [(d.doc_id, d.text, d.image) for d in captions.corpus.values()] == [
+        (d.doc_id, d.text, None) for d in benchmark.corpus.values()
+    ]
+    assert captions.fingerprint != benchmark.fingerprint
+    with pytest.raises(VragError, match="'d'"):
+        captions_only(factories.benchmark(documents=["d"]))

@@ -1,0 +1,134 @@
+"""Data are opened by the name of a drawn edition or by a mapping of files, and a mistake
+is answered with what to write.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from vrag_kit.dry_run import dry_run
+from vrag_kit.errors import VragError
+from vrag_kit.log import collect_notes
+from vrag_kit.open import (
+    open_articles,
+    open_benchmark,
+    open_images,
+    open_inat_corpus,
+    open_webqa,
+    queries_answered_by_articles,
+)
+from vrag_kit.synthetic.crag_mm import open_multi_turn, open_single_turn
+from vrag_kit.synthetic.mrag_bench import open_mrag_bench
+from vrag_kit.workspace import path
+
+
+@pytest.fixture
+def files(guide_folder: Path) -> dict[str, str]:
+    """The drawn guide as a mapping, as if it were real data."""
+    return {
+        "annotations": str(guide_folder / "annotations.jsonl"),
+        "image_root": str(guide_folder / "images"),
+        "name": "Mine",
+    }
+
+
+def test_a_mapping_opens_the_files_that_it_names(
+    files: dict[str, str], guide_folder: Path, tmp_path: Path
+) -> None:
+    benchmark = open_benchmark(files)
+    assert (benchmark.name, len(benchmark.queries)) == ("Mine", 20)
+    plates = {"images": str(guide_folder / "images24"), "name": "plates"}
+    other = open_inat_corpus(plates, benchmark)
+    assert set(other.queries) < set(benchmark.queries)
+    pictures = open_images({"images": files["image_root"], "name": "Mine"})
+    assert (pictures.names, pictures.articles, pictures.species_list) == ({}, None, None)
+    assert other.qrels == {query_id: {} for query_id in other.queries}
+    texts = {
+        "pages": str(guide_folder / "articles"),
+        "species_list": str(guide_folder / "categories.json"),
+    }
+    species, pages = open_articles(texts, tmp_path)
+    assert set(pages) <= set(species)
+    assert {query.entity for query in benchmark.queries.values()} <= set(species)
+    assert queries_answered_by_articles(texts, benchmark) == frozenset()  # nobody says which
+    listed = {**texts, "tells": str(guide_folder / "articles_tell.json")}
+    told = [benchmark.queries[name] for name in queries_answered_by_articles(listed, benchmark)]
+    asked = [query.text for query in told]
+    assert sorted(asked) == sorted(json.loads(Path(listed["tells"]).read_text(encoding="utf-8")))
+    for query in told:
+        words = pages[query.entity].article.text.lower()
+        assert any(all(w in words for w in a.split(" and ")) for a in query.answers)
+
+
+def test_models_of_the_kit_go_by_their_names(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert (path("field-guide-vlm-few") / "model.safetensors").is_file()
+    (tmp_path / "field-guide-vlm-few").mkdir()  # a folder of one's own comes before
+    assert path("field-guide-vlm-few") == tmp_path / "field-guide-vlm-few"
+    assert path("") == tmp_path
+
+
+def test_what_a_forecast_draws_in_seconds_is_noted_and_once(
+    guide_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def copied(edition: str, workers: int, folder: Path) -> None:
+        shutil.copytree(guide_folder, folder, dirs_exist_ok=True)
+
+    monkeypatch.setattr("vrag_kit.synthetic.visual_rag.guide._draw", copied)
+    monkeypatch.chdir(tmp_path)
+    with dry_run(tmp_path / "scratch"), collect_notes() as notes:
+        open_benchmark("field-guide-small")
+        open_benchmark("field-guide-small")
+    assert notes == ["data/field-guide-small was not drawn yet, and is now (10 MB)"]
+
+
+def test_a_query_is_taken_by_its_number(files: dict[str, str]) -> None:
+    benchmark = open_benchmark(files)
+    last = list(benchmark.queries.values())[-1]
+    assert benchmark.query_by_index(-1) == benchmark.query_by_index(19) == last
+    for number in (20, -21, "11", 1.0, True):
+        with pytest.raises(VragError, match=rf"{number!r}; expected 0 to 19"):
+            benchmark.query_by_index(number)
+
+
+@pytest.mark.parametrize(
+    ("open_it", "source", "words"),
+    [
+        (open_benchmark, {"name": "x"}, "annotations is missing"),
+        (open_benchmark, 3, "a mapping with annotations, image_root, name"),
+        (open_multi_turn, "", "'field-guide-crag-mm'"),
+        (open_webqa, {"annotations": "a", "images": "b", "name": 3}, "name is 3"),
+    ],
+)
+def test_a_mistake_is_answered_with_what_to_write(
+    open_it: Callable[[object], object], source: object, words: str
+) -> None:
+    """The other cases are in bad_inputs.csv."""
+    with pytest.raises(VragError) as error:
+        open_it(source)
+    assert words in str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("open_it", "name"),
+    [
+        (open_benchmark, "field-guide"),
+        (open_mrag_bench, "field-guide-mrag-bench"),
+        (open_single_turn, "field-guide-crag-mm"),
+    ],
+)
+def test_a_dry_run_does_not_generate_for_minutes_but_says_what_does(
+    open_it: Callable[[str], object], name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    words = rf"data/{name} .* MB.*`vrag draw {name} data/{name}`"
+    with dry_run(tmp_path / "scratch"), pytest.raises(VragError, match=words):
+        open_it(name)
+    assert not (tmp_path / "data" / name).exists()
