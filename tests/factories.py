@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import pandas as pd
@@ -57,3 +59,12 @@ def judged_arms(
         of = dict(zip(names, arm if isinstance(arm, tuple) else (arm,), strict=True))
         tables.append(judged(score=list(values), **of, **columns))
     return pd.concat(tables, ignore_index=True)
+
+
+def directory_digest(folder: Path) -> str:
+    """The sha256 of names and bytes of all files below a folder, but for locks."""
+    digest = hashlib.sha256()
+    for path in sorted(path for path in folder.rglob("*") if path.is_file()):
+        if path.name != ".lock":
+            digest.update(path.relative_to(folder).as_posix().encode() + path.read_bytes())
+    return digest.hexdigest()

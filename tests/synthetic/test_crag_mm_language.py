@@ -8,9 +8,11 @@ from __future__ import annotations
 import re
 from collections import Counter
 
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from PIL import Image, ImageFilter
 from worn_scenes import UNKNOWN, chain, fresh_scene, steps
 
 from vrag_kit.judging import TruthfulnessRuleJudge
@@ -23,18 +25,14 @@ from vrag_kit.synthetic.crag_mm.entities import (
     NameGenerator,
     with_article,
 )
+from vrag_kit.synthetic.crag_mm.images import QUALITIES, Box, egocentric_image
 from vrag_kit.synthetic.crag_mm.web_pages import SENTENCES
+from vrag_kit.synthetic.world.organisms import KINDS
+from vrag_kit.synthetic.world.photographs import numbered_species
 from vrag_kit.types import Query
 
 SCENES = [fresh_scene(f"test/{number}") for number in range(60)]
 TURNS = [turn for scene in SCENES for turn in scene.turns]
-
-
-def test_the_same_name_gives_the_same_scene_and_another_name_another() -> None:
-    again = fresh_scene("test/0")
-    assert again.turns == SCENES[0].turns
-    assert again.pages == SCENES[0].pages
-    assert SCENES[1].pictured.name != SCENES[0].pictured.name
 
 
 def test_no_name_of_an_edition_can_occur_in_a_scene() -> None:
@@ -101,20 +99,6 @@ def test_conversations_have_two_to_six_turns_and_ask_nothing_twice() -> None:
         assert f"this {scene.pictured.kind}" in scene.turns[0].question
 
 
-def test_every_dependence_and_every_type_occurs() -> None:
-    assert {turn.depends for turn in TURNS} == set(Dependence)
-    assert {turn.category for turn in TURNS} == set(TYPE_SHARES)
-    needs = sum(turn.needs_history for turn in TURNS) / len(TURNS)
-    assert 0.2 < needs < 0.5
-
-
-@pytest.mark.parametrize("category", TYPE_SHARES)
-def test_single_questions_are_of_the_type_that_was_asked_for(category: str) -> None:
-    (turn,) = fresh_scene(f"single/{category}", length=1, category=category).turns
-    assert turn.category == category
-    assert not turn.needs_history
-
-
 @pytest.mark.slow
 def test_yes_and_no_are_about_equally_frequent() -> None:
     values = Counter(
@@ -123,12 +107,6 @@ def test_yes_and_no_are_about_equally_frequent() -> None:
         for category in ("comparison", "reasoning")
     )
     assert 0.35 < values["yes"] / (values["yes"] + values["no"]) < 0.65
-
-
-def test_the_short_answer_stands_in_the_sentence() -> None:
-    for turn in TURNS:
-        if turn.reply.value not in ("yes", "no"):
-            assert turn.reply.value in turn.reply.sentence
 
 
 def test_the_rule_judge_takes_a_chain_as_its_facts_deserve() -> None:
@@ -166,3 +144,63 @@ def test_a_question_of_another_one_than_the_pictured_depends_on_what_was_said() 
             seen += 1
             assert re.search(r"\bit\b", turn.question)
     assert seen > 10
+
+
+def test_every_dependence_and_type_occurs_and_the_short_answer_stands_in_the_sentence() -> None:
+    assert fresh_scene("test/0").turns == SCENES[0].turns != SCENES[1].turns
+    assert {turn.depends for turn in TURNS} == set(Dependence)
+    assert {turn.category for turn in TURNS} == set(TYPE_SHARES)
+    assert 0.2 < sum(turn.needs_history for turn in TURNS) / len(TURNS) < 0.5
+    for turn in TURNS:
+        assert turn.reply.value in ("yes", "no") or turn.reply.value in turn.reply.sentence
+    for category in TYPE_SHARES:
+        (turn,) = fresh_scene(f"single/{category}", length=1, category=category).turns
+        assert (turn.category, turn.needs_history) == (category, False)
+
+
+# egocentric images: portraits with a small organism, in six qualities that can be measured
+
+
+SIZE = (72, 96)
+SPECIES = [numbered_species("worn", kind, 0) for kind in KINDS]
+
+
+def portraits(quality: str) -> list[tuple[Image.Image, Box]]:
+    """Two pictures of each kind of organism."""
+    every = []
+    for species in SPECIES:
+        for turn in range(2):
+            every.append(egocentric_image(species, quality, f"test/{species.kind}/{turn}", SIZE))
+    return every
+
+
+def light(image: Image.Image) -> float:
+    return float(np.asarray(image).mean())
+
+
+def grain(image: Image.Image) -> float:
+    """What is lost when the picture is softened, inside the organism's box."""
+    soft = image.filter(ImageFilter.GaussianBlur(1))
+    return float(np.abs(np.asarray(image, float) - np.asarray(soft, float)).mean())
+
+
+@pytest.mark.slow
+def test_qualities_can_be_measured_and_the_organism_is_small_and_off_centre() -> None:
+    found = {quality: portraits(quality) for quality in QUALITIES}
+    for image, (left, top, right, bottom) in [each for some in found.values() for each in some]:
+        assert image.size == SIZE
+        assert 0 <= left < right <= 72
+        assert 0 <= top < bottom <= 96
+        assert (right - left) * (bottom - top) < 0.35 * 72 * 96
+        assert abs((left + right) / 2 - 36) + abs((top + bottom) / 2 - 48) > 2
+    lights = {quality: [light(image) for image, _ in some] for quality, some in found.items()}
+    assert max(lights["low light"]) < min(lights["normal"])
+    grains = {q: np.mean([grain(image.crop(box)) for image, box in found[q]]) for q in found}
+    assert grains["blurred"] < 0.75 * grains["normal"]
+    for quality, is_cut in (("truncated", True), ("normal", False)):
+        for _, (left, top, right, bottom) in found[quality]:
+            assert (left == 0 or top == 0 or right == 72 or bottom == 96) or not is_cut
+            assert (left > 0 or top > 0 or right < 72 or bottom < 96) or is_cut
+    once, again = (egocentric_image(SPECIES[0], "occluded", "test", SIZE) for _ in range(2))
+    assert once == again
+    assert egocentric_image(SPECIES[0], "occluded", "other", SIZE) != once

@@ -4,10 +4,11 @@ the drawing says they show.
 
 from __future__ import annotations
 
+from collections import defaultdict
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
+from conftest import ROOT
 
 from vrag_kit.analysis import trained_groups
 from vrag_kit.claims.checking import answer_document, reference_answers
@@ -35,7 +36,6 @@ from vrag_kit.synthetic.world.traits import COLORS, PATTERNS
 from vrag_kit.types import Benchmark
 
 SMALL = "field-guide-mrag-suite-small"
-ROOT = Path(__file__).parents[1]
 PRINTED = ["Chart-MRAG", *PAGE_SETS]
 
 
@@ -55,61 +55,6 @@ def world() -> GroundTruth:
     return open_ground_truth(SMALL)
 
 
-@pytest.mark.slow
-def test_the_suite_has_the_papers_eight_data_sets_in_one_schema(suite):
-    assert list(suite) == list(DATASETS)
-    for name, benchmark in suite.items():
-        for query in benchmark.queries.values():
-            assert query.metadata["domain"] == domain_of(name)
-            assert query.metadata["required_modality"] in ("image", "text", "both")
-            assert benchmark.relevant(query.query_id)
-            assert not query.choices or query.answers[0] in query.choices
-
-
-def test_webqa_asks_for_a_value_that_pictures_or_a_snippet_tell(suite):
-    """And for no description, which no model of a few words gives."""
-    queries = suite["WebQA"].queries.values()
-    needs = [query.metadata["required_modality"] for query in queries]
-    assert {each: needs.count(each) for each in set(needs)} == {"image": 15, "text": 16}
-    assert not any("pattern" in query.text for query in queries)
-    assert max(len(answer.split()) for query in queries for answer in query.answers) <= 3
-
-
-def test_charts_have_keypoints_and_every_sort_of_question(suite):
-    queries = suite["Chart-MRAG"].queries.values()
-    needs = {(query.metadata["hops"], query.metadata["required_modality"]) for query in queries}
-    assert needs == {(1, "image"), (1, "text"), (2, "text"), (2, "both"), (2, "image")}
-    for query in queries:
-        assert " ".join(query.metadata["gold_claims"]) == query.answers[0]
-
-
-def test_slides_can_need_two_pages_and_have_ids_with_white_space(suite):
-    slides = suite["VisRAG-Slide"]
-    hops = [query.metadata["hops"] for query in slides.queries.values()]
-    assert hops.count(2) == len(hops) // 3
-    assert all("%20" in doc_id for doc_id in slides.corpus)
-
-
-@pytest.mark.parametrize("name", PAGE_SETS)
-def test_no_kind_of_page_question_is_answered_by_one_word_for_all(name):
-    """A kind begins with two words of its own, such as "What pattern"."""
-    size = EDITIONS["full"]
-    answers: dict[tuple[str, ...], set[str]] = {}
-    _, questions = PAGE_SETS[name](extra_species(size), size.pages, size.seed)
-    for asked in questions:
-        answers.setdefault(tuple(asked.text.split()[:2]), set()).add(asked.answers[0])
-    assert min(len(each) for each in answers.values()) > 1
-
-
-@pytest.mark.parametrize("name", PAGE_SETS)
-def test_a_page_question_is_answered_by_the_words_of_its_pages(words, name):
-    benchmark = words[name]
-    for query in benchmark.queries.values():
-        pages = [benchmark.corpus[doc_id] for doc_id in benchmark.relevant(query.query_id)]
-        told = " ".join(page.text for page in pages)
-        assert all(part in told for part in query.answers[0].split(" and "))
-
-
 def test_sidecars_are_read_with_errors_and_words_in_place_of_pages_without(suite, words):
     for name in PRINTED:
         for doc_id, document in suite[name].corpus.items():
@@ -122,15 +67,6 @@ def test_sidecars_are_read_with_errors_and_words_in_place_of_pages_without(suite
             suite[name].corpus[each].text != words[name].corpus[each].text for each in printed
         )
         assert wrong > len(printed) / 2
-
-
-def test_nobody_was_told_of_whom_pages_and_charts_are_about(suite):
-    told = trained_groups(["field-guide-vlm-few", "field-guide-vlm-many"], suite["Visual-RAG"])
-    about = {name for names in told.values() for name in names}
-    assert about
-    for name in PRINTED:
-        texts = " ".join(query.text for query in suite[name].queries.values())
-        assert not [each for each in about if each in texts]
 
 
 def test_a_distractor_tells_nothing_that_is_asked(suite, world):
@@ -191,22 +127,6 @@ def _any_claims(world, query):
     ]
 
 
-def test_what_a_document_shows_agrees_with_its_label(suite, world):
-    """A document with a positive label entails a claim of the answer; of the negative
-    pictures of WebQA none does.
-    """
-    for name in ("WebQA", "Visual-RAG", *PAGE_SETS):
-        benchmark = suite[name]
-        for query in benchmark.queries.values():
-            claims = _claims(world, query)
-            for doc_id, label in benchmark.qrels[query.query_id].items():
-                found = {relation(each, world.shown[doc_id]) for each in claims}
-                if label:
-                    assert EntailmentLabel.ENTAILMENT in found
-                elif benchmark.corpus[doc_id].image is not None:
-                    assert found == {EntailmentLabel.NEUTRAL}
-
-
 def _claims(world, query):
     return world.language.facts(query.answers[0], query.text)
 
@@ -226,13 +146,6 @@ def test_rules_read_the_texts_as_the_drawing_means_them(suite, words, world):
                     [EntailmentRequest(query_id=query.query_id, claims=tuple(claims), item=item)]
                 )
                 assert told == list(true[0])
-
-
-def test_a_picture_that_was_not_drawn_has_no_truth(suite, world):
-    other = next(iter(suite["MRAG-Bench"].corpus.values()))
-    checking = EntailmentRequest(query_id="q", claims=("x",), item=other)
-    with pytest.raises(VragError, match="is none of the drawn suite"):
-        OracleClaimChecker(world).check([checking])
 
 
 def test_truth_counts_what_the_answerer_saw(suite, world):
@@ -263,33 +176,6 @@ def test_the_same_edition_gives_the_same_bytes(suite, tmp_path):
         assert (again / file).read_bytes() == (drawn / file).read_bytes(), file
 
 
-def test_a_folder_with_other_data_is_left_alone(tmp_path):
-    (tmp_path / "webqa").mkdir()
-    with pytest.raises(VragError, match="holds 'webqa', which was not drawn by this kit"):
-        generate_suite(SMALL, tmp_path)
-    with pytest.raises(VragError, match="'tiny'"):
-        generate_suite("tiny", tmp_path)
-
-
-def test_vrag_draws_it_by_name_and_knows_what_a_mistyped_one_may_mean(suite, capsys):
-    folder = ROOT / "data" / SMALL
-    cli.draw(SMALL, folder)
-    guide = folder.with_name("field-guide-small")
-    told = f"{SMALL} is in {folder}, with photographs that are in {guide}\n"
-    assert capsys.readouterr().out == told
-    with pytest.raises(
-        VragError, match=r"'field-guide-crag-mm', .*Did you mean 'field-guide-mrag-suite'"
-    ):
-        cli.draw("field-guide-mrag-siute", folder)
-
-
-def test_unknown_names_are_answered_with_what_may_be_meant():
-    with pytest.raises(VragError, match="Did you mean 'field-guide-mrag-suite'"):
-        open_suite("field-guide-mrag-siute")
-    with pytest.raises(VragError, match=r"no data set 'VisRAG-Docs'.*mean 'VisRAG-Doc'"):
-        open_suite(SMALL, ["VisRAG-Docs"])
-
-
 def test_half_of_the_questions_can_be_made_ambiguous_and_the_rule_finds_which(suite):
     for benchmark in suite.values():
         changed, lacks = make_ambiguous(benchmark, share=0.5, seed=1)
@@ -300,3 +186,85 @@ def test_half_of_the_questions_can_be_made_ambiguous_and_the_rule_finds_which(su
             assert (query.text == benchmark.queries[query_id].text) == (not lacks[query_id])
             assert bool(detect_by_rule(query)) == bool(lacks[query_id])
         assert make_ambiguous(benchmark, share=0.5, seed=1)[1] == lacks
+
+
+@pytest.mark.slow
+def test_the_suite_has_the_papers_eight_data_sets_in_one_schema(suite):
+    assert list(suite) == list(DATASETS)
+    for name, benchmark in suite.items():
+        for query in benchmark.queries.values():
+            assert query.metadata["domain"] == domain_of(name)
+            assert query.metadata["required_modality"] in ("image", "text", "both")
+            assert benchmark.relevant(query.query_id)
+            assert not query.choices or query.answers[0] in query.choices
+    needs = {
+        name: {(q.metadata["hops"], q.metadata["required_modality"]) for q in each.queries.values()}
+        for name, each in suite.items()
+    }
+    assert {modality for _, modality in needs["WebQA"]} == {"image", "text"}
+    assert needs["Chart-MRAG"] == {
+        (1, "image"),
+        (1, "text"),
+        (2, "text"),
+        (2, "both"),
+        (2, "image"),
+    }
+    assert {hops for hops, _ in needs["VisRAG-Slide"]} == {1, 2}
+    assert all("%20" in doc_id for doc_id in suite["VisRAG-Slide"].corpus)
+    for query in suite["Chart-MRAG"].queries.values():
+        assert " ".join(query.metadata["gold_claims"]) == query.answers[0]
+
+
+@pytest.mark.parametrize("name", PAGE_SETS)
+def test_a_page_question_is_answered_by_its_pages_and_no_kind_by_one_word(words, name):
+    for query in words[name].queries.values():
+        pages = [words[name].corpus[doc_id] for doc_id in words[name].relevant(query.query_id)]
+        text = " ".join(page.text for page in pages)
+        assert all(part in text for part in query.answers[0].split(" and "))
+    size, answers = EDITIONS["full"], defaultdict(set)
+    for asked in PAGE_SETS[name](extra_species(size), size.pages, size.seed)[1]:
+        kind = tuple(asked.text.split()[:2])  # such as "What pattern"
+        answers[kind].add(asked.answers[0])
+    assert min(len(each) for each in answers.values()) > 1
+
+
+def test_no_species_of_pages_and_charts_is_in_training_data(suite):
+    models = ["field-guide-vlm-few", "field-guide-vlm-many"]
+    known = set().union(*trained_groups(models, suite["Visual-RAG"]).values())
+    assert known
+    for name in PRINTED:
+        texts = " ".join(query.text for query in suite[name].queries.values())
+        assert not [each for each in known if each in texts]
+
+
+def test_what_a_document_shows_agrees_with_its_label(suite, world):
+    """A relevant document entails a claim of the answer; no negative image of WebQA does."""
+    for name in ("WebQA", "Visual-RAG", *PAGE_SETS):
+        benchmark = suite[name]
+        for query in benchmark.queries.values():
+            claims = _claims(world, query)
+            for doc_id, label in benchmark.qrels[query.query_id].items():
+                found = {relation(each, world.shown[doc_id]) for each in claims}
+                if label:
+                    assert EntailmentLabel.ENTAILMENT in found
+                elif benchmark.corpus[doc_id].image is not None:
+                    assert found == {EntailmentLabel.NEUTRAL}
+    other = next(iter(suite["MRAG-Bench"].corpus.values()))
+    request = EntailmentRequest(query_id="q", claims=("x",), item=other)
+    with pytest.raises(VragError, match="is none of"):
+        OracleClaimChecker(world).check([request])
+
+
+def test_names_are_known_and_a_folder_with_other_data_is_left_alone(suite, tmp_path, capsys):
+    cli.draw(SMALL, ROOT / "data" / SMALL)
+    assert str(ROOT / "data" / SMALL) in capsys.readouterr().out
+    (tmp_path / "webqa").mkdir()
+    for call, words in (
+        (lambda: generate_suite(SMALL, tmp_path), "'webqa'"),
+        (lambda: generate_suite("tiny", tmp_path), "'tiny'"),
+        (lambda: cli.draw("field-guide-mrag-siute", tmp_path), "'field-guide-mrag-suite'"),
+        (lambda: open_suite("field-guide-mrag-siute"), "'field-guide-mrag-suite'"),
+        (lambda: open_suite(SMALL, ["VisRAG-Docs"]), "'VisRAG-Doc'"),
+    ):
+        with pytest.raises(VragError, match=words):
+            call()

@@ -53,35 +53,6 @@ def test_every_fact_of_the_world_is_read_back_from_its_sentence(world):
                 assert world.language.facts(each.sentence) == [each]
 
 
-@pytest.mark.parametrize(
-    ("words", "claims"),
-    [
-        ("blue", [MAIN.format("blue")]),
-        ("They are striped.", [PATTERN.format("banded")]),
-        ("violet with spots", [MAIN.format("purple"), PATTERN.format("spotted")]),
-        ("red and gray", [ONE_OF_TWO.format("red"), ONE_OF_TWO.format("gray")]),
-        ("The hindwings are blue, plain.", None),
-        ("I don't know", []),
-        ("It lives in old hedges and oak woods.", None),
-        ("", []),
-    ],
-)
-def test_an_answer_is_taken_apart_into_one_value_a_claim(world, words, claims):
-    if claims is None:
-        claims = {
-            "The hindwings are blue, plain.": [
-                MAIN.format("blue"),
-                PATTERN.format("plain"),
-                ONE_OF_TWO.format("blue"),
-            ],
-            "It lives in old hedges and oak woods.": [
-                "Lividus britaensis lives in old hedges.",
-                "Lividus britaensis lives in oak woods.",
-            ],
-        }[words]
-    assert list(world.language.claims(QUESTION, words)) == claims
-
-
 def test_what_a_part_is_banded_with_is_its_second_color(world):
     def said(words):
         return [fact.sentence for fact in world.language.facts(words)]
@@ -116,22 +87,6 @@ def test_a_question_about_a_part_is_asked_one_trait_at_a_time(world):
 
 def _asked(text):
     return Query(query_id="q", text=text)
-
-
-def test_what_facts_say_of_a_claim_by_hand():
-    def home(value: str, *, denied: bool = False) -> Fact:
-        return Fact(subject="Lividus britaensis", kind="home", value=value, denied=denied)
-
-    told = [home("parks"), home("reed beds")]
-    other = replace(home("parks"), subject="Lividus osa")
-    assert relation(home("parks"), told) is EntailmentLabel.ENTAILMENT
-    assert relation(home("gardens"), told) is EntailmentLabel.CONTRADICTION
-    assert relation(home("parks"), [home("parks", denied=True)]) is EntailmentLabel.CONTRADICTION
-    assert relation(home("gardens"), [home("parks", denied=True)]) is EntailmentLabel.NEUTRAL
-    assert relation(home("parks"), [other]) is EntailmentLabel.NEUTRAL
-    assert relation(home("parks"), []) is EntailmentLabel.NEUTRAL
-    assert relation(home("parks", denied=True), told) is EntailmentLabel.CONTRADICTION
-    assert relation(home("gardens", denied=True), told) is EntailmentLabel.ENTAILMENT
 
 
 def test_the_main_color_is_one_of_the_two(world):
@@ -173,27 +128,6 @@ def looked(tmp_path_factory, world):
     return checker, checkings, benchmark
 
 
-def test_the_small_model_sees_most_of_what_clues_show(looked, world):
-    checker, checkings, _ = looked
-    found = checker.check(checkings)
-    true = OracleClaimChecker(world).check(checkings)
-    labels = []
-    for row, truth in zip(found, true, strict=True):
-        assert set(truth) == {EntailmentLabel.ENTAILMENT}
-        labels += row
-    assert labels.count(EntailmentLabel.ENTAILMENT) > len(labels) / 2
-
-
-def test_what_was_looked_at_is_not_looked_at_again(looked, capsys):
-    checker, checkings, _ = looked
-    checker.check(checkings)
-    capsys.readouterr()
-    checker.check(checkings)
-    out = capsys.readouterr().out
-    assert "from the store" in out
-    assert " new" not in out
-
-
 def test_shipped_answerers_are_asked_in_the_words_they_know(world):
     prompts = load_prompts("field-guide", domain="any")
     picture = ImageFile(Path("any.png"))
@@ -205,17 +139,6 @@ def test_shipped_answerers_are_asked_in_the_words_they_know(world):
     assert message.parts[2] == "Passage 1: A told passage.\n"
     paper = load_prompts("plain-ex1-direct", domain="Plots")
     assert list(paper.templates) == ["plain-ex1-direct"]
-
-
-def test_a_claim_that_no_question_fits_has_no_verdict_on_a_bare_picture(looked, world):
-    checker, checkings, _ = looked
-    item = checkings[0].item
-    claims = ("Lividus britaensis lives in parks.", "Moths are nice.")
-    (labels,) = checker.check([EntailmentRequest(query_id="q", claims=claims, item=item)])
-    assert labels == (None, None)
-    caption = replace(item, text="Lividus britaensis lives in parks.")
-    (labels,) = checker.check([EntailmentRequest(query_id="q", claims=claims[:1], item=caption)])
-    assert labels == (EntailmentLabel.ENTAILMENT,)
 
 
 def test_a_long_answers_reference_is_true_and_says_all_that_is_asked(world):
@@ -263,3 +186,70 @@ def test_without_a_drawing_there_is_no_truth_and_rules_know_sentences_alone(tmp_
     item = Document(doc_id="d", text="So.")
     (row,) = forecast.checker.check([EntailmentRequest(query_id="q", claims=("So.",), item=item)])
     assert row == (None,)
+
+
+@pytest.mark.parametrize(
+    ("words", "claims"),
+    [
+        ("blue", [MAIN.format("blue")]),
+        ("They are striped.", [PATTERN.format("banded")]),
+        ("violet with spots", [MAIN.format("purple"), PATTERN.format("spotted")]),
+        ("red and gray", [ONE_OF_TWO.format("red"), ONE_OF_TWO.format("gray")]),
+        (
+            "The hindwings are blue, plain.",
+            [MAIN.format("blue"), PATTERN.format("plain"), ONE_OF_TWO.format("blue")],
+        ),
+        ("I don't know", []),
+        (
+            "It lives in old hedges and oak woods.",
+            [f"Lividus britaensis lives in {home}." for home in ("old hedges", "oak woods")],
+        ),
+        ("", []),
+    ],
+)
+def test_an_answer_is_taken_apart_into_one_value_a_claim(world, words, claims):
+    assert list(world.language.claims(QUESTION, words)) == claims
+
+
+@pytest.mark.parametrize(
+    ("claim", "facts", "label"),
+    [
+        ("parks", ["parks", "reed beds"], "entailment"),
+        ("gardens", ["parks", "reed beds"], "contradiction"),
+        ("parks", ["not parks"], "contradiction"),
+        ("gardens", ["not parks"], "neutral"),
+        ("parks", ["other parks"], "neutral"),
+        ("parks", [], "neutral"),
+        ("not parks", ["parks", "reed beds"], "contradiction"),
+        ("not gardens", ["parks", "reed beds"], "entailment"),
+    ],
+)
+def test_what_facts_say_of_a_claim_by_hand(claim, facts, label):
+    def home(words: str) -> Fact:
+        subject = "Lividus osa" if words.startswith("other") else "Lividus britaensis"
+        place = words.removeprefix("other ").removeprefix("not ")
+        return Fact(subject=subject, kind="home", value=place, denied=words.startswith("not"))
+
+    expected = EntailmentLabel[label.upper()]
+    assert relation(home(claim), [home(each) for each in facts]) is expected
+
+
+def test_the_small_model_sees_most_of_what_clues_show_and_looks_once(looked, world, capsys):
+    checker, checkings, _ = looked
+    labels = [label for row in checker.check(checkings) for label in row]
+    truth = {label for row in OracleClaimChecker(world).check(checkings) for label in row}
+    assert truth == {EntailmentLabel.ENTAILMENT}
+    assert labels.count(EntailmentLabel.ENTAILMENT) > len(labels) / 2
+    capsys.readouterr()
+    checker.check(checkings)
+    printed = capsys.readouterr().out
+    assert "from the store" in printed
+    assert " new" not in printed
+    item, claims = checkings[0].item, ("Lividus britaensis lives in parks.", "Moths are nice.")
+    caption = replace(item, text=claims[0])
+    bare, said = (
+        EntailmentRequest(query_id="q", claims=some, item=each)
+        for some, each in ((claims, item), (claims[:1], caption))
+    )
+    assert checker.check([bare]) == [(None, None)]  # no question fits them
+    assert checker.check([said]) == [(EntailmentLabel.ENTAILMENT,)]

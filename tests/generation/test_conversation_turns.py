@@ -98,7 +98,7 @@ def test_a_turn_is_told_its_own_answers_the_accepted_ones_or_nothing(
     # 4 with generated answers; the first turn and the question alone are the same in all three
     assert len(bodies(server)) == 4 + 2 + 2
     assert len(set(bodies(server))) == 8
-    with pytest.raises(VragError, match=r"history is 'own'; .* Did you mean 'generated'"):
+    with pytest.raises(VragError, match=r"'own'.*'generated'"):
         ConversationConfig(prompts=PAPER, history="own")
 
 
@@ -113,42 +113,14 @@ def test_turns_come_in_order_whatever_the_order_of_contexts(
     again = ask(server, talks, contexts, tmp_path, OWN)
     pd.testing.assert_frame_equal(again, table[::-1].reset_index(drop=True))
     assert len(bodies(server)) == 9
-
-
-def test_a_turn_that_is_missing_or_there_twice_is_refused_before_anything_is_asked(
-    server: StrangeServer, tmp_path: Path
-) -> None:
-    talks = make_talks(tmp_path, {"a": 3})
-    first, second, third = contexts_of(talks)
-    with pytest.raises(VragError, match=r"conversation 'a'.*0 \(query 'a-0'\), 2 "):
+    first, second, third = contexts[:3]
+    with pytest.raises(VragError, match=r"conversation 'a'.*'a-0'"):
         ask(server, talks, [first, third], tmp_path, OWN)
-    again = replace(talks.queries["a-1"], query_id="again")
-    talks = replace(talks, queries={**talks.queries, "again": again})
-    other = replace(second, query_id="again")
-    with pytest.raises(VragError, match=r"1 \(query 'a-1'\), 1 \(query 'again'\)"):
-        ask(server, talks, [first, second, other], tmp_path, OWN)
-    assert bodies(server) == []
-
-
-def test_an_empty_answer_in_the_middle_is_an_answer_and_the_conversation_goes_on(
-    server: StrangeServer, tmp_path: Path
-) -> None:
-    talks = make_talks(tmp_path, {"a": 3})
-    said(server, ("a", 0, "say A car."), ("a", 1, "empty"), ("a", 2, "say Old."))
-    table = ask(server, talks, contexts_of(talks), tmp_path, OWN)
-    assert table["status"].tolist() == ["ok", "empty", "ok"]
-    assert table["answer"].tolist() == ["A car.", "", "Old."]
-    assert "User: turn 1 of a?\nAssistant: \nQuery: turn 2 of a?" in bodies(server)[-1]
-
-
-def test_a_failed_turn_ends_its_conversation_and_no_other(
-    server: StrangeServer, tmp_path: Path
-) -> None:
-    talks = make_talks(tmp_path, {"a": 3, "b": 3})
-    said(server, ("a", 1, "filtered"))
-    table = ask(server, talks, contexts_of(talks), tmp_path, OWN)
-    assert table["status"].tolist() == ["ok", "refused", "skipped", "ok", "ok", "ok"]
-    assert table["answer"].isna().tolist() == [False, True, True, False, False, False]
+    twice = replace(talks.queries["a-1"], query_id="again")
+    more = replace(talks, queries={**talks.queries, "again": twice})
+    with pytest.raises(VragError, match=r"'a-1'.*'again'"):
+        ask(server, more, [first, second, replace(second, query_id="again")], tmp_path, OWN)
+    assert len(bodies(server)) == 9
 
 
 # how far an early stop goes, against the slow and obvious way
@@ -241,23 +213,6 @@ def test_a_forecast_counts_no_turn_after_a_stop_that_is_known(
     assert foreseen(OWN, tmp_path / "known", "3") == 3
 
 
-def test_a_verdict_that_only_stands_in_for_another_ends_no_conversation(
-    server: StrangeServer, tmp_path: Path
-) -> None:
-    talks = make_talks(tmp_path, {"a": 5})
-    contexts = contexts_of(talks)
-    ask(server, talks, contexts[:2], tmp_path / "answers", OWN)
-    (tmp_path / "scratch").mkdir()
-    with dry_run(tmp_path / "scratch") as forecast:
-        entry = {"model": f"judge@{server.url}", "decoding": {"temperature": 0}}
-        judge = load_truthfulness_judge(entry, tmp_path / "answers")
-        talk = ConversationConfig(prompts=PAPER, stop=early_stopping(judge, talks))
-        ask(server, talks, contexts, tmp_path / "answers", talk)
-    models = [model for model in forecast.models if isinstance(model, DryRunGenerator)]
-    # both answers are there, but no verdict: what it will be is not known, and three turns are left
-    assert {model.name: len(model.prompts) for model in models} == {"judge": 4, "talker": 3}
-
-
 @pytest.mark.slow
 def test_what_the_judge_says_unreadably_stops_nothing_and_an_empty_answer_is_not_right(
     server: StrangeServer, tmp_path: Path
@@ -321,10 +276,33 @@ def test_the_cut_text_is_the_answer_and_enters_the_history(
     longer = ConversationConfig(prompts=PAPER, cut=TokenLimit(9, tokenizer))
     again = ask(server, talks, contexts_of(talks), tmp_path, longer).set_index("query_id")
     assert again.loc["b-0", "status"] == "truncated"  # fewer than count: it is as bad as cut off
-
-
-def test_a_tokenizer_that_is_not_there_is_named(tmp_path: Path) -> None:
-    with pytest.raises(VragError, match=r"answer_tokenizer .* cannot be read .*tokenizer.json"):
+    with pytest.raises(VragError, match=r"tokenizer\.json"):
         TokenLimit(75, str(tmp_path))("words")
-    with pytest.raises(VragError, match="max_answer_tokens is 0"):
+    with pytest.raises(VragError, match="max_answer_tokens"):
         TokenLimit(0, str(tmp_path))
+
+
+def test_an_empty_answer_is_an_answer_and_a_failed_turn_ends_its_conversation_and_no_other(
+    server: StrangeServer, tmp_path: Path
+) -> None:
+    talks = make_talks(tmp_path, {"a": 3, "b": 3})
+    said(server, ("a", 1, "filtered"), ("b", 0, "say A car."), ("b", 1, "empty"))
+    table = ask(server, talks, contexts_of(talks), tmp_path, OWN)
+    assert table["status"].tolist() == ["ok", "refused", "skipped", "ok", "empty", "ok"]
+    assert table["answer"].isna().tolist() == [False, True, True, False, False, False]
+    assert "User: turn 1 of b?\nAssistant: \nQuery: turn 2 of b?" in bodies(server)[-1]
+
+
+def test_a_dry_runs_verdict_ends_no_conversation(server: StrangeServer, tmp_path: Path) -> None:
+    talks = make_talks(tmp_path, {"a": 5})
+    contexts = contexts_of(talks)
+    ask(server, talks, contexts[:2], tmp_path / "answers", OWN)
+    (tmp_path / "scratch").mkdir()
+    with dry_run(tmp_path / "scratch") as forecast:
+        entry = {"model": f"judge@{server.url}", "decoding": {"temperature": 0}}
+        judge = load_truthfulness_judge(entry, tmp_path / "answers")
+        talk = ConversationConfig(prompts=PAPER, stop=early_stopping(judge, talks))
+        ask(server, talks, contexts, tmp_path / "answers", talk)
+    models = [model for model in forecast.models if isinstance(model, DryRunGenerator)]
+    # both answers are stored, but no verdict, and three turns are left
+    assert {model.name: len(model.prompts) for model in models} == {"judge": 4, "talker": 3}

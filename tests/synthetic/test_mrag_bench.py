@@ -4,11 +4,8 @@ its examples show it, and nothing but the pictures gives the answer away.
 
 from __future__ import annotations
 
-import hashlib
 import json
 import re
-import subprocess
-import sys
 from collections import Counter
 from dataclasses import replace
 from pathlib import Path
@@ -16,6 +13,7 @@ from urllib.parse import unquote
 
 import numpy as np
 import pytest
+from factories import directory_digest
 from PIL import Image
 
 from vrag_kit.benchmarks import example_pools, load_mrag_bench, load_mrag_texts
@@ -35,81 +33,38 @@ from vrag_kit.synthetic.mrag_bench import (
     generate_mrag_bench,
     open_class_labels,
     open_mrag_bench,
+    write_passage,
 )
 from vrag_kit.synthetic.mrag_bench.edition import plan_edition
 from vrag_kit.synthetic.mrag_bench.topics import (
     SpeciesTopic,
+    Topic,
+    TrayTopic,
     make_topic,
+    nameable_species,
     named_species,
     outside_in_words,
 )
+from vrag_kit.synthetic.mrag_bench.trays import CODES
 from vrag_kit.synthetic.visual_rag.pages import EDITIONS as GUIDES
+from vrag_kit.synthetic.world.organisms import KINDS
 from vrag_kit.synthetic.world.traits import COLORS
-from vrag_kit.types import Benchmark
+from vrag_kit.types import Benchmark, Query
 
 SMALL = 64  # pixels: hides what 128 hide
 
 
 @pytest.fixture(scope="module")
-def drawn(mrag_folder: Path) -> Path:
-    return mrag_folder
-
-
-@pytest.fixture(scope="module")
-def benchmark(drawn: Path, tmp_path_factory: pytest.TempPathFactory) -> Benchmark:
-    return load_mrag_bench(drawn, drawn, cache_dir=tmp_path_factory.mktemp("store"))
-
-
-def digest(folder: Path) -> str:
-    files = sorted(path for path in folder.rglob("*") if path.is_file() and path.name != ".lock")
-    together = hashlib.sha256()
-    for path in files:
-        together.update(path.relative_to(folder).as_posix().encode() + path.read_bytes())
-    return together.hexdigest()
-
-
-@pytest.mark.slow
-def test_an_edition_is_left_alone_and_when_cut_off_drawn_again_the_same_by_any_number_of_workers(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setitem(EDITIONS, "tiny", replace(EDITIONS["small"], questions=1, size=SMALL))
-    folder = generate_mrag_bench("tiny", tmp_path / "x", workers=1)
-    bytes_of, note = digest(folder), folder / "edition.json"
-    before = note.stat().st_mtime_ns
-    generate_mrag_bench("tiny", folder)
-    assert note.stat().st_mtime_ns == before
-    told = json.loads(note.read_text(encoding="utf-8"))
-    note.write_text(json.dumps({**told, "complete": False}))
-    next((folder / "image_corpus").iterdir()).unlink()
-    assert digest(generate_mrag_bench("tiny", folder, workers=2)) == bytes_of
-
-
-def test_a_folder_with_other_pictures_is_not_touched(tmp_path: Path) -> None:
-    (tmp_path / "image_corpus").mkdir()
-    (tmp_path / "image_corpus" / "mine.jpg").write_bytes(b"precious")
-    with pytest.raises(VragError, match="was not drawn by this kit"):
-        generate_mrag_bench("small", tmp_path)
-    assert (tmp_path / "image_corpus" / "mine.jpg").read_bytes() == b"precious"
-    with pytest.raises(VragError, match="'full', 'small'"):
-        generate_mrag_bench("large", tmp_path)
-
-
-@pytest.mark.slow
-def test_a_script_without_a_main_guard_is_told_so(tmp_path: Path) -> None:
-    script = tmp_path / "draw.py"
-    call = f"generate_mrag_bench('small', {str(tmp_path / 'x')!r}, workers=1)"
-    script.write_text(f"from vrag_kit.synthetic.mrag_bench import generate_mrag_bench\n{call}\n")
-    ran = subprocess.run([sys.executable, script], capture_output=True, text=True, timeout=120)
-    assert ran.returncode != 0
-    assert 'below `if __name__ == "__main__":`' in ran.stderr
+def benchmark(mrag_folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Benchmark:
+    return load_mrag_bench(mrag_folder, mrag_folder, cache_dir=tmp_path_factory.mktemp("store"))
 
 
 def test_the_hubs_own_library_reads_the_shards_and_knows_their_pictures(
-    drawn: Path, tmp_path: Path
+    mrag_folder: Path, tmp_path: Path
 ) -> None:
     import datasets
 
-    shards = sorted(str(path) for path in (drawn / "data").iterdir())
+    shards = sorted(str(path) for path in (mrag_folder / "data").iterdir())
     rows = datasets.load_dataset("parquet", data_files=shards, split="train", cache_dir=tmp_path)
     assert rows.column_names == [
         "id", "aspect", "scenario", "image", "gt_images", "question", "A", "B", "C", "D",
@@ -164,9 +119,9 @@ def test_the_corpus_holds_the_queries_but_partials_and_its_names_are_the_real_on
 
 
 def test_each_question_has_a_passage_that_tells_its_answer_among_many_of_its_kind(
-    drawn: Path, benchmark: Benchmark
+    mrag_folder: Path, benchmark: Benchmark
 ) -> None:
-    texts = load_mrag_texts(benchmark, drawn / "texts")
+    texts = load_mrag_texts(benchmark, mrag_folder / "texts")
     told = {name: document.text or "" for name, document in texts.corpus.items()}
     topics = plan_edition(EDITIONS["small"])
     assert len(told) == 2 * len(topics)  # of each topic, and of another beside it
@@ -185,50 +140,10 @@ def test_each_question_has_a_passage_that_tells_its_answer_among_many_of_its_kin
         assert naming == set(texts.relevant(query_id))
 
 
-def test_swapped_examples_are_anothers_of_the_same_scenario_with_another_answer(
-    benchmark: Benchmark,
-) -> None:
-    swapped = mismatched_examples(benchmark)
-    assert swapped == mismatched_examples(benchmark)
-    assert swapped != mismatched_examples(benchmark, seed=1)
-    whose: dict[str, set[str]] = {}
-    for query_id in benchmark.queries:
-        for doc_id in benchmark.relevant(query_id):
-            whose.setdefault(doc_id, set()).add(query_id)
-    for query_id, foreign in swapped.items():
-        query = benchmark.queries[query_id]
-        assert foreign
-        assert not set(foreign) & set(benchmark.relevant(query_id))
-        for doc_id in foreign:
-            owners = [benchmark.queries[owner] for owner in whose[doc_id]]
-            assert any(owner.answers != query.answers for owner in owners)
-            assert all(owner.group != query.group for owner in owners)
-            scenarios = {owner.metadata["scenario"] for owner in owners}
-            assert scenarios == {query.metadata["scenario"]}
-
-
-def test_the_swapped_arm_differs_from_ground_truth_in_what_is_shown_alone(
-    benchmark: Benchmark,
-) -> None:
-    truth, swapped = gt_rag(benchmark), mismatched_rag(benchmark)
-    for own, foreign in zip(truth, swapped, strict=True):
-        assert (foreign.query_id, foreign.k) == (own.query_id, own.k)
-        assert 0 < len(foreign.doc_ids) <= len(own.doc_ids)
-        assert not set(foreign.doc_ids) & set(own.doc_ids)
-        own_words = PROMPT_SETS["paper"].template_for(own).name
-        assert PROMPT_SETS["paper"].template_for(foreign).name == own_words
-
-
-def test_labels_of_real_data_are_those_of_the_file_that_is_named(drawn: Path) -> None:
-    assert open_class_labels("data/mrag-bench") == {}
-    file = str(drawn / "labels.csv")
-    assert open_class_labels("data/mrag-bench", file) == read_class_labels(file) != {}
-
-
 def test_pools_of_examples_are_of_the_class_that_the_ground_truth_is_of(
-    drawn: Path, benchmark: Benchmark
+    mrag_folder: Path, benchmark: Benchmark
 ) -> None:
-    pools = example_pools(benchmark, read_class_labels(drawn / "labels.csv"))
+    pools = example_pools(benchmark, read_class_labels(mrag_folder / "labels.csv"))
     inputs = frozenset[str]().union(*benchmark.left_out.values())
     answers: dict[str, set[str]] = {}
     for query_id, pool in pools.items():
@@ -247,27 +162,8 @@ def test_pools_of_examples_are_of_the_class_that_the_ground_truth_is_of(
     assert all(len(regions) == 1 for regions in answers.values())
 
 
-@pytest.mark.parametrize(
-    ("file", "label"),
-    [
-        ("Temporal_Cats_17_gt_3.jpg", "Temporal_Cats_17"),
-        ("Biological_44_gt_0.jpg", "Biological_44"),
-        (
-            "stanfordcars_by_class_stanford_test_BMW M3 Coupe 2012_02309.jpg",
-            "BMW M3 Coupe 2012",
-        ),
-        ("geoDE_geode_images_Africa_Nigeria_stove_57933.jpg", "Africa"),
-        ("imagenet_val_ILSVRC2012_val_00037202.JPEG", "wood_rabbit"),
-        ("flowers102_jpg_image_06712.jpg", ""),
-        ("Temporal_Cats_17_input.jpg", ""),
-    ],
-)
-def test_file_names_of_the_real_corpus_tell_classes_where_they_can(file: str, label: str) -> None:
-    assert class_of(file, {"imagenet_val_ILSVRC2012_val_00037202.JPEG": "wood_rabbit"}) == label
-
-
-def test_the_check_finds_no_fault_in_an_edition(drawn: Path) -> None:
-    found = find_problems(drawn, drawn)
+def test_the_check_finds_no_fault_in_an_edition(mrag_folder: Path) -> None:
+    found = find_problems(mrag_folder, mrag_folder)
     assert set(found["kind"]) == {"odd"}
     assert set(found["message"]) == {"1 images are not in the corpus", "one image occurs twice"}
 
@@ -352,12 +248,125 @@ def test_names_are_asked_of_known_species_only_and_told_by_looks_that_tell_optio
     assert GUIDES["full"].seed not in {edition.seed for edition in EDITIONS.values()}
 
 
-def test_a_drawn_edition_is_opened_by_its_name(
-    mrag_folder: Path, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.slow
+def test_an_edition_that_was_cut_off_is_generated_again_the_same_by_any_number_of_workers(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.chdir(mrag_folder.parents[1])
-    opened = open_mrag_bench("field-guide-mrag-bench-small")
-    assert (len(opened.queries), opened.name) == (63, "field-guide-mrag-bench-small")
+    monkeypatch.setitem(EDITIONS, "tiny", replace(EDITIONS["small"], questions=1, size=SMALL))
+    folder = generate_mrag_bench("tiny", tmp_path / "x", workers=1)
+    digest, note = directory_digest(folder), folder / "edition.json"
+    before = note.stat().st_mtime_ns
+    generate_mrag_bench("tiny", folder)
+    assert note.stat().st_mtime_ns == before  # a finished one is left alone
+    told = json.loads(note.read_text(encoding="utf-8"))
+    note.write_text(json.dumps({**told, "complete": False}))
+    next((folder / "image_corpus").iterdir()).unlink()
+    assert directory_digest(generate_mrag_bench("tiny", folder, workers=2)) == digest
+
+
+def test_a_folder_with_other_images_is_not_touched(tmp_path: Path) -> None:
+    (tmp_path / "image_corpus").mkdir()
+    (tmp_path / "image_corpus" / "mine.jpg").write_bytes(b"precious")
+    for edition, words in (("small", "image_corpus|not drawn"), ("large", "'full', 'small'")):
+        with pytest.raises(VragError, match=words):
+            generate_mrag_bench(edition, tmp_path)
+    assert (tmp_path / "image_corpus" / "mine.jpg").read_bytes() == b"precious"
+
+
+def test_mismatched_examples_are_anothers_of_the_same_scenario_with_another_answer(
+    benchmark: Benchmark,
+) -> None:
+    mismatched = mismatched_examples(benchmark)
+    assert mismatched == mismatched_examples(benchmark)
+    assert mismatched != mismatched_examples(benchmark, seed=1)
+    owners: dict[str, list[Query]] = {}
+    for query_id, query in benchmark.queries.items():
+        for doc_id in benchmark.relevant(query_id):
+            owners.setdefault(doc_id, []).append(query)
+    for query_id, foreign in mismatched.items():
+        query = benchmark.queries[query_id]
+        assert foreign
+        for doc_id in foreign:
+            assert any(owner.answers != query.answers for owner in owners[doc_id])
+            assert all(owner.group != query.group for owner in owners[doc_id])
+            scenarios = {owner.metadata["scenario"] for owner in owners[doc_id]}
+            assert scenarios == {query.metadata["scenario"]}
+    paper = PROMPT_SETS["paper"]
+    for own, other in zip(gt_rag(benchmark), mismatched_rag(benchmark), strict=True):
+        assert (other.query_id, other.k) == (own.query_id, own.k)
+        assert 0 < len(other.doc_ids) <= len(own.doc_ids)
+        assert not set(other.doc_ids) & set(own.doc_ids)
+        assert paper.template_for(other).name == paper.template_for(own).name
+
+
+def test_file_names_of_the_real_corpus_tell_classes_where_they_can(mrag_folder: Path) -> None:
+    rabbit = "imagenet_val_ILSVRC2012_val_00037202.JPEG"
+    car = "stanfordcars_by_class_stanford_test_BMW M3 Coupe 2012_02309.jpg"
+    classes = {
+        "Temporal_Cats_17_gt_3.jpg": "Temporal_Cats_17",
+        "Biological_44_gt_0.jpg": "Biological_44",
+        car: "BMW M3 Coupe 2012",
+        "geoDE_geode_images_Africa_Nigeria_stove_57933.jpg": "Africa",
+        rabbit: "wood_rabbit",
+        "flowers102_jpg_image_06712.jpg": "",
+        "Temporal_Cats_17_input.jpg": "",
+    }
+    assert {file: class_of(file, {rabbit: "wood_rabbit"}) for file in classes} == classes
+    assert open_class_labels("data/mrag-bench") == {}
+    file = str(mrag_folder / "labels.csv")
+    assert open_class_labels("data/mrag-bench", file) == read_class_labels(file) != {}
+
+
+def test_an_edition_is_opened_by_its_name(drawn: Benchmark) -> None:
+    assert (len(drawn.queries), drawn.name) == (63, "field-guide-mrag-bench-small")
     assert data_card_note("field-guide-mrag-bench-small", "True of it by construction.") is not None
     with pytest.raises(VragError, match="a corpus of its own"):
         open_mrag_bench("field-guide-mrag-bench-small", "somewhere")
+
+
+# passages
+
+
+def topics(scenario: str) -> list[Topic]:
+    """Invented ones, and all known species whose names are asked."""
+    new = [make_topic(scenario, f"read/{scenario}/{number}") for number in range(30)]
+    known = nameable_species(scenario)
+    return [*new, *(make_topic(scenario, f"told/{each}", known=each) for each in known)]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("scenario", SCENARIOS)
+def test_a_passage_holds_the_answer_is_short_and_names_no_unknown_species(scenario: str) -> None:
+    for about in topics(scenario):
+        text = write_passage(about, "some page")
+        assert text == write_passage(about, "some page")
+        assert 20 <= len(text.split()) <= 55, text
+        assert not re.search(r"[{}]", text)
+        words = re.findall(r"[\w]+", text)
+        for question in about.questions():
+            assert set(question.answer.split()) <= set(words), text
+        if isinstance(about, (SpeciesTopic, TrayTopic)):
+            known = isinstance(about, SpeciesTopic) and about.asks == ("name",)
+            assert (about.species.epithet in text) == known
+            assert about.species.common_name not in text
+
+
+def test_a_passage_says_when_its_species_looks_so_and_what_withers_how_it_looked_before() -> None:
+    words = {"temporal": "grown", "deformation": "damaged", "biological": "withered"}
+    for scenario, word in words.items():
+        for about in topics(scenario):
+            assert about.questions()[0].asks == "name" or word in write_passage(about, "when?")
+    for about in topics("biological"):
+        assert isinstance(about, SpeciesTopic)
+        fresh, withered = write_passage(about, "both").split(". ")[:2]
+        assert about.species.outside.color in fresh
+        assert KINDS[about.species.kind].outside in fresh
+        assert about.look.color in withered
+
+
+def test_a_tray_is_told_by_its_eight_chips_and_no_others() -> None:
+    for about in topics("incomplete"):
+        assert isinstance(about, TrayTopic)
+        chips = re.findall(r"\b([A-Z]) ([a-z]+)\b", write_passage(about, "chips"))
+        named = [(code, color) for code, color in chips if color in CODES]
+        assert named == [(CODES[color], color) for color in about.chips]
