@@ -1,0 +1,239 @@
+"""A finished search is read back without its model, and made again when anything changed."""
+
+from __future__ import annotations
+
+import gc
+import json
+import os
+import shutil
+import subprocess
+import sys
+import weakref
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import factories
+import numpy as np
+import pytest
+import tiny_retrievers as tiny
+from conftest import WEIGHTS
+from retrieval_data import refused
+from tiny_retrievers import entry
+
+from vrag_kit.retrieval import RANDOM_BASELINE, score_runs, search_all, search_one
+from vrag_kit.retrieval.encoders import checkpoint as checkpoint_module
+from vrag_kit.types import Benchmark, Document, Query
+
+SHIPPED = "vrag_kit/synthetic/weights/field-guide-clip-32"
+HEAVY = ("torch", "torchvision", "transformers", "open_clip", "faiss", "sentence_transformers")
+Output = pytest.CaptureFixture[str]
+
+
+@pytest.fixture
+def asked(documents: list[Document]) -> Benchmark:
+    """Three questions with images to four documents with images and texts."""
+    pairs = zip(tiny.queries(), documents, strict=False)
+    queries = [replace(query, image=document.image) for query, document in pairs]
+    return factories.benchmark(queries, documents)
+
+
+def reads(capsys: Output) -> bool:
+    """Whether the last search was read back."""
+    return "found before" in capsys.readouterr().out
+
+
+@pytest.mark.slow
+def test_the_second_search_loads_no_library_and_finds_the_same_to_the_last_bit(
+    write_annotations: Callable[..., Path], tree: Path, tmp_path: Path
+) -> None:
+    script = """
+import sys
+from vrag_kit.benchmarks import load_visual_rag
+from vrag_kit.retrieval import search_all
+annotations, images, cache, retriever, heavy = sys.argv[1:]
+geese = load_visual_rag(annotations, images, name="geese")
+(run,) = search_all(geese, [retriever], k=3, cache_dir=cache).values()
+print("run:", dict(run.dtypes), [score.hex() for score in run["score"]], run.to_json())
+print("loaded:", *[name for name in heavy.split() if name in sys.modules])
+"""
+    data = [write_annotations({}), tree, tmp_path / "cache", SHIPPED, " ".join(HEAVY)]
+    command = [sys.executable, "-c", script, *data]
+    first, second = (
+        subprocess.run(command, capture_output=True, text=True, check=True).stdout.splitlines()
+        for _ in range(2)
+    )
+    assert "loaded: torch" in first[-1]
+    assert second[-1].strip() == "loaded:"
+    assert first[-2].startswith("run:")
+    assert first[-2] == second[-2]
+
+
+@pytest.mark.slow
+def test_a_search_is_made_again_when_something_that_determines_it_has_changed(
+    asked: Benchmark, retrievers_made: Path, tmp_path: Path, capsys: Output
+) -> None:
+    first, *_, last = asked.queries.values()
+    reworded = {**asked.queries, first.query_id: replace(first, text="Which bird?")}
+    some = {name: asked.corpus[name] for name in ("d0", "d1", "d2")}
+    changed: list[tuple[Benchmark, str, dict[str, Any], int]] = [
+        (asked, "clip", {}, 2),
+        (asked, "clip", {}, 3),
+        (asked, "clip", {"query_prompt": "a photo of {text}"}, 2),
+        (asked, "clip", {"query": "image"}, 2),
+        (asked, "siglip", {}, 2),
+        (replace(asked, queries=reworded), "clip", {}, 2),
+        (replace(asked, queries={last.query_id: last}), "clip", {}, 2),
+        (replace(asked, corpus=some), "clip", {}, 2),
+        (replace(asked, pools=dict.fromkeys(asked.queries, tuple(some))), "clip", {}, 2),
+    ]
+    runs = []
+    for again in (False, True):
+        for benchmark, family, options, k in changed:
+            told = entry(retrievers_made, family, **options)
+            runs.append(search_one(benchmark, told, k=k, cache_dir=tmp_path))
+            assert reads(capsys) == again
+    for before, after in zip(runs[: len(changed)], runs[len(changed) :], strict=True):
+        assert before.equals(after)
+
+
+def test_one_encoder_is_in_memory_at_a_time_and_names_differ(
+    asked: Benchmark, retrievers_made: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    alive: list[weakref.ref[Any]] = []
+    load_model = checkpoint_module._load
+
+    def load(checkpoint: Any) -> Any:
+        gc.collect()  # a cycle is no reference that we hold
+        assert not any(reference() for reference in alive)
+        model = load_model(checkpoint)
+        alive.append(weakref.ref(model))
+        return model
+
+    monkeypatch.setattr(checkpoint_module, "_load", load)
+    clip = {"model": str(retrievers_made / "clip"), "query_prompt": "a photo of {text}"}
+    runs = search_all(asked, [clip, SHIPPED], k=4, cache_dir=tmp_path / "both")
+    assert list(runs) == ["clip", "field-guide-clip-32"]
+    assert len(alive) == 2
+    assert search_one(asked, clip, k=4, cache_dir=tmp_path / "one").equals(runs["clip"])
+    twice = [str(retrievers_made / "clip")] * 2
+    refused(lambda: search_all(asked, twice, k=4, cache_dir=tmp_path), "two retrievers", "'clip'")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("family", ["clip", "open_clip", "qwen2_vl"])
+def test_documents_are_embedded_once_for_all_parts_of_a_question(
+    family: str, asked: Benchmark, retrievers_made: Path, tmp_path: Path, capsys: Output
+) -> None:
+    own = {"model": SHIPPED} if family == "open_clip" else entry(retrievers_made, family)
+    prompts = {"image": "<|image_pad|> Find this.", "both": "<|image_pad|> Find this: {text}"}
+    runs = {}
+    for place, part in enumerate(["image", "both", "text"]):
+        told = {**own, "query": part}
+        if family == "qwen2_vl" and part in prompts:
+            told["query_prompt"] = prompts[part]
+        runs[part] = search_one(asked, told, k=4, cache_dir=tmp_path / "all")
+        counts = "0 from disk, 4 new" if place == 0 else "4 from disk, 0 new"
+        assert counts in capsys.readouterr().out
+        alone = search_one(asked, told, k=4, cache_dir=tmp_path / part)
+        assert runs[part].equals(alone)  # to the last bit
+    assert not runs["image"]["score"].equals(runs["both"]["score"])
+    assert len(list((tmp_path / "all").glob("*/shard-*.json.gz"))) == 1
+
+
+def test_a_changed_image_or_checkpoint_is_searched_again(
+    asked: Benchmark, copy_retriever: Callable[[str], Path], tmp_path: Path, capsys: Output
+) -> None:
+    folder = copy_retriever("clip")
+    told = {"model": str(folder), "query": "image"}
+    found = search_one(asked, told, k=4, cache_dir=tmp_path)
+    path = asked.corpus["d0"].image.path  # type: ignore[union-attr]
+    stat = path.stat()
+    os.utime(path, ns=(stat.st_atime_ns, stat.st_mtime_ns + 10**9))
+    again = search_one(asked, told, k=4, cache_dir=tmp_path)
+    assert list(again["doc_id"]) == list(found["doc_id"])
+    tiny.edit_weights(folder / "model.safetensors", lambda state: state["logit_scale"].add_(1))
+    search_one(asked, told, k=4, cache_dir=tmp_path)
+    assert not reads(capsys)
+    assert len(list(tmp_path.glob("clip-by-image-*"))) == 2
+
+
+def test_a_damaged_run_is_made_again(
+    asked: Benchmark, retrievers_made: Path, tmp_path: Path, capsys: Output
+) -> None:
+    clip = str(retrievers_made / "clip")
+    found = search_one(asked, clip, k=2, cache_dir=tmp_path)
+    (stored,) = tmp_path.glob("clip-*/runs/*.json.gz")
+    content = stored.read_bytes()
+    flipped = bytes([*content[:-12], content[-12] ^ 1, *content[-11:]])
+    for damage in (b"", b"[]", content[:-10], flipped):
+        stored.write_bytes(damage)
+        for again in (False, True):
+            assert search_one(asked, clip, k=2, cache_dir=tmp_path).equals(found)
+            assert reads(capsys) == again
+
+
+def test_damaged_vectors_of_questions_images_are_encoded_again(
+    asked: Benchmark, tmp_path: Path, capsys: Output
+) -> None:
+    told = {"model": SHIPPED, "query": "image"}
+    before = search_one(asked, told, k=4, cache_dir=tmp_path)
+    (vectors,) = tmp_path.glob("*/queries-*/shard-*.npy")
+    shutil.rmtree(vectors.parents[1] / "runs")
+    np.save(vectors, np.load(vectors)[::-1])
+    assert search_one(asked, told, k=4, cache_dir=tmp_path).equals(before)
+    assert f"{vectors}: damaged shard" in capsys.readouterr().out
+
+
+def test_a_changed_library_version_is_logged_once_and_vectors_are_reused(
+    asked: Benchmark, retrievers_made: Path, tmp_path: Path, capsys: Output
+) -> None:
+    clip = str(retrievers_made / "clip")
+    search_one(asked, clip, k=2, cache_dir=tmp_path)
+    (manifest,) = tmp_path.glob("clip-*/manifest.json")
+    stated = json.loads(manifest.read_text(encoding="utf-8"))
+    stated["versions"]["transformers"] = "4.0"
+    manifest.write_text(json.dumps(stated), encoding="utf-8")
+    capsys.readouterr()
+    for k, logged in ((3, True), (4, False)):
+        search_one(asked, clip, k=k, cache_dir=tmp_path)
+        output = "".join(capsys.readouterr())
+        assert "4 from disk, 0 new" in output
+        assert ("transformers 4.0 → " in output) == logged
+    manifest.write_text("{", encoding="utf-8")
+    search_one(asked, clip, k=1, cache_dir=tmp_path)
+    assert json.loads(manifest.read_text(encoding="utf-8"))["encoder"] == "clip"
+
+
+def test_a_question_without_its_image_is_named_though_the_search_is_stored(
+    asked: Benchmark, retrievers_made: Path, tmp_path: Path
+) -> None:
+    told = entry(retrievers_made, "clip", query="image")
+    search_one(asked, told, k=2, cache_dir=tmp_path)
+    bare = replace(asked, queries={"q": Query(query_id="q", text="Which?")})
+    refused(lambda: search_one(bare, told, k=2, cache_dir=tmp_path), "query 'q' has no image")
+
+
+@pytest.mark.slow
+def test_a_query_image_finds_the_document_that_shows_it(guide: Benchmark, tmp_path: Path) -> None:
+    documents = list(guide.corpus.values())[:30]
+    queries = [Query(query_id=d.doc_id, text="What is it?", image=d.image) for d in documents]
+    told = {"model": str(WEIGHTS / "field-guide-clip-64"), "query": "image"}
+    run = search_one(factories.benchmark(queries, documents), told, k=1, cache_dir=tmp_path)
+    assert list(run["query_id"]) == list(run["doc_id"])
+    np.testing.assert_allclose(run["score"], 1, atol=1e-5)
+
+
+@pytest.mark.slow
+def test_the_shipped_retrievers_beat_a_random_order_on_the_small_guide(
+    guide: Benchmark, tmp_path: Path
+) -> None:
+    some = guide.subset(list(guide.queries)[::3])
+    assert some.pools is not None
+    found = set().union(*some.pools.values())
+    some = replace(some, corpus={name: guide.corpus[name] for name in found})
+    names = ["field-guide-clip-64", "field-guide-clip-32"]
+    scores = score_runs(some, search_all(some, names, k=30, cache_dir=tmp_path))
+    recall = scores.query("metric == 'recall' and k == 5").groupby("retriever")["value"].mean()
+    assert all(recall[name] > 1.5 * recall[RANDOM_BASELINE] for name in names)

@@ -1,0 +1,235 @@
+"""BM25, tf-idf and fused runs against cases by hand and slow, obvious versions; images and texts
+are searched apart.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections import Counter
+from dataclasses import replace
+from fractions import Fraction
+from functools import partial
+from pathlib import Path
+
+import factories
+import numpy as np
+import pandas as pd
+import pytest
+from conftest import WEIGHTS
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from PIL import Image
+from retrieval_data import refused
+
+from vrag_kit.benchmarks import ImageFile
+from vrag_kit.retrieval import make_run, reciprocal_rank_fusion
+from vrag_kit.retrieval.hybrid import (
+    BM25,
+    FUSED,
+    bm25_index,
+    bm25_run,
+    score_by_modality,
+    search_by_modality,
+    tfidf_run,
+)
+from vrag_kit.types import Benchmark, Document, Query
+
+CLIP = str(WEIGHTS / "field-guide-clip-32")
+
+
+def run_of(documents: list[str]) -> pd.DataFrame:
+    return make_run(("q", doc_id, -float(place)) for place, doc_id in enumerate(documents))
+
+
+def hits(run: pd.DataFrame, query_id: str = "q") -> list[str]:
+    return list(run.loc[run["query_id"] == query_id, "doc_id"])
+
+
+def texts(*words: str) -> dict[str, Document]:
+    names = [f"d{number}" for number in range(1, len(words) + 1)]
+    pairs = zip(names, words, strict=True)
+    return {name: Document(doc_id=name, text=text) for name, text in pairs}
+
+
+def searching(documents: dict[str, Document], *questions: str) -> Benchmark:
+    """Questions, each its own id, over documents."""
+    queries = [Query(query_id=text, text=text) for text in questions]
+    return factories.benchmark(queries, documents.values())
+
+
+def test_bm25_finds_what_the_case_by_hand_finds() -> None:
+    benchmark = searching(texts("red moth", "red red bird", "blue bird"), "red bird")
+    run = bm25_run(benchmark, 3)
+    # ln(1 + 1.5 / 2.5) = 0.470004, over 1 + 1.339286, and 2 / 3.821429 + 1 / 2.821429 of it
+    assert list(run["doc_id"]) == ["d2", "d3", "d1"]  # of equal scores the later id first
+    assert list(run["score"]) == pytest.approx([0.412567, 0.200918, 0.200918], abs=1e-6)
+    assert list(run["rank"]) == [1, 2, 3]
+    assert hits(bm25_run(benchmark, 2), "red bird") == ["d2", "d3"]
+
+
+def test_bm25_agrees_with_its_definition() -> None:
+    rng = np.random.default_rng(3)
+    documents = [" ".join(rng.choice(list("abcdefgh"), size)) for size in rng.integers(1, 12, 30)]
+    mean = np.mean([len(text.split()) for text in documents])
+    scores = bm25_index(documents)
+    for question in ("a b", "h", "a a c", "nothing here"):
+        for text, score in zip(documents, scores(question), strict=True):
+            words, expected = text.split(), 0.0
+            for word in question.split():
+                holding = sum(word in other.split() for other in documents)
+                weight = math.log(1 + (len(documents) - holding + 0.5) / (holding + 0.5))
+                count = words.count(word)
+                expected += weight * count / (count + 1.5 * (0.25 + 0.75 * len(words) / mean))
+            assert score == pytest.approx(expected, abs=1e-5)
+
+
+def test_a_document_without_a_common_word_is_no_result_and_a_bare_image_no_text() -> None:
+    documents = texts("a moth", "the bird")
+    with_image = {**documents, "picture": Document(doc_id="picture")}
+    questions = ("A", "zebra", "THE", "")
+    run = bm25_run(searching(with_image, *questions), 5)
+    assert list(zip(run["query_id"], run["doc_id"], strict=True)) == [("A", "d1"), ("THE", "d2")]
+    assert run.equals(bm25_run(searching(documents, *questions), 5))
+
+
+@settings(max_examples=30, deadline=None)
+@given(
+    st.lists(st.text("abc ", min_size=1, max_size=12), min_size=1, max_size=8),
+    st.text("abcd ", max_size=6),
+    st.integers(1, 9),
+)
+def test_a_bm25_run_is_all_scores_above_0_sorted(words: list[str], asked: str, k: int) -> None:
+    documents = texts(*words)
+    worded = {doc_id: each.text for doc_id, each in documents.items() if (each.text or "").strip()}
+    if not worded:
+        return
+    scores = bm25_index(map(str, worded.values()))(asked)
+    ranked = sorted(((float(s), d) for s, d in zip(scores, worded, strict=True)), reverse=True)
+    expected = [doc_id for score, doc_id in ranked if score > 0][:k]
+    assert hits(bm25_run(searching(documents, asked), k), asked) == expected
+
+
+def test_equal_sums_of_other_ranks_are_a_tie() -> None:
+    at = {3: "a", 12: "b", 24: "a"}  # 1/63 + 1/84 = 1/72 + 1/72
+    first = [at.get(rank, f"x{rank}") if rank != 24 else "x24" for rank in range(1, 25)]
+    second = [at.get(rank, f"y{rank}") if rank != 3 else "y3" for rank in range(1, 25)]
+    fused = reciprocal_rank_fusion({"one": run_of(first), "two": run_of(second)})
+    assert hits(fused)[:2] == ["b", "a"]
+    assert fused["score"][0] == fused["score"][1]
+
+
+DOC_IDS = [f"d{number}" for number in range(6)]
+rankings = st.lists(st.permutations(DOC_IDS).map(lambda order: order[:4]), min_size=1, max_size=4)
+
+
+@pytest.mark.slow
+@settings(max_examples=40, deadline=None)
+@given(rankings)
+def test_fusion_agrees_with_exact_fractions_in_any_order_of_the_runs(
+    orders: list[list[str]],
+) -> None:
+    runs = {str(place): run_of(order) for place, order in enumerate(orders)}
+    exact: dict[str, Fraction] = {}
+    for order in orders:
+        for rank, doc_id in enumerate(order, start=1):
+            exact[doc_id] = exact.get(doc_id, Fraction(0)) + Fraction(1, 60 + rank)
+    found = sorted(((score, doc_id) for doc_id, score in exact.items()), reverse=True)
+    fused = reciprocal_rank_fusion(runs)
+    assert hits(fused) == [doc_id for _, doc_id in found]
+    assert list(fused["score"]) == [float(score) for score, _ in found]
+    assert list(fused["rank"]) == list(range(1, len(found) + 1))
+    backwards = dict(reversed(list(runs.items())))
+    assert reciprocal_rank_fusion(backwards).equals(fused)
+
+
+def test_tfidf_scores_are_the_cosines_of_weights_by_hand() -> None:
+    words = ["the goose and the owl", "The goose", "a grey heron, the heron of the fen"]
+    counts = [Counter(re.findall(r"\w+", text.lower())) for text in words]
+    holding = Counter(word for count in counts for word in count)
+    idf = {word: math.log((1 + 3) / (1 + n)) + 1 for word, n in holding.items()}
+
+    def vector(count: Counter[str]) -> np.ndarray:
+        raw = np.array([count[word] * idf[word] for word in idf])
+        return raw / np.linalg.norm(raw)
+
+    asked = vector(Counter({"heron": 1, "the": 1, "goose": 1}))  # "Ibis" is in no document
+    expected = {f"d{i}": asked @ vector(count) for i, count in enumerate(counts, start=1)}
+    run = tfidf_run(searching(texts(*words), "Ibis, HERON: the goose"), k=3)
+    assert dict(zip(run["doc_id"], run["score"], strict=True)) == pytest.approx(expected, rel=1e-9)
+    assert list(run["doc_id"]) == sorted(expected, key=lambda doc_id: -expected[doc_id])
+    tied = searching(texts("owl", "owl", "owl", "elk"), "owl", "ibis")  # no document has an ibis
+    run = tfidf_run(tied, k=2)
+    assert (hits(run, "owl"), hits(run, "ibis")) == (["d3", "d2"], ["d4", "d3"])
+    assert list(tfidf_run(tied, k=9).groupby("query_id").size()) == [4, 4]
+
+
+def test_what_cannot_be_searched_or_fused_is_refused_by_name() -> None:
+    silent, run = {"p": Document(doc_id="p", text=" ")}, run_of(["d1", "d2"])
+    refused(partial(bm25_run, searching(silent, "red"), 3), "0 of 1 documents have a text")
+    refused(partial(bm25_run, searching(texts("red"), "red"), 0), "1 of 1 documents", "k = 0")
+    some = searching({**texts("owl"), **silent}, "owl")
+    refused(partial(tfidf_run, some, k=1), "'p' has no text")
+    refused(partial(tfidf_run, some, k=0), "2 documents, so k = 0")
+    refused(partial(reciprocal_rank_fusion, {}), "fuse", "0 runs")
+    twice, unranked = {"one": pd.concat([run, run])}, {"one": run.drop(columns="rank")}
+    refused(partial(reciprocal_rank_fusion, twice), "'one'", "'d1' twice", "'q'")
+    refused(partial(reciprocal_rank_fusion, unranked), "'one'", "no column 'rank'")
+
+
+@pytest.fixture(scope="module")
+def benchmark(tmp_path_factory: pytest.TempPathFactory) -> Benchmark:
+    """Three images with captions, three texts; q0 is answered by an image and a text."""
+    folder, documents = tmp_path_factory.mktemp("pictures"), []
+    for number, color in enumerate(("red", "green", "blue")):
+        Image.new("RGB", (32, 32), color).save(folder / f"{color}.png")
+        image = ImageFile(folder / f"{color}.png")
+        caption = f"A {color} moth" if number else "The moth Talia"
+        documents.append(Document(doc_id=f"p{number}", image=image, text=caption))
+        documents.append(Document(doc_id=f"t{number}", text=f"In {color} woods it lives."))
+    queries = [
+        Query(query_id="q0", text="Where does Talia live, in red woods?", group="a"),
+        Query(query_id="q1", text="Which moth is green?", group="b"),
+    ]
+    return factories.benchmark(queries, documents, {"q0": {"p0": 1, "t0": 1}, "q1": {"p1": 1}})
+
+
+def test_each_modality_is_searched_by_its_retrievers_and_fused_where_there_are_several(
+    benchmark: Benchmark, tmp_path: Path
+) -> None:
+    retrievers = {"image": [BM25, CLIP], "text": [BM25]}
+    runs = search_by_modality(benchmark, retrievers, k=2, cache_dir=tmp_path)
+    names = {modality: list(by_name) for modality, by_name in runs.items()}
+    assert names == {"image": [BM25, "field-guide-clip-32", FUSED], "text": [BM25]}
+    for modality, by_name in runs.items():
+        for run in by_name.values():
+            assert {benchmark.corpus[doc_id].modality for doc_id in run["doc_id"]} == {modality}
+    image = dict(list(runs["image"].items())[:2])
+    assert runs["image"][FUSED].equals(reciprocal_rank_fusion(image))
+    assert hits(runs["text"][BM25], "q0")[0] == "t0"
+    scores = score_by_modality(benchmark, runs, cutoffs=[1])
+    recall = scores[(scores["metric"] == "recall") & (scores["retriever"] == BM25)]
+    found = recall.set_index(["modality", "query_id"])["value"]
+    assert found["text", "q0"] == found["image", "q0"] == found["image", "q1"] == 1.0
+    assert found["text"].isna().tolist() == [False, True]  # no text answers q1
+
+
+def test_words_are_searched_among_candidates_without_what_is_excluded(
+    benchmark: Benchmark, tmp_path: Path
+) -> None:
+    pools = {"q0": ("p1", "t1", "t2"), "q1": ("p0", "p1", "p2")}
+    bound = replace(benchmark, pools=pools, left_out={"q1": frozenset({"p1"})})
+    runs = search_by_modality(bound, {"image": [BM25], "text": [BM25]}, k=2, cache_dir=tmp_path)
+    assert set(hits(runs["image"][BM25], "q1")) == {"p0", "p2"}
+    assert set(hits(runs["text"][BM25], "q0")) == {"t1", "t2"}
+
+
+def test_images_without_captions_are_not_searched_by_words(
+    benchmark: Benchmark, tmp_path: Path
+) -> None:
+    images = [document for document in benchmark.corpus.values() if document.image is not None]
+    silent = {document.doc_id: replace(document, text=None) for document in images}
+    bare = replace(benchmark, corpus=silent, qrels={"q0": {"p0": 1}, "q1": {"p1": 1}})
+    search = partial(search_by_modality, bare, k=2, cache_dir=tmp_path)
+    assert search({"image": [BM25], "text": [BM25]}) == {}
+    refused(partial(search, {"sound": [BM25]}), "'sound'", "image")

@@ -1,0 +1,370 @@
+"""Metrics agree with trec_eval, scikit-learn, cases by hand and every order of a pool; a custom
+metric is one function.
+"""
+
+from __future__ import annotations
+
+import itertools
+import json
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+
+import factories
+import numpy as np
+import pandas as pd
+import pytest
+import pytrec_eval
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from own_project import FINDING_BOOK, Checked, Write, shown
+from retrieval_data import refused
+from sklearn.metrics import ndcg_score
+from typer.testing import CliRunner
+
+from vrag_kit.analysis import cluster_means, to_percent
+from vrag_kit.papers.visual_rag.replication import compare_retrieval_to_paper
+from vrag_kit.retrieval import (
+    METRICS,
+    ORACLE,
+    RANDOM_BASELINE,
+    evaluate,
+    make_run,
+    mean_metrics,
+    score_runs,
+    write_qrels,
+    write_run,
+)
+from vrag_kit.retrieval.metrics import CUTOFFS, oracle_run, random_baseline
+from vrag_kit.runner.cli import app
+from vrag_kit.types import Benchmark
+
+Labels = dict[str, dict[str, int]]
+Scores = Mapping[str, Mapping[str, float]]
+
+
+def value(table: pd.DataFrame, query_id: str, metric: str, k: int) -> float:
+    chosen = (table["query_id"] == query_id) & (table["metric"] == metric) & (table["k"] == k)
+    return float(table.loc[chosen, "value"].iloc[0])
+
+
+def run_of(scores: Scores) -> pd.DataFrame:
+    return make_run((query, doc, s) for query, docs in scores.items() for doc, s in docs.items())
+
+
+def ranked(documents: Iterable[str]) -> dict[str, float]:
+    return {name: -float(place) for place, name in enumerate(documents)}
+
+
+@st.composite
+def judged_runs(draw: st.DrawFn) -> tuple[Labels, Scores]:
+    """Two queries over up to 50 documents; few distinct scores, so ties are everywhere."""
+    docs = [f"d{i:02d}" for i in range(draw(st.integers(1, 50)))]
+    labels, scores = {}, {}
+    for query in ("q1", "q2"):
+        labels[query] = {doc: draw(st.integers(0, 3)) for doc in docs}
+        score = st.sampled_from([0.0, 0.25, 0.5, 1.0])
+        scores[query] = {doc: draw(score) for doc in draw(st.permutations(docs))}
+    return labels, scores
+
+
+@pytest.mark.slow
+@settings(max_examples=60, deadline=None)
+@given(judged_runs())
+def test_recall_hit_and_ndcg_agree_with_trec_eval_ties_included(
+    case: tuple[Labels, Scores],
+) -> None:
+    labels, scores = case
+    ours = evaluate(run_of(scores), labels)
+    names = {"recall": "recall", "hit": "success", "ndcg": "ndcg_cut"}
+    wanted = {f"{name}.{','.join(map(str, CUTOFFS))}" for name in names.values()}
+    theirs = pytrec_eval.RelevanceEvaluator(labels, wanted).evaluate(scores)
+    for query, metric, k in itertools.product(labels, names, CUTOFFS):
+        got, relevant = value(ours, query, metric, k), any(labels[query].values())
+        expected = theirs[query][f"{names[metric]}_{k}"] if relevant else math.nan
+        assert got == pytest.approx(expected, abs=1e-9, nan_ok=True), (metric, k)
+
+
+@pytest.mark.slow
+@settings(max_examples=40, deadline=None)
+@given(st.lists(st.integers(0, 1), min_size=30, max_size=60))
+def test_visual_rag_ndcg_is_scikit_learns_on_the_first_30(relevance: list[int]) -> None:
+    labels = {"q": {f"d{i:02d}": label for i, label in enumerate(relevance)}}
+    ours = evaluate(run_of({"q": ranked(labels["q"])}), labels)
+    for k in CUTOFFS:
+        # scikit-learn gives 0 when none of the 30 is relevant, as we do
+        best = ndcg_score([relevance[:30]], [[-i for i in range(30)]], k=k)
+        expected = best if any(relevance) else math.nan
+        got = value(ours, "q", "ndcg_visual_rag", k)
+        assert got == pytest.approx(expected, abs=1e-9, nan_ok=True)
+
+
+def test_a_case_by_hand() -> None:
+    # ranked: b (1), x (0), a (1), 27 others (0), c (1); relevant: a, b, c
+    documents = ["b", "x", "a", *(f"y{i}" for i in range(27)), "c"]
+    labels = {"q": {name: int(name in "abc") for name in documents}}
+    table = evaluate(run_of({"q": ranked(documents)}), labels, cutoffs=(1, 3))
+    assert value(table, "q", "recall", 3) == pytest.approx(2 / 3)
+    assert value(table, "q", "hit_count", 3) == 2
+    # DCG@3 = 1/log2(2) + 1/log2(4) = 1.5; best of all three = 1 + 0.63093 + 0.5; best of the
+    # retrieved two = 1 + 0.63093
+    assert value(table, "q", "ndcg", 3) == pytest.approx(1.5 / 2.1309297536)
+    assert value(table, "q", "ndcg_visual_rag", 3) == pytest.approx(1.5 / 1.6309297536)
+
+
+@pytest.mark.parametrize("depth", [1, 29, 30, 40])
+def test_a_run_too_shallow_for_its_ideal_has_no_visual_rag_ndcg(depth: int) -> None:
+    labels = {"q": {f"d{i:02d}": int(i % 5 == 0) for i in range(40)}}
+    run = run_of({"q": ranked(list(labels["q"])[:depth])})
+    table = evaluate(run, labels, cutoffs=(1, 12))
+    # the first document is relevant: nDCG@1 is 1, if it is known
+    expected = 1.0 if depth >= 30 else math.nan
+    assert value(table, "q", "ndcg_visual_rag", 1) == pytest.approx(expected, nan_ok=True)
+    assert value(table, "q", "recall", 1) == 1 / 8
+    means = mean_metrics(table).set_index(["metric", "k"])
+    assert means.loc[("ndcg_visual_rag", 1), "n"] == (depth >= 30)
+
+
+def test_a_small_pool_ranked_to_its_end_and_a_query_without_results_keep_their_values() -> None:
+    labels = {"small": {"a": 0, "b": 1, "c": 0}, "none": {f"d{i}": 1 for i in range(40)}}
+    table = evaluate(run_of({"small": ranked("abc")}), labels, cutoffs=(3,))
+    assert value(table, "small", "ndcg_visual_rag", 3) == pytest.approx(1 / math.log2(3))
+    assert value(table, "none", "ndcg_visual_rag", 3) == 0
+    table = evaluate(run_of({"small": ranked("ab")}), labels, cutoffs=(3,))
+    assert math.isnan(value(table, "small", "ndcg_visual_rag", 3))
+
+
+def test_a_perfect_run_scores_its_bound(guide: Benchmark) -> None:
+    labels = {"q": {f"d{i}": int(i < 7) for i in range(40)}}
+    table = evaluate(oracle_run(labels), labels)
+    for k in CUTOFFS:
+        assert value(table, "q", "ndcg", k) == pytest.approx(1.0)
+        assert value(table, "q", "ndcg_visual_rag", k) == pytest.approx(1.0)
+        assert value(table, "q", "recall", k) == pytest.approx(min(k, 7) / 7)
+        assert value(table, "q", "hit_count", k) == min(k, 7)
+    whole = oracle_run(guide.qrels)
+    head = whole[whole["rank"] <= 3].reset_index(drop=True)
+    pd.testing.assert_frame_equal(oracle_run(guide.qrels, 3), head)
+
+
+def test_without_relevant_documents_a_query_is_left_out_without_results_it_is_zero() -> None:
+    labels = {"answered": {"a": 1}, "empty": {"a": 0}, "missing": {"a": 1}}
+    run = run_of({"answered": {"a": 1.0}, "empty": {"a": 1.0}})
+    means = mean_metrics(evaluate(run, labels, cutoffs=(1,))).set_index("metric")
+    assert (means.loc["recall", "value"], means.loc["recall", "n"]) == (0.5, 2)
+
+
+def test_other_queries_no_depth_and_graded_labels_of_a_random_order_are_refused() -> None:
+    other, labels = run_of({"x": {"a": 1.0}}), {"q": {"a": 1}}
+    refused(lambda: evaluate(other, labels), "share no query", "'x'", "'q'")
+    refused(lambda: evaluate(run_of({"q": {"a": 1.0}}), labels, cutoffs=(0,)), "1 or more")
+    refused(lambda: random_baseline({"q": {"a": 2}}, {"q": 5}), "graded labels")
+
+
+@pytest.mark.parametrize(("pool", "relevant"), [(6, 1), (6, 3), (7, 6), (5, 5), (36, 2)])
+def test_the_random_order_is_the_mean_over_every_order(pool: int, relevant: int) -> None:
+    labels, cutoffs = {f"d{i}": int(i < relevant) for i in range(pool)}, (1, 2, 5)
+    orders = {}  # one for every placement of the relevant documents; all are equally likely
+    for places in itertools.combinations(range(pool), relevant):
+        good, rest = iter(range(relevant)), iter(range(relevant, pool))
+        order = [f"d{next(good if place in places else rest)}" for place in range(pool)]
+        orders[f"q{len(orders)}"] = ranked(order)
+    each = evaluate(run_of(orders), dict.fromkeys(orders, labels), cutoffs=cutoffs)
+    reference = random_baseline({"q": labels}, {"q": pool}, cutoffs=cutoffs)
+    ours = reference.set_index(["metric", "k"])["value"]
+    for key, mean in each.groupby(["metric", "k"])["value"].mean().items():
+        assert ours[key] == pytest.approx(mean, abs=1e-9), key
+
+
+def test_a_random_order_is_one_of_the_documents_that_a_query_may_find() -> None:
+    """One relevant document, of four; of three without an excluded one; of two in a pool of
+    three without it. Its first two ranks hold it with twice the probability.
+    """
+    excluded = {"three": frozenset("d"), "two": frozenset("d")}
+    labels = {query_id: {"a": 1} for query_id in ("four", "three", "two")}
+    chances = {"four": 1 / 4, "three": 1 / 3}
+    for pools in (None, {"four": tuple("abcd"), "three": tuple("abcd"), "two": tuple("abd")}):
+        small = factories.benchmark(labels, "abcd", labels, left_out=excluded, pools=pools)
+        values = score_runs(small, {}, cutoffs=(1, 2)).query("retriever == 'random order'")
+        values = values.set_index(["query_id", "metric", "k"])["value"]
+        for query_id, chance in {**chances, "two": 1 / 2 if pools else 1 / 3}.items():
+            for metric in ("recall", "hit", "hit_count"):
+                assert values[query_id, metric, 1] == pytest.approx(chance)
+                assert values[query_id, metric, 2] == pytest.approx(2 * chance)
+
+
+def test_scores_carry_the_group_and_the_scale_of_their_query(guide: Benchmark) -> None:
+    scores = score_runs(guide, {"perfect": oracle_run(guide.qrels)})
+    assert list(scores["group"]) == [guide.queries[name].group for name in scores["query_id"]]
+    columns = "retriever query_id group metric k value score_min score_max attainable"
+    assert list(scores.columns) == columns.split()
+    assert scores["value"].between(scores["score_min"], scores["score_max"]).all()
+    counts = scores.query("metric == 'hit_count' and k == 20")
+    clues = {name: len(guide.relevant(name)) for name in guide.queries}
+    assert list(counts["attainable"]) == [min(20, clues[name]) for name in counts["query_id"]]
+    assert (scores.query("metric != 'hit_count'")["attainable"] == 1).all()
+
+
+def test_the_interval_of_a_count_ends_at_what_there_is_to_count(guide: Benchmark) -> None:
+    """All clues are found but one: among 30 images there is room for more than there are."""
+    whole = oracle_run(guide.qrels, 30)
+    run = whole.drop(index=whole.index[0])
+    run["rank"] = run.groupby("query_id").cumcount() + 1
+    scores = score_runs(guide, {"nearly": run}, cutoffs=(1, 30))
+    keys = ["retriever", "metric", "k"]
+    means = cluster_means(scores, keys).set_index(keys)
+    there_are = np.mean([min(30, len(guide.relevant(name))) for name in guide.queries])
+    assert there_are < 30
+    found, perfect = means.loc["nearly", "hit_count", 30], means.loc[ORACLE, "hit_count", 30]
+    assert found["value"] == pytest.approx(there_are - 1 / len(guide.queries))
+    assert found["ci_low"] < found["value"] < found["ci_high"] <= there_are
+    assert perfect["ci_high"] == pytest.approx(perfect["value"]) == pytest.approx(there_are)
+
+
+def two_queries(guide: Benchmark) -> tuple[Benchmark, str, str]:
+    first, second = list(guide.queries)[:2]
+    return guide.subset([first, second]), first, second
+
+
+def test_a_shallow_run_counts_what_it_found_and_a_query_without_results_is_zero(
+    guide: Benchmark,
+) -> None:
+    small, first, second = two_queries(guide)
+    clues = small.relevant(first)
+    runs = {"shallow": make_run([(first, clues[0], 1.0)]), "none": make_run([])}
+    scores = score_runs(small, runs)
+    values = scores.set_index(["retriever", "query_id", "metric", "k"])["value"]
+    for k in CUTOFFS:  # one of the clues is found, at rank 1
+        assert values["shallow", first, "recall", k] == pytest.approx(1 / len(clues))
+        assert values["shallow", first, "hit_count", k] == 1
+    for metric in {*METRICS} - {"ndcg_visual_rag"}:
+        assert values["shallow", second, metric, 30] == values["none", first, metric, 30] == 0
+    counts = mean_metrics(scores[scores["retriever"] == "shallow"]).set_index("metric")["n"]
+    assert set(counts.drop("ndcg_visual_rag")) == {2}
+    assert counts["ndcg_visual_rag"].eq(0).all()
+
+
+def test_cutoffs_end_with_the_shallowest_query_and_a_line_says_so(
+    guide: Benchmark, capsys: pytest.CaptureFixture[str]
+) -> None:
+    small, first, second = two_queries(guide)
+    one = oracle_run({first: small.qrels[first]})
+    refused(lambda: score_runs(small, {"mine": one}, full_depth=True), "0 documents", second)
+    deep = oracle_run(small.qrels)
+    shallow = deep[(deep["query_id"] != second) | (deep["rank"] <= 12)]
+    scores = score_runs(small, {"deep": deep, "mine": shallow}, full_depth=True)
+    assert set(scores["k"]) == {1, 5, 10, 12}
+    assert set(scores["retriever"]) == {"deep", "mine", RANDOM_BASELINE, ORACLE}
+    assert f"12 documents for query '{second}'" in capsys.readouterr().out
+    scores = score_runs(small, {"theirs": deep[deep["rank"] <= 12]}, full_depth=True)
+    results = to_percent(cluster_means(scores, by=["retriever", "metric", "k"]))
+    table = compare_retrieval_to_paper(results, small).loc[("theirs", "ndcg_visual_rag")]
+    assert set(table.dropna()) <= {"–", ""}, table  # no value, and no interval around one
+
+
+LABELS = {"q1": {"a": 1, "b": 0, "c": 1}, "q2": {"a": 0, "b": 1, "c": 0}, "q3": {"a": 0}}
+RUN = run_of({query: ranked(docs) for query, docs in {"q1": "abc", "q2": "cb", "q3": "a"}.items()})
+
+
+def test_the_readmes_custom_metric_agrees_with_a_case_by_hand_also_by_the_command(
+    mine: Write, tmp_path: Path
+) -> None:
+    mine(shown("def rbp"))
+    table = evaluate(RUN, LABELS, cutoffs=[1, 3], metrics=["recall", "mine:rbp"])
+    # q1 has clues at ranks 1 and 3: 0.2 (1 + 0.8²); q2 one at rank 2: 0.2 · 0.8
+    assert value(table, "q1", "rbp", 3) == pytest.approx(0.2 * (1 + 0.64))
+    assert value(table, "q2", "rbp", 3) == pytest.approx(0.2 * 0.8)
+    assert value(table, "q1", "rbp", 1) == pytest.approx(0.2)
+    assert math.isnan(value(table, "q3", "rbp", 3))  # nothing is relevant to it
+    assert list(table["metric"].unique()) == [*METRICS, "rbp"]
+    write_qrels(LABELS, tmp_path / "qrels.txt")
+    write_run(RUN, tmp_path / "a.run", "a")
+    files = [str(tmp_path / "qrels.txt"), str(tmp_path / "a.run")]
+    done = CliRunner().invoke(app, ["metrics", *files, "--json", "--metric", "mine:rbp"])
+    means = {(row["metric"], row["k"]): row for row in json.loads(done.stdout)}
+    assert means["rbp", 5] == {"metric": "rbp", "k": 5, "value": pytest.approx(0.244), "n": 2}
+
+
+def average_precision(relevant: np.ndarray, n_relevant: int) -> float:
+    places = np.flatnonzero(relevant) + 1
+    return float(np.sum(np.arange(1, len(places) + 1) / places)) / n_relevant
+
+
+def precision(relevant: np.ndarray, n_relevant: int) -> float:
+    return float(relevant.mean())
+
+
+@pytest.mark.slow
+@settings(max_examples=40, deadline=None)
+@given(st.lists(st.booleans(), min_size=1, max_size=30), st.integers(0, 3))
+def test_custom_metrics_agree_with_trec_eval(relevance: Sequence[bool], not_found: int) -> None:
+    found = {f"d{at:02d}": int(each) for at, each in enumerate(relevance)}
+    labels = {"q": found | {f"lost{number}": 1 for number in range(not_found)}}
+    scores = {"q": ranked(found)}
+    ours = evaluate(run_of(scores), labels, metrics=[average_precision, precision])
+    theirs = pytrec_eval.RelevanceEvaluator(labels, {"map_cut.5,10", "P.5,10"}).evaluate(scores)
+    relevant = any(labels["q"].values())
+    for name, official in (("average_precision", "map_cut"), ("precision", "P")):
+        for k in (5, 10):
+            expected = theirs["q"][f"{official}_{k}"] if relevant else math.nan
+            assert value(ours, "q", name, k) == pytest.approx(expected, nan_ok=True)
+
+
+def test_a_custom_metric_has_rows_for_the_perfect_order_and_in_the_papers_table() -> None:
+    two = factories.benchmark(["q1", "q2"], "abc", {q: LABELS[q] for q in ("q1", "q2")})
+    runs = {"one": RUN[RUN["query_id"] != "q3"]}
+    scores = score_runs(two, runs, cutoffs=[1, 2], metrics=[precision])
+    assert set(scores.query("metric == 'precision'")["retriever"]) == {"one", ORACLE}
+    results = to_percent(cluster_means(scores, by=["retriever", "metric", "k"]))
+    table = compare_retrieval_to_paper(results, two)
+    assert table.loc[("one", "precision"), "@2"].startswith("50.0 [")  # 1 of 2 in q1 and q2
+
+
+@pytest.mark.parametrize(
+    ("entry", "tokens"),
+    [
+        ("mine:rpb", "'rpb' | rbp"),
+        ("mine:BASE", "'BASE' | rbp"),
+        ("mein:rbp", "'mein' | mine.py"),
+        ("mine.py:rbp", "'mine.py' | mine.py"),
+        ("recal", "recall, ndcg | module:function"),
+        (3, "metric 3"),
+        (lambda relevant, n_relevant: 0.5, "'<lambda>'"),
+        (["mine:rbp", "mine:rbp"], "'rbp'"),
+    ],
+)
+def test_what_is_no_custom_metric_is_refused(mine: Write, entry: object, tokens: str) -> None:
+    mine("BASE = 0.8\ndef rbp(relevant, n_relevant): return 0.5\n")
+    entries = entry if isinstance(entry, list) else [entry]
+    refused(lambda: evaluate(RUN, LABELS, metrics=entries), *tokens.split(" | "))
+
+
+@pytest.mark.parametrize(
+    ("gives", "tokens"),
+    [
+        ("1.5", "'odd' | 'q1' | k = 1 | gave 1.5 | number from 0 to 1"),
+        ("2.0", "gave 2.0 | nothing to measure"),
+        ("-1", "gave -1 | number from 0 to 1"),
+        ("'high'", "gave 'high' | number from 0 to 1"),
+        ("None", "gave None | number from 0 to 1"),
+        ("float('inf')", "gave inf"),
+        ("1 / 0", "'q1' | k = 1 | ZeroDivisionError | mine.py:1"),
+    ],
+)
+def test_a_value_that_is_no_share_names_its_query(mine: Write, gives: str, tokens: str) -> None:
+    mine(f"def odd(relevant, n_relevant): return {gives}\n")
+    refused(lambda: evaluate(RUN, LABELS, metrics=["mine:odd"]), *tokens.split(" | "))
+
+
+def test_a_custom_metric_without_a_value_for_a_query_leaves_it_out_of_means(mine: Write) -> None:
+    mine("def some(found, there): return 1.0 if there == 2 else float('nan')\n")
+    means = mean_metrics(evaluate(RUN, LABELS, metrics=["mine:some"]))
+    assert set(means.loc[means["metric"] == "some", "n"]) == {1}
+
+
+@pytest.mark.slow
+def test_vrag_check_finds_a_misspelt_metric(checked: Checked) -> None:
+    (checked.folder / "my_measures.py").write_text(shown("def rbp"), encoding="utf-8")
+    assert checked.check(FINDING_BOOK, metrics=["my_measures:rbp"])[1] == []
+    missing = checked.check(FINDING_BOOK, metrics=["my_measures:rpb"])[1]
+    assert any("'rpb'; it has rbp" in line for line in missing), missing

@@ -1,0 +1,312 @@
+"""TREC files are read as trec_eval reads them, and any run takes a retriever's place."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from functools import partial
+from pathlib import Path
+
+import factories
+import pandas as pd
+import pytest
+import pytrec_eval
+from conftest import ROOT
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from retrieval_data import refused
+from typer.testing import CliRunner, Result
+
+from vrag_kit.dry_run import dry_run
+from vrag_kit.generation import top_k
+from vrag_kit.papers import mrag_bench
+from vrag_kit.retrieval import (
+    make_run,
+    read_qrels,
+    read_run,
+    score_runs,
+    search_all,
+    write_qrels,
+    write_run,
+    write_runs,
+)
+from vrag_kit.retrieval.services import image_service, text_service
+from vrag_kit.runner.cli import app
+from vrag_kit.runner.params import declared_parameters, split_by_notebook
+from vrag_kit.types import Benchmark, Document, Query
+
+Scores = dict[str, dict[str, float]]
+TEXT = """q1 Q0 a 1 0.9 t
+q1 Q0 b 2 0.5 t
+q1 Q0 c 3 0.4 t
+q2\tQ0\tc\t1\t1.5e-1\tmine
+
+q2\tQ0\ta\t2\t-2E-3\tmine
+"""
+
+
+def benchmark(**more: object) -> Benchmark:
+    """Two queries to four documents; the second is not searched in d."""
+    about = {"metadata": {"scenario": "angle"}}
+    queries = [Query(query_id=name, text=name, group=name, **about) for name in ("q1", "q2")]
+    documents = [Document(doc_id=name, text=name) for name in "abcd"]
+    labels = {"q1": {"a": 1}, "q2": {"a": 1}}
+    pools = {"q1": tuple("abcd"), "q2": tuple("abc")}
+    return factories.benchmark(queries, documents, labels, **{"pools": pools, **more})
+
+
+def found(entry: object, folder: Path, k: int = 3) -> dict[str, pd.DataFrame]:
+    return search_all(benchmark(), [entry], k=k, cache_dir=folder / "embeddings")
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    path = tmp_path / "my.bm25.run"
+    path.write_text(TEXT, encoding="utf-8")
+    return path
+
+
+def test_runs_and_labels_come_back_from_their_files_unchanged(tmp_path: Path) -> None:
+    """Ids that look like something else stay text."""
+    ids = ["001", "1", "1e5", "NA", "nan", "null", '"a', "'b'", "#c", "d,e", "é"]
+    rows = [(query_id, doc_id, 2.0**-place) for query_id in ids for place, doc_id in enumerate(ids)]
+    run = make_run(rows)
+    write_run(run, tmp_path / "x.run", "my retriever")
+    assert read_run(tmp_path / "x.run").equals(run)
+    first, *_ = (tmp_path / "x.run").read_text(encoding="utf-8").splitlines()
+    assert first == "001 Q0 001 1 1 my-retriever"
+    labels = {query_id: {**dict.fromkeys(ids, 1), "none": 0, "more": 2} for query_id in ids}
+    write_qrels(labels, tmp_path / "labels.txt")
+    assert read_qrels(tmp_path / "labels.txt") == labels
+
+
+def test_equal_scores_are_ordered_by_doc_id_descending() -> None:
+    run = make_run([("q", "a", 1.0), ("q", "c", 1.0), ("q", "b", 1.0)])
+    assert list(run["doc_id"]) == ["c", "b", "a"]
+
+
+@st.composite
+def scored(draw: st.DrawFn) -> Scores:
+    """Runs whose scores are near one another, beyond what float32 tells apart."""
+    names = st.text("abcdé-/.0", min_size=1, max_size=4)
+    base = st.sampled_from([0.0, 1.0, 1e-12, 123.456, -3.5e20])
+    step = st.sampled_from([0.0, 1e-9, 1e-4])
+    score = st.builds(lambda start, by: start + by, base, step)
+    documents = st.dictionaries(names, score, min_size=1, max_size=8)
+    return draw(st.dictionaries(names, documents, min_size=1, max_size=3))
+
+
+@pytest.mark.slow
+@settings(max_examples=100, deadline=None)
+@given(scored(), st.sampled_from([" ", "\t", "  \t "]), st.sampled_from(["\n", "\n\n", "\r\n"]))
+def test_a_run_is_ordered_as_trec_eval_orders_it_and_written_as_it_reads_it(
+    tmp_path_factory: pytest.TempPathFactory, scores: Scores, between: str, end: str
+) -> None:
+    path = tmp_path_factory.mktemp("run") / "x.run"
+    lines = []
+    for query, documents in scores.items():
+        for name, score in documents.items():
+            lines.append(between.join([query, "Q0", name, "1", f"{score:.17e}", "t"]))
+    path.write_text(end.join(lines) + end, encoding="utf-8", newline="")
+    ours = read_run(path)
+    for query, documents in scores.items():
+        ranked = list(ours[ours["query_id"] == query]["doc_id"])
+        for name in documents:  # the place of a document is 1 / reciprocal rank
+            judge = pytrec_eval.RelevanceEvaluator({query: {name: 1}}, {"recip_rank"})
+            place = 1 / judge.evaluate({query: documents})[query]["recip_rank"]
+            assert ranked.index(name) + 1 == round(place)
+    write_run(ours, path, "a tag")
+    assert read_run(path).equals(ours)
+    with path.open(encoding="utf-8") as written:
+        theirs = pytrec_eval.parse_run(written)
+    assert {query: set(some) for query, some in theirs.items()} == {
+        query: set(some) for query, some in scores.items()
+    }
+
+
+def test_distances_written_as_scores_are_refused(tmp_path: Path) -> None:
+    lines = ["q Q0 a 1 0.1 t", "q Q0 b 2 0.4 t", "p Q0 c 1 0.2 t", "p Q0 a 2 0.3 t"]
+    (tmp_path / "x.run").write_text("\n".join(lines), encoding="utf-8")
+    tokens = ("line 2: rank 2", "'q'", "0.4", "0.1", "throughout the file", "as negative numbers")
+    refused(lambda: read_run(tmp_path / "x.run"), *tokens)
+
+
+@pytest.mark.parametrize("ranks", ["1 2 3", "0 0 0", "x x x", "1 - 2", "1 3 2"])
+def test_scores_order_a_run_and_ranks_that_contradict_them_are_noted(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], ranks: str
+) -> None:
+    parts = zip("abc", ranks.split(), ("0.4", "0.2", "0.3"), strict=True)
+    lines = [f"q Q0 {name} {rank} {score} t" for name, rank, score in parts]
+    if ranks == "1 3 2":
+        lines.append("q Q0 d 4 0.1 t")
+    (tmp_path / "x.run").write_text("\n".join(lines), encoding="utf-8")
+    assert list(read_run(tmp_path / "x.run")["doc_id"])[:3] == ["a", "c", "b"]
+    output = capsys.readouterr()
+    assert output.out == ""  # which may be JSON
+    assert bool(output.err) == (ranks == "1 2 3")
+    if output.err:
+        assert all(token in output.err for token in ("x.run line 3: rank 3", "'q'", "0.3"))
+
+
+def measured(folder: Path, labels: str, run: str, *options: str) -> Result:
+    (folder / "labels.txt").write_text(labels, encoding="utf-8")
+    (folder / "x.run").write_text(run, encoding="utf-8")
+    files = [str(folder / "labels.txt"), str(folder / "x.run")]
+    return CliRunner().invoke(app, ["metrics", *files, *options])
+
+
+def by_metric(done: Result) -> dict[tuple[str, int], dict[str, object]]:
+    return {(row["metric"], row["k"]): row for row in json.loads(done.stdout)}
+
+
+def test_the_metrics_command_has_no_value_beyond_what_a_run_holds(tmp_path: Path) -> None:
+    """Five results of q: whether the sixth is d6 nobody knows, and r ended by itself. Of
+    three documents the pool of s is ranked to its end.
+    """
+    labels = "".join(f"q 0 d{number} 1\n" for number in range(9)) + "r 0 a 1\nr 0 b 1\n"
+    ranked = [f"q Q0 d{number} 1 {9 - number} t\n" for number in range(5)]
+    done = measured(tmp_path, labels, "".join([*ranked, "r Q0 a 1 9 t\n"]), "--json")
+    rows = by_metric(done)
+    assert rows["recall", 5]["value"] == pytest.approx((5 / 9 + 1 / 2) / 2)
+    for metric in ("recall", "ndcg", "hit", "hit_count"):
+        assert rows[metric, 5]["n"] == 2
+        assert rows[metric, 10] == {"metric": metric, "k": 10, "value": None, "n": 0}
+    assert "at most 5 results a query: no value at k = 10, 20, 30" in done.stderr
+    labels = "s 0 d0 0\ns 0 d1 1\ns 0 d2 0\n"
+    done = measured(tmp_path, labels, "".join(ranked[:3]).replace("q", "s"), "--json")
+    assert {row["n"] for row in json.loads(done.stdout)} == {1}
+    assert "no value" not in done.stderr
+
+
+def test_the_metrics_command_counts_queries_without_results(tmp_path: Path) -> None:
+    labels = "q 0 a 1\nq 0 b 0\nmissing 0 a 1\n"
+    done = measured(tmp_path, labels, "q Q0 b 1 0.9 t\nq Q0 a 2 0.8 t\n", "--json")
+    rows = by_metric(done)
+    assert rows["hit", 1] == {"metric": "hit", "k": 1, "value": 0.0, "n": 2}
+    assert rows["recall", 5]["value"] == 0.5
+    assert "1 queries of the labels have no results" in done.stderr
+
+
+@pytest.mark.parametrize("text", ["", "\n", "q Q0 a 1 inf t\n", "q Q0 a 0.5 1 t\n"])
+def test_the_metrics_command_measures_no_run_of_a_job_that_died(tmp_path: Path, text: str) -> None:
+    done = measured(tmp_path, "q 0 a 1\n", text)
+    assert done.exit_code
+    assert done.stdout == ""
+    assert "x.run" in str(done.exception)
+    (tmp_path / "labels.txt").write_text("\n", encoding="utf-8")
+    refused(lambda: read_qrels(tmp_path / "labels.txt"), "labels.txt: empty", "lines", "query_id")
+
+
+def test_gzipped_runs_and_windows_files_are_read(file: Path, tmp_path: Path) -> None:
+    run = read_run(file)
+    (tmp_path / "x.run.gz").write_bytes(gzip.compress(TEXT.encode()))
+    (tmp_path / "w.run").write_bytes(b"\xef\xbb\xbf" + TEXT.replace("\n", "\r\n").encode())
+    write_run(run, tmp_path / "y.run.gz", "mine")
+    assert gzip.decompress((tmp_path / "y.run.gz").read_bytes()).endswith(b" mine\n")
+    for name in ("x.run.gz", "w.run", "y.run.gz"):
+        assert read_run(tmp_path / name).equals(run)
+    blank, cut = run.assign(doc_id="a blank"), tmp_path / "cut.run.gz"
+    refused(lambda: write_run(blank, file, "mine"), "'a blank' cannot stand in a TREC run")
+    refused(lambda: write_run(run, file, ""), "'' cannot stand in a TREC run")
+    cut.write_bytes(gzip.compress(TEXT.encode())[:-9])
+    refused(lambda: read_run(cut), "cut.run.gz: cannot be read")
+
+
+def test_a_run_takes_a_retrievers_place_under_its_files_name(
+    file: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (run,) = found(str(file), tmp_path, k=2).values()
+    assert run.attrs["retriever"] == "my.bm25"  # as results say who found
+    rows = [tuple(row) for row in run[["query_id", "doc_id", "rank"]].to_numpy()]
+    assert rows == [("q1", "a", 1), ("q1", "b", 2), ("q2", "c", 1), ("q2", "a", 2)]
+    assert capsys.readouterr().out == "run my.bm25: 2 queries, 2 documents each\n"
+    assert not (tmp_path / "embeddings").exists()  # nothing was embedded
+    two = ["field-guide-clip-32", {"model": str(file), "name": "mine"}]
+    runs = search_all(benchmark(), two, k=3, cache_dir=tmp_path / "embeddings")
+    assert [run.attrs["retriever"] for run in runs.values()] == ["field-guide-clip-32", "mine"]
+    twice = [two[0], {"model": str(file), "name": two[0]}]
+    search = partial(search_all, benchmark(), twice, k=3, cache_dir=tmp_path / "embeddings")
+    refused(search, "two retrievers are named 'field-guide-clip-32'")
+
+
+def test_what_is_larger_than_a_run_is_deep_is_cut_for_all_queries_alike(
+    file: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (run,) = found(str(file), tmp_path, k=30).values()
+    assert "run my.bm25: 2 queries, 2 to 3 documents each\n" in capsys.readouterr().out
+    assert {context.k for context in top_k(benchmark(), run, ks=[1, 3], full_depth=True)} == {1, 2}
+    scores = score_runs(benchmark(), {"mine": run}, cutoffs=(1, 5), full_depth=True)
+    assert set(scores["k"]) == {1, 2}
+    assert "the run of mine holds 2 documents for query 'q2'" in capsys.readouterr().out
+    contexts = mrag_bench.settings.retrieved_rag(benchmark(pools=None), run)
+    assert [context.doc_ids for context in contexts] == [("a", "b"), ("c", "a")]
+
+
+def test_a_dry_run_reads_the_run_itself(file: Path, tmp_path: Path) -> None:
+    (asked,) = found(str(file), tmp_path).values()
+    with dry_run(tmp_path / "scratch") as forecast:
+        (foreseen,) = found(str(file), tmp_path).values()
+    assert foreseen.equals(asked)
+    assert not forecast.any_order
+
+
+@pytest.mark.parametrize(
+    ("text", "tokens"),
+    [
+        ("", "x.run: empty | 'query_id Q0 doc_id rank score tag'"),
+        (TEXT.replace("0.4", "inf"), "x.run line 3 | score 'inf'"),
+        (TEXT.replace(" 3 ", " 2.5 "), "x.run line 3 | rank '2.5'"),
+        ("q1 Q0 a 1 0.9\n", "x.run line 1 | 5 fields | expected 6"),
+        (f"{TEXT}q1 Q0 a 4 0.1 t\n", "line 7 | 'a' | 'q1'"),
+        (TEXT.replace("q2", "q2x"), "1 of 2 queries | 'q2' | line 4 | 'q2x'"),
+        (TEXT.split("q2")[0], "1 of 2 queries | 'q2'"),
+        (TEXT.replace("Q0 b", "Q0 images/bb"), "line 2 | 'images/bb' | such as 'a'"),
+        (TEXT.replace("Q0 b", "Q0 bb"), "line 2 | 'bb' | 'b'"),
+        ("q1 Q0 a 1 1 t\nq2 Q0 d 1 1 t\n", "'q2' | 'a'"),
+    ],
+)
+def test_a_run_that_does_not_fit_is_refused_with_its_line(
+    text: str, tokens: str, tmp_path: Path
+) -> None:
+    (tmp_path / "x.run").write_text(text, encoding="utf-8")
+    refused(lambda: found(str(tmp_path / "x.run"), tmp_path), *tokens.split(" | "))
+
+
+def test_a_run_that_does_not_exist_other_options_and_a_rewritten_question_are_refused(
+    file: Path, tmp_path: Path
+) -> None:
+    near = str(tmp_path / "my.bm52.run")
+    refused(lambda: found(near, tmp_path), "no such file", "'my.bm25.run'")
+    asking, odd = ({"model": str(file), "query": "image"}, {"model": str(file), "name": "a/b"})
+    refused(lambda: found(asking, tmp_path), "'query'", "expected name")
+    refused(lambda: found(odd, tmp_path), "'a/b'", "'/'")
+    for service in (image_service, text_service):
+        make = partial(service, benchmark().corpus, str(file), tmp_path)
+        refused(make, "is a run, which ranks questions as they stand")
+
+
+def test_other_questions_and_documents_that_are_no_candidates_are_skipped(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    more = f"{TEXT}q2 Q0 d 3 9 t\nq3 Q0 nothing 1 1 t\n"
+    (tmp_path / "x.run").write_text(more, encoding="utf-8")
+    (run,) = found(str(tmp_path / "x.run"), tmp_path).values()
+    assert list(run[run["query_id"] == "q2"]["doc_id"]) == ["c", "a"]
+    assert "skipped 2 lines" in capsys.readouterr().out
+
+
+def test_a_run_is_not_written_over_the_file_that_it_was_read_from(
+    file: Path, tmp_path: Path
+) -> None:
+    runs = found(str(file), tmp_path, k=1)
+    write_runs(benchmark(), runs, tmp_path)
+    assert file.read_text(encoding="utf-8") == TEXT
+    write_runs(benchmark(), runs, tmp_path / "elsewhere")
+    assert len(read_run(tmp_path / "elsewhere" / "my.bm25.run")) == 2
+
+
+def test_a_file_name_may_take_the_place_of_a_retriever_with_options() -> None:
+    notebook = ROOT / "notebooks" / "mrag_bench" / "35_mrag_positions.ipynb"
+    assert isinstance(declared_parameters(notebook)["retriever"], dict)
+    given = split_by_notebook([notebook], {"retriever": "my.run"}, Path("p.yaml"))
+    assert given[notebook] == {"retriever": "my.run"}

@@ -1,0 +1,367 @@
+"""Every search service is asked in one way; results are cached by what was asked; crops are
+searched one by one.
+"""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+import tiny_retrievers as tiny
+from PIL import Image
+from retrieval_data import refused
+from small_index import FULL, Small, converted_service, own_text_service
+
+from vrag_kit.benchmarks import ImageFile
+from vrag_kit.benchmarks.datasets.crag_mm_index import page_chunks
+from vrag_kit.retrieval import (
+    SearchService,
+    annotated_region,
+    cached_service,
+    image_service,
+    load_encoder,
+    text_service,
+    with_regions,
+)
+from vrag_kit.retrieval.services import WHOLE, Crop
+from vrag_kit.types import Document, Query
+
+Make = Callable[[Small], SearchService]
+
+
+def of_images(small: Small) -> SearchService:
+    return image_service(small.entries, small.clip, small.cache)
+
+
+def of_vectors(small: Small) -> SearchService:
+    return own_text_service(small, small.bert)
+
+
+def cached(make: Make) -> Make:
+    return lambda small: cached_service(make(small), small.root / "replies")
+
+
+ALIKE: dict[str, dict[str, Make]] = {
+    "images": {
+        "images": of_images,
+        "converted images": partial(converted_service, by="image"),
+        "cached images": cached(of_images),
+        "regions": lambda small: with_regions(of_images(small), lambda query: []),
+    },
+    "vectors": {
+        "vectors": of_vectors,
+        "converted vectors": partial(converted_service, by="text"),
+        "cached vectors": cached(of_vectors),
+    },
+}
+WORDS: dict[str, Make] = {
+    "bm25": partial(own_text_service, entry="bm25"),
+    "words": partial(own_text_service, entry="words"),
+}
+ALL = {**ALIKE["images"], **ALIKE["vectors"], **WORDS}
+every_service = pytest.mark.parametrize("make", ALL.values(), ids=ALL)
+
+
+@pytest.mark.slow
+@every_service
+def test_a_service_reads_one_part_of_a_query_and_ranks_at_most_k_documents(
+    make: Make, small: Small
+) -> None:
+    service, asked = make(small), small.queries()
+    run = service.search(asked, 3)
+    assert list(run.columns) == ["query_id", "doc_id", "rank", "score"]
+    assert set(run["doc_id"]) <= set(service.corpus)
+    for _, hits in run.groupby("query_id"):
+        assert list(hits["rank"]) == list(range(1, len(hits) + 1))
+        assert len(hits) <= 3
+        assert hits["score"].is_monotonic_decreasing
+        assert hits["doc_id"].is_unique
+    other = {"text": "hindwings"} if service.modality == "image" else {"image": None}
+    assert service.search([replace(query, **other) for query in asked], 3).equals(run)
+    alone = run[run["query_id"] == "q1"].reset_index(drop=True)
+    assert service.search(asked[1:2], 3).equals(alone)
+    assert service.search([], 3).empty
+
+
+@every_service
+def test_what_no_service_answers_is_refused_and_its_fingerprint_covers_the_documents(
+    make: Make, small: Small
+) -> None:
+    service, asked = make(small), small.queries()
+    bare = Query(query_id="bare", text=" ")
+    refused(lambda: service.search(asked, 0), service.name, "k is 0")
+    refused(lambda: service.search([asked[0], asked[0]], 1), "two queries 'q0'")
+    refused(lambda: service.search([asked[0], bare], 1), f"'bare' has no {service.modality}")
+    assert make(small).fingerprint == service.fingerprint
+    unknown = make is ALL["regions"]  # its regions are unknown
+    assert (not service.fingerprint) == unknown
+    assert (make(small.without_first()).fingerprint == service.fingerprint) == unknown
+
+
+def test_no_two_indexes_share_a_fingerprint(small: Small) -> None:
+    prints = [make(small).fingerprint for name, make in ALL.items() if "cached" not in name]
+    assert len(set(prints)) == len(prints)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("k", [1, 3, 7])
+@pytest.mark.parametrize("alike", ALIKE.values(), ids=ALIKE)
+def test_services_over_the_same_vectors_return_equal_runs(
+    alike: dict[str, Make], k: int, small: Small
+) -> None:
+    first, *others = [make(small).search(small.queries(), k) for make in alike.values()]
+    assert len(first)
+    for run in others:
+        assert run.drop(columns="score").equals(first.drop(columns="score"))
+        assert list(run["score"]) == pytest.approx(list(first["score"]), abs=1e-6)
+
+
+def test_an_image_finds_itself_and_scores_are_products_of_the_encoders_vectors(
+    small: Small,
+) -> None:
+    run = of_images(small).search(small.queries(), 4)
+    assert list(run[run["rank"] == 1]["doc_id"]) == list(small.entries)
+    vectors = tiny.embed(load_encoder(small.clip), list(small.entries.values()))
+    products = vectors @ vectors.T
+    for query_id, doc_id, _, score in run.itertuples(index=False):
+        expected = products[int(query_id[1:]), int(doc_id[3:])]
+        assert score == pytest.approx(float(expected), abs=1e-5)
+
+
+def test_chunks_are_the_opening_and_runs_of_512_words_and_a_page_has_its_best_chunks_score(
+    small: Small,
+) -> None:
+    encoder, asked = load_encoder(small.bert), small.queries()
+    words = f"It eats fish. {FULL}".split()
+    heron = ["Heron A grey bird of the fen."]
+    heron += [" ".join(words[start : start + 512]) for start in (0, 512, 1024)]
+    chunks = {
+        "https://a.org/heron": heron,
+        "https://a.org/the%20owl": ["Owl A brown bird of the night."],
+        "https://b.org/http": ["HTTP A http link is no bird."],
+        "https://b.org/moth": ["Moth A red moth, banded with white.", "Larvae eat nettles."],
+    }
+    expected = {}
+    for page, texts in chunks.items():
+        vectors = tiny.embed(encoder, [Document(doc_id="c", text=text) for text in texts])
+        best = (encoder.encode_queries(asked) @ vectors.T).max(axis=1)
+        expected |= {(f"q{number}", page): float(score) for number, score in enumerate(best)}
+    run = of_vectors(small).search(asked, 8)  # as many as there are chunks
+    pairs = zip(run["query_id"], run["doc_id"], strict=True)
+    assert dict(zip(pairs, run["score"], strict=True)) == pytest.approx(expected, abs=1e-5)
+
+
+def test_hits_are_cut_to_k_chunks_before_pages_are_made_unique(small: Small) -> None:
+    text = "red moth"
+    twice = Document(doc_id="twice", text=text, metadata={"page_result": text})
+    pages = {"twice": twice, "other": Document(doc_id="other", text="red owl")}
+    service = text_service(pages, "bm25", small.cache, chunks=page_chunks)
+    asked = [Query(query_id="q", text="red moth")]
+    assert list(service.search(asked, 2)["doc_id"]) == ["twice"]
+    assert list(service.search(asked, 3)["doc_id"]) == ["twice", "other"]
+
+
+@pytest.mark.parametrize("make", [of_vectors, *WORDS.values()], ids=["vectors", *WORDS])
+def test_a_question_that_begins_with_http_is_a_text(make: Make, small: Small) -> None:
+    (query,) = (query for query in small.queries() if query.text.startswith("http"))
+    run = make(small).search([query], 10)
+    assert run.equals(make(small).search([replace(query, image=None)], 10))
+    assert set(run["doc_id"]) <= set(small.pages)
+    if make in WORDS.values():
+        assert run["doc_id"][0] == "https://b.org/http"
+
+
+def test_an_empty_page_an_empty_index_and_a_query_side_of_another_part_are_refused(
+    small: Small,
+) -> None:
+    empty = {"p": Document(doc_id="p", text=" ", metadata={"page_name": "", "page_result": None})}
+    for entry in ("bm25", "words", small.bert):
+        make = partial(text_service, chunks=page_chunks)
+        refused(partial(make, empty, entry, small.cache), "'p' is empty")
+        refused(partial(make, {}, entry, small.cache), "no documents to search")
+    refused(partial(image_service, {}, small.clip, small.cache), "no documents to search")
+    asking = {"model": small.clip, "query": "text"}
+    refused(partial(image_service, small.entries, asking, small.cache), "'text'", "'image'")
+
+
+# cached results
+
+
+def counted(service: SearchService) -> tuple[SearchService, list[int]]:
+    """A service, and the number of queries of each of its searches."""
+    sizes: list[int] = []
+
+    def rank(queries: Sequence[Query], k: int) -> pd.DataFrame:
+        sizes.append(len(queries))
+        return service.search(queries, k)
+
+    return replace(service, ranker=rank), sizes
+
+
+def pages(small: Small) -> tuple[SearchService, list[int]]:
+    return counted(own_text_service(small, "bm25"))
+
+
+def test_cached_results_are_read_back_bit_for_bit(small: Small, tmp_path: Path) -> None:
+    for make in (WORDS["bm25"], of_images):
+        (first, searched), (second, again) = counted(make(small)), counted(make(small))
+        run = cached_service(first, tmp_path).search(small.queries(), 3)
+        assert cached_service(second, tmp_path).search(small.queries(), 3).equals(run)
+        assert make(small).search(small.queries(), 3).equals(run)
+        assert (searched, again) == ([4], [])
+
+
+def test_results_hold_for_one_k_one_service_and_one_text_or_image(
+    small: Small, tmp_path: Path
+) -> None:
+    query, service, searched = small.queries()[0], *pages(small)
+    cached = cached_service(service, tmp_path)
+    cached.search([query], 3)
+    cached.search([replace(query, query_id="other", image=None)], 3)  # the same question
+    assert searched == [1]
+    cached.search([query], 2)
+    cached.search([replace(query, text=f"{query.text}?")], 3)
+    fewer, searched_fewer = pages(small.without_first())
+    cached_service(fewer, tmp_path).search([query], 3)
+    assert (searched, searched_fewer) == ([1, 1, 1], [1])
+    twins = [query, replace(query, query_id="twin"), replace(query, query_id="new", text="zebra")]
+    for _ in range(2):  # a zebra is found nowhere, which is cached too
+        run = cached_service(service, tmp_path / "new" / "folder").search(twins, 3)
+        assert searched[3:] == [2]
+        hits = [run[run["query_id"] == name]["doc_id"].tolist() for name in ("q0", "twin", "new")]
+        assert hits[0] == hits[1] != hits[2] == []
+
+
+def test_the_same_pixels_in_another_file_are_the_same_question(
+    small: Small, tmp_path: Path
+) -> None:
+    (query, other, *_), (service, searched) = small.queries(), counted(of_images(small))
+    query.image.open().save(tmp_path / "copy.bmp")  # type: ignore[union-attr]
+    cached = cached_service(service, tmp_path)
+    cached.search([query], 2)
+    cached.search([replace(query, image=ImageFile(tmp_path / "copy.bmp"))], 2)
+    assert searched == [1]
+    cached.search([replace(query, image=other.image)], 2)
+    assert searched == [1, 1]
+
+
+def test_an_interruption_loses_the_results_of_at_most_64_queries(
+    small: Small, tmp_path: Path
+) -> None:
+    service, searched = pages(small)
+    queries = [Query(query_id=f"{number}", text=f"owl {number}") for number in range(150)]
+
+    def fail_at_the_third(queries: Sequence[Query], k: int) -> pd.DataFrame:
+        if len(searched) == 2:
+            raise KeyboardInterrupt
+        return service.search(queries, k)
+
+    with pytest.raises(KeyboardInterrupt):
+        cached_service(replace(service, ranker=fail_at_the_third), tmp_path).search(queries, 3)
+    run = cached_service(service, tmp_path).search(queries, 3)
+    assert searched == [64, 64, 22]
+    assert run.equals(service.search(queries, 3))
+
+
+def test_a_removed_cache_is_made_again_and_a_damaged_one_is_named(
+    small: Small, tmp_path: Path
+) -> None:
+    def search() -> pd.DataFrame:
+        return cached_service(pages(small)[0], tmp_path / "c").search(small.queries(), 1)
+
+    search()
+    shutil.rmtree(tmp_path / "c")
+    search()
+    (tmp_path / "c" / "replies.sqlite").write_text("no database, but long enough " * 70)
+    refused(search, "replies.sqlite", "remove")
+
+
+# regions
+
+
+@pytest.fixture
+def collage(small: Small, tmp_path: Path) -> Query:
+    """A query whose image holds entry kg-3 at the left and kg-0 at the right."""
+    whole = Image.new("RGB", (160, 64), "grey")
+    for name, size, at in (("kg-3", (64, 64), (0, 0)), ("kg-0", (60, 40), (100, 24))):
+        image = small.entries[name].image
+        assert image is not None
+        whole.paste(image.open().resize(size), at)
+    whole.save(tmp_path / "collage.png")
+    return Query(query_id="c", text="", image=ImageFile(tmp_path / "collage.png"))
+
+
+LEFT, RIGHT = (0.0, 0.0, 0.4, 1.0), (100 / 160, 24 / 64, 1.0, 1.0)
+
+
+def test_a_document_has_its_best_score_over_the_crops(collage: Query, small: Small) -> None:
+    service = of_images(small)
+    crops = [LEFT, RIGHT, WHOLE]
+    alone = [with_regions(service, lambda query, box=box: [box]) for box in crops]
+    scores = [each.search([collage], 4).set_index("doc_id")["score"] for each in alone]
+    run = with_regions(service, lambda query: crops).search([collage], 4)
+    assert set(run["doc_id"][:2]) == {"kg-3", "kg-0"}
+    for doc_id, score in zip(run["doc_id"], run["score"], strict=True):
+        assert score == max(each[doc_id] for each in scores)
+    for k in (1, 2, 3):
+        cut = with_regions(service, lambda query: crops).search([collage], k)
+        assert cut.equals(run[run["rank"] <= k])
+
+
+def test_a_crop_holds_the_pixels_of_its_region_and_is_another_image(collage: Query) -> None:
+    assert collage.image is not None
+    crop = Crop(collage.image, RIGHT)
+    expected = collage.image.open().crop((100, 24, 160, 64))
+    assert np.array_equal(np.asarray(crop.open()), np.asarray(expected))
+    assert crop.stamp not in (collage.image.stamp, Crop(collage.image, LEFT).stamp)
+    assert crop.data().startswith(b"\x89PNG")
+    assert Crop(collage.image, (-1.0, 0.5, 2.0, 7.0)).open().size == (160, 32)
+    for box in [(0.5, 0.0, 0.5, 1.0), (0.6, 0.0, 0.4, 1.0), (1.2, 0.0, 1.4, 1.0)]:
+        refused(Crop(collage.image, box).open, "collage.png", "the region holds no pixel")
+
+
+def test_results_of_each_crop_are_cached_and_those_of_all_regions_are_not(
+    collage: Query, small: Small, tmp_path: Path
+) -> None:
+    service, searched = counted(of_images(small))
+    for regions in ([LEFT], [LEFT, RIGHT], [LEFT, RIGHT]):
+        cached = with_regions(cached_service(service, tmp_path), lambda query, boxes=regions: boxes)
+        expected = with_regions(of_images(small), lambda query, boxes=regions: boxes)
+        assert cached.search([collage], 2).equals(expected.search([collage], 2))
+    assert searched == [1, 1]
+    refused(partial(cached_service, cached, tmp_path), "by-region")
+
+
+def test_marked_regions_are_pixels_of_the_size_that_they_were_marked_in(collage: Query) -> None:
+    for size, region in [((160, 64), [100, 24, 160, 64]), ((320, 128), [200, 48, 320, 128])]:
+        marked = replace(collage, metadata={"region": region, "image_size": list(size)})
+        assert annotated_region(marked) == [RIGHT]
+    assert annotated_region(replace(collage, metadata={"region": [100, 24, 160, 64]})) == [RIGHT]
+    assert annotated_region(collage) == []
+    for wrong in ([1, 2, 3], "left", [1, 2, 3, None]):
+        refused(partial(annotated_region, replace(collage, metadata={"region": wrong})), "'c'")
+
+
+def test_a_margin_widens_a_region_on_each_side_as_far_as_the_image_goes(
+    collage: Query, small: Small
+) -> None:
+    service = of_images(small)
+    # 0.25 − 0.5 · 0.5 and 0.75 + 0.5 · 0.5 across; 0.5 − 0.5 · 0.25 and 0.75 + 0.5 · 0.25 down
+    box, wide = (0.25, 0.5, 0.75, 0.75), (0.0, 0.375, 1.0, 0.875)
+    low, cut = (0.0, 0.5, 0.5, 1.0), (0.0, 0.25, 0.75, 1.0)
+    for region, expected in [(box, wide), (low, cut), (WHOLE, WHOLE)]:
+        run = with_regions(service, lambda query, box=region: [box], margin=0.5)
+        own = with_regions(service, lambda query, box=expected: [box])
+        assert run.search([collage], 4).equals(own.search([collage], 4))
+        assert run.name == f"{own.name}-and-0.5"
+    for margin in (-0.1, float("nan"), float("inf")):
+        widen = partial(with_regions, service, annotated_region, margin=margin)
+        refused(widen, "margin is", "share of a region")
+    by_words = partial(with_regions, WORDS["bm25"](small), annotated_region)
+    refused(by_words, "bm25", "no regions")
