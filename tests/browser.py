@@ -18,9 +18,8 @@ that failed; `page` is Playwright's: mouse, keyboard, locators; a screenshot is 
 tmp_path, or in the folder that VRAG_SCREENSHOTS names; complaints are the errors of the
 browser's console.
 
-A page lives for one test, with a fresh workspace and settings. `lab.theme("Dark")` and
-`lab.page.set_viewport_size` change its looks, `lab.reload()` is what F5 does, with the
-kernel kept, `lab.open_without_kernel()` shows the saved notebook as one finds it later.
+A page lives for one test, with a fresh workspace and settings. `lab.page.set_viewport_size`
+changes its looks, `lab.reload()` is what F5 does, with the kernel kept.
 Wait for conditions (`until`, Playwright's `wait_for`), never for a time. Without
 Chromium or JupyterLab these tests are skipped; where VRAG_BROWSER names a browser, they
 run.
@@ -198,18 +197,10 @@ class Lab:
         kernel = {"name": "python3", "display_name": "Python 3", "language": "python"}
         nbformat.write(new.new_notebook(cells=written, metadata={"kernelspec": kernel}), self.path)
         self._start()
-        self._open({})
+        self._open()
         self.page.wait_for_function(
             f"() => {NOTEBOOK}?.sessionContext?.session?.kernel?.status === 'idle'"
         )
-
-    def open_without_kernel(self) -> None:
-        """Shut all kernels down and open the saved notebook anew, with its outputs and
-        no kernel.
-        """
-        self.shut_down()
-        self._start()
-        self._open({"kernelPreference": {"shouldStart": False, "canStart": False}})
 
     def reload(self) -> None:
         """As F5 does; the kernel goes on."""
@@ -254,14 +245,6 @@ class Lab:
         )
         result = self.page.wait_for_function("() => window.done").json_value()
         assert result == "well", f"{name}: {result}"
-
-    def theme(self, name: str) -> None:
-        """Light or Dark."""
-        self.command("apputils:change-theme", theme=f"JupyterLab {name}")
-        self.page.wait_for_selector(
-            f"body[data-jp-theme-name='JupyterLab {name}']", state="attached"
-        )
-        self.page.wait_for_selector("#jupyterlab-splash", state="detached")
 
     def until(self, condition: Callable[[], bool], what: str) -> None:
         """Wait until `condition` holds, letting the browser go on meanwhile; raises
@@ -314,12 +297,11 @@ class Lab:
             " true)"
         )
 
-    def _open(self, options: dict[str, object]) -> None:
+    def _open(self) -> None:
         self.command(
             "docmanager:open",
             path=str(self.path.relative_to(self.server.root)),
             factory="Notebook",
-            **options,
         )
         self.page.wait_for_selector(".jp-NotebookPanel .jp-Cell")
 

@@ -41,7 +41,7 @@ LONGEST = (
     "test_runner_ways.py",
     "test_answerers.py",
     "test_check.py",
-    "test_browser_annotation.py",
+    "test_in_browser.py",
 )
 """Files that take a minute or more: they come first, so that no process is left alone with
 one of them in the end.

@@ -68,3 +68,14 @@ def directory_digest(folder: Path) -> str:
         if path.name != ".lock":
             digest.update(path.relative_to(folder).as_posix().encode() + path.read_bytes())
     return digest.hexdigest()
+def labelled(n: int = 40, **changes: Any) -> pd.DataFrame:
+    """`n` judged answers to ten queries, with several draws each."""
+    numbers = range(n)
+    table = judged(
+        query_id=[f"q{i % 10}" for i in numbers],
+        draw=[i // 10 for i in numbers],
+        answer=[f"answer {i % 3}" for i in numbers],
+        score=[float(i % 2) for i in numbers],
+        verdict="Score: secret",
+    )
+    return table.assign(**changes)

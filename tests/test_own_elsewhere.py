@@ -11,8 +11,8 @@ import pytest
 from mrag_rows import four_questions
 from own_project import Write
 from test_mrag_extraction import read_of
-from test_presence import questions
 from test_suite_said_anew import guide as suite_guide
+from votes import questions
 
 from vrag_kit.benchmarks import ImageFile
 from vrag_kit.building import detect_feature, read_species_folders, write_questions

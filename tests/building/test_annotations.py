@@ -1,13 +1,11 @@
-"""An annotator's file: what is saved is read back, a kill loses nothing that was saved, and two
-panels that write in turn keep each other's votes.
-"""
+"""An annotator's file: a kill loses nothing that was saved, and two writers keep all votes."""
 
 from __future__ import annotations
 
 import multiprocessing
 import os
-import re
 import time
+from functools import partial
 from itertools import count
 from multiprocessing.sharedctypes import Synchronized
 from pathlib import Path
@@ -15,15 +13,9 @@ from pathlib import Path
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from retrieval_data import refused
 
-from vrag_kit.building.annotations import (
-    FORMAT,
-    AnnotationFile,
-    Annotations,
-    Vote,
-    read_votes,
-)
-from vrag_kit.errors import VragError
+from vrag_kit.building.annotations import FORMAT, AnnotationFile, Annotations, Vote, read_votes
 
 WORDS = {"species": "s", "folder": "goose", "question": "Which feet?", "feature": "feet"}
 TEXT = st.text(st.characters(exclude_categories=["Cs"]), max_size=5)
@@ -39,13 +31,8 @@ VOTES = st.builds(
 )
 
 
-def vote(question_id: str = "q", **fields: object) -> Vote:
-    return Vote.model_validate({"question_id": question_id, **WORDS, **fields})
-
-
-@pytest.fixture
-def file(tmp_path: Path) -> AnnotationFile:
-    return AnnotationFile(tmp_path / "new" / "ada.jsonl", "Ada")
+def vote(question_id: str) -> Vote:
+    return Vote.model_validate({"question_id": question_id, **WORDS})
 
 
 @given(st.lists(VOTES, max_size=4))
@@ -91,8 +78,7 @@ def _save_many(path: Path, name: str) -> None:
 
 
 def test_two_processes_that_write_in_turn_keep_every_vote(tmp_path: Path) -> None:
-    context = multiprocessing.get_context("fork")
-    path = tmp_path / "ada.jsonl"
+    context, path = multiprocessing.get_context("fork"), tmp_path / "ada.jsonl"
     writers = [context.Process(target=_save_many, args=(path, name)) for name in "pq"]
     for writer in writers:
         writer.start()
@@ -112,36 +98,34 @@ def test_a_file_of_another_format_is_refused_and_not_written_to(
 ) -> None:
     path = tmp_path / "ada.jsonl"
     path.write_text(content, encoding="utf-8")
-    with pytest.raises(VragError, match=rf"ada\.jsonl.* expected .*{re.escape(FORMAT)}"):
-        AnnotationFile(path, "Ada")
+    refused(partial(AnnotationFile, path, "Ada"), "ada.jsonl", FORMAT)
     assert path.read_text(encoding="utf-8") == content
 
 
-def test_a_file_of_another_annotator_is_refused(file: AnnotationFile, tmp_path: Path) -> None:
-    with pytest.raises(VragError, match=r"ada\.jsonl: .*'Ada'.*'Ben'"):
-        AnnotationFile(file.path, "Ben")
-    with pytest.raises(VragError, match=r"annotator ' '.* name"):
-        AnnotationFile(tmp_path / "x.jsonl", " ")
-
-
-def test_a_file_that_cannot_be_read_or_written_is_named(tmp_path: Path) -> None:
-    with pytest.raises(VragError, match=r"none\.jsonl"):
-        read_votes(tmp_path / "none.jsonl")
+def test_files_of_another_annotator_and_such_that_cannot_be_read_or_written_are_refused(
+    tmp_path: Path,
+) -> None:
+    path = tmp_path / "new" / "ada.jsonl"
+    AnnotationFile(path, "Ada")
+    refused(partial(AnnotationFile, path, "Ben"), "ada.jsonl", "'Ada'", "'Ben'")
+    refused(partial(AnnotationFile, tmp_path / "x.jsonl", " "), "annotator", "name")
+    refused(partial(read_votes, tmp_path / "none.jsonl"), "none.jsonl")
     (tmp_path / "folder").write_text("a file in the way", encoding="utf-8")
-    with pytest.raises(VragError, match=r"ada\.jsonl: .* written"):
-        AnnotationFile(tmp_path / "folder" / "ada.jsonl", "Ada")
+    refused(partial(AnnotationFile, tmp_path / "folder" / "ada.jsonl", "Ada"), "ada.jsonl", "writ")
 
 
 def test_votes_that_cannot_be_saved_change_nothing(
-    file: AnnotationFile, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    def full(_: int) -> None:
+        raise OSError(28, "full")
+
+    file = AnnotationFile(tmp_path / "ada.jsonl", "Ada")
     file.save(vote("q"))
     before = file.path.read_bytes()
     with monkeypatch.context() as patch:
-        patch.setattr(
-            "vrag_kit.files.os.fsync", lambda _: (_ for _ in ()).throw(OSError(28, "full"))
-        )
-        with pytest.raises(OSError, match=r"full.*ada\.jsonl"):
+        patch.setattr("vrag_kit.files.os.fsync", full)
+        with pytest.raises(OSError, match=r"ada\.jsonl"):
             file.save(vote("r"))
     assert list(file.annotations.votes) == ["q"]
     assert file.path.read_bytes() == before

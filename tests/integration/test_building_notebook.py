@@ -9,14 +9,12 @@ from pathlib import Path
 
 import pytest
 import yaml
+from conftest import ROOT
 
 from vrag_kit.benchmarks import load_visual_rag
 from vrag_kit.runner.job import LocalPool, failure_reason
 from vrag_kit.synthetic.visual_rag.pages import EDITIONS, plan_species, species_slots
 from vrag_kit.synthetic.world.traits import accepted_spellings
-
-ROOT = Path(__file__).parents[1]
-
 
 pytestmark = pytest.mark.slow
 
@@ -55,7 +53,6 @@ def built(guide_folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-@pytest.mark.slow
 def test_what_annotators_ticked_is_what_was_drawn(built: Path) -> None:
     benchmark, edition = (
         load_visual_rag(built / "benchmark_dir" / "annotations.jsonl", built / "images"),
@@ -91,7 +88,6 @@ def test_what_annotators_ticked_is_what_was_drawn(built: Path) -> None:
     )  # one answer rests on a single photograph, in glaring light
 
 
-@pytest.mark.slow
 def test_another_notebook_runs_on_it_with_the_parameter_file_that_was_written(built: Path) -> None:
     parameters = yaml.safe_load(
         (built / "benchmark_dir" / "benchmark_dir.yaml").read_text(encoding="utf-8")

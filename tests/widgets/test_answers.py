@@ -1,6 +1,4 @@
-"""The case browser shows what it is asked for, turns pages, and lets no text of the
-data become HTML; so does its twin on paper.
-"""
+"""The browser of answers and its page: any table of answers, with prompts; no text is HTML."""
 
 from __future__ import annotations
 
@@ -8,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
+import factories
 import pandas as pd
 import pytest
 from markupsafe import escape
@@ -25,55 +24,37 @@ from vrag_kit.papers.visual_rag.judge import PROMPTS
 from vrag_kit.types import Benchmark, Prompt
 from vrag_kit.widgets import answers_page, browse_answers
 
+Cases = tuple[Benchmark, pd.DataFrame]
+
 
 @pytest.fixture
-def wrong(guide: Benchmark) -> tuple[Benchmark, pd.DataFrame]:
+def wrong(guide: Benchmark) -> Cases:
     """Three wrong answers of two models to three questions, one of which holds markup."""
     ids = list(guide.queries)[:3]
-    nasty = replace(
-        guide,
-        queries={
-            **guide.queries,
-            ids[0]: replace(
-                guide.queries[ids[0]], text="<script>alert(1)</script>?", answers=("<b>red</b>",)
-            ),
-        },
+    script = {"text": "<script>alert(1)</script>?", "answers": ("<b>red</b>",)}
+    queries = {**guide.queries, ids[0]: replace(guide.queries[ids[0]], **script)}
+    nasty = replace(guide, queries=queries)
+    table = factories.judged(
+        model=["a", "a", "b"],
+        query_id=ids,
+        answer=["<img src=x onerror=alert(2)>", "blue", "green"],
+        score=[0.0, 0.5, 0.0],
+        verdict="Score: 0",
+        doc_ids=[context.doc_ids for context in gt_clue(nasty, draws=1)][:3],
     )
-    rows = [
-        (model, query_id, answer, score)
-        for model, query_id, answer, score in zip(
-            ["a", "a", "b"],
-            ids,
-            ["<img src=x onerror=alert(2)>", "blue", "green"],
-            [0.0, 0.5, 0.0],
-            strict=True,
-        )
-    ]
-    table = pd.DataFrame(rows, columns=["model", "query_id", "answer", "score"]).assign(
-        setting="gt_clue", k=1, draw=0, abstained=0.0, verdict="Score: 0", status="ok"
-    )
-    shown = [context.doc_ids for context in gt_clue(nasty, draws=1)][: len(table)]
-    table = table.assign(group="g", doc_ids=shown)
     return nasty, error_cases(table, nasty)
 
 
 def test_a_case_shows_the_images_that_were_sent_for_its_number_of_clues(guide: Benchmark) -> None:
     contexts = m_in_k(with_min_clues(guide, 3), ms=[1, 2, 3], k=5, draws=1)
-    table = pd.DataFrame(
-        {
-            "model": "a",
-            "setting": "gt_clue",
-            "k": 5,
-            "m": pd.array([context.m for context in contexts], "Int64"),
-            "draw": 0,
-            "query_id": [context.query_id for context in contexts],
-            "group": "g",
-            "doc_ids": [context.doc_ids for context in contexts],
-            "answer": [f"wrong with {context.m}" for context in contexts],
-            "score": 0.0,
-            "abstained": 0.0,
-            "verdict": "Score: 0",
-        }
+    table = factories.judged(
+        k=5,
+        m=pd.array([context.m for context in contexts], "Int64"),
+        query_id=[context.query_id for context in contexts],
+        doc_ids=[context.doc_ids for context in contexts],
+        answer=[f"wrong with {context.m}" for context in contexts],
+        score=0.0,
+        verdict="Score: 0",
     )
     cases = error_cases(table, guide)
     sent = {(c.query_id, f"wrong with {c.m}"): c.doc_ids for c in contexts}
@@ -82,7 +63,7 @@ def test_a_case_shows_the_images_that_were_sent_for_its_number_of_clues(guide: B
         assert case.doc_ids == sent[case.query_id, case.answer]
 
 
-def test_the_browser_turns_pages_and_filters(wrong: tuple[Benchmark, pd.DataFrame]) -> None:
+def test_the_browser_turns_pages_and_filters(wrong: Cases) -> None:
     browser = browse_answers(*wrong)
     assert repr(browser) == "answer browser: 3 answers"
     assert browser.count.value == "1 of 3"
@@ -95,35 +76,25 @@ def test_the_browser_turns_pages_and_filters(wrong: tuple[Benchmark, pd.DataFram
     assert browser.count.value == "1 of 1"
     assert "green" in browser.card.value
     browser.filters["outcome"].value = "partially correct"
-    assert browser.count.value == "no such answer"
-    assert browser.card.value == ""
+    assert (browser.count.value, browser.card.value) == ("no such answer", "")
 
 
-def test_no_text_of_the_data_becomes_html(wrong: tuple[Benchmark, pd.DataFrame]) -> None:
-    for page in (browse_answers(*wrong).card.value, answers_page(*wrong).data):
-        assert "<script>" not in page
-        assert "<img src=x" not in page
-        assert "&lt;script&gt;" in page
-        assert "&lt;b&gt;red" in page
-
-
-def test_the_clue_is_marked_and_pictures_are_small(wrong: tuple[Benchmark, pd.DataFrame]) -> None:
+def test_the_page_is_escaped_marks_the_clue_and_stays_small(wrong: Cases) -> None:
     page = answers_page(*wrong).data
+    for html in (browse_answers(*wrong).card.value, page):
+        assert "<script>" not in html
+        assert "<img src=x" not in html
+        assert "&lt;script&gt;" in html
+        assert "&lt;b&gt;red" in html
     assert page.count("<figure") == page.count("#009e73") == page.count(">relevant<") == 3
     assert len(page) < 3 * 40_000
     assert "no such answer" in answers_page(wrong[0], wrong[1].iloc[:0]).data
-
-
-def test_the_sheet_says_how_many_cases_there_are(wrong: tuple[Benchmark, pd.DataFrame]) -> None:
     figure = error_gallery(*wrong, most=2)
     assert "2 of the 2 incorrect and 1 partially correct answers" in figure.get_label()
-    assert "seed 0)" in figure.get_label()
     assert sum(bool(axis.images) for axis in figure.axes) == 2
 
 
 class Blue:
-    """Answers blue, whatever is asked."""
-
     name, fingerprint = "blue", "1"
 
     def generate(self, prompts: Sequence[Prompt]) -> list[str]:

@@ -1,19 +1,18 @@
-"""The panel that asks a person questions with options: letter and seconds are on disk at
-each click, nothing tells the right option, and the file becomes a table of answers.
-"""
+"""Multiple-choice questions for a person: letter and seconds are on disk at each click."""
 
 from __future__ import annotations
 
 import time
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
-import pandas as pd
 import pytest
 from mrag_rows import four_questions
 from PIL import Image
+from retrieval_data import refused
 
 from vrag_kit.benchmarks import ImageFile
-from vrag_kit.errors import VragError
 from vrag_kit.judging import judge_answers
 from vrag_kit.papers.mrag_bench.choices import MultipleChoiceJudge
 from vrag_kit.papers.mrag_bench.people import load_human_answers
@@ -23,17 +22,13 @@ from vrag_kit.widgets import choices_page, multiple_choice_panel
 from vrag_kit.widgets.multiple_choice import MultipleChoicePanel, read_choices
 
 HEADER = "query_id,setting,option,option_text,seconds,participant\n"
-HARE = "0,no_rag,D,hare,7.5,Ada\n"
 
 
 @pytest.fixture
 def four(tmp_path: Path) -> Benchmark:
-    """The four questions with a picture that can be opened."""
-    from dataclasses import replace
-
+    """The four questions with an image that can be opened."""
     Image.new("RGB", (40, 30), "red").save(tmp_path / "red.png")
-    picture = ImageFile(tmp_path / "red.png")
-    four = four_questions()
+    picture, four = ImageFile(tmp_path / "red.png"), four_questions()
     queries = {name: replace(query, image=picture) for name, query in four.queries.items()}
     corpus = {name: replace(document, image=picture) for name, document in four.corpus.items()}
     return replace(four, queries=queries, corpus=corpus)
@@ -71,7 +66,7 @@ def test_letter_option_and_seconds_are_on_disk_at_each_click(
     assert read_choices(path)["setting"].tolist() == ["no_rag"] * 4 + ["gt_rag"] * 4
 
 
-def test_while_it_rests_the_question_is_hidden_and_no_seconds_count(
+def test_during_a_pause_the_question_is_hidden_and_no_seconds_count(
     four: Benchmark, tmp_path: Path, clock: list[float]
 ) -> None:
     path = tmp_path / "ada.csv"
@@ -80,7 +75,6 @@ def test_while_it_rests_the_question_is_hidden_and_no_seconds_count(
     assert panel.buttons["A"].disabled
     click(panel, "begin")
     assert "Which animal is this?" in panel.card.value
-    assert not panel.buttons["A"].disabled
     clock[0] += 3
     click(panel, "begin")  # which says pause now
     assert "Which animal" not in panel.card.value
@@ -97,32 +91,25 @@ def test_it_goes_on_where_it_stopped_and_a_letter_can_be_changed(
     four: Benchmark, tmp_path: Path, clock: list[float]
 ) -> None:
     path = tmp_path / "ada.csv"
-    panel = multiple_choice_panel(four, no_rag(four), path, "Ada")
-    click(panel, "begin", "A", "B")
+    click(multiple_choice_panel(four, no_rag(four), path, "Ada"), "begin", "A", "B")
     again = multiple_choice_panel(four, no_rag(four), path, "Ada")
     assert again.progress.value.startswith("3 of 4, 2 answered")
     click(again, "begin", "back", "back")
     assert again.buttons["A"].button_style == "info"
     clock[0] += 5
     click(again, "C")
-    assert read_choices(path).set_index("query_id").loc["0", ["option", "seconds"]].tolist() == [
-        "C",
-        5.0,
-    ]
-    assert len(read_choices(path)) == 2
+    choices = read_choices(path).set_index("query_id")
+    assert choices.loc["0", ["option", "seconds"]].tolist() == ["C", 5.0]
+    assert len(choices) == 2
 
 
 def test_nothing_on_the_screen_tells_which_option_is_right(four: Benchmark, tmp_path: Path) -> None:
     panel = multiple_choice_panel(four, gt_rag(four), tmp_path / "ada.csv", "Ada")
     click(panel, "begin")
     text = panel.card.value
-    assert "right" not in text
-    assert "gt0-0" not in text
-    assert "asked/0" not in text
+    assert not [word for word in ("right", "gt0-0", "asked/0") if word in text]
     assert text.count("<img") == 6
     assert ">wood_rabbit</td>" in text
-    click(panel, "skip", "skip")
-    assert "Where was {this} taken?" in panel.card.value
 
 
 def test_what_cannot_be_saved_is_said_and_the_question_stays(
@@ -135,36 +122,17 @@ def test_what_cannot_be_saved_is_said_and_the_question_stays(
     assert panel.progress.value.startswith("1 of 4, 0 answered")
 
 
-@pytest.mark.parametrize(
-    ("row", "message"),
-    [
-        ("0,no_rag,D,hare,7.5,Bo\n", r"'Bo', .*'Ada'"),
-        ("0,no_rag,D,toad,7.5,Ada\n", r"\(D\) 'toad' chosen in '0', .* of other questions"),
-        ("0,no_rag,E,hare,7.5,Ada\n", r"\(E\) 'hare'"),
-        ("0,no_rag,d,hare,7.5,Ada\n", r"line 2: found .*'d'.* expected a letter A, B"),
-        ("0,no_rag,D,hare,soon,Ada\n", r"line 2: found .*'soon'.* expected seconds"),
-        ("0,no_rag,D,hare,-1,Ada\n", r"line 2: found .*'-1'.* expected seconds"),
-        ("0,,D,hare,7.5,Ada\n", r"line 2: found '0', ''.* expected a query_id, a setting"),
-        (HARE + HARE, r"line 3: found '0', 'no_rag'.*'Ada'; expected one choice"),
-    ],
-)
-def test_a_file_that_is_not_this_persons_or_malformed_is_refused(
-    four: Benchmark, tmp_path: Path, row: str, message: str
+def test_no_name_a_question_without_options_and_choices_of_others_are_refused(
+    four: Benchmark, tmp_path: Path
 ) -> None:
-    (tmp_path / "ada.csv").write_text(HEADER + row)
-    with pytest.raises(VragError, match=message):
-        multiple_choice_panel(four, no_rag(four), tmp_path / "ada.csv", "Ada")
-
-
-def test_a_person_needs_a_name_and_a_question_its_options(four: Benchmark, tmp_path: Path) -> None:
-    from dataclasses import replace
-
-    with pytest.raises(VragError, match="the participant is empty"):
-        multiple_choice_panel(four, no_rag(four), tmp_path / "a.csv", "")
+    path = tmp_path / "a.csv"
+    refused(partial(multiple_choice_panel, four, no_rag(four), path, ""), "participant is empty")
     open_question = replace(four.queries["0"], choices=())
     other = replace(four, queries={**four.queries, "0": open_question})
-    with pytest.raises(VragError, match="query '0' has no options"):
-        multiple_choice_panel(other, no_rag(other), tmp_path / "a.csv", "Ada")
+    refused(partial(multiple_choice_panel, other, no_rag(other), path, "Ada"), "'0' has no options")
+    for row, tokens in (("D,hare,7.5,Bo", ("'Bo'", "'Ada'")), ("D,toad,1,Ada", ("(D) 'toad'",))):
+        path.write_text(f"{HEADER}0,no_rag,{row}\n")
+        refused(partial(multiple_choice_panel, four, no_rag(four), path, "Ada"), *tokens)
 
 
 def test_choices_are_judged_like_a_models_answers(
@@ -174,29 +142,24 @@ def test_choices_are_judged_like_a_models_answers(
     ada.write_text(HEADER + "0,no_rag,A,wood_rabbit,7.5,Ada\n1,gt_rag,B,N,,Ada\n")
     bo.write_text(HEADER + "0,no_rag,A,hare,1,Bo\n9,no_rag,A,hare,1,Bo\n")
     answers = load_human_answers(four, no_rag(four) + gt_rag(four), [ada, bo])
-    told = "2 chose 4 options; 2 of them are to be compared, 2 belong to other questions"
-    assert told in capsys.readouterr().out
+    output = "2 chose 4 options; 2 of them are to be compared, 2 belong to other questions"
+    assert output in capsys.readouterr().out
     judged = judge_answers(MultipleChoiceJudge(), four, answers)
-    assert judged[["model", "query_id", "score"]].values.tolist() == [
-        ["Ada", "0", 1.0],
-        ["Ada", "1", 0.0],
-    ]
+    rows = judged[["model", "query_id", "score"]].values.tolist()
+    assert rows == [["Ada", "0", 1.0], ["Ada", "1", 0.0]]
     assert judged["doc_ids"].tolist() == [(), ("gt1-0",)]
-    with pytest.raises(VragError, match="two files hold choices of 'Ada'"):
-        load_human_answers(four, no_rag(four), [ada, ada])
+    refused(partial(load_human_answers, four, no_rag(four), [ada, ada]), "two files", "'Ada'")
     assert load_human_answers(four, no_rag(four), []).empty
 
 
-def test_the_twin_shows_who_chose_what_and_escapes_it(four: Benchmark, tmp_path: Path) -> None:
+def test_the_page_shows_who_chose_what_and_escapes_it(four: Benchmark, tmp_path: Path) -> None:
     evil = tmp_path / "evil.csv"
     evil.write_text(HEADER + "0,gt_rag,B,Eastern cottontail,7.4,<script>\n1,gt_rag,A,M,,<script>\n")
     answers = load_human_answers(four, gt_rag(four), [evil])
     page = choices_page(four, answers, most=1).data
-    assert ">&lt;script&gt;</th>" in page
-    assert ">B in 7 s</td>" in page
+    for words in (">&lt;script&gt;</th>", ">B in 7 s</td>", ">wood_rabbit (right)</td>"):
+        assert words in page
     assert "<script>" not in page
-    assert ">wood_rabbit (right)</td>" in page
     assert page.count("<img") == 6
     assert "Which key" not in page
     assert "nobody has answered yet" in choices_page(four, answers.iloc[:0]).data
-    assert isinstance(answers, pd.DataFrame)

@@ -1,0 +1,239 @@
+"""From votes to a benchmark: agreement, disputes, and the rule 0 < clue rate ≤ 0.25."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Sequence
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from retrieval_data import refused
+from sklearn.metrics import cohen_kappa_score
+from votes import Votes, asked
+
+from vrag_kit.benchmarks import load_visual_rag
+from vrag_kit.building.annotations import read_annotation_files
+from vrag_kit.building.benchmark_files import write_benchmark
+from vrag_kit.building.decisions import (
+    Decision,
+    annotator_agreement,
+    decide_questions,
+    decisions_table,
+    filter_vs_annotators,
+    find_disputes,
+    question_funnel,
+    suggested_questions,
+)
+from vrag_kit.building.species import read_species_folders
+
+Decided = Callable[..., Decision]
+
+
+@pytest.fixture
+def votes(tmp_path: Path, tree: Path) -> Votes:
+    return Votes(tmp_path, *read_species_folders(tree))
+
+
+@pytest.fixture
+def decided(votes: Votes) -> Decided:
+    """What becomes of the question q by these annotators' votes, and perhaps a ruling."""
+
+    def by(*names: str, ruling: bool = False, **how: float) -> Decision:
+        judge = votes.read("judge")[0] if ruling else None
+        (decision,) = decide_questions(asked("q"), votes.read(*names), judge, **how)
+        return decision
+
+    return by
+
+
+def letters(doc_ids: Sequence[str]) -> str:
+    return "".join(Path(doc_id).stem for doc_id in doc_ids)
+
+
+def test_one_annotator_makes_a_benchmark_that_the_loader_reads(
+    votes: Votes, tmp_path: Path, tree: Path
+) -> None:
+    votes("anna", "What color are the feet", "b", "black | dark <grey>")
+    decisions = decide_questions(asked("What color are the feet"), votes.read("anna"))
+    annotations = write_benchmark(tmp_path / "mine", decisions, tree, "Geese")
+    benchmark = load_visual_rag(annotations, tree)
+    (query,) = benchmark.queries.values()
+    assert query.text == "What color are the feet?"
+    assert query.answers == ("black", "dark <grey>")
+    assert (query.entity, query.metadata["version"]) == ("Branta leucopsis", "v2")
+    assert letters(benchmark.relevant(query.query_id)) == "b"
+    assert letters(benchmark.candidates(query.query_id) or ()) == "abcd"
+    row = json.loads(annotations.read_text(encoding="utf-8"))
+    assert (row["y_rate"], row["y_count"], row["is_changed_v2"]) == (0.25, 1, "unchanged")
+
+
+def test_each_question_has_one_fate_and_the_first_reason_counts(votes: Votes) -> None:
+    votes("anna", "kept", "a", "black")
+    votes("anna", "common", "ab", "black")
+    votes("anna", "none")
+    votes("anna", "skipped", "abc", status="skipped")
+    votes("anna", "open", "a", status="open")
+    votes("anna", "filtered", "a", "black")
+    fates = {
+        "kept": "kept",
+        "common": "too_common",
+        "none": "no_clue",
+        "skipped": "skipped",
+        "open": "not_annotated",
+        "filtered": "dropped_by_filter",
+        "screened": "dropped_earlier",
+        "new": "not_annotated",
+    }
+    dropped = ["the estimated clue rate 50.0% is above 25%", "asks for eggs", ""]
+    rates, judged = [0.5, np.nan, np.nan], [4] * 6 + [0, 0]
+    estimates = {"estimated_clue_rate": [0.1] * 5 + rates, "n_judged": judged}
+    table = asked(*fates, dropped=[""] * 5 + dropped, **estimates)
+    decisions = decide_questions(table, votes.read("anna"))
+    assert {each.question_id: each.status for each in decisions} == fates
+    shown = decisions_table(decisions).set_index("question_id")
+    assert shown.loc["common", "reason"] == "the clue rate 50.0% is above 25%"
+    # labels of a question that the filter dropped are not lost
+    assert shown.loc["filtered", ["clue_rate", "n_clues", "n_images"]].tolist() == [0.25, 1, 4]
+    assert question_funnel(5, 2, decisions)["n"].tolist() == [5, 2, 8, 7, 6, 3, 1]
+
+
+def test_kappa_is_that_of_scikit_learn_over_the_images_that_both_finished(votes: Votes) -> None:
+    ticks = {"anna": ["ab", "c", "", "a"], "ben": ["b", "cd", "", "d"]}
+    for name, ticked in ticks.items():
+        for number, clues in enumerate(ticked):
+            votes(name, f"q{number}", clues, "black" if clues else "", species=f"species {number}")
+    votes("anna", "alone", "a", "black")
+    votes("ben", "q9", "a", status="skipped")
+    row = annotator_agreement(votes.read("anna", "ben")).iloc[0]
+    x, y = ([int(letter in clues) for clues in ticks[name] for letter in "abcd"] for name in ticks)
+    assert row.kappa == pytest.approx(cohen_kappa_score(x, y))
+    assert (row.n, row.questions, row.both, row.neither) == (16, 4, 2, 10)
+    assert (row.only_first, row.only_second) == (2, 2)
+    assert row.ci_low < row.kappa < row.ci_high
+    assert annotator_agreement(votes.read("anna")).empty
+
+
+def test_disputed_images_come_first_with_who_says_what_and_all_answers(votes: Votes) -> None:
+    votes("anna", "images", "ac", "black")
+    votes("ben", "images", "cd", "Black | grey")
+    votes("anna", "answers", "b", "black")
+    votes("ben", "answers", "b", "brown")
+    votes("anna", "same", "b", "black")
+    votes("ben", "same", "b", "BLACK ")
+    found = find_disputes(votes.read("anna", "ben"))
+    assert {name: letters(each.images) for name, each in found.items()} == {
+        "images": "adc",
+        "answers": "b",
+    }
+    both = ["clue for anna; not for ben", "clue for ben; not for anna", "clue for anna, ben"]
+    assert list(found["images"].remarks.values()) == both
+    assert letters(sorted(found["answers"].ticked)) == "b"  # ticked to begin with
+    assert [each.answer for each in found.values()] == ["black | grey", "black | brown"]
+
+
+def test_a_disputed_question_waits_until_the_adjudicator_has_finished_it(
+    votes: Votes, decided: Decided
+) -> None:
+    votes("anna", "q", "ac", "black")
+    votes("ben", "q", "c", "grey")
+    waiting = decided("anna", "ben")
+    assert (waiting.status, waiting.labels) == ("awaiting_adjudication", {})
+    votes("judge", "q", "c", "dark grey", shown="ac", status="open")
+    assert decided("anna", "ben", ruling=True).status == "awaiting_adjudication"
+    votes("judge", "q", "c", "dark grey", shown="ac")
+    ruled = decided("anna", "ben", ruling=True)
+    assert (ruled.status, ruled.answers, ruled.clue_rate) == ("kept", ("dark grey",), 0.25)
+    assert ruled.annotators == ("anna", "ben")
+    votes("carl", "q", "acd", "black")  # a dispute after the ruling waits again
+    for names in (("anna", "ben", "carl"), ("carl", "ben", "anna")):
+        decision = decided(*names, ruling=True)
+        assert (decision.status, decision.labels) == ("awaiting_adjudication", {})
+        assert decision.reason == "annotators differ on 1 images that are not ruled on"
+
+
+def test_without_a_dispute_all_answers_are_accepted_and_no_ruling_is_needed(
+    votes: Votes, decided: Decided
+) -> None:
+    votes("anna", "q", "a", "black | grey")
+    votes("ben", "q", "a", "Grey|black", shown="abc")
+    decision = decided("anna", "ben", limit=0.5)
+    assert (decision.status, decision.answers) == ("kept", ("black", "grey"))
+    # an image that one of them was not shown has no label
+    assert letters(list(decision.labels)) == "abc"
+    assert decision.clue_rate == pytest.approx(1 / 3)
+
+
+def test_skipping_a_question_that_another_finished_is_a_dispute(
+    votes: Votes, decided: Decided
+) -> None:
+    votes("anna", "q", "a", "red")
+    votes("ben", "q", "abc", status="skipped", shown="abc")
+    found = find_disputes(votes.read("anna", "ben"))
+    assert letters(found["q"].images) == "bca"
+    differ, agree = "clue for ben; not for anna", "clue for anna, ben"
+    assert list(found["q"].remarks.values()) == [differ, differ, agree]
+    assert decided("anna", "ben").status == "awaiting_adjudication"
+    votes("judge", "q", "ab", "red", shown="abc")
+    assert decided("anna", "ben", ruling=True).reason == "the clue rate 50.0% is above 25%"
+
+
+def test_a_clue_that_the_other_was_not_shown_is_in_dispute(votes: Votes, decided: Decided) -> None:
+    votes("anna", "q", "d", "red", shown="abcd")
+    votes("ben", "q", "", shown="abc")
+    found = find_disputes(votes.read("anna", "ben"))
+    assert list(found["q"].remarks.values()) == ["clue for anna; not seen by ben"]
+    votes("judge", "q", "d", "red", shown="d")
+    labels = decided("anna", "ben", ruling=True).labels
+    assert {Path(name).stem: label for name, label in labels.items()} == dict(
+        zip("abcd", (0, 0, 0, 1), strict=True)
+    )
+
+
+def test_votes_on_other_questions_and_on_removed_images_are_left_out(
+    votes: Votes, tmp_path: Path, tree: Path
+) -> None:
+    votes("anna", "q", "ab", "black", shown="abc")
+    votes("anna", "reworded", "a", "black")
+    next(tree.rglob("b.jpg")).unlink()
+    log, folders = tmp_path / "anna.jsonl", read_species_folders(tree)
+    (found,) = read_annotation_files([log], asked("q"), folders)
+    assert list(found.votes) == ["q"]
+    assert list(found.votes["q"].images.values()) == [1, 0]
+
+
+def test_the_filter_is_measured_on_images_that_people_labelled(votes: Votes) -> None:
+    votes("anna", "q", "ab", "black")
+    decisions = decide_questions(asked("q"), votes.read("anna"))
+    doc_ids = [*votes.folder.images, "elsewhere/x.jpg"]
+    visible = {"doc_id": doc_ids, "visible": [1.0, 0.0, 1.0, np.nan, 1.0]}
+    presence = pd.DataFrame({"question_id": ["q"] * 4 + ["other"], **visible})
+    table = filter_vs_annotators(presence, decisions).set_index("metric")
+    assert table.loc["clues found", ["value", "n", "n_failed"]].tolist() == [0.5, 2, 0]
+    assert table.loc["false alarms", ["value", "n", "n_failed"]].tolist() == [1.0, 1, 1]
+
+
+def test_suggested_questions_are_listed_with_who_and_where(votes: Votes) -> None:
+    votes("anna", "q", "a", "black")
+    assert suggested_questions(votes.read("anna")).empty
+    votes("anna", "q", suggestion="What color is the tongue?")
+    (row,) = suggested_questions(votes.read("anna")).to_numpy().tolist()
+    assert row == ["anna", "Branta leucopsis", "q?", "What color is the tongue?"]
+
+
+def test_files_of_other_questions_of_one_name_or_without_a_tick_are_refused(
+    votes: Votes, tmp_path: Path, tree: Path
+) -> None:
+    votes("me", "other", "a", "black")
+    log, second = tmp_path / "me.jsonl", tmp_path / "second" / "me.jsonl"
+    second.parent.mkdir()
+    second.write_bytes(log.read_bytes())
+    folders = read_species_folders(tree)
+    read = partial(read_annotation_files, [log], asked("q"), folders)
+    refused(read, "me.jsonl: ", "1 other questions", "'other?'")
+    twice = partial(read_annotation_files, [log, second], asked("other"), folders)
+    refused(twice, "second/me.jsonl: ", "second file", "'me'")
+    new = partial(read_annotation_files, [log, tmp_path / "ben.jsonl"], asked("other"), folders)
+    refused(new, "ben.jsonl: ", "parameter annotator: ben, or take the file off")

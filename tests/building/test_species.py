@@ -1,0 +1,102 @@
+"""Species are chosen whose articles' summary and description are at most half (appendix C)."""
+
+from __future__ import annotations
+
+import math
+from functools import partial
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from retrieval_data import refused
+
+from vrag_kit.benchmarks import read_species
+from vrag_kit.benchmarks.articles import Article, parse_article, read_articles
+from vrag_kit.benchmarks.knowledge_base import Page, match_pages
+from vrag_kit.building.species import (
+    SpeciesFolder,
+    description_share,
+    description_text,
+    read_species_folders,
+    select_species,
+)
+
+
+def folder(scientific: str) -> SpeciesFolder:
+    name = scientific.replace(" ", "_")
+    return SpeciesFolder(Path(), name, scientific, "Rescuegrass", (), ("a/a.jpg", "a/b.jpg"))
+
+
+def page(*sections: tuple[str, str]) -> Page:
+    return Page("Genus species", "scientific name", Article("Genus species", sections))
+
+
+def test_the_share_is_that_of_the_opening_and_the_description_in_the_whole_page() -> None:
+    grass = parse_article(
+        "Bromus catharticus",
+        "Bromus catharticus is a species of brome grass.\n\n== Appearance ==\nIt has loose"
+        " panicles.\n\n=== Spikelets ===\nThey are flat.\n\n== Uses ==\nIt is sown as forage in"
+        " many countries.\n\n== References ==\nA flora.\n",
+    )
+    # opening 47 characters, Appearance 22; the page: these, three more texts (14 + 39 + 8),
+    # four headings (10 + 9 + 4 + 10), and 8 breaks between
+    whole = 47 + 22 + 14 + 39 + 8 + 10 + 9 + 4 + 10 + 8
+    assert description_share(grass) == pytest.approx((47 + 22) / whole)
+    opening = "Bromus catharticus is a species of brome grass."
+    assert description_text(grass) == f"{opening}\nIt has loose panicles."
+
+
+@pytest.mark.parametrize(
+    ("share", "chosen"), [(0.49, True), (0.5, True), (0.51, False), (1.0, False)]
+)
+def test_a_species_is_chosen_up_to_the_limit_and_the_reason_is_given(
+    share: float, chosen: bool
+) -> None:
+    shown = round(1000 * share)
+    # the heading and two breaks are three characters
+    more = (("R", "x" * (1000 - shown - 3)),) if share < 1 else ()
+    pages = {"Genus species": page(("", "x" * shown), *more)}
+    (row,) = select_species([folder("Genus species")], pages).itertuples()
+    assert (row.description_share, row.chosen) == (pytest.approx(share), chosen)
+    compared = "at most" if chosen else "more than"
+    assert row.reason == f"summary and description are {share:.1%} of the article, {compared} 50%"
+
+
+NAMES = st.sampled_from(["", "Description", "MORPHOLOGY", "Uses", "References"])
+
+
+@given(st.lists(st.tuples(NAMES, st.text("ab ", min_size=1, max_size=30)), min_size=1, max_size=6))
+def test_every_share_is_in_range_and_no_description_is_longer_than_the_page(
+    sections: list[tuple[str, str]],
+) -> None:
+    article = Article("t", tuple(sections))
+    assert 0 <= description_share(article) <= 1
+    assert len(description_text(article)) <= len(article.text)
+
+
+def test_a_species_without_an_article_is_not_chosen_unless_there_are_no_articles() -> None:
+    both = [folder("Genus species"), folder("Genus other")]
+    table = select_species(both, {"Genus species": page(("", "short"), ("Uses", "long " * 20))})
+    assert table["chosen"].tolist() == [True, False]
+    assert math.isnan(table["description_share"][1])
+    assert (table["title"][1], table["n_words"][1]) == ("", 0)
+    assert "no article found" in table["reason"][1]
+    alone = select_species(both, {})
+    assert alone["chosen"].all()
+    assert set(alone["reason"]) == {"no articles given"}
+    (row,) = select_species(both[:1], {"Genus species": page()}).itertuples()
+    assert (row.chosen, row.reason) == (False, "the article is empty")
+    assert select_species([], {}).columns.tolist() == table.columns.tolist()
+    refused(partial(select_species, [], {}, limit=50), "limit", "50", "from 0 to 1")
+
+
+def test_of_the_field_guide_some_species_are_chosen_at_the_papers_limit(guide_folder: Path) -> None:
+    names = read_species(guide_folder / "categories.json")
+    _, articles = read_articles(guide_folder / "articles")
+    folders = read_species_folders(guide_folder / "images", names)
+    table = select_species(folders, match_pages(names, articles))
+    assert len(table) == 12
+    assert 0 < table["chosen"].sum() < 12
+    assert (table["chosen"] == (table["description_share"] <= 0.5)).all()
+    assert (table["n_images"] > 40).all()

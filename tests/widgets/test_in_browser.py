@@ -1,0 +1,279 @@
+"""Each panel and browser once as a person meets it: in JupyterLab, by mouse and by keyboard."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+import told_talks
+from browser import Lab
+from conftest import ROOT
+from PIL import Image
+
+from vrag_kit.building.annotations import Vote, read_votes
+from vrag_kit.judging import read_human_labels
+from vrag_kit.widgets.multiple_choice import read_choices
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Locator
+
+pytestmark = pytest.mark.slow
+MARKUP = told_talks.MARKUP
+DATA = """
+from dataclasses import replace
+import pandas as pd
+from vrag_kit.papers.visual_rag.error_budget import error_cases
+from vrag_kit.benchmarks import load_visual_rag
+from vrag_kit.generation import gt_clue
+from vrag_kit.widgets import browse_answers, multiple_choice_panel, label_answers
+
+guide = load_visual_rag({folder!r} + "/annotations.jsonl", {folder!r} + "/images", name="guide")
+ids = list(guide.queries)[:3]
+first = replace(guide.queries[ids[0]], text="Which {markup} color?", answers=("{markup}", "red"))
+guide = replace(guide, queries={{**guide.queries, ids[0]: first}})
+contexts = gt_clue(guide.subset(ids), draws=1)
+answers = pd.DataFrame(
+    {{"model": ["{markup}", "plain", "plain"], "query_id": ids, "score": [0.0, 0.5, 0.0],
+      "answer": ["pink {markup}", "blue", "green"]}}
+).assign(
+    setting="gt_clue", k=1, draw=0, sample=0, abstained=0.0, verdict="Score: {markup}", status="ok",
+    group="g", doc_ids=[context.doc_ids for context in contexts],
+)
+cases = error_cases(answers, guide)
+three = guide.subset(ids)
+three = replace(three, queries={{
+    name: replace(query, image=three.corpus[three.relevant(name)[0]].image,
+                  choices=(*query.answers[:1], "pink", "blue"))
+    for name, query in three.queries.items()
+}})
+"""
+TALKS = f"""
+import sys
+from pathlib import Path
+sys.path.append({str(ROOT / "tests")!r})
+from told_talks import told_found, told_talks, told_turns
+from vrag_kit.widgets import browse_conversations
+talks = told_talks(Path("."))
+turns, found = told_turns(talks), told_found(talks)
+browse_conversations(talks, turns, found)
+"""
+PANEL = f"""
+import pandas as pd
+from vrag_kit.building.species import read_species_folders
+from vrag_kit.building.annotation_panel import annotate
+markup = {MARKUP!r}
+asked = dict(estimated_clue_rate=0.003, feature="color of the feet " + markup,
+             explanation="they are hidden in the grass " + markup)
+questions = pd.DataFrame(
+    [dict(question_id=name, species=name, folder=name, **asked,
+          question=f"What color are the feet of the {{name}}? " + markup)
+     for name in ("goose", "swan")])
+annotate(questions, read_species_folders("images"), "votes/ada.jsonl", "Ada")
+"""
+
+
+def show(lab: Lab, cell: str) -> None:
+    lab.open_notebook([cell])
+    lab.run_all()
+
+
+@pytest.fixture
+def data(lab: Lab, tmp_path: Path, guide_folder: Path) -> str:
+    """The code of a notebook's cell, of the small Field Guide with markup in its texts."""
+    code = DATA.format(folder=str(guide_folder), markup=MARKUP)
+    (tmp_path / "data.py").write_text(code, encoding="utf-8")
+    return "from data import *\n"
+
+
+def button(lab: Lab, name: str) -> Locator:
+    return lab.page.locator(".jp-OutputArea").get_by_role("button", name=name, exact=True)
+
+
+def markup_is_text_and_images_are_shown(lab: Lab, at_least: int) -> None:
+    widths = "all => all.map(picture => picture.naturalWidth)"
+    pictures = lab.page.locator(".jp-OutputArea img")
+    lab.until(
+        lambda: len(w := pictures.evaluate_all(widths)) >= at_least and all(n > 0 for n in w),
+        f"{at_least} images or more are shown, none of them broken",
+    )
+    assert MARKUP in lab.page.locator(".jp-NotebookPanel").inner_text()
+    assert lab.page.locator("[onerror]").count() == 0
+    assert lab.page.evaluate("() => window.ran") is None
+
+
+def test_labels_are_on_disk_and_go_on_after_a_reload(lab: Lab, data: str) -> None:
+    def labels(*expected: str) -> None:
+        file = lab.folder / "mine.csv"
+        lab.until(lambda: list(read_human_labels(file)["label"]) == list(expected), "on disk")
+
+    show(lab, f"{data}label_answers(guide, answers, 'mine.csv', 'Ada')")
+    lab.page.get_by_text("1 of 3, 0 labelled").wait_for()
+    markup_is_text_and_images_are_shown(lab, at_least=1)
+    button(lab, "true").click()
+    labels("true")
+    assert lab.save().stat().st_size < 10_000  # a notebook holds a panel's name alone
+    lab.reload()
+    lab.page.get_by_text("2 of 3, 1 labelled").wait_for()  # the same panel, from the kernel
+    button(lab, "false").focus()
+    lab.page.keyboard.press("Enter")
+    labels("true", "false")
+    lab.focus_is("false")  # ready for the next answer
+    lab.run_all()  # a new panel, from the file
+    lab.page.get_by_text("3 of 3, 2 labelled").wait_for()
+    assert lab.complaints() == []
+
+
+def test_options_are_chosen_with_mouse_and_keyboard(lab: Lab, data: str) -> None:
+    def letters(*expected: str) -> None:
+        file = lab.folder / "choices.csv"
+        lab.until(file.exists, "a letter is on disk")
+        lab.until(lambda: list(read_choices(file)["option"]) == list(expected), "on disk")
+
+    show(lab, f"{data}multiple_choice_panel(three, contexts, 'choices.csv', 'Ada')")
+    lab.page.get_by_text("1 of 3, 0 answered").wait_for()
+    assert button(lab, "A").is_disabled()
+    button(lab, "begin").click()
+    markup_is_text_and_images_are_shown(lab, at_least=2)  # the one asked about, and a clue
+    button(lab, "B").click()
+    letters("B")
+    lab.page.keyboard.press("Tab")
+    lab.focus_is("C")
+    lab.page.keyboard.press("Enter")
+    letters("B", "C")
+    assert (read_choices(lab.folder / "choices.csv")["seconds"] < 100).all()
+    assert lab.complaints() == []
+
+
+def test_answers_are_browsed_with_mouse_and_keyboard(lab: Lab, data: str) -> None:
+    page = lab.page
+    show(lab, f"{data}browse_answers(guide, cases)")
+    page.get_by_text("1 of 3").wait_for()
+    markup_is_text_and_images_are_shown(lab, at_least=1)
+    button(lab, "forward").click()
+    page.get_by_text("2 of 3").wait_for()
+    lab.focus_is("forward")
+    page.keyboard.press("Enter")
+    page.get_by_text("3 of 3").wait_for()
+    page.get_by_label("model").select_option("plain")
+    page.get_by_text("1 of 2").wait_for()
+    page.get_by_label("outcome").focus()
+    for key in ("Space", "ArrowDown", "ArrowDown", "Enter"):
+        page.keyboard.press(key)
+    page.get_by_text("1 of 1").wait_for()
+    assert lab.complaints() == []
+
+
+def test_conversations_fold_and_are_browsed(lab: Lab) -> None:
+    page = lab.page
+    show(lab, TALKS)
+    page.get_by_text("1 of 9", exact=True).wait_for()
+    page.get_by_text("stopped at turn 3: what is below counts as missing").wait_for()
+    fold, skipped = page.locator("summary").first, page.get_by_text("passed over").first
+    fold.click()
+    markup_is_text_and_images_are_shown(lab, at_least=5)  # the one asked about, and the evidence
+    fold.press("Enter")
+    skipped.wait_for(state="hidden")
+    fold.press("Space")
+    skipped.wait_for()
+    button(lab, "forward").click()
+    page.get_by_text("2 of 9", exact=True).wait_for()
+    page.get_by_label("score").select_option("after the stop")
+    page.get_by_text("1 of 1", exact=True).wait_for()
+    assert lab.complaints() == []
+
+
+@pytest.fixture
+def desk(lab: Lab, tmp_path: Path) -> Lab:
+    """The annotation panel over 40 images of a goose, which make two pages, and 3 of a swan,
+    one of them damaged; the first page is on the screen.
+    """
+    for name, count in (("goose", 40), ("swan", 3)):
+        (tmp_path / "images" / name).mkdir(parents=True)
+        for number in range(count):
+            size, color = (300, 200) if number % 3 else (200, 300), (60 + number, 90, 120)
+            Image.new("RGB", size, color).save(tmp_path / "images" / name / f"{number:02}.jpg")
+    (tmp_path / "images" / "swan" / "01.jpg").write_bytes(b"no picture")
+    show(lab, PANEL)
+    seen(lab, 27)
+    return lab
+
+
+def vote(lab: Lab, name: str = "goose") -> Vote:
+    nothing = Vote(question_id=name, species="", folder="", question="", feature="")
+    return read_votes(lab.folder / "votes" / "ada.jsonl").votes.get(name, nothing)
+
+
+def seen(lab: Lab, count: int) -> None:
+    lab.until(lambda: len(vote(lab).images) == count, f"{count} images were on the screen")
+
+
+def clues_on_disk(lab: Lab, *places: int) -> None:
+    """The goose's clues on disk are these, by their place on the screen, which shows as many."""
+    lab.until(
+        lambda: vote(lab).clues == [list(vote(lab).images)[place] for place in places],
+        f"the clues on disk are {places}",
+    )
+    lab.page.get_by_text(f"; {len(places)} clue").first.wait_for()
+
+
+def test_images_are_annotated_with_the_mouse(desk: Lab) -> None:
+    page = desk.page
+    strips, full = page.locator(".strip"), page.locator("dialog.vrag-annotation-full")
+    assert MARKUP in page.locator(".vrag-annotation .question").inner_text()
+    assert page.evaluate("() => window.ran") is None
+    strips.nth(2).click()
+    strips.nth(4).click()
+    clues_on_disk(desk, 2, 4)
+    strips.nth(2).click()
+    clues_on_disk(desk, 4)
+    page.locator(".frame").nth(1).click()
+    full.locator("img").wait_for()
+    full.click()
+    page.get_by_role("button", name="page ›").click()
+    seen(desk, 40)
+    page.get_by_text("not done: the clues have no answer yet").wait_for()
+    page.get_by_label("Answer, as the clues show it").fill("white")
+    done = page.get_by_role("button", name="done")
+    done.dblclick()  # at once: what was typed goes with it
+    page.get_by_text("question 2 of 2, 1 done").wait_for()
+    assert (vote(desk).status, vote(desk).answer, len(vote(desk).clues)) == ("done", "white", 1)
+    page.get_by_text("cannot be shown: ").wait_for()
+    desk.until(lambda: len(vote(desk, "swan").images) == 2, "the swan's images were seen")
+    done.click()  # once more, as one does who saw nothing happen
+    page.get_by_text("no picture shows it: done").wait_for()
+    assert vote(desk, "swan").status == "open"
+    desk.shut_down()
+    strips.nth(0).click()
+    page.get_by_text("nothing is saved until it answers").first.wait_for()
+
+
+def test_images_are_annotated_with_the_keyboard_and_no_key_reaches_jupyterlab(desk: Lab) -> None:
+    page, full = desk.page, desk.page.locator("dialog.vrag-annotation-full")
+
+    def press(*keys: str) -> None:
+        for key in keys:
+            page.keyboard.press(key)
+
+    page.locator(".vrag-annotation .tile").first.focus()
+    press("ArrowRight", "ArrowRight", "Space")
+    clues_on_disk(desk, 2)
+    desk.focus_is("image 3, clue")
+    press("ArrowDown", "Home", "Enter")  # full size of the first one
+    full.wait_for()
+    press("ArrowRight", "Space")
+    clues_on_disk(desk, 1, 2)
+    press("Escape")
+    full.wait_for(state="hidden")
+    press("d", "d", "x", "a", "b", "Shift+Enter", "Control+Enter", "Escape", "Enter", "Escape", "n")
+    seen(desk, 40)
+    press("Space")
+    clues_on_disk(desk, 1, 2, 27)
+    page.get_by_label("Answer, as the clues show it").focus()
+    page.keyboard.type("dd n p x")
+    desk.until(lambda: vote(desk).answer == "dd n p x", "what was typed is on disk")
+    assert len(desk.outputs()) == 1  # nothing was run again
+    assert desk.save().stat().st_size < 10_000
+    desk.reload()
+    page.get_by_text("images 28–40 of 40; 3 clue").wait_for()  # the same panel, from the kernel
+    assert desk.complaints() == []
