@@ -1,16 +1,21 @@
-"""Sheets of claims for the tests, drawn by hand or at random, and the metrics' slow and
-obvious definitions.
+"""Sheets of claims for the tests, drawn by hand or at random, a small grammar, and the metrics'
+slow and obvious definitions.
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
 import numpy as np
 from hypothesis import strategies as st
 
-from vrag_kit.claims import ClaimVerdicts
-from vrag_kit.claims.verdicts import EvidenceItem
+from vrag_kit.claims import (
+    ClaimVerdicts,
+    EntailmentLabel,
+    EntailmentRequest,
+)
+from vrag_kit.claims.verdicts import EvidenceItem, Label
 
 SCORES = {"E": 1.0, "N": 0.0, "C": -1.0, "?": math.nan}
 
@@ -192,3 +197,58 @@ def _is_e(label: float) -> bool:
 
 def _mean(truths: list[bool]) -> float:
     return sum(truths) / len(truths) if truths else math.nan
+
+
+W1 = sheet(
+    "iitt",
+    ["ENNN", "ENEN", "NNNC", "NNNN", "NENC", "NNNN"],
+    ["ENNN", "NNEN", "NNNE", "NNNN"],
+    "110101",
+    "1100",
+)
+
+
+W2 = sheet("it", [], ["EN", "NN"], "", "10")
+
+
+W3 = sheet("", ["", ""], ["", ""], "10", "10")
+
+
+W4 = sheet("ii", ["EN", "NN"], [], "00", "")
+
+
+W5 = sheet("it", ["?E", "?N"], ["EN"], "10", "1")
+
+
+COLORS = ("red", "blue", "green")
+
+
+class Colors:
+    """A grammar of colours: a text that names some denies the others."""
+
+    def claims(self, question: str, words: str) -> list[str]:
+        return [f"It is {word}." for word in words.split() if word in COLORS]
+
+    def relation(self, claim: str, text: str) -> EntailmentLabel | None:
+        found = [word for word in COLORS if word in text.split()]
+        if not found:
+            return EntailmentLabel.NEUTRAL
+        same = claim[len("It is ") : -1] in found
+        return EntailmentLabel.ENTAILMENT if same else EntailmentLabel.CONTRADICTION
+
+
+class Painter:
+    """Knows what each picture shows by its name; counts what it is asked."""
+
+    name, fingerprint = "painter", "painter"
+
+    def __init__(self) -> None:
+        self.asked: list[EntailmentRequest] = []
+
+    def check(self, requests: Sequence[EntailmentRequest]) -> list[tuple[Label, ...]]:
+        self.asked += requests
+        labels = []
+        for each in requests:
+            color = each.item.doc_id.rpartition("_")[2]
+            labels.append(tuple(Colors().relation(claim, color) for claim in each.claims))
+        return labels

@@ -1,68 +1,28 @@
-"""Sheets for a table of answers, by rules on a world of two colours, and the means over
-them: with n, intervals over groups, and what is left out.
-"""
+"""Sheets for a table of answers, by rules on a world of two colours, and the means over them."""
 
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Sequence
 from pathlib import Path
 
 import factories
-import numpy as np
 import pandas as pd
 import pytest
-from claim_sheets import block, letters, plain, row
+from claim_sheets import Colors, Painter, block, letters, plain, row
 
-from vrag_kit.analysis import paired_differences
 from vrag_kit.analysis.estimates import estimate
 from vrag_kit.benchmarks import ImageFile
 from vrag_kit.claims import (
     ClaimVerdicts,
     EntailmentLabel,
-    EntailmentRequest,
     RuleChecker,
     RuleExtractor,
     check_answers,
     claim_means,
-    claim_values,
 )
-from vrag_kit.claims.verdicts import EvidenceItem, Label
+from vrag_kit.claims.verdicts import EvidenceItem
 from vrag_kit.errors import VragError
 from vrag_kit.types import Benchmark, Document, Query
-
-COLORS = ("red", "blue", "green")
-
-
-class Colors:
-    """A grammar of colours: a text that names some denies the others."""
-
-    def claims(self, question: str, words: str) -> list[str]:
-        return [f"It is {word}." for word in words.split() if word in COLORS]
-
-    def relation(self, claim: str, text: str) -> EntailmentLabel | None:
-        found = [word for word in COLORS if word in text.split()]
-        if not found:
-            return EntailmentLabel.NEUTRAL
-        same = claim[len("It is ") : -1] in found
-        return EntailmentLabel.ENTAILMENT if same else EntailmentLabel.CONTRADICTION
-
-
-class Painter:
-    """Knows what each picture shows by its name; counts what it is asked."""
-
-    name, fingerprint = "painter", "painter"
-
-    def __init__(self) -> None:
-        self.asked: list[EntailmentRequest] = []
-
-    def check(self, requests: Sequence[EntailmentRequest]) -> list[tuple[Label, ...]]:
-        self.asked += requests
-        labels = []
-        for each in requests:
-            color = each.item.doc_id.rpartition("_")[2]
-            labels.append(tuple(Colors().relation(claim, color) for claim in each.claims))
-        return labels
 
 
 def query(query_id: str, group: str, **more: object) -> Query:
@@ -223,18 +183,6 @@ def test_an_unparsed_accepted_answer_leaves_a_claim_unknown(world: Benchmark) ->
     rules = RuleExtractor(Colors()), RuleChecker(Strict())
     (found,) = check_answers(other, answers(("c", "red", ("t_blue",))), *rules)["sheet"]
     assert letters(found.accepted) == "?"  # although "red" entails it
-
-
-def test_two_arms_are_compared_by_the_same_values(world: Benchmark) -> None:
-    rows = [("a", "red", ("t_blue",)), ("b", "red", ("t_blue",)), ("c", "red", ("t_blue",))]
-    tables = [answers(*rows), answers(*[(q, "blue", docs) for q, _, docs in rows]).assign(k=3)]
-    found = checked(world, pd.concat(tables, ignore_index=True), Painter())
-    values = claim_values(found)
-    mine = values[values["metric"] == "entailed_share"]
-    (difference,) = paired_differences(mine, arm="k", by=["model", "metric"], baseline=2)["value"]
-    assert difference == pytest.approx(1.0)
-    assert set(values[values["metric"] == "claim_recall_gap"]["score_min"]) == {-1.0}
-    assert np.isnan(values[values["metric"] == "claim_recall_gap"]["value"]).all()
 
 
 def test_a_table_without_sheets_is_refused() -> None:

@@ -18,13 +18,14 @@ from worded import worded
 
 from vrag_kit.benchmarks import ImageFile
 from vrag_kit.generation import LocalGenerator, load_generator
-from vrag_kit.generation.batching import QueryPrompt, make_batches
 from vrag_kit.generation.generators import prompt_images
 from vrag_kit.generation.local import model as local_model
 from vrag_kit.generation.local.prefix_cache import TokenRow, plan_prefixes
 from vrag_kit.types import Prompt
 
 KS = (3, 5, 7, 10)
+
+
 IMAGE = 9
 
 
@@ -187,16 +188,6 @@ def test_a_model_that_cannot_reads_all_and_says_why(
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("family", FAMILIES)
-def test_rounding_of_a_deep_model_in_half_precision_is_no_reason_against_sharing(
-    family: str, deep: Callable[[str], LocalGenerator]
-) -> None:
-    model = deep(family)
-    model.prepare()
-    assert model.shares_prefixes
-
-
-@pytest.mark.slow
 @pytest.mark.parametrize("family", ["llava", "qwen2_5_vl", "internvl"])
 def test_beginnings_of_another_prompt_are_noticed_in_half_precision(
     family: str, deep: Callable[[str], LocalGenerator], monkeypatch: pytest.MonkeyPatch
@@ -213,20 +204,6 @@ def test_beginnings_of_another_prompt_are_noticed_in_half_precision(
     model = deep(family)
     model.prepare()
     assert not model.shares_prefixes
-
-
-def test_llama_looks_once_at_the_pictures_of_a_curve(load, curves: list[Prompt]) -> None:
-    model = load("mllama")
-    model.prepare()
-    looked: list[int] = []
-    model.loaded.model.model.vision_model.register_forward_hook(
-        lambda _m, _given, out: looked.append(out.last_hidden_state.shape[:2].numel())
-    )
-    model.generate(curves[: len(KS)])
-    assert looked == [max(KS)]
-    model.loaded.shares_prefixes = False
-    model.generate(curves[: len(KS)])
-    assert looked[1:] == [max(KS) * len(KS)]  # padding included
 
 
 def test_sampled_answers_are_each_read_whole(tmp_path: Path) -> None:
@@ -264,66 +241,3 @@ def test_what_is_shared_is_the_same_tokens_of_the_same_pictures(rows: list[Token
             assert row.ids[:kept] == rows[longest].ids[:kept]
             assert row.images == rows[longest].images[: len(row.images)]
             assert IMAGE not in row.ids[kept:]
-
-
-def test_a_picture_that_differs_is_not_shared() -> None:
-    rows = [TokenRow((1, 2, 3, 9, 9, 5), ("a", "b")), TokenRow((1, 2, 3, 9, 5), ("b",))]
-    assert plan_prefixes(rows, IMAGE).chains == []
-    rows[1] = TokenRow((1, 2, 3, 9, 5), ("a",))
-    assert plan_prefixes(rows, IMAGE).chains == [[0, 1]]
-    assert plan_prefixes(rows, IMAGE).tail == 1
-
-
-class Asks:
-    """What `make_batches` wants to know of a generator."""
-
-    def __init__(self, *, batched: bool, shares_prefixes: bool) -> None:
-        self.batched, self.shares_prefixes = batched, shares_prefixes
-
-
-def owned(tmp_path: Path, owners: int) -> dict[str, QueryPrompt]:
-    """For each owner zero-shot and two curves of k = 1 to 4 with other first pictures."""
-    asked = {}
-    for owner in range(owners):
-        pictures = [ImageFile(tmp_path / f"{owner}-{i}.png") for i in range(5)]
-        asked[f"{owner} none"] = QueryPrompt(str(owner), worded("no_image", "What?"))
-        for draw in (0, 1):
-            for k in (1, 2, 3, 4):
-                prompt = worded("several_images", "What?", pictures[draw : draw + k])
-                asked[f"{owner} {draw} {k}"] = QueryPrompt(str(owner), prompt)
-    return asked
-
-
-@given(
-    owners=st.integers(1, 20),
-    size=st.integers(1, 12),
-    batched=st.booleans(),
-    shares_prefixes=st.booleans(),
-)
-def test_every_prompt_is_asked_once_in_batches_of_at_most_their_size(
-    owners: int, size: int, batched: bool, shares_prefixes: bool
-) -> None:
-    asked = owned(Path("somewhere"), owners)
-    parts = list(make_batches(asked, size, Asks(batched=batched, shares_prefixes=shares_prefixes)))
-    assert sorted(key for part in parts for key in part) == sorted(asked)
-    assert all(0 < len(part) <= size for part in parts)
-
-
-def test_nested_prompts_are_in_one_batch_where_they_are_read_together() -> None:
-    parts = list(make_batches(owned(Path("x"), 3), 9, Asks(batched=True, shares_prefixes=True)))
-    for owner in range(3):
-        for draw in (0, 1):
-            curve = {f"{owner} {draw} {k}" for k in (1, 2, 3, 4)}
-            assert any(curve <= set(part) for part in parts)
-
-
-def test_a_server_is_asked_about_the_longest_first() -> None:
-    parts = list(make_batches(owned(Path("x"), 2), 1, Asks(batched=False, shares_prefixes=False)))
-    assert [key.split()[-1] for (key,) in parts] == [
-        *"4444",
-        *"3333",
-        *"2222",
-        *"1111",
-        "none",
-        "none",
-    ]

@@ -1,27 +1,113 @@
-"""Claims in the modes of evidence: strata before they are pooled, confusion matrices and
-paired differences, against counts by hand and statsmodels' correction.
-"""
+"""MM-RAGChecker's printed equations, and claims in the modes of evidence."""
 
 from __future__ import annotations
 
 import dataclasses
+import math
+from itertools import product
 
 import numpy as np
 import pandas as pd
 import pytest
-from claim_sheets import sheet
+from claim_sheets import W1, W2, sheet, sheets
+from hypothesis import given, settings
 from statsmodels.stats.multitest import multipletests
 
+from vrag_kit.analysis import to_percent
 from vrag_kit.analysis.strata import IN_TRAINING, NOT_IN_TRAINING
-from vrag_kit.claims import ClaimVerdicts, compare_label_sources
+from vrag_kit.claims import ClaimVerdicts, claim_means_by_modality, compare_label_sources
+from vrag_kit.claims.means import METRIC
 from vrag_kit.generation.evidence_modes import MODES
 from vrag_kit.papers import mrag_suite as paper
+from vrag_kit.papers import published
+from vrag_kit.papers.mrag_suite.claims import paper_equations
 from vrag_kit.synthetic.mrag_suite import fixed_means
 from vrag_kit.types import Benchmark, Query
 
+
+def tabulate_statements(*sheets: ClaimVerdicts | None) -> pd.DataFrame:
+    queries = [f"q{n}" for n, _ in enumerate(sheets)]
+    arm = {"dataset": "WebQA", "model": "small", "setting": "gt_only", "k": 6}
+    return pd.DataFrame({**arm, "query_id": queries, "group": queries, "sheet": list(sheets)})
+
+
+BY = ["dataset", "model", "setting"]
+
+
+def test_the_equations_of_w1_by_hand() -> None:
+    found = {name: each.value for name, each in paper_equations(W1).items()}
+    assert found == pytest.approx(
+        {
+            "hallucination": 1 / 3,  # the fourth and the sixth claim
+            "faithfulness": 1 / 2,
+            "claim_recall": 1 / 2,
+            "context_precision": 3 / 4,
+            "self_knowledge": 0,
+            "delta_cr": 0,
+            "delta_cp": 1 / 2,
+            "vis_hit_at_k": 1,
+            "txt_miss_rate": 1 / 2,
+            "cma": 1 / 3,
+            "v_hr": 0,
+            "d_hr": 0,
+        }
+    )
+
+
+@pytest.mark.slow
+@settings(deadline=None)
+@given(sheets())
+def test_what_the_table_calls_always_0_is_0_or_divides_by_0(of: ClaimVerdicts) -> None:
+    found = paper_equations(of)
+    told = paper.claims.definitions_table().reset_index("equation", drop=True)["what follows"]
+    always = [name for name in found if told[name].startswith("always 0")]
+    assert always == ["self_knowledge", "delta_cr", "v_hr", "d_hr"]
+    for name in always:
+        assert found[name].value == 0 or math.isnan(found[name].value)
+    one, two = found["hallucination"].value, found["faithfulness"].value
+    assert math.isnan(one) or one + two <= 1 + 1e-12
+
+
+def test_the_definitions_have_the_names_of_the_printed_tables() -> None:
+    names = paper.claims.definitions_table().index.get_level_values("name")
+    assert set(names) == set(paper_equations(W1))
+    assert set(published("mrag_suite", 4)["metric"]) <= set(names)
+    printed = set(published("mrag_suite", [3, 14, 15])["metric"])
+    assert printed - set(names) == {"recall", "precision", "f1"}  # the paper defines none
+
+
+def test_table_4_has_what_the_equation_says_and_what_stands_in_its_place() -> None:
+    table = tabulate_statements(W1)
+    means = to_percent(claim_means_by_modality(table, by=BY))
+    equations = to_percent(paper.claims.equation_means(table, by=BY))
+    beside = paper.claims.compare_gaps_to_paper(equations, means, published("mrag_suite", 4))
+    assert beside.index.get_level_values("dataset").unique().tolist() == ["WebQA"]
+    row = beside.loc[("WebQA", "v_hr")]
+    assert row["reported, other data"] == "12.4 to 32.4, median 22.4 (2 models)"
+    assert row["small: by the equation"].startswith("0.0 [0.0, 0.0]")
+    assert row["small: in its place"].startswith("50.0 ")  # error_support of images
+    assert beside.loc[("WebQA", "cma"), "small: in its place"] == "–"
+
+
+@pytest.mark.slow
+def test_corrected_means_stand_over_each_modality_too() -> None:
+    table = tabulate_statements(W1, W2).assign(true_sheet=[W1, W2], k=3, sample=0)
+    found = compare_label_sources(table, table, by=BY).set_index(["label_source", *METRIC])["value"]
+    for metric, modality in product(("faithfulness", "claim_recall"), ("all", "image", "text")):
+        key = ("ragchecker", metric, modality)
+        assert found[("corrected", *key)] == pytest.approx(found[("true", *key)], nan_ok=True)
+        assert found[("checker", *key)] == pytest.approx(found[("true", *key)], nan_ok=True)
+
+
 MODEL = "field-guide-vlm-many"
+
+
 TOLD = "Tatanunia radoriaria"  # of its told.csv
+
+
 DO, GPD, GO = MODES
+
+
 NOTHING = fixed_means(None)
 
 
@@ -94,16 +180,6 @@ def test_a_change_that_no_answer_can_make_is_no_hypothesis() -> None:
     ].any()  # it is not what was found
 
 
-def test_questions_without_room_for_distractors_tell_nothing_about_them() -> None:
-    table = a_few_questions()
-    full = (table["setting"] == GPD) & table["query_id"].isin(["q0", "q1", "q2"])
-    gold = table.loc[table["setting"] == GO, "doc_ids"].iloc[0]
-    table.loc[full, "doc_ids"] = pd.Series([gold] * 3, table.index[full])
-    found = paper.claims.mode_contrasts(table, NOTHING).set_index(["setting", "metric"])
-    assert found.loc[(GPD, "faithfulness"), ["n", "n_failed"]].tolist() == [9, 0]
-    assert found.loc[(DO, "faithfulness"), "n"] == 12
-
-
 @pytest.mark.slow
 def test_fixed_means_have_no_interval_by_true_labels_and_one_by_the_checkers() -> None:
     rows = [(f"q{n}", DO, of_claims("N")) for n in range(6)]
@@ -157,22 +233,6 @@ def test_each_stratum_is_a_family_and_stands_before_the_pool() -> None:
     assert len(paper.claims.drop_redundant_pooled(unknown)) == len(unknown)
 
 
-def test_a_data_set_outside_training_data_has_that_one_label() -> None:
-    queries = {"a": TOLD, "b": "some other organism"}
-    others = {"c": "some other organism", "d": "a third one"}
-    table = answered([(name, GO, of_claims("E")) for name in (*queries, *others)])
-    table["group"] = table["query_id"].map(queries | others)
-    table["dataset"] = ["WebQA", "WebQA", "Chart-MRAG", "Chart-MRAG"]
-    worlds = {"WebQA": (about(queries), table[:2]), "Chart-MRAG": (about(others), table[2:])}
-    found = paper.claims.with_claim_strata(table, [MODEL], worlds)
-    labels = (
-        paper.claims.drop_redundant_pooled(found).groupby("dataset")["stratum"].unique().map(list)
-    )
-    assert labels["Chart-MRAG"] == [NOT_IN_TRAINING]
-    assert labels["WebQA"] == [IN_TRAINING, NOT_IN_TRAINING, paper.claims.POOLED]
-    assert found.query("stratum == @paper.claims.POOLED")["dataset"].nunique() == 2
-
-
 def test_every_mode_has_its_own_matrix_of_verdicts() -> None:
     right, wrong = of_claims("E"), of_claims("N")
     pairs = answered([("a", GO, right), ("a", DO, right)]).assign(true_sheet=[right, wrong])
@@ -185,13 +245,3 @@ def test_every_mode_has_its_own_matrix_of_verdicts() -> None:
         [DO, "NEUTRAL", "ENTAILMENT", 1],
         [GO, "ENTAILMENT", "ENTAILMENT", 2],
     ]
-
-
-def test_true_labels_are_gone_by_where_they_are_known() -> None:
-    right, wrong = of_claims("E"), of_claims("N")
-    table = answered([("a", GO, wrong)]).assign(true_sheet=[right])
-    best, whose = paper.claims.best_available_labels(table)
-    assert (list(best["sheet"]), whose) == ([right], "true")
-    best, whose = paper.claims.best_available_labels(table.assign(true_sheet=[None]))
-    assert list(best["sheet"]) == [wrong]
-    assert whose == "checker"

@@ -1,14 +1,13 @@
-"""Extractor and checker of claims: what a language model is asked, five claims a call at
-most, how strictly it is read, and that nothing is asked twice; the same by rule.
-"""
+"""Extractor and checker of claims: what a model is asked, how strictly it is read, and rules."""
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from claim_sheets import Colors, Painter
 from own_project import Write
 from PIL import Image
 from strange_server import StrangeServer, images_in, text_in
@@ -34,7 +33,11 @@ from vrag_kit.judging import UnparsedError
 from vrag_kit.types import Document
 
 E, N, C = EntailmentLabel.ENTAILMENT, EntailmentLabel.NEUTRAL, EntailmentLabel.CONTRADICTION
+
+
 MOTH = Document(doc_id="m", text="Talia osa\nflies in June.")
+
+
 SIX = tuple(f"claim {n} is so." for n in range(1, 7))
 
 
@@ -59,6 +62,10 @@ def at(server: StrangeServer) -> dict[str, object]:
 def asked(server: StrangeServer) -> list[dict[str, object]]:
     """The requests but for those that only see whether somebody is there."""
     return [each for each in server.requests if "word: ready" not in text_in(each)]
+
+
+def labels_of_two(raw: str) -> object:
+    return parse_entailment_labels(raw, 2)
 
 
 def labels(checker: ClaimChecker, claims: tuple[str, ...], item: Document) -> list[Label]:
@@ -122,31 +129,6 @@ def test_an_extractor_gives_each_fact_once_and_none_for_a_refusal(
     assert "Question: What eats it?\nAnswer: Owls, and bats." in words
 
 
-@pytest.mark.parametrize(
-    ("raw", "reason"),
-    [
-        ("", "it has 0 labels"),
-        ("1: ENTAILMENT\n2: NEUTRAL\n3: NEUTRAL", "it has 3 labels, and there are 2 claims"),
-        ("1: ENTAILMENT\n3: NEUTRAL", "label 2 has the number 3"),
-        ("1: ENTAILMENT\n2: YES", "the line '2: YES' is no number and label"),
-        ("1: ENTAILMENT, 2: NEUTRAL", "is no number and label"),
-        ("Labels:\n1: ENTAILMENT\n2: NEUTRAL", "the line 'Labels:' is no number"),
-    ],
-)
-def test_labels_in_any_other_form_are_unreadable(raw: str, reason: str) -> None:
-    with pytest.raises(UnparsedError, match=reason):
-        parse_entailment_labels(raw, 2)
-
-
-@pytest.mark.parametrize(
-    ("raw", "reason"),
-    [("  \n", "no words"), ("- \nA moth flies.", "the line '-' has"), ("NONE\nA moth.", "beside")],
-)
-def test_claims_that_are_empty_or_contradict_none_are_unreadable(raw: str, reason: str) -> None:
-    with pytest.raises(UnparsedError, match=reason):
-        parse_claims(raw)
-
-
 def test_thoughts_are_no_claims() -> None:
     assert parse_claims("<think>Hm.\nOwls?</think>\nOwls fly.") == ("Owls fly.",)
     assert parse_claims("None.") == ()
@@ -177,48 +159,6 @@ def test_a_forecast_counts_the_calls_of_both_and_asks_nobody(
     assert server.requests == []
 
 
-class Colors:
-    """A grammar of "red" and "blue"."""
-
-    def claims(self, question: str, words: str) -> list[str]:
-        return [f"It is {word}." for word in words.split() if word in ("red", "blue")]
-
-    def relation(self, claim: str, text: str) -> EntailmentLabel | None:
-        if not claim.startswith("It is"):
-            return None
-        found = [word for word in ("red", "blue") if word in text]
-        if not found:
-            return N
-        return E if claim[6:-1] in found else C
-
-
-def test_rules_compare_texts_and_leave_pictures_to_others(tmp_path: Path) -> None:
-    said = AnswerText(query_id="q", question="Of what color?", words="red and blue")
-    (found,) = RuleExtractor(Colors()).extract([said])
-    assert found == ("It is red.", "It is blue.")
-    checker = RuleChecker(Colors())
-    assert labels(checker, found, answer_document("answer", "Of what color?", "red")) == [
-        E,
-        C,
-    ]
-    assert labels(checker, ("Owls fly.",), MOTH) == [None]
-    picture = Document(doc_id="a", image=ImageFile(tmp_path / "a.png"))
-    assert labels(checker, found, picture) == [None, None]
-    checker = RuleChecker(Colors(), _Blind())
-    rows = checker.check(
-        [EntailmentRequest(query_id="q", claims=found, item=item) for item in (picture, MOTH)]
-    )
-    assert rows == [(C, C), (N, N)]
-    assert checker.fingerprint == "none"
-
-
-class _Blind:
-    name, fingerprint = "blind", "none"
-
-    def check(self, requests: list[EntailmentRequest]) -> list[tuple]:
-        return [(C,) * len(each.claims) for each in requests]
-
-
 def test_an_extractor_of_ones_own_that_names_no_claims_is_stopped_after_three_batches(
     mine: Write, tmp_path: Path
 ) -> None:
@@ -235,3 +175,36 @@ class Chatty:
         with pytest.raises(VragError, match=r"claims of 'Chatty': 24 of 24 .*NONE stands beside"):
             load_extractor("mine:Chatty", tmp_path).extract(said)
         assert len(sys.modules["mine"].asked) == 24
+
+
+@pytest.mark.parametrize(
+    ("parse", "raw", "reason"),
+    [
+        (labels_of_two, "", "it has 0 labels"),
+        (labels_of_two, "1: ENTAILMENT\n2: NEUTRAL\n3: NEUTRAL", "it has 3 labels, .* 2 claims"),
+        (labels_of_two, "1: ENTAILMENT\n3: NEUTRAL", "label 2 has the number 3"),
+        (labels_of_two, "1: ENTAILMENT\n2: YES", "'2: YES' is no number and label"),
+        (labels_of_two, "1: ENTAILMENT, 2: NEUTRAL", "is no number and label"),
+        (labels_of_two, "Labels:\n1: ENTAILMENT\n2: NEUTRAL", "'Labels:' is no number"),
+        (parse_claims, "  \n", "no words"),
+        (parse_claims, "- \nA moth flies.", "the line '-' has"),
+        (parse_claims, "NONE\nA moth.", "beside"),
+    ],
+)
+def test_labels_and_claims_in_any_other_form_are_unreadable(
+    parse: Callable[[str], object], raw: str, reason: str
+) -> None:
+    with pytest.raises(UnparsedError, match=reason):
+        parse(raw)
+
+
+def test_rules_compare_texts_and_leave_pictures_to_others(tmp_path: Path) -> None:
+    said = AnswerText(query_id="q", question="Of what color?", words="red and blue")
+    (found,) = RuleExtractor(Colors()).extract([said])
+    assert found == ("It is red.", "It is blue.")
+    checker = RuleChecker(Colors())
+    answer = answer_document("answer", "Of what color?", "red")
+    assert labels(checker, found, answer) == [E, C]
+    picture = Document(doc_id="p_blue", image=ImageFile(tmp_path / "a.png"))
+    assert labels(checker, found, picture) == [None, None]
+    assert labels(RuleChecker(Colors(), Painter()), found, picture) == [C, E]

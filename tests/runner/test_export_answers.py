@@ -17,7 +17,11 @@ COLUMNS = {
     *("answer_id", "model", "status", "detail", "raw", "sample", "prompt"),
     *("sent", "tokens", "fields", "stored", "cost", "store"),
 }
+
+
 SHOWN = [{"role": "user", "parts": ["Color?", {"image": "a “b”.png", "pixels": "0f"}]}]
+
+
 ANSWER = Answer(
     answer_id="x",
     raw="Answer: «red»,\nor so",
@@ -26,6 +30,8 @@ ANSWER = Answer(
     tokens={"prompt": 3},
     fields={"cost": 0.25, "served": "m-1"},
 )
+
+
 FAILURE = Answer(
     answer_id="y", raw=None, failure=Failure(Status.TIMEOUT, "60 s"), sent={"model": "n"}
 )

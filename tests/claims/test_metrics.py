@@ -1,0 +1,250 @@
+"""Claim metrics: both families from one sheet of verdicts, against slow, obvious definitions."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from collections.abc import Sequence
+from itertools import product
+
+import numpy as np
+import pandas as pd
+import pytest
+from claim_sheets import W1, W2, W3, sheet, sheets, slow_evidence, slow_ragchecker
+from hypothesis import given, settings
+
+from vrag_kit.claims import (
+    ClaimVerdicts,
+    EntailmentLabel,
+    claim_means,
+    claim_means_by_modality,
+    evidence_metrics,
+    ragchecker_metrics,
+)
+from vrag_kit.claims.means import METRIC, metric_rows
+from vrag_kit.errors import VragError
+
+NAN = math.nan
+
+
+def shares(of: ClaimVerdicts) -> dict[tuple[str, str], float]:
+    return {key: found.value for key, found in evidence_metrics(of).items()}
+
+
+def test_w1_in_both_families() -> None:
+    """Worked by hand, as are those of RAGChecker below."""
+    by_hand = {
+        ("neutral_share", "all"): 1 / 3,
+        ("entailed_share", "all"): 1 / 2,
+        ("contradicted_share", "all"): 1 / 6,
+        ("conflicted_share", "all"): 1 / 6,
+        ("answer_claim_recall", "all"): 1 / 2,
+        ("evidence_utilization", "image"): 1,
+        ("evidence_utilization", "text"): 1 / 2,
+        ("evidence_utilization_gap", "all"): 1 / 2,
+        ("claim_recall", "all"): 3 / 4,
+        ("claim_recall_gap", "all"): -1 / 4,
+        ("cross_modal_agreement", "all"): 1 / 3,
+        ("error_support", "image"): 1 / 2,
+        ("error_support", "text"): 0,
+    }
+    found = shares(W1)
+    assert {key: found[key] for key in by_hand} == pytest.approx(by_hand)
+    assert ragchecker_metrics(W1) == pytest.approx(
+        {
+            "precision": 2 / 3,
+            "recall": 1 / 2,
+            "f1": 4 / 7,
+            "claim_recall": 3 / 4,
+            "context_precision": 3 / 4,
+            "context_utilization": 2 / 3,
+            "noise_sensitivity_in_relevant": 0,
+            "noise_sensitivity_in_irrelevant": 1 / 6,
+            "hallucination": 1 / 6,
+            "self_knowledge": 1 / 3,
+            "faithfulness": 1 / 2,
+        }
+    )
+
+
+@given(sheets())
+def test_random_sheets_agree_with_the_definitions_taken_literally(of: ClaimVerdicts) -> None:
+    for empty, nothing in (("nan", NAN), ("zero", 0.0)):
+        found = ragchecker_metrics(of, empty=empty)
+        assert found == pytest.approx(slow_ragchecker(of, nothing), nan_ok=True)
+    expected = slow_evidence(of)
+    assert shares(of).keys() == expected.keys()
+    assert shares(of) == pytest.approx(expected, nan_ok=True)
+
+
+@given(sheets())
+def test_every_value_is_a_share_and_what_is_left_out_is_counted(of: ClaimVerdicts) -> None:
+    for (metric, _), found in evidence_metrics(of).items():
+        lowest = -1 if metric.endswith("gap") else 0
+        assert math.isnan(found.value) or lowest <= found.value <= 1
+        assert found.unknown == 0 or of.n_missing > 0
+
+
+def test_other_names_of_empty_are_refused() -> None:
+    with pytest.raises(VragError, match="empty is 'none'; expected one of nan, zero"):
+        ragchecker_metrics(W1, empty="none")
+
+
+@given(sheets("ENC"))
+def test_what_follows_from_the_definitions_holds_for_every_sheet(of: ClaimVerdicts) -> None:
+    theirs = ragchecker_metrics(of)
+    if of.claims and of.items:
+        parts = ("faithfulness", "hallucination", "self_knowledge")
+        assert sum(theirs[part] for part in parts) == pytest.approx(1)
+        ours = ("neutral_share", "entailed_share", "contradicted_share")
+        assert sum(shares(of)[part, "all"] for part in ours) == pytest.approx(1)
+    if of.claims and of.items and of.gold_claims:
+        noise = [theirs[f"noise_sensitivity_in_{kind}relevant"] for kind in ("", "ir")]
+        assert sum(noise) + theirs["hallucination"] == pytest.approx(1 - theirs["precision"])
+
+
+def tabulate_statements(*sheets: ClaimVerdicts | None) -> pd.DataFrame:
+    queries = [f"q{n}" for n, _ in enumerate(sheets)]
+    arm = {"dataset": "WebQA", "model": "small", "setting": "gt_only", "k": 6}
+    return pd.DataFrame({**arm, "query_id": queries, "group": queries, "sheet": list(sheets)})
+
+
+BY = ["dataset", "model", "setting"]
+
+
+@settings(deadline=None)
+@given(sheets())
+def test_one_modality_alone_is_the_sheet_without_the_others_columns(of: ClaimVerdicts) -> None:
+    for modality, letter in (("image", "i"), ("text", "t")):
+        only = of.restrict_to_modality(modality)
+        places = [n for n, item in enumerate(of.items) if item.modality == modality]
+        assert only.items == tuple(of.items[place] for place in places)
+        columns = [0, *(1 + place for place in places)]
+        np.testing.assert_array_equal(only.verdicts, of.verdicts[:, columns])
+        used = slow_evidence(only)["evidence_utilization", "all"]
+        assert used == pytest.approx(
+            slow_evidence(of)["evidence_utilization", modality], nan_ok=True
+        )
+        assert len(only.items) == [item.modality[0] for item in of.items].count(letter)
+
+
+def test_ragcheckers_metrics_are_there_for_each_modality() -> None:
+    means = claim_means_by_modality(tabulate_statements(W1, W2, None), by=BY)
+    found = means.set_index(["family", "metric", "modality"])["value"]
+    for modality in ("image", "text"):
+        slow = [slow_ragchecker(each.restrict_to_modality(modality), math.nan) for each in (W1, W2)]
+        for metric in ("claim_recall", "context_precision", "hallucination", "faithfulness"):
+            known = [each[metric] for each in slow if not math.isnan(each[metric])]
+            mine = found["ragchecker", metric, modality]
+            assert mine == pytest.approx(sum(known) / len(known))
+    # by hand, W1's claims: an image entails the first, second and fifth
+    assert found["mm_ragchecker", "entailed_share", "image"] == pytest.approx(1 / 2)
+    assert found["mm_ragchecker", "entailed_share", "text"] == pytest.approx(1 / 6)
+    assert not means.duplicated(["family", "metric", "modality"]).any()
+    assert ("ragchecker", "precision", "image") not in found.index  # it looks at no evidence
+
+
+def test_answers_that_were_shown_nothing_of_a_modality_count_nowhere_in_it() -> None:
+    pictures = sheet("i", ["E"], ["E"], "1", "1")
+    means = claim_means_by_modality(tabulate_statements(pictures, W1, W3), by=BY)
+    rows = means.set_index(["metric", "modality"]).loc["hallucination"]
+    assert rows["n"].to_dict() == {"all": 2, "image": 2, "text": 1}
+    assert rows["n_undefined"].to_dict() == {"all": 1, "image": 0, "text": 0}
+
+
+BOUNDED = {"precision", "recall", "f1", "claim_recall", "context_precision", "faithfulness"}
+
+BOUNDED |= {"hallucination", "entailed_share", "neutral_share", "answer_claim_recall"}
+BOUNDED |= {"evidence_utilization"}
+
+ENDS = (EntailmentLabel.NEUTRAL, EntailmentLabel.ENTAILMENT)
+
+
+ONE_VALUE = "cross_modal_agreement"
+
+"""Leans to answers with more entailed claims where answers differ in these."""
+
+
+def drawn(n: int, seed: int, *, alike: bool) -> list[ClaimVerdicts]:
+    """`n` answers of three claims and three gold claims over three images and three
+    texts; each claim is entailed by some item in one half of all. Unless they are
+    `alike`, answers differ in how often.
+    """
+    stream = np.random.default_rng(seed)
+
+    def labels(*shape: int, share: float = 0.109) -> np.ndarray:
+        return stream.choice([1.0, 0.0, -1.0], shape, p=[share, 0.9 - share, 0.1])
+
+    found = []
+    for _ in range(n):
+        share = 0.109 if alike else stream.choice([0.02, 0.25])
+        own = sheet("iiittt", ["N" * 6] * 3, ["N" * 6] * 3, "000", "000")
+        verdicts = np.column_stack([labels(6, share=0.5), labels(6, 6, share=share)])
+        found.append(dataclasses.replace(own, verdicts=verdicts))
+    return found
+
+
+def some_lost(whole: ClaimVerdicts, stream: np.random.Generator) -> ClaimVerdicts:
+    """The sheet, of whose verdicts a tenth is lost, whatever they say."""
+    lost = stream.random(whole.verdicts.shape) < 0.1
+    return dataclasses.replace(whole, verdicts=np.where(lost, np.nan, whole.verdicts))
+
+
+def read_as(of: ClaimVerdicts, scores: Sequence[float]) -> ClaimVerdicts:
+    """The sheet with its missing verdicts read as these, in their order."""
+    verdicts = of.verdicts.copy()
+    verdicts[np.isnan(verdicts)] = scores
+    return dataclasses.replace(of, verdicts=verdicts)
+
+
+def values_of(known: list[ClaimVerdicts]) -> pd.DataFrame:
+    """A row a sheet, a column a metric."""
+    rows = [{row[:3]: row[3] for row in metric_rows(each)} for each in known]
+    return pd.DataFrame(rows)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("alike", [True, False])
+@pytest.mark.parametrize("seed", [0])
+def test_verdicts_lost_at_random_leave_every_mean_where_it_was(seed: int, alike: bool) -> None:
+    whole = drawn(1000, seed, alike=alike)
+    stream = np.random.default_rng([seed, 1])
+    before = values_of(whole)
+    lost = values_of([some_lost(each, stream) for each in whole])
+    truth, mean, n = before.mean(), lost.mean(), lost.count()
+    doubt = 4 * before.std() / np.sqrt(n)
+    for name in truth.index:
+        if name[1] == ONE_VALUE and not alike:
+            continue
+        assert n[name] > 8, name
+        assert abs(mean[name] - truth[name]) <= doubt[name], name
+    if alike:
+        name = ("mm_ragchecker", "entailed_share", "all")
+        assert truth[name] == pytest.approx(0.5, abs=0.04)
+        assert n[name] > 850  # of most answers some claim is left
+
+
+@pytest.mark.slow
+@given(sheets())
+def test_what_is_missing_could_lie_nowhere_but_between_the_bounds(of: ClaimVerdicts) -> None:
+    if of.n_missing > 3:
+        return
+    low, high = (values_of([of.fill_missing(each)]).loc[0] for each in ENDS)
+    for labels in product((1, 0, -1), repeat=of.n_missing):
+        true = values_of([read_as(of, labels)]).loc[0].dropna()
+        for name in (name for name in true.index if name[1] in BOUNDED):
+            ends = sorted((low[name], high[name]))
+            assert ends[0] - 1e-9 <= true[name] <= ends[1] + 1e-9, name
+
+
+def test_bounds_stand_beside_the_mean_and_count_every_answer() -> None:
+    known = sheet("i", ["E", "N"], ["E"], "11", "1")
+    unparsed = sheet("i", ["?", "?"], ["E"], "11", "1")
+    table = pd.DataFrame({"query_id": ["a", "b"], "sheet": [known, unparsed]})
+    table = table.assign(group=table["query_id"], model="m")
+    means = claim_means(table, by=["model"]).set_index(METRIC)
+    columns = ["value", "n", "n_undefined", "n_unparsed", "if_neutral", "if_entailed"]
+    found = means.loc[("mm_ragchecker", "entailed_share", "all"), columns]
+    assert found.tolist() == [1 / 2, 1, 1, 2, 1 / 4, 3 / 4]
+    found = means.loc[("mm_ragchecker", "claim_recall", "all"), columns]
+    assert found.tolist() == [1, 2, 0, 0, 1, 1]

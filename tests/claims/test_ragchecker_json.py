@@ -1,0 +1,306 @@
+"""RAGChecker's JSON: completed by models, measured, and otherwise unchanged."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import os
+import re
+from itertools import chain
+from pathlib import Path
+from typing import Any
+
+import pytest
+from claim_sheets import W1, W2, W3, W4, W5, Colors, Painter, letters, plain, row, sheets
+from hypothesis import given
+from pages import README
+from PIL import Image
+from strange_server import StrangeServer, images_in, text_in
+from typer.testing import CliRunner
+
+from vrag_kit.claims import (
+    ClaimVerdicts,
+    RuleChecker,
+    RuleExtractor,
+    complete_ragchecker_json,
+    evidence_metrics,
+    ragchecker_metrics,
+    read_ragchecker_json,
+)
+from vrag_kit.claims.ragchecker_json import add_ragchecker_metrics
+from vrag_kit.errors import VragError
+from vrag_kit.runner.cli import app
+
+WORDS = {1.0: "Entailment", 0.0: "Neutral", -1.0: "Contradiction"}
+
+
+def result(of: ClaimVerdicts, query_id: str) -> dict[str, Any]:
+    """A sheet as RAGChecker writes it, and what a file may hold beside."""
+
+    def labels(rows: Any) -> list[Any]:
+        return [labels(x) if isinstance(x, list) else WORDS.get(x) for x in rows]
+
+    return {
+        "query_id": query_id,
+        "query": "What?",
+        "gt_answer": "So.",
+        "response": "So — und so.",
+        "retrieved_context": [
+            {"doc_id": item.doc_id, "text": "words"}
+            | ({"modality": "image"} if item.modality == "image" else {})
+            for item in of.items
+        ],
+        "response_claims": [["claim", "is", str(n)] for n, _ in enumerate(of.claims)],
+        "gt_answer_claims": [["gold", "is", str(n)] for n, _ in enumerate(of.gold_claims)],
+        "answer2response": labels(of.accepted.tolist()),
+        "response2answer": labels(of.recalled.tolist()),
+        "retrieved2response": labels(of.on_claims.tolist()),
+        "retrieved2answer": labels(of.on_gold.tolist()),
+        "metrics": {},
+        "my own": {"kept": True},
+    }
+
+
+CASES = {"w1": W1, "w2": W2, "w3": W3, "w4": W4, "w5": W5}
+
+
+@pytest.fixture
+def document() -> dict[str, Any]:
+    results = [result(of, query_id) for query_id, of in CASES.items()]
+    return {"results": results, "overall_metrics": {}, "told by": "me"}
+
+
+def vrag(*words: object) -> Any:
+    return CliRunner().invoke(app, ["claims", *map(str, words)], catch_exceptions=False)
+
+
+def test_json_has_every_answer_and_both_families(document: dict[str, Any], tmp_path: Path) -> None:
+    told = json.loads(vrag(write(tmp_path, document), "--json").stdout)
+    assert list(told) == ["answers", "ragchecker", "rows"]
+    assert told["answers"] == 5
+    rows = {
+        (row["query_id"], row["family"], row["metric"], row["modality"]): row["value"]
+        for row in told["rows"]
+    }
+    assert len(rows) == len(told["rows"]) == 5 * (11 + 16)
+    for query_id, of in CASES.items():
+        for metric, value in ragchecker_metrics(of, empty="zero").items():
+            assert rows[query_id, "ragchecker", metric, "all"] == _or_none(value)
+        for (metric, modality), found in evidence_metrics(of).items():
+            assert rows[query_id, "mm_ragchecker", metric, modality] == _or_none(found.value)
+    groups = told["ragchecker"]
+    assert groups["overall_metrics"]["precision"] == 33.3  # (2/3 + 0 + 1/2 + 0 + 1/2) / 5
+    assert groups["generator_metrics"]["faithfulness"] == 25.0  # of four: w5's is unknown
+    assert [len(group) for group in groups.values()] == [3, 2, 6]
+
+
+def _or_none(value: float) -> float | None:
+    return value if value == value else None
+
+
+def test_nothing_retrieved_needs_no_matrices(tmp_path: Path) -> None:
+    without = result(W3, "q") | {"retrieved_context": None}
+    without |= {"retrieved2response": None, "retrieved2answer": None}
+    (found,) = read_ragchecker_json(write(tmp_path, {"results": [without]})).sheets
+    assert ragchecker_metrics(found, empty="zero") == ragchecker_metrics(W3, empty="zero")
+
+
+@pytest.mark.slow
+@given(of=sheets())
+def test_every_sheet_is_read_as_it_was_written(
+    of: ClaimVerdicts, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    file = write(tmp_path_factory.getbasetemp(), {"results": [result(of, "q")]})
+    (found,) = read_ragchecker_json(file).sheets
+    named = dataclasses.replace(found, claims=of.claims, gold_claims=of.gold_claims)
+    assert plain(named)[1:] == plain(of)[1:]
+
+
+def test_the_readmes_checked_result_can_be_measured(tmp_path: Path) -> None:
+    (shown,) = re.findall(r"```json\n(.*?)```", README, re.DOTALL)
+    told = vrag(write(tmp_path, json.loads(shown)), "--json")
+    assert told.exit_code == 0, told.output
+    # one of two claims is right, and the right answer's only one is told
+    assert '"precision": 50.0' in told.stdout
+    assert '"recall": 100.0' in told.stdout
+
+
+PLANS = {
+    "Write one fact a line": ["say It is red."],
+    "Judge claims": ["say 1: ENTAILMENT"],
+}
+
+
+def raw(**more: object) -> dict[str, Any]:
+    """A result of RAGChecker's input."""
+    return {
+        "query_id": "1",
+        "query": "Of what color is it?",
+        "gt_answer": "red",
+        "response": "red and blue",
+        "retrieved_context": [
+            {"doc_id": "a", "text": "it is red"},
+            {"doc_id": "b", "text": "it is blue"},
+            {"doc_id": "c", "text": "it flies"},
+        ],
+        "my own": 1,
+    } | more
+
+
+def test_a_file_of_input_gets_claims_labels_and_metrics(tmp_path: Path) -> None:
+    result = raw()
+    found = made(tmp_path, result)
+    (sheet,) = found.sheets
+    assert (found.n_completed, found.failures) == (1, ())
+    assert (sheet.claims, sheet.gold_claims) == (("It is red.", "It is blue."), ("It is red.",))
+    # the claim red, then the claim blue: against the right answer; against a, b and c
+    assert (letters(sheet.accepted), letters(sheet.recalled)) == ("EC", "E")
+    assert [*map(letters, sheet.on_claims), *map(letters, sheet.on_gold)] == ["ECN", "CEN", "ECN"]
+    document, left_out = add_ragchecker_metrics(found)
+    assert left_out == 0
+    (tmp_path / "out.json").write_text(json.dumps(document), encoding="utf-8")
+    (again,) = read_ragchecker_json(tmp_path / "out.json").sheets
+    assert plain(again) == plain(sheet)
+    (told,) = document["results"]
+    assert {name: told[name] for name in result} == result
+    assert document["told by"] == "me"
+    assert told["metrics"]["precision"] == 1 / 2
+    assert told["metrics"]["faithfulness"] == 1
+
+
+def test_what_a_file_has_already_stays(tmp_path: Path) -> None:
+    claims = [["It", "is", "green."]]
+    half = raw(response_claims=claims, answer2response=["Neutral"])
+    found = made(tmp_path, half)
+    (sheet,) = found.sheets
+    assert sheet.claims == ("It is green.",)
+    assert letters(sheet.accepted) == "N"  # rules would say that red contradicts it
+    assert sheet.on_claims.tolist() == [row("CCN")]
+    (told,) = found.document["results"]
+    assert (told["response_claims"], told["answer2response"]) == (claims, ["Neutral"])
+    whole = made(tmp_path, *found.document["results"])
+    assert (whole.n_completed, *map(plain, whole.sheets)) == (0, plain(sheet))
+
+
+def test_pictures_are_looked_at_and_nothing_retrieved_is_nothing_to_check(tmp_path: Path) -> None:
+    Image.new("RGB", (2, 2)).save(tmp_path / "p.png")
+    shown = [{"doc_id": "p_blue", "modality": "image", "image": "p.png"}]
+    bare = raw(query_id="2", retrieved_context=None, response=" ")
+    painter = Painter()
+    found = made(tmp_path, raw(retrieved_context=shown), bare, painter=painter)
+    first, second = found.sheets
+    assert first.on_claims.tolist() == [row("C"), row("E")]
+    assert [item.modality for item in first.items] == ["image"]
+    assert {str(each.item.image.where) for each in painter.asked} == {str(tmp_path / "p.png")}
+    assert (second.claims, second.items, letters(second.recalled)) == ((), (), "N")
+
+
+def sent(tmp_path: Path, image: str) -> list[object]:
+    """The pictures that a checker on this machine gets of a file that names this one; the
+    file lies in a folder that is a link, as `data` often is.
+    """
+    Image.new("RGB", (2, 2)).save(tmp_path / "private.png")
+    (tmp_path / "disk").mkdir()
+    (tmp_path / "files").symlink_to("disk")
+    folder = tmp_path / "files"
+    Image.new("RGB", (2, 2)).save(folder / "shown.png")
+    (folder / "link.png").symlink_to(tmp_path / "private.png")
+    (folder / "way").symlink_to(tmp_path)
+    (folder / "again.png").symlink_to("shown.png")
+    os.mkfifo(folder / "pipe.png")
+    shown = [{"doc_id": "p", "modality": "image", "image": image}]
+    file = write(folder, {"results": [raw(retrieved_context=shown)]})
+    with StrangeServer(PLANS) as server:
+        try:
+            vrag(file, "--extractor", f"one@{server.url}", "--answers-dir", tmp_path / "answers")
+        finally:
+            pictures = list(chain.from_iterable(map(images_in, server.requests)))
+            assert pictures or not server.requests  # nothing is asked in vain
+    return pictures
+
+
+@pytest.mark.parametrize(
+    ("image", "words"),
+    [
+        ("../private.png", "points outside"),
+        ("link.png", "is a link that points outside"),
+        ("way/private.png", "is a link that points outside"),
+        ("pipe.png", "there is no picture"),
+        ("way", "is a link that points outside"),
+    ],
+)
+def test_no_picture_outside_the_files_folder_is_read_or_sent(
+    tmp_path: Path, image: str, words: str
+) -> None:
+    """More are in `bad_inputs.csv`."""
+    with pytest.raises(
+        VragError, match=r"raw\.json, query '1', retrieved_context, number 1: "
+    ) as no:
+        sent(tmp_path, image)
+    assert words in str(no.value)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("image", ["shown.png", "./shown.png", "again.png"])
+def test_a_picture_in_the_files_folder_is_sent(tmp_path: Path, image: str) -> None:
+    assert sent(tmp_path, image)
+
+
+def test_a_file_comes_out_unchanged_but_for_what_is_added(
+    document: dict[str, Any], tmp_path: Path
+) -> None:
+    out = tmp_path / "out.json"
+    done = vrag(write(tmp_path, document), "--to", out)
+    assert "note: 1 results have verdicts missing" in done.stderr
+    del document["results"][4]  # w5, whose verdicts are not all there
+    written = json.loads(out.read_text(encoding="utf-8"))
+    for each in written["results"]:
+        assert each["metrics"].keys() == ragchecker_metrics(W1).keys()
+        each["metrics"] = {}
+    for group in ("overall_metrics", "retriever_metrics", "generator_metrics"):
+        assert all(0 <= value <= 100 for value in written.pop(group).values())
+    del document["overall_metrics"]
+    assert written == document
+    again = json.loads(vrag(out, "--json").stdout)
+    assert again == json.loads(vrag(write(tmp_path, document), "--json").stdout)
+
+
+def write(folder: Path, document: object) -> Path:
+    file = folder / "raw.json"
+    file.write_text(json.dumps(document), encoding="utf-8")
+    return file
+
+
+def made(folder: Path, *results: object, painter: Painter | None = None) -> Any:
+    file = write(folder, {"results": results, "told by": "me"})
+    return complete_ragchecker_json(file, RuleExtractor(Colors()), RuleChecker(Colors(), painter))
+
+
+def test_what_is_no_claims_file_or_needs_a_model_is_refused(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe.json")
+    for place in (tmp_path, tmp_path / "pipe.json", Path("/dev/zero")):  # nor waited for
+        with pytest.raises(VragError, match="is no plain file; expected RAGChecker's JSON"):
+            vrag(place)
+    with pytest.raises(VragError, match="claims FILE --extractor gpt-4o-mini@openai"):
+        vrag(write(tmp_path, {"results": [raw()]}))
+
+
+def test_the_command_asks_a_model_once_and_can_say_beforehand_what(tmp_path: Path) -> None:
+    file, out = write(tmp_path, {"results": [raw()]}), tmp_path / "out.json"
+    with StrangeServer(PLANS) as server:
+
+        def asked() -> int:
+            return sum("word: ready" not in text_in(each) for each in server.requests)
+
+        named = ["--extractor", f"one@{server.url}", "--answers-dir", tmp_path / "answers"]
+        assert "forecast:" in vrag(file, *named, "--forecast").stdout
+        assert asked() == 0
+        done = vrag(file, *named, "--json", "--to", out)
+        rows = json.loads(done.stdout)["rows"]
+        assert [each["value"] for each in rows if each["metric"] == "precision"] == [1]
+        # two texts to take apart; one claim against four, one gold claim against four
+        assert asked() == 2 + 4 + 4 - 3  # the two claims are the same in three places
+        assert json.loads(vrag(file, *named, "--json").stdout)["rows"] == rows
+        assert json.loads(vrag(out, "--json").stdout)["rows"] == rows
+        assert "no model is asked anything" in vrag(file, *named, "--forecast").stdout
+        assert asked() == 7

@@ -1,0 +1,644 @@
+"""Local models: what reaches a model is what was asked, and its logits are transformers' own."""
+
+from __future__ import annotations
+
+import functools
+import json
+import random
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from types import SimpleNamespace
+
+import pandas as pd
+import psutil
+import pytest
+import torch
+from own_way import prepared
+from PIL import Image
+from safetensors.torch import load_file, save_file
+from tiny_models import FAMILIES, built
+from transformers import LlamaConfig, LlamaForCausalLM, LlavaForConditionalGeneration
+from worded import worded
+
+from vrag_kit.benchmarks import ImageFile
+from vrag_kit.errors import VragError
+from vrag_kit.generation import (
+    AnswerStore,
+    LocalGenerator,
+    Reply,
+    ask_prompts,
+    load_generator,
+    stored_field,
+)
+from vrag_kit.generation.generators import PROBABILITY
+from vrag_kit.types import Message, Prompt
+
+COLORS = {"r": (250, 10, 10), "g": (10, 250, 10), "b": (10, 10, 250)}
+
+
+BUDGETS = {"qwen2_5_vl": 6, "qwen3_vl": 6, "internvl": 8, "pixtral": 12, "phi4_multimodal": 600}
+
+
+Load = Callable[..., LocalGenerator]
+Paint = Callable[[str], list[ImageFile]]
+
+
+@pytest.fixture(scope="module")
+def checkpoints(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    return {family: built(family, tmp_path_factory) for family in FAMILIES}
+
+
+@pytest.fixture
+def load(checkpoints: dict[str, Path]) -> Load:
+    return lambda family, **options: load_generator(
+        {"model": str(checkpoints[family]), **options},
+        decoding={"temperature": 0, "max_new_tokens": 8},
+    )
+
+
+@pytest.fixture
+def paint(tmp_path: Path) -> Callable[[str], list[ImageFile]]:
+    """Pictures of the colours that a string names, "rgb", each of another size and
+    shape.
+    """
+
+    def make(order: str) -> list[ImageFile]:
+        for number, color in enumerate(order):
+            Image.new("RGB", (44 + 5 * (number % 4), 60 - 6 * (number % 3)), COLORS[color]).save(
+                tmp_path / f"{number}-{color}.png"
+            )
+        return [ImageFile(tmp_path / f"{number}-{color}.png") for number, color in enumerate(order)]
+
+    return make
+
+
+def shown_to(model: LocalGenerator, parts: list[object]) -> tuple[dict[str, torch.Tensor], Reply]:
+    """(what `generate` of transformers was given, the reply) when asked with pictures
+    that are looked at in the family's own way.
+    """
+    given: dict[str, torch.Tensor] = {}
+    model.prepare()
+    model.loaded.vision_cache, generate = None, model.loaded.model.generate
+    model.loaded.model.generate = lambda **inputs: (given.update(inputs), generate(**inputs))[1]
+    (reply,) = model.generate([(Message(role="user", parts=tuple(parts)),)])
+    return given, reply
+
+
+def colors_of(given: dict[str, torch.Tensor], images: list[list[int]]) -> str:
+    """The order of the pictures' colours, read from the tensors: the strongest channel
+    of each.
+    """
+    pixels = given.get("pixel_values", given.get("image_pixel_values"))
+    if "image_grid_thw" in given:  # Qwen: rows of flattened patches
+        parts = [
+            rows.view(len(rows), 3, -1).mean(dim=(0, 2))
+            for rows in pixels.split(given["image_grid_thw"].prod(dim=1).tolist())
+        ]
+    elif pixels.ndim == 6:  # Llama: (prompt, picture, tile, channel, height, width)
+        parts = [picture[0].mean(dim=(1, 2)) for picture in pixels[0]]
+    elif pixels.ndim == 5:  # Phi-4: (picture, crop, channel, height, width)
+        parts = [picture[0].mean(dim=(1, 2)) for picture in pixels]
+    else:  # (tile, channel, height, width)
+        parts = [
+            tiles.mean(dim=(0, 2, 3)) for tiles in pixels.split([image[2] for image in images])
+        ]
+    return "".join("rgb"[int(part.argmax())] for part in parts)
+
+
+@pytest.fixture
+def pictures(tmp_path: Path) -> list[ImageFile]:
+    """Six pictures of different colours, sizes and shapes."""
+    for i, color in enumerate(
+        ((250, 0, 0), (0, 250, 0), (0, 0, 250), (240, 240, 0), (5, 5, 5), (250, 250, 250))
+    ):
+        Image.new("RGB", (40 + 9 * i, 64 - 7 * i), color).save(tmp_path / f"{i}.png")
+    return [ImageFile(tmp_path / f"{i}.png") for i in range(6)]
+
+
+@pytest.fixture
+def prompts(pictures: list[ImageFile]) -> list[Prompt]:
+    return [
+        worded("several_images", "What color is it?", pictures[:3]),
+        worded("no_image", "What?"),
+        worded("one_image", "Which?", pictures[1:2]),
+        worded("several_images", "And now?", pictures[::-1]),
+        worded("clue_image", "Which?", pictures[4:5]),
+    ]
+
+
+def next_token(model: LocalGenerator, prompts: list[Prompt]) -> torch.Tensor:
+    """Logits of the first answer token, shape (prompts, vocabulary), as `generate`
+    computes them.
+    """
+    captured: list[torch.Tensor] = []
+    hook = model.loaded.model.lm_head.register_forward_hook(
+        lambda _module, _inputs, output: captured.append(output[:, -1])
+    )
+    model.generate(prompts)
+    hook.remove()
+    return captured[0]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("family", FAMILIES)
+def test_the_logits_are_those_of_transformers_own_way(
+    family: str, load, prompts: list[Prompt]
+) -> None:
+    model = load(family)
+    if family == "mllama":  # its text comes last, and never in one batch with pictures
+        prompts = [
+            (Message(role="user", parts=(*message.parts[1:], message.parts[0])),)
+            for (message,) in prompts
+            if len(message.parts) > 1
+        ]
+    taken = {
+        name: value
+        for name, value in prepared(model.processor.processor, prompts).items()
+        if name != "token_type_ids" or family == "gemma3"
+    }
+    with torch.inference_mode():
+        captured: list[torch.Tensor] = []
+        hook = model.loaded.model.lm_head.register_forward_hook(
+            lambda _module, _inputs, output: captured.append(output[:, -1])
+        )
+        model.loaded.model.generate(**taken, do_sample=False, max_new_tokens=1)
+        hook.remove()
+    torch.testing.assert_close(next_token(model, prompts), captured[0], atol=1e-5, rtol=1e-4)
+
+
+def test_features_that_give_other_logits_than_pixels_are_not_reused(
+    load, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    own = LlavaForConditionalGeneration.forward
+
+    @functools.wraps(own)
+    def forward(self, mm_encoder_outputs=None, **rest):
+        """As it is, but that ready features are those of another picture."""
+        for ready in (mm_encoder_outputs or {}).values():
+            ready.pooler_output = [-each for each in ready.pooler_output]
+        return own(self, mm_encoder_outputs=mm_encoder_outputs, **rest)
+
+    monkeypatch.setattr(LlavaForConditionalGeneration, "forward", forward)
+    assert load("llava").loaded.vision_cache is None
+    assert "because precomputed features give other logits than pixels" in capsys.readouterr().out
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("family", ["llava", "qwen2_5_vl", "internvl", "pixtral"])
+def test_pictures_seen_before_give_the_same_logits_as_pictures_looked_at_anew(
+    family: str, load, prompts: list[Prompt]
+) -> None:
+    model = load(family)
+    first, remembered = next_token(model, prompts), next_token(model, prompts)
+    cache = model.loaded.vision_cache
+    assert (cache.misses, cache.hits) == (6, 11 - 6 + 11)
+    model.loaded.vision_cache = None  # the family's own, ordinary way
+    torch.testing.assert_close(first, next_token(model, prompts), atol=1e-5, rtol=1e-4)
+    torch.testing.assert_close(remembered, first, atol=1e-5, rtol=1e-4)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("family", FAMILIES)
+def test_a_batch_answers_as_one_prompt_at_a_time_does(
+    family: str, load, prompts: list[Prompt]
+) -> None:
+    model = load(family)
+    if family == "mllama":
+        words = [model.generate([prompt])[0] for prompt in prompts]
+        assert model.generate(prompts) == words  # text alone and pictures, in two batches
+        prompts = [prompt for prompt in prompts if len(prompt[0].parts) > 1]
+    alone = torch.cat([next_token(model, [prompt]) for prompt in prompts])
+    torch.testing.assert_close(next_token(model, prompts), alone, atol=1e-4, rtol=1e-3)
+
+
+def test_a_rotated_photograph_is_seen_upright(load, tmp_path: Path) -> None:
+    upright = Image.linear_gradient("L").resize((32, 64)).convert("RGB")
+    upright.save(tmp_path / "upright.png")
+    exif = Image.Exif()
+    exif[0x0112] = 6  # "turn right by 90° to show"
+    upright.transpose(Image.Transpose.ROTATE_90).save(tmp_path / "turned.png", exif=exif)
+    a, b = (
+        next_token(
+            load("qwen2_5_vl"),
+            [worded("one_image", "Which?", [ImageFile(tmp_path / f"{name}.png")])],
+        )
+        for name in ("upright", "turned")
+    )
+    torch.testing.assert_close(a, b)
+
+
+def test_sampling_differs_by_sample_and_repeats_by_seed(load, prompts: list[Prompt]) -> None:
+    model = load("llava")
+    model.decoding |= {"do_sample": True, "temperature": 5.0}
+    again = [
+        [reply.raw for reply in model.generate(prompts, sample=sample)] for sample in (0, 1, 0)
+    ]
+    assert again[0] == again[2] != again[1]
+
+
+def test_a_greedy_reply_notes_how_probable_its_words_are(load, prompts: list[Prompt]) -> None:
+    model = load("llava")
+    steps: list[torch.Tensor] = []
+    hook = model.loaded.model.lm_head.register_forward_hook(
+        lambda _module, _inputs, output: steps.append(output[:, -1].detach())
+    )
+    replies = model.generate(prompts)
+    hook.remove()
+    for row, reply in enumerate(replies):
+        expected = 1.0
+        for step in steps[: reply.tokens["completion"]]:
+            expected *= float(torch.softmax(step[row], dim=-1).max())
+        assert reply.fields["probability"] == pytest.approx(expected, rel=1e-3, abs=1e-6)
+    model.decoding |= {"do_sample": True, "temperature": 5.0}
+    assert "probability" not in model.generate(prompts[:1])[0].fields
+
+
+def test_what_was_noted_is_read_from_the_store(load, prompts: list[Prompt], tmp_path: Path) -> None:
+    with AnswerStore(tmp_path / "answers.sqlite") as store:
+        answers = ask_prompts(load("llava"), prompts, store)
+    names = [answer.answer_id for answer in answers]
+    table = pd.DataFrame({"answer_id": [*names, "another's"]})
+    found = stored_field(table, tmp_path, PROBABILITY).astype(float)
+    assert list(found[:-1]) == [answer.fields["probability"] for answer in answers]
+    assert found[-1:].isna().all()
+
+
+def test_memory_that_runs_out_halves_the_batch(
+    load, prompts: list[Prompt], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    model = load("llava")
+    wanted, generate = model.generate(prompts), model.loaded.model.generate
+
+    def small_machine(**inputs: torch.Tensor) -> torch.Tensor:
+        if len(inputs["input_ids"]) > 2 or inputs["attention_mask"].sum() > 700:
+            raise torch.OutOfMemoryError
+        return generate(**inputs)
+
+    monkeypatch.setattr(model.loaded.model, "generate", small_machine)
+    assert model.generate(prompts) == wanted
+
+
+def test_a_device_that_is_not_there_is_refused(checkpoints: dict[str, Path]) -> None:
+    if not torch.cuda.is_available():
+        with pytest.raises(VragError, match=r"device 'cuda'.*`device`"):
+            load_generator(str(checkpoints["llava"]), hardware={"device": "cuda"}).prepare()
+
+
+def test_a_system_message_and_a_history_are_kept_in_order(load, pictures: list[ImageFile]) -> None:
+    model = load("llava")
+    long = (
+        Message(role="system", parts=("Be brief.",)),
+        Message(role="user", parts=(pictures[0], "What?")),
+        Message(role="assistant", parts=("Answer: red",)),
+        Message(role="user", parts=("And this?", pictures[1])),
+    )
+    assert not torch.allclose(next_token(model, [long]), next_token(model, [long[:2]]), atol=1e-5)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("order", ["grb", "".join(random.Random("twenty").choices("rgb", k=20))])
+@pytest.mark.parametrize("family", FAMILIES)
+def test_pictures_reach_the_model_in_the_order_in_which_they_were_asked(
+    family: str, order: str, load: Load, paint
+) -> None:
+    given, reply = shown_to(load(family), ["What? ", *paint(order)])
+    assert colors_of(given, reply.fields["images"]) == order
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("count", [0, 20])
+@pytest.mark.parametrize("family", FAMILIES)
+def test_the_forecast_of_a_prompt_is_its_real_length(
+    family: str, count: int, load: Load, paint
+) -> None:
+    model, pictures = load(family), paint("rgb" * 7)[:count]
+    prompt = worded("several_images", "What color is it?", pictures)
+    forecast = model.estimate_cost(
+        [prompt], {picture.where: picture.open().size for picture in pictures}
+    )
+    (reply,) = model.generate([prompt])
+    assert reply.tokens["prompt"] == forecast.tokens, reply
+    assert (forecast.calls, forecast.images, len(reply.fields.get("images", []))) == (
+        1,
+        count,
+        count,
+    )
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("family", BUDGETS)
+def test_a_picture_takes_no_more_tokens_than_it_may(
+    family: str, load: Load, tmp_path: Path
+) -> None:
+    Image.new("RGB", (900, 1300), (90, 160, 30)).save(tmp_path / "large.png")
+    prompt = worded("one_image", "What?", [ImageFile(tmp_path / "large.png")])
+    free, tight = load(family), load(family, max_image_tokens=BUDGETS[family])
+    a, b = (model.generate([prompt])[0] for model in (free, tight))
+    assert 0 < b.tokens["visual"] <= BUDGETS[family] + 3 < a.tokens["visual"], (
+        a,
+        b,
+    )  # and the marks around it
+    assert b.tokens["prompt"] - b.tokens["visual"] == a.tokens["prompt"] - a.tokens["visual"]
+    assert free.fingerprint != tight.fingerprint
+
+
+def test_a_family_without_such_an_option_says_what_to_use_instead(load: Load) -> None:
+    with pytest.raises(VragError, match=r"max_image_tokens cannot be set .*max_image_side"):
+        load("mllama", max_image_tokens=100)
+
+
+def test_a_longest_side_makes_the_pictures_smaller_before_the_model_sees_them(
+    load: Load, tmp_path: Path
+) -> None:
+    Image.linear_gradient("L").resize((60, 40)).convert("RGB").save(tmp_path / "large.png")
+    Image.open(tmp_path / "large.png").resize((30, 20), Image.Resampling.LANCZOS).save(
+        tmp_path / "small.png"
+    )
+    small, shrunk = (
+        shown_to(load("qwen2_5_vl", **options), ["What?", ImageFile(tmp_path / name)])[0]
+        for name, options in (("small.png", {}), ("large.png", {"max_image_side": 30}))
+    )
+    torch.testing.assert_close(small["pixel_values"], shrunk["pixel_values"])
+
+
+@pytest.mark.slow
+def test_a_template_that_knows_only_strings_gets_its_image_tokens(
+    checkpoints: dict[str, Path], paint, tmp_path: Path
+) -> None:
+    folder = shutil.copytree(checkpoints["phi4_multimodal"], tmp_path / "old")
+    (folder / "chat_template.jinja").write_text(
+        "{% for message in messages %}{{ '<|' + message['role'] + '|>' + message['content'] +"
+        " '<|end|>' }}{% endfor %}<|assistant|>"
+    )
+    listed, stringed = (
+        shown_to(load_generator(str(place), decoding={"temperature": 0}), ["What? ", *paint("gb")])[
+            0
+        ]
+        for place in (checkpoints["phi4_multimodal"], folder)
+    )
+    assert listed["input_ids"].tolist() == stringed["input_ids"].tolist()
+
+
+def test_what_will_not_fit_is_said_before_anything_is_asked(load: Load, paint) -> None:
+    model, pictures = load("llava"), paint("rgb" * 40)
+    prompts = [worded("several_images", "What?", pictures[:count]) for count in (1, 3, 100, 120)]
+    forecast = model.estimate_cost(
+        prompts, {picture.where: picture.open().size for picture in pictures}
+    )
+    assert forecast.misfits == 2
+    assert "2 prompts do not fit, from 100 images on" in str(forecast)
+    assert "the longest prompt, with 120 images" in str(forecast)
+    assert "loaded" not in vars(model)  # no weights were read for it
+    assert [reply.failure.kind for reply in model.generate(prompts)[2:]] == ["too_long", "too_long"]
+
+
+def test_weights_are_read_when_they_are_first_needed(
+    checkpoints: dict[str, Path], tmp_path: Path
+) -> None:
+    folder = shutil.copytree(checkpoints["llava"], tmp_path / "m")
+    before = load_generator(str(folder))
+    moved = folder.rename(tmp_path / "n")
+    assert load_generator({"model": str(moved), "name": "m"}).fingerprint == before.fingerprint
+    (moved / "model.safetensors").write_bytes(b"{}" * 50)
+    damaged = load_generator(str(moved))
+    assert damaged.fingerprint != before.fingerprint
+    with pytest.raises(VragError, match="cannot be loaded"):
+        damaged.prepare()
+
+
+def test_a_prompt_that_the_model_cannot_read_fails_alone_and_says_why(
+    load: Load, pictures: list[ImageFile]
+) -> None:
+    replies = load("llava").generate(
+        [
+            worded("one_image", "What?", pictures[:1]),
+            worded("several_images", "What?", pictures * 20),
+            worded("one_image", "What is <image>?", pictures[:1]),
+        ]
+    )
+    first, long, control = (str(reply.failure) for reply in replies)
+    assert first == "truncated: cut off at 8 tokens"
+    assert "but the model holds 512" in long
+    assert "control token '<image>'" in control
+
+
+def test_decoding_is_what_the_checkpoint_says_or_greedy(
+    checkpoints: dict[str, Path], tmp_path: Path
+) -> None:
+    folder = shutil.copytree(checkpoints["llava"], tmp_path / "m")
+    edit("generation_config.json", do_sample=True, temperature=0.6, top_p=0.9)(folder)
+    sampled = {"do_sample": True, "temperature": 0.6, "top_p": 0.9, "max_new_tokens": 128}
+    assert load_generator(str(folder)).decoding == sampled
+    greedy = {"do_sample": False, "num_beams": 1, "max_new_tokens": 128}
+    assert load_generator(str(folder), decoding={"temperature": 0}).decoding == greedy
+    with pytest.raises(VragError, match="'beam'"):
+        load_generator(str(folder), decoding="beam")
+
+
+def edit(file: str, part: str = "", **values: object) -> Callable[[Path], object]:
+    """Changes values of a JSON file of a checkpoint."""
+
+    def change(folder: Path) -> None:
+        config = json.loads((folder / file).read_text())
+        (config[part] if part else config).update(values)
+        (folder / file).write_text(json.dumps(config))
+
+    return change
+
+
+def weights(change: Callable[[dict[str, torch.Tensor]], object]) -> Callable[[Path], object]:
+    """Changes the weights of a checkpoint."""
+
+    def write(folder: Path) -> None:
+        adapter = folder / "vision-lora" / "adapter_model.safetensors"
+        file = adapter if adapter.is_file() else folder / "model.safetensors"
+        state = load_file(file)
+        change(state)
+        save_file(state, file, metadata={"format": "pt"})
+
+    return write
+
+
+def scale(state: dict[str, torch.Tensor]) -> None:
+    next(iter(state.values())).mul_(1.0001)
+
+
+def put_nan(state: dict[str, torch.Tensor]) -> None:
+    name = next(name for name in sorted(state) if "embed_tokens" in name)
+    state[name][3, 2] = float("nan")
+
+
+def drop_projector(state: dict[str, torch.Tensor]) -> None:
+    for name in [name for name in state if "multi_modal_projector" in name]:
+        del state[name]
+
+
+def drop_half(state: dict[str, torch.Tensor]) -> None:
+    for name in list(state)[::2]:
+        del state[name]
+
+
+def pickled(folder: Path) -> None:
+    torch.save(load_file(folder / "model.safetensors"), folder / "pytorch_model.bin")
+    (folder / "model.safetensors").unlink()
+
+
+def blind(folder: Path) -> None:
+    sizes = {"hidden_size": 16, "intermediate_size": 16, "num_attention_heads": 1}
+    config = LlamaConfig(vocab_size=50, num_hidden_layers=1, **sizes)
+    LlamaForCausalLM(config).save_pretrained(folder)
+
+
+TEMPLATE = "chat_template.jinja"
+
+
+def test_the_fingerprint_knows_everything_that_shapes_an_answer(
+    checkpoints: dict[str, Path], tmp_path: Path
+) -> None:
+    changes: dict[str, Callable[[Path], object]] = {
+        "same": lambda folder: None,
+        "weights": weights(scale),
+        "pixels": edit("processor_config.json", "image_processor", image_mean=[0.1, 0.2, 0.3]),
+        "size": edit("processor_config.json", "image_processor", size={"height": 16, "width": 16}),
+        "template": lambda folder: (folder / TEMPLATE).open("a").write(" "),
+        "text": edit("config.json", "text_config", rms_norm_eps=1e-4),
+        "merges": edit("tokenizer.json", "model", merges=[]),
+        "stop": edit("generation_config.json", eos_token_id=7),
+    }
+    prints = {}
+    for name, change in changes.items():
+        folder = shutil.copytree(checkpoints["llava"], tmp_path / name)
+        change(folder)
+        prints[name] = load_generator(str(folder)).fingerprint
+    assert prints["same"] == load_generator(str(checkpoints["llava"])).fingerprint
+    assert len(set(prints.values())) == len(prints), prints
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("family", "damage", "message"),
+    [
+        ("llava", weights(put_nan), "embed_tokens.weight' holds 1 values that are NaN"),
+        ("llava", weights(drop_projector), "4 weights .* 'model.multi_modal_projector"),
+        ("llava", edit("config.json", model_type="oracle"), "cannot be loaded: .*oracle"),
+        ("llava", lambda folder: (folder / "config.json").unlink(), "cannot be loaded"),
+        (
+            "llava",
+            lambda folder: (folder / "model.safetensors").write_bytes(b"{}" * 50),
+            "cannot be loaded",
+        ),
+        ("llava", pickled, "cannot be loaded: .*safetensors"),
+        ("llava", lambda folder: (folder / TEMPLATE).unlink(), "has no chat template"),
+        (
+            "llava",
+            lambda folder: (folder / TEMPLATE).write_text("{{ nothing.there.at.all }}"),
+            "neither a list of parts nor a string",
+        ),
+        ("llava", shutil.rmtree, "there is no such folder"),
+        ("llava", blind, "AutoModelForImageTextToText"),
+        ("phi4_multimodal", weights(drop_half), "weights of its vision adapter"),
+        (
+            "phi4_multimodal",
+            lambda folder: shutil.rmtree(folder / "vision-lora"),
+            "vision-lora/adapter_model.safetensors, is missing",
+        ),
+    ],
+)
+def test_a_bad_checkpoint_is_refused_with_the_reason(
+    family: str,
+    damage: Callable[[Path], object],
+    message: str,
+    checkpoints: dict[str, Path],
+    tmp_path: Path,
+) -> None:
+    folder = shutil.copytree(checkpoints[family], tmp_path / "m")
+    (tmp_path / "sibling").mkdir()
+    damage(folder)
+    with pytest.raises(VragError, match=message):
+        load_generator(str(folder)).prepare()
+
+
+def test_options_of_an_entry_that_change_no_answer_are_no_part_of_its_key(
+    load: Load, paint: Paint
+) -> None:
+    prompt = [worded("one_image", "What?", paint("b"))]
+    plain, eager = load("llava"), load("llava", attention="eager")
+    mapped = load("llava", device_map="auto")
+    assert plain.generate(prompt) == eager.generate(prompt) == mapped.generate(prompt)
+    assert eager.loaded.model.config._attn_implementation == "eager" == eager.sent["attention"]
+    assert plain.fingerprint == eager.fingerprint == mapped.fingerprint
+    half = load("llava", dtype="bfloat16", decoding={"temperature": 0.7, "top_p": 0.9})
+    half.prepare()
+    assert {parameter.dtype for parameter in half.loaded.model.parameters()} == {torch.bfloat16}
+    assert (half.decoding["temperature"], half.decoding["top_p"]) == (0.7, 0.9)
+    assert half.fingerprint != plain.fingerprint
+    assert (half.deterministic, plain.deterministic) == (False, True)
+
+
+@pytest.mark.parametrize(
+    ("options", "free", "needed"),
+    [
+        ({}, 20, "6.0 GiB for weights"),
+        ({"dtype": "bfloat16"}, 8, "3.0 GiB for weights"),
+        ({"quantization": "4bit"}, 8, "1.8 GiB for weights"),
+        ({}, 7, "7.0 GiB free on cpu: too little"),
+    ],
+)
+def test_the_forecast_notes_the_memory_that_weights_and_the_longest_prompt_need(
+    options: dict[str, str],
+    free: int,
+    needed: str,
+    checkpoints: dict[str, Path],
+    paint: Paint,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    folder = shutil.copytree(checkpoints["llava"], tmp_path / "m")
+    edit("config.json", "text_config", num_hidden_layers=100_000)(folder)
+    model = load_generator({"model": str(folder), **options}, decoding={"max_new_tokens": 2})
+    with (folder / "model.safetensors").open("ab") as file:
+        file.truncate(6 * 2**30)
+    memory = SimpleNamespace(available=free * 2**30)
+    monkeypatch.setattr(psutil, "virtual_memory", lambda: memory)
+    pictures = paint("rgb")
+    prompt = worded("several_images", "What?", pictures)
+    forecast = model.estimate_cost([prompt], {each.where: each.open().size for each in pictures})
+    assert needed in str(forecast)
+    if not options:
+        # keys and values of 32 numbers of 4 bytes a token and layer
+        gib = (forecast.tokens + 2) * 2 * 32 * 4 * 100_000 / 2**30
+        assert f"and {gib:.1f} GiB for the longest prompt" in str(forecast)
+
+
+def test_code_that_comes_with_a_checkpoint_does_not_run_unless_told(
+    checkpoints: dict[str, Path], tmp_path: Path
+) -> None:
+    folder = shutil.copytree(checkpoints["llava"], tmp_path / "m")
+    edit("config.json", model_type="strange", auto_map={"AutoConfig": "strange.Config"})(folder)
+    code = f"open({str(tmp_path / 'ran')!r}, 'w').close()\nclass Config: ...\n"
+    (folder / "strange.py").write_text(code)
+    with pytest.raises(VragError, match="trust_remote_code"):
+        load_generator(str(folder))
+    assert not (tmp_path / "ran").exists()
+
+
+@pytest.mark.slow
+def test_phi_4_answers_with_its_vision_adapter(load: Load, paint: Paint) -> None:
+    model = load("phi4_multimodal")
+    prompt = [worded("one_image", "What?", paint("b"))]
+    assert model.loaded.model.active_adapters() == ["vision"]
+    adapted = next_token(model, prompt)
+    model.loaded.model.disable_adapters()
+    assert not torch.allclose(adapted, next_token(model, prompt), atol=1e-4)
+
+
+def test_llama_attends_to_every_picture_wherever_it_stood(load: Load, paint: Paint) -> None:
+    model, (a, b) = load("mllama"), paint("rg")
+    given, _ = shown_to(model, ["Here is one: ", a, "and another: ", b, "What color?"])
+    assert (given["cross_attention_mask"][0, -1].sum(dim=-1) > 0).tolist() == [True, True]
+    assert model.sent["part_order"] == "images first"
+    prompt = (Message(role="user", parts=(a, "and another: ", b, "What?")),)
+    apart = prepared(model.processor.processor, [prompt])
+    attended = (apart["cross_attention_mask"][0, -1].sum(dim=-1) > 0).tolist()
+    assert attended == [False, True]  # the trap that this avoids

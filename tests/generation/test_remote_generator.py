@@ -1,0 +1,352 @@
+"""Models behind an endpoint: what is sent, what is recorded, and what no one must read."""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Iterator
+from functools import partial
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+
+import pytest
+from endpoints import connect, hurry, question
+from huggingface_hub import constants as hub_constants
+from PIL import Image
+from strange_server import StrangeServer, good_words, images_in
+from worded import worded
+
+from vrag_kit.benchmarks import ImageFile
+from vrag_kit.benchmarks.images import pixel_hash
+from vrag_kit.errors import VragError
+from vrag_kit.generation import (
+    AnswerStore,
+    Task,
+    ask_prompts,
+    load_generator,
+)
+from vrag_kit.generation.remote.generator import data_url
+from vrag_kit.generation.remote.providers import ENDPOINTS
+from vrag_kit.types import Failure, Message, Status
+
+OPENAI = {
+    "top_p": 1.0,
+    "frequency_penalty": 0.0,
+    "presence_penalty": 0.0,
+    "seed": 3,
+    "max_completion_tokens": 64,
+}
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Iterator[AnswerStore]:
+    with AnswerStore(tmp_path / "a.sqlite") as store:
+        yield store
+
+
+def test_a_redirection_takes_headers_to_no_other_host(
+    store: AnswerStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("GATEWAY", SECRET)
+    with StrangeServer() as other:
+        plans = {"Reply with the word": [f"to {other.url}/chat/completions"]}
+        with StrangeServer(plans) as server:
+            asked = connect(server, headers={"X-Token": "$GATEWAY"})
+            with pytest.raises(VragError, match=rf"HTTP 307: .* at {server.url}"):
+                ask_prompts(asked, [question("what?")], store)
+        assert other.requests == []
+
+
+def test_what_only_sounds_like_a_secret_may_be_in_an_entry() -> None:
+    body = {"thinking_tokens": 100, "eos_token": "</s>", "reasoning_effort": "medium"}
+    body |= {"extra": {"prefix": "task-2-answer", "draft": "Qwen/Qwen2.5-VL-7B-Instruct-AWQ"}}
+    body["guide"] = "Use basic English. Name 123 things"
+    entry = {"model": "m@http://localhost:1/v1", "body": body, "headers": {"X-Org": "my-lab-2"}}
+    assert load_generator(entry, decoding={"temperature": 0}).sent["body"] == body
+
+
+@pytest.mark.parametrize(
+    "address",
+    [
+        "http://ann:pw-1@localhost:1/v1",
+        "http://ann:pw-1/2@localhost:1/v1",
+        "[http://localhost:2/v1, http://ann:pw-1@localhost:1/v1]",
+        "http://localhost:1/v1?key=pw-1",
+    ],
+)
+def test_an_address_with_a_password_is_refused_without_showing_it(address: str) -> None:
+    for entry in (f"m@{address}", {"model": f"m @ {address}", "timeout": "long"}):
+        with pytest.raises(VragError, match="user name, a password or a query") as refused:
+            load_generator(entry, decoding={"temperature": 0})
+        assert "pw-1" not in str(refused.value)
+        assert "localhost:1/v1" in str(refused.value)
+        assert "`headers: {Authorization: Bearer $NAME}`" in str(refused.value)
+
+
+@pytest.fixture(autouse=True)
+def quick_retries(monkeypatch: pytest.MonkeyPatch) -> None:
+    hurry(monkeypatch)
+
+
+def sent_to(server: StrangeServer) -> dict[str, Any]:
+    """What the last request holds beside its words."""
+    return {name: value for name, value in server.requests[-1].items() if name != "messages"}
+
+
+def test_pictures_arrive_in_order_with_the_pixels_that_local_models_get(tmp_path: Path) -> None:
+    noise = Image.effect_noise((64, 48), 90).convert("RGB")
+    exif = Image.Exif()
+    exif[0x0112] = 6
+    noise.save(tmp_path / "turned.jpg", exif=exif)
+    noise.save(tmp_path / "plain.jpg")
+    for name, mode in {"grey.png": "L", "clear.png": "RGBA", "palette.gif": "P"}.items():
+        noise.convert(mode).save(tmp_path / name)
+    images = [ImageFile(path) for path in tmp_path.iterdir()]
+    prompt = worded("several_images", "What?", images)
+    with StrangeServer() as server:
+        connect(server).generate([prompt])
+        pixels = [pixel_hash(image) for image in images_in(server.requests[-1])]
+        assert pixels == [pixel_hash(image.open()) for image in images]
+        kinds = [part["type"] for part in server.requests[-1]["messages"][0]["content"]]
+        assert kinds == ["text"] + ["image_url"] * 5
+        connect(server, images_first=True, max_image_side=32).generate([prompt])
+        kinds = [part["type"] for part in server.requests[-1]["messages"][0]["content"]]
+        assert kinds == ["image_url"] * 5 + ["text"]
+        assert {max(image.size) for image in images_in(server.requests[-1])} == {32}
+    assert data_url(ImageFile(tmp_path / "plain.jpg")).startswith("data:image/jpeg")  # as it is
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("entry", "expected"),
+    [
+        ("gpt-4o@openai", {"temperature": 0.3, **OPENAI}),
+        ("o4-mini@openai", {"max_completion_tokens": 64 + 8192, "reasoning_effort": "medium"}),
+        (
+            {"model": "gemini-2.5-pro@gemini", "body": {"safety": "off"}},
+            {
+                "temperature": 0.3,
+                "top_p": 0.95,
+                "max_tokens": 64 + 128,
+                "safety": "off",
+                "extra_body": {"google": {"thinking_config": {"thinking_budget": 128}}},
+            },
+        ),
+        (
+            "claude-sonnet-4-20250514@anthropic",
+            {"temperature": 0.3, "max_tokens": 64, "thinking": {"type": "disabled"}},
+        ),
+    ],
+)
+def test_every_field_that_an_endpoint_takes_is_sent_and_recorded(
+    entry: Any, expected: dict[str, Any], store: AnswerStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    decoding = {"max_new_tokens": 64} | ({} if "o4" in str(entry) else {"temperature": 0.3})
+    with StrangeServer() as server:
+        for about in ENDPOINTS.values():
+            monkeypatch.setitem(about, "base_url", server.url)
+            monkeypatch.setenv(about["key"], "sk-secret")
+        generator = load_generator(entry, decoding=decoding)
+        task = Task(sample=3, samples=4)
+        (answer,) = ask_prompts(generator, [question("what?")], store, task=task)
+        sent = sent_to(server)
+        assert sent.pop("model") in str(entry)
+        assert sent == expected
+        recorded = {**answer.sent, **answer.sent["body"], "seed": answer.sample}
+        assert {name: recorded[name] for name in expected} == expected
+        assert answer.tokens == {"prompt": 100, "completion": 10}
+        assert answer.fields["served"] == "strange-2026"
+
+
+@pytest.mark.parametrize(
+    ("kind", "more"),
+    [
+        ("vllm", {"top_k": -1, "min_p": 0.0, "repetition_penalty": 1.0, "presence_penalty": 0.0}),
+        ("transformers", {}),
+        ("openai", {"presence_penalty": 0.0}),
+    ],
+)
+def test_servers_differ_in_the_fields_that_they_take(kind: str, more: dict[str, float]) -> None:
+    always = {"temperature": 0.0, "top_p": 1.0, "frequency_penalty": 0.0, "max_tokens": 16}
+    with StrangeServer() as server:
+        connect(server, server=kind).generate([question("what?")])
+        assert sent_to(server) == {"model": "strange", "seed": 0, **always, **more}
+
+
+CONFIG = json.dumps({"do_sample": True, "temperature": 0.6, "top_k": 20})
+
+
+def test_a_served_checkpoint_decodes_as_its_generation_config_says(tmp_path: Path) -> None:
+    (tmp_path / "m").mkdir()
+    (tmp_path / "m" / "generation_config.json").write_text(CONFIG)
+    with StrangeServer() as server:
+        entry = {"model": f"{tmp_path / 'm'}@{server.url}", "server": "vllm", "name": "m"}
+        served = load_generator(entry, decoding={"temperature": None})
+        assert (served.decoding["temperature"], served.decoding["top_k"]) == (0.6, 20)
+        unknown = {"model": f"{tmp_path / 'nowhere'}@{server.url}"}
+        with pytest.raises(VragError, match=r"`decoding`.*temperature"):
+            load_generator(unknown, decoding={"temperature": None})
+
+
+def test_the_hub_is_asked_once_for_a_served_models_defaults_and_never_for_what_is_known(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    looked: list[str] = []
+
+    class Busy(BaseHTTPRequestHandler):
+        def do_HEAD(self) -> None:
+            looked.append(self.path)
+            self.send_error(404)
+
+        def log_message(self, *_: object) -> None:
+            """Say nothing."""
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), Busy) as hub:
+        threading.Thread(target=hub.serve_forever, args=(0.02,), daemon=True).start()
+        template = f"http://127.0.0.1:{hub.server_address[1]}/{{repo_id}}/{{filename}}"
+        monkeypatch.setattr(hub_constants, "HUGGINGFACE_CO_URL_TEMPLATE", template)
+        monkeypatch.setattr(hub_constants, "HF_HUB_CACHE", str(tmp_path))
+        entry = {"model": "somebody/model@http://localhost:1/v1", "server": "vllm"}
+        load_generator(entry, decoding={"temperature": 0})
+        assert looked == []
+        for name, asks in (("model", 0), ("somebody/model", 1)):
+            with pytest.raises(VragError, match="its defaults are not known here"):
+                load_generator({**entry, "model": f"{name}@http://localhost:1/v1"})
+            assert looked == ["/somebody/model/generation_config.json"] * asks
+        cached, revision = tmp_path / "models--somebody--model", "f" * 40
+        (cached / "refs").mkdir(parents=True)
+        (cached / "refs" / "main").write_text(revision)
+        (cached / "snapshots" / revision).mkdir(parents=True)
+        (cached / "snapshots" / revision / "generation_config.json").write_text(CONFIG)
+        assert load_generator(entry).decoding["temperature"] == 0.6
+        hub.shutdown()
+    assert len(looked) == 1
+
+
+SECRET = "tk-Lorem1psum2dolor"
+
+
+def test_a_key_is_needed_only_to_ask_and_is_written_nowhere(
+    store: AnswerStore,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
+    prompts = [question("what?"), question("strange?")]
+    with StrangeServer({"strange?": ["status 500 the key sk-secret-1 is odd"]}) as server:
+        monkeypatch.setitem(ENDPOINTS["openai"], "base_url", server.url)
+        model = load_generator({"model": "gpt-4o@openai", "retries": 0})
+        with pytest.raises(VragError, match="export OPENAI_API_KEY=…"):
+            ask_prompts(model, prompts, store)
+        monkeypatch.setenv("OPENAI_API_KEY", "sk-sëcret-1")
+        with pytest.raises(VragError, match="invalid characters"):
+            ask_prompts(load_generator("gpt-4o@openai"), prompts, store)
+        assert server.requests == []
+        monkeypatch.setenv("OPENAI_API_KEY", "sk-secret-1\r")
+        answers = ask_prompts(
+            load_generator({"model": "gpt-4o@openai", "retries": 0}), prompts, store
+        )
+        assert answers[1].failure == Failure(Status.ERROR, "HTTP 500: the key … is odd")
+        monkeypatch.delenv("OPENAI_API_KEY")
+        assert ask_prompts(load_generator("gpt-4o@openai"), prompts, store) == answers
+    assert b"sk-secret" not in (tmp_path / "a.sqlite").read_bytes()
+    assert "sk-secret" not in capsys.readouterr().out
+
+
+def test_headers_come_from_the_environment_and_what_they_hold_is_shown_and_kept_nowhere(
+    store: AnswerStore,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.delenv("GATEWAY", raising=False)
+    prompts = [question("what?"), question("strange?"), question("odd?")]
+    plans = {
+        "strange?": ["status 500 you sent <Authorization> and <X-Token>"],
+        "odd?": [f"page {'.' * 50}<X-Token>"],  # which is cut within the secret
+    }
+    headers = {"Authorization": "Bearer $GATEWAY", "X-Token": "$GATEWAY", "X-Org": "my-lab"}
+    with StrangeServer(plans) as server, StrangeServer(plans) as other:
+        wants = {"Authorization": f"Bearer {SECRET}", "X-Token": SECRET, "X-Org": "my-lab"}
+        server.wants = other.wants = wants
+        asked = partial(connect, server, other, retries=0, headers=headers)
+        with pytest.raises(VragError, match="export GATEWAY=…"):
+            ask_prompts(asked(), prompts, store)
+        assert "GATEWAY" in asked().missing()
+        monkeypatch.setenv("GATEWAY", f"{SECRET}-of-another")
+        with pytest.raises(VragError, match="GATEWAY is not accepted") as no:
+            ask_prompts(asked(), prompts, store)
+        assert SECRET not in str(no.value)
+        monkeypatch.setenv("GATEWAY", f"{SECRET}\r\n")
+        answers = ask_prompts(asked(), prompts, store)
+        assert answers[0].failure is None
+        assert str(answers[1].failure) == "error: HTTP 500: you sent Bearer … and …"
+        monkeypatch.delenv("GATEWAY")
+        assert ask_prompts(asked(), prompts, store) == answers  # all that is stored needs no key
+        assert ask_prompts(connect(server), prompts, store) == answers  # nor do its keys
+    assert SECRET[:4] not in capsys.readouterr().out + repr(answers) + repr(asked())
+    assert SECRET[:4].encode() not in (tmp_path / "a.sqlite").read_bytes()
+
+
+@pytest.mark.parametrize(
+    ("options", "named"),
+    [
+        ({"body": {"x_token": SECRET}}, "body.x_token"),
+        ({"body": {"user": ["a", "q7Gh2Lk9Zx4Vb1Nm5Rt8Ws3"]}}, "body.user"),
+        ({"body": {"extra": "Bearer abcdefgh"}}, "body.extra"),
+        ({"headers": {"X-Org": "sk-proj-ABC123456 $B"}}, "headers, X-Org"),
+        ({"headers": {"X-Org": "${B}"}}, "headers, X-Org"),
+        ({"headers": {"X-Org": 12345678}}, "headers"),
+    ],
+)
+def test_a_secret_in_an_entry_is_refused_by_its_place_and_not_shown(
+    options: dict[str, Any], named: str
+) -> None:
+    """More are in `bad_inputs.csv`."""
+    with pytest.raises(VragError, match=r"\{X-Token: \$NAME\}") as refused:
+        load_generator({"model": "m@http://localhost:1/v1", **options}, decoding={"temperature": 0})
+    assert named in str(refused.value)
+    for secret in (SECRET, "ABC123456", "q7Gh2", "abcdefgh", "12345678"):
+        assert secret not in str(refused.value)
+
+
+def test_samples_are_seeded_apart(store: AnswerStore) -> None:
+    with StrangeServer() as server:
+        first, second, again = (
+            ask_prompts(connect(server), [question("what?")], store, task=Task(sample=n, samples=9))
+            for n in (0, 1, 0)
+        )
+        assert first == again != second
+        words = {"messages": server.requests[1]["messages"], "seed": 0}
+        assert first[0].raw == good_words(words)
+
+
+def test_a_history_keeps_its_roles() -> None:
+    talk = [("system", "Be brief."), ("user", "What?"), ("assistant", "Red."), ("user", "And?")]
+    with StrangeServer() as server:
+        connect(server).generate([tuple(Message(role=r, parts=(words,)) for r, words in talk)])
+        sent = server.requests[-1]["messages"]
+    assert [(message["role"], message["content"]) for message in sent] == talk
+
+
+def test_another_port_asks_nothing_again(store: AnswerStore) -> None:
+    with StrangeServer() as first, StrangeServer() as second:
+        answers = ask_prompts(connect(first), [question("strange?")], store)
+        assert ask_prompts(connect(second), [question("strange?")], store) == answers
+        assert second.requests == []
+
+
+def test_what_determines_the_answer_and_a_given_name_are_part_of_the_key() -> None:
+    def key(place: str = "http://localhost:1/v1", **options: Any) -> tuple[str, str]:
+        model = load_generator(
+            {"model": f"gpt-4o@{place}", "decoding": {"temperature": 0}} | options
+        )
+        return model.fingerprint, json.dumps(model.decoding)
+
+    assert key() == key("http://localhost:2/v1") == key("[http://a:1/v1, http://b:2/v1/]")
+    assert key(decoding={"temperature": 0.0}) == key()
+    changes = [{"name": "other"}, {"body": {"top_k": 6}}, {"max_image_side": 32}]
+    others = [key(**change) for change in changes]
+    assert len({key(), key("openai"), *others}) == 5

@@ -1,0 +1,568 @@
+"""The answer store: asked once, stored once, whatever dies; a bad file or disk is named."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import random
+import signal
+import sqlite3
+import subprocess
+import sys
+import time
+from collections import Counter
+from collections.abc import Callable, Sequence
+from contextlib import closing
+from dataclasses import replace
+from multiprocessing.connection import Connection
+from multiprocessing.process import BaseProcess
+from pathlib import Path
+from typing import Any, ClassVar
+
+import pandas as pd
+import pytest
+from asking_process import SlowModel, ask, start
+from hypothesis import given
+from hypothesis import strategies as st
+from PIL import Image
+from strange_server import StrangeServer, good_words, text_in
+
+from vrag_kit.benchmarks import ImageFile, load_visual_rag
+from vrag_kit.benchmarks.images import pixel_hash
+from vrag_kit.dry_run import dry_run
+from vrag_kit.errors import VragError
+from vrag_kit.generation import (
+    AnswerStore,
+    ConversationConfig,
+    Hardware,
+    Reply,
+    Task,
+    ask_prompts,
+    gt_clue,
+    zero_shot,
+)
+from vrag_kit.generation.conversation import run_conversations
+from vrag_kit.generation.merge_stores import merge_stores
+from vrag_kit.generation.store_layout import ImageInfo, answer_ids
+from vrag_kit.papers.visual_rag.judge import PROMPTS
+from vrag_kit.types import PLACEHOLDER, Answer, Benchmark, Failure, Message, Prompt, Status
+
+SINGLE = ConversationConfig(prompts=PROMPTS)
+
+
+@pytest.fixture
+def questions(write_annotations: Callable[..., Path], tree: Path) -> Path:
+    write_annotations(*({"question": f"What color are the feet, number {n}?"} for n in range(4)))
+    return tree
+
+
+@pytest.fixture
+def goose(questions: Path) -> Benchmark:
+    return load_visual_rag(questions.parent / "annotations.jsonl", questions)
+
+
+TIMEOUT = Failure(Status.TIMEOUT, "60 s")
+
+
+def answer(
+    answer_id: str, raw: str | None = "Answer: red", failure: Failure | None = None
+) -> Answer:
+    return Answer(answer_id=answer_id, raw=raw, failure=failure, sent={"model": "m"})
+
+
+def start_two(store: Path, tree: Path, calls: Path | str) -> list[tuple[BaseProcess, Connection]]:
+    """Two processes that begin to ask at the same moment."""
+    pair = [start(store, tree, calls) for _ in range(2)]
+    for _, pipe in pair:
+        assert pipe.recv() == "ready"
+    for _, pipe in pair:
+        pipe.send("go")
+    return pair
+
+
+def test_a_finished_experiment_is_read_back_without_a_model_call(
+    questions: Path, tmp_path: Path
+) -> None:
+    first = ask(tmp_path / "a.sqlite", questions, tmp_path / "calls")
+    asked = (tmp_path / "calls").read_text().splitlines()
+    again = ask(tmp_path / "a.sqlite", questions, tmp_path / "calls")
+    pd.testing.assert_frame_equal(first, again)
+    assert (tmp_path / "calls").read_text().splitlines() == asked
+    assert (
+        max(Counter(asked).values()) == 1
+    )  # the one clue of a query is drawn five times and asked once
+    assert len(asked) == first["answer_id"].nunique() < len(first)
+
+
+def storm(store: Path, tree: Path, target: str, calls: Callable[[], int]) -> tuple[int, list[int]]:
+    """Kill pairs of processes that ask, again and again at random moments; returns
+    (kills at work, calls after each round).
+    """
+    rng, kills, progress = random.Random("kill"), 0, [0]
+    for _ in range(3):
+        pair = start_two(store, tree, target)
+        deadline = time.monotonic() + 60
+        while calls() == progress[-1] and time.monotonic() < deadline and pair[0][0].is_alive():
+            time.sleep(0.02)  # until one of them is at work
+        for process, _ in pair:
+            time.sleep(rng.uniform(0.0, 0.2))
+            if process.is_alive():
+                process.kill()
+                kills += 1
+            process.join()
+        progress.append(calls())
+    return kills, progress
+
+
+@pytest.mark.slow
+def test_a_lease_is_kept_while_its_holder_lives_and_runs_out_when_it_does_not(
+    tmp_path: Path,
+) -> None:
+    holder, other = (AnswerStore(tmp_path / "a.sqlite", lease=1.5) for _ in range(2))
+    assert holder.claim(["x", "y"]) == ["x", "y"]
+    with holder.renew_leases():
+        time.sleep(2.5)
+        assert other.claim(["x"]) == []
+    time.sleep(2)
+    assert other.claim(["x"]) == ["x"]
+    holder.write([answer("y")], {"y": []})
+    holder.close()  # gives back nothing of the other's
+    with AnswerStore(tmp_path / "a.sqlite") as third:
+        assert third.claim(["x", "y"]) == []
+    other.close()
+
+
+def test_a_failure_is_asked_again_by_one_of_two_processes(tmp_path: Path) -> None:
+    with AnswerStore(tmp_path / "a.sqlite") as first, AnswerStore(tmp_path / "a.sqlite") as second:
+        first.write([answer("x", None, TIMEOUT)], {"x": []})
+        seen = second.failures(["x", "y"])
+        assert first.claim(["x"]) == []
+        assert first.claim(["x"], retry=first.failures(["x"])) == ["x"]
+        assert second.read(["x"])["x"].failure == TIMEOUT  # while it is asked again
+        assert second.claim(["x"], retry=seen) == []  # it is being asked
+        first.write([answer("x", None, TIMEOUT)], {"x": []})
+        with AnswerStore(tmp_path / "a.sqlite") as third:
+            third.write([answer("x", None, TIMEOUT)], {"x": []})
+            assert (
+                second.claim(["x"], retry=seen) == []
+            )  # it was asked again by another, and has failed again
+
+
+def test_a_prompt_that_many_models_answer_in_many_samples_is_kept_once(tmp_path: Path) -> None:
+    prompt = [{"role": "user", "parts": ["long " * 200_000]}]  # 1 MB
+    with AnswerStore(tmp_path / "a.sqlite") as store:
+        for number in range(20):
+            store.write([answer(str(number))], {str(number): prompt})
+        assert store.prompt("7") == store.prompt("19") == prompt
+    assert (tmp_path / "a.sqlite").stat().st_size < 2_000_000
+
+
+def test_a_placeholder_of_a_dry_run_is_stored_in_its_copy_and_refused_elsewhere(
+    tmp_path: Path,
+) -> None:
+    path, scratch = tmp_path / "a.sqlite", tmp_path / "scratch"
+    placeholder = replace(answer("x"), fields={PLACEHOLDER: "mark"})
+    scratch.mkdir()
+    with AnswerStore(path) as store:
+        with pytest.raises(VragError, match=r"a\.sqlite: .*placeholder of a dry run"):
+            store.write([placeholder], {"x": []})
+        with dry_run(scratch), AnswerStore(path) as copy:
+            copy.write([placeholder], {"x": []})
+            assert copy.read(["x"]) == {"x": placeholder}
+        assert store.free(["x"]) == ["x"]
+
+
+def test_a_late_answer_does_not_replace_the_first(tmp_path: Path) -> None:
+    with AnswerStore(tmp_path / "a.sqlite") as store:
+        store.write([answer("x", "Answer: red")], {"x": []})
+        store.write([answer("x", "Answer: blue"), answer("y", None, TIMEOUT)], {"x": [], "y": []})
+        assert store.read(["x", "y", "z"]) == {
+            "x": answer("x", "Answer: red"),
+            "y": answer("y", None, TIMEOUT),
+        }
+
+
+def test_an_empty_answer_is_never_stored_as_a_good_one(tmp_path: Path) -> None:
+    with (
+        AnswerStore(tmp_path / "a.sqlite") as store,
+        pytest.raises(VragError, match="has the status 'ok' but no text"),
+    ):
+        store.write([answer("x", "  ")], {"x": []})
+
+
+@given(
+    roles=st.lists(st.sampled_from(["system", "user", "assistant"]), min_size=1, max_size=3),
+    parts=st.lists(st.one_of(st.text(), st.integers(0, 2)), max_size=5),
+    sample=st.integers(0, 3),
+)
+def test_keys_are_hashes_of_the_plain_json(
+    roles: list[str], parts: list[str | int], sample: int
+) -> None:
+    images = [ImageFile(Path(f"{n}.png")) for n in range(3)]
+    hashes = [hashlib.sha256(bytes([n])).hexdigest() for n in range(3)]
+    pictures = {f"{n}.png": ImageInfo(hashes[n], (1, 1)) for n in range(3)}
+    shown = tuple(images[part] if isinstance(part, int) else part for part in parts)
+    prompt = tuple(Message(role=role, parts=shown) for role in roles)
+    asked = [
+        {
+            "role": role,
+            "parts": [{"pixels": hashes[p]} if isinstance(p, int) else p for p in parts],
+        }
+        for role in roles
+    ]
+    decoding = {"temperature": 0.7, "do_sample": True, "stop": ["“"]}
+    text = json.dumps(["model", asked, decoding, sample], sort_keys=True, ensure_ascii=False)
+    try:
+        expected = hashlib.sha256(text.encode()).hexdigest()
+    except UnicodeEncodeError:  # half a surrogate pair, which no prompt can hold
+        return
+    assert answer_ids([prompt], pictures, "model", decoding, sample) == [expected]
+
+
+def test_a_picture_that_was_replaced_is_hashed_again(tmp_path: Path) -> None:
+    path = tmp_path / "a.png"
+    Image.new("RGB", (4, 4)).save(path)
+    with AnswerStore(tmp_path / "a.sqlite") as store:
+        before = store.image_info([ImageFile(path)])
+        Image.new("RGB", (4, 5)).save(path)
+        assert store.image_info([ImageFile(path)]) != before == {str(path): before[str(path)]}
+
+
+LAYOUT = """
+CREATE TABLE about (version INTEGER NOT NULL);
+CREATE TABLE answers (
+    answer_id TEXT PRIMARY KEY, status TEXT NOT NULL, detail TEXT NOT NULL DEFAULT '', raw TEXT,
+    fields TEXT, model TEXT, sample INTEGER, prompt_id TEXT, sent TEXT, tokens TEXT,
+    stored REAL NOT NULL DEFAULT 0
+) WITHOUT ROWID;
+CREATE TABLE prompts (prompt_id TEXT PRIMARY KEY, prompt TEXT NOT NULL);
+CREATE TABLE claims (
+    answer_id TEXT PRIMARY KEY, owner TEXT NOT NULL, lease_until REAL NOT NULL
+) WITHOUT ROWID;
+CREATE TABLE pictures (
+    place TEXT NOT NULL, stamp TEXT NOT NULL, pixels TEXT NOT NULL, width INTEGER NOT NULL,
+    height INTEGER NOT NULL, PRIMARY KEY (place, stamp)
+) WITHOUT ROWID;
+CREATE TABLE spending (
+    writer TEXT NOT NULL, model TEXT NOT NULL, dollars REAL NOT NULL, PRIMARY KEY (writer, model)
+) WITHOUT ROWID;
+INSERT INTO about VALUES (5);
+INSERT INTO prompts VALUES ('PROMPT', '[{"role": "user", "parts": ["What is red?"]}]');
+INSERT INTO answers VALUES
+    ('x', 'ok', '', 'Answer: red', '{"served": "m-1"}', 'm', 0, 'PROMPT', '{"model": "m"}',
+     '{"prompt": 3}', 10.5),
+    ('y', 'refused', 'no', NULL, '{}', 'm', 0, 'PROMPT', '{"model": "m"}', '{}', 11.5);
+INSERT INTO pictures VALUES ('a.png', '1', 'abc', 4, 5);
+INSERT INTO spending VALUES ('someone', 'm', 1.5);
+"""
+
+"""A store as it has been written since layout 5, in plain SQL: paid answers stay readable."""
+
+
+def test_a_store_written_earlier_in_todays_layout_is_read_and_not_changed(tmp_path: Path) -> None:
+    path = tmp_path / "a.sqlite"
+    prompt = '[{"role": "user", "parts": ["What is red?"]}]'
+    with closing(sqlite3.connect(path)) as db:
+        db.executescript(LAYOUT.replace("PROMPT", hashlib.sha256(prompt.encode()).hexdigest()))
+        db.commit()
+    before = path.read_bytes()
+    with AnswerStore(path) as store:
+        found = store.read(["x", "y"])
+        assert (found["x"].raw, found["x"].fields) == ("Answer: red", {"served": "m-1"})
+        assert found["x"].tokens == {"prompt": 3}
+        assert found["y"].failure == Failure(Status.REFUSED, "no")
+        assert store.failures(["x", "y"]) == {"y": 11.5}
+        assert store.prompt("x") == json.loads(prompt)
+        assert store.image_uris("abc") == ["a.png"]
+        assert store.total_cost("m") == 1.5
+        assert store.free(["x", "y", "z"]) == ["z"]
+    assert path.read_bytes() == before
+
+
+def test_a_store_that_was_replaced_while_it_was_open_is_said_to_be(tmp_path: Path) -> None:
+    path = tmp_path / "answers.sqlite"
+    changed("DELETE FROM claims")(tmp_path / "other.sqlite")
+    with AnswerStore(path) as store:
+        os.replace(tmp_path / "other.sqlite", path)
+        with pytest.raises(VragError, match="replaced or deleted"):
+            store.write([answer("z")], {"z": []})
+
+
+CLAIMING = """import sys, time
+from vrag_kit.generation import AnswerStore
+store = AnswerStore(sys.argv[1], lease=600)
+print(*store.claim(["x", "y"]), flush=True)
+time.sleep(600)"""
+
+
+def prompts_of(*answer_ids: str) -> dict[str, list[dict[str, object]]]:
+    return {each: [{"role": "user", "parts": [f"What of {each}?"]}] for each in answer_ids}
+
+
+@pytest.mark.slow
+def test_killed_over_http_no_stored_answer_is_asked_for_again(
+    write_annotations: Callable[..., Path], tree: Path, tmp_path: Path
+) -> None:
+    write_annotations(*({"question": f"What color are the feet, number {n}?"} for n in range(16)))
+    store = tmp_path / "stormy.sqlite"
+
+    class Watchful(StrangeServer):
+        """Notes what is asked, and what of it is already in the store."""
+
+        asked: ClassVar[list[str]] = []
+        needless: ClassVar[list[str]] = []
+
+        def begin(self, body: dict[str, Any]) -> str:
+            if "Reply with the word" not in text_in(body):
+                words = good_words(body)
+                self.asked.append(words)
+                with sqlite3.connect(store, timeout=60) as db:
+                    found = db.execute("SELECT answer_id FROM answers WHERE raw = ?", (words,))
+                    self.needless += [row[0] for row in found]
+            return super().begin(body)
+
+    with Watchful(seconds=0.15) as server:
+        kills, progress = storm(store, tree, server.url, lambda: len(server.asked))
+        server.seconds = 0.0  # nobody is killed any more
+        final = ask(store, tree, server.url)
+        assert kills >= 4
+        assert progress[1] < progress[2] < final["answer_id"].nunique()
+        assert set(final["status"]) == {"ok"}
+        assert server.needless == []
+        repeated = sum(count - 1 for count in Counter(server.asked).values())
+        assert repeated <= 3 * kills  # three calls at once in each process
+        before = len(server.asked)
+        pd.testing.assert_frame_equal(ask(store, tree, server.url), final)
+        assert len(server.asked) == before
+
+
+def test_failures_are_kept_with_their_reason_and_asked_again_only_when_told(
+    goose: Benchmark, tmp_path: Path
+) -> None:
+    class Moody(SlowModel):
+        healthy = False
+
+        def generate(self, prompts: Sequence[Prompt], *, sample: int = 0) -> list[Reply]:
+            replies = super().generate(prompts)
+            return replies if self.healthy else [Reply(raw=None, failure=TIMEOUT), *replies[1:]]
+
+    model = Moody(tmp_path / "calls", 0)
+    with AnswerStore(tmp_path / "a.sqlite") as store:
+
+        def asked(*, again: bool = False) -> pd.DataFrame:
+            how = Hardware(retry_failures=again)
+            return run_conversations(model, goose, zero_shot(goose), store, SINGLE, hardware=how)
+
+        first = asked()
+        assert list(first["status"]) == ["timeout", "ok", "ok", "ok"]
+        assert first["answer"].isna().tolist() == [True, False, False, False]
+        model.healthy = True
+        pd.testing.assert_frame_equal(asked(), first)
+        assert set(asked(again=True)["status"]) == {"ok"}
+    assert len((tmp_path / "calls").read_text().split()) == 5
+
+
+def test_another_reader_reaches_stored_answers(tmp_path: Path) -> None:
+    class Model(SlowModel):
+        def generate(self, prompts: Sequence[Prompt], *, sample: int = 0) -> list[Reply]:
+            return [Reply(raw="Answer: red, no: blue", fields={"served": "m-1"}) for _ in prompts]
+
+    model, prompts = Model(tmp_path / "calls", 0), [(Message(role="user", parts=("What?",)),)]
+    last = Task(read=lambda words: {"answer": words.split(": ")[-1]})
+    with AnswerStore(tmp_path / "a.sqlite") as store:
+        (first,) = ask_prompts(model, prompts, store)
+        (again,) = ask_prompts(model, prompts, store, task=last)
+    assert (first.fields["answer"], again.fields["answer"]) == ("red, no: blue", "blue")
+
+
+def test_the_key_is_what_determines_the_answer(tmp_path: Path) -> None:
+    images = []
+    for name, color in (("a", 1), ("b", 1), ("c", 2)):
+        Image.new("RGB", (4, 4), (color, 0, 0)).save(tmp_path / f"{name}.png")
+        images.append(ImageFile(tmp_path / f"{name}.png"))
+    a, same, other = images
+    pixels = {i.where: ImageInfo(pixel_hash(i.open()), (4, 4)) for i in images}
+
+    def key(*parts: Any, model: str = "f", role: str = "user", sample: int = 0, **how: Any) -> str:
+        prompt = (Message(role=role, parts=parts),)
+        return answer_ids([prompt], pixels, model, {"do_sample": False, **how}, sample)[0]
+
+    assert key("what?", a) == key("what?", same)  # another file with the same pixels
+    different = [
+        key("what?", a),
+        key("what?", other),
+        key("what", a),
+        key("what?"),
+        key(a, "what?"),
+        key("what?", a, other),
+        key("what?", other, a),
+        key("what?", a, model="g"),
+        key("what?", a, sample=1),
+        key("what?", a, do_sample=True),
+        key("what?", a, role="system"),
+    ]
+    assert len(set(different)) == len(different)
+
+
+def test_what_was_asked_can_be_read_back(goose: Benchmark, tmp_path: Path) -> None:
+    with AnswerStore(tmp_path / "a.sqlite") as store:
+        model = SlowModel(tmp_path / "calls", 0)
+        table = run_conversations(model, goose, gt_clue(goose), store, SINGLE)
+        (message,) = store.prompt(table["answer_id"][0])
+        assert "number 0?" in message["parts"][0]
+        assert message["parts"][1]["image"].endswith("a.jpg")
+        with pytest.raises(VragError, match="'nonsense'"):
+            store.prompt("nonsense")
+
+
+def changed(sql: str) -> Callable[[Path], Path]:
+    """Makes a store of two answers that somebody changed."""
+
+    def make(path: Path) -> Path:
+        with AnswerStore(path) as store:
+            store.write([answer("x"), answer("y")], prompts_of("x", "y"))
+        with closing(sqlite3.connect(path)) as db:
+            db.executescript(sql)
+        return path
+
+    return make
+
+
+def another_database(path: Path) -> Path:
+    with closing(sqlite3.connect(path)) as db:
+        db.execute("CREATE TABLE accounts (name TEXT)")
+    return path
+
+
+def a_large_store(path: Path) -> Path:
+    with AnswerStore(path) as store:
+        many = [answer(f"{i:064}") for i in range(200)]
+        store.write(many, {each.answer_id: [] for each in many})
+    return path
+
+
+def damaged(path: Path) -> Path:
+    path.write_bytes(a_large_store(path).read_bytes()[:4096] + b"hello " * 2000)
+    return path
+
+
+def cut_off(path: Path) -> Path:
+    os.truncate(a_large_store(path), path.stat().st_size // 2)
+    return path
+
+
+def below_a_file(path: Path) -> Path:
+    path.write_text("")
+    return path / "b.sqlite"
+
+
+@pytest.mark.parametrize(
+    ("make", "words"),
+    [
+        (changed("UPDATE answers SET raw = NULL WHERE answer_id = 'x'"), "answer 'x' .*'ok'"),
+        (changed("UPDATE answers SET status = 'fine' WHERE answer_id = 'x'"), "'x' .*'fine'"),
+        (changed("UPDATE answers SET sent = '{' WHERE answer_id = 'x'"), "answer 'x'"),
+        (changed("UPDATE answers SET fields = NULL WHERE answer_id = 'x'"), "answer 'x'"),
+        (changed("DELETE FROM about"), "layout 0, expected layout 5"),
+        (changed("UPDATE about SET version = 'x'"), "layout 'x'"),
+        (changed("UPDATE about SET version = 4"), "layout 4, expected layout 5"),
+        (damaged, r"a\.sqlite: .*Restore a copy"),
+        (cut_off, r"a\.sqlite: .*Restore a copy"),
+        (another_database, r"no answer store \(it holds accounts\)"),
+        (lambda path: path.parent, "a folder; expected a file, such as .*answers.sqlite"),
+        (below_a_file, "Choose a path with write access"),
+        (lambda _: Path("/proc/self/a.sqlite"), "Choose a path with write access"),
+    ],
+)
+def test_what_is_no_good_store_is_named_left_alone_and_not_merged(
+    make: Callable[[Path], Path], words: str, tmp_path: Path
+) -> None:
+    path, new = make(tmp_path / "a.sqlite"), tmp_path / "new.sqlite"
+    before = path.read_bytes() if path.is_file() else None
+    with pytest.raises(VragError, match=words):
+        AnswerStore(path)
+    if path.is_file():
+        with pytest.raises(VragError, match=r"a\.sqlite"):
+            merge_stores([path], to=new)
+        assert path.read_bytes() == before
+        assert not new.exists()
+
+
+@pytest.mark.parametrize("part", ["prompt = '[]'", "prompt_id = 'nowhere'"])
+def test_another_prompt_than_was_asked_is_never_shown_or_merged(part: str, tmp_path: Path) -> None:
+    sql = f"UPDATE prompts SET {part} WHERE prompt LIKE '%What of x?%'"
+    path = changed(sql)(tmp_path / "answers.sqlite")
+    with AnswerStore(path) as store:
+        assert store.prompt("y") == prompts_of("y")["y"]
+        with pytest.raises(VragError, match=r"answers\.sqlite: .*'x'"):
+            store.prompt("x")
+    if part.startswith("prompt ="):
+        with pytest.raises(VragError, match=r"answers\.sqlite: .*prompt .* is not the one"):
+            merge_stores([path], to=tmp_path / "merged.sqlite")
+
+
+def limited(code: str, path: Path) -> str:
+    """What a process prints that may write no file of more than 40 kB."""
+    begin = f"""
+import resource, signal
+from pathlib import Path
+from vrag_kit.errors import VragError
+from vrag_kit.generation import AnswerStore
+from vrag_kit.generation.merge_stores import merge_stores
+from vrag_kit.types import Answer
+folder = Path({str(path)!r})
+signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+resource.setrlimit(resource.RLIMIT_FSIZE, (40_000, 40_000))
+try:
+    {code}
+except VragError as error:
+    print(error)
+"""
+    command = [sys.executable, "-c", begin]
+    return subprocess.run(command, capture_output=True, text=True, check=True).stdout
+
+
+@pytest.mark.slow
+def test_a_full_disk_keeps_what_was_stored(tmp_path: Path) -> None:
+    path, large = tmp_path / "a.sqlite", tmp_path / "large.sqlite"
+    with AnswerStore(path) as store:
+        store.write([answer("first")], {"first": []})
+    with AnswerStore(large) as store:
+        store.write([answer("second", "red " * 50_000)], {"second": []})
+    words = 'Answer(answer_id="second", raw="red " * 50_000)'
+    for code in (
+        f'AnswerStore(folder / "a.sqlite").write([{words}], {{"second": []}})',
+        'merge_stores([folder / "large.sqlite"], to=folder / "a.sqlite")',
+    ):
+        assert limited(code, tmp_path).startswith(f"{path}: the answer store cannot be used")
+        with AnswerStore(path) as store:
+            assert set(store.read(["first", "second"])) == {"first"}
+
+
+@pytest.mark.slow
+def test_questions_of_a_killed_process_are_free_at_once_and_of_others_by_their_lease(
+    tmp_path: Path,
+) -> None:
+    with (
+        subprocess.Popen(
+            [sys.executable, "-c", CLAIMING, str(tmp_path / "a.sqlite")],
+            stdout=subprocess.PIPE,
+            text=True,
+        ) as asking,
+        AnswerStore(tmp_path / "a.sqlite") as store,
+    ):
+        assert asking.stdout is not None
+        assert asking.stdout.readline() == "x y\n"
+        assert store.free(["x", "y", "z"]) == ["z"]
+        os.kill(asking.pid, signal.SIGSTOP)  # it stands still, and is alive
+        assert store.free(["x", "y", "z"]) == ["z"]
+        with closing(sqlite3.connect(tmp_path / "a.sqlite")) as db, db:
+            ((owner,), *_) = db.execute("SELECT owner FROM claims").fetchall()
+        os.kill(asking.pid, signal.SIGKILL)
+        os.waitid(os.P_PID, asking.pid, os.WEXITED | os.WNOWAIT)  # dead, and not yet buried
+        for name, free in (("another/1/1 5f", ["z"]), ("", ["z"]), (owner, ["x", "y", "z"])):
+            with closing(sqlite3.connect(tmp_path / "a.sqlite")) as db, db:
+                db.execute("UPDATE claims SET owner = ?", (name,))
+            assert store.free(["x", "y", "z"]) == free
+        assert store.claim(["x", "y", "z"]) == ["x", "y", "z"]
