@@ -1,21 +1,21 @@
-"""The choice reader names the rule that decided, and guesses nothing; every row of the
-rules' own table and of an adversarial one, labelled before there was a reader.
-"""
+"""The choice reader names the rule that decided, and guesses nothing."""
 
 from __future__ import annotations
 
 import json
-from pathlib import Path
 from string import ascii_uppercase
 
 import pytest
+from conftest import ROOT
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from vrag_kit.errors import VragError
 from vrag_kit.judging.multiple_choice import RULES, ParsedChoice, read_choice
 
-DATA = Path(__file__).parents[1] / "vrag_kit/papers/mrag_bench"
+DATA = ROOT / "vrag_kit/papers/mrag_bench"
+
+
 LILIES = ("turkscap", "toad", "martagon", "tiger lily")
 
 
@@ -64,12 +64,6 @@ def test_more_answers_that_a_loose_rule_would_misread(raw: str, expected: Parsed
     assert read_choice(raw, LILIES) == expected
 
 
-def test_the_rules_cases_hold_too_where_every_option_is_a_lily() -> None:
-    lilies = tuple(f"{option.removesuffix(' lily')} lily" for option in LILIES)
-    for raw, options, expected in RULE_CASES:
-        assert options != LILIES or read_choice(raw, lilies) == expected, raw
-
-
 @pytest.mark.slow
 @given(st.text(alphabet="ABCDabcd ().,:;!?'\"*\n-_orandnotisnswe", max_size=60))
 @settings(max_examples=400, deadline=None)
@@ -108,10 +102,6 @@ def test_an_option_that_is_named_is_found_wherever_it_stands(options: list[str])
     place = options.index("martagon")
     for said in ("martagon", "It seems to be a Martagon.", "No toad, but a martagon"):
         assert read_choice(said, options).letter == "ABCD"[place]
-
-
-def test_equal_options_cannot_be_told_apart_by_name() -> None:
-    assert read_choice("toad", ("toad", "Toad", "newt")) == ParsedChoice("option text", "AB")
 
 
 @pytest.mark.parametrize("options", [(), ("one",), tuple(map(str, range(27)))])

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
-from pathlib import Path
 
 import factories
-import numpy as np
 import pandas as pd
 import pytest
+from conftest import ROOT
 
 from vrag_kit.analysis import to_percent
 from vrag_kit.errors import VragError
@@ -22,11 +21,21 @@ from vrag_kit.papers.mrag_bench.choices import (
 from vrag_kit.papers.mrag_bench.results import accuracy_by_scenario, scenario_table, with_scenarios
 from vrag_kit.types import Query
 
-PAPER = Path(__file__).parents[1] / "vrag_kit/papers/mrag_bench"
+PAPER = ROOT / "vrag_kit/papers/mrag_bench"
+
+
 ROWS = json.loads((PAPER / "choices_official.json").read_text("utf-8"))
+
+
 OUTCOMES = {"asks": "falls back to GPT-3.5"}
+
+
 LILIES = ("turkscap", "toad", "martagon", "tiger lily")
+
+
 ASKED = Query(query_id="q", text="Which lily?", choices=LILIES, answers=("toad",), group="g")
+
+
 LILY = factories.benchmark([ASKED], name="lilies")
 
 
@@ -37,22 +46,6 @@ def answers(*said: str, status: str = "ok") -> pd.DataFrame:
 @pytest.mark.parametrize("row", ROWS["rows"], ids=lambda row: row["raw"][:20])
 def test_the_official_scorer_does_what_was_seen_of_it(row: dict[str, str]) -> None:
     assert extract_officially(row["raw"]) == OUTCOMES.get(row["official"], row["official"])
-
-
-@pytest.mark.parametrize(
-    ("raw", "found"),
-    [
-        ("B.,", "B"),  # commas go first, then stops
-        ("B,.", "falls back to GPT-3.5"),  # the stop goes when the comma behind it is past
-        ("(D) or (A)", "A"),  # the last one
-        ("(C), though A and B may do", "C"),  # brackets hide all others
-        ("I think it is (b), the toad", "crash"),  # seven words, no capital
-        ("one two three four five", "falls back to GPT-3.5"),  # five words are not more than five
-        ("   ", "falls back to GPT-3.5"),  # only "" itself is left out
-    ],
-)
-def test_the_official_scorer_step_by_step(raw: str, found: str) -> None:
-    assert extract_officially(raw) == found
 
 
 def test_a_question_to_gpt_hangs_without_a_key_and_takes_bare_letters_only() -> None:
@@ -106,23 +99,6 @@ def test_answers_without_a_choice_are_counted_beside_n() -> None:
     assert all(cell.endswith("(1 empty, 3 no option chosen)") for cell in cells if cell)
 
 
-def test_what_failed_stays_missing_and_what_is_empty_earns_nothing() -> None:
-    table = pd.concat(
-        [answers("B"), answers("", status="empty"), answers("", status="timeout")],
-        ignore_index=True,
-    )
-    judged = judge_answers(MultipleChoiceJudge(), LILY, table)
-    assert judged["score"].tolist()[:2] == [1, 0]
-    assert np.isnan(judged["score"][2])
-
-
 def test_a_question_without_options_is_no_choice() -> None:
     with pytest.raises(VragError, match="query 'q' has no options"):
         MultipleChoiceJudge().judge_one(Query(query_id="q", text="?", answers=("x",)), "x")
-
-
-def test_hidden_answers_get_no_score() -> None:
-    hidden = Query(query_id="q", text="?", choices=LILIES)
-    verdict = MultipleChoiceJudge().judge_one(hidden, "B")
-    assert verdict.score is None
-    assert verdict.failure is not None

@@ -1,5 +1,5 @@
-"""Scores of conversations: the stop, means before and after it, early stops, slices, and
-what failures leave open; against the specification's cases and a slow plain version.
+"""Scores of conversations: the stop, means before and after it, slices, and what failures leave
+open; against the specification's cases and a slow plain version.
 """
 
 from __future__ import annotations
@@ -7,6 +7,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from itertools import product
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -25,6 +26,8 @@ from vrag_kit.papers.crag_mm.conversations import (
 from vrag_kit.types import Benchmark, Query
 
 SCORES = {"R": 1.0, "M": 0.0, "W": -1.0, "?": math.nan}
+
+
 BOUNDS = ["bound_low", "bound_high"]
 
 
@@ -87,21 +90,6 @@ def test_case_1_of_the_specification() -> None:
     assert stopped == pytest.approx([5 / 11, 4 / 11, 2 / 11])
 
 
-@pytest.mark.slow
-def test_case_2_two_wrong_at_the_start_and_one_at_the_end() -> None:
-    found = values(["WWRRRR", "RRW"])
-    assert (found["accuracy"], found["hallucination"]) == pytest.approx((6 / 9, 3 / 9))
-    assert found["truthfulness"] == pytest.approx(0)  # (−2/6 + 1/3) / 2
-
-
-def test_case_3_at_the_last_turn_the_rule_fires_and_changes_nothing() -> None:
-    found = values(["RRRRMW"])
-    assert (found["early_stop"], found["early_stop_before_last_turn"]) == (1, 0)
-    for name in ("accuracy", "missing", "hallucination"):
-        assert found[name] == found[f"{name}_early_stopped"]
-    assert found["truthfulness"] == pytest.approx(3 / 6)
-
-
 def test_case_4_slices_are_cut_after_the_stop() -> None:
     talks, names = ["WRRWR"], "abbaa"
     labels = {f"c0t{turn}": label for turn, label in enumerate(names)}
@@ -134,18 +122,6 @@ def test_case_7_the_share_of_independent_turns_that_stop_is_exact() -> None:
     talks = ["".join(letters) for letters in product("RMW", repeat=3)]
     exact = independent_turns_early_stop((1, 1, 1), lengths={3: 1})
     assert slowly(talks)["early_stop"] == pytest.approx(exact)
-
-
-def test_of_single_questions_truthfulness_is_accuracy_less_hallucination() -> None:
-    letters = ["R"] * 7 + ["W"] * 3 + ["M"] * 5
-    table = conversation_means(
-        judged(letters), benchmark([1] * 15, alone=True), early_stopping_rule
-    )
-    found = table.set_index("metric")["value"]
-    assert found["truthfulness"] == pytest.approx(7 / 15 - 3 / 15)
-
-
-# -- a slow version, written from the specification's words ---------------------------
 
 
 def slowly_stopped(letters: str) -> tuple[str, int | None]:
@@ -181,20 +157,7 @@ TALK = st.text("RMW", min_size=1, max_size=6)
 
 
 @pytest.mark.slow
-@settings(max_examples=60, deadline=None)
-@given(st.lists(TALK, min_size=1, max_size=12))
-def test_the_scores_of_random_conversations_are_those_of_the_slow_version(talks: list[str]) -> None:
-    found = apply_early_stop(
-        judged(talks), benchmark([len(each) for each in talks]), early_stopping_rule
-    )
-    letters = found["after_stop"].map({1.0: "R", 0.0: "M", -1.0: "W"})
-    assert letters.groupby(found["conversation"], sort=False).sum().tolist() == [
-        slowly_stopped(talk)[0] for talk in talks
-    ]
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", range(2))
 def test_forty_conversations_in_two_arms_have_the_means_of_the_slow_version(seed: int) -> None:
     draw = np.random.default_rng(seed)
     lengths = draw.integers(1, 7, 40)
@@ -211,9 +174,6 @@ def test_forty_conversations_in_two_arms_have_the_means_of_the_slow_version(seed
         assert part.to_dict() == pytest.approx(slowly(talks))
 
 
-# -- intervals and comparisons are over conversations ---------------------------------
-
-
 @pytest.mark.slow
 def test_the_interval_is_over_conversations_and_not_over_turns() -> None:
     few = means(["RRRRRR", "WWWWWW"] * 5)
@@ -228,33 +188,24 @@ def test_the_interval_is_over_conversations_and_not_over_turns() -> None:
 
 
 def test_arms_are_compared_conversation_by_conversation() -> None:
-    lengths = [3] * 8
     talks = {"own": ["RRR"] * 8, "none": ["RWR"] * 8}
     table = pd.concat([judged(letters, name) for name, letters in talks.items()])
-    values = conversation_values(
-        table, benchmark(lengths), early_stopping_rule, by=["model", "setting"]
-    )
-    row = paired_differences(values, arm="setting", by=["model"], baseline="none").iloc[0]
+
+    def compared(by: list[str], **how: Any) -> pd.DataFrame:
+        arms = {"by": ["model", "setting"], **how}
+        values = conversation_values(table, benchmark([3] * 8), early_stopping_rule, **arms)
+        return paired_differences(values, arm="setting", by=by, baseline="none")
+
+    row = compared(["model"]).iloc[0]
     assert (row["value"], row["n"]) == (pytest.approx(2 / 3), 8)
     # a quarter of the conversations could be at −2 unseen among eight that are all alike
     assert row["p"] == pytest.approx(2 * 0.75**8)
-    by_turn = conversation_values(
-        table,
-        benchmark(lengths),
-        early_stopping_rule,
-        metrics=["accuracy"],
-        by=["model", "setting"],
-    )
-    row = paired_differences(by_turn, arm="setting", by=["model"], baseline="none").iloc[0]
+    row = compared(["model"], metrics=["accuracy"]).iloc[0]
     assert (row["value"], row["n"]) == (pytest.approx(1 / 3), 24)
-    labels = {
-        f"c{talk}t{turn}": "later" if turn else "first" for talk in range(8) for turn in range(3)
-    }
-    by_slice = conversation_values(
-        table, benchmark(lengths), early_stopping_rule, by=["model", "setting"], slices=labels
-    )
-    rows = paired_differences(by_slice, arm="setting", by=["model", "slice"], baseline="none")
-    assert rows.set_index("slice")["value"].to_dict() == {"first": 0.0, "later": 1.0}
+    turns = [(talk, turn) for talk in range(8) for turn in range(3)]
+    labels = {f"c{talk}t{turn}": "later" if turn else "first" for talk, turn in turns}
+    rows = compared(["model", "slice"], slices=labels).set_index("slice")
+    assert rows["value"].to_dict() == {"first": 0.0, "later": 1.0}
 
 
 @pytest.mark.slow
@@ -264,9 +215,6 @@ def test_draws_and_samples_go_their_own_ways_and_are_averaged() -> None:
     assert found.loc["truthfulness", "value"] == pytest.approx((1 - 2 / 3) / 2)
     assert found.loc["early_stop", "value"] == 0.5
     assert (found["n"].unique().tolist(), found.loc["accuracy", "n_turns"]) == ([1], 3)
-
-
-# -- what failed ----------------------------------------------------------------------
 
 
 def test_a_turn_without_a_verdict_leaves_its_conversation_unscored() -> None:
@@ -287,13 +235,13 @@ def over_before_a_failure(letters: str) -> bool:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", range(2))
 def test_whatever_lost_turns_were_truthfulness_is_within_its_bounds(seed: int) -> None:
     draw = np.random.default_rng(seed)
     lost = ["".join(draw.choice(list("RMW?"), size=draw.integers(1, 7))) for _ in range(30)]
     row = means(lost).loc["truthfulness"]
     assert row["n_failed"] == sum(not over_before_a_failure(letters) for letters in lost)
-    for _ in range(200):
+    for _ in range(60):
         found = ["".join(_filled(letters, draw)) for letters in lost]
         truth = slowly(found)["truthfulness"]
         assert row["bound_low"] <= truth <= row["bound_high"]
@@ -301,34 +249,6 @@ def test_whatever_lost_turns_were_truthfulness_is_within_its_bounds(seed: int) -
 
 def _filled(letters: str, draw: np.random.Generator) -> list[str]:
     return [draw.choice(list("RMW")) if letter == "?" else letter for letter in letters]
-
-
-def test_what_all_failed_has_no_number_and_is_counted() -> None:
-    found = means(["R?", "?"])
-    assert found["value"].isna().all()
-    assert set(found["n"]) == {0}
-    assert set(found["n_failed"]) == {2}
-    assert tuple(found.loc["truthfulness", BOUNDS]) == (-0.5, 1.0)
-
-
-# -- turns that were not asked --------------------------------------------------------
-
-
-@pytest.mark.slow
-def test_turns_after_a_stop_need_not_be_asked_and_truthfulness_is_the_same() -> None:
-    whole, saved = means(["RWMRR", "RR", "MW"]), means(["RWM--", "RR", "MW"])
-    after = [
-        "accuracy_early_stopped",
-        "missing_early_stopped",
-        "truthfulness",
-        "early_stop",
-        "successful_turns",
-    ]
-    pd.testing.assert_frame_equal(whole.loc[after], saved.loc[after])
-    assert whole.loc["early_stop_before_last_turn", "value"] == pytest.approx(1 / 3)
-    before = saved.loc[["accuracy", "missing", "hallucination"]]
-    assert before["value"].isna().all()
-    assert set(before["n"]) == {0}
 
 
 @pytest.mark.slow
@@ -349,29 +269,11 @@ def test_truthfulness_is_the_same_with_failures_whether_turns_after_a_stop_were_
     )
 
 
-def test_what_fails_once_a_conversation_is_over_costs_the_turns_before_the_stop_alone() -> None:
-    found = means(["WW?R", "RR"])
-    assert tuple(found.loc["truthfulness", ["value", "n", "n_failed"]]) == (0.25, 2, 0)
-    assert tuple(found.loc["accuracy", ["value", "n", "n_failed"]]) == (1.0, 1, 1)
-
-
-def test_a_row_that_says_it_was_stopped_is_as_good_as_none() -> None:
-    table = judged(["RWMRR"])
-    told = table.assign(status=["ok"] * 3 + ["early_stopped"] * 2)
-    told.loc[3:, "score"] = math.nan
-    found = conversation_means(told, benchmark([5]), early_stopping_rule).set_index("metric")
-    assert found.loc["truthfulness", "value"] == 0
-    assert found.loc["truthfulness", "n_failed"] == 0
-
-
 def test_turns_that_follow_a_failed_one_are_lost_with_it() -> None:
     row = means(["RR?--", "R"]).loc["truthfulness"]
     assert (row["n"], row["n_failed"]) == (1, 1)
     # all wrong: R R W W and stopped, 0 in the mean
     assert tuple(row[BOUNDS]) == pytest.approx(((0 + 1) / 2, 1.0))
-
-
-# -- bad input ------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(("letters", "turn"), [("RR-", 2), ("R-R", 1), ("-RR", 0), ("RW-R", 2)])

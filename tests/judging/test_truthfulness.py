@@ -1,6 +1,4 @@
-"""The rule judge of truthfulness: its agreement with answers labelled by hand, and with what
-models are taught to answer to the synthetic conversations.
-"""
+"""The rule judge of truthfulness: its agreement with labels by hand, and with taught answers."""
 
 from __future__ import annotations
 
@@ -12,11 +10,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from worn_scenes import UNKNOWN, chain, fresh_scene
 
-from vrag_kit.judging import JUDGES, TruthfulnessRuleJudge, judge_answers
-from vrag_kit.judging.truthfulness import RULES
-from vrag_kit.papers.crag_mm.judge import READINGS, evaluate_judge, judge_test_set
+from vrag_kit.judging import TruthfulnessRuleJudge
+from vrag_kit.papers.crag_mm.judge import READINGS, evaluate_judge
 from vrag_kit.synthetic.crag_mm.conversations import Turn
-from vrag_kit.types import Benchmark, Query
+from vrag_kit.types import Query
 
 JUDGE = TruthfulnessRuleJudge(READINGS["code"])
 
@@ -48,24 +45,6 @@ def test_of_60_labelled_after_it_fewer_are_judged_as_labelled(labelled: pd.DataF
     after = labelled[labelled["split"] == "held_out"]
     assert (len(after), int(after["agrees"].sum())) == (60, 45)
     assert after[after["label"] == "missing"]["agrees"].all()
-
-
-def test_every_verdict_names_its_rule(labelled: pd.DataFrame) -> None:
-    assert set(labelled["rule"]) == set(RULES)
-    for row in labelled.itertuples():
-        assert row.verdict.startswith(f"{row.judged} by {row.rule}")
-
-
-def test_scores_have_nothing_between_right_missing_and_wrong() -> None:
-    table = judge_test_set().assign(status="ok", detail="")
-    row = table[table["question"] == "How long is it?"].head(3)
-    query = Query(query_id=row["query_id"].iloc[0], text="How long is it?", answers=("43 mm",))
-    benchmark = Benchmark(
-        name="b", fingerprint="", queries={query.query_id: query}, corpus={}, qrels={}
-    )
-    judged = judge_answers(JUDGES["truth_rule"](), benchmark, row)
-    assert judged["score"].tolist() == [1, -1, 1]
-    assert judged[["score_min", "score_max"]].drop_duplicates().to_numpy().tolist() == [[-1, 1]]
 
 
 @pytest.fixture(scope="module")

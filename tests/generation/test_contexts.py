@@ -1,6 +1,4 @@
-"""Which images a question gets: draws that are nested, paired and stable, and the
-wording that goes with them.
-"""
+"""Which images a question gets: draws that are nested, paired and stable."""
 
 from __future__ import annotations
 
@@ -18,7 +16,6 @@ from vrag_kit.benchmarks import load_visual_rag
 from vrag_kit.errors import VragError
 from vrag_kit.generation import (
     TOP_K,
-    baseline_contexts,
     clue_position_sweep,
     cutoffs_above_one,
     first_clue,
@@ -52,78 +49,12 @@ def by_draw(
     return {(c.draw, c.k): c.doc_ids for c in contexts if c.query_id == query_id}
 
 
-@given(st.integers(1, 8), st.integers(19, 40), st.integers(0, 99))
-@settings(max_examples=30, deadline=None)
-def test_one_in_k_holds_one_clue_first_and_is_nested_over_k(
-    clues: int, others: int, seed: int
-) -> None:
-    b = benchmark(clues, others)
-    contexts, single, distractors = (
-        by_draw(one_in_k(b, seed=seed)),
-        by_draw(gt_clue(b, seed=seed)),
-        by_draw(non_clue(b, seed=seed)),
-    )
-    for draw in range(5):
-        previous: tuple[str, ...] = ()
-        for k in (3, 5, 7, 10, 15, 20):
-            docs = contexts[draw, k]
-            assert len(set(docs)) == k
-            assert [d[0] for d in docs] == ["c"] + ["n"] * (k - 1)
-            assert docs[: len(previous)] == previous
-            previous = docs
-        assert (
-            contexts[draw, 3][0] == single[draw, 1][0]
-        )  # the clue of a draw is one and the same in both settings
-        assert contexts[draw, 3][1] == distractors[draw, 1][0]  # and so is its first non-clue
-
-
 @given(st.integers(1, 8))
 @settings(deadline=None)
 def test_draws_use_every_clue_before_any_comes_again(clues: int) -> None:
     drawn = [docs[0] for docs in by_draw(gt_clue(benchmark(clues, 3), draws=2 * clues)).values()]
     assert sorted(drawn[:clues]) == sorted(f"c{i}" for i in range(clues))
     assert drawn[clues:] == drawn[:clues]
-
-
-def test_adding_a_query_or_a_document_or_a_k_moves_nothing_else() -> None:
-    b = benchmark(3, 300)
-    before = by_draw(one_in_k(b))
-    larger = replace(
-        b,
-        queries={**b.queries, "q0": Query(query_id="q0", text="?")},
-        qrels={**b.qrels, "q0": b.qrels["q1"]},
-        pools={**b.pools, "q0": b.pools["q1"]},
-    )
-    assert by_draw(one_in_k(larger)) == before
-    assert {
-        key: docs
-        for key, docs in by_draw(one_in_k(b, ks=(3, 4, 5, 7, 10, 15, 20))).items()
-        if key[1] != 4
-    } == before
-    unused = (set(b.corpus) - {d for docs in before.values() for d in docs}).pop()
-    smaller = replace(
-        b, pools={q: tuple(d for d in docs if d != unused) for q, docs in b.pools.items()}
-    )
-    assert by_draw(one_in_k(smaller)) == before
-
-
-def test_the_baselines_show_no_image_a_clue_and_an_image_that_is_none() -> None:
-    shown = [
-        (context.query_id, context.setting, context.draw, "".join(context.doc_ids)[:1])
-        for context in baseline_contexts(benchmark(clues=3, others=4), draws=2, seed=1)
-    ]
-    assert shown == [
-        *[(query_id, "zero_shot", 0, "") for query_id in ("q1", "q2")],
-        *[(query_id, "gt_clue", draw, "c") for query_id in ("q1", "q2") for draw in (0, 1)],
-        *[(query_id, "non_clue", draw, "n") for query_id in ("q1", "q2") for draw in (0, 1)],
-    ]
-
-
-def test_draws_and_seeds_differ() -> None:
-    b = benchmark(3, 30)
-    assert len(set(by_draw(non_clue(b, draws=20)).values())) > 10
-    assert by_draw(one_in_k(b, seed=1)) != by_draw(one_in_k(b, seed=2))
-    assert by_draw(one_in_k(b), "q1") != by_draw(one_in_k(b), "q2")
 
 
 @pytest.mark.parametrize(("position", "expected"), [(0, 0), (1, 1), (-1, 4), (4, 4)])
@@ -137,14 +68,6 @@ def test_the_clue_can_be_moved_and_the_others_keep_their_order(
     )
     assert moved[expected] == first[0]
     assert [d for d in moved if d[0] == "n"] == list(first[1:])
-
-
-def test_top_k_takes_the_first_of_a_run() -> None:
-    b = benchmark(2, 30)
-    run = oracle_run({q: dict(list(labels.items())[:20]) for q, labels in b.qrels.items()})
-    contexts = by_draw(top_k(b, run, ks=[1, 3]))
-    assert [d[0] for d in contexts[0, 3]] == ["c", "c", "n"]
-    assert contexts[0, 1] == contexts[0, 3][:1]
 
 
 def test_top_k_of_a_shallow_run_is_what_was_found() -> None:
@@ -229,31 +152,6 @@ def several(groups: int, images: int) -> Benchmark:
     return factories.benchmark(queries, chain.from_iterable(docs.values()), labels, pools=docs)
 
 
-@given(st.integers(5, 9), st.integers(20, 30), st.integers(0, 9))
-@settings(max_examples=20, deadline=None)
-def test_m_clues_are_those_of_fewer_clues_and_one_more_alone_and_among_others(
-    clues: int, others: int, seed: int
-) -> None:
-    b = benchmark(clues, others)
-    alone, mixed = (
-        by_draw(m_gt(b, seed=seed)),
-        {(c.draw, c.m): c.doc_ids for c in m_in_k(b, seed=seed) if c.query_id == "q1"},
-    )
-    single, one = by_draw(gt_clue(b, seed=seed)), by_draw(one_in_k(b, ks=[10], seed=seed))
-    for draw in range(5):
-        assert alone[draw, 1] == single[draw, 1]
-        assert mixed[draw, 1] == one[draw, 10]
-        for m in (1, 2, 3, 4, 5):
-            assert (
-                len(set(alone[draw, m]))
-                == m
-                == len([d for d in mixed[draw, m] if d.startswith("c")])
-            )
-            assert mixed[draw, m][:m] == alone[draw, m]
-            assert len(set(mixed[draw, m])) == 10
-            assert alone[draw, m][: m - 1] == alone[draw, max(1, m - 1)][: m - 1]
-
-
 def test_queries_with_too_few_clues_are_left_out_for_every_m_alike() -> None:
     b = benchmark(3, 20)
     fewer = replace(b, qrels={**b.qrels, "q2": {d: int(d == "c0") for d in b.qrels["q2"]}})
@@ -308,32 +206,6 @@ def test_the_first_clue_of_a_run_is_the_best_ranked_one() -> None:
     assert [(c.query_id, c.doc_ids) for c in first_clue(b, run)] == [("q0", ("g0-0",))]
 
 
-def test_each_notebook_tells_what_it_needs_of_a_question() -> None:
-    table = notebook_requirements(benchmark(2, 10)).set_index("notebook")
-    assert set(table["has_candidates"]) == {12}
-    assert set(table["has_non_clues"]) == {10}
-    assert table.loc["04_top_k_vs_one_in_k", ["candidates", "non_clues", "cut"]].tolist() == [
-        20,
-        19,
-        True,
-    ]
-    assert not table.loc["18_why_distractors_hurt", "cut"]
-    assert not notebook_requirements(benchmark(10, 20))["cut"].any()
-    few = notebook_requirements(benchmark(2, 10), ks=[1, 3, 5], cutoffs=[1, 12]).set_index(
-        "notebook"
-    )
-    assert few.loc["05_gcue_curves", ["candidates", "non_clues"]].tolist() == [0, 4]
-    assert few.loc["06_number_of_clues", ["candidates", "non_clues"]].tolist() == [5, 4]
-    assert few.loc["61_compare", "candidates"] == table.loc["61_compare", "candidates"] == 5
-    assert (
-        notebook_requirements(benchmark(2, 10), ks=[1, 20])
-        .set_index("notebook")
-        .loc["61_compare", "cut"]
-    )
-    cut = ["15_error_budget", "19_abstention_as_detection"]  # whose other k are their own
-    assert list(few.index[few["cut"]]) == cut
-
-
 def test_one_list_of_ks_serves_both_settings() -> None:
     assert cutoffs_above_one(TOP_K) == list(ONE_IN_K)
     assert cutoffs_above_one([5, 1]) == [5]
@@ -341,3 +213,73 @@ def test_one_list_of_ks_serves_both_settings() -> None:
     assert one_in_k(b, ks=cutoffs_above_one([1, 3])) == one_in_k(b, ks=[3])
     with pytest.raises(VragError, match=r"ks is \[1\]; expected a k above 1"):
         cutoffs_above_one([1])
+
+
+def test_each_notebook_tells_what_it_needs_of_a_question() -> None:
+    table = notebook_requirements(benchmark(2, 10)).set_index("notebook")
+    needs = table.loc["04_top_k_vs_one_in_k", ["candidates", "non_clues", "cut"]]
+    assert needs.tolist() == [20, 19, True]
+    assert not notebook_requirements(benchmark(10, 20))["cut"].any()
+    few = notebook_requirements(benchmark(2, 10), ks=[1, 3, 5], cutoffs=[1, 12])
+    few = few.set_index("notebook")
+    assert few.loc["05_gcue_curves", ["candidates", "non_clues"]].tolist() == [0, 4]
+    cut = ["15_error_budget", "19_abstention_as_detection"]  # whose other k are their own
+    assert list(few.index[few["cut"]]) == cut
+
+
+def test_adding_a_query_or_a_document_or_a_k_moves_nothing_else() -> None:
+    b = benchmark(3, 300)
+    before = by_draw(one_in_k(b))
+    more = Query(query_id="q0", text="?")
+    larger = replace(
+        b,
+        queries={**b.queries, "q0": more},
+        qrels={**b.qrels, "q0": b.qrels["q1"]},
+        pools={**b.pools, "q0": b.pools["q1"]},
+    )
+    assert by_draw(one_in_k(larger)) == before
+    more_ks = by_draw(one_in_k(b, ks=(3, 4, 5, 7, 10, 15, 20)))
+    assert {key: docs for key, docs in more_ks.items() if key[1] != 4} == before
+    unused = (set(b.corpus) - {d for docs in before.values() for d in docs}).pop()
+    pools = {q: tuple(d for d in docs if d != unused) for q, docs in b.pools.items()}
+    assert by_draw(one_in_k(replace(b, pools=pools))) == before
+
+
+@given(st.integers(1, 8), st.integers(19, 40), st.integers(0, 99))
+@settings(max_examples=30, deadline=None)
+def test_one_in_k_holds_one_clue_first_and_is_nested_over_k(
+    clues: int, others: int, seed: int
+) -> None:
+    b = benchmark(clues, others)
+    contexts, single = by_draw(one_in_k(b, seed=seed)), by_draw(gt_clue(b, seed=seed))
+    distractors = by_draw(non_clue(b, seed=seed))
+    for draw in range(5):
+        previous: tuple[str, ...] = ()
+        for k in (3, 5, 7, 10, 15, 20):
+            docs = contexts[draw, k]
+            assert len(set(docs)) == k
+            assert [d[0] for d in docs] == ["c"] + ["n"] * (k - 1)
+            assert docs[: len(previous)] == previous
+            previous = docs
+        # the clue of a draw is the same in both settings, and so is its first non-clue
+        assert contexts[draw, 3][:2] == (single[draw, 1][0], distractors[draw, 1][0])
+
+
+@given(st.integers(5, 9), st.integers(20, 30), st.integers(0, 9))
+@settings(max_examples=20, deadline=None)
+def test_m_clues_are_those_of_fewer_clues_and_one_more_alone_and_among_others(
+    clues: int, others: int, seed: int
+) -> None:
+    b = benchmark(clues, others)
+    alone = by_draw(m_gt(b, seed=seed))
+    shown = [c for c in m_in_k(b, seed=seed) if c.query_id == "q1"]
+    mixed = {(c.draw, c.m): c.doc_ids for c in shown}
+    single, one = by_draw(gt_clue(b, seed=seed)), by_draw(one_in_k(b, ks=[10], seed=seed))
+    for draw in range(5):
+        assert alone[draw, 1] == single[draw, 1]
+        assert mixed[draw, 1] == one[draw, 10]
+        for m in (1, 2, 3, 4, 5):
+            assert len(set(alone[draw, m])) == m == str(mixed[draw, m]).count("'c")
+            assert mixed[draw, m][:m] == alone[draw, m]
+            assert len(set(mixed[draw, m])) == 10
+            assert alone[draw, m][: m - 1] == alone[draw, max(1, m - 1)][: m - 1]

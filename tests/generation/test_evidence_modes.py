@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import pandas as pd
 import pytest
@@ -17,6 +18,8 @@ from vrag_kit.retrieval import make_run
 from vrag_kit.types import Benchmark, Context, Document, Query
 
 PICTURES = [f"p{number}" for number in range(6)]
+
+
 TEXTS = [f"t{number}" for number in range(6)]
 
 
@@ -63,26 +66,6 @@ def test_the_modes_of_a_small_case_are_those_of_the_definition() -> None:
     assert {context.k for context in contexts} == {5}
 
 
-def test_gold_comes_first_last_or_anywhere_by_a_hash_of_the_draw() -> None:
-    ks = {"image": 0, "text": 4}
-    (last,) = [
-        each.doc_ids
-        for each in evidence_modes(small(), RUNS, ks=ks, order="gold_last")
-        if (each.query_id, each.setting) == ("q0", "gt_plus_distractors")
-    ]
-    assert last == ("t0", "t1", "t2", "t3")
-    contexts = evidence_modes(small(), RUNS, ks=ks, draws=6)
-    places = {
-        each.doc_ids.index("t3")
-        for each in contexts
-        if (each.query_id, each.setting) == ("q0", "gt_plus_distractors")
-    }
-    assert len(places) > 1
-    assert contexts == evidence_modes(small(), RUNS, ks=ks, draws=6)
-    one = evidence_modes(small().subset(["q1"]), RUNS, ks=ks, draws=6)
-    assert one == [each for each in contexts if each.query_id == "q1"]
-
-
 @pytest.mark.slow
 @settings(max_examples=60, deadline=None)
 @given(
@@ -124,26 +107,6 @@ def test_a_pool_and_what_a_query_may_not_be_shown_bound_the_distractors() -> Non
     assert shown(contexts, "q1")["gt_plus_distractors"] == ("t0", "t1")
 
 
-def test_a_shallow_run_and_a_query_without_gold_are_refused_by_name() -> None:
-    shallow = {**RUNS, "text": RUNS["text"][RUNS["text"]["rank"] <= 2]}
-    with pytest.raises(VragError, match="the run of texts, query 'q1': found 1 distractors"):
-        evidence_modes(small(), shallow, ks={"image": 1, "text": 2})
-    bare = small(qrels={"q0": {"p1": 1}, "q1": {"t0": 0}})
-    with pytest.raises(VragError, match="1 of 2 queries have no gold evidence"):
-        evidence_modes(bare, RUNS)
-    lost = small(qrels={"q0": {"p1": 1}, "q1": {"t9": 1}})
-    with pytest.raises(VragError, match="query 'q1': found gold evidence 't9'"):
-        evidence_modes(lost, RUNS)
-    with pytest.raises(VragError, match="no run of the modality 'text'"):
-        evidence_modes(small(), {"image": RUNS["image"]})
-    with pytest.raises(VragError, match="expected how many of image and text"):
-        top_k_per_modality(small(), RUNS, ks={"sound": 1})
-    with pytest.raises(VragError, match="order is 'best'"):
-        evidence_modes(small(), RUNS, order="best")
-    with pytest.raises(VragError, match="query 'q0': found 'other'"):
-        top_k_per_modality(small(), {"image": make_run([("q0", "other", 1.0)])}, ks={"image": 1})
-
-
 def test_side_by_side_shows_the_best_of_each_run_pictures_first() -> None:
     both = top_k_per_modality(small(), RUNS, ks={"text": 2, "image": 1})
     assert [(each.setting, each.k, each.doc_ids) for each in both] == [
@@ -155,9 +118,35 @@ def test_side_by_side_shows_the_best_of_each_run_pictures_first() -> None:
     assert (image.setting, image.doc_ids) == ("image", tuple(PICTURES))
 
 
-def test_one_fused_run_serves_both_modalities_each_by_its_own_documents() -> None:
-    mixed = ranked(["t5", "p5", "p4", "t4"])
-    (first, _) = top_k_per_modality(
-        small(), {"image": mixed, "text": mixed}, ks={"image": 1, "text": 1}
-    )
-    assert first.doc_ids == ("p5", "t5")
+RUN_OF_ONE = make_run([("q0", "other", 1.0)])
+
+
+@pytest.mark.parametrize(
+    ("changes", "how", "words"),
+    [
+        ({}, {"runs": {**RUNS, "text": RUNS["text"][RUNS["text"]["rank"] <= 2]}}, "'q1': found 1"),
+        ({"qrels": {"q0": {"p1": 1}, "q1": {"t0": 0}}}, {}, "1 of 2 queries have no gold"),
+        ({"qrels": {"q0": {"p1": 1}, "q1": {"t9": 1}}}, {}, "'q1': found gold evidence 't9'"),
+        ({}, {"runs": {"image": RUNS["image"]}}, "no run of the modality 'text'"),
+        ({}, {"order": "best"}, "order is 'best'"),
+    ],
+)
+def test_a_shallow_run_and_a_query_without_gold_are_refused_by_name(
+    changes: dict[str, object], how: dict[str, Any], words: str
+) -> None:
+    how = {"runs": RUNS, "ks": {"image": 1, "text": 2}, **how}
+    with pytest.raises(VragError, match=words):
+        evidence_modes(small(**changes), how.pop("runs"), **how)
+    with pytest.raises(VragError, match="query 'q0': found 'other'"):
+        top_k_per_modality(small(), {"image": RUN_OF_ONE}, ks={"image": 1})
+
+
+def test_gold_comes_first_last_or_anywhere_by_a_hash_of_the_draw() -> None:
+    ks, one = {"image": 0, "text": 4}, small().subset(["q1"])
+    last = evidence_modes(small(), RUNS, ks=ks, order="gold_last")
+    assert shown(last, "q0")["gt_plus_distractors"] == ("t0", "t1", "t2", "t3")
+    contexts = evidence_modes(small(), RUNS, ks=ks, draws=6)
+    plus = [c for c in contexts if (c.query_id, c.setting) == ("q0", "gt_plus_distractors")]
+    assert len({context.doc_ids.index("t3") for context in plus}) > 1
+    alone = evidence_modes(one, RUNS, ks=ks, draws=6)
+    assert alone == [each for each in contexts if each.query_id == "q1"]

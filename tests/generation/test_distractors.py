@@ -1,6 +1,4 @@
-"""Company for a clue: the same clue in every arm, first or last, among pictures of one
-kind; and what each kind costs, by hand.
-"""
+"""Distractors beside a clue: the same clue in every arm, first or last, among images of a kind."""
 
 from __future__ import annotations
 
@@ -16,8 +14,6 @@ from vrag_kit.generation import (
     clue_with_distractors,
     distractor_sets,
     gt_clue,
-    one_in_k,
-    one_in_k_easy,
     with_blank_images,
 )
 from vrag_kit.generation.contexts import (
@@ -29,13 +25,6 @@ from vrag_kit.generation.contexts import (
     NEAR,
     SAME,
     blank_id,
-)
-from vrag_kit.papers.visual_rag.evidence_swap import (
-    HARDNESS,
-    INTERFERENCE,
-    LENGTH,
-    distractor_cost,
-    distractor_cost_by_k,
 )
 from vrag_kit.papers.visual_rag.judge import PROMPTS
 from vrag_kit.retrieval import make_run
@@ -108,15 +97,6 @@ def arms_of(arms: dict[tuple[str, str], list[Context]]) -> list[str]:
     return list(dict.fromkeys(kind for kind, _ in arms if kind != ALONE))
 
 
-def test_what_the_papers_settings_have_too_is_the_same_prompt(
-    guide: Benchmark, arms: dict[tuple[str, str], list[Context]]
-) -> None:
-    assert arms[SAME, "first"] == one_in_k(guide, ks=[3, K], draws=1)
-    assert arms[SAME, "last"] == one_in_k(guide, ks=[3, K], draws=1, clue_position=-1)
-    easy = one_in_k_easy(guide, ks=[3, K], draws=1)
-    assert [c.doc_ids for c in arms[ELSEWHERE, "first"]] == [c.doc_ids for c in easy]
-
-
 def test_all_arms_have_one_wording_and_a_blank_is_grey_and_as_large_as_the_clue(
     guide: Benchmark, arms: dict[tuple[str, str], list[Context]]
 ) -> None:
@@ -150,72 +130,3 @@ def test_a_shallow_run_cuts_all_company_alike_and_says_so(
     for kind in (DUPLICATE, ELSEWHERE, SAME, NEAR):
         assert cut[kind] == {query_id: shown[:2] for query_id, shown in whole[kind].items()}
     assert {each.k for each in clue_with_distractors(guide, cut, ks=[1, 5])[NEAR, "last"]} == {3}
-
-
-SCORES = {
-    # company: scores of three questions at (k = 3, k = 5), the clue first
-    ALONE: [(1, 1), (1, 1), (1, 1)],
-    BLANK: [(1, 1), (1, 0), (1, 1)],
-    DUPLICATE: [(1, 1), (1, 1), (1, 1)],
-    ELSEWHERE: [(0, 0), (1, 0), (1, 1)],
-    SAME: [(0, 1), (0, 1), (1, 1)],
-}
-
-
-def judged() -> pd.DataFrame:
-    rows = []
-    for (kind, scores), (at, k) in product(SCORES.items(), enumerate((3, 5))):
-        if kind == ALONE and at:
-            continue
-        for number, both in enumerate(scores):
-            name = f"q{number}"
-            row = {"model": "m", "query_id": name, "group": name, "distractors": kind}
-            shown = 1 if kind == ALONE else k
-            rows.append({**row, "clue_position": "first", "k": shown, "score": float(both[at])})
-    return pd.DataFrame(rows)
-
-
-def test_length_interference_and_hardness_are_paired_differences_by_hand() -> None:
-    table = distractor_cost(judged()).set_index(["step", "distractors", "k"])["value"]
-    assert table[LENGTH, BLANK, 3] == 0
-    assert table[LENGTH, BLANK, 5] == pytest.approx(-1 / 3)
-    assert table[LENGTH, DUPLICATE, 5] == 0
-    assert table[INTERFERENCE, ELSEWHERE, 3] == pytest.approx(-1 / 3)
-    assert table[INTERFERENCE, SAME, 3] == pytest.approx(-2 / 3)
-    assert table[INTERFERENCE, SAME, 5] == pytest.approx(1 / 3)
-    assert table[HARDNESS, SAME, 3] == pytest.approx(1 / 3 - 2 / 3)
-    assert (INTERFERENCE, DUPLICATE, 3) not in table.index
-    assert len(table) == 2 * (2 + 2 + 1)
-
-
-def test_growth_is_the_change_of_the_difference_to_blanks() -> None:
-    table = distractor_cost_by_k(judged()).set_index("distractors")
-    # same less blank: −2/3 at k = 3, +1/3 at k = 5; elsewhere: −1/3 at both
-    assert table.loc[SAME, "value"] == pytest.approx(1.0)
-    assert table.loc[ELSEWHERE, "value"] == pytest.approx(0.0)
-    assert set(table["ks"]) == {"3 to 5"}
-    assert distractor_cost_by_k(judged().query("k < 5")).empty
-
-
-def test_without_the_clue_alone_there_is_no_length() -> None:
-    with pytest.raises(VragError, match="no answers with distractors 'none'"):
-        distractor_cost(judged().query("distractors != @ALONE"))
-
-
-def test_what_no_step_compares_is_refused_with_what_to_ask() -> None:
-    with pytest.raises(VragError, match=r"found none, same_species\. Expected 'blank'"):
-        distractor_cost(judged().query("distractors in (@ALONE, @SAME)"))
-    with pytest.raises(VragError, match=r"no answers beside 'blank'; found .*`with_blank_images`"):
-        distractor_cost_by_k(judged().query("distractors != @BLANK"))
-
-
-def test_company_whose_calls_all_failed_stays_a_row() -> None:
-    table = judged()
-    failed = table.assign(
-        score=table["score"].mask((table["distractors"] == SAME) & (table["k"] == 5))
-    )
-    costs = distractor_cost(failed).set_index(["step", "distractors", "k"])
-    assert costs.loc[(INTERFERENCE, SAME, 5), ["n", "n_failed"]].tolist() == [0, 3]
-    growth = distractor_cost_by_k(failed).set_index("distractors")
-    assert growth.loc[SAME, ["n", "n_failed"]].tolist() == [0, 3]
-    assert growth.loc[ELSEWHERE, ["n", "n_failed"]].tolist() == [3, 0]

@@ -1,5 +1,5 @@
-"""A judge's scale goes through all of judging and analysis: nothing is cut at 0, calls
-the worst partial, or takes 0 for wrong. The scale here is that of truthfulness, −1 to 1.
+"""A judge's scale, here −1 to 1, goes through all of judging and analysis: nothing is cut at
+0, calls the worst partial, or takes 0 for wrong.
 """
 
 from __future__ import annotations
@@ -20,8 +20,7 @@ from vrag_kit.analysis import (
 )
 from vrag_kit.analysis.estimates import estimate
 from vrag_kit.errors import VragError
-from vrag_kit.judging import Scale, join_labels, judge_answers, scale_of
-from vrag_kit.judging.human_labels import label_of_score, score_of_label
+from vrag_kit.judging import Scale, join_labels, judge_answers
 from vrag_kit.papers.visual_rag.error_budget import (
     error_budget,
     error_cases,
@@ -32,6 +31,8 @@ from vrag_kit.retrieval import make_run
 from vrag_kit.types import Benchmark, Judgment, Query
 
 TRUTH = Scale(-1.0, 1.0)
+
+
 SCORES = {"right": 1.0, "I don't know": 0.0, "wrong": -1.0}
 
 
@@ -60,30 +61,9 @@ def judged(answers: list[str | None], setting: str = "gt_clue", k: int = 1) -> p
     return judge_answers(Truthful(), benchmark(len(answers)), table.assign(doc_ids=shown))
 
 
-def test_the_table_carries_the_scale_and_declining_earns_nothing() -> None:
-    table = judged(["right", "wrong", "I don't know", None])
-    np.testing.assert_array_equal(table["score"], [1, -1, 0, np.nan])
-    np.testing.assert_array_equal(table["abstained"], [0, 0, 1, np.nan])
-    assert scale_of(table) == TRUTH
-
-
 def test_failures_are_filled_with_the_ends_of_the_scale() -> None:
     row = mean_scores(judged(["right", "wrong", None, None])).query("metric == 'accuracy'").iloc[0]
     assert (row["value"], row["bound_low"], row["bound_high"]) == (0.0, -0.5, 0.5)
-
-
-@pytest.mark.parametrize(("answer", "value"), [("wrong", -1.0), ("right", 1.0)])
-def test_answers_that_are_all_at_an_end_have_the_exact_interval(answer: str, value: float) -> None:
-    row = mean_scores(judged([answer] * 10)).iloc[0]
-    inner = value * (2 * 0.025 ** (1 / 10) - 1)  # Clopper-Pearson of 10 in 10, from [0, 1]
-    assert row["value"] == value
-    assert sorted((row["ci_low"], row["ci_high"])) == pytest.approx(sorted((value, inner)))
-
-
-def test_scores_that_are_all_0_are_no_end_and_may_be_off_both_ways() -> None:
-    ours = estimate([0.0] * 5, list("abcde"), scale=TRUTH)
-    unseen = 1 - 0.025 ** (1 / 5)  # as many may be at an end without showing among five
-    assert (ours.ci_low, ours.ci_high) == pytest.approx((-unseen, unseen))
 
 
 @given(st.lists(st.sampled_from(list(SCORES)), min_size=2, max_size=12))
@@ -117,13 +97,6 @@ def test_wrong_is_wrong_and_not_partly_right() -> None:
     kinds = outcome_shares(table).set_index("outcome")["value"]
     assert kinds["partially correct"] == 0
     assert kinds["correct"] == kinds["incorrect"] == kinds["abstained"] == pytest.approx(1 / 3)
-
-
-def test_labels_stand_for_the_ends_and_the_middle() -> None:
-    labels = {"true": 1.0, "partial": 0.0, "false": -1.0}
-    for label, score in labels.items():
-        assert label_of_score(score, TRUTH) == label
-        assert score_of_label(label, TRUTH) == score
 
 
 def test_bias_and_correction_are_on_the_scale() -> None:
