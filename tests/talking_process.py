@@ -1,5 +1,5 @@
 """Processes that hold conversations over one store, with a search and a rewriter at each
-turn; with a served model and an early stop, or with a checkpoint. Tests kill them.
+turn, a served model and an early stop. Tests kill them.
 
 They are forked from a server that has imported all that they need.
 """
@@ -8,9 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import io
-import json
 import multiprocessing
-import time
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from multiprocessing.connection import Connection
@@ -29,17 +27,14 @@ from vrag_kit.generation import (
     load_rewriter,
 )
 from vrag_kit.generation.conversation import run_conversations
-from vrag_kit.generation.generators import Generator, Reply
 from vrag_kit.papers.crag_mm.conversations import early_stopping_rule
 from vrag_kit.papers.crag_mm.prompts import PROMPT_SETS, rewriting_prompts
 from vrag_kit.papers.crag_mm.search import SearchPipeline
 from vrag_kit.retrieval import SearchService
 from vrag_kit.retrieval.runs import make_run
-from vrag_kit.types import DocId, Document, Prompt, Query
+from vrag_kit.types import DocId, Document, Query
 
 SERVED = ("openai",)
-LOADED = ("torch", "timm", "transformers.models.fast_vlm.modeling_fast_vlm")
-"""What processes import otherwise, each for itself."""
 LENGTHS = {"a": 4, "b": 2, "c": 4, "d": 3}
 
 
@@ -102,56 +97,12 @@ def hold(store: Path, folder: Path, url: str, lease: float = 1.0) -> pd.DataFram
         return run_conversations(model, talks, contexts, answers, talk, hardware=how)
 
 
-class Noting:
-    """A generator that notes when it was asked what, in a file; else as it is."""
-
-    def __init__(self, model: Generator, notes: Path) -> None:
-        self.model, self.notes = model, notes
-
-    def __getattr__(self, name: str) -> object:
-        return getattr(self.model, name)
-
-    def generate(self, prompts: Sequence[Prompt], *, sample: int = 0) -> list[Reply]:
-        lines = [json.dumps([time.time(), words_of(prompt)]) + "\n" for prompt in prompts]
-        with self.notes.open("a", encoding="utf-8") as file:
-            file.write("".join(lines))
-        return self.model.generate(prompts, sample=sample)
-
-
-def words_of(prompt: Prompt) -> str:
-    """All that is said in a prompt, which here tells it from every other."""
-    parts = [part for message in prompt for part in message.parts]
-    return "\n".join(part for part in parts if isinstance(part, str))
-
-
-def hold_here(store: Path, folder: Path, model: str, lease: float = 30.0) -> pd.DataFrame:
-    """As `hold`, with a checkpoint that is loaded in this process; nothing ends early."""
-    talks = make_talks(folder, LENGTHS)
-    how = Hardware(batch_size=3)
-    short = {"model": model, "max_new_tokens": 24}
-    notes = store.parent / "asked.jsonl"
-    prompts = rewriting_prompts()
-    writer = load_rewriter(short, store.parent, prompts=prompts, hardware={"batch_size": 3})
-    writer = replace(writer, generator=Noting(writer.generator, notes), lease=lease)
-    arms = SearchPipeline(
-        images=listed("image", entry("kg-1", ("Van", {"wheels": 4}))),
-        web=listed("text", page("w1", "Vans", "They have wheels.")),
-        rewrite="retrieved_history",
-        rewriter=writer,
-    )
-    asked = Noting(load_generator(short, decoding={"temperature": 0}), notes)
-    with AnswerStore(store, lease=lease) as answers:
-        talk = ConversationConfig(prompts=PROMPT_SETS["paper"], search=arms)
-        contexts = arms.contexts(talks, ["mm_llm", "task_3"])
-        return run_conversations(asked, talks, contexts, answers, talk, hardware=how)
-
-
 def start(
     store: Path, folder: Path, url: str, lease: float = 1.0
 ) -> tuple[BaseProcess, Connection]:
     """A process that says "ready", waits for a word, asks, and sends what it printed."""
     forking = multiprocessing.get_context("forkserver")
-    forking.set_forkserver_preload([*(SERVED if "://" in url else LOADED), "talking_process"])
+    forking.set_forkserver_preload([*SERVED, "talking_process"])
     here, there = forking.Pipe()
     process = forking.Process(target=_work, args=(there, store, folder, url, lease))
     process.start()
@@ -163,5 +114,5 @@ def _work(pipe: Connection, store: Path, folder: Path, url: str, lease: float) -
     pipe.send("ready")
     pipe.recv()
     with contextlib.redirect_stdout(io.StringIO()) as printed:
-        (hold if "://" in url else hold_here)(store, folder, url, lease)
+        hold(store, folder, url, lease)
     pipe.send(printed.getvalue())

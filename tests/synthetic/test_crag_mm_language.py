@@ -204,3 +204,31 @@ def test_qualities_can_be_measured_and_the_organism_is_small_and_off_centre() ->
     once, again = (egocentric_image(SPECIES[0], "occluded", "test", SIZE) for _ in range(2))
     assert once == again
     assert egocentric_image(SPECIES[0], "occluded", "other", SIZE) != once
+
+
+def test_pages_tell_once_what_is_true_and_snippets_are_their_beginnings() -> None:
+    later = []
+    for scene in SCENES:
+        entities = {each.name: each for each in scene.entities}
+        for page in scene.pages:
+            assert page.result.startswith(page.snippet)
+            later.append(page.result != page.snippet)
+            told = page.result.split(". ")
+            assert len(set(told)) == len(told)
+            if entity := entities.get(page.name):
+                facts = {**entity.facts, "name": entity.name, "look": with_article(entity.look)}
+                sentences = {form.format(**facts) for form in SENTENCES.values()}
+                assert set(re.findall(r"[A-Z][^.]*\.", page.result)) <= sentences
+    assert 0.3 < sum(later) / len(later) < 0.9  # some facts stand outside the snippets
+
+
+def test_conversations_ask_nothing_twice_and_yes_is_about_as_frequent_as_no() -> None:
+    assert {len(scene.turns) for scene in SCENES} == {2, 3, 4, 5, 6}
+    for scene in SCENES:
+        asked = [(turn.search_query, turn.ask.form) for turn in scene.turns]
+        assert len(set(asked)) == len(asked)
+        assert f"this {scene.pictured.kind}" in scene.turns[0].question
+    types = [("comparison", i) for i in range(40)] + [("reasoning", i) for i in range(40)]
+    scenes = [fresh_scene(f"yes/{i}", length=1, category=category) for category, i in types]
+    values = Counter(scene.turns[0].reply.value for scene in scenes)
+    assert 0.35 < values["yes"] / (values["yes"] + values["no"]) < 0.65

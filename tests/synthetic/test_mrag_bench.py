@@ -174,12 +174,11 @@ def test_options_differ_and_are_of_one_spelling_so_that_none_stands_out() -> Non
         for about in plan_edition(edition):
             for question in about.questions:
                 assert len(set(question.options)) == 4
-                forms = {re.sub(r"[a-z]+", "a", option) for option in question.options}
+                forms = {
+                    re.sub("[A-Z]", "A", re.sub("[a-z]+", "a", each)) for each in question.options
+                }
                 if question.asks == "region":  # run together and nested, as GeoDE's are
-                    forms = {re.sub(r"(Aa)+", "Aa", re.sub("[A-Z]", "A", each)) for each in forms}
-                if question.asks == "chip":
-                    forms = {re.sub("[A-Z]", "A", each) for each in forms}
-                forms = {re.sub("[A-Z]", "A", each) for each in forms}
+                    forms = {re.sub("(Aa)+", "Aa", each) for each in forms}
                 assert len(forms) == 1, question.options
                 places[question.letter] += 1
     # 603 draws of four: each letter within four standard deviations of a quarter
