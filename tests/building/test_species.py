@@ -11,14 +11,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from retrieval_data import refused
 
-from vrag_kit.benchmarks import read_species
-from vrag_kit.benchmarks.articles import Article, parse_article, read_articles
-from vrag_kit.benchmarks.knowledge_base import Page, match_pages
+from vrag_kit.benchmarks.articles import Article, parse_article
+from vrag_kit.benchmarks.knowledge_base import Page
 from vrag_kit.building.species import (
     SpeciesFolder,
     description_share,
     description_text,
-    read_species_folders,
     select_species,
 )
 
@@ -89,14 +87,3 @@ def test_a_species_without_an_article_is_not_chosen_unless_there_are_no_articles
     assert (row.chosen, row.reason) == (False, "the article is empty")
     assert select_species([], {}).columns.tolist() == table.columns.tolist()
     refused(partial(select_species, [], {}, limit=50), "limit", "50", "from 0 to 1")
-
-
-def test_of_the_field_guide_some_species_are_chosen_at_the_papers_limit(guide_folder: Path) -> None:
-    names = read_species(guide_folder / "categories.json")
-    _, articles = read_articles(guide_folder / "articles")
-    folders = read_species_folders(guide_folder / "images", names)
-    table = select_species(folders, match_pages(names, articles))
-    assert len(table) == 12
-    assert 0 < table["chosen"].sum() < 12
-    assert (table["chosen"] == (table["description_share"] <= 0.5)).all()
-    assert (table["n_images"] > 40).all()

@@ -14,7 +14,6 @@ from votes import questions
 
 from vrag_kit.building.species import SpeciesFolder, read_species_folders
 from vrag_kit.building.visibility import coarse_filter, detect_feature
-from vrag_kit.types import Benchmark
 
 WEIGHTS = "vrag_kit/synthetic/weights/field-guide-vlm-few"
 
@@ -76,22 +75,6 @@ def test_what_more_than_a_quarter_of_the_judged_images_show_is_dropped(
     assert table["dropped"].tolist() == ["asks again for the same feature", dropped]
     assert table["n_judged"][0] == 0  # the row that goes on has the rate
     assert table["n_judged"][1] + table["n_unjudged"][1] == len(visible)
-
-
-@pytest.mark.slow
-def test_the_shipped_model_finds_nearly_all_clues_when_it_is_asked_the_question(
-    guide: Benchmark, guide_folder: Path, tmp_path: Path
-) -> None:
-    folders = read_species_folders(guide_folder / "images")
-    asked = list(guide.queries.values())[:2]
-    rows = [(q.query_id, q.entity, q.metadata["folder"], q.text, "", "") for q in asked]
-    columns = ["question_id", "species", "folder", "question", "feature", "dropped"]
-    detect = partial(detect_feature, WEIGHTS, pd.DataFrame(rows, columns=columns), folders)
-    presence = detect(tmp_path, prompt="question", hardware={"batch_size": 32})
-    pairs = zip(presence["question_id"], presence["doc_id"], strict=True)
-    clue = np.array([guide.qrels[query_id][doc_id] for query_id, doc_id in pairs], bool)
-    assert presence.loc[clue, "visible"].mean() > 0.8
-    assert presence.loc[~clue, "visible"].mean() < 0.3
 
 
 def test_an_image_that_cannot_be_opened_is_named_and_counted(

@@ -18,11 +18,10 @@ import factories
 import numpy as np
 import pytest
 import tiny_retrievers as tiny
-from conftest import WEIGHTS
 from retrieval_data import refused
 from tiny_retrievers import entry
 
-from vrag_kit.retrieval import RANDOM_BASELINE, score_runs, search_all, search_one
+from vrag_kit.retrieval import search_all, search_one
 from vrag_kit.retrieval.encoders import checkpoint as checkpoint_module
 from vrag_kit.types import Benchmark, Document, Query
 
@@ -213,27 +212,3 @@ def test_a_question_without_its_image_is_named_though_the_search_is_stored(
     search_one(asked, told, k=2, cache_dir=tmp_path)
     bare = replace(asked, queries={"q": Query(query_id="q", text="Which?")})
     refused(lambda: search_one(bare, told, k=2, cache_dir=tmp_path), "query 'q' has no image")
-
-
-@pytest.mark.slow
-def test_a_query_image_finds_the_document_that_shows_it(guide: Benchmark, tmp_path: Path) -> None:
-    documents = list(guide.corpus.values())[:30]
-    queries = [Query(query_id=d.doc_id, text="What is it?", image=d.image) for d in documents]
-    told = {"model": str(WEIGHTS / "field-guide-clip-64"), "query": "image"}
-    run = search_one(factories.benchmark(queries, documents), told, k=1, cache_dir=tmp_path)
-    assert list(run["query_id"]) == list(run["doc_id"])
-    np.testing.assert_allclose(run["score"], 1, atol=1e-5)
-
-
-@pytest.mark.slow
-def test_the_shipped_retrievers_beat_a_random_order_on_the_small_guide(
-    guide: Benchmark, tmp_path: Path
-) -> None:
-    some = guide.subset(list(guide.queries)[::3])
-    assert some.pools is not None
-    found = set().union(*some.pools.values())
-    some = replace(some, corpus={name: guide.corpus[name] for name in found})
-    names = ["field-guide-clip-64", "field-guide-clip-32"]
-    scores = score_runs(some, search_all(some, names, k=30, cache_dir=tmp_path))
-    recall = scores.query("metric == 'recall' and k == 5").groupby("retriever")["value"].mean()
-    assert all(recall[name] > 1.5 * recall[RANDOM_BASELINE] for name in names)

@@ -17,7 +17,7 @@ import pytest
 import pytrec_eval
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from own_project import FINDING_BOOK, Checked, Write, shown
+from own_project import Write, shown
 from retrieval_data import refused
 from sklearn.metrics import ndcg_score
 from typer.testing import CliRunner
@@ -310,16 +310,6 @@ def test_custom_metrics_agree_with_trec_eval(relevance: Sequence[bool], not_foun
             assert value(ours, "q", name, k) == pytest.approx(expected, nan_ok=True)
 
 
-def test_a_custom_metric_has_rows_for_the_perfect_order_and_in_the_papers_table() -> None:
-    two = factories.benchmark(["q1", "q2"], "abc", {q: LABELS[q] for q in ("q1", "q2")})
-    runs = {"one": RUN[RUN["query_id"] != "q3"]}
-    scores = score_runs(two, runs, cutoffs=[1, 2], metrics=[precision])
-    assert set(scores.query("metric == 'precision'")["retriever"]) == {"one", ORACLE}
-    results = to_percent(cluster_means(scores, by=["retriever", "metric", "k"]))
-    table = compare_retrieval_to_paper(results, two)
-    assert table.loc[("one", "precision"), "@2"].startswith("50.0 [")  # 1 of 2 in q1 and q2
-
-
 @pytest.mark.parametrize(
     ("entry", "tokens"),
     [
@@ -360,11 +350,3 @@ def test_a_custom_metric_without_a_value_for_a_query_leaves_it_out_of_means(mine
     mine("def some(found, there): return 1.0 if there == 2 else float('nan')\n")
     means = mean_metrics(evaluate(RUN, LABELS, metrics=["mine:some"]))
     assert set(means.loc[means["metric"] == "some", "n"]) == {1}
-
-
-@pytest.mark.slow
-def test_vrag_check_finds_a_misspelt_metric(checked: Checked) -> None:
-    (checked.folder / "my_measures.py").write_text(shown("def rbp"), encoding="utf-8")
-    assert checked.check(FINDING_BOOK, metrics=["my_measures:rbp"])[1] == []
-    missing = checked.check(FINDING_BOOK, metrics=["my_measures:rpb"])[1]
-    assert any("'rpb'; it has rbp" in line for line in missing), missing

@@ -167,16 +167,6 @@ def test_hits_are_cut_to_k_chunks_before_pages_are_made_unique(small: Small) -> 
     assert list(service.search(asked, 3)["doc_id"]) == ["twice", "other"]
 
 
-@pytest.mark.parametrize("make", [of_vectors, *WORDS.values()], ids=["vectors", *WORDS])
-def test_a_question_that_begins_with_http_is_a_text(make: Make, small: Small) -> None:
-    (query,) = (query for query in small.queries() if query.text.startswith("http"))
-    run = make(small).search([query], 10)
-    assert run.equals(make(small).search([replace(query, image=None)], 10))
-    assert set(run["doc_id"]) <= set(small.pages)
-    if make in WORDS.values():
-        assert run["doc_id"][0] == "https://b.org/http"
-
-
 def test_an_empty_page_an_empty_index_and_a_query_side_of_another_part_are_refused(
     small: Small,
 ) -> None:

@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-import os
 import shutil
-import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
 import pytest
-from conftest import ROOT
 from retrieval_data import ColorEncoder, ask, pictures, refused
 
 from vrag_kit.retrieval import embed_documents
@@ -151,31 +147,6 @@ def test_no_flipped_bit_changes_a_row_or_ends_the_process(tmp_path: Path, ending
             assert (index.doc_ids, index.versions) == (ids, versions)
             np.testing.assert_array_equal(open_vectors(shard), vectors)
             assert ending == ".json.gz", place  # whose first bytes have no meaning
-
-
-@pytest.mark.slow
-def test_a_flipped_bit_is_found_by_the_next_process_though_no_time_changed(tmp_path: Path) -> None:
-    _, vectors = embedded(tmp_path)
-    status = vectors.stat()
-    content = bytearray(vectors.read_bytes())
-    content[-1] ^= 1
-    with vectors.open("r+b") as file:  # the same inode
-        file.write(content)
-    os.utime(vectors, ns=(status.st_atime_ns, status.st_mtime_ns))
-    script = f"""
-import sys
-from pathlib import Path
-sys.path.insert(0, {str(ROOT / "tests")!r})
-from retrieval_data import ColorEncoder, pictures
-from vrag_kit.retrieval import embed_documents
-place, encoder = Path(sys.argv[1]), ColorEncoder()
-embed_documents(encoder, pictures(place / "x", 6), place / "store")
-print("encoded", encoder.encoded)
-"""
-    command = [sys.executable, "-c", script, str(tmp_path)]
-    done = subprocess.run(command, capture_output=True, text=True, check=True)
-    assert f"{vectors}: damaged shard" in done.stdout
-    assert "encoded 6" in done.stdout
 
 
 def test_damage_after_the_check_stops_the_search(tmp_path: Path) -> None:

@@ -164,17 +164,6 @@ def test_documents_without_their_vectors_are_refused(copied: Path, small: Small)
     refused(lambda: service.search(small.queries(), 1), "'kg-9' has no image", "convert the index")
 
 
-def test_damaged_vectors_are_set_aside_and_named(
-    copied: Path, small: Small, capsys: pytest.CaptureFixture[str]
-) -> None:
-    (file,) = (copied / "embeddings").glob("*/shard-*.npy")
-    content = file.read_bytes()
-    file.write_bytes(content[:-1] + bytes([content[-1] ^ 1]))
-    service = service_of(small, "image", copied)
-    refused(lambda: service.search(small.queries(), 1), "'kg-0' has no image", "convert the index")
-    assert f"{file}: damaged shard" in capsys.readouterr().out
-
-
 def test_two_splits_with_the_same_ids_have_other_fingerprints(copied: Path, small: Small) -> None:
     before = service_of(small, "image", copied).fingerprint
     lines = (copied / "entries.jsonl").read_text()

@@ -1,0 +1,174 @@
+"""Checkpoints that are cut, incomplete or of another size are refused; `vrag check` says what it
+can see without the weights.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+
+import pytest
+import tiny_retrievers as tiny
+from conftest import WEIGHTS
+from retrieval_data import refused
+
+from vrag_kit.dry_run import dry_run
+from vrag_kit.errors import VragError
+from vrag_kit.generation import load_generator
+from vrag_kit.retrieval import load_encoder
+from vrag_kit.retrieval.encoders.checkpoint import check_encoder_files
+from vrag_kit.retrieval.encoders.loading import open_encoder
+
+CONFIG, WEIGHT = "open_clip_config.json", "open_clip_model.safetensors"
+Damage = Callable[[Path], object]
+
+
+def cut(name: str, left: int) -> Damage:
+    """Leave the first bytes of a file."""
+    return lambda folder: (folder / name).write_bytes((folder / name).read_bytes()[:left])
+
+
+def gone(name: str) -> Damage:
+    return lambda folder: (folder / name).unlink()
+
+
+def changed(key: str, value: object, file: str = CONFIG) -> Damage:
+    """Another value of a key, "a.b" of a mapping in a mapping; None removes it."""
+
+    def damage(folder: Path) -> None:
+        stated = inner = json.loads((folder / file).read_text(encoding="utf-8"))
+        *outer, last = key.split(".")
+        for each in outer:
+            inner = inner[each]
+        assert inner[last] != value
+        inner[last] = value
+        if value is None:
+            del inner[last]
+        (folder / file).write_text(json.dumps(stated), encoding="utf-8")
+
+    return damage
+
+
+@pytest.mark.parametrize(
+    ("damage", "words"),
+    [
+        (cut(WEIGHT, -1), r"cannot be loaded: .*open_clip_model\.safetensors: "),
+        (cut(WEIGHT, 5), r"cannot be loaded: .*open_clip_model\.safetensors: "),
+        (gone(WEIGHT), r"no weights as \*\.safetensors"),
+        (gone(CONFIG), r"neither config\.json, .*; found README\.md"),
+    ],
+)
+def test_a_broken_folder_of_open_clip_is_refused_by_the_check_as_by_loading(
+    damage: Damage, words: str, tmp_path: Path
+) -> None:
+    folder = shutil.copytree(WEIGHTS / "field-guide-clip-32", tmp_path / "mine")
+    with dry_run(tmp_path) as recorded:
+        open_encoder(str(folder))
+        assert not recorded.missing
+        damage(folder)
+        open_encoder(str(folder))
+    (message,) = recorded.missing
+    assert re.match(rf"retriever '{re.escape(str(folder))}'.*{words}", message), message
+    with pytest.raises(VragError) as error:
+        load_encoder(str(folder))
+    assert str(error.value) == message
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        changed("model_cfg.text_cfg", None),
+        changed("model_cfg", None),
+        cut(CONFIG, 100),
+        gone("tokenizer.json"),
+        changed("model_cfg.vision_cfg.width", 48),
+        changed("model_cfg.vision_cfg.layers", [1, 2, 2, 1]),
+        changed("model_cfg.text_cfg.layers", 4),
+    ],
+)
+def test_a_folder_of_open_clip_that_lacks_something_or_has_another_size_is_refused(
+    damage: Damage, tmp_path: Path
+) -> None:
+    folder = shutil.copytree(WEIGHTS / "field-guide-clip-32", tmp_path / "mine")
+    damage(folder)
+    refused(partial(load_encoder, str(folder)), f"retriever '{folder}' cannot be loaded from ")
+
+
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [
+        ("projection_dim", 32),
+        ("vision_config.hidden_size", 64),
+        ("vision_config.patch_size", 16),
+        ("text_config.hidden_size", 64),
+        ("text_config.vocab_size", 1000),
+        ("text_config.num_hidden_layers", 3),
+    ],
+)
+def test_a_size_that_transformers_weights_do_not_have_is_refused(
+    key: str, value: int, copy_retriever: Callable[[str], Path]
+) -> None:
+    folder = copy_retriever("clip")
+    changed(key, value, "config.json")(folder)
+    refused(partial(load_encoder, str(folder)), f"retriever '{folder}'")
+
+
+@pytest.mark.parametrize("family", tiny.FAMILIES)
+def test_folders_of_transformers_are_checked_by_their_headers(
+    family: str, copy_retriever: Callable[[str], Path]
+) -> None:
+    folder = copy_retriever(family)
+    check_encoder_files("x", folder)
+    (weights, *_) = sorted(folder.rglob("*.safetensors"))
+    whole = weights.read_bytes()
+    for left in (len(whole) - 7, 40):
+        weights.write_bytes(whole[:left])
+        check = partial(check_encoder_files, "x", folder)
+        refused(check, f"retriever 'x' cannot be loaded: {weights}: ")
+
+
+def test_shards_that_do_not_exist_or_are_elsewhere_are_refused(
+    copy_retriever: Callable[[str], Path],
+) -> None:
+    folder = copy_retriever("clip")
+    (folder / "model.safetensors").rename(folder / "model-1.safetensors")
+    listed, load = folder / "model.safetensors.index.json", partial(load_encoder, str(folder))
+    shards = {"a": "model-1.safetensors", "b": "model-2.safetensors"}
+    listed.write_text(json.dumps({"metadata": {}, "weight_map": shards}), encoding="utf-8")
+    refused(load, "cannot be loaded: ", "model-2")
+    (folder.parent / "model-2.safetensors").touch()
+    listed.write_text(json.dumps({"weight_map": {**shards, "b": "../model-2.safetensors"}}))
+    refused(load, "index.json: '../model-2.safetensors' points outside")
+
+
+@pytest.mark.parametrize("folder", sorted(WEIGHTS.iterdir()), ids=lambda folder: folder.name)
+def test_the_models_of_the_kit_are_whole(folder: Path) -> None:
+    if "vlm" in folder.name:
+        assert load_generator(str(folder)).missing() == ""
+    else:
+        check_encoder_files(str(folder), folder)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("damage", "words"),
+    [
+        (cut("model.safetensors", 100_000), "cannot be loaded: "),
+        (cut("config.json", 30), r"config\.json: no JSON"),
+        (cut("tokenizer_config.json", 30), "cannot be loaded: "),
+        (gone("tokenizer.json"), "cannot be loaded: .*tokenizer"),
+    ],
+)
+def test_a_broken_model_is_missing_in_a_check_and_refused_when_it_is_asked(
+    damage: Damage, words: str, tmp_path: Path
+) -> None:
+    folder = shutil.copytree(WEIGHTS / "field-guide-vlm-few", tmp_path / "mine")
+    damage(folder)
+    generator = load_generator(str(folder))
+    assert re.search(words, generator.missing())
+    with pytest.raises(VragError, match=words):
+        generator.prepare()

@@ -1,0 +1,370 @@
+"""What holds for retrievers of every family, loaded by their entries from tiny checkpoints."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import huggingface_hub
+import numpy as np
+import pytest
+import tiny_retrievers as tiny
+import torch
+from conftest import WEIGHTS
+from retrieval_data import refused
+from tiny_retrievers import FAMILIES, embed, entry, queries
+
+from vrag_kit.retrieval import embed_documents, load_encoder
+from vrag_kit.retrieval.encoders import checkpoint as checkpoint_module
+from vrag_kit.retrieval.encoders.base import Encoder
+from vrag_kit.retrieval.encoders.loading import open_clip_models, open_encoder
+from vrag_kit.types import Document, Query
+
+Load = Callable[..., Encoder]
+Copy = Callable[[str], Path]
+
+
+@pytest.fixture
+def load(retrievers_made: Path, checkpoint: Callable[..., Path]) -> Load:
+    """Load a family's tiny checkpoint with options."""
+
+    def load(family: str, **options: Any) -> Encoder:
+        if family == "open_clip":
+            folder = retrievers_made / "open-clip"
+            if not folder.exists():
+                checkpoint().rename(folder)
+            return load_encoder({"model": str(folder), **options})
+        return load_encoder(entry(retrievers_made, family, **options))
+
+    return load
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("family", FAMILIES)
+def test_order_and_other_inputs_do_not_change_a_vector(
+    family: str, load: Load, documents: list[Document]
+) -> None:
+    encoder, backwards = load(family), queries()[::-1]
+    together = embed(encoder, documents)
+    alone = np.concatenate([embed(encoder, [document]) for document in documents])
+    np.testing.assert_allclose(together, alone, atol=1e-5)
+    np.testing.assert_allclose(embed(encoder, documents[::-1])[::-1], together, atol=1e-5)
+    found = encoder.encode_queries(queries())
+    np.testing.assert_array_equal(encoder.encode_queries(backwards)[::-1], found)
+    assert together.dtype == found.dtype == np.float32
+    assert encoder.encode_queries([]).shape == (0, together.shape[1])
+    unit = together / np.linalg.norm(together, axis=1, keepdims=True)
+    assert (unit @ unit.T)[~np.eye(4, dtype=bool)].max() < 0.99  # documents differ
+
+
+@pytest.mark.parametrize("family", ["bert", "siglip2"])
+def test_texts_are_padded_at_their_end_whatever_the_tokenizer_says(
+    family: str, load: Load, copy_retriever: Copy, documents: list[Document]
+) -> None:
+    folder = copy_retriever(family)
+    tiny.edit_json(folder / "tokenizer_config.json", padding_side="left")
+    left, right = load_encoder(entry(folder.parent, family)), load(family)
+    ours, theirs = left.encode_queries(queries()), right.encode_queries(queries())
+    np.testing.assert_allclose(ours, theirs, atol=1e-5)
+    np.testing.assert_allclose(embed(left, documents), embed(right, documents), atol=1e-5)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("family", FAMILIES)
+def test_the_fingerprint_is_that_of_the_files_and_known_before_weights_are_read(
+    family: str, load: Load, copy_retriever: Copy, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    loaded, folder = load(family), copy_retriever(family)
+    monkeypatch.setattr(checkpoint_module, "_load", lambda _: pytest.fail("weights are read"))
+    opened = open_encoder(entry(folder.parent, family))
+    for name in ("name", "fingerprint", "document_key", "modalities", "prompts", "normalized"):
+        assert getattr(opened, name) == getattr(loaded, name)
+
+    def nudge(state: dict[str, torch.Tensor]) -> None:
+        state[min(state)] += 1
+
+    tiny.edit_weights(next(folder.glob("*.safetensors")), nudge)
+    assert open_encoder(entry(folder.parent, family)).fingerprint != loaded.fingerprint
+
+
+def poisoned(folder: Path) -> None:
+    def poison(state: dict[str, torch.Tensor]) -> None:
+        state[max(state)].view(-1)[0] = float("nan")
+
+    tiny.edit_weights(next(folder.glob("*.safetensors")), poison)
+
+
+def incomplete(folder: Path) -> None:
+    def lose(state: dict[str, torch.Tensor]) -> None:
+        del state[next(name for name in sorted(state) if "layers.1" in name or "layer.1" in name)]
+
+    tiny.edit_weights(next(folder.glob("*.safetensors")), lose)
+
+
+def truncated(folder: Path) -> None:
+    weights = next(folder.glob("*.safetensors"))
+    weights.write_bytes(weights.read_bytes()[:1000])
+
+
+def pickled(folder: Path) -> None:
+    name = "adapter_model.bin" if folder.name == "lora" else "pytorch_model.bin"
+    next(folder.glob("*.safetensors")).rename(folder / name)
+
+
+@pytest.mark.parametrize(
+    ("damage", "token", "families"),
+    [
+        (poisoned, "NaN or infinite", FAMILIES),
+        (incomplete, "1 ", FAMILIES),
+        (truncated, "cannot be loaded: ", ["clip"]),
+        (pickled, "_model.bin is a pickle", ["clip", "lora"]),
+    ],
+)
+def test_damaged_weights_are_refused_in_every_family_and_never_random(
+    damage: Callable[[Path], None], token: str, families: list[str], copy_retriever: Copy
+) -> None:
+    for family in families:
+        folder = copy_retriever(family)
+        damage(folder)
+        refused(partial(load_encoder, entry(folder.parent, family)), token)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("family", "changes"),
+    [
+        ("clip", {"query_prompt": "a photo of {text}"}),
+        ("clip", {"dtype": "bfloat16"}),
+        ("qwen2_vl", {"query_prompt": "Seek: {text}"}),
+        ("qwen2_vl", {"positions": "model"}),
+        ("qwen2_vl", {"image_size": {"shortest_edge": 256, "longest_edge": 1024}}),
+        ("bert", {"pooling": "mean"}),
+        ("bert", {"normalize": True}),
+        ("bert", {"document_prompt": "passage: {text}"}),
+        ("bert", {"documents": "context"}),
+        ("sentences", {"query_prompt": "query: {text}"}),
+        ("clip", {"query": "image"}),
+        ("open_clip", {"query": "both"}),
+        ("open_clip", {"document": "both"}),
+    ],
+)
+def test_every_option_that_changes_a_vector_changes_the_fingerprint(
+    family: str,
+    changes: dict[str, Any],
+    load: Load,
+    retrievers_made: Path,
+    documents: list[Document],
+) -> None:
+    if "documents" in changes:
+        changes = {"documents": str(retrievers_made / "context")}
+    before, after = load(family), load(family, **changes)
+    assert before.fingerprint != after.fingerprint
+    asked = [replace(query, image=documents[0].image) for query in queries()]
+    queried, found = (
+        np.array_equal(before.encode_queries(asked), after.encode_queries(asked)),
+        np.array_equal(embed(before, documents), embed(after, documents)),
+    )
+    assert not (queried and found)
+
+
+def test_defaults_change_neither_name_nor_fingerprint(load: Load) -> None:
+    for family, default in (("clip", "auto"), ("open_clip", "auto"), ("bert", "text")):
+        plain, same = load(family), load(family, query="text", document=default)
+        assert (same.name, same.fingerprint) == (plain.name, plain.fingerprint)
+    assert load("clip", query="image", document="both").name == "clip-by-image-of-both"
+    shipped = open_encoder(str(WEIGHTS / "field-guide-clip-64"))
+    folder = f"{shipped.name}-{shipped.fingerprint[:12]}"
+    assert folder == "field-guide-clip-64-a16db5424ff6"  # where its embeddings always were
+
+
+@pytest.mark.parametrize(
+    ("family", "part", "again"),
+    [
+        ("clip", "auto", False),
+        ("clip", "image", False),
+        ("clip", "text", True),
+        ("clip", "both", True),
+        ("bert", "auto", True),
+    ],
+)
+def test_a_changed_text_beside_an_image_is_encoded_where_it_counts(
+    family: str, part: str, again: bool, load: Load, documents: list[Document], tmp_path: Path
+) -> None:
+    encoder = load(family, document=part)
+    before, after = (replace(documents[0], text=text) for text in ("a moth", "a goose in flight"))
+    old = embed_documents(encoder, [before], tmp_path).vectors(["d0"])
+    new = embed_documents(encoder, [after], tmp_path).vectors(["d0"])
+    assert (not np.array_equal(old, new)) == again
+    np.testing.assert_array_equal(new, embed(encoder, [after]))
+
+
+BARE = Document(doc_id="bare")
+MUTE = Document(doc_id="mute", text=" ")
+WORDED = Document(doc_id="mute", text="a moth")
+
+
+@pytest.mark.parametrize(
+    ("family", "options", "document", "token"),
+    [
+        ("clip", {}, BARE, "'bare' has no image"),
+        ("qwen2_vl", {}, BARE, "'bare' has no image"),
+        ("bert", {}, MUTE, "'mute' has no text"),
+        ("sentences", {}, MUTE, "'mute' has no text"),
+        ("clip", {"document": "both"}, WORDED, "'mute' has no image"),
+    ],
+)
+def test_a_document_or_question_without_what_is_encoded_is_named(
+    family: str, options: dict[str, str], document: Document, token: str, load: Load
+) -> None:
+    encoder = load(family, **options)
+    refused(partial(encoder.prepare, document), token)
+    if family in ("clip", "qwen2_vl"):
+        for part, prompt in (("image", "<|image_pad|>"), ("both", "<|image_pad|> {text}")):
+            more = {"query_prompt": prompt} if family == "qwen2_vl" else {}
+            asking = load(family, query=part, **more)
+            refused(partial(asking.encode_queries, queries()), "'q0' has no image", f"'{part}'")
+
+
+@pytest.mark.parametrize(
+    ("family", "changes", "tokens"),
+    [
+        ("clip", {"pooling": "cls"}, "'pooling' | document, dtype, query"),
+        ("clip", {"max_side": 3}, "'max_side' | document_prompt"),
+        ("clip", {"query_prompt": "a photo"}, "query_prompt is 'a photo' | text"),
+        ("clip", {"dtype": "half"}, "'half' | 'auto', 'float32'"),
+        ("clip", {"trust_remote_code": "no"}, "trust_remote_code | 'no' | boolean"),
+        ("clip", {"query": "pixels"}, "query | 'pixels' | 'text', 'image'"),
+        ("clip", {"query": "image", "query_prompt": "a {text}"}, "a place for the text"),
+        ("open_clip", {"dtype": "float16"}, "'dtype' | expected document, query"),
+        ("qwen2_vl", {"document_prompt": "An image."}, "picture | <|image_pad|>"),
+        ("qwen2_vl", {"positions": "spiral"}, "positions | 'spiral' | 'model'"),
+        ("qwen2_vl", {"query": "both"}, "query_prompt is 'Find:  | no place for the picture"),
+        ("qwen2_vl", {"query": "image"}, "query_prompt is 'Find:  | a place for the text"),
+        ("qwen2_vl", {"document": "both"}, "document_prompt | no place for the text"),
+        ("bert", {"query": "image"}, "query is 'image' | 'text'"),
+        ("bert", {"document": "image"}, "document is 'image' | 'text'"),
+        ("bert", {"pooling": "max"}, "'max' | 'cls'"),
+        ("bert", {"documents": {"model": "x", "dtype": "auto"}}, "documents 'x' | 'dtype'"),
+        ("bert", {"document_prompt": "passage"}, "document_prompt is 'passage' | text"),
+        ("sentences", {"query": "both"}, "query is 'both'"),
+        ("sentences", {"normalize": False}, "unit length"),
+        ("sentences", {"query_prompt": "{text}?"}, "{text} | at its end"),
+    ],
+)
+def test_a_wrong_option_is_refused_with_what_is_right(
+    family: str, changes: dict[str, Any], tokens: str, load: Load
+) -> None:
+    refused(partial(load, family, **changes), *tokens.split(" | "))
+
+
+@pytest.mark.parametrize(
+    ("spec", "tokens"),
+    [
+        ("{made}/qwen2_vl", "`query_prompt` | `document_prompt`"),
+        ("{made}/bert", "pooling is None"),
+        ("ViT-L-14-337/openai", "ViT-L-14-337"),
+        ("ViT-L-14-336-quickgelu/closedai", "closedai | openai"),
+        ("no/such/folder", "no such folder"),
+    ],
+)
+def test_missing_options_and_unknown_models_are_refused(
+    spec: str, tokens: str, retrievers_made: Path, tmp_path: Path
+) -> None:
+    refused(partial(load_encoder, spec.format(made=retrievers_made)), *tokens.split(" | "))
+    (tmp_path / "notes.txt").write_text("x", encoding="utf-8")
+    refused(partial(load_encoder, str(tmp_path)), "neither config.json", "notes.txt")
+    refused(partial(load_encoder, str(retrievers_made / "clip"), device="gpu"), "'gpu'", "cuda")
+
+
+def test_half_precision_that_overflows_is_refused_by_document(
+    copy_retriever: Copy, documents: list[Document], tmp_path: Path
+) -> None:
+    def huge(state: dict[str, torch.Tensor]) -> None:  # both fit, their product does not
+        state["vision_model.post_layernorm.weight"] *= 1e3
+        state["visual_projection.weight"] *= 1e3
+
+    folder = copy_retriever("clip")
+    tiny.edit_weights(folder / "model.safetensors", huge)
+    embed_documents(load_encoder(str(folder)), documents, tmp_path)
+    half = load_encoder({"model": str(folder), "dtype": "float16"})
+    refused(partial(embed_documents, half, documents, tmp_path), "'d0' has length nan", "float32")
+
+
+def test_models_of_the_table_have_their_authors_options(
+    retrievers_made: Path, load: Load, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folders = {
+        "TIGER-Lab/VLM2Vec-Qwen2VL-2B": "lora",
+        "facebook/dragon-plus-query-encoder": "bert",
+        "facebook/dragon-plus-context-encoder": "context",
+    }
+    monkeypatch.setattr(
+        "vrag_kit.retrieval.encoders.loading.find_checkpoint",
+        lambda spec, **_: retrievers_made / folders.get(spec, spec),
+    )
+    vlm2vec = load_encoder("TIGER-Lab/VLM2Vec-Qwen2VL-2B")
+    assert vlm2vec.name == "TIGER-Lab-VLM2Vec-Qwen2VL-2B"
+    assert vlm2vec.prompts == {
+        "query": "Find me an everyday image that matches the given caption: {text}",
+        "document": "<|image_pad|> Represent the given image.",
+    }
+    size = vlm2vec.model._processor.image_processor.size  # type: ignore[attr-defined]
+    assert size == {"shortest_edge": 3136, "longest_edge": 12845056}
+    dragon = load_encoder("facebook/dragon-plus-query-encoder")
+    assert dragon.normalized is False
+    same = load("bert", documents="facebook/dragon-plus-context-encoder")
+    assert dragon.fingerprint == same.fingerprint
+
+
+@pytest.mark.parametrize("revision", [None, "fine-tuned"])
+def test_a_name_on_the_hub_in_open_clips_layout_loads_as_its_folder_does(
+    checkpoint: Callable[..., Path],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    revision: str | None,
+) -> None:
+    """The hub's cache as a download leaves it, and no network."""
+    commit = "0123456789abcdef0123456789abcdef01234567"
+    repository = tmp_path / "hub" / "models--imageomics--bioclip-2"
+    (repository / "refs").mkdir(parents=True)
+    (repository / "refs" / (revision or "main")).write_text(commit, encoding="utf-8")
+    (repository / "snapshots").mkdir()
+    folder = checkpoint().rename(repository / "snapshots" / commit)
+    monkeypatch.setattr(huggingface_hub.constants, "HF_HUB_CACHE", str(tmp_path / "hub"))
+    monkeypatch.setattr(huggingface_hub.constants, "HF_HUB_OFFLINE", True)
+    told = {"model": "imageomics/bioclip-2"} | ({"revision": revision} if revision else {})
+    encoder, here = load_encoder(told), load_encoder(str(folder))
+    assert (encoder.name, encoder.fingerprint) == ("imageomics-bioclip-2", here.fingerprint)
+    refused(partial(load_encoder, {**told, "dtype": "float16"}), "open_clip", "'dtype'")
+    tag = {"model": "ViT-B-32/openai", "revision": "main"}
+    refused(partial(load_encoder, tag), "'revision'", "'main'")
+
+
+def test_open_clips_models_are_those_that_it_lists() -> None:
+    import open_clip
+
+    assert open_clip_models() == sorted(open_clip.list_models())
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("family", ["clip", "siglip", "siglip2", "open_clip"])
+def test_an_image_query_is_its_document_and_both_parts_are_the_sum_at_unit_length(
+    family: str, load: Load, documents: list[Document]
+) -> None:
+    words = [*tiny.QUESTIONS, "What is this?"]
+    pairs = list(zip(words, documents, strict=True))
+    asked = [Query(query_id=d.doc_id, text=text, image=d.image) for text, d in pairs]
+    told = [replace(document, text=text) for text, document in pairs]
+    plain = load(family)
+    pictures = embed(plain, [replace(document, text=None) for document in documents])
+    texts = plain.encode_queries(asked)
+    both = (pictures + texts) / np.linalg.norm(pictures + texts, axis=1, keepdims=True)
+    for part, expected in (("image", pictures), ("both", both)):
+        found = load(family, query=part).encode_queries(asked)
+        np.testing.assert_allclose(found, expected, atol=1e-5)
+    for part, expected in (("text", texts), ("both", both)):
+        found = embed(load(family, document=part), told)
+        np.testing.assert_allclose(found, expected, atol=1e-5)
