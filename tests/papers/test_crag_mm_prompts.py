@@ -1,26 +1,34 @@
-"""CRAG-MM's prompts are the paper's, word for word, and what it leaves open reads as the
-example beside it: `tests/data/crag_mm_prompts.md` holds what the paper prints.
+"""CRAG-MM's prompts are the paper's, word for word: `tests/data/crag_mm_prompts.md` holds what
+it prints; what it leaves open reads as the example beside it.
 """
 
 from __future__ import annotations
 
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 import yaml
+from conftest import ROOT
 from talks import entry, make_talks, page
 
 from vrag_kit.generation import render
 from vrag_kit.papers.crag_mm.prompts import PROMPT_SETS, load_prompts, rewriting_prompts
 from vrag_kit.types import Document, Prompt, Query, Turn
 
-PRINTED = (Path(__file__).parent / "data" / "crag_mm_prompts.md").read_text(encoding="utf-8")
+PRINTED = (ROOT / "tests" / "data" / "crag_mm_prompts.md").read_text(encoding="utf-8")
+
+
 SINGLE, MULTI, MM_LLM, TASK_1, WEB = [
     part.split("\n```")[0] for part in PRINTED.split("```text\n")[1:]
 ]
+
+
 FOUND = (entry("kg", ("<entity_name>", "<meta_data>")), page("w", "<page_name>", "<snippet>"))
+
+
 SAID = (Turn("Whose?", "Mine."), Turn("And this?", ""))
+
+
 HISTORY = "User: Whose?\nAssistant: Mine.\nUser: And this?\nAssistant: "
 
 
@@ -110,7 +118,9 @@ def test_the_codes_layout_has_a_message_a_part_and_the_multi_turn_text_from_turn
 
 
 def test_what_is_ours_reads_as_its_example(query: Query) -> None:
-    told = yaml.safe_load((Path(WORDINGS_FOLDER) / "prompts.yaml").read_text(encoding="utf-8"))
+    told = yaml.safe_load(
+        (ROOT / "vrag_kit" / "papers" / "crag_mm" / "prompts.yaml").read_text(encoding="utf-8")
+    )
     examples = [each["example"] for each in told["ours"]]
     car = (Turn("What is it?", "A car."), Turn("Whose?", "Mine."))
     found = [entry("kg", ("Rover", "x"), ("Van", ""))]
@@ -121,9 +131,6 @@ def test_what_is_ours_reads_as_its_example(query: Query) -> None:
     silent = render(PROMPT_SETS["code"].template("task_3, code"), turn, found, SAID)
     words = read(both, "system") + read(both) + read(short) + read(silent, "assistant")
     assert [example for example in examples if example not in words] == []
-
-
-WORDINGS_FOLDER = Path(__file__).parents[1] / "vrag_kit" / "papers" / "crag_mm"
 
 
 def contexts_of(prompt: Prompt) -> tuple[str, str]:

@@ -1,6 +1,4 @@
-"""Prompts are data: what templates show, what they leave out, and how a bad one is refused. The
-papers' own prompts are in the tests of frozen prompts.
-"""
+"""Prompts are data: what templates show, what they leave out, and how a bad one is refused."""
 
 from __future__ import annotations
 
@@ -85,7 +83,11 @@ def test_a_budget_is_never_exceeded_and_the_order_is_kept(
 
 
 QUESTION = Query(query_id="q", text="?")
+
+
 ANIMALS = [Document(doc_id=text, text=text) for text in ("owl", "elephant", "elk")]
+
+
 EACH = "{% call(each_one, number) each(documents) %}{{ each_one.text }};{% endcall %}"
 
 
@@ -93,14 +95,6 @@ def test_the_documents_sent_are_told_and_those_without_room_are_not() -> None:
     template = Template("t", "{% call section(chars=8) %}" + EACH + "{% endcall %}")
     sent = render_with_documents(template, QUESTION, ANIMALS)
     assert (text_of(sent.prompt), sent.doc_ids) == ("owl;elk;", ("owl", "elk"))
-
-
-@pytest.mark.parametrize(("chars", "shown"), [(14, "<owl;owl;elk;>"), (13, "<owl;owl;>"), (5, "")])
-def test_the_lists_of_a_section_share_its_characters(chars: int, shown: str) -> None:
-    first = EACH.replace("(documents)", "(documents[:1])")
-    source = f"{{% call section(header='<', footer='>', chars={chars}) %}}{first}{EACH}"
-    template = Template("t", source + "{% endcall %}")
-    assert text_of(render(template, QUESTION, [ANIMALS[0], *ANIMALS[2:]])) == shown
 
 
 @pytest.mark.parametrize(
@@ -195,51 +189,6 @@ def test_a_template_reaches_nothing_but_its_variables(source: str) -> None:
         render(template, QUESTION, ANIMALS[:1])
 
 
-@pytest.mark.parametrize(
-    ("source", "tokens"),
-    [
-        ("{{ question }}\n{% fr x in documents %}", ["line 2", "fr"]),
-        ("{{ question }}\n\n{{ document }}", ["line 3", "'document'", "Did you mean 'documents'"]),
-        ("{{ question }}\n{% include tasks %}", ["line 2", "'tasks'", "Did you mean 'task'"]),
-        ("{% if %}", ["line 1"]),
-    ],
-)
-def test_a_fault_in_a_template_is_named_with_file_template_and_line(
-    source: str, tokens: list[str], tmp_path: Path
-) -> None:
-    path = tmp_path / "mine.yaml"
-    path.write_text(json.dumps({"parts": {"task": "a"}, "templates": {"broken": source}}))
-    with pytest.raises(VragError) as caught:
-        read_prompts(path)
-    assert all(token in str(caught.value) for token in ["mine.yaml", "'broken'", *tokens])
-
-
-def test_a_fault_while_rendering_is_named_with_its_part_and_line(tmp_path: Path) -> None:
-    path = tmp_path / "mine.yaml"
-    parts = {"end": "{% for turn in history %}\n{{ turn.anwser }}\n{% endfor %}"}
-    path.write_text(json.dumps({"parts": parts, "templates": {"a": "{% include end %}"}}))
-    with pytest.raises(VragError, match=r"mine.yaml: template 'end', line 2: .*anwser"):
-        render(read_prompts(path).template("a"), QUESTION, (), [Turn("?", "owl")])
-
-
-@pytest.mark.parametrize(
-    "former",
-    [
-        {"slots": {"task": {"kind": "text", "text": "Look."}}, "templates": {"a": ["task"]}},
-        {"templates": {"a": [{"kind": "question"}]}},
-    ],
-)
-def test_a_file_in_the_former_format_is_refused_with_an_example(
-    former: dict[str, object], tmp_path: Path
-) -> None:
-    path = tmp_path / "prompts.json"
-    path.write_text(json.dumps(former), encoding="utf-8")
-    with pytest.raises(VragError, match=r"prompts.json: .*Jinja.*prompts.yaml") as caught:
-        read_prompts(path)
-    example = str(caught.value).split()[-1].removesuffix(".")
-    assert read_prompts(Path(__file__).parents[1] / example).templates
-
-
 def test_values_are_inserted_as_they_are_and_unknown_ones_are_refused() -> None:
     other = PROMPTS.with_values({"task": FORGED})
     (message,) = render(other.template("no_image"), QUESTION)
@@ -263,26 +212,57 @@ def test_a_document_that_a_template_does_not_show_is_an_error(car: Query) -> Non
         render(PROMPTS.template("several_images"), car, [Document(doc_id="p", text="words")])
 
 
+def write(folder: Path, **content: object) -> Path:
+    path = folder / "mine.yaml"
+    path.write_text(json.dumps({"templates": {"plain": "{{ question }}"}, **content}))
+    return path
+
+
+@pytest.mark.parametrize(
+    ("source", "tokens"),
+    [
+        ("{{ question }}\n{% fr x in documents %}", ["line 2", "fr"]),
+        ("{{ question }}\n\n{{ document }}", ["line 3", "'document'", "Did you mean 'documents'"]),
+        ("{{ question }}\n{% include tasks %}", ["line 2", "'tasks'", "Did you mean 'task'"]),
+    ],
+)
+def test_a_fault_in_a_template_is_named_with_file_template_and_line(
+    source: str, tokens: list[str], tmp_path: Path
+) -> None:
+    path = write(tmp_path, parts={"task": "a"}, templates={"broken": source})
+    with pytest.raises(VragError) as caught:
+        read_prompts(path)
+    assert all(token in str(caught.value) for token in ["mine.yaml", "'broken'", *tokens])
+    part = "{% for turn in history %}\n{{ turn.anwser }}\n{% endfor %}"
+    late = write(tmp_path, parts={"end": part}, templates={"a": "{% include end %}"})
+    with pytest.raises(VragError, match=r"mine.yaml: template 'end', line 2: .*anwser"):
+        render(read_prompts(late).template("a"), QUESTION, (), [Turn("?", "owl")])
+
+
 def test_one_wording_for_all_settings_that_show_documents() -> None:
     only = PROMPTS.use_template("several_images")
-    names = {
-        (setting, k): only.template_for(Context(query_id="q", setting=setting, k=k)).name
-        for setting in only.settings
-        for k in (0, 1, 5)
-    }
-    for k in (0, 1, 5):  # no image is no several images
-        assert names.pop(("zero_shot", k)) == "no_image"
-    assert set(names.values()) == {"several_images"}
-    with pytest.raises(VragError, match="unknown template 'two_images'; expected one of no_image"):
+    for setting in only.settings:
+        for k in (0, 1, 5):
+            name = only.template_for(Context(query_id="q", setting=setting, k=k)).name
+            # no image is no several images
+            assert name == ("no_image" if setting == "zero_shot" else "several_images")
+    with pytest.raises(VragError, match="'two_images'; expected one of no_image"):
         PROMPTS.use_template("two_images")
 
 
-def test_a_wording_says_how_the_answers_to_it_are_read(tmp_path: Path) -> None:
-    path = tmp_path / "prompts.yaml"
-    templates = {"templates": {"plain": "{{ question }}"}}
-    for name, answer in (("tagged", "blue"), ("whole", "I see. Answer: blue")):
-        path.write_text(json.dumps({"answer": name, **templates}), encoding="utf-8")
-        assert read_prompts(path).read(" I see. Answer: blue\n")["answer"] == answer
-    path.write_text(json.dumps({"answer": "letter", **templates}), encoding="utf-8")
+@pytest.mark.parametrize(
+    ("answer", "raw", "read"),
+    [
+        ("tagged", " I see. Answer: blue\n", {"answer": "blue"}),
+        ("tagged", "I think.\nanswer : red. Answer: blue", {"answer": "blue"}),
+        ("tagged", "red", {"answer": "red", "untagged": True}),
+        ("tagged", "Answer:", {"answer": ""}),
+        ("whole", " I see. Answer: blue\n", {"answer": "I see. Answer: blue"}),
+    ],
+)
+def test_a_wording_says_how_the_answers_to_it_are_read(
+    answer: str, raw: str, read: dict[str, object], tmp_path: Path
+) -> None:
+    assert read_prompts(write(tmp_path, answer=answer)).read(raw) == read
     with pytest.raises(VragError, match="answer is 'letter'; expected one of tagged, whole"):
-        read_prompts(path)
+        read_prompts(write(tmp_path, answer="letter"))

@@ -1,0 +1,235 @@
+"""Every prompt of Visual-RAG and MRAG-Bench is, letter for letter, what it was when it was
+frozen: `tests/data` holds a hash of each kind. `python tests/papers/test_frozen_prompts.py`
+(with `tests` in PYTHONPATH) writes them anew, which changes the protocols.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import pandas as pd
+from conftest import ROOT
+from mrag_rows import four_questions
+
+from vrag_kit.benchmarks import load_visual_rag
+from vrag_kit.building.questions import question_prompt
+from vrag_kit.building.species import read_species_folders
+from vrag_kit.building.visibility import PRESENCE_PROMPTS, ImageQuery
+from vrag_kit.generation import (
+    build_prompt,
+    gt_clue,
+    m_gt,
+    m_in_k,
+    non_clue,
+    one_in_k,
+    one_in_k_easy,
+    top_k,
+    with_min_clues,
+    zero_shot,
+)
+from vrag_kit.papers.mrag_bench.settings import (
+    PROMPT_SETS,
+    gt_rag,
+    no_rag,
+    retrieved_rag,
+    reversed_contexts,
+    rotate_options,
+)
+from vrag_kit.papers.visual_rag.judge import PROMPTS, RUBRIC
+from vrag_kit.retrieval.metrics import oracle_run
+from vrag_kit.synthetic import generate_field_guide
+from vrag_kit.types import Benchmark, Context, Document, Prompt
+
+FROZEN = ROOT / "tests" / "data" / "frozen_prompts.csv"
+
+
+FROZEN_MRAG = ROOT / "tests" / "data" / "frozen_prompts_mrag_bench.csv"
+
+
+FOUR = four_questions()
+
+
+TEXTS = tuple(
+    Document(doc_id=f"p{n}", text=f"Passage {n} with “quotes” and {{braces}}.") for n in (1, 2)
+)
+
+
+LIBRARY = FOUR.with_documents(TEXTS)
+
+
+CHOICES = "(A) wood_rabbit\n(B) Eastern cottontail\n(C) Marsh rabbit\n(D) hare\n"
+
+
+def frozen(file: Path) -> list[dict[str, str]]:
+    return pd.read_csv(file, keep_default_na=False, dtype=str).to_dict("records")
+
+
+def hashes(names: Sequence[str], prompts: Iterable[tuple[Any, ...]]) -> pd.DataFrame:
+    """A row a kind of prompt, by its names: prompts (how many), sha256 of all of them."""
+    kinds: dict[tuple[str, ...], list[Prompt]] = defaultdict(list)
+    for *kind, prompt in prompts:
+        kinds[tuple(map(str, kind))].append(prompt)
+    rows = [(*kind, str(len(each)), digest(each)) for kind, each in kinds.items()]
+    return pd.DataFrame(rows, columns=[*names, "prompts", "sha256"])
+
+
+def of_visual_rag(guide: Benchmark, folder: Path) -> pd.DataFrame:
+    prompts = [
+        *answer_prompts(guide),
+        *text_prompts(guide),
+        *judge_prompts(guide),
+        *builder_prompts(guide, folder),
+    ]
+    return hashes(["kind", "k", "m"], prompts)
+
+
+def of_mrag_bench() -> pd.DataFrame:
+    prompts = [
+        (name, kind, context.k, build_prompt(benchmark, context, templates))
+        for kind, benchmark, context in mrag_contexts()
+        for name, templates in PROMPT_SETS.items()
+    ]
+    return hashes(["wording", "kind", "k"], prompts)
+
+
+def test_no_prompt_of_visual_rag_has_changed(guide: Benchmark, guide_folder: Path) -> None:
+    assert frozen(FROZEN) == of_visual_rag(guide, guide_folder).to_dict("records")
+
+
+def test_no_prompt_of_mrag_bench_has_changed() -> None:
+    assert frozen(FROZEN_MRAG) == of_mrag_bench().to_dict("records")
+
+
+def answer_prompts(guide: Benchmark) -> Iterator[tuple[str, int, object, Prompt]]:
+    several = PROMPTS.use_template("several_images")
+    common = {"draws": 2, "seed": 0}
+    contexts = [
+        *zero_shot(guide),
+        *gt_clue(guide, **common),
+        *non_clue(guide, **common),
+        *top_k(guide, oracle_run(guide.qrels)),
+        *one_in_k(guide, **common),
+        *one_in_k(guide, ks=[1, 5], clue_position=-1, **common),
+        *one_in_k_easy(guide, **common),
+        *m_gt(with_min_clues(guide, 3), ms=[1, 2, 3], **common),
+        *m_in_k(with_min_clues(guide, 3), ms=[1, 2, 3], **common),
+    ]
+    for context in contexts:
+        kind, k, m = context.setting, context.k, context.m or ""
+        yield kind, k, m, build_prompt(guide, context, PROMPTS)
+        yield f"{kind} in one wording", k, m, build_prompt(guide, context, several)
+
+
+def text_prompts(guide: Benchmark) -> Iterator[tuple[str, int, str, Prompt]]:
+    words = "The text of passage {}, with “quotes” and {{braces}}."
+    passages = {f"p{i}": Document(doc_id=f"p{i}", text=words.format(i)) for i in range(10)}
+    library = replace(guide, corpus=passages)
+    for query_id in guide.queries:
+        for k in (1, 10):
+            found = tuple(passages)[:k]
+            context = Context(query_id=query_id, setting="text_rag", k=k, doc_ids=found)
+            yield "text_rag", k, "", build_prompt(library, context, PROMPTS)
+
+
+def judge_prompts(guide: Benchmark) -> Iterator[tuple[str, str, str, Prompt]]:
+    for query in guide.queries.values():
+        for answer in ("blue", "I cannot tell.\nPerhaps {red}."):
+            yield "judge", "", "", RUBRIC.build_prompt(query, answer)
+
+
+def builder_prompts(guide: Benchmark, folder: Path) -> Iterator[tuple[str, str, str, Prompt]]:
+    folders = read_species_folders(folder / "images")
+    query = next(iter(guide.queries.values()))
+    image = guide.corpus[guide.candidates(query.query_id)[0]].image
+    for species in folders:
+        yield "question writer", "", "", question_prompt(species, "It lives in meadows.")
+        look = ImageQuery("", "", query.text, "hindwings", species.called, image)
+        for prompts, (write, _) in PRESENCE_PROMPTS.items():
+            yield f"coarse filter, {prompts}", "", "", write(look)
+
+
+def digest(prompts: list[Prompt]) -> str:
+    def shown(part: Any) -> object:
+        return part if isinstance(part, str) else {"image": Path(part.where).name}
+
+    whole = [[(m.role, [shown(part) for part in m.parts]) for m in prompt] for prompt in prompts]
+    return hashlib.sha256(json.dumps(whole, ensure_ascii=False).encode()).hexdigest()
+
+
+def mrag_contexts() -> list[tuple[str, Benchmark, Context]]:
+    """What is asked, under the name of its kind."""
+    contexts = [
+        *no_rag(FOUR),
+        *gt_rag(FOUR),
+        *retrieved_rag(FOUR),
+        *zero_shot(FOUR),
+        *non_clue(FOUR, draws=2),
+        *top_k(FOUR, oracle_run(FOUR.qrels), ks=[1, 3]),
+        *one_in_k(FOUR, ks=[3], draws=2),
+    ]
+    kinds = [(context.setting, LIBRARY, context) for context in contexts]
+    kinds += [("gt_rag reversed", LIBRARY, context) for context in reversed_contexts(gt_rag(FOUR))]
+    rotated = rotate_options(LIBRARY, 1)
+    kinds += [("no_rag rotated by 1", rotated, context) for context in no_rag(FOUR)]
+    texts = ("p1", "p2")
+    for setting in ("retrieved_text", "gt_text", "text_rag", "gt_image_and_text"):
+        found = texts if setting != "gt_image_and_text" else ("gt0-0", *texts)
+        context = Context(query_id="0", setting=setting, k=len(found), doc_ids=found)
+        kinds.append((setting, LIBRARY, context))
+    return kinds
+
+
+def words(prompt: Prompt) -> str:
+    """The prompt as text, pictures as <name>."""
+    (message,) = prompt
+    assert message.role == "user"
+    return "".join(
+        part if isinstance(part, str) else f"<{Path(part.where).stem}>" for part in message.parts
+    )
+
+
+def asked(contexts: list[Context], prompt_set: str, query_id: str = "0") -> str:
+    (context,) = [each for each in contexts if each.query_id == query_id]
+    return words(build_prompt(LIBRARY, context, PROMPT_SETS[prompt_set]))
+
+
+def test_the_paper_asks_as_it_prints() -> None:
+    tail = f"\nQuestion: Which animal is this?\nChoices:\n{CHOICES}Answer:"
+    assert asked(no_rag(FOUR), "paper") == (
+        "Instruction: Answer with the option’s letter from the given choices directly.\n<0>" + tail
+    )
+    assert asked(gt_rag(FOUR), "paper") == (
+        "Instruction: You will be given one question concerning several images. The first image"
+        " is the input image, others are retrieved examples to help you. Answer with the option’s"
+        " letter from the given choices directly.\n<0><gt0-0><gt0-1><gt0-2><gt0-3><gt0-4>" + tail
+    )
+
+
+def test_the_code_asks_as_its_loader_does() -> None:
+    tail = (
+        "\nWhich animal is this?\n Choices:\n"
+        "A: wood_rabbit\nB: Eastern cottontail\nC: Marsh rabbit\nD: hare"
+    )
+    assert asked(no_rag(FOUR), "code") == (
+        "Answer with the option's letter from the given choices directly. <0>" + tail
+    )
+    assert asked(retrieved_rag(FOUR), "code") == (
+        "You will be given one question concerning several images. The first image is the input"
+        " image, others are retrieved examples to help you. Answer with the option's letter from"
+        " the given choices directly. <0><gt0-0><no0-0><no0-1><no0-2><no0-3>" + tail
+    )
+
+
+if __name__ == "__main__":
+    with TemporaryDirectory() as made:
+        place = generate_field_guide("small", Path(made) / "guide")
+        drawn = load_visual_rag(place / "annotations.jsonl", place / "images", name="small guide")
+        of_visual_rag(drawn, place).to_csv(FROZEN, index=False, lineterminator="\n")
+    of_mrag_bench().to_csv(FROZEN_MRAG, index=False, lineterminator="\n")
