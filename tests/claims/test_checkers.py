@@ -27,7 +27,6 @@ from vrag_kit.claims import (
 from vrag_kit.claims.checking import answer_document
 from vrag_kit.claims.prompts import parse_claims, parse_entailment_labels
 from vrag_kit.claims.verdicts import Label
-from vrag_kit.dry_run import dry_run
 from vrag_kit.errors import VragError
 from vrag_kit.judging import UnparsedError
 from vrag_kit.types import Document
@@ -141,22 +140,6 @@ def test_who_answered_does_not_check_by_the_same_eyes(
     with pytest.raises(VragError, match=r"checker 'eyes@http.* it is an answerer too"):
         load_checker(at(server), tmp_path, answerers=["another", answerer])
     forbid_self_check("eyes-72b", ["eyes"])
-
-
-def test_a_forecast_counts_the_calls_of_both_and_asks_nobody(
-    server: StrangeServer, tmp_path: Path
-) -> None:
-    with dry_run(tmp_path) as forecast:
-        (found,) = load_extractor(at(server), tmp_path).extract(
-            [AnswerText(query_id="q", question="What?", words="word " * 48)]
-        )
-        assert len(found) == 6
-        judged = load_checker(at(server), tmp_path).check(
-            [EntailmentRequest(query_id="q", claims=found, item=MOTH)]
-        )
-        assert judged == [(N,) * 6]
-        assert [len(model.prompts) for model in forecast.models] == [1, 2]
-    assert server.requests == []
 
 
 def test_an_extractor_of_ones_own_that_names_no_claims_is_stopped_after_three_batches(

@@ -82,16 +82,6 @@ def test_an_answer_becomes_a_sheet_of_verdicts(world: Benchmark) -> None:
     assert list(found[["n_claims", "n_unparsed", "no_sheet"]].iloc[0]) == [2, 0, ""]
 
 
-def test_gold_claims_come_from_the_reference_or_the_first_accepted_answer(
-    world: Benchmark,
-) -> None:
-    found = checked(world, answers(("b", "green", ()), ("c", "green", ())), Painter())
-    first, second = found["sheet"]
-    assert first.gold_claims == ("It is red.", "It is green.")
-    assert (letters(first.accepted), second.gold_claims) == ("E", ("It is red.",))
-    assert letters(second.accepted) == "C"
-
-
 def test_the_checker_sees_what_the_answerer_saw(world: Benchmark) -> None:
     table = answers(("c", "blue", ("p_red", "t_blue")))
     painter = Painter()

@@ -98,13 +98,6 @@ def _or_none(value: float) -> float | None:
     return value if value == value else None
 
 
-def test_nothing_retrieved_needs_no_matrices(tmp_path: Path) -> None:
-    without = result(W3, "q") | {"retrieved_context": None}
-    without |= {"retrieved2response": None, "retrieved2answer": None}
-    (found,) = read_ragchecker_json(write(tmp_path, {"results": [without]})).sheets
-    assert ragchecker_metrics(found, empty="zero") == ragchecker_metrics(W3, empty="zero")
-
-
 @pytest.mark.slow
 @given(of=sheets())
 def test_every_sheet_is_read_as_it_was_written(

@@ -5,7 +5,6 @@ missing: from the server's reply to the table of means.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -102,12 +101,3 @@ def test_only_what_is_missing_is_asked_again(goose: Benchmark, tmp_path: Path) -
         table = ask(server, goose, tmp_path, again=True)
         assert [server.calls(part) for part in REPLIES] == [1, 1, 1, 1, 2]
     assert table["status"].tolist() == ["ok", "empty", "empty", "truncated", "ok"]
-
-
-def test_a_query_whose_answers_are_hidden_gives_it_no_score(
-    goose: Benchmark, answers: pd.DataFrame
-) -> None:
-    hidden = {query_id: replace(query, answers=()) for query_id, query in goose.queries.items()}
-    silent = answers[answers["status"].isin(["empty", "truncated"])]
-    judged = judge_answers(RuleJudge(), replace(goose, queries=hidden), silent)
-    assert judged["score"].isna().all()

@@ -5,19 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 from itertools import chain
-from pathlib import Path
 
 import factories
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from vrag_kit.benchmarks import load_visual_rag
 from vrag_kit.errors import VragError
 from vrag_kit.generation import (
-    TOP_K,
-    clue_position_sweep,
     cutoffs_above_one,
+    distractor_sets,
     first_clue,
     gt_clue,
     m_gt,
@@ -28,7 +25,6 @@ from vrag_kit.generation import (
     top_k,
     with_min_clues,
 )
-from vrag_kit.generation.contexts import ONE_IN_K
 from vrag_kit.papers.visual_rag.judge import PROMPTS
 from vrag_kit.papers.visual_rag.pools import notebook_requirements
 from vrag_kit.retrieval import make_run
@@ -79,20 +75,6 @@ def test_top_k_of_a_shallow_run_is_what_was_found() -> None:
     assert found["q2", 5] == ()
 
 
-def test_too_few_images_are_named_with_what_to_do(
-    write_annotations: Callable[..., Path], tree: Path
-) -> None:
-    folder = next(tree.iterdir()).name
-    only_clues = load_visual_rag(
-        write_annotations({"images": {f"{folder}/{n}.jpg": 1 for n in "abcd"}}), tree
-    )
-    with pytest.raises(VragError, match="found 0 images that are no clue; expected 1"):
-        non_clue(only_clues)
-    few = load_visual_rag(write_annotations({}), tree)
-    with pytest.raises(VragError, match="clue_position is 3; expected -3 to 2"):
-        one_in_k(few, ks=[3], clue_position=3)
-
-
 @given(st.integers(1, 4), st.integers(1, 12), st.lists(st.integers(1, 20), min_size=1))
 @settings(max_examples=40, deadline=None)
 def test_no_k_is_larger_than_its_pool(clues: int, others: int, ks: list[int]) -> None:
@@ -108,26 +90,6 @@ def test_no_k_is_larger_than_its_pool(clues: int, others: int, ks: list[int]) ->
     assert {c.k for c in one_in_k(b, ks=ks, draws=1)} == {min(k, 1 + others) for k in ks}
 
 
-def test_a_k_beyond_the_pool_is_cut_and_said(capsys: pytest.CaptureFixture[str]) -> None:
-    b = benchmark(2, 10)
-    contexts = top_k(b, oracle_run(b.qrels), ks=[5, 10, 15, 20], full_depth=True)
-    assert {context.k for context in contexts} == {5, 10, 12}
-    assert "k = 15, 20 is cut to 12" in capsys.readouterr().out
-    assert {context.k for context in one_in_k(b, ks=[3, 20])} == {3, 11}
-    assert one_in_k(b, ks=[3, 11]) == one_in_k(b, ks=[3, 20])
-    for moved in clue_position_sweep(b, ks=[3, 15, 20], draws=1).values():
-        assert [context.k for context in moved if context.query_id == "q1"] == [3, 11]
-    capsys.readouterr()
-    one_in_k(b, ks=[3, 11])
-    assert capsys.readouterr().out == ""
-
-
-def test_a_query_without_any_result_has_no_k_to_compare_at() -> None:
-    b = benchmark(2, 10)
-    with pytest.raises(VragError, match="holds 0 documents for query 'q2', so"):
-        top_k(b, make_run([("q1", "c0", 1.0)]), ks=[1], full_depth=True)
-
-
 def test_what_is_left_out_is_searched_neither_in_a_pool_nor_in_the_corpus() -> None:
     left_out = {"q1": frozenset({"c0", "n2"})}
     pooled = replace(benchmark(1, 3), left_out=left_out, pools={"q1": ("n2", "n1"), "q2": ()})
@@ -137,29 +99,12 @@ def test_what_is_left_out_is_searched_neither_in_a_pool_nor_in_the_corpus() -> N
     assert whole.searchable("q2") == ["c0", "n0", "n1", "n2"]
 
 
-def test_an_unknown_setting_is_refused() -> None:
-    with pytest.raises(
-        VragError, match="the setting 'zeroshot'; expected one of zero_shot, gt_clue, "
-    ):
-        PROMPTS.template_for(Context(query_id="q", setting="zeroshot", k=0))
-
-
 def several(groups: int, images: int) -> Benchmark:
     """One query a group, the first image of each its only clue."""
     docs = {f"q{g}": tuple(f"g{g}-{i}" for i in range(images)) for g in range(groups)}
     queries = [Query(query_id=q, text="What?", group=q.replace("q", "g")) for q in docs]
     labels = {q: {d: int(d.endswith("-0")) for d in each} for q, each in docs.items()}
     return factories.benchmark(queries, chain.from_iterable(docs.values()), labels, pools=docs)
-
-
-def test_queries_with_too_few_clues_are_left_out_for_every_m_alike() -> None:
-    b = benchmark(3, 20)
-    fewer = replace(b, qrels={**b.qrels, "q2": {d: int(d == "c0") for d in b.qrels["q2"]}})
-    assert list(with_min_clues(fewer, 3).queries) == ["q1"]
-    with pytest.raises(VragError, match="'q2': found 1 clues; expected 3"):
-        m_gt(fewer, ms=[3])
-    with pytest.raises(VragError, match=r"at most 3 clues of a query; expected 4.*`max_clues: 3`"):
-        with_min_clues(fewer, 4)
 
 
 @given(st.integers(3, 30), st.integers(2, 6))
@@ -189,30 +134,12 @@ def test_a_seed_moves_clues_non_clues_and_easy_negatives_alike() -> None:
     assert [context.doc_ids[1:] for context in one] != [context.doc_ids[1:] for context in two]
 
 
-def test_too_few_images_of_other_species_cut_k_and_none_is_an_error(
-    capsys: pytest.CaptureFixture[str],
-) -> None:
-    assert {context.k for context in one_in_k_easy(several(2, 2), ks=[5])} == {3}
-    assert "k = 5 is cut to 3: query 'q0' has 2 images of other groups" in capsys.readouterr().out
-    with pytest.raises(VragError, match="found 0 images of other groups; expected 1"):
-        one_in_k_easy(several(1, 2), ks=[5])
-
-
 def test_the_first_clue_of_a_run_is_the_best_ranked_one() -> None:
     b = several(2, 4)
     run = make_run(
         [("q0", "g0-3", 0.9), ("q0", "g0-0", 0.5), ("q1", "g1-2", 0.9), ("q1", "g1-1", 0.8)]
     )
     assert [(c.query_id, c.doc_ids) for c in first_clue(b, run)] == [("q0", ("g0-0",))]
-
-
-def test_one_list_of_ks_serves_both_settings() -> None:
-    assert cutoffs_above_one(TOP_K) == list(ONE_IN_K)
-    assert cutoffs_above_one([5, 1]) == [5]
-    b = benchmark(2, 10)
-    assert one_in_k(b, ks=cutoffs_above_one([1, 3])) == one_in_k(b, ks=[3])
-    with pytest.raises(VragError, match=r"ks is \[1\]; expected a k above 1"):
-        cutoffs_above_one([1])
 
 
 def test_each_notebook_tells_what_it_needs_of_a_question() -> None:
@@ -283,3 +210,37 @@ def test_m_clues_are_those_of_fewer_clues_and_one_more_alone_and_among_others(
             assert mixed[draw, m][:m] == alone[draw, m]
             assert len(set(mixed[draw, m])) == 10
             assert alone[draw, m][: m - 1] == alone[draw, max(1, m - 1)][: m - 1]
+
+
+FEW, ONE = benchmark(2, 0), benchmark(1, 9)
+RUN = make_run([("q1", "c0", 1.0)])
+
+
+@pytest.mark.parametrize(
+    ("ask", "words"),
+    [
+        (lambda: non_clue(FEW), "found 0 images that are no clue; expected 1"),
+        (lambda: one_in_k(ONE, ks=[3], clue_position=3), "is 3; expected -3 to 2"),
+        (lambda: top_k(ONE, RUN, ks=[1], full_depth=True), "0 documents for query 'q2'"),
+        (lambda: m_gt(ONE, ms=[3]), "'q1': found 1 clues; expected 3"),
+        (lambda: with_min_clues(ONE, 4), "at most 1 clues .*`max_clues: 1`"),
+        (lambda: one_in_k_easy(several(1, 2), ks=[5]), "0 images of other groups"),
+        (lambda: cutoffs_above_one([1]), "expected a k above 1"),
+        (lambda: distractor_sets(ONE, RUN.head(0), most=4), "found 0 documents in the run"),
+        (
+            lambda: PROMPTS.template_for(Context(query_id="q", setting="zeroshot", k=0)),
+            "'zeroshot'; expected one of zero_shot, gt_clue, ",
+        ),
+    ],
+)
+def test_too_few_images_are_named_with_what_to_do(ask: Callable[[], object], words: str) -> None:
+    with pytest.raises(VragError, match=words):
+        ask()
+
+
+def test_a_k_beyond_the_pool_is_cut_and_said(capsys: pytest.CaptureFixture[str]) -> None:
+    assert {context.k for context in one_in_k(benchmark(2, 10), ks=[3, 20])} == {3, 11}
+    assert {context.k for context in one_in_k_easy(several(2, 2), ks=[5])} == {3}
+    told = capsys.readouterr().out
+    assert "k = 20 is cut to 11" in told
+    assert "k = 5 is cut to 3: query 'q0' has 2 images of other groups" in told

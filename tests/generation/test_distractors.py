@@ -8,7 +8,6 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from vrag_kit.errors import VragError
 from vrag_kit.generation import (
     build_prompt,
     clue_with_distractors,
@@ -110,12 +109,6 @@ def test_all_arms_have_one_wording_and_a_blank_is_grey_and_as_large_as_the_clue(
     assert len({each.stamp for each in pictures}) == 2
     assert {context.setting for contexts in arms.values() for context in contexts} == {"one_in_k"}
     assert stage.pools == guide.pools
-
-
-def test_photographs_have_no_look_alikes_and_a_short_run_no_company(guide: Benchmark) -> None:
-    assert with_contradicting_images({"annotations": "a", "image_root": "b"}, guide) == (guide, {})
-    with pytest.raises(VragError, match="found 0 documents in the run that are no clue"):
-        distractor_sets(guide, ranked(guide).head(0), most=4)
 
 
 def test_a_shallow_run_cuts_all_company_alike_and_says_so(

@@ -10,7 +10,6 @@ from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
 
-import pandas as pd
 import psutil
 import pytest
 import torch
@@ -24,14 +23,10 @@ from worded import worded
 from vrag_kit.benchmarks import ImageFile
 from vrag_kit.errors import VragError
 from vrag_kit.generation import (
-    AnswerStore,
     LocalGenerator,
     Reply,
-    ask_prompts,
     load_generator,
-    stored_field,
 )
-from vrag_kit.generation.generators import PROBABILITY
 from vrag_kit.types import Message, Prompt
 
 COLORS = {"r": (250, 10, 10), "g": (10, 250, 10), "b": (10, 10, 250)}
@@ -254,16 +249,6 @@ def test_a_greedy_reply_notes_how_probable_its_words_are(load, prompts: list[Pro
     assert "probability" not in model.generate(prompts[:1])[0].fields
 
 
-def test_what_was_noted_is_read_from_the_store(load, prompts: list[Prompt], tmp_path: Path) -> None:
-    with AnswerStore(tmp_path / "answers.sqlite") as store:
-        answers = ask_prompts(load("llava"), prompts, store)
-    names = [answer.answer_id for answer in answers]
-    table = pd.DataFrame({"answer_id": [*names, "another's"]})
-    found = stored_field(table, tmp_path, PROBABILITY).astype(float)
-    assert list(found[:-1]) == [answer.fields["probability"] for answer in answers]
-    assert found[-1:].isna().all()
-
-
 def test_memory_that_runs_out_halves_the_batch(
     load, prompts: list[Prompt], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -283,17 +268,6 @@ def test_a_device_that_is_not_there_is_refused(checkpoints: dict[str, Path]) -> 
     if not torch.cuda.is_available():
         with pytest.raises(VragError, match=r"device 'cuda'.*`device`"):
             load_generator(str(checkpoints["llava"]), hardware={"device": "cuda"}).prepare()
-
-
-def test_a_system_message_and_a_history_are_kept_in_order(load, pictures: list[ImageFile]) -> None:
-    model = load("llava")
-    long = (
-        Message(role="system", parts=("Be brief.",)),
-        Message(role="user", parts=(pictures[0], "What?")),
-        Message(role="assistant", parts=("Answer: red",)),
-        Message(role="user", parts=("And this?", pictures[1])),
-    )
-    assert not torch.allclose(next_token(model, [long]), next_token(model, [long[:2]]), atol=1e-5)
 
 
 @pytest.mark.slow
@@ -348,20 +322,6 @@ def test_a_family_without_such_an_option_says_what_to_use_instead(load: Load) ->
         load("mllama", max_image_tokens=100)
 
 
-def test_a_longest_side_makes_the_pictures_smaller_before_the_model_sees_them(
-    load: Load, tmp_path: Path
-) -> None:
-    Image.linear_gradient("L").resize((60, 40)).convert("RGB").save(tmp_path / "large.png")
-    Image.open(tmp_path / "large.png").resize((30, 20), Image.Resampling.LANCZOS).save(
-        tmp_path / "small.png"
-    )
-    small, shrunk = (
-        shown_to(load("qwen2_5_vl", **options), ["What?", ImageFile(tmp_path / name)])[0]
-        for name, options in (("small.png", {}), ("large.png", {"max_image_side": 30}))
-    )
-    torch.testing.assert_close(small["pixel_values"], shrunk["pixel_values"])
-
-
 @pytest.mark.slow
 def test_a_template_that_knows_only_strings_gets_its_image_tokens(
     checkpoints: dict[str, Path], paint, tmp_path: Path
@@ -391,20 +351,6 @@ def test_what_will_not_fit_is_said_before_anything_is_asked(load: Load, paint) -
     assert "the longest prompt, with 120 images" in str(forecast)
     assert "loaded" not in vars(model)  # no weights were read for it
     assert [reply.failure.kind for reply in model.generate(prompts)[2:]] == ["too_long", "too_long"]
-
-
-def test_weights_are_read_when_they_are_first_needed(
-    checkpoints: dict[str, Path], tmp_path: Path
-) -> None:
-    folder = shutil.copytree(checkpoints["llava"], tmp_path / "m")
-    before = load_generator(str(folder))
-    moved = folder.rename(tmp_path / "n")
-    assert load_generator({"model": str(moved), "name": "m"}).fingerprint == before.fingerprint
-    (moved / "model.safetensors").write_bytes(b"{}" * 50)
-    damaged = load_generator(str(moved))
-    assert damaged.fingerprint != before.fingerprint
-    with pytest.raises(VragError, match="cannot be loaded"):
-        damaged.prepare()
 
 
 def test_a_prompt_that_the_model_cannot_read_fails_alone_and_says_why(

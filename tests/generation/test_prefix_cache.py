@@ -86,20 +86,6 @@ def of_family(curves: list[Prompt], family: str) -> list[Prompt]:
     return [worded("several_images", "Which?", each[:k]) for each in pictures for k in (1, 2)]
 
 
-def tokens_read(model: LocalGenerator, prompts: list[Prompt]) -> int:
-    """Tokens of prompts and answers that pass through the language model, padding
-    included.
-    """
-    counted: list[int] = []
-    layer = model.loaded.model.get_decoder().layers[0]
-    hook = layer.register_forward_hook(
-        lambda _m, given, _out: counted.append(given[0].shape[0] * given[0].shape[1])
-    )
-    model.generate(prompts)
-    hook.remove()
-    return sum(counted)
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize("family", FAMILIES)
 def test_going_on_from_a_common_beginning_gives_the_logits_of_whole_prompts(
@@ -117,37 +103,6 @@ def test_going_on_from_a_common_beginning_gives_the_logits_of_whole_prompts(
     apart = first_logits(model, longest_first)
     assert apart.std(dim=0).max() > 1e-3  # the prompts do differ
     torch.testing.assert_close(together, apart, atol=1e-6, rtol=1e-5)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("family", FAMILIES)
-def test_replies_come_in_the_order_of_the_prompts_with_the_same_counts(
-    family: str, load, curves: list[Prompt]
-) -> None:
-    model, curves = load(family), of_family(curves, family)
-    alone = [model.generate([prompt])[0] for prompt in curves]
-    mixed = [*curves[::2], worded("no_image", "What?"), *curves[1::2]]
-    replies = model.generate(mixed)
-    half = len(curves) // 2
-    replies = [
-        each for pair in zip(replies[:half], replies[half + 1 :], strict=True) for each in pair
-    ]
-    for together, one in zip(replies, alone, strict=True):
-        assert together.fields["images"] == one.fields["images"]
-        assert together.tokens == one.tokens
-    # Random weights hardly prefer one token: rounding may now and then choose another.
-    assert sum(a.raw == b.raw for a, b in zip(replies, alone, strict=True)) >= len(alone) - 1
-
-
-def test_a_curve_costs_little_more_than_its_largest_k(load, curves: list[Prompt]) -> None:
-    model = load("qwen2_5_vl")
-    curve, largest = curves[: len(KS)], curves[len(KS) - 1 : len(KS)]
-    model.prepare()
-    shared, alone = tokens_read(model, curve), tokens_read(model, largest)
-    model.loaded.shares_prefixes = False
-    apart = tokens_read(model, curve)
-    assert shared < 1.5 * alone
-    assert apart > 2 * shared
 
 
 @pytest.mark.slow

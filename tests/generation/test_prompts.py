@@ -9,8 +9,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from PIL import Image
-from talks import entry as entity
-from talks import page
 
 from vrag_kit.benchmarks import ImageFile
 from vrag_kit.errors import VragError
@@ -40,15 +38,6 @@ def text_of(prompt: Prompt) -> str:
     """The words of the user, pictures as <image>."""
     parts = [part for message in prompt if message.role == "user" for part in message.parts]
     return "".join(part if isinstance(part, str) else "<image>" for part in parts)
-
-
-def test_a_list_without_items_vanishes_with_its_header(car: Query) -> None:
-    bare = "Image: <image>\nQuery: How fast is {it}?"
-    assert text_of(render(CRAG.template("task_2"), car)) == bare
-    assert text_of(render(CRAG.template("task_3"), car)) == bare
-    nameless = render(CRAG.template("task_1"), car, [entity("a", ("Van", ""))])
-    assert "Image search context" in text_of(nameless)
-    assert "additional attributes" not in text_of(nameless)  # nobody has any
 
 
 @given(
@@ -187,24 +176,6 @@ def test_a_template_reaches_nothing_but_its_variables(source: str) -> None:
     template = Template("t", "{{ question }}\n" + source, parts=parts)
     with pytest.raises(VragError, match="template 't', line 2"):
         render(template, QUESTION, ANIMALS[:1])
-
-
-def test_values_are_inserted_as_they_are_and_unknown_ones_are_refused() -> None:
-    other = PROMPTS.with_values({"task": FORGED})
-    (message,) = render(other.template("no_image"), QUESTION)
-    assert message.parts[0].startswith(FORGED)
-    with pytest.raises(VragError, match=r"'tsak'.*task, format.*Did you mean 'task'"):
-        PROMPTS.with_values({"tsak": "Look."})
-
-
-def test_a_document_that_repeats_another_is_not_told_as_sent(car: Query) -> None:
-    evidence = [
-        page("w", "Rovers", "slow"),
-        entity("a", ("Rover", "")),
-        entity("b", ("Rover", "")),
-    ]
-    sent = render_with_documents(CRAG.template("task_2"), car, evidence)
-    assert sent.doc_ids == ("a", "w")  # the pages stand last, whatever was found first
 
 
 def test_a_document_that_a_template_does_not_show_is_an_error(car: Query) -> None:

@@ -6,22 +6,18 @@ import re
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
 
-import pandas as pd
 import pytest
 from conftest import ROOT
 from endpoints import connect, hurry, question
 from strange_server import StrangeServer, text_in
 
-from vrag_kit.benchmarks import load_visual_rag
 from vrag_kit.errors import VragError
 from vrag_kit.generation import AnswerStore, Hardware, Task, ask_prompts
-from vrag_kit.judging import judge_answers, load_judge
-from vrag_kit.papers.visual_rag.judge import RUBRIC
 
 PROMPTS = [question(f"number {n}?") for n in range(40)]
 
@@ -296,18 +292,6 @@ def test_one_that_is_killed_in_the_middle_loses_nothing_and_joins_when_it_is_bac
     assert {each.fields["endpoint"] for each in back} == {url, stays.url}
 
 
-@pytest.mark.slow
-def test_where_one_has_died_an_error_of_the_other_is_tried_again_there(store: AnswerStore) -> None:
-    hiccups = {f"number {n}?": ["status 500 oh no"] * 2 + ["good"] for n in range(20, 40)}
-    with StrangeServer(hiccups, seconds=0.05) as stays, server_process(0.05) as (dies, url):
-        model = connect(url, stays.url)
-        answers = ask_prompts(model, PROMPTS[:20], store)
-        dies.kill()
-        dies.wait()
-        answers += ask_prompts(model, PROMPTS[20:], store)
-    assert {each.failure for each in answers} == {None}
-
-
 def test_one_that_is_not_there_at_the_beginning_is_done_without(
     store: AnswerStore, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -323,28 +307,3 @@ def test_servers_of_different_models_are_refused_at_the_beginning(store: AnswerS
         b.serves = "another"
         with pytest.raises(VragError, match=r"another and strange-2026.*`name`"):
             ask_prompts(connect(a.url, b.url), PROMPTS, store)
-
-
-def test_one_that_no_longer_accepts_the_key_stops_the_run(store: AnswerStore) -> None:
-    plans = {"number": ["status 401 revoked"]}
-    with (
-        StrangeServer(plans) as bad,
-        StrangeServer(seconds=0.02) as good,
-        pytest.raises(VragError, match=rf"not accepted: {bad.url} says 'revoked'"),
-    ):
-        ask_prompts(connect(bad, good), PROMPTS, store)
-
-
-def test_a_judge_may_have_several(
-    write_annotations: Callable[..., Path], tree: Path, tmp_path: Path
-) -> None:
-    benchmark = load_visual_rag(write_annotations({"answer": ["black"]}), tree)
-    (query_id,) = benchmark.queries
-    rows = [{"query_id": query_id, "answer": f"color {n}", "answer_id": str(n)} for n in range(12)]
-    answers = pd.DataFrame(rows).assign(status="ok", detail="")
-    verdict = {"Student Answer": ["say Score: 0.5"]}
-    with StrangeServer(verdict, seconds=0.05) as a, StrangeServer(verdict, seconds=0.05) as b:
-        entry = {"model": f"judge@[{a.url}, {b.url}]", "decoding": {"temperature": 0}}
-        judged = judge_answers(load_judge(entry, tmp_path, rubric=RUBRIC), benchmark, answers)
-        assert list(judged["score"]) == [0.5] * 12
-        assert min(a.calls("color"), b.calls("color")) > 2

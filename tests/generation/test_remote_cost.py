@@ -12,7 +12,6 @@ from endpoints import connect, hurry, question
 from strange_server import StrangeServer
 from worded import worded
 
-from vrag_kit.benchmarks import ImageFile
 from vrag_kit.errors import VragError
 from vrag_kit.generation import (
     AnswerStore,
@@ -26,7 +25,7 @@ from vrag_kit.generation.conversation import run_conversations
 from vrag_kit.generation.remote.cost import image_tokens
 from vrag_kit.generation.remote.generator import EndpointGenerator
 from vrag_kit.papers.visual_rag.judge import PROMPTS
-from vrag_kit.types import Message, Query
+from vrag_kit.types import Query
 
 
 @pytest.fixture
@@ -118,26 +117,6 @@ def test_a_forecast_tells_hours_by_the_calls_at_once_and_tokens_of_answers() -> 
     assert forecast.answer_tokens == 7_200 * 64
     thinking = load_generator("o4-mini@openai").estimate_cost([question("what?")], {})
     assert thinking.answer_tokens == 64 + 500
-
-
-def test_a_forecast_tells_what_nested_prompts_cost_at_the_least(tmp_path: Path) -> None:
-    """Of 1-in-1, 1-in-2 and 1-in-3 the second shares one picture, the third two; each
-    begins with words of four tokens, and has a question of its own behind.
-    """
-    pictures = [ImageFile(tmp_path / f"{number}.png") for number in range(3)]
-    sizes = {each.where: (512, 512) for each in pictures}  # 85 + 170 tokens each, says OpenAI
-    prompts = [
-        (Message(role="user", parts=("Look at these: ....", *pictures[:k], f"What of {k}?")),)
-        for k in (3, 1, 2)
-    ]
-    entry = {"model": "gpt-4o@openai", "prices": [1000, 0, 100]}
-    forecast = load_generator(entry).estimate_cost(prompts, sizes)
-    shared = 2 * 4 + 3 * 255
-    assert forecast.cost == pytest.approx(forecast.tokens * 1000 / 1e6)
-    least = forecast.cost - shared * 900 / 1e6
-    assert f"{least:.2f} if the provider caches what prompts share" in str(forecast)
-    alone = load_generator(entry).estimate_cost(prompts[:1], sizes)
-    assert "caches" not in str(alone)
 
 
 def test_only_models_that_are_known_have_prices_and_a_cap() -> None:

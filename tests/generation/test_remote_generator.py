@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import json
-import threading
 from collections.abc import Iterator
 from functools import partial
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
 import pytest
 from endpoints import connect, hurry, question
-from huggingface_hub import constants as hub_constants
 from PIL import Image
 from strange_server import StrangeServer, good_words, images_in
 from worded import worded
@@ -187,41 +184,6 @@ def test_a_served_checkpoint_decodes_as_its_generation_config_says(tmp_path: Pat
         unknown = {"model": f"{tmp_path / 'nowhere'}@{server.url}"}
         with pytest.raises(VragError, match=r"`decoding`.*temperature"):
             load_generator(unknown, decoding={"temperature": None})
-
-
-def test_the_hub_is_asked_once_for_a_served_models_defaults_and_never_for_what_is_known(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    looked: list[str] = []
-
-    class Busy(BaseHTTPRequestHandler):
-        def do_HEAD(self) -> None:
-            looked.append(self.path)
-            self.send_error(404)
-
-        def log_message(self, *_: object) -> None:
-            """Say nothing."""
-
-    with ThreadingHTTPServer(("127.0.0.1", 0), Busy) as hub:
-        threading.Thread(target=hub.serve_forever, args=(0.02,), daemon=True).start()
-        template = f"http://127.0.0.1:{hub.server_address[1]}/{{repo_id}}/{{filename}}"
-        monkeypatch.setattr(hub_constants, "HUGGINGFACE_CO_URL_TEMPLATE", template)
-        monkeypatch.setattr(hub_constants, "HF_HUB_CACHE", str(tmp_path))
-        entry = {"model": "somebody/model@http://localhost:1/v1", "server": "vllm"}
-        load_generator(entry, decoding={"temperature": 0})
-        assert looked == []
-        for name, asks in (("model", 0), ("somebody/model", 1)):
-            with pytest.raises(VragError, match="its defaults are not known here"):
-                load_generator({**entry, "model": f"{name}@http://localhost:1/v1"})
-            assert looked == ["/somebody/model/generation_config.json"] * asks
-        cached, revision = tmp_path / "models--somebody--model", "f" * 40
-        (cached / "refs").mkdir(parents=True)
-        (cached / "refs" / "main").write_text(revision)
-        (cached / "snapshots" / revision).mkdir(parents=True)
-        (cached / "snapshots" / revision / "generation_config.json").write_text(CONFIG)
-        assert load_generator(entry).decoding["temperature"] == 0.6
-        hub.shutdown()
-    assert len(looked) == 1
 
 
 SECRET = "tk-Lorem1psum2dolor"

@@ -29,7 +29,6 @@ from PIL import Image
 from strange_server import StrangeServer, good_words, text_in
 
 from vrag_kit.benchmarks import ImageFile, load_visual_rag
-from vrag_kit.benchmarks.images import pixel_hash
 from vrag_kit.dry_run import dry_run
 from vrag_kit.errors import VragError
 from vrag_kit.generation import (
@@ -79,20 +78,6 @@ def start_two(store: Path, tree: Path, calls: Path | str) -> list[tuple[BaseProc
     for _, pipe in pair:
         pipe.send("go")
     return pair
-
-
-def test_a_finished_experiment_is_read_back_without_a_model_call(
-    questions: Path, tmp_path: Path
-) -> None:
-    first = ask(tmp_path / "a.sqlite", questions, tmp_path / "calls")
-    asked = (tmp_path / "calls").read_text().splitlines()
-    again = ask(tmp_path / "a.sqlite", questions, tmp_path / "calls")
-    pd.testing.assert_frame_equal(first, again)
-    assert (tmp_path / "calls").read_text().splitlines() == asked
-    assert (
-        max(Counter(asked).values()) == 1
-    )  # the one clue of a query is drawn five times and asked once
-    assert len(asked) == first["answer_id"].nunique() < len(first)
 
 
 def storm(store: Path, tree: Path, target: str, calls: Callable[[], int]) -> tuple[int, list[int]]:
@@ -374,35 +359,6 @@ def test_another_reader_reaches_stored_answers(tmp_path: Path) -> None:
         (first,) = ask_prompts(model, prompts, store)
         (again,) = ask_prompts(model, prompts, store, task=last)
     assert (first.fields["answer"], again.fields["answer"]) == ("red, no: blue", "blue")
-
-
-def test_the_key_is_what_determines_the_answer(tmp_path: Path) -> None:
-    images = []
-    for name, color in (("a", 1), ("b", 1), ("c", 2)):
-        Image.new("RGB", (4, 4), (color, 0, 0)).save(tmp_path / f"{name}.png")
-        images.append(ImageFile(tmp_path / f"{name}.png"))
-    a, same, other = images
-    pixels = {i.where: ImageInfo(pixel_hash(i.open()), (4, 4)) for i in images}
-
-    def key(*parts: Any, model: str = "f", role: str = "user", sample: int = 0, **how: Any) -> str:
-        prompt = (Message(role=role, parts=parts),)
-        return answer_ids([prompt], pixels, model, {"do_sample": False, **how}, sample)[0]
-
-    assert key("what?", a) == key("what?", same)  # another file with the same pixels
-    different = [
-        key("what?", a),
-        key("what?", other),
-        key("what", a),
-        key("what?"),
-        key(a, "what?"),
-        key("what?", a, other),
-        key("what?", other, a),
-        key("what?", a, model="g"),
-        key("what?", a, sample=1),
-        key("what?", a, do_sample=True),
-        key("what?", a, role="system"),
-    ]
-    assert len(set(different)) == len(different)
 
 
 def test_what_was_asked_can_be_read_back(goose: Benchmark, tmp_path: Path) -> None:

@@ -35,17 +35,6 @@ def test_the_rule_judge_agrees_with_the_labels() -> None:
         assert (verdict.score, verdict.marks) == expected, row
 
 
-def test_a_verdict_reads_as_in_the_rubric() -> None:
-    verdict = RuleJudge().verdict(
-        query("Which two colors?", "black and white"), "black and white with yellow"
-    )
-    assert (verdict.raw, verdict.score) == ("Score: 0.5 | Likely Hallucination", 0.5)
-    assert (
-        RuleJudge().verdict(query("Which color?", "black"), "I don't know").raw
-        == "Score: 0 | No Answer"
-    )
-
-
 def test_a_query_whose_answers_are_hidden_gets_no_score() -> None:
     verdict = RuleJudge().verdict(query("Which color?"), "black")
     assert verdict.score is None

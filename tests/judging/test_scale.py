@@ -22,12 +22,9 @@ from vrag_kit.analysis.estimates import estimate
 from vrag_kit.errors import VragError
 from vrag_kit.judging import Scale, join_labels, judge_answers
 from vrag_kit.papers.visual_rag.error_budget import (
-    error_budget,
     error_cases,
-    first_clue_rank,
     outcome_shares,
 )
-from vrag_kit.retrieval import make_run
 from vrag_kit.types import Benchmark, Judgment, Query
 
 TRUTH = Scale(-1.0, 1.0)
@@ -107,17 +104,6 @@ def test_bias_and_correction_are_on_the_scale() -> None:
     assert bias["value"] == 0.5  # one of four is 2 too high
     corrected = corrected_accuracy(table, pairs).query("metric == 'corrected'").iloc[0]
     assert corrected["value"] == -0.5  # (1 − 1 − 1 − 1) / 4: not cut at 0
-
-
-def test_what_is_lost_is_counted_from_the_best() -> None:
-    run = make_run([("q0", "q0-n", 1.0), ("q1", "q1-c", 1.0)])
-    prompts = ("one image", "several images")
-    alone = pd.concat([judged(["wrong"] * 2).assign(prompt=prompt) for prompt in prompts])
-    alone = pd.concat([alone, alone.assign(setting="first_clue")])
-    retrieved = judged(["wrong", "wrong"], "top_k")
-    budget = error_budget(retrieved, alone, first_clue_rank(benchmark(2), run))
-    lost = budget.groupby("query_id")["value"].sum()
-    assert lost.to_dict() == {"q0": 2.0, "q1": 2.0}
 
 
 def test_scores_of_two_scales_have_no_mean() -> None:

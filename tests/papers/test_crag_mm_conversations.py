@@ -105,16 +105,6 @@ def test_case_4_slices_are_cut_after_the_stop() -> None:
     assert whole["after_stop"].tolist() == [-1, 1, 1, -1, 1]
 
 
-@pytest.mark.slow
-def test_case_5_one_wrong_question_alone_is_minus_1_and_no_rule_stops_it() -> None:
-    for alone in (True, False):
-        found = conversation_means(judged(["W"]), benchmark([1], alone=alone)).set_index("metric")
-        assert found.loc["truthfulness", "value"] == -1
-        assert found["n"].eq(1).all()
-        assert ("early_stop" in found.index) != alone
-    assert found.loc["early_stop", "value"] == 0
-
-
 def test_case_7_the_share_of_independent_turns_that_stop_is_exact() -> None:
     # GPT-5 mini's rates in Table 9; printed there is 43.5
     assert round(100 * independent_turns_early_stop((61.0, 22.5, 16.5)), 1) == 40.4
@@ -151,9 +141,6 @@ def slowly(talks: Sequence[str]) -> dict[str, float]:
         "early_stop_before_last_turn": sum(turn + 1 < n for turn, n in fired) / len(talks),
         "successful_turns": kept.count("R") / len(talks),
     }
-
-
-TALK = st.text("RMW", min_size=1, max_size=6)
 
 
 @pytest.mark.slow
@@ -208,15 +195,6 @@ def test_arms_are_compared_conversation_by_conversation() -> None:
     assert rows["value"].to_dict() == {"first": 0.0, "later": 1.0}
 
 
-@pytest.mark.slow
-def test_draws_and_samples_go_their_own_ways_and_are_averaged() -> None:
-    table = pd.concat([judged(["RRR"]), judged(["WWR"]).assign(sample=1)])
-    found = conversation_means(table, benchmark([3]), early_stopping_rule).set_index("metric")
-    assert found.loc["truthfulness", "value"] == pytest.approx((1 - 2 / 3) / 2)
-    assert found.loc["early_stop", "value"] == 0.5
-    assert (found["n"].unique().tolist(), found.loc["accuracy", "n_turns"]) == ([1], 3)
-
-
 def test_a_turn_without_a_verdict_leaves_its_conversation_unscored() -> None:
     found = means(["RR?", "RW", "W?RR"])
     row = found.loc["truthfulness"]
@@ -267,13 +245,6 @@ def test_truthfulness_is_the_same_with_failures_whether_turns_after_a_stop_were_
     pd.testing.assert_frame_equal(
         means(talks).loc[after, numbers], means(saved).loc[after, numbers]
     )
-
-
-def test_turns_that_follow_a_failed_one_are_lost_with_it() -> None:
-    row = means(["RR?--", "R"]).loc["truthfulness"]
-    assert (row["n"], row["n_failed"]) == (1, 1)
-    # all wrong: R R W W and stopped, 0 in the mean
-    assert tuple(row[BOUNDS]) == pytest.approx(((0 + 1) / 2, 1.0))
 
 
 @pytest.mark.parametrize(("letters", "turn"), [("RR-", 2), ("R-R", 1), ("-RR", 0), ("RW-R", 2)])

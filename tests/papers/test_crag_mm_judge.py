@@ -139,26 +139,6 @@ def test_an_answer_that_the_reference_equals_is_right_once_though_it_declines() 
     assert TruthfulnessRuleJudge().verdict(query, "I don't know").score == 1
 
 
-@pytest.mark.parametrize(
-    ("said", "code", "challenge", "kit"),
-    [
-        ("I don't know.", 1, 1, 1),
-        ("I don’t know", 1, 0, 1),
-        ("I do not know", 1, 0, 1),
-        ("A red moth: I don't know.", 1, 1, 1),
-        ("Sorry, I can't tell", 0, 0, 1),
-        ("i dont know", 1, 0, 0),
-        ("Norland", 0, 0, 0),
-    ],
-)
-def test_three_readings_of_abstention_stand_side_by_side(
-    said: str, code: int, challenge: int, kit: int
-) -> None:
-    found = with_abstention_rules(answers(said)).iloc[0]
-    columns = ["abstains_code", "abstains_challenge", "abstains_vrag_kit"]
-    assert found[columns].tolist() == [code, challenge, kit]
-
-
 def test_each_reading_has_its_own_scores_and_the_judge_is_asked_once(tmp_path: Path) -> None:
     said = ("I don't know", "I do not know", "I cannot tell", None)
     with StrangeServer({"Prediction": ["say Result: WRONG"]}) as server:
@@ -180,11 +160,3 @@ def test_judges_are_named_by_a_parameter(tmp_path: Path) -> None:
     assert isinstance(load_judge("truth_rule", tmp_path), TruthfulnessRuleJudge)
     with pytest.raises(VragError, match="abstention is 'all'; expected one of code, challenge"):
         load_truthfulness_judge("truth_rule", tmp_path, abstention="all")
-
-
-def test_readings_make_other_judges_of_one_name(tmp_path: Path) -> None:
-    judges = [load_truthfulness_judge("truth_rule", tmp_path, abstention=name) for name in READINGS]
-    keys = {judge_answers(judge, BENCHMARK, answers("x"))["judge_id"].iloc[0] for judge in judges}
-    assert len(keys) == len(READINGS)
-    rubrics = [truthfulness_rubric(abstention=name) for name in READINGS]
-    assert len({rubric.fingerprint for rubric in rubrics}) == len(rubrics)

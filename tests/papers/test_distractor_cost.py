@@ -78,15 +78,3 @@ def test_what_no_step_compares_is_refused_with_what_to_ask() -> None:
         distractor_cost(judged().query("distractors in (@ALONE, @SAME)"))
     with pytest.raises(VragError, match=r"no answers beside 'blank'; found .*`with_blank_images`"):
         distractor_cost_by_k(judged().query("distractors != @BLANK"))
-
-
-def test_company_whose_calls_all_failed_stays_a_row() -> None:
-    table = judged()
-    failed = table.assign(
-        score=table["score"].mask((table["distractors"] == SAME) & (table["k"] == 5))
-    )
-    costs = distractor_cost(failed).set_index(["step", "distractors", "k"])
-    assert costs.loc[(INTERFERENCE, SAME, 5), ["n", "n_failed"]].tolist() == [0, 3]
-    growth = distractor_cost_by_k(failed).set_index("distractors")
-    assert growth.loc[SAME, ["n", "n_failed"]].tolist() == [0, 3]
-    assert growth.loc[ELSEWHERE, ["n", "n_failed"]].tolist() == [3, 0]

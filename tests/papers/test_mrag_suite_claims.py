@@ -13,9 +13,8 @@ from claim_sheets import W1, W2, sheet, sheets
 from hypothesis import given, settings
 from statsmodels.stats.multitest import multipletests
 
-from vrag_kit.analysis import to_percent
 from vrag_kit.analysis.strata import IN_TRAINING, NOT_IN_TRAINING
-from vrag_kit.claims import ClaimVerdicts, claim_means_by_modality, compare_label_sources
+from vrag_kit.claims import ClaimVerdicts, compare_label_sources
 from vrag_kit.claims.means import METRIC
 from vrag_kit.generation.evidence_modes import MODES
 from vrag_kit.papers import mrag_suite as paper
@@ -74,19 +73,6 @@ def test_the_definitions_have_the_names_of_the_printed_tables() -> None:
     assert set(published("mrag_suite", 4)["metric"]) <= set(names)
     printed = set(published("mrag_suite", [3, 14, 15])["metric"])
     assert printed - set(names) == {"recall", "precision", "f1"}  # the paper defines none
-
-
-def test_table_4_has_what_the_equation_says_and_what_stands_in_its_place() -> None:
-    table = tabulate_statements(W1)
-    means = to_percent(claim_means_by_modality(table, by=BY))
-    equations = to_percent(paper.claims.equation_means(table, by=BY))
-    beside = paper.claims.compare_gaps_to_paper(equations, means, published("mrag_suite", 4))
-    assert beside.index.get_level_values("dataset").unique().tolist() == ["WebQA"]
-    row = beside.loc[("WebQA", "v_hr")]
-    assert row["reported, other data"] == "12.4 to 32.4, median 22.4 (2 models)"
-    assert row["small: by the equation"].startswith("0.0 [0.0, 0.0]")
-    assert row["small: in its place"].startswith("50.0 ")  # error_support of images
-    assert beside.loc[("WebQA", "cma"), "small: in its place"] == "–"
 
 
 @pytest.mark.slow
@@ -178,26 +164,6 @@ def test_a_change_that_no_answer_can_make_is_no_hypothesis() -> None:
     assert not paper.claims.mode_contrasts(table, wrong)[
         "by_construction"
     ].any()  # it is not what was found
-
-
-@pytest.mark.slow
-def test_fixed_means_have_no_interval_by_true_labels_and_one_by_the_checkers() -> None:
-    rows = [(f"q{n}", DO, of_claims("N")) for n in range(6)]
-    table = answered(rows).assign(k=1, sample=0)
-    table["true_sheet"] = table["sheet"]
-    fixed = pd.DataFrame(
-        [("WebQA", DO, "mm_ragchecker", metric, "all", value) for metric, value in FIXED],
-        columns=["dataset", "setting", "family", "metric", "modality", "value"],
-    )
-    means = compare_label_sources(table, table, by=["dataset", "model", "setting"])
-    found = paper.claims.with_fixed(means, fixed).query("by_construction")
-    assert set(found["metric"]) == {"entailed_share"}  # not neutral_share, which is 1 here
-    assert set(found["label_source"]) == {"true"}
-    assert found[["value", "ci_low", "ci_high"]].to_numpy().tolist() == [[0, 0, 0]]
-    assert not paper.claims.with_fixed(means, NOTHING)["by_construction"].any()
-
-
-FIXED = [("entailed_share", 0.0), ("neutral_share", 0.5)]
 
 
 def about(names: dict[str, str]) -> Benchmark:

@@ -2,36 +2,16 @@
 
 from __future__ import annotations
 
-import numpy as np
 import pandas as pd
 import pytest
 from scipy import stats
 
-from vrag_kit.analysis import column_means
 from vrag_kit.papers import published
 from vrag_kit.papers.visual_rag.abstention import with_uncertainty
 from vrag_kit.papers.visual_rag.rouge import (
     rouge_figure,
     rouge_mean_correlation,
 )
-
-
-def test_means_are_over_queries_and_count_the_answers_without_a_value() -> None:
-    table = pd.DataFrame(
-        {
-            "model": "m",
-            "setting": "gt_clue",
-            "k": 1,
-            "query_id": list("aabbc"),
-            "group": list("ssttu"),
-            "rouge": [1.0, 0.5, 0.25, np.nan, np.nan],
-        }
-    )
-    row = column_means(table, ["rouge"]).iloc[0]
-    # a: (1 + 0.5) / 2 = 0.75, b: 0.25, c has none: (0.75 + 0.25) / 2
-    assert (row["metric"], row["value"], row["n"], row["n_failed"]) == ("rouge", 0.5, 2, 2)
-    assert 0 <= row["ci_low"] < 0.25  # of two species: wider than from the one to the other
-    assert 0.75 < row["ci_high"] <= 1
 
 
 def test_the_papers_rouge_has_one_number_for_every_cell_of_table_3() -> None:
@@ -78,20 +58,6 @@ def test_arms_are_correlated_within_models_or_across_them() -> None:
     assert across.loc[("non_clue", 1), "value"] == pytest.approx(
         stats.spearmanr(*part.T.to_numpy()).statistic
     )
-
-
-def test_arms_with_failed_answers_are_hollow_and_reach_to_their_bounds() -> None:
-    arms = paper_arms().query("model == 'GPT-4o' and setting == 'gt_clue'")
-    value = arms["value"]
-    ours = arms.assign(n_failed=3, bound_low=value - 5, bound_high=value + 2)
-    figure = rouge_figure({"ours": ours, "paper": paper_arms()}, title="", caption="")
-    left, right = figure.axes
-    assert [line.get_markerfacecolor() for line in left.lines] == ["white"]
-    assert all(line.get_markerfacecolor() != "white" for line in right.lines)
-    x = arms[arms["metric"] == "accuracy"]["value"].item()
-    assert list(left.collections[-1].get_segments()[0][:, 0]) == [x - 5, x + 2]
-    (legend,) = figure.legends
-    assert any("failed" in text.get_text() for text in legend.get_texts())
 
 
 def test_the_rouge_figure_has_a_point_for_every_arm_and_the_correlation_of_its_models() -> None:
