@@ -22,7 +22,7 @@ from typing import Any, ClassVar
 
 import pandas as pd
 import pytest
-from asking_process import SlowModel, ask, start
+from asking_process import HashingModel, ask, start
 from hypothesis import given
 from hypothesis import strategies as st
 from PIL import Image
@@ -70,9 +70,9 @@ def answer(
     return Answer(answer_id=answer_id, raw=raw, failure=failure, sent={"model": "m"})
 
 
-def start_two(store: Path, tree: Path, calls: Path | str) -> list[tuple[BaseProcess, Connection]]:
+def start_two(store: Path, tree: Path, url: str) -> list[tuple[BaseProcess, Connection]]:
     """Two processes that begin to ask at the same moment."""
-    pair = [start(store, tree, calls) for _ in range(2)]
+    pair = [start(store, tree, url) for _ in range(2)]
     for _, pipe in pair:
         assert pipe.recv() == "ready"
     for _, pipe in pair:
@@ -325,14 +325,14 @@ def test_killed_over_http_no_stored_answer_is_asked_for_again(
 def test_failures_are_kept_with_their_reason_and_asked_again_only_when_told(
     goose: Benchmark, tmp_path: Path
 ) -> None:
-    class Moody(SlowModel):
+    class Moody(HashingModel):
         healthy = False
 
         def generate(self, prompts: Sequence[Prompt], *, sample: int = 0) -> list[Reply]:
             replies = super().generate(prompts)
             return replies if self.healthy else [Reply(raw=None, failure=TIMEOUT), *replies[1:]]
 
-    model = Moody(tmp_path / "calls", 0)
+    model = Moody(tmp_path / "calls")
     with AnswerStore(tmp_path / "a.sqlite") as store:
 
         def asked(*, again: bool = False) -> pd.DataFrame:
@@ -349,11 +349,11 @@ def test_failures_are_kept_with_their_reason_and_asked_again_only_when_told(
 
 
 def test_another_reader_reaches_stored_answers(tmp_path: Path) -> None:
-    class Model(SlowModel):
+    class Model(HashingModel):
         def generate(self, prompts: Sequence[Prompt], *, sample: int = 0) -> list[Reply]:
             return [Reply(raw="Answer: red, no: blue", fields={"served": "m-1"}) for _ in prompts]
 
-    model, prompts = Model(tmp_path / "calls", 0), [(Message(role="user", parts=("What?",)),)]
+    model, prompts = Model(tmp_path / "calls"), [(Message(role="user", parts=("What?",)),)]
     last = Task(read=lambda words: {"answer": words.split(": ")[-1]})
     with AnswerStore(tmp_path / "a.sqlite") as store:
         (first,) = ask_prompts(model, prompts, store)
@@ -363,7 +363,7 @@ def test_another_reader_reaches_stored_answers(tmp_path: Path) -> None:
 
 def test_what_was_asked_can_be_read_back(goose: Benchmark, tmp_path: Path) -> None:
     with AnswerStore(tmp_path / "a.sqlite") as store:
-        model = SlowModel(tmp_path / "calls", 0)
+        model = HashingModel(tmp_path / "calls")
         table = run_conversations(model, goose, gt_clue(goose), store, SINGLE)
         (message,) = store.prompt(table["answer_id"][0])
         assert "number 0?" in message["parts"][0]
